@@ -157,7 +157,7 @@ def write_page(rows: list[Row], differences: list[Difference]) -> None:
         "<!-- written by benchmarks/peers/sklearn_tests.py from sklearn_differences.toml -->",
         "",
         f"scikit-learn {sklearn.__version__}'s own tests were run with our classes in the place of `SVC`, `LinearSVC`,",
-        "`SGDClassifier`, `KernelRidge` and `Nystroem` ([how](measuring.md#peerssklearn_testspy)).",
+        "`SGDClassifier`, `KernelRidge` and `Nystroem` ([how to repeat it](measuring.md)).",
         f"Of the {ran:,} tests that make one of ours, {counts['passed']:,} pass, {counts['difference']:,} fail for one",
         f"of the reasons below, and {counts['failed']:,} for none of them.",
         "",

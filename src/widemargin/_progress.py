@@ -12,7 +12,7 @@ from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar, Token
 from time import perf_counter
 from types import FrameType, TracebackType
-from typing import Protocol, Self
+from typing import Any, Protocol, Self
 
 from ._bar import Bar, Snapshot, open_bar
 
@@ -63,8 +63,9 @@ class Progress:
         Why `go_on` returns False.
     state : dict
         The keywords of the latest `go_on`.
-    candidate : object
-        For callbacks: the point that the solver would return if it were stopped now.
+    candidate : tuple or None
+        For callbacks, what the solver would return if it were stopped now: (beta, intercept) of a dual, (results,
+        history) of linear machines.
 
     Examples
     --------
@@ -86,7 +87,7 @@ class Progress:
     ) -> None:
         self.stopped_by: str | None = None
         self.state: dict[str, float] = {}
-        self.candidate: object = None
+        self.candidate: tuple[Any, Any] | None = None
         self._max_time = math.inf if max_time is None else max_time
         self._verbose = verbose
         self._callback = callback
@@ -340,11 +341,11 @@ class SilentProgress:
         return self._whole.elapsed
 
     @property
-    def candidate(self) -> object:
+    def candidate(self) -> tuple[Any, Any] | None:
         """None: only a whole fit has one."""
 
     @candidate.setter
-    def candidate(self, candidate: object) -> None:
+    def candidate(self, candidate: tuple[Any, Any] | None) -> None:
         """Ignored."""
 
     def interrupting(self, team: Stoppable, deadline: float = math.inf) -> AbstractContextManager[None]:

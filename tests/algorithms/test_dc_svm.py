@@ -118,9 +118,9 @@ def test_clusters_in_memory_keep_max_iter(noisy: Any) -> None:
 def test_an_automatic_level_is_for_dense_rows() -> None:
     X = np.ones((6000, 2))
     dense, sparse = make_samples(X, "distances"), make_samples(sp.csr_array(X), "distances")
-    assert list(DCSVMSettings(n_levels="auto").levels(dense)) == [1]
-    assert list(DCSVMSettings(n_levels="auto").levels(sparse)) == []
-    assert list(DCSVMSettings(n_levels="auto", stop_level=2).levels(sparse)) == [2]
+    assert list(DCSVMSettings(n_levels="auto").level_numbers(dense)) == [1]
+    assert list(DCSVMSettings(n_levels="auto").level_numbers(sparse)) == []
+    assert list(DCSVMSettings(n_levels="auto", stop_level=2).level_numbers(sparse)) == [2]
 
 
 class _StoppingRBF(RBF):

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from sklearn.exceptions import ConvergenceWarning
 
 from widemargin import DCSVMClassifier, OCASClassifier
 from widemargin._progress import Progress
@@ -94,3 +95,15 @@ def test_classes_in_groups_are_the_same_machines(monkeypatch: pytest.MonkeyPatch
     assert history["objective"][-1] == pytest.approx(groups.objective_)
     assert history["objective"][-1] - history["lower_bound"][-1] == pytest.approx(groups.dual_gap_)
     assert np.all(history["lower_bound"] <= groups.objective_)
+
+
+@pytest.mark.parametrize(("max_iter", "reason"), [(2, "max_iter"), (60, "the precision of float64")])
+def test_what_has_stopped_classes_in_groups(max_iter: int, reason: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each group may take `max_iter` rounds, and their sum more."""
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((500, 6)), rng.integers(7, size=500)
+    monkeypatch.setattr("widemargin.estimators.ocas._VECTORS_SHARE", 1e-9)  # one at a time
+    monkeypatch.setattr("widemargin.algorithms.ocas._STALL_ROUNDS", 20)
+    with pytest.warns(ConvergenceWarning, match=f"stopped by {reason} "):
+        model = OCASClassifier(fit_intercept=False, tol=1e-17, max_iter=max_iter).fit(X, y)
+    assert model.n_iter_ > max_iter

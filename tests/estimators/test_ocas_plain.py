@@ -10,7 +10,7 @@ from naive import cutting_plane as naive
 from widemargin import OCASClassifier
 from widemargin._progress import Progress
 from widemargin._threads import ThreadTeam
-from widemargin.algorithms.ocas import OCASSettings, _Training
+from widemargin.algorithms.ocas import OCASSettings, OCASTraining
 from widemargin.data import make_design_matrix
 from widemargin.solvers.cutting_plane.losses import HingeLoss
 
@@ -38,7 +38,7 @@ def test_line_by_line(seed: int, C: float, mu: float, line_search: bool) -> None
     X, y = problem(seed)
     team = ThreadTeam(1)
     settings = OCASSettings(C=C, tol=1e-12, mu=mu, line_search=line_search, is_plain=True)
-    training = _Training(make_design_matrix(X, team), [HingeLoss(y, team)], settings, Progress(), team)
+    training = OCASTraining(make_design_matrix(X, team), [HingeLoss(y, team)], settings, Progress(), team)
     (solver,) = training.solvers
     first, *others = naive.ocas(X, y, C, mu, ROUNDS, line_search=line_search)
     training.set_risk_weight(C)

@@ -221,7 +221,7 @@ def test_rows_that_are_gone_for_good(client: Any, monkeypatch: pytest.MonkeyPatc
 def test_early_machine_out_of_time_has_the_clusters_that_were_solved(
     threads: Any, monkeypatch: pytest.MonkeyPatch, reason: str
 ) -> None:
-    solve, solved = dc_svm.DCSVMTraining._solve_part, list[Any]()
+    solve, solved = dc_svm.DCSVMTraining._solve_subproblem, list[Any]()
 
     def solve_three(fit: Any, *args: Any) -> Any:
         if len(solved) < 3:
@@ -231,7 +231,7 @@ def test_early_machine_out_of_time_has_the_clusters_that_were_solved(
             time.sleep(0.01)
         raise Stopped
 
-    monkeypatch.setattr(dc_svm.DCSVMTraining, "_solve_part", solve_three)
+    monkeypatch.setattr(dc_svm.DCSVMTraining, "_solve_subproblem", solve_three)
     model = DCSVMClassifier(n_levels=2, stop_level=2, max_time=2.0 if reason == "max_time" else None)
     if reason == "interrupt":
         threading.Timer(2.0, os.kill, (os.getpid(), signal.SIGINT)).start()

@@ -339,6 +339,12 @@ def test_of_a_search_the_best_estimator_is_written(digits) -> None:
     assert to_onnx(search).SerializeToString() == to_onnx(best).SerializeToString()
 
 
+def test_a_pipeline_in_a_pipeline_is_written(digits) -> None:
+    X, y = digits
+    inner = make_pipeline(StandardScaler(), DCSVMClassifier(gamma=0.005))
+    assert_same(make_pipeline(MinMaxScaler(), FrozenEstimator(inner.fit(X[:150], y[:150]))).fit(X, y), X[150:])
+
+
 def test_calibration_that_is_not_written(digits) -> None:
     X, y = digits[0][:120, :20], digits[1][:120]
     with pytest.raises(ValueError, match="calibrated with method='sigmoid', got method='isotonic'"):

@@ -33,8 +33,8 @@ from .._types import Matrix, RowIndices, Vector
 from ..models.expansion import KernelExpansion
 from ..solvers.results import History
 from ..solvers.sgd.budgeted_machine import (
-    BLOCK_ROWS,
     PAPER_RULE,
+    TILE_STEPS,
     BudgetedMachine,
     StepSettings,
     StepTotals,
@@ -106,20 +106,21 @@ class BudgetedSGD:
 
     def totals(self) -> StepTotals:
         """Sums over the machines; a row is one step."""
-        parts = [machine.totals() for machine in self.machines]
-        total = StepTotals(*(sum(column) for column in zip(*parts, strict=True)))
-        return total._replace(steps=parts[0].steps)
+        totals = [machine.totals() for machine in self.machines]
+        total = StepTotals(*(sum(column) for column in zip(*totals, strict=True)))
+        return total._replace(steps=totals[0].steps)
 
     def model(self) -> KernelExpansion:
         """One expansion of q decision functions: (q, n) coefficients of the n support vectors of all machines."""
-        parts = [machine.expansion() for machine in self.machines]
-        is_sparse = sp.issparse(parts[0].points)
-        points = sp.vstack([p.points for p in parts], "csr") if is_sparse else np.concatenate([p.points for p in parts])
-        coef = np.zeros((len(parts), points.shape[0]))
-        ends = np.cumsum([len(part.coef) for part in parts])
-        for row, part, end in zip(coef, parts, ends, strict=True):
-            row[end - len(part.coef) : end] = part.coef
-        return KernelExpansion(self.settings.kernel, points, coef, np.array([part.intercept for part in parts]))
+        expansions = [machine.expansion() for machine in self.machines]
+        is_sparse = sp.issparse(expansions[0].points)
+        own_points = [own.points for own in expansions]
+        points = sp.vstack(own_points, "csr") if is_sparse else np.concatenate(own_points)
+        coef = np.zeros((len(expansions), points.shape[0]))
+        ends = np.cumsum([len(own.coef) for own in expansions])
+        for row, own, end in zip(coef, expansions, ends, strict=True):
+            row[end - len(own.coef) : end] = own.coef
+        return KernelExpansion(self.settings.kernel, points, coef, np.array([own.intercept for own in expansions]))
 
     def states(self) -> list[dict[str, Any]]:
         """The arrays of the machines: not copied."""
@@ -160,7 +161,7 @@ def needed_bytes(shape: tuple[int, int], row_bytes: float, n_machines: int, budg
     """
     n, d = shape
     point_bytes = 4.0 * d if maintenance == "merge" else row_bytes
-    points = n_machines * (budget + BLOCK_ROWS) * (_POINT_COPIES * point_bytes + _POINT_BYTES)
+    points = n_machines * (budget + TILE_STEPS) * (_POINT_COPIES * point_bytes + _POINT_BYTES)
     vectors = 8 * n * (_ROW_VECTORS + _MACHINE_VECTORS * n_machines)
     return vectors + points + projection_bytes(n_machines, budget, maintenance)
 

@@ -62,7 +62,7 @@ class ForestSettings(NamedTuple):
     n_trees : int
         Machines of other clusters, whose decision values are averaged.
     pseudo : {"triangle", "polynomial"} or None
-    weights : {"auto", "alpha"} or None
+    landmark_weights : {"auto", "alpha"} or None
         Whether landmarks are centroids weighted by the squared dual variables, or plain ones; "auto": in each leaf
         those of the two from which the exact machine's values are better estimated.
     linear : bool
@@ -79,7 +79,7 @@ class ForestSettings(NamedTuple):
     n_landmarks: int
     n_pseudo_landmarks: int
     pseudo: str | None = "triangle"
-    weights: str | None = "alpha"
+    landmark_weights: str | None = "alpha"
     linear: bool = True
     damping: float = 0.05
     n_trees: int = 1
@@ -206,35 +206,35 @@ def _train_tree(
         preliminary = train_leaf.team.map(
             lambda pair: train_leaf.train_preliminary(*pair), list(zip(clusters, rng.spawn(k), strict=True))
         )
-    parts = train_leaf.team.map_largest_first(
+    machines = train_leaf.team.map_largest_first(
         lambda leaf: train_leaf(*leaf), list(zip(clusters, seeds, preliminary, strict=True)), lambda leaf: len(leaf[0])
     )
     leaves = {
         "tree": np.full(k, number),
         "n_rows": np.array([len(rows) for rows in clusters]),
-        "n_landmarks": np.array([part.features.landmarks.shape[1] for part in parts]),
-        "objective": np.array([part.fit.objective for part in parts]),
-        "gap": np.array([part.fit.gap for part in parts]),
-        "time": np.array([part.time for part in parts]),
-        "converged": np.array([part.fit.converged for part in parts]),
+        "n_landmarks": np.array([machine.features.landmarks.shape[1] for machine in machines]),
+        "objective": np.array([machine.fit.objective for machine in machines]),
+        "gap": np.array([machine.fit.gap for machine in machines]),
+        "time": np.array([machine.time for machine in machines]),
+        "converged": np.array([machine.fit.converged for machine in machines]),
     }
-    return _assemble(tree, parts), leaves
+    return _assemble(tree, machines), leaves
 
 
-def _assemble(tree: Hierarchy, parts: list[_LeafMachine]) -> NystroemTree:
+def _assemble(tree: Hierarchy, machines: list[_LeafMachine]) -> NystroemTree:
     """Stack the leaves' machines into the arrays of one tree."""
-    features, places, pairs = stack_leaves([part.features for part in parts])
-    dtype, (k, m, _), q = features.landmarks.dtype, features.landmarks.shape, len(parts[0].intercept)
+    features, places, pairs = stack_leaves([machine.features for machine in machines])
+    dtype, (k, m, _), q = features.landmarks.dtype, features.landmarks.shape, len(machines[0].intercept)
     coef = np.zeros((k, q, features.n_values))
     products = np.zeros((k, q, m, m) if any(len(first) for first, _ in pairs) else (k, q, 0, 0), dtype)
-    for c, (part, place, (first, second)) in enumerate(zip(parts, places, pairs, strict=True)):
-        coef[c][:, place] = part.coef[:, : len(place)]
-        products[c][:, first, second] = part.coef[:, len(place) :]
-    slopes = np.array([part.slopes for part in parts], dtype)
-    return NystroemTree(tree, features, coef, products, slopes, np.array([part.intercept for part in parts]))
+    for c, (machine, place, (first, second)) in enumerate(zip(machines, places, pairs, strict=True)):
+        coef[c][:, place] = machine.coef[:, : len(place)]
+        products[c][:, first, second] = machine.coef[:, len(place) :]
+    slopes = np.array([machine.slopes for machine in machines], dtype)
+    return NystroemTree(tree, features, coef, products, slopes, np.array([machine.intercept for machine in machines]))
 
 
-class _LinearPart(NamedTuple):
+class _LinearTerm(NamedTuple):
     """Coordinates of the linear term of a leaf: (x - centre) scale and a 1 for each of its rows."""
 
     coordinates: Matrix  # (n_leaf, d + 1)
@@ -283,30 +283,30 @@ class _LeafTrainer:
             return None
         some = np.sort(rng.choice(rows, _PRELIMINARY_ROWS, replace=False))
         try:
-            part = self._train(some, rng)
+            machine = self._train(some, rng)
             n_values = len(rows) * self.X.shape[1] * (1 + self.settings.n_landmarks)
-            objective = self._until_stopped(partial(self._objective, part, rows), n_values)
+            objective = self._until_stopped(partial(self._objective, machine, rows), n_values)
         except Stopped:
             return None
-        return part._replace(fit=part.fit._replace(objective=objective, gap=objective, converged=False))
+        return machine._replace(fit=machine.fit._replace(objective=objective, gap=objective, converged=False))
 
-    def _objective(self, part: _LeafMachine, rows: RowIndices) -> float:
+    def _objective(self, machine: _LeafMachine, rows: RowIndices) -> float:
         """The objective of a machine on rows (n_leaf,)."""
         batch = self.X[rows]
-        values = part.features.values(batch) @ part.coef.T + part.intercept
-        if len(part.slopes):
-            values += batch @ part.slopes.T
-        return self.problem.objective(values.T, part.fit.weights, rows)
+        values = machine.features.values(batch) @ machine.coef.T + machine.intercept
+        if len(machine.slopes):
+            values += batch @ machine.slopes.T
+        return self.problem.objective(values.T, machine.fit.weights, rows)
 
     def __call__(self, rows: RowIndices, rng: np.random.Generator, preliminary: _LeafMachine | None) -> _LeafMachine:
         """Train a leaf; once the fit is stopped, return the machine of `train_preliminary`, or a constant."""
         try:
-            part = self._train(rows, rng)
+            machine = self._train(rows, rng)
         except Stopped:
             self.progress.go_on()  # records what has stopped it
-            part = preliminary or self._constant(rows)
+            machine = preliminary or self._constant(rows)
         self.progress.advance()
-        return part
+        return machine
 
     def _train(self, rows: RowIndices, rng: np.random.Generator) -> _LeafMachine:
         """Algorithm 2 on the rows (n_leaf,).
@@ -319,9 +319,8 @@ class _LeafTrainer:
         batch = self.X[rows]
         sampled = self._sample(len(rows), rng)
         K = self._kernel_matrix(batch[sampled]) if self.problem.needs_kernel_matrix else None
-        all_are_landmarks = (
-            len(rows) == len(sampled) <= self.settings.n_landmarks
-        )  # every row is a landmark: the exact machine
+        # where every row is a landmark, the local machine is the exact one
+        all_are_landmarks = len(rows) == len(sampled) <= self.settings.n_landmarks
         exact_machine = None if all_are_landmarks else self._exact_machine(K, rows[sampled])
         learn = partial(
             self._learn_features, batch, sampled, K, exact_machine, rng, all_are_landmarks=all_are_landmarks
@@ -341,7 +340,7 @@ class _LeafTrainer:
     def _exact_machine(self, K: Array | None, rows: RowIndices) -> ExactMachine | None:
         """The machine of the exact kernel; None where landmarks are not weighted by it."""
         self._raise_if_stopped()
-        return None if self.settings.weights is None else self.problem.solve_exactly(K, rows, self.progress)
+        return None if self.settings.landmark_weights is None else self.problem.solve_exactly(K, rows, self.progress)
 
     def _learn_features(
         self,
@@ -352,13 +351,13 @@ class _LeafTrainer:
         rng: np.random.Generator,
         *,
         all_are_landmarks: bool,
-    ) -> tuple[LandmarkFeatures, Array, Matrix | None, _LinearPart | None]:
-        """The features, their values C (n_leaf, m + p), the factor F (m + p, rank) of W = F F', and the linear part.
+    ) -> tuple[LandmarkFeatures, Array, Matrix | None, _LinearTerm | None]:
+        """The features, their values C (n_leaf, m + p), the factor F (m + p, rank) of W = F F', and the linear term.
 
         F is None without the kernel matrix K (r, r) of the sampled rows. It works on copies of its own: a fit that is
         stopped leaves it to end in another thread.
         """
-        linear = None if all_are_landmarks else self._linear_part(batch)
+        linear = None if all_are_landmarks else self._linear_term(batch)
         coordinates = np.empty((batch.shape[0], 0)) if linear is None else linear.coordinates
         features = self._features(batch[sampled], coordinates[sampled], exact_machine, rng)
         C = features.values(batch)
@@ -366,7 +365,7 @@ class _LeafTrainer:
         damping = 0.0 if all_are_landmarks else self.settings.damping / len(sampled)
         return features, C, None if K is None else nystroem_factor(C[sampled], K, damping), linear
 
-    def _coordinates(self, C: Array, F: Matrix | None, linear: _LinearPart | None) -> Array:
+    def _coordinates(self, C: Array, F: Matrix | None, linear: _LinearTerm | None) -> Array:
         """[C F, linear term], (n_leaf, rank + d + 1), or [C, linear term] without a factor."""
         self._raise_if_stopped()
         linear_coordinates = np.empty((len(C), 0)) if linear is None else linear.coordinates
@@ -380,7 +379,7 @@ class _LeafTrainer:
         return coordinates
 
     def _on_features(
-        self, features: LandmarkFeatures, F: Matrix | None, linear: _LinearPart | None, fit: LinearFit
+        self, features: LandmarkFeatures, F: Matrix | None, linear: _LinearTerm | None, fit: LinearFit
     ) -> _LeafMachine:
         """The local machine in terms of the features and x: coefficients on C are F times those on C F."""
         slopes, intercept, rank = self._no_slopes(), fit.intercept, features.n_features if F is None else F.shape[1]
@@ -415,7 +414,7 @@ class _LeafTrainer:
         width = settings.n_landmarks + settings.n_pseudo_landmarks + d * settings.linear
         return 2.0 * _KMEANS_ITERATIONS * n * d * settings.n_landmarks + 2.0 * least_squares_work(n, width)
 
-    def _linear_part(self, batch: Any) -> _LinearPart | None:
+    def _linear_term(self, batch: Any) -> _LinearTerm | None:
         """Coordinates of the linear term, (n, d + 1): rows centred and scaled to a mean square norm of 1, and a 1."""
         if not self.settings.linear:
             return None
@@ -424,7 +423,7 @@ class _LeafTrainer:
         rows -= centre
         mean_square = float(np.einsum("ij,ij->", rows, rows)) / len(rows)
         scale = 1.0 / np.sqrt(mean_square) if mean_square > 0 else 1.0
-        return _LinearPart(np.hstack([rows * scale, np.ones((len(rows), 1))]), centre, scale)
+        return _LinearTerm(np.hstack([rows * scale, np.ones((len(rows), 1))]), centre, scale)
 
     def _kernel_matrix(self, batch: Any) -> Array:
         """K (n, n); raises `Stopped` once the fit should end."""
@@ -447,7 +446,7 @@ class _LeafTrainer:
         if exact_machine is None or not exact_machine.landmark_weights.any():
             return self._with_landmarks(batch, None, rng)
         weighted = self._with_landmarks(batch, exact_machine.landmark_weights, rng)
-        if self.settings.weights != "auto":
+        if self.settings.landmark_weights != "auto":
             return weighted
 
         def residual(features: LandmarkFeatures) -> float:

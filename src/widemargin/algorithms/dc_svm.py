@@ -3,8 +3,8 @@
 Source: Hsieh, Si, Dhillon, A Divide-and-Conquer Solver for Kernel Support Vector Machines, ICML 2014, Algorithm 1:
 
     for l = l_max, ..., 1:
-        cluster the data into k^l parts, by a sample of the support vectors of the level below
-        solve every part, from the dual variables of the level below
+        cluster the data into k^l clusters, by a sample of the support vectors of the level below
+        solve every cluster, from the dual variables of the level below
     refine: solve on the support vectors of level 1
     solve on the whole data
 
@@ -100,7 +100,7 @@ class DCSVMSettings:
         """How far a dual is solved."""
         return Limits(self.fit_intercept, self.tol, self.max_relative_gap, self.max_iter)
 
-    def levels(self, samples: Samples) -> range:
+    def level_numbers(self, samples: Samples) -> range:
         """The levels to solve for these n rows, in descending order: most clusters first.
 
         An automatic level for dense rows only: one of sparse rows costs more than it saves (docs/decisions/0005).
@@ -165,11 +165,11 @@ def train(
             whole = Subproblem(np.arange(len(data.samples)), data.problem, start)
             return train_on_full_matrix(data.kernel, data.samples, [whole], settings, progress, team)[0]
         training = DCSVMTraining(data, settings, progress, rng, team)
-        levels = training.choose_levels() if start is None else range(0)
+        numbers = training.choose_levels() if start is None else range(0)
         if start is None:
-            start = data.problem.uniform_point() if levels else data.problem.sparse_point()
+            start = data.problem.uniform_point() if numbers else data.problem.sparse_point()
         beta = start
-        for level in levels:
+        for level in numbers:
             try:
                 beta = training.solve_level(level, beta, division if level == settings.stop_level else None)
             except (Stopped, StoppedAtStartError):
@@ -197,12 +197,12 @@ def approximate(data: KernelProblem, settings: DCSVMSettings, progress: Progress
     sparse rows, that of the whole problem; less from a fit that is stopped meanwhile.
     """
     n, beta = len(data.samples), data.problem.uniform_point()
-    levels = settings.levels(data.samples)
+    numbers = settings.level_numbers(data.samples)
     with blas_limit(1), ThreadTeam(settings.n_jobs) as team, closing_scratch(), suppress(Stopped):
         training = DCSVMTraining(data, settings, progress, np.random.default_rng(0), team)
-        for level in levels:
+        for level in numbers:
             beta = training.solve_level(level, beta, None)
-        if not levels:
+        if not numbers:
             beta = training.solve_clusters([np.arange(n)], beta, max(settings.tol, _START_TOL), np.inf)[0].beta
     return beta
 
@@ -235,19 +235,19 @@ class DCSVMTraining:
         those of a sample of at most 512 rows: their number is assumed to grow with the square root of the rows.
         """
         n = len(self.data.samples)
-        levels = self.settings.levels(self.data.samples)
-        if not isinstance(self.settings.n_levels, str) or self.settings.stop_level or not levels:
-            return levels
+        numbers = self.settings.level_numbers(self.data.samples)
+        if not isinstance(self.settings.n_levels, str) or self.settings.stop_level or not numbers:
+            return numbers
         if self.data.problem.nu:  # that share of the rows are support vectors
-            return levels
-        cluster_rows = n // self.settings.branching ** levels[0]
+            return numbers
+        cluster_rows = n // self.settings.branching ** numbers[0]
         m = min(cluster_rows, WORKING_SET_ROWS)
         rows = np.sort(self.rng.choice(n, m, replace=False))
         self.sample_beta = np.zeros(n)
         self.sample_beta[rows] = self._solve_cluster(rows, self.sample_beta, _START_TOL, np.inf).beta
         expected = np.count_nonzero(self.sample_beta) * np.sqrt(n / m)
         expects_few = np.ptp(self.data.problem.target[rows]) > 0.0 and expected <= cluster_rows
-        return range(0) if expects_few else levels
+        return range(0) if expects_few else numbers
 
     def solve_level(self, level: int, beta: Vector, division: Division | None) -> Vector:
         """Divide the data, and solve the clusters from beta (n,) in parallel; the concatenated solution (n,)."""
@@ -262,10 +262,10 @@ class DCSVMTraining:
         tol, max_relative_gap = max(self.settings.tol, _START_TOL), np.inf
         if level == self.settings.stop_level:
             tol, max_relative_gap = self.settings.tol, self.settings.max_relative_gap
-        parts = self.solve_clusters(clusters, beta, tol, max_relative_gap)
+        results = self.solve_clusters(clusters, beta, tol, max_relative_gap)
         # Lemma 1: the optimum for the kernel k(x, z) [same cluster]
-        joined = join_results(clusters, parts, len(beta), self.progress.elapsed)
-        self.early = TrainedMachine(joined, division, np.array([part.intercept for part in parts]), [])
+        joined = join_results(clusters, results, len(beta), self.progress.elapsed)
+        self.early = TrainedMachine(joined, division, np.array([result.intercept for result in results]), [])
         seconds = clustered - begin, time.perf_counter() - begin
         self.levels.append(describe_level(level, n_clusters, joined, *seconds))
         return joined.beta
@@ -273,7 +273,7 @@ class DCSVMTraining:
     def solve_clusters(
         self, clusters: Sequence[RowIndices], beta: Vector, tol: float, max_relative_gap: float
     ) -> list[DualResult]:
-        """Solve the clusters in parallel, each from its part of beta (n,)."""
+        """Solve the clusters in parallel, each from its coordinates of beta (n,)."""
         solve = partial(self._solve_cluster, beta=beta, tol=tol, max_relative_gap=max_relative_gap)
         solved = self.team.map_largest_first(solve, clusters, len)
         free_scratch()
@@ -283,26 +283,26 @@ class DCSVMTraining:
         """Solve a cluster from beta (n,); zero if the fit is stopped before the cluster's kernel matrix is known."""
         if self.progress.go_on():
             with suppress(Stopped):
-                part, start = self._take(self.data, rows), beta[rows]
+                data, start = self._take(self.data, rows), beta[rows]
                 if self.settings.fit_intercept:  # clusters of a level below are others: sums are those of its clusters
-                    start = part.problem.nearby_point(start)
-                return self._solve_part(part, start, tol, max_relative_gap)
+                    start = data.problem.nearby_point(start)
+                return self._solve_subproblem(data, start, tol, max_relative_gap)
         if self.data.problem.nu:  # zero is not feasible
             raise Stopped
         return _zero_result(self.data.problem.take(rows), self.settings, self.progress)
 
-    def _solve_part(self, part: KernelProblem, beta: Vector, tol: float, max_relative_gap: float) -> DualResult:
-        """Solve from beta (m,): on the full kernel matrix of a small part, else with an active set."""
-        m, itemsize = len(beta), part.samples.dtype.itemsize
+    def _solve_subproblem(self, data: KernelProblem, beta: Vector, tol: float, max_relative_gap: float) -> DualResult:
+        """Solve from beta (m,): on the full kernel matrix of a small problem, else with an active set."""
+        m, itemsize = len(beta), data.samples.dtype.itemsize
         n_shares = 2 * self.team.n_threads  # clusters of all threads take half of the budget
         budget = share_budget(self.data.samples, self.settings.memory_budget, n_shares)
         with ThreadTeam(self.settings.n_jobs) as team:  # one thread if clusters are solved in parallel
-            if m > _MAX_IN_MEMORY or m * m * itemsize > free_bytes(part.samples, budget):
+            if m > _MAX_IN_MEMORY or m * m * itemsize > free_bytes(data.samples, budget):
                 result = self._solver(
-                    part, team, tol=tol, max_relative_gap=max_relative_gap, memory_budget=budget
+                    data, team, tol=tol, max_relative_gap=max_relative_gap, memory_budget=budget
                 ).solve(beta)
             else:
-                result = self._solve_in_memory(part, team, beta, tol, max_relative_gap)
+                result = self._solve_in_memory(data, team, beta, tol, max_relative_gap)
         self.progress.advance()
         return result
 
@@ -360,8 +360,8 @@ class DCSVMTraining:
         tol = max(self.settings.tol, _START_TOL)
         refined, decision = beta[support], None
         with suppress(Stopped, StoppedAtStartError):
-            part = self._solver(self._take(self.data, support), tol=tol, max_relative_gap=np.inf)
-            refined, decision = part.solve_sharing_memory(solver, refined)
+            refiner = self._solver(self._take(self.data, support), tol=tol, max_relative_gap=np.inf)
+            refined, decision = refiner.solve_sharing_memory(solver, refined)
         start = np.concatenate([refined, np.zeros(len(beta) - len(support))])
         self.progress.stage("whole problem")
         result = self._correct_in_float64(data, solver, solver.solve(start, decision))
@@ -386,9 +386,9 @@ class DCSVMTraining:
             return result
         self.progress.stage("float64")
 
-        def float64_solver(part: KernelProblem, **changes: Any) -> DualSolver:
-            part = part._replace(samples=part.samples.astype(np.dtype(np.float64), np.dtype(np.float64)))
-            return self._solver(part, must_return=False, entry_noise=0.0, **changes)
+        def float64_solver(data: KernelProblem, **changes: Any) -> DualSolver:
+            data = data._replace(samples=data.samples.astype(np.dtype(np.float64), np.dtype(np.float64)))
+            return self._solver(data, must_return=False, entry_noise=0.0, **changes)
 
         try:
             if len(result.beta) > WORKING_SET_ROWS:
@@ -469,16 +469,16 @@ def max_rows_of_full_matrix(settings: DCSVMSettings) -> int:
 def train_on_full_matrix(
     kernel: Kernel,
     samples: Samples,
-    parts: list[Subproblem],
+    subproblems: list[Subproblem],
     settings: DCSVMSettings,
     progress: Progress | SilentProgress,
     team: ThreadTeam,
 ) -> list[TrainedMachine]:
-    """Train a machine for each part, on one kernel matrix; zeros if the fit is stopped before this matrix is known."""
+    """Train a machine for each subproblem, on one kernel matrix; zeros if the fit is stopped before it is known."""
     try:
-        results = solve_on_full_matrix(kernel, samples, parts, settings.limits, team, progress)
+        results = solve_on_full_matrix(kernel, samples, subproblems, settings.limits, team, progress)
     except Stopped:
-        results = [_zero_result(part.problem, settings, progress) for part in parts]
+        results = [_zero_result(one.problem, settings, progress) for one in subproblems]
     return [TrainedMachine(result, None, np.array([result.intercept]), []) for result in results]
 
 

@@ -59,7 +59,7 @@ def train(
     if not isinstance(rows, RemoteRows):
         return dc_svm.train(data, settings, progress, rng, start=start)
     whole = np.arange(len(rows))
-    (machine,) = _Training(data.kernel, rows, settings, progress).run([lambda: (whole, data.problem)], rng, start)
+    (machine,) = _DaskTraining(data.kernel, rows, settings, progress).run([lambda: (whole, data.problem)], rng, start)
     return replace(machine, rows=None)
 
 
@@ -79,7 +79,7 @@ def train_several(
             kernel, samples, problems, settings, progress, rng, class_sizes=class_sizes
         )
     progress.stage(f"{len(problems)} machines", len(problems))
-    return _Training(kernel, samples, settings, progress).run(problems, rng)
+    return _DaskTraining(kernel, samples, settings, progress).run(problems, rng)
 
 
 def take_samples(kernel: Kernel, samples: Samples | RemoteRows, rows: RowIndices) -> Samples:
@@ -106,7 +106,7 @@ class _Layout(NamedTuple):
     row_bytes: int
 
 
-class _Training:
+class _DaskTraining:
     """Machines on parts of `rows`, trained one after the other on one division of all rows."""
 
     def __init__(self, kernel: Kernel, rows: RemoteRows, settings: DCSVMSettings, progress: Progress) -> None:

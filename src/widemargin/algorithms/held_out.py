@@ -47,13 +47,7 @@ class Fold(NamedTuple):
     Cs: Sequence[float]
 
 
-class _Machine(NamedTuple):
-    """A machine: its rows (m,) in ascending order, its dual in each fold, and the bytes that all machines may use."""
-
-    rows: RowIndices
-    problems: list[DualProblem]
-    folds: Sequence[Fold]
-    memory_budget: int
+Path = tuple[DualProblem, Sequence[float]]  # a machine's dual in a fold, at C = 1, and ascending Cs
 
 
 class SharedKernel:
@@ -112,19 +106,16 @@ class SharedKernel:
                 kernel, samples, K = self._in_memory(kernel, samples, budget)
         except Stopped:
             return [_unknown(fold, len(self.machines)) for fold in folds]
-        tasks = [
-            _Machine(rows, [fold.problems[p] for fold in folds], folds, budget) for p, rows in enumerate(self.machines)
-        ]
 
-        def solve(task: _Machine) -> list[Array]:
+        def solve(p: int) -> list[Array]:
             if not self.progress.go_on():
                 return [_unknown(fold) for fold in folds]
-            return self._solve_machine(kernel, samples, K, task)
+            return self._solve_machine(kernel, samples, K, p, folds, budget)
 
-        largest = max(len(task.rows) for task in tasks)
+        numbers, largest = range(len(self.machines)), max(map(len, self.machines))
         has_room = self.team.n_threads * self._needed_bytes(largest, samples) < _free_bytes(samples, K, budget)
-        in_parallel = len(tasks) > 1 and largest < len(samples) and has_room
-        solved = self.team.map(solve, tasks) if in_parallel else [solve(task) for task in tasks]
+        in_parallel = len(numbers) > 1 and largest < len(samples) and has_room
+        solved = self.team.map(solve, numbers) if in_parallel else map(solve, numbers)
         return [np.stack(values, axis=-1) for values in zip(*solved, strict=True)]
 
     def _in_memory(self, kernel: Kernel, samples: Samples, memory_budget: int) -> tuple[Kernel, Samples, Array | None]:
@@ -145,40 +136,45 @@ class SharedKernel:
     def _needed_bytes(self, m: int, samples: Samples) -> int:
         return m * m * samples.dtype.itemsize + _VECTORS * 8 * m * self.team.n_threads
 
-    def _solve_machine(self, kernel: Kernel, samples: Samples, K: Array | None, task: _Machine) -> list[Array]:
-        """The held-out values (n_C, n_test) of one machine in each fold."""
-        own, m = samples, len(task.rows)
-        free = task.memory_budget - (0 if K is None else K.nbytes)
+    def _solve_machine(
+        self, kernel: Kernel, samples: Samples, K: Array | None, p: int, folds: Sequence[Fold], memory_budget: int
+    ) -> list[Array]:
+        """The held-out values (n_C, n_test) of machine p in each fold."""
+        own, rows = samples, self.machines[p]
+        m, free = len(rows), memory_budget - (0 if K is None else K.nbytes)
+        paths = [(fold.problems[p], fold.Cs) for fold in folds]
         with ThreadTeam(self.team.n_threads) as team:  # one thread if machines are solved in parallel
             if m < len(samples):
-                own, K = SampleSubset(samples, task.rows), None
+                own, K = SampleSubset(samples, rows), None
                 if self._needed_bytes(m, samples) <= free - samples.nbytes:
                     K = np.empty((m, m), samples.dtype)
                     fill_gram(kernel, own.take(np.arange(m)), K, team)
-            task = task._replace(memory_budget=free)
-            solved = self._solve_without_matrix(kernel, own, task, team) if K is None else self._solve(K, task, team)
+            if K is None:
+                solved = self._solve_without_matrix(kernel, own, paths, free, team)
+            else:
+                solved = self._solve(K, paths, team)
             return [
-                self._values(kernel, samples, task.rows, fold, results, team)
-                for fold, results in zip(task.folds, solved, strict=True)
+                self._values(kernel, samples, rows, fold, results, team)
+                for fold, results in zip(folds, solved, strict=True)
             ]
 
-    def _solve(self, K: Array, task: _Machine, team: ThreadTeam) -> list[list[DualResult]]:
-        """The results of a machine for the Cs of each fold, on its kernel matrix K (m, m)."""
+    def _solve(self, K: Array, paths: list[Path], team: ThreadTeam) -> list[list[DualResult]]:
+        """The results along each path of a machine, on its kernel matrix K (m, m)."""
 
-        def follow(path: tuple[DualProblem, Fold], team: ThreadTeam) -> list[DualResult]:
+        def follow(path: Path, team: ThreadTeam) -> list[DualResult]:
             def solve(problem: DualProblem, beta: Vector, decision: Vector) -> DualResult:
                 return solve_in_memory(K, problem, beta, self.limits, team, self.progress, decision=decision)
 
-            problem, fold = path
-            return DualPath(problem, solve).follow(fold.Cs, self.progress)
+            problem, Cs = path
+            return DualPath(problem, solve).follow(Cs, self.progress)
 
-        return team.share(follow, list(zip(task.problems, task.folds, strict=True)))
+        return team.share(follow, paths)
 
     def _solve_without_matrix(
-        self, kernel: Kernel, samples: Samples, task: _Machine, team: ThreadTeam
+        self, kernel: Kernel, samples: Samples, paths: list[Path], memory_budget: int, team: ThreadTeam
     ) -> list[list[DualResult]]:
-        """Fold by fold, each dual by rounds on an active set whose memory they share."""
-        n_bytes = active_bytes(samples, task.memory_budget, team.n_threads)
+        """Path by path, each dual by rounds on an active set whose memory they share."""
+        n_bytes = active_bytes(samples, memory_budget, team.n_threads)
         first: DualSolver | None = None
 
         def solve(problem: DualProblem, beta: Vector, decision: Vector) -> DualResult:
@@ -190,10 +186,7 @@ class SharedKernel:
             first = first or solver
             return solver.solve(beta, decision)
 
-        return [
-            DualPath(problem, solve).follow(fold.Cs, self.progress)
-            for problem, fold in zip(task.problems, task.folds, strict=True)
-        ]
+        return [DualPath(problem, solve).follow(Cs, self.progress) for problem, Cs in paths]
 
     def _values(
         self,

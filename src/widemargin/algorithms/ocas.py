@@ -10,8 +10,8 @@ Source: Franc and Sonnenburg, Optimized Cutting Plane Algorithm for Support Vect
     6      t = t + 1
     7  until F(w_b) - F_t(w_t) <= tol F(w_b)
 
-`_Training.run_round` is lines 4 to 6 and line 3 of the next iteration, for several machines on the same samples at once
-(one for each class), so that each of the two passes over the data serves them all. The accelerations are in
+`OCASTraining.run_round` is lines 4 to 6 and line 3 of the next iteration, for several machines on the same samples at
+once (one for each class), so that each of the two passes over the data serves them all. The accelerations are in
 `solvers/cutting_plane`; a table in `accelerations.py` there says when each is used. States of a fit:
 
     few samples and features ── Gram dual ─────────────────────────────────────────────────── done
@@ -110,7 +110,7 @@ def train_path(
     team: ThreadTeam | None = None,
 ) -> Iterator[Trained]:
     """Train as `train` does, for one C after another; planes, which do not depend on C, are kept."""
-    training = _Training(X, losses, settings, progress, team or ThreadTeam(1))
+    training = OCASTraining(X, losses, settings, progress, team or ThreadTeam(1))
     for C in Cs:
         training.set_risk_weight(C)
         if (solved := training.solve_gram_duals(C)) is not None:
@@ -137,7 +137,7 @@ def train_hinges(X: Array, signed: Matrix, tol: float, progress: Progress, memor
     return train(make_design_matrix(X, team), losses, settings, progress, team=team)[0]
 
 
-class _Training:
+class OCASTraining:
     """The machines in training, and the passes over the data that they share."""
 
     def __init__(
@@ -236,7 +236,8 @@ class _Training:
     def _end_round(self, solvers: list[CuttingPlaneSolver], clock: _Clock) -> None:
         self.n_iter += 1
         self._record_round(solvers, clock)
-        self.progress.candidate = self.results  # computed for callbacks only
+        if self.progress.is_observed:
+            self.progress.candidate = self.results()
 
     def _line_search(self, solver: CuttingPlaneSolver, f: Matrix) -> Plane:
         """Line 4, given the decision values f (q, n) of the search point; its plane.
@@ -337,7 +338,7 @@ class _Training:
         self.has_begun = True
         if start is None and self.accelerations.sample_start and isinstance(self.X, LocalMatrix):
             start = self._start_from_sample(self.X, C)
-        points = [(s, p.reshape(s.w.shape)) for s, mine in zip(self.solvers, start or (), strict=False) for p in mine]
+        points = [(s, p.reshape(s.w.shape)) for s, own in zip(self.solvers, start or (), strict=False) for p in own]
         for first in range(0, len(points), _BLOCK_POINTS):
             solvers, W = zip(*points[first : first + _BLOCK_POINTS], strict=True)
             self._evaluate(solvers, W, self._decision_values(solvers, W))
@@ -391,11 +392,15 @@ class _Training:
 
     def results(self) -> Trained:
         """The machines at their best points."""
-        results = [
-            LinearResult(s.w, s.intercept, s.objective, s.gap, self._is_done(s), s.master.binding_points)
-            for s in self.solvers
-        ]
-        return results, self.history
+        limit = "max_iter" if self.n_iter >= self.settings.max_iter else "the precision of float64"
+        reason = self.progress.stopped_by or limit
+
+        def result_of(s: CuttingPlaneSolver) -> LinearResult:
+            is_done = self._is_done(s)
+            points, stopped_by = s.master.binding_points, None if is_done else reason
+            return LinearResult(s.w, s.intercept, s.objective, s.gap, is_done, points, stopped_by)
+
+        return [result_of(solver) for solver in self.solvers], self.history
 
     def finish(self) -> None:
         """Record the start, where no round was needed or there was no time for one."""

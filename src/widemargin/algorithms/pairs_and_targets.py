@@ -54,7 +54,7 @@ def train_several(
     *,
     class_sizes: Sequence[int] | None = None,
 ) -> list[TrainedMachine]:
-    """Train machines on parts of the same samples: one for every pair of classes, or for every target.
+    """Train machines on rows of the same samples: one for every pair of classes, or for every target.
 
     Parameters
     ----------
@@ -71,11 +71,11 @@ def train_several(
         In the order of `problems`, with their `rows`. They are trained in parallel and share `memory_budget`, and with
         a `stop_level` one division of the samples.
     """
-    return _Training(kernel, samples, settings, progress, rng).run(problems, class_sizes)
+    return _SeveralMachines(kernel, samples, settings, progress, rng).run(problems, class_sizes)
 
 
-class _Training:
-    """Machines on parts of `samples`, by one of three ways: on a shared kernel matrix, in groups, or apart."""
+class _SeveralMachines:
+    """Trains machines on rows of `samples`, in one of three ways: on a shared kernel matrix, in groups, or apart."""
 
     def __init__(
         self,
@@ -145,11 +145,13 @@ class _Training:
         """Machines on the kernel matrix of all their rows; zeros if the fit is stopped before."""
         made = [make() for make in problems]
         union = np.unique(np.concatenate([rows for rows, _ in made]))
-        parts = [Subproblem(np.searchsorted(union, rows), problem, problem.sparse_point()) for rows, problem in made]
+        subproblems = [
+            Subproblem(np.searchsorted(union, rows), problem, problem.sparse_point()) for rows, problem in made
+        ]
         samples, silent = SampleSubset(self.samples, union), SilentProgress(self.progress)
         with blas_limit(1), ThreadTeam(self.settings.n_jobs) as team:
-            machines = train_on_full_matrix(self.kernel, samples, parts, self.settings, silent, team)
-        self.progress.advance(len(parts))
+            machines = train_on_full_matrix(self.kernel, samples, subproblems, self.settings, silent, team)
+        self.progress.advance(len(subproblems))
         return [replace(machine, rows=rows) for machine, (rows, _) in zip(machines, made, strict=True)]
 
     def _train_on_shared_matrix(self, problems: list[DualProblem]) -> list[TrainedMachine]:
@@ -163,7 +165,7 @@ class _Training:
                 for problem in problems
             ]
             try:
-                for level in settings.levels(samples):
+                for level in settings.level_numbers(samples):
                     division = divide_rows(operator, level, np.zeros(n), settings, progress, self.rng)
                     points = [fit.solve_level(level, point, division) for fit, point in zip(fits, points, strict=True)]
                 K = np.empty((n, n), samples.dtype)

@@ -15,14 +15,7 @@ import numpy as np
 
 from widemargin.cli.inputs import in_order, label_column, reader_of
 from widemargin.cli.machines import make_estimator, parameters
-from widemargin.cli.model_files import (
-    Summary,
-    load_model,
-    machines_in,
-    read_feature_names,
-    read_summary,
-    save_model,
-)
+from widemargin.cli.model_files import Summary, load_model, read_feature_names, read_summary, save_model
 from widemargin.cli.outputs import open_output
 from widemargin.datasets import Dataset, load_csv, load_svmlight
 from widemargin.datasets.files import file_error
@@ -91,6 +84,7 @@ def compress(args: Namespace) -> int:
     """Compress a saved kernel machine, save the result, and print a report: `widemargin compress`."""
     from widemargin import compress as compress_model
     from widemargin import to_onnx
+    from widemargin.estimators._wrapped import machines_in
 
     with open_output(args.out, force=args.force) as file, _open_optional(args) as graph:
         model = load_model(args.model)
@@ -169,11 +163,11 @@ def _note_rare_classes(y: Any, args: Namespace, target: int | str | None) -> Non
     """Say on stderr which class has a single row, and in which line of a table."""
     classes, firsts, counts = np.unique(y, return_index=True, return_counts=True)
     rare = np.flatnonzero(counts == 1)
-    if len(rare) == 1 and len(classes) > 2:
+    if len(rare) == 1:
         row = int(firsts[rare[0]])
         where = "" if target is None else f" (line {line_of(args.data, row, target=target)})"
         print(f"widemargin: note: class {y[row].item()!r} has 1 row{where}: a typo?", file=sys.stderr)
-    elif len(rare) and len(classes) > 2:
+    elif len(rare):
         print(f"widemargin: note: {len(rare)} classes have 1 row each: {_shorten(classes[rare])}", file=sys.stderr)
 
 

@@ -33,7 +33,7 @@ def _options(parser: ArgumentParser) -> list[str]:
 
 
 def _bash(options: dict[str, list[str]]) -> str:
-    cases = [f'        {name}) words="{" ".join(mine)}" ;;' for name, mine in options.items()]
+    cases = [f'        {name}) words="{" ".join(words)}" ;;' for name, words in options.items()]
     return _BASH.format(commands=" ".join(options), cases="\n".join(cases))
 
 
@@ -43,7 +43,7 @@ def _zsh(options: dict[str, list[str]]) -> str:
 
 def _fish(options: dict[str, list[str]]) -> str:
     lines = [f"complete -c widemargin -n __fish_use_subcommand -a '{' '.join(options)}'"]
-    for name, mine in options.items():
+    for name, words in options.items():
         seen = f"complete -c widemargin -n '__fish_seen_subcommand_from {name}'"
-        lines += [f"{seen} {'-l ' + o[2:] if o.startswith('--') else '-s ' + o[1:]}" for o in mine]
+        lines += [f"{seen} {'-l ' + o[2:] if o.startswith('--') else '-s ' + o[1:]}" for o in words]
     return "\n".join(lines) + "\n"

@@ -67,7 +67,7 @@ def in_order(data: Dataset, columns: Columns, names: list[str] | None, path: str
     found = columns.feature_names
     if found is None or names is None:
         return data
-    warnings.filterwarnings("ignore", "X does not have valid feature names")  # the names are compared here
+    warnings.filterwarnings("ignore", "X does not have valid feature names")  # until the command ends
     if found == names:
         return data
     if len(set(found)) == len(found) and set(found) == set(names):

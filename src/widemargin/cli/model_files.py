@@ -162,19 +162,9 @@ def load_model(path: str | os.PathLike[str]) -> Any:
     return model
 
 
-def machines_in(model: Any) -> list[Any]:
-    """The estimators within pipelines, frozen and calibrated ones; of any other the estimator itself."""
-    from sklearn.frozen import FrozenEstimator
-
-    if isinstance(model, FrozenEstimator):
-        return machines_in(model.estimator)
-    members = [step for _, step in getattr(model, "steps", [])]
-    members += [member.estimator for member in getattr(model, "calibrated_classifiers_", [])]
-    return [machine for member in members for machine in machines_in(member)] if members else [model]
-
-
 def _check_libsvm(path: str | os.PathLike[str], model: Any) -> None:
     from ..compression.sources import check_libsvm
+    from ..estimators._wrapped import machines_in
 
     for machine in machines_in(model):
         try:

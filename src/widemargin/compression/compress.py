@@ -7,9 +7,9 @@ from dataclasses import replace
 from typing import Any
 
 from numpy.typing import ArrayLike
-from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
 
+from ..estimators._wrapped import unwrap
 from .search import Compression, CompressionParameters
 
 
@@ -43,9 +43,9 @@ def compress(
         of a fitted search, such as `GridSearchCV`, its ``best_estimator_``. Kernels rbf, laplacian, poly, sigmoid,
         linear.
     X : {array-like, sparse matrix, sparse array} of shape (n_samples, n_features), default=None
-        Rows like those that will come, the training rows say; labels are not needed. Of more than 60,000, so many are
-        taken. Without X the support vectors are learnt from, which lie where the classes meet and nowhere else: give
-        X if you can. Of a pipeline: rows before its first step.
+        Rows like those to be predicted, such as the training rows, without labels; at most 60,000 of them are used.
+        Without X the result is learnt from the support vectors, which lie near the border alone: give X if you can.
+        For a pipeline: rows as its first step takes them.
     prediction_cost : float or "auto", default="auto"
         What a prediction may cost, in inner products of a row, the cost of a linear machine; at least 4. "auto": a
         twenty-fifth of the model's own cost, at least 40 and at most 600, and less where the result would take more
@@ -145,9 +145,7 @@ def compress(
 
 def _compress(model: Any, X: Any, parameters: CompressionParameters, *, keeps_values: bool = False) -> Any:
     """`compress`; with `keeps_values` the decision values must stay the model's, not its labels alone."""
-    model = getattr(model, "best_estimator_", model)
-    if isinstance(model, FrozenEstimator):
-        return _compress(model.estimator, X, parameters, keeps_values=keeps_values)
+    model = unwrap(model)
     if hasattr(model, "steps"):
         rows = X if X is None or len(model.steps) < 2 else model[:-1].transform(X)
         name, last = model.steps[-1]

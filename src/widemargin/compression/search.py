@@ -280,9 +280,8 @@ class Compression:
             if not tried:  # stopped before the first
                 return plans[0]
             best = max(tried, key=attrgetter("merit"))
-            tried[:] = [
-                one if one is best else one._replace(model=None) for one in tried
-            ]  # the others are only compared
+            # the others are only compared
+            tried[:] = [one if one is best else one._replace(model=None) for one in tried]
             return max(tried, key=lambda one: (not one.plan.is_quadratic, one.merit)).plan
 
         if given in ("auto", 1) and not self.keeps_values and self._suits_squares():
@@ -338,24 +337,24 @@ class Compression:
         return made
 
     def _train(self, plan: _Plan, learn: RowIndices, progress: Progress) -> _Candidate:
-        task = self._task(plan.learnt, learn)
+        problem = self._problem(plan.learnt, learn)
         parameters = {**self.source.parameters, "gamma": plan.gamma}
         if plan.is_quadratic:
             parameters["kernel"] = "linear"
         projection = self._projection if plan.is_projected else None
         room = _TRAINING_SHARE["decision values"] * self.memory_budget
-        settings = self._settings(plan, len(learn), task.n_outputs, room)
+        settings = self._settings(plan, len(learn), problem.n_outputs, room)
         d = self.rows.shape[1] if projection is None else projection.shape[1]
         room = _TRAINING_SHARE[plan.learnt] * self.memory_budget
-        most = max_training_rows(settings, d, task.n_outputs, room, is_hinge=plan.learnt == "labels")
+        most = max_training_rows(settings, d, problem.n_outputs, room, is_hinge=plan.learnt == "labels")
         if most < len(learn):
             learn = np.sort(np.random.default_rng(self.seed).choice(learn, most, replace=False))
-            task = self._task(plan.learnt, learn)
+            problem = self._problem(plan.learnt, learn)
         kernel: Any = make_kernel(**parameters)
         rows = self.rows[learn]
         rows = rows if projection is None else np.ascontiguousarray(rows @ projection)
         features = squares_along(self._directions(settings.n_landmarks)) if plan.is_quadratic else None
-        forest = train(kernel, rows, task, settings, progress, np.random.default_rng(self.seed), features).model
+        forest = train(kernel, rows, problem, settings, progress, np.random.default_rng(self.seed), features).model
         forest.projection = projection
         compressed = self._wrap(forest, parameters, plan.learnt, learn)
         values = self._values(compressed, self.split.validation)
@@ -439,7 +438,7 @@ class Compression:
     def _automatic_cost(self) -> float:
         return float(np.clip(_COST_SHARE * self.cost_before, _MIN_COST, _MAX_COST))
 
-    def _task(self, learnt: str, learn: RowIndices) -> LeafProblem:
+    def _problem(self, learnt: str, learn: RowIndices) -> LeafProblem:
         if learnt == "decision values":
             return DistillationProblem(self.values[learn].T, self.landmark_weights[learn])
         signs = one_vs_rest_signs(self._labels[learn], len(self.model.classes_))

@@ -70,7 +70,7 @@ class PartitionedMatrix(DesignMatrix):
     def rmatvec(self, coef: Matrix, since: Matrix | None = None) -> Matrix:
         """(coef - since) X (k, d): a map-reduce, in the order of the partitions."""
         coef = coef if since is None else coef - since
-        slices = [np.ascontiguousarray(part) for part in np.split(coef, self._cuts[1:-1], axis=1)]
+        slices = [np.ascontiguousarray(own) for own in np.split(coef, self._cuts[1:-1], axis=1)]
 
         def submit(owners: list[str]) -> list[Any]:
             return self._reduce(self._map(_rmatvec, slices, owners))
@@ -162,9 +162,9 @@ def open_partitions(X: Any, team: ThreadTeam) -> Iterator[PartitionedMatrix]:
 
 def load_partitions(client: Any, X: Any, make: Callable[[Any, int], Any]) -> tuple[list[Any], list[tuple[int, int]]]:
     """Futures of what `make` returns for each partition and its number, something with a shape; and their shapes."""
-    parts = client.compute(partitions_of(X))
-    blocks = [client.submit(make, part, number, pure=False) for number, part in enumerate(parts)]
-    del parts  # the cluster keeps only what it has to
+    partitions = client.compute(partitions_of(X))
+    blocks = [client.submit(make, partition, number, pure=False) for number, partition in enumerate(partitions)]
+    del partitions  # the cluster keeps only what it has to
     wait_for(blocks)
     shapes = client.gather(client.map(_shape, blocks, pure=False))
     for number, (_, n_features) in enumerate(shapes):
@@ -178,8 +178,8 @@ def load_partitions(client: Any, X: Any, make: Callable[[Any, int], Any]) -> tup
 
 def partitions_of(X: Any) -> list[Any]:
     """The partitions of a dask collection, all columns in each, as delayed objects."""
-    parts: list[Any] = np.ravel((X.rechunk({1: -1}) if hasattr(X, "rechunk") else X).to_delayed()).tolist()
-    return parts
+    partitions: list[Any] = np.ravel((X.rechunk({1: -1}) if hasattr(X, "rechunk") else X).to_delayed()).tolist()
+    return partitions
 
 
 @contextmanager
@@ -205,7 +205,7 @@ def active_client() -> Iterator[Any]:
 
 
 def running_workers(client: Any) -> dict[str, Any]:
-    """What the scheduler knows of each worker, by address."""
+    """The scheduler's record of each worker, by address."""
     workers: dict[str, Any] = client.scheduler_info(n_workers=-1)["workers"]
     return workers
 
@@ -310,10 +310,10 @@ def wait_for(blocks: list[Any], check: Callable[[], None] = lambda: None) -> Non
 # --------------------------------------------------------------------------------------------------- on the workers
 
 
-def check_partition(part: Any, number: int) -> Any:
+def check_partition(partition: Any, number: int) -> Any:
     """`as_rows`, of finite numbers. Raises a ValueError that names the partition."""
     try:
-        X = as_rows(part)
+        X = as_rows(partition)
     except (TypeError, ValueError) as error:
         raise ValueError(f"X must hold numbers: partition {number} does not ({error})") from error
     if not np.isfinite(X.data if sp.issparse(X) else X).all():
@@ -321,18 +321,18 @@ def check_partition(part: Any, number: int) -> Any:
     return X
 
 
-def _make_block(part: Any, number: int) -> LocalMatrix:
+def _make_block(partition: Any, number: int) -> LocalMatrix:
     """A partition as a design matrix for one thread: the worker's other threads have other partitions."""
-    return make_design_matrix(check_partition(part, number), ThreadTeam(1))
+    return make_design_matrix(check_partition(partition, number), ThreadTeam(1))
 
 
-def as_rows(part: Any) -> Any:
+def as_rows(partition: Any) -> Any:
     """A partition as a float array in C order, or as a checked CSR array."""
-    if sp.issparse(part):
-        check_sparse(part)
-        part = sp.csr_array(part)
-        return part.astype(_float_of(part.dtype), copy=False)
-    values = np.asarray(part)
+    if sp.issparse(partition):
+        check_sparse(partition)
+        partition = sp.csr_array(partition)
+        return partition.astype(_float_of(partition.dtype), copy=False)
+    values = np.asarray(partition)
     return np.ascontiguousarray(values, dtype=_float_of(values.dtype))
 
 
@@ -357,5 +357,5 @@ def _rmatvec(block: LocalMatrix, coef: Matrix) -> Matrix:
     return block.rmatvec(coef)
 
 
-def _add_up(parts: list[Matrix]) -> Matrix:
-    return sum(parts[1:], parts[0])
+def _add_up(sums: list[Matrix]) -> Matrix:
+    return sum(sums[1:], sums[0])

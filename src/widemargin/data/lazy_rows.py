@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from .dask import partitions_of
+
 
 def map_rows(function: Callable[[Any], Any], X: Any) -> Any:
     """Apply a function of rows to each block of a dask collection, lazily.
@@ -40,8 +42,8 @@ def map_rows(function: Callable[[Any], Any], X: Any) -> Any:
     empty, width = example[:0], example.shape[1:]
     shared = delayed(_SkipEmpty(function, empty), pure=False, traverse=False)
     if hasattr(X, "to_dask_array"):  # a data frame: its blocks keep their column names
-        parts = [delayed(_apply)(part, shared) for part in X.to_delayed()]
-        return da.concatenate([da.from_delayed(part, (np.nan, *width), meta=empty) for part in parts])
+        blocks = [delayed(_apply)(partition, shared) for partition in X.to_delayed()]
+        return da.concatenate([da.from_delayed(block, (np.nan, *width), meta=empty) for block in blocks])
     rows = X.rechunk({1: -1})
     shape = {"chunks": (rows.chunks[0], *((k,) for k in width))} if width else {"drop_axis": 1}
     return da.map_blocks(_apply, rows, shared, dtype=empty.dtype, meta=empty, **shape)
@@ -49,9 +51,8 @@ def map_rows(function: Callable[[Any], Any], X: Any) -> Any:
 
 def iterate_blocks(X: Any) -> Iterator[Any]:
     """The blocks of a dask collection that have rows, in order: each computed, and in this process, when asked for."""
-    whole = X.rechunk({1: -1}) if hasattr(X, "rechunk") else X
-    for part in np.ravel(whole.to_delayed()):
-        rows = part.compute()
+    for partition in partitions_of(X):
+        rows = partition.compute()
         if rows.shape[0]:
             yield rows
 

@@ -57,17 +57,18 @@ class MappedMatrix(DenseMatrix):
     def rmatvec(self, coef: Matrix, since: Matrix | None = None) -> Matrix:
         """(coef - since) X (k, d), block by block; at most 64 partial sums are held."""
         n, size = self.shape[0], self.block_rows
-        parts = row_blocks(n, max(size, count_blocks(n, MAX_BLOCKS)))
-        sums = np.zeros((len(parts), len(coef), self.shape[1]))
+        groups = row_blocks(n, max(size, count_blocks(n, MAX_BLOCKS)))
+        sums = np.zeros((len(groups), len(coef), self.shape[1]))
 
-        def add(part: int) -> None:
-            for block in row_blocks(parts[part].stop - parts[part].start, size):
-                rows = slice(parts[part].start + block.start, parts[part].start + block.stop)
+        def add(p: int) -> None:
+            first = groups[p].start
+            for block in row_blocks(groups[p].stop - first, size):
+                rows = slice(first + block.start, first + block.stop)
                 before = None if since is None else since[:, rows]
-                sums[part] += DenseMatrix(self._X[rows], self._team).rmatvec(coef[:, rows], before)
+                sums[p] += DenseMatrix(self._X[rows], self._team).rmatvec(coef[:, rows], before)
                 self._pages.release(rows)
 
-        self._team.map(add, range(len(parts)))
+        self._team.map(add, range(len(groups)))
         total: Matrix = sums.sum(axis=0)
         return total
 

@@ -162,8 +162,8 @@ class LazilyCentredSamples(DenseSamples):
     def squares(self) -> Vector:
         """Squared norms (n,), in float64, computed once, batch by batch."""
         if self._squares is None:
-            parts = row_blocks(len(self.X), max(1, _CENTRED_VALUES // max(1, self.X.shape[1])))
-            self._squares = np.concatenate([self._batch(rows).squares for rows in parts])
+            blocks = row_blocks(len(self.X), max(1, _CENTRED_VALUES // max(1, self.X.shape[1])))
+            self._squares = np.concatenate([self._batch(rows).squares for rows in blocks])
         return self._squares
 
     def take(self, rows: Selection) -> DenseSamples:
@@ -174,9 +174,8 @@ class LazilyCentredSamples(DenseSamples):
 
     def _batch(self, rows: Selection) -> DenseSamples:
         shift = np.asarray(self.shift)
-        part = self.X[rows].astype(self.precision, copy=False) - shift
-        source = self.X, rows
-        return DenseSamples(part, shift=shift, dtype=self.dtype, source=source)
+        centred = self.X[rows].astype(self.precision, copy=False) - shift
+        return DenseSamples(centred, shift=shift, dtype=self.dtype, source=(self.X, rows))
 
     def inner(self, other: DenseSamples, out: Array) -> None:
         """Write X Zᵀ into out; centres all rows first."""

@@ -116,7 +116,7 @@ def draw_lines(
     """A line for each problem; the first one sets the colour and has the label."""
     lines: list[Any] = []
     for number in np.unique(problem):
-        mine = problem == number
-        lines += ax.plot(time[mine], values[mine], **{"label": label, **line_kwargs})
+        rows = problem == number
+        lines += ax.plot(time[rows], values[rows], **{"label": label, **line_kwargs})
         line_kwargs = {**line_kwargs, "color": lines[0].get_color(), "label": "_nolegend_"}
     return lines

@@ -18,7 +18,7 @@ _MOST_LEAVES = 1024  # of a tree, from 400,000 rows on
 _ROWS_PER_LANDMARK = 5  # of a leaf, at least
 _MOST_MULTIPLIED = 70  # landmarks that are multiplied with each other: they make 2,485 features
 _ROUTING_SHARE = 1 / 3  # of the cost
-_LINEAR_SHARE = 1 / 4  # of the cost, at most; else there is no linear part
+_LINEAR_SHARE = 1 / 4  # of the cost, at most; else there is no linear term
 
 
 def check_cost(model: Any) -> None:
@@ -135,5 +135,5 @@ def _leaves(cost: float, n: int) -> int:
 
 def _routing(k: int) -> float:
     """Distances computed on the way to one of k leaves."""
-    levels = count_levels(k)
-    return levels * k ** (1 / levels) if k > 1 else 0.0
+    n_levels = count_levels(k)
+    return n_levels * k ** (1 / n_levels) if k > 1 else 0.0

@@ -60,20 +60,20 @@ class DCPredMachine(KernelMachine):
         check_seed(self.random_state)
         check_limits(self)
 
-    def _train(self, rows: TrainingRows, task: LeafProblem, progress: Progress) -> None:
+    def _train(self, rows: TrainingRows, problem: LeafProblem, progress: Progress) -> None:
         kernel: Any = self._resolve_kernel(rows.X, rows.weights)
         make_checked_samples(kernel, rows.X, rows.y if rows.y.ndim == 1 else rows.y[:, 0])
         n, d = rows.X.shape
-        settings = allocate_cost(self, n, d, task.n_outputs)
+        settings = allocate_cost(self, n, d, problem.n_outputs)
         settings = settings._replace(
-            weights=self.landmark_weights,
+            landmark_weights=self.landmark_weights,
             damping=float(self.damping),
             memory_budget=resolve_memory_budget(self.memory_budget),
         )
-        needed = needed_bytes(settings, rows.X, task.n_outputs)
+        needed = needed_bytes(settings, rows.X, problem.n_outputs)
         what = f"{n} rows in {settings.n_clusters} leaves of {settings.n_landmarks} landmarks"
         check_memory(self.memory_budget, needed, what)
-        machine = train(kernel, rows.X, task, settings, progress, make_rng(self.random_state))
+        machine = train(kernel, rows.X, problem, settings, progress, make_rng(self.random_state))
         self._trees = tree_arrays(machine.model)
         self._model = self._make_model()
         self.prediction_cost_ = self._model.n_operations

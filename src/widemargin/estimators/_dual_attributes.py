@@ -11,10 +11,9 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
 
 from .._types import Labels, Mask, Matrix, RowIndices, Vector
-from ..data.samples import GramSamples, make_samples
 from ..kernels.functions import Kernel
-from ..kernels.precision import ensure_precision
 from ..models.clustered import COMBINATIONS, ClusteredExpansion
+from ..models.expansion import make_point_samples
 from ..partition.routing import InputRouter, KernelRouter, RandomRouter, Router
 from ..solvers.results import TrainedMachine
 from ._estimator import relative_gap
@@ -113,8 +112,8 @@ def _class_coefficients(machines: list[TrainedMachine], y: Labels, support: RowI
     coef, place = np.zeros((n_classes - 1, len(support))), np.zeros(len(y), np.intp)
     place[support] = np.arange(len(support))
     for machine, (i, j) in zip(machines, combinations(range(n_classes), 2), strict=True):
-        mine = np.flatnonzero(machine.result.beta)
-        rows, beta = _rows_of(machine)[mine], machine.result.beta[mine]
+        nonzero = np.flatnonzero(machine.result.beta)
+        rows, beta = _rows_of(machine)[nonzero], machine.result.beta[nonzero]
         is_first = y[rows] == i
         coef[j - 1, place[rows[is_first]]] = beta[is_first]
         coef[i, place[rows[~is_first]]] = beta[~is_first]
@@ -170,9 +169,9 @@ def cluster_attributes(
     router = division.router
     sigmoids, log_prior = np.zeros((len(machines), router.n_clusters, 2)), np.zeros(len(machines))
     if y is not None:
-        all_rows, pairs = np.arange(len(y)), combinations(range(int(y.max()) + 1), 2)
+        pairs = combinations(range(int(y.max()) + 1), 2)
         for k, (machine, (first, _)) in enumerate(zip(machines, pairs, strict=True)):
-            rows = all_rows if machine.rows is None else machine.rows
+            rows = _rows_of(machine)
             # of a pair the first class is positive, of two classes alone the second
             is_positive = y[rows] == first if machine.rows is not None else y[rows] > 0
             sigmoids[k] = _sigmoids(machine, is_positive, division.labels[rows], router, combine == "bcm")
@@ -199,10 +198,10 @@ def _sigmoids(machine: TrainedMachine, is_positive: Mask, labels: Labels, router
     log_prior = _log_odds(is_positive)
     out = np.tile([0.0, -log_prior], (router.n_clusters, 1))
     for c in range(router.n_clusters if wanted else 0):
-        mine = labels == c
-        if mine.any():
+        in_cluster = labels == c
+        if in_cluster.any():
             base = machine.intercepts[c]
-            slope = fit_slope(machine.result.decision[mine] - base, is_positive[mine], log_prior)
+            slope = fit_slope(machine.result.decision[in_cluster] - base, is_positive[in_cluster], log_prior)
             out[c] = -slope, slope * base - log_prior
     return out
 
@@ -275,10 +274,7 @@ def clustered_model(kernel: Kernel, points: Any, coef: Matrix, clusters: dict[st
 
 
 def _router(kernel: Kernel, clusters: dict[str, Any]) -> Router:
-    points, labels = clusters["points"], clusters["labels"]
-    if kernel.sample_form == "entries":
-        return KernelRouter(kernel, GramSamples(np.empty((0, 0)), points), labels, clusters["spread"])
-    samples = ensure_precision(kernel, make_samples(points, kernel.sample_form))
-    if clusters["method"] == "kernel":
+    samples, labels = make_point_samples(kernel, clusters["points"]), clusters["labels"]
+    if clusters["method"] == "kernel" or kernel.sample_form == "entries":
         return KernelRouter(kernel, samples, labels, clusters["spread"])
     return InputRouter(samples, labels) if clusters["method"] == "input" else RandomRouter(samples, labels)

@@ -287,7 +287,7 @@ class DualMachine(LinearWeights, KernelMachine):
         if (
             is_partitioned(rows.X)
             or len(self._machine_sizes(rows)) > 1
-            or not isinstance(candidate, tuple)
+            or candidate is None
             or len(candidate[0]) != len(rows.weights)
         ):
             return None

@@ -77,7 +77,7 @@ class Estimator(CallbackSupportMixin, Loadable):
         return lambda: str(diagram()) + _summary_html(self)
 
     def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
-        """What notebooks ask for: as text, and as the HTML of `_repr_html_` if scikit-learn is set to draw diagrams."""
+        """Text for notebooks, and the HTML of `_repr_html_` if scikit-learn is set to draw diagrams."""
         bundle: dict[str, str] = super()._repr_mimebundle_(**kwargs)
         return {**bundle, "text/html": self._repr_html_()} if "text/html" in bundle else bundle
 

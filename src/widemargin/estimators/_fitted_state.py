@@ -152,7 +152,7 @@ class FittedState:
         return len(labels)
 
     def certificate(self) -> None:
-        """What a fit says of itself: objective, gap, whether it converged, rounds and history."""
+        """The certificate of a fit: objective, gap, whether it converged, rounds and history."""
         for key in ("objective_", "dual_gap_", *(["relative_gap_"] if "relative_gap_" in self else [])):  # older files
             if not isinstance(self.value(key), float):  # NaN, where there is no bound
                 raise ValueError(f"{self.name(key)} must be a number, got {describe(self.value(key))}")

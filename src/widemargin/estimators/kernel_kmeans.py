@@ -15,10 +15,10 @@ from .._native import Stopped
 from .._progress import Progress
 from .._threads import ThreadTeam, blas_limit
 from .._types import Array, Vector
-from ..data.samples import GramSamples, Samples, make_samples
+from ..data.samples import Samples
 from ..kernels.kernel_operator import KernelOperator
-from ..kernels.precision import ensure_precision
 from ..kernels.tiles import fill_gram
+from ..models.expansion import make_point_samples
 from ..nystroem.landmarks import select_medoids
 from ..partition.divide import Clustering, Division, divisions
 from ..partition.routing import KernelRouter
@@ -201,10 +201,7 @@ class TwoStepKernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clu
 
     def _make_model(self) -> KernelRouter:
         kernel = self._make_kernel()
-        if self._is_gram:
-            points: Samples = GramSamples(self._points, self.sample_indices_)
-        else:
-            points = ensure_precision(kernel, make_samples(self._points, kernel.sample_form))
+        points = make_point_samples(kernel, self.sample_indices_ if self._is_gram else self._points)
         return KernelRouter(kernel, points, self.sample_labels_, self._spread, weights=self._sample_weights)
 
     def _check_state(self, fitted: FittedState) -> None:

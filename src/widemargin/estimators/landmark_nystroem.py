@@ -259,8 +259,8 @@ class LandmarkNystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Kernel
         X, points = self._select(alike, min(self.n_landmarks, _FEW_LANDMARKS), "uniform", rng, lambda: True)
         features = landmark_features(kernel, points)
         if self._is_gram:
-            mine = np.searchsorted(rows.kept, self.landmark_indices_)
-            points, gram = X[mine], rows.X[np.ix_(mine, mine)]
+            chosen = np.searchsorted(rows.kept, self.landmark_indices_)
+            points, gram = X[chosen], rows.X[np.ix_(chosen, chosen)]
         else:
             gram = self._gram(kernel, points)
         with blas_limit(1):  # else every product waits for those of the task that was left

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from typing import Any, NamedTuple, Self, cast
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -306,7 +306,7 @@ class OCASClassifier(ClassifierMixin, OneVsRestPredictor, Estimator):
             self._check_memory(problem)
             for model, trained in zip(models, self._paths(problem, Cs, settings, progress, team), strict=True):
                 model._set(self, *trained)
-                model._warn_if_stopped(progress)
+                model._warn_if_stopped(progress, trained[0])
 
     def _check_memory(self, problem: LinearProblem) -> None:
         """Raise a ValueError with the least memory budget if this one is smaller."""
@@ -326,10 +326,10 @@ class OCASClassifier(ClassifierMixin, OneVsRestPredictor, Estimator):
         progress.stage("classes", len(groups))
         paths = []
         for group in groups:
-            some, points, part = [make() for make in losses[group]], start and start[group], progress.part(1)
-            paths.append(list(train_path(problem.X, some, Cs, settings, part, points, team)))
+            some, points, share = [make() for make in losses[group]], start and start[group], progress.part(1)
+            paths.append(list(train_path(problem.X, some, Cs, settings, share, points, team)))
             progress.advance()
-        return [_join(parts) for parts in zip(*paths, strict=True)]
+        return [_join(machines) for machines in zip(*paths, strict=True)]
 
     def _settings(self) -> OCASSettings:
         return OCASSettings(
@@ -361,14 +361,14 @@ class OCASClassifier(ClassifierMixin, OneVsRestPredictor, Estimator):
         """With `warm_start`, where the fitted machine's planes touch the risk, if it was of this shape."""
         points: list[Matrix] = getattr(self, "_points", []) if self.warm_start else []
         sizes = [problem.n_outputs * problem.X.shape[1]] * len(problem.losses)
-        return points if points and [mine.shape[1] for mine in points] == sizes else None
+        return points if points and [own.shape[1] for own in points] == sizes else None
 
     def _snapshot(self, data: ValidatedRows, progress: Progress) -> dict[str, Any] | None:
         """What a callback needs of the machine as it stands."""
         if progress.candidate is None:
             return None
         stopped = copy.copy(self)
-        stopped._set(self, *cast(Callable[[], Trained], progress.candidate)())
+        stopped._set(self, *progress.candidate)
         return dict(stopped.__dict__)
 
     def _set(self, checked: Self, results: list[LinearResult], history: History) -> None:
@@ -405,18 +405,18 @@ class OCASClassifier(ClassifierMixin, OneVsRestPredictor, Estimator):
         positive = range(1, 2) if n_classes == 2 else range(n_classes)  # of two classes the second
         return [partial(make, c) for c in positive]
 
-    def _warn_if_stopped(self, progress: Progress) -> None:
+    def _warn_if_stopped(self, progress: Progress, results: list[LinearResult]) -> None:
         if not progress.ended_with_outer:
-            limit = "max_iter" if self.n_iter_ >= self.max_iter else "the precision of float64"
-            warn_unconverged(self, progress.stopped_by or limit, f"{describe_gap(self)} where tol={self.tol:g}")
+            reason = next((result.stopped_by for result in results if not result.converged), None)
+            warn_unconverged(self, progress.stopped_by or reason, f"{describe_gap(self)} where tol={self.tol:g}")
 
 
-def _join(parts: Sequence[Trained]) -> Trained:
+def _join(machines: Sequence[Trained]) -> Trained:
     """The machines of groups, trained one after the other; those to come count with the objective after round 1."""
     history = History()
-    initial = [columns.as_arrays()["objective"][0] for _, columns in parts]
+    initial = [columns.as_arrays()["objective"][0] for _, columns in machines]
     objective = lower_bound = 0.0
-    for k, (results, rows) in enumerate(parts):
+    for k, (results, rows) in enumerate(machines):
         columns = rows.as_arrays()
         columns["objective"] += objective + sum(initial[k + 1 :])
         columns["lower_bound"] += lower_bound
@@ -424,7 +424,7 @@ def _join(parts: Sequence[Trained]) -> Trained:
             history.record(**dict(zip(columns, values, strict=True)))
         objective += sum(result.objective for result in results)
         lower_bound += sum(result.objective - result.gap for result in results)
-    return [result for results, _ in parts for result in results], history
+    return [result for results, _ in machines for result in results], history
 
 
 def _prediction_attributes(results: list[LinearResult], n_features: int) -> dict[str, Any]:

@@ -9,11 +9,11 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.base import is_classifier, is_outlier_detector
-from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from ..estimators._predictor import pair_incidence
+from ..estimators._wrapped import machines_in, unwrap
 from ..models.expansion import KernelExpansion
 from ..models.linear import LinearModel
 from ..models.nystroem_tree import NystroemForest
@@ -84,43 +84,26 @@ def to_onnx(model: Any) -> Any:
 
 
 def make_graph(model: Any, given: np.dtype[Any] | None = None) -> Graph:
-    """An empty graph for a fitted model, in its own dtype; the input is of this one or of `given`."""
-    machine = _first_machine(model)
-    return Graph(getattr(machine, "_dtype", "float32"), machine.n_features_in_, given)
-
-
-def _first_machine(model: Any) -> Any:
-    """The fitted estimator within pipelines and calibration; of several calibrated ones, on the same data, the first.
+    """An empty graph for a fitted model, in its machine's dtype; the input is of this one or of `given`.
 
     Raises
     ------
     NotFittedError
     """
-    check_is_fitted(model[-1] if isinstance(model, Pipeline) else model)
-    if isinstance(model, Pipeline):
-        return _first_machine(model[-1])
-    if (inner := _stands_for(model)) is not None:
-        return _first_machine(inner)
-    return _first_machine(model.calibrated_classifiers_[0].estimator) if _is_calibrated(model) else model
-
-
-def _stands_for(model: Any) -> Any:
-    """The estimator of a frozen one, the best one of a fitted search; None for others."""
-    return model.estimator if isinstance(model, FrozenEstimator) else getattr(model, "best_estimator_", None)
-
-
-def _is_calibrated(model: Any) -> bool:
-    return hasattr(model, "calibrated_classifiers_")  # no import of sklearn.calibration for those who have none
+    machine = machines_in(model)[0]  # of several calibrated ones, on the same data, the first
+    check_is_fitted(machine)
+    return Graph(getattr(machine, "_dtype", "float32"), machine.n_features_in_, given)
 
 
 def write_model(graph: Graph, model: Any) -> Outputs:
     """Write a machine, or what is around it; its outputs by name: result, dtype, and shape without the axis of rows."""
-    *steps, model = [step for _, step in model.steps] if isinstance(model, Pipeline) else [model]
-    for step in steps:
-        write_step(graph, step)
-    if (inner := _stands_for(model)) is not None:
-        return write_model(graph, inner)
-    return _write_calibrated(graph, model) if _is_calibrated(model) else _write_machine(graph, model)
+    model = unwrap(model)
+    if isinstance(model, Pipeline):
+        for _, step in model.steps[:-1]:
+            write_step(graph, step)
+        return write_model(graph, model[-1])
+    is_calibrated = hasattr(model, "calibrated_classifiers_")
+    return _write_calibrated(graph, model) if is_calibrated else _write_machine(graph, model)
 
 
 def _write_machine(graph: Graph, model: Any) -> Outputs:

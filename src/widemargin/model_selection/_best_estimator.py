@@ -33,7 +33,7 @@ _LAST_SECONDS = 0.4  # for this machine, when Ctrl-C has ended the search
 
 
 def is_refitted(search: Any) -> bool:
-    """Whether predictions are to be had: an AttributeError says why not."""
+    """Whether a machine was trained on all rows; an AttributeError says why there are no predictions."""
     if not search.refit:
         raise AttributeError("refit=False: no machine was trained on all rows, so there are no predictions")
     return True
@@ -57,7 +57,7 @@ class BestEstimator(CallbackSupportMixin, Loadable):
     _machine_type: type[Any]
 
     def __getattr__(self, name: str) -> Any:
-        """Fitted attributes of `best_estimator_`, and what it says of probabilities."""
+        """Fitted attributes of `best_estimator_`, and its errors for methods that it lacks."""
         is_fitted_attribute = name.endswith("_") and not name.startswith("_")
         if (is_fitted_attribute or name.startswith("predict_")) and "best_estimator_" in self.__dict__:
             return getattr(self.__dict__["best_estimator_"], name)
@@ -214,9 +214,9 @@ def make_splits(cv: Any, y: NDArray[Any], groups: Any, *, classifier: bool) -> l
     """The numbers of the training and the test rows of each fold, at least one of each; `cv` may also give masks."""
     rows = np.arange(len(y))
 
-    def numbers(part: Any) -> RowIndices:
+    def numbers(chosen: Any) -> RowIndices:
         try:
-            return rows[np.asarray(part)] if len(part) else rows[:0]
+            return rows[np.asarray(chosen)] if len(chosen) else rows[:0]
         except IndexError as error:
             raise ValueError(f"cv must give numbers of rows, or masks of them, for {len(y)} rows: {error}") from error
 

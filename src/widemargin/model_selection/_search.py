@@ -18,16 +18,16 @@ from .._threads import ThreadTeam, blas_limit
 from .._types import Mask, RowIndices, Vector
 from ..algorithms.held_out import Fold, SharedKernel
 from ..data.rows import positions
-from ..data.samples import Samples
+from ..data.samples import Samples, converted
 from ..estimators._scale import check_range
 from ..kernels.functions import Kernel
 from ..kernels.precision import ensure_precision
 from ..solvers.dual.certificate import Limits
 from ..solvers.results import History
 from ._best_estimator import Score
+from ._cv_problem import CVProblem
 from ._grid import Grid
 from ._race import Race
-from ._tasks import CVProblem
 
 _SAMPLE_SHARE = 4  # rows / rows of the sample
 _LEAST_SAMPLE = 500  # rows: smaller samples are no guide, and all rows are as quick
@@ -42,7 +42,7 @@ class Split(NamedTuple):
 
     def renumber(self, place: RowIndices) -> Split:
         """The split where row k has the number `place[k]` instead, or is left out if that is -1."""
-        return Split(*(place[part][place[part] >= 0] for part in self))
+        return Split(*(place[rows][place[rows] >= 0] for rows in self))
 
 
 @dataclass
@@ -52,7 +52,7 @@ class SearchData:
     Attributes
     ----------
     samples : Samples of length n
-    task : CVProblem on n rows
+    problem : CVProblem on n rows
     weights : ndarray of shape (n,)
     splits : list of Split
     rows : ndarray of shape (n,)
@@ -62,7 +62,7 @@ class SearchData:
     """
 
     samples: Samples
-    task: CVProblem
+    problem: CVProblem
     weights: Vector
     splits: list[Split]
     rows: RowIndices
@@ -72,8 +72,8 @@ class SearchData:
         """Some of the rows (ascending), with what the splits have of them."""
         place = positions(chosen, len(self.rows))
         splits = [split.renumber(place) for split in self.splits]
-        samples, task = self.samples.take(chosen), self.task.take(chosen)
-        return SearchData(samples, task, self.weights[chosen], splits, self.rows[chosen], self.score)
+        samples, problem = self.samples.take(chosen), self.problem.take(chosen)
+        return SearchData(samples, problem, self.weights[chosen], splits, self.rows[chosen], self.score)
 
     def training_weights(self, k: int) -> Vector:
         """The weights (n,) times how often the rows occur in a fold's training rows."""
@@ -81,7 +81,7 @@ class SearchData:
 
     def first_lacking(self) -> tuple[int, str] | None:
         """The first fold whose training rows lack a class or any weight, and what they lack."""
-        lacking = ((k, self.task.lacking(self.training_weights(k))) for k in range(len(self.splits)))
+        lacking = ((k, self.problem.lacking(self.training_weights(k))) for k in range(len(self.splits)))
         return next(((k, what) for k, what in lacking if what is not None), None)
 
 
@@ -161,15 +161,17 @@ class Search:
             return None
         sample = self.data.take(np.sort(rng.choice(n, n // _SAMPLE_SHARE, replace=False)))
         held_out = (np.bincount(split.test, minlength=len(sample.rows)).astype(np.float64) for split in sample.splits)
-        has_classes = sample.first_lacking() is None and all(sample.task.lacking(rows) is None for rows in held_out)
+        has_classes = sample.first_lacking() is None and all(sample.problem.lacking(rows) is None for rows in held_out)
         return sample if has_classes else None
 
     def _score_cells(self, data: SearchData, folds: Sequence[int], scores: Vector) -> None:
         """Write the scores of the wanted cells in these folds."""
         self.progress.stage(f"{self.wanted.sum()} cells, {len(data.rows):,} rows", int(self.wanted.any((1, 2)).sum()))
-        base, single = data.samples, _as_float32(data.samples)
+        base, float32 = data.samples, np.dtype(np.float32)
+        with np.errstate(over="ignore"):  # `_samples_of` checks the range
+            single = converted(base, float32, float32)  # half the memory, and scores need no more
         budget = self.memory_budget - (0 if single is base else base.nbytes)
-        shared = SharedKernel(data.task.machines, self.limits, budget, self.progress, self.team)
+        shared = SharedKernel(data.problem.machines, self.limits, budget, self.progress, self.team)
         for g in _from_middle(len(self.grid.gammas)):
             paths = [(k, e) for k in folds for e in range(self.grid.shape[1]) if self.wanted[g, e].any()]
             if not paths or not self.progress.go_on():
@@ -181,14 +183,14 @@ class Search:
                 score = data.score(data.rows[fold.test])
                 for c, decision in zip(np.flatnonzero(self.wanted[g, e]), values, strict=True):
                     if not np.isnan(decision).any():
-                        value = scores[k, g, e, c] = score(data.task.model(decision))
+                        value = scores[k, g, e, c] = score(data.problem.model(decision))
                         self._record(len(data.rows), k, (g, e, int(c)), value)
                 self.progress.go_on(round=float(len(self.history)))
             self.progress.advance()
 
     def _fold(self, data: SearchData, k: int, g: int, e: int) -> Fold:
         """Fold k with its duals for epsilon e, and the Cs that are wanted for gamma g."""
-        problems = data.task.problems(data.training_weights(k), float(self.grid.epsilons[e]))
+        problems = data.problem.duals(data.training_weights(k), float(self.grid.epsilons[e]))
         return Fold(data.splits[k].test, problems, self.grid.Cs[self.wanted[g, e]].tolist())
 
     def _record(self, n_rows: int, k: int, place: tuple[int, int, int], score: float) -> None:
@@ -202,14 +204,6 @@ class Search:
 def _from_middle(n: int) -> list[int]:
     """0 ... n - 1, the middle first: a search that is stopped has seen the gammas that are most likely the best."""
     return sorted(range(n), key=lambda k: abs(2 * k + 1 - n))
-
-
-def _as_float32(samples: Samples) -> Samples:
-    """The samples with float32 tiles: half the memory, and scores need no more."""
-    if samples.dtype == np.float32:
-        return samples
-    with np.errstate(over="ignore"):  # `_samples_of` checks the range
-        return samples.astype(np.dtype(np.float32), np.dtype(np.float32))
 
 
 def _samples_of(kernel: Kernel, base: Samples, single: Samples) -> Samples:

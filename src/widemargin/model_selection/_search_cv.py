@@ -19,18 +19,17 @@ from ..estimators._kernel_machine import TrainingRows
 from ..estimators._scale import named_kernel, resolve_gamma
 from ..estimators._validation import WITHOUT_GAMMA, check_flag, check_weights, make_rng, shown
 from ..kernels.functions import Kernel
-from ..solvers.dual.certificate import MAX_RELATIVE_GAP, Limits
 from ._best_estimator import BestEstimator, Score, cv_results, make_splits
+from ._cv_problem import CVProblem
 from ._grid import LARGEST_C, LARGEST_GAMMA, LEAST_C, LEAST_GAMMA, Grid, make_values
 from ._race import best_place
 from ._search import Search, SearchData, Split
-from ._tasks import CVProblem
 
 
 class SearchCV(BestEstimator):
     """An estimator that chooses C and gamma by cross-validation, and is the machine that it then trains on all rows.
 
-    A subclass has `_machine_type`, `_task`, and `_names`, the parameters that it chooses.
+    A subclass has `_machine_type`, `_cv_problem`, and `_names`, the parameters that it chooses.
     """
 
     Cs: Any
@@ -38,18 +37,15 @@ class SearchCV(BestEstimator):
     kernel: Any
     degree: int
     coef0: float
-    fit_intercept: bool
     cv: Any
     exhaustive: bool
-    tol: float
-    max_iter: int
     memory_budget: Any
     n_jobs: int | None
     verbose: int
     random_state: Any
     _names: tuple[str, ...]
 
-    def _task(self, rows: TrainingRows) -> CVProblem:
+    def _cv_problem(self, rows: TrainingRows) -> CVProblem:
         """What is trained and scored on these rows."""
         raise NotImplementedError
 
@@ -99,7 +95,7 @@ class SearchCV(BestEstimator):
             Split(*split).renumber(place) for split in make_splits(self.cv, y, groups, classifier=is_classifier(self))
         ]
         samples = make_samples(rows.X, kernel.sample_form)
-        data = SearchData(samples, self._task(rows), rows.weights, splits, rows.kept, score)
+        data = SearchData(samples, self._cv_problem(rows), rows.weights, splits, rows.kept, score)
         if not all(len(split.test) for split in splits):
             raise ValueError(f"cv must give folds with test rows of positive weight, got {shown(self.cv)}")
         if lacking := data.first_lacking():
@@ -110,12 +106,7 @@ class SearchCV(BestEstimator):
         return named_kernel(self.kernel, gamma=gamma, degree=self.degree, coef0=self.coef0)
 
     def _search(self, data: SearchData, grid: Grid, callback: Callback | None) -> Search:
-        limits = Limits(
-            has_intercept=bool(self.fit_intercept),
-            tol=float(self.tol),
-            max_relative_gap=MAX_RELATIVE_GAP if self._make_kernel(1.0).is_semidefinite else np.inf,
-            max_iter=int(self.max_iter),
-        )
+        limits = self._prototype()._settings(self._make_kernel(1.0)).limits
         title, budget = type(self).__name__, resolve_memory_budget(self.memory_budget)
         with (
             Progress(max_time=self._search_time(), verbose=self.verbose, title=title, callback=callback) as progress,

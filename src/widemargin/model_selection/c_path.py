@@ -118,8 +118,6 @@ def C_path(
             progress,
         )
     scores = np.array(folds).reshape(-1, len(Cs))
-    if np.isnan(scores).any():
-        raise ValueError(f"scoring gave NaN for C={Cs[int(np.flatnonzero(np.isnan(scores).any(axis=0))[0])]:.6g}")
     n_open = sum(not model.converged_ for model in models)
     if progress.stopped_by or (n_open and estimator.max_time is not None):
         state = f"after {len(folds)} of {len(splits)} folds; {n_open} of {len(models)} machines had not converged."
@@ -136,7 +134,7 @@ class LabelledRows(NamedTuple):
 
     def take(self, rows: RowIndices) -> LabelledRows:
         """Some of the rows."""
-        return LabelledRows(*(None if part is None else _safe_indexing(part, rows) for part in self))
+        return LabelledRows(*(None if column is None else _safe_indexing(column, rows) for column in self))
 
 
 def score_folds(
@@ -160,6 +158,8 @@ def score_folds(
             score_of = score(test)
             folds.append([score_of(model) for model in path])
             progress.go_on(round=float(len(folds)))
+    if np.isnan(folds).any():
+        raise ValueError(f"scoring gave NaN for C={Cs[int(np.isnan(folds).any(axis=0).argmax())]:.6g}")
     return folds
 
 

@@ -11,9 +11,9 @@ from ..estimators._kernel_machine import TrainingRows
 from ..estimators.dc_svm import DCSVMClassifier
 from ..estimators.dc_svm_regressor import DCSVMRegressor
 from ._best_estimator import BestClassifier
+from ._cv_problem import Classification, Regression
 from ._grid import LARGEST_EPSILON, LEAST_EPSILON, make_values
 from ._search_cv import SearchCV
-from ._tasks import Classification, Regression
 
 
 class DCSVMClassifierCV(BestClassifier, SearchCV):
@@ -152,7 +152,7 @@ class DCSVMClassifierCV(BestClassifier, SearchCV):
         self.verbose = verbose
         self.random_state = random_state
 
-    def _task(self, rows: TrainingRows) -> Classification:
+    def _cv_problem(self, rows: TrainingRows) -> Classification:
         shape, break_ties = self.decision_function_shape, bool(self.break_ties)
         return Classification(rows.y, rows.classes, self.class_weight, shape, break_ties)
 
@@ -165,7 +165,7 @@ class DCSVMRegressorCV(RegressorMixin, SearchCV):
     Cs, gammas, cv, scoring, refit, exhaustive, max_time, memory_budget, n_jobs, verbose, random_state
         Of `DCSVMClassifierCV`. `cv` None means five folds; `scoring` None means the coefficient of determination.
     epsilons : int or list of float, default=(0.1,)
-        Values of epsilon >= 0, or how many, log-spaced from 0.001 to 1. Targets of another scale want other values.
+        Values of epsilon >= 0, or how many, log-spaced from 0.001 to 1. Targets of another scale need other values.
     kernel, degree, coef0, fit_intercept, tol, max_iter
         Of `DCSVMRegressor`.
 
@@ -235,7 +235,7 @@ class DCSVMRegressorCV(RegressorMixin, SearchCV):
         self.verbose = verbose
         self.random_state = random_state
 
-    def _task(self, rows: TrainingRows) -> Regression:
+    def _cv_problem(self, rows: TrainingRows) -> Regression:
         return Regression(rows.y)
 
     def _epsilons(self) -> Vector:

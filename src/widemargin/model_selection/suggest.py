@@ -137,7 +137,7 @@ def _probe(scaler: Any, X: Any, y: NDArray[Any], is_regression: bool, max_time: 
     limits: dict[str, Any] = {"refit": False, "max_time": None if max_time is None else _PROBE_SHARE * max_time / 2}
     begin = time.perf_counter()
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # a stopped probe says less, and the fit warns itself
+        warnings.simplefilter("ignore")  # of a probe that was stopped: the fit warns itself
         kind: Any = DCSVMRegressorCV if is_regression else DCSVMClassifierCV
         search = kind(_PROBE_CS, _PROBE_GAMMAS, cv=_PROBE_FOLDS, exhaustive=True, **limits).fit(sample, y[rows])
         seconds, linear_score = time.perf_counter() - begin, np.nan

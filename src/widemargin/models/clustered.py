@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -84,12 +85,12 @@ class ClusteredExpansion:
         return KernelExpansion(self.kernel, self.points, self.coef, self.intercept.mean(axis=1))
 
     @cached_property
-    def _parts(self) -> list[KernelExpansion]:
-        return [self._make_part(c) for c in range(self.intercept.shape[1])]
-
-    def _make_part(self, c: int) -> KernelExpansion:
-        part = slice(self.starts[c], self.starts[c + 1])
-        return KernelExpansion(self.kernel, self.points[part], self.coef[:, part], self.intercept[:, c])
+    def _machines(self) -> list[KernelExpansion]:
+        """The machine of each cluster."""
+        return [
+            KernelExpansion(self.kernel, self.points[first:end], self.coef[:, first:end], self.intercept[:, c])
+            for c, (first, end) in enumerate(pairwise(self.starts))
+        ]
 
     def _early_values(self, X: Any, team: ThreadTeam, memory_budget: int) -> Matrix:
         """f(x) = sum_{i: pi(x_i) = pi(x)} beta_i k(x, x_i) + b_pi(x): Hsieh et al. 2014, section 4."""
@@ -120,9 +121,9 @@ class ClusteredExpansion:
 
         def evaluate(group: tuple[Any, slice]) -> None:
             c, rows = group
-            part = slice(self.starts[c], self.starts[c + 1])
+            own = slice(self.starts[c], self.starts[c + 1])
             values = np.tile(self.intercept[:, c, None], rows.stop - rows.start)
-            add_kernel_product(self.kernel, points.take(part), self.coef[:, part], grouped.take(rows), values, team)
+            add_kernel_product(self.kernel, points.take(own), self.coef[:, own], grouped.take(rows), values, team)
             out[order[rows]] = values.T
 
         sizes = np.diff(self.starts)
@@ -145,10 +146,10 @@ class ClusteredExpansion:
         k = self.intercept.shape[1]
 
         def log_odds(c: int) -> Matrix:
-            f = self._parts[c].decision_values(X, n_jobs=1, memory_budget=memory_budget // team.n_threads)
+            f = self._machines[c].decision_values(X, n_jobs=1, memory_budget=memory_budget // team.n_threads)
             return np.asarray(-(self.sigmoids[:, c, 0] * f + self.sigmoids[:, c, 1]))
 
-        self._parts  # noqa: B018 - made once, before the threads share them
+        self._machines  # noqa: B018 - made once, before the threads share them
         return np.asarray(sum(team.map(log_odds, range(k))) - (k - 1) * self.log_prior)
 
     def __getstate__(self) -> dict[str, Any]:

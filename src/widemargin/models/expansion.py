@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, fields
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -37,7 +38,6 @@ class KernelExpansion:
     points: Any
     coef: Any
     intercept: Vector
-    _samples: Samples | None = field(default=None, repr=False, compare=False)
 
     def decision_values(self, X: Any, *, n_jobs: int | None = None, memory_budget: int = 2**30) -> Matrix:
         """Decision values, by tiles on all cores.
@@ -60,7 +60,7 @@ class KernelExpansion:
         n x n_points kernel entries, each used once.
         """
         out = np.tile(self.intercept[:, None], X.shape[0])
-        points = self._points()
+        points = self._points
         if X.shape[0] * len(points) * (X.shape[1] + SMALL_ENTRY_WORK) < _SMALL_WORK:
             A, B = points.pair_with(X)
             add_kernel_product(self.kernel, A, self.coef, B, out, ONE_THREAD)
@@ -74,15 +74,18 @@ class KernelExpansion:
 
     def pair_with(self, X: Any) -> tuple[Samples, Samples]:
         """The points and the rows of X as samples of the same form."""
-        return self._points().pair_with(X)
+        return self._points.pair_with(X)
 
+    @cached_property
     def _points(self) -> Samples:
-        if self._samples is None:
-            if self.kernel.sample_form == "entries":
-                self._samples = GramSamples(np.empty((0, 0)), self.points)
-            else:
-                self._samples = ensure_precision(self.kernel, make_samples(self.points, self.kernel.sample_form))
-        return self._samples
+        return make_point_samples(self.kernel, self.points)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_samples": None}
+        return {field.name: getattr(self, field.name) for field in fields(self)}
+
+
+def make_point_samples(kernel: Kernel, points: Any) -> Samples:
+    """The points of a machine as the kernel takes them: rows, or indices into the kernel matrices of new rows."""
+    if kernel.sample_form == "entries":
+        return GramSamples(np.empty((0, 0)), points)
+    return ensure_precision(kernel, make_samples(points, kernel.sample_form))

@@ -14,7 +14,7 @@ from ..data.samples import Samples, make_samples
 from ..kernels.precision import ensure_precision
 from ..nystroem.features import LandmarkFeatures
 
-_BLOCK_ROWS = 64, 1024  # least and most rows of a block
+_LEAST_ROWS, _MOST_ROWS = 64, 1024  # of a block
 _ROW_COPIES = 3  # of a row and its features that a thread holds at most
 
 
@@ -52,7 +52,7 @@ class NystroemCoordinates:
         row_bytes = _ROW_COPIES * (X.shape[1] + self.features.n_features) * self.factor.itemsize
         with blas_limit(1), ThreadTeam(n_jobs) as team:
             self._points  # noqa: B018 - made once, before the threads share them
-            size = int(np.clip(memory_budget // (row_bytes * team.n_threads), *_BLOCK_ROWS))
+            size = int(np.clip(memory_budget // (row_bytes * team.n_threads), _LEAST_ROWS, _MOST_ROWS))
 
             def block(rows: slice) -> None:
                 np.matmul(self.values(X[rows]), self.factor, out=out[rows])

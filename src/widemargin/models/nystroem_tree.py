@@ -36,7 +36,7 @@ class NystroemTree:
     products : ndarray of shape (k, q, m, m), of the data's dtype
         Lower triangles: coefficients of products of two landmarks' values; of shape (k, q, 0, 0) without.
     slopes : ndarray of shape (k, q, d), of the data's dtype
-        A linear part for each machine; of shape (k, 0, d) without.
+        The linear term of each machine; of shape (k, 0, d) without.
     intercept : ndarray of shape (k, q), float64
     """
 
@@ -193,10 +193,10 @@ class NystroemForest:
     def _write_mean(self, rows: Any, out: Matrix, team: ThreadTeam) -> None:
         self.trees[0].compiled.decision_values(team.native, rows, out)
         if len(self.trees) > 1:
-            part = np.empty_like(out)
+            values = np.empty_like(out)
             for tree in self.trees[1:]:
-                tree.compiled.decision_values(team.native, rows, part)
-                out += part
+                tree.compiled.decision_values(team.native, rows, values)
+                out += values
             out /= len(self.trees)
 
     def as_function(self) -> Callable[[Array], Matrix]:

@@ -90,7 +90,7 @@ def compiled_kernel(kernel: ArgumentKernel) -> nystroem.Kernel:
 
 
 def stack_leaves(
-    parts: list[LandmarkFeatures],
+    leaves: list[LandmarkFeatures],
 ) -> tuple[LandmarkFeatures, list[_Columns], list[tuple[_Columns, _Columns]]]:
     """Stack the features of single leaves, padded to the most landmarks and pseudo-landmarks of a leaf.
 
@@ -103,19 +103,19 @@ def stack_leaves(
     list of pairs of ndarrays of int
         For each leaf, the two landmarks of its products, the larger number first.
     """
-    m, p = (max(widths) for widths in zip(*(part.anchors.shape[1:] for part in parts), strict=True))
-    k, d, dtype = len(parts), parts[0].landmarks.shape[2], parts[0].landmarks.dtype
-    rules = np.array([part.rules[0] for part in parts])
+    m, p = (max(widths) for widths in zip(*(leaf.anchors.shape[1:] for leaf in leaves), strict=True))
+    k, d, dtype = len(leaves), leaves[0].landmarks.shape[2], leaves[0].landmarks.dtype
+    rules = np.array([leaf.rules[0] for leaf in leaves])
     no_pairs = np.empty((k, 2, 0), np.int32)
-    table = LandmarkFeatures(parts[0].kernel, np.zeros((k, m, d), dtype), np.zeros((k, m, p), dtype), rules, no_pairs)
+    table = LandmarkFeatures(leaves[0].kernel, np.zeros((k, m, d), dtype), np.zeros((k, m, p), dtype), rules, no_pairs)
     places = []
-    for c, part in enumerate(parts):
-        _, own_m, own_p = part.anchors.shape
+    for c, leaf in enumerate(leaves):
+        _, own_m, own_p = leaf.anchors.shape
         # a missing landmark is the first one again: its bounds are the first one's too
-        table.landmarks[c] = part.landmarks[0, :1]
-        table.landmarks[c, :own_m] = part.landmarks[0]
+        table.landmarks[c] = leaf.landmarks[0, :1]
+        table.landmarks[c, :own_m] = leaf.landmarks[0]
         if own_p:
-            table.anchors[c, :, :own_p] = part.anchors[0, :1]
-            table.anchors[c, :own_m, :own_p] = part.anchors[0]
+            table.anchors[c, :, :own_p] = leaf.anchors[0, :1]
+            table.anchors[c, :own_m, :own_p] = leaf.anchors[0]
         places.append(np.r_[:own_m, m : m + own_p])
-    return table, places, [(part.pairs[0, 1], part.pairs[0, 0]) for part in parts]
+    return table, places, [(leaf.pairs[0, 1], leaf.pairs[0, 0]) for leaf in leaves]

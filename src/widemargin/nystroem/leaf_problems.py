@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import NamedTuple, Protocol, Self
+from typing import Any, NamedTuple, Protocol, Self
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve, eigh, lstsq
@@ -43,11 +43,11 @@ class LinearFit(NamedTuple):
     converged: bool
 
     @classmethod
-    def from_results(cls, weights: Matrix, results: Sequence[DualResult | LinearResult]) -> Self:
-        """Machines of weights (q, r) without intercept, solved one by one with these results."""
+    def from_results(cls, weights: Matrix, intercept: Vector, results: Sequence[DualResult | LinearResult]) -> Self:
+        """Machines of weights (q, r) and intercepts (q,), and the sums of these results' certificates."""
         return cls(
             weights,
-            np.zeros(len(results)),
+            intercept,
             sum(result.objective for result in results),
             sum(result.gap for result in results),
             all(result.converged for result in results),
@@ -139,12 +139,13 @@ class HingeProblem:
             return LinearFit(weights, intercept, 0.0, 0.0, True)
         if len(rows) > _MAX_DUAL_ROWS:
             signed = signs[is_mixed] * self.upper[rows]
-            results = self.train_linear(single, signed, self.tol, progress, memory_budget)
-            fit = LinearFit.from_results(np.concatenate([result.w for result in results]), results)
+            results: Sequence[Any] = self.train_linear(single, signed, self.tol, progress, memory_budget)
+            weights[is_mixed] = np.concatenate([result.w for result in results])
         else:
-            fit = self._train_on_kernel_matrix(coordinates, single @ single.T, rows, progress)
-        weights[is_mixed] = fit.weights
-        return fit._replace(weights=weights, intercept=intercept)
+            K, limits = single @ single.T, Limits(has_intercept=False, tol=self.tol)
+            results = [_solve(K, problem, limits, progress) for problem in self._problems(rows)]
+            weights[is_mixed] = [result.beta @ coordinates for result in results]
+        return LinearFit.from_results(weights, intercept, results)
 
     def objective(self, values: Matrix, weights: Matrix, rows: RowIndices) -> float:
         """½ Σ ‖w‖² plus the weighted hinge losses."""
@@ -156,12 +157,6 @@ class HingeProblem:
         label = np.where(self.signs[:, rows] @ self.upper[rows] >= 0, 1.0, -1.0)
         none = np.zeros((self.n_outputs, 1))
         return LinearFit.constant(label, self.objective(label[:, None], none, rows))
-
-    def _train_on_kernel_matrix(self, coordinates: Array, K: Array, rows: RowIndices, progress: Progress) -> LinearFit:
-        """Solve each dual on the approximate kernel matrix K (n, n)."""
-        limits = Limits(has_intercept=False, tol=self.tol)
-        results = [_solve(K, problem, limits, progress) for problem in self._problems(rows)]
-        return LinearFit.from_results(np.array([result.beta @ coordinates for result in results]), results)
 
     def _problems(self, rows: RowIndices) -> list[DualProblem]:
         """The duals of the outputs with both labels."""

@@ -114,10 +114,10 @@ def count_levels(k: int) -> int:
     >>> [count_levels(k) for k in (1, 12, 13, 144, 145)]
     [1, 1, 2, 2, 3]
     """
-    levels = 1
-    while _BRANCHING**levels < k:
-        levels += 1
-    return levels
+    n_levels = 1
+    while _BRANCHING**n_levels < k:
+        n_levels += 1
+    return n_levels
 
 
 class _Grower:
@@ -133,13 +133,13 @@ class _Grower:
         self.centres: list[Array] = []
         self.children: list[list[int]] = []
 
-    def split(self, rows: RowIndices, k: int, levels: int) -> int:
+    def split(self, rows: RowIndices, k: int, n_levels: int) -> int:
         """Make `rows` a node with k leaves, or a leaf; return its number as an entry of `children`."""
         k = min(k, len(rows))
         centres = None
         if k > 1 and self.go_on():
             with suppress(Stopped):
-                centres = self._cluster(rows, round(k ** (1 / levels)))
+                centres = self._cluster(rows, round(k ** (1 / n_levels)))
         if centres is None or len(centres) < 2:
             self.labels[rows] = self.n_leaves
             self.n_leaves += 1
@@ -147,10 +147,10 @@ class _Grower:
         node = len(self.centres)
         self.centres.append(centres)
         self.children.append([])
-        part = _stack([centres], [[-1 - c for c in range(len(centres))]]).route(self.X, rows)
-        for c, size in enumerate(np.bincount(part, minlength=len(centres))):
-            wanted = max(1, round(k * size / len(rows))) if levels > 1 else 1
-            self.children[node].append(self.split(rows[part == c], wanted, max(levels - 1, count_levels(wanted))))
+        child = _stack([centres], [[-1 - c for c in range(len(centres))]]).route(self.X, rows)
+        for c, size in enumerate(np.bincount(child, minlength=len(centres))):
+            wanted = max(1, round(k * size / len(rows))) if n_levels > 1 else 1
+            self.children[node].append(self.split(rows[child == c], wanted, max(n_levels - 1, count_levels(wanted))))
         return node
 
     def _cluster(self, rows: RowIndices, k: int) -> Array:
@@ -170,7 +170,7 @@ def single_leaf(X: Any) -> Hierarchy:
 
 
 def _stack(centres: list[Array], children: list[list[int]]) -> Hierarchy:
-    sizes = np.array([len(mine) for mine in children], np.int32)
+    sizes = np.array([len(numbers) for numbers in children], np.int32)
     hierarchy = Hierarchy(
         np.zeros((len(sizes), sizes.max(), centres[0].shape[1]), centres[0].dtype),
         sizes,

@@ -135,11 +135,11 @@ class KernelRouter(Router):
         `diagonal`: their k(x, x), where X = K(new rows, training rows).
         """
         points, samples = self.points.pair_with(X)
-        norms = self.kernel.diagonal if diagonal is None else lambda part: np.full(len(part), diagonal)
+        norms = self.kernel.diagonal if diagonal is None else lambda batch: np.full(len(batch), diagonal)
         out, clusters = np.empty((len(samples), self.n_clusters)), self._by_cluster(points)
         for rows in self._blocks(samples):
-            part = samples.take(rows)
-            out[rows] = self._scores(*clusters, part, team).T + norms(part)[:, None]
+            batch = samples.take(rows)
+            out[rows] = self._scores(*clusters, batch, team).T + norms(batch)[:, None]
         return np.maximum(out, 0.0, out=out)
 
     def distances_to_own(self, samples: Samples, labels: Labels, team: ThreadTeam) -> Vector:
@@ -153,10 +153,10 @@ class KernelRouter(Router):
             weights = np.ones(len(index)) if self.weights is None else self.weights[index]
             points, means = self.points.take(index), -2.0 * weights[None] / weights.sum()
             for block in row_blocks(len(rows), _ROWS):
-                part = samples.take(rows[block])
-                distances = np.full((1, len(part)), self.squared_centre_norms[c])
-                add_kernel_product(self.kernel, points, means, part, distances, team)
-                out[rows[block]] = distances[0] + self.kernel.diagonal(part)
+                batch = samples.take(rows[block])
+                distances = np.full((1, len(batch)), self.squared_centre_norms[c])
+                add_kernel_product(self.kernel, points, means, batch, distances, team)
+                out[rows[block]] = distances[0] + self.kernel.diagonal(batch)
         return np.maximum(out, 0.0, out=out)
 
     def assign(self, samples: Samples, team: ThreadTeam) -> Labels:
@@ -174,7 +174,7 @@ class KernelRouter(Router):
             return labels, np.zeros(len(labels))
         clusters = self._by_cluster(self.points)
         return _next_cluster(
-            samples, labels, team, lambda part: self._scores(*clusters, part, team).T, self.kernel.diagonal
+            samples, labels, team, lambda batch: self._scores(*clusters, batch, team).T, self.kernel.diagonal
         )
 
     def _nearest(self, points: Samples, samples: Samples, team: ThreadTeam) -> Labels:
@@ -234,7 +234,7 @@ class InputRouter(Router):
     def next_cluster(self, samples: Samples, labels: Labels, team: ThreadTeam) -> tuple[Labels, Vector]:
         """The second nearest."""
         centres = self._centres
-        return _next_cluster(samples, labels, team, lambda part: self._scores(part, centres), lambda part: part.squares)
+        return _next_cluster(samples, labels, team, lambda rows: self._scores(rows, centres), lambda rows: rows.squares)
 
     @cached_property
     def _centres(self) -> Samples:
@@ -261,8 +261,8 @@ def _next_cluster(
     next_labels, ratio = np.empty_like(labels), np.empty(len(labels))
 
     def block(rows: slice) -> None:
-        part, first, index = samples.take(rows), labels[rows], np.arange(rows.stop - rows.start)
-        others, own_squares = scores(part).astype(np.float64), squares(part)
+        batch, first, index = samples.take(rows), labels[rows], np.arange(rows.stop - rows.start)
+        others, own_squares = scores(batch).astype(np.float64), squares(batch)
         near = np.maximum(others[index, first] + own_squares, 0.0)
         others[index, first] = np.inf
         next_labels[rows] = others.argmin(axis=1)

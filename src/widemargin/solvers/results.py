@@ -125,6 +125,8 @@ class LinearResult:
     converged : bool
     points : ndarray of shape (n_points, q * n_features), float64
         Points of the cutting planes with positive multipliers: the start of a next problem.
+    stopped_by : str or None
+        What ended the rounds before the machine converged.
     """
 
     w: Matrix
@@ -133,3 +135,4 @@ class LinearResult:
     gap: float
     converged: bool
     points: Matrix
+    stopped_by: str | None = None

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from planes import always, assert_planes_hold, true_risk
 from widemargin._progress import Progress
 from widemargin._threads import ThreadTeam
-from widemargin.algorithms.ocas import OCASSettings, _Training
+from widemargin.algorithms.ocas import OCASSettings, OCASTraining
 from widemargin.data import make_design_matrix
 from widemargin.solvers.cutting_plane import active_rows
 from widemargin.solvers.cutting_plane.accelerations import suits_newton
@@ -167,7 +167,7 @@ def test_another_C_forgets_failures() -> None:
     """The objective of a larger C is larger: no failure. Newton's method, given up at one C, is used at the next."""
     X, signed = problem(3, 400)
     rows, team = make_design_matrix(X, ThreadTeam(1)), ThreadTeam(1)
-    training = _Training(rows, [HingeLoss(signed, team)], OCASSettings(C=C), Progress(), team)
+    training = OCASTraining(rows, [HingeLoss(signed, team)], OCASSettings(C=C), Progress(), team)
     (solver,) = training.solvers
     training.active_rows[solver] = helper = active(rows, solver)
     training.set_risk_weight(C)

@@ -20,7 +20,7 @@ LAM = 0.01
 @pytest.fixture(autouse=True)
 def _short_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Several blocks in few rows."""
-    monkeypatch.setattr(sgd, "BLOCK_ROWS", 8)
+    monkeypatch.setattr(sgd, "TILE_STEPS", 8)
 
 
 def data(n: int = 90, d: int = 3, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:

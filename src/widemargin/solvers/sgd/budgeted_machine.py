@@ -41,7 +41,7 @@ INTERCEPT, INTERCEPT_SUM, STEP_SIZE_SUM, LAST_WEIGHT, WEIGHT_SUM, HINGE_SUM, DEG
 COEF, COEF_SUM, SQUARED_NORM, SCALE = range(4)
 
 _MERGING_ARRAYS = ("points", "slots", "counts", "sums", "shift")
-BLOCK_ROWS = 128  # of a block of kernel values in a SubsetMachine: as many columns are computed beside the budget's
+TILE_STEPS = 128  # of a SubsetMachine, whose kernel values are one tile: so many columns beside the budget's
 _PAPER_PRECISION = 0.01  # of h: section 2 of Glasmachers and Qaadan
 
 
@@ -271,7 +271,7 @@ class SubsetMachine(BudgetedMachine):
     """Support vectors that are rows of the data (removal, projection): compiled steps on blocks of kernel values.
 
     Support vectors and the rows of a block have columns of their own, in the order in which they were read. After every
-    `BLOCK_ROWS` steps since the start the support vectors are moved to the first columns: so the order of sums over
+    `TILE_STEPS` steps since the start the support vectors are moved to the first columns: so the order of sums over
     columns, and with it their last digit, does not depend on the chunks.
 
     Parameters
@@ -279,11 +279,11 @@ class SubsetMachine(BudgetedMachine):
     points : ndarray or CSR array of shape (n, d), float32
     columns : ndarray of shape (n,), intp
         Columns of the points.
-    diagonal : ndarray of shape (budget + BLOCK_ROWS,), float64
+    diagonal : ndarray of shape (budget + TILE_STEPS,), float64
         k(x, x) by columns.
-    coef : ndarray of shape (2, budget + BLOCK_ROWS), float64
+    coef : ndarray of shape (2, budget + TILE_STEPS), float64
         Rows COEF and COEF_SUM by columns.
-    inverse : ndarray of shape (budget + BLOCK_ROWS, budget + BLOCK_ROWS), float64
+    inverse : ndarray of shape (budget + TILE_STEPS, budget + TILE_STEPS), float64
         Inverse of the points' kernel matrix, for projection; (0, 0) for removal.
     counts, sums : ndarray of shape (7,)
     """
@@ -300,7 +300,7 @@ class SubsetMachine(BudgetedMachine):
     def run(self, X: Any, order: RowIndices, signed_weights: Vector) -> None:
         """Steps by blocks of rows; the kernel values of a row do not depend on its block."""
         while len(order):
-            n_rows = BLOCK_ROWS - int(self.counts[STEPS]) % BLOCK_ROWS
+            n_rows = TILE_STEPS - int(self.counts[STEPS]) % TILE_STEPS
             self._run_block(X[order[:n_rows]], signed_weights[order[:n_rows]])
             order = order[n_rows:]
 
@@ -308,7 +308,7 @@ class SubsetMachine(BudgetedMachine):
         if sp.issparse(X) != sp.issparse(self.points):
             X = sp.csr_array(X) if sp.issparse(self.points) else X.toarray()
         stacked = sp.vstack([self.points, X], "csr") if sp.issparse(X) else np.concatenate([self.points, X])
-        first = self.settings.budget + int(self.counts[STEPS]) % BLOCK_ROWS
+        first = self.settings.budget + int(self.counts[STEPS]) % TILE_STEPS
         columns = np.concatenate([self.columns, first + np.arange(len(signed_weights))])
         kernel, samples = self.settings.kernel, _as_order_free_samples(stacked, self.settings.kernel)
         tile = np.empty((len(signed_weights), len(columns)), np.float32)
@@ -326,7 +326,7 @@ class SubsetMachine(BudgetedMachine):
         steps(K, first, self.diagonal, signed_weights, *arrays, *rule)
         is_point = (self.inverse.diagonal() if self.inverse.size else self.coef[0])[columns] != 0
         self.points, self.columns = stacked[np.flatnonzero(is_point)], columns[is_point]
-        if self.counts[STEPS] % BLOCK_ROWS == 0:
+        if self.counts[STEPS] % TILE_STEPS == 0:
             self._move_to_first_columns()
 
     def _move_to_first_columns(self) -> None:
@@ -379,7 +379,7 @@ def make_machine(settings: StepSettings, like: Any, state: Mapping[str, Any] | N
         return _make_merging(settings, like, state)
     if state is not None:
         return SubsetMachine(settings, **_copied(state))
-    width = settings.budget + BLOCK_ROWS
+    width = settings.budget + TILE_STEPS
     side = width if settings.maintenance == "projection" else 0
     return SubsetMachine(
         settings,
@@ -420,4 +420,4 @@ def projection_bytes(n_machines: int, budget: int, maintenance: str) -> int:
     >>> projection_bytes(2, 72, "projection"), projection_bytes(2, 72, "merge")
     (960000, 0)
     """
-    return 8 * (n_machines + 1) * (budget + BLOCK_ROWS) ** 2 if maintenance == "projection" else 0
+    return 8 * (n_machines + 1) * (budget + TILE_STEPS) ** 2 if maintenance == "projection" else 0

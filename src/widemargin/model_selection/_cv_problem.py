@@ -37,7 +37,7 @@ class Classification:
     def _pairs(self) -> list[tuple[int, int]]:
         return list(combinations(range(len(self.classes)), 2))
 
-    def problems(self, weights: Vector, epsilon: float) -> list[DualProblem]:
+    def duals(self, weights: Vector, epsilon: float) -> list[DualProblem]:
         """Each machine's dual at C = 1, for weights (n,) of the rows: 0 for rows that are held out."""
         upper = weights * class_factors(self.class_weight, self.classes, self.y, weights)[self.y]
         if len(self.classes) == 2:
@@ -71,7 +71,7 @@ class Regression:
         n_targets = 1 if self.y.ndim == 1 else self.y.shape[1]
         return [np.arange(len(self.y))] * n_targets
 
-    def problems(self, weights: Vector, epsilon: float) -> list[DualProblem]:
+    def duals(self, weights: Vector, epsilon: float) -> list[DualProblem]:
         """Each target's dual at C = 1, for weights (n,) of the rows: 0 for rows that are held out."""
         targets = self.y.reshape(len(self.y), -1).T
         return [regression_problem(np.ascontiguousarray(target), weights, epsilon) for target in targets]

@@ -1,0 +1,22 @@
+"""Machines within other estimators: fitted searches, frozen estimators, pipelines and calibrated classifiers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sklearn.frozen import FrozenEstimator
+
+
+def unwrap(model: Any) -> Any:
+    """The best estimator of a fitted search, or the one that is frozen; any other model itself."""
+    while isinstance(model, FrozenEstimator) or hasattr(model, "best_estimator_"):
+        model = model.estimator if isinstance(model, FrozenEstimator) else model.best_estimator_
+    return model
+
+
+def machines_in(model: Any) -> list[Any]:
+    """The machines that predict: of a pipeline its last step's, of a calibrated classifier those of all its members."""
+    model = unwrap(model)
+    if hasattr(model, "calibrated_classifiers_"):
+        return [machine for member in model.calibrated_classifiers_ for machine in machines_in(member.estimator)]
+    return machines_in(model.steps[-1][1]) if hasattr(model, "steps") else [model]
