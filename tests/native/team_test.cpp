@@ -114,7 +114,7 @@ void test_stop_while_it_works() {
             stopper.join();
             team.resume();
             int most_visits = 0;
-            for (int n : visits) most_visits = wm::most(most_visits, n);
+            for (int n : visits) most_visits = wm::maximum(most_visits, n);
             check(most_visits <= 1, "no block is visited twice");
         }
     }

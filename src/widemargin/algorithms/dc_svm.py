@@ -421,17 +421,16 @@ class DCSVMTraining:
         """A solver of `data` with the fit's settings, some of them changed."""
         settings = replace(self.settings, **changes)  # type: ignore[arg-type]
         team = team or self.team
-        solver = DualSolver(
+        return DualSolver(
             KernelOperator(data.kernel, data.samples, team),
             data.problem,
             settings.limits,
-            active_bytes=active_bytes(data.samples, settings.memory_budget, team.n_threads),
+            active=active_bytes(data.samples, settings.memory_budget, team.n_threads),
             progress=self.progress,
             must_return=must_return and not data.problem.nu,  # zero must be feasible
             entry_noise=self.entry_noise if entry_noise is None else entry_noise,
+            order=order,
         )
-        solver.order = order
-        return solver
 
 
 def describe_level(

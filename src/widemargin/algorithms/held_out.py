@@ -180,7 +180,7 @@ class SharedKernel:
         def solve(problem: DualProblem, beta: Vector, decision: Vector) -> DualResult:
             nonlocal first
             rows = KernelOperator(kernel, samples, team)
-            solver = DualSolver(rows, problem, self.limits, active_bytes=n_bytes, progress=self.progress)
+            solver = DualSolver(rows, problem, self.limits, active=n_bytes, progress=self.progress)
             if first is not None:
                 solver.active.borrow(first.active)
             first = first or solver

@@ -101,11 +101,11 @@ void compute_matvec(Team& team, const CSR<T, I>& X, Matrix<const double> W, Kept
     if (G > 1)
         for_each_block(team, count_blocks(W.columns, kColumnsTogether), [&](Index block) {
             const Index first = block * kColumnsTogether;
-            interleave<G>(W, first, least(first + kColumnsTogether, W.columns), interleaved.numbers());
+            interleave<G>(W, first, minimum(first + kColumnsTogether, W.columns), interleaved.numbers());
         });
     const Index size = output_block_rows(X);
     for_each_block(team, count_blocks(X.rows(), size), [&](Index block) {
-        csr_matvec<G>(X, vectors, block * size, least((block + 1) * size, X.rows()), out);
+        csr_matvec<G>(X, vectors, block * size, minimum((block + 1) * size, X.rows()), out);
     });
 }
 
@@ -129,14 +129,14 @@ void compute_rmatvec(Team& team, const CSR<T, I>& X, Matrix<const double> coef, 
     const bool is_sum = G == 1 && blocks == 1;  // what is summed is `out` itself
     Borrowed sums(kept, is_sum ? 0 : blocks * groups * size);
     for_each_block(team, blocks * groups, [&](Index task) {
-        const Index first = least(task / groups * rows, X.rows()), group = task % groups;
-        csr_rmatvec<G>(X, coef, previous, group * G, first, least(first + rows, X.rows()),
+        const Index first = minimum(task / groups * rows, X.rows()), group = task % groups;
+        csr_rmatvec<G>(X, coef, previous, group * G, first, minimum(first + rows, X.rows()),
                    is_sum ? out[group].data : sums.numbers() + task * size);
     });
     if (is_sum) return;
     for_each_block(team, count_blocks(X.columns, kColumnsTogether), [&](Index block) {
         const Index first = block * kColumnsTogether;
-        add_blocks<G>(sums.numbers(), blocks, first, least(first + kColumnsTogether, X.columns), out);
+        add_blocks<G>(sums.numbers(), blocks, first, minimum(first + kColumnsTogether, X.columns), out);
     });
 }
 

@@ -135,7 +135,7 @@ Index check_starts(Span<const Index> starts, Index n) {
     Index largest = 0;
     for (Index p = 0; p + 1 < starts.size; ++p) {
         check_at_least("starts", starts[p + 1], starts[p]);
-        largest = most(largest, starts[p + 1] - starts[p]);
+        largest = maximum(largest, starts[p + 1] - starts[p]);
     }
     check_size("starts[-1]", starts[starts.size - 1], n);
     return largest;
@@ -150,13 +150,13 @@ template <class Entry> class BoundSubproblems {
           entries_(rows_matrix(K, "K")),
           problems_{as_span(rows_), as_span(starts_), terms_.terms, span(beta), span(f), {}, {}, has_intercept} {
         const Index n = problems_.rows.size;
-        check_indices("rows", problems_.rows, least(entries_.rows, entries_.columns));
+        check_indices("rows", problems_.rows, minimum(entries_.rows, entries_.columns));
         largest_ = check_starts(problems_.starts, n);
         check_lengths(n, {{"terms", terms.length()}, {"beta", problems_.beta}, {"f", problems_.f}});
         working_sets_.reserve(problems_.count());
         for (Index p = 0; p < problems_.count(); ++p) {
             const Index size = problems_.starts[p + 1] - problems_.starts[p];
-            working_sets_.emplace_back(least(size, kTileRows), size);
+            working_sets_.emplace_back(minimum(size, kTileRows), size);
         }
     }
 
@@ -165,8 +165,8 @@ template <class Entry> class BoundSubproblems {
         problems_.tol = tol;
         problems_.max_sets = max_sets;
         using Scratch = SubproblemScratch<Entry, double>;
-        ScratchPool<Scratch> scratches(least<Index>(team.n_threads(), problems_.count()),
-                                       [&] { return Scratch(largest_, least(largest_, kTileRows)); });
+        ScratchPool<Scratch> scratches(minimum<Index>(team.n_threads(), problems_.count()),
+                                       [&] { return Scratch(largest_, minimum(largest_, kTileRows)); });
         std::vector<ActiveResult> found(problems_.count());
         {
             nb::gil_scoped_release unlocked;
@@ -268,7 +268,7 @@ void bind_dual(nb::module_& m) {
         "largest_violators",
         [](Span<const double> violation, int side, Index k) {
             if (side < -1 || side > 1) raise_value_error("side must be -1, 0 or 1, got ", side);
-            std::vector<Index> out(most<Index>(least(k, violation.size), 0));
+            std::vector<Index> out(maximum<Index>(minimum(k, violation.size), 0));
             std::vector<std::int16_t> bins(violation.size);
             const Index n = largest_violators(violation, static_cast<Side>(side), as_span(out).size, as_span(bins), as_span(out));
             return copy(as_span(out).head(n));

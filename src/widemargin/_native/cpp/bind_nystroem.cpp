@@ -215,11 +215,11 @@ template <class RowArrays> void bind_decision_values(nb::class_<AnyMachine>& mac
                 const Index n = out.rows, n_blocks = count_blocks(n, machine.block_rows());
                 const Index size = n_blocks ? count_blocks(n, n_blocks) : 0;
                 using Scratch = decltype(machine.make_scratch(size));
-                ScratchPool<Scratch> pool(least<Index>(team.n_threads(), n_blocks), [&] { return machine.make_scratch(size); });
+                ScratchPool<Scratch> pool(minimum<Index>(team.n_threads(), n_blocks), [&] { return machine.make_scratch(size); });
                 nb::gil_scoped_release unlocked;
                 for_each_block(team, n_blocks, [&](Index block) {
                     pool.with_one([&](Scratch& scratch) {
-                        machine.decision_values(rows, block * size, least((block + 1) * size, n), scratch, out);
+                        machine.decision_values(rows, block * size, minimum((block + 1) * size, n), scratch, out);
                     });
                 });
             });

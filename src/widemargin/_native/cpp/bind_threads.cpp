@@ -33,7 +33,7 @@ void map(Team& team, const nb::callable& fn, Index n) {
     };
     {
         nb::gil_scoped_release unlocked;
-        team.for_each_block(least<Index>(team.n_threads(), n), work);
+        team.for_each_block(minimum<Index>(team.n_threads(), n), work);
     }
     if (error) throw std::move(*error);
     if (failed < 0) throw Stopped();
@@ -65,7 +65,7 @@ void bind_threads(nb::module_& m) {
             "stop_after",
             [](Team& team, double seconds) {
                 if (!(seconds < 1e9)) return team.resume();
-                team.stop_at(nanoseconds_now() + static_cast<std::int64_t>(most(seconds, 0.0) * 1e9));
+                team.stop_at(nanoseconds_now() + static_cast<std::int64_t>(maximum(seconds, 0.0) * 1e9));
             },
             "seconds"_a, "Call `stop` after so many seconds; never, if that is infinite.")
         .def("resume", &Team::resume, "Revoke `stop` and `stop_after`.")

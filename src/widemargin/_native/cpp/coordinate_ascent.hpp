@@ -41,7 +41,7 @@ template <class T, class I> Index count_values(const CSR<T, I>& X) { return X.nn
 // rows.
 template <class T> WM_INLINE void prefetch_head(const T* x, Index n) {
     constexpr Index kBytes = 256;
-    prefetch(x, x + least<Index>(n, kBytes / sizeof(T)));
+    prefetch(x, x + minimum<Index>(n, kBytes / sizeof(T)));
 }
 template <class T> WM_INLINE void prefetch_row(const Matrix<const T>& X, Index i) { prefetch_head(X[i].data, X.columns); }
 template <class T, class I> WM_INLINE void prefetch_row(const CSR<T, I>& X, Index i) {
@@ -96,7 +96,7 @@ Epoch ascent_epoch(const Rows& X, const DualPoint& point, Span<Index> order, dou
     Index n_kept = 0;
     for (Index k = 0; k < order.size; ++k) {
         if (k % kRowsBetweenCalls == 0 && !go_on()) throw Stopped();
-        const Index later = order[least(k + kAhead, order.size - 1)], i = order[k];
+        const Index later = order[minimum(k + kAhead, order.size - 1)], i = order[k];
         if (is_far) {
             prefetch_row(X, later);
             WM_PREFETCH(point.signed_weights.data + later);
@@ -107,10 +107,10 @@ Epoch ascent_epoch(const Rows& X, const DualPoint& point, Span<Index> order, dou
         const double a = point.alpha[i], grad = y * (inner(X, i, w) + intercept) - 1.0;
         if ((a == 0.0 && grad > shrink_above) || (a == upper && grad < shrink_below)) continue;
         order[n_kept++] = i;
-        gap += a * grad - upper * least(grad, 0.0);
+        gap += a * grad - upper * minimum(grad, 0.0);
         const bool is_held = (a == 0.0 && grad >= 0.0) || (a == upper && grad <= 0.0);
-        largest = most(largest, is_held ? 0.0 : grad);
-        smallest = least(smallest, is_held ? 0.0 : grad);
+        largest = maximum(largest, is_held ? 0.0 : grad);
+        smallest = minimum(smallest, is_held ? 0.0 : grad);
         if (is_held) continue;
         const double curvature = point.squares[i] + point.sigma, inverse = 1.0 / curvature;  // independent of grad: no wait
         const double next = curvature > 0.0 ? clip(a - grad * inverse, 0.0, upper) : upper;

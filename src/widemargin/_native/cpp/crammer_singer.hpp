@@ -57,9 +57,9 @@ constexpr Index kMarginBlock = 4096;  // rows of a block
 
 // Call visit(first, n) for the chunks of at most WorstClasses::kMost rows of a block.
 template <class Visit> void for_each_chunk(Index block, Index n_rows, const Visit& visit) {
-    const Index end = least((block + 1) * kMarginBlock, n_rows);
+    const Index end = minimum((block + 1) * kMarginBlock, n_rows);
     for (Index first = block * kMarginBlock; first < end; first += WorstClasses::kMost)
-        visit(first, least(WorstClasses::kMost, end - first));
+        visit(first, minimum(WorstClasses::kMost, end - first));
 }
 
 // The risk at the minimiser of a line search, and the cutting plane at a point between it and the segment's end.

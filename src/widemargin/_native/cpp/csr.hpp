@@ -38,7 +38,7 @@ struct CSRFault {
 // The first fault of a CSR array. O(n + nnz), one pass; both loops are vectorised.
 template <class T, class I> CSRFault find_fault(const CSR<T, I>& X) {
     if (X.indptr.size < 1) return {CSRFault::empty_indptr};
-    const auto n_stored = least(X.data.size, X.indices.size);
+    const auto n_stored = minimum(X.data.size, X.indices.size);
     const I* p = X.indptr.data;
     if (p[0] < 0 || p[0] > n_stored) return {CSRFault::pointer, 0, static_cast<Index>(p[0])};
     for (Index i = 0; i < X.rows(); ++i) {
@@ -49,7 +49,7 @@ template <class T, class I> CSRFault find_fault(const CSR<T, I>& X) {
     Unsigned largest = 0;  // as an unsigned number a negative index is larger than any column
     const I* c = X.indices.data;
     const Index first = p[0], end = p[X.rows()];
-    for (Index t = first; t < end; ++t) largest = most(largest, static_cast<Unsigned>(c[t]));
+    for (Index t = first; t < end; ++t) largest = maximum(largest, static_cast<Unsigned>(c[t]));
     if (first == end || static_cast<std::uint64_t>(largest) < static_cast<std::uint64_t>(X.columns)) return {};
     for (Index i = 0; i < X.rows(); ++i)
         for (Index t = p[i]; t < p[i + 1]; ++t)

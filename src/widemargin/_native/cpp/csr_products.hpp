@@ -25,10 +25,10 @@ template <class T> struct Panel {
 
 // The number of columns of a panel: enough for several non-zeros of a row, few enough for a cache.
 template <class T, class I> Index panel_columns(const CSR<T, I>& X) {
-    const double row_nonzeros = static_cast<double>(X.nnz()) / static_cast<double>(most<Index>(X.rows(), 1));
-    const double wanted = kPanelNonzeros * static_cast<double>(X.columns) / most(row_nonzeros, 1.0);
+    const double row_nonzeros = static_cast<double>(X.nnz()) / static_cast<double>(maximum<Index>(X.rows(), 1));
+    const double wanted = kPanelNonzeros * static_cast<double>(X.columns) / maximum(row_nonzeros, 1.0);
     const auto limit = static_cast<Index>(clip<double>(wanted, kCachedPanelColumns, kMostPanelColumns));
-    return most<Index>(count_blocks(X.columns, most<Index>(count_blocks(X.columns, limit), 1)), 1);
+    return maximum<Index>(count_blocks(X.columns, maximum<Index>(count_blocks(X.columns, limit), 1)), 1);
 }
 
 // Memory for products of r rows: a panel of at most 2 MiB, O(r) numbers, and the products with a panel's rows: those of
@@ -41,7 +41,7 @@ template <class T> struct PanelScratch {
 
     PanelScratch(Index r, Index n_columns, Index panel_columns)
         : columns(panel_columns), values(panel_columns * Panel<T>::width),
-          sums((panel_columns < n_columns ? r : least(r, kProductRows)) * Panel<T>::width),
+          sums((panel_columns < n_columns ? r : minimum(r, kProductRows)) * Panel<T>::width),
           positions(r + 2 * Panel<T>::width) {}
 };
 
@@ -122,7 +122,7 @@ void visit_products(const CSR<T, I>& one, const CSR<T, J>& other, PanelScratch<T
     const bool is_only = scratch.columns >= one.columns;
     Index *positions = scratch.positions.data(), *begin = positions + r, *end = begin + width;
     for (Index first = 0; first < other.rows(); first += width) {
-        const Index w = least(width, other.rows() - first);
+        const Index w = minimum(width, other.rows() - first);
         for (Index i = 0; i < r; ++i) positions[i] = one.row_begin(i);
         for (Index k = 0; k < w; ++k) begin[k] = other.row_begin(first + k);
         Panel<T> panel{scratch.values.data(), 0, scratch.columns};
@@ -131,7 +131,7 @@ void visit_products(const CSR<T, I>& one, const CSR<T, J>& other, PanelScratch<T
             const bool is_last = panel.first + panel.columns >= one.columns;
             with_registers<kPanelPacks>(count_blocks(w, Panel<T>::lanes), [&](auto registers) {
                 for (Index i = 0; i < r; i += kProductRows) {
-                    const CSR<T, I> rows = one.slice(i, least(i + kProductRows, r));
+                    const CSR<T, I> rows = one.slice(i, minimum(i + kProductRows, r));
                     T* const sums = scratch.sums.data() + (is_only ? 0 : i * width);
                     add_products<registers.value>(rows, panel, positions + i, sums, width);
                     if (is_last) visit(i, first, Matrix<T>{sums, rows.rows(), registers.value * Panel<T>::lanes, width});

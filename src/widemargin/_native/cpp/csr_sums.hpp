@@ -60,14 +60,14 @@ template <class F> void with_group_size(int size, F f) {
 }
 
 template <class T, class I> Index output_block_rows(const CSR<T, I>& X) {
-    return clip<Index>(kOutputNonzeros / most<Index>(1, X.nnz() / most<Index>(1, X.rows())), 1, kOutputNonzeros);
+    return clip<Index>(kOutputNonzeros / maximum<Index>(1, X.nnz() / maximum<Index>(1, X.rows())), 1, kOutputNonzeros);
 }
 
 // The number of blocks of rows with their own sums, for k sums in groups of `size`.
 template <class T, class I> Index count_sum_blocks(const CSR<T, I>& X, Index k, Index size) {
     if (count_blocks(k, size) >= kManyGroups) return 1;
-    const Index blocks = clip<Index>(X.nnz() / most(kSumShare * X.columns, kSumNonzeros), 1, kSumBlocks);
-    return clip<Index>(kSumEntries / most<Index>(1, k * X.columns), 1, blocks);
+    const Index blocks = clip<Index>(X.nnz() / maximum(kSumShare * X.columns, kSumNonzeros), 1, kSumBlocks);
+    return clip<Index>(kSumEntries / maximum<Index>(1, k * X.columns), 1, blocks);
 }
 
 // Columns first .. end of k vectors in groups of G: into[g, j, c] = W[g G + c, j], zeros where there is no such vector.
@@ -160,7 +160,7 @@ void csr_rmatvec(const CSR<T, I>& X, Matrix<const double> coef, Matrix<const dou
     Index rows[kRowsTogether];
     std::fill_n(total, X.columns * G, 0.0);
     for (; first < end; first += kRowsTogether) {
-        const Index n = load_weights<G>(coef, previous, c, first, least(kRowsTogether, end - first), weights, rows);
+        const Index n = load_weights<G>(coef, previous, c, first, minimum(kRowsTogether, end - first), weights, rows);
         for (Index k = 0; k < n; ++k) {
             const auto weight = Group<G>::load(weights + rows[k] * G);
             const Index row_end = X.row_end(first + rows[k]);

@@ -18,7 +18,7 @@ constexpr Index kAheadRows = 16;        // to prefetch
 constexpr Index kAheadBytes = 8192;     // to prefetch of consecutive rows: the processor itself stops at a page's end
 
 // The number of rows of a block of kBlockBytes.
-inline Index rows_of_block(Index row_bytes) { return most<Index>(1, kBlockBytes / most<Index>(1, row_bytes)); }
+inline Index rows_of_block(Index row_bytes) { return maximum<Index>(1, kBlockBytes / maximum<Index>(1, row_bytes)); }
 
 // Prefetches memory that is read in order, kAheadBytes in advance.
 template <class T> class Stream {
@@ -40,9 +40,9 @@ template <class T> bool are_finite(const T* numbers, Index n) {
     Stream<T> stream({numbers, 1, n, n});
     Bits<T> largest = 0;
     for (Index first = 0; first < n; first += kTogether) {
-        const Index end = least(first + kTogether, n);
+        const Index end = minimum(first + kTogether, n);
         stream.read_up_to(numbers + end);
-        for (Index i = first; i < end; ++i) largest = most<Bits<T>>(largest, bit_cast<Bits<T>>(numbers[i]) & kInfinity);
+        for (Index i = first; i < end; ++i) largest = maximum<Bits<T>>(largest, bit_cast<Bits<T>>(numbers[i]) & kInfinity);
     }
     return largest < kInfinity;
 }
@@ -52,7 +52,7 @@ template <class T, class Run> bool are_finite(Span<const T> numbers, const Run& 
     run(count_blocks(numbers.size, kSize), [&](Index block) {
         if (!result.load(std::memory_order_relaxed)) return;
         const Index first = block * kSize;
-        if (!are_finite(numbers.data + first, least(kSize, numbers.size - first))) result.store(false);
+        if (!are_finite(numbers.data + first, minimum(kSize, numbers.size - first))) result.store(false);
     });
     return result;
 }
@@ -94,7 +94,7 @@ template <class T, class Run>
 void matvec(Matrix<const T> X, Span<const double> w, Span<double> out, const Run& run) {
     const Index size = rows_of_block(X.columns * sizeof(T));
     run(count_blocks(X.rows, size), [&](Index block) {
-        const Index first = block * size, end = least(first + size, X.rows);
+        const Index first = block * size, end = minimum(first + size, X.rows);
         matvec(X.slice(first, end), w.data, out.data + first);
     });
 }
@@ -104,7 +104,7 @@ template <class T, class Run>
 void matvec_transposed(Matrix<const T> Xt, Span<const double> w, Span<double> out, const Run& run) {
     constexpr Index kSize = 4 * kTogether;
     run(count_blocks(Xt.columns, kSize), [&](Index block) {
-        const Index first = block * kSize, n = least(kSize, Xt.columns - first);
+        const Index first = block * kSize, n = minimum(kSize, Xt.columns - first);
         double* into = out.data + first;
         for (Index i = 0; i < n; ++i) into[i] = 0.0;
         Index j = 0;
@@ -162,7 +162,7 @@ template <class T> void add_rows(Matrix<const T> X, const double* weights, Index
         const T* const x[] = {X[i[0]].data, X[i[1]].data, X[i[2]].data, X[i[3]].data};
         if (are_all) stream.read_up_to(x[3] + d);
         else if (is_narrow)
-            for (Index k = t + kAheadRows; k < least(t + kAheadRows + 4, count); ++k)
+            for (Index k = t + kAheadRows; k < minimum(t + kAheadRows + 4, count); ++k)
                 prefetch(X[rows[k]].data, X[rows[k]].data + d);
         add_four(x, {weights[i[0]], weights[i[1]], weights[i[2]], weights[i[3]]}, total, d);
     }
@@ -178,7 +178,7 @@ template <class T> void add_columns(Matrix<const T> Xt, const double* weights, I
     for (Index j = 0; j < Xt.rows; ++j) {
         const T* x = Xt[j].data;
         if (are_many) {
-            if (j + 1 < Xt.rows) prefetch(x + Xt.stride, x + Xt.stride + least<Index>(n, kAheadBytes / 2 / sizeof(T)));
+            if (j + 1 < Xt.rows) prefetch(x + Xt.stride, x + Xt.stride + minimum<Index>(n, kAheadBytes / 2 / sizeof(T)));
             total[j] += inner_product(x, weights, n);
         } else {
             double sum = 0.0;
@@ -195,10 +195,10 @@ struct SumPlan {
     Index rows, columns, n_row_blocks, n_tiles;  // rows of a block, columns of a tile
 
     SumPlan(Index n, Index d, Index row_bytes) {
-        n_tiles = most<Index>(1, count_blocks(d, kTile));
+        n_tiles = maximum<Index>(1, count_blocks(d, kTile));
         columns = count_blocks(count_blocks(d, n_tiles), 16) * 16;
-        const Index n_blocks = most<Index>(1, kMostTasks / n_tiles);
-        rows = most(most(kLeastRows, rows_of_block(least(row_bytes, kTile * 8))), count_blocks(n, n_blocks));
+        const Index n_blocks = maximum<Index>(1, kMostTasks / n_tiles);
+        rows = maximum(maximum(kLeastRows, rows_of_block(minimum(row_bytes, kTile * 8))), count_blocks(n, n_blocks));
         n_row_blocks = count_blocks(n, rows);
     }
 };
@@ -215,11 +215,11 @@ void sum_rows(const SumPlan& plan, Index n, const RowWeights& weights, Matrix<do
         for (double& total : out[c]) total = 0.0;
     run(plan.n_row_blocks * plan.n_tiles, [&](Index task) {
         const Index block = task / plan.n_tiles, tile = task % plan.n_tiles * plan.columns;
-        const Index width = least(plan.columns, d - tile), last = least((block + 1) * plan.rows, n);
+        const Index width = minimum(plan.columns, d - tile), last = minimum((block + 1) * plan.rows, n);
         double scratch[kTogether];
         Index rows[kTogether];
         for (Index first = block * plan.rows; first < last; first += kTogether) {
-            const Index count = least(kTogether, last - first);
+            const Index count = minimum(kTogether, last - first);
             for (Index c = 0; c < k; ++c) {
                 double* total = stride ? parts.data() + (block * k + c) * stride : out[c].data;
                 add(first, count, tile, width, weights.load(c, first, count, scratch), rows, total + tile);
@@ -273,8 +273,8 @@ template <class T, class Run>
 void take_rows(Matrix<const T> X, Span<const Index> chosen, Matrix<T> out, const Run& run) {
     const Index d = X.columns, size = rows_of_block(d * sizeof(T));
     run(count_blocks(chosen.size, size), [&](Index block) {
-        for (Index k = block * size; k < least((block + 1) * size, chosen.size); ++k) {
-            const T* later = X[chosen[least(k + kAheadRows, chosen.size - 1)]].data;
+        for (Index k = block * size; k < minimum((block + 1) * size, chosen.size); ++k) {
+            const T* later = X[chosen[minimum(k + kAheadRows, chosen.size - 1)]].data;
             prefetch(later, later + d);
             copy_row(X[chosen[k]].data, out[k].data, d);
         }
@@ -284,11 +284,11 @@ void take_rows(Matrix<const T> X, Span<const Index> chosen, Matrix<T> out, const
 // out (m, d) = Xt.T[chosen]
 template <class T, class Run>
 void take_columns(Matrix<const T> Xt, Span<const Index> chosen, Matrix<T> out, const Run& run) {
-    const Index size = least<Index>(rows_of_block(Xt.rows * sizeof(T)), kTogether);
+    const Index size = minimum<Index>(rows_of_block(Xt.rows * sizeof(T)), kTogether);
     run(count_blocks(chosen.size, size), [&](Index block) {
         for (Index j = 0; j < Xt.rows; ++j) {
             const T* x = Xt[j].data;
-            for (Index k = block * size; k < least((block + 1) * size, chosen.size); ++k) out[k].data[j] = x[chosen[k]];
+            for (Index k = block * size; k < minimum((block + 1) * size, chosen.size); ++k) out[k].data[j] = x[chosen[k]];
         }
     });
 }

@@ -18,7 +18,7 @@ template <class T> void fill_panel(Matrix<const T> Z, Index first, Index n, Inde
     constexpr Index size = kBlockSize<T>;
     for (Index j = 0; j < width; j += size) {
         const T* rows[size];
-        for (Index k = 0; k < size; ++k) rows[k] = Z[least(j + k, Z.rows - 1)].data + first;
+        for (Index k = 0; k < size; ++k) rows[k] = Z[minimum(j + k, Z.rows - 1)].data + first;
         Index f = 0;
         for (; f + size <= n; f += size) transpose_block<T>(rows, f, panel + f * width + j, width);
         for (; f < n; ++f)
@@ -48,9 +48,9 @@ template <int C, class T> void multiply_block(Matrix<const T> X, const T* panel,
     for (Index first = 0; first == 0 || first < X.columns; first += kPanelFeatures)
         for (Index i = 0; i < X.rows; i += R) {
             const T* x[R];
-            for (int r = 0; r < R; ++r) x[r] = X[least(i + r, X.rows - 1)].data + first;
+            for (int r = 0; r < R; ++r) x[r] = X[minimum(i + r, X.rows - 1)].data + first;
             sum_tile<Register<T>, R, C>(
-                least(kPanelFeatures, X.columns - first), panel + first * width, block + i * width, width,
+                minimum(kPanelFeatures, X.columns - first), panel + first * width, block + i * width, width,
                 [&](int r, Index k) { return x[r][k]; }, [](Index k) { return k; },
                 [](T v, Register<T> u) { return term<Pairwise::products>(v, u); }, first > 0);
         }
@@ -62,9 +62,9 @@ template <int C, class T, class Visit>
 void visit_panel(Matrix<const T> X, Matrix<const T> Z, Index j, ProductScratch<T>& scratch, const Visit& visit) {
     constexpr Index width = C * Index(kRegisterBytes / sizeof(T));
     for (Index first = 0; first < Z.columns; first += kPanelFeatures)
-        fill_panel(Z, first, least(kPanelFeatures, Z.columns - first), width, scratch.panel.data() + first * width);
+        fill_panel(Z, first, minimum(kPanelFeatures, Z.columns - first), width, scratch.panel.data() + first * width);
     for (Index i = 0; i < X.rows; i += kProductRows) {
-        const Matrix<const T> rows = X.slice(i, least(i + kProductRows, X.rows));
+        const Matrix<const T> rows = X.slice(i, minimum(i + kProductRows, X.rows));
         multiply_block<C>(rows, scratch.panel.data(), scratch.block.data());
         visit(i, j, Matrix<T>{scratch.block.data(), rows.rows, width, width});
     }
@@ -74,7 +74,7 @@ template <class T, class Visit>
 void visit_products(Matrix<const T> X, Matrix<const T> Z, ProductScratch<T>& scratch, const Visit& visit) {
     constexpr Index width = ProductScratch<T>::width;
     for (Index j = 0; j < Z.rows; j += width) {
-        const Matrix<const T> part = Z.slice(j, least(j + width, Z.rows));
+        const Matrix<const T> part = Z.slice(j, minimum(j + width, Z.rows));
         with_registers<kMostColumns>(count_blocks(part.rows, ProductScratch<T>::lanes), [&](auto registers) {
             visit_panel<registers.value>(X, part, j, scratch, visit);
         });

@@ -44,7 +44,7 @@ struct Violation {
 struct WorkingSet {
     WorkingSet(Index size, Index n_rows)
         : rows(size), changed(size), lo(size), hi(size), change(size), violation(n_rows), bins(n_rows),
-          is_visited(most(count_blocks(n_rows, TileRows::kSumColumns), count_blocks(size, least(kGatherRows, TileRows::kColumns)))) {}
+          is_visited(maximum(count_blocks(n_rows, TileRows::kSumColumns), count_blocks(size, minimum(kGatherRows, TileRows::kColumns)))) {}
     std::vector<Index> rows, changed;  // rows: newest last
     std::vector<double> lo, hi;        // bounds of the rows, on one side of zero if epsilon > 0
     std::vector<double> change, violation;
@@ -57,10 +57,10 @@ struct WorkingSet {
 
 // With an intercept: the one midway between both extremes, and LIBSVM's m - M. Without: the largest projected gradient.
 inline Violation intercept_and_violation(Extremes<double> e, bool has_intercept) {
-    if (!has_intercept) return {0.0, most(most(-e.rise, e.fall), 0.0)};
+    if (!has_intercept) return {0.0, maximum(maximum(-e.rise, e.fall), 0.0)};
     if (e.rise == kInfinity<double>) return {e.fall == -kInfinity<double> ? 0.0 : -e.fall, 0.0};
     if (e.fall == -kInfinity<double>) return {-e.rise, 0.0};
-    return {-0.5 * (e.rise + e.fall), most(e.fall - e.rise, 0.0)};
+    return {-0.5 * (e.rise + e.fall), maximum(e.fall - e.rise, 0.0)};
 }
 
 // KKT violation of each coordinate: positive where beta should rise, negative where it should fall.
@@ -84,8 +84,8 @@ inline Violation kkt_violation(const SeparableTerms& terms, Span<const double> b
             [=](Index t) { return coef[t] > lo[t]; }),
         has_intercept);
     for (Index t = 0; t < beta.size; ++t) {
-        const double rise = coef[t] < hi[t] ? most(-(rising(t) + found.intercept), 0.0) : 0.0;
-        const double fall = coef[t] > lo[t] ? most(falling(t) + found.intercept, 0.0) : 0.0;
+        const double rise = coef[t] < hi[t] ? maximum(-(rising(t) + found.intercept), 0.0) : 0.0;
+        const double fall = coef[t] > lo[t] ? maximum(falling(t) + found.intercept, 0.0) : 0.0;
         violation[t] = rise - fall;
     }
     return found;
@@ -104,7 +104,7 @@ inline Index largest_violators(Span<const double> violation, Side side, Index k,
     const double sign = static_cast<double>(side);
     const auto size_of = [&](double v) { return side == Side::kBoth ? std::abs(v) : sign * v; };
     Bits<double> largest = 0;
-    for (Index i = 0; i < violation.size; ++i) largest = most(largest, bit_cast<Bits<double>>(size_of(violation[i])));
+    for (Index i = 0; i < violation.size; ++i) largest = maximum(largest, bit_cast<Bits<double>>(size_of(violation[i])));
     const double top = bit_cast<double>(largest);
     if (!(top > 0.0) || k <= 0) return 0;
     for (Index i = 0; i < violation.size; ++i) {  // vectorised, without the counts
@@ -199,10 +199,10 @@ void set_up_tile(const Problem<Entry>& problem, Point point, Span<const Index> r
         work.hi[i] = terms.hi[w];
         if (terms.epsilon > 0.0) {
             if (now > 0.0 || (now == 0.0 && grad < 0.0)) {
-                work.lo[i] = most(terms.lo[w], 0.0);
+                work.lo[i] = maximum(terms.lo[w], 0.0);
                 grad += terms.epsilon;
             } else {
-                work.hi[i] = least(terms.hi[w], 0.0);
+                work.hi[i] = minimum(terms.hi[w], 0.0);
                 grad -= terms.epsilon;
             }
         }
@@ -234,7 +234,7 @@ void gather(Matrix<const Entry> K, Span<const Index> rows, Index first, Index en
     const T* __restrict scale = tile.scale.data;
     const Index* __restrict column = rows.data;
     for (Index i = first; i < end; ++i) {
-        const Entry *source = K[rows[i]].data, *next = K[rows[least(i + 1, rows.size - 1)]].data;
+        const Entry *source = K[rows[i]].data, *next = K[rows[minimum(i + 1, rows.size - 1)]].data;
         T* __restrict into = tile.Q[i].data;
         const T s = scale[i];
         for (Index j = 0; j < rows.size; ++j) {
@@ -257,7 +257,7 @@ void fill_tile(const Problem<Entry>& problem, Span<const Index> rows, Index n_ke
         if (problem.rows) return run(problem.rows->take(rows), [&](Index block) { problem.rows->fill(block, n_kept, tile); });
     run(count_blocks(rows.size - n_kept, kGatherRows), [&](Index block) {
         const Index first = n_kept + block * kGatherRows;
-        gather(problem.K, rows, first, least(first + kGatherRows, rows.size), n_kept, tile);
+        gather(problem.K, rows, first, minimum(first + kGatherRows, rows.size), n_kept, tile);
     });
 }
 
@@ -292,7 +292,7 @@ inline Index restore_sum(Span<double> beta, WorkingSet& work, Index n_changed) {
     double best = 0.0;
     for (Index i = 0; i < work.filled; ++i) {
         const double below = beta[work.rows[i]] - work.lo[i], above = work.hi[i] - beta[work.rows[i]];
-        const double inside = least(below, above), way = error > 0.0 ? below : above, width = below + above;
+        const double inside = minimum(below, above), way = error > 0.0 ? below : above, width = below + above;
         const double score = inside > std::abs(error) ? 1.0 + inside / width : way / width;  // NaN if the box is a point
         if (score > best) best = score, chosen = i;
     }
@@ -335,9 +335,9 @@ SetResult solve_set(Team& team, const Problem<Entry>& problem, Point point, Tile
     const bool is_shared = rows.size * rows.size >= kSharedEntries;
     const Index kept = keep_entries(problem.source(), work, tile);
     fill_tile(problem, rows, kept, tile, [&](Index n_blocks, const auto& visit) { visit_all(team, n_blocks, is_shared, work, visit); });
-    const double goal = most(0.5 * tol, 0.1 * before.largest);
+    const double goal = maximum(0.5 * tol, 0.1 * before.largest);
     T least_scale = kInfinity<T>;
-    for (Index i = 0; i < rows.size; ++i) least_scale = least(least_scale, tile.scale[i]);
+    for (Index i = 0; i < rows.size; ++i) least_scale = minimum(least_scale, tile.scale[i]);
     const Index steps = problem.has_intercept ? solve_equality_tile(tile, goal) : solve_box_tile(tile, goal * least_scale);
     const Index n_changed = scatter(point.beta, tile, work);
     const bool is_rounded = problem.has_intercept && sizeof(T) < sizeof(double);

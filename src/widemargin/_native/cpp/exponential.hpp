@@ -11,8 +11,8 @@ namespace wm {
 // GCC compile the following code twice, once for the constant. NaN becomes one of the bounds.
 template <class T> WM_INLINE T clip_nonpositive(T x, T lowest) {
     using Unsigned = std::make_unsigned_t<Bits<T>>;
-    const auto clipped = static_cast<Unsigned>(least(bit_cast<Bits<T>>(x), Bits<T>(0)));
-    return bit_cast<T>(least(clipped, bit_cast<Unsigned>(lowest)));
+    const auto clipped = static_cast<Unsigned>(minimum(bit_cast<Bits<T>>(x), Bits<T>(0)));
+    return bit_cast<T>(minimum(clipped, bit_cast<Unsigned>(lowest)));
 }
 
 struct ReducedExponential {

@@ -9,7 +9,7 @@
 
 namespace wm {
 
-// A constant whose value the compiler does not know. GCC compiles `most` and `clip` with known bounds to comparisons
+// A constant whose value the compiler does not know. GCC compiles `maximum` and `clip` with known bounds to comparisons
 // and blends in vectorised loops, with unknown ones to one or two instructions.
 inline double opaque(double constant) {
     const volatile double place = constant;
@@ -118,7 +118,7 @@ inline Sums<2> advance_block(Span<double> f, Span<const double> f_end, Span<cons
     double risk = 0.0, offset = 0.0;
     for (Index i = 0; i < f.size; ++i) {
         const double s = std::abs(signed_[i]), y = label_of(signed_[i]);
-        risk += s * most(zero, 1.0 - y * g[i]);
+        risk += s * maximum(zero, 1.0 - y * g[i]);
         const bool is_violated = 1.0 - y * (g[i] + mu * (end[i] - g[i])) > 0.0;
         plane[i] = is_violated ? -signed_[i] : 0.0;
         offset += is_violated ? s : 0.0;
@@ -149,7 +149,7 @@ inline Sums<4> smoothed_hinges(Span<const double> f, double intercept, Span<cons
     double value = 0.0, offset = 0.0, loss = 0.0, risk = 0.0;
     for (Index i = 0; i < f.size; ++i) {
         const double s = std::abs(signed_[i]);
-        const double z = 1.0 - label_of(signed_[i]) * (g[i] + intercept), hinge = most(zero, z);
+        const double z = 1.0 - label_of(signed_[i]) * (g[i] + intercept), hinge = maximum(zero, z);
         double a = clip(smoothed_slope(z, half), zero, one);
         risk += s * hinge;
         value += s * (a * z + width * a * (1.0 - a));
@@ -174,8 +174,8 @@ inline Sums<3> smoothed_slopes(Span<const double> f, double intercept, Span<cons
     for (Index i = 0; i < f.size; ++i) {
         const double w = signed_[i], slope = smoothed_slope(1.0 - label_of(w) * (g[i] + intercept), half);
         const double a = clip(slope, zero, one);
-        positive += most(w, zero) * a;
-        negative += most(-w, zero) * a;
+        positive += maximum(w, zero) * a;
+        negative += maximum(-w, zero) * a;
         rate += ((slope > 0.0) & (slope < 1.0)) ? std::abs(w) : 0.0;
     }
     return {positive, negative, rate * half};

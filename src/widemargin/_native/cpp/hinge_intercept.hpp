@@ -95,13 +95,13 @@ inline Sums<5> advance_block_with_intercept(Span<double> f, Span<const double> f
     for (Index i = 0; i < f.size; ++i) {
         const double w = signed_[i], s = std::abs(w);
         const double y = label_of(w);
-        risk += s * most(zero, 1.0 - y * (g[i] + intercept));
+        risk += s * maximum(zero, 1.0 - y * (g[i] + intercept));
         const bool is_violated = y * (at[i] - plane_intercept) > 0.0, is_at_kink = at[i] == plane_intercept;
         offset += is_violated ? s : 0.0;
         excess += is_violated ? w : 0.0;
         plane[i] = is_violated ? -w : 0.0;
-        positive += is_at_kink ? most(w, 0.0) : 0.0;
-        negative += is_at_kink ? most(-w, 0.0) : 0.0;
+        positive += is_at_kink ? maximum(w, 0.0) : 0.0;
+        negative += is_at_kink ? maximum(-w, 0.0) : 0.0;
     }
     return {risk, offset, excess, positive, negative};
 }
@@ -113,8 +113,8 @@ struct KinkSlopes {
 };
 inline KinkSlopes share_kink(double excess, double positive, double negative) {
     KinkSlopes slopes;
-    if (excess < 0.0) slopes.positive = positive > 0.0 ? least(1.0, -excess / positive) : 0.0;
-    else slopes.negative = negative > 0.0 ? least(1.0, excess / negative) : 0.0;
+    if (excess < 0.0) slopes.positive = positive > 0.0 ? minimum(1.0, -excess / positive) : 0.0;
+    else slopes.negative = negative > 0.0 ? minimum(1.0, excess / negative) : 0.0;
     return slopes;
 }
 

@@ -59,7 +59,7 @@ template <class Entry> class RowSum {
 
 // Entries of a vector (m,) in the columns of a block.
 inline Span<double> column_block(Span<double> sum, Index block) {
-    return sum.slice(block * kColumnBlock, least((block + 1) * kColumnBlock, sum.size));
+    return sum.slice(block * kColumnBlock, minimum((block + 1) * kColumnBlock, sum.size));
 }
 
 // f += coef' K[rows], in one block of columns
@@ -104,7 +104,7 @@ template <class Entry, class Run> void remove_rows(Matrix<Entry> K, Span<const I
     while (first < m && kept[first] == first) ++first;
     const auto move = [&](Index begin, Index end) {
         run(count_blocks(end - begin, kBlock), [&](Index block) {
-            const Index last = least(begin + (block + 1) * kBlock, end);
+            const Index last = minimum(begin + (block + 1) * kBlock, end);
             for (Index i = begin + block * kBlock; i < last; ++i) {
                 const Entry* from = K[kept[i]].data;
                 Entry* into = K[i].data;
@@ -115,7 +115,7 @@ template <class Entry, class Run> void remove_rows(Matrix<Entry> K, Span<const I
     };
     if (first < m) move(0, first);
     for (Index begin = first, end; begin < m; begin = end) {
-        end = least(kept[begin], m);
+        end = minimum(kept[begin], m);
         move(begin, end);
     }
 }

@@ -79,7 +79,7 @@ template <class Real> WM_INLINE Real relative_degradation(Real ratio, Real h, Re
     const Real c = expm1_of_nonpositive(Real(2) * h * away * log_kappa);  // kappa / (A B) - 1
     const Real cross = Real(2) * ratio * (Real(1) + a) * (Real(1) + b) * c;
     const Real lost = cross - b * (Real(2) + b) - ratio * ratio * a * (Real(2) + a);
-    return bit_cast<Real>(most(bit_cast<Bits<Real>>(lost), Bits<Real>(0)));  // max(lost, 0): bits as integers
+    return bit_cast<Real>(maximum(bit_cast<Bits<Real>>(lost), Bits<Real>(0)));  // max(lost, 0): bits as integers
 }
 
 // Solve   min over partners j and h of |a phi(x_i) + a_j phi(x_j) - a_z phi(z)|^2, a_z the best coefficient
@@ -135,7 +135,7 @@ template <MergeRule rule> class PartnerSearch {
         Real* ratio = ratio_.data();
         WM_INDEPENDENT
         for (Index j = 0; j < n_; ++j)
-            ratio[j] = most(Real(1), least(Real(1e12), static_cast<Real>(coef[j] * inverse)));  // in this order NaN becomes a bound
+            ratio[j] = maximum(Real(1), minimum(Real(1e12), static_cast<Real>(coef[j] * inverse)));  // in this order NaN becomes a bound
     }
 
     const Real* as_reals(const float* log_kappa) {
@@ -156,7 +156,7 @@ template <MergeRule rule> class PartnerSearch {
         WM_INDEPENDENT
         for (Index j = 0; j < n_; ++j) {
             const float a = (ratio[j] - 1.0f) / (ratio[j] + 1.0f) * last, b = kappa[j] * last;  // (2 m - 1) last
-            const float row = least(std::floor(a), top), column = least(std::floor(b), top);
+            const float row = minimum(std::floor(a), top), column = minimum(std::floor(b), top);
             at[j] = static_cast<std::int32_t>(row * (last + 1.0f) + column);
             u[j] = a - row;
             v[j] = b - column;
@@ -241,7 +241,7 @@ template <MergeRule rule> class PartnerSearch {
         for (Index j = 0; j < first; ++j) score[j] = std::numeric_limits<Real>::infinity();
         for (Index j = end; j < n_; ++j) score[j] = std::numeric_limits<Real>::infinity();
         Bits<Real> lowest = std::numeric_limits<Bits<Real>>::max();
-        for (Index j = 0; j < n_; ++j) lowest = least(lowest, bit_cast<Bits<Real>>(score[j]));
+        for (Index j = 0; j < n_; ++j) lowest = minimum(lowest, bit_cast<Bits<Real>>(score[j]));
         Index best = first;
         while (best + 1 < end && bit_cast<Bits<Real>>(score[best]) != lowest) ++best;
         return best;
@@ -262,7 +262,7 @@ template <MergeRule rule> class PartnerSearch {
         const double right = expm1_of_nonpositive(h * h * log_kappa);
         const double s = m * left + (1.0 - m) * right;
         const double lost = 2.0 * m * (1.0 - m) * expm1_of_nonpositive(log_kappa) - s * (2.0 + s);
-        return {partner, h, (coef + a) * (coef + a) * most(lost, 0.0), 1.0 + left, 1.0 + right};
+        return {partner, h, (coef + a) * (coef + a) * maximum(lost, 0.0), 1.0 + left, 1.0 + right};
     }
 };
 

@@ -43,7 +43,7 @@ struct DenseRows {
     // The most entries of one of the rows
     Index longest(Span<const Index>) const { return X.columns; }
     void prefetch(Index i) const {
-        for (Index k = 0; k < least<Index>(X.columns, 64); k += 16) WM_PREFETCH(X.data + i * X.stride + k);
+        for (Index k = 0; k < minimum<Index>(X.columns, 64); k += 16) WM_PREFETCH(X.data + i * X.stride + k);
     }
     // Write the non-zeros of a row and their columns; returns how many.
     Index gather(Index i, float* __restrict values, std::int32_t* __restrict columns) {
@@ -67,7 +67,7 @@ template <class I> struct SparseRows {
 
     Index longest(Span<const Index> rows) const {
         Index most_entries = 0;
-        for (const Index i : rows) most_entries = most(most_entries, X.row_end(i) - X.row_begin(i));
+        for (const Index i : rows) most_entries = maximum(most_entries, X.row_end(i) - X.row_begin(i));
         return most_entries;
     }
     void prefetch(Index i) const {
@@ -138,7 +138,7 @@ template <MergeRule merge_rule> class MergingSteps {
           squared_norm_(row(MergingState::kSquaredNorm)), scale_(row(MergingState::kScale)), gamma_(gamma),
           rule_(rule), step_state_(step_state), search_(tables, state.n_slots),
           factors_(state.n_slots), squared_norms_(state.n_slots), log_kappa_(state.n_slots),
-          kappa_(state.n_slots), values_(most(longest, state.n_features)), columns_(values_.size()) {
+          kappa_(state.n_slots), values_(maximum(longest, state.n_features)), columns_(values_.size()) {
         for (Index j = 0; j < coef_.size; ++j) round_slot(j);
     }
 
@@ -261,7 +261,7 @@ template <MergeRule merge_rule> class MergingSteps {
         squared_norm_[at] = candidate_.squared_norm;
         scale_[at] = 1.0;
         round_slot(at);
-        least_coef_ = least(least_coef_, std::abs(candidate_.coef));
+        least_coef_ = minimum(least_coef_, std::abs(candidate_.coef));
     }
 
     // The slot of the smallest coefficient, or -1 if none is smaller than the candidate's
@@ -336,7 +336,7 @@ template <MergeRule merge_rule> class MergingSteps {
         for (Index k = 0; k < candidate_.n; ++k) points_[columns_[k]][j] += share * values_[k];
         coef_[j] = coef_[j] * merger.at_partner + candidate_.coef * merger.at_candidate;
         coef_sum_[j] = coef_sum_[j] * merger.at_partner + candidate_.coef_sum * merger.at_candidate;
-        least_coef_ = least(least_coef_, std::abs(coef_[j]));
+        least_coef_ = minimum(least_coef_, std::abs(coef_[j]));
     }
 };
 

@@ -57,12 +57,12 @@ void add_product(const double* A, const double* B, Index n, Index rows, Index co
 
 // out += the product of panels p <= q: the upper triangle, and less than a tile below the diagonal.
 inline void add_panels(const PackedRows& X, Index p, Index q, Index n, Matrix<double> out) {
-    for (Index i = p * kPanel; i < least((p + 1) * kPanel, out.rows); i += kLanes) {
-        const Index first = most(q * kPanel, i), columns = least((q + 1) * kPanel, out.columns) - first;
+    for (Index i = p * kPanel; i < minimum((p + 1) * kPanel, out.rows); i += kLanes) {
+        const Index first = maximum(q * kPanel, i), columns = minimum((q + 1) * kPanel, out.columns) - first;
         const auto add = count_blocks(columns, kLanes) == 3   ? add_product<3>
                          : count_blocks(columns, kLanes) == 2 ? add_product<2>
                                                               : add_product<1>;
-        add(X.panel(p) + i % kPanel, X.panel(q) + first % kPanel, n, least(kLanes, out.rows - i), columns,
+        add(X.panel(p) + i % kPanel, X.panel(q) + first % kPanel, n, minimum(kLanes, out.rows - i), columns,
             out[i].data + first, out.stride);
     }
 }
@@ -81,10 +81,10 @@ void second_moments(Matrix<const T> X, Span<const Index> chosen, Span<const doub
     for (Index i = 0; i < out.rows; ++i)
         for (double& value : out[i]) value = 0.0;
     for (Index first = 0; first < chosen.size; first += kDepth) {
-        const Index n = least(kDepth, chosen.size - first);
+        const Index n = minimum(kDepth, chosen.size - first);
         run(count_blocks(n, kPacked), [&](Index block) {
-            for (Index r = block * kPacked; r < least((block + 1) * kPacked, n); ++r) {
-                const T* later = X[chosen[least(first + r + kAheadRows, chosen.size - 1)]].data;
+            for (Index r = block * kPacked; r < minimum((block + 1) * kPacked, n); ++r) {
+                const T* later = X[chosen[minimum(first + r + kAheadRows, chosen.size - 1)]].data;
                 prefetch(later, later + X.columns);
                 packed.write(r, X[chosen[first + r]].data, centre.data, factors[first + r]);
             }

@@ -65,9 +65,9 @@ template <class T> void bound(Span<const T> near, Matrix<const T> anchors, bool 
         const T distance = are_squares ? std::sqrt(near[j]) : near[j];
         const T* __restrict anchor = anchors[j].data;
         if (is_lower)
-            for (Index t = 0; t < p; ++t) far[t] = most(far[t], std::abs(distance - anchor[t]));
+            for (Index t = 0; t < p; ++t) far[t] = maximum(far[t], std::abs(distance - anchor[t]));
         else
-            for (Index t = 0; t < p; ++t) far[t] = least(far[t], distance + anchor[t]);
+            for (Index t = 0; t < p; ++t) far[t] = minimum(far[t], distance + anchor[t]);
     }
     if (are_squares)
         for (Index t = 0; t < p; ++t) far[t] *= far[t];
@@ -93,7 +93,7 @@ template <class T> class Landmarks {
     Index n_landmarks() const { return points_.packed.points; }
     Index n_values() const { return n_landmarks() + n_pseudo; }
     Index features() const { return points_.packed.features; }
-    Index stride() const { return most(points_.packed.width, padded<T>(n_values())); }
+    Index stride() const { return maximum(points_.packed.width, padded<T>(n_values())); }
 
     // Products or distances of the rows i[0] to i[R - 1] and the landmarks of a leaf: the first m columns of out (R,
     // stride()).

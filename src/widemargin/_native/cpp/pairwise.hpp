@@ -152,7 +152,7 @@ void pairwise_rows(const X* const (&x)[R], PackedGroup<T> points, T* out, Index 
     for_each_tile<T>(points.width, [&](Index c, auto columns) {
         using V = typename decltype(columns)::V;
         sum_tile<V, R, columns.n>(
-            is_lower ? least(d, c + columns.lanes) : d, points.tile(c), out + c, stride,
+            is_lower ? minimum(d, c + columns.lanes) : d, points.tile(c), out + c, stride,
             [&](int r, Index k) { return static_cast<T>(x[r][k]); }, [](Index k) { return k; },
             [](T v, V u) { return term<kind>(v, u); });
     });
@@ -173,7 +173,7 @@ void pairwise_sparse(Span<const T> values, Span<const I> columns, PackedGroup<T>
     });
     if constexpr (kind == Pairwise::products) return;
     for (Index j = 0; j < points.width; ++j)
-        out[j] = most(out[j] + at_zero.data[j], T(0));  // no negative distances by rounding
+        out[j] = maximum(out[j] + at_zero.data[j], T(0));  // no negative distances by rounding
 }
 
 // <a, b>, summed in the type Sum.

@@ -19,7 +19,7 @@ class Quickselect {
     // The median of three values at random; perhaps NaN if one of them is.
     double pivot() {
         const double a = random_value(), b = random_value(), c = random_value();
-        return most(least(a, b), least(most(a, b), c));
+        return maximum(minimum(a, b), minimum(maximum(a, b), c));
     }
 
     struct Split {

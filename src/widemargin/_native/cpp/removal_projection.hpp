@@ -125,7 +125,7 @@ template <Maintenance maintenance> class SubsetSteps {
             coef()[j] += signed_weight * incoming_[j];
             coef_sum()[j] += second * incoming_[j];
         }
-        step_state_.add_degradation(signed_weight * signed_weight * most(distance, 0.0), rule_);
+        step_state_.add_degradation(signed_weight * signed_weight * maximum(distance, 0.0), rule_);
     }
 
     // Extend the inverse P by the last of n columns: P + u u' / distance with u = (v, -1). Over the budget, then

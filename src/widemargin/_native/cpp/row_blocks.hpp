@@ -22,7 +22,7 @@ inline Index count_row_blocks(Index n) { return count_blocks(n, kBlockRows); }
 // Block `number` of n rows: rows [first, end).
 struct RowBlock {
     Index number, first, end;
-    RowBlock(Index block, Index n) : number(block), first(block * kBlockRows), end(least(n, first + kBlockRows)) {}
+    RowBlock(Index block, Index n) : number(block), first(block * kBlockRows), end(minimum(n, first + kBlockRows)) {}
 
     // The block's part of a vector (n,).
     template <class T> Span<T> of(Span<T> rows) const { return rows.slice(first, end); }

@@ -29,7 +29,7 @@ template <class T, class I, class J> PanelScratch<T> product_scratch(const CSR<T
 template <class X, class Z, class Scratch, class T>
 void inner_products(const X& x, const Z& z, Scratch& scratch, Matrix<T> out) {
     visit_products(x, z, scratch, [&](Index i, Index j, Matrix<T> block) {
-        const Index w = least(block.columns, out.columns - j);
+        const Index w = minimum(block.columns, out.columns - j);
         for (Index k = 0; k < block.rows; ++k) std::copy_n(block[k].data, w, out[i + k].data + j);
     });
 }
@@ -61,7 +61,7 @@ void rbf_of_products(Matrix<X> products, Span<const double> squares, Span<const 
 template <class X, class Z, class Scratch, class Visit>
 void visit_rbf(const RBFRows<X>& x, const RBFRows<Z>& z, Scratch& scratch, const Visit& visit) {
     visit_products(x.rows, z.rows, scratch, [&](Index i, Index j, auto block) {
-        const Index end = least(j + block.columns, z.squares.size);
+        const Index end = minimum(j + block.columns, z.squares.size);
         visit(i, j, block, x.squares.slice(i, i + block.rows), z.squares.slice(j, end));
     });
 }

@@ -56,7 +56,7 @@ struct StepState {
 
     // Count a step on a row of decision value f (in units of 1 / (lam t)); returns whether it violates the margin.
     bool begin_step(double f, double signed_weight, const StepRule& rule) {
-        const auto n_before = static_cast<double>(most<Index>(counts[kSteps]++, 1));
+        const auto n_before = static_cast<double>(maximum<Index>(counts[kSteps]++, 1));
         const double margin = (signed_weight > 0.0 ? f : -f) * rule.inverse_lam / n_before;
         if (!(margin < 1.0) || signed_weight == 0.0) return false;
         counts[kViolations] += 1;
@@ -75,7 +75,7 @@ struct StepState {
         if (signed_weight == 0.0) return;
         const double sign = signed_weight > 0.0 ? 1.0 : -1.0, average = sums[kStepSizeSum] * f - f_sum;
         const Index difference = Index(!(sign * average > 0.0)) - Index(!(sign * f > 0.0));
-        counts[kExcessMistakes] = most<Index>(0, counts[kExcessMistakes] + difference);
+        counts[kExcessMistakes] = maximum<Index>(0, counts[kExcessMistakes] + difference);
         if (counts[kExcessMistakes] < kMostExcess) return;
         counts[kExcessMistakes] = 0;
         for (const Sum at : {kInterceptSum, kStepSizeSum, kWeightSum}) sums[at] = 0.0;

@@ -86,8 +86,8 @@ class SimplexQP {
         const Index j = find_partner(i);
         if (j < 0) return false;
         const double *h = H_[i].data, *other = H_[j].data;
-        const double curvature = most(diagonal_[i] + diagonal_[j] - 2.0 * h[j], kTiny);
-        const double step = least(beta_[j], (grad_[j] - grad_[i]) / curvature);
+        const double curvature = maximum(diagonal_[i] + diagonal_[j] - 2.0 * h[j], kTiny);
+        const double step = minimum(beta_[j], (grad_[j] - grad_[i]) / curvature);
         beta_[i] += step;
         beta_[j] -= step;
         double* __restrict grad = grad_.data;
@@ -100,8 +100,8 @@ class SimplexQP {
         double* __restrict gain = gain_.data;
         const double own = diagonal[i], lowest = grad[i];
         for (Index k = 0; k < t_; ++k) {
-            const double slope = beta[k] > 0.0 ? most(grad[k] - lowest, 0.0) : 0.0;
-            gain[k] = slope * slope / most(own + diagonal[k] - 2.0 * h[k], kTiny);
+            const double slope = beta[k] > 0.0 ? maximum(grad[k] - lowest, 0.0) : 0.0;
+            gain[k] = slope * slope / maximum(own + diagonal[k] - 2.0 * h[k], kTiny);
         }
         double best = 0.0;
         Index partner = -1;
@@ -127,14 +127,14 @@ class SimplexQP {
         }
         for (Index p = 0; p <= m; ++p) {
             const Index i = face_[p];
-            beta_[i] = i == stop ? 0.0 : most(0.0, beta_[i] + length * step_of(p));
+            beta_[i] = i == stop ? 0.0 : maximum(0.0, beta_[i] + length * step_of(p));
         }
         for (Index p = 0; p <= m; p += 4) {
             double scale[4] = {};
             const double* rows[4];
             for (Index q = 0; q < 4; ++q) {
                 if (p + q <= m) scale[q] = length * step_of(p + q);
-                rows[q] = H_[face_[least(p + q, m)]].data;
+                rows[q] = H_[face_[minimum(p + q, m)]].data;
             }
             add_four(rows, scale, grad_.data, t_);
         }
@@ -171,7 +171,7 @@ class SimplexQP {
     // Cholesky factorisation U'U x = y in place, with the forward substitution of y; four rows at a time.
     void factor(Index m) {
         for (Index k = 0; k < m; k += 4) {
-            const Index end = least(k + 4, m);
+            const Index end = minimum(k + 4, m);
             for (Index p = k; p < end; ++p) {
                 double* __restrict row = system_[p].data;
                 const double scale = 1.0 / std::sqrt(row[p]);

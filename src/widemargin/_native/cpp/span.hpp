@@ -99,9 +99,9 @@ template <class T> struct Stack {
 };
 
 // Minimum and maximum by value: vectorised in one instruction, unlike std::min and std::max, which take references.
-template <class T> inline T least(T a, T b) { return b < a ? b : a; }
-template <class T> inline T most(T a, T b) { return a < b ? b : a; }
-template <class T> inline T clip(T x, T lo, T hi) { return least(most(x, lo), hi); }
+template <class T> inline T minimum(T a, T b) { return b < a ? b : a; }
+template <class T> inline T maximum(T a, T b) { return a < b ? b : a; }
+template <class T> inline T clip(T x, T lo, T hi) { return minimum(maximum(x, lo), hi); }
 
 // a b + c in one operation where there is one, and never reordered with other terms: so the last columns of a
 // vectorised loop are rounded as the others.

@@ -34,13 +34,13 @@ template <class Entry> Matrix<const Entry> gather_square(Matrix<const Entry> K, 
     const Index m = rows.size;
     const Index* __restrict column = rows.data;
     for (Index first = 0; first < m; first += kBlock) {
-        const Index end = least(first + kBlock, m);
+        const Index end = minimum(first + kBlock, m);
         for (Index i = first; i < end; ++i) {
             const Entry* source = K[rows[i]].data;
             for (Index j = 0; j <= i; ++j) into[i * m + j] = source[column[j]];
         }
         for (Index j = 0; j < end; ++j)
-            for (Index i = most(first, j + 1); i < end; ++i) into[j * m + i] = into[i * m + j];
+            for (Index i = maximum(first, j + 1); i < end; ++i) into[j * m + i] = into[i * m + j];
     }
     return {into, m, m, m};
 }

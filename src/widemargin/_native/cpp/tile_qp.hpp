@@ -33,7 +33,7 @@ template <class T> struct Tile {
     const Matrix<T> Q;
     const Span<T> diagonal = part(0), grad = part(1), lo = part(2), hi = part(3), step = part(4), scale = part(5);
 
-    static Index round_up(Index n) { return most<Index>(count_blocks(n, kWidth), 1) * kWidth; }
+    static Index round_up(Index n) { return maximum<Index>(count_blocks(n, kWidth), 1) * kWidth; }
     // Change variable i by d; lo and hi bound what is left of its way.
     void move(Index i, T d) const {
         lo[i] -= d;
@@ -81,8 +81,8 @@ inline Extremes<T> extremes(Index n, const Rising& rising, const Falling& fallin
     const Code none_rises = bit_cast<Code>(kInfinity<T>), none_falls = in_order(bit_cast<Code>(-kInfinity<T>));
     Code rise = none_rises, fall = none_falls;
     for (Index t = 0; t < n; ++t) {
-        rise = least(rise, may_rise(t) ? in_order(bit_cast<Code>(rising(t))) : none_rises);
-        fall = most(fall, may_fall(t) ? in_order(bit_cast<Code>(falling(t))) : none_falls);
+        rise = minimum(rise, may_rise(t) ? in_order(bit_cast<Code>(rising(t))) : none_rises);
+        fall = maximum(fall, may_fall(t) ? in_order(bit_cast<Code>(falling(t))) : none_falls);
     }
     return {bit_cast<T>(in_order(rise)), bit_cast<T>(in_order(fall))};
 }
@@ -133,16 +133,16 @@ template <class T> Index choose_partner(const Tile<T>& tile, Index i, const Larg
     Bits<T> best = 0;
     for (Bits<T> t = 0; t < n; ++t) {
         const T r = row[t];
-        const T guess = (r * grad[t] - gi) * rough_inverse(most(T(1) - r * r, T(kMinCurvature)));
+        const T guess = (r * grad[t] - gi) * rough_inverse(maximum(T(1) - r * r, T(kMinCurvature)));
         const T gain = pair_step(guess, r, gi, li, ui, grad[t], lo[t], hi[t]).gain;
-        best = most(best, t == excluded ? Bits<T>(0) : largest.code(gain, t));
+        best = maximum(best, t == excluded ? Bits<T>(0) : largest.code(gain, t));
     }
     return largest.index(best);
 }
 
 template <class T> PairStep<T> best_step(const Tile<T>& tile, Index i, Index j) {
     const T r = tile.Q[i][j], gi = tile.grad[i], gj = tile.grad[j];
-    const T guess = (r * gj - gi) / most(T(1) - r * r, T(kMinCurvature));
+    const T guess = (r * gj - gi) / maximum(T(1) - r * r, T(kMinCurvature));
     return pair_step(guess, r, gi, tile.lo[i], tile.hi[i], gj, tile.lo[j], tile.hi[j]);
 }
 
@@ -151,7 +151,7 @@ template <class T, class Score> Index choose(const Tile<T>& tile, const Largest<
     const T *__restrict grad = tile.grad.data, *__restrict lo = tile.lo.data, *__restrict hi = tile.hi.data;
     const auto n = static_cast<Bits<T>>(tile.extent);
     Bits<T> best = 0;
-    for (Bits<T> t = 0; t < n; ++t) best = most(best, largest.code(score(grad[t], lo[t], hi[t]), t));
+    for (Bits<T> t = 0; t < n; ++t) best = maximum(best, largest.code(score(grad[t], lo[t], hi[t]), t));
     return largest.index(best);
 }
 
@@ -168,14 +168,14 @@ Index move_and_choose(Tile<T>& tile, Index i, Index j, T s, T u, const Largest<T
     for (Bits<T> t = 0; t < n; ++t) {
         const T g = grad[t] + s * qi[t] + u * qj[t];
         grad[t] = g;
-        best = most(best, largest.code(score(g, lo[t], hi[t]), t));
+        best = maximum(best, largest.code(score(g, lo[t], hi[t]), t));
     }
     return largest.index(best);
 }
 
 // KKT violation of a coordinate with gradient g
 template <class T> inline T violation_of(T g, T lo, T hi) {
-    return most(most(hi > T(0) ? -g : T(0), lo < T(0) ? g : T(0)), T(0));
+    return maximum(maximum(hi > T(0) ? -g : T(0), lo < T(0) ? g : T(0)), T(0));
 }
 
 // Coordinate pairs, each solved in its box.
@@ -195,7 +195,7 @@ template <class T> Index solve_box_tile(Tile<T>& tile, double tol) {
     for (Index step = 0; step < most_steps; ++step) {
         if (step % kCheckEvery == 0) {
             const Extremes<T> e = extremes(tile);
-            if (most(-e.rise, e.fall) < tol) return step;
+            if (maximum(-e.rise, e.fall) < tol) return step;
         }
         const T alone = clip(-tile.grad[i], tile.lo[i], tile.hi[i]), least_gain = gain_alone(tile.grad[i], alone);
         if (!(least_gain > T(0))) return step;
@@ -230,9 +230,9 @@ template <class T> Index choose_partner(const Tile<T>& tile, const Transfer<T>& 
     Bits<T> best = 0;
     for (Bits<T> t = 0; t < n; ++t) {
         const T slope = up * (grad[t] - gi);
-        const T curve = most(di + diagonal[t] - T(2) * row[t], T(kMinTransferCurvature));
-        const T d = least(most(slope * rough_inverse(curve), T(0)), least(-up * limit[t], room_i));
-        best = most(best, largest.code(d * (slope - T(0.5) * curve * d), t));
+        const T curve = maximum(di + diagonal[t] - T(2) * row[t], T(kMinTransferCurvature));
+        const T d = minimum(maximum(slope * rough_inverse(curve), T(0)), minimum(-up * limit[t], room_i));
+        best = maximum(best, largest.code(d * (slope - T(0.5) * curve * d), t));
     }
     return largest.index(best);
 }
@@ -241,7 +241,7 @@ template <class T> Index choose_partner(const Tile<T>& tile, const Transfer<T>& 
 template <class T> double best_transfer(const Tile<T>& tile, const Transfer<T>& from, Index j) {
     const double curve = tile.diagonal[from.i] + tile.diagonal[j] - T(2) * tile.Q[from.i][j];
     const double slope = from.up * (tile.grad[j] - tile.grad[from.i]);
-    return least(slope / most(curve, kMinTransferCurvature), least<double>(from.room, -from.up * from.limit[j]));
+    return minimum(slope / maximum(curve, kMinTransferCurvature), minimum<double>(from.room, -from.up * from.limit[j]));
 }
 
 // SMO: pairs of coordinates that move by opposite steps, the partner chosen by its exact clipped gain.

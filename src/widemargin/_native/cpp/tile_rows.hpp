@@ -38,12 +38,12 @@ class TileRows {
 
     // Write one block of columns of the rows from n_kept on, < n; entries between these and the kept rows are mirrored.
     void fill(Index block, Index n_kept, const Tile<float>& tile) {
-        const Index first = block * kColumns, end = least(first + kColumns, n_);
+        const Index first = block * kColumns, end = minimum(first + kColumns, n_);
         float* const into = tile.Q[n_kept].data;
         const Matrix<float> out{into + first, n_ - n_kept, end - first, tile.Q.stride};
         scratches_.with_one([&](auto& scratch) { rbf_matrix(part(n_kept, n_), part(first, end), gamma_, scratch, out); });
         if (first < n_kept) {
-            const Matrix<const float> old{into + first, out.rows, least(end, n_kept) - first, tile.Q.stride};
+            const Matrix<const float> old{into + first, out.rows, minimum(end, n_kept) - first, tile.Q.stride};
             copy_transposed(old, Matrix<float>{tile.Q[first].data + n_kept, old.columns, old.rows, tile.Q.stride});
         }
         if (end == n_)
@@ -52,7 +52,7 @@ class TileRows {
 
     // f += coef' K[rows] for the copied rows, in one block of columns.
     void add(Span<const double> coef, Span<double> f, Index block) {
-        const Index first = block * kSumColumns, end = least(first + kSumColumns, f.size);
+        const Index first = block * kSumColumns, end = minimum(first + kSumColumns, f.size);
         const Rows columns{all_.rows.slice(first, end), all_.squares.slice(first, end)};
         const Matrix<double> out{f.data + first, 1, end - first, end - first};
         scratches_.with_one([&](auto& scratch) {

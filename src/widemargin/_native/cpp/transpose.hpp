@@ -33,7 +33,7 @@ template <class T> WM_INLINE void transpose_block(const T* const (&rows)[kBlockS
 template <class T> void copy_transposed(Matrix<const T> A, Matrix<T> out) {
     constexpr Index size = kBlockSize<T>, together = 256;
     for (Index i = 0; i < A.rows; i += together) {
-        const Index end = least(i + together, A.rows);
+        const Index end = minimum(i + together, A.rows);
         Index j = 0;
         for (; j + size <= A.columns; j += size) {
             Index k = i;

@@ -19,8 +19,8 @@ template <class T> class Tree {
             Index below = 0, most_distances = 0;
             for (Index j = 0; j < sizes[node]; ++j) {
                 const Index next = child(node, j);
-                if (next < 0) n_leaves_ = most(n_leaves_, -next);
-                else below = most(below, depths[next]), most_distances = most(most_distances, distances[next]);
+                if (next < 0) n_leaves_ = maximum(n_leaves_, -next);
+                else below = maximum(below, depths[next]), most_distances = maximum(most_distances, distances[next]);
             }
             depths[node] = 1 + below;
             distances[node] = sizes[node] + most_distances;
@@ -68,7 +68,7 @@ template <class T> class Tree {
             for (int r = 0; r < R; ++r) {
                 const T distance = distances[r * width() + j];
                 best[r] = distance < least_distance[r] ? j : best[r];
-                least_distance[r] = least(distance, least_distance[r]);
+                least_distance[r] = minimum(distance, least_distance[r]);
             }
         for (int r = 0; r < R; ++r) next[r] = child(node, best[r]);
     }

@@ -89,8 +89,8 @@ class DualSolver:
     operator : KernelOperator of shape (n, n)
     problem : DualProblem of n coordinates
     limits : Limits
-    active_bytes : int
-        Memory of the active set's kernel matrix.
+    active : ActiveMatrix or int
+        The active set's kernel matrix, of rows of `operator`, or the bytes of a new one.
     progress : Progress or PartProgress
     must_return : bool
         Whether `solve` returns a point on a few of the start's support vectors if it is stopped before the decision
@@ -98,15 +98,15 @@ class DualSolver:
     entry_noise : float
         Root mean square error of a kernel entry. Where the noise of the decision values exceeds `tol`, `solve` returns
         once the violation is comparable with it: these entries cannot improve the point further.
+    order : ndarray of shape (n,) or None
+        The row of the original problem of each coordinate, for the points that callbacks are given; None: 0 ... n - 1.
+    report : callable or None
+        Called before each round with beta (n,) and its certificate; False stops the solver. None: `progress.go_on`.
 
     Attributes
     ----------
     has_intercept, tol
         Of the limits.
-    order : ndarray of shape (n,) or None
-        The row of the original problem of each coordinate, for the points that callbacks are given; None: 0 ... n - 1.
-    report_to : callable or None
-        Called before each round with beta (n,) and its certificate; False stops the solver. None: `progress.go_on`.
     needed_tol : float
         The violation that a converged machine needs: `tol`, or less where the gap is too large at `tol`.
     goal_tol : float
@@ -120,10 +120,12 @@ class DualSolver:
         problem: DualProblem,
         limits: Limits,
         *,
-        active_bytes: int,
+        active: ActiveMatrix | int,
         progress: Progress | PartProgress,
         must_return: bool = True,
         entry_noise: float = 0.0,
+        order: RowIndices | None = None,
+        report: Callable[[Vector, Certificate], bool] | None = None,
     ) -> None:
         n = len(problem.target)
         self.operator = operator
@@ -135,16 +137,18 @@ class DualSolver:
         self.progress = progress
         self.must_return = must_return
         self.entry_noise = entry_noise
-        self.order: RowIndices | None = None
+        self.order = order
+        self.report = report
         self.terms = make_terms(problem, np.asarray(operator.kernel.diagonal(operator.samples), np.float64))
-        self.active = ActiveMatrix(operator, max(active_bytes, WORKING_SET_ROWS**2 * operator.samples.dtype.itemsize))
+        if not isinstance(active, ActiveMatrix):
+            active = ActiveMatrix(operator, max(active, WORKING_SET_ROWS**2 * operator.samples.dtype.itemsize))
+        self.active = active
         self.float64_beta: Vector | float = 0.0  # the beta of the latest decision values computed in float64
         self.history = History()
         self.n_iter = 0
         self.is_first_round_from_zero = False
         self.last_active = np.empty(0, np.intp)
         self.last_change = np.inf  # of the decision values in the last round, for most rows
-        self.report_to: Callable[[Vector, Certificate], bool] | None = None
 
     def solve(self, beta: Vector, leading_decision: Vector | None = None) -> DualResult:
         """Solve from the feasible point beta (n,), which is not changed, until `tol` or a stop.
@@ -299,8 +303,8 @@ class DualSolver:
         )
 
     def _report(self, beta: Vector, certificate: Certificate) -> bool:
-        if self.report_to is not None:
-            return self.report_to(beta, certificate)
+        if self.report is not None:
+            return self.report(beta, certificate)
         self.progress.candidate = self.to_original_order(beta), certificate.intercept
         return self.progress.go_on(
             violation=certificate.violation,
@@ -350,29 +354,25 @@ class DualSolver:
         Shrinking: the decision values of the other rows are computed once, after it, and show whether one of them
         violates.
         """
-        samples = SampleSubset(self.operator.samples, near)
-        part = DualSolver(
-            KernelOperator(self.operator.kernel, samples, self.operator.team),
-            self.problem.take(near),
-            Limits(
-                self.has_intercept,
-                self._observable_tol(point),
-                max_relative_gap=np.inf,
-                max_iter=self.limits.max_sets - self.n_iter,
-            ),
-            active_bytes=0,
-            progress=self.progress,
-            must_return=False,
-        )
 
         def report(beta: Vector, inner: Certificate) -> bool:
             whole = point.beta.copy()
             whole[near] = beta
             return self._report(whole, certificate._replace(intercept=inner.intercept, violation=inner.violation))
 
-        part.report_to = report
-        part.active = self.active
-        self.active.renumber(part.operator, positions(near, len(point.beta)))
+        samples = SampleSubset(self.operator.samples, near)
+        operator = KernelOperator(self.operator.kernel, samples, self.operator.team)
+        self.active.renumber(operator, positions(near, len(point.beta)))
+        max_iter = self.limits.max_sets - self.n_iter
+        part = DualSolver(
+            operator,
+            self.problem.take(near),
+            Limits(self.has_intercept, self._observable_tol(point), max_relative_gap=np.inf, max_iter=max_iter),
+            active=self.active,
+            progress=self.progress,
+            must_return=False,
+            report=report,
+        )
         start = _Point(point.beta[near], point.decision[near], np.empty(len(near)))
         result = part._solve_from(start, returns_last=True)
         self.active.renumber(self.operator, near)

@@ -442,7 +442,7 @@ class Block:
                 KernelOperator(self.kernel, samples, team),
                 problem,
                 Limits(self.settings.has_intercept, tol, max_relative_gap=np.inf),
-                active_bytes=active_bytes(samples, self.settings.memory_budget, team.n_threads),
+                active=active_bytes(samples, self.settings.memory_budget, team.n_threads),
                 progress=progress,
                 entry_noise=self.noise,
             )
