@@ -856,10 +856,10 @@ def test_rows_that_change_after_they_were_checked_do_no_harm() -> None:
 
 
 def rbf_problem(m: int, d: int) -> tuple[NDArray[np.float32], Vector, NDArray[np.float32], Any, Vector]:
-    """Rows, gamma |x|^2, K in float32, the terms of a C-SVM, and labels."""
+    """Rows, |x|^2, K in float32, the terms of a C-SVM, and labels."""
     rng = np.random.default_rng(m + d)
     X, gamma = rng.normal(size=(m, d)).astype(np.float32), 0.7 / max(d, 1)
-    squares = gamma * (X.astype(np.float64) ** 2).sum(axis=1)
+    squares = (X.astype(np.float64) ** 2).sum(axis=1)
     K = np.empty((m, m), np.float32)
     kernels.rbf_matrix(X, squares, X, squares, gamma, K)
     y = np.where(rng.random(m) < 0.5, 1.0, -1.0)

@@ -40,7 +40,7 @@ def test_rbf_of_rows(r: int, c: int, d: int, dtype: np.dtype, out_dtype: np.dtyp
     rng = np.random.default_rng(r + d)
     X, Z = (rng.normal(size=(n, d)).astype(dtype) * (rng.uniform(size=(n, d)) < 0.3) for n in (r, c))
     Z[: min(r, c) : 2] = X[: min(r, c) : 2]  # distances that come out a little above or below 0
-    a, b = ((V.astype(DOUBLE) ** 2).sum(axis=1) / d for V in (X, Z))
+    a, b = ((V.astype(DOUBLE) ** 2).sum(axis=1) for V in (X, Z))
     expected = naive.rbf(X, Z, 1 / d)
     out = np.full((r, c + 2), np.nan, out_dtype)
     x, z = rows_of(X, is_sparse=is_sparse), rows_of(Z, is_sparse=is_sparse)
@@ -60,7 +60,7 @@ def test_rbf_of_rows(r: int, c: int, d: int, dtype: np.dtype, out_dtype: np.dtyp
 def test_rbf_of_a_row_does_not_depend_on_the_rows_beside_it(is_sparse: bool) -> None:
     rng = np.random.default_rng(0)
     X = rng.normal(size=(150, 300)).astype(SINGLE)
-    squares, coef = (X.astype(DOUBLE) ** 2).sum(axis=1) / 300, rng.normal(size=(1, 150))
+    squares, coef = (X.astype(DOUBLE) ** 2).sum(axis=1), rng.normal(size=(1, 150))
     whole, one = np.empty((150, 150), SINGLE), np.empty((1, 1), SINGLE)
     sums, sum_of_one = np.zeros((1, 150)), np.zeros((1, 1))
     view = rows_of(X, is_sparse=is_sparse)

@@ -51,7 +51,7 @@ class WorkingSet:
 
 class RBFRows:
     """
-    Rows X (m, d) of the kernel matrix exp(-gamma |x - z|^2), and squares (m,): gamma |x|^2.
+    Rows X (m, d) of the kernel matrix exp(-gamma |x - z|^2), and squares (m,): |x|^2.
     """
 
     def __init__(self, X: NDArray[np.float32], squares: NDArray[np.float64], gamma: float) -> None: ...

@@ -49,7 +49,7 @@ def rbf_matrix(
     out: NDArray[np.floating],
 ) -> None:
     """
-    Write exp(-gamma |x - z|^2) (r, c), for rows X (r, d), Z (c, d); squares (r,), other_squares (c,): gamma |x|^2, gamma |z|^2.
+    Write exp(-gamma |x - z|^2) (r, c), for rows X (r, d), Z (c, d); squares (r,), other_squares (c,): |x|^2, |z|^2.
     """
 
 def add_rbf_product(

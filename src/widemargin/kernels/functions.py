@@ -99,7 +99,7 @@ class RBF(_Exponential):
 
     def fill(self, A: Samples, B: Samples, out: Array) -> None:
         """Write the tile: inner products and exponentials, block by block."""
-        native.rbf_matrix(A.compiled(), self.gamma * A.squares, B.compiled(), self.gamma * B.squares, self.gamma, out)
+        native.rbf_matrix(A.compiled(), A.squares, B.compiled(), B.squares, self.gamma, out)
 
     def untiled_product(self, A: Samples) -> Product | None:
         """Where the inner products have the dtype of the tiles."""
@@ -109,11 +109,10 @@ class RBF(_Exponential):
         """Float32 rows of at most 256 bytes, as dense rows."""
         if A.precision != np.float32 or A.stored().shape[1] * A.precision.itemsize > SHORT_ROW:
             return None
-        return dual.RBFRows(A.toarray(), self.gamma * A.squares, self.gamma)
+        return dual.RBFRows(A.toarray(), A.squares, self.gamma)
 
     def _add_product(self, A: Samples, coef: Matrix, B: Samples, out: Matrix) -> None:
-        a, b = self.gamma * A.squares, self.gamma * B.squares
-        native.add_rbf_product(A.compiled(), a, coef, B.compiled(), b, self.gamma, out)
+        native.add_rbf_product(A.compiled(), A.squares, coef, B.compiled(), B.squares, self.gamma, out)
 
 
 @dataclass(frozen=True)

@@ -244,7 +244,7 @@ void bind_dual(nb::module_& m) {
         .def_prop_ro(
             "rows", [](WorkingSet& w) { return copy(as_span(w.rows).head(w.filled)); }, "The rows of the last working set, newest last; a copy.");
     nb::class_<BoundRows>(dual, "RBFRows",
-                          "Rows X (m, d) of the kernel matrix exp(-gamma |x - z|^2), and squares (m,): gamma |x|^2.")
+                          "Rows X (m, d) of the kernel matrix exp(-gamma |x - z|^2), and squares (m,): |x|^2.")
         .def(nb::init<const RowsArray<const float>&, const Vector<const double>&, double>(), array("X"), array("squares"),
              "gamma"_a)
         .def("__len__", [](const BoundRows& r) { return r.rows.squares.size; });

@@ -112,7 +112,7 @@ void with_rbf_rows(const CSRMatrix& X, Span<const double> squares, const CSRMatr
 template <class RBF> using ValueOf = typename decltype(std::decay_t<RBF>::rows)::Value;
 
 constexpr const char* kMatrixDoc =
-    "Write exp(-gamma |x - z|^2) (r, c), for rows X (r, d), Z (c, d); squares (r,), other_squares (c,): gamma |x|^2, gamma |z|^2.";
+    "Write exp(-gamma |x - z|^2) (r, c), for rows X (r, d), Z (c, d); squares (r,), other_squares (c,): |x|^2, |z|^2.";
 constexpr const char* kProductDoc =
     "out += coef K in float64, coef (k, r), out (k, c), with K (r, c) as rbf_matrix writes it, in X's dtype.";
 

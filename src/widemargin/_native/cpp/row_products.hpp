@@ -34,7 +34,7 @@ void inner_products(const X& x, const Z& z, Scratch& scratch, Matrix<T> out) {
     });
 }
 
-// Rows with their gamma |x|^2.
+// Rows x with their squared norms |x|^2.
 template <class Rows> struct RBFRows {
     Rows rows;
     Span<const double> squares;
@@ -44,20 +44,20 @@ template <class Rows> struct RBFRows {
 template <class T, class X>
 void rbf_of_products(Matrix<X> products, Span<const double> squares, Span<const double> others, double gamma, Matrix<T> K) {
     X shift[kBlockColumns] = {};
-    for (Index j = 0; j < others.size; ++j) shift[j] = static_cast<X>(others[j]);
+    for (Index j = 0; j < others.size; ++j) shift[j] = static_cast<X>(gamma * others[j]);
     const X two_gamma = static_cast<X>(2.0 * gamma);
     for (Index i = 0; i < K.rows; ++i) {
         const X* product = products[i].data;
         T* into = K[i].data;
-        const X s = static_cast<X>(squares[i]);
+        const X s = static_cast<X>(gamma * squares[i]);
         WM_INDEPENDENT
         for (Index j = 0; j < K.columns; ++j)
             into[j] = exp_of_nonpositive(static_cast<T>(multiply_add(two_gamma, product[j], -shift[j]) - s));
     }
 }
 
-// Call visit(i, j, block, squares, others) for blocks of inner products, with gamma |x|^2 of their rows and gamma |z|^2 of
-// their columns.
+// Call visit(i, j, block, squares, others) for blocks of inner products, with |x|^2 of their rows and |z|^2 of their
+// columns.
 template <class X, class Z, class Scratch, class Visit>
 void visit_rbf(const RBFRows<X>& x, const RBFRows<Z>& z, Scratch& scratch, const Visit& visit) {
     visit_products(x.rows, z.rows, scratch, [&](Index i, Index j, auto block) {
