@@ -109,9 +109,7 @@ class WorkerBlocks:
         only: Sequence[int],
         check: Callable[[], None] | None = None,
     ) -> list[Any]:
-        """As `call`, without tasks: in the thread of a worker's messages, nothing is scheduled, and the answer is the
-        result.
-        """
+        """As `call`, in the thread of a worker's messages: no task is scheduled, and the result is the answer."""
 
         def attempt() -> list[Any]:
             self.ensure(check)
