@@ -179,6 +179,20 @@ def test_blocks_that_dask_has_moved_are_made_again(cluster: Any, client: Any) ->
         np.testing.assert_array_equal(rows[np.arange(20)], X[KEPT][:20])
 
 
+def test_asking_for_rows_of_a_lost_block_makes_it_again(cluster: Any, client: Any) -> None:
+    with open_rows() as rows:
+        rows.shuffle(BLOCK_OF, 2)
+        cluster.workers[0].plugins["widemargin-blocks"].blocks.clear()
+        np.testing.assert_array_equal(rows[np.arange(20)], X[KEPT][:20])
+
+
+def test_rows_of_the_sample_are_not_asked_for_again(client: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    with open_rows() as rows:
+        chosen, values = rows.sample
+        monkeypatch.setattr(rows, "_map", None)
+        np.testing.assert_array_equal(rows[chosen[::-1]], values[::-1])
+
+
 def test_objects_of_lost_blocks_are_made_anew(cluster: Any, client: Any) -> None:
     def add(values: Any, number: int) -> int:
         values.append(number)

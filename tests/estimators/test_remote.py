@@ -176,7 +176,7 @@ def before_call(monkeypatch: pytest.MonkeyPatch, name: str, calls: int, act: Cal
 
 
 def test_ctrl_c_gives_the_best_machine_so_far(threads: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    before_call(monkeypatch, "_exchange", 2, lambda minimizer: signal.raise_signal(signal.SIGINT))
+    before_call(monkeypatch, "_solve_jointly", 2, lambda minimizer: signal.raise_signal(signal.SIGINT))
     with pytest.warns(ConvergenceWarning, match="stopped by interrupt"):
         model = DCSVMClassifier().fit(with_blocks(), Y)
     assert len(model.history_["objective"]) == 2
@@ -196,7 +196,9 @@ def kill_before(client: Any, monkeypatch: pytest.MonkeyPatch, name: str, calls: 
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("name", "calls"), [("_measure", 1), ("_exchange", 1), ("_exchange", 2), ("_measure", 3)])
+@pytest.mark.parametrize(
+    ("name", "calls"), [("_measure", 1), ("_solve_jointly", 1), ("_solve_jointly", 2), ("_measure", 3)]
+)
 def test_a_worker_that_dies(client: Any, monkeypatch: pytest.MonkeyPatch, name: str, calls: int) -> None:
     kill_before(client, monkeypatch, name, calls)
     start = time.perf_counter()
@@ -211,7 +213,7 @@ def test_rows_that_are_gone_for_good(client: Any, monkeypatch: pytest.MonkeyPatc
 
     futures = client.scatter([X[:450], X[450:]], hash=False)  # put there by hand: no recipe
     rows = da.concatenate([da.from_delayed(dask.delayed(part), (450, 4), float) for part in futures])
-    kill_before(client, monkeypatch, "_exchange", 2)
+    kill_before(client, monkeypatch, "_solve_jointly", 2)
     model = DCSVMClassifier()
     with pytest.raises(LostPartitionError, match="were lost with their worker"):
         model.fit(rows, Y)

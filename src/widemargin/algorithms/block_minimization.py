@@ -37,7 +37,6 @@ from ..solvers.dual.variable_block import Block, BlockReport, CertificateSums, R
 from ..solvers.results import DualResult, History, StoppedAtStartError
 
 Handles = list[Any]
-Proposals = tuple[Handles, list[list[int]]]  # the rows that each block would change, and groups to send them in
 
 _START_TOL = 0.1  # tolerance of the blocks' first solution
 _ROUND_TOL = 0.1  # violation that a round solves to / that before it
@@ -173,43 +172,42 @@ class BlockMinimizer:
         """Propose, exchange, step and measure. What can be is submitted at once: a message costs more than a sum."""
         is_joint = self.version > 0 and not (self.is_joint and self.n_active > self.joint_rows)
         if not self.version:
-            changes = self._propose_start()
+            slopes = self._propose_start()
         else:
-            changes = self._propose_jointly(certificate) if is_joint else self._propose_by_blocks(certificate)
+            slopes = self._propose_jointly(certificate) if is_joint else self._propose_by_blocks(certificate)
         version = self.version + 1
-        steps = self._run("step", self._exchange(*changes), version, len(self.blocks))
+        steps = self._run("step", slopes, version, len(self.blocks))
         certificate = self._measure(version, steps)
         self.is_joint = is_joint
         return certificate
 
-    def _propose_start(self) -> Proposals:
+    def _propose_start(self) -> Handles:
         """From beta = 0: a joint problem of the support vectors of the blocks' levels, or the blocks' own problems."""
         n_support = self._fetch("choose_start", self._time_left())
         if not 0 < sum(n_support) <= self.joint_rows:
             return self._improve(_START_TOL)
         return self._solve_jointly(self._run("start_candidates"), _START_TOL)
 
-    def _propose_by_blocks(self, certificate: Certificate) -> Proposals:
+    def _propose_by_blocks(self, certificate: Certificate) -> Handles:
         return self._improve(self._state.round_tol(certificate.violation) if self.version > 1 else _START_TOL)
 
-    def _improve(self, tol: float) -> Proposals:
-        sizes = [size.changed_bytes for size in self._fetch("improve", tol, self._time_left())]
-        return self._run("changes"), self._groups(sizes)
+    def _improve(self, tol: float) -> Handles:
+        """Solve all blocks, and send the changed rows to all, group by group: the slopes along the proposals."""
+        groups = self._groups([size.changed_bytes for size in self._fetch("improve", tol, self._time_left())])
+        changes = self._run("changes")
+        for group in groups[:-1]:
+            self._fetch("absorb", group, [changes[p] for p in group])
+        return self._run("absorb", groups[-1], [changes[p] for p in groups[-1]])
 
-    def _propose_jointly(self, certificate: Certificate) -> Proposals:
+    def _propose_jointly(self, certificate: Certificate) -> Handles:
         share = self.joint_rows // len(self.blocks)
         tol = max(0.5 * self.goal_tol, _JOINT_TOL * certificate.violation)
         return self._solve_jointly(self._run("candidates", self.midpoint, certificate.violation, share), tol)
 
-    def _solve_jointly(self, offers: Handles, tol: float) -> Proposals:
+    def _solve_jointly(self, offers: Handles, tol: float) -> Handles:
+        """Solve a joint problem on one worker, which sends all changed rows: the slopes along the step."""
         (joint,) = self._run("solve_jointly", offers, tol, self._time_left(), only=[0])
-        return self._run("adopt", joint), [list(range(len(self.blocks)))]  # no more than a share of the memory
-
-    def _exchange(self, changes: Handles, groups: list[list[int]]) -> Handles:
-        """Send the changed rows to all blocks, group by group: the slopes along the proposals."""
-        for group in groups[:-1]:
-            self._fetch("absorb", group, [changes[p] for p in group])
-        return self._run("absorb", groups[-1], [changes[p] for p in groups[-1]])
+        return self._run("adopt", joint)
 
     def _groups(self, sizes: list[int]) -> list[list[int]]:
         """Blocks whose changes a worker holds at a time: as many as half its memory has room for, at least one."""

@@ -126,6 +126,14 @@ def call_on_block(key: str, function: Any, *args: Any) -> Any:
     return function(find_block(key), *args)
 
 
+def ask_block(key: str, function: Any, *args: Any, dask_worker: Any) -> Any:
+    """``function(block, *args)``, outside of dask's tasks: by `Client.run`."""
+    store = dask_worker.plugins.get(NAME)
+    if store is None or key not in store.blocks:
+        raise LostBlockError("a block is no longer on the worker that had it")
+    return function(store.blocks[key], *args)
+
+
 def end_fit(token: str, dask_worker: Any) -> None:
     """Let `BlockStore.ended` of a worker have the token."""
     if NAME in dask_worker.plugins:

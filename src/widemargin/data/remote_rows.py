@@ -185,8 +185,16 @@ class RemoteRows:
             future.release()
 
     def __getitem__(self, rows: RowIndices) -> Any:
-        """Some rows, brought here: an array or a CSR array of shape (m, d), also of a fit that was stopped."""
+        """Some rows, brought here: an array or a CSR array of shape (m, d), also of a fit that was stopped.
+
+        Those of the sample are here already.
+        """
         place = positions(rows, len(self))
+        if "sample" in self.__dict__:
+            known, values = self.sample
+            of_sample = positions(known, len(self))[rows]
+            if (of_sample >= 0).all():
+                return values[of_sample]
         numbers = self._numbers if self.blocks is None else self.index
         chosen = [np.flatnonzero(place[part_rows] >= 0) for part_rows in numbers]
         if self.blocks is None:
@@ -196,7 +204,7 @@ class RemoteRows:
             used = [p for group in groups for p in group]
         else:
             used = [p for p, here in enumerate(chosen) if len(here)]
-            found = self.blocks.call(_take_rows, [(chosen[p],) for p in used], only=used, check=do_not_check)
+            found = self.blocks.ask(_take_rows, [(chosen[p],) for p in used], only=used, check=do_not_check)
         if not found:
             return np.empty((0, self.shape[1]), self.dtype)
         return stack_rows(found)[positions(np.concatenate([numbers[p][chosen[p]] for p in used]), len(self))[rows]]

@@ -6,6 +6,7 @@ this process notices the loss of a worker, and has its blocks made again elsewhe
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Generator, Sequence
 from contextlib import closing
 from time import monotonic, sleep
@@ -25,6 +26,8 @@ _RESTART = 5.0  # seconds that a lost worker has for coming back, before another
 
 class WorkerBlocks:
     """Blocks, each on one worker: `run` starts tasks on them, `fetch` brings their results here, `call` does both.
+
+    `ask` is for functions of a few milliseconds, whose time is that of the messages.
 
     Parameters
     ----------
@@ -98,6 +101,39 @@ class WorkerBlocks:
             return self.fetch(tasks, check)
 
         return self._repeat(attempt, "during one pass over X")
+
+    def ask(
+        self,
+        function: Callable[..., Any],
+        arguments: Sequence[tuple[Any, ...]],
+        only: Sequence[int],
+        check: Callable[[], None] | None = None,
+    ) -> list[Any]:
+        """As `call`, in the thread of a worker's messages: no task is scheduled, and the result is the answer."""
+
+        def attempt() -> list[Any]:
+            self.ensure(check)
+            try:
+                return list(self._client.sync(self._ask_all, function, arguments, only))
+            except (OSError, LostBlockError) as error:
+                self._are_there = False
+                raise LostBlockError(str(error)) from error
+
+        return self._repeat(attempt, "during one pass over X")
+
+    async def _ask_all(
+        self, function: Callable[..., Any], arguments: Sequence[tuple[Any, ...]], only: Sequence[int]
+    ) -> list[Any]:
+        from .block_store import ask_block
+
+        workers = [self._workers[p] for p in only]
+        answers = await asyncio.gather(
+            *[
+                self._client.run(ask_block, self.keys[p].key, function, *args, workers=[worker])
+                for p, worker, args in zip(only, workers, arguments, strict=True)
+            ]
+        )
+        return [answer[worker] for answer, worker in zip(answers, workers, strict=True)]
 
     def end(self) -> None:
         """Send the fit's token to the workers: it was stopped."""

@@ -93,9 +93,10 @@ class ProposalSize(NamedTuple):
 
 
 class JointSolution(NamedTuple):
-    """The solution of a joint problem: the coefficients of each block's candidates."""
+    """The solution of a joint problem: the coefficients of each block's candidates, and the rows that they change."""
 
     beta: list[Vector]
+    changes: list[Changes]
     n_iter: int
 
 
@@ -345,19 +346,23 @@ class Block:
         problem = join_problems([offer.problem for offer in offers])
         result = self._solve(samples, problem, beta, np.concatenate(known) if known else None, tol, max_time)
         cuts = np.cumsum([len(offer.changes.step) for offer in offers])[:-1]
-        return JointSolution(np.split(result.beta, cuts), result.n_iter)
+        new_beta, changes = np.split(result.beta, cuts), []
+        for offer, new in zip(offers, new_beta, strict=True):
+            is_start = offer.decision is None  # the block is at zero
+            changes.append(nonzero_changes(offer.changes.rows, new - (0.0 if is_start else offer.changes.step)))
+        return JointSolution(new_beta, changes, result.n_iter)
 
-    def adopt(self, joint: JointSolution) -> Changes:
-        """Propose the solution of a joint problem for this block's candidates; the rows that this changes."""
+    def adopt(self, joint: JointSolution) -> StepObjective:
+        """Propose the solution of a joint problem for this block's candidates; as `absorb`, of all changed rows."""
         proposal, new_beta = self.beta.copy(), joint.beta[self.number]
         if len(new_beta) != len(self.chosen):
             raise LostBlockError(f"block {self.number} has not offered these candidates")
         proposal[self.chosen] = new_beta
-        self._propose(proposal, self._product(self._changes(proposal - self.beta)))
-        changes, candidates = self.changes(), Changes(self.X[self.chosen], new_beta)
+        own = joint.changes[self.number]
+        self._propose(proposal, self._product(own))
         n_iter = joint.n_iter if self.number == 0 else 0  # counted once
-        self.size = ProposalSize(changes.nbytes, candidates.nbytes, n_iter)
-        return changes
+        self.size = ProposalSize(own.nbytes, Changes(self.X[self.chosen], new_beta).nbytes, n_iter)
+        return self.absorb(range(len(joint.changes)), joint.changes)
 
     def changes(self) -> Changes:
         """The rows that the proposal changes."""
@@ -463,8 +468,7 @@ class Block:
         return np.asarray(self.proposal - self.beta)
 
     def _changes(self, step: Vector) -> Changes:
-        rows = np.flatnonzero(step)
-        return Changes(self.X[rows], step[rows])
+        return nonzero_changes(self.X, step)
 
     def _products(self, known: set[int], numbers: Sequence[int], changes: Sequence[Changes]) -> Iterator[Vector]:
         """The products with the changes of blocks not in `known`, where they are entered: a task may be run twice."""
@@ -489,6 +493,12 @@ class Block:
         right, left = one_sided_derivatives(self.separable, self.beta, grad)
         size = np.maximum(np.maximum(-right, left), 0.0)
         return size, is_free(self.separable, self.beta) | (size > 0.0)
+
+
+def nonzero_changes(X: Any, step: Vector) -> Changes:
+    """The rows of X (m, d) where a step (m,) is not zero."""
+    rows = np.flatnonzero(step)
+    return Changes(X[rows], step[rows])
 
 
 def step_length(slopes: Sequence[StepObjective]) -> float:
