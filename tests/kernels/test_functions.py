@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from naive import kernels as naive
 from widemargin.data.samples import Samples, make_samples
 from widemargin.kernels.functions import RBF, FunctionKernel, Kernel, Linear, Precomputed, make_kernel
-from widemargin.kernels.precision import ensure_precision, entry_noise
+from widemargin.kernels.precision import ensure_precision, entry_error
 
 SINGLE, DOUBLE = np.dtype(np.float32), np.dtype(np.float64)
 NAMES = ["linear", "rbf", "laplacian", "poly", "sigmoid"]
@@ -94,7 +94,7 @@ def test_float64_products_under_float32_tiles(is_sparse: bool) -> None:
     assert np.abs(fill(kernel, rough, rough) - truth).max() > 0.1
     # centring rounds the rows themselves to float32: half a unit of their last place
     np.testing.assert_allclose(fill(kernel, fine, fine), truth, atol=1e-3)
-    assert entry_noise(kernel, fine) < entry_noise(kernel, rough)
+    assert entry_error(kernel, fine) < entry_error(kernel, rough)
 
 
 def test_noise_of_periodic_data() -> None:
@@ -103,16 +103,16 @@ def test_noise_of_periodic_data() -> None:
     X[np.arange(len(X)) % 16 > 1] += 1000
     X[np.arange(len(X)) % 16 > 8] -= 2000
     samples = make_samples(X, RBF.sample_form)
-    assert entry_noise(RBF(1.0), samples) > 1e-4
+    assert entry_error(RBF(1.0), samples) > 1e-4
     assert ensure_precision(RBF(1.0), samples).precision == DOUBLE
 
 
 def test_noise_of_float64_and_of_nothing_is_zero() -> None:
     X = np.random.default_rng(0).normal(size=(5, 2))
-    assert entry_noise(RBF(1.0), make_samples(X, RBF.sample_form)) == 0
-    assert entry_noise(RBF(1.0), make_samples(np.zeros((0, 2), SINGLE), RBF.sample_form)) == 0
+    assert entry_error(RBF(1.0), make_samples(X, RBF.sample_form)) == 0
+    assert entry_error(RBF(1.0), make_samples(np.zeros((0, 2), SINGLE), RBF.sample_form)) == 0
     single = make_samples(X.astype(SINGLE), RBF.sample_form)
-    assert 0 < entry_noise(RBF(1.0), single) < 1e-6
+    assert 0 < entry_error(RBF(1.0), single) < 1e-6
     assert ensure_precision(RBF(1.0), single) is single
 
 

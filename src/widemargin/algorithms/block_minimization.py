@@ -32,7 +32,7 @@ from .._types import RowIndices, Vector
 from ..data import LostBlockError
 from ..solvers.dual.certificate import Certificate, Limits
 from ..solvers.dual.problem import DualProblem
-from ..solvers.dual.stopping import MAX_NOISE, hides_violation
+from ..solvers.dual.stopping import MAX_ERROR, hides_violation
 from ..solvers.dual.variable_block import Block, BlockReport, CertificateSums, RoundState, call_at
 from ..solvers.results import DualResult, History, StoppedAtStartError
 
@@ -106,8 +106,8 @@ class BlockMinimizer:
         self.is_joint = True  # the latest round
         self.n_active = 0  # violators and free variables
         self.midpoint = 0.0  # of the optimality bounds of the intercept
-        self.entry_noise = 0.0  # of a kernel entry
-        self.float64_beta: Vector | float = 0.0  # whose decision values are free of noise where it matters
+        self.entry_error = 0.0  # of a kernel entry
+        self.float64_beta: Vector | float = 0.0  # whose decision values have no rounding errors where these matter
         self.is_float64 = False
         room = int(_JOINT_MEMORY_FRACTION * settings.memory_budget / settings.row_bytes)
         self.joint_rows = max(len(blocks), min(_JOINT_ROWS, room))
@@ -132,7 +132,7 @@ class BlockMinimizer:
             raise StoppedAtStartError from None
         try:
             self._rounds()
-            self._remove_noise()
+            self._correct_in_float64()
         except Stopped:
             self.progress.go_on()  # sets `stopped_by`
         return self._result(*self.best)
@@ -251,7 +251,7 @@ class BlockMinimizer:
     def _certify(self, sums: list[CertificateSums], reports: list[BlockReport]) -> Certificate:
         violation, intercepts, self.midpoint = self._state.bounds(sums)
         self.n_active = sum(report.n_active for report in reports)
-        self.entry_noise = max(report.noise for report in reports)
+        self.entry_error = max(report.entry_error for report in reports)
         target_beta, beta_decision, norm, total = (
             sum(getattr(part, name) for part in sums) for name in ("target_beta", "beta_decision", "norm", "total")
         )
@@ -282,34 +282,34 @@ class BlockMinimizer:
 
     # ------------------------------------------------------------------------------------------------------ float64
 
-    def _noise(self, beta: Vector) -> float:
+    def _decision_error(self, beta: Vector) -> float:
         """Standard deviation of a decision value from the errors of float32 kernel entries."""
-        return self.entry_noise * float(np.linalg.norm(beta - self.float64_beta))
+        return self.entry_error * float(np.linalg.norm(beta - self.float64_beta))
 
     def _is_coarse(self, beta: Vector, certificate: Certificate) -> bool:
         """Whether rounding of float32 kernel entries could hide a violation."""
-        return hides_violation(self._noise(beta), self.limits.tol, self.problem, certificate.objective)
+        return hides_violation(self._decision_error(beta), self.limits.tol, self.problem, certificate.objective)
 
-    def _remove_noise(self) -> None:
+    def _correct_in_float64(self) -> None:
         """Where float32 entries are too coarse, rounds from float64 decision values; at need on float64 entries."""
         beta, certificate = self.best
         if not self._is_coarse(beta, certificate):
             return
         self.progress.stage("float64")
-        noise = self._noise(beta)
-        while self._attempt(lambda: self._correct(noise, self.best[1].intercept)):
+        error = self._decision_error(beta)
+        while self._attempt(lambda: self._correct(error, self.best[1].intercept)):
             self.best = self.beta, self._attempt(self._measure)
             self._rounds()
-            if self._noise(self.best[0]) > MAX_NOISE * self.limits.tol:
+            if self._decision_error(self.best[0]) > MAX_ERROR * self.limits.tol:
                 break
         if self._is_coarse(*self.best):
             self._attempt(self._to_float64)
             self.best = self.beta, self._attempt(self._measure)
             self._rounds()
 
-    def _correct(self, noise: float, intercept: float) -> bool:
-        """Compute in float64 the decision values that noise can affect; False if all of them are exact."""
-        if not sum(self._fetch("begin_correction", noise, intercept)):
+    def _correct(self, error: float, intercept: float) -> bool:
+        """Compute in float64 the decision values that rounding errors can affect; False if all of them are exact."""
+        if not sum(self._fetch("begin_correction", error, intercept)):
             return False
         support, sizes = self._run("support", self.version), self._fetch("support_bytes", self.version)
         self.n_bytes += sum(sizes) * (len(sizes) - 1)

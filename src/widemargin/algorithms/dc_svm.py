@@ -31,7 +31,7 @@ from ..data.rows import group_by_label
 from ..data.samples import Samples, SampleSubset
 from ..kernels.functions import Kernel
 from ..kernels.kernel_operator import KernelOperator
-from ..kernels.precision import entry_noise
+from ..kernels.precision import entry_error
 from ..kernels.scratch import Scratch, closing_scratch, free_scratch
 from ..kernels.tiles import fill_gram
 from ..partition.divide import Clustering, Division, divide
@@ -226,7 +226,7 @@ class DCSVMTraining:
         self.levels: list[dict[str, float]] = []
         self.early: TrainedMachine | None = None
         self.sample_beta: Vector | None = None  # (n,): the solution on a sample of the rows, zero elsewhere
-        self.entry_noise = entry_noise(data.kernel, data.samples)
+        self.entry_error = entry_error(data.kernel, data.samples)
 
     def choose_levels(self) -> range:
         """The levels to solve: an automatic one only if it saves more kernel entries a row than it needs.
@@ -388,7 +388,7 @@ class DCSVMTraining:
 
         def float64_solver(data: KernelProblem, **changes: Any) -> DualSolver:
             data = data._replace(samples=data.samples.astype(np.dtype(np.float64), np.dtype(np.float64)))
-            return self._solver(data, must_return=False, entry_noise=0.0, **changes)
+            return self._solver(data, must_return=False, entry_error=0.0, **changes)
 
         try:
             if len(result.beta) > WORKING_SET_ROWS:
@@ -406,7 +406,7 @@ class DCSVMTraining:
 
     def _is_coarse(self, solver: DualSolver, result: DualResult) -> bool:
         """Whether rounding of kernel entries could hide a violation of `tol`, or an error of 1 % of the objective."""
-        return hides_violation(solver.noise(result.beta), self.settings.tol, solver.terms, result.objective)
+        return hides_violation(solver.decision_error(result.beta), self.settings.tol, solver.terms, result.objective)
 
     def _solver(
         self,
@@ -414,7 +414,7 @@ class DCSVMTraining:
         team: ThreadTeam | None = None,
         *,
         must_return: bool = True,
-        entry_noise: float | None = None,
+        entry_error: float | None = None,
         order: RowIndices | None = None,
         **changes: float,
     ) -> DualSolver:
@@ -428,7 +428,7 @@ class DCSVMTraining:
             active=active_bytes(data.samples, settings.memory_budget, team.n_threads),
             progress=self.progress,
             must_return=must_return and not data.problem.nu,  # zero must be feasible
-            entry_noise=self.entry_noise if entry_noise is None else entry_noise,
+            entry_error=self.entry_error if entry_error is None else entry_error,
             order=order,
         )
 

@@ -12,7 +12,7 @@ _PROBE_ROWS = 64  # at least
 _MAX_ERROR = 1e-6  # of an entry; float32 has 1e-7, and more where norms are large relative to distances
 
 
-def entry_noise(kernel: Kernel, samples: Samples) -> float:
+def entry_error(kernel: Kernel, samples: Samples) -> float:
     """Root mean square error of float32 kernel entries, against float64 ones.
 
     Measured between 64 to 127 rows spread over the data and the rows that follow them: neighbours, where entries are
@@ -34,6 +34,6 @@ def ensure_precision(kernel: Kernel, samples: Samples) -> Samples:
 
     Tiles stay float32. The samples are then copied in float64, and inner products take twice as long.
     """
-    if isinstance(kernel, RBF) and entry_noise(kernel, samples) > _MAX_ERROR:
+    if isinstance(kernel, RBF) and entry_error(kernel, samples) > _MAX_ERROR:
         return samples.astype(np.dtype(np.float64), samples.dtype)
     return samples

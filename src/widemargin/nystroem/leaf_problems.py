@@ -314,17 +314,17 @@ def _principal_axes(C: Array, centre: Vector, targets: Matrix) -> tuple[Vector, 
     if len(C) <= C.shape[1]:
         rows = C - centre
         squares, U = eigh(rows @ rows.T, overwrite_a=True)
-        first = _first_above_noise(squares, len(C))
+        first = _first_above_rounding(squares, len(C))
         squares, U = squares[first:], U[:, first:]
         return squares, rows.T @ (U / np.sqrt(squares)), U.T @ targets.T
     A, B = _normal_equations(C, centre, targets)
     squares, V = eigh(A, lower=False, overwrite_a=True)
-    first = _first_above_noise(squares, len(C))
+    first = _first_above_rounding(squares, len(C))
     squares, V = squares[first:], V[:, first:]
     return squares, V, (V.T @ B) / np.sqrt(squares)[:, None]
 
 
-def _first_above_noise(squares: Vector, n: int) -> int:
+def _first_above_rounding(squares: Vector, n: int) -> int:
     """Index of the first of ascending eigenvalues that exceeds the rounding errors of n rows."""
     return int(np.searchsorted(squares, np.finfo(np.float64).eps * n * max(float(squares[-1]), 0.0), side="right"))
 

@@ -125,7 +125,7 @@ def test_without_the_polish_the_violation_would_be_larger(monkeypatch: pytest.Mo
     """The test above can fail."""
     C, gamma = 3e4, 0.3
     X, y = problem(700)
-    monkeypatch.setattr(dc_svm, "entry_noise", lambda *_: 0.0)
+    monkeypatch.setattr(dc_svm, "entry_error", lambda *_: 0.0)
     rough = fit(X, y, C, gamma).result
     rows = make_samples(X, RBF.sample_form).toarray()
     assert true_violation(rows, y, C, gamma, rough.beta) > 2e-3

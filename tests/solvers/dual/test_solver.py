@@ -487,17 +487,17 @@ def test_a_solution_by_coarse_entries_is_corrected(has_intercept: bool, tiny_til
             Limits(has_intercept, 1e-3),
             active=PLENTY,
             progress=progress,
-            entry_noise=1e-4,
+            entry_error=1e-4,
         )
         rough = solver.solve(np.zeros(200))
-        rough_noise = solver.noise(rough.beta)
-        assert rough_noise > 0.25e-3
+        rough_error = solver.decision_error(rough.beta)
+        assert rough_error > 0.25e-3
         with pytest.raises(AssertionError):
             check_certificate(problem, rough, has_intercept, atol=1e-6)
         fine = solver.correct_from(rough.beta, problem.K @ rough.beta)
     check_certificate(problem, fine, has_intercept, atol=1e-6)
     assert fine.converged
-    assert 0 < solver.noise(fine.beta) < 0.1 * rough_noise  # that of the change alone
+    assert 0 < solver.decision_error(fine.beta) < 0.1 * rough_error  # that of the change alone
     assert fine.n_iter > rough.n_iter
 
 

@@ -75,8 +75,8 @@ def solve_newton_sets(
             break
         rows, last = _select_working_set(terms, beta, violations, size, last)
         box = _restrict(terms, rows, beta[rows], decision[rows], certificate.intercept)
-        noise = EPS * (np.abs(K[rows, :m]) @ np.abs(beta) + np.abs(terms.target[rows]))
-        new = _solve_set(K[np.ix_(rows, rows)], box, np.maximum(0.5 * tol, noise), has_intercept, go_on)
+        rounding = EPS * (np.abs(K[rows, :m]) @ np.abs(beta) + np.abs(terms.target[rows]))
+        new = _solve_set(K[np.ix_(rows, rows)], box, np.maximum(0.5 * tol, rounding), has_intercept, go_on)
         change, beta[rows] = new - beta[rows], new
         decision += K[:m, rows] @ change
         n_sets += 1

@@ -35,12 +35,11 @@ from ..results import DualResult, History, StoppedAtStartError
 from .certificate import NO_LIMIT, Certificate, Limits, certify
 from .in_memory import SINGLE_SET_TOL, WORKING_SET_ROWS, InMemorySolver
 from .problem import DualProblem, is_free, kink_distances, make_terms, restrict_terms
-from .stopping import CERTAIN, MAX_IDLE_CHECKS, MAX_NOISE, StallTest, is_uncertain
+from .stopping import CERTAIN, MAX_ERROR, MAX_IDLE_CHECKS, StallTest, is_uncertain
 
 DecisionValues = Callable[[RowIndices, Vector], Vector]
 
-# Noise: the standard deviation of decision values from the rounding errors of kernel entries
-_TOL_MARGIN = 4.0  # noise that is subtracted from tol, so that the true violation is below tol too,
+_TOL_MARGIN = 4.0  # decision errors that are subtracted from tol, so that the true violation is below tol too,
 _MAX_TOL_MARGIN = 0.5  # though no more than this part of tol
 _BLOCK_ROWS = 512  # least kernel rows that are computed together
 _WORK_PER_CHECK = 3e9  # multiply-adds between two checks of the clock: at most a tenth of a second
@@ -95,8 +94,8 @@ class DualSolver:
     must_return : bool
         Whether `solve` returns a point on a few of the start's support vectors if it is stopped before the decision
         values of its start are known. Otherwise it raises StoppedAtStartError.
-    entry_noise : float
-        Root mean square error of a kernel entry. Where the noise of the decision values exceeds `tol`, `solve` returns
+    entry_error : float
+        Root mean square error of a kernel entry. Where the error of the decision values exceeds `tol`, `solve` returns
         once the violation is comparable with it: these entries cannot improve the point further.
     order : ndarray of shape (n,) or None
         The row of the original problem of each coordinate, for the points that callbacks are given; None: 0 ... n - 1.
@@ -111,7 +110,7 @@ class DualSolver:
         The violation that a converged machine needs: `tol`, or less where the gap is too large at `tol`.
     goal_tol : float
         The violation at which rounds end: `needed_tol`, or 1e-9 for a problem that is one working set. What is compared
-        with it is a violation computed from entries with noise, and so `_observable_tol` takes off a margin.
+        with it is a violation computed from rounded entries, and so `_observable_tol` takes off a margin.
     """
 
     def __init__(
@@ -123,7 +122,7 @@ class DualSolver:
         active: ActiveMatrix | int,
         progress: Progress | PartProgress,
         must_return: bool = True,
-        entry_noise: float = 0.0,
+        entry_error: float = 0.0,
         order: RowIndices | None = None,
         report: Callable[[Vector, Certificate], bool] | None = None,
     ) -> None:
@@ -136,7 +135,7 @@ class DualSolver:
         self.goal_tol = min(self.tol, SINGLE_SET_TOL) if n <= WORKING_SET_ROWS else self.tol
         self.progress = progress
         self.must_return = must_return
-        self.entry_noise = entry_noise
+        self.entry_error = entry_error
         self.order = order
         self.report = report
         self.terms = make_terms(problem, np.asarray(operator.kernel.diagonal(operator.samples), np.float64))
@@ -182,7 +181,7 @@ class DualSolver:
         return other
 
     def correct_from(self, beta: Vector, decision: Vector, *, returns_last: bool = False) -> DualResult:
-        """Solve from beta with decision values computed in float64: only changes of beta add noise.
+        """Solve from beta with decision values computed in float64: only changes of beta add errors.
 
         `returns_last`: where these include coordinates that are fixed and not in the problem; see `_solve_from`.
         """
@@ -190,21 +189,21 @@ class DualSolver:
         return self._solve_from(_Point(beta.copy(), decision, np.empty(len(beta))), returns_last=returns_last)
 
     def correct_uncertain_rows(self, result: DualResult, decision_values: DecisionValues, max_rows: int) -> DualResult:
-        """Solve from the result with float64 decision values of the rows that noise can affect.
+        """Solve from the result with float64 decision values of the rows that rounding errors can affect.
 
         These are support vectors and rows near their margin. `decision_values` maps rows and their beta to float64
         decision values. The set of rows grows until a solution affects no others. With more than `max_rows`, the result
         is returned as it is.
         """
-        noise, known = self.noise(result.beta), np.empty(0, np.intp)
-        while len(rows := np.union1d(known, _uncertain_rows(self.terms, result, noise))) > len(known):
+        error, known = self.decision_error(result.beta), np.empty(0, np.intp)
+        while len(rows := np.union1d(known, _uncertain_rows(self.terms, result, error))) > len(known):
             if len(rows) > max_rows:
                 self.float64_beta = 0.0
                 break
             known, decision = rows, result.decision.copy()
             decision[rows] = decision_values(rows, result.beta[rows])
             result = self.correct_from(result.beta, decision)
-            if self.noise(result.beta) > MAX_NOISE * self.tol:
+            if self.decision_error(result.beta) > MAX_ERROR * self.tol:
                 break  # float64 entries are needed
         return result
 
@@ -233,12 +232,12 @@ class DualSolver:
         return self._result(*best)
 
     def _observable_tol(self, point: _Point) -> float:
-        """`goal_tol` less the noise: where the computed violation is below it, the true one is below `goal_tol`."""
-        return self.goal_tol - min(_TOL_MARGIN * self.noise(point.beta), _MAX_TOL_MARGIN * self.goal_tol)
+        """`goal_tol` less a multiple of the decision error: a computed violation below it is truly below `goal_tol`."""
+        return self.goal_tol - min(_TOL_MARGIN * self.decision_error(point.beta), _MAX_TOL_MARGIN * self.goal_tol)
 
-    def noise(self, beta: Vector) -> float:
-        """Standard deviation of a decision value from the errors of its kernel entries."""
-        return self.entry_noise * float(np.linalg.norm(beta - self.float64_beta))
+    def decision_error(self, beta: Vector) -> float:
+        """Standard deviation of a decision value's error, from the rounding errors of its kernel entries."""
+        return self.entry_error * float(np.linalg.norm(beta - self.float64_beta))
 
     def _is_done(self, point: _Point, certificate: Certificate) -> bool:
         if self.n_iter >= self.limits.max_sets:
@@ -246,8 +245,8 @@ class DualSolver:
         is_tight = certificate.is_tight(self.limits.max_relative_gap)
         if is_tight and certificate.violation < self._observable_tol(point):
             return True
-        noise = self.noise(point.beta)
-        return noise > MAX_NOISE * self.needed_tol and certificate.violation < CERTAIN * noise
+        error = self.decision_error(point.beta)
+        return error > MAX_ERROR * self.needed_tol and certificate.violation < CERTAIN * error
 
     def _result(self, point: _Point, certificate: Certificate) -> DualResult:
         converged = self.limits.are_met(certificate)
@@ -511,8 +510,8 @@ class DualSolver:
         return new
 
 
-def _uncertain_rows(terms: dual.SeparableTerms, result: DualResult, noise: float) -> RowIndices:
-    return np.flatnonzero(is_uncertain(terms, result.beta, result.decision, result.intercept, noise))
+def _uncertain_rows(terms: dual.SeparableTerms, result: DualResult, error: float) -> RowIndices:
+    return np.flatnonzero(is_uncertain(terms, result.beta, result.decision, result.intercept, error))
 
 
 def _typical_change(last: tuple[_Point, Certificate], new: tuple[_Point, Certificate]) -> float:

@@ -17,9 +17,9 @@ _MAX_ROUNDING = 1e-3  # of decision values; more is beyond precision (see `Stall
 _MAX_IDLE_BEYOND = 4  # at most, instead of `MAX_IDLE_CHECKS`
 _LEAST_DECREASE = 0.01  # of the objective / primal objective of beta = 0 that is progress
 _STEP_LIMIT_SHARE = 0.8  # mean steps of a working set / its limit of steps, above which it mostly ends unsolved
-MAX_NOISE = 0.25  # noise / tol above which a violation of tol is not certain
-CERTAIN = 20.0  # distance from the margin / noise above which its sign is certain, violation / noise that is no noise
-_MAX_OBJECTIVE_NOISE = 0.01  # of the objective
+MAX_ERROR = 0.25  # error of decision values / tol above which a violation of tol is not certain
+CERTAIN = 20.0  # distance from the margin / decision error above which its sign is certain; the same of a violation
+_MAX_OBJECTIVE_ERROR = 0.01  # of the objective
 EPS = float(np.finfo(np.float64).eps)
 
 
@@ -112,17 +112,17 @@ def objective_change(
     return float(quadratic + norm - terms.epsilon * np.abs(start[0]).sum()), rounding
 
 
-def hides_violation(noise: float, tol: float, problem: DualProblem | dual.SeparableTerms, objective: float) -> bool:
-    """Whether noise of the decision values could hide a violation of `tol`, or an error of 1 % of the `objective`."""
+def hides_violation(error: float, tol: float, problem: DualProblem | dual.SeparableTerms, objective: float) -> bool:
+    """Whether the decision error could hide a violation of `tol`, or 1 % of the `objective`."""
     total = float(np.sum(np.maximum(problem.hi, -problem.lo)))
-    return noise > MAX_NOISE * tol or noise * total > _MAX_OBJECTIVE_NOISE * abs(objective)
+    return error > MAX_ERROR * tol or error * total > _MAX_OBJECTIVE_ERROR * abs(objective)
 
 
 def is_uncertain(
-    problem: DualProblem | dual.SeparableTerms, beta: Vector, decision: Vector, intercept: float, noise: float
+    problem: DualProblem | dual.SeparableTerms, beta: Vector, decision: Vector, intercept: float, error: float
 ) -> Mask:
-    """Mask (n,) of the support vectors and the rows near their margin: noise of other decision values has no effect.
+    """Mask (n,) of the support vectors and the rows near their margin: errors of other decision values have no effect.
 
     It changes neither the objective nor the gap.
     """
-    return np.asarray((beta != 0.0) | (kink_distances(problem, decision, intercept) < CERTAIN * noise))
+    return np.asarray((beta != 0.0) | (kink_distances(problem, decision, intercept) < CERTAIN * error))

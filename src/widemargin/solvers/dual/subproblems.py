@@ -24,7 +24,7 @@ from ..._threads import ThreadTeam
 from ..._types import Array, RowIndices, Vector
 from ...data.samples import Samples
 from ...kernels.functions import Kernel, check_finite
-from ...kernels.precision import entry_noise
+from ...kernels.precision import entry_error
 from ...kernels.tiles import fill_gram
 from ..results import DualResult
 from .certificate import Certificate, Limits, certify, make_result
@@ -68,11 +68,11 @@ def solve_on_full_matrix(
             fill_gram(kernel, samples, K, team)
         return solve_subproblems(K, parts, limits, team, progress)
 
-    results, noise = solve(samples, parts), entry_noise(kernel, samples)
+    results, error = solve(samples, parts), entry_error(kernel, samples)
     coarse = [
         k
         for k, (part, result) in enumerate(zip(parts, results, strict=True))
-        if hides_violation(noise * float(np.linalg.norm(result.beta)), limits.tol, part.problem, result.objective)
+        if hides_violation(error * float(np.linalg.norm(result.beta)), limits.tol, part.problem, result.objective)
     ]
     if coarse and progress.go_on():
         float64_samples = samples.astype(np.dtype(np.float64), np.dtype(np.float64))

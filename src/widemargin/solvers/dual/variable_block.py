@@ -26,7 +26,7 @@ from ...data.remote_rows import stack_rows
 from ...data.samples import Samples, converted, make_samples, view_samples
 from ...kernels.functions import Kernel
 from ...kernels.kernel_operator import KernelOperator
-from ...kernels.precision import entry_noise
+from ...kernels.precision import entry_error
 from ...kernels.tiles import add_kernel_product
 from ..results import DualResult
 from .certificate import Limits
@@ -169,7 +169,7 @@ class BlockReport(NamedTuple):
     losses: Vector  # the block's losses with each intercept of `RoundState.bounds`
     n_active: int  # free variables and violators
     size: ProposalSize  # of the step's proposal
-    noise: float  # of a kernel entry
+    entry_error: float
 
 
 class Block:
@@ -224,19 +224,19 @@ class Block:
     def _take(self, samples: Samples) -> None:
         self.samples = samples
         self.separable = make_terms(self.problem, np.asarray(self.kernel.diagonal(self.samples), np.float64))
-        self.noise = entry_noise(self.kernel, self.samples)
+        self.entry_error = entry_error(self.kernel, self.samples)
 
     def use_float64(self) -> None:
         """Compute float64 kernel entries from now on: what is known of decision values is void."""
         self._take(converted(self.samples, _DOUBLE, _DOUBLE))
         self.version = None
 
-    def begin_correction(self, noise: float, intercept: float) -> int:
+    def begin_correction(self, error: float, intercept: float) -> int:
         """Begin to correct the decision values of support vectors and rows near their margin; how many are inexact.
 
-        Elsewhere noise changes neither the objective nor the gap.
+        Elsewhere errors change neither the objective nor the gap.
         """
-        mask = is_uncertain(self.problem, self.beta, self.decision, intercept, noise)
+        mask = is_uncertain(self.problem, self.beta, self.decision, intercept, error)
         n_new = int(np.count_nonzero(mask & ~self.is_exact))
         self.uncertain = np.flatnonzero(mask | self.is_exact)
         self.corrected, self.corrected_blocks = np.zeros(len(self.uncertain)), set()
@@ -424,7 +424,9 @@ class Block:
         size, _ = self._violations(midpoint)
         is_active = is_free(self.separable, self.beta) | (size > state.round_tol(violation))
         n_active = int(np.count_nonzero(is_active))
-        return BlockReport(self.changed, self.beta[self.changed], np.array(losses), n_active, self.size, self.noise)
+        return BlockReport(
+            self.changed, self.beta[self.changed], np.array(losses), n_active, self.size, self.entry_error
+        )
 
     def get(self, name: str) -> Any:
         """The value of the attribute of this name."""
@@ -449,7 +451,7 @@ class Block:
                 Limits(self.settings.has_intercept, tol, max_relative_gap=np.inf),
                 active=active_bytes(samples, self.settings.memory_budget, team.n_threads),
                 progress=progress,
-                entry_noise=self.noise,
+                entry_error=self.entry_error,
             )
             if decision is None or (not beta.any() and not decision.any()):
                 return solver.solve(beta)
