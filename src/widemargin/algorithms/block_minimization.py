@@ -102,8 +102,8 @@ class BlockMinimizer:
         self.n_bytes = 0
         self.version = self.attempt = 0
         self.beta = np.zeros(len(problem.target))
-        self.goal_tol = self.limits.tol
-        self.is_joint = True  # the latest round
+        self.needed_tol = self.limits.tol
+        self.last_was_joint = True  # the latest round: joint ones are by turns with rounds of blocks
         self.n_active = 0  # violators and free variables
         self.midpoint = 0.0  # of the optimality bounds of the intercept
         self.entry_error = 0.0  # of a kernel entry
@@ -140,16 +140,16 @@ class BlockMinimizer:
     # ---------------------------------------------------------------------------------------------------------- rounds
 
     def _rounds(self) -> None:
-        certificate, n_idle, self.goal_tol = self.best[1], 0, self.limits.tol
+        certificate, n_idle, self.needed_tol = self.best[1], 0, self.limits.tol
         while not self._is_done(certificate) and self._report(certificate):
-            if certificate.violation < self.goal_tol:
-                self.goal_tol = certificate.tighter_tol(self.limits.max_relative_gap)
-            before = certificate.objective - certificate.gap  # the lower bound: minus the dual objective
+            if certificate.violation < self.needed_tol:
+                self.needed_tol = certificate.tighter_tol(self.limits.max_relative_gap)
+            before = certificate.lower_bound
             certificate = self._attempt(lambda: self._round(certificate))  # noqa: B023 - called at once
             # the dual objective decreases in every round, the primal one need not: a stop returns the least
             if certificate.violation < self.limits.tol or certificate.objective <= self.best[1].objective:
                 self.best = self.beta, certificate
-            gain = certificate.objective - certificate.gap - before
+            gain = certificate.lower_bound - before
             n_idle = 0 if gain > _LEAST_CHANGE * abs(before) else n_idle + 1
             if n_idle == _MAX_IDLE:
                 break
@@ -161,7 +161,7 @@ class BlockMinimizer:
         self.progress.candidate = self.beta, certificate.intercept
         return self.progress.go_on(
             violation=certificate.violation,
-            tol=self.goal_tol,
+            tol=self.needed_tol,
             objective=certificate.objective,
             gap=certificate.gap,
             n_support=float(np.count_nonzero(self.beta)),
@@ -169,45 +169,44 @@ class BlockMinimizer:
         )
 
     def _round(self, certificate: Certificate) -> Certificate:
-        """Propose, exchange, step and measure. What can be is submitted at once: a message costs more than a sum."""
-        is_joint = self.version > 0 and not (self.is_joint and self.n_active > self.joint_rows)
+        """Propose, exchange, step and measure. Tasks whose arguments are handles are submitted without a wait."""
+        is_joint = self.version > 0 and not (self.last_was_joint and self.n_active > self.joint_rows)
         if not self.version:
-            slopes = self._propose_start()
+            steps = self._propose_start()
         else:
-            slopes = self._propose_jointly(certificate) if is_joint else self._propose_by_blocks(certificate)
+            steps = self._propose_jointly(certificate) if is_joint else self._propose_by_blocks(certificate)
         version = self.version + 1
-        steps = self._run("step", slopes, version, len(self.blocks))
-        certificate = self._measure(version, steps)
-        self.is_joint = is_joint
+        certificate = self._measure(version, self._run(Block.step, steps, version, len(self.blocks)))
+        self.last_was_joint = is_joint
         return certificate
 
     def _propose_start(self) -> Handles:
         """From beta = 0: a joint problem of the support vectors of the blocks' levels, or the blocks' own problems."""
-        n_support = self._fetch("choose_start", self._time_left())
+        n_support = self._fetch(Block.choose_start, self._time_left())
         if not 0 < sum(n_support) <= self.joint_rows:
             return self._improve(_START_TOL)
-        return self._solve_jointly(self._run("start_candidates"), _START_TOL)
+        return self._solve_jointly(self._run(Block.start_candidates), _START_TOL)
 
     def _propose_by_blocks(self, certificate: Certificate) -> Handles:
         return self._improve(self._state.round_tol(certificate.violation) if self.version > 1 else _START_TOL)
 
     def _improve(self, tol: float) -> Handles:
-        """Solve all blocks, and send the changed rows to all, group by group: the slopes along the proposals."""
-        groups = self._groups([size.changed_bytes for size in self._fetch("improve", tol, self._time_left())])
-        changes = self._run("changes")
+        """Solve all blocks, and send the changed rows to all, group by group: the objective along the step."""
+        groups = self._groups([size.changed_bytes for size in self._fetch(Block.improve, tol, self._time_left())])
+        changes = self._run(Block.changes)
         for group in groups[:-1]:
-            self._fetch("absorb", group, [changes[p] for p in group])
-        return self._run("absorb", groups[-1], [changes[p] for p in groups[-1]])
+            self._fetch(Block.add_changes, group, [changes[p] for p in group])
+        return self._run(Block.add_changes, groups[-1], [changes[p] for p in groups[-1]])
 
     def _propose_jointly(self, certificate: Certificate) -> Handles:
         share = self.joint_rows // len(self.blocks)
-        tol = max(0.5 * self.goal_tol, _JOINT_TOL * certificate.violation)
-        return self._solve_jointly(self._run("candidates", self.midpoint, certificate.violation, share), tol)
+        tol = max(0.5 * self.needed_tol, _JOINT_TOL * certificate.violation)
+        return self._solve_jointly(self._run(Block.candidates, self.midpoint, certificate.violation, share), tol)
 
-    def _solve_jointly(self, offers: Handles, tol: float) -> Handles:
-        """Solve a joint problem on one worker, which sends all changed rows: the slopes along the step."""
-        (joint,) = self._run("solve_jointly", offers, tol, self._time_left(), only=[0])
-        return self._run("adopt", joint)
+    def _solve_jointly(self, candidates: Handles, tol: float) -> Handles:
+        """Solve a joint problem on one worker, which sends all changed rows: the objective along the step."""
+        (joint,) = self._run(Block.solve_jointly, candidates, tol, self._time_left(), only=[0])
+        return self._run(Block.propose_jointly, joint)
 
     def _groups(self, sizes: list[int]) -> list[list[int]]:
         """Blocks whose changes a worker holds at a time: as many as half its memory has room for, at least one."""
@@ -225,14 +224,14 @@ class BlockMinimizer:
 
     @property
     def _state(self) -> RoundState:
-        return RoundState(self.limits.has_intercept, self.limits.tol, self.midpoint, self.goal_tol, _ROUND_TOL)
+        return RoundState(self.limits.has_intercept, self.limits.tol, self.midpoint, self.needed_tol, _ROUND_TOL)
 
     def _measure(self, version: int | None = None, sums: Handles | None = None) -> Certificate:
         """The certificate of the blocks, at the latest version or after a step to a new one, which is taken over."""
         is_step = version is not None
         version = self.version if version is None else version
-        sums = self._run("sums") if sums is None else sums
-        reports = self.blocks.run(call_at, version, self.attempt, "report", sums, self._state)
+        sums = self._run(Block.sums) if sums is None else sums
+        reports = self.blocks.run(call_at, version, self.attempt, Block.report, sums, self._state)
         fetched = self.blocks.fetch([*sums, *reports])
         sums, reports = fetched[: len(sums)], fetched[len(sums) :]
         if is_step:
@@ -273,7 +272,7 @@ class BlockMinimizer:
         converged, decision = self.limits.are_met(certificate), np.zeros(len(beta))
         if converged:  # the decision values of other machines are not used
             try:
-                parts = self._attempt(lambda: self._fetch("get", "decision"))
+                parts = self._attempt(lambda: self._fetch(Block.decision_values))
             except Stopped:
                 return DualResult(beta, decision, *certificate, False, self.n_iter, self.history)
             for coordinates, values in zip(self.index, parts, strict=True):
@@ -309,17 +308,17 @@ class BlockMinimizer:
 
     def _correct(self, error: float, intercept: float) -> bool:
         """Compute in float64 the decision values that rounding errors can affect; False if all of them are exact."""
-        if not sum(self._fetch("begin_correction", error, intercept)):
+        if not sum(self._fetch(Block.begin_correction, error, intercept)):
             return False
-        support, sizes = self._run("support", self.version), self._fetch("support_bytes", self.version)
+        support, sizes = self._run(Block.support, self.version), self._fetch(Block.support_bytes, self.version)
         self.n_bytes += sum(sizes) * (len(sizes) - 1)
         for group in self._groups(sizes):
-            self._fetch("correct", group, [support[p] for p in group], len(self.blocks))
+            self._fetch(Block.correct, group, [support[p] for p in group], len(self.blocks))
         self.float64_beta = self.beta
         return True
 
     def _to_float64(self) -> None:
-        self._fetch("use_float64")
+        self._fetch(Block.use_float64)
         self.is_float64 = True
         self._restore()
 
@@ -362,11 +361,11 @@ class BlockMinimizer:
             restored = self.blocks.run(Block.restore, self.version, group, parts, len(self.blocks), only=stale)
             self.blocks.fetch(restored)
 
-    def _run(self, name: str, *args: Any, only: Sequence[int] | None = None) -> Handles:
-        return self.blocks.run(call_at, self.version, self.attempt, name, *args, only=only)
+    def _run(self, method: Callable[..., Any], *args: Any, only: Sequence[int] | None = None) -> Handles:
+        return self.blocks.run(call_at, self.version, self.attempt, method, *args, only=only)
 
-    def _fetch(self, name: str, *args: Any) -> list[Any]:
-        return self.blocks.fetch(self._run(name, *args))
+    def _fetch(self, method: Callable[..., Any], *args: Any) -> list[Any]:
+        return self.blocks.fetch(self._run(method, *args))
 
     def _time_left(self) -> float | None:
         """Seconds for a proposal, None without a limit; until the first step a share, to have time for that step."""

@@ -392,7 +392,9 @@ class DCSVMTraining:
 
         try:
             if len(result.beta) > WORKING_SET_ROWS:
-                max_rows = max(0, self.settings.memory_budget - solver.active.K.nbytes) // (2 * data.samples.row_bytes)
+                max_rows = max(0, self.settings.memory_budget - solver.active_matrix.K.nbytes) // (
+                    2 * data.samples.row_bytes
+                )
                 result = solver.correct_uncertain_rows(
                     result,
                     lambda rows, beta: float64_solver(self._take(data, rows), memory_budget=0).decision_values(beta),
@@ -425,7 +427,7 @@ class DCSVMTraining:
             KernelOperator(data.kernel, data.samples, team),
             data.problem,
             settings.limits,
-            active=active_bytes(data.samples, settings.memory_budget, team.n_threads),
+            active_bytes=active_bytes(data.samples, settings.memory_budget, team.n_threads),
             progress=self.progress,
             must_return=must_return and not data.problem.nu,  # zero must be feasible
             entry_error=self.entry_error if entry_error is None else entry_error,

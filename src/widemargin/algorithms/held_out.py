@@ -180,9 +180,9 @@ class SharedKernel:
         def solve(problem: DualProblem, beta: Vector, decision: Vector) -> DualResult:
             nonlocal first
             rows = KernelOperator(kernel, samples, team)
-            solver = DualSolver(rows, problem, self.limits, active=n_bytes, progress=self.progress)
+            solver = DualSolver(rows, problem, self.limits, active_bytes=n_bytes, progress=self.progress)
             if first is not None:
-                solver.active.borrow(first.active)
+                solver.active_matrix.borrow(first.active_matrix)
             first = first or solver
             return solver.solve(beta, decision)
 

@@ -82,7 +82,7 @@ def make_solver(
         rows,
         svm_problem(problem.y, problem.upper),
         Limits(has_intercept, tol, max_iter=max_iter),
-        active=active_bytes,
+        active_bytes=active_bytes,
         progress=progress,
     )
 
@@ -415,7 +415,7 @@ def test_an_indefinite_kernel_ends(seed: int, has_intercept: bool) -> None:
             rows,
             svm_problem(y, np.ones(40)),
             Limits(has_intercept, 1e-3),
-            active=PLENTY,
+            active_bytes=PLENTY,
             progress=progress,
         )
         result = solver.solve(np.zeros(40))
@@ -441,7 +441,7 @@ def test_a_kernel_that_returns_no_numbers_is_an_error(bad: float, has_intercept:
         rows = KernelOperator(FunctionKernel(broken), make_samples(problem.X), team)
         problem_dual = svm_problem(problem.y, problem.upper)
         with pytest.raises(ValueError, match="kernel"):
-            DualSolver(rows, problem_dual, Limits(has_intercept, 1e-3), active=PLENTY, progress=progress).solve(
+            DualSolver(rows, problem_dual, Limits(has_intercept, 1e-3), active_bytes=PLENTY, progress=progress).solve(
                 np.zeros(40)
             )
 
@@ -485,7 +485,7 @@ def test_a_solution_by_coarse_entries_is_corrected(has_intercept: bool, tiny_til
             rows,
             svm_problem(problem.y, problem.upper),
             Limits(has_intercept, 1e-3),
-            active=PLENTY,
+            active_bytes=PLENTY,
             progress=progress,
             entry_error=1e-4,
         )

@@ -14,7 +14,7 @@ from .problem import is_free
 
 NO_LIMIT = int(np.iinfo(np.int64).max)
 MAX_RELATIVE_GAP = 0.05  # gap / objective above which a machine has not converged, however small its violation
-_TOL_FACTORS = 1e-3, 0.5  # least and most reduction of the tolerance where the gap is too large
+_TOL_FACTORS = 1e-3, 0.5  # least and largest factor of the tolerance where the gap is too large
 
 
 @dataclass(frozen=True)
@@ -56,6 +56,11 @@ class Certificate(NamedTuple):
     objective: float
     gap: float
     violation: float
+
+    @property
+    def lower_bound(self) -> float:
+        """Of the optimum: minus the dual objective."""
+        return self.objective - self.gap
 
     def is_tight(self, max_relative_gap: float) -> bool:
         """Whether gap <= max_relative_gap * objective; true for an infinite limit."""

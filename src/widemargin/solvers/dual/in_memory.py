@@ -77,6 +77,7 @@ class InMemorySolver:
         solve_sets = self._prepare(beta, decision, tol)
         n_sets = 4  # of the first call; then as many as take `SECONDS_PER_CHECK`
         is_stalled, until_check, n_steps = CoordinateStallTest(WORKING_SET_ROWS), SETS_PER_CHECK, 0
+        violation = np.inf
         while self.n_iter < max_iter:
             n_sets, begin = min(n_sets, until_check, max_iter - self.n_iter), time.perf_counter()
             done, steps, _, violation = solve_sets(n_sets)
@@ -90,7 +91,7 @@ class InMemorySolver:
                     return self._solve_newton_sets(beta, decision, tol)
                 until_check = SETS_PER_CHECK
             n_sets = int(np.clip(n_sets * SECONDS_PER_CHECK / (time.perf_counter() - begin + 1e-9), 1, 1000))
-        return False
+        return violation < tol
 
     def _prepare(self, beta: Vector, decision: Vector, tol: float) -> Callable[[int], tuple[int, int, float, float]]:
         """A function that solves a number of working sets in place: `dual.solve_active` or `solve_from_rows`."""
@@ -147,7 +148,8 @@ def solve_in_memory(
     DualResult
         With one row of history.
     """
-    terms = make_terms(problem, K.diagonal().astype(np.float64))
+    # of the rows' kernel k(x, x) = 1, which float32 entries may miss where gamma |x|^2 is huge
+    terms = make_terms(problem, np.ones(len(K)) if rows is not None else K.diagonal().astype(np.float64))
     beta = beta.copy()
     if decision is None:
         decision = np.zeros(len(beta))

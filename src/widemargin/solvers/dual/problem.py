@@ -22,7 +22,8 @@ from ...kernels.functions import check_finite
 class DualProblem(NamedTuple):
     """min 1/2 beta'K beta - target'beta + epsilon |beta|_1 subject to lo <= beta <= hi.
 
-    target, lo, hi are float64 arrays of shape (n,); epsilon >= 0. With an intercept also sum(beta) = nu sum(hi).
+    target, lo, hi are float64 arrays of shape (n,); epsilon >= 0. With an intercept sum(beta) keeps the value of the
+    start: nu sum(hi) for a whole problem, whose `uniform_point`, `sparse_point` and `nearby_point` have it.
     """
 
     target: Vector

@@ -41,7 +41,7 @@ DecisionValues = Callable[[RowIndices, Vector], Vector]
 
 _TOL_MARGIN = 4.0  # decision errors that are subtracted from tol, so that the true violation is below tol too,
 _MAX_TOL_MARGIN = 0.5  # though no more than this part of tol
-_BLOCK_ROWS = 512  # least kernel rows that are computed together
+_BLOCK_ROWS = 512  # kernel rows that are computed together, about, where the clock is checked between them
 _WORK_PER_CHECK = 3e9  # multiply-adds between two checks of the clock: at most a tenth of a second
 _NEW_VIOLATORS = 4096  # violators that join the active set in a round, at most, and
 _NEW_SHARE = 0.7  # of sqrt(support vectors x rows): entries of their rows then cost about as much as another round
@@ -63,21 +63,20 @@ class _Part(NamedTuple):
 
 
 class _Point(NamedTuple):
-    """A feasible point, its decision values K beta, and the signed KKT violation of each coordinate: (n,) each."""
+    """A feasible point and its decision values K beta: (n,) each."""
 
     beta: Vector
     decision: Vector
-    violations: Vector
 
     def take(self, rows: RowIndices) -> _Part:
         """A copy of some rows' numbers."""
         return _Part(rows, self.beta[rows], self.decision[rows])
 
     def with_part(self, part: _Part) -> _Point:
-        """A copy with a part's numbers; the array of violations is shared."""
+        """A copy with a part's numbers."""
         beta, decision = self.beta.copy(), self.decision.copy()
         beta[part.rows], decision[part.rows] = part.beta, part.decision
-        return _Point(beta, decision, self.violations)
+        return _Point(beta, decision)
 
 
 class DualSolver:
@@ -88,8 +87,10 @@ class DualSolver:
     operator : KernelOperator of shape (n, n)
     problem : DualProblem of n coordinates
     limits : Limits
-    active : ActiveMatrix or int
-        The active set's kernel matrix, of rows of `operator`, or the bytes of a new one.
+    active_bytes : int
+        Memory of the active set's kernel matrix.
+    active_matrix : ActiveMatrix, optional
+        The matrix to go on with, of rows of `operator`; a new one by default.
     progress : Progress or PartProgress
     must_return : bool
         Whether `solve` returns a point on a few of the start's support vectors if it is stopped before the decision
@@ -99,13 +100,15 @@ class DualSolver:
         once the violation is comparable with it: these entries cannot improve the point further.
     order : ndarray of shape (n,) or None
         The row of the original problem of each coordinate, for the points that callbacks are given; None: 0 ... n - 1.
-    report : callable or None
+    go_on : callable or None
         Called before each round with beta (n,) and its certificate; False stops the solver. None: `progress.go_on`.
 
     Attributes
     ----------
     has_intercept, tol
         Of the limits.
+    violations : ndarray of shape (n,)
+        Signed KKT violations of the point that was certified last.
     needed_tol : float
         The violation that a converged machine needs: `tol`, or less where the gap is too large at `tol`.
     goal_tol : float
@@ -119,12 +122,13 @@ class DualSolver:
         problem: DualProblem,
         limits: Limits,
         *,
-        active: ActiveMatrix | int,
+        active_bytes: int = 0,
+        active_matrix: ActiveMatrix | None = None,
         progress: Progress | PartProgress,
         must_return: bool = True,
         entry_error: float = 0.0,
         order: RowIndices | None = None,
-        report: Callable[[Vector, Certificate], bool] | None = None,
+        go_on: Callable[[Vector, Certificate], bool] | None = None,
     ) -> None:
         n = len(problem.target)
         self.operator = operator
@@ -137,13 +141,13 @@ class DualSolver:
         self.must_return = must_return
         self.entry_error = entry_error
         self.order = order
-        self.report = report
+        self.go_on = go_on
         self.terms = make_terms(problem, np.asarray(operator.kernel.diagonal(operator.samples), np.float64))
-        if not isinstance(active, ActiveMatrix):
-            active = ActiveMatrix(operator, max(active, WORKING_SET_ROWS**2 * operator.samples.dtype.itemsize))
-        self.active = active
+        least_bytes = WORKING_SET_ROWS**2 * operator.samples.dtype.itemsize
+        self.active_matrix = active_matrix or ActiveMatrix(operator, max(active_bytes, least_bytes))
         self.float64_beta: Vector | float = 0.0  # the beta of the latest decision values computed in float64
         self.history = History()
+        self.violations = np.empty(n)
         self.n_iter = 0
         self.is_first_round_from_zero = False
         self.last_active = np.empty(0, np.intp)
@@ -156,7 +160,7 @@ class DualSolver:
         """
         self.is_first_round_from_zero = not beta.any()
         try:
-            point = _Point(beta.copy(), self.decision_values(beta, leading_decision), np.empty(len(beta)))
+            point = _Point(beta.copy(), self.decision_values(beta, leading_decision))
         except Stopped:
             if not self.must_return:
                 raise StoppedAtStartError from None
@@ -168,16 +172,16 @@ class DualSolver:
 
         Returns the solution and its decision values. The active matrix is left to `whole`.
         """
-        self.active.borrow(whole.active)
+        self.active_matrix.borrow(whole.active_matrix)
         result = self.solve(beta)
-        self.active.renumber(whole.operator, np.arange(len(beta)))
-        whole.active = self.active
+        self.active_matrix.renumber(whole.operator, np.arange(len(beta)))
+        whole.active_matrix = self.active_matrix
         return result.beta, result.decision
 
     def release_to(self, other: DualSolver) -> DualSolver:
         """Release the memory, and add the counts and the history so far to `other`, which continues the fit."""
         other.n_iter, other.history = self.n_iter, self.history
-        self.active = ActiveMatrix(self.operator, 0)
+        self.active_matrix = ActiveMatrix(self.operator, 0)
         return other
 
     def correct_from(self, beta: Vector, decision: Vector, *, returns_last: bool = False) -> DualResult:
@@ -186,7 +190,7 @@ class DualSolver:
         `returns_last`: where these include coordinates that are fixed and not in the problem; see `_solve_from`.
         """
         self.float64_beta = beta
-        return self._solve_from(_Point(beta.copy(), decision, np.empty(len(beta))), returns_last=returns_last)
+        return self._solve_from(_Point(beta.copy(), decision), returns_last=returns_last)
 
     def correct_uncertain_rows(self, result: DualResult, decision_values: DecisionValues, max_rows: int) -> DualResult:
         """Solve from the result with float64 decision values of the rows that rounding errors can affect.
@@ -216,7 +220,7 @@ class DualSolver:
         certificate = self._certify(point)
         best = point, certificate
         is_stalled = StallTest(MAX_IDLE_CHECKS if len(point.beta) > WORKING_SET_ROWS else 1)
-        while not self._is_done(point, certificate) and self._report(point.beta, certificate):
+        while not self._is_done(point, certificate) and self._go_on(point.beta, certificate):
             if is_stalled(self.terms, point.beta, point.decision, certificate.violation):
                 break
             if certificate.violation < self._observable_tol(point):
@@ -271,16 +275,14 @@ class DualSolver:
     def _start_on_subset(self, beta: Vector) -> _Point:
         """beta on as many support vectors as take a fraction of a second, or beta = 0 if its objective is smaller."""
         few, decision = np.zeros((2, len(beta)))
-        zero = _Point(few.copy(), decision.copy(), np.empty(len(beta)))
+        zero = _Point(few.copy(), decision.copy())
         rows = np.flatnonzero(beta)
         rows = rows[:: self._n_checks(rows) + 1]
         few[rows] = beta[rows]
         if self.has_intercept:
             few = self.problem.nearby_point(few)
         self.operator.add_product(rows, few[rows], decision)
-        return min(
-            zero, _Point(few, decision, np.empty(len(beta))), key=lambda point: self._find_certificate(point).objective
-        )
+        return min(zero, _Point(few, decision), key=lambda point: self._find_certificate(point).objective)
 
     def to_original_order(self, values: Vector) -> Vector:
         """`values` (n,) of the coordinates, in the order of the original problem's rows."""
@@ -298,12 +300,12 @@ class DualSolver:
 
     def _find_certificate(self, point: _Point) -> Certificate:
         return certify(
-            self.terms, point.beta, point.decision, point.violations, has_intercept=self.has_intercept, tol=self.tol
+            self.terms, point.beta, point.decision, self.violations, has_intercept=self.has_intercept, tol=self.tol
         )
 
-    def _report(self, beta: Vector, certificate: Certificate) -> bool:
-        if self.report is not None:
-            return self.report(beta, certificate)
+    def _go_on(self, beta: Vector, certificate: Certificate) -> bool:
+        if self.go_on is not None:
+            return self.go_on(beta, certificate)
         self.progress.candidate = self.to_original_order(beta), certificate.intercept
         return self.progress.go_on(
             violation=certificate.violation,
@@ -336,12 +338,12 @@ class DualSolver:
         rows are, or if the free ones do not fit in the active matrix.
         """
         free = is_free(self.terms, point.beta)
-        if np.count_nonzero(free) > self.active.capacity:
+        if np.count_nonzero(free) > self.active_matrix.capacity:
             return None
         is_near = kink_distances(self.terms, point.decision, certificate.intercept) < self.last_change
-        is_near |= free | (point.violations != 0.0)
+        is_near |= free | (self.violations != 0.0)
         is_near_or_active = is_near.copy()
-        is_near_or_active[self.active.rows] = True
+        is_near_or_active[self.active_matrix.rows] = True
         for mask in (is_near_or_active, is_near):
             if WORKING_SET_ROWS < np.count_nonzero(mask) <= _NEAR_SHARE * len(mask):
                 return np.flatnonzero(mask)
@@ -354,46 +356,48 @@ class DualSolver:
         violates.
         """
 
-        def report(beta: Vector, inner: Certificate) -> bool:
+        def go_on(beta: Vector, inner: Certificate) -> bool:
             whole = point.beta.copy()
             whole[near] = beta
-            return self._report(whole, certificate._replace(intercept=inner.intercept, violation=inner.violation))
+            return self._go_on(whole, certificate._replace(intercept=inner.intercept, violation=inner.violation))
 
         samples = SampleSubset(self.operator.samples, near)
         operator = KernelOperator(self.operator.kernel, samples, self.operator.team)
-        self.active.renumber(operator, positions(near, len(point.beta)))
+        self.active_matrix.renumber(operator, positions(near, len(point.beta)))
         max_iter = self.limits.max_sets - self.n_iter
         part = DualSolver(
             operator,
             self.problem.take(near),
             Limits(self.has_intercept, self._observable_tol(point), max_relative_gap=np.inf, max_iter=max_iter),
-            active=self.active,
+            active_matrix=self.active_matrix,
             progress=self.progress,
             must_return=False,
-            report=report,
+            go_on=go_on,
         )
-        start = _Point(point.beta[near], point.decision[near], np.empty(len(near)))
+        start = _Point(point.beta[near], point.decision[near])
         result = part._solve_from(start, returns_last=True)
-        self.active.renumber(self.operator, near)
+        self.active_matrix.renumber(self.operator, near)
         self.n_iter += part.n_iter
         return _Part(near, result.beta, result.decision)
 
     def _choose_active(self, point: _Point, intercept: float) -> RowIndices:
         """Free coordinates, the largest violators, and satisfied coordinates near their margin, as far as they fit."""
-        size = np.abs(point.violations)
+        magnitude = np.abs(self.violations)
         free = is_free(self.terms, point.beta)
-        violates = (size > _LEAST_VIOLATION * size.max()) & ~free
+        violates = (magnitude > _LEAST_VIOLATION * magnitude.max()) & ~free
         if is_first := self.is_first_round_from_zero:
-            max_new = min(_NEW_VIOLATORS_FROM_ZERO, max(WORKING_SET_ROWS, int(_FIRST_ROUND_SHARE * len(size))))
+            max_new = min(_NEW_VIOLATORS_FROM_ZERO, max(WORKING_SET_ROWS, int(_FIRST_ROUND_SHARE * len(free))))
             self.is_first_round_from_zero = False
         else:
-            expected = int(_NEW_SHARE * np.sqrt(np.count_nonzero(point.beta) * len(size)))
+            expected = int(_NEW_SHARE * np.sqrt(np.count_nonzero(point.beta) * len(free)))
             max_new = int(np.clip(expected, WORKING_SET_ROWS, _NEW_VIOLATORS))
         if self.has_intercept:  # sum(beta) is fixed: some must increase and others decrease
-            increasing, decreasing = (np.flatnonzero(violates & (sign * point.violations > 0)) for sign in (1, -1))
-            new = np.concatenate([_largest(size, increasing, max_new // 2), _largest(size, decreasing, max_new // 2)])
+            increasing, decreasing = (np.flatnonzero(violates & (sign * self.violations > 0)) for sign in (1, -1))
+            new = np.concatenate(
+                [_largest(magnitude, increasing, max_new // 2), _largest(magnitude, decreasing, max_new // 2)]
+            )
         else:
-            new = _largest(size, np.flatnonzero(violates), max_new)
+            new = _largest(magnitude, np.flatnonzero(violates), max_new)
         is_active = free.copy()
         is_active[new] = True
         active = self._cut_to_memory(point, np.flatnonzero(is_active))
@@ -404,24 +408,24 @@ class DualSolver:
     def _add_near_margin(self, point: _Point, intercept: float, active: RowIndices, k: int) -> RowIndices:
         """`active` and up to k satisfied coordinates near their margin, which the round may turn into violators."""
         margin_distance = kink_distances(self.terms, point.decision, intercept)
-        near = margin_distance < np.abs(point.violations).max()
+        near = margin_distance < np.abs(self.violations).max()
         near[active] = False
-        room = self.active.capacity - len(active)
+        room = self.active_matrix.capacity - len(active)
         is_active = np.zeros(len(near), bool)
         is_active[active] = is_active[_largest(-margin_distance, np.flatnonzero(near), min(k, room))] = True
         return np.flatnonzero(is_active)
 
     def _cut_to_memory(self, point: _Point, active: RowIndices) -> RowIndices:
         """As many rows as fit: the newer half of the last active set, and the largest violators of the others."""
-        if len(active) > self.active.capacity:
-            kept = self.last_active[-(self.active.capacity // 2) :]
-            others, room = np.setdiff1d(active, kept), self.active.capacity - len(kept)
-            size = np.abs(point.violations)
+        if len(active) > self.active_matrix.capacity:
+            kept = self.last_active[-(self.active_matrix.capacity // 2) :]
+            others, room = np.setdiff1d(active, kept), self.active_matrix.capacity - len(kept)
+            magnitude = np.abs(self.violations)
             if self.has_intercept:
-                increasing, decreasing = (others[sign * point.violations[others] > 0] for sign in (1, -1))
-                first = _largest(size, increasing, room // 2)
+                increasing, decreasing = (others[sign * self.violations[others] > 0] for sign in (1, -1))
+                first = _largest(magnitude, increasing, room // 2)
                 others, kept, room = decreasing, np.concatenate([kept, first]), room - len(first)
-            self.last_active = np.concatenate([kept, _largest(size, others, room)])
+            self.last_active = np.concatenate([kept, _largest(magnitude, others, room)])
             return self.last_active
         was_active = np.isin(active, self.last_active)
         self.last_active = np.concatenate([active[was_active], active[~was_active]])  # newest last
@@ -432,12 +436,17 @@ class DualSolver:
         wanted = self._choose_active(point, certificate.intercept)
         tol = max(self._observable_tol(point), _ROUND_TOL * certificate.violation)
         part, n_sets = point.take(wanted), self._count_sets_from_rows(wanted)
-        if n_sets and self._solve_sets(None, part, tol, n_sets):
+        if n_sets and (self._solve_sets(None, part, tol, n_sets) or self.n_iter >= self.limits.max_sets):
             return part
-        with self.progress.interrupting(self.operator.team.native):
-            self.active.update(wanted, exactly=n_sets > 0)
-        part = point.with_part(part).take(self.active.rows)
-        self._solve_sets(self.active.K, part, tol)
+        try:
+            with self.progress.interrupting(self.operator.team.native):
+                self.active_matrix.update(wanted, exactly=n_sets > 0)
+        except Stopped:
+            if n_sets:
+                return part
+            raise
+        part = point.with_part(part).take(self.active_matrix.rows)
+        self._solve_sets(self.active_matrix.K, part, tol)
         return part
 
     def _count_sets_from_rows(self, wanted: RowIndices) -> int:
@@ -445,7 +454,7 @@ class DualSolver:
 
         0 where the matrix has most entries, and where rows are not short.
         """
-        m, n_missing = len(wanted), self.active.n_missing(wanted)
+        m, n_missing = len(wanted), self.active_matrix.n_missing(wanted)
         if m <= WORKING_SET_ROWS or 2 * n_missing < m * m or self._tile_rows(wanted[:1]) is None:
             return 0
         return n_missing // (WORKING_SET_ROWS * m)

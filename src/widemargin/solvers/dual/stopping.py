@@ -13,8 +13,8 @@ from .problem import DualProblem, kink_distances
 
 SETS_PER_CHECK = 30  # working sets between stall tests: nine data sets of up to 512 rows took 21 at most, C <= 960
 MAX_IDLE_CHECKS = 10  # tests without progress, one after another, that are a stall
-_MAX_ROUNDING = 1e-3  # of decision values; more is beyond precision (see `StallTest`), and there:
-_MAX_IDLE_BEYOND = 4  # at most, instead of `MAX_IDLE_CHECKS`
+_MAX_ROUNDING = 1e-3  # of decision values; more is beyond precision (see `StallTest`)
+_MAX_IDLE_BEYOND = 4  # instead of `MAX_IDLE_CHECKS`, at most, where rounding exceeds `_MAX_ROUNDING`
 _LEAST_DECREASE = 0.01  # of the objective / primal objective of beta = 0 that is progress
 _STEP_LIMIT_SHARE = 0.8  # mean steps of a working set / its limit of steps, above which it mostly ends unsolved
 MAX_ERROR = 0.25  # error of decision values / tol above which a violation of tol is not certain

@@ -62,24 +62,26 @@ class BlockSettings(NamedTuple):
     precision: np.dtype[Any] | None = None
 
 
-class Changes(NamedTuple):
-    """Rows (m, d) whose coefficients change, and by how much: (m,)."""
+class WeightedRows(NamedTuple):
+    """Rows (m, d) and their coefficients, or changes of these: (m,)."""
 
     rows: Any
-    step: Vector
+    coef: Vector
 
     @property
     def nbytes(self) -> int:
         """Bytes to send."""
         parts = (self.rows.data, self.rows.indices, self.rows.indptr) if hasattr(self.rows, "indptr") else (self.rows,)
-        return int(self.step.nbytes + sum(part.nbytes for part in parts))
+        return int(self.coef.nbytes + sum(part.nbytes for part in parts))
 
 
 class Candidates(NamedTuple):
-    """Rows (m, d) of a block for a joint problem, with their coefficients (as if changed since 0), decision values (m,)
-    and constraints. Without decision values all other coefficients are zero."""
+    """Rows of a block for a joint problem with their coefficients, decision values (m,) and constraints.
 
-    changes: Changes
+    Without decision values all coefficients of the block are zero.
+    """
+
+    weighted: WeightedRows
     decision: Vector | None
     problem: DualProblem
 
@@ -96,7 +98,7 @@ class JointSolution(NamedTuple):
     """The solution of a joint problem: the coefficients of each block's candidates, and the rows that they change."""
 
     beta: list[Vector]
-    changes: list[Changes]
+    changes: list[WeightedRows]
     n_iter: int
 
 
@@ -134,7 +136,7 @@ class RoundState(NamedTuple):
     has_intercept: bool
     tol: float
     midpoint: float
-    goal_tol: float
+    needed_tol: float
     round_share: float
 
     def bounds(self, sums: Sequence[CertificateSums]) -> tuple[float, Vector, float]:
@@ -158,7 +160,7 @@ class RoundState(NamedTuple):
 
     def round_tol(self, violation: float) -> float:
         """The tolerance of a round that begins with this violation."""
-        return max(0.5 * self.goal_tol, self.round_share * violation)
+        return max(0.5 * self.needed_tol, self.round_share * violation)
 
 
 class BlockReport(NamedTuple):
@@ -242,7 +244,7 @@ class Block:
         self.corrected, self.corrected_blocks = np.zeros(len(self.uncertain)), set()
         return n_new
 
-    def correct(self, numbers: Sequence[int], support: Sequence[Changes], n_blocks: int) -> None:
+    def correct(self, numbers: Sequence[int], support: Sequence[WeightedRows], n_blocks: int) -> None:
         """Add the contributions of some blocks to these values, in float64; with those of all blocks they are exact."""
         for part in row_blocks(len(self.uncertain), _CORRECTED_ROWS):
             samples = self.samples.take(self.uncertain[part]).astype(_DOUBLE, _DOUBLE)
@@ -274,7 +276,7 @@ class Block:
         self.decision, self.restored_blocks = self.own_decision.copy(), {self.number}
         self.version, self.next_version, self.is_exact[:] = None, version, False
 
-    def support(self, version: int) -> Changes:
+    def support(self, version: int) -> WeightedRows:
         """The support vectors and their coefficients, of a block at this version or to be restored to it."""
         if version not in (self.version, self.next_version):
             raise LostBlockError(f"block {self.number} is not at version {version}")
@@ -284,7 +286,7 @@ class Block:
         """Bytes of the support vectors."""
         return self.support(version).nbytes
 
-    def restore(self, version: int, numbers: Sequence[int], support: Sequence[Changes], n_blocks: int) -> None:
+    def restore(self, version: int, numbers: Sequence[int], support: Sequence[WeightedRows], n_blocks: int) -> None:
         """Add the contributions of some blocks to the decision values; with those of all blocks it is restored."""
         if self.next_version != version:
             raise LostBlockError(f"block {self.number} is not being restored to version {version}")
@@ -328,48 +330,48 @@ class Block:
 
         What violates depends on the intercept; `reach` is the largest distance from the border.
         """
-        size, is_active = self._violations(intercept)
-        priority = np.where(is_active, size, -kink_distances(self.problem, self.decision, intercept))
+        violations, is_active = self._violations(intercept)
+        priority = np.where(is_active, violations, -kink_distances(self.problem, self.decision, intercept))
         rows = np.flatnonzero(priority > -reach)
         if len(rows) > k:
             rows = np.sort(rows[np.argpartition(-priority[rows], k)[:k]])
         self.chosen = rows
-        return Candidates(Changes(self.X[rows], self.beta[rows]), self.decision[rows], self.problem.take(rows))
+        return Candidates(WeightedRows(self.X[rows], self.beta[rows]), self.decision[rows], self.problem.take(rows))
 
-    def solve_jointly(self, offers: Sequence[Candidates], tol: float, max_time: float | None) -> JointSolution:
+    def solve_jointly(self, parts: Sequence[Candidates], tol: float, max_time: float | None) -> JointSolution:
         """Solve the problem of the candidates of all blocks, all other variables fixed."""
-        rows = stack_rows([offer.changes.rows for offer in offers])
-        beta = np.concatenate([offer.changes.step for offer in offers])
-        known = [offer.decision for offer in offers if offer.decision is not None]
+        rows = stack_rows([part.weighted.rows for part in parts])
+        beta = np.concatenate([part.weighted.coef for part in parts])
+        known = [part.decision for part in parts if part.decision is not None]
         samples = make_samples(rows, self.kernel.sample_form)
         samples = converted(samples, self.samples.precision, self.samples.dtype)
-        problem = join_problems([offer.problem for offer in offers])
+        problem = join_problems([part.problem for part in parts])
         result = self._solve(samples, problem, beta, np.concatenate(known) if known else None, tol, max_time)
-        cuts = np.cumsum([len(offer.changes.step) for offer in offers])[:-1]
+        cuts = np.cumsum([len(part.weighted.coef) for part in parts])[:-1]
         new_beta, changes = np.split(result.beta, cuts), []
-        for offer, new in zip(offers, new_beta, strict=True):
-            is_start = offer.decision is None  # the block is at zero
-            changes.append(nonzero_changes(offer.changes.rows, new - (0.0 if is_start else offer.changes.step)))
+        for part, new in zip(parts, new_beta, strict=True):
+            before = 0.0 if part.decision is None else part.weighted.coef  # 0: the block is at zero
+            changes.append(nonzero_rows(part.weighted.rows, new - before))
         return JointSolution(new_beta, changes, result.n_iter)
 
-    def adopt(self, joint: JointSolution) -> StepObjective:
-        """Propose the solution of a joint problem for this block's candidates; as `absorb`, of all changed rows."""
+    def propose_jointly(self, joint: JointSolution) -> StepObjective:
+        """Propose the solution of a joint problem for this block's candidates; `add_changes` of all changed rows."""
         proposal, new_beta = self.beta.copy(), joint.beta[self.number]
         if len(new_beta) != len(self.chosen):
-            raise LostBlockError(f"block {self.number} has not offered these candidates")
+            raise LostBlockError(f"block {self.number} has other candidates")
         proposal[self.chosen] = new_beta
         own = joint.changes[self.number]
         self._propose(proposal, self._product(own))
         n_iter = joint.n_iter if self.number == 0 else 0  # counted once
-        self.size = ProposalSize(own.nbytes, Changes(self.X[self.chosen], new_beta).nbytes, n_iter)
-        return self.absorb(range(len(joint.changes)), joint.changes)
+        self.size = ProposalSize(own.nbytes, WeightedRows(self.X[self.chosen], new_beta).nbytes, n_iter)
+        return self.add_changes(range(len(joint.changes)), joint.changes)
 
-    def changes(self) -> Changes:
+    def changes(self) -> WeightedRows:
         """The rows that the proposal changes."""
         return self._changes(self._step())
 
-    def absorb(self, numbers: Sequence[int], changes: Sequence[Changes]) -> StepObjective:
-        """Add what other blocks' proposals would change in the decision values; the slope along all so far."""
+    def add_changes(self, numbers: Sequence[int], changes: Sequence[WeightedRows]) -> StepObjective:
+        """Add the changes of decision values by other blocks' proposals; the objective along all steps so far."""
         step = self._step()
         for product in self._products(self.step_blocks, numbers, changes):
             self.decision_step += product
@@ -377,11 +379,11 @@ class Block:
         slope = float(step @ (self.decision - self.problem.target)) + norm
         return StepObjective(slope, float(step @ self.decision_step))
 
-    def step(self, slopes: Sequence[StepObjective], version: int, n_blocks: int) -> CertificateSums:
+    def step(self, steps: Sequence[StepObjective], version: int, n_blocks: int) -> CertificateSums:
         """Go along the sum of the proposals to the least objective, the same way in all blocks; then `sums`."""
-        step, length = self._step(), step_length(slopes)
+        step, length = self._step(), step_length(steps)
         if len(self.step_blocks) != n_blocks:
-            raise LostBlockError(f"block {self.number} knows the changes of {sorted(self.step_blocks)} alone")
+            raise LostBlockError(f"block {self.number} has the changes of blocks {sorted(self.step_blocks)} alone")
         self.before = self.beta, self.own_decision, self.decision
         if length == 1.0:
             self.beta = np.asarray(self.proposal)
@@ -421,16 +423,16 @@ class Block:
         grad, eps = self.decision - self.problem.target, self.problem.epsilon
         hi, lo = self.separable.hi, self.separable.lo
         losses = [hi @ np.maximum(-grad - b - eps, 0.0) - lo @ np.maximum(grad + b - eps, 0.0) for b in intercepts]
-        size, _ = self._violations(midpoint)
-        is_active = is_free(self.separable, self.beta) | (size > state.round_tol(violation))
+        violations, _ = self._violations(midpoint)
+        is_active = is_free(self.separable, self.beta) | (violations > state.round_tol(violation))
         n_active = int(np.count_nonzero(is_active))
         return BlockReport(
             self.changed, self.beta[self.changed], np.array(losses), n_active, self.size, self.entry_error
         )
 
-    def get(self, name: str) -> Any:
-        """The value of the attribute of this name."""
-        return getattr(self, name)
+    def decision_values(self) -> Vector:
+        """K beta (m,), of all coefficients of the problem."""
+        return np.asarray(self.decision)
 
     # -------------------------------------------------------------------------------------------------------- its parts
 
@@ -449,7 +451,7 @@ class Block:
                 KernelOperator(self.kernel, samples, team),
                 problem,
                 Limits(self.settings.has_intercept, tol, max_relative_gap=np.inf),
-                active=active_bytes(samples, self.settings.memory_budget, team.n_threads),
+                active_bytes=active_bytes(samples, self.settings.memory_budget, team.n_threads),
                 progress=progress,
                 entry_error=self.entry_error,
             )
@@ -469,56 +471,56 @@ class Block:
             raise LostBlockError(f"block {self.number} has no proposal")
         return np.asarray(self.proposal - self.beta)
 
-    def _changes(self, step: Vector) -> Changes:
-        return nonzero_changes(self.X, step)
+    def _changes(self, step: Vector) -> WeightedRows:
+        return nonzero_rows(self.X, step)
 
-    def _products(self, known: set[int], numbers: Sequence[int], changes: Sequence[Changes]) -> Iterator[Vector]:
+    def _products(self, known: set[int], numbers: Sequence[int], changes: Sequence[WeightedRows]) -> Iterator[Vector]:
         """The products with the changes of blocks not in `known`, where they are entered: a task may be run twice."""
         for number, part in zip(numbers, changes, strict=True):
             if number not in known:
                 yield self._product(part)
                 known.add(number)
 
-    def _product(self, changes: Changes, samples: Samples | None = None) -> Vector:
+    def _product(self, changes: WeightedRows, samples: Samples | None = None) -> Vector:
         """K(samples, rows) step (m,), of all rows of the block by default."""
         samples = self.samples if samples is None else samples
         out = np.zeros(len(samples))
-        if len(changes.step):
+        if len(changes.coef):
             own, others = samples.pair_with(changes.rows)
             with blas_limit(1), ThreadTeam(self.settings.n_jobs) as team:
-                add_kernel_product(self.kernel, others, changes.step[None], own, out[None], team)
+                add_kernel_product(self.kernel, others, changes.coef[None], own, out[None], team)
         return out
 
     def _violations(self, intercept: float) -> tuple[Vector, NDArray[np.bool_]]:
         """Sizes (m,) of the KKT violations with this intercept, and whether variables violate or are free."""
         grad = self.decision - self.problem.target + intercept
         right, left = one_sided_derivatives(self.separable, self.beta, grad)
-        size = np.maximum(np.maximum(-right, left), 0.0)
-        return size, is_free(self.separable, self.beta) | (size > 0.0)
+        violations = np.maximum(np.maximum(-right, left), 0.0)
+        return violations, is_free(self.separable, self.beta) | (violations > 0.0)
 
 
-def nonzero_changes(X: Any, step: Vector) -> Changes:
+def nonzero_rows(X: Any, step: Vector) -> WeightedRows:
     """The rows of X (m, d) where a step (m,) is not zero."""
     rows = np.flatnonzero(step)
-    return Changes(X[rows], step[rows])
+    return WeightedRows(X[rows], step[rows])
 
 
-def step_length(slopes: Sequence[StepObjective]) -> float:
+def step_length(steps: Sequence[StepObjective]) -> float:
     """The length in [0, 1] of the step with the least objective, which is quadratic along it."""
-    slope, curvature = (sum(column) for column in zip(*slopes, strict=True))
+    slope, curvature = (sum(column) for column in zip(*steps, strict=True))
     if slope >= 0.0:
         return 0.0
     return 1.0 if curvature <= -slope else -slope / curvature
 
 
-def call_at(block: Block, version: int, attempt: int, name: str, *args: Any) -> Any:
+def call_at(block: Block, version: int, attempt: int, method: Callable[..., Any], *args: Any) -> Any:
     """Call a method of a block that must be at this version and attempt. Raises LostBlockError where it is not."""
     if block.attempt != attempt:
         raise LostBlockError(f"block {block.number} is at attempt {block.attempt}, the others are at {attempt}")
     if block.version != version:
         raise LostBlockError(f"block {block.number} is at version {block.version}, the others are at {version}")
     with blas_limit(1):
-        return getattr(block, name)(*args)
+        return method(block, *args)
 
 
 def join_problems(parts: Sequence[DualProblem]) -> DualProblem:
