@@ -308,3 +308,14 @@ def test_out_of_time_at_a_level_gives_its_early_machine(n_levels: int, monkeypat
     assert model.dual_gap_ > 0
     assert model.score(X, y) > 0.55
     np.testing.assert_array_equal(pickle.loads(pickle.dumps(model)).predict(X), model.predict(X))
+
+
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
+def test_a_kernel_that_is_the_identity(form: Any) -> None:
+    """gamma |x|^2 of 1e5: float32 entries of k(x, x) are not 1 to the last digits."""
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(3000, 10)).astype(np.float32), rng.integers(2, size=3000)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # gamma is too large
+        model = DCSVMClassifier(gamma=1e4, n_levels=1, random_state=0).fit(form(X), y)
+    assert (model.predict(form(X)) == y).all()

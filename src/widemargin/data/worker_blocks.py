@@ -109,11 +109,16 @@ class WorkerBlocks:
         only: Sequence[int],
         check: Callable[[], None] | None = None,
     ) -> list[Any]:
-        """As `call`, in the thread of a worker's messages: no task is scheduled, and the result is the answer."""
+        """As `call`, in the thread of a worker's messages: no task is scheduled, and the result is the answer.
+
+        `check` ends the wait for lost blocks alone.
+        """
 
         def attempt() -> list[Any]:
             self.ensure(check)
             try:
+                if not {self._workers[p] for p in only} <= running_workers(self._client).keys():
+                    raise LostBlockError("a worker was lost")  # a message to it would be tried for 30 s
                 return list(self._client.sync(self._ask_all, function, arguments, only))
             except (OSError, LostBlockError) as error:
                 self._are_there = False

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
@@ -19,6 +20,7 @@ from widemargin._native import Stopped
 from widemargin._progress import Progress
 from widemargin._threads import ThreadTeam
 from widemargin.data.samples import GramSamples, make_samples
+from widemargin.kernels.active_matrix import ActiveMatrix
 from widemargin.kernels.functions import RBF, Precomputed
 from widemargin.kernels.kernel_operator import KernelOperator
 from widemargin.kernels.tiles import entry_work
@@ -342,25 +344,59 @@ def test_the_start_is_not_changed_and_its_decision_values_may_be_given() -> None
 @pytest.mark.usefixtures("tiny_tiles")
 @pytest.mark.parametrize("has_intercept", [False, True])
 @pytest.mark.parametrize("after", [0, 1, 2, 3, 5, 8])
-def test_the_certificate_holds_whenever_the_solver_is_stopped(after: int, has_intercept: bool) -> None:
-    problem = make_problem(100, C=10.0, noise=0.5)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_the_certificate_holds_whenever_the_solver_is_stopped(dtype: type, after: int, has_intercept: bool) -> None:
+    problem = make_problem(100, C=10.0, noise=0.5, dtype=dtype)
     calls: Iterator[int] = iter(range(10**9))
     with ThreadTeam(1) as team, Progress(callback=lambda state: next(calls) >= after) as progress:
         result = make_solver(problem, team, progress, has_intercept=has_intercept, tol=1e-9).solve(np.zeros(100))
-    check_certificate(problem, result, has_intercept)
+    check_certificate(problem, result, has_intercept, atol=1e-6 if dtype == np.float32 else 1e-8)
     assert not result.converged
     assert result.objective <= problem.upper.sum() + 1e-9, "no worse than the machine that says nothing"
     assert progress.stopped_by == "callback"
 
 
 @pytest.mark.usefixtures("tiny_tiles")
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("max_iter", [0, 1, 4])
-def test_max_iter_counts_working_sets(max_iter: int) -> None:
-    problem = make_problem(100, C=10.0)
+def test_max_iter_counts_working_sets(max_iter: int, dtype: type, monkeypatch: pytest.MonkeyPatch) -> None:
+    problem, updates = make_problem(100, C=10.0, dtype=dtype), []
+    original = ActiveMatrix.update
+    monkeypatch.setattr(ActiveMatrix, "update", lambda *args, **kw: updates.append(1) or original(*args, **kw))
     result = solve(problem, max_iter=max_iter, tol=1e-9)
     assert result.n_iter == max_iter
     assert not result.converged
-    check_certificate(problem, result, False)
+    check_certificate(problem, result, False, atol=1e-6 if dtype == np.float32 else 1e-8)
+    if dtype == np.float32 and max_iter < 4:  # no matrix for working sets that are not allowed
+        assert not updates
+
+
+@pytest.mark.usefixtures("tiny_tiles")
+@pytest.mark.parametrize("has_intercept", [False, True])
+@pytest.mark.parametrize("form", ["dense", "csr"])
+def test_working_sets_before_a_matrix_that_is_not_made_are_kept(
+    form: str, has_intercept: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    problem = make_problem(300, C=10.0, dtype=np.float32)
+
+    def stop(*args: Any, **options: Any) -> None:
+        raise Stopped
+
+    monkeypatch.setattr(ActiveMatrix, "update", stop)
+    monkeypatch.setattr(DualSolver, "_count_sets_from_rows", lambda *_: 2)
+    X = sp.csr_array(problem.X) if form == "csr" else problem.X
+    with ThreadTeam(1) as team, Progress() as progress:
+        solver = DualSolver(
+            KernelOperator(RBF(problem.gamma), make_samples(X, RBF.sample_form), team),
+            svm_problem(problem.y, problem.upper),
+            Limits(has_intercept, 1e-9),
+            active_bytes=PLENTY,
+            progress=progress,
+        )
+        result = solver.solve(np.zeros(300))
+    assert result.n_iter >= 2
+    assert result.beta.any()
+    check_certificate(problem, result, has_intercept, atol=1e-6)
 
 
 @pytest.mark.usefixtures("tiny_tiles")
