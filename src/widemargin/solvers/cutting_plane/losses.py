@@ -147,7 +147,7 @@ class HingeLoss:
     def smoothed(self, f: Matrix, width: float) -> Smoothed | None:
         """The Huberised hinges: quadratic where |1 - y f| < width, with curvature s / (2 width).
 
-        Never None, but for a loss with an intercept.
+        None only for a loss with an intercept.
         """
         return self._smoothed(f, width, 0.0, (1.0, 1.0))
 
