@@ -81,7 +81,7 @@ class DualPoint:
         """Visit the samples that are not shrunk: their share of all, and the duality gap as they were visited."""
         order = _shuffled_runs(self._unshrunk, self._rng)
         self._w[-1] += self._sigma * self._imbalance()
-        n_kept, above, below, gap = linear.ascent_epoch(
+        n_unshrunk, above, below, gap = linear.ascent_epoch(
             self._team.native,
             self._arrays,
             self._signed_weights,
@@ -93,7 +93,7 @@ class DualPoint:
             order,
             *self._shrink_limits,
         )
-        self._shrink_limits, self._unshrunk = (above, below), order[:n_kept]
+        self._shrink_limits, self._unshrunk = (above, below), order[:n_unshrunk]
         return len(order) / len(self._alpha), gap
 
     def update_shrinking(self, f: Vector) -> None:
