@@ -379,7 +379,7 @@ class OCASTraining:
 
     def set_risk_weight(self, C: float) -> None:
         """Go on with another C: planes and points stay."""
-        self.n_iter, self.history = 0, History()
+        self.n_iter, self.history, self.progress.candidate = 0, History(), None
         for solver in self.solvers:
             solver.set_risk_weight(C)
         for epochs in self.dual_epochs.values():
