@@ -56,8 +56,8 @@ def test_products(data: np.ndarray, kind: str, k: int, monkeypatch: pytest.Monke
     alone = make_design_matrix(kinds(data)[kind], ThreadTeam(1))
     np.testing.assert_array_equal(outputs, alone.matvec(W))
     np.testing.assert_array_equal(sums, alone.rmatvec(coef))
-    since = coef * rng.choice([0.5, 1.0], coef.shape)
-    np.testing.assert_allclose(alone.rmatvec(coef, since), (coef - since) @ exact, atol=1e-11)
+    base = coef * rng.choice([0.5, 1.0], coef.shape)
+    np.testing.assert_allclose(alone.rmatvec(coef, base), (coef - base) @ exact, atol=1e-11)
 
 
 def test_no_rows() -> None:
@@ -136,14 +136,14 @@ def test_products_of_a_memory_map(k: int, tmp_path: Path) -> None:
     data = np.random.default_rng(0).normal(size=(3000, 9)).astype(np.float32)
     np.save(tmp_path / "X.npy", data)
     rng, exact = np.random.default_rng(k), data.astype(np.float64)
-    W, coef, since = rng.normal(size=(k, 9)), *rng.normal(size=(2, k, 3000))
+    W, coef, base = rng.normal(size=(k, 9)), *rng.normal(size=(2, k, 3000))
     with ThreadTeam(2) as team, pytest.MonkeyPatch.context() as patch:
         patch.setattr("widemargin.data.dense._BLOCK_BYTES", 1)  # blocks of 256 rows
         rows = make_design_matrix(np.load(tmp_path / "X.npy", mmap_mode="r"), team, 1)
         assert not isinstance(rows, RowAccess)
         np.testing.assert_allclose(rows.matvec(W), W @ exact.T, atol=1e-12 if k == 1 else 1e-4)
         np.testing.assert_allclose(rows.rmatvec(coef), coef @ exact, atol=1e-11)
-        np.testing.assert_allclose(rows.rmatvec(coef, since), (coef - since) @ exact, atol=1e-11)
+        np.testing.assert_allclose(rows.rmatvec(coef, base), (coef - base) @ exact, atol=1e-11)
 
 
 def test_some_rows_in_fortran_order_without_a_copy_of_all() -> None:

@@ -60,10 +60,10 @@ def intercept_risk(f: Vector, signed: Vector, b: float) -> float:
 
 
 def smoothed_hinges(f: Vector, signed: Vector, width: float, slopes: int = 200_001) -> tuple[float, Vector]:
-    """Return sum_i s_i max_a (a m_i + width a (1 - a)), m = 1 - y f, and each best a, by trying many."""
+    """Return sum_i s_i max_a (a z_i + width a (1 - a)), z = 1 - y f, and each best a, by trying many."""
     a = np.linspace(0, 1, slopes)
-    m = 1 - np.sign(signed) * f
-    values = [a * one + width * a * (1 - a) for one in m]
+    z = 1 - np.sign(signed) * f
+    values = [a * one + width * a * (1 - a) for one in z]
     return float(np.abs(signed) @ [v.max() for v in values]), np.array([a[v.argmax()] for v in values])
 
 

@@ -60,8 +60,8 @@ def multiclass() -> linear.MulticlassHinge:
     return linear.MulticlassHinge(some(N, K), np.ones(N), K)
 
 
-def tables() -> budget.MergeTables:
-    return budget.MergeTables(np.full((2, 4, 4), 0.5, np.float32))
+def merge_grids() -> budget.MergeGrids:
+    return budget.MergeGrids(np.full((2, 4, 4), 0.5, np.float32))
 
 
 def tree() -> dict[str, np.ndarray]:
@@ -95,14 +95,14 @@ def margins() -> dict[str, Any]:
 
 
 def merge_steps() -> dict[str, Any]:
-    what = {"X": rows(dtype=np.float32), "order": some(20, N), "signed_weights": vector(), "tables": tables()}
+    what = {"X": rows(dtype=np.float32), "order": some(20, N), "signed_weights": vector(), "grids": merge_grids()}
     return what | {"rule": "lookup-wd", "gamma": 1.0, "inverse_lam": 1.0, "fit_intercept": True}
 
 
 def ascent(X: Any) -> dict[str, Any]:
     point = {
         "signed_weights": vector(),
-        "squares": np.ones(N),
+        "squared_norms": np.ones(N),
         "C": 1.0,
         "sigma": 1.0,
         "alpha": np.zeros(N),
@@ -120,14 +120,14 @@ def calls() -> dict[str, list[Call]]:
     intercept = {"intercept": 0.1, "signed_weights": vector()}
     indices = {"indices": some(N, D), "indptr": np.arange(N + 1)}
     f = {"team": ALONE, "f": vector()}
-    weights = {"coef": rows(K, N), "previous": rows(K, N), "out": np.empty((K, D))}
+    weights = {"coef": rows(K, N), "base": rows(K, N), "out": np.empty((K, D))}
     leaves = {"rows": np.arange(N), "out": np.empty(N, np.int32)}
     tile = {"tile": dual.Tile64(4), "tol": 1e-3}
     state = {"beta": np.zeros(N), "f": np.zeros(N), "has_intercept": False}
     active = {"team": ALONE, "K": np.eye(N), "terms": terms(), **state, "tile": dual.Tile64(4)}
     solve = {"team": ALONE, "tol": np.full(2, 1e-3), "max_sets": np.full(2, 9), "seconds": 1.0}
     search = {"candidates": np.ones(2), "coef": np.ones((2, 16)), "log_kappa": np.full((2, 16), -1.0, np.float32)}
-    found = {"sizes": np.array([16, 3]), "tables": tables(), "rule": "gss", "partners": some(2, 2)}
+    found = {"sizes": np.array([16, 3]), "grids": merge_grids(), "rule": "gss", "partners": some(2, 2)}
     values = nystroem.Landmarks(**landmarks())
     whole = nystroem.Machine(**machine())
     return {
@@ -234,7 +234,7 @@ def calls() -> dict[str, list[Call]]:
                 hinge.advance_with_intercept,
                 line()
                 | {"step": 0.5, "intercept": 0.1, "values": vector(), "plane_intercept": 0.5}
-                | {"coef_sum": 0.0, "coef": np.empty(N)},
+                | {"plane_balance": 0.0, "coef": np.empty(N)},
             )
         ],
         "hinge.one_vs_rest_signs": [
@@ -260,9 +260,9 @@ def calls() -> dict[str, list[Call]]:
         "linear.add_rows": [
             (linear.add_rows, {"X": X, "coef": vector(), "w": np.zeros(D + 1)}) for X in (rows(), sparse())
         ],
-        "linear.squared_norms": [(linear.squared_norms, {"X": X, "squares": np.empty(N)}) for X in (rows(), sparse())],
+        "linear.squared_norms": [(linear.squared_norms, {"X": X, "out": np.empty(N)}) for X in (rows(), sparse())],
         "linear.count_values": [(linear.count_values, {"X": X}) for X in (rows(), sparse())],
-        "budget.MergeTables": [(budget.MergeTables, {"grids": np.full((2, 4, 4), 0.5, np.float32)})],
+        "budget.MergeGrids": [(budget.MergeGrids, {"grids": np.full((2, 4, 4), 0.5, np.float32)})],
         "budget.find_partners": [(budget.find_partners, search | found | {"found": np.empty((2, 2))})],
         "budget.MergingState": [(budget.MergingState, {"n_features": D, "budget": 4})],
         "budget.MergingState.run": [
@@ -440,8 +440,8 @@ def test_sizes_of_merging_problems_may_be_a_view_of_what_is_found() -> None:
     found, expected = np.zeros((4, 2)), np.zeros((4, 2))
     sizes = found.reshape(-1).view(np.int64)[:4]
     sizes[:] = 3
-    budget.find_partners(*arguments, sizes.copy(), tables(), "gss", np.empty(4, np.int64), expected)
-    budget.find_partners(*arguments, sizes, tables(), "gss", np.empty(4, np.int64), found)
+    budget.find_partners(*arguments, sizes.copy(), merge_grids(), "gss", np.empty(4, np.int64), expected)
+    budget.find_partners(*arguments, sizes, merge_grids(), "gss", np.empty(4, np.int64), found)
     np.testing.assert_array_equal(found, expected)
 
 

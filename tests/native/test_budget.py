@@ -26,8 +26,8 @@ POINTS = ("points", "slots", "counts", "sums", "shift")
 
 
 @pytest.fixture(scope="module")
-def tables() -> Any:
-    return budget.MergeTables(tabulate(200))
+def grids() -> Any:
+    return budget.MergeGrids(tabulate(200))
 
 
 def rbf(p: np.ndarray, q: np.ndarray) -> float:
@@ -45,8 +45,8 @@ def csr(X: np.ndarray, width: Any = np.int32) -> Any:
     return native_csr.CSRMatrix(rows.data, rows.indices.astype(width), rows.indptr.astype(width), rows.shape[1])
 
 
-def run(state: Any, X: Any, order: Any, signed_weights: Any, tables: Any, rule: str = "lookup-wd") -> None:
-    state.run(X, order, signed_weights, tables, rule, GAMMA, 1 / LAM, False)
+def run(state: Any, X: Any, order: Any, signed_weights: Any, grids: Any, rule: str = "lookup-wd") -> None:
+    state.run(X, order, signed_weights, grids, rule, GAMMA, 1 / LAM, False)
 
 
 def slow_machine(
@@ -61,9 +61,9 @@ def slow_machine(
 # ------------------------------------------------------------------------------------------------------------- searches
 
 
-def search(own: Any, coef: Any, log_kappa: Any, sizes: Any, tables: Any, rule: str) -> tuple[np.ndarray, np.ndarray]:
+def search(own: Any, coef: Any, log_kappa: Any, sizes: Any, grids: Any, rule: str) -> tuple[np.ndarray, np.ndarray]:
     partners, found = np.full(len(own), 99, np.int64), np.full((len(own), 2), np.nan)
-    budget.find_partners(own, coef, log_kappa, sizes, tables, rule, partners, found)
+    budget.find_partners(own, coef, log_kappa, sizes, grids, rule, partners, found)
     return partners, found
 
 
@@ -73,11 +73,11 @@ def search(own: Any, coef: Any, log_kappa: Any, sizes: Any, tables: Any, rule: s
     seed=st.integers(0, 2**32 - 1), spread=st.sampled_from([0.01, 0.3, 2.0, 30.0]), sign=st.sampled_from([1.0, -1.0])
 )
 def test_search_finds_what_an_exhaustive_one_finds(rule: str, seed: int, spread: float, sign: float) -> None:
-    rng, tables = np.random.default_rng(seed), budget.MergeTables(tabulate(200))
+    rng, grids = np.random.default_rng(seed), budget.MergeGrids(tabulate(200))
     coef = sign * rng.uniform(1, 10, (3, 20))
     log_kappa = (-spread * rng.exponential(size=(3, 20))).astype(np.float32)
     sizes = rng.integers(1, 21, 3)
-    partners, found = search(np.full(3, sign), coef, log_kappa, sizes, tables, rule)
+    partners, found = search(np.full(3, sign), coef, log_kappa, sizes, grids, rule)
     for p, (h, lost) in enumerate(found):
         a, kappa = np.append(sign, coef[p, : sizes[p]]), np.exp(np.append(0, log_kappa[p, : sizes[p]].astype(float)))
         _, _, least = naive.find_partner(0, a, kappa)
@@ -89,10 +89,10 @@ def test_search_finds_what_an_exhaustive_one_finds(rule: str, seed: int, spread:
 
 
 @pytest.mark.parametrize("rule", RULES)
-def test_search_passes_over_what_is_beyond_its_sizes(rule: str, tables: Any) -> None:
+def test_search_passes_over_what_is_beyond_its_sizes(rule: str, grids: Any) -> None:
     coef, log_kappa = np.full((2, 40), 2.0), np.full((2, 40), -1.0, np.float32)
     log_kappa[:, 17:] = 0
-    partners, found = search(np.ones(2), coef, log_kappa, np.array([17, 0]), tables, rule)
+    partners, found = search(np.ones(2), coef, log_kappa, np.array([17, 0]), grids, rule)
     assert 0 <= partners[0] < 17
     assert partners[1] == -1
     assert found[1].tolist() == [0, 0]
@@ -100,12 +100,12 @@ def test_search_passes_over_what_is_beyond_its_sizes(rule: str, tables: Any) -> 
 
 @pytest.mark.parametrize("rule", RULES)
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf, 0.0, -3.0, 1e-320, 1e308])
-def test_search_among_numbers_that_are_none(rule: str, value: float, tables: Any) -> None:
+def test_search_among_numbers_that_are_none(rule: str, value: float, grids: Any) -> None:
     for own, a, e in ((value, 2.0, -1.0), (1.0, value, -1.0), (1.0, 2.0, value)):
         coef, log_kappa = np.full((2, 20), 2.0), np.full((2, 20), -1.0, np.float32)
         with np.errstate(over="ignore"):
             coef[0, ::3], log_kappa[0, ::3], coef[1], log_kappa[1] = a, e, a, e
-        partners, _ = search(np.full(2, own), coef, log_kappa, np.array([19, 20]), tables, rule)
+        partners, _ = search(np.full(2, own), coef, log_kappa, np.array([19, 20]), grids, rule)
         assert np.all((partners >= 0) & (partners < 20))
 
 
@@ -125,16 +125,16 @@ def test_search_among_numbers_that_are_none(rule: str, value: float, tables: Any
         ({"partners": np.zeros(1, np.int64)}, ValueError),
         ({"partners": np.broadcast_to(np.int64(0), 2)}, TypeError),
         ({"found": np.zeros((2, 1))}, ValueError),
-        ({"tables": None}, TypeError),
+        ({"grids": None}, TypeError),
     ],
 )
-def test_arguments_of_a_search(change: dict[str, Any], error: type[Exception], tables: Any) -> None:
+def test_arguments_of_a_search(change: dict[str, Any], error: type[Exception], grids: Any) -> None:
     arguments = {
         "candidates": np.ones(2),
         "coef": np.ones((2, 4)),
         "log_kappa": np.zeros((2, 4), np.float32),
         "sizes": np.array([4, 4]),
-        "tables": tables,
+        "grids": grids,
         "rule": "gss",
         "partners": np.zeros(2, np.int64),
         "found": np.zeros((2, 2)),
@@ -159,12 +159,12 @@ def test_arguments_of_a_search(change: dict[str, Any], error: type[Exception], t
 )
 def test_grids(grids: np.ndarray, error: type[Exception]) -> None:
     with pytest.raises(error):
-        budget.MergeTables(grids)
+        budget.MergeGrids(grids)
 
 
 def test_the_largest_grid_is_that_which_float32_numbers() -> None:
     with pytest.raises(ValueError, match="4096"):
-        budget.MergeTables(np.zeros((2, 4097, 4097), np.float32))
+        budget.MergeGrids(np.zeros((2, 4097, 4097), np.float32))
 
 
 # ------------------------------------------------------------------------------------------------------------- mergers
@@ -172,11 +172,11 @@ def test_the_largest_grid_is_that_which_float32_numbers() -> None:
 
 @pytest.mark.parametrize("width", [None, np.int32, np.int64])
 @pytest.mark.parametrize("rule", RULES)
-def test_merging_is_the_papers(rule: str, width: Any, tables: Any) -> None:
+def test_merging_is_the_papers(rule: str, width: Any, grids: Any) -> None:
     X, signed_weights = data()
     slow = slow_machine(X, signed_weights, naive.merge)
     state = budget.MergingState(X.shape[1], BUDGET)
-    run(state, X if width is None else csr(X, width), np.arange(len(X)), signed_weights, tables, rule)
+    run(state, X if width is None else csr(X, width), np.arange(len(X)), signed_weights, grids, rule)
     assert state.counts[MERGERS] == slow.n_mergers > 20
     assert state.sums[DEGRADATION] == pytest.approx(slow.degradation, rel=1e-2)
     used = np.flatnonzero(state.slots[0])
@@ -188,7 +188,7 @@ def test_merging_is_the_papers(rule: str, width: Any, tables: Any) -> None:
 
 
 @pytest.mark.parametrize("rule", RULES)
-def test_dense_and_sparse_rows_and_strided_ones_are_the_same(rule: str, tables: Any) -> None:
+def test_dense_and_sparse_rows_and_strided_ones_are_the_same(rule: str, grids: Any) -> None:
     X, signed_weights = data(200, 7)
     wide, order = np.zeros((200, 20), np.float32), np.random.default_rng(1).permutation(200)
     wide[:, 3:10] = X
@@ -196,17 +196,17 @@ def test_dense_and_sparse_rows_and_strided_ones_are_the_same(rule: str, tables: 
     for rows in (X, csr(X), csr(X, np.int64), wide[:, 3:10]):
         states.append(budget.MergingState(7, BUDGET))
         for part in np.array_split(order, 3):
-            run(states[-1], rows, part, signed_weights, tables, rule)
+            run(states[-1], rows, part, signed_weights, grids, rule)
     for state in states[1:]:
         for name in POINTS:
             np.testing.assert_array_equal(getattr(state, name), getattr(states[0], name))
 
 
-def test_rows_whose_columns_repeat_are_read_within_their_bounds(tables: Any) -> None:
+def test_rows_whose_columns_repeat_are_read_within_their_bounds(grids: Any) -> None:
     """More entries than features: such rows never come from an estimator."""
     rows = native_csr.CSRMatrix(np.ones(60, np.float32), np.zeros(60, np.int32), np.array([0, 0, 50, 60], np.int32), 1)
     state = budget.MergingState(1, 2)
-    run(state, rows, np.array([0, 1, 2, 1]), np.array([1.0, 1.0, -1.0]), tables)
+    run(state, rows, np.array([0, 1, 2, 1]), np.array([1.0, 1.0, -1.0]), grids)
     assert state.counts[0] == 4
 
 
@@ -222,12 +222,12 @@ def test_arrays_outlive_their_machine() -> None:
 
 @pytest.mark.parametrize("features", [0, 1, 3])
 @pytest.mark.parametrize("most", [1, 2, 15, 16, 31, 200])
-def test_sizes_of_machines(features: int, most: int, tables: Any) -> None:
+def test_sizes_of_machines(features: int, most: int, grids: Any) -> None:
     rng = np.random.default_rng(0)
     X, signed_weights = rng.normal(size=(300, features)).astype(np.float32), rng.choice([-1.0, 1.0], 300)
     state = budget.MergingState(features, most)
     assert state.points.shape[1] % 32 == 16
-    run(state, X, np.arange(300), signed_weights, tables)
+    run(state, X, np.arange(300), signed_weights, grids)
     assert state.counts[FRONT] + state.counts[BACK] == most
     assert np.count_nonzero(state.slots[0]) == most
 
@@ -255,15 +255,15 @@ def test_machines_of_no_size(n_features: int, most: int) -> None:
         ({"signed_weights": np.ones(5)}, ValueError),
         ({"signed_weights": np.ones(6, np.float32)}, TypeError),
         ({"rule": "fgs"}, ValueError),
-        ({"tables": np.ones((2, 3, 3), np.float32)}, TypeError),
+        ({"grids": np.ones((2, 3, 3), np.float32)}, TypeError),
     ],
 )
-def test_arguments_of_steps(change: dict[str, Any], error: type[Exception], tables: Any) -> None:
+def test_arguments_of_steps(change: dict[str, Any], error: type[Exception], grids: Any) -> None:
     arguments = {
         "X": np.ones((6, 3), np.float32),
         "order": np.arange(6),
         "signed_weights": np.ones(6),
-        "tables": tables,
+        "grids": grids,
         "rule": "gss",
         "gamma": 1.0,
         "inverse_lam": 1.0,
@@ -291,12 +291,12 @@ def test_arguments_of_steps(change: dict[str, Any], error: type[Exception], tabl
         (0, 0, 0, 0, -(2**63), 0, 0),
     ],
 )
-def test_counts_that_cannot_be(counts: tuple[int, ...], tables: Any) -> None:
+def test_counts_that_cannot_be(counts: tuple[int, ...], grids: Any) -> None:
     X, signed_weights = data()
     state = budget.MergingState(X.shape[1], BUDGET)
     state.counts[:] = counts
     with pytest.raises(ValueError, match="counts"):
-        run(state, X, np.arange(len(X)), signed_weights, tables)
+        run(state, X, np.arange(len(X)), signed_weights, grids)
     K, arrays = np.zeros((2, 14), np.float32), (np.zeros((2, 14)), np.zeros((14, 14)))
     for steps in (budget.removal_steps, budget.projection_steps):
         with pytest.raises(ValueError, match="counts"):
@@ -306,7 +306,7 @@ def test_counts_that_cannot_be(counts: tuple[int, ...], tables: Any) -> None:
 @pytest.mark.parametrize("rule", RULES)
 @pytest.mark.parametrize("n_points", [(10, 0), (0, 10), (5, 5), (3, 4), (0, 0)])
 @pytest.mark.parametrize("what", ["random", "nan", "inf", "swapped", "zero"])
-def test_states_that_cannot_be(what: str, n_points: tuple[int, int], rule: str, tables: Any) -> None:
+def test_states_that_cannot_be(what: str, n_points: tuple[int, int], rule: str, grids: Any) -> None:
     """Whatever was written into a machine: numbers that mean nothing, but no slot beyond the last."""
     X, signed_weights = data()
     state, rng = budget.MergingState(X.shape[1], BUDGET), np.random.default_rng(0)
@@ -319,29 +319,29 @@ def test_states_that_cannot_be(what: str, n_points: tuple[int, int], rule: str, 
         state.slots[:, ::2] = state.sums[::2] = state.points[1] = state.shift[1] = value
     state.counts[FRONT : BACK + 1] = n_points
     for rows in (X, csr(X)):
-        run(state, rows, np.arange(len(X)), signed_weights, tables, rule)
+        run(state, rows, np.arange(len(X)), signed_weights, grids, rule)
         front, back = state.counts[FRONT : BACK + 1]
         assert min(front, back) >= 0
         assert front + back <= BUDGET
 
 
-def test_rows_that_are_no_numbers(tables: Any) -> None:
+def test_rows_that_are_no_numbers(grids: Any) -> None:
     X, signed_weights = data()
     X[5], X[9], X[14], signed_weights[20], signed_weights[31] = np.nan, np.inf, 3e38, np.nan, np.inf
     for rule in RULES:
         state = budget.MergingState(X.shape[1], BUDGET)
         for gamma in (GAMMA, np.nan, np.inf, -1.0):
-            state.run(X, np.arange(len(X)), signed_weights, tables, rule, gamma, np.nan, True)
+            state.run(X, np.arange(len(X)), signed_weights, grids, rule, gamma, np.nan, True)
             assert state.counts[FRONT] + state.counts[BACK] <= BUDGET
 
 
-def test_two_threads_on_one_machine(tables: Any) -> None:
+def test_two_threads_on_one_machine(grids: Any) -> None:
     """Its numbers are then nobody's, but nothing breaks."""
     X, signed_weights = data(2000)
     state = budget.MergingState(X.shape[1], BUDGET)
     with ThreadPoolExecutor(4) as pool:
         for rows in (X, csr(X)) * 4:
-            pool.submit(run, state, rows, np.arange(len(X)), signed_weights, tables)
+            pool.submit(run, state, rows, np.arange(len(X)), signed_weights, grids)
     assert state.counts[FRONT] + state.counts[BACK] <= BUDGET
 
 

@@ -43,10 +43,10 @@ def problem(seed: int, n: int = 60, d: int = 5) -> tuple[np.ndarray, np.ndarray]
     return X, np.where(X[:, 0] + 0.5 * rng.normal(size=n) > 0, 1.0, -1.0) * rng.uniform(0.5, 2, n)
 
 
-def squares(rows: Any, n: int) -> np.ndarray:
-    lengths = np.empty(n)
-    linear.squared_norms(rows, lengths)
-    return lengths
+def squared_norms(rows: Any, n: int) -> np.ndarray:
+    out = np.empty(n)
+    linear.squared_norms(rows, out)
+    return out
 
 
 class Point:
@@ -54,14 +54,23 @@ class Point:
 
     def __init__(self, rows: Any, signed: np.ndarray, d: int, sigma: float = 0.0) -> None:
         self.rows, self.signed, self.sigma = rows, signed, sigma
-        self.squares = squares(rows, len(signed))
+        self.squared_norms = squared_norms(rows, len(signed))
         self.alpha, self.w = np.zeros(len(signed)), np.zeros(d + 1)
         self.order = np.arange(len(signed))
         self.shrink = np.inf, -np.inf
 
     def epoch(self, C: float, team: Team = ALONE) -> None:
         kept, *self.shrink, self.gap = linear.ascent_epoch(
-            team, self.rows, self.signed, self.squares, C, self.sigma, self.alpha, self.w, self.order, *self.shrink
+            team,
+            self.rows,
+            self.signed,
+            self.squared_norms,
+            C,
+            self.sigma,
+            self.alpha,
+            self.w,
+            self.order,
+            *self.shrink,
         )
         self.order = self.order[:kept]
 
@@ -157,10 +166,10 @@ def test_rows_that_no_cache_holds(form: str) -> None:
     rows = far(FORMS[form])(X)
     n, order = len(rows), np.random.default_rng(0).permutation(60)
     alpha, w, weights = np.zeros(n), np.zeros(6), np.append(signed, np.ones(n - 60))
-    linear.ascent_epoch(ALONE, rows, weights, squares(rows, n), 1.0, 0.0, alpha, w, order.copy(), np.inf, -np.inf)
+    linear.ascent_epoch(ALONE, rows, weights, squared_norms(rows, n), 1.0, 0.0, alpha, w, order.copy(), np.inf, -np.inf)
     near, v = np.zeros(60), np.zeros(6)
     few = FORMS[form](X)
-    linear.ascent_epoch(ALONE, few, signed, squares(few, 60), 1.0, 0.0, near, v, order.copy(), np.inf, -np.inf)
+    linear.ascent_epoch(ALONE, few, signed, squared_norms(few, 60), 1.0, 0.0, near, v, order.copy(), np.inf, -np.inf)
     np.testing.assert_array_equal(alpha[:60], near)
     np.testing.assert_array_equal(w, v)
 
@@ -172,7 +181,7 @@ def test_values_are_counted_and_squared(form: str, dtype: type, shape: tuple[int
     X = np.random.default_rng(0).normal(size=shape).astype(dtype)
     rows = FORMS[form](X)
     assert linear.count_values(rows) == X.size
-    np.testing.assert_allclose(squares(rows, len(X)), (X.astype(np.float64) ** 2).sum(axis=1), rtol=1e-6)
+    np.testing.assert_allclose(squared_norms(rows, len(X)), (X.astype(np.float64) ** 2).sum(axis=1), rtol=1e-6)
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -185,7 +194,7 @@ def test_arguments_are_checked(form: str) -> None:
             "team": ALONE,
             "X": rows,
             "signed_weights": signed,
-            "squares": np.ones(60),
+            "squared_norms": np.ones(60),
             "C": 1.0,
             "sigma": 0.0,
             "alpha": np.zeros(60),
@@ -201,7 +210,7 @@ def test_arguments_are_checked(form: str) -> None:
     for index in (-1, 60, 2**62, -(2**62)):
         with pytest.raises(IndexError, match=r"order\[2\] must be in \[0, 60\)"):
             ascend(order=np.array([0, 59, index]))
-    for name, size in (("signed_weights", 59), ("squares", 61), ("alpha", 61), ("w", 5), ("w", 0)):
+    for name, size in (("signed_weights", 59), ("squared_norms", 61), ("alpha", 61), ("w", 5), ("w", 0)):
         with pytest.raises(ValueError, match=f"len.{name}. must be"):
             ascend(**{name: np.zeros(size)})
     order = np.arange(60)
@@ -217,7 +226,7 @@ def test_arguments_are_checked(form: str) -> None:
     for wrong in (np.asfortranarray(X), X.astype(np.int64), X[0], None):
         with pytest.raises(TypeError):
             ascend(X=wrong)
-    with pytest.raises(ValueError, match="squares"):
+    with pytest.raises(ValueError, match="out"):
         linear.squared_norms(rows, np.zeros(59))
     with pytest.raises(ValueError, match="coef"):
         linear.add_rows(rows, np.zeros(61), np.zeros(6))

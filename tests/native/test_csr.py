@@ -293,9 +293,9 @@ def test_outputs_and_sums(seed: int, n: int, d: int, k: int, dtype: type, width:
     np.testing.assert_allclose(out, W @ exact.T, atol=1e-12)
     csr.rmatvec(TWO, X, coef, None, sums)
     np.testing.assert_allclose(sums, coef @ exact, atol=1e-11)
-    since = coef * rng.choice([0.0, 0.5, 1.0], size=(k, n))
-    csr.rmatvec(TWO, X, coef, since, sums)
-    np.testing.assert_allclose(sums, (coef - since) @ exact, atol=1e-11)
+    base = coef * rng.choice([0.0, 0.5, 1.0], size=(k, n))
+    csr.rmatvec(TWO, X, coef, base, sums)
+    np.testing.assert_allclose(sums, (coef - base) @ exact, atol=1e-11)
 
 
 def many_rows(n: int, d: int, density: float) -> sp.csr_array:

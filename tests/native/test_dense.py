@@ -34,15 +34,15 @@ def test_outputs_and_sums(n: int, d: int, dtype: type) -> None:
     exact = X.astype(np.float64)
     for share in (0.1, 0.9):
         coef = rng.normal(size=(3, n)) * (rng.uniform(size=(3, n)) < share)
-        since = coef * rng.choice([0.5, 1.0], (3, n))
+        base = coef * rng.choice([0.5, 1.0], (3, n))
         for outputs, sums, data in passes(X):
             out, total, change = np.full(n, np.nan), np.full((3, d), np.nan), np.full((3, d), np.nan)
             outputs(TEAM, data, w, out)
             sums(TEAM, data, coef, None, total)
-            sums(TEAM, data, coef, since, change)
+            sums(TEAM, data, coef, base, change)
             np.testing.assert_allclose(out, exact @ w, atol=1e-11)
             np.testing.assert_allclose(total, coef @ exact, atol=1e-11)
-            np.testing.assert_allclose(change, (coef - since) @ exact, atol=1e-11)
+            np.testing.assert_allclose(change, (coef - base) @ exact, atol=1e-11)
 
 
 def test_coefficients_of_a_block_of_columns() -> None:

@@ -57,5 +57,5 @@ def find_partner(
     others = np.delete(np.asarray(coef, np.float64), i)[None]
     exponents = np.delete(log_kappa, i)[None].astype(np.float32)
     n, j, found = np.array([others.size]), np.empty(1, np.int64), np.empty((1, 2))
-    compiled.find_partners(np.array([coef[i]]), others, exponents, n, merge_table(table_size).tables, rule, j, found)
+    compiled.find_partners(np.array([coef[i]]), others, exponents, n, merge_table(table_size).native, rule, j, found)
     return Merger(int(j[0] + (j[0] >= i)), *found[0].tolist())

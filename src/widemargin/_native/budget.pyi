@@ -5,7 +5,7 @@ from numpy.typing import NDArray
 
 from . import csr
 
-class MergeTables:
+class MergeGrids:
     """Look-up tables of h and of the root of wd over m and kappa."""
 
     def __init__(self, grids: NDArray[np.float32]) -> None:
@@ -18,7 +18,7 @@ def find_partners(
     coef: NDArray[np.float64],
     log_kappa: NDArray[np.float32],
     sizes: NDArray[np.int64],
-    tables: MergeTables,
+    grids: MergeGrids,
     rule: str,
     partners: NDArray[np.int64],
     found: NDArray[np.float64],
@@ -75,7 +75,7 @@ class MergingState:
         X: NDArray[np.float32] | csr.CSRMatrix,
         order: NDArray[np.int64],
         signed_weights: NDArray[np.float64],
-        tables: MergeTables,
+        grids: MergeGrids,
         rule: str,
         gamma: float,
         inverse_lam: float,

@@ -65,8 +65,8 @@ def matvec(team: Team, X: CSRMatrix, W: NDArray[np.float64], out: NDArray[np.flo
     """
 
 def rmatvec(
-    team: Team, X: CSRMatrix, coef: NDArray[np.float64], previous: NDArray[np.float64] | None, out: NDArray[np.float64]
+    team: Team, X: CSRMatrix, coef: NDArray[np.float64], base: NDArray[np.float64] | None, out: NDArray[np.float64]
 ) -> None:
     """
-    Write (coef - previous) @ X in float64: coef and previous (k, n) float64, previous None for zeros, out (k, d) float64.
+    Write (coef - base) @ X in float64: coef and base (k, n) float64, base None for zeros, out (k, d) float64.
     """

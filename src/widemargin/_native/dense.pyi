@@ -12,11 +12,11 @@ def rmatvec(
     team: Team,
     X: NDArray[np.floating],
     coef: NDArray[np.float64],
-    previous: NDArray[np.float64] | None,
+    base: NDArray[np.float64] | None,
     out: NDArray[np.float64],
 ) -> None:
     """
-    Write (coef - previous) X (k, d), for X (n, d) with contiguous rows, coef (k, n), and previous (k, n) or
+    Write (coef - base) X (k, d), for X (n, d) with contiguous rows, coef (k, n), and base (k, n) or
     None. Most rows of weight 0 are not read.
     """
 
@@ -30,7 +30,7 @@ def rmatvec_transposed(
     team: Team,
     Xt: NDArray[np.floating],
     coef: NDArray[np.float64],
-    previous: NDArray[np.float64] | None,
+    base: NDArray[np.float64] | None,
     out: NDArray[np.float64],
 ) -> None:
     """The same for X in Fortran order: Xt (d, n)."""

@@ -103,13 +103,13 @@ def advance_with_intercept(
     intercept: float,
     values: NDArray[np.float64],
     plane_intercept: float,
-    coef_sum: float,
+    plane_balance: float,
     coef: NDArray[np.float64],
 ) -> tuple[float, float]:
     """
     As advance, with the risk at the intercept given. The plane's point is given by its residuals values = y - f
     and their optimal intercept plane_intercept. Rows at the kink, values == plane_intercept, get such parts of
-    their slopes that coef sums to coef_sum.
+    their slopes that coef sums to plane_balance.
     """
 
 def one_vs_rest_signs(team: Team, classes: NDArray[np.integer], positive: int, out: NDArray[np.float64]) -> None:

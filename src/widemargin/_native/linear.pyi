@@ -19,7 +19,7 @@ def solve_simplex_qp(
 class MulticlassHinge:
     """
     Crammer and Singer's risk sum_i s_i max_c (1[c != y_i] + f_ci - f_(y_i)i) of decision
-    values f (K, n), for classes y (n,) in [0, K) and sample weights s (n,).
+    values f (q, n), for classes y (n,) in [0, q) and sample weights s (n,).
     """
 
     def __init__(self, y: NDArray[np.int64], s: NDArray[np.float64], n_classes: int) -> None: ...
@@ -33,7 +33,7 @@ class MulticlassHinge:
         coef: NDArray[np.float64],
     ) -> tuple[float, float]:
         """
-        Replace f by f + step (f_end - f), write the row weights coef (K, n) of the cutting plane at f + mu
+        Replace f by f + step (f_end - f), write the row weights coef (q, n) of the cutting plane at f + mu
         (f_end - f), and return the risk at the new f and the plane's offset.
         """
 
@@ -62,7 +62,7 @@ def ascent_epoch(
     team: Team,
     X: NDArray[np.floating] | csr.CSRMatrix,
     signed_weights: NDArray[np.float64],
-    squares: NDArray[np.float64],
+    squared_norms: NDArray[np.float64],
     C: float,
     sigma: float,
     alpha: NDArray[np.float64],
@@ -72,8 +72,8 @@ def ascent_epoch(
     shrink_below: float,
 ) -> tuple[int, float, float, float]:
     """
-    One epoch of dual coordinate ascent over the rows in `order`, with shrinking: the rows that stay active become
-    the first entries of `order`. `squares` has the rows' squared lengths. Returns the number of active rows, the
+    One epoch of dual coordinate ascent over the rows in `order`, with shrinking: the rows that are not shrunk
+    become the first entries of `order`. squared_norms (n,): |x_i|^2. Returns the number of rows not shrunk, the
     projected gradients beyond which the next epoch shrinks variables at a bound, and the duality gap: a sum of terms
     as they were when their rows were visited. In this thread; if the team is stopped, Stopped is raised within 1,024
     rows, with w that belongs to alpha.
@@ -84,8 +84,8 @@ def add_rows(X: NDArray[np.floating] | csr.CSRMatrix, coef: NDArray[np.float64],
     w[:d] += coef X, coef (n,), w (d + 1,). Rows of coefficient 0 are not read.
     """
 
-def squared_norms(X: NDArray[np.floating] | csr.CSRMatrix, squares: NDArray[np.float64]) -> None:
-    """Write squares (n,), the rows' squared lengths."""
+def squared_norms(X: NDArray[np.floating] | csr.CSRMatrix, out: NDArray[np.float64]) -> None:
+    """Write out (n,), |x_i|^2 of the rows."""
 
 def count_values(X: NDArray[np.floating] | csr.CSRMatrix) -> int:
     """The number of values stored: n d, or the non-zeros."""

@@ -128,8 +128,11 @@ class BudgetedSGD:
 
     def _blocks(self, order: RowIndices, d: int) -> Iterator[RowIndices]:
         budget, maintenance = self.settings.budget, self.settings.maintenance
-        work: float = (budget + 16) * (d + 16) + 3 * budget**2 * (maintenance == "projection")
-        work += _PAPER_MERGER_OPERATIONS * (maintenance == "merge" and self.settings.merge == PAPER_RULE)
+        work: float = (budget + 16) * (d + 16)  # of a step: a kernel row
+        if maintenance == "projection":
+            work += 3 * budget**2  # products with the inverse kernel matrix
+        if maintenance == "merge" and self.settings.merge == PAPER_RULE:
+            work += _PAPER_MERGER_OPERATIONS
         size = max(16, int(_BLOCK_OPERATIONS / (work * len(self.machines))))
         return (order[start : start + size] for start in range(0, len(order), size))
 
@@ -173,7 +176,7 @@ def _run_steps(X: Any, order: RowIndices, task: tuple[BudgetedMachine, Vector]) 
 
 
 @dataclass(frozen=True)
-class Epochs:
+class EpochSettings:
     """Passes over the rows of `train`.
 
     Attributes
@@ -195,7 +198,7 @@ def train(
     sgd: BudgetedSGD,
     X: Any,
     signed_weights: Matrix,
-    epochs: Epochs,
+    epochs: EpochSettings,
     progress: Progress,
     rng: np.random.Generator,
     n_jobs: int | None = None,
@@ -206,7 +209,7 @@ def train(
     ----------
     sgd : BudgetedSGD
     X, signed_weights : as for `BudgetedSGD.take_steps`
-    epochs : Epochs
+    epochs : EpochSettings
     progress : Progress
     rng : numpy.random.Generator
     n_jobs : int or None

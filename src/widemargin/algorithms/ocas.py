@@ -36,8 +36,8 @@ from .._types import Array, Matrix
 from ..data import DesignMatrix, LocalMatrix, RowAccess, make_design_matrix
 from ..solvers.cutting_plane.accelerations import Accelerations, choose_accelerations
 from ..solvers.cutting_plane.active_rows import ActiveRows
-from ..solvers.cutting_plane.dual_alone import DualAscent
-from ..solvers.cutting_plane.dual_epochs import CoordinateAscent, squared_lengths
+from ..solvers.cutting_plane.dual_alone import DualAlone
+from ..solvers.cutting_plane.dual_epochs import DualEpochs, squared_norms
 from ..solvers.cutting_plane.gram_dual import solve_gram_duals
 from ..solvers.cutting_plane.losses import HingeLoss, Loss
 from ..solvers.cutting_plane.master_problem import IDLE_ROUNDS, MasterProblem
@@ -94,8 +94,8 @@ def train(
     history : History
         One row a round: ``time``, ``objective`` and ``lower_bound`` (sums over the machines), ``step`` (mean over those
         that are not done), ``n_planes``, and the seconds of the parts of this round: ``seconds_active_rows``,
-        ``seconds_dual_ascent`` (epochs, or duals without planes), ``seconds_decision_values``, ``seconds_line_search``,
-        ``seconds_plane`` and ``seconds_master_problem``.
+        ``seconds_dual_ascent`` (epochs, duals without planes, or Gram duals), ``seconds_decision_values``,
+        ``seconds_line_search``, ``seconds_plane`` and ``seconds_master_problem``.
     """
     return next(train_path(X, losses, [settings.C], settings, progress, start, team))
 
@@ -158,11 +158,12 @@ class OCASTraining:
         is_accelerated = settings.line_search and not settings.is_plain
         self.accelerations = choose_accelerations(X, losses) if is_accelerated else Accelerations()
         n_outputs = sum(loss.n_outputs for loss in losses)
-        capacity = settings.memory_budget // (4 * 8 * n_outputs * max(1, X.shape[1]))
+        # a normal and a point for each plane, float64, in arrays with room for up to twice as many planes
+        capacity = settings.memory_budget // (2 * 2 * 8 * n_outputs * max(1, X.shape[1]))
         self.solvers = [self._make_solver(loss, capacity) for loss in losses]
         self.active_rows: dict[CuttingPlaneSolver, ActiveRows] = {}
-        self.ascents: dict[CuttingPlaneSolver, CoordinateAscent] = {}
-        self.duals: dict[CuttingPlaneSolver, DualAscent] = {}  # of all solvers, or none
+        self.dual_epochs: dict[CuttingPlaneSolver, DualEpochs] = {}
+        self.dual_alone: dict[CuttingPlaneSolver, DualAlone] = {}  # of all solvers, or none
         self._accelerate(settings.memory_budget // len(losses))
 
     def _make_solver(self, loss: Loss, capacity: int) -> CuttingPlaneSolver:
@@ -178,7 +179,7 @@ class OCASTraining:
     def _accelerate(self, memory_budget: int) -> None:
         """Give the solvers of hinge losses the accelerations of their rounds."""
         X, used, tol, go_on = self.X, self.accelerations, self.settings.tol, SilentProgress(self.progress).go_on
-        squares = squared_lengths(X) if isinstance(X, RowAccess) and (used.epochs or used.dual_alone) else np.empty(0)
+        norms = squared_norms(X) if isinstance(X, RowAccess) and (used.epochs or used.dual_alone) else np.empty(0)
         for solver in self.solvers:
             hinge = solver.loss.hinge
             if hinge is None:
@@ -186,16 +187,16 @@ class OCASTraining:
             if used.active_rows and isinstance(X, LocalMatrix):
                 self.active_rows[solver] = ActiveRows(X, solver, tol, memory_budget, go_on, newton=used.newton)
             if used.dual_alone and isinstance(X, RowAccess):
-                self.duals[solver] = DualAscent(X, hinge, squares, tol, memory_budget, go_on)
+                self.dual_alone[solver] = DualAlone(X, hinge, norms, tol, memory_budget, go_on)
             elif used.epochs and isinstance(X, RowAccess):
-                self.ascents[solver] = CoordinateAscent(X, hinge, squares)
+                self.dual_epochs[solver] = DualEpochs(X, hinge, norms)
 
     # ------------------------------------------------------------------------------------------------- Algorithm 1
 
     def run_round(self) -> None:
         """One round of Algorithm 1, for all machines that are not done."""
         clock, solvers = _Clock(), self._unconverged()
-        if self.duals:
+        if self.dual_alone:
             self._run_dual_round(solvers, clock)
             return
         self._run_active_rows(solvers)
@@ -218,15 +219,15 @@ class OCASTraining:
     def _run_dual_round(self, solvers: list[CuttingPlaneSolver], clock: _Clock) -> None:
         """A round without planes: duals are raised, one thread a machine; line searches find the best points."""
         with self.progress.interrupting(self.team.native):
-            self.team.map(lambda solver: self.duals[solver].ascend(), solvers)
+            self.team.map(lambda solver: self.dual_alone[solver].ascend(), solvers)
         for solver in solvers:
-            solver.search_point = self.duals[solver].point
+            solver.search_point = self.dual_alone[solver].point
         clock.lap("dual_ascent")
         with self.progress.interrupting(self.team.native):
             values = self._decision_values(solvers, [solver.search_point for solver in solvers])
         clock.lap("decision_values")
         for solver, f in zip(solvers, values, strict=True):
-            self.duals[solver].evaluate(f[0])
+            self.dual_alone[solver].evaluate(f[0])
             solver.line_search(solver.lengthen_search_point(f))
         clock.lap("line_search")
         with self.progress.interrupting(self.team.native):
@@ -245,18 +246,18 @@ class OCASTraining:
         Without line search (CPA), the plane is that at the search point.
         """
         if self._has_epochs(solver):
-            self.ascents[solver].update_shrinking(f[0])
+            self.dual_epochs[solver].update_shrinking(f[0])
         return solver.line_search(f) if self.settings.line_search else solver.evaluate(solver.search_point, f)
 
     def solve_masters(self) -> None:
         """Line 3: the next search points, and the lower bounds; without planes, the bounds of the duals."""
         for solver in self._unconverged():
-            if solver in self.duals:
-                solver.raise_bound(self.duals[solver].bound())
+            if solver in self.dual_alone:
+                solver.raise_bound(self.dual_alone[solver].bound())
                 continue
             solver.solve_master()
-            if solver in self.ascents:
-                self.ascents[solver].record_round(solver.relative_gap, solver.master.n_planes)
+            if solver in self.dual_epochs:
+                self.dual_epochs[solver].record_round(solver.relative_gap, solver.master.n_planes)
 
     def should_continue(self) -> bool:
         """Whether a machine is not done, and rounds are allowed and still move objective or bound."""
@@ -294,8 +295,8 @@ class OCASTraining:
         hinges = [loss for loss in losses if loss is not None]
         if not self.accelerations.gram_dual or self.progress.is_observed or not isinstance(self.X, LocalMatrix):
             return None
-        clock, (X, places) = _Clock(), self.X.gather(np.arange(self.X.shape[0]))
-        results = solve_gram_duals(X[places], hinges, C, self.settings.tol, self.team, self.progress)
+        clock, (rows, places) = _Clock(), self.X.gather(np.arange(self.X.shape[0]))
+        results = solve_gram_duals(rows[places], hinges, C, self.settings.tol, self.team, self.progress)
         if results is None:
             return None
         clock.lap("dual_ascent")
@@ -316,9 +317,9 @@ class OCASTraining:
         """
 
         def run(solver: CuttingPlaneSolver) -> Plane | None:
-            ascent = self.ascents[solver]
-            ascent.run_epochs()
-            plane, normal = Plane(*ascent.plane()), ascent.normal
+            dual = self.dual_epochs[solver]
+            dual.run_epochs()
+            plane, normal = Plane(*dual.plane()), dual.normal
             solver.search_point = plane.point.reshape(solver.w.shape)
             if normal is not None:
                 solver.add(plane, normal)
@@ -331,16 +332,20 @@ class OCASTraining:
 
     def _has_epochs(self, solver: CuttingPlaneSolver) -> bool:
         """Whether this round of a machine begins with epochs."""
-        return solver in self.ascents and self.ascents[solver].alternation.has_epochs
+        return solver in self.dual_epochs and self.dual_epochs[solver].alternation.has_epochs
 
     def begin(self, start: Sequence[Matrix] | None, C: float) -> None:
         """Take the first planes: at the points given, at the machines of a sample, or at w = 0."""
         self.has_begun = True
         if start is None and self.accelerations.sample_start and isinstance(self.X, LocalMatrix):
             start = self._start_from_sample(self.X, C)
-        points = [(s, p.reshape(s.w.shape)) for s, own in zip(self.solvers, start or (), strict=False) for p in own]
-        for first in range(0, len(points), _BLOCK_POINTS):
-            solvers, W = zip(*points[first : first + _BLOCK_POINTS], strict=True)
+        starts = [
+            (solver, point.reshape(solver.w.shape))
+            for solver, points in zip(self.solvers, start or (), strict=False)
+            for point in points
+        ]
+        for first in range(0, len(starts), _BLOCK_POINTS):
+            solvers, W = zip(*starts[first : first + _BLOCK_POINTS], strict=True)
             self._evaluate(solvers, W, self._decision_values(solvers, W))
         new = [solver for solver in self.solvers if not np.isfinite(solver.objective)]
         for first in range(0, len(new), _BLOCK_POINTS):
@@ -367,19 +372,19 @@ class OCASTraining:
         self, solvers: Sequence[CuttingPlaneSolver], points: Sequence[Matrix], values: Sequence[Matrix]
     ) -> None:
         planes = [solver.evaluate(w, f) for solver, w, f in zip(solvers, points, values, strict=True)]
-        if not self.duals:
+        if not self.dual_alone:
             add_planes(self.X, solvers, planes)
 
     # ----------------------------------------------------------------------------------------------- what is known
 
     def set_risk_weight(self, C: float) -> None:
         """Go on with another C: planes and points stay."""
-        self.n_iter, self.history = 0, History()
+        self.n_iter, self.history, self.progress.candidate = 0, History(), None
         for solver in self.solvers:
             solver.set_risk_weight(C)
-        for ascent in self.ascents.values():
-            ascent.set_risk_weight(C)
-        for dual in self.duals.values():
+        for epochs in self.dual_epochs.values():
+            epochs.set_risk_weight(C)
+        for dual in self.dual_alone.values():
             dual.set_risk_weight(C)
         for active_rows in self.active_rows.values():
             active_rows.begin()

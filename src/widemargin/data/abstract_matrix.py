@@ -34,8 +34,8 @@ class DesignMatrix(ABC):
         """W Xᵀ (k, n): products of k weight vectors (k, d) with every sample."""
 
     @abstractmethod
-    def rmatvec(self, coef: Matrix, since: Matrix | None = None) -> Matrix:
-        """(coef - since) X (k, d): sums of the samples, weighted by the rows of coef and of since (k, n).
+    def rmatvec(self, coef: Matrix, base: Matrix | None = None) -> Matrix:
+        """(coef - base) X (k, d): sums of the samples, weighted by the rows of coef and of base (k, n).
 
         Most samples whose weights are all zero are not read.
         """

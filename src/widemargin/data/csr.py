@@ -100,10 +100,10 @@ class SparseMatrix(RowAccess):
         csr.matvec(self._team.native, self._X.view, np.ascontiguousarray(W), out)
         return out
 
-    def rmatvec(self, coef: Matrix, since: Matrix | None = None) -> Matrix:
-        """(coef - since) X (k, d), in float64."""
+    def rmatvec(self, coef: Matrix, base: Matrix | None = None) -> Matrix:
+        """(coef - base) X (k, d), in float64."""
         out = np.empty((len(coef), self.shape[1]))
-        before = None if since is None else np.ascontiguousarray(since)
+        before = None if base is None else np.ascontiguousarray(base)
         csr.rmatvec(self._team.native, self._X.view, np.ascontiguousarray(coef), before, out)
         return out
 

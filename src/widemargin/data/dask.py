@@ -67,9 +67,9 @@ class PartitionedMatrix(DesignMatrix):
 
         return np.concatenate(self._pass(submit), axis=1)
 
-    def rmatvec(self, coef: Matrix, since: Matrix | None = None) -> Matrix:
-        """(coef - since) X (k, d): a map-reduce, in the order of the partitions."""
-        coef = coef if since is None else coef - since
+    def rmatvec(self, coef: Matrix, base: Matrix | None = None) -> Matrix:
+        """(coef - base) X (k, d): a map-reduce, in the order of the partitions."""
+        coef = coef if base is None else coef - base
         slices = [np.ascontiguousarray(own) for own in np.split(coef, self._cuts[1:-1], axis=1)]
 
         def submit(owners: list[str]) -> list[Any]:

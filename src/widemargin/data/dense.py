@@ -59,10 +59,10 @@ class DenseMatrix(LocalMatrix):
             self._team.map(multiply, row_blocks(self.shape[0], self.block_rows))
         return out
 
-    def rmatvec(self, coef: Matrix, since: Matrix | None = None) -> Matrix:
-        """(coef - since) X (k, d)."""
+    def rmatvec(self, coef: Matrix, base: Matrix | None = None) -> Matrix:
+        """(coef - base) X (k, d)."""
         total = np.empty((len(coef), self.shape[1]))
-        before = None if since is None else np.ascontiguousarray(since)
+        before = None if base is None else np.ascontiguousarray(base)
         self._rmatvec(self._team.native, self._lines, np.ascontiguousarray(coef), before, total)
         return total
 

@@ -53,9 +53,9 @@ class AugmentedMatrix(DesignMatrix):
         """[X, 1] times k weight vectors: (k, n)."""
         return self._X.matvec(np.ascontiguousarray(W[:, :-1])) + W[:, -1:]
 
-    def rmatvec(self, coef: Matrix, since: Matrix | None = None) -> Matrix:
-        """(coef - since) [X, 1]: (k, d + 1)."""
-        coef = coef if since is None else coef - since
+    def rmatvec(self, coef: Matrix, base: Matrix | None = None) -> Matrix:
+        """(coef - base) [X, 1]: (k, d + 1)."""
+        coef = coef if base is None else coef - base
         return np.column_stack([self._X.rmatvec(coef), coef.sum(axis=1)])
 
 

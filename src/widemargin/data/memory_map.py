@@ -54,8 +54,8 @@ class MappedMatrix(DenseMatrix):
         self._team.map(multiply, row_blocks(self.shape[0], self.block_rows))
         return out
 
-    def rmatvec(self, coef: Matrix, since: Matrix | None = None) -> Matrix:
-        """(coef - since) X (k, d), block by block; at most 64 partial sums are held."""
+    def rmatvec(self, coef: Matrix, base: Matrix | None = None) -> Matrix:
+        """(coef - base) X (k, d), block by block; at most 64 partial sums are held."""
         n, size = self.shape[0], self.block_rows
         groups = row_blocks(n, max(size, count_blocks(n, MAX_BLOCKS)))
         sums = np.zeros((len(groups), len(coef), self.shape[1]))
@@ -64,7 +64,7 @@ class MappedMatrix(DenseMatrix):
             first = groups[p].start
             for block in row_blocks(groups[p].stop - first, size):
                 rows = slice(first + block.start, first + block.stop)
-                before = None if since is None else since[:, rows]
+                before = None if base is None else base[:, rows]
                 sums[p] += DenseMatrix(self._X[rows], self._team).rmatvec(coef[:, rows], before)
                 self._pages.release(rows)
 

@@ -15,7 +15,7 @@ from sklearn.utils.multiclass import unique_labels
 from .._config import resolve_memory_budget
 from .._progress import Progress
 from .._types import Labels, Vector
-from ..algorithms.bsgd import BudgetedSGD, Epochs, TimedSample, needed_bytes, primal_objective, train
+from ..algorithms.bsgd import BudgetedSGD, EpochSettings, TimedSample, needed_bytes, primal_objective, train
 from ..data import is_partitioned, iterate_blocks
 from ..data.labels import one_vs_rest_signs
 from ..models.expansion import KernelExpansion
@@ -102,11 +102,11 @@ class BSGDClassifier(ClassifierMixin, OneVsRestPredictor, LinearWeights, KernelM
     n_epochs : int, default=20
         Passes of `fit` over the rows.
     average : bool, default=True
-        Whether the model is the weighted average over the steps instead of the machine of the last step. Weights grow
-        like ``t ** 3``, and by ``1 + 1 / budget`` with every merger: machines before the last `budget` mergers have
-        little weight, as their support vectors are gone. Averaged coefficients are merged like the coefficients, which
-        approximates the average. Where the average makes more mistakes than the machine of the last step, it restarts:
-        so it follows a stream that changes.
+        Whether the model is the weighted average over the steps instead of the machine of the last step. Step t has
+        ``1 + 3 / t`` times the weight of the step before, ``1 + 3 / t + 1 / budget`` with a merger: machines before the
+        last `budget` mergers have little weight, as their support vectors are gone. Averaged coefficients are merged
+        like the coefficients, which approximates the average. Where the average makes more mistakes than the machine of
+        the last step, it restarts: so it follows a stream that changes.
     early_stopping : bool, default=False
         Whether `fit` sets validation rows aside, measures their weighted accuracy after each pass, returns the best
         model, and ends after three passes in a row without a better one. Must be False for `partial_fit`, as in
@@ -386,7 +386,7 @@ class BSGDClassifier(ClassifierMixin, OneVsRestPredictor, LinearWeights, KernelM
         settings = self._settings(signed_weights)
         sgd = BudgetedSGD(settings, X, len(signed_weights))
         rng = np.random.default_rng(seed.randint(2**31))
-        epochs = Epochs(self.n_epochs, bool(self.shuffle), score)
+        epochs = EpochSettings(self.n_epochs, bool(self.shuffle), score)
         model, self.converged_ = train(sgd, X, signed_weights, epochs, progress, rng, self.n_jobs)
         self._set_fitted_attributes(sgd, model)
         C, memory = 1 / (self.lam_ * X.shape[0]), resolve_memory_budget(self.memory_budget)

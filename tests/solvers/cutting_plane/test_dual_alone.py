@@ -15,8 +15,8 @@ from naive import cutting_plane as naive
 from widemargin._threads import ThreadTeam
 from widemargin.data import RowAccess, make_design_matrix
 from widemargin.solvers.cutting_plane import dual_alone
-from widemargin.solvers.cutting_plane.dual_alone import DualAscent, Face, face_step
-from widemargin.solvers.cutting_plane.dual_epochs import squared_lengths
+from widemargin.solvers.cutting_plane.dual_alone import DualAlone, Face, face_step
+from widemargin.solvers.cutting_plane.dual_epochs import squared_norms
 from widemargin.solvers.cutting_plane.losses import HingeLoss
 from widemargin.solvers.cutting_plane.optimal_intercept import InterceptHingeLoss
 
@@ -42,13 +42,13 @@ def problem(seed: int, n: int, d: int) -> tuple[np.ndarray, np.ndarray]:
 
 def dual_of(
     X: Any, signed: np.ndarray, *, has_intercept: bool = False, budget: int = 2**30, go_on: Callable[[], bool] = always
-) -> DualAscent:
+) -> DualAlone:
     matrix = samples(X)
     loss = (InterceptHingeLoss if has_intercept else HingeLoss)(signed, ThreadTeam(1))
-    return DualAscent(matrix, loss, squared_lengths(matrix), 1e-3, budget, go_on)
+    return DualAlone(matrix, loss, squared_norms(matrix), 1e-3, budget, go_on)
 
 
-def run_round(point: DualAscent, X: np.ndarray) -> None:
+def run_round(point: DualAlone, X: np.ndarray) -> None:
     point.ascend()
     point.evaluate(X @ point.point[0])
 

@@ -1,33 +1,32 @@
-"""Dual points as planes, and the choice between rounds with epochs and rounds alone."""
+"""Dual points as planes."""
 
 from __future__ import annotations
 
 import numpy as np
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from naive import cutting_plane as naive
 from widemargin._threads import ThreadTeam
 from widemargin.data import RowAccess, make_design_matrix
-from widemargin.solvers.cutting_plane.dual_epochs import Alternation, CoordinateAscent
+from widemargin.solvers.cutting_plane.dual_epochs import DualEpochs
 from widemargin.solvers.cutting_plane.losses import HingeLoss
 from widemargin.solvers.cutting_plane.optimal_intercept import InterceptHingeLoss
 
 quick = settings(max_examples=40, deadline=None, derandomize=True)
 
 
-def ascent(seed: int, n: int, *, has_intercept: bool) -> tuple[CoordinateAscent, np.ndarray, np.ndarray]:
+def ascent(seed: int, n: int, *, has_intercept: bool) -> tuple[DualEpochs, np.ndarray, np.ndarray]:
     rng = np.random.default_rng(seed)
     X, signed = rng.normal(size=(n, 3)), rng.choice([-1.0, 1.0], n) * rng.uniform(0, 2, n).round(1)
     return ascent_of(X, signed, has_intercept=has_intercept), X, signed
 
 
-def ascent_of(X: np.ndarray, signed: np.ndarray, *, has_intercept: bool) -> CoordinateAscent:
+def ascent_of(X: np.ndarray, signed: np.ndarray, *, has_intercept: bool) -> DualEpochs:
     team = ThreadTeam(1)
     matrix, loss = make_design_matrix(X, team), (InterceptHingeLoss if has_intercept else HingeLoss)(signed, team)
     assert isinstance(matrix, RowAccess)
-    return CoordinateAscent(matrix, loss, (X**2).sum(axis=1))
+    return DualEpochs(matrix, loss, (X**2).sum(axis=1))
 
 
 @quick
@@ -94,39 +93,3 @@ def test_another_C_keeps_the_plane() -> None:
     np.testing.assert_allclose(other, coef, atol=1e-12)
     assert np.isclose(same, offset)
     np.testing.assert_allclose(moved, 8 * w)
-
-
-@pytest.mark.parametrize("faster", [True, False])
-def test_the_faster_kind_of_rounds_gets_most_of_the_work(faster: bool) -> None:
-    alternation, gap, work = Alternation(1.0, 10.0), 1.0, {True: 0.0, False: 0.0}
-    alternation.record(0.0, gap)
-    for _ in range(400):
-        mine = alternation.has_epochs
-        effort = 3.0 if mine else 1.0
-        work[mine] += effort
-        gap *= np.exp(-effort * (0.05 if mine == faster else 0.001))
-        alternation.record(effort, max(gap, 1e-200))
-    assert 0.05 < work[not faster] / sum(work.values()) < 0.35
-
-
-def test_the_slower_kind_takes_over_when_it_becomes_faster() -> None:
-    alternation, gap = Alternation(1.0, 10.0), 1.0
-    alternation.record(0.0, gap)
-    late = []
-    for t in range(300):
-        late.append(alternation.has_epochs)
-        gap *= np.exp(-(0.1 if alternation.has_epochs == (t < 60) else 0.001))
-        alternation.record(1.0, gap)
-    assert np.mean(late[10:60]) > 0.6
-    assert np.mean(late[-100:]) < 0.3
-
-
-def test_rounds_alone_get_the_work_expected_of_them() -> None:
-    alternation, gap, course = Alternation(2.0, 100.0), 1.0, []
-    alternation.record(0.0, gap)
-    for _ in range(400):
-        course.append(alternation.has_epochs)
-        gap *= np.exp(-0.03 if alternation.has_epochs else -0.001)
-        alternation.record(1.0, gap)
-    assert course[:100] == [True] * 2 + [False] * 98
-    assert np.mean(course[-200:]) > 0.6

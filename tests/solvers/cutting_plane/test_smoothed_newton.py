@@ -213,15 +213,15 @@ def test_rows_as_an_array(kind: str) -> None:
 @pytest.mark.parametrize("offset", [0.0, 1e6, 1e12])
 @pytest.mark.parametrize("width", [1e-6, 1.0])
 def test_slopes_of_far_outputs(offset: float, width: float) -> None:
-    """They are between 0 and 1 and sum to coef_sum, or there are none."""
+    """They are between 0 and 1 and sum to plane_balance, or there are none."""
     rng = np.random.default_rng(0)
     signed = rng.choice([-1.0, 1.0, 3.0], 2000)
     f = (offset + np.sign(signed) + width * rng.normal(size=2000))[None]
-    for coef_sum in (0.0, 100.0):
-        smoothed = InterceptHingeLoss(signed, ThreadTeam(1), coef_sum).smoothed(f, width)
+    for plane_balance in (0.0, 100.0):
+        smoothed = InterceptHingeLoss(signed, ThreadTeam(1), plane_balance).smoothed(f, width)
         if smoothed is not None:
             slopes = -smoothed.coef[0] / signed
             assert slopes.min() >= 0.0
             assert slopes.max() <= 1.0
-            assert np.isclose(smoothed.coef.sum(), coef_sum, atol=1e-9)
+            assert np.isclose(smoothed.coef.sum(), plane_balance, atol=1e-9)
         assert smoothed is not None or offset == 1e12 or (offset, width) == (1e6, 1e-6)

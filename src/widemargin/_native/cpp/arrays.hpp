@@ -12,7 +12,6 @@
 #include <string>
 
 #include "span.hpp"
-#include "team.hpp"
 
 namespace wm {
 
@@ -125,56 +124,6 @@ template <class T, class U> void check_apart(const char* name, Span<T> a, const 
     const auto begin = [](const auto& x) { return reinterpret_cast<std::uintptr_t>(x.data); };
     if (a.size > 0 && b.size > 0 && begin(a) < begin(b) + b.size * sizeof(U) && begin(b) < begin(a) + a.size * sizeof(T))
         raise_value_error(name, " and ", other, " must not share memory");
-}
-
-// ------------------------------------------------------------------------------------------------------------ threads
-
-// Runs Python's signal handlers every 20 ms, in code that does not hold the interpreter's lock. Python runs them in the
-// main thread only. An exception that they raise (KeyboardInterrupt) is kept until `rethrow`.
-class SignalHandlers {
-  public:
-    // Whether no handler has raised an exception.
-    bool operator()() {
-        const std::int64_t now = nanoseconds_now();
-        if (now < next_look_ || has_error_) return !has_error_;
-        next_look_ = now + kEvery;
-        nb::gil_scoped_acquire lock;
-        return !(has_error_ = PyErr_CheckSignals() != 0);
-    }
-    void rethrow() const {
-        if (!has_error_) return;
-        nb::gil_scoped_acquire lock;
-        throw nb::python_error();
-    }
-
-  private:
-    static constexpr std::int64_t kEvery = 20'000'000;  // nanoseconds
-    std::int64_t next_look_ = nanoseconds_now() + kEvery;
-    bool has_error_ = false;
-};
-
-// compute(go_on) in a caller that does not hold the interpreter's lock; go_on() is whether to continue: false once the team
-// was stopped, or a signal handler has raised an exception, which is raised in place of Stopped.
-template <class Compute> auto run_until_stopped(const Team& team, const Compute& compute) {
-    SignalHandlers run_signal_handlers;
-    try {
-        return compute([&] { return team.may_go_on() && run_signal_handlers(); });
-    } catch (const Stopped&) {
-        run_signal_handlers.rethrow();
-        throw;
-    }
-}
-
-// Team::for_each_block for a caller that does not hold the interpreter's lock; an exception of a signal handler ends
-// the computation before its next block.
-template <class Visit> void for_each_block(Team& team, Index n_blocks, const Visit& visit) {
-    run_until_stopped(team, [&](const auto& go_on) { team.for_each_block(n_blocks, visit, go_on); });
-}
-
-// The same as a function of the blocks: run(n_blocks, visit). It is static so that functions that are instantiated with its
-// type are local to their file: GCC then inlines those with one caller, which vectorises their loops.
-[[maybe_unused]] static auto run_in(Team& team) {
-    return [&team](Index n_blocks, const auto& visit) { for_each_block(team, n_blocks, visit); };
 }
 
 }  // namespace wm

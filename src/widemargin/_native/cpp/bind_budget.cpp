@@ -25,7 +25,7 @@ void check_table(Stack<const float> grids) {
     check_size("len(grids)", grids.size, 2);
     check_at_least("grids.shape[1]", grids.rows, 2);
     check_size("grids.shape[2]", grids.columns, grids.rows);
-    check_at_most("grids.shape[1]", grids.rows, MergeTables::kMostNodes);
+    check_at_most("grids.shape[1]", grids.rows, MergeGrids::kMostNodes);
     bool is_within = true;
     for (Index i = 0; i < grids.size * grids.rows * grids.columns; ++i)
         is_within &= (grids.data[i] >= 0.0f) & (grids.data[i] <= 1.0f);
@@ -48,7 +48,7 @@ template <class RowArrays> void bind_run(nb::class_<MergingState>& state) {
     state.def(
         "run",
         [](MergingState& s, const RowArrays& X, Span<const Index> order, Span<const double> signed_weights,
-           const MergeTables& tables, std::string_view rule_name, double gamma, double inverse_lam, bool fit_intercept) {
+           const MergeGrids& grids, std::string_view rule_name, double gamma, double inverse_lam, bool fit_intercept) {
             visit_rows_as<float>(X, [&](const auto& view) {
                 check_size("X.shape[1]", view.columns, s.n_features);
                 check_lengths(n_rows(view), {{"signed_weights", signed_weights}});
@@ -58,12 +58,12 @@ template <class RowArrays> void bind_run(nb::class_<MergingState>& state) {
                     nb::gil_scoped_release unlocked;
                     auto rows = rows_less(s.shift.span(), view);
                     const StepRule rule{s.budget, inverse_lam, fit_intercept ? 1.0 : 0.0};
-                    MergingSteps<merge_rule()> steps(s, step_state, tables, gamma, rule, rows.longest(as_span(chosen)));
+                    MergingSteps<merge_rule()> steps(s, step_state, grids, gamma, rule, rows.longest(as_span(chosen)));
                     steps.run(rows, as_span(chosen), signed_weights);
                 });
             });
         },
-        array("X"), array("order"), array("signed_weights"), "tables"_a, "rule"_a, "gamma"_a, "inverse_lam"_a,
+        array("X"), array("order"), array("signed_weights"), "grids"_a, "rule"_a, "gamma"_a, "inverse_lam"_a,
         "fit_intercept"_a,
         "One step of stochastic gradient descent on each of the rows X[order], X (n, d) float32; signed_weights (n,): sample\n"
         "weight times label; rule: of merging, lookup-wd, lookup-h, gss or gss-precise.");
@@ -114,9 +114,9 @@ void bind_state(nb::module_& budget) {
 //         ln k.
 template <MergeRule rule>
 void find_all(Span<const double> own, Matrix<const double> coef, Matrix<const float> log_kappa, Span<const Index> sizes,
-              const MergeTables& tables, Span<Index> partners, Matrix<double> found) {
+              const MergeGrids& grids, Span<Index> partners, Matrix<double> found) {
     const Index width = whole_groups(coef.columns);
-    PartnerSearch<rule> search(tables, width);
+    PartnerSearch<rule> search(grids, width);
     AlignedArray<double> a(width);
     AlignedArray<float> exponent(width), kappa(width);
     for (Index p = 0; p < own.size; ++p) {
@@ -133,19 +133,19 @@ void find_all(Span<const double> own, Matrix<const double> coef, Matrix<const fl
 }
 
 void bind_search(nb::module_& budget) {
-    nb::class_<MergeTables>(budget, "MergeTables", "Look-up tables of h and of the root of wd over m and kappa.")
+    nb::class_<MergeGrids>(budget, "MergeGrids", "Look-up tables of h and of the root of wd over m and kappa.")
         .def(
             "__init__",
-            [](MergeTables* made, Stack<const float> grids) {
+            [](MergeGrids* made, Stack<const float> grids) {
                 check_table(grids);
-                new (made) MergeTables(grids);
+                new (made) MergeGrids(grids);
             },
             array("grids"),
             "grids (2, t, t), float32 in [0, 1]: h and the root of wd at t values of m in [1/2, 1] and of kappa in [0, 1].");
     budget.def(
         "find_partners",
         [](Span<const double> own, Matrix<const double> coef, Matrix<const float> log_kappa, Span<const Index> sizes,
-           const MergeTables& tables, std::string_view rule_name, Span<Index> partners, Matrix<double> found) {
+           const MergeGrids& grids, std::string_view rule_name, Span<Index> partners, Matrix<double> found) {
             const Index n = own.size;
             check_lengths(n, {{"coef", coef.rows}, {"sizes", sizes}, {"partners", partners}});
             check_shape("log_kappa", log_kappa, n, coef.columns);
@@ -153,10 +153,10 @@ void bind_search(nb::module_& budget) {
             const std::vector<Index> numbers = checked_copy("sizes", sizes, coef.columns + 1);
             with_rule(rule_name, [&](auto rule) {
                 nb::gil_scoped_release unlocked;
-                find_all<rule()>(own, coef, log_kappa, as_span(numbers), tables, partners, found);
+                find_all<rule()>(own, coef, log_kappa, as_span(numbers), grids, partners, found);
             });
         },
-        array("candidates"), array("coef"), array("log_kappa"), array("sizes"), "tables"_a, "rule"_a, array("partners"),
+        array("candidates"), array("coef"), array("log_kappa"), array("sizes"), "grids"_a, "rule"_a, array("partners"),
         array("found"),
         "Solve p merging problems. candidates (p,): coefficients of the points to merge. In row i of coef and log_kappa\n"
         "(p, n), float64 and float32, the first sizes[i] entries are the coefficients of possible partners, of the\n"

@@ -10,6 +10,7 @@
 #include "csr_sums.hpp"
 #include "nonzeros.hpp"
 #include "row_products.hpp"
+#include "signals.hpp"
 
 namespace wm {
 namespace {
@@ -120,9 +121,9 @@ void matvec(Team& team, const CSRMatrix& rows, Matrix<const double> W, Matrix<do
     });
 }
 
-// (coef - previous) @ X by a team: each thread takes another block of rows and group of sums.
+// (coef - base) @ X by a team: each thread takes another block of rows and group of sums.
 template <int G, class T, class I>
-void compute_rmatvec(Team& team, const CSR<T, I>& X, Matrix<const double> coef, Matrix<const double> previous,
+void compute_rmatvec(Team& team, const CSR<T, I>& X, Matrix<const double> coef, Matrix<const double> base,
                   KeptScratch& kept, Matrix<double> out) {
     const Index groups = count_blocks(coef.rows, G), blocks = count_sum_blocks(X, coef.rows, G);
     const Index rows = count_blocks(X.rows(), blocks), size = G * X.columns;
@@ -130,7 +131,7 @@ void compute_rmatvec(Team& team, const CSR<T, I>& X, Matrix<const double> coef, 
     Borrowed sums(kept, is_sum ? 0 : blocks * groups * size);
     for_each_block(team, blocks * groups, [&](Index task) {
         const Index first = minimum(task / groups * rows, X.rows()), group = task % groups;
-        csr_rmatvec<G>(X, coef, previous, group * G, first, minimum(first + rows, X.rows()),
+        csr_rmatvec<G>(X, coef, base, group * G, first, minimum(first + rows, X.rows()),
                    is_sum ? out[group].data : sums.numbers() + task * size);
     });
     if (is_sum) return;
@@ -141,11 +142,11 @@ void compute_rmatvec(Team& team, const CSR<T, I>& X, Matrix<const double> coef, 
 }
 
 void rmatvec(Team& team, const CSRMatrix& rows, const RowsArray<const double>& coef,
-              const std::optional<RowsArray<const double>>& previous, Matrix<double> out) {
+              const std::optional<RowsArray<const double>>& base, Matrix<double> out) {
     const Matrix<const double> weights = rows_matrix(coef, "coef");
-    const Matrix<const double> before = previous ? rows_matrix(*previous, "previous") : Matrix<const double>{};
+    const Matrix<const double> before = base ? rows_matrix(*base, "base") : Matrix<const double>{};
     check_size("coef.shape[1]", weights.columns, rows.rows());
-    if (previous) check_shape("previous", before, weights.rows, weights.columns);
+    if (base) check_shape("base", before, weights.rows, weights.columns);
     check_shape("out", out, weights.rows, rows.columns());
     nb::gil_scoped_release unlocked;
     rows.visit([&](const auto& X) {
@@ -186,8 +187,8 @@ void bind_csr(nb::module_& m) {
     bind_copy<double, std::int64_t>(csr);
     csr.def("matvec", &matvec, "team"_a, "X"_a, array("W"), array("out"),
             "Write W @ X.T in float64: X (n, d), W (k, d) float64, out (k, n) float64.");
-    csr.def("rmatvec", &rmatvec, "team"_a, "X"_a, array("coef"), array("previous").none(), array("out"),
-            "Write (coef - previous) @ X in float64: coef and previous (k, n) float64, previous None for zeros, out (k, d) float64.");
+    csr.def("rmatvec", &rmatvec, "team"_a, "X"_a, array("coef"), array("base").none(), array("out"),
+            "Write (coef - base) @ X in float64: coef and base (k, n) float64, base None for zeros, out (k, d) float64.");
 }
 
 }  // namespace wm

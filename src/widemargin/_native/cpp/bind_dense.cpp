@@ -7,16 +7,17 @@
 #include "dense.hpp"
 #include "moments.hpp"
 #include "row_products.hpp"
+#include "signals.hpp"
 
 namespace wm {
 namespace {
 
-RowWeights row_weights(const RowsArray<const double>& coef, const std::optional<RowsArray<const double>>& previous,
+RowWeights row_weights(const RowsArray<const double>& coef, const std::optional<RowsArray<const double>>& base,
                        Index n) {
     const RowWeights weights{rows_matrix(coef, "coef"),
-                             previous ? rows_matrix(*previous, "previous") : Matrix<const double>()};
+                             base ? rows_matrix(*base, "base") : Matrix<const double>()};
     check_size("coef.shape[1]", weights.coef.columns, n);
-    if (previous) check_shape("previous", weights.previous, weights.coef.rows, n);
+    if (base) check_shape("base", weights.base, weights.coef.rows, n);
     return weights;
 }
 
@@ -41,16 +42,16 @@ template <class T, bool is_transposed> void bind_passes(nb::module_& m) {
     m.def(
         name("rmatvec", "rmatvec_transposed"),
         [=](Team& team, const RowsArray<const T>& X_, const RowsArray<const double>& coef,
-            const std::optional<RowsArray<const double>>& previous, Matrix<double> out) {
+            const std::optional<RowsArray<const double>>& base, Matrix<double> out) {
             const Matrix<const T> X = rows_matrix(X_, rows_name);
-            const RowWeights weights = row_weights(coef, previous, n_rows(X));
+            const RowWeights weights = row_weights(coef, base, n_rows(X));
             check_shape("out", out, weights.coef.rows, n_columns(X));
             nb::gil_scoped_release unlocked;
             if constexpr (is_transposed) rmatvec_transposed<T>(X, weights, out, run_in(team));
             else rmatvec<T>(X, weights, out, run_in(team));
         },
-        "team"_a, array(rows_name), array("coef"), array("previous").none(), array("out"),
-        doc("Write (coef - previous) X (k, d), for X (n, d) with contiguous rows, coef (k, n), and previous (k, n) or\n"
+        "team"_a, array(rows_name), array("coef"), array("base").none(), array("out"),
+        doc("Write (coef - base) X (k, d), for X (n, d) with contiguous rows, coef (k, n), and base (k, n) or\n"
             "None. Most rows of weight 0 are not read."));
     m.def(
         name("take_rows", "take_columns"),

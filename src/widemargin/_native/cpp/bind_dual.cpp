@@ -3,6 +3,7 @@
 #include "arrays.hpp"
 #include "bindings.hpp"
 #include "dual.hpp"
+#include "signals.hpp"
 #include "subproblems.hpp"
 
 namespace wm {

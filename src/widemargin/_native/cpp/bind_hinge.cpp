@@ -5,6 +5,7 @@
 #include "arrays.hpp"
 #include "bindings.hpp"
 #include "hinge_intercept.hpp"
+#include "signals.hpp"
 
 namespace wm {
 namespace {
@@ -104,7 +105,7 @@ auto collect(Team& team, Span<const double> f, Span<const double> f_end, double 
 
 std::tuple<double, double> advance_with_intercept(Team& team, Span<double> f, Span<const double> f_end,
                                                   Span<const double> weights, double step, double intercept,
-                                                  Span<const double> values, double plane_intercept, double coef_sum,
+                                                  Span<const double> values, double plane_intercept, double plane_balance,
                                                   Span<double> coef) {
     check_lengths(f.size, {{"f_end", f_end}, {"signed_weights", weights}, {"values", values}, {"coef", coef}});
     std::vector<Index> at_kink(count_row_blocks(f.size));
@@ -115,7 +116,7 @@ std::tuple<double, double> advance_with_intercept(Team& team, Span<double> f, Sp
         return sum;
     });
     const auto [risk, offset, excess, positive, negative] = sums;
-    const auto slopes = share_kink(excess + coef_sum, positive, negative);
+    const auto slopes = share_kink(excess + plane_balance, positive, negative);
     for (Index number = 0; number < static_cast<Index>(at_kink.size()); ++number) {
         if (!at_kink[number]) continue;  // few blocks have rows at the kink
         const RowBlock block(number, f.size);
@@ -192,10 +193,10 @@ void bind_hinge(nb::module_& m) {
               "Write the residuals values = y - (f + k (f_end - f)). Returns sum(s[values < lo]), sum(s[values <= hi]), the\n"
               "values in [lo, hi], and their weights.");
     hinge.def("advance_with_intercept", &advance_with_intercept, "team"_a, array("f"), array("f_end"), array("signed_weights"),
-              "step"_a, "intercept"_a, array("values"), "plane_intercept"_a, "coef_sum"_a, array("coef"),
+              "step"_a, "intercept"_a, array("values"), "plane_intercept"_a, "plane_balance"_a, array("coef"),
               "As advance, with the risk at the intercept given. The plane's point is given by its residuals values = y - f\n"
               "and their optimal intercept plane_intercept. Rows at the kink, values == plane_intercept, get such parts of\n"
-              "their slopes that coef sums to coef_sum.");
+              "their slopes that coef sums to plane_balance.");
     bind_signs<std::int8_t>(hinge);
     bind_signs<std::int64_t>(hinge);
     hinge.def(

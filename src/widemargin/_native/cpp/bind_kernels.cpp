@@ -6,6 +6,7 @@
 #include "elementwise.hpp"
 #include "kernel_rows.hpp"
 #include "row_products.hpp"
+#include "signals.hpp"
 #include "transpose.hpp"
 
 namespace wm {

@@ -6,6 +6,7 @@
 #include "coordinate_ascent.hpp"
 #include "crammer_singer.hpp"
 #include "csr_matrix.hpp"
+#include "signals.hpp"
 #include "simplex_qp.hpp"
 
 namespace wm {
@@ -74,12 +75,12 @@ class MulticlassHinge {
 void bind_margins(nb::module_& m) {
     nb::class_<MulticlassHinge>(m, "MulticlassHinge",
                                 "Crammer and Singer's risk sum_i s_i max_c (1[c != y_i] + f_ci - f_(y_i)i) of decision\n"
-                                "values f (K, n), for classes y (n,) in [0, K) and sample weights s (n,).")
+                                "values f (q, n), for classes y (n,) in [0, q) and sample weights s (n,).")
         .def(nb::init<Span<const std::int64_t>, const Vector<const double>&, Index>(), array("y"), array("s"),
              "n_classes"_a)
         .def("advance", &MulticlassHinge::advance, "team"_a, array("f"), array("f_end"), "step"_a, "mu"_a,
              array("coef"),
-             "Replace f by f + step (f_end - f), write the row weights coef (K, n) of the cutting plane at f + mu\n"
+             "Replace f by f + step (f_end - f), write the row weights coef (q, n) of the cutting plane at f + mu\n"
              "(f_end - f), and return the risk at the new f and the plane's offset.")
         .def("slope", &MulticlassHinge::slope, "team"_a, array("f"), array("f_end"), array("rows"), "k"_a,
              "The right derivative, in k, of the risk of some rows at f + k (f_end - f).")
@@ -91,27 +92,27 @@ void bind_margins(nb::module_& m) {
 template <class RowArrays> void bind_ascent(nb::module_& m) {
     m.def(
         "ascent_epoch",
-        [](const Team& team, const RowArrays& X, Span<const double> signed_weights, Span<const double> squares, double C,
+        [](const Team& team, const RowArrays& X, Span<const double> signed_weights, Span<const double> norms, double C,
            double sigma, Span<double> alpha, Span<double> w, Span<Index> order, double shrink_above, double shrink_below) {
             return visit_rows(X, [&](const auto& rows) {
-                check_lengths(n_rows(rows), {{"signed_weights", signed_weights}, {"squares", squares}, {"alpha", alpha}});
+                check_lengths(n_rows(rows), {{"signed_weights", signed_weights}, {"squared_norms", norms}, {"alpha", alpha}});
                 check_lengths(rows.columns + 1, {{"w", w}});
                 check_indices<Index>("order", order, n_rows(rows));
                 check_apart("order", order, "alpha", alpha);
                 check_apart("order", order, "w", w);
                 nb::gil_scoped_release unlocked;
-                const DualPoint point{signed_weights, squares, C, sigma, alpha, w};
+                const DualPoint point{signed_weights, norms, C, sigma, alpha, w};
                 const Epoch epoch = run_until_stopped(team, [&](const auto& go_on) {
                     return ascent_epoch(rows, point, order, shrink_above, shrink_below, go_on);
                 });
-                return std::make_tuple(epoch.n_kept, epoch.largest, epoch.least, epoch.gap);
+                return std::make_tuple(epoch.n_unshrunk, epoch.largest, epoch.least, epoch.gap);
             });
         },
-        "team"_a, array("X"), array("signed_weights"), array("squares"),
+        "team"_a, array("X"), array("signed_weights"), array("squared_norms"),
         "C"_a, "sigma"_a, array("alpha"), array("w"), array("order"), "shrink_above"_a,
         "shrink_below"_a,
-        "One epoch of dual coordinate ascent over the rows in `order`, with shrinking: the rows that stay active become\n"
-        "the first entries of `order`. `squares` has the rows' squared lengths. Returns the number of active rows, the\n"
+        "One epoch of dual coordinate ascent over the rows in `order`, with shrinking: the rows that are not shrunk\n"
+        "become the first entries of `order`. squared_norms (n,): |x_i|^2. Returns the number of rows not shrunk, the\n"
         "projected gradients beyond which the next epoch shrinks variables at a bound, and the duality gap: a sum of terms\n"
         "as they were when their rows were visited. In this thread; if the team is stopped, Stopped is raised within 1,024\n"
         "rows, with w that belongs to alpha.");
@@ -129,14 +130,14 @@ template <class RowArrays> void bind_ascent(nb::module_& m) {
         "w[:d] += coef X, coef (n,), w (d + 1,). Rows of coefficient 0 are not read.");
     m.def(
         "squared_norms",
-        [](const RowArrays& X, Span<double> squares) {
+        [](const RowArrays& X, Span<double> out) {
             visit_rows(X, [&](const auto& rows) {
-                check_lengths(n_rows(rows), {{"squares", squares}});
+                check_lengths(n_rows(rows), {{"out", out}});
                 nb::gil_scoped_release unlocked;
-                squared_norms(rows, squares);
+                squared_norms(rows, out);
             });
         },
-        array("X"), array("squares"), "Write squares (n,), the rows' squared lengths.");
+        array("X"), array("out"), "Write out (n,), |x_i|^2 of the rows.");
     m.def(
         "count_values", [](const RowArrays& X) { return visit_rows(X, [](const auto& x) { return count_values(x); }); },
         array("X"), "The number of values stored: n d, or the non-zeros.");

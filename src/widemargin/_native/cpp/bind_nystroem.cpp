@@ -5,6 +5,7 @@
 #include "bindings.hpp"
 #include "csr_matrix.hpp"
 #include "nystroem.hpp"
+#include "signals.hpp"
 
 namespace wm {
 namespace {

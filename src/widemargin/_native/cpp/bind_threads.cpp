@@ -2,6 +2,7 @@
 
 #include "arrays.hpp"
 #include "bindings.hpp"
+#include "team.hpp"
 
 #ifndef _WIN32
 #include <pthread.h>

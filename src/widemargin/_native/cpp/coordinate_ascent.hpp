@@ -49,22 +49,22 @@ template <class T, class I> WM_INLINE void prefetch_row(const CSR<T, I>& X, Inde
     prefetch_head(X.values(i).data, X.values(i).size);
 }
 
-// squares (n,) = |x_i|^2
-template <class Rows> void squared_norms(const Rows& X, Span<double> squares) {
-    for (Index i = 0; i < squares.size; ++i) squares[i] = squared_norm(X, i);
+// out (n,) = |x_i|^2
+template <class Rows> void squared_norms(const Rows& X, Span<double> out) {
+    for (Index i = 0; i < out.size; ++i) out[i] = squared_norm(X, i);
 }
 
-// The number of active rows after an epoch, the largest and the least projected gradient in it, and the duality gap, a
+// The number of rows not shrunk after an epoch, the largest and the least projected gradient in it, and the duality gap, a
 // sum over the rows, each term as it was when its row was visited.
 struct Epoch {
-    Index n_kept;
+    Index n_unshrunk;
     double largest, least, gap;
 };
 
-// A dual point: alpha (n,), 0 <= alpha_i <= C s_i; signed_weights (n,) = s y; squares (n,) = |x_i|^2; w (d + 1,) =
-// sum alpha_i y_i x_i, and last the intercept b + sigma sum alpha_i y_i.
+// A dual point: alpha (n,), 0 <= alpha_i <= C s_i; signed_weights (n,) = s y; squared_norms (n,) = |x_i|^2; w (d + 1,)
+// = sum alpha_i y_i x_i, and last the intercept b + sigma sum alpha_i y_i.
 struct DualPoint {
-    Span<const double> signed_weights, squares;
+    Span<const double> signed_weights, squared_norms;
     double C, sigma;
     Span<double> alpha, w;
 };
@@ -73,10 +73,10 @@ struct DualPoint {
 //
 // Solve   max_a  sum a - 1/2 |sum a_i y_i x_i|^2 - b sum a_i y_i - sigma/2 (sum a_i y_i)^2   s.t.  0 <= a_i <= C s_i
 // Given   rows; a dual point, updated; sigma: 0 without an intercept; order (m,): the rows to visit; its first entries
-//         are replaced by those that stay active, in this order; shrink_above, shrink_below: the largest and the least
+//         are replaced by those that are not shrunk, in this order; shrink_above, shrink_below: the largest and the least
 //         projected gradient of the last epoch: variables at a bound with gradients beyond them are shrunk; go_on(),
 //         whether to continue, is called every 1,024 rows: if not, Stopped is thrown, with w that belongs to alpha
-// Returns the number of active rows, the next shrink_above and shrink_below, and the duality gap at gradients as they
+// Returns the number of rows not shrunk, the next shrink_above and shrink_below, and the duality gap at gradients as they
 //         were visited: sum a_i g_i + C s_i max(0, -g_i)
 // Cost    two passes over a row whose variable changes, one over the others
 // Source  Hsieh, Chang, Lin, Keerthi, Sundararajan, ICML 2008, algorithm 3; the intercept by the method of multipliers
@@ -93,7 +93,7 @@ Epoch ascent_epoch(const Rows& X, const DualPoint& point, Span<Index> order, dou
     double& intercept = point.w[point.w.size - 1];
     double largest = -kInfinity, smallest = kInfinity;
     double gap = 0.0;
-    Index n_kept = 0;
+    Index n_unshrunk = 0;
     for (Index k = 0; k < order.size; ++k) {
         if (k % kRowsBetweenCalls == 0 && !go_on()) throw Stopped();
         const Index later = order[minimum(k + kAhead, order.size - 1)], i = order[k];
@@ -101,25 +101,25 @@ Epoch ascent_epoch(const Rows& X, const DualPoint& point, Span<Index> order, dou
             prefetch_row(X, later);
             WM_PREFETCH(point.signed_weights.data + later);
             WM_PREFETCH(point.alpha.data + later);
-            WM_PREFETCH(point.squares.data + later);
+            WM_PREFETCH(point.squared_norms.data + later);
         }
         const double y = point.signed_weights[i] > 0.0 ? 1.0 : -1.0, upper = point.C * std::abs(point.signed_weights[i]);
         const double a = point.alpha[i], grad = y * (inner(X, i, w) + intercept) - 1.0;
         if ((a == 0.0 && grad > shrink_above) || (a == upper && grad < shrink_below)) continue;
-        order[n_kept++] = i;
+        order[n_unshrunk++] = i;
         gap += a * grad - upper * minimum(grad, 0.0);
         const bool is_held = (a == 0.0 && grad >= 0.0) || (a == upper && grad <= 0.0);
         largest = maximum(largest, is_held ? 0.0 : grad);
         smallest = minimum(smallest, is_held ? 0.0 : grad);
         if (is_held) continue;
-        const double curvature = point.squares[i] + point.sigma, inverse = 1.0 / curvature;  // independent of grad: no wait
+        const double curvature = point.squared_norms[i] + point.sigma, inverse = 1.0 / curvature;  // independent of grad: no wait
         const double next = curvature > 0.0 ? clip(a - grad * inverse, 0.0, upper) : upper;
         if (next == a) continue;
         point.alpha[i] = next;
         add_row(X, i, (next - a) * y, w);
         intercept += point.sigma * (next - a) * y;
     }
-    return {n_kept, largest > 0.0 ? largest : kInfinity, smallest < 0.0 ? smallest : -kInfinity, gap};
+    return {n_unshrunk, largest > 0.0 ? largest : kInfinity, smallest < 0.0 ? smallest : -kInfinity, gap};
 }
 
 // w[:d] += coef X. Rows of coefficient 0 are not read.

@@ -7,7 +7,7 @@
 
 namespace wm {
 
-// Decision values (K, n) at both ends of a segment; classes y (n,) in [0, K) and sample weights s (n,).
+// Decision values (q, n) at both ends of a segment; classes y (n,) in [0, q) and sample weights s (n,).
 struct MarginLine {
     Matrix<const double> f, f_end;
     Span<const std::int32_t> y;
@@ -64,10 +64,10 @@ template <class Visit> void for_each_chunk(Index block, Index n_rows, const Visi
 
 // The risk at the minimiser of a line search, and the cutting plane at a point between it and the segment's end.
 //
-// Given   line; f (K, n), its start, replaced by f + step (f_end - f); coef (K, n), written: the plane's row weights
+// Given   line; f (q, n), its start, replaced by f + step (f_end - f); coef (q, n), written: the plane's row weights
 //         at f + mu (f_end - f)
 // Returns the risk at the new f; the plane's offset
-// Cost    O(n K)
+// Cost    O(n q)
 // Source  Crammer and Singer 2001, JMLR 2; the subgradient as in Franc and Sonnenburg 2008
 // Twin    tests/naive/cutting_plane.py::multiclass_risk
 template <class Run>
@@ -100,7 +100,7 @@ Sums<2> advance_margins(const MarginLine& line, Matrix<double> f, double step, d
 
 // The right derivative in k of the risk of m rows at f + k (f_end - f).
 //
-// Cost    O(m K)
+// Cost    O(m q)
 // Twin    differences of tests/naive/cutting_plane.py::multiclass_risk
 template <class Run> double margin_slope(const MarginLine& line, Span<const Index> rows, double k, const Run& run) {
     const auto [slope] = sum_blocks<1>(count_blocks(rows.size, kMarginBlock), run, [&](Index block) {
@@ -125,7 +125,7 @@ struct KeptRows {
 // Move the rows whose loss is not linear in k over [lo, hi] to the front of `rows`. A maximum of linear functions that
 // one of them attains at both ends of an interval is that function in between.
 //
-// Cost    O(m K) for m rows
+// Cost    O(m q) for m rows
 // Twin    margin_slope at lo and at hi: the rows dropped have one derivative
 template <class Run>
 KeptRows drop_linear_margins(const MarginLine& line, Span<Index> rows, double lo, double hi, const Run& run) {

@@ -125,14 +125,14 @@ void csr_matvec(const CSR<T, I>& X, const double* W, Index first, Index end, Mat
         }
 }
 
-// Weights (n, G) of the n rows from `first` for the sums from c on: coef - previous; previous may be empty. Lists the
+// Weights (n, G) of the n rows from `first` for the sums from c on: coef - base; base may be empty. Lists the
 // rows of non-zero weights, and returns their number.
 template <int G>
-Index load_weights(Matrix<const double> coef, Matrix<const double> previous, Index c, Index first, Index n, double* weights,
+Index load_weights(Matrix<const double> coef, Matrix<const double> base, Index c, Index first, Index n, double* weights,
                    Index* rows) {
     for (Index s = 0; s < G; ++s) {
         const double* const now = c + s < coef.rows ? coef[c + s].data + first : nullptr;
-        const double* const before = now && previous.rows ? previous[c + s].data + first : nullptr;
+        const double* const before = now && base.rows ? base[c + s].data + first : nullptr;
         for (Index i = 0; i < n; ++i) weights[i * G + s] = now ? now[i] : 0.0;
         if (before)
             for (Index i = 0; i < n; ++i) weights[i * G + s] -= before[i];
@@ -147,20 +147,19 @@ Index load_weights(Matrix<const double> coef, Matrix<const double> previous, Ind
     return count;
 }
 
-// total (d, G), overwritten: the sums of the rows from `first` to `end`, weighted by rows c .. c + G of coef -
-// previous.
+// total (d, G), overwritten: the sums of the rows from `first` to `end`, weighted by rows c .. c + G of coef - base.
 //
-// Given   CSR rows X (n, d); coef (k, n); previous (k, n) or empty
+// Given   CSR rows X (n, d); coef (k, n); base (k, n) or empty
 // Cost    a vector operation of G numbers for each non-zero of a row with a weight that is not zero
-// Twin    (coef - previous) @ X.toarray()
+// Twin    (coef - base) @ X.toarray()
 template <int G, class T, class I>
-void csr_rmatvec(const CSR<T, I>& X, Matrix<const double> coef, Matrix<const double> previous, Index c, Index first, Index end,
+void csr_rmatvec(const CSR<T, I>& X, Matrix<const double> coef, Matrix<const double> base, Index c, Index first, Index end,
              double* total) {
     double weights[kRowsTogether * G];
     Index rows[kRowsTogether];
     std::fill_n(total, X.columns * G, 0.0);
     for (; first < end; first += kRowsTogether) {
-        const Index n = load_weights<G>(coef, previous, c, first, minimum(kRowsTogether, end - first), weights, rows);
+        const Index n = load_weights<G>(coef, base, c, first, minimum(kRowsTogether, end - first), weights, rows);
         for (Index k = 0; k < n; ++k) {
             const auto weight = Group<G>::load(weights + rows[k] * G);
             const Index row_end = X.row_end(first + rows[k]);

@@ -119,15 +119,15 @@ void matvec_transposed(Matrix<const T> Xt, Span<const double> w, Span<double> ou
 
 // -------------------------------------------------------------------------------------------------------------- sums
 
-// Row weights of k sums: coef - previous, both (k, n); previous may be empty.
+// Row weights of k sums: coef - base, both (k, n); base may be empty.
 struct RowWeights {
-    Matrix<const double> coef, previous;
+    Matrix<const double> coef, base;
 
     // Those of sum c for n <= kTogether rows from `first`: a part of coef, or written to scratch.
     const double* load(Index c, Index first, Index n, double* scratch) const {
         const double* now = coef[c].data + first;
-        if (!previous.data) return now;
-        const double* before = previous[c].data + first;
+        if (!base.data) return now;
+        const double* before = base[c].data + first;
         for (Index i = 0; i < n; ++i) scratch[i] = now[i] - before[i];
         return scratch;
     }
@@ -235,7 +235,7 @@ void sum_rows(const SumPlan& plan, Index n, const RowWeights& weights, Matrix<do
 // Given   X (n, d); weights (k, n); out (k, d), written
 // Cost    d multiply-adds for each non-zero weight, or for every row where these are many and narrow; memory for the
 //         sums of at most 64 blocks, 2^17 k numbers
-// Twin    (coef - previous) @ X.astype(float)
+// Twin    (coef - base) @ X.astype(float)
 template <class T, class Run>
 void rmatvec(Matrix<const T> X, const RowWeights& weights, Matrix<double> out, const Run& run) {
     const auto add = [&](Index first, Index n, Index tile, Index d, const double* w, Index* rows, double* total) {

@@ -48,8 +48,8 @@ inline double scan_breakpoints(const Segment& segment, Span<const double> signed
         for (Index j = 0; j < count; ++j) {
             const Index i = first + j;
             const double y = label_of(signed_[i]);
-            const double rate = -y * (f_end[i] - f[i] + change), base = 1.0 - y * (f[i] + intercept);
-            const double at_lo = base + lo * rate, at_hi = base + hi * rate;
+            const double rate = -y * (f_end[i] - f[i] + change), slack = 1.0 - y * (f[i] + intercept);
+            const double at_lo = slack + lo * rate, at_hi = slack + hi * rate;
             sum += ((at_lo > 0.0) | ((at_lo == 0.0) & (rate > 0.0))) ? -signed_[i] * (f_end[i] - f[i] + change) : 0.0;
             word |= (at_lo > 0.0) != (at_hi > 0.0) ? kBits.at[j] : 0;
         }
@@ -78,18 +78,18 @@ inline double scan_breakpoints(const Segment& segment, Span<const double> signed
 // Twin    tests/naive/cutting_plane.py::find_root
 inline double find_root(Span<const double> keys, Span<const double> jumps, double curvature, double slope, double lo) {
     if (curvature * lo + slope >= 0.0) return lo;
-    Quickselect left(keys, jumps);
-    while (left.size() > 0) {
-        const double pivot = left.pivot();
-        const auto split = left.split(pivot);
+    Quickselect remaining(keys, jumps);
+    while (remaining.size() > 0) {
+        const double pivot = remaining.pivot();
+        const auto split = remaining.split(pivot);
         const double before = curvature * pivot + slope + split.weight_below;
         if (before >= 0.0) {
-            left.keep_below(pivot);
+            remaining.keep_below(pivot);
         } else if (before + split.weight_at >= 0.0) {
             return pivot;
         } else {
             slope += split.weight_below + split.weight_at;
-            left.keep_above(pivot);
+            remaining.keep_above(pivot);
         }
     }
     return -slope / curvature;
@@ -112,14 +112,14 @@ inline void move_along(Span<double> f, Span<const double> f_end, double step) {
 inline Sums<2> advance_block(Span<double> f, Span<const double> f_end, Span<const double> signed_weights, double step,
                               double mu, Span<double> coef) {
     move_along(f, f_end, step);
-    const double *g = f.data, *end = f_end.data, *signed_ = signed_weights.data;
+    const double *decision = f.data, *end = f_end.data, *signed_ = signed_weights.data;
     double* __restrict plane = coef.data;
     const double zero = opaque(0.0);
     double risk = 0.0, offset = 0.0;
     for (Index i = 0; i < f.size; ++i) {
         const double s = std::abs(signed_[i]), y = label_of(signed_[i]);
-        risk += s * maximum(zero, 1.0 - y * g[i]);
-        const bool is_violated = 1.0 - y * (g[i] + mu * (end[i] - g[i])) > 0.0;
+        risk += s * maximum(zero, 1.0 - y * decision[i]);
+        const bool is_violated = 1.0 - y * (decision[i] + mu * (end[i] - decision[i])) > 0.0;
         plane[i] = is_violated ? -signed_[i] : 0.0;
         offset += is_violated ? s : 0.0;
     }
@@ -143,22 +143,22 @@ inline double smoothed_slope(double slack, double half) { return 0.5 + slack * h
 // Twin    tests/naive/cutting_plane.py::smoothed_hinges
 inline Sums<4> smoothed_hinges(Span<const double> f, double intercept, Span<const double> signed_weights, double width,
                                double positive_factor, double negative_factor, Span<double> coef) {
-    const double *g = f.data, *signed_ = signed_weights.data;
+    const double *decision = f.data, *signed_ = signed_weights.data;
     double* __restrict plane = coef.data;
     const double half = 0.5 / width, zero = opaque(0.0), one = opaque(1.0);
-    double value = 0.0, offset = 0.0, loss = 0.0, risk = 0.0;
+    double value = 0.0, offset = 0.0, plane_gap = 0.0, risk = 0.0;
     for (Index i = 0; i < f.size; ++i) {
         const double s = std::abs(signed_[i]);
-        const double z = 1.0 - label_of(signed_[i]) * (g[i] + intercept), hinge = maximum(zero, z);
+        const double z = 1.0 - label_of(signed_[i]) * (decision[i] + intercept), hinge = maximum(zero, z);
         double a = clip(smoothed_slope(z, half), zero, one);
         risk += s * hinge;
         value += s * (a * z + width * a * (1.0 - a));
         a *= signed_[i] > 0.0 ? positive_factor : negative_factor;
         offset += s * a;
-        loss += s * (hinge - a * z);
+        plane_gap += s * (hinge - a * z);
         plane[i] = -signed_[i] * a;
     }
-    return {value, offset, loss, risk};
+    return {value, offset, plane_gap, risk};
 }
 
 // The derivative of the smoothed hinges in the intercept, -sum_i s_i y_i a_i, in two parts, and the second derivative.
@@ -168,11 +168,11 @@ inline Sums<4> smoothed_hinges(Span<const double> f, double intercept, Span<cons
 // Cost    O(n), one vectorised pass
 // Twin    tests/naive/cutting_plane.py::smoothed_hinges
 inline Sums<3> smoothed_slopes(Span<const double> f, double intercept, Span<const double> signed_weights, double width) {
-    const double *g = f.data, *signed_ = signed_weights.data;
+    const double *decision = f.data, *signed_ = signed_weights.data;
     const double half = 0.5 / width, zero = opaque(0.0), one = opaque(1.0);
     double positive = 0.0, negative = 0.0, rate = 0.0;
     for (Index i = 0; i < f.size; ++i) {
-        const double w = signed_[i], slope = smoothed_slope(1.0 - label_of(w) * (g[i] + intercept), half);
+        const double w = signed_[i], slope = smoothed_slope(1.0 - label_of(w) * (decision[i] + intercept), half);
         const double a = clip(slope, zero, one);
         positive += maximum(w, zero) * a;
         negative += maximum(-w, zero) * a;
@@ -188,11 +188,11 @@ inline Sums<3> smoothed_slopes(Span<const double> f, double intercept, Span<cons
 // Twin    np.flatnonzero((np.abs(1 - np.sign(signed) * (f + intercept)) <= distance) & (signed != 0))
 inline void find_rows_near_kink(Span<const double> f, double intercept, Span<const double> signed_weights, double distance,
                                 const RowBlock& block, BlockLists<Index>& found) {
-    const double *g = f.data, *signed_ = signed_weights.data;
+    const double *decision = f.data, *signed_ = signed_weights.data;
     const RowMask near(f.size, [&](Index first, auto count) {
         std::uint64_t word = 0;
         for (Index j = 0; j < count; ++j) {
-            const double w = signed_[first + j], slack = 1.0 - label_of(w) * (g[first + j] + intercept);
+            const double w = signed_[first + j], slack = 1.0 - label_of(w) * (decision[first + j] + intercept);
             word |= ((std::abs(slack) <= distance) & (w != 0.0)) ? kBits.at[j] : 0;
         }
         return word;

@@ -15,20 +15,20 @@ namespace wm {
 // Twin    tests/naive/cutting_plane.py::optimal_intercept_risk
 inline double weighted_quantile(Span<const double> values, Span<const double> weights, double level) {
     if (values.size == 0) return std::nan("");
-    Quickselect left(values, weights);
-    while (left.size() > 1) {
-        const double pivot = left.pivot();
-        const auto split = left.split(pivot);
+    Quickselect remaining(values, weights);
+    while (remaining.size() > 1) {
+        const double pivot = remaining.pivot();
+        const auto split = remaining.split(pivot);
         if (level <= split.weight_below && split.n_below > 0) {
-            left.keep_below(pivot);
+            remaining.keep_below(pivot);
         } else if (level <= split.weight_below + split.weight_at || split.n_above == 0) {
             return pivot;
         } else {
             level -= split.weight_below + split.weight_at;
-            left.keep_above(pivot);
+            remaining.keep_above(pivot);
         }
     }
-    return left.value(0);
+    return remaining.value(0);
 }
 
 // A value and its weight.
@@ -48,7 +48,7 @@ struct WeightedValue {
 inline Sums<2> collect_residuals(Span<const double> f, Span<const double> f_end, double k,
                                  Span<const double> signed_weights, double lo, double hi, Span<double> values, Index block,
                                  BlockLists<WeightedValue>& found) {
-    const double *g = f.data, *end = f_end.data, *signed_ = signed_weights.data;
+    const double *decision = f.data, *end = f_end.data, *signed_ = signed_weights.data;
     double* __restrict into = values.data;
     Sums<2> sums{};
     const RowMask in_between(f.size, [&](Index first, auto count) {
@@ -56,7 +56,7 @@ inline Sums<2> collect_residuals(Span<const double> f, Span<const double> f_end,
         double below = 0.0, between = 0.0;
         for (Index j = 0; j < count; ++j) {
             const Index i = first + j;
-            const double s = std::abs(signed_[i]), value = label_of(signed_[i]) - (g[i] + k * (end[i] - g[i]));
+            const double s = std::abs(signed_[i]), value = label_of(signed_[i]) - (decision[i] + k * (end[i] - decision[i]));
             into[i] = value;
             const bool is_between = (lo <= value) & (value <= hi);
             below += value < lo ? s : 0.0;
@@ -88,14 +88,14 @@ inline Sums<5> advance_block_with_intercept(Span<double> f, Span<const double> f
                                             double step, double intercept, Span<const double> values,
                                             double plane_intercept, Span<double> coef) {
     move_along(f, f_end, step);
-    const double *g = f.data, *signed_ = signed_weights.data, *at = values.data;
+    const double *decision = f.data, *signed_ = signed_weights.data, *at = values.data;
     double* __restrict plane = coef.data;
     const double zero = opaque(0.0);
     double risk = 0.0, offset = 0.0, excess = 0.0, positive = 0.0, negative = 0.0;
     for (Index i = 0; i < f.size; ++i) {
         const double w = signed_[i], s = std::abs(w);
         const double y = label_of(w);
-        risk += s * maximum(zero, 1.0 - y * (g[i] + intercept));
+        risk += s * maximum(zero, 1.0 - y * (decision[i] + intercept));
         const bool is_violated = y * (at[i] - plane_intercept) > 0.0, is_at_kink = at[i] == plane_intercept;
         offset += is_violated ? s : 0.0;
         excess += is_violated ? w : 0.0;

@@ -33,13 +33,13 @@ struct Cell {
 // h and the root of wd = (squared weight degradation) / (a_i + a_j)^2 at the nodes of a t x t grid over m in [1/2, 1]
 // and kappa in [0, 1], each node beside its successor in m: a cell is one load, and nodes are stored twice, not four
 // times.
-class MergeTables {
+class MergeGrids {
   public:
     enum Which { kH, kRootWD };
     static constexpr Index kMostNodes = 4096;  // a side: float32 holds node numbers exactly up to 2^24
 
     // Given   grids (2, t, t), values in [0, 1]; 2 <= t <= kMostNodes
-    explicit MergeTables(Stack<const float> grids) : side_(grids.rows), pairs_(4 * (side_ - 1) * side_) {
+    explicit MergeGrids(Stack<const float> grids) : side_(grids.rows), pairs_(4 * (side_ - 1) * side_) {
         float* out = pairs_.data();
         for (Index which = 0; which < 2; ++which)
             for (Index i = 0; i + 1 < side_; ++i)
@@ -83,7 +83,7 @@ template <class Real> WM_INLINE Real relative_degradation(Real ratio, Real h, Re
 }
 
 // Solve   min over partners j and h of |a phi(x_i) + a_j phi(x_j) - a_z phi(z)|^2, a_z the best coefficient
-// Given   tables (look-ups); capacity: the most slots, a multiple of kSlotGroup
+// Given   grids (look-ups); capacity: the most slots, a multiple of kSlotGroup
 // Returns the best merger of a candidate, by `find`
 // Cost    lookup_wd: a table look-up and 25 vector operations a partner; lookup_h: a look-up and 3 exponentials; gss:
 //         25 exponentials, to 0.01 in h and one step of Newton's method; gss_precise: the same in float64, to 1e-10: 97
@@ -93,9 +93,9 @@ template <MergeRule rule> class PartnerSearch {
   public:
     using Real = std::conditional_t<rule == MergeRule::gss_precise, double, float>;
 
-    PartnerSearch(const MergeTables& tables, Index capacity)
-        : tables_(tables), ratio_(capacity), score_(capacity), h_(capacity), exponent_(capacity), low_(capacity),
-          s0_(capacity), s1_(capacity), left_(capacity), right_(capacity), at_(capacity), cells_(capacity) {}
+    PartnerSearch(const MergeGrids& grids, Index capacity)
+        : grids_(grids), ratio_(capacity), score_(capacity), h_(capacity), exponent_(capacity), low_(capacity),
+          s0_(capacity), s1_(capacity), a_minus_1_(capacity), b_minus_1_(capacity), at_(capacity), cells_(capacity) {}
 
     // Given   a; coef, log_kappa, kappa: of `capacity` slots, log_kappa in [-1e30, 0]; partners: slots [first, end)
     // Returns the best merger, without a partner where there is no slot
@@ -106,12 +106,12 @@ template <MergeRule rule> class PartnerSearch {
         n_ = whole_groups(end) - begin;
         set_ratios(a, &coef[begin]);
         if constexpr (rule == MergeRule::lookup_wd) {
-            look_up(MergeTables::kRootWD, &kappa[begin], score_.data());
+            look_up(MergeGrids::kRootWD, &kappa[begin], score_.data());
             WM_INDEPENDENT
             for (Index j = 0; j < n_; ++j) score_.data()[j] *= ratio_.data()[j] + 1.0f;
         } else {
             const Real* exponent = as_reals(&log_kappa[begin]);
-            if constexpr (rule == MergeRule::lookup_h) look_up(MergeTables::kH, &kappa[begin], h_.data());
+            if constexpr (rule == MergeRule::lookup_h) look_up(MergeGrids::kH, &kappa[begin], h_.data());
             else search(exponent);
             set_degradations(exponent);
         }
@@ -123,9 +123,9 @@ template <MergeRule rule> class PartnerSearch {
     static constexpr Real kGolden = Real(0.6180339887498949), kRest = Real(1) - kGolden;
     static constexpr Real kPrecision = Real(rule == MergeRule::gss_precise ? 1e-10 : 1e-2);
 
-    const MergeTables& tables_;
+    const MergeGrids& grids_;
     Index n_ = 0;
-    AlignedArray<Real> ratio_, score_, h_, exponent_, low_, s0_, s1_, left_, right_;
+    AlignedArray<Real> ratio_, score_, h_, exponent_, low_, s0_, s1_, a_minus_1_, b_minus_1_;
     AlignedArray<std::int32_t> at_;
     AlignedArray<Cell> cells_;
 
@@ -148,8 +148,8 @@ template <MergeRule rule> class PartnerSearch {
     }
 
     // Bilinear interpolation for every partner: cell numbers, one load each, weights. Only the loads are scalar.
-    void look_up(MergeTables::Which which, const float* kappa, float* out) {
-        const float last = static_cast<float>(tables_.side() - 1), top = last - 1.0f;
+    void look_up(MergeGrids::Which which, const float* kappa, float* out) {
+        const float last = static_cast<float>(grids_.side() - 1), top = last - 1.0f;
         const float* ratio = ratio_.data();
         std::int32_t* at = at_.data();
         float *u = s0_.data(), *v = s1_.data();
@@ -162,7 +162,7 @@ template <MergeRule rule> class PartnerSearch {
             v[j] = b - column;
         }
         Cell* cells = cells_.data();
-        for (Index j = 0; j < n_; ++j) cells[j] = tables_.cell(which, at[j]);
+        for (Index j = 0; j < n_; ++j) cells[j] = grids_.cell(which, at[j]);
         WM_INDEPENDENT
         for (Index j = 0; j < n_; ++j) out[j] = cells[j].interpolate(u[j], v[j]);
     }
@@ -187,8 +187,8 @@ template <MergeRule rule> class PartnerSearch {
     void narrow(const Real* exponent, Real width) {
         const Real step = kRest * width, at0 = kRest * kGolden * width, at1 = kGolden * kGolden * width;
         const Real* ratio = ratio_.data();
-        Real *low = low_.data(), *s0 = s0_.data(), *s1 = s1_.data(), *h = h_.data(), *left = left_.data(),
-             *right = right_.data();
+        Real *low = low_.data(), *s0 = s0_.data(), *s1 = s1_.data(), *h = h_.data();
+        Real *a_minus_1 = a_minus_1_.data(), *b_minus_1 = b_minus_1_.data();
         WM_INDEPENDENT
         for (Index j = 0; j < n_; ++j) {
             const Real old0 = s0[j], old1 = s1[j], old_low = low[j];
@@ -196,35 +196,38 @@ template <MergeRule rule> class PartnerSearch {
             low[j] = is_left ? old_low : old_low + step;
             h[j] = low[j] + (is_left ? at0 : at1);
             const Terms terms(h[j], exponent[j]);
-            left[j] = terms.left;
-            right[j] = terms.right;
+            a_minus_1[j] = terms.a_minus_1;
+            b_minus_1[j] = terms.b_minus_1;
             const Real fresh = terms.sum(ratio[j]), kept = is_left ? old0 : old1;
             s0[j] = is_left ? fresh : kept;
             s1[j] = is_left ? kept : fresh;
         }
     }
 
-    // (A - 1, B - 1) at h
+    // A - 1 and B - 1 at h
     struct Terms {
-        Real left, right;
+        Real a_minus_1, b_minus_1;
         WM_INLINE Terms(Real h, Real e)
-            : left(expm1_of_nonpositive((Real(1) - h) * (Real(1) - h) * e)), right(expm1_of_nonpositive(h * h * e)) {}
+            : a_minus_1(expm1_of_nonpositive((Real(1) - h) * (Real(1) - h) * e)),
+              b_minus_1(expm1_of_nonpositive(h * h * e)) {}
         // (s - 1) / (1 - m), which is r A + B - r - 1
-        WM_INLINE Real sum(Real ratio) const { return ratio * left + right; }
+        WM_INLINE Real sum(Real ratio) const { return ratio * a_minus_1 + b_minus_1; }
     };
 
     // Where s is not concave: the last point or h = 1, whichever is better
     void step_by_newton(const Real* exponent, Real width) {
-        const Real *ratio = ratio_.data(), *low = low_.data(), *left = left_.data(), *right = right_.data();
+        const Real *ratio = ratio_.data(), *low = low_.data();
+        const Real *a_minus_1 = a_minus_1_.data(), *b_minus_1 = b_minus_1_.data();
         Real* h = h_.data();
         WM_INDEPENDENT
         for (Index j = 0; j < n_; ++j) {
             const Real x = h[j], away = Real(1) - x, e = exponent[j];
-            const Real near = ratio[j] * (Real(1) + left[j]), far = Real(1) + right[j];
-            const Real bend = near * (Real(1) + Real(2) * away * away * e) + far * (Real(1) + Real(2) * x * x * e);
-            const Real still = ratio[j] * left[j] + right[j] > expm1_of_nonpositive(e) ? x : Real(1);
-            const Real moved = x + (away * near - x * far) / (bend > Real(0) ? bend : Real(1));  // s' and s''
-            h[j] = bend > Real(0) ? clip(moved, low[j], low[j] + width) : still;
+            const Real a_term = ratio[j] * (Real(1) + a_minus_1[j]), b_term = Real(1) + b_minus_1[j];
+            const Real minus_second =  // -s'' over -2 e (1 - m) >= 0, as s' below
+                a_term * (Real(1) + Real(2) * away * away * e) + b_term * (Real(1) + Real(2) * x * x * e);
+            const Real fallback = ratio[j] * a_minus_1[j] + b_minus_1[j] > expm1_of_nonpositive(e) ? x : Real(1);
+            const Real newton = x + (away * a_term - x * b_term) / (minus_second > Real(0) ? minus_second : Real(1));
+            h[j] = minus_second > Real(0) ? clip(newton, low[j], low[j] + width) : fallback;
         }
     }
 
@@ -250,7 +253,7 @@ template <MergeRule rule> class PartnerSearch {
     // h of a partner; lookup_wd: from the cell that its wd came from
     double h_of(Index best) const {
         if constexpr (rule == MergeRule::lookup_wd)
-            return tables_.cell(MergeTables::kH, at_.data()[best])
+            return grids_.cell(MergeGrids::kH, at_.data()[best])
                 .interpolate(s0_.data()[best], s1_.data()[best]);
         else return h_.data()[best];
     }
@@ -258,11 +261,11 @@ template <MergeRule rule> class PartnerSearch {
     // wd in float64: 2 m (1 - m) (kappa - 1) - (s - 1) (2 + (s - 1))
     static Merger merger_of(Index partner, double h, double a, double coef, double log_kappa) {
         const double m = coef / (coef + a);
-        const double left = expm1_of_nonpositive((1.0 - h) * (1.0 - h) * log_kappa);
-        const double right = expm1_of_nonpositive(h * h * log_kappa);
-        const double s = m * left + (1.0 - m) * right;
-        const double lost = 2.0 * m * (1.0 - m) * expm1_of_nonpositive(log_kappa) - s * (2.0 + s);
-        return {partner, h, (coef + a) * (coef + a) * maximum(lost, 0.0), 1.0 + left, 1.0 + right};
+        const double a_minus_1 = expm1_of_nonpositive((1.0 - h) * (1.0 - h) * log_kappa);
+        const double b_minus_1 = expm1_of_nonpositive(h * h * log_kappa);
+        const double s_minus_1 = m * a_minus_1 + (1.0 - m) * b_minus_1;
+        const double lost = 2.0 * m * (1.0 - m) * expm1_of_nonpositive(log_kappa) - s_minus_1 * (2.0 + s_minus_1);
+        return {partner, h, (coef + a) * (coef + a) * maximum(lost, 0.0), 1.0 + a_minus_1, 1.0 + b_minus_1};
     }
 };
 

@@ -19,7 +19,7 @@ using FloatVector = Register<float>;
 // fill the slots from the front, the others from the back; empty slots have coefficient 0. The number of slots is an
 // odd multiple of kSlotGroup: at a stride of a power of two, a column's values would fall into few sets of the cache.
 struct MergingState {
-    enum Slot { kCoef, kCoefSum, kSquaredNorm, kScale, kSlotRows };  // kSquaredNorm: gamma |x|^2
+    enum Slot { kCoef, kCoefSum, kScaledNorm, kScale, kSlotRows };  // kScaledNorm: gamma |x|^2
 
     MergingState(Index d, Index most_points)
         : n_features(d), budget(most_points), n_slots(kSlotGroup * ((most_points / kSlotGroup + 1) | 1)), points(d * n_slots),
@@ -122,7 +122,7 @@ template <int N = 8, class... Arguments> inline void inner_products_of(Index n_v
 
 // Solve   min_w  lam/2 |w|^2 + mean_i s_i max(0, 1 - y_i f(x_i)) over machines of at most `budget` points, by
 //         stochastic gradient steps
-// Given   state, and its step_state, whose numbers of points are within the budget; tables for the look-up rules; gamma
+// Given   state, and its step_state, whose numbers of points are within the budget; grids for the look-up rules; gamma
 //         of the kernel; rule of the steps, with the state's budget
 // Returns state, updated in place, its counts and sums at the end of `run`
 // Cost    a step: nnz + 20 vector operations on n_slots entries; a merger: the partner search and nnz strided writes
@@ -131,13 +131,13 @@ template <int N = 8, class... Arguments> inline void inner_products_of(Index n_v
 template <MergeRule merge_rule> class MergingSteps {
   public:
     // step_state: those of the state; longest: the most entries of a row
-    MergingSteps(MergingState& state, const StepState& step_state, const MergeTables& tables, double gamma,
+    MergingSteps(MergingState& state, const StepState& step_state, const MergeGrids& grids, double gamma,
                  const StepRule& rule, Index longest)
         : state_(state), points_{state.points.data(), state.n_features, state.n_slots, state.n_slots},
           coef_(row(MergingState::kCoef)), coef_sum_(row(MergingState::kCoefSum)),
-          squared_norm_(row(MergingState::kSquaredNorm)), scale_(row(MergingState::kScale)), gamma_(gamma),
-          rule_(rule), step_state_(step_state), search_(tables, state.n_slots),
-          factors_(state.n_slots), squared_norms_(state.n_slots), log_kappa_(state.n_slots),
+          scaled_norm_(row(MergingState::kScaledNorm)), scale_(row(MergingState::kScale)), gamma_(gamma),
+          rule_(rule), step_state_(step_state), search_(grids, state.n_slots),
+          factors_(state.n_slots), scaled_norms_(state.n_slots), log_kappa_(state.n_slots),
           kappa_(state.n_slots), values_(maximum(longest, state.n_features)), columns_(values_.size()) {
         for (Index j = 0; j < coef_.size; ++j) round_slot(j);
     }
@@ -159,18 +159,18 @@ template <MergeRule merge_rule> class MergingSteps {
   private:
     // The point to insert or merge, most often the row of this step: number of its non-zeros, and a slot's values
     struct Candidate {
-        double coef, coef_sum, squared_norm;
+        double coef, coef_sum, scaled_norm;
         Index n;
     };
 
     MergingState& state_;
     const Matrix<float> points_;
-    const Span<double> coef_, coef_sum_, squared_norm_, scale_;
+    const Span<double> coef_, coef_sum_, scaled_norm_, scale_;
     const double gamma_;
     const StepRule rule_;
     StepState step_state_;
     PartnerSearch<merge_rule> search_;
-    AlignedArray<float> factors_, squared_norms_;  // 2 gamma scale and squared norm, in the precision of the points
+    AlignedArray<float> factors_, scaled_norms_;  // 2 gamma scale and gamma |x|^2, in the precision of the points
     AlignedArray<float> log_kappa_, kappa_;
     std::vector<float> values_;
     std::vector<std::int32_t> columns_;
@@ -187,7 +187,7 @@ template <MergeRule merge_rule> class MergingSteps {
         double square = 0.0;
         for (Index k = 0; k < candidate_.n; ++k) square += static_cast<double>(values_[k]) * values_[k];
         candidate_.coef = signed_weight;
-        candidate_.squared_norm = gamma_ * square;
+        candidate_.scaled_norm = gamma_ * square;
         evaluate_kernel_row();
         const double f = decision_value();
         if (step_state_.is_compared()) compare(f, signed_weight);
@@ -215,8 +215,8 @@ template <MergeRule merge_rule> class MergingSteps {
                               log_kappa + first);
             left -= n;
         }
-        const auto own_norm = static_cast<float>(candidate_.squared_norm);
-        const float *factors = factors_.data(), *norms = squared_norms_.data();
+        const auto own_norm = static_cast<float>(candidate_.scaled_norm);
+        const float *factors = factors_.data(), *norms = scaled_norms_.data();
         WM_INDEPENDENT
         for (Index j = 0; j < points_.columns; ++j) {
             const float exponent = factors[j] * log_kappa[j] - own_norm - norms[j];
@@ -248,7 +248,7 @@ template <MergeRule merge_rule> class MergingSteps {
 
     void round_slot(Index j) {
         factors_[j] = static_cast<float>(2.0 * gamma_ * scale_[j]);
-        squared_norms_[j] = static_cast<float>(squared_norm_[j]);
+        scaled_norms_[j] = static_cast<float>(scaled_norm_[j]);
     }
 
     // Insert the candidate into a free slot, at the end of its sign.
@@ -258,7 +258,7 @@ template <MergeRule merge_rule> class MergingSteps {
         for (Index k = 0; k < candidate_.n; ++k) points_[columns_[k]][at] = values_[k];
         coef_[at] = candidate_.coef;
         coef_sum_[at] = candidate_.coef_sum;
-        squared_norm_[at] = candidate_.squared_norm;
+        scaled_norm_[at] = candidate_.scaled_norm;
         scale_[at] = 1.0;
         round_slot(at);
         least_coef_ = minimum(least_coef_, std::abs(candidate_.coef));
@@ -285,7 +285,7 @@ template <MergeRule merge_rule> class MergingSteps {
         insert();
         const Index last = is_front ? --n_front() : points_.columns - n_back()--;
         const auto scale = static_cast<float>(scale_[i]);
-        candidate_ = {coef_[i], coef_sum_[i], squared_norm_[i], 0};
+        candidate_ = {coef_[i], coef_sum_[i], scaled_norm_[i], 0};
         for (Index k = 0; k < points_.rows; ++k) {
             const Span<float> feature = points_[k];
             values_[candidate_.n] = scale * feature[i];
@@ -293,7 +293,7 @@ template <MergeRule merge_rule> class MergingSteps {
             candidate_.n += feature[i] != 0.0f;
             feature[i] = feature[last];
         }
-        for (const Span<double>& slot : {coef_, coef_sum_, squared_norm_, scale_}) slot[i] = slot[last];
+        for (const Span<double>& slot : {coef_, coef_sum_, scaled_norm_, scale_}) slot[i] = slot[last];
         round_slot(i);
         coef_[last] = coef_sum_[last] = 0.0;
     }
@@ -320,12 +320,12 @@ template <MergeRule merge_rule> class MergingSteps {
     }
 
     // Replace partner j and the candidate x by z = h x_j + (1 - h) x with the best coefficient, in slot j. Column j of
-    // `points` is scaled by `scale_`, so that only the non-zeros of x are added. |z|^2 = h |x_j|^2 + (1 - h) |x|^2 -
-    // h (1 - h) |x_j - x|^2, where earlier rounding errors shrink with h.
+    // `points` is scaled by `scale_`, so that only the non-zeros of x are added. gamma |z|^2 = h gamma |x_j|^2 +
+    // (1 - h) gamma |x|^2 + h (1 - h) ln k(x_j, x), where earlier rounding errors shrink with h.
     void merge_into(const Merger& merger) {
         const Index j = merger.partner;
         const double h = merger.h, away = 1.0 - h, log_kappa = log_kappa_[j];
-        squared_norm_[j] = h * squared_norm_[j] + away * candidate_.squared_norm + h * away * log_kappa;
+        scaled_norm_[j] = h * scaled_norm_[j] + away * candidate_.scaled_norm + h * away * log_kappa;
         scale_[j] *= h;
         if (scale_[j] < 1e-15) {
             for (Index k = 0; k < points_.rows; ++k) points_[k][j] *= static_cast<float>(scale_[j]);

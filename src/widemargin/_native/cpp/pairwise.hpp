@@ -4,9 +4,6 @@
 // of a row. No sum is taken across a register, for any number of features, and of sparse rows only non-zeros are read.
 #pragma once
 #include <cmath>
-#include <memory>
-#include <new>
-#include <vector>
 
 #include "aligned.hpp"
 #include "csr.hpp"

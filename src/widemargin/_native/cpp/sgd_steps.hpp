@@ -7,10 +7,10 @@
 //     lam t w_{t+1} = lam (t - 1) w_t + s_i y_i phi(x_i) [y_i f(x_i) < 1]
 //
 // so the left side is stored: no coefficient is scaled at a step, and none can underflow. The averaged machine has
-// weights v_t that grow like t^3, and by a further factor 1 + 1 / budget at steps that maintain the budget. With the
-// step size sum S_t = sum_(i <= t) v_i / i, a coefficient sum is kept for every coefficient: of the same terms, each
-// times the step size sum when it was added. Then S_t coef - coef_sum is lam times the weighted sum over steps of the true
-// coefficient.
+// weights v_t = v_(t-1) (1 + 3 / t + [budget maintained] / budget), which grow like t^3, and faster where the budget is
+// maintained. With the step size sum S_t = sum_(i <= t) v_i / i, a coefficient sum is kept for every coefficient: of the
+// same terms, each times the step size sum when it was added. Then S_t coef - coef_sum is lam times the weighted sum over
+// steps of the true coefficient.
 //
 // The average restarts at the current machine once it has made 4 mistakes more than the current machine, by Page's
 // CUSUM test: E <- max(0, E + [average wrong] - [current wrong]) over every fourth row, before its step. So it follows

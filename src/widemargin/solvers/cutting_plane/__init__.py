@@ -14,5 +14,6 @@
     active_rows          rounds on the samples near the margin
     smoothed_newton      Newton's method on smoothed hinges
     dual_epochs          epochs of dual coordinate ascent at the beginning of a round
+    alternation          which rounds begin with them
     dual_alone           d > n: epochs and conjugate gradients on the dual, without planes
 """

@@ -6,8 +6,8 @@
 | `sample_start` | n >= 32,768 and n >= 512 d | the machine of a sixteenth of the samples is near that of all |
 | `active_rows` | n >= 16,384 and n >= 64 d | rounds on the samples near the margin cost a fraction of those on all |
 | `smoothed_newton` | n >= 512 d and n >= 32 d^2 | a handful of steps; the Hessian costs less than some passes |
-| `dual_epochs` | n d (CSR: non-zeros) >= 32,768, no sample start | epochs gain fast while the gap is large |
-| `dual_alone` | as above, and d > n | epochs and conjugate gradients end with a smaller gap than planes would |
+| `dual_epochs` | d <= n, n d (CSR: non-zeros) >= 32,768, no sample start | epochs gain fast while the gap is large |
+| `dual_alone` | as above, but d > n | epochs and conjugate gradients end with a smaller gap than planes would |
 
 All but the start from a sample are for hinges, and all need samples in this process. Newton steps run on the active
 rows, and on the sample. Below 32,768 values there is the Gram dual, or nothing: rounds are fast there, and depend

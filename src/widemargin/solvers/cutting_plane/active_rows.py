@@ -25,7 +25,7 @@ from .solver import ROUNDING, BasePlane, CuttingPlaneSolver, LinearRemainder, Pl
 _FIRST_SHARE, _MIN_SHARE, _MAX_SHARE = 1 / 32, 1 / 256, 1 / 4  # active rows / samples
 _GROWTH = 4.0  # of the share, after rounds that ended at the boundary of the trust region; its inverse limits a fall
 _AIMED_DISTANCE = 0.4  # of the radius: the share is scaled so that rounds go about that far from the centre
-_SHARE_ERRORS = 4.0  # first share after a start from a sample, in standard errors of its decision values
+_SHARE_ERRORS = 4.0  # first share after a start from a sample / sqrt(d / n_samples), the error of its decision values
 _MIN_ROWS = 2048  # with fewer, a round costs more than the pass over them
 _MAX_CHOSEN = 1.5  # times as many samples as wanted: beyond, too many margins are equal to choose by
 _RADIUS_SHARE = 0.5  # radius of the trust region / distance of the farthest active row from its margin
@@ -153,7 +153,7 @@ class ActiveRows:
         coef, f = (self._loss.gather(values, chosen) for values in (plane.coef, solver.decision_values))
         base = BasePlane(Plane(coef, float(np.abs(coef).sum()), plane.point), X.rmatvec(coef))
         remainder = LinearRemainder(normal - base.normal, plane.offset - base.plane.offset)
-        loss = self._loss.restrict(chosen, coef_sum=float(coef.sum()))
+        loss = self._loss.restrict(chosen, plane_balance=float(coef.sum()))
         region = TrustRegion(loss, f, _RADIUS_SHARE * distance)
         restricted = CuttingPlaneSolver(
             loss, solver.master, solver.C, mu=solver.mu, remainder=remainder, trust_region=region

@@ -29,7 +29,9 @@ from .dual_epochs import DualPoint
 from .losses import HingeLoss
 
 _SLOW = 0.9  # gap after an epoch / gap before it: beyond, conjugate gradients follow
-_LAST_GAIN = 0.25  # of the largest gain of a step, at first: conjugate gradients end there
+_GAIN_RATIO = 0.25  # a step's gain / the largest, at first: conjugate gradients end there
+_GAIN_RATIO_FACTOR = 0.25  # from one ratio to the next, where bounds hardly matter; its inverse where they matter most
+_FREE_RISE, _HELD_RISE = 0.75, 0.25  # rise in the box / rise without bounds: where that is so
 _ARMIJO = 0.1  # part of the promised gain that the projected step must bring
 _MAX_HALVINGS = 6  # of that step
 _VALUES_BETWEEN_POINTS = 1e8  # visited by epochs in a few tenths of a second: a stopped fit returns the last point
@@ -46,10 +48,10 @@ class Face(NamedTuple):
     sigma: float  # of the intercept's term, sigma / 2 (y'alpha)^2
 
 
-def face_step(face: Face, last_gain: float, go_on: Callable[[], bool]) -> Vector:
+def face_step(face: Face, gain_ratio: float, go_on: Callable[[], bool]) -> Vector:
     """The change (m,) of the free variables to about the maximum, their bounds ignored: conjugate gradients.
 
-    They end at the first step whose gain is at most `last_gain` times the largest.
+    They end at the first step whose gain is at most `gain_ratio` times the largest.
     """
     step, residual, largest = np.zeros(len(face.y)), -face.gradient, 0.0
     scaled = residual / face.curvatures
@@ -60,7 +62,7 @@ def face_step(face: Face, last_gain: float, go_on: Callable[[], bool]) -> Vector
         length = square / (float(np.vdot(w, w)) + b * signed.sum() or np.inf)
         step += length * direction
         gain = 0.5 * length * square
-        if not gain > last_gain * largest:
+        if not gain > gain_ratio * largest:
             break
         largest = max(gain, largest)
         residual -= length * face.y * (face.X.matvec(w)[0] + b)
@@ -70,12 +72,12 @@ def face_step(face: Face, last_gain: float, go_on: Callable[[], bool]) -> Vector
     return step
 
 
-class DualAscent(DualPoint):
+class DualAlone(DualPoint):
     """The dual of a machine with hinges, raised until the duality gap is small.
 
     Parameters
     ----------
-    X, loss, squares
+    X, loss, squared_norms
         Of `DualPoint`.
     tol : float
         Largest relative gap at the end.
@@ -89,12 +91,12 @@ class DualAscent(DualPoint):
         self,
         X: RowAccess,
         loss: HingeLoss,
-        squares: Vector,
+        squared_norms: Vector,
         tol: float,
         memory_budget: int,
         go_on: Callable[[], bool],
     ) -> None:
-        super().__init__(X, loss, squares)
+        super().__init__(X, loss, squared_norms)
         self._X = X
         self._y = np.sign(loss.signed_weights)
         self._tol = tol
@@ -102,7 +104,7 @@ class DualAscent(DualPoint):
         self._go_on = go_on
         self._is_slow, self._gap = False, np.inf  # of the latest epoch since the last conjugate gradients
         self._most_epochs = _VALUES_BETWEEN_POINTS / max(1, linear.count_values(X.row_arrays))
-        self._last_gain = _LAST_GAIN
+        self._gain_ratio = _GAIN_RATIO
         self._f: Vector | None = None  # decision values of w, once `evaluate` has taken them
 
     @property
@@ -149,13 +151,13 @@ class DualAscent(DualPoint):
     def _maximise_on_face(self, f: Vector) -> None:
         """Move the free variables: given the decision values f (n,) of w."""
         upper = self._C * np.abs(self._signed_weights)
-        free = np.flatnonzero((self._alpha > 0.0) & (self._alpha < upper) & (self._squares > 0.0))
+        free = np.flatnonzero((self._alpha > 0.0) & (self._alpha < upper) & (self._squared_norms > 0.0))
         if not 0 < len(free) <= self._max_free:
             return
         y, sigma = self._y[free], self._sigma
         gradient = y * (f[free] + self._w[-1]) - 1.0
-        face = Face(self._X.take(free), y, self._squares[free] + sigma, gradient, sigma)
-        self._move(free, face_step(face, self._last_gain, self._go_on), gradient, upper[free])
+        face = Face(self._X.take(free), y, self._squared_norms[free] + sigma, gradient, sigma)
+        self._move(free, face_step(face, self._gain_ratio, self._go_on), gradient, upper[free])
 
     def _move(self, free: RowIndices, step: Vector, gradient: Vector, upper: Vector) -> None:
         """Take the step, projected into the box, and halved until the dual rises enough; w is summed anew.
@@ -174,15 +176,15 @@ class DualAscent(DualPoint):
             rise = self._value(alpha, w) - value
             if rise > _ARMIJO * max(promised, 0.0):
                 self._alpha, self._w = alpha, w
-                self._adapt_last_gain(rise, unbounded_rise)
+                self._adapt_gain_ratio(rise, unbounded_rise)
                 return
             step = 0.5 * step
 
-    def _adapt_last_gain(self, rise: float, unbounded_rise: float) -> None:
-        if rise > (1.0 - _LAST_GAIN) * unbounded_rise:
-            self._last_gain *= _LAST_GAIN
-        elif rise < _LAST_GAIN * unbounded_rise:
-            self._last_gain = min(self._last_gain / _LAST_GAIN, 1.0)
+    def _adapt_gain_ratio(self, rise: float, unbounded_rise: float) -> None:
+        if rise > _FREE_RISE * unbounded_rise:
+            self._gain_ratio *= _GAIN_RATIO_FACTOR
+        elif rise < _HELD_RISE * unbounded_rise:
+            self._gain_ratio = min(self._gain_ratio / _GAIN_RATIO_FACTOR, 1.0)
 
     def _value(self, alpha: Vector, w: Vector) -> float:
         """The dual objective at this intercept, less sigma / 2 (y'alpha)^2."""

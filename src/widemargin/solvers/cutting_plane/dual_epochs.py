@@ -22,6 +22,7 @@ import numpy as np
 from ..._native import linear
 from ..._types import Matrix, RowIndices, Vector
 from ...data import RowAccess
+from .alternation import Alternation
 from .losses import HingeLoss
 
 # Work is counted in operations, so that the same data give the same machine. Experiments: decision 0006.
@@ -30,71 +31,10 @@ _ROUND_WORK, _ROUND_WORK_PER_ROW, _ROUND_WORK_PER_COLUMN = 2e5, 8.0, 60.0  # bes
 _PLANE_WORK = 2.0  # of a round, for a value of the normal of each plane: on text, much of the work
 _ROUNDS_PER_COLUMN = 2.0  # rounds alone that are expected to end a fit, at most
 _FIRST_TURN_EPOCHS, _FIRST_TURN_SHARE = 4.0, 0.1  # and part of the work expected of rounds alone, at most
-_TURN_SHARE = 0.4  # of all work so far: the next turn of the alternative with the higher rate of gain
-_TRIAL_SHARE = 0.1  # of all work so far: a turn of the other alternative, if it has had less
-_TRIAL_GAIN = 0.5  # of a further trial of epochs, in logarithms of the gap, that is assumed possible
-_TOTAL_GAIN = 7.0  # of a fit, in logarithms of the gap
 
 _MAX_EPOCHS = 8.0  # of a round
-_SIGMA = 0.03  # / the samples' mean squared length; 0.01 and 0.1 are about as good
+_SIGMA = 0.03  # / mean |x_i|^2; 0.01 and 0.1 are about as good
 _RUN_LENGTH = 16  # samples that stay together in an order: neighbours in memory
-
-
-class Alternation:
-    """Two-armed bandit over turns of rounds with and without epochs; the first turn has epochs.
-
-    An arm's rate is the fall of log(gap) per unit of work in its latest turn. The better arm gets the next turn, 40 %
-    of all work so far; the other a trial of 10 %, if it has had less. Rounds without epochs converge late: until they
-    have had `expected` work, their rate counts as 7 / `expected` at least. Epochs get a trial only if a fall of 0.5 in
-    the work so far would reach that rate.
-
-    Parameters
-    ----------
-    first_turn : float
-        Work of the first turn.
-    expected : float
-        Work that rounds alone need, at most, to end a fit.
-
-    Attributes
-    ----------
-    has_epochs : bool
-        Whether the next round begins with epochs.
-    """
-
-    def __init__(self, first_turn: float, expected: float) -> None:
-        self.has_epochs = True
-        self._expected = expected
-        self._rates = {True: math.inf, False: 0.0}
-        self._work = {True: 0.0, False: 0.0}
-        self._turn_work, self._turn_length, self._gap = 0.0, first_turn, math.inf
-
-    @property
-    def work_left(self) -> float:
-        """Work that is left of this turn."""
-        return self._turn_length - self._turn_work
-
-    def record(self, work: float, gap: float) -> None:
-        """Add a round's work and the relative gap after it; at the end of a turn, choose the next."""
-        if not math.isfinite(self._gap):  # before the first round
-            self._gap = gap
-            return
-        self._turn_work += work
-        if self.work_left > 0.0:
-            return
-        self._rates[self.has_epochs] = math.log(max(self._gap, 1e-300) / max(gap, 1e-300)) / self._turn_work
-        self._work[self.has_epochs] += self._turn_work
-        self._turn_work, self._gap = 0.0, gap
-        self._choose()
-
-    def _choose(self) -> None:
-        total = sum(self._work.values())
-        expected_rate = _TOTAL_GAIN / self._expected if self._work[False] < self._expected else 0.0
-        epochs_lead = self._rates[True] >= max(self._rates[False], expected_rate)
-        # where rounds alone are expected to take long, that expectation is no reason against another trial
-        is_promising = epochs_lead or max(self._rates[True], _TRIAL_GAIN / total) >= expected_rate
-        is_trial = self._work[not epochs_lead] < _TRIAL_SHARE * total and is_promising
-        self.has_epochs = epochs_lead != is_trial  # a trial is of the alternative that does not lead
-        self._turn_length = (_TRIAL_SHARE if is_trial else _TURN_SHARE) * total
 
 
 class DualPoint:
@@ -108,18 +48,18 @@ class DualPoint:
     X : RowAccess
         n samples of d features.
     loss : HingeLoss
-    squares : ndarray of shape (n,)
-        The samples' squared lengths.
+    squared_norms : ndarray of shape (n,)
+        |x_i|^2 of the samples.
     """
 
-    def __init__(self, X: RowAccess, loss: HingeLoss, squares: Vector) -> None:
+    def __init__(self, X: RowAccess, loss: HingeLoss, squared_norms: Vector) -> None:
         self._team = loss.team
         self._arrays = X.row_arrays
-        self._squares = squares
+        self._squared_norms = squared_norms
         self._signed_weights = loss.signed_weights
         self._C = 1.0
         n, d = X.shape
-        self._sigma = _SIGMA * _mean_square(squares) if loss.has_intercept else 0.0
+        self._sigma = _SIGMA * _mean_square(squared_norms) if loss.has_intercept else 0.0
         self._has_intercept = self._sigma > 0.0
         self._alpha, self._w = np.zeros(n), np.zeros(d + 1)  # w, and the intercept as its last value
         self._rng = np.random.default_rng(0)
@@ -141,11 +81,11 @@ class DualPoint:
         """Visit the samples that are not shrunk: their share of all, and the duality gap as they were visited."""
         order = _shuffled_runs(self._unshrunk, self._rng)
         self._w[-1] += self._sigma * self._imbalance()
-        n_kept, above, below, gap = linear.ascent_epoch(
+        n_unshrunk, above, below, gap = linear.ascent_epoch(
             self._team.native,
             self._arrays,
             self._signed_weights,
-            self._squares,
+            self._squared_norms,
             self._C,
             self._sigma,
             self._alpha,
@@ -153,7 +93,7 @@ class DualPoint:
             order,
             *self._shrink_limits,
         )
-        self._shrink_limits, self._unshrunk = (above, below), order[:n_kept]
+        self._shrink_limits, self._unshrunk = (above, below), order[:n_unshrunk]
         return len(order) / len(self._alpha), gap
 
     def update_shrinking(self, f: Vector) -> None:
@@ -161,7 +101,7 @@ class DualPoint:
         grad = np.sign(self._signed_weights) * (f + self._w[-1]) - 1.0
         is_shrunk = (self._alpha == 0.0) & (grad > self._shrink_limits[0])
         is_shrunk |= (self._alpha == self._C * np.abs(self._signed_weights)) & (grad < self._shrink_limits[1])
-        self._unshrunk = np.flatnonzero(is_shrunk == is_shrunk.all())
+        self._unshrunk = np.arange(len(f)) if is_shrunk.all() else np.flatnonzero(~is_shrunk)
 
     def plane(self) -> tuple[Matrix, float, Vector]:
         """The dual point as a plane: its coefficients (1, n), its offset, and the point w.
@@ -185,12 +125,12 @@ class DualPoint:
         return float(np.vdot(self._alpha, np.sign(self._signed_weights))) if self._has_intercept else 0.0
 
 
-class CoordinateAscent(DualPoint):
+class DualEpochs(DualPoint):
     """A dual point raised by the epochs of some rounds of cutting planes.
 
     Parameters
     ----------
-    X, loss, squares
+    X, loss, squared_norms
         Of `DualPoint`.
 
     Attributes
@@ -198,8 +138,8 @@ class CoordinateAscent(DualPoint):
     alternation : Alternation
     """
 
-    def __init__(self, X: RowAccess, loss: HingeLoss, squares: Vector) -> None:
-        super().__init__(X, loss, squares)
+    def __init__(self, X: RowAccess, loss: HingeLoss, squared_norms: Vector) -> None:
+        super().__init__(X, loss, squared_norms)
         (n, d), size = X.shape, linear.count_values(X.row_arrays)
         self._epoch_work = _EPOCH_WORK_PER_VALUE * size + _EPOCH_WORK_PER_ROW * n
         self._round_work = _ROUND_WORK + size + _ROUND_WORK_PER_ROW * n + _ROUND_WORK_PER_COLUMN * d
@@ -245,17 +185,17 @@ class CoordinateAscent(DualPoint):
         return Alternation(min(_FIRST_TURN_EPOCHS * self._epoch_work, _FIRST_TURN_SHARE * expected), expected)
 
 
-def squared_lengths(X: RowAccess) -> Vector:
-    """The squared lengths (n,) of the samples."""
-    squares = np.empty(X.shape[0])
-    linear.squared_norms(X.row_arrays, squares)
-    return squares
+def squared_norms(X: RowAccess) -> Vector:
+    """|x_i|^2 (n,) of the samples."""
+    out = np.empty(X.shape[0])
+    linear.squared_norms(X.row_arrays, out)
+    return out
 
 
-def _mean_square(squares: Vector) -> float:
-    """Mean squared length of the samples; 1 if that is zero or beyond float64."""
-    square = float(squares.sum()) / max(len(squares), 1)
-    return square if 0.0 < square < math.inf else 1.0
+def _mean_square(squared_norms: Vector) -> float:
+    """Mean of |x_i|^2; 1 if that is zero or beyond float64."""
+    mean = float(squared_norms.sum()) / max(len(squared_norms), 1)
+    return mean if 0.0 < mean < math.inf else 1.0
 
 
 def _shuffled_runs(rows: RowIndices, rng: np.random.Generator) -> RowIndices:

@@ -19,7 +19,7 @@ from ..dual.certificate import Limits
 from ..dual.problem import svm_problem
 from ..dual.subproblems import Subproblem, solve_subproblems
 from ..results import LinearResult
-from .losses import HingeLoss, cut_at
+from .losses import HingeLoss, plane_at
 
 _MAX_SETS = 25  # working sets for each loss: where these are not enough, cutting planes are faster
 _TOL = 1e-4  # KKT violation of the dual, of problems larger than one tile
@@ -44,8 +44,8 @@ def solve_gram_duals(
     results = []
     for loss, dual in zip(losses, duals, strict=True):
         w, f = dual.beta @ samples, dual.decision[None]
-        cut = cut_at(loss, f)
-        objective = 0.5 * float(w @ w) + C * cut.risk
+        at_w = plane_at(loss, f)
+        objective = 0.5 * float(w @ w) + C * at_w.risk
         gap = max(objective - (dual.objective - dual.gap), 0.0)
         if not gap <= tol * objective:
             return None

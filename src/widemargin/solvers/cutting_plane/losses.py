@@ -25,7 +25,7 @@ _SAMPLE_ROWS = 2048  # least size of that sample
 _INFINITE_STEP = 1e300  # stands for infinity: beyond every breakpoint
 
 
-class Cut(NamedTuple):
+class PlaneAtPoint(NamedTuple):
     """A cutting plane near a new best point, and R there; the point's decision values have been written in place."""
 
     risk: float  # R at the best point
@@ -58,9 +58,12 @@ class Loss(Protocol):
         """Optimal intercepts (q,); zeros for a loss without."""
 
     def line_search(self, f: Matrix, f_end: Matrix, curvature: float, slope: float) -> float:
-        """The k >= 0 that minimises ``curvature k^2 / 2 + slope k + R(f + k (f_end - f))``."""
+        """A k >= 0 where ``curvature k^2 / 2 + slope k + R(f + k (f_end - f))`` is no larger than at 0.
 
-    def advance(self, f: Matrix, f_end: Matrix, step: float, mu: float) -> Cut:
+        The minimiser, for losses without an intercept.
+        """
+
+    def advance(self, f: Matrix, f_end: Matrix, step: float, mu: float) -> PlaneAtPoint:
         """Move f to ``f + step (f_end - f)`` in place; the plane touches R at ``(1 - mu) f + mu f_end``."""
 
     def restrict(self, chosen: RowIndices, factor: float = 1.0) -> Loss:
@@ -135,16 +138,16 @@ class HingeLoss:
         width = float(np.partition(np.abs(breakpoints - step), n_near - 1)[n_near - 1])
         return max(0.0, step - width), step + width
 
-    def advance(self, f: Matrix, f_end: Matrix, step: float, mu: float) -> Cut:
+    def advance(self, f: Matrix, f_end: Matrix, step: float, mu: float) -> PlaneAtPoint:
         """The plane's coefficients are -s_i y_i on samples within the margin, else 0; one pass over f."""
         coef = np.empty((1, self.n_rows))
         risk, offset = hinge.advance(self.team.native, f[0], f_end[0], self.signed_weights, step, mu, coef[0])
-        return Cut(risk, coef, offset)
+        return PlaneAtPoint(risk, coef, offset)
 
     def smoothed(self, f: Matrix, width: float) -> Smoothed | None:
         """The Huberised hinges: quadratic where |1 - y f| < width, with curvature s / (2 width).
 
-        None where numbers are too large for it.
+        None only for a loss with an intercept.
         """
         return self._smoothed(f, width, 0.0, (1.0, 1.0))
 
@@ -171,8 +174,8 @@ class HingeLoss:
         change = other[0, self._sample] - f[0, self._sample]
         return float(np.linalg.norm(change)) / math.sqrt(len(change))
 
-    def restrict(self, chosen: RowIndices, factor: float = 1.0, coef_sum: float = 0.0) -> HingeLoss:
-        """The hinges of some samples; `coef_sum` is for losses with an intercept."""
+    def restrict(self, chosen: RowIndices, factor: float = 1.0, plane_balance: float = 0.0) -> HingeLoss:
+        """The hinges of some samples; `plane_balance` is for losses with an intercept."""
         return HingeLoss(self._restricted_weights(chosen, factor), self.team)
 
     def _restricted_weights(self, chosen: RowIndices, factor: float) -> Vector:
@@ -190,7 +193,7 @@ class HingeLoss:
         return self.rows_near_kink(f, b, distance), distance
 
 
-def cut_at(loss: Loss, f: Matrix) -> Cut:
+def plane_at(loss: Loss, f: Matrix) -> PlaneAtPoint:
     """The risk of decision values f (n_outputs, n_rows), and the cutting plane that touches R there."""
     return loss.advance(f, f, 0.0, 0.0)
 

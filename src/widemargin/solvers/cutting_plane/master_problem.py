@@ -24,8 +24,8 @@ class MasterProblem:
 
     Parameters
     ----------
-    n_features : int
-        Length of the normals.
+    n_weights : int
+        Length of the normals: q d for q weight vectors of d features.
     capacity : int
         Largest number of planes. Beyond it, the plane whose multiplier has been 0 for longest is dropped; if none is 0,
         two planes are replaced by their mean, weighted by multiplier, and the bound stays.
@@ -36,19 +36,19 @@ class MasterProblem:
     """
 
     def __init__(
-        self, n_features: int, capacity: int, *, keep_points: bool = True, idle_rounds: float = IDLE_ROUNDS
+        self, n_weights: int, capacity: int, *, keep_points: bool = True, idle_rounds: float = IDLE_ROUNDS
     ) -> None:
-        self.capacity = max(3, capacity)
+        self.capacity = max(3, capacity)  # the zero plane, and two to replace by their mean
         self.n_planes = 1
         self._idle_rounds = idle_rounds
-        self._normals = np.zeros((1, n_features))
-        self._points = np.zeros((1, n_features if keep_points else 0))
+        self._normals = np.zeros((1, n_weights))
+        self._points = np.zeros((1, n_weights if keep_points else 0))
         self._gram = np.zeros((1, 1))
         self._offsets, self._beta, self._idle = np.zeros((3, 1))
 
     @property
     def normals(self) -> Matrix:
-        """Normals (n_planes, n_features)."""
+        """Normals (n_planes, n_weights)."""
         return self._normals[: self.n_planes]
 
     @property
@@ -85,7 +85,7 @@ class MasterProblem:
 
         Returns
         -------
-        w : ndarray of shape (n_features,)
+        w : ndarray of shape (n_weights,)
         bound : float
             The dual value: a lower bound of the objective, whatever `tol`.
         """
@@ -99,7 +99,7 @@ class MasterProblem:
         return w, float(self.offsets @ beta - 0.5 * w @ w)
 
     def _grow(self) -> None:
-        size = 2 * len(self._normals) + 14
+        size = 2 * len(self._normals) + 14  # 16 at first
         for name in ("_normals", "_points", "_offsets", "_beta", "_idle"):
             old = getattr(self, name)
             new = np.empty((size, *old.shape[1:]))
@@ -123,6 +123,7 @@ class MasterProblem:
 
     def _drop(self, j: int) -> None:
         last = self.n_planes - 1
+        # the last two: row j, then column j, of the Gram matrix
         for array in (self._normals, self._points, self._offsets, self._beta, self._idle, self._gram, self._gram.T):
             array[j] = array[last]
         self.n_planes = last
@@ -136,6 +137,7 @@ class MasterProblem:
         if total == 0.0:
             return self._drop(j)
         share, other = self._beta[i] / total, self._beta[j] / total
+        # the last two: row i, then column i, of the Gram matrix
         for array in (self._normals, self._points, self._offsets, self._gram, self._gram.T):
             array[i] = share * array[i] + other * array[j]
         self._beta[i] = total

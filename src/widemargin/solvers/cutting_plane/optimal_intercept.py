@@ -9,23 +9,23 @@ import numpy as np
 from ..._native import hinge
 from ..._threads import ThreadTeam
 from ..._types import Matrix, RowIndices, Vector
-from .losses import MIN_BRACKET_ROWS, Cut, HingeLoss, Smoothed
+from .losses import MIN_BRACKET_ROWS, HingeLoss, PlaneAtPoint, Smoothed
 
 _MAX_CHORDS = 8  # of a line search
 _BALANCE_ROUNDS, _BALANCE_TOL = 60, 1e-9  # of the smoothed hinges' intercept; the tolerance is a part of all weights
 
 
 class InterceptHingeLoss(HingeLoss):
-    """Weighted hinges at their optimal intercept, R(f) = min_b sum_i s_i max(0, 1 - y_i (f_i + b)) - coef_sum b.
+    """Weighted hinges at their optimal intercept, R(f) = min_b sum_i s_i max(0, 1 - y_i (f_i + b)) - plane_balance b.
 
     Parameters
     ----------
     signed_weights : ndarray of shape (n,)
         s_i y_i.
     team : ThreadTeam
-    coef_sum : float
-        What the coefficients of a plane sum to. 0 for all samples: then the plane holds for every intercept. For active
-        rows it is minus the sum of the weights of the linear remainder, which has the term -coef_sum b.
+    plane_balance : float
+        Sum of the coefficients of a plane. 0 for all samples: then the plane holds for every intercept. For active
+        rows it is minus the sum of the weights of the linear remainder, which has the term -plane_balance b.
     intercept_guess : float
         Where the search for the smoothed hinges' intercept begins.
     """
@@ -33,11 +33,11 @@ class InterceptHingeLoss(HingeLoss):
     has_intercept = True
 
     def __init__(
-        self, signed_weights: Vector, team: ThreadTeam, coef_sum: float = 0.0, intercept_guess: float = 0.0
+        self, signed_weights: Vector, team: ThreadTeam, plane_balance: float = 0.0, intercept_guess: float = 0.0
     ) -> None:
         super().__init__(signed_weights, team)
-        self._coef_sum = coef_sum
-        self._quantile_level = 0.5 * (self._total + float(signed_weights.sum())) + coef_sum
+        self._plane_balance = plane_balance
+        self._quantile_level = 0.5 * (self._total + float(signed_weights.sum())) + plane_balance
         self._residuals = np.empty(self.n_rows)
         self._chord_end = 1.0
         self._smoothed_intercept = intercept_guess
@@ -48,16 +48,17 @@ class InterceptHingeLoss(HingeLoss):
         return np.array([self._latest[1] if self._latest[0] is f else self._quantile(f[0], f[0], 0.0)])
 
     def line_search(self, f: Matrix, f_end: Matrix, curvature: float, slope: float) -> float:
-        """Exact minimiser for b interpolated linearly between its optima at k = 0 and at k = `end`.
+        """The minimiser along a chord: b is interpolated linearly between its optima at k = 0 and at k = `end`.
 
-        Repeated with `end` = the step found until both agree within a factor of 4, at most `_MAX_CHORDS` times.
+        There the objective is an upper bound of that at the optimal b, equal at k = 0 and at k = `end`. Repeated with
+        `end` = the step found until both agree within a factor of 4, at most `_MAX_CHORDS` times.
         """
         here = float(self.intercept(f)[0])
         end = self._chord_end
         for _ in range(_MAX_CHORDS):
             b_rate = (self._quantile(f[0], f_end[0], end) - here) / end
             step = self._line_search(
-                (f[0], f_end[0], (here, here + b_rate)), curvature, slope - self._coef_sum * b_rate
+                (f[0], f_end[0], (here, here + b_rate)), curvature, slope - self._plane_balance * b_rate
             )
             if 0.25 * end <= step <= 4.0 * end:
                 break
@@ -65,35 +66,41 @@ class InterceptHingeLoss(HingeLoss):
         self._chord_end = step or 1.0
         return step
 
-    def advance(self, f: Matrix, f_end: Matrix, step: float, mu: float) -> Cut:
-        """As without an intercept; samples exactly on the margin count in part, so that coef sums to `coef_sum`."""
+    def advance(self, f: Matrix, f_end: Matrix, step: float, mu: float) -> PlaneAtPoint:
+        """As without an intercept; samples exactly on the margin count in part, so that coef sums to the balance."""
         coef = np.empty_like(f)
         best = self._quantile(f[0], f_end[0], step)
         at_plane = self._quantile(f[0], f_end[0], step + mu * (1.0 - step))
         hinges = self.team.native, f[0], f_end[0], self.signed_weights
         risk, offset = hinge.advance_with_intercept(
-            *hinges, step, best, self._residuals, at_plane, self._coef_sum, coef[0]
+            *hinges, step, best, self._residuals, at_plane, self._plane_balance, coef[0]
         )
         self._latest = f, best
-        return Cut(risk - self._coef_sum * best, coef, offset)
+        return PlaneAtPoint(risk - self._plane_balance * best, coef, offset)
 
     def smoothed(self, f: Matrix, width: float) -> Smoothed | None:
-        """The Huberised hinges at their optimal intercept; coef sums to `coef_sum`."""
+        """The Huberised hinges at their optimal intercept; coef sums to `plane_balance`.
+
+        None where numbers are too large for slopes in [0, 1] with that sum.
+        """
         b, (plus, minus) = self._smoothed_intercept_at(f, width)
-        factors = min(1.0, (minus - self._coef_sum) / (plus or 1.0)), min(1.0, (plus + self._coef_sum) / (minus or 1.0))
+        factors = (
+            min(1.0, (minus - self._plane_balance) / (plus or 1.0)),
+            min(1.0, (plus + self._plane_balance) / (minus or 1.0)),
+        )
         if not min(factors) >= 0.0:
             return None
         smoothed = self._smoothed(f, width, b, factors)
-        linear_term = self._coef_sum * b
+        linear_term = self._plane_balance * b
         return smoothed._replace(value=smoothed.value - linear_term, risk=smoothed.risk - linear_term)
 
     def rms_change(self, f: Matrix, other: Matrix) -> float:
         """Root mean square of other - f less its mean, which the intercept makes up for; over a sample."""
         return float(np.std(other[0, self._sample] - f[0, self._sample]))
 
-    def restrict(self, chosen: RowIndices, factor: float = 1.0, coef_sum: float = 0.0) -> InterceptHingeLoss:
-        """The hinges of some samples, beside a linear remainder with the term -coef_sum b."""
-        return InterceptHingeLoss(self._restricted_weights(chosen, factor), self.team, coef_sum, self._latest[1])
+    def restrict(self, chosen: RowIndices, factor: float = 1.0, plane_balance: float = 0.0) -> InterceptHingeLoss:
+        """The hinges of some samples, beside a linear remainder with the term -plane_balance b."""
+        return InterceptHingeLoss(self._restricted_weights(chosen, factor), self.team, plane_balance, self._latest[1])
 
     def _smoothed_intercept_at(self, f: Matrix, width: float) -> tuple[float, tuple[float, float]]:
         """The smoothed hinges' optimal intercept, and the sums of slopes of positive and negative samples there.
@@ -104,7 +111,7 @@ class InterceptHingeLoss(HingeLoss):
         b = self._smoothed_intercept
         for _ in range(_BALANCE_ROUNDS):
             plus, minus, rate = hinge.smoothed_slopes(self.team.native, f[0], b, self.signed_weights, width)
-            excess = plus - minus + self._coef_sum
+            excess = plus - minus + self._plane_balance
             if abs(excess) <= _BALANCE_TOL * self._total:
                 break
             lo, hi = (b, hi) if excess > 0.0 else (lo, b)
@@ -134,8 +141,8 @@ class InterceptHingeLoss(HingeLoss):
             return -math.inf, math.inf
         signed, f, f_end = (values[self._sample] for values in (self.signed_weights, f, f_end))
         values, weights = np.sign(signed) - (f + k * (f_end - f)), np.abs(signed)
-        coef_sum = self._coef_sum * float(weights.sum()) / self._total
-        level, margin = np.maximum(signed, 0.0).sum() + coef_sum, 4.0 * 0.5 * float(np.linalg.norm(signed))
+        plane_balance = self._plane_balance * float(weights.sum()) / self._total
+        level, margin = np.maximum(signed, 0.0).sum() + plane_balance, 4.0 * 0.5 * float(np.linalg.norm(signed))
         lo = hinge.weighted_quantile(values, weights, level - margin) if level > margin else -math.inf
         hi = hinge.weighted_quantile(values, weights, level + margin) if level + margin < weights.sum() else math.inf
         return lo, hi

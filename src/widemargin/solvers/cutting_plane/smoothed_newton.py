@@ -1,16 +1,16 @@
 """Newton's method on smoothed hinges: a handful of steps where samples are many for their features.
 
-    h(m) = max_(0 <= a <= 1) a m + width a (1 - a)       with m = 1 - y f
+    h(z) = max_(0 <= a <= 1) a z + width a (1 - a)       with the slack z = 1 - y f
 
-is quadratic for |m| < width and the hinge elsewhere. Its slopes a weigh the samples as those of a cutting plane do, so
+is quadratic for |z| < width and the hinge elsewhere. Its slopes a weigh the samples as those of a cutting plane do, so
 each step gives a plane below the hinges themselves. At the minimum of the smoothed objective that plane proves a gap of
-C sum_i s_i (max(0, m_i) - a_i m_i), which shrinks with the square of the width. The best point is found by exact line
-search on the hinges, as in any round.
+C sum_i s_i (max(0, z_i) - a_i z_i), which shrinks with the square of the width. The best point is found by line search
+on the hinges, as in any round.
 
 With many samples near the kink, in all directions, the smoothed objective is nearly quadratic and steps have length 1.
 Where steps have to be shortened to less than a quarter, the method gives up.
 
-The Hessian is I + C sum_i s_i / (2 width) x_i x_iᵀ over a sample of the samples near the kink, |m_i| < width; with an
+The Hessian is I + C sum_i s_i / (2 width) x_i x_iᵀ over a sample of the samples near the kink, |z_i| < width; with an
 intercept, x_i minus their weighted mean. A narrower kink has fewer samples with a larger curvature each, and the
 Hessian hardly changes: one serves for several steps. Experiments: decision 0006.
 
@@ -122,7 +122,8 @@ class NewtonDescent:
                 continue
             if region is not None and region.is_outside(self._f):
                 break
-            if decrement < solver.C * smoothed.plane_gap > _PLANE_GAP_SHARE * goal:
+            smoothing = solver.C * smoothed.plane_gap  # what it costs of the gap
+            if decrement < smoothing and smoothing > _PLANE_GAP_SHARE * goal:
                 self._width *= _WIDTH_FACTOR if proves else _WIDTH_FACTOR_APPROACH
                 smoothed = self._loss.smoothed(self._f, self._width)
             else:
@@ -143,7 +144,7 @@ class NewtonDescent:
     def _gradient(self, smoothed: Smoothed) -> Matrix:
         """The gradient of the smoothed objective (1, n_features); its plane is the new base plane."""
         base = self._base
-        normal = self._X.rmatvec(smoothed.coef, base and base.plane.coef)
+        normal = self._X.rmatvec(smoothed.coef, None if base is None else base.plane.coef)
         if base is not None:
             normal += base.normal
         self._base = BasePlane(Plane(smoothed.coef, smoothed.offset, self.point.ravel()), normal)

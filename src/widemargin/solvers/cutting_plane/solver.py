@@ -14,7 +14,7 @@ import numpy as np
 
 from ..._types import Matrix, Vector
 from ...data import DesignMatrix
-from .losses import HingeLoss, Loss, cut_at
+from .losses import HingeLoss, Loss, plane_at
 from .master_problem import MasterProblem
 
 _MASTER_TOL = 0.05  # of the gap: the next plane changes the master problem by more
@@ -117,7 +117,7 @@ class CuttingPlaneSolver:
     objective, bound : float
         F(w_b), and the largest lower bound so far.
     step : float
-        Of the latest line search.
+        Of the latest line search; 1 where there was none.
     base : BasePlane or None
         The latest plane at, or near, the best point.
     """
@@ -191,7 +191,7 @@ class CuttingPlaneSolver:
     def lengthen_search_point(self, f: Matrix) -> Matrix:
         """Multiply `search_point`, of decision values f, by the best factor >= 1; return its decision values."""
         square = float(np.vdot(self.search_point, self.search_point)) / self.C
-        factor = 1.0 + self.loss.line_search(f, 2.0 * f, square, square)
+        factor = 1.0 + self.loss.line_search(f, 2.0 * f, square, square)  # from w_t, k = 0, through 2 w_t, k = 1
         self.search_point = factor * self.search_point
         return factor * f
 
@@ -205,22 +205,22 @@ class CuttingPlaneSolver:
             self.step = min(self.loss.line_search(self.decision_values, f, curvature / self.C, slope), self._max_step)
         if self.trust_region is not None:
             self.step, mu = self.trust_region.shorten(self.decision_values, f, self.step, mu)
-        cut = self.loss.advance(self.decision_values, f, self.step, mu)
+        found = self.loss.advance(self.decision_values, f, self.step, mu)
         self.w = self.w + self.step * toward
-        self._risk = cut.risk
-        self.objective = min(self.objective, self.value(self.w, cut.risk))  # the search is exact: a rise is rounding
+        self._risk = found.risk
+        self.objective = min(self.objective, self.value(self.w, found.risk))  # a rise is rounding
         touching = self.w + mu * (self.search_point - self.w)
-        self._base_plane = Plane(cut.coef, cut.offset, touching.ravel())
+        self._base_plane = Plane(found.coef, found.offset, touching.ravel())
         return self._base_plane
 
     def evaluate(self, w: Matrix, f: Matrix) -> Plane:
         """Return the plane at w, whose decision values f are kept if w is the new best point."""
-        cut = cut_at(self.loss, f)
-        objective = self.value(w, cut.risk)
-        plane = Plane(cut.coef, cut.offset, w.ravel())
+        found = plane_at(self.loss, f)
+        objective = self.value(w, found.risk)
+        plane = Plane(found.coef, found.offset, w.ravel())
         if objective < self.objective:
             own = f if f.base is None or f.base.size == f.size else f.copy()  # a part would keep all of it in memory
-            self.w, self._f, self._risk, self.objective = w, own, cut.risk, objective
+            self.w, self._f, self._risk, self.objective = w, own, found.risk, objective
             self._base_plane = plane
         self.step = 1.0
         return plane

@@ -36,9 +36,9 @@ PAPER_RULE = "gss-paper"
 STEPS, N_FRONT, N_BACK, VIOLATIONS, MERGERS, REMOVALS, EXCESS_MISTAKES = range(7)
 # sums: STEP_SIZE_SUM = sum_t v_t / t and WEIGHT_SUM = sum_t v_t, where v_t is the weight of step t in the average
 INTERCEPT, INTERCEPT_SUM, STEP_SIZE_SUM, LAST_WEIGHT, WEIGHT_SUM, HINGE_SUM, DEGRADATION_SUM = range(7)
-# slots: COEF_SUM has the terms of COEF, each times STEP_SIZE_SUM when it was added; SQUARED_NORM is gamma |x|^2 of the
+# slots: COEF_SUM has the terms of COEF, each times STEP_SIZE_SUM when it was added; SCALED_NORM is gamma |x|^2 of the
 # point x = SCALE * column + shift, less the shift
-COEF, COEF_SUM, SQUARED_NORM, SCALE = range(4)
+COEF, COEF_SUM, SCALED_NORM, SCALE = range(4)
 
 _MERGING_ARRAYS = ("points", "slots", "counts", "sums", "shift")
 TILE_STEPS = 128  # of a SubsetMachine, whose kernel values are one tile: so many columns beside the budget's
@@ -60,11 +60,11 @@ class StepSettings:
     table_size : int
     fit_intercept : bool
     average : bool
-        Whether the machine is the average over its steps. Weights grow like t^3 (polynomial decay, Shamir and Zhang,
-        ICML 2013), and by 1 + 1 / budget where budget maintenance changes support vectors: steps on support vectors
-        that are gone are forgotten. The average restarts where it makes more mistakes than the machine of the last
-        step (Page's cumulative sum of the difference, limit 4, over every fourth row): so it follows a stream that
-        changes.
+        Whether the machine is the average over its steps, of weights v_t = v_(t-1) (1 + 3 / t + [budget maintained] /
+        budget): they grow like t^3 (polynomial decay, Shamir and Zhang, ICML 2013), and faster where budget maintenance
+        changes support vectors: steps on support vectors that are gone are forgotten. The average restarts where it
+        makes more mistakes than the machine of the last step (Page's cumulative sum of the difference, limit 4, over
+        every fourth row): so it follows a stream that changes.
     """
 
     kernel: Kernel
@@ -178,9 +178,9 @@ class MergingMachine(BudgetedMachine):
 
     def _take_steps(self, X: Any, order: RowIndices, signed_weights: Vector) -> None:
         settings = self.settings
-        tables, gamma = merge_table(settings.table_size).tables, settings.kernel.gamma  # type: ignore[attr-defined]
+        grids, gamma = merge_table(settings.table_size).native, settings.kernel.gamma  # type: ignore[attr-defined]
         rule = self.rule, gamma, 1 / settings.lam, settings.fit_intercept
-        self.arrays.run(X, order, signed_weights, tables, *rule)
+        self.arrays.run(X, order, signed_weights, grids, *rule)
 
     def expansion(self) -> Expansion:
         """The used slots: those of positive coefficients, then the others."""

@@ -50,12 +50,12 @@ class MergeTable(NamedTuple):
     Attributes
     ----------
     grids : ndarray of shape (2, size, size), float32
-    tables : compiled.MergeTables
+    native : compiled.MergeGrids
         The grids in the layout of the compiled look-ups, which read the four corners of a cell by one load.
     """
 
     grids: Grid
-    tables: Any
+    native: Any
 
 
 @lru_cache(maxsize=4)
@@ -78,7 +78,7 @@ def merge_table(size: int = 400) -> MergeTable:
         grids = tabulate(size)
         _write_cached(path, grids)
     grids.setflags(write=False)
-    return MergeTable(grids, compiled.MergeTables(grids))
+    return MergeTable(grids, compiled.MergeGrids(grids))
 
 
 def tabulate(size: int) -> Grid:
