@@ -254,7 +254,7 @@ def test_a_single_row_and_none(digits) -> None:
             r"the step PCA\(n_components=2\).*model\[-1\]",
         ),
         (lambda X, y: DCSVMClassifier(n_levels=1, stop_level=1).fit(X, y), "stop_level=1: compress it first"),
-        (lambda X, y: DCSVMClassifier(kernel=lambda A, B: A @ B.T).fit(X, y), "FunctionKernel kernel: to_onnx writes"),
+        (lambda X, y: DCSVMClassifier(kernel=lambda A, B: A @ B.T).fit(X, y), "CallableKernel kernel: to_onnx writes"),
         (lambda X, y: DCSVMClassifier(kernel="precomputed").fit(X @ X.T, y), "Precomputed kernel: to_onnx writes"),
         (lambda X, y: OCASClassifier(), "not fitted"),
     ],

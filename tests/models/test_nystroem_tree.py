@@ -37,7 +37,7 @@ def make_tree(k: int, m: int, p: int = 0, *, products: bool = False, slopes: boo
     return NystroemTree(
         tree,
         features,
-        RNG.normal(size=(k, Q, features.n_values)),
+        RNG.normal(size=(k, Q, features.n_kernel_values)),
         np.tril(RNG.normal(size=form)),
         RNG.normal(size=(k, Q if slopes else 0, d)),
         RNG.normal(size=(k, Q)),

@@ -225,7 +225,7 @@ def _assemble(tree: Hierarchy, machines: list[_LeafMachine]) -> NystroemTree:
     """Stack the leaves' machines into the arrays of one tree."""
     features, places, pairs = stack_leaves([machine.features for machine in machines])
     dtype, (k, m, _), q = features.landmarks.dtype, features.landmarks.shape, len(machines[0].intercept)
-    coef = np.zeros((k, q, features.n_values))
+    coef = np.zeros((k, q, features.n_kernel_values))
     products = np.zeros((k, q, m, m) if any(len(first) for first, _ in pairs) else (k, q, 0, 0), dtype)
     for c, (machine, place, (first, second)) in enumerate(zip(machines, places, pairs, strict=True)):
         coef[c][:, place] = machine.coef[:, : len(place)]
@@ -293,7 +293,7 @@ class _LeafTrainer:
     def _objective(self, machine: _LeafMachine, rows: RowIndices) -> float:
         """The objective of a machine on rows (n_leaf,)."""
         batch = self.X[rows]
-        values = machine.features.values(batch) @ machine.coef.T + machine.intercept
+        values = machine.features.evaluate(batch) @ machine.coef.T + machine.intercept
         if len(machine.slopes):
             values += batch @ machine.slopes.T
         return self.problem.objective(values.T, machine.fit.weights, rows)
@@ -360,7 +360,7 @@ class _LeafTrainer:
         linear = None if all_are_landmarks else self._linear_term(batch)
         coordinates = np.empty((batch.shape[0], 0)) if linear is None else linear.coordinates
         features = self._features(batch[sampled], coordinates[sampled], exact_machine, rng)
-        C = features.values(batch)
+        C = features.evaluate(batch)
         self._raise_if_stopped()
         damping = 0.0 if all_are_landmarks else self.settings.damping / len(sampled)
         return features, C, None if K is None else nystroem_factor(C[sampled], K, damping), linear
@@ -451,7 +451,7 @@ class _LeafTrainer:
 
         def residual(features: LandmarkFeatures) -> float:
             self._raise_if_stopped()
-            return _residual(np.hstack([features.values(batch), linear_coordinates]), exact_machine.values)
+            return _residual(np.hstack([features.evaluate(batch), linear_coordinates]), exact_machine.values)
 
         return min((weighted, self._with_landmarks(batch, None, rng)), key=residual)
 

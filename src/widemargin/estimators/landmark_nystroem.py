@@ -306,7 +306,7 @@ class LandmarkNystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Kernel
 
     def _factor(self, G: Array, features: LandmarkFeatures, sample: Any, go_on: _GoOn) -> Array:
         """Of W, with each column's largest entry positive: any other signs would do as well."""
-        C = NystroemCoordinates(features, G[:0]).values(sample)
+        C = NystroemCoordinates(features, G[:0]).evaluate(sample)
         factor = run_until_stopped(partial(nystroem_factor, C, G), go_on)
         factor *= np.where(factor.max(axis=0, initial=0.0) < -factor.min(axis=0, initial=0.0), -1.0, 1.0)
         return factor.astype(sample.dtype)

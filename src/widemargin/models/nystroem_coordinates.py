@@ -55,12 +55,12 @@ class NystroemCoordinates:
             size = int(np.clip(memory_budget // (row_bytes * team.n_threads), _LEAST_ROWS, _MOST_ROWS))
 
             def block(rows: slice) -> None:
-                np.matmul(self.values(X[rows]), self.factor, out=out[rows])
+                np.matmul(self.evaluate(X[rows]), self.factor, out=out[rows])
 
             team.map(block, row_blocks(X.shape[0], size))
         return out
 
-    def values(self, X: Any) -> Array:
+    def evaluate(self, X: Any) -> Array:
         """Features of the rows of X, (n, r): by a matrix product, unless the triangle rule needs exact distances.
 
         For a precomputed kernel, X holds the kernel values with the m landmarks.
@@ -68,7 +68,7 @@ class NystroemCoordinates:
         if self.features.kernel.sample_form == "entries":
             return self.features.with_products(X)
         if self.features.anchors.shape[2]:
-            return self.features.values(X)  # bounds need distances that are exact where they are small
+            return self.features.evaluate(X)  # bounds need distances that are exact where they are small
         points, rows = self._points.pair_with(X)
         F = np.empty((len(rows), len(points)), self.features.landmarks.dtype)
         self.features.kernel.fill(rows, points, F)

@@ -47,14 +47,14 @@ class LandmarkFeatures:
         return len(self.landmarks)
 
     @property
-    def n_values(self) -> int:
+    def n_kernel_values(self) -> int:
         """Number m + p of kernel values, computed and estimated."""
         return int(self.landmarks.shape[1] + self.anchors.shape[2])
 
     @property
     def n_features(self) -> int:
         """Number of kernel values and of products of the polynomial rule."""
-        return int(self.n_values + self.pairs.shape[2])
+        return int(self.n_kernel_values + self.pairs.shape[2])
 
     @cached_property
     def compiled(self) -> nystroem.Landmarks:
@@ -68,9 +68,9 @@ class LandmarkFeatures:
         self.compiled.pairwise(row_arrays(X), D)
         return np.asarray(np.sqrt(D)) if self.kernel.argument == "squares" else D
 
-    def values(self, X: Any) -> Array:
+    def evaluate(self, X: Any) -> Array:
         """Features of the rows of X in the only leaf: (n, n_features)."""
-        F = np.empty((X.shape[0], self.n_values), self.landmarks.dtype)
+        F = np.empty((X.shape[0], self.n_kernel_values), self.landmarks.dtype)
         self.compiled.evaluate(row_arrays(X), F)
         return self.with_products(F)
 
@@ -99,7 +99,7 @@ def stack_leaves(
     LandmarkFeatures
         Without pairs.
     list of ndarray of int
-        For each leaf, the columns of `values` that its landmarks and pseudo-landmarks became.
+        For each leaf, the columns of the kernel values that its landmarks and pseudo-landmarks became.
     list of pairs of ndarrays of int
         For each leaf, the two landmarks of its products, the larger number first.
     """

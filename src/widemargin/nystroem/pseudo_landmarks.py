@@ -79,11 +79,11 @@ def add_by_triangle_rule(features: LandmarkFeatures, points: Array, probe: Array
     if features.kernel.argument == "products":
         raise ValueError("pseudo='triangle' is for kernels of distances, rbf and laplacian; use 'polynomial' or None")
     anchors = np.ascontiguousarray(features.distances(points).T)
-    exact = landmark_features(features.kernel, points).values(probe)
+    exact = landmark_features(features.kernel, points).evaluate(probe)
     rules = (nystroem.LOWER, nystroem.UPPER)
     candidates = [replace(features, anchors=anchors[None], rules=np.array([r], np.int64)) for r in rules]
     m = features.landmarks.shape[1]
-    return min(candidates, key=lambda candidate: float(np.square(candidate.values(probe)[:, m:] - exact).sum()))
+    return min(candidates, key=lambda candidate: float(np.square(candidate.evaluate(probe)[:, m:] - exact).sum()))
 
 
 def add_products(features: LandmarkFeatures, p: int, rng: np.random.Generator) -> LandmarkFeatures:
