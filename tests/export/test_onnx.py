@@ -177,9 +177,9 @@ def test_both_bounds_of_the_triangle_rule(digits) -> None:
     X, y = digits
     options = {"n_clusters": 3, "n_landmarks": 5, "n_pseudo_landmarks": 4, "pseudo": "triangle", "random_state": 0}
     model = DCPredClassifier(gamma=0.3, **options).fit(X[::3], y[::3])
-    rules = model.predictor_.trees[0].features.rules
-    rules[:] = np.arange(len(rules)) % 2
-    assert_same(pickle.loads(pickle.dumps(model)), X, tol=2e-3)  # so that compiled code copies the changed rules
+    bounds = model.predictor_.trees[0].features.bounds
+    bounds[:] = np.arange(len(bounds)) % 2
+    assert_same(pickle.loads(pickle.dumps(model)), X, tol=2e-3)  # so that compiled code copies the changed bounds
 
 
 def test_projection_before_the_trees(digits) -> None:

@@ -175,13 +175,13 @@ def test_leaves_in_one_table() -> None:
     narrow = add_by_triangle_rule(landmark_features(kernel, X[5:7]), X[40:42], X)
     table, places, _ = stack_leaves([wide, narrow])
     assert table.landmarks.shape == (2, 5, 4)
-    assert table.anchors.shape == (2, 5, 4)
+    assert table.pseudo_distances.shape == (2, 5, 4)
     for c, part in enumerate((wide, narrow)):
         one = replace(
             table,
             landmarks=table.landmarks[c : c + 1],
-            anchors=table.anchors[c : c + 1],
-            rules=table.rules[c : c + 1],
+            pseudo_distances=table.pseudo_distances[c : c + 1],
+            bounds=table.bounds[c : c + 1],
             pairs=table.pairs[c : c + 1],
         )
         np.testing.assert_allclose(one.evaluate(X)[:, places[c]], part.evaluate(X), rtol=1e-12)

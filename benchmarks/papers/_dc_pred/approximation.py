@@ -60,7 +60,7 @@ def _known_values(how: str, features: LandmarkFeatures, X: NDArray[np.float32], 
     if how == _EACH_BOUND:
         m = features.landmarks.shape[1]
         exact = rbf_kernel(X, _pseudo_landmarks(how, m, X), gamma=gamma)
-        other = replace(features, rules=nystroem.LOWER + nystroem.UPPER - features.rules).evaluate(X)
+        other = replace(features, bounds=nystroem.LOWER + nystroem.UPPER - features.bounds).evaluate(X)
         is_closer = np.square(other[:, m:] - exact).sum(axis=0) < np.square(C[:, m:] - exact).sum(axis=0)
         C[:, m:][:, is_closer] = other[:, m:][:, is_closer]
     return C

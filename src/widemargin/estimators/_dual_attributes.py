@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
 
 from .._types import Labels, Mask, Matrix, RowIndices, Vector
+from ..algorithms.dc_svm import TrainedMachine
 from ..kernels.functions import Kernel
 from ..models.clustered import COMBINATIONS, ClusteredExpansion
 from ..models.expansion import make_point_samples
 from ..partition.routing import InputRouter, KernelRouter, RandomRouter, Router
-from ..solvers.results import TrainedMachine
 from ._estimator import relative_gap
 from ._fitted_state import FittedState
 
