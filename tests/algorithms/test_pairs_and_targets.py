@@ -12,13 +12,12 @@ from hypothesis import strategies as st
 from widemargin import _progress
 from widemargin._progress import Progress
 from widemargin.algorithms import dc_svm, pairs_and_targets
-from widemargin.algorithms.dc_svm import DCSVMSettings, KernelProblem, LazyProblem, train
+from widemargin.algorithms.dc_svm import DCSVMSettings, KernelProblem, LazyProblem, TrainedMachine, train
 from widemargin.algorithms.pairs_and_targets import train_several
 from widemargin.data.labels import group_pairs
 from widemargin.data.samples import Samples, make_samples
 from widemargin.kernels.functions import RBF
 from widemargin.solvers.dual.problem import pair_problem
-from widemargin.solvers.results import TrainedMachine
 
 KERNEL = RBF(0.2)
 

@@ -36,4 +36,4 @@ def test_squares_along_directions() -> None:
     rng = np.random.default_rng(1)
     directions, X = rng.normal(size=(2, 5)).astype(np.float32), rng.normal(size=(7, 5)).astype(np.float32)
     z = X @ directions.T
-    np.testing.assert_allclose(squares_along(directions).values(X), np.hstack([z, z**2]), rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(squares_along(directions).evaluate(X), np.hstack([z, z**2]), rtol=1e-5, atol=1e-6)

@@ -1,4 +1,4 @@
-"""Parameters that cannot be: every one is answered with a ValueError that names it, or taken as the number it is."""
+"""Invalid parameters: every one is answered with a ValueError that names it, or taken as the number it is."""
 
 from __future__ import annotations
 

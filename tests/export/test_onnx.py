@@ -177,9 +177,9 @@ def test_both_bounds_of_the_triangle_rule(digits) -> None:
     X, y = digits
     options = {"n_clusters": 3, "n_landmarks": 5, "n_pseudo_landmarks": 4, "pseudo": "triangle", "random_state": 0}
     model = DCPredClassifier(gamma=0.3, **options).fit(X[::3], y[::3])
-    rules = model.predictor_.trees[0].features.rules
-    rules[:] = np.arange(len(rules)) % 2
-    assert_same(pickle.loads(pickle.dumps(model)), X, tol=2e-3)  # so that compiled code copies the changed rules
+    bounds = model.predictor_.trees[0].features.bounds
+    bounds[:] = np.arange(len(bounds)) % 2
+    assert_same(pickle.loads(pickle.dumps(model)), X, tol=2e-3)  # so that compiled code copies the changed bounds
 
 
 def test_projection_before_the_trees(digits) -> None:
@@ -254,7 +254,7 @@ def test_a_single_row_and_none(digits) -> None:
             r"the step PCA\(n_components=2\).*model\[-1\]",
         ),
         (lambda X, y: DCSVMClassifier(n_levels=1, stop_level=1).fit(X, y), "stop_level=1: compress it first"),
-        (lambda X, y: DCSVMClassifier(kernel=lambda A, B: A @ B.T).fit(X, y), "FunctionKernel kernel: to_onnx writes"),
+        (lambda X, y: DCSVMClassifier(kernel=lambda A, B: A @ B.T).fit(X, y), "CallableKernel kernel: to_onnx writes"),
         (lambda X, y: DCSVMClassifier(kernel="precomputed").fit(X @ X.T, y), "Precomputed kernel: to_onnx writes"),
         (lambda X, y: OCASClassifier(), "not fitted"),
     ],

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from naive import kernels as naive
 from widemargin.data.samples import Samples, make_samples
-from widemargin.kernels.functions import RBF, FunctionKernel, Kernel, Linear, Precomputed, make_kernel
+from widemargin.kernels.functions import RBF, CallableKernel, Kernel, Linear, Precomputed, make_kernel
 from widemargin.kernels.precision import ensure_precision, entry_error
 
 SINGLE, DOUBLE = np.dtype(np.float32), np.dtype(np.float64)
@@ -149,9 +149,9 @@ def test_the_diagonal_of_a_callable_takes_a_call_for_several_rows() -> None:
 def test_a_callable_of_the_wrong_shape_is_named() -> None:
     samples = make_samples(np.ones((3, 2)))
     with pytest.raises(ValueError, match=r"kernel: the callable returned shape \(2, 2\) .* \(3, 3\)"):
-        FunctionKernel(lambda A, B: A.T @ B).diagonal(samples)
+        CallableKernel(lambda A, B: A.T @ B).diagonal(samples)
     with pytest.raises(ValueError, match=r"kernel: the callable returned shape \(2, 2\) .* \(3, 3\)"):
-        fill(FunctionKernel(lambda A, B: A.T @ B), samples, samples)
+        fill(CallableKernel(lambda A, B: A.T @ B), samples, samples)
 
 
 def test_precomputed_entries_are_copied() -> None:

@@ -37,7 +37,7 @@ def make_tree(k: int, m: int, p: int = 0, *, products: bool = False, slopes: boo
     return NystroemTree(
         tree,
         features,
-        RNG.normal(size=(k, Q, features.n_values)),
+        RNG.normal(size=(k, Q, features.n_kernel_values)),
         np.tril(RNG.normal(size=form)),
         RNG.normal(size=(k, Q if slopes else 0, d)),
         RNG.normal(size=(k, Q)),
@@ -55,9 +55,9 @@ def by_hand(tree: NystroemTree, rows: np.ndarray) -> np.ndarray:
             slope = tree.slopes[c, q] if tree.slopes.shape[1] else np.zeros(rows.shape[1])
             coef = tree.coef[c, q, : len(f)]
             out[i, q] = naive.decision_value(f, coef, tree.products[c, q], slope, rows[i], tree.intercept[c, q])
-            if tree.features.anchors.shape[2]:
-                lower = tree.features.rules[c] == 0
-                far = naive.bound(np.sqrt(D2), tree.features.anchors[c], lower)[0]
+            if tree.features.pseudo_distances.shape[2]:
+                lower = tree.features.bounds[c] == 0
+                far = naive.bound(np.sqrt(D2), tree.features.pseudo_distances[c], lower)[0]
                 out[i, q] += tree.coef[c, q, len(f) :] @ np.exp(-GAMMA * far**2)
     return out
 

@@ -67,7 +67,7 @@ def test_heavy_rows_draw_the_centroids() -> None:
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_values(name: str, form: Any, dtype: type) -> None:
     U = X[:6].astype(dtype)
-    C = landmark_features(KERNELS[name][0], U).values(form(X.astype(dtype)))
+    C = landmark_features(KERNELS[name][0], U).evaluate(form(X.astype(dtype)))
     np.testing.assert_allclose(C, gram(X, X[:6], name), rtol=2e-3 if dtype == np.float32 else 1e-10, atol=1e-5)
 
 
@@ -82,7 +82,7 @@ def test_the_triangle_rule_bounds_the_kernel(name: str) -> None:
     assert np.all(both[0] >= exact - 1e-10)
     assert np.all(both[1] <= exact + 1e-10)
     nearer = min(both, key=lambda estimate: np.square(estimate - exact).sum())
-    np.testing.assert_allclose(features.values(X)[:, 6:], nearer, rtol=1e-9)
+    np.testing.assert_allclose(features.evaluate(X)[:, 6:], nearer, rtol=1e-9)
 
 
 def test_the_triangle_rule_needs_distances() -> None:
@@ -92,7 +92,7 @@ def test_the_triangle_rule_needs_distances() -> None:
 
 def test_products() -> None:
     features = add_products(landmark_features(KERNELS["rbf"][0], X[:4]), 100, np.random.default_rng(0))
-    C = features.values(X)
+    C = features.evaluate(X)
     assert C.shape == (200, 4 + 10)  # all of them, each once
     pairs = {tuple(sorted(pair)) for pair in features.pairs[0].T}
     assert len(pairs) == 10
@@ -104,14 +104,14 @@ def test_products() -> None:
 @pytest.mark.parametrize("name", ["rbf", "poly"])
 def test_all_rows_as_landmarks_give_the_kernel_back(name: str) -> None:
     G = gram(X[:60], X[:60], name)
-    C = landmark_features(KERNELS[name][0], X[:60]).values(X[:60])
+    C = landmark_features(KERNELS[name][0], X[:60]).evaluate(X[:60])
     Z = C @ nystroem_factor(C, G)
     np.testing.assert_allclose(Z @ Z.T, G, atol=1e-6 * np.abs(G).max())
 
 
 def test_w_is_symmetric_positive_semidefinite_and_best() -> None:
     G = gram(X, X)
-    C = landmark_features(KERNELS["rbf"][0], X[:10]).values(X)
+    C = landmark_features(KERNELS["rbf"][0], X[:10]).evaluate(X)
     F = nystroem_factor(C, G)
     W = F @ F.T
     assert np.array_equal(W, W.T)
@@ -125,7 +125,7 @@ def test_w_is_symmetric_positive_semidefinite_and_best() -> None:
 
 def test_damped_w_is_that_of_ridge_regression() -> None:
     G = gram(X, X)
-    C = landmark_features(KERNELS["rbf"][0], X[:10]).values(X)
+    C = landmark_features(KERNELS["rbf"][0], X[:10]).evaluate(X)
     F = nystroem_factor(C, G, 0.01)
     inverse = np.linalg.solve(C.T @ C + (0.01 * np.linalg.norm(C, 2)) ** 2 * np.eye(10), C.T)
     np.testing.assert_allclose(F @ F.T, inverse @ G @ inverse.T, rtol=1e-8)
@@ -154,7 +154,7 @@ def test_lemma_1(seed: int, m: int, p: int) -> None:
     rows = rng.normal(size=(40, 3))
     G = gram(rows, rows)
     features = add_products(landmark_features(KERNELS["rbf"][0], rows[:m]), 10**6, rng)
-    C_hat = features.values(rows)
+    C_hat = features.evaluate(rows)
     products = C_hat[:, m:]
     pseudo = gram(rows, rows[rng.choice(40, p)])
     regressed = products @ np.linalg.lstsq(products, pseudo, rcond=None)[0]
@@ -164,9 +164,9 @@ def test_lemma_1(seed: int, m: int, p: int) -> None:
 
 def test_more_features_come_closer() -> None:
     G, C = gram(X, X), landmark_features(KERNELS["rbf"][0], X[:6])
-    plainly = error_of(C.values(X), G)
-    assert error_of(add_products(C, 100, RNG).values(X), G) < 0.8 * plainly
-    assert error_of(add_by_triangle_rule(C, X[20:40], X).values(X), G) < 0.95 * plainly
+    plainly = error_of(C.evaluate(X), G)
+    assert error_of(add_products(C, 100, RNG).evaluate(X), G) < 0.8 * plainly
+    assert error_of(add_by_triangle_rule(C, X[20:40], X).evaluate(X), G) < 0.95 * plainly
 
 
 def test_leaves_in_one_table() -> None:
@@ -175,13 +175,13 @@ def test_leaves_in_one_table() -> None:
     narrow = add_by_triangle_rule(landmark_features(kernel, X[5:7]), X[40:42], X)
     table, places, _ = stack_leaves([wide, narrow])
     assert table.landmarks.shape == (2, 5, 4)
-    assert table.anchors.shape == (2, 5, 4)
+    assert table.pseudo_distances.shape == (2, 5, 4)
     for c, part in enumerate((wide, narrow)):
         one = replace(
             table,
             landmarks=table.landmarks[c : c + 1],
-            anchors=table.anchors[c : c + 1],
-            rules=table.rules[c : c + 1],
+            pseudo_distances=table.pseudo_distances[c : c + 1],
+            bounds=table.bounds[c : c + 1],
             pairs=table.pairs[c : c + 1],
         )
-        np.testing.assert_allclose(one.values(X)[:, places[c]], part.values(X), rtol=1e-12)
+        np.testing.assert_allclose(one.evaluate(X)[:, places[c]], part.evaluate(X), rtol=1e-12)

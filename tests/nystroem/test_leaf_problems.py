@@ -44,12 +44,12 @@ def test_hinge_machines(monkeypatch: pytest.MonkeyPatch, largest: int) -> None:
 def test_the_exact_hinge_machine() -> None:
     K = np.exp(-0.5 * np.square(Z[ROWS, None] - Z[None, ROWS]).sum(axis=2))
     task = HingeProblem(LABELS[None], np.full(150, 2.0), 1e-3, train_hinges)
-    alpha, values = task.solve_exactly(K, ROWS, PROGRESS)
+    alpha, values = task.exact_solution(K, ROWS, PROGRESS)
     assert np.mean((values[0] > 0) == (LABELS[ROWS] > 0)) > 0.9
     assert np.all(values[0] * LABELS[ROWS] <= 1.1 + (alpha == 0) * 9)  # support vectors are within the margin
     assert np.all((alpha >= 0) & (alpha <= 4 + 1e-9))
     assert 0 < np.count_nonzero(alpha) < 120
-    alike = HingeProblem(np.ones((1, 150)), np.full(150, 2.0), 1e-3, train_hinges).solve_exactly(K, ROWS, PROGRESS)
+    alike = HingeProblem(np.ones((1, 150)), np.full(150, 2.0), 1e-3, train_hinges).exact_solution(K, ROWS, PROGRESS)
     assert not np.any(alike.landmark_weights)
     np.testing.assert_array_equal(alike.values, np.zeros((1, 120)))
 
@@ -62,7 +62,7 @@ def test_ridge_machines() -> None:
     np.testing.assert_allclose(Z[ROWS] @ fit.weights.T, rival.predict(Z[ROWS]), atol=1e-10)
     K = np.exp(-0.5 * np.square(Z[ROWS, None] - Z[None, ROWS]).sum(axis=2))
     rival = KernelRidge(alpha=0.7, kernel="precomputed").fit(K, y[:, ROWS].T, sample_weight=weights[ROWS])
-    landmark_weights, values = task.solve_exactly(K, ROWS, PROGRESS)
+    landmark_weights, values = task.exact_solution(K, ROWS, PROGRESS)
     np.testing.assert_allclose(values.T, rival.predict(K), atol=1e-10)
     np.testing.assert_allclose(landmark_weights, np.square(rival.dual_coef_).sum(axis=1), rtol=1e-8)
 

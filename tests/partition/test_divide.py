@@ -15,7 +15,7 @@ from widemargin.data.samples import make_samples
 from widemargin.kernels.functions import Precomputed, make_kernel
 from widemargin.kernels.kernel_operator import KernelOperator
 from widemargin.partition import routing
-from widemargin.partition.divide import Clustering, Division, divide
+from widemargin.partition.divide import ClusteringSettings, Division, divide
 
 METHODS = ("kernel", "input", "random")
 RBF = make_kernel("rbf", gamma=0.5)
@@ -33,7 +33,7 @@ def cut(
 ) -> Division:
     with ThreadTeam(n_jobs) as team:
         rows = KernelOperator(kernel, make_samples(X, kernel.sample_form), team)
-        return divide(rows, Clustering(k, method, n_sample), np.random.default_rng(seed), **more)
+        return divide(rows, ClusteringSettings(k, method, n_sample), np.random.default_rng(seed), **more)
 
 
 def lopsided(n: int = 3000) -> np.ndarray:

@@ -14,14 +14,13 @@ from naive import kernels
 from naive import partition as naive
 from widemargin._progress import Progress
 from widemargin._threads import ThreadTeam
-from widemargin.algorithms.dc_svm import DCSVMSettings, KernelProblem, train
+from widemargin.algorithms.dc_svm import DCSVMSettings, KernelProblem, TrainedMachine, train
 from widemargin.data.samples import make_samples
 from widemargin.kernels.functions import RBF
 from widemargin.kernels.kernel_operator import KernelOperator
-from widemargin.partition.divide import Clustering, Division, divide
+from widemargin.partition.divide import ClusteringSettings, Division, divide
 from widemargin.partition.routing import RandomRouter
 from widemargin.solvers.dual.problem import svm_problem
-from widemargin.solvers.results import TrainedMachine
 
 
 def problem(n: int, seed: int, centres: int = 3, spread: float = 1.0) -> tuple[Any, Any, Any]:
@@ -94,7 +93,7 @@ def test_theorem_1(n: int, k: int, seed: int, gamma: float, C: float, weighted: 
         labels = rng.integers(k, size=n)
         labels[0] = k - 1
     else:
-        labels = divide(KernelOperator(kernel, samples, ThreadTeam(1)), Clustering(k, method), rng).labels
+        labels = divide(KernelOperator(kernel, samples, ThreadTeam(1)), ClusteringSettings(k, method), rng).labels
     with Progress() as progress:
         best = train(
             KernelProblem(kernel, samples, svm_problem(y, upper)), DCSVMSettings(n_jobs=1, tol=1e-9), progress, rng
@@ -168,7 +167,9 @@ def test_points_of_largest_gradient_are_no_support_vectors(seed: int) -> None:
     y = np.where(X[:, 0] > 0, 1.0, -1.0)
     upper, kernel = np.full(200, 10.0), RBF(0.5)
     samples = make_samples(X, kernel.sample_form)
-    labels = divide(KernelOperator(kernel, samples, ThreadTeam(1)), Clustering(4), np.random.default_rng(0)).labels
+    labels = divide(
+        KernelOperator(kernel, samples, ThreadTeam(1)), ClusteringSettings(4), np.random.default_rng(0)
+    ).labels
     glued = glue(kernel, X, y, upper, labels).result
     with Progress() as progress:
         best = train(

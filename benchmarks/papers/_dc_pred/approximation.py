@@ -56,11 +56,11 @@ def _known_values(how: str, features: LandmarkFeatures, X: NDArray[np.float32], 
 
     The leaf of a fitted machine has one bound for all points: the one that comes closer in sum.
     """
-    C = features.values(X)
+    C = features.evaluate(X)
     if how == _EACH_BOUND:
         m = features.landmarks.shape[1]
         exact = rbf_kernel(X, _pseudo_landmarks(how, m, X), gamma=gamma)
-        other = replace(features, rules=nystroem.LOWER + nystroem.UPPER - features.rules).values(X)
+        other = replace(features, bounds=nystroem.LOWER + nystroem.UPPER - features.bounds).evaluate(X)
         is_closer = np.square(other[:, m:] - exact).sum(axis=0) < np.square(C[:, m:] - exact).sum(axis=0)
         C[:, m:][:, is_closer] = other[:, m:][:, is_closer]
     return C

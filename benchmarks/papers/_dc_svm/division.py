@@ -17,11 +17,10 @@ from benchmarks.papers._dc_svm.machines import SETS, Machine, make, settings_of
 from benchmarks.papers._experiment import Experiment, Row, grouped, is_wanted
 from widemargin._config import resolve_memory_budget
 from widemargin._progress import Progress
-from widemargin.algorithms.dc_svm import DCSVMSettings, KernelProblem, train
+from widemargin.algorithms.dc_svm import DCSVMSettings, KernelProblem, TrainedMachine, train
 from widemargin.data.samples import make_samples
 from widemargin.kernels.functions import make_kernel
 from widemargin.solvers.dual.problem import svm_problem
-from widemargin.solvers.results import TrainedMachine as Trained
 
 _LABELS = {"kernel": "DC-SVM, kernel k-means", "input": "DC-SVM, k-means", "cascade": "Cascade SVM"}
 _METHODS = {"kernel": "kernel k-means", "input": "k-means", "random": "random"}
@@ -68,7 +67,7 @@ def _data(problem: Problem) -> KernelProblem:
     )
 
 
-def _train(data: KernelProblem, settings: DCSVMSettings) -> Trained:
+def _train(data: KernelProblem, settings: DCSVMSettings) -> TrainedMachine:
     settings = DCSVMSettings(**{**vars(settings), "memory_budget": resolve_memory_budget(None)})
     with Progress() as progress:
         return train(data, settings, progress, np.random.default_rng(0))

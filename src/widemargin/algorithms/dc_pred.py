@@ -35,16 +35,15 @@ from ..models.nystroem_tree import NystroemForest, NystroemTree
 from ..nystroem.factor import nystroem_factor
 from ..nystroem.features import LandmarkFeatures, stack_leaves
 from ..nystroem.landmarks import select_landmarks
-from ..nystroem.leaf_problems import ExactMachine, LeafProblem, LinearFit, least_squares_work
+from ..nystroem.leaf_problems import ExactSolution, LeafProblem, LinearFit, least_squares_work
 from ..nystroem.pseudo_landmarks import add_pseudo_landmarks, landmark_features
 from ..partition.hierarchy import Hierarchy, grow
-from ..partition.kmeans import max_sample_values, needed_sample_bytes
+from ..partition.kmeans import kmeans_work, max_sample_values, needed_sample_bytes
 
 T = TypeVar("T")
 
 LEAVES_AT_ONCE = 2  # that sizes leave room for: a constant, so that the result does not depend on `n_jobs`
 _MAX_KERNEL_ROWS = 3000  # rows of a leaf whose kernel matrix is computed
-_KMEANS_ITERATIONS = 20  # at most
 _PRELIMINARY_ROWS = 300  # of a leaf, for a first machine where time is limited
 _SIZE_STEP = 100  # between the numbers of kernel rows from which the memory budget chooses one
 _N_VECTORS = 6  # float64 vectors (n,) of a training, beside two for each output
@@ -133,10 +132,10 @@ def train(
     leaf keeps that one or gets the best constant; of the further trees only complete ones are kept.
     """
     with blas_limit(1), ThreadTeam(_count_workers(settings, X, problem.n_outputs)) as team:
-        train_leaf = _LeafTrainer(kernel, X, problem, settings, progress, team, features)
+        trainer = _LeafTrainer(kernel, X, problem, settings, progress, team, features)
         grown = []
         for t, seed in enumerate(rng.spawn(settings.n_trees)):
-            tree = _train_tree(train_leaf, seed, t)
+            tree = _train_tree(trainer, seed, t)
             if t == 0 or not progress.stopped_by:
                 grown.append(tree)
     trees, leaves = zip(*grown, strict=True)
@@ -176,38 +175,37 @@ def _leaf_rows(settings: ForestSettings, n: int) -> int:
 
 
 def _leaf_bytes(settings: ForestSettings, n: int, d: int, n_outputs: int, r: int) -> float:
-    """Bytes that the training of a leaf of n rows takes, r of which have a kernel matrix.
+    """Bytes that the training of one leaf of n rows takes, r of which have a kernel matrix.
 
-    With f features and rank m = min(r, f): in float64 C (r, f), two copies of its singular vectors, (r, m) and (m, f),
-    and matrices (m, m); or the rows' coordinates in float64 and float32 and, in float64, the rows themselves.
+    In float64 C (r, n_features), two copies of its singular vectors, (r, rank) and (rank, n_features), and matrices
+    (rank, rank); or the rows' coordinates in float64 and float32 and, in float64, the rows themselves. Leaves
+    are sized by `training_bytes` of `estimators/_cost.py`, where kernel matrix and F have no part: they adapt by r.
     """
-    f = settings.n_landmarks + settings.n_pseudo_landmarks
-    m, width = min(r, f), f + (d if settings.linear else 0)
-    factor = 8.0 * (r * f + r * r + 3 * r * m + 3 * m * f + 8 * m * m)
-    rows = n * (4.0 * f + 16.0 * d + 32.0 * n_outputs)
-    fit = n * 12.0 * width
+    n_features = settings.n_landmarks + settings.n_pseudo_landmarks
+    rank, n_coordinates = min(r, n_features), n_features + (d if settings.linear else 0)
+    factor = 8.0 * (r * n_features + r * r + 3 * r * rank + 3 * rank * n_features + 8 * rank * rank)
+    rows = n * (4.0 * n_features + 16.0 * d + 32.0 * n_outputs)
+    fit = n * 12.0 * n_coordinates
     return rows + max(factor, fit)
 
 
-def _train_tree(
-    train_leaf: _LeafTrainer, rng: np.random.Generator, number: int
-) -> tuple[NystroemTree, dict[str, Vector]]:
+def _train_tree(trainer: _LeafTrainer, rng: np.random.Generator, number: int) -> tuple[NystroemTree, dict[str, Vector]]:
     """Cluster the rows, and train a machine in each leaf: the tree, and its columns of `TrainedForest.leaves`."""
-    train_leaf.progress.stage("clusters")
-    X, settings = train_leaf.X, train_leaf.settings
+    trainer.progress.stage("clusters")
+    X, settings = trainer.X, trainer.settings
     max_values = max_sample_values(settings.memory_budget, X.dtype.itemsize)
-    tree, labels = grow(X, settings.n_clusters, rng, train_leaf.may_go_on, max_values)
+    tree, labels = grow(X, settings.n_clusters, rng, trainer.may_go_on, max_values)
     k = tree.n_leaves
     clusters = group_by_label(labels, k)
-    train_leaf.progress.stage("leaves", k)
+    trainer.progress.stage("leaves", k)
     seeds = rng.spawn(k)
     preliminary: list[_LeafMachine | None] = [None] * k
-    if np.isfinite(train_leaf.progress.deadline):
-        preliminary = train_leaf.team.map(
-            lambda pair: train_leaf.train_preliminary(*pair), list(zip(clusters, rng.spawn(k), strict=True))
+    if np.isfinite(trainer.progress.deadline):
+        preliminary = trainer.team.map(
+            lambda pair: trainer.train_preliminary(*pair), list(zip(clusters, rng.spawn(k), strict=True))
         )
-    machines = train_leaf.team.map_largest_first(
-        lambda leaf: train_leaf(*leaf), list(zip(clusters, seeds, preliminary, strict=True)), lambda leaf: len(leaf[0])
+    machines = trainer.team.map_largest_first(
+        lambda leaf: trainer.train(*leaf), [*zip(clusters, seeds, preliminary, strict=True)], lambda leaf: len(leaf[0])
     )
     leaves = {
         "tree": np.full(k, number),
@@ -225,7 +223,7 @@ def _assemble(tree: Hierarchy, machines: list[_LeafMachine]) -> NystroemTree:
     """Stack the leaves' machines into the arrays of one tree."""
     features, places, pairs = stack_leaves([machine.features for machine in machines])
     dtype, (k, m, _), q = features.landmarks.dtype, features.landmarks.shape, len(machines[0].intercept)
-    coef = np.zeros((k, q, features.n_values))
+    coef = np.zeros((k, q, features.n_kernel_values))
     products = np.zeros((k, q, m, m) if any(len(first) for first, _ in pairs) else (k, q, 0, 0), dtype)
     for c, (machine, place, (first, second)) in enumerate(zip(machines, places, pairs, strict=True)):
         coef[c][:, place] = machine.coef[:, : len(place)]
@@ -246,7 +244,7 @@ class _LeafMachine(NamedTuple):
     """f(x) = coef c(x) + slopes x + intercept, with the features c(x) of the leaf, for q outputs."""
 
     features: LandmarkFeatures
-    coef: Vector  # (q, m + p)
+    coef: Vector  # (q, n_features)
     slopes: Vector  # (q, d): weights of the linear term; (0, d) without one
     intercept: Vector  # (q,)
     fit: LinearFit
@@ -283,9 +281,9 @@ class _LeafTrainer:
             return None
         some = np.sort(rng.choice(rows, _PRELIMINARY_ROWS, replace=False))
         try:
-            machine = self._train(some, rng)
-            n_values = len(rows) * self.X.shape[1] * (1 + self.settings.n_landmarks)
-            objective = self._until_stopped(partial(self._objective, machine, rows), n_values)
+            machine = self._run_algorithm(some, rng)
+            work = len(rows) * self.X.shape[1] * (1 + self.settings.n_landmarks)
+            objective = self._until_stopped(partial(self._objective, machine, rows), work)
         except Stopped:
             return None
         return machine._replace(fit=machine.fit._replace(objective=objective, gap=objective, converged=False))
@@ -293,22 +291,22 @@ class _LeafTrainer:
     def _objective(self, machine: _LeafMachine, rows: RowIndices) -> float:
         """The objective of a machine on rows (n_leaf,)."""
         batch = self.X[rows]
-        values = machine.features.values(batch) @ machine.coef.T + machine.intercept
+        values = machine.features.evaluate(batch) @ machine.coef.T + machine.intercept
         if len(machine.slopes):
             values += batch @ machine.slopes.T
         return self.problem.objective(values.T, machine.fit.weights, rows)
 
-    def __call__(self, rows: RowIndices, rng: np.random.Generator, preliminary: _LeafMachine | None) -> _LeafMachine:
+    def train(self, rows: RowIndices, rng: np.random.Generator, preliminary: _LeafMachine | None) -> _LeafMachine:
         """Train a leaf; once the fit is stopped, return the machine of `train_preliminary`, or a constant."""
         try:
-            machine = self._train(rows, rng)
+            machine = self._run_algorithm(rows, rng)
         except Stopped:
             self.progress.go_on()  # records what has stopped it
             machine = preliminary or self._constant(rows)
         self.progress.advance()
         return machine
 
-    def _train(self, rows: RowIndices, rng: np.random.Generator) -> _LeafMachine:
+    def _run_algorithm(self, rows: RowIndices, rng: np.random.Generator) -> _LeafMachine:
         """Algorithm 2 on the rows (n_leaf,).
 
         The exact machine and W = F F' are computed from the kernel matrix K of at most `max_kernel_rows` sampled rows.
@@ -321,10 +319,8 @@ class _LeafTrainer:
         K = self._kernel_matrix(batch[sampled]) if self.problem.needs_kernel_matrix else None
         # where every row is a landmark, the local machine is the exact one
         all_are_landmarks = len(rows) == len(sampled) <= self.settings.n_landmarks
-        exact_machine = None if all_are_landmarks else self._exact_machine(K, rows[sampled])
-        learn = partial(
-            self._learn_features, batch, sampled, K, exact_machine, rng, all_are_landmarks=all_are_landmarks
-        )
+        exact = None if all_are_landmarks else self._exact_solution(K, rows[sampled])
+        learn = partial(self._learn_features, batch, sampled, K, exact, rng, all_are_landmarks=all_are_landmarks)
         features, C, F, linear = self._until_stopped(learn, self._learning_work(len(rows)))
         del K, batch, learn
         coordinates = self._coordinates(C, F, linear)
@@ -337,30 +333,30 @@ class _LeafTrainer:
         most = min(n, self.max_kernel_rows if self.problem.needs_kernel_matrix else n)
         return np.sort(rng.choice(n, most, replace=False))
 
-    def _exact_machine(self, K: Array | None, rows: RowIndices) -> ExactMachine | None:
+    def _exact_solution(self, K: Array | None, rows: RowIndices) -> ExactSolution | None:
         """The machine of the exact kernel; None where landmarks are not weighted by it."""
         self._raise_if_stopped()
-        return None if self.settings.landmark_weights is None else self.problem.solve_exactly(K, rows, self.progress)
+        return None if self.settings.landmark_weights is None else self.problem.exact_solution(K, rows, self.progress)
 
     def _learn_features(
         self,
         batch: Any,
         sampled: RowIndices,
         K: Array | None,
-        exact_machine: ExactMachine | None,
+        exact: ExactSolution | None,
         rng: np.random.Generator,
         *,
         all_are_landmarks: bool,
     ) -> tuple[LandmarkFeatures, Array, Matrix | None, _LinearTerm | None]:
-        """The features, their values C (n_leaf, m + p), the factor F (m + p, rank) of W = F F', and the linear term.
+        """The features, C (n_leaf, n_features), the factor F (n_features, rank) of W = F F', and the linear term.
 
         F is None without the kernel matrix K (r, r) of the sampled rows. It works on copies of its own: a fit that is
         stopped leaves it to end in another thread.
         """
         linear = None if all_are_landmarks else self._linear_term(batch)
         coordinates = np.empty((batch.shape[0], 0)) if linear is None else linear.coordinates
-        features = self._features(batch[sampled], coordinates[sampled], exact_machine, rng)
-        C = features.values(batch)
+        features = self._features(batch[sampled], coordinates[sampled], exact, rng)
+        C = features.evaluate(batch)
         self._raise_if_stopped()
         damping = 0.0 if all_are_landmarks else self.settings.damping / len(sampled)
         return features, C, None if K is None else nystroem_factor(C[sampled], K, damping), linear
@@ -411,8 +407,8 @@ class _LeafTrainer:
     def _learning_work(self, n: int) -> float:
         """Multiply-adds of `_learn_features` on n rows, about: k-means, twice, and decompositions of the features."""
         settings, d = self.settings, int(self.X.shape[1])
-        width = settings.n_landmarks + settings.n_pseudo_landmarks + d * settings.linear
-        return 2.0 * _KMEANS_ITERATIONS * n * d * settings.n_landmarks + 2.0 * least_squares_work(n, width)
+        n_coordinates = settings.n_landmarks + settings.n_pseudo_landmarks + d * settings.linear
+        return 2.0 * kmeans_work(n * d, settings.n_landmarks) + 2.0 * least_squares_work(n, n_coordinates)
 
     def _linear_term(self, batch: Any) -> _LinearTerm | None:
         """Coordinates of the linear term, (n, d + 1): rows centred and scaled to a mean square norm of 1, and a 1."""
@@ -428,12 +424,12 @@ class _LeafTrainer:
     def _kernel_matrix(self, batch: Any) -> Array:
         """K (n, n); raises `Stopped` once the fit should end."""
         K, samples = np.empty((batch.shape[0],) * 2, batch.dtype), make_samples(batch, self.kernel.sample_form)
-        with ThreadTeam(self.settings.n_jobs) as team, self.progress.interrupting(team.native):  # one thread in a leaf
+        with ThreadTeam(self.settings.n_jobs) as team, self.progress.interrupting(team.native):
             fill_gram(self.kernel, samples, K, team)
         return K
 
     def _features(
-        self, batch: Any, linear_coordinates: Matrix, exact_machine: ExactMachine | None, rng: np.random.Generator
+        self, batch: Any, linear_coordinates: Matrix, exact: ExactSolution | None, rng: np.random.Generator
     ) -> LandmarkFeatures:
         """Landmarks and pseudo-landmarks of a leaf, weighted or plain.
 
@@ -443,15 +439,15 @@ class _LeafTrainer:
         self._raise_if_stopped()
         if self.features is not None:
             return self.features
-        if exact_machine is None or not exact_machine.landmark_weights.any():
+        if exact is None or not exact.landmark_weights.any():
             return self._with_landmarks(batch, None, rng)
-        weighted = self._with_landmarks(batch, exact_machine.landmark_weights, rng)
+        weighted = self._with_landmarks(batch, exact.landmark_weights, rng)
         if self.settings.landmark_weights != "auto":
             return weighted
 
         def residual(features: LandmarkFeatures) -> float:
             self._raise_if_stopped()
-            return _residual(np.hstack([features.values(batch), linear_coordinates]), exact_machine.values)
+            return _residual(np.hstack([features.evaluate(batch), linear_coordinates]), exact.values)
 
         return min((weighted, self._with_landmarks(batch, None, rng)), key=residual)
 
@@ -465,16 +461,16 @@ class _LeafTrainer:
 
 
 def _residual(coordinates: Matrix, values: Matrix) -> float:
-    """Minimum over W of |values - W coordinates'|^2 + ridge |W|^2, coordinates (n, r), values (q, n).
+    """Minimum over W of |values - W coordinates'|^2 + ridge |W|^2, coordinates (n, n_coordinates), values (q, n).
 
-    By the normal equations, of r variables, or their dual of n: O(n r min(n, r)).
+    By the normal equations, or their dual in n variables: O(n n_coordinates min(n, n_coordinates)).
     """
-    n, r = coordinates.shape
-    A = coordinates.T @ coordinates if r <= n else coordinates @ coordinates.T
+    n, n_coordinates = coordinates.shape
+    A = coordinates.T @ coordinates if n_coordinates <= n else coordinates @ coordinates.T
     penalty = max(_RIDGE * np.trace(A), np.finfo(np.float64).tiny)
     A[np.diag_indices(len(A))] += penalty
     factor = cho_factor(A)
-    if r > n:
+    if n_coordinates > n:
         return float(penalty * np.vdot(values, cho_solve(factor, values.T).T))
     B = coordinates.T @ values.T
     return float(np.vdot(values, values) - np.vdot(B, cho_solve(factor, B)))

@@ -34,7 +34,7 @@ from ..kernels.kernel_operator import KernelOperator
 from ..kernels.precision import entry_error
 from ..kernels.scratch import Scratch, closing_scratch, free_scratch
 from ..kernels.tiles import fill_gram
-from ..partition.divide import Clustering, Division, divide
+from ..partition.divide import ClusteringSettings, Division, divide
 from ..solvers.dual.certificate import MAX_RELATIVE_GAP, Limits, join_results
 from ..solvers.dual.in_memory import WORKING_SET_ROWS, solve_in_memory, zero_result
 from ..solvers.dual.memory import active_bytes, free_bytes, share_budget
@@ -42,7 +42,7 @@ from ..solvers.dual.problem import DualProblem
 from ..solvers.dual.solver import DualSolver
 from ..solvers.dual.stopping import hides_violation
 from ..solvers.dual.subproblems import Subproblem, solve_on_full_matrix
-from ..solvers.results import DualResult, StoppedAtStartError, TrainedMachine
+from ..solvers.results import DualResult, StoppedAtStartError
 
 # A function that returns the rows of a machine, and its dual problem on these.
 LazyProblem = Callable[[], tuple[RowIndices, DualProblem]]
@@ -123,6 +123,31 @@ class KernelProblem(NamedTuple):
     kernel: Kernel
     samples: Samples
     problem: DualProblem
+
+
+@dataclass
+class TrainedMachine:
+    """A trained machine.
+
+    Attributes
+    ----------
+    result : DualResult
+        For an early machine, of the problem with the kernel k(x, z) [same cluster] (Lemma 1).
+    division : Division or None
+        The clusters of an early machine; None for the exact one.
+    intercepts : ndarray of shape (n_clusters,) or (1,)
+    levels : list of dict
+        For each level: its number, number of clusters and support vectors, seconds for clustering and in all, and the
+        primal objective and its lower bound, sums over the clusters.
+    rows : ndarray of int or None
+        Of a pair of classes: the rows that are the result's coordinates. None: all.
+    """
+
+    result: DualResult
+    division: Division | None
+    intercepts: Vector
+    levels: list[dict[str, float]]
+    rows: RowIndices | None = None
 
 
 def train(
@@ -250,7 +275,7 @@ class DCSVMTraining:
         return range(0) if expects_few else numbers
 
     def solve_level(self, level: int, beta: Vector, division: Division | None) -> Vector:
-        """Divide the data, and solve the clusters from beta (n,) in parallel; the concatenated solution (n,)."""
+        """Divide the data, and solve the clusters from beta (n,) in parallel; return the concatenated solution."""
         begin = time.perf_counter()
         if division is None:
             operator = KernelOperator(self.data.kernel, self.data.samples, self.team)
@@ -296,7 +321,7 @@ class DCSVMTraining:
         m, itemsize = len(beta), data.samples.dtype.itemsize
         n_shares = 2 * self.team.n_threads  # clusters of all threads take half of the budget
         budget = share_budget(self.data.samples, self.settings.memory_budget, n_shares)
-        with ThreadTeam(self.settings.n_jobs) as team:  # one thread if clusters are solved in parallel
+        with ThreadTeam(self.settings.n_jobs) as team:
             if m > _MAX_IN_MEMORY or m * m * itemsize > free_bytes(data.samples, budget):
                 result = self._solver(
                     data, team, tol=tol, max_relative_gap=max_relative_gap, memory_budget=budget
@@ -446,25 +471,24 @@ def describe_level(
         "clustering_seconds": clustering_seconds,
         "seconds": seconds,
         "objective": joined.objective,
-        "lower_bound": joined.objective - joined.gap,
+        "lower_bound": joined.lower_bound,
     }
 
 
 def suits_full_matrix(n: int, n_problems: int, settings: DCSVMSettings, progress: Progress | PartProgress) -> bool:
     """Whether problems on n rows are solved on one full kernel matrix, without levels, rounds and callbacks."""
     return (
-        n * n <= _FULL_MATRIX_ENTRIES * min(n_problems, _FULL_MATRIX_PROBLEMS)
-        and 8 * n * n <= _FULL_MATRIX_SHARE * settings.memory_budget
+        n <= max_rows_of_full_matrix(settings, n_problems)
         and not settings.stop_level
         and settings.n_levels in ("auto", 0)
         and not progress.is_observed
     )
 
 
-def max_rows_of_full_matrix(settings: DCSVMSettings) -> int:
-    """The most rows of problems that are solved on one full kernel matrix."""
-    n_entries = min(_FULL_MATRIX_ENTRIES * _FULL_MATRIX_PROBLEMS, settings.memory_budget * _FULL_MATRIX_SHARE / 8)
-    return isqrt(int(n_entries))
+def max_rows_of_full_matrix(settings: DCSVMSettings, n_problems: int = _FULL_MATRIX_PROBLEMS) -> int:
+    """The most rows of problems that are solved on one full kernel matrix; by default of 8 or more problems."""
+    n_entries = _FULL_MATRIX_ENTRIES * min(n_problems, _FULL_MATRIX_PROBLEMS)
+    return isqrt(int(min(n_entries, settings.memory_budget * _FULL_MATRIX_SHARE / 8)))
 
 
 def train_on_full_matrix(
@@ -502,6 +526,6 @@ def divide_rows(
     if not progress.go_on():  # k-means, which comes first, does not end before it has converged
         raise Stopped
     candidates = np.flatnonzero(beta) if beta.any() else None
-    clustering = Clustering(min(settings.branching**level, len(beta)), settings.partition, settings.n_sample)
+    clustering = ClusteringSettings(min(settings.branching**level, len(beta)), settings.partition, settings.n_sample)
     with progress.interrupting(operator.team.native):
         return divide(operator, clustering, rng, candidates=candidates)

@@ -29,16 +29,16 @@ from ..data.samples import Samples, SampleSubset, converted, make_samples, view_
 from ..kernels.functions import Kernel
 from ..kernels.kernel_operator import KernelOperator
 from ..kernels.precision import ensure_precision
-from ..partition.divide import Clustering, Division, divide
+from ..partition.divide import ClusteringSettings, Division, divide
 from ..partition.routing import Router
 from ..solvers.dual.certificate import join_results
 from ..solvers.dual.in_memory import zero_result
 from ..solvers.dual.problem import DualProblem
 from ..solvers.dual.variable_block import Block, BlockSettings
-from ..solvers.results import DualResult, StoppedAtStartError, TrainedMachine
+from ..solvers.results import DualResult, StoppedAtStartError
 from . import dc_svm, pairs_and_targets
 from .block_minimization import BlockMinimizer, RoundSettings
-from .dc_svm import DCSVMSettings, KernelProblem, LazyProblem
+from .dc_svm import DCSVMSettings, KernelProblem, LazyProblem, TrainedMachine
 
 _CLUSTERS_PER_BLOCK = 8  # of an exact machine, so that blocks have about the same size
 _GRACE = 5.0  # seconds that workers have for handing in their clusters once a fit is stopped
@@ -145,7 +145,7 @@ class _DaskTraining:
         k = settings.branching**settings.stop_level if settings.stop_level else _CLUSTERS_PER_BLOCK * n_blocks
         chosen, values = rows.sample
         samples = ensure_precision(kernel, make_samples(values, kernel.sample_form))
-        clustering = Clustering(min(k, len(chosen)), settings.partition, settings.n_sample)
+        clustering = ClusteringSettings(min(k, len(chosen)), settings.partition, settings.n_sample)
         silent = SilentProgress(self.progress)
         with blas_limit(1), ThreadTeam(settings.n_jobs) as team:
             sampled = divide(KernelOperator(kernel, samples, team), clustering, rng, go_on=silent.go_on)

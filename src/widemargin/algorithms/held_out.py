@@ -31,12 +31,10 @@ from ..kernels.tiles import add_kernel_product, fill_gram
 from ..solvers.dual.c_path import DualPath
 from ..solvers.dual.certificate import Limits
 from ..solvers.dual.in_memory import solve_in_memory
-from ..solvers.dual.memory import active_bytes
+from ..solvers.dual.memory import VECTORS, active_bytes
 from ..solvers.dual.problem import DualProblem
 from ..solvers.dual.solver import DualSolver
 from ..solvers.results import DualResult
-
-_VECTORS = 16  # float64 vectors (n,) of a problem that is being solved, with those of its solutions
 
 
 class Fold(NamedTuple):
@@ -55,7 +53,7 @@ class SharedKernel:
 
     Parameters
     ----------
-    machines : sequence of ndarray of int
+    machine_rows : sequence of ndarray of int
         The rows of each machine, in ascending order: all n, or those of two classes.
     limits : Limits
     memory_budget : int
@@ -66,13 +64,13 @@ class SharedKernel:
 
     def __init__(
         self,
-        machines: Sequence[RowIndices],
+        machine_rows: Sequence[RowIndices],
         limits: Limits,
         memory_budget: int,
         progress: Progress | PartProgress,
         team: ThreadTeam,
     ) -> None:
-        self.machines = machines
+        self.machine_rows = machine_rows
         self.limits = limits
         self.memory_budget = memory_budget
         self.progress = progress
@@ -98,22 +96,22 @@ class SharedKernel:
         Memory: n^2 entries if `memory_budget` allows, and m^2 a thread where machines have m < n rows. Folds (with
         several machines of fewer rows: machines) are shared out over the threads, each solved by one.
         """
-        n_values = sum(len(fold.Cs) * len(fold.test) for fold in folds) * len(self.machines)
+        n_values = sum(len(fold.Cs) * len(fold.test) for fold in folds) * len(self.machine_rows)
         # all folds' decision values, which are joined at the end, and their problems
-        budget = self.memory_budget - 8 * (2 * n_values + 3 * len(folds) * sum(map(len, self.machines)))
+        budget = self.memory_budget - 8 * (2 * n_values + 3 * len(folds) * sum(map(len, self.machine_rows)))
         try:
             with self.progress.interrupting(self.team.native):
                 kernel, samples, K = self._in_memory(kernel, samples, budget)
         except Stopped:
-            return [_unknown(fold, len(self.machines)) for fold in folds]
+            return [_unknown(fold, len(self.machine_rows)) for fold in folds]
 
         def solve(p: int) -> list[Array]:
             if not self.progress.go_on():
                 return [_unknown(fold) for fold in folds]
             return self._solve_machine(kernel, samples, K, p, folds, budget)
 
-        numbers, largest = range(len(self.machines)), max(map(len, self.machines))
-        has_room = self.team.n_threads * self._needed_bytes(largest, samples) < _free_bytes(samples, K, budget)
+        numbers, largest = range(len(self.machine_rows)), max(map(len, self.machine_rows))
+        has_room = self.team.n_threads * self._needed_bytes(largest, samples) < _bytes_beside(samples, K, budget)
         in_parallel = len(numbers) > 1 and largest < len(samples) and has_room
         solved = self.team.map(solve, numbers) if in_parallel else map(solve, numbers)
         return [np.stack(values, axis=-1) for values in zip(*solved, strict=True)]
@@ -121,7 +119,7 @@ class SharedKernel:
     def _in_memory(self, kernel: Kernel, samples: Samples, memory_budget: int) -> tuple[Kernel, Samples, Array | None]:
         """The kernel matrix, as samples of a precomputed kernel, if it fits; else what is given."""
         n = len(samples)
-        if self._needed_bytes(n, samples) > _free_bytes(samples, None, memory_budget):
+        if self._needed_bytes(n, samples) > _bytes_beside(samples, None, memory_budget):
             return kernel, samples, None
         K = self._matrix(n, samples.dtype)
         fill_gram(kernel, samples, K, self.team)
@@ -134,16 +132,16 @@ class SharedKernel:
         return self._buffer[:n_bytes].view(dtype).reshape(n, n)
 
     def _needed_bytes(self, m: int, samples: Samples) -> int:
-        return m * m * samples.dtype.itemsize + _VECTORS * 8 * m * self.team.n_threads
+        return m * m * samples.dtype.itemsize + VECTORS * 8 * m * self.team.n_threads
 
     def _solve_machine(
         self, kernel: Kernel, samples: Samples, K: Array | None, p: int, folds: Sequence[Fold], memory_budget: int
     ) -> list[Array]:
         """The held-out values (n_C, n_test) of machine p in each fold."""
-        own, rows = samples, self.machines[p]
+        own, rows = samples, self.machine_rows[p]
         m, free = len(rows), memory_budget - (0 if K is None else K.nbytes)
         paths = [(fold.problems[p], fold.Cs) for fold in folds]
-        with ThreadTeam(self.team.n_threads) as team:  # one thread if machines are solved in parallel
+        with ThreadTeam(self.team.n_threads) as team:
             if m < len(samples):
                 own, K = SampleSubset(samples, rows), None
                 if self._needed_bytes(m, samples) <= free - samples.nbytes:
@@ -218,7 +216,8 @@ class SharedKernel:
         return values
 
 
-def _free_bytes(samples: Samples, K: Array | None, memory_budget: int) -> int:
+def _bytes_beside(samples: Samples, K: Array | None, memory_budget: int) -> int:
+    """What a memory budget leaves beside the samples' copies and the kernel matrix of all rows."""
     return memory_budget - samples.nbytes - (0 if K is None else K.nbytes)
 
 

@@ -28,12 +28,12 @@ from ..solvers.dual.in_memory import WORKING_SET_ROWS, solve_several_in_memory
 from ..solvers.dual.memory import share_budget
 from ..solvers.dual.problem import DualProblem
 from ..solvers.dual.subproblems import Subproblem
-from ..solvers.results import TrainedMachine
 from .dc_svm import (
     DCSVMSettings,
     DCSVMTraining,
     KernelProblem,
     LazyProblem,
+    TrainedMachine,
     divide_rows,
     max_rows_of_full_matrix,
     suits_full_matrix,

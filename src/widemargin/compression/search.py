@@ -51,7 +51,7 @@ from .compressed import (
     CompressionReport,
 )
 from .curvature import principal_directions, squares_along
-from .sources import read_model
+from .sources import Source, read_model
 
 _GAMMA_FACTORS = (1.0, 4.0, 0.25)  # gammas of the landmarks' kernel to choose from, in multiples of the model's
 _LEAVES = 12, 4, 1, 48  # of a tree, to choose from
@@ -69,7 +69,7 @@ _COST_SHARE, _MIN_COST, _MAX_COST = 0.04, 40.0, 600.0  # "auto": part of the mod
 _TRAINING_SHARE = {"decision values": 0.4, "labels": 0.2}  # of the memory, for `training_bytes` of a candidate
 _SOLVER_SHARE = 0.5  # of the memory, for the kernel matrices and the solver of a leaf that learns labels
 _ROWS_SHARE = 0.4  # of the memory, for samples and decision values, of which there are two copies before training
-_BYTES_SHARE = 0.047  # of the model's bytes
+_BYTES_SHARE = 0.047  # of the model's bytes: `count_bytes` is approximate, and the whole is to be below a twentieth
 _MAX_ROUNDING, _MAX_VALUE = 1e-4, 1e18  # rounding error / spread of a feature, and its values, for float32
 _KEPT_VARIANCE = 0.92  # share of the variance that a projection keeps
 _MAX_RANK_SHARE, _MAX_RANK = 0.4, 256  # features of a projection / all features; above, it is not worth its memory
@@ -95,7 +95,7 @@ class CompressionParameters:
     random_state: Any
 
     def check(self) -> None:
-        """Raise a ValueError that names the first of them that cannot be, and its value."""
+        """Raise a ValueError that names the first invalid one and its value."""
         check_cost(self)
         check_limits(self)
         check_seed(self.random_state)
@@ -129,7 +129,7 @@ class _Split(NamedTuple):
 
 @dataclass
 class Compression:
-    """One call of `compress`."""
+    """One call of `compress`. What has no default here, `run` sets step by step."""
 
     model: Any
     X: Any
@@ -138,6 +138,15 @@ class Compression:
     notes: list[str] = field(default_factory=list)
     n_given: int = 0
     known_classes: Labels = field(default_factory=lambda: np.empty(0, np.intp))  # in training, of each row; -1: unknown
+    source: Source = field(init=False)
+    seed: int = field(init=False)
+    rng: np.random.Generator = field(init=False)
+    memory_budget: int = field(init=False)
+    may_go_on: Callable[[], bool] = field(init=False)
+    rows: Any = field(init=False)  # (n, d), to learn from, to choose by and to report on
+    landmark_weights: Vector = field(init=False)  # (n,)
+    values: Matrix = field(init=False)  # (n, q): the model's decision values
+    split: _Split = field(init=False)
 
     def run(self) -> Compressed:
         """Train candidates, keep the one that agrees best on rows held back, and report on others."""
@@ -259,10 +268,11 @@ class Compression:
         pilots = sorted(self._pilots(progress), key=attrgetter("merit"), reverse=True)
         if len(self.split.pilot) == len(self.split.train):
             return pilots[0]
-        # of plans that differ in gamma alone, the best one; then in the order of merit
-        arranged = {candidate.plan._replace(gamma=0.0): candidate.plan for candidate in reversed(pilots)}
-        finals = sorted(arranged.values(), key=[pilot.plan for pilot in pilots].index)
-        trained = self._train_all(finals[:_MAX_FINALISTS], self.split.train, progress)
+        # in the order of merit, and of plans that differ in gamma alone the best one
+        finals: dict[_Plan, _Plan] = {}
+        for pilot in pilots:
+            finals.setdefault(pilot.plan._replace(gamma=0.0), pilot.plan)
+        trained = self._train_all([*finals.values()][:_MAX_FINALISTS], self.split.train, progress)
         candidates = [*trained, *pilots] if progress.stopped_by else trained
         return max(candidates, key=attrgetter("merit"))
 
@@ -342,10 +352,9 @@ class Compression:
         if plan.is_quadratic:
             parameters["kernel"] = "linear"
         projection = self._projection if plan.is_projected else None
-        room = _TRAINING_SHARE["decision values"] * self.memory_budget
-        settings = self._settings(plan, len(learn), problem.n_outputs, room)
+        room_of_values, room = (_TRAINING_SHARE[what] * self.memory_budget for what in ("decision values", plan.learnt))
+        settings = self._settings(plan, len(learn), problem.n_outputs, room_of_values)
         d = self.rows.shape[1] if projection is None else projection.shape[1]
-        room = _TRAINING_SHARE[plan.learnt] * self.memory_budget
         most = max_training_rows(settings, d, problem.n_outputs, room, is_hinge=plan.learnt == "labels")
         if most < len(learn):
             learn = np.sort(np.random.default_rng(self.seed).choice(learn, most, replace=False))
@@ -399,7 +408,7 @@ class Compression:
 
     @cached_property
     def _projection(self) -> Any:
-        """Principal axes that keep nearly all of the rows' variance, of shape (d, r); None where they are too many."""
+        """Principal axes (d, rank) that keep nearly all of the rows' variance; None where they are too many."""
         d = self.rows.shape[1]
         measure = self.source.kernel.argument
         if measure == "differences" or d < _MIN_FEATURES:

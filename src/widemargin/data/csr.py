@@ -175,6 +175,11 @@ def make_csr(X: Any) -> csr.CSRMatrix:
     return csr.CSRMatrix(np.ascontiguousarray(X.data), indices, indptr, X.shape[1])
 
 
+def row_arrays(X: Any) -> Any:
+    """The rows of a C-contiguous or CSR array for compiled code, without a copy of its values."""
+    return make_csr(X) if hasattr(X, "indptr") else X
+
+
 def check_sparse(X: Any) -> None:
     """Raise a ValueError if the indices of a SciPy sparse array are not within its shape, or not in its arrays.
 

@@ -11,7 +11,7 @@ from ..algorithms.dc_pred import LEAVES_AT_ONCE, ForestSettings
 from ..partition.hierarchy import count_levels
 from ._validation import check_flag, check_integer, check_number, check_pseudo_rule
 
-_COST = 40.0  # inner products; the time of 5 to 10 linear predictions, whose own is mostly spent on checking the rows
+_COST = 40.0  # inner products; takes as long as 5 to 10 linear predictions, as these mostly check the rows
 _LEAST_LEAF_ROWS = 100  # however little memory there is
 _LEAF_ROWS = 400  # with fewer, a leaf overfits
 _MOST_LEAVES = 1024  # of a tree, from 400,000 rows on
@@ -22,7 +22,7 @@ _LINEAR_SHARE = 1 / 4  # of the cost, at most; else there is no linear term
 
 
 def check_cost(model: Any) -> None:
-    """Raise a ValueError that names the first of the parameters of prediction cost that cannot be, and its value."""
+    """Raise a ValueError that names the first invalid parameter of prediction cost and its value."""
     if model.prediction_cost != "auto":
         check_number("prediction_cost", model.prediction_cost, least=4)
     for name, least in (("n_clusters", 1), ("n_landmarks", 1), ("n_pseudo_landmarks", 0)):
@@ -56,17 +56,20 @@ def allocate_cost(model: Any, n: int, d: int, n_outputs: int, *, default: float 
     k = _leaves(cost * _ROUTING_SHARE, n) if model.n_clusters == "auto" else int(model.n_clusters)
     linear = model.linear_term and n_outputs <= cost * _LINEAR_SHARE
     left = max(1.0, cost - _routing(k) - n_outputs * linear)
-    # m landmarks, and pseudo-landmarks as "auto" chooses them, cost first m + second m^2 inner products
-    # (`NystroemTree.n_operations`; "triangle": m pseudo-landmarks, m values each)
-    first = 1 + n_outputs / d * (2 if model.pseudo == "triangle" and model.n_pseudo_landmarks == "auto" else 1)
-    second = {"polynomial": n_outputs / (2 * d), "triangle": 1 / d, None: 0.0}[model.pseudo]
+    # m landmarks, and pseudo-landmarks as "auto" chooses them, cost per_landmark m + per_landmark_pair m^2 inner
+    # products (`NystroemTree.n_operations`; "triangle": m pseudo-landmarks, m values each)
+    per_landmark = 1 + n_outputs / d * (2 if model.pseudo == "triangle" and model.n_pseudo_landmarks == "auto" else 1)
+    per_landmark_pair = {"polynomial": n_outputs / (2 * d), "triangle": 1 / d, None: 0.0}[model.pseudo]
     if model.n_pseudo_landmarks != "auto" and model.pseudo is not None:
-        p, second = int(model.n_pseudo_landmarks), 0.0
+        p, per_landmark_pair = int(model.n_pseudo_landmarks), 0.0
         left = max(1.0, left - p * n_outputs / d)
-        first += p / d if model.pseudo == "triangle" else 0.0
+        per_landmark += p / d if model.pseudo == "triangle" else 0.0
     m, p, leaf_rows = model.n_landmarks, model.n_pseudo_landmarks, max(1, n // k)
     if m == "auto":
-        root = (np.sqrt(first**2 + 4 * second * left) - first) / (2 * second) if second else left / first
+        root = left / per_landmark
+        if per_landmark_pair:
+            root = np.sqrt(per_landmark**2 + 4 * per_landmark_pair * left) - per_landmark
+            root /= 2 * per_landmark_pair
         most = leaf_rows // _ROWS_PER_LANDMARK
         m = int(np.clip(root, 1, max(1, min(most, _MOST_MULTIPLIED) if model.pseudo == "polynomial" else most)))
     if p == "auto":
@@ -105,14 +108,16 @@ def count_bytes(settings: ForestSettings, d: int, n_outputs: int) -> float:
 def training_bytes(settings: ForestSettings, n: int, d: int, n_outputs: int, *, is_hinge: bool = False) -> float:
     """Bytes that training on n rows takes, in the leaves that are trained side by side.
 
-    Of least squares: r coordinates of each row and a copy in float32, the normal equations and their eigenvectors in
-    float64. Of the hinge loss: r coordinates in float64 and a copy in float32, and d more float64 values of a row.
-    Of both: four float64 values of a row for each output.
+    Of least squares: the coordinates of each row and a copy in float32, the normal equations and their eigenvectors in
+    float64. Of the hinge loss: the coordinates in float64 and a copy in float32, and d more float64 values of a row.
+    Of both: four float64 values of a row for each output. Kernel matrices and the factor of W are not counted here, but
+    by `_leaf_bytes` of `algorithms/dc_pred.py`, from the rest of the budget.
     """
     k = settings.n_clusters
-    r = settings.n_landmarks + settings.n_pseudo_landmarks + (d if settings.linear else 0)
-    of_rows = (32.0 * n_outputs + (12.0 * r + 8.0 * d if is_hinge else 8.0 * r)) * n / k
-    return min(LEAVES_AT_ONCE, k) * (of_rows + (0.0 if is_hinge else r * (16.0 * r + 8.0 * BLOCK_ROWS)))
+    n_coordinates = settings.n_landmarks + settings.n_pseudo_landmarks + (d if settings.linear else 0)
+    of_row = 32.0 * n_outputs + (12.0 * n_coordinates + 8.0 * d if is_hinge else 8.0 * n_coordinates)
+    of_equations = 0.0 if is_hinge else n_coordinates * (16.0 * n_coordinates + 8.0 * BLOCK_ROWS)
+    return min(LEAVES_AT_ONCE, k) * (of_row * n / k + of_equations)
 
 
 def least_training_rows(settings: ForestSettings) -> int:

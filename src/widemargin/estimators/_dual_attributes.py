@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
 
 from .._types import Labels, Mask, Matrix, RowIndices, Vector
+from ..algorithms.dc_svm import TrainedMachine
 from ..kernels.functions import Kernel
 from ..models.clustered import COMBINATIONS, ClusteredExpansion
 from ..models.expansion import make_point_samples
 from ..partition.routing import InputRouter, KernelRouter, RandomRouter, Router
-from ..solvers.results import TrainedMachine
 from ._estimator import relative_gap
 from ._fitted_state import FittedState
 
@@ -181,8 +181,9 @@ def cluster_attributes(
         "method": router.name,
         "points": kept[division.sample_indices] if X is None else X[division.sample_indices],
         "labels": router.labels,
+        # file format: historical name of the squared centre norms (k,)
         "spread": router.squared_centre_norms if isinstance(router, KernelRouter) else np.zeros(router.n_clusters),
-        "support": division.labels[support],
+        "support": division.labels[support],  # file format: historical name of the support vectors' clusters (n_SV,)
         "intercepts": np.array([machine.intercepts for machine in machines]),
         "sigmoids": sigmoids,
         "log_prior": log_prior,

@@ -17,7 +17,7 @@ from .._native import Stopped
 from .._progress import Progress, SilentProgress
 from .._threads import ThreadTeam, blas_limit, effective_n_jobs
 from .._types import Labels, Matrix, RowIndices, Vector
-from ..algorithms.dc_svm import DCSVMSettings, KernelProblem, LazyProblem
+from ..algorithms.dc_svm import DCSVMSettings, KernelProblem, LazyProblem, TrainedMachine
 from ..algorithms.dc_svm_on_dask import train, train_several
 from ..data import is_partitioned
 from ..data.remote_rows import RemoteRows, open_remote_rows
@@ -27,7 +27,7 @@ from ..models.clustered import ClusteredExpansion
 from ..models.expansion import KernelExpansion
 from ..solvers.dual.certificate import MAX_RELATIVE_GAP
 from ..solvers.dual.memory import needed_bytes
-from ..solvers.results import DualResult, History, TrainedMachine
+from ..solvers.results import DualResult, History
 from ._dual_attributes import certificate_attributes, check_clusters, clustered_model, target_attributes
 from ._estimator import describe_gap, warn_unconverged, warn_user
 from ._fitted_state import FittedState
@@ -137,7 +137,10 @@ class DualMachine(LinearWeights, KernelMachine):
         """Of each machine a function that returns its rows among the n of `rows`, and its dual problem on these."""
         raise NotImplementedError
 
-    def _train(self, kernel: Kernel, samples: Samples, rows: TrainingRows, progress: Progress) -> list[TrainedMachine]:
+    def _train_machines(
+        self, kernel: Kernel, samples: Samples | RemoteRows, rows: TrainingRows, progress: Progress
+    ) -> list[TrainedMachine]:
+        """The machine of each of `_problems`."""
         settings, rng = self._settings(kernel), make_rng(self.random_state, seed_of_none=0)
         problems = self._problems(rows)
         if self.warm_start and hasattr(self, "dual_coef_"):
@@ -145,7 +148,7 @@ class DualMachine(LinearWeights, KernelMachine):
         if len(problems) > 1:
             sizes = np.bincount(rows.y).tolist() if isinstance(self, ClassifierMixin) else None
             return train_several(kernel, samples, problems, settings, progress, rng, class_sizes=sizes)
-        data = KernelProblem(kernel, samples, problems[0]()[1])
+        data = KernelProblem(kernel, samples, problems[0]()[1])  # type: ignore[arg-type]  # `train` takes RemoteRows too
         return [train(data, settings, progress, rng, start=self._warm_start_point(data, rows.kept))]
 
     def _machine_sizes(self, rows: TrainingRows) -> list[int]:
@@ -191,8 +194,9 @@ class DualMachine(LinearWeights, KernelMachine):
         return np.asarray(check_array(to_memory(y), dtype=np.float64, ensure_2d=False, input_name="y"))
 
     def _fit(self, rows: TrainingRows, progress: Progress) -> None:
+        """Train on rows in memory, or on those of a collection, which stay on its workers."""
         if not is_partitioned(rows.X):
-            return self._fit_rows(rows, progress)
+            return self._fit_and_warn(rows, progress)
 
         def check() -> None:
             if not silent.go_on():
@@ -201,34 +205,35 @@ class DualMachine(LinearWeights, KernelMachine):
         silent = SilentProgress(progress)
         with open_remote_rows(rows.X, rows.kept, self.shape_fit_[0], check) as X:
             self._dtype = X.dtype.name
-            self._fit_rows(rows._replace(X=X), progress)
+            self._fit_and_warn(rows._replace(X=X), progress)
 
-    def _fit_rows(self, rows: TrainingRows, progress: Progress) -> None:
+    def _fit_and_warn(self, rows: TrainingRows, progress: Progress) -> None:
+        """Set the attributes and the model; warn if it has not converged."""
         with blas_limit(1):  # a second thread, once woken by a probe of some rows, spins on through an early fit
-            violation = self._learn(rows, progress)
+            violation = self._set_attributes(rows, progress)
             self._model = self._make_model()
         certificate = f"violation {violation:.3g} where tol={self.tol:g}, {describe_gap(self)}"
         warn_unconverged(self, progress.stopped_by or self._stopping_limit(), certificate)
 
-    def _learn(self, rows: TrainingRows, progress: Progress) -> float:
-        """Set the attributes; the largest violation. What only training needs is freed before the model is made."""
+    def _set_attributes(self, rows: TrainingRows, progress: Progress) -> float:
+        """Train, and set the attributes; return the largest violation. What only training needs is freed at the end."""
         kernel = self._resolve_kernel(rows.X, rows.weights)
         samples = self._make_samples(kernel, rows, SilentProgress(progress).go_on)
         if not isinstance(samples, RemoteRows):
             self._check_memory(samples, rows)
-        machines = self._train(kernel, samples, rows, progress)
+        machines = self._train_machines(kernel, samples, rows, progress)
         certificate = certificate_attributes(machines, is_semidefinite=kernel.is_semidefinite)
         self.__dict__.update({**self._prediction_attributes(rows, machines), **certificate})
         return max(machine.result.violation for machine in machines)
 
-    def _make_samples(self, kernel: Kernel, rows: TrainingRows, go_on: Callable[[], bool]) -> Samples:
+    def _make_samples(self, kernel: Kernel, rows: TrainingRows, go_on: Callable[[], bool]) -> Samples | RemoteRows:
         """The rows as the kernel takes them; of rows on a cluster, a sample is checked, and they stay there."""
         X, targets = rows.X, self._scale_targets(rows)
         if not isinstance(X, RemoteRows):
             return make_checked_samples(kernel, X, targets, go_on)
         chosen, values = X.sample
         make_checked_samples(kernel, values, None if targets is None else targets[chosen], go_on)
-        return X  # type: ignore[return-value]  # `dc_svm_on_dask.train` takes them in place of samples
+        return X
 
     def _scale_targets(self, rows: TrainingRows) -> NDArray[Any] | None:
         """Class numbers or values of the first target (n,), for checks of the features' scale; None without y."""

@@ -20,7 +20,7 @@ from .._progress import Callback, Progress
 from ._callbacks import CallbackBridge, CallbackSupportMixin, with_callbacks
 from ._fitted_state import FittedState
 
-_FREED_BYTES = 2**25 - 2**13  # with what malloc adds, the largest that counts
+_FREED_BYTES = 2**25 - 2**13  # with what malloc adds, the largest array that raises its mmap threshold
 _PACKAGE = __name__.partition(".")[0]
 
 
@@ -28,7 +28,7 @@ class Loadable(BaseEstimator):
     """An estimator whose fitted attributes are checked when they come from a file."""
 
     def _check_state(self, fitted: FittedState) -> None:
-        """Raise a ValueError that names the first fitted attribute that cannot be, and its value."""
+        """Raise a ValueError that names the first invalid fitted attribute and its value."""
         raise NotImplementedError
 
     def _restore(self) -> None:
@@ -59,7 +59,7 @@ class Estimator(CallbackSupportMixin, Loadable):
     verbose: int = 0
 
     def _check_parameters(self) -> None:
-        """Raise a ValueError that names the first parameter that cannot be, and its value."""
+        """Raise a ValueError that names the first invalid parameter and its value."""
         raise NotImplementedError
 
     def _check_data(self, X: Any, y: Any, sample_weight: Any) -> Any:
@@ -133,7 +133,8 @@ def all_or_nothing(estimator: Any) -> Iterator[None]:
 def _keep_freed_memory() -> None:
     """Let the C library keep up to 64 MiB of freed memory for later arrays: fresh pages are expensive.
 
-    By itself it does so once an array of nearly 32 MiB has been freed (mallopt(3), the dynamic mmap threshold).
+    One array of just below 32 MiB is allocated and freed here: malloc then raises its mmap threshold to this size and
+    the trim threshold to twice as much (mallopt(3), M_MMAP_THRESHOLD).
     """
     np.empty(_FREED_BYTES, np.uint8)
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from .._types import Array, RowIndices, Vector
 from ..data.remote_rows import RemoteRows, do_not_check
 from ..data.samples import Samples, make_samples
-from ..kernels.functions import RBF, FunctionKernel, Kernel, Laplacian, Precomputed, make_kernel
+from ..kernels.functions import RBF, CallableKernel, Kernel, Laplacian, Precomputed, make_kernel
 from ..kernels.precision import ensure_precision
 from ._estimator import warn_user
 from ._validation import FUNCTION_KERNELS
@@ -34,7 +34,7 @@ def named_kernel(kernel: Any, *, gamma: float, degree: int, coef0: float) -> Ker
     from sklearn.metrics.pairwise import pairwise_kernels  # with it comes more than a fit with other kernels needs
 
     function = partial(pairwise_kernels, metric=kernel, filter_params=True, gamma=gamma)
-    return FunctionKernel(function, is_semidefinite=kernel != "additive_chi2")
+    return CallableKernel(function, is_semidefinite=kernel != "additive_chi2")
 
 
 def resolve_gamma(gamma: float | str, X: Any, weights: Vector, *, is_gram: bool) -> float:
@@ -125,7 +125,7 @@ def check_range(kernel: Kernel, samples: Samples) -> None:
             f"gamma={gamma:.3g} needs products of entries of X that are no normal {samples.dtype} numbers: scale X"
         )
     largest = float(np.max(np.abs(samples.squares), initial=0.0))
-    if not isinstance(kernel, FunctionKernel):
+    if not isinstance(kernel, CallableKernel):
         largest = max(largest, float(np.max(np.abs(kernel.diagonal(samples)), initial=0.0)))
     if largest > float(np.finfo(samples.dtype).max) / 8:
         norm = float(np.max(np.abs(samples.squares))) ** 0.5
@@ -136,7 +136,7 @@ def check_range(kernel: Kernel, samples: Samples) -> None:
 
 def warn_of_scale(kernel: Kernel, samples: Samples, X: Any, targets: NDArray[Any] | None) -> None:
     """Warn, once, where kernel values carry no information, or one column's alone, which predicts no label."""
-    if isinstance(kernel, Precomputed | FunctionKernel) or len(samples) < 2:
+    if isinstance(kernel, Precomputed | CallableKernel) or len(samples) < 2:
         return
     problem = _degenerate(kernel, samples, X.shape[1]) or _dominated(kernel, samples, X, targets)
     if problem:

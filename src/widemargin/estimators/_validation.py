@@ -128,7 +128,7 @@ def check_choice(name: str, value: Any, choices: tuple[Any, ...]) -> None:
 
 
 def check_kernel(model: Any, *others: str) -> None:
-    """Raise a ValueError that names the first of the kernel's parameters that cannot be, and its value.
+    """Raise a ValueError that names the first invalid parameter of the kernel and its value.
 
     Parameters
     ----------
@@ -147,7 +147,7 @@ def check_kernel(model: Any, *others: str) -> None:
 
 
 def check_limits(model: Any) -> None:
-    """Raise a ValueError that names the first of `max_time`, `n_jobs`, `verbose` and `memory_budget` that cannot be."""
+    """Raise a ValueError that names the first invalid one of `max_time`, `n_jobs`, `verbose` and `memory_budget`."""
     if model.max_time is not None:
         check_number("max_time", model.max_time, least=0)
     check_n_jobs(model.n_jobs)

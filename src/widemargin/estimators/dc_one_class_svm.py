@@ -12,13 +12,13 @@ from sklearn.base import OutlierMixin
 
 from .._progress import Progress
 from .._types import Vector
-from ..algorithms.dc_svm import KernelProblem, LazyProblem
+from ..algorithms.dc_svm import KernelProblem, LazyProblem, TrainedMachine
 from ..algorithms.dc_svm_on_dask import take_samples, train
-from ..data.remote_rows import count_rows
+from ..data.remote_rows import RemoteRows, count_rows
 from ..data.samples import Samples
 from ..kernels.functions import Kernel
 from ..solvers.dual.problem import one_class_problem
-from ..solvers.results import StoppedAtStartError, TrainedMachine
+from ..solvers.results import StoppedAtStartError
 from ._dual_machine import DualMachine
 from ._kernel_machine import TrainingRows
 from ._predictor import OutlierPredictor, lazy_on_dask
@@ -205,9 +205,11 @@ class DCOneClassSVM(OutlierMixin, OutlierPredictor, DualMachine):
     def _problems(self, rows: TrainingRows) -> Sequence[LazyProblem]:
         return [lambda: (np.arange(len(rows.weights)), one_class_problem(rows.weights, float(self.nu)))]
 
-    def _train(self, kernel: Kernel, samples: Samples, rows: TrainingRows, progress: Progress) -> list[TrainedMachine]:
+    def _train_machines(
+        self, kernel: Kernel, samples: Samples | RemoteRows, rows: TrainingRows, progress: Progress
+    ) -> list[TrainedMachine]:
         try:
-            (machine,) = super()._train(kernel, samples, rows, progress)
+            (machine,) = super()._train_machines(kernel, samples, rows, progress)
         except StoppedAtStartError:
             return [self._sample_machine(kernel, samples, rows.weights)]
         return [self._with_border_inside(machine, rows)]
@@ -225,11 +227,11 @@ class DCOneClassSVM(OutlierMixin, OutlierPredictor, DualMachine):
         score, weights = result.decision + b_of_row, rows.weights
         loss = weights @ np.maximum(0.0, -score) + self.nu * np.sum(weights * b_of_row)
         objective = float(0.5 * result.beta @ result.decision + loss)
-        gap = max(0.0, objective - (result.objective - result.gap))
+        gap = max(0.0, objective - result.lower_bound)
         result = replace(result, intercept=float(b.mean()), objective=objective, gap=gap)
         return replace(machine, result=result, intercepts=b)
 
-    def _sample_machine(self, kernel: Kernel, samples: Samples, weights: Vector) -> TrainedMachine:
+    def _sample_machine(self, kernel: Kernel, samples: Samples | RemoteRows, weights: Vector) -> TrainedMachine:
         """The machine of a sample of the rows, with coefficients of the same sum as the whole's, and no bound."""
         n, rng = len(samples), make_rng(self.random_state, seed_of_none=0)
         chosen = np.sort(rng.choice(n, min(n, _SAMPLE), replace=False))

@@ -10,10 +10,9 @@ from typing import Any
 import numpy as np
 from sklearn.base import ClassifierMixin
 
-from ..algorithms.dc_svm import LazyProblem
+from ..algorithms.dc_svm import LazyProblem, TrainedMachine
 from ..models.clustered import COMBINATIONS
 from ..solvers.dual.problem import pair_problem, svm_problem
-from ..solvers.results import TrainedMachine
 from ._dual_attributes import machine_attributes, sparse_pair_coefficients
 from ._dual_machine import DualMachine
 from ._fitted_state import FittedState

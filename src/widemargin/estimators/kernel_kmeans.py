@@ -20,7 +20,7 @@ from ..kernels.kernel_operator import KernelOperator
 from ..kernels.tiles import fill_gram
 from ..models.expansion import make_point_samples
 from ..nystroem.landmarks import select_medoids
-from ..partition.divide import Clustering, Division, divisions
+from ..partition.divide import ClusteringSettings, Division, divisions
 from ..partition.routing import KernelRouter
 from ._estimator import warn_of_stop
 from ._fitted_state import FittedState
@@ -185,7 +185,10 @@ class TwoStepKernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clu
     def _divide(self, kernel: Any, samples: Samples, weights: Vector, progress: Progress, team: ThreadTeam) -> Division:
         """The balanced division; of a fit that is stopped, that of the last round, or one by medoids."""
         division, rng = None, make_rng(self.random_state)
-        rows, clustering = KernelOperator(kernel, samples, team), Clustering(self.n_clusters, n_sample=self.n_sample)
+        rows, clustering = (
+            KernelOperator(kernel, samples, team),
+            ClusteringSettings(self.n_clusters, n_sample=self.n_sample),
+        )
         with suppress(Stopped), progress.interrupting(team.native):
             for latest in divisions(rows, clustering, rng, weights=weights, go_on=progress.go_on):
                 division = latest

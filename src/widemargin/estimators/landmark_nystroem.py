@@ -110,8 +110,8 @@ class LandmarkNystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Kernel
 
     Notes
     -----
-    With the features c(x) = [k(x, u_1), ..., k(x, u_m), f_1(x), ..., f_p(x)] of n_sample rows as the rows of C, and G
-    the kernel matrix of these rows, W = C+ G (C+)' minimises the Frobenius norm of G - C W C' (equation 5). The
+    With the features c(x) = [k(x, u_1), ..., k(x, u_m), f_1(x), ..., f_p(x)] of n_sample rows as the rows of C, and K
+    the kernel matrix of these rows, W = C+ K (C+)' minimises the Frobenius norm of K - C W C' (equation 5). The
     pseudo-landmark v has f(x) = ``kappa(max_j ||x - u_j| - |v - u_j||)`` or ``kappa(min_j (|x - u_j| + |v - u_j|))``
     (equation 6), whichever is closer to the kernel on these rows; or f(x) = k(x, u_i) k(x, u_j) (equation 7). The
     coordinates of x are c(x) F with W = F F'.
@@ -226,10 +226,10 @@ class LandmarkNystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Kernel
 
     def _check_memory(self, X: Any) -> None:
         """Raise a ValueError with the least memory budget if this one has no room for as many rows as features."""
-        r = self.n_landmarks + self.n_pseudo_landmarks
-        size = min(X.shape[0], r)
-        needed = size * (_BYTES_OF_FEATURE * r + (X.dtype.itemsize + _BYTES_OF_PAIR) * size)
-        check_memory(self.memory_budget, needed, f"{r} features, whose W is estimated on as many rows")
+        n_features = self.n_landmarks + self.n_pseudo_landmarks
+        size = min(X.shape[0], n_features)
+        needed = size * (_BYTES_OF_FEATURE * n_features + (X.dtype.itemsize + _BYTES_OF_PAIR) * size)
+        check_memory(self.memory_budget, needed, f"{n_features} features, whose W is estimated on as many rows")
 
     def _learn(
         self, kernel: Any, rows: TrainingRows, rng: np.random.Generator, go_on: _GoOn
@@ -291,23 +291,23 @@ class LandmarkNystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Kernel
 
     def _sample(self, X: Any, m: int, rng: np.random.Generator) -> RowIndices:
         """Rows to estimate on: as many as memory has room for, but no fewer than there are features."""
-        r = m + self.n_pseudo_landmarks
-        of_row, of_pair = _BYTES_OF_FEATURE * r, X.dtype.itemsize + _BYTES_OF_PAIR
+        n_features = m + self.n_pseudo_landmarks
+        of_row, of_pair = _BYTES_OF_FEATURE * n_features, X.dtype.itemsize + _BYTES_OF_PAIR
         budget = self._budget
         room = (np.sqrt(of_row**2 + 4 * of_pair * budget) - of_row) / (2 * of_pair)
-        size = min(X.shape[0], max(r, min(self.n_sample, int(room))))
+        size = min(X.shape[0], max(n_features, min(self.n_sample, int(room))))
         return np.sort(rng.choice(X.shape[0], size, replace=False))
 
     def _gram(self, kernel: Kernel, sample: Any) -> Array:
-        G = np.empty((sample.shape[0],) * 2, sample.dtype)
+        K = np.empty((sample.shape[0],) * 2, sample.dtype)
         with blas_limit(1), ThreadTeam(self.n_jobs) as team:
-            fill_gram(kernel, make_samples(sample, kernel.sample_form), G, team)
-        return G
+            fill_gram(kernel, make_samples(sample, kernel.sample_form), K, team)
+        return K
 
-    def _factor(self, G: Array, features: LandmarkFeatures, sample: Any, go_on: _GoOn) -> Array:
+    def _factor(self, K: Array, features: LandmarkFeatures, sample: Any, go_on: _GoOn) -> Array:
         """Of W, with each column's largest entry positive: any other signs would do as well."""
-        C = NystroemCoordinates(features, G[:0]).values(sample)
-        factor = run_until_stopped(partial(nystroem_factor, C, G), go_on)
+        C = NystroemCoordinates(features, K[:0]).evaluate(sample)
+        factor = run_until_stopped(partial(nystroem_factor, C, K), go_on)
         factor *= np.where(factor.max(axis=0, initial=0.0) < -factor.min(axis=0, initial=0.0), -1.0, 1.0)
         return factor.astype(sample.dtype)
 
@@ -315,12 +315,17 @@ class LandmarkNystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Kernel
         """Set the fitted attributes, arrays that can be saved, and the model of them."""
         self.landmarks_ = features.landmarks[0]
         self.factor_ = factor
-        self._pseudo: dict[str, Any] = {"anchors": features.anchors, "rules": features.rules, "pairs": features.pairs}
+        self._pseudo: dict[str, Any] = {  # file format: the first two names are historical
+            "anchors": features.pseudo_distances,
+            "rules": features.bounds,
+            "pairs": features.pairs,
+        }
         self._model = self._make_model()
 
     def _make_model(self) -> NystroemCoordinates:
         kernel: Any = self._make_kernel()
-        return NystroemCoordinates(LandmarkFeatures(kernel, self.landmarks_[None], **self._pseudo), self.factor_)
+        pseudo = (self._pseudo[name] for name in ("anchors", "rules", "pairs"))
+        return NystroemCoordinates(LandmarkFeatures(kernel, self.landmarks_[None], *pseudo), self.factor_)
 
     @lazy_on_dask
     def transform(self, X: ArrayLike) -> Array:

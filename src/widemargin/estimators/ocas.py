@@ -423,7 +423,7 @@ def _join(machines: Sequence[Trained]) -> Trained:
         for values in zip(*columns.values(), strict=True):
             history.record(**dict(zip(columns, values, strict=True)))
         objective += sum(result.objective for result in results)
-        lower_bound += sum(result.objective - result.gap for result in results)
+        lower_bound += sum(result.lower_bound for result in results)
     return [result for results, _ in machines for result in results], history
 
 

@@ -91,7 +91,7 @@ def _write_tree(graph: Graph, tree: NystroemTree) -> str:
 
     kernel = tree.features.kernel
     to_landmarks = measured = _measure_leaf_points(graph, of_leaf(_scaled(kernel, tree.features.landmarks)), kernel)
-    if tree.features.anchors.shape[2]:
+    if tree.features.pseudo_distances.shape[2]:
         measured = graph("Concat", to_landmarks, _write_bounds(graph, tree, to_landmarks, of_leaf), axis=1)
     F = graph.cast(transform(graph, kernel, measured), np.float64)
     total = graph("Add", _inner(graph, of_leaf(tree.coef), F), of_leaf(tree.intercept))
@@ -119,12 +119,12 @@ def _measure_leaf_points(graph: Graph, points: Value, kernel: Any) -> str:
 
 def _write_bounds(graph: Graph, tree: NystroemTree, to_landmarks: str, of_leaf: Any) -> str:
     """Triangle inequality: a bound of the distance to each pseudo-landmark, from those to the landmarks."""
-    is_square, rules = tree.features.kernel.argument == "squares", tree.features.rules
+    is_square, bounds = tree.features.kernel.argument == "squares", tree.features.bounds
     distances = graph.unsqueeze(graph("Sqrt", to_landmarks) if is_square else to_landmarks, 2)
-    anchors = of_leaf(tree.features.anchors)
-    lower = graph.reduce("Max", graph("Abs", graph("Sub", distances, anchors)), 1)
-    upper = graph.reduce("Min", graph("Add", distances, anchors), 1)
-    bound = graph("Where", of_leaf((rules == nystroem.LOWER)[:, None]), lower, upper)
+    pseudo_distances = of_leaf(tree.features.pseudo_distances)
+    lower = graph.reduce("Max", graph("Abs", graph("Sub", distances, pseudo_distances)), 1)
+    upper = graph.reduce("Min", graph("Add", distances, pseudo_distances), 1)
+    bound = graph("Where", of_leaf((bounds == nystroem.LOWER)[:, None]), lower, upper)
     return graph("Mul", bound, bound) if is_square else bound
 
 

@@ -1,7 +1,8 @@
 """Kernel functions, evaluated by tiles K(A, B) of two batches of samples.
 
-To add a kernel, write a frozen dataclass with ``fill(A, B, out)`` and ``diagonal(A)``, and enter it in `make_kernel`. A
-function of inner products or distances alone has ``transform(G)`` as well, for loops that compute these themselves.
+To add a kernel, write a frozen dataclass with ``fill(A, B, out)`` and ``diagonal(A)``, and enter it in `make_kernel`
+and where CONTRIBUTING.md says. A function of inner products or distances alone has ``transform(G)`` as well, for loops
+that compute these themselves.
 """
 
 from __future__ import annotations
@@ -200,7 +201,7 @@ class Precomputed(Kernel):
 
 
 @dataclass(frozen=True)
-class FunctionKernel(Kernel):
+class CallableKernel(Kernel):
     """A user's function of two arrays of shapes (r, d) and (c, d), dense or CSR as the data, returning (r, c)."""
 
     sample_form: ClassVar[str] = "rows"
@@ -242,8 +243,7 @@ def _exponential(G: Array, factor: float) -> None:
     if G.dtype == np.float32:
         native.exponential(G, factor)
     else:
-        if factor != 1.0:
-            G *= factor
+        G *= factor
         np.exp(G, out=G)
 
 
@@ -256,7 +256,7 @@ def make_kernel(
     RBF(gamma=0.5)
     """
     if callable(kernel):
-        return FunctionKernel(kernel)
+        return CallableKernel(kernel)
     makers: dict[str, Callable[[], Kernel]] = {
         "rbf": lambda: RBF(gamma),
         "linear": Linear,

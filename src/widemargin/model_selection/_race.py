@@ -41,7 +41,8 @@ class Race:
         means = scores.mean(axis=0)
         best = np.nanmax(means)
         with np.errstate(invalid="ignore"):
-            self.remaining &= means + norm.ppf(CONFIDENCE) * self.spread / np.sqrt(len(scores)) >= best
+            limit = means + norm.ppf(CONFIDENCE) * self.spread / np.sqrt(len(scores))
+        self.remaining = self.remaining & (limit >= best)
         return self.remaining
 
 

@@ -25,8 +25,8 @@ class NystroemCoordinates:
     Attributes
     ----------
     features : LandmarkFeatures
-        Of one leaf: landmarks in d dimensions, and r features.
-    factor : ndarray of shape (r, rank)
+        Of one leaf: landmarks in d dimensions, and n_features features.
+    factor : ndarray of shape (n_features, rank)
         Of the data's dtype.
     """
 
@@ -46,7 +46,7 @@ class NystroemCoordinates:
 
         Notes
         -----
-        n m d multiply-adds for the kernel values, n r rank for the coordinates.
+        n m d multiply-adds for the kernel values, n n_features rank for the coordinates.
         """
         out = np.empty((X.shape[0], self.factor.shape[1]), self.factor.dtype)
         row_bytes = _ROW_COPIES * (X.shape[1] + self.features.n_features) * self.factor.itemsize
@@ -55,20 +55,20 @@ class NystroemCoordinates:
             size = int(np.clip(memory_budget // (row_bytes * team.n_threads), _LEAST_ROWS, _MOST_ROWS))
 
             def block(rows: slice) -> None:
-                np.matmul(self.values(X[rows]), self.factor, out=out[rows])
+                np.matmul(self.evaluate(X[rows]), self.factor, out=out[rows])
 
             team.map(block, row_blocks(X.shape[0], size))
         return out
 
-    def values(self, X: Any) -> Array:
-        """Features of the rows of X, (n, r): by a matrix product, unless the triangle rule needs exact distances.
+    def evaluate(self, X: Any) -> Array:
+        """Features of the rows of X, (n, n_features): by a product, unless the triangle rule needs exact distances.
 
         For a precomputed kernel, X holds the kernel values with the m landmarks.
         """
         if self.features.kernel.sample_form == "entries":
             return self.features.with_products(X)
-        if self.features.anchors.shape[2]:
-            return self.features.values(X)  # bounds need distances that are exact where they are small
+        if self.features.pseudo_distances.shape[2]:
+            return self.features.evaluate(X)  # bounds need distances that are exact where they are small
         points, rows = self._points.pair_with(X)
         F = np.empty((len(rows), len(points)), self.features.landmarks.dtype)
         self.features.kernel.fill(rows, points, F)

@@ -13,9 +13,10 @@ from numpy.typing import NDArray
 from .._native import nystroem
 from .._threads import ONE_THREAD, ThreadTeam, row_blocks
 from .._types import Array, Matrix
+from ..data.csr import row_arrays
 from ..kernels.functions import ArgumentKernel
 from ..nystroem.features import LandmarkFeatures
-from ..partition.hierarchy import Hierarchy, row_arrays
+from ..partition.hierarchy import Hierarchy
 
 _FEW_ROWS = 64  # computed in the calling thread
 _ROW_OPERATIONS = 100  # that finding a row's place takes as long as
@@ -31,8 +32,8 @@ class NystroemTree:
     tree : Hierarchy
         Of k leaves over d features.
     features : LandmarkFeatures
-        m landmarks and p pseudo-landmarks by the triangle rule in each leaf: r = m + p values.
-    coef : ndarray of shape (k, q, r), float64
+        m landmarks and p pseudo-landmarks by the triangle rule in each leaf.
+    coef : ndarray of shape (k, q, m + p), float64
     products : ndarray of shape (k, q, m, m), of the data's dtype
         Lower triangles: coefficients of products of two landmarks' values; of shape (k, q, 0, 0) without.
     slopes : ndarray of shape (k, q, d), of the data's dtype
@@ -57,9 +58,10 @@ class NystroemTree:
     def n_operations(self) -> float:
         """Cost of a dense row in inner products: (routing + md + qd + mp + q (m + p + products)) / d."""
         _, m, d = self.features.landmarks.shape
-        k, q, r = self.coef.shape
+        k, q, n_values = self.coef.shape
         products = np.count_nonzero(self.products) / k
-        return float(self.tree.n_distances + m + self.slopes.shape[1] + (m * (r - m) + q * r + products) / d)
+        operations = m * (n_values - m) + q * n_values + products
+        return float(self.tree.n_distances + m + self.slopes.shape[1] + operations / d)
 
     @classmethod
     def from_arrays(cls, kernel: ArgumentKernel, arrays: dict[str, NDArray[Any]]) -> Self:
@@ -94,8 +96,8 @@ class NystroemTree:
             "sizes": tree.sizes,
             "children": tree.children,
             "landmarks": features.landmarks,
-            "anchors": features.anchors,
-            "rules": features.rules,
+            "anchors": features.pseudo_distances,  # file format: historical names of these two
+            "rules": features.bounds,
             "coef": self.coef,
             "products": _pack(self.products),
             "slopes": self.slopes,
@@ -130,8 +132,8 @@ class NystroemForest:
     Attributes
     ----------
     trees : list of NystroemTree
-    projection : ndarray of shape (d, r) or None
-        Rows are multiplied by it first; the trees are those of r features.
+    projection : ndarray of shape (d, rank) or None
+        Rows are multiplied by it first; the trees are those of `rank` columns.
     """
 
     trees: list[NystroemTree]
@@ -143,8 +145,8 @@ class NystroemForest:
         within = sum(tree.n_operations for tree in self.trees)
         if self.projection is None:
             return within
-        d, r = self.projection.shape
-        return float(r + within * r / d)
+        d, rank = self.projection.shape
+        return float(rank + within * rank / d)
 
     @property
     def _dtype(self) -> np.dtype[Any]:

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from .._native import nystroem
 from .._types import Array
+from ..data.csr import row_arrays
 from ..kernels.functions import RBF, ArgumentKernel, Laplacian, Linear, Polynomial, Sigmoid
-from ..partition.hierarchy import row_arrays
 
 _Columns = NDArray[np.integer]
 
@@ -21,24 +21,24 @@ _NAMES = {RBF: "rbf", Laplacian: "laplacian", Polynomial: "poly", Sigmoid: "sigm
 
 @dataclass
 class LandmarkFeatures:
-    """Features of k leaves, each with m landmarks and p pseudo-landmarks.
+    """Features of k leaves, each with m landmarks, and p pseudo-landmarks (triangle rule) or products of landmarks'.
 
     Attributes
     ----------
     kernel : ArgumentKernel
     landmarks : ndarray of shape (k, m, d)
-    anchors : ndarray of shape (k, m, p)
+    pseudo_distances : ndarray of shape (k, m, p)
         Triangle rule: distances |v - u| of pseudo-landmarks v from landmarks u. Empty without it.
-    rules : ndarray of shape (k,), int
+    bounds : ndarray of shape (k,), int
         Triangle rule: LOWER or UPPER, which bound of the triangle inequality is the estimate of a distance.
-    pairs : ndarray of shape (k, 2, p), int32
+    pairs : ndarray of shape (k, 2, n_products), int32
         Polynomial rule: which two landmarks' values are multiplied. Empty without it.
     """
 
     kernel: ArgumentKernel
     landmarks: Array
-    anchors: Array
-    rules: NDArray[np.int64]
+    pseudo_distances: Array
+    bounds: NDArray[np.int64]
     pairs: NDArray[np.int32]
 
     @property
@@ -47,19 +47,19 @@ class LandmarkFeatures:
         return len(self.landmarks)
 
     @property
-    def n_values(self) -> int:
+    def n_kernel_values(self) -> int:
         """Number m + p of kernel values, computed and estimated."""
-        return int(self.landmarks.shape[1] + self.anchors.shape[2])
+        return int(self.landmarks.shape[1] + self.pseudo_distances.shape[2])
 
     @property
     def n_features(self) -> int:
         """Number of kernel values and of products of the polynomial rule."""
-        return int(self.n_values + self.pairs.shape[2])
+        return int(self.n_kernel_values + self.pairs.shape[2])
 
     @cached_property
     def compiled(self) -> nystroem.Landmarks:
         """A copy for compiled code; ValueError if the arrays do not fit one another."""
-        arrays: Any = map(np.ascontiguousarray, (self.landmarks, self.anchors, self.rules))
+        arrays: Any = map(np.ascontiguousarray, (self.landmarks, self.pseudo_distances, self.bounds))
         return nystroem.Landmarks(compiled_kernel(self.kernel), *arrays)
 
     def distances(self, X: Any) -> Array:
@@ -68,9 +68,9 @@ class LandmarkFeatures:
         self.compiled.pairwise(row_arrays(X), D)
         return np.asarray(np.sqrt(D)) if self.kernel.argument == "squares" else D
 
-    def values(self, X: Any) -> Array:
+    def evaluate(self, X: Any) -> Array:
         """Features of the rows of X in the only leaf: (n, n_features)."""
-        F = np.empty((X.shape[0], self.n_values), self.landmarks.dtype)
+        F = np.empty((X.shape[0], self.n_kernel_values), self.landmarks.dtype)
         self.compiled.evaluate(row_arrays(X), F)
         return self.with_products(F)
 
@@ -99,23 +99,23 @@ def stack_leaves(
     LandmarkFeatures
         Without pairs.
     list of ndarray of int
-        For each leaf, the columns of `values` that its landmarks and pseudo-landmarks became.
+        For each leaf, the columns of the kernel values that its landmarks and pseudo-landmarks became.
     list of pairs of ndarrays of int
         For each leaf, the two landmarks of its products, the larger number first.
     """
-    m, p = (max(widths) for widths in zip(*(leaf.anchors.shape[1:] for leaf in leaves), strict=True))
+    m, p = (max(widths) for widths in zip(*(leaf.pseudo_distances.shape[1:] for leaf in leaves), strict=True))
     k, d, dtype = len(leaves), leaves[0].landmarks.shape[2], leaves[0].landmarks.dtype
-    rules = np.array([leaf.rules[0] for leaf in leaves])
+    bounds = np.array([leaf.bounds[0] for leaf in leaves])
     no_pairs = np.empty((k, 2, 0), np.int32)
-    table = LandmarkFeatures(leaves[0].kernel, np.zeros((k, m, d), dtype), np.zeros((k, m, p), dtype), rules, no_pairs)
+    table = LandmarkFeatures(leaves[0].kernel, np.zeros((k, m, d), dtype), np.zeros((k, m, p), dtype), bounds, no_pairs)
     places = []
     for c, leaf in enumerate(leaves):
-        _, own_m, own_p = leaf.anchors.shape
+        _, own_m, own_p = leaf.pseudo_distances.shape
         # a missing landmark is the first one again: its bounds are the first one's too
         table.landmarks[c] = leaf.landmarks[0, :1]
         table.landmarks[c, :own_m] = leaf.landmarks[0]
         if own_p:
-            table.anchors[c, :, :own_p] = leaf.anchors[0, :1]
-            table.anchors[c, :own_m, :own_p] = leaf.anchors[0]
+            table.pseudo_distances[c, :, :own_p] = leaf.pseudo_distances[0, :1]
+            table.pseudo_distances[c, :own_m, :own_p] = leaf.pseudo_distances[0]
         places.append(np.r_[:own_m, m : m + own_p])
     return table, places, [(leaf.pairs[0, 1], leaf.pairs[0, 0]) for leaf in leaves]

@@ -1,4 +1,4 @@
-"""Training problems of a leaf's linear machines on r coordinates: hinge loss, ridge regression, distillation."""
+"""Training problems of a leaf's linear machines on its coordinates: hinge loss, ridge regression, distillation."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ _IMPORTANCE_TOL = 0.1  # violation of a leaf's exact machine, whose dual variabl
 
 
 class LinearFit(NamedTuple):
-    """q linear machines on r coordinates of a leaf's rows, and the sums of their certificates.
+    """q linear machines on the coordinates of a leaf's rows, and the sums of their certificates.
 
     Attributes
     ----------
-    weights : ndarray of shape (q, r)
+    weights : ndarray of shape (q, n_coordinates)
     intercept : ndarray of shape (q,)
     objective, gap : float
         Primal objectives and duality gaps, summed over the machines.
@@ -44,7 +44,7 @@ class LinearFit(NamedTuple):
 
     @classmethod
     def from_results(cls, weights: Matrix, intercept: Vector, results: Sequence[DualResult | LinearResult]) -> Self:
-        """Machines of weights (q, r) and intercepts (q,), and the sums of these results' certificates."""
+        """Machines of weights (q, n_coordinates) and intercepts (q,), and the sums of these results' certificates."""
         return cls(
             weights,
             intercept,
@@ -59,8 +59,8 @@ class LinearFit(NamedTuple):
         return cls(np.zeros((len(intercept), 1)), intercept, objective, objective, objective == 0.0)
 
 
-class ExactMachine(NamedTuple):
-    """The exact kernel machine of a leaf with n rows.
+class ExactSolution(NamedTuple):
+    """The solution on the exact kernel of a leaf with n rows: what landmarks are chosen by.
 
     Attributes
     ----------
@@ -80,20 +80,20 @@ class LeafProblem(Protocol):
     n_outputs: int
     needs_kernel_matrix: bool  # of a leaf's rows, for its exact machine and for W; without, W is the identity
 
-    def solve_exactly(self, K: Array | None, rows: RowIndices, progress: Progress) -> ExactMachine:
-        """Solve on the kernel matrix K (n, n) of these rows."""
+    def exact_solution(self, K: Array | None, rows: RowIndices, progress: Progress) -> ExactSolution:
+        """That on the kernel matrix K (n, n) of these rows."""
 
     def fit(self, coordinates: Array, rows: RowIndices, progress: Progress, memory_budget: int) -> LinearFit:
-        """Train linear machines on coordinates (n, r); raises `Stopped` if least squares are stopped."""
+        """Train linear machines on coordinates (n, n_coordinates); raises `Stopped` if least squares are stopped."""
 
     def objective(self, values: Matrix, weights: Matrix, rows: RowIndices) -> float:
-        """Primal objective of decision values (q, n) and weights (q, r)."""
+        """Primal objective of decision values (q, n) and weights (q, n_coordinates)."""
 
     def constant(self, rows: RowIndices) -> LinearFit:
         """The best intercepts for weights of zero, (q, 1), with a gap as large as the objective: O(q n)."""
 
 
-# Linear machines on samples (n, r), for signed weights (q, n), tolerance, progress and memory: `ocas.train_hinges`
+# `ocas.train_hinges`, of coordinates (n, n_coordinates), signed weights (q, n), tolerance, progress and memory
 LinearTrainer = Callable[[Array, Matrix, float, Progress, int], list[LinearResult]]
 
 
@@ -120,7 +120,7 @@ class HingeProblem:
         self.train_linear = train_linear
         self.n_outputs = len(signs)
 
-    def solve_exactly(self, K: Array | None, rows: RowIndices, progress: Progress) -> ExactMachine:
+    def exact_solution(self, K: Array | None, rows: RowIndices, progress: Progress) -> ExactSolution:
         """Solve the duals of the outputs with both labels; the decision values of the others are 0."""
         assert K is not None
         landmark_weights, values = np.zeros(len(rows)), np.zeros((self.n_outputs, len(rows)))
@@ -129,7 +129,7 @@ class HingeProblem:
             result = _solve(K, problem, limits, progress)
             landmark_weights += np.square(result.beta)
             values[output] = result.decision
-        return ExactMachine(landmark_weights, values)
+        return ExactSolution(landmark_weights, values)
 
     def fit(self, coordinates: Array, rows: RowIndices, progress: Progress, memory_budget: int) -> LinearFit:
         """Minimise ½‖w‖² + Σ u_i max(0, 1 - y_i <w, z_i>) per output; with one label, that label as the intercept."""
@@ -179,7 +179,7 @@ class _LeastSquares:
     _fit: Callable[[Array, RowIndices], LinearFit]
 
     def fit(self, coordinates: Array, rows: RowIndices, progress: Progress, memory_budget: int) -> LinearFit:
-        """Train linear machines on coordinates (n, r); raises `Stopped` once the fit should end."""
+        """Train linear machines on coordinates (n, n_coordinates); raises `Stopped` once the fit should end."""
         return run_until_stopped(
             partial(self._fit, coordinates, rows),
             SilentProgress(progress).go_on,
@@ -206,7 +206,7 @@ class RidgeProblem(_LeastSquares):
         self.weights = weights
         self.n_outputs = len(targets)
 
-    def solve_exactly(self, K: Array | None, rows: RowIndices, progress: Progress) -> ExactMachine:
+    def exact_solution(self, K: Array | None, rows: RowIndices, progress: Progress) -> ExactSolution:
         """Solve (K + penalty S^-1) alpha = y by Cholesky factors.
 
         Raises
@@ -219,23 +219,23 @@ class RidgeProblem(_LeastSquares):
         A[np.diag_indices(len(A))] += penalties
         solve = partial(_solve_regular, A, targets.T)
         alpha = run_until_stopped(solve, SilentProgress(progress).go_on, least_squares_work(*A.shape)).T
-        return ExactMachine(np.square(alpha).sum(axis=0), targets - penalties * alpha)
+        return ExactSolution(np.square(alpha).sum(axis=0), targets - penalties * alpha)
 
     def _fit(self, coordinates: Array, rows: RowIndices) -> LinearFit:
-        """Solve the normal equations in r variables, or their dual in n, or least squares: O(n r min(n, r))."""
-        n, r = coordinates.shape
+        """Solve the normal equations, or their dual, or least squares: O(n n_coordinates min(n, n_coordinates))."""
+        n, n_coordinates = coordinates.shape
         targets, s = self.targets[:, rows], self.weights[rows]
         if self.penalty == 0.0:
             roots = np.sqrt(s)[:, None]
             weights = lstsq(coordinates * roots, targets.T * roots)[0].T
-        elif n < r:
+        elif n < n_coordinates:
             A = coordinates @ coordinates.T
             A[np.diag_indices(n)] += self.penalty / s
             weights = cho_solve(cho_factor(A), targets.T).T @ coordinates
         else:
             weighted = coordinates * s[:, None]
             A = weighted.T @ coordinates
-            A[np.diag_indices(r)] += self.penalty
+            A[np.diag_indices(n_coordinates)] += self.penalty
             weights = cho_solve(cho_factor(A), weighted.T @ targets.T).T
         objective = self.objective(weights @ coordinates.T, weights, rows)
         return LinearFit(weights, np.zeros(self.n_outputs), objective, 0.0, True)
@@ -251,10 +251,10 @@ class RidgeProblem(_LeastSquares):
         return LinearFit.constant(zero[:, 0], self.objective(zero, zero, rows))
 
 
-def least_squares_work(n: int, r: int) -> float:
-    """Multiply-adds of least squares on coordinates (n, r), about: normal equations or their dual, eigenvectors."""
-    m = min(n, r)
-    return float(n) * r * m + 10.0 * m**3
+def least_squares_work(n: int, n_coordinates: int) -> float:
+    """Multiply-adds of least squares on coordinates, about: normal equations or their dual, eigenvectors."""
+    rank = min(n, n_coordinates)
+    return float(n) * n_coordinates * rank + 10.0 * rank**3
 
 
 def _solve_regular(A: Matrix, B: Matrix) -> Matrix:
@@ -283,9 +283,9 @@ class DistillationProblem(_LeastSquares):
         self.landmark_weights = landmark_weights
         self.n_outputs = len(values)
 
-    def solve_exactly(self, K: Array | None, rows: RowIndices, progress: Progress) -> ExactMachine:
+    def exact_solution(self, K: Array | None, rows: RowIndices, progress: Progress) -> ExactSolution:
         """The other machine's squared coefficients and decision values."""
-        return ExactMachine(self.landmark_weights[rows], self.values[:, rows])
+        return ExactSolution(self.landmark_weights[rows], self.values[:, rows])
 
     def _fit(self, coordinates: Array, rows: RowIndices) -> LinearFit:
         """Ridge regression with an intercept; the penalty is that of least generalised cross-validation error."""
@@ -331,8 +331,8 @@ def _first_above_rounding(squares: Vector, n: int) -> int:
 
 def _normal_equations(C: Array, centre: Vector, targets: Matrix) -> tuple[Matrix, Matrix]:
     """(C - centre)'(C - centre), the upper triangle, and (C - centre)' targets', in float64 over blocks of rows."""
-    r = C.shape[1]
-    A, B = np.zeros((r, r), order="F"), np.zeros((r, len(targets)))
+    n_features = C.shape[1]
+    A, B = np.zeros((n_features, n_features), order="F"), np.zeros((n_features, len(targets)))
     for block in row_blocks(len(C)):
         rows = C[block] - centre
         A = dsyrk(1.0, rows.T, beta=1.0, c=A, overwrite_c=True)

@@ -33,12 +33,12 @@ def add_pseudo_landmarks(
     features: LandmarkFeatures,
     X: Any,
     pseudo: str | None,
-    p: int,
+    n_pseudo_landmarks: int,
     rng: np.random.Generator,
     *,
     weights: Vector | None = None,
 ) -> LandmarkFeatures:
-    """Add p pseudo-landmarks by one of the rules.
+    """Add pseudo-landmarks by one of the rules.
 
     Parameters
     ----------
@@ -47,16 +47,16 @@ def add_pseudo_landmarks(
     X : ndarray or CSR array of shape (n, d)
         The leaf's rows. Where all of them are landmarks, there is nothing left to estimate.
     pseudo : {"triangle", "polynomial"} or None
-    p : int
+    n_pseudo_landmarks : int
     rng : numpy.random.Generator
     weights : ndarray of shape (n,), optional
         Rows are drawn in proportion to them ("triangle").
     """
-    if pseudo is None or p == 0 or features.landmarks.shape[1] == X.shape[0]:
+    if pseudo is None or n_pseudo_landmarks == 0 or features.landmarks.shape[1] == X.shape[0]:
         return features
     if pseudo == "polynomial":
-        return add_products(features, p, rng)
-    points = select_landmarks(X, p, rng, weights=weights, method="uniform")
+        return add_products(features, n_pseudo_landmarks, rng)
+    points = select_landmarks(X, n_pseudo_landmarks, rng, weights=weights, method="uniform")
     return add_by_triangle_rule(features, points, X)
 
 
@@ -78,16 +78,18 @@ def add_by_triangle_rule(features: LandmarkFeatures, points: Array, probe: Array
     """
     if features.kernel.argument == "products":
         raise ValueError("pseudo='triangle' is for kernels of distances, rbf and laplacian; use 'polynomial' or None")
-    anchors = np.ascontiguousarray(features.distances(points).T)
-    exact = landmark_features(features.kernel, points).values(probe)
-    rules = (nystroem.LOWER, nystroem.UPPER)
-    candidates = [replace(features, anchors=anchors[None], rules=np.array([r], np.int64)) for r in rules]
+    pseudo_distances = np.ascontiguousarray(features.distances(points).T)[None]
+    exact = landmark_features(features.kernel, points).evaluate(probe)
+    candidates = [
+        replace(features, pseudo_distances=pseudo_distances, bounds=np.array([bound], np.int64))
+        for bound in (nystroem.LOWER, nystroem.UPPER)
+    ]
     m = features.landmarks.shape[1]
-    return min(candidates, key=lambda candidate: float(np.square(candidate.values(probe)[:, m:] - exact).sum()))
+    return min(candidates, key=lambda candidate: float(np.square(candidate.evaluate(probe)[:, m:] - exact).sum()))
 
 
-def add_products(features: LandmarkFeatures, p: int, rng: np.random.Generator) -> LandmarkFeatures:
-    """Add p products of two landmarks' kernel values, drawn from all of them; all where p is large enough.
+def add_products(features: LandmarkFeatures, n_products: int, rng: np.random.Generator) -> LandmarkFeatures:
+    """Add products of two landmarks' kernel values, drawn from all of them; all where n_products is large enough.
 
     Notes
     -----
@@ -95,6 +97,6 @@ def add_products(features: LandmarkFeatures, p: int, rng: np.random.Generator) -
     matrix the approximation is at least as good as any such regression (lemma 1).
     """
     first, second = np.triu_indices(features.landmarks.shape[1])
-    chosen = np.sort(rng.permutation(len(first))[:p])
+    chosen = np.sort(rng.permutation(len(first))[:n_products])
     pairs = np.stack([first[chosen], second[chosen]]).astype(np.int32)
     return replace(features, pairs=pairs[None])

@@ -40,7 +40,7 @@ class Division(NamedTuple):
     sample_indices: RowIndices
 
 
-class Clustering(NamedTuple):
+class ClusteringSettings(NamedTuple):
     """What kind of clusters, and how many.
 
     Attributes
@@ -58,7 +58,9 @@ class Clustering(NamedTuple):
     n_sample: int = 1000
 
 
-def divide(operator: KernelOperator, clustering: Clustering, rng: np.random.Generator, **options: Any) -> Division:
+def divide(
+    operator: KernelOperator, clustering: ClusteringSettings, rng: np.random.Generator, **options: Any
+) -> Division:
     """Divide samples into clusters: the last of `divisions`, which takes the same arguments."""
     *_, balanced = divisions(operator, clustering, rng, **options)
     return balanced
@@ -66,7 +68,7 @@ def divide(operator: KernelOperator, clustering: Clustering, rng: np.random.Gene
 
 def divisions(
     operator: KernelOperator,
-    clustering: Clustering,
+    clustering: ClusteringSettings,
     rng: np.random.Generator,
     *,
     candidates: RowIndices | None = None,
@@ -79,7 +81,7 @@ def divisions(
     ----------
     operator : KernelOperator
         Kernel and samples, n of them; `Stopped` is raised once their team is stopped.
-    clustering : Clustering
+    clustering : ClusteringSettings
     rng : numpy.random.Generator
     candidates : ndarray of int, optional
         The rows that are sampled; support vectors for adaptive clustering. All rows by default, and if there are fewer
@@ -124,7 +126,7 @@ def divisions(
 
 def _cluster(
     operator: KernelOperator,
-    clustering: Clustering,
+    clustering: ClusteringSettings,
     rng: np.random.Generator,
     weights: Vector | None,
     go_on: Callable[[], bool],
@@ -133,12 +135,12 @@ def _cluster(
     if clustering.method == "random":
         return RandomRouter(points, rng.permutation(len(points)) % k)
     if clustering.method == "input":
-        work = kmeans_work(points.stored(), k)
+        work = kmeans_work(points.stored().size, k)
         labels = run_until_stopped(partial(cluster_rows, points, k, rng), lambda: not team.native.is_stopped, work)
-        return InputRouter(points, _dense_labels(labels))
+        return InputRouter(points, _renumbered(labels))
     K = np.empty((len(points), len(points)), points.dtype)
     fill_gram(kernel, points, K, team)
-    labels = _dense_labels(kernel_kmeans(K, k, rng, weights, go_on))
+    labels = _renumbered(kernel_kmeans(K, k, rng, weights, go_on))
     return KernelRouter(kernel, points, labels, known_gram=K, weights=weights)
 
 
@@ -150,7 +152,7 @@ def _balance(router: Router, sizes: NDArray[np.number[Any]], mean: float, rng: n
         points = np.flatnonzero(labels == c)
         parts = min(len(points), int(np.ceil(sizes[c] / mean)))
         if parts > 1:
-            new = _dense_labels(router.split(points, parts, rng))
+            new = _renumbered(router.split(points, parts, rng))
             labels[points] = np.where(new == 0, c, k + new - 1)
             k += int(new.max())
     small = np.flatnonzero(sizes < _MIN_SIZE * mean)
@@ -159,10 +161,10 @@ def _balance(router: Router, sizes: NDArray[np.number[Any]], mean: float, rng: n
         distances[:, small] = np.inf
         lost = np.isin(labels, small)
         labels[lost] = distances.argmin(axis=1)[lost]
-    labels = _dense_labels(labels)
+    labels = _renumbered(labels)
     return None if np.array_equal(labels, router.labels) else router.with_labels(labels)
 
 
-def _dense_labels(labels: Labels) -> Labels:
+def _renumbered(labels: Labels) -> Labels:
     """The same clusters, numbered without gaps."""
     return np.unique(labels, return_inverse=True)[1].astype(np.intp)

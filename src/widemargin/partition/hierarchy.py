@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from .._native import Stopped, nystroem
 from .._threads import run_until_stopped
 from .._types import Array, Labels, RowIndices
-from ..data.csr import make_csr
+from ..data.csr import row_arrays
 from .kmeans import MAX_VALUES, centroids, kmeans, kmeans_work, sample_rows
 
 _BRANCHING = 12  # children of a node at most: two levels for 144 leaves, at 24 distances
@@ -68,11 +68,6 @@ class Hierarchy:
 
     def __getstate__(self) -> dict[str, Any]:
         return {"centres": self.centres, "sizes": self.sizes, "children": self.children}
-
-
-def row_arrays(X: Any) -> Any:
-    """The rows of a C-contiguous or CSR array for compiled code, without a copy of its values."""
-    return make_csr(X) if hasattr(X, "indptr") else X
 
 
 def grow(
@@ -157,7 +152,7 @@ class _Grower:
         rows = sample_rows(self.X, rows, k, self.rng, self.max_values)
         batch = self.X[rows]
         task = partial(kmeans, batch, max(k, 2), self.rng)
-        return centroids(batch, run_until_stopped(task, self.go_on, kmeans_work(batch, k)))
+        return centroids(batch, run_until_stopped(task, self.go_on, kmeans_work(batch.size, k)))
 
     def hierarchy(self) -> Hierarchy:
         """The tree of all nodes so far."""

@@ -80,14 +80,14 @@ class _Silence:
 _silence = _Silence()
 
 
-def kmeans_work(X: Any, k: int) -> float:
-    """Multiply-adds of `kmeans`, at most."""
-    return float(_MAX_ITER * k * (X.nnz if sp.issparse(X) else X.size))
+def kmeans_work(n_values: int, k: int) -> float:
+    """Multiply-adds of `kmeans` of rows with `n_values` stored values in all, at most."""
+    return float(_MAX_ITER * k * n_values)
 
 
 def sample_rows(X: Any, rows: RowIndices, k: int, rng: np.random.Generator, max_values: int = MAX_VALUES) -> RowIndices:
     """A sample of `rows` to cluster into k: at most 20,000 rows and `max_values` of X, but 20 rows a cluster."""
-    n_values = (X.nnz if sp.issparse(X) else X.size) / X.shape[0]
+    n_values = X.size / X.shape[0]  # of a sparse row those that are stored
     most = min(_MAX_ROWS, max(int(max_values / max(n_values, 1.0)), _ROWS_PER_CLUSTER * k))
     return rows if len(rows) <= most else np.sort(rng.choice(rows, most, replace=False))
 

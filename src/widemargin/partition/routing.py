@@ -16,7 +16,7 @@ from .._types import Array, Labels, Matrix, RowIndices, Vector
 from ..data.csr import canonical
 from ..data.rows import group_by_label
 from ..data.samples import Samples, make_samples
-from ..kernels.functions import FunctionKernel, Kernel
+from ..kernels.functions import CallableKernel, Kernel
 from ..kernels.tiles import add_kernel_product
 from .kmeans import cluster_products, feature_distances, kernel_kmeans, kmeans, membership
 
@@ -170,7 +170,7 @@ class KernelRouter(Router):
 
     def next_cluster(self, samples: Samples, labels: Labels, team: ThreadTeam) -> tuple[Labels, Vector]:
         """The second nearest; none for callables, which take too long, and for matrices, which lack k(x, x)."""
-        if self.kernel.sample_form == "entries" or isinstance(self.kernel, FunctionKernel):
+        if self.kernel.sample_form == "entries" or isinstance(self.kernel, CallableKernel):
             return labels, np.zeros(len(labels))
         clusters = self._by_cluster(self.points)
         return _next_cluster(

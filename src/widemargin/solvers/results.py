@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .._types import Matrix, RowIndices, Vector
-from ..partition.divide import Division
+from .._types import Matrix, Vector
 
 if TYPE_CHECKING:
     from .dual.certificate import Certificate
@@ -66,7 +65,7 @@ class DualResult:
     objective : float
         Primal objective of the machine.
     gap : float
-        Duality gap: objective - gap is a lower bound of the optimum.
+        Duality gap.
     violation : float
         KKT violation, which `tol` limits.
     converged : bool
@@ -85,30 +84,10 @@ class DualResult:
     n_iter: int
     history: History
 
-
-@dataclass
-class TrainedMachine:
-    """A trained machine.
-
-    Attributes
-    ----------
-    result : DualResult
-        For an early machine, of the problem with the kernel k(x, z) [same cluster] (Lemma 1).
-    division : Division or None
-        The clusters of an early machine; None for the exact one.
-    intercepts : ndarray of shape (n_clusters,) or (1,)
-    levels : list of dict
-        For each level: its number, number of clusters and support vectors, seconds for clustering and in all, and the
-        primal objective and its lower bound, sums over the clusters.
-    rows : ndarray of int or None
-        Of a pair of classes: the rows that are the result's coordinates. None: all.
-    """
-
-    result: DualResult
-    division: Division | None
-    intercepts: Vector
-    levels: list[dict[str, float]]
-    rows: RowIndices | None = None
+    @property
+    def lower_bound(self) -> float:
+        """What the optimum is at least."""
+        return self.objective - self.gap
 
 
 @dataclass
@@ -121,7 +100,6 @@ class LinearResult:
     intercept : ndarray of shape (q,), float64
     objective : float
     gap : float
-        objective - gap is a proven lower bound.
     converged : bool
     points : ndarray of shape (n_points, q * n_features), float64
         Points of the cutting planes with positive multipliers: the start of a next problem.
@@ -136,3 +114,8 @@ class LinearResult:
     converged: bool
     points: Matrix
     stopped_by: str | None = None
+
+    @property
+    def lower_bound(self) -> float:
+        """What the optimum is at least."""
+        return self.objective - self.gap

@@ -14,14 +14,13 @@ from naive import dual as naive
 from widemargin._progress import Progress
 from widemargin._threads import ThreadTeam
 from widemargin.algorithms import dc_svm
-from widemargin.algorithms.dc_svm import DCSVMSettings, KernelProblem, train
+from widemargin.algorithms.dc_svm import DCSVMSettings, KernelProblem, TrainedMachine, train
 from widemargin.data.samples import make_samples
 from widemargin.kernels.functions import RBF
 from widemargin.solvers.dual.certificate import Limits, certify
 from widemargin.solvers.dual.newton import solve_newton_sets
 from widemargin.solvers.dual.problem import DualProblem, make_terms, one_class_problem, regression_problem, svm_problem
 from widemargin.solvers.dual.subproblems import Subproblem, solve_subproblems
-from widemargin.solvers.results import TrainedMachine
 
 Vector = NDArray[np.float64]
 GAMMA = 0.3

@@ -465,7 +465,7 @@ def test_an_indefinite_kernel_ends(seed: int, has_intercept: bool) -> None:
 @pytest.mark.parametrize("bad", [np.nan, np.inf])
 @pytest.mark.parametrize("has_intercept", [False, True])
 def test_a_kernel_that_returns_no_numbers_is_an_error(bad: float, has_intercept: bool) -> None:
-    from widemargin.kernels.functions import FunctionKernel
+    from widemargin.kernels.functions import CallableKernel
 
     def broken(A: NDArray[np.float64], B: NDArray[np.float64]) -> NDArray[np.float64]:
         K = naive_kernels.linear(A, B)
@@ -474,7 +474,7 @@ def test_a_kernel_that_returns_no_numbers_is_an_error(bad: float, has_intercept:
 
     problem = make_problem(40)
     with ThreadTeam(1) as team, Progress(max_time=5.0) as progress:
-        rows = KernelOperator(FunctionKernel(broken), make_samples(problem.X), team)
+        rows = KernelOperator(CallableKernel(broken), make_samples(problem.X), team)
         problem_dual = svm_problem(problem.y, problem.upper)
         with pytest.raises(ValueError, match="kernel"):
             DualSolver(rows, problem_dual, Limits(has_intercept, 1e-3), active_bytes=PLENTY, progress=progress).solve(

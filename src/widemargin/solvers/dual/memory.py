@@ -8,7 +8,7 @@ from ..._config import get_config
 from ...data.samples import Samples
 from ...kernels.tiles import TILE_ROWS
 
-_VECTORS = 16  # float64 vectors (n,) that a solve holds at its peak
+VECTORS = 16  # float64 vectors (n,) that a solve holds at its peak
 _LEAST_BYTES = 2**22
 _ALLOCATOR_BYTES = 2**24  # kept by the interpreter and the allocator
 _TILES = 8  # held by a thread at one time, with their batches and allocator's share
@@ -54,4 +54,4 @@ def needed_bytes(samples: Samples, sizes: Sequence[int], n_threads: int) -> int:
 def _working_bytes(samples: Samples, m: int, n_tiles: int) -> int:
     """Bytes beside kernel entries that a solve of m of the samples takes: gathered rows, vectors and tiles."""
     tile = min(get_config()["block_bytes"], TILE_ROWS * m * samples.dtype.itemsize)
-    return min(m, _GATHERED) * samples.row_bytes + _VECTORS * 8 * m + n_tiles * tile
+    return min(m, _GATHERED) * samples.row_bytes + VECTORS * 8 * m + n_tiles * tile

@@ -23,7 +23,7 @@ from ..._native import csr
 from ..._types import RowIndices, Vector
 from ...data.csr import CSRArray, make_csr
 from ...data.samples import Samples, SparseSamples, make_samples
-from ...kernels.functions import RBF, FunctionKernel, Kernel
+from ...kernels.functions import RBF, CallableKernel, Kernel
 from .lookup_table import golden_section, merge_table, merged_coef
 
 MAINTENANCE = ("merge", "removal", "projection")  # these names are described in `solvers.sgd`
@@ -317,7 +317,7 @@ class SubsetMachine(BudgetedMachine):
         K = np.zeros((len(signed_weights), self.coef.shape[1]), np.float32)
         K[:, columns] = tile
         # A callable row by row: the last digit, which decides between equal coefficients, must not depend on the block.
-        parts = [new.take(slice(i, i + 1)) for i in range(len(new))] if isinstance(kernel, FunctionKernel) else [new]
+        parts = [new.take(slice(i, i + 1)) for i in range(len(new))] if isinstance(kernel, CallableKernel) else [new]
         self.diagonal[first : first + len(signed_weights)] = np.concatenate([kernel.diagonal(part) for part in parts])
         settings = self.settings
         steps = compiled.removal_steps if settings.maintenance == "removal" else compiled.projection_steps
