@@ -343,7 +343,9 @@ class DCSVMTraining:
             rows = samples.take(slice(0, m))
             with self.progress.interrupting(team.native):
                 fill_gram(kernel, rows, K, team)
-            return solve_in_memory(K, problem, beta, limits, team, self.progress, rows=kernel.tile_rows(rows))
+            return solve_in_memory(
+                K, problem, beta, limits, team, self.progress, rows=kernel.tile_rows(rows, slice(0, m))
+            )
 
     def early_machine(self) -> TrainedMachine:
         """The last level's machine; it has not converged if it is not that of `stop_level`."""

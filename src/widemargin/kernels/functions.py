@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from .._native import dual
 from .._native import kernels as native
 from .._types import Array, Matrix, Vector
-from ..data.samples import Samples
+from ..data.samples import Samples, Selection
 
 Product = Callable[[Samples, Matrix, Samples, Matrix], None]
 
@@ -48,8 +48,8 @@ class Kernel(Protocol):
         """
         return None
 
-    def tile_rows(self, A: Samples) -> dual.RBFRows | None:
-        """The samples for loops that compute entries of K(A, A) in place of reading them; None where that is slower."""
+    def tile_rows(self, A: Samples, rows: Selection) -> dual.RBFRows | None:
+        """Some samples, for loops that compute entries of their kernel matrix; None where reading them is faster."""
         return None
 
 
@@ -106,11 +106,13 @@ class RBF(_Exponential):
         """Where the inner products have the dtype of the tiles."""
         return self._add_product if A.precision == A.dtype else None
 
-    def tile_rows(self, A: Samples) -> dual.RBFRows | None:
-        """Float32 rows of at most 256 bytes, as dense rows."""
-        if A.precision != np.float32 or A.stored().shape[1] * A.precision.itemsize > SHORT_ROW:
+    def tile_rows(self, A: Samples, rows: Selection) -> dual.RBFRows | None:
+        """Float32 rows of at most 256 bytes, as dense rows; longer ones are not gathered."""
+        n_columns = A.take(slice(0, 1)).stored().shape[1]
+        if A.precision != np.float32 or n_columns * A.precision.itemsize > SHORT_ROW:
             return None
-        return dual.RBFRows(A.toarray(), A.squares, self.gamma)
+        chosen = A.take(rows)
+        return dual.RBFRows(chosen.toarray(), chosen.squares, self.gamma)
 
     def _add_product(self, A: Samples, coef: Matrix, B: Samples, out: Matrix) -> None:
         native.add_rbf_product(A.compiled(), A.squares, coef, B.compiled(), B.squares, self.gamma, out)

@@ -460,7 +460,7 @@ class DualSolver:
         return n_missing // (WORKING_SET_ROWS * m)
 
     def _tile_rows(self, rows: RowIndices) -> dual.RBFRows | None:
-        return self.operator.kernel.tile_rows(self.operator.samples.take(rows))
+        return self.operator.kernel.tile_rows(self.operator.samples, rows)
 
     def _solve_sets(self, K: Array | None, part: _Part, tol: float, max_sets: int = NO_LIMIT) -> bool:
         """Improve the part in place, on its kernel matrix or from its rows; see `InMemorySolver.solve`."""
