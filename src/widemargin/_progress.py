@@ -1,7 +1,8 @@
-"""The clock, the interrupt, the callback and the bar of a fit: every outer loop calls `Progress.go_on`.
+"""The clock, the interrupt, the callback and the bar of a fit: every outer loop calls `go_on`, and ends if it is False.
 
-So time limit, Ctrl-C and the caller's callback can end a loop, which then returns the best model it has: the first
-SIGINT never loses work. The bar itself is drawn by `_bar`.
+So time limit, Ctrl-C and the caller's callback end a loop, which then returns the best model it has: the first SIGINT
+never loses work. A whole fit has a `Progress`, parts of it that run side by side a `PartProgress`, an inner solve that
+is not to be shown a `SilentProgress`; solvers take `AnyProgress`. The bar itself is drawn by `_bar`.
 """
 
 import math
@@ -12,7 +13,7 @@ from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar, Token
 from time import perf_counter
 from types import FrameType, TracebackType
-from typing import Any, Protocol, Self
+from typing import Any, Protocol, Self, TypeAlias
 
 from ._bar import Bar, Snapshot, open_bar
 
@@ -63,7 +64,7 @@ class Progress:
         Why `go_on` returns False.
     state : dict
         The keywords of the latest `go_on`.
-    candidate : tuple or None
+    current_solution : tuple or None
         For callbacks, what the solver would return if it were stopped now: (beta, intercept) of a dual, (results,
         history) of linear machines.
 
@@ -87,7 +88,7 @@ class Progress:
     ) -> None:
         self.stopped_by: str | None = None
         self.state: dict[str, float] = {}
-        self.candidate: tuple[Any, Any] | None = None
+        self.current_solution: tuple[Any, Any] | None = None
         self._max_time = math.inf if max_time is None else max_time
         self._verbose = verbose
         self._callback = callback
@@ -172,7 +173,7 @@ class Progress:
 
     @property
     def fraction(self) -> float | None:
-        """How much of this stage is done, in [0, 1], or None if nothing can be said."""
+        """How much of this stage is done, in [0, 1], or None if nothing can be said yet: by counts, or by log violation."""
         if self._total:
             return min(1.0, self._done / self._total)
         if not self.state.get("tol") or not self._samples:
@@ -207,9 +208,9 @@ class Progress:
 
     @contextmanager
     def interrupting(self, team: Stoppable, deadline: float = math.inf) -> Iterator[None]:
-        """Have compiled passes inside a ``with`` block end before their next block of rows, once the fit should end.
+        """Have compiled passes inside a ``with`` block raise `Stopped` before a block of rows, once the fit should end.
 
-        What they compute is lost then: for passes that leave nothing half-changed.
+        What they have computed is lost then: for passes that leave nothing half-changed.
         """
         self._teams.append(team)
         team.stop_after(max(0.0, min(self.deadline, deadline) - perf_counter()))
@@ -223,18 +224,15 @@ class Progress:
             self._check_time()
 
     def part(self, n_workers: int) -> "PartProgress":
-        """The progress of one part of this stage, which gets a share of the time that is left.
+        """The progress of one part of this stage: the stage's total counts parts, `n_workers` of them side by side.
 
-        Parameters
-        ----------
-        n_workers : int
-            How many parts run side by side.
+        Of the time that is left it gets n_workers / (parts not yet done).
         """
         to_do = max(1, (self._total or 1) - self._done)
         return PartProgress(self, perf_counter() + (self._max_time - self.elapsed) * min(1.0, n_workers / to_do))
 
     def stage(self, title: str, total: int | None = None) -> None:
-        """Begin a new stage (a level, a round, a pair of classes): a new line of the bar, a new estimate.
+        """Begin a new stage (a level, a round, the pairs of classes): a new line of the bar, a new estimate.
 
         Parameters
         ----------
@@ -319,14 +317,16 @@ _current: ContextVar[Progress | None] = ContextVar("widemargin_progress", defaul
 class SilentProgress:
     """The progress of an inner solve that is not shown: no bar, no state and no callback, but it ends with the whole.
 
-    Attributes
+    Parameters
     ----------
+    whole : AnyProgress
     deadline : float
+        On the clock `time.perf_counter`; an attribute too, not later than that of the whole.
     """
 
     is_observed = False
 
-    def __init__(self, whole: "Progress | SilentProgress", deadline: float = math.inf) -> None:
+    def __init__(self, whole: "AnyProgress", deadline: float = math.inf) -> None:
         self._whole = whole
         self.deadline: float = min(deadline, whole.deadline)
 
@@ -337,15 +337,15 @@ class SilentProgress:
 
     @property
     def elapsed(self) -> float:
-        """Seconds since the whole began."""
+        """Seconds that the whole has taken."""
         return self._whole.elapsed
 
     @property
-    def candidate(self) -> tuple[Any, Any] | None:
+    def current_solution(self) -> tuple[Any, Any] | None:
         """None: only a whole fit has one."""
 
-    @candidate.setter
-    def candidate(self, candidate: tuple[Any, Any] | None) -> None:
+    @current_solution.setter
+    def current_solution(self, solution: tuple[Any, Any] | None) -> None:
         """Ignored."""
 
     def interrupting(self, team: Stoppable, deadline: float = math.inf) -> AbstractContextManager[None]:
@@ -353,24 +353,30 @@ class SilentProgress:
         return self._whole.interrupting(team, min(deadline, self.deadline))
 
     def go_on(self, **state: float) -> bool:
-        """Whether the whole has not been stopped; the state is ignored."""
+        """Whether the whole has not been stopped, and the deadline not reached; the state is ignored."""
         return self.stopped_by is None
+
+    def stage(self, title: str, total: int | None = None) -> None:
+        """Ignored: the stages are those of the whole."""
+
+    def advance(self, n: int = 1) -> None:
+        """Ignored."""
 
 
 class PartProgress(SilentProgress):
-    """The progress of a part of a stage, from `Progress.part`: ends with the whole, or with its share of the time."""
+    """The progress of a part of a stage, from `Progress.part`: ends with the whole, or with its share of the time.
+
+    The state of `go_on` is shown, and the callback is called, as those of the whole.
+    """
 
     _whole: Progress
 
     def go_on(self, **state: float) -> bool:
-        """Whether the whole goes on, and the share of the time is not over."""
+        """Whether the share of the time is not over, and the whole goes on."""
         return perf_counter() < self.deadline and self._whole.go_on(**state)
 
-    def stage(self, title: str, total: int | None = None) -> None:
-        """Ignored: parts run side by side, and the whole counts them."""
 
-    def advance(self, n: int = 1) -> None:
-        """Ignored."""
+AnyProgress: TypeAlias = Progress | SilentProgress  # (a PartProgress is a SilentProgress)
 
 
 @contextmanager

@@ -27,7 +27,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from .._native import Stopped
-from .._progress import PartProgress, Progress
+from .._progress import AnyProgress
 from .._types import RowIndices, Vector
 from ..data import LostBlockError
 from ..solvers.dual.certificate import Certificate, Limits
@@ -80,7 +80,7 @@ class BlockMinimizer:
     index : list of ndarray of int
         The coordinates of each block.
     settings : RoundSettings
-    progress : Progress or PartProgress
+    progress : AnyProgress
     """
 
     def __init__(
@@ -89,7 +89,7 @@ class BlockMinimizer:
         problem: DualProblem,
         index: list[RowIndices],
         settings: RoundSettings,
-        progress: Progress | PartProgress,
+        progress: AnyProgress,
     ) -> None:
         self.blocks = blocks
         self.problem = problem
@@ -158,7 +158,7 @@ class BlockMinimizer:
         return self.n_iter >= self.limits.max_sets or self.limits.are_met(certificate)
 
     def _report(self, certificate: Certificate) -> bool:
-        self.progress.candidate = self.beta, certificate.intercept
+        self.progress.current_solution = self.beta, certificate.intercept
         return self.progress.go_on(
             violation=certificate.violation,
             tol=self.needed_tol,

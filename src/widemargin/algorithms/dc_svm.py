@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .._native import Stopped
-from .._progress import PartProgress, Progress, SilentProgress
+from .._progress import AnyProgress, Progress
 from .._threads import ThreadTeam, blas_limit
 from .._types import RowIndices, Vector
 from ..data.rows import group_by_label
@@ -153,7 +153,7 @@ class TrainedMachine:
 def train(
     data: KernelProblem,
     settings: DCSVMSettings,
-    progress: Progress | PartProgress,
+    progress: AnyProgress,
     rng: np.random.Generator,
     *,
     start: Vector | None = None,
@@ -239,7 +239,7 @@ class DCSVMTraining:
         self,
         data: KernelProblem,
         settings: DCSVMSettings,
-        progress: Progress | PartProgress,
+        progress: AnyProgress,
         rng: np.random.Generator,
         team: ThreadTeam,
     ) -> None:
@@ -477,7 +477,7 @@ def describe_level(
     }
 
 
-def suits_full_matrix(n: int, n_problems: int, settings: DCSVMSettings, progress: Progress | PartProgress) -> bool:
+def suits_full_matrix(n: int, n_problems: int, settings: DCSVMSettings, progress: AnyProgress) -> bool:
     """Whether problems on n rows are solved on one full kernel matrix, without levels, rounds and callbacks."""
     return (
         n <= max_rows_of_full_matrix(settings, n_problems)
@@ -498,7 +498,7 @@ def train_on_full_matrix(
     samples: Samples,
     subproblems: list[Subproblem],
     settings: DCSVMSettings,
-    progress: Progress | SilentProgress,
+    progress: AnyProgress,
     team: ThreadTeam,
 ) -> list[TrainedMachine]:
     """Train a machine for each subproblem, on one kernel matrix; zeros if the fit is stopped before it is known."""
@@ -509,7 +509,7 @@ def train_on_full_matrix(
     return [TrainedMachine(result, None, np.array([result.intercept]), []) for result in results]
 
 
-def _zero_result(problem: DualProblem, settings: DCSVMSettings, progress: Progress | SilentProgress) -> DualResult:
+def _zero_result(problem: DualProblem, settings: DCSVMSettings, progress: AnyProgress) -> DualResult:
     return zero_result(problem, has_intercept=settings.fit_intercept, elapsed=progress.elapsed)
 
 
@@ -518,7 +518,7 @@ def divide_rows(
     level: int,
     beta: Vector,
     settings: DCSVMSettings,
-    progress: Progress | PartProgress,
+    progress: AnyProgress,
     rng: np.random.Generator,
 ) -> Division:
     """Cluster the rows by a sample of the support vectors of beta; of all rows if these are fewer than 10 per cluster.

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._native import Stopped
-from .._progress import PartProgress, Progress, SilentProgress
+from .._progress import AnyProgress, Progress, SilentProgress
 from .._threads import ThreadTeam, blas_limit, row_blocks
 from .._types import Labels, Matrix, RowIndices, Vector
 from ..data.remote_rows import RemoteRows
@@ -156,9 +156,7 @@ class _DaskTraining:
         division = Division(sampled.router, labels, chosen[sampled.sample_indices])
         return _Layout(division, _WorkerTask(kernel, settings, rows.token, samples.precision), samples.row_bytes)
 
-    def _zero_machine(
-        self, rows: RowIndices, problem: DualProblem, progress: Progress | PartProgress
-    ) -> TrainedMachine:
+    def _zero_machine(self, rows: RowIndices, problem: DualProblem, progress: AnyProgress) -> TrainedMachine:
         progress.go_on()  # keeps the reason
         if problem.nu:  # zero is not feasible
             raise StoppedAtStartError
@@ -171,7 +169,7 @@ class _DaskTraining:
         layout: _Layout,
         rows: RowIndices,
         problem: DualProblem,
-        progress: Progress | PartProgress,
+        progress: AnyProgress,
         start: Vector | None,
     ) -> TrainedMachine:
         settings = self.settings
@@ -193,7 +191,7 @@ class _DaskTraining:
         return [np.flatnonzero(part >= 0) for part in of_blocks], [part[part >= 0] for part in of_blocks]
 
     def _train_early(
-        self, layout: _Layout, rows: RowIndices, problem: DualProblem, progress: Progress | PartProgress
+        self, layout: _Layout, rows: RowIndices, problem: DualProblem, progress: AnyProgress
     ) -> TrainedMachine:
         """A machine for each cluster, by the worker that has its rows. Lemma 1: together the optimum of a kernel."""
         level, k = self.settings.stop_level, layout.division.router.n_clusters
@@ -209,7 +207,7 @@ class _DaskTraining:
         return TrainedMachine(joined, layout.division, intercepts, [record], rows)
 
     def _solve_clusters(
-        self, layout: _Layout, rows: RowIndices, problem: DualProblem, progress: Progress | PartProgress
+        self, layout: _Layout, rows: RowIndices, problem: DualProblem, progress: AnyProgress
     ) -> list[_Solved]:
         of_rows = np.zeros((5, len(self.rows)))
         of_rows[:3, rows] = problem.target, problem.lo, problem.hi

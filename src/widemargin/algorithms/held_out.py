@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._native import Stopped
-from .._progress import PartProgress, Progress
+from .._progress import AnyProgress
 from .._threads import ThreadTeam
 from .._types import Array, RowIndices, Vector
 from ..data.samples import GramSamples, Samples, SampleSubset
@@ -58,7 +58,7 @@ class SharedKernel:
     limits : Limits
     memory_budget : int
         Bytes beside the caller's data.
-    progress : Progress or PartProgress
+    progress : AnyProgress
     team : ThreadTeam
     """
 
@@ -67,7 +67,7 @@ class SharedKernel:
         machine_rows: Sequence[RowIndices],
         limits: Limits,
         memory_budget: int,
-        progress: Progress | PartProgress,
+        progress: AnyProgress,
         team: ThreadTeam,
     ) -> None:
         self.machine_rows = machine_rows

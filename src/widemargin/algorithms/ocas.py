@@ -30,7 +30,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from .._native import Stopped
-from .._progress import Progress, SilentProgress
+from .._progress import AnyProgress, Progress, SilentProgress
 from .._threads import ThreadTeam
 from .._types import Array, Matrix
 from ..data import DesignMatrix, LocalMatrix, RowAccess, make_design_matrix
@@ -79,7 +79,7 @@ def train(
     X: DesignMatrix,
     losses: Sequence[Loss],
     settings: OCASSettings,
-    progress: Progress | SilentProgress,
+    progress: AnyProgress,
     start: Sequence[Matrix] | None = None,
     team: ThreadTeam | None = None,
 ) -> Trained:
@@ -105,7 +105,7 @@ def train_path(
     losses: Sequence[Loss],
     Cs: Sequence[float],
     settings: OCASSettings,
-    progress: Progress | SilentProgress,
+    progress: AnyProgress,
     start: Sequence[Matrix] | None = None,
     team: ThreadTeam | None = None,
 ) -> Iterator[Trained]:
@@ -145,7 +145,7 @@ class OCASTraining:
         X: DesignMatrix,
         losses: Sequence[Loss],
         settings: OCASSettings,
-        progress: Progress | SilentProgress,
+        progress: AnyProgress,
         team: ThreadTeam,
     ) -> None:
         self.X = X
@@ -238,7 +238,7 @@ class OCASTraining:
         self.n_iter += 1
         self._record_round(solvers, clock)
         if self.progress.is_observed:
-            self.progress.candidate = self.results()
+            self.progress.current_solution = self.results()
 
     def _line_search(self, solver: CuttingPlaneSolver, f: Matrix) -> Plane:
         """Line 4, given the decision values f (q, n) of the search point; its plane.
@@ -379,7 +379,7 @@ class OCASTraining:
 
     def set_risk_weight(self, C: float) -> None:
         """Go on with another C: planes and points stay."""
-        self.n_iter, self.history, self.progress.candidate = 0, History(), None
+        self.n_iter, self.history, self.progress.current_solution = 0, History(), None
         for solver in self.solvers:
             solver.set_risk_weight(C)
         for epochs in self.dual_epochs.values():

@@ -288,15 +288,15 @@ class DualMachine(LinearWeights, KernelMachine):
 
     def _snapshot(self, rows: TrainingRows, progress: Progress) -> dict[str, Any] | None:
         """The attributes of a single machine, in the rounds of the whole problem."""
-        candidate = progress.candidate
+        solution = progress.current_solution
         if (
             is_partitioned(rows.X)
             or len(self._machine_sizes(rows)) > 1
-            or candidate is None
-            or len(candidate[0]) != len(rows.weights)
+            or solution is None
+            or len(solution[0]) != len(rows.weights)
         ):
             return None
-        beta, intercept = candidate
+        beta, intercept = solution
         point = DualResult(beta, np.zeros_like(beta), intercept, 0.0, 0.0, 0.0, False, 0, History())
         stopped = copy.copy(self)
         stopped.__dict__.update(

@@ -103,7 +103,7 @@ class Estimator(CallbackSupportMixin, Loadable):
                     train(data, progress)
                     bridge.close()
                 finally:  # a reference cycle, which would keep all of the fit until the next garbage collection
-                    bridge.attributes = progress.candidate = None
+                    bridge.attributes = progress.current_solution = None
 
     def _clock(self, callback: Callback | None = None) -> Progress:
         """The progress of a fit within `max_time`."""

@@ -365,10 +365,10 @@ class OCASClassifier(ClassifierMixin, OneVsRestPredictor, Estimator):
 
     def _snapshot(self, data: ValidatedRows, progress: Progress) -> dict[str, Any] | None:
         """What a callback needs of the machine as it stands."""
-        if progress.candidate is None:
+        if progress.current_solution is None:
             return None
         stopped = copy.copy(self)
-        stopped._set(self, *progress.candidate)
+        stopped._set(self, *progress.current_solution)
         return dict(stopped.__dict__)
 
     def _set(self, checked: Self, results: list[LinearResult], history: History) -> None:

@@ -419,7 +419,7 @@ def test_the_progress_hears_of_every_round() -> None:
     with ThreadTeam(1) as team, Progress(callback=listen) as progress:
         make_solver(problem, team, progress).solve(np.zeros(60))
     assert {"violation", "tol", "objective", "n_support", "round", "elapsed"} <= states[-1].keys()
-    assert progress.candidate is not None
+    assert progress.current_solution is not None
 
 
 def test_a_small_problem_stopped_below_the_users_tol_has_converged() -> None:

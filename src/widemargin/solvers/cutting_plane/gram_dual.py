@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ..._progress import Progress, SilentProgress
+from ..._progress import AnyProgress
 from ..._threads import ThreadTeam
 from ..._types import Array
 from ..dual.certificate import Limits
@@ -31,7 +31,7 @@ def solve_gram_duals(
     C: float,
     tol: float,
     team: ThreadTeam,
-    progress: Progress | SilentProgress,
+    progress: AnyProgress,
 ) -> list[LinearResult] | None:
     """Solve on X (n, d) for all losses, each to a relative gap of `tol`; None where 25 working sets were not enough."""
     samples = X.astype(np.float64, copy=False)

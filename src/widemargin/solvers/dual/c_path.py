@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from ..._progress import PartProgress, Progress
+from ..._progress import AnyProgress
 from ..._types import Vector
 from ..results import DualResult
 from .problem import DualProblem
@@ -47,7 +47,7 @@ class DualPath:
         self.problem, self.beta, self.decision, self.C = problem, result.beta, result.decision, C
         return result
 
-    def follow(self, Cs: Sequence[float], progress: Progress | PartProgress) -> list[DualResult]:
+    def follow(self, Cs: Sequence[float], progress: AnyProgress) -> list[DualResult]:
         """The results for ascending Cs; fewer, if the fit is stopped: the one that was cut short is left out."""
         results: list[DualResult] = []
         for C in Cs:

@@ -17,7 +17,7 @@ from functools import partial
 import numpy as np
 
 from ..._native import dual, kernels
-from ..._progress import PartProgress, Progress
+from ..._progress import AnyProgress, Progress
 from ..._threads import ThreadTeam
 from ..._types import Array, Vector
 from ..results import DualResult
@@ -42,7 +42,7 @@ class InMemorySolver:
     team : ThreadTeam
     has_intercept : bool
         Whether sum(beta) keeps its value.
-    progress : Progress or PartProgress
+    progress : AnyProgress
     rows : dual.RBFRows or None
         Of K: entries of float32 tiles are computed from them instead of read from K.
 
@@ -58,7 +58,7 @@ class InMemorySolver:
         team: ThreadTeam,
         *,
         has_intercept: bool,
-        progress: Progress | PartProgress,
+        progress: AnyProgress,
         rows: dual.RBFRows | None = None,
     ) -> None:
         self.K = K
@@ -122,7 +122,7 @@ def solve_in_memory(
     beta: Vector,
     limits: Limits,
     team: ThreadTeam,
-    progress: Progress | PartProgress,
+    progress: AnyProgress,
     *,
     decision: Vector | None = None,
     rows: dual.RBFRows | None = None,
@@ -137,7 +137,7 @@ def solve_in_memory(
         A feasible start; not changed.
     limits : Limits
     team : ThreadTeam
-    progress : Progress or PartProgress
+    progress : AnyProgress
     decision : ndarray of shape (m,), optional
         K beta, where it is known; not changed.
     rows : dual.RBFRows, optional

@@ -23,7 +23,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..._native import Stopped, dual
-from ..._progress import PartProgress, Progress
+from ..._progress import AnyProgress
 from ..._types import Array, RowIndices, Vector
 from ...data.rows import positions
 from ...data.samples import SampleSubset
@@ -91,7 +91,7 @@ class DualSolver:
         Memory of the active set's kernel matrix.
     active_matrix : ActiveMatrix, optional
         The matrix to go on with, of rows of `operator`; a new one by default.
-    progress : Progress or PartProgress
+    progress : AnyProgress
     must_return : bool
         Whether `solve` returns a point on a few of the start's support vectors if it is stopped before the decision
         values of its start are known. Otherwise it raises StoppedAtStartError.
@@ -124,7 +124,7 @@ class DualSolver:
         *,
         active_bytes: int = 0,
         active_matrix: ActiveMatrix | None = None,
-        progress: Progress | PartProgress,
+        progress: AnyProgress,
         must_return: bool = True,
         entry_error: float = 0.0,
         order: RowIndices | None = None,
@@ -306,7 +306,7 @@ class DualSolver:
     def _go_on(self, beta: Vector, certificate: Certificate) -> bool:
         if self.go_on is not None:
             return self.go_on(beta, certificate)
-        self.progress.candidate = self.to_original_order(beta), certificate.intercept
+        self.progress.current_solution = self.to_original_order(beta), certificate.intercept
         return self.progress.go_on(
             violation=certificate.violation,
             tol=self.goal_tol,

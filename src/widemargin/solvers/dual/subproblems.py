@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..._native import dual
-from ..._progress import Progress, SilentProgress
+from ..._progress import AnyProgress
 from ..._threads import ThreadTeam
 from ..._types import Array, RowIndices, Vector
 from ...data.samples import Samples
@@ -48,7 +48,7 @@ def solve_on_full_matrix(
     parts: Sequence[Subproblem],
     limits: Limits,
     team: ThreadTeam,
-    progress: Progress | SilentProgress,
+    progress: AnyProgress,
 ) -> list[DualResult]:
     """Compute the kernel matrix of all samples and solve problems on parts of it.
 
@@ -83,7 +83,7 @@ def solve_on_full_matrix(
 
 
 def solve_subproblems(
-    K: Array, parts: Sequence[Subproblem], limits: Limits, team: ThreadTeam, progress: Progress | SilentProgress
+    K: Array, parts: Sequence[Subproblem], limits: Limits, team: ThreadTeam, progress: AnyProgress
 ) -> list[DualResult]:
     """Solve duals on parts of a given kernel matrix.
 
@@ -94,7 +94,7 @@ def solve_subproblems(
     limits : Limits
         Of each problem; one of at most 512 rows is solved to a violation of 1e-9, where rounding allows it.
     team : ThreadTeam
-    progress : Progress or PartProgress
+    progress : AnyProgress
 
     Returns
     -------
