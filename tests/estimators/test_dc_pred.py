@@ -208,7 +208,7 @@ def published_values(model: Any, y: np.ndarray, solve: Callable[..., np.ndarray]
 
 
 def rbf_kernel(A: np.ndarray, B: np.ndarray) -> np.ndarray:
-    return np.exp(-0.5 * pairwise(A, B, "squares"))
+    return np.exp(-0.5 * pairwise(A, B, "squared_distance"))
 
 
 def ridge_alpha(K: np.ndarray, y: np.ndarray) -> np.ndarray:

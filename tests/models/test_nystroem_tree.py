@@ -49,7 +49,7 @@ def by_hand(tree: NystroemTree, rows: np.ndarray) -> np.ndarray:
     leaves = naive.route(rows, *nodes) if len(nodes[0]) else np.zeros(len(rows), int)
     out = np.empty((len(rows), Q))
     for i, c in enumerate(leaves):
-        D2 = naive.pairwise(rows[i : i + 1], tree.features.landmarks[c], "squares")
+        D2 = naive.pairwise(rows[i : i + 1], tree.features.landmarks[c], "squared_distance")
         f = np.exp(-GAMMA * D2)[0]
         for q in range(Q):
             slope = tree.slopes[c, q] if tree.slopes.shape[1] else np.zeros(rows.shape[1])

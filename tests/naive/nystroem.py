@@ -24,9 +24,9 @@ def route(X: Matrix, centres: NDArray, sizes: NDArray, children: NDArray) -> NDA
 def pairwise(X: Matrix, U: Matrix, kind: str) -> Matrix:
     """Return inner products, squared distances or L1 distances of all pairs."""
     functions = {
-        "products": lambda x, u: np.sum(x * u),
-        "squares": lambda x, u: np.sum((x - u) ** 2),
-        "differences": lambda x, u: np.sum(np.abs(x - u)),
+        "inner_product": lambda x, u: np.sum(x * u),
+        "squared_distance": lambda x, u: np.sum((x - u) ** 2),
+        "l1_distance": lambda x, u: np.sum(np.abs(x - u)),
     }
     return np.array([[functions[kind](x, u) for u in U] for x in X])
 

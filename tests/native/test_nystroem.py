@@ -14,7 +14,7 @@ from widemargin._native import LEVEL, Team, csr, nystroem
 RNG = np.random.default_rng(0)
 SIZES = np.array([3, 4, 2], np.int32)
 CHILDREN = np.array([[1, -1, 2, -9], [-2, -3, -4, -5], [-6, -7, 77, -9]], np.int32)  # beyond a size: never looked at
-ARGUMENTS = {"rbf": "squares", "laplacian": "differences", "poly": "products", "sigmoid": "products"}
+ARGUMENTS = {"rbf": "squared_distance", "laplacian": "l1_distance", "poly": "inner_product", "sigmoid": "inner_product"}
 KERNELS: dict[str, Any] = {
     "rbf": lambda M: np.exp(-0.3 * M),
     "laplacian": lambda M: np.exp(-0.3 * M),
@@ -106,7 +106,7 @@ def test_kernel_values(form: str, name: str, dtype: type) -> None:
     X, (U, anchors, rules) = some_rows(30, 6, dtype), some_landmarks(1, 5, 0, 6, dtype)
     out = np.full((30, 5), np.nan, dtype)
     nystroem.Landmarks(kernel_of(name), U, anchors, rules).evaluate(FORMS[form](X), out)
-    arguments = naive.pairwise(X.astype(float), U[0].astype(float), ARGUMENTS.get(name, "products"))
+    arguments = naive.pairwise(X.astype(float), U[0].astype(float), ARGUMENTS.get(name, "inner_product"))
     np.testing.assert_allclose(out, KERNELS[name](arguments), **tolerance(dtype))
 
 
@@ -173,7 +173,7 @@ def by_hand(arrays: dict[str, np.ndarray], X: np.ndarray) -> np.ndarray:
     q = a["intercept"].shape[1]
     out = np.empty((len(X), q))
     for i, c in enumerate(naive.route(X, a["centres"], a["sizes"], a["children"])):
-        D2 = naive.pairwise(X[i : i + 1], a["landmarks"][c], "squares")
+        D2 = naive.pairwise(X[i : i + 1], a["landmarks"][c], "squared_distance")
         far = naive.bound(np.sqrt(D2), a["anchors"][c], a["rules"][c] == nystroem.LOWER)[0]
         near, far = np.exp(-0.3 * D2)[0], np.exp(-0.3 * far**2)
         for j in range(q):

@@ -21,11 +21,11 @@ from widemargin.nystroem.pseudo_landmarks import add_by_triangle_rule, add_produ
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(200, 4))
 KERNELS = {
-    "rbf": (make_kernel("rbf", gamma=0.3), "squares", lambda D: np.exp(-0.3 * D)),
-    "laplacian": (make_kernel("laplacian", gamma=0.3), "differences", lambda D: np.exp(-0.3 * D)),
-    "poly": (make_kernel("poly", gamma=0.5, degree=3, coef0=1.0), "products", lambda G: (0.5 * G + 1) ** 3),
-    "sigmoid": (make_kernel("sigmoid", gamma=0.1, coef0=0.2), "products", lambda G: np.tanh(0.1 * G + 0.2)),
-    "linear": (make_kernel("linear"), "products", lambda G: G),
+    "rbf": (make_kernel("rbf", gamma=0.3), "squared_distance", lambda D: np.exp(-0.3 * D)),
+    "laplacian": (make_kernel("laplacian", gamma=0.3), "l1_distance", lambda D: np.exp(-0.3 * D)),
+    "poly": (make_kernel("poly", gamma=0.5, degree=3, coef0=1.0), "inner_product", lambda G: (0.5 * G + 1) ** 3),
+    "sigmoid": (make_kernel("sigmoid", gamma=0.1, coef0=0.2), "inner_product", lambda G: np.tanh(0.1 * G + 0.2)),
+    "linear": (make_kernel("linear"), "inner_product", lambda G: G),
 }
 
 
@@ -56,10 +56,10 @@ def test_selection(form: Any) -> None:
 def test_heavy_rows_draw_the_centroids() -> None:
     heavy = np.where(np.arange(200) < 10, 1e6, 1e-6)
     landmarks = select_landmarks(X, 10, np.random.default_rng(0), weights=heavy)
-    nearest = naive.pairwise(X[:10], landmarks, "squares").min(axis=1)
+    nearest = naive.pairwise(X[:10], landmarks, "squared_distance").min(axis=1)
     assert nearest.max() < 1.0
     everywhere = select_landmarks(X, 10, np.random.default_rng(0))
-    assert nearest.sum() < naive.pairwise(X[:10], everywhere, "squares").min(axis=1).sum()
+    assert nearest.sum() < naive.pairwise(X[:10], everywhere, "squared_distance").min(axis=1).sum()
 
 
 @pytest.mark.parametrize("form", [np.ascontiguousarray, sp.csr_array])
@@ -75,8 +75,8 @@ def test_values(name: str, form: Any, dtype: type) -> None:
 def test_the_triangle_rule_bounds_the_kernel(name: str) -> None:
     kernel, kind, function = KERNELS[name]
     features = add_by_triangle_rule(landmark_features(kernel, X[:6]), X[10:15], X)
-    D, anchors = (naive.pairwise(A, X[:6], kind) ** (0.5 if kind == "squares" else 1) for A in (X, X[10:15]))
-    power = 2 if kind == "squares" else 1
+    D, anchors = (naive.pairwise(A, X[:6], kind) ** (0.5 if kind == "squared_distance" else 1) for A in (X, X[10:15]))
+    power = 2 if kind == "squared_distance" else 1
     both = [function(naive.bound(D, anchors.T, lower) ** power) for lower in (True, False)]
     exact = gram(X, X[10:15], name)
     assert np.all(both[0] >= exact - 1e-10)

@@ -213,7 +213,7 @@ class Compression:
             )
 
     def _check_pseudo(self) -> None:
-        if self.parameters.pseudo == "triangle" and self.source.kernel.argument == "products":
+        if self.parameters.pseudo == "triangle" and self.source.kernel.argument == "inner_product":
             raise ValueError(
                 f"pseudo='triangle' needs a kernel of distances, rbf or laplacian, but the model has "
                 f"kernel={self.source.parameters['kernel']!r}; use pseudo='polynomial' or None"
@@ -279,7 +279,7 @@ class Compression:
     def _pilots(self, progress: Progress) -> list[_Candidate]:
         """Trees and one flat machine, with landmark kernels of several gammas; then labels with the best of them."""
         gamma = float(self.source.parameters["gamma"])
-        is_stationary = self.source.kernel.argument != "products"
+        is_stationary = self.source.kernel.argument != "inner_product"
         factors, given = _GAMMA_FACTORS if is_stationary else (1.0,), self.parameters.n_clusters
         first, others = (_LEAVES[0], _LEAVES[1:]) if given == "auto" else (int(given), ())
         tried: list[_Candidate] = []
@@ -411,11 +411,11 @@ class Compression:
         """Principal axes (d, rank) that keep nearly all of the rows' variance; None where they are too many."""
         d = self.rows.shape[1]
         measure = self.source.kernel.argument
-        if measure == "differences" or d < _MIN_FEATURES:
+        if measure == "l1_distance" or d < _MIN_FEATURES:
             return None  # L1 distances change with the axes
         probe = self.rows[sample_rows(self.rows, np.arange(self.rows.shape[0]), 1, self.rng)]
         most = min(int(_MAX_RANK_SHARE * d), _MAX_RANK, probe.shape[0] - 1)
-        if sp.issparse(probe) or measure == "products":
+        if sp.issparse(probe) or measure == "inner_product":
             from sklearn.decomposition import TruncatedSVD
 
             model: Any = TruncatedSVD(most, random_state=self.seed)

@@ -111,15 +111,15 @@ def _inner(graph: Graph, tables: Value, rows: str) -> str:
 
 def _measure_leaf_points(graph: Graph, points: Value, kernel: Any) -> str:
     """Inner products or distances of each row and the m points of its leaf: (rows, m) numbers."""
-    if kernel.argument == "products":
+    if kernel.argument == "inner_product":
         return _inner(graph, points, graph.x)
     difference = graph("Sub", graph.unsqueeze(graph.x, 1), points)
-    return graph.reduce("SumSquare" if kernel.argument == "squares" else "L1", difference, 2)
+    return graph.reduce("SumSquare" if kernel.argument == "squared_distance" else "L1", difference, 2)
 
 
 def _write_bounds(graph: Graph, tree: NystroemTree, to_landmarks: str, of_leaf: Any) -> str:
     """Triangle inequality: a bound of the distance to each pseudo-landmark, from those to the landmarks."""
-    is_square, bounds = tree.features.kernel.argument == "squares", tree.features.bounds
+    is_square, bounds = tree.features.kernel.argument == "squared_distance", tree.features.bounds
     distances = graph.unsqueeze(graph("Sqrt", to_landmarks) if is_square else to_landmarks, 2)
     pseudo_distances = of_leaf(tree.features.pseudo_distances)
     lower = graph.reduce("Max", graph("Abs", graph("Sub", distances, pseudo_distances)), 1)

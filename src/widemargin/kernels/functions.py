@@ -56,7 +56,7 @@ class Kernel(Protocol):
 class _InnerProductKernel(Kernel):
     """A kernel that is a function of the inner product <x, z>."""
 
-    argument: ClassVar[str] = "products"
+    argument: ClassVar[str] = "inner_product"
     sample_form: ClassVar[str] = "products"
     transform: Callable[[Array], None]
 
@@ -95,7 +95,7 @@ class _Exponential(Kernel):
 class RBF(_Exponential):
     """exp(-gamma |x - z|^2)."""
 
-    argument: ClassVar[str] = "squares"
+    argument: ClassVar[str] = "squared_distance"
     sample_form: ClassVar[str] = "distances"
 
     def fill(self, A: Samples, B: Samples, out: Array) -> None:
@@ -177,7 +177,7 @@ class Sigmoid(_InnerProductKernel):
 class Laplacian(_Exponential):
     """exp(-gamma |x - z|_1)."""
 
-    argument: ClassVar[str] = "differences"
+    argument: ClassVar[str] = "l1_distance"
     sample_form: ClassVar[str] = "rows"
 
     def fill(self, A: Samples, B: Samples, out: Array) -> None:

@@ -66,7 +66,7 @@ class LandmarkFeatures:
         """Distances of the rows of X to the landmarks of the only leaf: (n, m)."""
         D = np.empty((X.shape[0], self.landmarks.shape[1]), self.landmarks.dtype)
         self.compiled.pairwise(row_arrays(X), D)
-        return np.asarray(np.sqrt(D)) if self.kernel.argument == "squares" else D
+        return np.asarray(np.sqrt(D)) if self.kernel.argument == "squared_distance" else D
 
     def evaluate(self, X: Any) -> Array:
         """Features of the rows of X in the only leaf: (n, n_features)."""

@@ -76,7 +76,7 @@ def add_by_triangle_rule(features: LandmarkFeatures, points: Array, probe: Array
     -----
     Equation 6: max_j | |x - u_j| - |v - u_j| | <= |x - v| <= min_j (|x - u_j| + |v - u_j|). O(m) a pseudo-landmark.
     """
-    if features.kernel.argument == "products":
+    if features.kernel.argument == "inner_product":
         raise ValueError("pseudo='triangle' is for kernels of distances, rbf and laplacian; use 'polynomial' or None")
     pseudo_distances = np.ascontiguousarray(features.distances(points).T)[None]
     exact = landmark_features(features.kernel, points).evaluate(probe)

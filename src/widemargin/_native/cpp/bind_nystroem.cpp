@@ -159,7 +159,7 @@ template <class T> void bind_landmarks(nb::class_<AnyLandmarks>& landmarks) {
                 for (const std::int64_t rule : rules)
                     if (rule != kLowerBound && rule != kUpperBound)
                         raise_value_error("rules must be 0 or 1, got ", rule);
-                if (anchors.columns && kernel.argument() == Pairwise::products)
+                if (anchors.columns && kernel.argument() == KernelArgument::inner_product)
                     raise_value_error("anchors are for kernels of distances, rbf and laplacian");
                 new (made) AnyLandmarks(std::make_shared<const Landmarks<T>>(kernel, points, anchors, rules));
             },

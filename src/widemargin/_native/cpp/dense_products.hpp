@@ -52,7 +52,7 @@ template <int C, class T> void multiply_block(Matrix<const T> X, const T* panel,
             sum_tile<Register<T>, R, C>(
                 minimum(kPanelFeatures, X.columns - first), panel + first * width, block + i * width, width,
                 [&](int r, Index k) { return x[r][k]; }, [](Index k) { return k; },
-                [](T v, Register<T> u) { return term<Pairwise::products>(v, u); }, first > 0);
+                [](T v, Register<T> u) { return term<KernelArgument::inner_product>(v, u); }, first > 0);
         }
 }
 

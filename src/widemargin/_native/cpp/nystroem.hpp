@@ -13,14 +13,15 @@
 
 namespace wm {
 
-// A kernel function of one number: the inner product, squared distance or L1 distance of two points (Pairwise).
+// A kernel function of one number: the inner product, squared distance or L1 distance of two points (KernelArgument).
 struct KernelFunction {
     enum Name { rbf, laplacian, polynomial, sigmoid, linear } name;
     double gamma, coef0;
     Index degree;
 
-    Pairwise argument() const {
-        return name == rbf ? Pairwise::squares : name == laplacian ? Pairwise::differences : Pairwise::products;
+    KernelArgument argument() const {
+        if (name == rbf) return KernelArgument::squared_distance;
+        return name == laplacian ? KernelArgument::l1_distance : KernelArgument::inner_product;
     }
 };
 
@@ -109,7 +110,8 @@ template <class T> class Landmarks {
         for (int r = 0; n_pseudo && r < R; ++r) {
             const Span<T> row = out.slice(r * n, (r + 1) * n);
             const Matrix<const T> anchors{anchors_.data() + leaf * m * n_pseudo, m, n_pseudo, n_pseudo};
-            bound<T>(row.head(m), anchors, rules_[leaf] == kLowerBound, kernel.argument() == Pairwise::squares, row.data + m);
+            const bool is_square = kernel.argument() == KernelArgument::squared_distance;
+            bound<T>(row.head(m), anchors, rules_[leaf] == kLowerBound, is_square, row.data + m);
         }
         transform(kernel, out.head(R * n), scratch);
         for (int r = 0; r < R; ++r)
@@ -136,7 +138,7 @@ template <class W> class LinearMaps {
     template <int R, class T> void add(const T* const (&x)[R], Index group, W* scratch, double* totals) const {
         const Index q = packed.points, n = packed.features;
         if (!is_narrow_) {
-            pairwise_rows<Pairwise::products>(x, packed[group], scratch, packed.width);
+            pairwise_rows<KernelArgument::inner_product>(x, packed[group], scratch, packed.width);
             return add_all<R>(scratch, totals);
         }
         for (int r = 0; r < R; ++r)
@@ -150,7 +152,7 @@ template <class W> class LinearMaps {
     template <int R, class I>
     void add(const CSR<W, I>& X, const Index (&i)[R], Index group, W* scratch, double* totals) const {
         for (int r = 0; r < R; ++r)
-            pairwise_sparse<Pairwise::products>(X.values(i[r]), X.columns_of(i[r]), packed[group], Span<const W>{},
+            pairwise_sparse<KernelArgument::inner_product>(X.values(i[r]), X.columns_of(i[r]), packed[group], Span<const W>{},
                                               scratch + r * packed.width);
         add_all<R>(scratch, totals);
     }
@@ -273,7 +275,7 @@ template <class T> class NystroemMachine {
     template <int R> void add_products(const T* const (&f)[R], Index leaf, T* parts, double* totals) const {
         const Index q = n_outputs(), width = products_.width;
         for (Index j = 0; j < q; ++j) {
-            pairwise_rows<Pairwise::products>(f, products_[leaf * q + j], parts, width, true);
+            pairwise_rows<KernelArgument::inner_product>(f, products_[leaf * q + j], parts, width, true);
             for (int r = 0; r < R; ++r) totals[r * q + j] += inner_product_in<double>(parts + r * width, f[r], width);
         }
     }

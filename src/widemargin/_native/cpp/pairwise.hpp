@@ -1,4 +1,4 @@
-// Inner products, squared distances and L1 distances of rows and a few points.
+// Inner products, squared distances and L1 distances (kernel arguments) of rows and a few points.
 //
 // Points are packed feature by feature: a register holds one feature of several points, and is combined with one number
 // of a row. No sum is taken across a register, for any number of features, and of sparse rows only non-zeros are read.
@@ -11,11 +11,12 @@
 
 namespace wm {
 
-enum class Pairwise { products, squares, differences };  // sums over the features of x u, (x - u)^2, |x - u|
+// What a kernel is a function of: a sum over the features of x u, of (x - u)^2, or of |x - u|.
+enum class KernelArgument { inner_product, squared_distance, l1_distance };
 
-constexpr int kMostColumns = kRegisterBytes == 64 ? 4 : 2;  // registers of a row of a tile
-constexpr int kTileRows = 4;
-constexpr Index kHalfBytes = kRegisterBytes > 16 ? kRegisterBytes / 2 : 16;  // of the register that few points fill
+constexpr int kMostColumns = kRegisterBytes == 64 ? 4 : 2;  // registers of a row of a tile, at most
+constexpr int kTileRows = 4;                                // rows whose sums are computed together
+constexpr Index kHalfBytes = kRegisterBytes > 16 ? kRegisterBytes / 2 : 16;  // of a register where few points do not fill a whole one
 
 template <class T> constexpr Index kFullLanes = kRegisterBytes / sizeof(T);
 template <class T> constexpr Index kHalfLanes = kHalfBytes / sizeof(T);
@@ -25,7 +26,8 @@ template <class T> constexpr Index padded(Index n) {
     return count_blocks(n, lanes) * lanes;
 }
 
-template <class T, Index bytes, int C> struct Columns {  // C registers of so many bytes
+// C registers of so many bytes, of one row of a tile.
+template <class T, Index bytes, int C> struct Columns {
     using V = Register<T, bytes>;
     static constexpr int n = C;
     static constexpr Index lanes = C * Index(bytes / sizeof(T));
@@ -83,17 +85,18 @@ template <class T> class PackedPoints {
     AlignedArray<T> values_;
 };
 
-template <Pairwise kind, class T, class V> inline V term(T x, V u) {
-    if constexpr (kind == Pairwise::products) return x * u;
+// The term of one feature: of a row with the value x, of several points with the values u.
+template <KernelArgument kind, class T, class V> inline V term(T x, V u) {
+    if constexpr (kind == KernelArgument::inner_product) return x * u;
     const V t = x - u;
-    if constexpr (kind == Pairwise::squares) return t * t;
+    if constexpr (kind == KernelArgument::squared_distance) return t * t;
     return t < 0 ? -t : t;
 }
 
-// The difference that a non-zero x makes to the sum of a row of zeros.
-template <Pairwise kind, class T, class V> inline V change(T x, V u) {
-    if constexpr (kind == Pairwise::products) return x * u;
-    if constexpr (kind == Pairwise::squares) return x * (x - (u + u));
+// term(x, u) - term(0, u): what a non-zero x adds to the sum of a row of zeros.
+template <KernelArgument kind, class T, class V> inline V nonzero_term(T x, V u) {
+    if constexpr (kind == KernelArgument::inner_product) return x * u;
+    if constexpr (kind == KernelArgument::squared_distance) return x * (x - (u + u));
     return term<kind>(x, u) - term<kind>(T(0), u);
 }
 
@@ -139,11 +142,13 @@ inline void sum_tile(Index n, const T* points, T* out, Index stride, const Get& 
     }
 }
 
-// Given   x: R dense rows of d numbers; points: d features, `width` columns; out (R, width), its rows `stride` numbers
-//         apart: written. is_lower: row k of the points is known to be zero before column k.
+// The kernel arguments of R dense rows x and the points of a group.
+//
+// Given   x: R rows of d numbers; points: d features, `width` columns; out (R, width), its rows `stride` numbers apart:
+//         written. is_lower: point j has zeros in all features but the first j + 1
 // Cost    R d width multiply-adds, or twice as many operations for distances
 // Twin    tests/naive/nystroem.py::pairwise
-template <Pairwise kind, int R, class X, class T>
+template <KernelArgument kind, int R, class X, class T>
 void pairwise_rows(const X* const (&x)[R], PackedGroup<T> points, T* out, Index stride, bool is_lower = false) {
     const Index d = points.features;
     for_each_tile<T>(points.width, [&](Index c, auto columns) {
@@ -155,20 +160,21 @@ void pairwise_rows(const X* const (&x)[R], PackedGroup<T> points, T* out, Index 
     });
 }
 
-// Given   a sparse row; points: d features, `width` columns; at_zero (width,): the sums of a row of zeros; out
-//         (width,): written
+// The kernel arguments of a sparse row and the points of a group.
+//
+// Given   points: d features, `width` columns; at_zero (width,): the sums of a row of zeros; out (width,): written
 // Cost    nnz width multiply-adds, or two to four times as many operations for distances
 // Twin    tests/naive/nystroem.py::pairwise
-template <Pairwise kind, class T, class I>
+template <KernelArgument kind, class T, class I>
 void pairwise_sparse(Span<const T> values, Span<const I> columns, PackedGroup<T> points, Span<const T> at_zero, T* out) {
     for_each_tile<T>(points.width, [&](Index c, auto registers) {
         using V = typename decltype(registers)::V;
         sum_tile<V, 1, registers.n>(
             values.size, points.tile(c), out + c, 0, [&](int, Index t) { return values.data[t]; },
             [&](Index t) { return static_cast<Index>(columns.data[t]); },
-            [](T v, V u) { return change<kind>(v, u); });
+            [](T v, V u) { return nonzero_term<kind>(v, u); });
     });
-    if constexpr (kind == Pairwise::products) return;
+    if constexpr (kind == KernelArgument::inner_product) return;
     for (Index j = 0; j < points.width; ++j)
         out[j] = maximum(out[j] + at_zero.data[j], T(0));  // no negative distances by rounding
 }
@@ -185,20 +191,20 @@ template <class Sum, class A, class B> Sum inner_product_in(const A* a, const B*
     return total;
 }
 
-// Packed points, and the product or distance of a row of zeros and each of them, to which sparse rows add.
+// Packed points, and the kernel argument of a row of zeros and each of them, to which non-zeros of sparse rows are added.
 template <class T> class PairwisePoints {
   public:
     PackedPoints<T> packed;
-    Pairwise kind;
+    KernelArgument kind;
 
-    PairwisePoints(Stack<const T> all, Pairwise kind)
-        : packed(all), kind(kind), at_zero_(kind == Pairwise::products ? 0 : all.size * packed.width) {
-        if (kind == Pairwise::products) return;
+    PairwisePoints(Stack<const T> all, KernelArgument kind)
+        : packed(all), kind(kind), at_zero_(kind == KernelArgument::inner_product ? 0 : all.size * packed.width) {
+        if (kind == KernelArgument::inner_product) return;
         for (Index c = 0; c < all.size; ++c)
-            for (Index j = 0; j < all.rows; ++j) at_zero_.span()[c * packed.width + j] = size_of(all[c][j]);
+            for (Index j = 0; j < all.rows; ++j) at_zero_.span()[c * packed.width + j] = argument_at_zero(all[c][j]);
     }
 
-    // Sums of the rows i[0] to i[R - 1] and the points of a group: out (R, width).
+    // out (R, width) = the kernel arguments of the rows i[0] to i[R - 1] and the points of a group.
     template <int R> void pairwise(Matrix<const T> X, const Index (&i)[R], Index group, T* out, Index stride) const {
         const T* x[R];
         for (int r = 0; r < R; ++r) x[r] = X[i[r]].data;
@@ -217,18 +223,20 @@ template <class T> class PairwisePoints {
     AlignedArray<T> at_zero_;
 
     Span<const T> at_zero(Index c) const {
-        return kind == Pairwise::products ? Span<const T>{} : at_zero_.span().slice(c * packed.width, (c + 1) * packed.width);
+        if (kind == KernelArgument::inner_product) return {};
+        return at_zero_.span().slice(c * packed.width, (c + 1) * packed.width);
     }
-    T size_of(Span<const T> point) const {
+    T argument_at_zero(Span<const T> point) const {
         double total = 0;
-        for (const T u : point) total += kind == Pairwise::squares ? double(u) * u : std::abs(double(u));
+        for (const T u : point) total += kind == KernelArgument::squared_distance ? double(u) * u : std::abs(double(u));
         return static_cast<T>(total);
     }
     template <class Visit> void by_kind(const Visit& visit) const {
+        using A = KernelArgument;
         switch (kind) {
-            case Pairwise::products: return visit(std::integral_constant<Pairwise, Pairwise::products>());
-            case Pairwise::squares: return visit(std::integral_constant<Pairwise, Pairwise::squares>());
-            case Pairwise::differences: return visit(std::integral_constant<Pairwise, Pairwise::differences>());
+            case A::inner_product: return visit(std::integral_constant<A, A::inner_product>());
+            case A::squared_distance: return visit(std::integral_constant<A, A::squared_distance>());
+            case A::l1_distance: return visit(std::integral_constant<A, A::l1_distance>());
         }
     }
 };

@@ -12,7 +12,7 @@ template <class T> class Tree {
     // centres (n_nodes, b, d); sizes (n_nodes,): how many of a node's centres there are, from 1 to b; children
     // (n_nodes, b): the number of a later node, or -1 - leaf. Node 0 is the root; without nodes there is one leaf.
     Tree(Stack<const T> centres, Span<const std::int32_t> sizes, Matrix<const std::int32_t> children)
-        : centres_(centres, Pairwise::squares), sizes_(sizes.begin(), sizes.end()),
+        : centres_(centres, KernelArgument::squared_distance), sizes_(sizes.begin(), sizes.end()),
           children_(children.data, children.data + children.rows * children.columns) {
         std::vector<Index> depths(sizes.size), distances(sizes.size);
         for (Index node = sizes.size - 1; node >= 0; --node) {  // children come after their node
