@@ -211,7 +211,7 @@ def calls() -> dict[str, list[Call]]:
         "hinge.find_root": [
             (
                 hinge.find_root,
-                {"keys": 2 + vector(), "jumps": np.ones(N), "curvature": 1.0, "slope": -9.0, "lo": 0.0},
+                {"breakpoints": 2 + vector(), "jumps": np.ones(N), "curvature": 1.0, "slope": -9.0, "lo": 0.0},
             )
         ],
         "hinge.advance": [(hinge.advance, line() | {"step": 0.5, "mu": 0.1, "coef": np.empty(N)})],
@@ -227,13 +227,13 @@ def calls() -> dict[str, list[Call]]:
             (hinge.weighted_quantile, {"values": vector(), "weights": np.ones(N), "level": 4.0})
         ],
         "hinge.collect_residuals": [
-            (hinge.collect_residuals, line() | {"k": 0.5, "lo": -1.0, "hi": 1.0, "values": np.empty(N)})
+            (hinge.collect_residuals, line() | {"k": 0.5, "lo": -1.0, "hi": 1.0, "residuals": np.empty(N)})
         ],
         "hinge.advance_with_intercept": [
             (
                 hinge.advance_with_intercept,
                 line()
-                | {"step": 0.5, "intercept": 0.1, "values": vector(), "plane_intercept": 0.5}
+                | {"step": 0.5, "intercept": 0.1, "residuals": vector(), "plane_intercept": 0.5}
                 | {"plane_balance": 0.0, "coef": np.empty(N)},
             )
         ],

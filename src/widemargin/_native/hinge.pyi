@@ -18,15 +18,15 @@ def scan_breakpoints(
     hi: float,
 ) -> tuple[float, NDArray[np.float64], NDArray[np.float64]]:
     """
-    The risk on the segment from f + intercept, k = 0, to f_end + intercept_end, k = 1: its right derivative
-    at k = lo, and its breakpoints in (lo, hi): their k, and the jumps of the derivative. hi must be finite.
+    Of the risk on the segment from f + intercept, k = 0, to f_end + intercept_end, k = 1: the right derivative at
+    k = lo; the breakpoints k in (lo, hi), and the jumps of the derivative there. hi must be finite.
     """
 
 def find_root(
-    keys: NDArray[np.float64], jumps: NDArray[np.float64], curvature: float, slope: float, lo: float
+    breakpoints: NDArray[np.float64], jumps: NDArray[np.float64], curvature: float, slope: float, lo: float
 ) -> float:
     """
-    The k >= lo where the derivative curvature k + slope + sum(jumps[keys < k]) crosses zero; all keys > lo.
+    The k >= lo where the derivative curvature k + slope + sum(jumps[breakpoints < k]) crosses zero; all breakpoints > lo.
     """
 
 def advance(
@@ -87,11 +87,11 @@ def collect_residuals(
     signed_weights: NDArray[np.float64],
     lo: float,
     hi: float,
-    values: NDArray[np.float64],
+    residuals: NDArray[np.float64],
 ) -> tuple[float, float, NDArray[np.float64], NDArray[np.float64]]:
     """
-    Write the residuals values = y - (f + k (f_end - f)). Returns sum(s[values < lo]), sum(s[values <= hi]), the
-    values in [lo, hi], and their weights.
+    Write the residuals y - (f + k (f_end - f)). Returns sum(s[residuals < lo]), sum(s[residuals <= hi]), the
+    residuals in [lo, hi], and their weights s.
     """
 
 def advance_with_intercept(
@@ -101,15 +101,15 @@ def advance_with_intercept(
     signed_weights: NDArray[np.float64],
     step: float,
     intercept: float,
-    values: NDArray[np.float64],
+    residuals: NDArray[np.float64],
     plane_intercept: float,
     plane_balance: float,
     coef: NDArray[np.float64],
 ) -> tuple[float, float]:
     """
-    As advance, with the risk at the intercept given. The plane's point is given by its residuals values = y - f
-    and their optimal intercept plane_intercept. Rows at the kink, values == plane_intercept, get such parts of
-    their slopes that coef sums to plane_balance.
+    As advance: the risk at f + intercept, and the plane at the decision values whose residuals y - f are given, with
+    their optimal intercept plane_intercept. Rows at the kink, residuals == plane_intercept, get slopes in [0, 1] for
+    which coef sums to plane_balance.
     """
 
 def one_vs_rest_signs(team: Team, classes: NDArray[np.integer], positive: int, out: NDArray[np.float64]) -> None:

@@ -24,10 +24,10 @@ struct Segment {
     double intercept = 0.0, intercept_change = 0.0;
 };
 
-// A point k where the derivative of a risk along a segment jumps.
+// A step k at which the derivative of a risk along a segment jumps, and the jump.
 struct Breakpoint {
-    double key, jump;
-    std::pair<double, double> pair() const { return {key, jump}; }
+    double k, jump;
+    std::pair<double, double> pair() const { return {k, jump}; }
 };
 
 // The breakpoints k in (lo, hi) of the risk along a segment, sum_i s_i max(0, 1 - y_i f_i(k)).
@@ -60,9 +60,9 @@ inline double scan_breakpoints(const Segment& segment, Span<const double> signed
     Index count = 0;
     crossing.for_each([&](Index i) {
         const double y = label_of(signed_[i]), rate = -y * (f_end[i] - f[i] + change);
-        const double key = (y * (f[i] + intercept) - 1.0) / rate;
-        list[count] = {key, std::abs(signed_[i] * rate)};
-        count += key > lo;
+        const double k = (y * (f[i] + intercept) - 1.0) / rate;
+        list[count] = {k, std::abs(signed_[i] * rate)};
+        count += k > lo;
     });
     found.set(block, list.head(count));
     return slope;
@@ -70,15 +70,16 @@ inline double scan_breakpoints(const Segment& segment, Span<const double> signed
 
 // The step k of a line search.
 //
-// Solve   curvature k + slope + sum(jumps[keys < k]) = 0: a derivative, linear and increasing but for upward jumps
-// Given   keys, jumps (m,), all keys > lo, jumps >= 0, in any order; curvature > 0
+// Solve   curvature k + slope + sum(jumps[breakpoints < k]) = 0: a derivative, linear and increasing but for upward jumps
+// Given   breakpoints, jumps (m,), in any order: breakpoints > lo, jumps >= 0; curvature > 0
 // Returns k >= lo; lo if the right derivative there is not negative
 // Cost    O(m) expected
 // Source  Franc and Sonnenburg 2008, appendix A, by selection instead of sorting
 // Twin    tests/naive/cutting_plane.py::find_root
-inline double find_root(Span<const double> keys, Span<const double> jumps, double curvature, double slope, double lo) {
+inline double find_root(Span<const double> breakpoints, Span<const double> jumps, double curvature, double slope,
+                        double lo) {
     if (curvature * lo + slope >= 0.0) return lo;
-    Quickselect remaining(keys, jumps);
+    Quickselect remaining(breakpoints, jumps);
     while (remaining.size() > 0) {
         const double pivot = remaining.pivot();
         const auto split = remaining.split(pivot);
@@ -104,7 +105,7 @@ inline void move_along(Span<double> f, Span<const double> f_end, double step) {
 // The risk at the minimiser of a line search, and the cutting plane at a point between it and the segment's end.
 //
 // Given   f, f_end, signed_weights (n,): one block. f is replaced by f + step (f_end - f); coef (n,), written: row
-//         weights -s y pi of the plane at f + mu (f_end - f)
+//         weights -s y pi of the plane at f + mu (f_end - f), f the new one
 // Returns the risk at the new f; the plane's offset
 // Cost    O(n), one vectorised pass after that of f
 // Source  Franc and Sonnenburg 2008, equations 7 and 8 and the subgradient below 4
@@ -126,9 +127,9 @@ inline Sums<2> advance_block(Span<double> f, Span<const double> f_end, Span<cons
     return {risk, offset};
 }
 
-// The slope a of a smoothed hinge max_(0 <= a <= 1) a z + width a (1 - a) of slack z, before it is clipped to [0, 1];
-// half = 0.5 / width
-inline double smoothed_slope(double slack, double half) { return 0.5 + slack * half; }
+// The slope a, before it is clipped to [0, 1], of a smoothed hinge max_(0 <= a <= 1) a z + width a (1 - a) of slack z;
+// curvature = 0.5 / width, the second derivative where 0 < a < 1
+inline double smoothed_slope(double slack, double curvature) { return 0.5 + slack * curvature; }
 
 // Smoothed (Huberised) hinges s_i max_(0 <= a <= 1) a z_i + width a (1 - a) with slacks
 // z_i = 1 - y_i (f_i + b), b the intercept.
@@ -145,12 +146,12 @@ inline Sums<4> smoothed_hinges(Span<const double> f, double intercept, Span<cons
                                double positive_factor, double negative_factor, Span<double> coef) {
     const double *decision = f.data, *signed_ = signed_weights.data;
     double* __restrict plane = coef.data;
-    const double half = 0.5 / width, zero = opaque(0.0), one = opaque(1.0);
+    const double curvature = 0.5 / width, zero = opaque(0.0), one = opaque(1.0);
     double value = 0.0, offset = 0.0, plane_gap = 0.0, risk = 0.0;
     for (Index i = 0; i < f.size; ++i) {
         const double s = std::abs(signed_[i]);
         const double z = 1.0 - label_of(signed_[i]) * (decision[i] + intercept), hinge = maximum(zero, z);
-        double a = clip(smoothed_slope(z, half), zero, one);
+        double a = clip(smoothed_slope(z, curvature), zero, one);
         risk += s * hinge;
         value += s * (a * z + width * a * (1.0 - a));
         a *= signed_[i] > 0.0 ? positive_factor : negative_factor;
@@ -161,24 +162,24 @@ inline Sums<4> smoothed_hinges(Span<const double> f, double intercept, Span<cons
     return {value, offset, plane_gap, risk};
 }
 
-// The derivative of the smoothed hinges in the intercept, -sum_i s_i y_i a_i, in two parts, and the second derivative.
+// Derivatives of the smoothed hinges in the intercept: the first, -sum_i s_i y_i a_i, in two parts, and the second.
 //
 // Given   f, intercept, signed_weights, width as for smoothed_hinges
-// Returns sum_i s_i a_i over the rows with positive labels; over those with negative ones; the second derivative
+// Returns sum_i s_i a_i over the rows with positive labels; the same over negative ones; the second derivative
 // Cost    O(n), one vectorised pass
 // Twin    tests/naive/cutting_plane.py::smoothed_hinges
 inline Sums<3> smoothed_slopes(Span<const double> f, double intercept, Span<const double> signed_weights, double width) {
     const double *decision = f.data, *signed_ = signed_weights.data;
-    const double half = 0.5 / width, zero = opaque(0.0), one = opaque(1.0);
-    double positive = 0.0, negative = 0.0, rate = 0.0;
+    const double curvature = 0.5 / width, zero = opaque(0.0), one = opaque(1.0);
+    double positive = 0.0, negative = 0.0, kink_weight = 0.0;
     for (Index i = 0; i < f.size; ++i) {
-        const double w = signed_[i], slope = smoothed_slope(1.0 - label_of(w) * (decision[i] + intercept), half);
+        const double w = signed_[i], slope = smoothed_slope(1.0 - label_of(w) * (decision[i] + intercept), curvature);
         const double a = clip(slope, zero, one);
         positive += maximum(w, zero) * a;
         negative += maximum(-w, zero) * a;
-        rate += ((slope > 0.0) & (slope < 1.0)) ? std::abs(w) : 0.0;
+        kink_weight += ((slope > 0.0) & (slope < 1.0)) ? std::abs(w) : 0.0;
     }
-    return {positive, negative, rate * half};
+    return {positive, negative, kink_weight * curvature};
 }
 
 // The rows of non-zero weight in the kink neighbourhood |1 - y (f + intercept)| <= distance.
@@ -218,7 +219,7 @@ inline double absolute_sum(Span<const double> values) {
 // out (m,) = values[chosen].
 //
 // Given   values (n,), n > 0; chosen (m,)
-// Returns whether all of them are in [0, n); values[0] stands for those that are not
+// Returns whether all of `chosen` are in [0, n); for one that is not, values[0] is written
 inline bool gather(Span<const double> values, Span<const Index> chosen, Span<double> out) {
     const auto n = static_cast<std::uint64_t>(values.size);
     double* __restrict into = out.data;

@@ -39,17 +39,17 @@ struct WeightedValue {
 
 // The residuals y - (f + k (f_end - f)), and a list of those in an interval [lo, hi] that encloses their quantile.
 //
-// Given   f, f_end, signed_weights (n,): one block; values (n,), written: all residuals; found: gets the block's list
-//         of those in [lo, hi] and their weights
+// Given   f, f_end, signed_weights (n,): one block; residuals (n,), written; found: gets the block's list of those in
+//         [lo, hi] and their weights s
 // Returns the weights of the residuals < lo and of those <= hi
 // Cost    O(n), one vectorised pass; a second one over those found
 // Source  Floyd and Rivest, Expected Time Bounds for Selection, CACM 18, 1975, with weights
 // Twin    np.sign(signed) - (f + k * (f_end - f)), and a mask of it
 inline Sums<2> collect_residuals(Span<const double> f, Span<const double> f_end, double k,
-                                 Span<const double> signed_weights, double lo, double hi, Span<double> values, Index block,
+                                 Span<const double> signed_weights, double lo, double hi, Span<double> residuals, Index block,
                                  BlockLists<WeightedValue>& found) {
     const double *decision = f.data, *end = f_end.data, *signed_ = signed_weights.data;
-    double* __restrict into = values.data;
+    double* __restrict into = residuals.data;
     Sums<2> sums{};
     const RowMask in_between(f.size, [&](Index first, auto count) {
         std::uint64_t word = 0;
@@ -74,29 +74,28 @@ inline Sums<2> collect_residuals(Span<const double> f, Span<const double> f_end,
     return sums;
 }
 
-// As advance_block, at optimal intercepts; the slopes of rows at the kink, values == plane_intercept, are left to
-// share_kink and write_kink_weights.
+// As advance_block, at optimal intercepts; the weights of rows at the kink, residuals == plane_intercept, are left to
+// write_kink_weights.
 //
 // Given   f, f_end, signed_weights (n,): one block. f is replaced by f + step (f_end - f); intercept: the optimal one
-//         of the new f; values (n,): residuals of the plane's point, plane_intercept: its optimal intercept; coef (n,),
-//         written: the plane's row weights
-// Returns the risk at the new f; the plane's offset; sum of s y over violating rows; sum of s over the rows at the kink
-//         with positive labels, and with negative ones
+//         of the new f; residuals (n,): y less the decision values where the plane touches the risk, plane_intercept:
+//         their optimal intercept; coef (n,), written: the plane's row weights
+// Returns the risk at the new f; the plane's offset without the rows at the kink; sum of s y over violating rows; sum
+//         of s over the rows at the kink with positive labels, and with negative ones
 // Cost    O(n), one vectorised pass after that of f
 // Twin    tests/naive/cutting_plane.py::optimal_intercept_risk
 inline Sums<5> advance_block_with_intercept(Span<double> f, Span<const double> f_end, Span<const double> signed_weights,
-                                            double step, double intercept, Span<const double> values,
+                                            double step, double intercept, Span<const double> residuals,
                                             double plane_intercept, Span<double> coef) {
     move_along(f, f_end, step);
-    const double *decision = f.data, *signed_ = signed_weights.data, *at = values.data;
+    const double *decision = f.data, *signed_ = signed_weights.data, *residual = residuals.data;
     double* __restrict plane = coef.data;
     const double zero = opaque(0.0);
     double risk = 0.0, offset = 0.0, excess = 0.0, positive = 0.0, negative = 0.0;
     for (Index i = 0; i < f.size; ++i) {
-        const double w = signed_[i], s = std::abs(w);
-        const double y = label_of(w);
+        const double w = signed_[i], s = std::abs(w), y = label_of(w);
         risk += s * maximum(zero, 1.0 - y * (decision[i] + intercept));
-        const bool is_violated = y * (at[i] - plane_intercept) > 0.0, is_at_kink = at[i] == plane_intercept;
+        const bool is_violated = y * (residual[i] - plane_intercept) > 0.0, is_at_kink = residual[i] == plane_intercept;
         offset += is_violated ? s : 0.0;
         excess += is_violated ? w : 0.0;
         plane[i] = is_violated ? -w : 0.0;
@@ -106,12 +105,12 @@ inline Sums<5> advance_block_with_intercept(Span<double> f, Span<const double> f
     return {risk, offset, excess, positive, negative};
 }
 
-// Slopes pi in [0, 1] of the rows at the kink, one for positive and one for negative labels, with which
-// excess + sum s y pi over these rows = 0; excess is sum s y over the violating rows.
+// Slopes pi in [0, 1] of the rows at the kink, one for positive and one for negative labels. balanced_kink_slopes: those
+// with excess + sum s y pi = 0, from the sums of s over the rows of either label.
 struct KinkSlopes {
     double positive = 0.0, negative = 0.0;
 };
-inline KinkSlopes share_kink(double excess, double positive, double negative) {
+inline KinkSlopes balanced_kink_slopes(double excess, double positive, double negative) {
     KinkSlopes slopes;
     if (excess < 0.0) slopes.positive = positive > 0.0 ? minimum(1.0, -excess / positive) : 0.0;
     else slopes.negative = negative > 0.0 ? minimum(1.0, excess / negative) : 0.0;
@@ -119,10 +118,10 @@ inline KinkSlopes share_kink(double excess, double positive, double negative) {
 }
 
 // Write the plane's weights of the rows at the kink.
-inline void write_kink_weights(Span<const double> values, Span<const double> signed_weights, double plane_intercept,
+inline void write_kink_weights(Span<const double> residuals, Span<const double> signed_weights, double plane_intercept,
                                KinkSlopes slopes, Span<double> coef) {
-    for (Index i = 0; i < values.size; ++i)
-        if (values[i] == plane_intercept)
+    for (Index i = 0; i < residuals.size; ++i)
+        if (residuals[i] == plane_intercept)
             coef[i] = -(signed_weights[i] > 0.0 ? slopes.positive : slopes.negative) * signed_weights[i];
 }
 
