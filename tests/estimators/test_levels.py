@@ -20,9 +20,9 @@ from naive import dc_svm as naive
 from widemargin import DCSVMClassifier
 from widemargin._threads import ThreadTeam
 from widemargin.algorithms import dc_svm
+from widemargin.algorithms.committee import fit_slope
 from widemargin.cli.model_files import load_model, save_model
 from widemargin.datasets import load_patches
-from widemargin.estimators._dual_attributes import fit_slope
 
 Data = tuple[NDArray[Any], NDArray[np.int64]]
 PATCHES: dict[str, Any] = {"C": 8.0, "gamma": 1.0, "random_state": 0}

@@ -1,4 +1,4 @@
-"""The fitted attributes of exact and early machines, as arrays that can be saved; an early machine's model of them."""
+"""Fitted attributes of the DC-SVM estimators: made of trained machines, checked when loaded, made into a model."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from scipy.optimize import minimize_scalar
 
-from .._types import Labels, Mask, Matrix, RowIndices, Vector
+from .._types import Labels, Matrix, RowIndices
+from ..algorithms.committee import fit_sigmoids, log_odds
 from ..algorithms.dc_svm import TrainedMachine
 from ..kernels.functions import Kernel
 from ..models.clustered import COMBINATIONS, ClusteredExpansion
@@ -161,7 +161,7 @@ def cluster_attributes(
     support : ndarray of shape (n_SV,), int
         The support vectors among these n rows.
     combine : {"soft", "early", "naive", "bcm"}
-        How decision values will be combined; only for "bcm" are the clusters' probabilities fitted.
+        How decision values will be combined; only for "bcm" are the clusters' sigmoids fitted.
     """
     division = machines[0].division
     if division is None:
@@ -174,8 +174,11 @@ def cluster_attributes(
             rows = _rows_of(machine)
             # of a pair the first class is positive, of two classes alone the second
             is_positive = y[rows] == first if machine.rows is not None else y[rows] > 0
-            sigmoids[k] = _sigmoids(machine, is_positive, division.labels[rows], router, combine == "bcm")
-            log_prior[k] = _log_odds(is_positive)
+            log_prior[k] = log_odds(is_positive)
+            sigmoids[k] = 0.0, -log_prior[k]  # the prior probability, whatever the decision value
+            if combine == "bcm":
+                labels = division.labels[rows]
+                sigmoids[k] = fit_sigmoids(machine.result.decision, machine.intercepts, labels, is_positive)
     return {
         "combine": combine,
         "method": router.name,
@@ -188,44 +191,6 @@ def cluster_attributes(
         "sigmoids": sigmoids,
         "log_prior": log_prior,
     }
-
-
-def _sigmoids(machine: TrainedMachine, is_positive: Mask, labels: Labels, router: Router, wanted: bool) -> Matrix:
-    """a and b (k, 2) of each cluster's probability 1 / (1 + exp(a f + b)), fitted to its training rows.
-
-    Far from a cluster's rows, the decision value of its RBF machine is its intercept. There it has no information:
-    f = intercept gets the prior probability, which leaves the committee's odds unchanged, and only a slope is fitted.
-    """
-    log_prior = _log_odds(is_positive)
-    out = np.tile([0.0, -log_prior], (router.n_clusters, 1))
-    for c in range(router.n_clusters if wanted else 0):
-        in_cluster = labels == c
-        if in_cluster.any():
-            base = machine.intercepts[c]
-            slope = fit_slope(machine.result.decision[in_cluster] - base, is_positive[in_cluster], log_prior)
-            out[c] = -slope, slope * base - log_prior
-    return out
-
-
-def fit_slope(f: Vector, is_positive: Mask, log_prior: float) -> float:
-    """The slope s in [0, 100] of maximum likelihood of 1 / (1 + exp(-s f - log_prior)), for f (n,).
-
-    With Platt's targets instead of 0 and 1, since decision values of training rows are biased.
-    """
-    n = np.array([np.count_nonzero(~is_positive), np.count_nonzero(is_positive)])
-    targets = np.where(is_positive, (n[1] + 1) / (n[1] + 2), 1 / (n[0] + 2))
-
-    def loss(slope: float) -> float:
-        odds = slope * f + log_prior
-        return float(np.sum(np.logaddexp(0.0, odds) - targets * odds))
-
-    return float(minimize_scalar(loss, bounds=(0.0, 100.0), method="bounded").x)
-
-
-def _log_odds(is_positive: Mask) -> float:
-    """Log odds of the positive class among the rows."""
-    positive = np.mean(is_positive)
-    return float(np.log(positive / (1 - positive)))
 
 
 def check_clusters(
