@@ -57,7 +57,7 @@ def by_hand(tree: NystroemTree, rows: np.ndarray) -> np.ndarray:
             out[i, q] = naive.decision_value(f, coef, tree.products[c, q], slope, rows[i], tree.intercept[c, q])
             if tree.features.pseudo_distances.shape[2]:
                 lower = tree.features.bounds[c] == 0
-                far = naive.bound(np.sqrt(D2), tree.features.pseudo_distances[c], lower)[0]
+                far = naive.bound_distances(np.sqrt(D2), tree.features.pseudo_distances[c], lower)[0]
                 out[i, q] += tree.coef[c, q, len(f) :] @ np.exp(-GAMMA * far**2)
     return out
 

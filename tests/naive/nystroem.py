@@ -31,10 +31,10 @@ def pairwise(X: Matrix, U: Matrix, kind: str) -> Matrix:
     return np.array([[functions[kind](x, u) for u in U] for x in X])
 
 
-def bound(D: Matrix, anchors: Matrix, lower: bool) -> Matrix:
-    """Return the closest bound of distances to pseudo-landmarks, from distances D (n, m) and anchors (m, p)."""
-    gaps = np.abs(D[:, :, None] - anchors[None])
-    return gaps.max(axis=1) if lower else (D[:, :, None] + anchors[None]).min(axis=1)
+def bound_distances(D: Matrix, pseudo_distances: Matrix, lower: bool) -> Matrix:
+    """Return the closest bounds of distances to pseudo-landmarks, from D (n, m) and pseudo_distances (m, p)."""
+    differences = np.abs(D[:, :, None] - pseudo_distances[None])
+    return differences.max(axis=1) if lower else (D[:, :, None] + pseudo_distances[None]).min(axis=1)
 
 
 def decision_value(f: Vector, coef: Vector, products: Matrix, slope: Vector, x: Vector, intercept: float) -> float:

@@ -69,7 +69,7 @@ def tree() -> dict[str, np.ndarray]:
 
 
 def landmarks() -> dict[str, Any]:
-    points = {"landmarks": np.stack([rows(4)] * 2), "anchors": np.ones((2, 4, 3)), "rules": some(2, 2)}
+    points = {"landmarks": np.stack([rows(4)] * 2), "pseudo_distances": np.ones((2, 4, 3)), "bounds": some(2, 2)}
     return {"kernel": nystroem.Kernel("rbf"), **points}
 
 

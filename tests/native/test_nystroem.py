@@ -55,8 +55,8 @@ def some_tree(d: int, dtype: type = np.float64) -> tuple[np.ndarray, np.ndarray,
 
 def some_landmarks(k: int, m: int, p: int, d: int, dtype: type) -> tuple[np.ndarray, ...]:
     U, V = RNG.normal(size=(k, m, d)), RNG.normal(size=(k, p, d))
-    anchors = np.linalg.norm(U[:, :, None] - V[:, None], axis=3)
-    return U.astype(dtype), anchors.astype(dtype), RNG.integers(0, 2, k)
+    pseudo_distances = np.linalg.norm(U[:, :, None] - V[:, None], axis=3)
+    return U.astype(dtype), pseudo_distances.astype(dtype), RNG.integers(0, 2, k)
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -84,8 +84,8 @@ def test_of_equally_near_centres_the_first_is_taken() -> None:
 @pytest.mark.parametrize("m", [1, 8, 13, 17, 40, 70])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_products_and_distances(form: str, name: str, m: int, dtype: type) -> None:
-    X, (U, _, rules) = some_rows(7, 6, dtype), some_landmarks(2, m, 0, 6, dtype)
-    landmarks = nystroem.Landmarks(kernel_of(name), U, np.empty((2, m, 0), dtype), rules)
+    X, (U, _, bounds) = some_rows(7, 6, dtype), some_landmarks(2, m, 0, 6, dtype)
+    landmarks = nystroem.Landmarks(kernel_of(name), U, np.empty((2, m, 0), dtype), bounds)
     out = np.full((7, m), np.nan, dtype)
     landmarks.pairwise(FORMS[form](X), out)
     np.testing.assert_allclose(out, naive.pairwise(X.astype(float), U[0].astype(float), ARGUMENTS[name]), atol=2e-5)
@@ -103,9 +103,9 @@ def test_of_sparse_rows_no_distance_is_negative() -> None:
 @pytest.mark.parametrize("name", KERNELS)
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_kernel_values(form: str, name: str, dtype: type) -> None:
-    X, (U, anchors, rules) = some_rows(30, 6, dtype), some_landmarks(1, 5, 0, 6, dtype)
+    X, (U, pseudo_distances, bounds) = some_rows(30, 6, dtype), some_landmarks(1, 5, 0, 6, dtype)
     out = np.full((30, 5), np.nan, dtype)
-    nystroem.Landmarks(kernel_of(name), U, anchors, rules).evaluate(FORMS[form](X), out)
+    nystroem.Landmarks(kernel_of(name), U, pseudo_distances, bounds).evaluate(FORMS[form](X), out)
     arguments = naive.pairwise(X.astype(float), U[0].astype(float), ARGUMENTS.get(name, "inner_product"))
     np.testing.assert_allclose(out, KERNELS[name](arguments), **tolerance(dtype))
 
@@ -123,34 +123,35 @@ def test_the_exponential_of_float64() -> None:
 
 
 @pytest.mark.parametrize("name", ["rbf", "laplacian"])
-@pytest.mark.parametrize("rule", [nystroem.LOWER, nystroem.UPPER])
-def test_bounds_hold_the_distance_between_them(name: str, rule: int) -> None:
+@pytest.mark.parametrize("bound", [nystroem.LOWER, nystroem.UPPER])
+def test_bounds_hold_the_distance_between_them(name: str, bound: int) -> None:
     power, order = (2, None) if name == "rbf" else (1, 1)
     X, U, V = RNG.normal(size=(21, 3)), RNG.normal(size=(4, 3)), RNG.normal(size=(6, 3))
 
     def distances(A: np.ndarray, B: np.ndarray) -> np.ndarray:
         return np.array([[np.linalg.norm(a - b, order) for b in B] for a in A])
 
-    anchors, out = distances(U, V), np.empty((21, 10))
-    nystroem.Landmarks(kernel_of(name), U[None], anchors[None], np.array([rule])).evaluate(X, out)
+    pseudo_distances, out = distances(U, V), np.empty((21, 10))
+    nystroem.Landmarks(kernel_of(name), U[None], pseudo_distances[None], np.array([bound])).evaluate(X, out)
     estimates = (-np.log(out[:, 4:]) / 0.3) ** (1 / power)
-    np.testing.assert_allclose(estimates, naive.bound(distances(X, U), anchors, rule == nystroem.LOWER), atol=1e-7)
+    truth = naive.bound_distances(distances(X, U), pseudo_distances, bound == nystroem.LOWER)
+    np.testing.assert_allclose(estimates, truth, atol=1e-7)
     np.testing.assert_allclose(out[:, :4], np.exp(-0.3 * distances(X, U) ** power))
     excess = estimates - distances(X, V)
-    assert np.all(excess <= 1e-7 if rule == nystroem.LOWER else excess >= -1e-7)
+    assert np.all(excess <= 1e-7 if bound == nystroem.LOWER else excess >= -1e-7)
 
 
 def some_machine(q: int, m: int, p: int, d: int, dtype: type, *, products: bool, slopes: bool) -> dict[str, np.ndarray]:
     k = 7
     centres, sizes, children = some_tree(d, dtype)
-    landmarks, anchors, rules = some_landmarks(k, m, p, d, dtype)
+    landmarks, pseudo_distances, bounds = some_landmarks(k, m, p, d, dtype)
     return {
         "centres": centres,
         "sizes": sizes,
         "children": children,
         "landmarks": landmarks,
-        "anchors": anchors,
-        "rules": rules,
+        "pseudo_distances": pseudo_distances,
+        "bounds": bounds,
         "coef": RNG.normal(size=(k, q, m + p)),
         "products": RNG.normal(size=(k, q, m, m) if products else (k, q, 0, 0)).astype(dtype),  # upper triangles too
         "slopes": RNG.normal(size=(k, q if slopes else 0, d)).astype(dtype),
@@ -163,7 +164,7 @@ def build(arrays: dict[str, Any], kernel: str = "rbf") -> nystroem.Machine:
         return [arrays[name] for name in names]
 
     tree = nystroem.Tree(*own("centres", "sizes", "children"))
-    landmarks = nystroem.Landmarks(kernel_of(kernel), *own("landmarks", "anchors", "rules"))
+    landmarks = nystroem.Landmarks(kernel_of(kernel), *own("landmarks", "pseudo_distances", "bounds"))
     return nystroem.Machine(tree, landmarks, *own("coef", "products", "slopes", "intercept"))
 
 
@@ -174,7 +175,7 @@ def by_hand(arrays: dict[str, np.ndarray], X: np.ndarray) -> np.ndarray:
     out = np.empty((len(X), q))
     for i, c in enumerate(naive.route(X, a["centres"], a["sizes"], a["children"])):
         D2 = naive.pairwise(X[i : i + 1], a["landmarks"][c], "squared_distance")
-        far = naive.bound(np.sqrt(D2), a["anchors"][c], a["rules"][c] == nystroem.LOWER)[0]
+        far = naive.bound_distances(np.sqrt(D2), a["pseudo_distances"][c], a["bounds"][c] == nystroem.LOWER)[0]
         near, far = np.exp(-0.3 * D2)[0], np.exp(-0.3 * far**2)
         for j in range(q):
             slope = a["slopes"][c, j] if a["slopes"].shape[1] else np.zeros(X.shape[1])
@@ -275,8 +276,8 @@ def test_leaves_without_a_machine(leaf: int) -> None:
         ("sizes", (0,)),
         ("children", (0, 1)),
         ("landmarks", (0, 1, 2)),
-        ("anchors", (0, 1, 2)),
-        ("rules", (0,)),
+        ("pseudo_distances", (0, 1, 2)),
+        ("bounds", (0,)),
         ("coef", (0, 1, 2)),
         ("products", (0, 1, 2, 3)),
         ("slopes", (0, 1, 2)),
@@ -299,17 +300,17 @@ def test_arrays_that_do_not_fit_one_another(name: str, axes: tuple[int, ...]) ->
         build({**whole, name: whole[name][None]})
 
 
-def test_bad_kernels_and_rules() -> None:
+def test_bad_kernels_and_bounds() -> None:
     arrays = some_machine(2, 5, 3, 4, np.float64, products=True, slopes=True)
     with pytest.raises(ValueError, match="name must be rbf, laplacian, poly, sigmoid or linear, got cosine"):
         nystroem.Kernel("cosine")
     with pytest.raises(ValueError, match="degree must be at least 0, got -1"):
         nystroem.Kernel("poly", degree=-1)
-    with pytest.raises(ValueError, match="anchors are for kernels of distances"):
+    with pytest.raises(ValueError, match="pseudo_distances are for kernels of distances"):
         build(arrays, "poly")
-    for rule in (-1, 2):
-        with pytest.raises(ValueError, match=f"rules must be 0 or 1, got {rule}"):
-            build({**arrays, "rules": np.full(7, rule)})
+    for bound in (-1, 2):
+        with pytest.raises(ValueError, match=f"bounds must be 0 or 1, got {bound}"):
+            build({**arrays, "bounds": np.full(7, bound)})
 
 
 def test_bad_rows() -> None:
@@ -357,8 +358,8 @@ def test_bad_routes() -> None:
 
 
 def test_bad_room_for_values() -> None:
-    U, anchors, rules = some_landmarks(1, 5, 3, 4, np.float64)
-    landmarks, X = nystroem.Landmarks(kernel_of("rbf"), U, anchors, rules), some_rows(9, 4)
+    U, pseudo_distances, bounds = some_landmarks(1, 5, 3, 4, np.float64)
+    landmarks, X = nystroem.Landmarks(kernel_of("rbf"), U, pseudo_distances, bounds), some_rows(9, 4)
     for function, width in ((landmarks.pairwise, 5), (landmarks.evaluate, 8)):
         for form in (X, sparse(X)):
             for shape in ((9, width + 1), (9, width - 1), (8, width)):

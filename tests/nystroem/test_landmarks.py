@@ -75,9 +75,9 @@ def test_values(name: str, form: Any, dtype: type) -> None:
 def test_the_triangle_rule_bounds_the_kernel(name: str) -> None:
     kernel, kind, function = KERNELS[name]
     features = add_by_triangle_rule(landmark_features(kernel, X[:6]), X[10:15], X)
-    D, anchors = (naive.pairwise(A, X[:6], kind) ** (0.5 if kind == "squared_distance" else 1) for A in (X, X[10:15]))
     power = 2 if kind == "squared_distance" else 1
-    both = [function(naive.bound(D, anchors.T, lower) ** power) for lower in (True, False)]
+    D, pseudo_distances = (naive.pairwise(A, X[:6], kind) ** (1 / power) for A in (X, X[10:15]))
+    both = [function(naive.bound_distances(D, pseudo_distances.T, lower) ** power) for lower in (True, False)]
     exact = gram(X, X[10:15], name)
     assert np.all(both[0] >= exact - 1e-10)
     assert np.all(both[1] <= exact + 1e-10)

@@ -41,28 +41,32 @@ class Landmarks:
     """k leaves, each with m landmarks and p pseudo-landmarks."""
 
     def __init__(
-        self, kernel: Kernel, landmarks: NDArray[np.floating], anchors: NDArray[np.floating], rules: NDArray[np.int64]
+        self,
+        kernel: Kernel,
+        landmarks: NDArray[np.floating],
+        pseudo_distances: NDArray[np.floating],
+        bounds: NDArray[np.int64],
     ) -> None:
         """
-        landmarks (k, m, d), copied; anchors (k, m, p), distances of landmarks and pseudo-landmarks; rules (k,) int64, LOWER or UPPER.
+        landmarks (k, m, d); pseudo_distances (k, m, p), of pseudo-landmarks from landmarks; bounds (k,) int64, LOWER or UPPER. All are copied.
         """
 
     def pairwise(self, X: NDArray[np.floating] | csr.CSRMatrix, out: NDArray[np.floating]) -> None:
         """
-        Write what the kernel is a function of, <x, u>, |x - u|^2 or |x - u|_1, for the rows of X (n, d) and the
-        landmarks of the first leaf: out (n, m).
+        Write the kernel arguments, <x, u>, |x - u|^2 or |x - u|_1, of the rows of X (n, d) and the landmarks of the
+        first leaf: out (n, m).
         """
 
     def evaluate(self, X: NDArray[np.floating] | csr.CSRMatrix, out: NDArray[np.floating]) -> None:
         """
-        Write the kernel values of the rows of X (n, d) and the landmarks and pseudo-landmarks of the first leaf:
+        Write the kernel values of the rows of X (n, d) with the landmarks and pseudo-landmarks of the first leaf:
         out (n, m + p).
         """
 
 class Machine:
     """
-    q decision functions <coef, f> + <f, P f> + <slope, x> + intercept in each leaf of a tree, f the kernel values of
-    its landmarks and pseudo-landmarks.
+    q decision functions <coef, f> + <f, P f> + <slope, x> + intercept in each leaf of a tree; f are the kernel values
+    with its landmarks and pseudo-landmarks.
     """
 
     def __init__(
@@ -75,7 +79,7 @@ class Machine:
         intercept: NDArray[np.float64],
     ) -> None:
         """
-        coef (k, q, m + p) float64; products (k, q, m, m), only lower triangles are read, or (k, q, 0, 0); slopes (k, q, d) or (k, 0, d); intercept (k, q) float64. All are copied.
+        coef (k, q, m + p) float64; products P (k, q, m, m), only lower triangles are read, or (k, q, 0, 0); slopes (k, q, d) or (k, 0, d); intercept (k, q) float64. All are copied.
         """
 
     def decision_values(self, team: Team, X: NDArray[np.floating] | csr.CSRMatrix, out: NDArray[np.float64]) -> None:

@@ -81,37 +81,37 @@ template <class RowArrays> void bind_route(nb::class_<AnyTree>& tree) {
             visit_with_rows(any, X, [&](const auto& tree, const auto& rows) {
                 check_size("X.shape[1]", rows.columns, tree.features());
                 check_lengths(chosen.size, {{"out", out}});
-                const std::vector<Index> own = checked_copy("rows", chosen, n_rows(rows));
+                const std::vector<Index> numbers = checked_copy("rows", chosen, n_rows(rows));
                 AlignedArray<typename std::decay_t<decltype(tree)>::Value> distances(tree.width());
                 nb::gil_scoped_release unlocked;
                 for (Index t = 0; t < out.size; ++t)
-                    out[t] = static_cast<std::int32_t>(tree.find_leaf(rows, own[t], distances.data()));
+                    out[t] = static_cast<std::int32_t>(tree.find_leaf(rows, numbers[t], distances.data()));
             });
         },
         array("X"), array("rows"), array("out"), "Write the leaves of the rows X[rows], X (n, d): out (m,) int32.");
 }
 
-// Write to out (n, c) the first c of the `stride` numbers of each row of X that evaluate(row numbers, memory) writes, for
-// four rows at a time or one.
+// Write out (n, n_values) for the rows of X: the first columns of the values (R, stride) that evaluate(row numbers (R,),
+// values) writes, for R = 4 rows at a time or 1.
 template <class T, class Rows, class Evaluate>
 void write_values(const Landmarks<T>& landmarks, const Rows& X, Matrix<T> out, Index n_values, const Evaluate& evaluate) {
     check_size("X.shape[1]", X.columns, landmarks.features());
     check_shape("out", out, n_rows(X), n_values);
     const Index stride = landmarks.stride();
-    AlignedArray<T> numbers(kTileRows * stride);
+    AlignedArray<T> values(kTileRows * stride);
     const auto write = [&](Index i, Index r) {
-        std::memcpy(out[i].data, numbers.data() + r * stride, sizeof(T) * out.columns);
+        std::memcpy(out[i].data, values.data() + r * stride, sizeof(T) * out.columns);
     };
     nb::gil_scoped_release unlocked;
     Index i = 0;
     for (; i + kTileRows <= out.rows; i += kTileRows) {
         const Index four[kTileRows] = {i, i + 1, i + 2, i + 3};
-        evaluate(four, numbers.span());
+        evaluate(four, values.span());
         for (Index r = 0; r < kTileRows; ++r) write(i + r, r);
     }
     for (; i < out.rows; ++i) {
         const Index one[1] = {i};
-        evaluate(one, numbers.span());
+        evaluate(one, values.span());
         write(i, 0);
     }
 }
@@ -121,29 +121,29 @@ template <class T, class RowArrays> void bind_values(nb::class_<AnyLandmarks>& l
         .def(
             "pairwise",
             [](const AnyLandmarks& any, const RowArrays& X, Matrix<T> out) {
-                const Landmarks<T>& own = *any.as<T>("out");
+                const Landmarks<T>& typed = *any.as<T>("out");
                 visit_rows_as<T>(X, [&](const auto& rows) {
-                    write_values(own, rows, out, own.n_landmarks(), [&](const auto& i, Span<T> numbers) {
-                        own.pairwise(rows, i, 0, numbers.data);
+                    write_values(typed, rows, out, typed.n_landmarks(), [&](const auto& i, Span<T> values) {
+                        typed.pairwise(rows, i, 0, values.data);
                     });
                 });
             },
             array("X"), array("out"),
-            "Write what the kernel is a function of, <x, u>, |x - u|^2 or |x - u|_1, for the rows of X (n, d) and the\n"
-            "landmarks of the first leaf: out (n, m).")
+            "Write the kernel arguments, <x, u>, |x - u|^2 or |x - u|_1, of the rows of X (n, d) and the landmarks of the\n"
+            "first leaf: out (n, m).")
         .def(
             "evaluate",
             [](const AnyLandmarks& any, const RowArrays& X, Matrix<T> out) {
-                const Landmarks<T>& own = *any.as<T>("out");
-                AlignedArray<T> scratch(kTileRows * own.stride());
+                const Landmarks<T>& typed = *any.as<T>("out");
+                AlignedArray<T> scratch(kTileRows * typed.stride());
                 visit_rows_as<T>(X, [&](const auto& rows) {
-                    write_values(own, rows, out, own.n_values(), [&](const auto& i, Span<T> numbers) {
-                        own.evaluate(rows, i, 0, numbers, scratch.span());
+                    write_values(typed, rows, out, typed.n_values(), [&](const auto& i, Span<T> values) {
+                        typed.evaluate(rows, i, 0, values, scratch.span());
                     });
                 });
             },
             array("X"), array("out"),
-            "Write the kernel values of the rows of X (n, d) and the landmarks and pseudo-landmarks of the first leaf:\n"
+            "Write the kernel values of the rows of X (n, d) with the landmarks and pseudo-landmarks of the first leaf:\n"
             "out (n, m + p).");
 }
 
@@ -151,21 +151,21 @@ template <class T> void bind_landmarks(nb::class_<AnyLandmarks>& landmarks) {
     landmarks
         .def(
             "__init__",
-            [](AnyLandmarks* made, const KernelFunction& kernel, Stack<const T> points, Stack<const T> anchors,
-               Span<const std::int64_t> rules) {
+            [](AnyLandmarks* made, const KernelFunction& kernel, Stack<const T> points, Stack<const T> pseudo_distances,
+               Span<const std::int64_t> bounds) {
                 check_at_least("len(landmarks)", points.size, 1);
-                check_lengths(points.size, {{"anchors", anchors}, {"rules", rules}});
-                check_size("anchors.shape[1]", anchors.rows, points.rows);
-                for (const std::int64_t rule : rules)
-                    if (rule != kLowerBound && rule != kUpperBound)
-                        raise_value_error("rules must be 0 or 1, got ", rule);
-                if (anchors.columns && kernel.argument() == KernelArgument::inner_product)
-                    raise_value_error("anchors are for kernels of distances, rbf and laplacian");
-                new (made) AnyLandmarks(std::make_shared<const Landmarks<T>>(kernel, points, anchors, rules));
+                check_lengths(points.size, {{"pseudo_distances", pseudo_distances}, {"bounds", bounds}});
+                check_size("pseudo_distances.shape[1]", pseudo_distances.rows, points.rows);
+                for (const std::int64_t bound : bounds)
+                    if (bound != kLowerBound && bound != kUpperBound)
+                        raise_value_error("bounds must be 0 or 1, got ", bound);
+                if (pseudo_distances.columns && kernel.argument() == KernelArgument::inner_product)
+                    raise_value_error("pseudo_distances are for kernels of distances, rbf and laplacian");
+                new (made) AnyLandmarks(std::make_shared<const Landmarks<T>>(kernel, points, pseudo_distances, bounds));
             },
-            "kernel"_a, array("landmarks"), array("anchors"), array("rules"),
-            "landmarks (k, m, d), copied; anchors (k, m, p), distances of landmarks and pseudo-landmarks; rules (k,) int64, "
-            "LOWER or UPPER.");
+            "kernel"_a, array("landmarks"), array("pseudo_distances"), array("bounds"),
+            "landmarks (k, m, d); pseudo_distances (k, m, p), of pseudo-landmarks from landmarks; bounds (k,) int64, LOWER or "
+            "UPPER. All are copied.");
     bind_values<T, RowsArray<const T>>(landmarks);
     bind_values<T, CSRMatrix>(landmarks);
 }
@@ -202,7 +202,7 @@ template <class T> void bind_machine(nb::class_<AnyMachine>& machine) {
                 own_tree, own_landmarks, coef, flat_stack(products), slopes, intercept));
         },
         "tree"_a, "landmarks"_a, array("coef"), array("products"), array("slopes"), array("intercept"),
-        "coef (k, q, m + p) float64; products (k, q, m, m), only lower triangles are read, or (k, q, 0, 0); slopes (k, "
+        "coef (k, q, m + p) float64; products P (k, q, m, m), only lower triangles are read, or (k, q, 0, 0); slopes (k, "
         "q, d) or (k, 0, d); intercept (k, q) float64. All are copied.");
 }
 
@@ -275,8 +275,8 @@ void bind_nystroem(nb::module_& m) {
 
     nb::class_<AnyMachine> machine(
         nystroem, "Machine",
-        "q decision functions <coef, f> + <f, P f> + <slope, x> + intercept in each leaf of a tree, f the kernel values of\n"
-        "its landmarks and pseudo-landmarks.");
+        "q decision functions <coef, f> + <f, P f> + <slope, x> + intercept in each leaf of a tree; f are the kernel values\n"
+        "with its landmarks and pseudo-landmarks.");
     bind_machine<float>(machine);
     bind_machine<double>(machine);
     bind_decision_values<RowsArray<const float>>(machine);

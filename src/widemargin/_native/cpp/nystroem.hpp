@@ -1,4 +1,4 @@
-// Local Nystroem machines in the leaves of a tree: kernel features of rows, and decision values.
+// Local Nystroem machines in the leaves of a tree: kernel values of rows with landmarks, and decision values.
 #pragma once
 #include <cmath>
 #include <limits>
@@ -51,67 +51,71 @@ template <class T> void transform(const KernelFunction& kernel, Span<T> values, 
     }
 }
 
-// Estimate the distances |x - v| of a row to pseudo-landmarks v by the triangle inequality, from those to the landmarks
-// u: max_u | |x - u| - |v - u| | <= |x - v| <= min_u |x - u| + |v - u|.
+// Estimate the distances |x - v| of a row x to p pseudo-landmarks v by the triangle inequality, from those to the m
+// landmarks u: max_u | |x - u| - |v - u| | <= |x - v| <= min_u |x - u| + |v - u|.
 //
-// Given   near (m,): |x - u|, or its square; anchors (m, p): |v - u|; is_lower: which bound is the estimate; far (p,),
-//         written: the estimates, squared where `near` are squares
+// Given   distances (m,): |x - u|, or its square; pseudo_distances (m, p): |v - u|; is_lower: which bound is the
+//         estimate; estimates (p,), written: of |x - v|, or of its square
 // Cost    m p times two or three operations
 // Source  Hsieh, Si, Dhillon 2014 (DC-Pred++), equation 6
-// Twin    tests/naive/nystroem.py::bound
-template <class T> void bound(Span<const T> near, Matrix<const T> anchors, bool is_lower, bool are_squares, T* __restrict far) {
-    const Index p = anchors.columns;
-    for (Index t = 0; t < p; ++t) far[t] = is_lower ? T(0) : std::numeric_limits<T>::infinity();
-    for (Index j = 0; j < near.size; ++j) {
-        const T distance = are_squares ? std::sqrt(near[j]) : near[j];
-        const T* __restrict anchor = anchors[j].data;
+// Twin    tests/naive/nystroem.py::bound_distances
+template <class T>
+void bound_distances(Span<const T> distances, Matrix<const T> pseudo_distances, bool is_lower, bool are_squares,
+                     T* __restrict estimates) {
+    const Index p = pseudo_distances.columns;
+    for (Index t = 0; t < p; ++t) estimates[t] = is_lower ? T(0) : std::numeric_limits<T>::infinity();
+    for (Index j = 0; j < distances.size; ++j) {
+        const T distance = are_squares ? std::sqrt(distances[j]) : distances[j];
+        const T* __restrict pseudo = pseudo_distances[j].data;
         if (is_lower)
-            for (Index t = 0; t < p; ++t) far[t] = maximum(far[t], std::abs(distance - anchor[t]));
+            for (Index t = 0; t < p; ++t) estimates[t] = maximum(estimates[t], std::abs(distance - pseudo[t]));
         else
-            for (Index t = 0; t < p; ++t) far[t] = minimum(far[t], distance + anchor[t]);
+            for (Index t = 0; t < p; ++t) estimates[t] = minimum(estimates[t], distance + pseudo[t]);
     }
     if (are_squares)
-        for (Index t = 0; t < p; ++t) far[t] *= far[t];
+        for (Index t = 0; t < p; ++t) estimates[t] *= estimates[t];
 }
 
-constexpr std::int64_t kLowerBound = 0, kUpperBound = 1;  // of `rules`
+constexpr std::int64_t kLowerBound = 0, kUpperBound = 1;  // which one estimates the distance to a pseudo-landmark
 
-// k leaves, each with m landmarks and p pseudo-landmarks by the triangle inequality: r = m + p kernel features of a
-// row.
+// k leaves, each with m landmarks and p pseudo-landmarks by the triangle inequality: m + p kernel values of a row.
 template <class T> class Landmarks {
   public:
     using Value = T;
-    // landmarks (k, m, d); anchors (k, m, p): distances of pseudo-landmarks and landmarks; rules (k,)
-    Landmarks(const KernelFunction& kernel, Stack<const T> landmarks, Stack<const T> anchors, Span<const std::int64_t> rules)
-        : kernel(kernel), n_pseudo(anchors.columns), points_(landmarks, kernel.argument()),
-          anchors_(anchors.data, anchors.data + anchors.size * anchors.rows * anchors.columns),
-          rules_(rules.begin(), rules.end()) {}
+    // landmarks (k, m, d); pseudo_distances (k, m, p): of pseudo-landmarks from landmarks; bounds (k,): kLowerBound or
+    // kUpperBound
+    Landmarks(const KernelFunction& kernel, Stack<const T> landmarks, Stack<const T> pseudo_distances,
+              Span<const std::int64_t> bounds)
+        : kernel(kernel), n_pseudo(pseudo_distances.columns), points_(landmarks, kernel.argument()),
+          pseudo_distances_(pseudo_distances.data, pseudo_distances.data + pseudo_distances.size * pseudo_distances.rows *
+                                                                               pseudo_distances.columns),
+          bounds_(bounds.begin(), bounds.end()) {}
 
     const KernelFunction kernel;
     const Index n_pseudo;
 
     Index n_leaves() const { return points_.packed.groups; }
     Index n_landmarks() const { return points_.packed.points; }
-    Index n_values() const { return n_landmarks() + n_pseudo; }
-    Index features() const { return points_.packed.features; }
+    Index n_values() const { return n_landmarks() + n_pseudo; }  // m + p
+    Index features() const { return points_.packed.features; }   // d
     Index stride() const { return maximum(points_.packed.width, padded<T>(n_values())); }
 
-    // Products or distances of the rows i[0] to i[R - 1] and the landmarks of a leaf: the first m columns of out (R,
-    // stride()).
+    // Kernel arguments, products or distances, of the rows i[0] to i[R - 1] and the landmarks of a leaf: the first m
+    // columns of out (R, stride()).
     template <int R, class Rows> void pairwise(const Rows& X, const Index (&i)[R], Index leaf, T* out) const {
         points_.pairwise(X, i, leaf, out, stride());
     }
-    // Kernel values of these rows and the leaf's landmarks, and estimates for its pseudo-landmarks: the first r columns
-    // of out (R, stride()); scratch of the same size
+    // Kernel values of these rows with the leaf's landmarks, and estimates of those with its pseudo-landmarks: the first
+    // m + p columns of out (R, stride()), the others are zero; scratch of the same size
     template <int R, class Rows>
     void evaluate(const Rows& X, const Index (&i)[R], Index leaf, Span<T> out, Span<T> scratch) const {
         const Index m = n_landmarks(), n = stride();
         pairwise(X, i, leaf, out.data);
         for (int r = 0; n_pseudo && r < R; ++r) {
             const Span<T> row = out.slice(r * n, (r + 1) * n);
-            const Matrix<const T> anchors{anchors_.data() + leaf * m * n_pseudo, m, n_pseudo, n_pseudo};
+            const Matrix<const T> of_leaf{pseudo_distances_.data() + leaf * m * n_pseudo, m, n_pseudo, n_pseudo};
             const bool is_square = kernel.argument() == KernelArgument::squared_distance;
-            bound<T>(row.head(m), anchors, rules_[leaf] == kLowerBound, is_square, row.data + m);
+            bound_distances<T>(row.head(m), of_leaf, bounds_[leaf] == kLowerBound, is_square, row.data + m);
         }
         transform(kernel, out.head(R * n), scratch);
         for (int r = 0; r < R; ++r)
@@ -120,8 +124,8 @@ template <class T> class Landmarks {
 
   private:
     PairwisePoints<T> points_;
-    std::vector<T> anchors_;
-    std::vector<std::int64_t> rules_;
+    std::vector<T> pseudo_distances_;
+    std::vector<std::int64_t> bounds_;
 };
 
 // k groups of q linear functions of n numbers: computed together from packed weights, or one by one where that takes
@@ -176,11 +180,11 @@ template <class T> struct NystroemScratch {
 };
 
 // Decision functions of q machines in each of k leaves: <coef, f> + <f, P f> + <slope, x> + intercept, with the kernel
-// features f (r,) of the leaf; P is lower triangular, zero for pseudo-landmarks.
+// values f (m + p,) of the leaf; P is lower triangular, zero for pseudo-landmarks.
 template <class T> class NystroemMachine {
   public:
     using Value = T;
-    // coef (k, q, r); products (k q, m, m), only their lower triangles are read, or (k q, 0, 0); slopes (k, q, d) or
+    // coef (k, q, m + p); products (k q, m, m): P, only their lower triangles are read, or (k q, 0, 0); slopes (k, q, d) or
     // (k, 0, d); intercept (k, q)
     NystroemMachine(std::shared_ptr<const Tree<T>> tree, std::shared_ptr<const Landmarks<T>> landmarks,
                     Stack<const double> coef, Stack<const T> products, Stack<const T> slopes, Matrix<const double> intercept)
@@ -212,13 +216,14 @@ template <class T> class NystroemMachine {
     }
 
     // Given   X dense or CSR, its rows from `first` to `end`; s made for so many rows; out (n, q): rows written
-    // Cost    a row: depth b + m + q inner products in d dimensions, q (r + m^2 / 2) multiply-adds
-    // Twin    tests/naive/nystroem.py::route, pairwise, bound, decision_value
+    // Cost    a row: depth b + m + q inner products in d dimensions, m p + q (m + p + m^2 / 2) multiply-adds
+    // Twin    tests/naive/nystroem.py::route, pairwise, bound_distances, decision_value
     template <class Rows>
     void decision_values(const Rows& X, Index first, Index end, NystroemScratch<T>& s, Matrix<double> out) const {
         const FlushDenormals flush;
         if (!is_grouped(end - first)) {
-            for (Index i = first; i < end; ++i) evaluate<1>(X, {i}, tree_->find_leaf(X, i, s.distances.data()), s, out);
+            for (Index i = first; i < end; ++i)
+                evaluate_in_leaf<1>(X, {i}, tree_->find_leaf(X, i, s.distances.data()), s, out);
             return;
         }
         group_by_leaf(X, first, end, s);
@@ -226,8 +231,8 @@ template <class T> class NystroemMachine {
         for (Index c = 0; c < landmarks_->n_leaves(); ++c) {
             const Index stop = s.ends[c];
             for (; t + kTileRows <= stop; t += kTileRows)
-                evaluate<kTileRows>(X, {s.order[t], s.order[t + 1], s.order[t + 2], s.order[t + 3]}, c, s, out);
-            for (; t < stop; ++t) evaluate<1>(X, {s.order[t]}, c, s, out);
+                evaluate_in_leaf<kTileRows>(X, {s.order[t], s.order[t + 1], s.order[t + 2], s.order[t + 3]}, c, s, out);
+            for (; t < stop; ++t) evaluate_in_leaf<1>(X, {s.order[t]}, c, s, out);
         }
     }
 
@@ -254,9 +259,9 @@ template <class T> class NystroemMachine {
         for (Index i = 0; i < n; ++i) s.order[s.ends[s.leaf[i]]++] = first + i;
     }
 
-    // The decision values of the rows i[0] to i[R - 1], all of one leaf.
+    // Write the decision values of the rows i[0] to i[R - 1], all of one leaf.
     template <int R, class Rows>
-    void evaluate(const Rows& X, const Index (&i)[R], Index leaf, NystroemScratch<T>& s, Matrix<double> out) const {
+    void evaluate_in_leaf(const Rows& X, const Index (&i)[R], Index leaf, NystroemScratch<T>& s, Matrix<double> out) const {
         const Index q = n_outputs(), n = landmarks_->stride();
         double* totals = s.totals.data();
         landmarks_->evaluate(X, i, leaf, s.values.span(), s.powers.span());
@@ -271,7 +276,7 @@ template <class T> class NystroemMachine {
             for (Index j = 0; j < q; ++j) out[i[r]][j] = totals[r * q + j];
     }
 
-    // <f, P f>
+    // totals (R, q) += <f, P f>
     template <int R> void add_products(const T* const (&f)[R], Index leaf, T* parts, double* totals) const {
         const Index q = n_outputs(), width = products_.width;
         for (Index j = 0; j < q; ++j) {

@@ -28,7 +28,7 @@ template <class T> class Tree {
         if (sizes.size) depth_ = depths[0], n_distances_ = distances[0];
     }
 
-    Index features() const { return centres_.packed.features; }
+    Index features() const { return centres_.packed.features; }  // d
     Index width() const { return centres_.packed.width; }  // numbers of scratch for a row's distances
     Index n_leaves() const { return n_leaves_; }
     Index depth() const { return depth_; }              // nodes on the longest path to a leaf
@@ -41,9 +41,9 @@ template <class T> class Tree {
         Index node[R] = {};
         if (!sizes_.empty()) step(X, i, 0, distances, node);
         for (int r = 0; r < R; ++r) {
-            Index own[1] = {sizes_.empty() ? -1 : node[r]};
-            while (own[0] >= 0) step(X, {i[r]}, own[0], distances, own);
-            leaf[r] = -1 - own[0];
+            Index current[1] = {sizes_.empty() ? -1 : node[r]};
+            while (current[0] >= 0) step(X, {i[r]}, current[0], distances, current);
+            leaf[r] = -1 - current[0];
         }
     }
     template <class Rows> Index find_leaf(const Rows& X, Index i, T* distances) const {
@@ -57,7 +57,7 @@ template <class T> class Tree {
     std::vector<std::int32_t> sizes_, children_;
     Index n_leaves_ = 1, depth_ = 0, n_distances_ = 0;
 
-    // The children of a node whose centres are nearest to the rows.
+    // Write the child of a node whose centre is nearest, for each row: next (R,).
     template <int R, class Rows>
     void step(const Rows& X, const Index (&i)[R], Index node, T* distances, Index (&next)[R]) const {
         Index best[R] = {};
@@ -75,7 +75,7 @@ template <class T> class Tree {
     Index child(Index node, Index j) const { return children_[node * centres_.packed.points + j]; }
 };
 
-// A fault of a tree's arrays: the first node of a wrong size or child.
+// The first node whose size or child is out of range, and that value.
 struct TreeFault {
     enum Kind { none, size, child } kind = none;
     Index node = 0, value = 0;
