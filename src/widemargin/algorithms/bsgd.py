@@ -58,6 +58,7 @@ class BudgetedSGD:
     ----------
     settings : StepSettings
     like : ndarray or CSR array of shape (n, d), float32
+        Rows of the kind that the steps will read.
     n_machines : int
     states : list of dict, optional
         Of the machines of an earlier `BudgetedSGD` of equal maintenance and budget, which these continue.
@@ -137,22 +138,22 @@ class BudgetedSGD:
         return (order[start : start + size] for start in range(0, len(order), size))
 
     def _callback_state(self, before: StepTotals) -> dict[str, float]:
-        now = self.totals().since(before)
-        return {"hinge": now.hinge / max(1, now.steps), "n_support": sum(map(len, self.machines))}
+        new = self.totals().since(before)
+        return {"hinge": new.hinge / max(1, new.steps), "n_support": sum(map(len, self.machines))}
 
     def _record(self, before: StepTotals, progress: Progress) -> None:
         total = self.totals()
-        now = total.since(before)
-        n_steps, n_events = max(1, now.steps), max(1, now.mergers + now.removals)
+        new = total.since(before)
+        n_steps, n_events = max(1, new.steps), max(1, new.mergers + new.removals)
         self.history.record(
             time=progress.elapsed,
             steps=total.steps,
-            hinge=now.hinge / n_steps,
-            violations=now.violations / n_steps,
-            mergers=now.mergers,
-            removals=now.removals,
-            merging_frequency=now.mergers / n_steps,
-            mean_degradation=now.degradation / n_events,
+            hinge=new.hinge / n_steps,
+            violations=new.violations / n_steps,
+            mergers=new.mergers,
+            removals=new.removals,
+            merging_frequency=new.mergers / n_steps,
+            mean_degradation=new.degradation / n_events,
             n_support=sum(map(len, self.machines)),
         )
 
@@ -252,7 +253,7 @@ class TimedSample:
         self.rng = rng
 
     def __call__(self, model: KernelExpansion, X: Any, **how: Any) -> tuple[RowIndices, Matrix]:
-        """Numbers (m,) of rows of X, and their values (m, q)."""
+        """Row indices (m,) of X, and the rows' decision values (m, q)."""
         order, end = self.rng.permutation(X.shape[0]), perf_counter() + self.seconds
         values = [np.empty((0, len(model.intercept)))]
         for block in row_blocks(len(order), _SAMPLED_ROWS):

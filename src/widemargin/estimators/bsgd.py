@@ -292,6 +292,7 @@ class BSGDClassifier(ClassifierMixin, OneVsRestPredictor, LinearWeights, KernelM
         check_limits(self)
 
     def _check_stream_parameters(self) -> None:
+        """Raise a ValueError that names the first parameter that `partial_fit` does not take."""
         if self.early_stopping:
             raise ValueError("early_stopping must be False for partial_fit, got True")
         if isinstance(self.class_weight, str):
@@ -370,22 +371,22 @@ class BSGDClassifier(ClassifierMixin, OneVsRestPredictor, LinearWeights, KernelM
 
     def _fit(self, rows: TrainingRows, progress: Progress) -> None:
         X, y, weights, _, classes = rows
-        seed = check_random_state(self.random_state)
+        random_state = check_random_state(self.random_state)
         score = None
         if self.early_stopping:
             from sklearn.model_selection import train_test_split  # with it comes more than a plain fit needs
 
             X, X_held, y, y_held, weights, weights_held = train_test_split(
-                X, y, weights, test_size=self.validation_fraction, random_state=seed, stratify=y
+                X, y, weights, test_size=self.validation_fraction, random_state=random_state, stratify=y
             )
             score = partial(self._score_validation_rows, X_held, y_held, weights_held)
-        self._classes_and_gamma(classes, X, y, weights)
+        self._set_classes_and_gamma(classes, X, y, weights)
         weights = self._weigh_classes(classes, y, weights)
         signed_weights = weights * one_vs_rest_signs(y, len(classes))
         self.lam_ = self._resolve_lam(X.shape[0])
         settings = self._settings(signed_weights)
         sgd = BudgetedSGD(settings, X, len(signed_weights))
-        rng = np.random.default_rng(seed.randint(2**31))
+        rng = np.random.default_rng(random_state.randint(2**31))
         epochs = EpochSettings(self.n_epochs, bool(self.shuffle), score)
         model, self.converged_ = train(sgd, X, signed_weights, epochs, progress, rng, self.n_jobs)
         self._set_fitted_attributes(sgd, model)
@@ -404,17 +405,19 @@ class BSGDClassifier(ClassifierMixin, OneVsRestPredictor, LinearWeights, KernelM
         return lam
 
     def _score_validation_rows(self, X: Any, y: Labels, weights: Vector, model: KernelExpansion) -> float:
+        """The weighted accuracy of a model on the validation rows."""
         values = model.decision_values(X, n_jobs=self.n_jobs, memory_budget=resolve_memory_budget(self.memory_budget))
         return float(np.average(argmax_classes(values) == y, weights=weights))
 
     def _start_stream(self, X: Any, y: NDArray[Any], weights: Vector) -> None:
         """Set what the first chunk of a stream determines: gamma, and a machine without steps."""
-        self._classes_and_gamma(self.classes_, X, self._class_numbers(y), weights)
+        self._set_classes_and_gamma(self.classes_, X, self._class_numbers(y), weights)
         self._states: list[dict[str, Any]] | None = None
         self.history_: dict[str, Vector] = {}
         self.converged_ = True
 
     def _train_on_chunk(self, X: Any, y: Labels, weights: Vector, progress: Progress) -> None:
+        """Steps on the rows of a chunk in their order; those of weight 0 are skipped."""
         if self._states is not None and self._shape != [self.maintenance, self.budget]:
             raise ValueError(f"maintenance and budget must stay as the machine was made, {self._shape}")
         weights = self._weigh_classes(self.classes_, y, weights)
@@ -429,12 +432,14 @@ class BSGDClassifier(ClassifierMixin, OneVsRestPredictor, LinearWeights, KernelM
         self._set_fitted_attributes(sgd, sgd.model())
         self._warn_if_stopped(progress)
 
-    def _classes_and_gamma(self, classes: NDArray[Any], X: Any, y: Labels, weights: Vector) -> None:
+    def _set_classes_and_gamma(self, classes: NDArray[Any], X: Any, y: Labels, weights: Vector) -> None:
+        """Set `classes_` and gamma, and check the range and the scale of some rows."""
         self.classes_ = classes
         few = slice(None, None, -(-X.shape[0] // _PROBE_ROWS))
-        make_checked_samples(self._resolve_kernel(X, weights), X[few], y[few])  # only for its errors and warnings
+        make_checked_samples(self._resolve_kernel(X, weights), X[few], y[few])
 
     def _settings(self, signed_weights: Vector) -> StepSettings:
+        """The parameters of the steps, after a check that coefficients of these weights (q, n) have finite squares."""
         heaviest, most = float(np.abs(signed_weights).max()), self.lam_ / _LEAST_LAM
         if heaviest > most:
             raise ValueError(f"sample_weight times class_weight must be at most {most:g}, got {heaviest:g}")
@@ -450,7 +455,7 @@ class BSGDClassifier(ClassifierMixin, OneVsRestPredictor, LinearWeights, KernelM
         )
 
     def _class_numbers(self, labels: NDArray[Any]) -> Labels:
-        """Positions of the labels in `classes_`."""
+        """The number (n,) of each label among `classes_`."""
         unknown = np.setdiff1d(labels, self.classes_)
         if len(unknown):
             raise ValueError(f"y has labels that are not among the classes of the first call: {shown(unknown)}")
@@ -462,7 +467,7 @@ class BSGDClassifier(ClassifierMixin, OneVsRestPredictor, LinearWeights, KernelM
         self.support_vectors_ = model.points.astype(self._dtype)  # predictions are in the precision of the data
         self.dual_coef_, self.intercept_ = model.coef, model.intercept
         self.n_support_ = np.array([np.count_nonzero(row) for row in model.coef])
-        self._shape = [self.maintenance, int(self.budget)]
+        self._shape = [self.maintenance, int(self.budget)]  # file format: historical name
         self.history_ = sgd.history.as_arrays()
         self.n_iter_, self.t_ = len(sgd.history), sgd.totals().steps
         self._model = self._make_model()

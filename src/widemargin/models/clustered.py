@@ -45,7 +45,8 @@ class ClusteredExpansion:
         Decision values by the machine of the row's own cluster; by that, or its mean with the next cluster's machine
         where it is uncertain; by the sum over all clusters; or by a Bayesian committee of all.
     sigmoids : ndarray of shape (n_functions, k, 2), float64
-        For "bcm": cluster c's probability of the positive class is 1 / (1 + exp(a f + b)) (fitted in `algorithms.committee`).
+        For "bcm": cluster c's probability of the positive class is 1 / (1 + exp(a f + b)): fitted in
+        `algorithms.committee`.
     log_prior : ndarray of shape (n_functions,), float64
         For "bcm": log odds of the positive class.
     """

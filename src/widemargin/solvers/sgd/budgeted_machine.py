@@ -31,13 +31,15 @@ RULES = ("lookup-wd", "lookup-h", "gss", "gss-precise")
 PAPER_RULE = "gss-paper"
 
 # Places in the arrays of a machine, which the compiled steps and the files of models number alike.
-# counts: N_FRONT and N_BACK are support vectors of positive and of negative coefficients, which fill the slots of a
-# MergingMachine from either end; those of a SubsetMachine count as N_FRONT. EXCESS_MISTAKES: see StepSettings.average
+# counts, int64. Slots are the columns of the arrays of a MergingMachine: the first N_FRONT have the support vectors of
+# positive coefficients, the last N_BACK those of negative ones, the others are empty. A SubsetMachine counts all its
+# support vectors as N_FRONT. VIOLATIONS: rows within the margin. EXCESS_MISTAKES: see `StepSettings.average`.
 STEPS, N_FRONT, N_BACK, VIOLATIONS, MERGERS, REMOVALS, EXCESS_MISTAKES = range(7)
-# sums: STEP_SIZE_SUM = sum_t v_t / t and WEIGHT_SUM = sum_t v_t, where v_t is the weight of step t in the average
+# sums, float64. STEP_SIZE_SUM = sum_t v_t / t and WEIGHT_SUM = sum_t v_t, where v_t is the weight of step t in the
+# average; LAST_WEIGHT is the latest v_t. INTERCEPT_SUM is to INTERCEPT what COEF_SUM is to COEF.
 INTERCEPT, INTERCEPT_SUM, STEP_SIZE_SUM, LAST_WEIGHT, WEIGHT_SUM, HINGE_SUM, DEGRADATION_SUM = range(7)
-# slots: COEF_SUM has the terms of COEF, each times STEP_SIZE_SUM when it was added; SCALED_NORM is gamma |x|^2 of the
-# point x = SCALE * column + shift, less the shift
+# slots, float64, a row each. COEF_SUM has the terms of COEF, each times STEP_SIZE_SUM when it was added. The point of a
+# slot is x = SCALE * column + shift; SCALED_NORM is gamma |x - shift|^2.
 COEF, COEF_SUM, SCALED_NORM, SCALE = range(4)
 
 _MERGING_ARRAYS = ("points", "slots", "counts", "sums", "shift")
@@ -142,7 +144,7 @@ class BudgetedMachine(ABC):
         return StepTotals(steps, violations, mergers, removals, hinge, degradation)
 
     def _scaled_coef(self) -> tuple[Vector, float]:
-        """Coefficients of all slots and the intercept, of w instead of lam t w: last step's, or the average."""
+        """Coefficients of all slots and the intercept, of w instead of lam t w: of the last step, or the average."""
         steps, lam = int(self.counts[STEPS]), self.settings.lam
         intercept, intercept_sum, step_sizes, _, weights = (float(value) for value in self.sums[: WEIGHT_SUM + 1])
         if not self.settings.average or not steps:
@@ -226,7 +228,7 @@ class PaperMachine(MergingMachine):
         return np.arange(self.counts[N_FRONT]) if sign > 0 else n_slots - 1 - np.arange(self.counts[N_BACK])
 
     def _maintain_budget(self, newest: np.intp) -> None:
-        """Merge the support vector of smallest |coefficient| (of equals the newest), or remove the last of its sign."""
+        """Merge the support vector of smallest |coefficient| (of equals the newest); remove it if it has no partner."""
         coef, coef_sum, _, _ = slots = self.arrays.slots
         used = np.append(newest, self._used_slots())
         i = used[np.abs(coef[used]).argmin()]  # line 2
@@ -403,8 +405,8 @@ def _make_merging(settings: StepSettings, like: Any, state: Mapping[str, Any] | 
         for name in ("counts", "sums", "shift"):
             getattr(arrays, name)[:] = state[name]
         for name in ("points", "slots"):  # a state of another `merge` may have another number of slots
-            to, of = getattr(arrays, name), state[name]
-            to[:, :n_front], to[:, to.shape[1] - n_back :] = of[:, :n_front], of[:, of.shape[1] - n_back :]
+            new, old = getattr(arrays, name), state[name]
+            new[:, :n_front], new[:, new.shape[1] - n_back :] = old[:, :n_front], old[:, old.shape[1] - n_back :]
     return (PaperMachine if is_paper else MergingMachine)(settings, arrays)
 
 
