@@ -1,7 +1,6 @@
 """Parallel block minimisation: the optimum of one machine, by rounds that never raise the objective."""
 
 from collections.abc import Callable, Sequence
-from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -29,11 +28,11 @@ Y = np.where(X[:, 0] * X[:, 1] + 0.3 * RNG.normal(size=N) > 0, 1.0, -1.0)
 VALUES = np.sin(2 * X[:, 0]) + 0.1 * RNG.normal(size=N)
 INDEX = [np.sort(part) for part in np.array_split(RNG.permutation(N), 3)]
 PROBLEMS = {
-    "svm": (svm_problem(Y, np.full(N, C)), False),
-    "svm with intercept": (svm_problem(Y, np.full(N, C)), True),
-    "regression": (regression_problem(VALUES, np.full(N, C), 0.1), False),
-    "regression with intercept": (regression_problem(VALUES, np.full(N, C), 0.1), True),
-    "one class": (one_class_problem(np.ones(N), 0.3), True),
+    "svm": svm_problem(Y, np.full(N, C)),
+    "svm with intercept": svm_problem(Y, np.full(N, C), has_intercept=True),
+    "regression": regression_problem(VALUES, np.full(N, C), 0.1),
+    "regression with intercept": regression_problem(VALUES, np.full(N, C), 0.1, has_intercept=True),
+    "one class": one_class_problem(np.ones(N), 0.3),
 }
 
 
@@ -62,21 +61,16 @@ class LocalBlocks:
         return handles
 
 
-def solve_alone(
-    has_intercept: bool, kernel: Any, samples: Any, problem: DualProblem, progress: Progress
-) -> NDArray[np.float64]:
-    settings = dc_svm.DCSVMSettings(fit_intercept=has_intercept, n_jobs=1)
-    return dc_svm.approximate(KernelProblem(kernel, samples, problem), settings, progress)
+def solve_alone(kernel: Any, samples: Any, problem: DualProblem, progress: Progress) -> NDArray[np.float64]:
+    return dc_svm.approximate(KernelProblem(kernel, samples, problem), dc_svm.DCSVMSettings(n_jobs=1), progress)
 
 
 def minimize(name: str, lose: dict[int, int] | None = None, from_zero: bool = False, **changes: Any) -> Any:
-    problem, has_intercept = PROBLEMS[name]
-    start = block_module.start_at_zero if from_zero else partial(solve_alone, has_intercept)
-    blocks = LocalBlocks(problem, block_module.BlockSettings(has_intercept, 2**28, 1, start=start), lose)
+    problem = PROBLEMS[name]
+    start = block_module.start_at_zero if from_zero else solve_alone
+    blocks = LocalBlocks(problem, block_module.BlockSettings(2**28, 1, start=start), lose)
     with Progress() as progress:
-        settings = RoundSettings(
-            Limits(**{"has_intercept": has_intercept, "tol": 1e-5, "max_relative_gap": 1e-6, **changes})
-        )
+        settings = RoundSettings(Limits(**{"tol": 1e-5, "max_relative_gap": 1e-6, **changes}))
         return BlockMinimizer(blocks, problem, INDEX, settings, progress).solve(problem.sparse_point())
 
 
@@ -98,7 +92,7 @@ def optimum_of_libsvm(name: str) -> float | None:
     else:
         return None
     beta[model.support_] = model.dual_coef_[0]
-    return dual_objective(PROBLEMS[name][0], beta)
+    return dual_objective(PROBLEMS[name], beta)
 
 
 @pytest.mark.parametrize("from_zero", [False, True])
@@ -106,14 +100,14 @@ def optimum_of_libsvm(name: str) -> float | None:
 @pytest.mark.parametrize("name", PROBLEMS)
 def test_optimum(name: str, joint_rows: int, from_zero: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(block_minimization, "_JOINT_ROWS", joint_rows)
-    problem, has_intercept = PROBLEMS[name]
+    problem = PROBLEMS[name]
     result = minimize(name, from_zero=from_zero)
     value = dual_objective(problem, result.beta)
     assert result.converged
     assert np.all((result.beta >= problem.lo) & (result.beta <= problem.hi))
     assert -value == pytest.approx(result.objective - result.gap, rel=1e-9)
     assert result.gap <= 1e-6 * abs(result.objective)
-    if has_intercept:
+    if problem.has_intercept:
         assert result.beta.sum() == pytest.approx(problem.nu * problem.hi.sum(), abs=1e-9)
     if (known := optimum_of_libsvm(name)) is not None:
         assert value == pytest.approx(known, rel=1e-6)
@@ -122,10 +116,10 @@ def test_optimum(name: str, joint_rows: int, from_zero: bool, monkeypatch: pytes
 
 
 def test_bars_are_told_rounds_and_gaps() -> None:
-    problem, states = PROBLEMS["svm"][0], list[dict[str, float]]()
-    blocks = LocalBlocks(problem, block_module.BlockSettings(False, 2**28, 1))
+    problem, states = PROBLEMS["svm"], list[dict[str, float]]()
+    blocks = LocalBlocks(problem, block_module.BlockSettings(2**28, 1))
     with Progress(callback=lambda state: bool(states.append(dict(state)))) as progress:
-        result = BlockMinimizer(blocks, problem, INDEX, RoundSettings(Limits(False, 1e-3)), progress).solve(np.zeros(N))
+        result = BlockMinimizer(blocks, problem, INDEX, RoundSettings(Limits(1e-3)), progress).solve(np.zeros(N))
     history = result.history.as_arrays()
     gaps = history["objective"] - history["lower_bound"]
     assert [state["round"] for state in states] == list(range(1, len(gaps)))
@@ -134,9 +128,9 @@ def test_bars_are_told_rounds_and_gaps() -> None:
 
 @pytest.mark.parametrize("name", ["svm", "svm with intercept"])
 def test_naive_twin(name: str) -> None:
-    problem, has_intercept = PROBLEMS[name]
+    problem = PROBLEMS[name]
     K = np.exp(-GAMMA * ((X[:, None] - X[None]) ** 2).sum(axis=2))
-    naive = minimize_blocks(K, problem.target, problem.lo, problem.hi, INDEX, has_intercept, 8)
+    naive = minimize_blocks(K, problem.target, problem.lo, problem.hi, INDEX, problem.has_intercept, 8)
     assert all(after <= before + 1e-9 for before, after in pairwise(naive))
     result = minimize(name)
     assert -(result.objective - result.gap) == pytest.approx(naive[-1], rel=1e-5)
@@ -157,7 +151,7 @@ def test_lost_blocks_cost_work_and_nothing_else(call: int, from_zero: bool) -> N
     assert result.converged
     assert result.objective == pytest.approx(expected.objective, rel=1e-6)
     assert result.objective - result.gap == pytest.approx(
-        -dual_objective(PROBLEMS["svm with intercept"][0], result.beta), rel=1e-9
+        -dual_objective(PROBLEMS["svm with intercept"], result.beta), rel=1e-9
     )
 
 
@@ -202,7 +196,7 @@ def test_noise_is_removed_without_float64_tiles(lose: dict[int, int], monkeypatc
     )
     if not lose:
         monkeypatch.delattr(Block, "use_float64")
-    problem, tol = PROBLEMS["svm"][0], 1e-6  # about twice the noise
+    problem, tol = PROBLEMS["svm"], 1e-6  # about twice the noise
     result = minimize("svm", tol=tol, lose=lose)
     assert result.converged
     assert 0 < sum(corrected[:3]) < N
@@ -210,10 +204,10 @@ def test_noise_is_removed_without_float64_tiles(lose: dict[int, int], monkeypatc
 
 
 def test_corrected_decision_values_are_those_of_float64() -> None:
-    rows, problem, beta = X.astype(np.float32), PROBLEMS["svm"][0], RNG.uniform(size=N) * Y * (RNG.random(N) < 0.5)
+    rows, problem, beta = X.astype(np.float32), PROBLEMS["svm"], RNG.uniform(size=N) * Y * (RNG.random(N) < 0.5)
     exact = np.exp(-GAMMA * ((rows[:, None].astype(float) - rows[None]) ** 2).sum(axis=2)) @ beta
     blocks = [
-        Block(p, rows[mine], RBF(GAMMA), problem.take(mine), block_module.BlockSettings(False, 2**28, 1))
+        Block(p, rows[mine], RBF(GAMMA), problem.take(mine), block_module.BlockSettings(2**28, 1))
         for p, mine in enumerate(INDEX)
     ]
     for block, mine in zip(blocks, INDEX, strict=True):
@@ -232,17 +226,17 @@ def test_corrected_decision_values_are_those_of_float64() -> None:
 
 
 def test_all_blocks_have_one_precision() -> None:
-    single = block_module.BlockSettings(False, 2**28, 1)
+    single = block_module.BlockSettings(2**28, 1)
     for precision in (np.float32, np.float64):
         settings = single._replace(precision=np.dtype(precision))
-        block = Block(0, X.astype(np.float32), RBF(GAMMA), PROBLEMS["svm"][0], settings)
+        block = Block(0, X.astype(np.float32), RBF(GAMMA), PROBLEMS["svm"], settings)
         assert block.samples.precision == precision
         assert block.samples.dtype == np.float32
 
 
 @pytest.mark.parametrize("is_stopped", [False, True])
 def test_a_block_of_a_stopped_fit_is_not_solved(is_stopped: bool) -> None:
-    settings = block_module.BlockSettings(False, 2**28, 1, lambda: is_stopped)
-    block = Block(0, X, RBF(GAMMA), PROBLEMS["svm"][0], settings)
+    settings = block_module.BlockSettings(2**28, 1, lambda: is_stopped)
+    block = Block(0, X, RBF(GAMMA), PROBLEMS["svm"], settings)
     block.begin_restore(np.zeros(N), 0)
     assert (block.improve(1e-3, None).n_iter == 0) is is_stopped

@@ -84,8 +84,9 @@ def test_levels_refine_and_whole_are_algorithm_1(noisy: Any, monkeypatch: pytest
 def test_each_cluster_of_an_early_machine_is_solved_to_its_own_optimum(noisy: Any, has_sum: bool) -> None:
     """With an intercept, clusters of a second level must not keep the sums of the first level's coefficients."""
     X, y = noisy
-    problem = one_class_problem(np.full(N, 1.0), 0.3) if has_sum else svm_problem(y, np.full(N, C))
-    settings = DCSVMSettings(fit_intercept=True, tol=1e-6, n_levels=2, stop_level=1, partition="input", n_jobs=1)
+    svm = svm_problem(y, np.full(N, C), has_intercept=True)
+    problem = one_class_problem(np.full(N, 1.0), 0.3) if has_sum else svm
+    settings = DCSVMSettings(tol=1e-6, n_levels=2, stop_level=1, partition="input", n_jobs=1)
     with Progress() as progress:
         data = KernelProblem(RBF(GAMMA), make_samples(X, "distances"), problem)
         machine = train(data, settings, progress, np.random.default_rng(0))

@@ -46,17 +46,19 @@ def shared(
     n_jobs: int = 1,
     max_time: float | None = None,
     memory_budget: int = 2**30,
-    **changes: Any,
+    *,
+    has_intercept: bool = False,
+    tol: float = 1e-7,
 ) -> list[Vector]:
     machines = make_machines(y)
     folds = []
     for test in tests:
         upper = np.ones(len(y))
         upper[test] = 0.0
-        folds.append(Fold(test, [svm_problem(signs[rows], upper[rows]) for rows, signs in machines], CS))
-    limits = Limits(**{"has_intercept": False, "tol": 1e-7, **changes})
+        problems = [svm_problem(signs[rows], upper[rows], has_intercept=has_intercept) for rows, signs in machines]
+        folds.append(Fold(test, problems, CS))
     with Progress(max_time=max_time) as progress, ThreadTeam(n_jobs) as team:
-        solver = SharedKernel([rows for rows, _ in machines], limits, memory_budget, progress, team)
+        solver = SharedKernel([rows for rows, _ in machines], Limits(tol), memory_budget, progress, team)
         return solver.held_out_values(RBF(GAMMA), make_samples(X, "distances"), folds)
 
 

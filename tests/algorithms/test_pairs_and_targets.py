@@ -40,14 +40,15 @@ def pairs_of_classes(sizes: list[int]) -> tuple[Samples, list[LazyProblem]]:
     classes = rng.permutation(np.repeat(np.arange(len(sizes)), sizes))
     X = (rng.standard_normal((len(sizes), 4))[classes] + rng.standard_normal((len(classes), 4))).astype(np.float32)
     upper = np.full(len(classes), 3.0)
-    problems = [partial(pair_problem, classes, upper, *pair) for pair in combinations(range(len(sizes)), 2)]
+    make = partial(pair_problem, classes, upper, has_intercept=True)
+    problems = [partial(make, *pair) for pair in combinations(range(len(sizes)), 2)]
     return make_samples(X, "distances"), problems
 
 
 def train_pairs(sizes: list[int], n_jobs: int = 1, max_time: float | None = None) -> list[TrainedMachine]:
     """The machines of all pairs of classes of these sizes, trained together."""
     samples, problems = pairs_of_classes(sizes)
-    settings, rng = DCSVMSettings(fit_intercept=True, n_jobs=n_jobs), np.random.default_rng(0)
+    settings, rng = DCSVMSettings(n_jobs=n_jobs), np.random.default_rng(0)
     with Progress(max_time=max_time) as progress:
         return train_several(KERNEL, samples, problems, settings, progress, rng, class_sizes=sizes)
 
@@ -58,8 +59,7 @@ def train_each_alone(sizes: list[int]) -> list[TrainedMachine]:
         rows, problem = make()
         data = KernelProblem(KERNEL, samples.take(rows), problem)
         with Progress() as progress:
-            settings = DCSVMSettings(fit_intercept=True, n_jobs=1)
-            machines.append(train(data, settings, progress, np.random.default_rng(0)))
+            machines.append(train(data, DCSVMSettings(n_jobs=1), progress, np.random.default_rng(0)))
         machines[-1].rows = rows
     return machines
 

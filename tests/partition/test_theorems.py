@@ -37,12 +37,13 @@ def division_of(X: Any, labels: Any) -> Division:
     return Division(RandomRouter(points, np.asarray(labels)), np.asarray(labels), np.arange(len(X)))
 
 
-def glue(kernel: Any, X: Any, y: Any, upper: Any, labels: Any, **more: Any) -> TrainedMachine:
+def glue(kernel: Any, X: Any, y: Any, upper: Any, labels: Any, *, has_intercept: bool = False) -> TrainedMachine:
     """The concatenated solutions of the clusters."""
-    options = DCSVMSettings(n_jobs=1, n_levels=1, stop_level=1, tol=1e-9, **more)
-    data = KernelProblem(kernel, make_samples(X, kernel.sample_form), svm_problem(y, upper))
+    settings = DCSVMSettings(n_jobs=1, n_levels=1, stop_level=1, tol=1e-9)
+    problem = svm_problem(y, upper, has_intercept=has_intercept)
+    data = KernelProblem(kernel, make_samples(X, kernel.sample_form), problem)
     with Progress() as progress:
-        return train(data, options, progress, np.random.default_rng(0), division=division_of(X, labels))
+        return train(data, settings, progress, np.random.default_rng(0), division=division_of(X, labels))
 
 
 @pytest.mark.parametrize("weighted", [False, True])
@@ -62,7 +63,7 @@ def test_lemma_1_glued_solution_solves_the_dual_of_the_kernel_within_clusters(se
 def test_lemma_1_with_an_intercept_has_one_for_each_cluster() -> None:
     X, y, upper = problem(45, 1)
     labels = np.arange(45) % 3
-    machine = glue(RBF(0.5), X, y, upper, labels, fit_intercept=True)
+    machine = glue(RBF(0.5), X, y, upper, labels, has_intercept=True)
     K = kernels.rbf(X, X, 0.5)
     for c in range(3):
         rows = np.flatnonzero(labels == c)
@@ -123,7 +124,7 @@ def test_theorem_1_lower_bound_with_an_intercept(seed: int, weighted: bool) -> N
     """The glued point is feasible, so it cannot be below the optimum; above it no bound is claimed."""
     X, y, upper = problem(40, seed)
     upper = upper if weighted else np.ones(40)
-    glued = glue(RBF(0.5), X, y, upper, np.arange(40) % 4, fit_intercept=True).result
+    glued = glue(RBF(0.5), X, y, upper, np.arange(40) % 4, has_intercept=True).result
     Q, p = qp.signed(kernels.rbf(X, X, 0.5), y), -np.ones(40)
     assert abs(glued.beta.sum()) < 1e-9
     assert np.all((y * glued.beta >= 0) & (y * glued.beta <= upper))

@@ -224,7 +224,7 @@ class BlockMinimizer:
 
     @property
     def _state(self) -> RoundState:
-        return RoundState(self.limits.has_intercept, self.limits.tol, self.midpoint, self.needed_tol, _ROUND_TOL)
+        return RoundState(self.problem.has_intercept, self.limits.tol, self.midpoint, self.needed_tol, _ROUND_TOL)
 
     def _measure(self, version: int | None = None, sums: Handles | None = None) -> Certificate:
         """The certificate of the blocks, at the latest version or after a step to a new one, which is taken over."""

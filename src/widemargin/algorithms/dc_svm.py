@@ -62,7 +62,6 @@ class DCSVMSettings:
 
     Attributes
     ----------
-    fit_intercept : bool
     tol : float
     max_relative_gap : float
         Largest gap / objective of a converged machine; infinite for kernels that are not positive semidefinite, where
@@ -83,7 +82,6 @@ class DCSVMSettings:
     partition : {"kernel", "input", "random"}
     """
 
-    fit_intercept: bool = False
     tol: float = 1e-3
     max_relative_gap: float = MAX_RELATIVE_GAP
     max_iter: int = -1
@@ -97,8 +95,8 @@ class DCSVMSettings:
 
     @property
     def limits(self) -> Limits:
-        """How far a dual is solved."""
-        return Limits(self.fit_intercept, self.tol, self.max_relative_gap, self.max_iter)
+        """Where the solve of each dual ends."""
+        return Limits(self.tol, self.max_relative_gap, self.max_iter)
 
     def level_numbers(self, samples: Samples) -> range:
         """The levels to solve for these n rows, in descending order: most clusters first.
@@ -309,12 +307,12 @@ class DCSVMTraining:
         if self.progress.go_on():
             with suppress(Stopped):
                 data, start = self._take(self.data, rows), beta[rows]
-                if self.settings.fit_intercept:  # clusters of a level below are others: sums are those of its clusters
+                if data.problem.has_intercept:  # clusters of a level below are others: sums are those of its clusters
                     start = data.problem.nearby_point(start)
                 return self._solve_subproblem(data, start, tol, max_relative_gap)
         if self.data.problem.nu:  # zero is not feasible
             raise Stopped
-        return _zero_result(self.data.problem.take(rows), self.settings, self.progress)
+        return zero_result(self.data.problem.take(rows), self.progress.elapsed)
 
     def _solve_subproblem(self, data: KernelProblem, beta: Vector, tol: float, max_relative_gap: float) -> DualResult:
         """Solve from beta (m,): on the full kernel matrix of a small problem, else with an active set."""
@@ -337,14 +335,14 @@ class DCSVMTraining:
         """Solve from beta (m,) on the kernel matrix (m, m) of a part, in scratch memory."""
         kernel, samples, problem = part
         m, dtype = len(samples), samples.dtype
-        limits = Limits(self.settings.fit_intercept, tol, max_relative_gap, self.settings.max_iter)
+        limits = Limits(tol, max_relative_gap, self.settings.max_iter)
         with Scratch(m * m * dtype.itemsize) as buffer:
             K = buffer[: m * m * dtype.itemsize].view(dtype).reshape(m, m)
             rows = samples.take(slice(0, m))
             with self.progress.interrupting(team.native):
                 fill_gram(kernel, rows, K, team)
             return solve_in_memory(
-                K, problem, beta, limits, team, self.progress, rows=kernel.tile_rows(rows, slice(0, m))
+                K, problem, beta, limits, team, self.progress, rows=kernel.rbf_rows(rows, slice(0, m))
             )
 
     def early_machine(self) -> TrainedMachine:
@@ -505,12 +503,8 @@ def train_on_full_matrix(
     try:
         results = solve_on_full_matrix(kernel, samples, subproblems, settings.limits, team, progress)
     except Stopped:
-        results = [_zero_result(one.problem, settings, progress) for one in subproblems]
+        results = [zero_result(part.problem, progress.elapsed) for part in subproblems]
     return [TrainedMachine(result, None, np.array([result.intercept]), []) for result in results]
-
-
-def _zero_result(problem: DualProblem, settings: DCSVMSettings, progress: AnyProgress) -> DualResult:
-    return zero_result(problem, has_intercept=settings.fit_intercept, elapsed=progress.elapsed)
 
 
 def divide_rows(

@@ -160,7 +160,7 @@ class _DaskTraining:
         progress.go_on()  # keeps the reason
         if problem.nu:  # zero is not feasible
             raise StoppedAtStartError
-        result = zero_result(problem, has_intercept=self.settings.fit_intercept, elapsed=progress.elapsed)
+        result = zero_result(problem, progress.elapsed)
         result.history.record(bytes=0)
         return TrainedMachine(result, None, np.array([result.intercept]), [], rows)
 
@@ -256,7 +256,7 @@ def _make_block(X: Any, number: int, places: RowIndices, problem: DualProblem, t
 
     own = _worker_settings(task.settings)
     start, has_ended = partial(_approximate, own), ended_test(task.token)
-    settings = BlockSettings(own.fit_intercept, own.memory_budget, own.n_jobs, has_ended, start, task.precision)
+    settings = BlockSettings(own.memory_budget, own.n_jobs, has_ended, start, task.precision)
     return Block(number, X if len(places) == X.shape[0] else X[places], task.kernel, problem, settings)
 
 

@@ -247,7 +247,6 @@ class DualMachine(LinearWeights, KernelMachine):
 
     def _settings(self, kernel: Kernel) -> DCSVMSettings:
         return DCSVMSettings(
-            fit_intercept=bool(self.fit_intercept),
             tol=float(self.tol),
             max_relative_gap=MAX_RELATIVE_GAP if kernel.is_semidefinite else np.inf,
             max_iter=int(self.max_iter),
@@ -284,7 +283,7 @@ class DualMachine(LinearWeights, KernelMachine):
         beta, is_there = np.zeros(int(kept[-1]) + 1), self.support_ <= kept[-1]
         beta[self.support_[is_there]] = self.dual_coef_[0, is_there]
         beta = np.clip(beta[kept], data.problem.lo, data.problem.hi)
-        return data.problem.nearby_point(beta) if self.fit_intercept else beta
+        return data.problem.nearby_point(beta) if data.problem.has_intercept else beta
 
     def _snapshot(self, rows: TrainingRows, progress: Progress) -> dict[str, Any] | None:
         """The attributes of a single machine, in the rounds of the whole problem."""

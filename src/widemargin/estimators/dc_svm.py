@@ -235,9 +235,12 @@ class DCSVMClassifier(ClassifierMixin, OneVsOnePredictor, DualMachine):
 
     def _problems(self, rows: TrainingRows) -> Sequence[LazyProblem]:
         upper = self.C * self._weigh_classes(rows.classes, rows.y, rows.weights)
+        has_intercept = bool(self.fit_intercept)
         if len(rows.classes) > 2:
-            return [partial(pair_problem, rows.y, upper, *pair) for pair in combinations(range(len(rows.classes)), 2)]
-        return [lambda: (np.arange(len(upper)), svm_problem(np.where(rows.y > 0, 1.0, -1.0), upper))]
+            make = partial(pair_problem, rows.y, upper, has_intercept=has_intercept)
+            return [partial(make, *pair) for pair in combinations(range(len(rows.classes)), 2)]
+        y = np.where(rows.y > 0, 1.0, -1.0)
+        return [lambda: (np.arange(len(upper)), svm_problem(y, upper, has_intercept=has_intercept))]
 
     def _machine_sizes(self, rows: TrainingRows) -> list[int]:
         return [a + b for a, b in combinations(np.bincount(rows.y).tolist(), 2)]

@@ -169,8 +169,10 @@ class DCSVMRegressor(RegressorMixin, ValuePredictor, DualMachine):
 
     def _problems(self, rows: TrainingRows) -> Sequence[LazyProblem]:
         all_rows, upper = np.arange(len(rows.y)), self.C * rows.weights
+        epsilon, has_intercept = float(self.epsilon), bool(self.fit_intercept)
 
         def problem_of(target: Vector) -> tuple[RowIndices, DualProblem]:
-            return all_rows, regression_problem(np.ascontiguousarray(target), upper, float(self.epsilon))
+            y = np.ascontiguousarray(target)
+            return all_rows, regression_problem(y, upper, epsilon, has_intercept=has_intercept)
 
         return [partial(problem_of, target) for target in rows.y.reshape(len(rows.y), -1).T]

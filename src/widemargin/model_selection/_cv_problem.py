@@ -24,6 +24,7 @@ class Classification:
 
     y: NDArray[Any]
     classes: NDArray[Any]
+    has_intercept: bool
     class_weight: Any
     decision_function_shape: str
     break_ties: bool
@@ -41,8 +42,8 @@ class Classification:
         """Each machine's dual at C = 1, for weights (n,) of the rows: 0 for rows that are held out."""
         upper = weights * class_factors(self.class_weight, self.classes, self.y, weights)[self.y]
         if len(self.classes) == 2:
-            return [svm_problem(np.where(self.y > 0, 1.0, -1.0), upper)]
-        return [pair_problem(self.y, upper, *pair)[1] for pair in self._pairs]
+            return [svm_problem(np.where(self.y > 0, 1.0, -1.0), upper, has_intercept=self.has_intercept)]
+        return [pair_problem(self.y, upper, *pair, has_intercept=self.has_intercept)[1] for pair in self._pairs]
 
     def model(self, values: Matrix) -> Any:
         """A classifier that predicts held-out rows from their decision values (n_test, n_machines)."""
@@ -64,6 +65,7 @@ class Regression:
     """A machine for each target."""
 
     y: Vector
+    has_intercept: bool
 
     @property
     def machines(self) -> list[RowIndices]:
@@ -74,7 +76,10 @@ class Regression:
     def duals(self, weights: Vector, epsilon: float) -> list[DualProblem]:
         """Each target's dual at C = 1, for weights (n,) of the rows: 0 for rows that are held out."""
         targets = self.y.reshape(len(self.y), -1).T
-        return [regression_problem(np.ascontiguousarray(target), weights, epsilon) for target in targets]
+        return [
+            regression_problem(np.ascontiguousarray(target), weights, epsilon, has_intercept=self.has_intercept)
+            for target in targets
+        ]
 
     def model(self, values: Matrix) -> Any:
         """A regressor that predicts held-out rows by their decision values (n_test, n_targets)."""
@@ -82,7 +87,7 @@ class Regression:
 
     def take(self, rows: RowIndices) -> Regression:
         """The same targets on some of the rows."""
-        return Regression(self.y[rows])
+        return Regression(self.y[rows], self.has_intercept)
 
     def lacking(self, weights: Vector) -> str | None:
         """What training rows of these weights (n,) lack, in words."""

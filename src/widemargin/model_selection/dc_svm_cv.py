@@ -154,7 +154,8 @@ class DCSVMClassifierCV(BestClassifier, SearchCV):
 
     def _cv_problem(self, rows: TrainingRows) -> Classification:
         shape, break_ties = self.decision_function_shape, bool(self.break_ties)
-        return Classification(rows.y, rows.classes, self.class_weight, shape, break_ties)
+        has_intercept = bool(self.fit_intercept)
+        return Classification(rows.y, rows.classes, has_intercept, self.class_weight, shape, break_ties)
 
 
 class DCSVMRegressorCV(RegressorMixin, SearchCV):
@@ -236,7 +237,7 @@ class DCSVMRegressorCV(RegressorMixin, SearchCV):
         self.random_state = random_state
 
     def _cv_problem(self, rows: TrainingRows) -> Regression:
-        return Regression(rows.y)
+        return Regression(rows.y, bool(self.fit_intercept))
 
     def _epsilons(self) -> Vector:
         return make_values("epsilons", self.epsilons, LEAST_EPSILON, LARGEST_EPSILON, middle=0.1)

@@ -124,7 +124,7 @@ class HingeProblem:
         """Solve the duals of the outputs with both labels; the decision values of the others are 0."""
         assert K is not None
         landmark_weights, values = np.zeros(len(rows)), np.zeros((self.n_outputs, len(rows)))
-        limits = Limits(has_intercept=False, tol=max(self.tol, _IMPORTANCE_TOL), max_relative_gap=np.inf)
+        limits = Limits(max(self.tol, _IMPORTANCE_TOL), max_relative_gap=np.inf)
         for output, problem in zip(np.flatnonzero(self._is_mixed(rows)), self._problems(rows), strict=True):
             result = _solve(K, problem, limits, progress)
             landmark_weights += np.square(result.beta)
@@ -142,7 +142,7 @@ class HingeProblem:
             results: Sequence[Any] = self.train_linear(single, signed, self.tol, progress, memory_budget)
             weights[is_mixed] = np.concatenate([result.w for result in results])
         else:
-            K, limits = single @ single.T, Limits(has_intercept=False, tol=self.tol)
+            K, limits = single @ single.T, Limits(self.tol)
             results = [_solve(K, problem, limits, progress) for problem in self._problems(rows)]
             weights[is_mixed] = [result.beta @ coordinates for result in results]
         return LinearFit.from_results(weights, intercept, results)

@@ -48,7 +48,7 @@ def test_the_optimum_is_the_textbooks(seed: int, n: int, d: int, C: float, size:
     K, y = linear_problem(n, d, seed)
     upper = np.full(n, C)
     terms, beta, f = make_terms(svm_problem(y, upper), K.diagonal().copy()), np.zeros(n), np.zeros(n)
-    solve_newton_sets(K, terms, beta, f, size, Limits(has_intercept, 1e-7, np.inf), always)
+    solve_newton_sets(K, terms, beta, f, size, Limits(1e-7, np.inf), always, has_intercept=has_intercept)
     np.testing.assert_allclose(f, K @ beta, atol=1e-9 * (1 + np.abs(K).max() * np.abs(beta).sum()))
     assert (terms.lo <= beta).all()
     assert (beta <= terms.hi).all()
@@ -69,8 +69,8 @@ def test_singular_problems_with_large_C_are_solved(n: int, has_intercept: bool) 
     K, y = linear_problem(n, 4, 0)
     start = np.zeros(n)
     with ThreadTeam(1) as team, Progress(max_time=60) as progress:
-        problem = svm_problem(y, np.full(n, 1e6))
-        result = solve_in_memory(K, problem, start, Limits(has_intercept, 1e-3), team, progress)
+        problem = svm_problem(y, np.full(n, 1e6), has_intercept=has_intercept)
+        result = solve_in_memory(K, problem, start, Limits(1e-3), team, progress)
     assert progress.stopped_by is None
     assert result.converged
     assert result.n_iter < 1500
@@ -86,7 +86,7 @@ def test_it_starts_from_any_point_and_holds_what_is_outside() -> None:
     beta = np.clip(rng.normal(size=60) * 5, terms.lo, terms.hi)
     outside = rng.normal(size=60)
     f = K @ beta + outside
-    solve_newton_sets(K, terms, beta, f, 512, Limits(False, 1e-8, np.inf), always)
+    solve_newton_sets(K, terms, beta, f, 512, Limits(1e-8, np.inf), always, has_intercept=False)
     np.testing.assert_allclose(f, K @ beta + outside, rtol=1e-9, atol=1e-6)
     assert certify(terms, beta, f, np.empty(60), has_intercept=False, tol=1e-8).violation < 1e-6
 
@@ -100,7 +100,7 @@ def test_it_stops_between_steps() -> None:
         asked.append(1)
         return len(asked) < 10
 
-    solve_newton_sets(K, terms, beta, f, 512, Limits(False, 1e-3, np.inf), go_on)
+    solve_newton_sets(K, terms, beta, f, 512, Limits(1e-3, np.inf), go_on, has_intercept=False)
     assert len(asked) <= 13
     np.testing.assert_allclose(f, K @ beta, rtol=1e-9, atol=1e-9 * np.abs(f).max())
 
@@ -113,7 +113,7 @@ def test_a_matrix_that_is_not_semidefinite_ends_it(kind: str) -> None:
     y = np.where(rng.random(80) < 0.5, 1.0, -1.0)
     terms = make_terms(svm_problem(y, np.full(80, 1e3)), K.diagonal().astype(np.float64))
     beta, f = np.zeros(80), np.zeros(80)
-    solve_newton_sets(K, terms, beta, f, 512, Limits(False, 1e-12, np.inf), always)
+    solve_newton_sets(K, terms, beta, f, 512, Limits(1e-12, np.inf), always, has_intercept=False)
     assert np.isfinite(f).all()
     assert objective_change(terms, (np.zeros(80), np.zeros(80)), beta, f)[0] < 0
 

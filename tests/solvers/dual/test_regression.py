@@ -102,9 +102,10 @@ def test_the_optimum_is_that_of_the_textbook_problem(
 ) -> None:
     X, y = samples_of(n, seed)
     K, upper = kernel_matrix(X), C * np.random.default_rng(seed).uniform(0.5, 2.0, n)
-    part = Subproblem(np.arange(n), regression_problem(y, upper, epsilon), np.zeros(n))
+    problem = regression_problem(y, upper, epsilon, has_intercept=has_intercept)
+    part = Subproblem(np.arange(n), problem, np.zeros(n))
     with ThreadTeam(1) as team, Progress() as progress:
-        (result,) = solve_subproblems(K, [part], Limits(has_intercept, 1e-6), team, progress)
+        (result,) = solve_subproblems(K, [part], Limits(1e-6), team, progress)
     best = value(K, y, epsilon, twin(K, y, upper, epsilon, has_intercept=has_intercept))
     assert value(K, y, epsilon, result.beta) == pytest.approx(best, rel=1e-7, abs=1e-7)
     assert np.all(np.abs(result.beta) <= upper)
@@ -121,10 +122,10 @@ def test_rounds_on_an_active_set(
 ) -> None:
     monkeypatch.setattr(dc_svm, "_FULL_MATRIX_ENTRIES", 0)
     X, y = samples_of(900)
-    problem = regression_problem(y, np.full(900, C), epsilon)
-    result = fit(X, problem, fit_intercept=has_intercept, memory_budget=2**22, tol=1e-4).result
+    problem = regression_problem(y, np.full(900, C), epsilon, has_intercept=has_intercept)
+    result = fit(X, problem, memory_budget=2**22, tol=1e-4).result
     K = kernel_matrix(X)
-    again = fit(X, problem, result.beta, fit_intercept=has_intercept, tol=1e-7).result
+    again = fit(X, problem, result.beta, tol=1e-7).result
     assert result.converged
     assert again.converged
     assert value(K, y, epsilon, result.beta) == pytest.approx(value(K, y, epsilon, again.beta), rel=1e-5)
@@ -143,7 +144,8 @@ def test_newton_sets(has_intercept: bool) -> None:
         np.zeros(n),
         np.zeros(n),
     )
-    solve_newton_sets(K, terms, beta, decision, 512, Limits(has_intercept, 1e-9, np.inf), lambda: True)
+    limits = Limits(1e-9, np.inf)
+    solve_newton_sets(K, terms, beta, decision, 512, limits, lambda: True, has_intercept=has_intercept)
     found = certify(terms, beta, decision, np.empty(n), has_intercept=has_intercept, tol=1e-9)
     assert found.violation < 1e-8
     assert 0 <= found.gap < 1e-6 * found.objective
@@ -156,7 +158,8 @@ def test_a_sum_that_is_not_zero(n: int) -> None:
     K, nu = kernel_matrix(X), 0.3
     start = np.zeros(n)
     start[: int(nu * n)] = 1.0
-    result = fit(X, DualProblem(np.zeros(n), np.zeros(n), np.ones(n)), start, fit_intercept=True).result
+    problem = DualProblem(np.zeros(n), np.zeros(n), np.ones(n), has_intercept=True)
+    result = fit(X, problem, start).result
     assert result.converged
     assert result.beta.sum() == pytest.approx(nu * n)
     score = K @ result.beta + result.intercept

@@ -38,18 +38,34 @@ def problem(n: int, dtype: np.dtype = SINGLE, *, noise: float = 0.5, seed: int =
 
 
 def fit(
-    X: NDArray[Any], y: Vector, C: float, gamma: float, *, callback: Any = None, max_time: float = 60.0, **settings: Any
+    X: NDArray[Any],
+    y: Vector,
+    C: float,
+    gamma: float,
+    *,
+    has_intercept: bool = False,
+    callback: Any = None,
+    max_time: float = 60.0,
+    **settings: Any,
 ) -> TrainedMachine:
-    data = KernelProblem(RBF(gamma), make_samples(X, RBF.sample_form), svm_problem(y, np.full(len(y), C)))
+    problem = svm_problem(y, np.full(len(y), C), has_intercept=has_intercept)
+    data = KernelProblem(RBF(gamma), make_samples(X, RBF.sample_form), problem)
     with Progress(max_time=max_time, callback=callback) as progress:
         return train(data, DCSVMSettings(**{"n_jobs": 1, **settings}), progress, np.random.default_rng(0))
 
 
 def train_pairs(
-    kernel: Any, samples: Any, classes: Any, upper: Vector, settings: DCSVMSettings, progress: Progress
+    kernel: Any,
+    samples: Any,
+    classes: Any,
+    upper: Vector,
+    settings: DCSVMSettings,
+    progress: Progress,
+    *,
+    has_intercept: bool = False,
 ) -> list[TrainedMachine]:
     pairs = combinations(range(classes.max() + 1), 2)
-    problems = [partial(pair_problem, classes, upper, *pair) for pair in pairs]
+    problems = [partial(pair_problem, classes, upper, *pair, has_intercept=has_intercept) for pair in pairs]
     return train_several(
         kernel,
         samples,
@@ -159,12 +175,12 @@ def test_the_gap_of_a_hard_margin_is_true_of_the_data() -> None:
     assert result.objective == pytest.approx(naive.primal(K, y, upper, alpha), rel=1e-2)
 
 
-@pytest.mark.parametrize("fit_intercept", [False, True])
+@pytest.mark.parametrize("has_intercept", [False, True])
 @pytest.mark.parametrize("dtype", [SINGLE, DOUBLE])
-def test_threads_and_memory_do_not_change_the_optimum(dtype: np.dtype, fit_intercept: bool) -> None:
+def test_threads_and_memory_do_not_change_the_optimum(dtype: np.dtype, has_intercept: bool) -> None:
     X, y = problem(150, dtype, noise=1.0)
     one, two, little = (
-        fit(X, y, 1.0, 0.5, fit_intercept=fit_intercept, n_jobs=n_jobs, memory_budget=budget).result
+        fit(X, y, 1.0, 0.5, has_intercept=has_intercept, n_jobs=n_jobs, memory_budget=budget).result
         for n_jobs, budget in ((1, 2**30), (2, 2**30), (1, 1))
     )
     np.testing.assert_array_equal(one.beta, two.beta)
@@ -184,18 +200,18 @@ def test_a_start_at_the_optimum_stays_there() -> None:
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2])
-@pytest.mark.parametrize("fit_intercept", [False, True])
+@pytest.mark.parametrize("has_intercept", [False, True])
 @pytest.mark.parametrize("kind", ["rbf", "precomputed"])
-def test_pairs_are_the_binary_problems_on_their_rows(kind: str, fit_intercept: bool, n_jobs: int) -> None:
+def test_pairs_are_the_binary_problems_on_their_rows(kind: str, has_intercept: bool, n_jobs: int) -> None:
     rng = np.random.default_rng(1)
     X, classes = rng.normal(size=(45, 2)), rng.permutation(np.arange(45) % 3)
     upper, gamma = rng.choice([0.5, 1.0], size=45), 0.7
     K = truth(X, gamma)
     kernel = RBF(gamma) if kind == "rbf" else Precomputed()
     samples = make_samples(X if kind == "rbf" else K, kernel.sample_form)
-    settings = DCSVMSettings(fit_intercept=fit_intercept, n_jobs=n_jobs)
+    settings = DCSVMSettings(n_jobs=n_jobs)
     with Progress() as progress:
-        machines = train_pairs(kernel, samples, classes, upper, settings, progress)
+        machines = train_pairs(kernel, samples, classes, upper, settings, progress, has_intercept=has_intercept)
     assert len(machines) == 3
     for (i, j), machine in zip([(0, 1), (0, 2), (1, 2)], machines, strict=True):
         rows = np.flatnonzero((classes == i) | (classes == j))
@@ -205,7 +221,7 @@ def test_pairs_are_the_binary_problems_on_their_rows(kind: str, fit_intercept: b
         assert sorted(machine.rows) == list(rows)
         Q, p = naive.signed(K[np.ix_(rows, rows)], y), -np.ones(len(rows))
         alpha = (
-            naive.solve_equality_qp(Q, p, y, upper[rows]) if fit_intercept else naive.solve_box_qp(Q, p, upper[rows])
+            naive.solve_equality_qp(Q, p, y, upper[rows]) if has_intercept else naive.solve_box_qp(Q, p, upper[rows])
         )
         result = machine.result
         assert result.gap - result.objective == pytest.approx(naive.objective(Q, p, alpha), rel=1e-7)

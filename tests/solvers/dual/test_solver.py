@@ -82,8 +82,8 @@ def make_solver(
     rows = KernelOperator(RBF(problem.gamma), make_samples(problem.X, RBF.sample_form), team)
     return DualSolver(
         rows,
-        svm_problem(problem.y, problem.upper),
-        Limits(has_intercept, tol, max_iter=max_iter),
+        svm_problem(problem.y, problem.upper, has_intercept=has_intercept),
+        Limits(tol, max_iter=max_iter),
         active_bytes=active_bytes,
         progress=progress,
     )
@@ -388,8 +388,8 @@ def test_working_sets_before_a_matrix_that_is_not_made_are_kept(
     with ThreadTeam(1) as team, Progress() as progress:
         solver = DualSolver(
             KernelOperator(RBF(problem.gamma), make_samples(X, RBF.sample_form), team),
-            svm_problem(problem.y, problem.upper),
-            Limits(has_intercept, 1e-9),
+            svm_problem(problem.y, problem.upper, has_intercept=has_intercept),
+            Limits(1e-9),
             active_bytes=PLENTY,
             progress=progress,
         )
@@ -449,8 +449,8 @@ def test_an_indefinite_kernel_ends(seed: int, has_intercept: bool) -> None:
         rows = KernelOperator(Precomputed(), make_samples(K, "entries"), team)
         solver = DualSolver(
             rows,
-            svm_problem(y, np.ones(40)),
-            Limits(has_intercept, 1e-3),
+            svm_problem(y, np.ones(40), has_intercept=has_intercept),
+            Limits(1e-3),
             active_bytes=PLENTY,
             progress=progress,
         )
@@ -475,11 +475,10 @@ def test_a_kernel_that_returns_no_numbers_is_an_error(bad: float, has_intercept:
     problem = make_problem(40)
     with ThreadTeam(1) as team, Progress(max_time=5.0) as progress:
         rows = KernelOperator(CallableKernel(broken), make_samples(problem.X), team)
-        problem_dual = svm_problem(problem.y, problem.upper)
+        dual_problem = svm_problem(problem.y, problem.upper, has_intercept=has_intercept)
+        solver = DualSolver(rows, dual_problem, Limits(1e-3), active_bytes=PLENTY, progress=progress)
         with pytest.raises(ValueError, match="kernel"):
-            DualSolver(rows, problem_dual, Limits(has_intercept, 1e-3), active_bytes=PLENTY, progress=progress).solve(
-                np.zeros(40)
-            )
+            solver.solve(np.zeros(40))
 
 
 @pytest.mark.usefixtures("tiny_tiles")
@@ -519,8 +518,8 @@ def test_a_solution_by_coarse_entries_is_corrected(has_intercept: bool, tiny_til
         rows = KernelOperator(Precomputed(), GramSamples(coarse, np.arange(200)), team)
         solver = DualSolver(
             rows,
-            svm_problem(problem.y, problem.upper),
-            Limits(has_intercept, 1e-3),
+            svm_problem(problem.y, problem.upper, has_intercept=has_intercept),
+            Limits(1e-3),
             active_bytes=PLENTY,
             progress=progress,
             entry_error=1e-4,

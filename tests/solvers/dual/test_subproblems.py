@@ -29,18 +29,19 @@ def make_matrix(n: int, gamma: float = 0.3, dtype: Any = np.float64) -> NDArray[
     return np.exp(-gamma * np.maximum(squares[:, None] + squares - 2 * X @ X.T, 0.0)).astype(dtype)
 
 
-def make_parts(n: int, sizes: list[int], C: float = 1.0) -> list[Subproblem]:
+def make_parts(n: int, sizes: list[int], C: float = 1.0, *, has_intercept: bool = False) -> list[Subproblem]:
     rng = np.random.default_rng(1)
     parts = []
     for size in sizes:
         y = np.where(rng.random(size) < 0.5, 1.0, -1.0)
         y[:2] = 1, -1
-        parts.append(Subproblem(rng.permutation(n)[:size], svm_problem(y, np.full(size, C)), np.zeros(size)))
+        problem = svm_problem(y, np.full(size, C), has_intercept=has_intercept)
+        parts.append(Subproblem(rng.permutation(n)[:size], problem, np.zeros(size)))
     return parts
 
 
-def solve(K: NDArray[Any], parts: list[Subproblem], n_jobs: int = 1, **changes: Any) -> list[DualResult]:
-    limits = Limits(**{"has_intercept": False, "tol": 1e-3, **changes})
+def solve(K: NDArray[Any], parts: list[Subproblem], n_jobs: int = 1, max_iter: int = -1) -> list[DualResult]:
+    limits = Limits(1e-3, max_iter=max_iter)
     with ThreadTeam(n_jobs) as team, Progress() as progress:
         return solve_subproblems(K, parts, limits, team, progress)
 
@@ -48,8 +49,8 @@ def solve(K: NDArray[Any], parts: list[Subproblem], n_jobs: int = 1, **changes: 
 @pytest.mark.parametrize("has_intercept", [False, True])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_each_is_solved_as_by_itself(has_intercept: bool, dtype: Any) -> None:
-    K, parts = make_matrix(80, dtype=dtype), make_parts(80, [40, 3, 80, 25])
-    for part, result in zip(parts, solve(K, parts, has_intercept=has_intercept), strict=True):
+    K, parts = make_matrix(80, dtype=dtype), make_parts(80, [40, 3, 80, 25], has_intercept=has_intercept)
+    for part, result in zip(parts, solve(K, parts), strict=True):
         square = K[np.ix_(part.rows, part.rows)].astype(np.float64)
         y, upper = part.problem.target, part.problem.hi - part.problem.lo
         Q, p, alpha = naive.signed(square, y), -np.ones(len(y)), y * result.beta
@@ -92,7 +93,7 @@ def test_what_float32_hides_is_solved_in_float64() -> None:
     X = rng.normal(size=(300, 3)).astype(np.float32)
     y = np.where(X[:, 0] + 0.5 * rng.normal(size=300) > 0, 1.0, -1.0)
     part = Subproblem(np.arange(300), svm_problem(y, np.full(300, 3e4)), np.zeros(300))
-    samples, limits = make_samples(X, RBF.sample_form), Limits(has_intercept=False, tol=1e-3)
+    samples, limits = make_samples(X, RBF.sample_form), Limits(1e-3)
     with ThreadTeam(1) as team, Progress() as progress:
         (result,) = solve_on_full_matrix(RBF(0.3), samples, [part], limits, team, progress)
     D = X.astype(np.float64)

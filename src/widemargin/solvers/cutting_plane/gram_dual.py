@@ -36,10 +36,12 @@ def solve_gram_duals(
     """Solve on X (n, d) for all losses, each to a relative gap of `tol`; None where 25 working sets were not enough."""
     samples = X.astype(np.float64, copy=False)
     all_rows, zero = np.arange(len(samples)), np.zeros(len(samples))
-    signed = [loss.signed_weights for loss in losses]
-    parts = [Subproblem(all_rows, svm_problem(np.sign(weights), C * np.abs(weights)), zero) for weights in signed]
+    parts = []
+    for loss in losses:
+        y, upper = np.sign(loss.signed_weights), C * np.abs(loss.signed_weights)
+        parts.append(Subproblem(all_rows, svm_problem(y, upper, has_intercept=loss.has_intercept), zero))
     # the primal's gap is checked below
-    limits = Limits(losses[0].has_intercept, _TOL, max_relative_gap=np.inf, max_iter=_MAX_SETS)
+    limits = Limits(_TOL, max_relative_gap=np.inf, max_iter=_MAX_SETS)
     duals = solve_subproblems(samples @ samples.T, parts, limits, team, progress)
     results = []
     for loss, dual in zip(losses, duals, strict=True):

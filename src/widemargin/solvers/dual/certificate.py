@@ -19,12 +19,10 @@ _TOL_FACTORS = 1e-3, 0.5  # least and largest factor of the tolerance where the 
 
 @dataclass(frozen=True)
 class Limits:
-    """How far a dual is solved.
+    """Where the solve of a dual ends.
 
     Attributes
     ----------
-    has_intercept : bool
-        Whether sum(beta) keeps its value: the dual of an unregularised intercept.
     tol : float
         Largest KKT violation of a converged machine.
     max_relative_gap : float
@@ -34,7 +32,6 @@ class Limits:
         Working sets of each dual; -1 for no limit.
     """
 
-    has_intercept: bool
     tol: float
     max_relative_gap: float = MAX_RELATIVE_GAP
     max_iter: int = -1

@@ -109,9 +109,16 @@ class InMemorySolver:
         """Go on in place with working sets that Newton steps solve to rounding; False if K is None."""
         if self.K is None:
             return False
-        limits = Limits(self.has_intercept, tol, max_relative_gap=np.inf)
+        limits = Limits(tol, max_relative_gap=np.inf)
         self.n_iter += solve_newton_sets(
-            self.K, self.terms, beta, decision, WORKING_SET_ROWS, limits, self.progress.go_on
+            self.K,
+            self.terms,
+            beta,
+            decision,
+            WORKING_SET_ROWS,
+            limits,
+            self.progress.go_on,
+            has_intercept=self.has_intercept,
         )
         return True
 
@@ -156,11 +163,12 @@ def solve_in_memory(
         kernels.add_rows(team.native, K, np.flatnonzero(beta), beta[beta != 0], decision)
     else:
         decision = decision.copy()
-    solver = InMemorySolver(K, terms, team, has_intercept=limits.has_intercept, progress=progress, rows=rows)
+    has_intercept = problem.has_intercept
+    solver = InMemorySolver(K, terms, team, has_intercept=has_intercept, progress=progress, rows=rows)
     tol, violations = limits.tol, np.empty(len(beta))  # less than that of the limits where the gap is too large there
     while True:
         solver.solve(beta, decision, tol, limits.max_sets)
-        certificate = certify(terms, beta, decision, violations, has_intercept=limits.has_intercept, tol=limits.tol)
+        certificate = certify(terms, beta, decision, violations, has_intercept=has_intercept, tol=limits.tol)
         is_tight = certificate.is_tight(limits.max_relative_gap)
         if not certificate.violation < tol or is_tight or progress.stopped_by:
             break
@@ -198,9 +206,9 @@ def solve_several_in_memory(
     return team.share(solve, list(zip(problems, starts, strict=True)))
 
 
-def zero_result(problem: DualProblem, *, has_intercept: bool, elapsed: float) -> DualResult:
+def zero_result(problem: DualProblem, elapsed: float) -> DualResult:
     """beta = 0 with its certificate, for a fit that is out of time after `elapsed` seconds: O(m), no kernel entry."""
     m = len(problem.target)
     zero, terms = np.zeros(m), make_terms(problem, np.ones(m))
-    certificate = certify(terms, zero, zero, np.empty(m), has_intercept=has_intercept, tol=0.0)
+    certificate = certify(terms, zero, zero, np.empty(m), has_intercept=problem.has_intercept, tol=0.0)
     return make_result(zero, zero.copy(), certificate, elapsed, converged=False)

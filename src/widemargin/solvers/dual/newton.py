@@ -41,6 +41,8 @@ def solve_newton_sets(
     size: int,
     limits: Limits,
     go_on: GoOn,
+    *,
+    has_intercept: bool,
 ) -> int:
     """Improve beta (m,) and decision = K beta (m,) in place, to the limits or until rounding ends progress.
 
@@ -56,6 +58,8 @@ def solve_newton_sets(
         `max_iter` is ignored.
     go_on : callable
         Called before every step; the solver stops where it returns False.
+    has_intercept : bool
+        Whether sum(beta) keeps its value.
 
     Returns
     -------
@@ -64,7 +68,7 @@ def solve_newton_sets(
     """
     m, violations, n_sets = len(beta), np.empty(len(beta)), 0
     is_stalled, last = StallTest(max_idle=1), np.empty(0, np.intp)
-    has_intercept, tol = limits.has_intercept, limits.tol
+    tol = limits.tol
     while go_on():
         certificate = certify(terms, beta, decision, violations, has_intercept=has_intercept, tol=tol)
         if certificate.violation < tol:

@@ -20,9 +20,9 @@ from ...kernels.functions import check_finite
 
 
 class DualProblem(NamedTuple):
-    """min 1/2 beta'K beta - target'beta + epsilon |beta|_1 subject to lo <= beta <= hi.
+    """min 1/2 beta'K beta - target'beta + epsilon |beta|_1 subject to lo <= beta <= hi [and a fixed sum(beta)].
 
-    target, lo, hi are float64 arrays of shape (n,); epsilon >= 0. With an intercept sum(beta) keeps the value of the
+    target, lo, hi are float64 arrays of shape (n,); epsilon >= 0. With `has_intercept` sum(beta) keeps the value of the
     start: nu sum(hi) for a whole problem, whose `uniform_point`, `sparse_point` and `nearby_point` have it.
     """
 
@@ -31,6 +31,7 @@ class DualProblem(NamedTuple):
     hi: Vector
     epsilon: float = 0.0
     nu: float = 0.0
+    has_intercept: bool = False
 
     def take(self, rows: slice | RowIndices) -> DualProblem:
         """The problem of the coordinates `rows` alone."""
@@ -62,28 +63,31 @@ class DualProblem(NamedTuple):
         return np.clip(point, self.lo, self.hi)
 
 
-def svm_problem(y: Vector, upper: Vector) -> DualProblem:
+def svm_problem(y: Vector, upper: Vector, *, has_intercept: bool = False) -> DualProblem:
     """The dual of the C-SVM in beta = y * alpha, for labels y = +-1 and 0 <= alpha <= upper, all of shape (n,)."""
-    return DualProblem(y, np.where(y > 0, 0.0, -upper), np.where(y > 0, upper, 0.0))
+    return DualProblem(y, np.where(y > 0, 0.0, -upper), np.where(y > 0, upper, 0.0), has_intercept=has_intercept)
 
 
-def pair_problem(classes: Labels, upper: Vector, first: int, second: int) -> tuple[RowIndices, DualProblem]:
+def pair_problem(
+    classes: Labels, upper: Vector, first: int, second: int, *, has_intercept: bool = False
+) -> tuple[RowIndices, DualProblem]:
     """The rows of two classes, and their binary problem on these rows; the first class is positive.
 
     `classes` (n,) are the rows' class numbers, `upper` (n,) the upper bounds of alpha.
     """
     rows = np.flatnonzero((classes == first) | (classes == second))
-    return rows, svm_problem(np.where(classes[rows] == first, 1.0, -1.0), upper[rows])
+    y = np.where(classes[rows] == first, 1.0, -1.0)
+    return rows, svm_problem(y, upper[rows], has_intercept=has_intercept)
 
 
-def regression_problem(y: Vector, upper: Vector, epsilon: float) -> DualProblem:
+def regression_problem(y: Vector, upper: Vector, epsilon: float, *, has_intercept: bool = False) -> DualProblem:
     """The dual of the epsilon-insensitive loss: target values y, and beta = alpha - alpha* in [-upper, upper]."""
-    return DualProblem(y, -upper, upper, epsilon)
+    return DualProblem(y, -upper, upper, epsilon, has_intercept=has_intercept)
 
 
 def one_class_problem(weights: Vector, nu: float) -> DualProblem:
     """The one-class machine's dual: beta in [0, weights], sum(beta) = nu sum(weights)."""
-    return DualProblem(np.zeros(len(weights)), np.zeros(len(weights)), weights, nu=nu)
+    return DualProblem(np.zeros(len(weights)), np.zeros(len(weights)), weights, nu=nu, has_intercept=True)
 
 
 def make_terms(problem: DualProblem, diagonal: Vector) -> dual.SeparableTerms:

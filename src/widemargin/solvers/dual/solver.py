@@ -106,7 +106,7 @@ class DualSolver:
     Attributes
     ----------
     has_intercept, tol
-        Of the limits.
+        Of the problem, and of the limits.
     violations : ndarray of shape (n,)
         Signed KKT violations of the point that was certified last.
     needed_tol : float
@@ -134,7 +134,7 @@ class DualSolver:
         self.operator = operator
         self.problem = problem
         self.limits = limits
-        self.has_intercept = limits.has_intercept
+        self.has_intercept = problem.has_intercept
         self.tol = self.needed_tol = limits.tol
         self.goal_tol = min(self.tol, SINGLE_SET_TOL) if n <= WORKING_SET_ROWS else self.tol
         self.progress = progress
@@ -368,7 +368,7 @@ class DualSolver:
         part = DualSolver(
             operator,
             self.problem.take(near),
-            Limits(self.has_intercept, self._observable_tol(point), max_relative_gap=np.inf, max_iter=max_iter),
+            Limits(self._observable_tol(point), max_relative_gap=np.inf, max_iter=max_iter),
             active_matrix=self.active_matrix,
             progress=self.progress,
             must_return=False,
@@ -455,12 +455,12 @@ class DualSolver:
         0 where the matrix has most entries, and where rows are not short.
         """
         m, n_missing = len(wanted), self.active_matrix.n_missing(wanted)
-        if m <= WORKING_SET_ROWS or 2 * n_missing < m * m or self._tile_rows(wanted[:1]) is None:
+        if m <= WORKING_SET_ROWS or 2 * n_missing < m * m or self._rbf_rows(wanted[:1]) is None:
             return 0
         return n_missing // (WORKING_SET_ROWS * m)
 
-    def _tile_rows(self, rows: RowIndices) -> dual.RBFRows | None:
-        return self.operator.kernel.tile_rows(self.operator.samples, rows)
+    def _rbf_rows(self, rows: RowIndices) -> dual.RBFRows | None:
+        return self.operator.kernel.rbf_rows(self.operator.samples, rows)
 
     def _solve_sets(self, K: Array | None, part: _Part, tol: float, max_sets: int = NO_LIMIT) -> bool:
         """Improve the part in place, on its kernel matrix or from its rows; see `InMemorySolver.solve`."""
@@ -470,7 +470,7 @@ class DualSolver:
             self.operator.team,
             has_intercept=self.has_intercept,
             progress=self.progress,
-            rows=self._tile_rows(part.rows),
+            rows=self._rbf_rows(part.rows),
         )
         is_done = solver.solve(part.beta, part.decision, tol, min(max_sets, self.limits.max_sets - self.n_iter))
         self.n_iter += solver.n_iter

@@ -116,6 +116,7 @@ class _Batch:
         self.K = K
         self.parts = parts
         self.limits = limits
+        self.has_intercept = parts[0].problem.has_intercept
         starts = np.cumsum([0, *(len(part.rows) for part in parts)], dtype=np.int64)
         self.slices = [slice(*ends) for ends in pairwise(starts.tolist())]
         rows = np.concatenate([part.rows for part in parts])
@@ -137,7 +138,7 @@ class _Batch:
         self.certificates: dict[int, Certificate] = {}  # of solved problems
         self.stall_tests: dict[int, CoordinateStallTest] = {}
         make: Any = dual.Subproblems32 if K.dtype == np.float32 else dual.Subproblems64
-        self.problems = make(K, rows, starts, self.terms, self.beta, self.decision, limits.has_intercept)
+        self.problems = make(K, rows, starts, self.terms, self.beta, self.decision, self.has_intercept)
 
     def _entries(self, part: Subproblem) -> Array:
         """K[rows, rows], (m, m)."""
@@ -169,7 +170,9 @@ class _Batch:
             point, is_stalled = self._point(k), self.stall_tests.setdefault(k, CoordinateStallTest(WORKING_SET_ROWS))
             if is_stalled(*point, float(self.violations[k]), int(self.steps[k])):
                 K, limits = self._entries(self.parts[k]), replace(self.limits, tol=float(self.tols[k]))
-                self.sets[k] += solve_newton_sets(K, *point, WORKING_SET_ROWS, limits, go_on)
+                self.sets[k] += solve_newton_sets(
+                    K, *point, WORKING_SET_ROWS, limits, go_on, has_intercept=self.has_intercept
+                )
                 self.is_unsolved[k], self.tols[k] = False, np.inf
 
     def _point(self, k: int) -> tuple[dual.SeparableTerms, Vector, Vector]:
@@ -179,8 +182,8 @@ class _Batch:
 
     def _certify(self, k: int) -> Certificate:
         terms, beta, decision = self._point(k)
-        has_intercept, tol = self.limits.has_intercept, self.limits.tol
-        return certify(terms, beta, decision, np.empty(len(beta)), has_intercept=has_intercept, tol=tol)
+        violations, tol = np.empty(len(beta)), self.limits.tol
+        return certify(terms, beta, decision, violations, has_intercept=self.has_intercept, tol=tol)
 
     def results(self, elapsed: float) -> list[DualResult]:
         """The point and the certificate of each problem."""

@@ -54,7 +54,6 @@ class BlockSettings(NamedTuple):
     the solution of a block alone, and the precision of inner products, that of the rows by default.
     """
 
-    has_intercept: bool
     memory_budget: int
     n_jobs: int | None
     should_end: Callable[[], bool] = lambda: False
@@ -450,7 +449,7 @@ class Block:
             solver = DualSolver(
                 KernelOperator(self.kernel, samples, team),
                 problem,
-                Limits(self.settings.has_intercept, tol, max_relative_gap=np.inf),
+                Limits(tol, max_relative_gap=np.inf),
                 active_bytes=active_bytes(samples, self.settings.memory_budget, team.n_threads),
                 progress=progress,
                 entry_error=self.entry_error,
