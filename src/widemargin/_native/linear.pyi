@@ -11,7 +11,7 @@ def solve_simplex_qp(
     H: NDArray[np.float64], b: NDArray[np.float64], beta: NDArray[np.float64], tol: float, max_rounds: int
 ) -> tuple[int, float]:
     """
-    Minimise 1/2 beta' H beta - b' beta over beta >= 0, sum(beta) as given, to a duality gap of tol, in place.
+    Minimise 1/2 beta' H beta - b' beta in place, over beta >= 0 with sum(beta) unchanged, to a duality gap of tol.
     b and beta (t,); of H (>= t, >= t) the first t rows and columns are read. Returns the number of rounds and
     the gap that is left.
     """
@@ -55,7 +55,7 @@ class MulticlassHinge:
     ) -> tuple[int, float]:
         """
         Move the rows whose loss at f + k (f_end - f) is not linear in k over [lo, hi] to the front of `rows`;
-        return their number, and the sum of the other rows' derivatives.
+        return their number, and the sum of the dropped rows' derivatives.
         """
 
 def ascent_epoch(
@@ -75,8 +75,8 @@ def ascent_epoch(
     One epoch of dual coordinate ascent over the rows in `order`, with shrinking: the rows that are not shrunk
     become the first entries of `order`. squared_norms (n,): |x_i|^2. Returns the number of rows not shrunk, the
     projected gradients beyond which the next epoch shrinks variables at a bound, and the duality gap: a sum of terms
-    as they were when their rows were visited. In this thread; if the team is stopped, Stopped is raised within 1,024
-    rows, with w that belongs to alpha.
+    as they were when their rows were visited. Runs in the calling thread; if the team is stopped, Stopped is raised
+    within 1,024 rows, with w that belongs to alpha.
     """
 
 def add_rows(X: NDArray[np.floating] | csr.CSRMatrix, coef: NDArray[np.float64], w: NDArray[np.float64]) -> None:

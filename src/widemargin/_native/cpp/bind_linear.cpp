@@ -23,7 +23,7 @@ std::pair<Index, double> solve_simplex_qp(const RowsArray<const double>& H, Span
     return {result.n_rounds, result.gap};
 }
 
-// The classes of the rows, checked by the constructor and copied, and their weights.
+// The classes of the rows, checked and copied by the constructor, and their weights.
 class MulticlassHinge {
   public:
     MulticlassHinge(Span<const std::int64_t> y, const Vector<const double>& s, Index n_classes)
@@ -41,19 +41,19 @@ class MulticlassHinge {
         check_shape("f_end", f_end, n_classes_, n_rows());
         check_shape("coef", coef, n_classes_, n_rows());
         nb::gil_scoped_release unlocked;
-        return std::tuple_cat(advance_margins(line(f, f_end), f, step, mu, coef, run_in(team)));
+        return std::tuple_cat(advance_multiclass(segment(f, f_end), f, step, mu, coef, run_in(team)));
     }
     double slope(Team& team, Matrix<const double> f, Matrix<const double> f_end, Span<const Index> rows, double k) const {
-        check(f, f_end, rows);
+        check_segment(f, f_end, rows);
         nb::gil_scoped_release unlocked;
-        return margin_slope(line(f, f_end), rows, k, run_in(team));
+        return multiclass_slope(segment(f, f_end), rows, k, run_in(team));
     }
     std::pair<Index, double> drop_linear_rows(Team& team, Matrix<const double> f, Matrix<const double> f_end,
                                               Span<Index> rows, double lo, double hi) const {
-        check(f, f_end, rows);
+        check_segment(f, f_end, rows);
         nb::gil_scoped_release unlocked;
-        const KeptRows kept = drop_linear_margins(line(f, f_end), rows, lo, hi, run_in(team));
-        return {kept.n_kept, kept.slope};
+        const KeptRows kept = wm::drop_linear_rows(segment(f, f_end), rows, lo, hi, run_in(team));
+        return {kept.n_kept, kept.dropped_slope};
     }
 
   private:
@@ -61,18 +61,18 @@ class MulticlassHinge {
     std::vector<std::int32_t> y_;
     Vector<const double> s_;
 
-    MarginLine line(Matrix<const double> f, Matrix<const double> f_end) const {
+    MulticlassSegment segment(Matrix<const double> f, Matrix<const double> f_end) const {
         return {f, f_end, as_span(y_), span(s_)};
     }
     Index n_rows() const { return as_span(y_).size; }
-    void check(Matrix<const double> f, Matrix<const double> f_end, Span<const Index> rows) const {
+    void check_segment(Matrix<const double> f, Matrix<const double> f_end, Span<const Index> rows) const {
         check_shape("f", f, n_classes_, n_rows());
         check_shape("f_end", f_end, n_classes_, n_rows());
         check_indices("rows", rows, n_rows());
     }
 };
 
-void bind_margins(nb::module_& m) {
+void bind_multiclass_hinge(nb::module_& m) {
     nb::class_<MulticlassHinge>(m, "MulticlassHinge",
                                 "Crammer and Singer's risk sum_i s_i max_c (1[c != y_i] + f_ci - f_(y_i)i) of decision\n"
                                 "values f (q, n), for classes y (n,) in [0, q) and sample weights s (n,).")
@@ -86,26 +86,28 @@ void bind_margins(nb::module_& m) {
              "The right derivative, in k, of the risk of some rows at f + k (f_end - f).")
         .def("drop_linear_rows", &MulticlassHinge::drop_linear_rows, "team"_a, array("f"), array("f_end"), array("rows"), "lo"_a, "hi"_a,
              "Move the rows whose loss at f + k (f_end - f) is not linear in k over [lo, hi] to the front of `rows`;\n"
-             "return their number, and the sum of the other rows' derivatives.");
+             "return their number, and the sum of the dropped rows' derivatives.");
 }
 
 template <class RowArrays> void bind_ascent(nb::module_& m) {
     m.def(
         "ascent_epoch",
-        [](const Team& team, const RowArrays& X, Span<const double> signed_weights, Span<const double> norms, double C,
-           double sigma, Span<double> alpha, Span<double> w, Span<Index> order, double shrink_above, double shrink_below) {
+        [](const Team& team, const RowArrays& X, Span<const double> signed_weights, Span<const double> squared_norms,
+           double C, double sigma, Span<double> alpha, Span<double> w, Span<Index> order, double shrink_above,
+           double shrink_below) {
             return visit_rows(X, [&](const auto& rows) {
-                check_lengths(n_rows(rows), {{"signed_weights", signed_weights}, {"squared_norms", norms}, {"alpha", alpha}});
+                check_lengths(n_rows(rows),
+                              {{"signed_weights", signed_weights}, {"squared_norms", squared_norms}, {"alpha", alpha}});
                 check_lengths(rows.columns + 1, {{"w", w}});
                 check_indices<Index>("order", order, n_rows(rows));
                 check_apart("order", order, "alpha", alpha);
                 check_apart("order", order, "w", w);
                 nb::gil_scoped_release unlocked;
-                const DualPoint point{signed_weights, norms, C, sigma, alpha, w};
+                const DualPoint point{signed_weights, squared_norms, C, sigma, alpha, w};
                 const Epoch epoch = run_until_stopped(team, [&](const auto& go_on) {
                     return ascent_epoch(rows, point, order, shrink_above, shrink_below, go_on);
                 });
-                return std::make_tuple(epoch.n_unshrunk, epoch.largest, epoch.least, epoch.gap);
+                return std::make_tuple(epoch.n_unshrunk, epoch.shrink_above, epoch.shrink_below, epoch.gap);
             });
         },
         "team"_a, array("X"), array("signed_weights"), array("squared_norms"),
@@ -114,8 +116,8 @@ template <class RowArrays> void bind_ascent(nb::module_& m) {
         "One epoch of dual coordinate ascent over the rows in `order`, with shrinking: the rows that are not shrunk\n"
         "become the first entries of `order`. squared_norms (n,): |x_i|^2. Returns the number of rows not shrunk, the\n"
         "projected gradients beyond which the next epoch shrinks variables at a bound, and the duality gap: a sum of terms\n"
-        "as they were when their rows were visited. In this thread; if the team is stopped, Stopped is raised within 1,024\n"
-        "rows, with w that belongs to alpha.");
+        "as they were when their rows were visited. Runs in the calling thread; if the team is stopped, Stopped is raised\n"
+        "within 1,024 rows, with w that belongs to alpha.");
     m.def(
         "add_rows",
         [](const RowArrays& X, Span<const double> coef, Span<double> w) {
@@ -148,10 +150,10 @@ template <class RowArrays> void bind_ascent(nb::module_& m) {
 void bind_linear(nb::module_& m) {
     nb::module_ linear = m.def_submodule("linear", "Linear machines: the master problem, Crammer and Singer's risk, dual coordinate ascent.");
     linear.def("solve_simplex_qp", &solve_simplex_qp, array("H"), array("b"), array("beta"), "tol"_a, "max_rounds"_a,
-               "Minimise 1/2 beta' H beta - b' beta over beta >= 0, sum(beta) as given, to a duality gap of tol, in place.\n"
+               "Minimise 1/2 beta' H beta - b' beta in place, over beta >= 0 with sum(beta) unchanged, to a duality gap of tol.\n"
                "b and beta (t,); of H (>= t, >= t) the first t rows and columns are read. Returns the number of rounds and\n"
                "the gap that is left.");
-    bind_margins(linear);
+    bind_multiclass_hinge(linear);
     bind_ascent<Matrix<const float>>(linear);
     bind_ascent<Matrix<const double>>(linear);
     bind_ascent<CSRMatrix>(linear);

@@ -37,8 +37,8 @@ template <class T, class I> void add_row(const CSR<T, I>& X, Index i, double sca
 template <class T> Index count_values(const Matrix<const T>& X) { return X.rows * X.columns; }
 template <class T, class I> Index count_values(const CSR<T, I>& X) { return X.nnz(); }
 
-// Prefetch the first 256 bytes of row i; the processor prefetches the rest of a row itself, but no random order of
-// rows.
+// Prefetch the first 256 bytes of row i: its rest is prefetched by the processor itself, which cannot know the random
+// order of the rows.
 template <class T> WM_INLINE void prefetch_head(const T* x, Index n) {
     constexpr Index kBytes = 256;
     prefetch(x, x + minimum<Index>(n, kBytes / sizeof(T)));
@@ -54,11 +54,12 @@ template <class Rows> void squared_norms(const Rows& X, Span<double> out) {
     for (Index i = 0; i < out.size; ++i) out[i] = squared_norm(X, i);
 }
 
-// The number of rows not shrunk after an epoch, the largest and the least projected gradient in it, and the duality gap, a
-// sum over the rows, each term as it was when its row was visited.
+// The number of rows not shrunk in an epoch; shrink_above and shrink_below of the next one: the largest and the least
+// projected gradient, infinite where none is positive, or negative; the duality gap, a sum over the rows, each term as it
+// was when its row was visited.
 struct Epoch {
     Index n_unshrunk;
-    double largest, least, gap;
+    double shrink_above, shrink_below, gap;
 };
 
 // A dual point: alpha (n,), 0 <= alpha_i <= C s_i; signed_weights (n,) = s y; squared_norms (n,) = |x_i|^2; w (d + 1,)
@@ -73,11 +74,10 @@ struct DualPoint {
 //
 // Solve   max_a  sum a - 1/2 |sum a_i y_i x_i|^2 - b sum a_i y_i - sigma/2 (sum a_i y_i)^2   s.t.  0 <= a_i <= C s_i
 // Given   rows; a dual point, updated; sigma: 0 without an intercept; order (m,): the rows to visit; its first entries
-//         are replaced by those that are not shrunk, in this order; shrink_above, shrink_below: the largest and the least
-//         projected gradient of the last epoch: variables at a bound with gradients beyond them are shrunk; go_on(),
-//         whether to continue, is called every 1,024 rows: if not, Stopped is thrown, with w that belongs to alpha
-// Returns the number of rows not shrunk, the next shrink_above and shrink_below, and the duality gap at gradients as they
-//         were visited: sum a_i g_i + C s_i max(0, -g_i)
+//         are replaced by those that are not shrunk, in this order; shrink_above, shrink_below: those of the last epoch:
+//         variables at a bound with gradients beyond them are shrunk; go_on(), whether to continue, is called every 1,024
+//         rows: if not, Stopped is thrown, with w that belongs to alpha
+// Returns an Epoch; its gap is sum a_i g_i + C s_i max(0, -g_i) with g = -gradient of the maximised function
 // Cost    two passes over a row whose variable changes, one over the others
 // Source  Hsieh, Chang, Lin, Keerthi, Sundararajan, ICML 2008, algorithm 3; the intercept by the method of multipliers
 // Twin    tests/naive/cutting_plane.py::ascend
@@ -86,18 +86,17 @@ Epoch ascent_epoch(const Rows& X, const DualPoint& point, Span<Index> order, dou
                    const GoOn& go_on) {
     constexpr Index kRowsBetweenCalls = 1024;
     constexpr Index kAhead = 8;  // rows: their steps take about as long as a load from memory
-    constexpr Index kFar = 1 << 23;  // bytes from which rows are prefetched: too many for the caches
-    const bool is_far = count_values(X) * static_cast<Index>(sizeof(typename Rows::Value)) > kFar;
+    constexpr Index kCacheBytes = 1 << 23;  // larger data are prefetched
+    const bool is_prefetched = count_values(X) * static_cast<Index>(sizeof(typename Rows::Value)) > kCacheBytes;
     constexpr double kInfinity = std::numeric_limits<double>::infinity();
     double* w = point.w.data;
     double& intercept = point.w[point.w.size - 1];
-    double largest = -kInfinity, smallest = kInfinity;
-    double gap = 0.0;
+    double largest = -kInfinity, least = kInfinity, gap = 0.0;
     Index n_unshrunk = 0;
     for (Index k = 0; k < order.size; ++k) {
         if (k % kRowsBetweenCalls == 0 && !go_on()) throw Stopped();
         const Index later = order[minimum(k + kAhead, order.size - 1)], i = order[k];
-        if (is_far) {
+        if (is_prefetched) {
             prefetch_row(X, later);
             WM_PREFETCH(point.signed_weights.data + later);
             WM_PREFETCH(point.alpha.data + later);
@@ -108,18 +107,18 @@ Epoch ascent_epoch(const Rows& X, const DualPoint& point, Span<Index> order, dou
         if ((a == 0.0 && grad > shrink_above) || (a == upper && grad < shrink_below)) continue;
         order[n_unshrunk++] = i;
         gap += a * grad - upper * minimum(grad, 0.0);
-        const bool is_held = (a == 0.0 && grad >= 0.0) || (a == upper && grad <= 0.0);
-        largest = maximum(largest, is_held ? 0.0 : grad);
-        smallest = minimum(smallest, is_held ? 0.0 : grad);
-        if (is_held) continue;
-        const double curvature = point.squared_norms[i] + point.sigma, inverse = 1.0 / curvature;  // independent of grad: no wait
+        const bool is_optimal = (a == 0.0 && grad >= 0.0) || (a == upper && grad <= 0.0);  // projected gradient 0
+        largest = maximum(largest, is_optimal ? 0.0 : grad);
+        least = minimum(least, is_optimal ? 0.0 : grad);
+        if (is_optimal) continue;
+        const double curvature = point.squared_norms[i] + point.sigma, inverse = 1.0 / curvature;  // the division need not wait for grad
         const double next = curvature > 0.0 ? clip(a - grad * inverse, 0.0, upper) : upper;
         if (next == a) continue;
         point.alpha[i] = next;
         add_row(X, i, (next - a) * y, w);
         intercept += point.sigma * (next - a) * y;
     }
-    return {n_unshrunk, largest > 0.0 ? largest : kInfinity, smallest < 0.0 ? smallest : -kInfinity, gap};
+    return {n_unshrunk, largest > 0.0 ? largest : kInfinity, least < 0.0 ? least : -kInfinity, gap};
 }
 
 // w[:d] += coef X. Rows of coefficient 0 are not read.

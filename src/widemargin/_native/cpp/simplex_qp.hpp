@@ -12,8 +12,9 @@ struct SimplexResult {
     double gap;
 };
 
-// Solve   min_beta  1/2 beta' H beta - b' beta   s.t.  beta >= 0, sum(beta) = the sum given   (in place)
-// Given   H (>= t, >= t), whose first t rows and columns are positive semi-definite; b, beta (t,), beta feasible
+// Solve   min_beta  1/2 beta' H beta - b' beta   s.t.  beta >= 0, sum(beta) that of the first point
+// Given   H (>= t, >= t), whose first t rows and columns are positive semi-definite; b (t,); beta (t,), the first point,
+//         updated in place
 // Returns number of rounds; the duality gap sum(beta) max(-grad) + beta' grad, with grad = H beta - b
 // Cost    a round: an SMO step, O(t), and Newton steps in the face it leads to, O(t m + m^3 / 6) with m planes in it
 // Source  SMO: Fan, Chen, Lin 2005, JMLR 6, as in the paper; Newton steps within a face: active-set method, our
@@ -21,9 +22,9 @@ struct SimplexResult {
 // Twin    tests/naive/cutting_plane.py::solve_simplex
 class SimplexQP {
   public:
-    SimplexQP(Matrix<const double> gram, Span<const double> linear, Span<double> weights)
-        : t_(weights.size), memory_(new double[t_ * (t_ + 4)]), indices_(new Index[t_]), H_(gram), b_(linear),
-          beta_(weights), grad_(take(0)), diagonal_(take(1)), gain_(take(2)),
+    SimplexQP(Matrix<const double> H, Span<const double> b, Span<double> beta)
+        : t_(beta.size), memory_(new double[t_ * (t_ + 4)]), indices_(new Index[t_]), H_(H), b_(b), beta_(beta),
+          grad_(scratch(0)), diagonal_(scratch(1)), gain_(scratch(2)),
           system_{memory_.get() + 3 * t_, t_, t_ + 1, t_ + 1}, face_{indices_.get(), t_} {
         for (Index i = 0; i < t_; ++i) diagonal_[i] = H_[i][i];
     }
@@ -50,11 +51,13 @@ class SimplexQP {
     std::unique_ptr<Index[]> indices_;
     Matrix<const double> H_;
     Span<const double> b_;
-    Span<double> beta_, grad_, diagonal_, gain_;
-    Matrix<double> system_;  // of m equations, and the right-hand side in column m
+    Span<double> beta_, grad_, diagonal_;
+    Span<double> gain_;  // of move_pair, by partner; in Newton steps, the step
+    Matrix<double> system_;  // (t, t + 1): of the Newton step, m equations with the right-hand side in column m
     Span<Index> face_;       // the coordinates beta_i > 0, the largest last
 
-    Span<double> take(Index k) { return {memory_.get() + k * t_, t_}; }
+    // The k-th vector (t,) of the memory, before system_
+    Span<double> scratch(Index k) { return {memory_.get() + k * t_, t_}; }
 
     void update_gradient() {
         const double* beta = beta_.data;
