@@ -1,5 +1,8 @@
 """
 The dual of kernel machines: KKT violations, working sets, coordinate pairs.
+
+STEPS_PER_ROW: steps of one solve of a tile, at most, divided by the tile's size. BINS: of the
+histogram of `largest_violators`.
 """
 
 from typing import Any
@@ -15,8 +18,8 @@ BINS: int = 256
 class SeparableTerms:
     """
     The dual's terms of single coordinates, sum_i epsilon |beta_i| - target_i beta_i on
-    lo_i <= beta_i <= hi_i, lo_i <= 0 <= hi_i, and its scale 1 / sqrt(K_ii): four float64 arrays
-    of one length, which it keeps alive.
+    lo_i <= beta_i <= hi_i, lo_i <= 0 <= hi_i, and the scale 1 / sqrt(K_ii) that gives tiles a unit
+    diagonal: four float64 arrays (m,), which it keeps alive.
     """
 
     def __init__(
@@ -41,7 +44,7 @@ class SeparableTerms:
 
 class WorkingSet:
     """
-    Working sets of at most `size` of `n_rows` rows: what one call leaves for the next, and scratch.
+    A working set of at most `size` of `n_rows` coordinates, kept from one call to the next, and scratch.
     """
 
     def __init__(self, size: int, n_rows: int) -> None: ...
@@ -51,7 +54,7 @@ class WorkingSet:
 
 class RBFRows:
     """
-    Rows X (m, d) of the kernel matrix exp(-gamma |x - z|^2), and squares (m,): |x|^2.
+    Rows X (m, d) whose kernel matrix is exp(-gamma |x - z|^2), and squares (m,): |x|^2.
     """
 
     def __init__(self, X: NDArray[np.float32], squares: NDArray[np.float64], gamma: float) -> None: ...
@@ -141,7 +144,7 @@ def solve_from_rows(
     max_sets: int,
 ) -> tuple[Any, ...]:
     """
-    As solve_active, on the RBF kernel matrix of these rows: no matrix is in memory, all entries are computed.
+    As solve_active, on the RBF kernel matrix of `rows`: no matrix is in memory, all entries are computed.
     """
 
 def solve_active(
@@ -160,7 +163,7 @@ def solve_active(
     """
     Solve the dual on K (m, >= m) by working sets, from a feasible beta (m,) and f = K beta (m,), in place.
 
-    rows: of K, an RBF kernel matrix; entries of a Tile32 are then computed from them.
+    rows: those whose RBF kernel matrix K is; entries of a Tile32 are then computed from them instead of read.
     Ends when the violation is below tol, after max_sets working sets, or when the team is stopped. Returns the
     numbers of working sets and of steps in them, the intercept, the violation. f = K beta holds after an exception
     too.

@@ -48,8 +48,8 @@ class Kernel(Protocol):
         """
         return None
 
-    def tile_rows(self, A: Samples, rows: Selection) -> dual.RBFRows | None:
-        """Some samples, for loops that compute entries of their kernel matrix; None where reading them is faster."""
+    def rbf_rows(self, A: Samples, rows: Selection) -> dual.RBFRows | None:
+        """Samples as rows that compiled loops compute entries of K from; None where reading K is faster."""
         return None
 
 
@@ -106,8 +106,8 @@ class RBF(_Exponential):
         """Where the inner products have the dtype of the tiles."""
         return self._add_product if A.precision == A.dtype else None
 
-    def tile_rows(self, A: Samples, rows: Selection) -> dual.RBFRows | None:
-        """Float32 rows of at most 256 bytes, as dense rows; longer ones are not gathered."""
+    def rbf_rows(self, A: Samples, rows: Selection) -> dual.RBFRows | None:
+        """Dense float32 rows of at most 256 bytes; None where rows are longer, without gathering them."""
         n_columns = A.take(slice(0, 1)).stored().shape[1]
         if A.precision != np.float32 or n_columns * A.precision.itemsize > SHORT_ROW:
             return None

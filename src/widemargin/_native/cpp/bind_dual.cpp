@@ -9,7 +9,7 @@
 namespace wm {
 namespace {
 
-// Terms with the arrays that they view.
+// SeparableTerms, bound: with the arrays that they view.
 struct BoundTerms {
     using Array = Vector<const double>;
     BoundTerms(const Array& target, const Array& lo, const Array& hi, const Array& scale, double epsilon)
@@ -23,19 +23,19 @@ struct BoundTerms {
     SeparableTerms terms;
 };
 
-// Rows of an RBF kernel matrix, with the arrays that they view.
-struct BoundRows {
-    BoundRows(const RowsArray<const float>& X, const Vector<const double>& squares, double gamma)
+// RBFRows, bound: rows X (m, d), their squared norms and gamma, with the arrays that they view.
+struct BoundRBFRows {
+    BoundRBFRows(const RowsArray<const float>& X, const Vector<const double>& squares, double gamma)
         : X(X), squares(squares), rows{rows_matrix(X, "X"), span(squares)}, gamma(gamma) {
         check_lengths(rows.rows.rows, {{"squares", rows.squares}});
     }
     RowsArray<const float> X;
     Vector<const double> squares;
-    TileRows::Rows rows;
+    ComputedEntries::Rows rows;
     double gamma;
 };
 
-// A new array of these numbers.
+// A new array of Python's with the same numbers.
 nb::object copy(Span<const Index> v) { return view(v).cast(nb::rv_policy::copy); }
 
 void check_tile_size(Index size) {
@@ -69,7 +69,7 @@ template <class T> void bind_tile(nb::module_& m, const char* name) {
         "The same with sum(d) = 0; `diagonal` is that of Q, of any positive values.");
 }
 
-// The state of `solve_active`: a point, the tile and the working set, checked against a problem of m coordinates.
+// What `solve_active` updates: a point, the tile and the working set, of the sizes of a problem of m coordinates.
 template <class T> struct ActiveState {
     ActiveState(Index m, Span<double> beta, Span<double> f, Tile<T>& tile, WorkingSet& work)
         : point{beta, f}, tile(tile), work(work) {
@@ -92,30 +92,30 @@ nb::tuple solve_active(Team& team, const Problem<Entry>& problem, const ActiveSt
         done = solve_active(team, problem, state.point, state.tile, state.work, tol, max_sets, go_on);
         run_signal_handlers.rethrow();
     }
-    return nb::make_tuple(done.n_sets, done.steps, done.left.intercept, done.left.largest);
+    return nb::make_tuple(done.n_sets, done.steps, done.violation.intercept, done.violation.largest);
 }
 
-// Rows for tiles of `size` rows of a problem's kernel matrix, whose diagonal is 1.
-TileRows tile_rows(const BoundRows& rows, const SeparableTerms& terms, Index size, const Team& team) {
+// Entries of the kernel matrix of `rows`, for tiles of `size` rows. Its diagonal is 1, and so must be the terms' scale.
+ComputedEntries computed_entries(const BoundRBFRows& rows, const SeparableTerms& terms, Index size, const Team& team) {
     check_size("len(rows)", rows.rows.squares.size, terms.target.size);
     for (const double scale : terms.scale)
         if (!(std::abs(scale - 1.0) < 1e-3)) raise_value_error("scale must be 1 with the rows of an RBF kernel, got ", scale);
-    return TileRows(rows.rows, rows.gamma, size, team.n_threads());
+    return ComputedEntries(rows.rows, rows.gamma, size, team.n_threads());
 }
 
 template <class Entry, class T> void bind_solver(nb::module_& m) {
     m.def(
         "solve_active",
         [](Team& team, const RowsArray<const Entry>& K, const BoundTerms& terms, Span<double> beta, Span<double> f,
-           Tile<T>& tile, WorkingSet& work, double tol, bool has_intercept, Index max_sets, const BoundRows* rows) {
+           Tile<T>& tile, WorkingSet& work, double tol, bool has_intercept, Index max_sets, const BoundRBFRows* rows) {
             Problem<Entry> problem{rows_matrix(K, "K"), terms.terms, has_intercept};
             check_at_least("len(K)", problem.K.rows, terms.length());
             check_at_least("K.shape[1]", problem.K.columns, terms.length());
             const ActiveState<T> state(terms.length(), beta, f, tile, work);
-            std::optional<TileRows> of_tiles;
+            std::optional<ComputedEntries> computed;
             if (rows) {
                 if (!std::is_same_v<T, float>) throw nb::type_error("rows are for a tile of float32 numbers");
-                problem.rows = &of_tiles.emplace(tile_rows(*rows, terms.terms, tile.size, team));
+                problem.computed = &computed.emplace(computed_entries(*rows, terms.terms, tile.size, team));
             }
             return solve_active(team, problem, state, tol, max_sets);
         },
@@ -123,7 +123,7 @@ template <class Entry, class T> void bind_solver(nb::module_& m) {
         "terms"_a, array("beta"), array("f"), "tile"_a, "working_set"_a, "tol"_a, "has_intercept"_a,
         "max_sets"_a, "rows"_a.none() = nb::none(),
         "Solve the dual on K (m, >= m) by working sets, from a feasible beta (m,) and f = K beta (m,), in place.\n\n"
-        "rows: of K, an RBF kernel matrix; entries of a Tile32 are then computed from them.\n"
+        "rows: those whose RBF kernel matrix K is; entries of a Tile32 are then computed from them instead of read.\n"
         "Ends when the violation is below tol, after max_sets working sets, or when the team is stopped. Returns the\n"
         "numbers of working sets and of steps in them, the intercept, the violation. f = K beta holds after an exception\n"
         "too.");
@@ -142,7 +142,7 @@ Index check_starts(Span<const Index> starts, Index n) {
     return largest;
 }
 
-// Problems with the arrays that they view, and their working sets, kept from call to call.
+// Subproblems, bound: with the arrays that they view, and their working sets, kept from call to call.
 template <class Entry> class BoundSubproblems {
   public:
     BoundSubproblems(const RowsArray<const Entry>& K, Span<const Index> rows, Span<const Index> starts,
@@ -157,7 +157,7 @@ template <class Entry> class BoundSubproblems {
         working_sets_.reserve(problems_.count());
         for (Index p = 0; p < problems_.count(); ++p) {
             const Index size = problems_.starts[p + 1] - problems_.starts[p];
-            working_sets_.emplace_back(minimum(size, kTileRows), size);
+            working_sets_.emplace_back(minimum(size, kTileSize), size);
         }
     }
 
@@ -167,7 +167,7 @@ template <class Entry> class BoundSubproblems {
         problems_.max_sets = max_sets;
         using Scratch = SubproblemScratch<Entry, double>;
         ScratchPool<Scratch> scratches(minimum<Index>(team.n_threads(), problems_.count()),
-                                       [&] { return Scratch(largest_, minimum(largest_, kTileRows)); });
+                                       [&] { return Scratch(largest_, minimum(largest_, kTileSize)); });
         std::vector<ActiveResult> found(problems_.count());
         {
             nb::gil_scoped_release unlocked;
@@ -181,21 +181,21 @@ template <class Entry> class BoundSubproblems {
         for (const ActiveResult& result : found) {
             sets.append(result.n_sets);
             steps.append(result.steps);
-            violations.append(result.left.largest);
+            violations.append(result.violation.largest);
             stuck.append(result.is_stuck);
         }
         return nb::make_tuple(sets, steps, violations, stuck);
     }
 
   private:
-    static constexpr Index kTileRows = 512;
+    static constexpr Index kTileSize = 512;  // rows of a tile, at most
     RowsArray<const Entry> K_;
     std::vector<Index> rows_, starts_;  // copies: the caller's may change after the checks
     BoundTerms terms_;
     Vector<double> beta_, f_;
     Matrix<const Entry> entries_;
     Subproblems problems_;
-    Index largest_ = 0;
+    Index largest_ = 0;  // rows of the largest problem
     std::vector<WorkingSet> working_sets_;
 };
 
@@ -216,13 +216,16 @@ template <class Entry> void bind_subproblems(nb::module_& m, const char* name) {
 }  // namespace
 
 void bind_dual(nb::module_& m) {
-    nb::module_ dual = m.def_submodule("dual", "The dual of kernel machines: KKT violations, working sets, coordinate pairs.");
+    nb::module_ dual = m.def_submodule("dual",
+                                       "The dual of kernel machines: KKT violations, working sets, coordinate pairs.\n\n"
+                                       "STEPS_PER_ROW: steps of one solve of a tile, at most, divided by the tile's size. BINS: of the\n"
+                                       "histogram of `largest_violators`.");
     dual.attr("STEPS_PER_ROW") = kStepsPerRow;
     dual.attr("BINS") = kBins;
     nb::class_<BoundTerms>(dual, "SeparableTerms",
-                               "The dual's terms of single coordinates, sum_i epsilon |beta_i| - target_i beta_i on\n"
-                               "lo_i <= beta_i <= hi_i, lo_i <= 0 <= hi_i, and its scale 1 / sqrt(K_ii): four float64 arrays\n"
-                               "of one length, which it keeps alive.")
+                           "The dual's terms of single coordinates, sum_i epsilon |beta_i| - target_i beta_i on\n"
+                           "lo_i <= beta_i <= hi_i, lo_i <= 0 <= hi_i, and the scale 1 / sqrt(K_ii) that gives tiles a unit\n"
+                           "diagonal: four float64 arrays (m,), which it keeps alive.")
         .def(nb::init<const BoundTerms::Array&, const BoundTerms::Array&, const BoundTerms::Array&,
                       const BoundTerms::Array&, double>(),
              array("target"), array("lo"), array("hi"), array("scale"), "epsilon"_a = 0.0)
@@ -233,7 +236,7 @@ void bind_dual(nb::module_& m) {
         .def_prop_ro("scale", [](const BoundTerms& t) { return view(t.terms.scale); })
         .def_prop_ro("epsilon", [](const BoundTerms& t) { return t.terms.epsilon; });
     nb::class_<WorkingSet>(dual, "WorkingSet",
-                           "Working sets of at most `size` of `n_rows` rows: what one call leaves for the next, and scratch.")
+                           "A working set of at most `size` of `n_rows` coordinates, kept from one call to the next, and scratch.")
         .def(
             "__init__",
             [](WorkingSet* work, Index size, Index n_rows) {
@@ -243,12 +246,13 @@ void bind_dual(nb::module_& m) {
             },
             "size"_a, "n_rows"_a)
         .def_prop_ro(
-            "rows", [](WorkingSet& w) { return copy(as_span(w.rows).head(w.filled)); }, "The rows of the last working set, newest last; a copy.");
-    nb::class_<BoundRows>(dual, "RBFRows",
-                          "Rows X (m, d) of the kernel matrix exp(-gamma |x - z|^2), and squares (m,): |x|^2.")
+            "rows", [](WorkingSet& w) { return copy(as_span(w.rows).head(w.n_used)); },
+            "The rows of the last working set, newest last; a copy.");
+    nb::class_<BoundRBFRows>(dual, "RBFRows",
+                             "Rows X (m, d) whose kernel matrix is exp(-gamma |x - z|^2), and squares (m,): |x|^2.")
         .def(nb::init<const RowsArray<const float>&, const Vector<const double>&, double>(), array("X"), array("squares"),
              "gamma"_a)
-        .def("__len__", [](const BoundRows& r) { return r.rows.squares.size; });
+        .def("__len__", [](const BoundRBFRows& r) { return r.rows.squares.size; });
     bind_tile<float>(dual, "Tile32");
     bind_tile<double>(dual, "Tile64");
     dual.def(
@@ -279,15 +283,15 @@ void bind_dual(nb::module_& m) {
         "or by absolute value (0).");
     dual.def(
         "solve_from_rows",
-        [](Team& team, const BoundRows& rows, const BoundTerms& terms, Span<double> beta, Span<double> f, Tile<float>& tile,
+        [](Team& team, const BoundRBFRows& rows, const BoundTerms& terms, Span<double> beta, Span<double> f, Tile<float>& tile,
            WorkingSet& work, double tol, bool has_intercept, Index max_sets) {
             const ActiveState<float> state(terms.length(), beta, f, tile, work);
-            TileRows entries = tile_rows(rows, terms.terms, tile.size, team);
-            return solve_active(team, Problem<float>{{}, terms.terms, has_intercept, &entries}, state, tol, max_sets);
+            ComputedEntries computed = computed_entries(rows, terms.terms, tile.size, team);
+            return solve_active(team, Problem<float>{{}, terms.terms, has_intercept, &computed}, state, tol, max_sets);
         },
         "team"_a, "rows"_a, "terms"_a, array("beta"), array("f"), "tile"_a, "working_set"_a, "tol"_a, "has_intercept"_a,
         "max_sets"_a,
-        "As solve_active, on the RBF kernel matrix of these rows: no matrix is in memory, all entries are computed.");
+        "As solve_active, on the RBF kernel matrix of `rows`: no matrix is in memory, all entries are computed.");
     bind_solver<float, float>(dual);
     bind_solver<float, double>(dual);
     bind_solver<double, double>(dual);

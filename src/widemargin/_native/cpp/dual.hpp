@@ -14,21 +14,21 @@
 #include <cmath>
 #include <vector>
 
+#include "computed_entries.hpp"
 #include "denormals.hpp"
 #include "kernel_rows.hpp"
 #include "team.hpp"
 #include "tile_qp.hpp"
-#include "tile_rows.hpp"
 
 namespace wm {
 
 constexpr int kBins = 256;                 // of the histogram of violations
-constexpr Index kGatherRows = 32;          // of a tile: a block of gathering
+constexpr Index kGatherRows = 32;          // of a tile, in a block that one thread gathers
 constexpr double kSumNoise = 1e-13;        // relative rounding error of a sum of 512 changes in double precision
-constexpr Index kSharedEntries = 1 << 16;  // of K: passes over fewer are not shared out to other threads
+constexpr Index kSharedEntries = 1 << 16;  // of K: a pass over fewer stays in the calling thread
 
-// The dual's terms of single coordinates, sum_i eps |beta_i| - t_i beta_i on lo_i <= beta_i <= hi_i, and its scaling
-// 1 / sqrt(K_ii): four vectors of m.
+// The dual's terms of single coordinates, sum_i eps |beta_i| - t_i beta_i on lo_i <= beta_i <= hi_i, and the scale
+// 1 / sqrt(K_ii) that gives tiles a unit diagonal: four vectors (m,).
 struct SeparableTerms {
     Span<const double> target, lo, hi, scale;
     double epsilon = 0.0;  // >= 0
@@ -39,23 +39,25 @@ struct Violation {
     double intercept = 0.0, largest = 0.0;
 };
 
-// State between working sets: the rows of the last one, and the coordinates that it changed; the other vectors are
-// scratch.
+// A working set of at most `size` of m coordinates, kept from one to the next: its rows, and the coordinates that it
+// changed; the other vectors are scratch.
 struct WorkingSet {
-    WorkingSet(Index size, Index n_rows)
-        : rows(size), changed(size), lo(size), hi(size), change(size), violation(n_rows), bins(n_rows),
-          is_visited(maximum(count_blocks(n_rows, TileRows::kSumColumns), count_blocks(size, minimum(kGatherRows, TileRows::kColumns)))) {}
-    std::vector<Index> rows, changed;  // rows: newest last
+    WorkingSet(Index size, Index m)
+        : rows(size), changed(size), lo(size), hi(size), change(size), violation(m), bins(m),
+          is_visited(maximum(count_blocks(m, ComputedEntries::kSumColumns),
+                             count_blocks(size, minimum(kGatherRows, ComputedEntries::kTileColumns)))) {}
+    std::vector<Index> rows, changed;  // rows: the first n_used are those of the set, newest last
     std::vector<double> lo, hi;        // bounds of the rows, on one side of zero if epsilon > 0
     std::vector<double> change, violation;
-    std::vector<std::int16_t> bins;
-    std::vector<unsigned char> is_visited;
-    Index filled = 0, n_kept = 0;  // numbers of rows, and of those kept from the working set before
+    std::vector<std::int16_t> bins;         // of largest_violators
+    std::vector<unsigned char> is_visited;  // of visit_all
+    Index n_used = 0, n_kept = 0;           // n_kept: rows kept from the working set before, the first ones
 };
 
 // --- violation and choice of rows ----------------------------------------------------------------------------------
 
-// With an intercept: the one midway between both extremes, and LIBSVM's m - M. Without: the largest projected gradient.
+// The intercept midway between both extremes, and LIBSVM's m - M; without an intercept 0 and the largest projected
+// gradient.
 inline Violation intercept_and_violation(Extremes<double> e, bool has_intercept) {
     if (!has_intercept) return {0.0, maximum(maximum(-e.rise, e.fall), 0.0)};
     if (e.rise == kInfinity<double>) return {e.fall == -kInfinity<double> ? 0.0 : -e.fall, 0.0};
@@ -91,10 +93,10 @@ inline Violation kkt_violation(const SeparableTerms& terms, Span<const double> b
     return found;
 }
 
-// Which violations count: of coordinates that should fall, rise, or both.
+// Whether to list violations of coordinates that should fall, of those that should rise, or all.
 enum class Side { kFall = -1, kBoth = 0, kRise = 1 };
 
-// Indices of the k largest violations, exact but for the order within a bin of the histogram.
+// Indices of the k largest violations, by a histogram: of the last bin that is taken, the least indices.
 //
 // Given   violation (m,) as kkt_violation writes it; bins (m,), scratch; out (>= min(k, m),), written
 // Returns how many were written: at most k, in no order but that the top bins come first
@@ -102,18 +104,19 @@ enum class Side { kFall = -1, kBoth = 0, kRise = 1 };
 // Twin    tests/naive/dual.py::largest_rows
 inline Index largest_violators(Span<const double> violation, Side side, Index k, Span<std::int16_t> bins, Span<Index> out) {
     const double sign = static_cast<double>(side);
-    const auto size_of = [&](double v) { return side == Side::kBoth ? std::abs(v) : sign * v; };
+    const auto magnitude = [&](double v) { return side == Side::kBoth ? std::abs(v) : sign * v; };
     Bits<double> largest = 0;
-    for (Index i = 0; i < violation.size; ++i) largest = maximum(largest, bit_cast<Bits<double>>(size_of(violation[i])));
+    for (Index i = 0; i < violation.size; ++i) largest = maximum(largest, bit_cast<Bits<double>>(magnitude(violation[i])));
     const double top = bit_cast<double>(largest);
     if (!(top > 0.0) || k <= 0) return 0;
     for (Index i = 0; i < violation.size; ++i) {  // vectorised, without the counts
-        const double v = size_of(violation[i]), share = v / top * kBins;
+        const double v = magnitude(violation[i]), share = v / top * kBins;
         const int bin = share < kBins ? static_cast<int>(share) : kBins;  // infinity / infinity: the top bin
         bins[i] = static_cast<std::int16_t>(v > 0.0 ? bin + 1 : 0);
     }
     Index count[kBins + 2] = {}, odd[kBins + 2] = {};  // bin 0: no violation on this side
-    // two counters in turn: most rows are in the same few bins, and increments of one counter wait for each other
+    // two counters for even and odd rows: most rows are in the same few bins, and increments of one counter wait for each
+    // other
     for (Index i = 0; i < violation.size; ++i) ++(i % 2 ? odd : count)[bins[i]];
     for (int bin = 0; bin < kBins + 2; ++bin) count[bin] += odd[bin];
     Index total = 0;
@@ -129,20 +132,20 @@ inline Index largest_violators(Span<const double> violation, Side side, Index k,
 // --- working sets --------------------------------------------------------------------------------------------------
 
 template <class Entry> struct Problem {
-    Matrix<const Entry> K;  // (m, >= m); empty: all entries are computed from `rows`
+    Matrix<const Entry> K;  // (m, >= m); empty: all entries are computed
     SeparableTerms terms;   // of (m,) vectors
     bool has_intercept;
-    TileRows* rows = nullptr;  // from which entries of a float32 tile are computed; null: they are read from K
+    ComputedEntries* computed = nullptr;  // of K, for float32 tiles; null: entries of tiles are read from K
 
-    // What entries of a tile come from.
-    const void* source() const { return K.data ? static_cast<const void*>(K.data) : rows->source(); }
+    // An address that identifies the kernel matrix: K, or the rows that its entries are computed from.
+    const void* source() const { return K.data ? static_cast<const void*>(K.data) : computed->source(); }
 };
 
 struct Point {
     Span<double> beta, f;  // (m,), f = K beta
 };
 
-// Call visit(block) for all blocks, also if the team is stopped in between: the state must stay consistent.
+// Call visit(block) for all blocks, even if the team is stopped in between: beta, f and the tile stay consistent.
 template <class Visit> void visit_all(Team& team, Index n_blocks, bool is_shared, WorkingSet& work, const Visit& visit) {
     if (!is_shared || n_blocks == 1) {
         for (Index block = 0; block < n_blocks; ++block) visit(block);
@@ -161,13 +164,13 @@ template <class Visit> void visit_all(Team& team, Index n_blocks, bool is_shared
     }
 }
 
-// Choose the next working set: the newer half of a full one, and the largest violators; with an intercept, from both
-// sides.
+// Choose the next working set: the newer half of a full one, and the largest violators; with an intercept, half of them
+// coordinates that should rise, half that should fall. Returns work.rows[:n_used].
 inline Span<const Index> choose_rows(WorkingSet& work, bool has_intercept) {
     const Span<double> violation = as_span(work.violation);
     const Span<Index> rows = as_span(work.rows);
     const Index limit = rows.size;
-    Index n = work.filled == limit && limit < violation.size ? limit / 2 : 0;
+    Index n = work.n_used == limit && limit < violation.size ? limit / 2 : 0;
     for (Index t = 0; t < n; ++t) {
         rows[t] = rows[limit - n + t];
         violation[rows[t]] = 0.0;
@@ -178,7 +181,7 @@ inline Span<const Index> choose_rows(WorkingSet& work, bool has_intercept) {
     };
     if (has_intercept) add(Side::kRise, (limit - n + 1) / 2);
     add(has_intercept ? Side::kFall : Side::kBoth, limit - n);
-    work.filled = n;
+    work.n_used = n;
     return rows.head(n);
 }
 
@@ -214,21 +217,20 @@ void set_up_tile(const Problem<Entry>& problem, Point point, Span<const Index> r
     }
 }
 
-// Move the entries of Q among the n rows that the working set before had last and this one has first. Returns n, or 0
-// if Q was gathered from another matrix.
+// Move the (n, n) entries of Q of the n kept rows, the last ones of the working set before, to the first rows and columns.
+// Returns n, or 0 if Q was gathered from another matrix.
 template <class T> Index keep_entries(const void* source, const WorkingSet& work, Tile<T>& tile) {
     const Index n = tile.source == source ? work.n_kept : 0, first = tile.size - n;
     tile.source = source;
     for (Index t = 0; t < n; ++t) {
         std::copy_n(tile.Q[first + t].data + first, n, tile.Q[t].data);
-        std::fill(tile.Q[t].data + work.filled, tile.Q[t].data + tile.extent, T(0));
+        std::fill(tile.Q[t].data + work.n_used, tile.Q[t].data + tile.extent, T(0));
     }
     return n;
 }
 
-// Gather rows [first, end) of the working set's piece of K; without an intercept, scaled to a unit diagonal. The
-// entries among the first n_kept rows are there already; those between them and the new rows are mirrored, as K is
-// symmetric.
+// Q[first:end] = K[rows[first:end], rows], scaled by tile.scale on both sides; Q[:n_kept, first:end] is its transpose,
+// as K is symmetric. Q[:n_kept, :n_kept] is there already.
 template <class Entry, class T>
 void gather(Matrix<const Entry> K, Span<const Index> rows, Index first, Index end, Index n_kept, Tile<T>& tile) {
     const T* __restrict scale = tile.scale.data;
@@ -254,18 +256,21 @@ template <class Entry, class T, class Run>
 void fill_tile(const Problem<Entry>& problem, Span<const Index> rows, Index n_kept, Tile<T>& tile, const Run& run) {
     if (n_kept == rows.size) return;
     if constexpr (std::is_same_v<T, float>)
-        if (problem.rows) return run(problem.rows->take(rows), [&](Index block) { problem.rows->fill(block, n_kept, tile); });
+        if (ComputedEntries* const computed = problem.computed) {
+            computed->choose(rows);
+            return run(computed->n_tile_blocks(), [&](Index block) { computed->fill_tile_block(block, n_kept, tile); });
+        }
     run(count_blocks(rows.size - n_kept, kGatherRows), [&](Index block) {
         const Index first = n_kept + block * kGatherRows;
         gather(problem.K, rows, first, minimum(first + kGatherRows, rows.size), n_kept, tile);
     });
 }
 
-// beta += the tile's steps, exactly onto a bound where one was reached; list the rows that changed. Returns their
-// number.
-template <class T> Index scatter(Span<double> beta, const Tile<T>& tile, WorkingSet& work) {
+// beta += the tile's steps, exactly onto a bound where one was reached; list the rows that changed and their changes in
+// work.changed and work.change. Returns their number.
+template <class T> Index apply_steps(Span<double> beta, const Tile<T>& tile, WorkingSet& work) {
     Index n = 0;
-    for (Index i = 0; i < work.filled; ++i) {
+    for (Index i = 0; i < work.n_used; ++i) {
         const Index w = work.rows[i];
         double now = beta[w] + static_cast<double>(tile.step[i]) * tile.scale[i];
         if (tile.hi[i] == T(0)) now = work.hi[i];
@@ -279,8 +284,9 @@ template <class T> Index scatter(Span<double> beta, const Tile<T>& tile, Working
     return n;
 }
 
-// Move one coordinate of the working set so that the changes of beta sum to zero, which rounding has prevented: the one
-// farthest inside its bounds, or, where none is inside, the one with the longest way. Returns the new number of changes.
+// Move one coordinate of the working set by minus the sum of the changes of beta, which is zero but for rounding: the
+// coordinate farthest inside its bounds (relative to its box), or, if no coordinate can take the whole sum and stay
+// inside, the one with the most room in that direction. Returns the new number of changes.
 inline Index restore_sum(Span<double> beta, WorkingSet& work, Index n_changed) {
     double error = 0.0, total = 0.0;
     for (Index k = 0; k < n_changed; ++k) {
@@ -290,10 +296,10 @@ inline Index restore_sum(Span<double> beta, WorkingSet& work, Index n_changed) {
     if (std::abs(error) <= kSumNoise * total) return n_changed;  // a coordinate at its bound must stay exactly there
     Index chosen = -1;
     double best = 0.0;
-    for (Index i = 0; i < work.filled; ++i) {
+    for (Index i = 0; i < work.n_used; ++i) {
         const double below = beta[work.rows[i]] - work.lo[i], above = work.hi[i] - beta[work.rows[i]];
-        const double inside = minimum(below, above), way = error > 0.0 ? below : above, width = below + above;
-        const double score = inside > std::abs(error) ? 1.0 + inside / width : way / width;  // NaN if the box is a point
+        const double inside = minimum(below, above), room = error > 0.0 ? below : above, width = below + above;
+        const double score = inside > std::abs(error) ? 1.0 + inside / width : room / width;  // NaN if the box is a point
         if (score > best) best = score, chosen = i;
     }
     if (chosen < 0) return n_changed;
@@ -312,7 +318,7 @@ inline Index restore_sum(Span<double> beta, WorkingSet& work, Index n_changed) {
 
 struct SetResult {
     Index n_changed = 0, steps = 0;
-    Violation before;
+    Violation before;  // of the point before the working set
 };
 
 // One iteration of decomposition: choose a working set, gather its tile, solve it.
@@ -326,44 +332,46 @@ struct SetResult {
 // Source  Joachims 1999; the newer half of a working set is kept as in ThunderSVM and oneDAL
 // Twin    tests/naive/dual.py::solve_box_qp, solve_equality_qp
 template <class Entry, class T>
-SetResult solve_set(Team& team, const Problem<Entry>& problem, Point point, Tile<T>& tile, WorkingSet& work, double tol) {
+SetResult solve_working_set(Team& team, const Problem<Entry>& problem, Point point, Tile<T>& tile, WorkingSet& work, double tol) {
     const FlushDenormals flush;
     const Violation before = kkt_violation(problem.terms, point.beta, point.f, problem.has_intercept, as_span(work.violation));
     if (before.largest < tol) return {0, 0, before};
     const Span<const Index> rows = choose_rows(work, problem.has_intercept);
     set_up_tile(problem, point, rows, before.intercept, tile, work);
     const bool is_shared = rows.size * rows.size >= kSharedEntries;
-    const Index kept = keep_entries(problem.source(), work, tile);
-    fill_tile(problem, rows, kept, tile, [&](Index n_blocks, const auto& visit) { visit_all(team, n_blocks, is_shared, work, visit); });
+    const Index n_kept = keep_entries(problem.source(), work, tile);
+    fill_tile(problem, rows, n_kept, tile,
+              [&](Index n_blocks, const auto& visit) { visit_all(team, n_blocks, is_shared, work, visit); });
     const double goal = maximum(0.5 * tol, 0.1 * before.largest);
     T least_scale = kInfinity<T>;
     for (Index i = 0; i < rows.size; ++i) least_scale = minimum(least_scale, tile.scale[i]);
     const Index steps = problem.has_intercept ? solve_equality_tile(tile, goal) : solve_box_tile(tile, goal * least_scale);
-    const Index n_changed = scatter(point.beta, tile, work);
+    const Index n_changed = apply_steps(point.beta, tile, work);
     const bool is_rounded = problem.has_intercept && sizeof(T) < sizeof(double);
     return {is_rounded ? restore_sum(point.beta, work, n_changed) : n_changed, steps, before};
 }
 
-// f += K change, for the coordinates that a working set changed, on all threads where these are many.
+// f += change' K[changed] for the coordinates that a working set changed, on all threads where these are many.
 template <class Entry>
 void update_decision_values(Team& team, const Problem<Entry>& problem, Span<double> f, WorkingSet& work, Index n_changed) {
     const Span<const Index> changed = as_span(work.changed).head(n_changed);
     const Span<const double> change = as_span(work.change).head(n_changed);
     const bool is_shared = n_changed * f.size >= kSharedEntries, is_read = problem.K.data != nullptr;
-    if (!is_read) problem.rows->take(changed);
-    visit_all(team, count_blocks(f.size, is_read ? kColumnBlock : TileRows::kSumColumns), is_shared, work, [&](Index block) {
+    if (!is_read) problem.computed->choose(changed);
+    const Index n_columns = is_read ? kColumnBlock : ComputedEntries::kSumColumns;
+    visit_all(team, count_blocks(f.size, n_columns), is_shared, work, [&](Index block) {
         if (is_read) add_rows(problem.K, changed, change, f, block);
-        else problem.rows->add(change, f, block);
+        else problem.computed->add_rows(change, f, block);
     });
 }
 
 struct ActiveResult {
     Index n_sets = 0, steps = 0;
-    Violation left;
+    Violation violation;
     bool is_stuck = false;  // whether the last working set made no step although the violation is not below tol
 };
 
-// Working sets on a kernel matrix in memory, or on one whose entries are computed from its rows.
+// The dual by working sets, on a kernel matrix in memory or on one whose entries are computed.
 //
 // Solve   min_beta  1/2 beta'K beta - t'beta + eps |beta|_1   s.t.  lo <= beta <= hi  [, sum(beta) = s]      (in place)
 // Given   a feasible point; tile and work for q rows; go_on(): whether to solve another working set
@@ -376,9 +384,9 @@ ActiveResult solve_active(Team& team, const Problem<Entry>& problem, Point point
                           double tol, Index max_sets, const GoOn& go_on) {
     ActiveResult done;
     while (done.n_sets < max_sets && go_on()) {
-        const SetResult set = solve_set(team, problem, point, tile, work, tol);
+        const SetResult set = solve_working_set(team, problem, point, tile, work, tol);
         done.steps += set.steps;
-        done.left = set.before;
+        done.violation = set.before;
         if (set.n_changed == 0) {
             done.is_stuck = !(set.before.largest < tol);
             return done;
@@ -386,7 +394,7 @@ ActiveResult solve_active(Team& team, const Problem<Entry>& problem, Point point
         update_decision_values(team, problem, point.f, work, set.n_changed);
         ++done.n_sets;
     }
-    done.left = kkt_violation(problem.terms, point.beta, point.f, problem.has_intercept, as_span(work.violation));
+    done.violation = kkt_violation(problem.terms, point.beta, point.f, problem.has_intercept, as_span(work.violation));
     return done;
 }
 

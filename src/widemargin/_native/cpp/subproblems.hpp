@@ -10,7 +10,7 @@ namespace wm {
 // P problems of m_1, ..., m_P rows, N in total: each has a slice of the (N,) vectors.
 struct Subproblems {
     Span<const Index> rows;    // (N,): rows of K
-    Span<const Index> starts;  // (P + 1,): problem p has the places [starts[p], starts[p + 1])
+    Span<const Index> starts;  // (P + 1,): problem p has the entries [starts[p], starts[p + 1]) of the (N,) vectors
     SeparableTerms terms;      // of (N,) vectors
     Span<double> beta, f;      // (N,): feasible points, and their decision values
     Span<const double> tol;    // (P,)
@@ -30,7 +30,7 @@ template <class Entry, class T> struct SubproblemScratch {
 // into (m, m) = K[rows, rows], exactly symmetric: the lower triangle, mirrored. (Entries of K that are computed in
 // different tiles may differ in the last digit.)
 template <class Entry> Matrix<const Entry> gather_square(Matrix<const Entry> K, Span<const Index> rows, Entry* into) {
-    constexpr Index kBlock = 32;  // rows that are mirrored together, so that a cache line of the upper triangle is written once
+    constexpr Index kBlock = 32;  // rows mirrored together, so that a cache line of the upper triangle is written once
     const Index m = rows.size;
     const Index* __restrict column = rows.data;
     for (Index first = 0; first < m; first += kBlock) {
@@ -45,6 +45,8 @@ template <class Entry> Matrix<const Entry> gather_square(Matrix<const Entry> K, 
     return {into, m, m, m};
 }
 
+// The duals of P problems, each by working sets on its own copy of its kernel matrix.
+//
 // Solve   for each problem   min_beta  1/2 beta'K_p beta - t'beta + eps |beta|_1   s.t.  lo <= beta <= hi
 //         [, sum(beta) = s],   K_p = K[rows, rows]
 // Given   K (n, n); working_sets (P,): the state of each problem; results (P,), written: those of solve_active
@@ -61,14 +63,15 @@ void solve_subproblems(Team& team, Matrix<const Entry> K, const Subproblems& pro
                                  terms.scale.slice(first, end), terms.epsilon};
         const Point point{problems.beta.slice(first, end), problems.f.slice(first, end)};
         ActiveResult& result = results[p];
-        result.left = kkt_violation(own, point.beta, point.f, problems.has_intercept, as_span(working_sets[p].violation));
-        if (first == end || result.left.largest < problems.tol[p]) return;
+        result.violation = kkt_violation(own, point.beta, point.f, problems.has_intercept, as_span(working_sets[p].violation));
+        if (first == end || result.violation.largest < problems.tol[p]) return;
         scratches.with_one([&](SubproblemScratch<Entry, T>& scratch) {
             scratch.tile.source = nullptr;  // its entries are those of another problem
             const Problem<Entry> problem{gather_square(K, problems.rows.slice(first, end), scratch.K.data()), own,
                                          problems.has_intercept};
             Team alone(1);
-            result = solve_active(alone, problem, point, scratch.tile, working_sets[p], problems.tol[p], problems.max_sets[p], go_on);
+            result = solve_active(alone, problem, point, scratch.tile, working_sets[p], problems.tol[p], problems.max_sets[p],
+                                  go_on);
         });
     };
     Index n_entries = 0;
