@@ -87,7 +87,7 @@ class ActiveRows:
         self._n_failures, self._objective = 0, np.inf
 
     def start_at_sample(self, n_samples: int, *, is_newton: bool) -> None:
-        """The solver starts at a sample's machine, found by Newton's method or not."""
+        """Set the method and, for Newton's, the first share of active rows: the solver starts at a sample's machine."""
         self.uses_newton = is_newton
         if is_newton:
             self._share = min(_SHARE_ERRORS * math.sqrt(self._X.shape[1] / n_samples), _MAX_SHARE)
@@ -123,7 +123,7 @@ class ActiveRows:
             n_read += X.shape[0]
 
     def _count_failure(self) -> bool:
-        """Update the count of rounds in a row without progress; True, and from 0 anew, at two."""
+        """Count rounds in a row without progress of the objective; at two return True and begin again at 0."""
         objective = self.solver.objective
         self._n_failures = self._n_failures + 1 if objective >= self._objective * (1.0 - ROUNDING) else 0
         self._objective = objective
@@ -136,7 +136,10 @@ class ActiveRows:
         self._share = min(max(factor * self._share, _MIN_SHARE), _MAX_SHARE)
 
     def _restrict(self) -> tuple[LocalMatrix, CuttingPlaneSolver, TrustRegion] | None:
-        """The active rows, and a solver for their hinges plus the linear remainder; None if margins are all alike."""
+        """The active rows, and a solver for their hinges plus the linear remainder.
+
+        None without a base plane, or where too many margins are equal to choose by.
+        """
         solver, n = self.solver, self._X.shape[0]
         if solver.base is None:
             return None

@@ -116,9 +116,10 @@ def find_step(line: _MulticlassHingeLine, curvature: float, slope: float, lo: fl
 def _bracket(
     derivative: Callable[[float], float], lo: float, hi: float
 ) -> tuple[tuple[float, float], tuple[float, float]]:
-    """Two steps around the zero of an increasing function of k >= 0, with its values there: lo and hi, if it is there.
+    """A step (k, derivative(k)) on either side of the zero of an increasing derivative, k >= 0.
 
-    0 and lo if it is before lo; lengths are doubled while it is beyond hi; 0 twice if the function is >= 0 at 0.
+    These are lo and hi, if the zero is between them; 0 and lo, if it is below lo, or 0 twice where derivative(0) >= 0.
+    If it is above hi, hi is doubled until it is not.
     """
     at_lo = derivative(lo)
     if at_lo >= 0.0:

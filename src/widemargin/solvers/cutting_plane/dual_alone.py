@@ -45,7 +45,7 @@ class Face(NamedTuple):
     y: Vector
     curvatures: Vector  # of each variable alone
     gradient: Vector  # y (X w + b) - 1
-    sigma: float  # of the intercept's term, sigma / 2 (y'alpha)^2
+    sigma: float  # penalty of the intercept's term, sigma / 2 (y'alpha)^2
 
 
 def face_step(face: Face, gain_ratio: float, go_on: Callable[[], bool]) -> Vector:
@@ -136,7 +136,7 @@ class DualAlone(DualPoint):
             self._gap, n_epochs = gap, n_epochs + share
 
     def evaluate(self, f: Vector) -> None:
-        """Take the decision values f (n,) of `point`."""
+        """Shrink by the decision values f (n,) of `point`, and keep them for the next conjugate gradients."""
         self.update_shrinking(f)
         self._f = f
 
@@ -149,7 +149,7 @@ class DualAlone(DualPoint):
         return total - 0.5 * float(w @ w)
 
     def _maximise_on_face(self, f: Vector) -> None:
-        """Move the free variables: given the decision values f (n,) of w."""
+        """Move the free variables towards the maximum on their face, given the decision values f (n,) of w."""
         upper = self._C * np.abs(self._signed_weights)
         free = np.flatnonzero((self._alpha > 0.0) & (self._alpha < upper) & (self._squared_norms > 0.0))
         if not 0 < len(free) <= self._max_free:

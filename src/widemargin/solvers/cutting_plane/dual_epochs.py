@@ -33,7 +33,7 @@ _ROUNDS_PER_COLUMN = 2.0  # rounds alone that are expected to end a fit, at most
 _FIRST_TURN_EPOCHS, _FIRST_TURN_SHARE = 4.0, 0.1  # and part of the work expected of rounds alone, at most
 
 _MAX_EPOCHS = 8.0  # of a round
-_SIGMA = 0.03  # / mean |x_i|^2; 0.01 and 0.1 are about as good
+_SIGMA = 0.03  # penalty of y'alpha = 0 in the method of multipliers / mean |x_i|^2; 0.01 and 0.1 are about as good
 _RUN_LENGTH = 16  # samples that stay together in an order: neighbours in memory
 
 
@@ -78,7 +78,7 @@ class DualPoint:
         self._visit_all()
 
     def _run_epoch(self) -> tuple[float, float]:
-        """Visit the samples that are not shrunk: their share of all, and the duality gap as they were visited."""
+        """Visit the samples that are not shrunk; return their share of all, and the duality gap at their visits."""
         order = _shuffled_runs(self._unshrunk, self._rng)
         self._w[-1] += self._sigma * self._imbalance()
         n_unshrunk, above, below, gap = linear.ascent_epoch(
@@ -122,6 +122,7 @@ class DualPoint:
         return None if self._has_intercept else -self._w[:-1] / self._C
 
     def _imbalance(self) -> float:
+        """y'alpha; 0 without an intercept."""
         return float(np.vdot(self._alpha, np.sign(self._signed_weights))) if self._has_intercept else 0.0
 
 

@@ -26,7 +26,7 @@ _INFINITE_STEP = 1e300  # stands for infinity: beyond every breakpoint
 
 
 class PlaneAtPoint(NamedTuple):
-    """A cutting plane near a new best point, and R there; the point's decision values have been written in place."""
+    """What `Loss.advance` returns: R at the best point that it moved to, and a cutting plane near that point."""
 
     risk: float  # R at the best point
     coef: Matrix  # subgradient coefficients (q, n): the plane's normal is coef X
@@ -95,8 +95,8 @@ class HingeLoss:
         return self
 
     @cached_property
-    def _sample(self) -> RowIndices:
-        """At least 2,048 samples spread over all; of few, one in eight."""
+    def _sampled_rows(self) -> RowIndices:
+        """2,048 to 4,095 samples spread over all; of few, at least one in eight."""
         return spread_rows(self.n_rows, min(_SAMPLE_ROWS, 1 + self.n_rows // 8))
 
     def intercept(self, f: Matrix) -> Vector:
@@ -108,6 +108,7 @@ class HingeLoss:
         return self._line_search((f[0], f_end[0], (0.0, 0.0)), curvature, slope)
 
     def _line_search(self, segment: Segment, curvature: float, slope: float) -> float:
+        """The zero of the derivative: in the bracket of a sample or, where that has none, among all steps k >= 0."""
         f, f_end, intercepts = segment
         for lo, hi in (self._bracket(segment, curvature, slope), (0.0, _INFINITE_STEP)):
             change, breakpoints, jumps = hinge.scan_breakpoints(
@@ -125,8 +126,8 @@ class HingeLoss:
         if self.n_rows < MIN_BRACKET_ROWS or self._total == 0.0:
             return 0.0, _INFINITE_STEP
         f, f_end, intercepts = segment
-        signed_weights = self.signed_weights[self._sample]
-        ends = f[self._sample], f_end[self._sample]
+        signed_weights = self.signed_weights[self._sampled_rows]
+        ends = f[self._sampled_rows], f_end[self._sampled_rows]
         change, breakpoints, jumps = hinge.scan_breakpoints(
             self.team.native, *ends, *intercepts, signed_weights, 0.0, _INFINITE_STEP
         )
@@ -171,7 +172,7 @@ class HingeLoss:
 
     def rms_change(self, f: Matrix, other: Matrix) -> float:
         """Root mean square of other - f, over a sample."""
-        change = other[0, self._sample] - f[0, self._sample]
+        change = other[0, self._sampled_rows] - f[0, self._sampled_rows]
         return float(np.linalg.norm(change)) / math.sqrt(len(change))
 
     def restrict(self, chosen: RowIndices, factor: float = 1.0, plane_balance: float = 0.0) -> HingeLoss:
@@ -186,9 +187,9 @@ class HingeLoss:
     def nearest_rows(self, f: Matrix, wanted: int) -> tuple[RowIndices, float]:
         """About `wanted` samples whose margins are nearest to 1, in ascending order, and the largest |1 - margin|."""
         b = float(self.intercept(f)[0])
-        signs = np.sign(self.signed_weights[self._sample])
-        distances = np.abs(1.0 - signs * (f[0, self._sample] + b))[signs != 0.0]
-        k = len(self._sample) * wanted // self.n_rows
+        signs = np.sign(self.signed_weights[self._sampled_rows])
+        distances = np.abs(1.0 - signs * (f[0, self._sampled_rows] + b))[signs != 0.0]
+        k = len(self._sampled_rows) * wanted // self.n_rows
         distance = float(np.partition(distances, k)[k]) if k < len(distances) else math.inf
         return self.rows_near_kink(f, b, distance), distance
 

@@ -131,7 +131,7 @@ class MasterProblem:
     def _merge(self, i: int, j: int) -> None:
         """Replace planes i and j by their mean, weighted by beta: a plane below the risk, with the same solution.
 
-        Of two planes that the latest solution lacks, j is dropped.
+        Of two planes with multiplier 0, j is dropped.
         """
         total = self._beta[i] + self._beta[j]
         if total == 0.0:

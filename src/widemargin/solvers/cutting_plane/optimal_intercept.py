@@ -25,7 +25,7 @@ class InterceptHingeLoss(HingeLoss):
     team : ThreadTeam
     plane_balance : float
         Sum of the coefficients of a plane. 0 for all samples: then the plane holds for every intercept. For active
-        rows it is minus the sum of the weights of the linear remainder, which has the term -plane_balance b.
+        rows it is minus the sum of the coefficients of the linear remainder, which has the term -plane_balance b.
     intercept_guess : float
         Where the search for the smoothed hinges' intercept begins.
     """
@@ -37,6 +37,7 @@ class InterceptHingeLoss(HingeLoss):
     ) -> None:
         super().__init__(signed_weights, team)
         self._plane_balance = plane_balance
+        # the weight of the residuals y - f below the optimal intercept: as much as the positive samples have
         self._quantile_level = 0.5 * (self._total + float(signed_weights.sum())) + plane_balance
         self._residuals = np.empty(self.n_rows)
         self._chord_end = 1.0
@@ -96,7 +97,7 @@ class InterceptHingeLoss(HingeLoss):
 
     def rms_change(self, f: Matrix, other: Matrix) -> float:
         """Root mean square of other - f less its mean, which the intercept makes up for; over a sample."""
-        return float(np.std(other[0, self._sample] - f[0, self._sample]))
+        return float(np.std(other[0, self._sampled_rows] - f[0, self._sampled_rows]))
 
     def restrict(self, chosen: RowIndices, factor: float = 1.0, plane_balance: float = 0.0) -> InterceptHingeLoss:
         """The hinges of some samples, beside a linear remainder with the term -plane_balance b."""
@@ -136,10 +137,10 @@ class InterceptHingeLoss(HingeLoss):
         return best
 
     def _enclose(self, f: Vector, f_end: Vector, k: float) -> tuple[float, float]:
-        """The optimal intercept of a sample, less and plus four standard errors."""
+        """An interval about the optimal intercept of a sample, of four standard errors to either side."""
         if self.n_rows < MIN_BRACKET_ROWS or self._total == 0.0:
             return -math.inf, math.inf
-        signed, f, f_end = (values[self._sample] for values in (self.signed_weights, f, f_end))
+        signed, f, f_end = (values[self._sampled_rows] for values in (self.signed_weights, f, f_end))
         values, weights = np.sign(signed) - (f + k * (f_end - f)), np.abs(signed)
         plane_balance = self._plane_balance * float(weights.sum()) / self._total
         level, margin = np.maximum(signed, 0.0).sum() + plane_balance, 4.0 * 0.5 * float(np.linalg.norm(signed))

@@ -111,7 +111,7 @@ class NewtonDescent:
                 break
             with np.errstate(over="ignore", invalid="ignore"):
                 step = self._hessian.step(gradient, self._f, smoothed.intercept, self._width)
-                decrement = -0.5 * float(np.vdot(gradient, step))
+                decrement = -0.5 * float(np.vdot(gradient, step))  # the promised gain, 1/2 g' H^-1 g
                 if not proves and decrement + solver.C * smoothed.plane_gap <= goal:
                     break
                 next_smoothed = self._advance(step, smoothed, decrement)
@@ -133,7 +133,7 @@ class NewtonDescent:
         return True
 
     def _advance(self, step: Matrix, smoothed: Smoothed, decrement: float) -> Smoothed | None:
-        """`_backtrack`; the Hessian is kept if the smoothed objective fell about as much as promised."""
+        """Take the step by `_backtrack`; keep the Hessian if the smoothed objective falls about as much as promised."""
         value = self._solver.value(self.point, smoothed.value)
         next_smoothed = self._backtrack(step, value, decrement)
         if next_smoothed is not None:
@@ -157,7 +157,10 @@ class NewtonDescent:
         self._solver.solve_master(objective)
 
     def _backtrack(self, step: Matrix, value: float, decrement: float) -> Smoothed | None:
-        """Go along the step, halved until the smoothed objective falls enough; None, without moving, if it does not."""
+        """Go along the step, halved until the smoothed objective falls enough; return the hinges there.
+
+        None, without moving, if steps would be shorter than a quarter.
+        """
         f_end = self._X.matvec(self.point + step)
         length = 1.0
         while length >= _MIN_STEP:

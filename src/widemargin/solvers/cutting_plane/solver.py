@@ -75,7 +75,10 @@ class TrustRegion:
         return self._loss.rms_change(self._centre, f) >= self.radius
 
     def shorten(self, f: Matrix, f_end: Matrix, step: float, mu: float) -> tuple[float, float]:
-        """`step` from f towards f_end and then mu towards f_end, both no longer than the region allows."""
+        """`step` and `mu`, reduced so far that best point and next plane stay within the region.
+
+        The best point goes to f + step (f_end - f); the plane touches the risk mu of the way from there to f_end.
+        """
         self.distance = self._loss.rms_change(self._centre, f)
         rate = self._loss.rms_change(f, f_end)
         longest = max(0.0, self.radius - self.distance) / rate if rate > 0.0 else np.inf
@@ -145,8 +148,8 @@ class CuttingPlaneSolver:
         self._remainder = remainder or LinearRemainder(np.zeros_like(self.w), 0.0)
         self._risk = np.inf
         self._f: Matrix | None = None
-        self._plane_at_best = False
-        self._base_plane: Plane | None = None
+        self._plane_at_best = False  # whether the next plane is taken with mu = 0
+        self._next_base: Plane | None = None  # the plane that is the base once `add` has its normal
         self._n_base_planes = 0
 
     @property
@@ -210,8 +213,8 @@ class CuttingPlaneSolver:
         self._risk = found.risk
         self.objective = min(self.objective, self.value(self.w, found.risk))  # a rise is rounding
         touching = self.w + mu * (self.search_point - self.w)
-        self._base_plane = Plane(found.coef, found.offset, touching.ravel())
-        return self._base_plane
+        self._next_base = Plane(found.coef, found.offset, touching.ravel())
+        return self._next_base
 
     def evaluate(self, w: Matrix, f: Matrix) -> Plane:
         """Return the plane at w, whose decision values f are kept if w is the new best point."""
@@ -221,14 +224,14 @@ class CuttingPlaneSolver:
         if objective < self.objective:
             own = f if f.base is None or f.base.size == f.size else f.copy()  # a part would keep all of it in memory
             self.w, self._f, self._risk, self.objective = w, own, found.risk, objective
-            self._base_plane = plane
+            self._next_base = plane
         self.step = 1.0
         return plane
 
     def add(self, plane: Plane, normal: Matrix) -> None:
         """Add a plane, given its normal coef X (q, n_features)."""
         self.master.add((normal + self._remainder.normal).ravel(), plane.offset + self._remainder.offset, plane.point)
-        if plane is self._base_plane:
+        if plane is self._next_base:
             self.base = BasePlane(plane, normal)
             self._n_base_planes += 1
 
@@ -259,7 +262,7 @@ class CuttingPlaneSolver:
 def add_planes(X: DesignMatrix, solvers: Sequence[CuttingPlaneSolver], planes: Sequence[Plane]) -> None:
     """Sum the normal of one plane of each solver in one pass over X, and add the planes.
 
-    Only samples are read whose weight differs from that in the solver's base plane: late in a fit, few.
+    Only samples are read whose coefficient differs from that in the solver's base plane: late in a fit, few.
     """
     bases = [solver.base_to_update for solver in solvers]
     known = [None if base is None else base.plane.coef for base in bases]
