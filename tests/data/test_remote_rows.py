@@ -200,7 +200,7 @@ def test_objects_of_lost_blocks_are_made_anew(cluster: Any, client: Any) -> None
 
     with open_rows() as rows:
         rows.shuffle(BLOCK_OF, 2)
-        held = rows.hold(lambda part, number: [number], [(10,), (20,)])
+        held = rows.make_objects(lambda part, number: [number], [(10,), (20,)])
         assert held.fetch(held.run(add, 1)) == [11, 21]
         assert held.fetch(held.run(add, 1, only=[1])) == [22]
         cluster.workers[0].plugins["widemargin-blocks"].blocks.clear()

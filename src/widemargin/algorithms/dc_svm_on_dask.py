@@ -173,21 +173,22 @@ class _DaskTraining:
         start: Vector | None,
     ) -> TrainedMachine:
         settings = self.settings
-        progress.stage(f"whole problem, {len(self.rows.index)} blocks")
+        progress.stage(f"whole problem, {len(self.rows.rows_of_blocks)} blocks")
         places, index = self._places(rows)
         arguments = [
             (number, place, problem.take(coordinates), layout.task)
             for number, (place, coordinates) in enumerate(zip(places, index, strict=True))
         ]
         round_settings = RoundSettings(settings.limits, settings.memory_budget, layout.row_bytes)
-        minimizer = BlockMinimizer(self.rows.hold(_make_block, arguments), problem, index, round_settings, progress)
+        blocks = self.rows.make_objects(_make_block, arguments)
+        minimizer = BlockMinimizer(blocks, problem, index, round_settings, progress)
         result = minimizer.solve(problem.sparse_point() if start is None else start)
         return TrainedMachine(result, None, np.array([result.intercept]), [], rows)
 
     def _places(self, rows: RowIndices) -> tuple[list[RowIndices], list[RowIndices]]:
         """Of a machine's rows those in each block: their places in the block, and their coordinates in the problem."""
         coordinates = positions(rows, len(self.rows))
-        of_blocks = [coordinates[block_rows] for block_rows in self.rows.index]
+        of_blocks = [coordinates[block_rows] for block_rows in self.rows.rows_of_blocks]
         return [np.flatnonzero(part >= 0) for part in of_blocks], [part[part >= 0] for part in of_blocks]
 
     def _train_early(

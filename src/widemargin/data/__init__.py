@@ -1,7 +1,22 @@
-"""Samples: a storage class for each kind of data, the products of linear machines and the tiles of kernel machines.
+"""Samples X (n, d): a storage class for each kind of data, for linear machines and for kernel machines.
 
-`design_matrix` has the products with weight vectors of dense, CSR and memory-mapped data (`dask`: of data on other
-machines), `samples` the tiles of inner products; `csr` is the sparse storage and its checks.
+::
+
+    abstract_matrix  DesignMatrix: products with weight vectors, of linear machines; what every storage provides
+    design_matrix    make_design_matrix: the storage for X; [X, 1] for a regularised intercept
+    dense            arrays in C or Fortran order
+    csr              CSR arrays: storage for both kinds of machines, and the check of their indices
+    memory_map       memory maps larger than the memory budget
+    dask             dask collections for linear machines: products where the partitions are; waiting for tasks
+
+    samples          Samples: tiles of inner products, of kernel machines; dense, CSR or Gram
+    remote_rows      dask collections for kernel machines: rows to be clustered, shuffled into blocks and looked up
+    worker_blocks    one block of rows on each worker: tasks on it, made again when the worker is lost (this process)
+    block_store      the same blocks in the workers' memory (the workers' side)
+
+    lazy_rows        dask collections for predictions: a lazy task for each block, or blocks one after the other
+    rows             row indices: spread over all rows, inverted, of each label
+    labels           classes as binary problems: one against the rest, groups of pairs
 """
 
 from .abstract_matrix import DesignMatrix, LocalMatrix, LostBlockError, RowAccess, RowArrays

@@ -12,7 +12,7 @@ RowArrays: TypeAlias = "Array | csr.CSRMatrix"  # dense ones in C order
 
 
 class LostBlockError(RuntimeError):
-    """A block of variables, or a result of its worker, was lost with the worker: to be computed again."""
+    """A block of rows, or the result of a task on it, was lost with its worker: it has to be computed again."""
 
 
 class DesignMatrix(ABC):
@@ -50,7 +50,7 @@ class LocalMatrix(DesignMatrix):
 
     @abstractmethod
     def gather(self, chosen: RowIndices) -> tuple[Array, RowIndices]:
-        """An array with contiguous rows, and which of its rows are the samples `chosen`; not a copy if it need not."""
+        """An array A with contiguous rows, and indices i: A[i] are the samples `chosen`. A is X itself if it can be."""
 
 
 class RowAccess(LocalMatrix):

@@ -1,8 +1,8 @@
-"""What workers of a dask cluster hold outside of dask's own store: blocks of rows, and objects that compute with them.
+"""On the workers: what they hold outside of dask's own store, blocks of rows and objects that compute with them.
 
 dask spills results of tasks to disk, moves them and copies them, by pickling: no place for arrays that tasks change, or
-for what compiled code refers to. Here such objects have the life of a small result, the key of the task that has put
-them here: whatever lets dask drop that key, the end of a fit, an exception or the loss of the client, frees them.
+for what compiled code refers to. Here such an object lives as long as dask keeps the result of the task that has put
+it here, a small key: whatever lets dask drop that, the end of a fit, an exception or the loss of the client, frees it.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ NAME = "widemargin-blocks"
 
 
 class RowBlock:
-    """Rows (m, d) that arrive in pieces, in any order, and an object made from them: `work`, with its token.
+    """Rows X (m, d) that arrive in pieces, in any order.
 
     Parameters
     ----------
@@ -30,6 +30,11 @@ class RowBlock:
     is_sparse : bool
         Sparse pieces are stacked when all have arrived; dense ones are copied into one array, which takes memory as
         they come.
+
+    Attributes
+    ----------
+    made : (str, object) or None
+        The token of a `WorkerObjects`, and its object of these rows.
     """
 
     def __init__(self, shape: tuple[int, int], dtype: np.dtype[Any], is_sparse: bool) -> None:
@@ -37,7 +42,7 @@ class RowBlock:
         self._known = np.zeros(shape[0], bool)
         self._pieces: list[tuple[RowIndices, Any]] = []  # sparse ones
         self._X: Any = sp.csr_array(shape, dtype=dtype) if is_sparse else np.empty(shape, dtype)
-        self.work: Any = None
+        self.made: Any = None
 
     @property
     def X(self) -> Any:
@@ -47,7 +52,7 @@ class RowBlock:
         return self._X
 
     def add(self, rows: RowIndices, piece: Any) -> None:
-        """Take these of the rows 0 ... m - 1; a second time without effect."""
+        """Store `piece` as the rows `rows` of 0 ... m - 1; a second time without effect."""
         if self._known[rows].any():
             return
         if sp.issparse(self._X):
@@ -63,25 +68,25 @@ class RowBlock:
 
 
 class BlockStore(WorkerPlugin):  # type: ignore[misc]  # a class of untyped code
-    """One worker's objects by dask key, freed with it, and the tokens of fits that were stopped."""
+    """One worker's blocks by the dask key of the task that made them, and the tokens of fits that were stopped."""
 
     name = NAME
     idempotent = True
 
     def setup(self, worker: Any) -> None:
-        """Begin with nothing."""
+        """Begin without blocks and tokens."""
         self.blocks: dict[str, RowBlock] = {}
         self.ended: set[str] = set()
 
     def transition(self, key: Any, start: str, finish: str, **kwargs: Any) -> None:
-        """Free what was put here with a key that dask drops."""
+        """Free a block whose key dask drops."""
         if finish in ("released", "forgotten") and key in self.blocks:
             del self.blocks[key]
             if not self.blocks:
                 self.ended.clear()
 
     def teardown(self, worker: Any) -> None:
-        """Free everything."""
+        """Free all blocks."""
         self.blocks.clear()
 
 
@@ -122,12 +127,12 @@ def has_block(key: str) -> bool:
 
 
 def call_on_block(key: str, function: Any, *args: Any) -> Any:
-    """``function(block, *args)``."""
+    """``function(block, *args)``, in a task of dask."""
     return function(find_block(key), *args)
 
 
-def ask_block(key: str, function: Any, *args: Any, dask_worker: Any) -> Any:
-    """``function(block, *args)``, outside of dask's tasks: by `Client.run`."""
+def call_by_message(key: str, function: Any, *args: Any, dask_worker: Any) -> Any:
+    """``function(block, *args)``, outside of dask's tasks, by `Client.run`."""
     store = dask_worker.plugins.get(NAME)
     if store is None or key not in store.blocks:
         raise LostBlockError("a block is no longer on the worker that had it")
@@ -135,13 +140,13 @@ def ask_block(key: str, function: Any, *args: Any, dask_worker: Any) -> Any:
 
 
 def end_fit(token: str, dask_worker: Any) -> None:
-    """Let `BlockStore.ended` of a worker have the token."""
+    """Note on a worker that the fit with this token was stopped; by `Client.run`."""
     if NAME in dask_worker.plugins:
         dask_worker.plugins[NAME].ended.add(token)
 
 
 def ended_test(token: str) -> Callable[[], bool]:
-    """A function that returns whether the fit with this token was stopped, for tasks on this worker."""
+    """A function that returns whether the fit with this token was stopped, for a task on this worker."""
     ended = block_store().ended
     return lambda: token in ended
 

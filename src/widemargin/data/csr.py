@@ -23,6 +23,7 @@ from .rows import spread_rows
 _SPARSE_DENSITY = 0.25  # up to this share of non-zeros, CSR tiles are faster than the matrix product (decision 0003)
 _SPARSE_COLUMNS = 32  # narrower dense data stay dense: their products are cheap
 _PROBE = 512  # rows, at least, whose zeros are counted
+# For messages: what indptr and indices of a format count
 _LINES = {"csr": ("row", "column"), "csc": ("column", "row"), "bsr": ("block of rows", "block column")}
 
 
@@ -144,7 +145,7 @@ def prefers_csr(X: Array) -> bool:
 
 
 def _nonzeros(X: Array) -> sp.csr_array:
-    """CSR of a dense array in C order, in a fifth of SciPy's time."""
+    """A dense array in C order as CSR, in a fifth of SciPy's time."""
     indptr = np.empty(len(X) + 1, np.int64)
     csr.count_nonzeros(X, indptr)
     n = int(indptr[-1])
@@ -167,7 +168,7 @@ def make_csr(X: Any) -> csr.CSRMatrix:
     Raises
     ------
     ValueError
-        Naming the first row whose indices are not within X's shape, or whose place in the arrays is not in them.
+        Naming the first row with an index outside X's shape, or with a range of indptr outside its arrays.
     """
     indices, indptr = _index_arrays(X)
     if len(indptr) != X.shape[0] + 1:

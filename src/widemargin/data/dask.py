@@ -89,7 +89,7 @@ class PartitionedMatrix(DesignMatrix):
         return tasks
 
     def _pass(self, submit: Callable[[list[str]], list[Any]]) -> list[Any]:
-        """Results of the tasks that `submit` starts, all of them again if a worker is lost meanwhile."""
+        """Results of the tasks that `submit(owners)` starts, all of them again if a worker is lost meanwhile."""
         for _ in range(_MAX_LOSSES):
             owners = self._owners()
             with suppress(LostBlockError):
@@ -97,14 +97,14 @@ class PartitionedMatrix(DesignMatrix):
         raise LostPartitionError(f"{_MAX_LOSSES} workers were lost during one pass over the data")
 
     def _owners(self) -> list[str]:
-        """The worker of each block. Waits until blocks of a lost worker have been computed again."""
+        """The address of each block's worker. Waits until blocks of a lost worker have been computed again."""
         from distributed import CancelledError
 
         begin = monotonic()
         while True:
             wait_for(self._blocks, self._check)
             where: dict[str, Any] = {}
-            with suppress(CancelledError):  # lost since then: `wait_for` says which, in the next turn
+            with suppress(CancelledError):  # lost since then: `wait_for` says which, in the next iteration
                 where = self._client.who_has(self._blocks)
             owners = [next(iter(where.get(block.key, ())), None) for block in self._blocks]
             if all(owners):
@@ -161,19 +161,23 @@ def open_partitions(X: Any, team: ThreadTeam) -> Iterator[PartitionedMatrix]:
 
 
 def load_partitions(client: Any, X: Any, make: Callable[[Any, int], Any]) -> tuple[list[Any], list[tuple[int, int]]]:
-    """Futures of what `make` returns for each partition and its number, something with a shape; and their shapes."""
+    """Futures of ``make(partition, number)`` of each partition, an object with a shape (m, d); and these shapes."""
     partitions = client.compute(partitions_of(X))
     blocks = [client.submit(make, partition, number, pure=False) for number, partition in enumerate(partitions)]
     del partitions  # the cluster keeps only what it has to
     wait_for(blocks)
     shapes = client.gather(client.map(_shape, blocks, pure=False))
-    for number, (_, n_features) in enumerate(shapes):
-        if n_features != shapes[0][1]:
-            raise ValueError(
-                f"X must have the same columns everywhere: partition {number} has {n_features}, "
-                f"partition 0 has {shapes[0][1]}"
-            )
+    check_widths([n_features for _, n_features in shapes])
     return blocks, shapes
+
+
+def check_widths(widths: Sequence[int]) -> None:
+    """Raise a ValueError unless all partitions have as many columns as the first."""
+    for number, width in enumerate(widths):
+        if width != widths[0]:
+            raise ValueError(
+                f"X must have the same columns everywhere: partition {number} has {width}, partition 0 has {widths[0]}"
+            )
 
 
 def partitions_of(X: Any) -> list[Any]:
@@ -247,7 +251,7 @@ def collect(client: Any, tasks: list[Any], check: Callable[[], None], owners: se
 
 
 def collect_pure(client: Any, tasks: list[Any], check: Callable[[], None]) -> list[Any]:
-    """The results of tasks that dask may run on any worker, again after a loss."""
+    """The results of tasks that dask may run on any worker, and runs again where one is lost."""
     from distributed import KilledWorker
 
     try:
@@ -257,7 +261,7 @@ def collect_pure(client: Any, tasks: list[Any], check: Callable[[], None]) -> li
 
 
 def _are_done(client: Any, tasks: list[Any], check: Callable[[], None]) -> bool:
-    """Wait for tasks, at most a second; whether they have ended."""
+    """Wait for tasks, at most a second, calling `check` every 0.1 s; whether they have ended."""
     end = monotonic() + _WORKER_CHECK
     while monotonic() < end:
         check()
@@ -311,7 +315,7 @@ def wait_for(blocks: list[Any], check: Callable[[], None] = lambda: None) -> Non
 
 
 def check_partition(partition: Any, number: int) -> Any:
-    """`as_rows`, of finite numbers. Raises a ValueError that names the partition."""
+    """The partition by `as_rows`. Raises a ValueError that names it unless all its values are finite numbers."""
     try:
         X = as_rows(partition)
     except (TypeError, ValueError) as error:
@@ -327,7 +331,7 @@ def _make_block(partition: Any, number: int) -> LocalMatrix:
 
 
 def as_rows(partition: Any) -> Any:
-    """A partition as a float array in C order, or as a checked CSR array."""
+    """A partition as a float32 or float64 array in C order, or as a checked CSR array."""
     if sp.issparse(partition):
         check_sparse(partition)
         partition = sp.csr_array(partition)

@@ -16,7 +16,7 @@ from .._types import Array, Matrix, RowIndices
 from .abstract_matrix import LocalMatrix, RowAccess
 
 _BLOCK_BYTES = 2**21  # least size of a block of a matrix product: enough to be fast
-MAX_BLOCKS = 64  # of a pass: enough to share out
+MAX_BLOCKS = 64  # of a pass: enough for all threads
 
 
 class DenseMatrix(LocalMatrix):
@@ -35,7 +35,7 @@ class DenseMatrix(LocalMatrix):
     _take: Callable[..., None] = staticmethod(dense.take_rows)
 
     def __init__(self, X: Array, team: ThreadTeam) -> None:
-        self._X = self._lines = np.asarray(X)
+        self._X = self._lines = np.asarray(X)  # `_lines` are what is contiguous: rows, or columns
         self._team = team
         self.shape = X.shape
         self.row_bytes = max(1, int(X.shape[1] * X.itemsize))

@@ -1,4 +1,4 @@
-"""Labels of binary problems."""
+"""Several classes as binary problems: one against the rest, or pairs in groups that share rows."""
 
 from __future__ import annotations
 
@@ -37,14 +37,17 @@ def one_vs_rest_signs(numbers: Labels, n_classes: int) -> Matrix:
 
 
 def group_pairs(class_sizes: Sequence[int], most_rows: int) -> list[tuple[int, list[int]]]:
-    """All pairs of classes in groups: the pairs of two blocks of classes, which have many rows in common.
+    """Divide the pairs of classes into groups, each of which fits in one kernel matrix of `most_rows` rows.
+
+    Consecutive classes form blocks of at most most_rows / 2 rows; a group has the pairs within a block, or those
+    between two blocks.
 
     Parameters
     ----------
     class_sizes : sequence of int
         The number of rows of each class.
     most_rows : int
-        Of a group, unless two classes alone have more.
+        Largest number of rows of a group, unless two classes alone have more.
 
     Returns
     -------

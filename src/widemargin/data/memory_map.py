@@ -1,4 +1,4 @@
-"""The design matrix of a memory map larger than the memory budget: pages are released once a block has been read."""
+"""The design matrix of a memory map larger than the memory budget: a block's pages are released once it was read."""
 
 from __future__ import annotations
 
@@ -60,12 +60,12 @@ class MappedMatrix(DenseMatrix):
         groups = row_blocks(n, max(size, count_blocks(n, MAX_BLOCKS)))
         sums = np.zeros((len(groups), len(coef), self.shape[1]))
 
-        def add(p: int) -> None:
-            first = groups[p].start
-            for block in row_blocks(groups[p].stop - first, size):
+        def add(group: int) -> None:
+            first = groups[group].start
+            for block in row_blocks(groups[group].stop - first, size):
                 rows = slice(first + block.start, first + block.stop)
                 before = None if base is None else base[:, rows]
-                sums[p] += DenseMatrix(self._X[rows], self._team).rmatvec(coef[:, rows], before)
+                sums[group] += DenseMatrix(self._X[rows], self._team).rmatvec(coef[:, rows], before)
                 self._pages.release(rows)
 
         self._team.map(add, range(len(groups)))
@@ -80,12 +80,12 @@ class MappedMatrix(DenseMatrix):
         """The samples `chosen`, in ascending order, block by block."""
         taken = np.empty((len(chosen), self.shape[1]), self._X.dtype)
 
-        def copy(rows: slice) -> None:
+        def copy_block(rows: slice) -> None:
             first, end = np.searchsorted(chosen, (rows.start, rows.stop))
             dense.take_rows(self._team.native, self._X, np.ascontiguousarray(chosen[first:end]), taken[first:end])
             self._pages.release(rows)
 
-        self._team.map(copy, row_blocks(self.shape[0], self.block_rows))
+        self._team.map(copy_block, row_blocks(self.shape[0], self.block_rows))
         return taken
 
 

@@ -1,7 +1,7 @@
-"""The rows of a kernel machine on the workers of a dask cluster: to be clustered, shuffled, worked on and looked up.
+"""The rows of a kernel machine on the workers of a dask cluster: clustered, shuffled, computed with and looked up.
 
 First the rows are in the partitions of a dask collection, which pure tasks read; after `RemoteRows.shuffle` in blocks,
-one for each worker and outside of dask's store (`block_store`), on which tasks are bound to the worker that has them.
+one for each worker and outside of dask's store (`block_store`); a task on a block is bound to the worker that has it.
 """
 
 from __future__ import annotations
@@ -21,12 +21,21 @@ from numpy.typing import NDArray
 from .._native import Stopped
 from .._types import Labels, RowIndices
 from .abstract_matrix import LostBlockError
-from .dask import active_client, as_rows, check_partition, collect_pure, partitions_of, wait_for
+from .dask import (
+    active_client,
+    as_rows,
+    check_partition,
+    check_widths,
+    collect_pure,
+    partitions_of,
+    running_workers,
+    wait_for,
+)
 from .rows import positions
-from .worker_blocks import Handles, WorkerBlocks
+from .worker_blocks import Futures, WorkerBlocks
 
 SAMPLE_ROWS = 10_000  # brought to this process, to be clustered, and for checks of their scale
-_GROUP_BYTES = 2**24  # of the partitions that one task reads, unless a partition is larger
+_GROUP_BYTES = 2**24  # of a group: the partitions that one task reads, unless a single one is larger
 
 T = TypeVar("T")
 Form: TypeAlias = "tuple[np.dtype[Any], bool]"  # dtype, whether sparse
@@ -68,8 +77,8 @@ class RemoteRows:
     shape : (int, int)
     dtype : dtype
     token : str
-        Of the fit: `BlockStore.ended` of a worker has it once the fit is stopped.
-    index : list of ndarray of int
+        Of the fit: sent to the workers once it is stopped (`block_store.ended_test`).
+    rows_of_blocks : list of ndarray of int
         After `shuffle`: the rows that are in each block, in its order.
     """
 
@@ -78,31 +87,23 @@ class RemoteRows:
         self.check = check
         self.token = uuid4().hex
         self._sources = partitions_of(X)
-        self._load(do_not_check)
+        self._load_partitions(do_not_check)
         infos = _in_order(zip(self._groups, self._map(_inspect, self._groups, check=do_not_check), strict=True))
-        self._check_shapes(infos, n_total)
+        check_widths([info.n_features for info in infos])
+        n_found = sum(info.n_rows for info in infos)
+        if n_found != n_total:
+            raise ValueError(f"Found input variables with inconsistent numbers of samples: [{n_found}, {n_total}]")
         self.dtype = np.result_type(*[info.dtype for info in infos])
         self.shape = len(kept), infos[0].n_features
         self._is_sparse = all(info.is_sparse for info in infos)
         self._form = self.dtype, self._is_sparse
         numbers = np.split(positions(kept, n_total), np.cumsum([info.n_rows for info in infos])[:-1])
-        # of each partition: the places of the rows that count, and their numbers
+        # Of each partition: whether all its rows count; places in it of those that do, and their numbers
         self._are_whole = [bool((rows >= 0).all()) for rows in numbers]
         self._places = [np.flatnonzero(rows >= 0) for rows in numbers]
         self._numbers = [rows[places] for rows, places in zip(numbers, self._places, strict=True)]
-        self.index: list[RowIndices] = []
+        self.rows_of_blocks: list[RowIndices] = []
         self.blocks: WorkerBlocks | None = None
-
-    def _check_shapes(self, infos: list[PartitionInfo], n_total: int) -> None:
-        for number, info in enumerate(infos):
-            if info.n_features != infos[0].n_features:
-                raise ValueError(
-                    f"X must have the same columns everywhere: partition {number} has {info.n_features}, "
-                    f"partition 0 has {infos[0].n_features}"
-                )
-        n = sum(info.n_rows for info in infos)
-        if n != n_total:
-            raise ValueError(f"Found input variables with inconsistent numbers of samples: [{n}, {n_total}]")
 
     def __len__(self) -> int:
         return self.shape[0]
@@ -110,11 +111,11 @@ class RemoteRows:
     @property
     def n_workers(self) -> int:
         """Workers of the cluster, now."""
-        return len(self.client.scheduler_info(n_workers=-1)["workers"])
+        return len(running_workers(self.client))
 
     # ----------------------------------------------------------------------------------------------------- partitions
 
-    def _load(self, check: Callable[[], None]) -> None:
+    def _load_partitions(self, check: Callable[[], None]) -> None:
         """Compute the partitions, and put those that are on one worker into groups of at most `_GROUP_BYTES`."""
         from distributed import CancelledError
 
@@ -145,9 +146,10 @@ class RemoteRows:
         shared: tuple[Any, ...] = (),
         check: Callable[[], None] | None = None,
     ) -> list[Any]:
-        """``function(*shared, partitions, numbers, *values)`` of groups of partitions, with values of each partition.
+        """``function(*shared, partitions, their numbers, *their values)`` of every group: a list of results.
 
-        `shared` may hold futures, whose values are sent once to each worker.
+        Each of `of_parts` has a value for every partition. `shared` may hold futures, whose values are sent to each
+        worker once.
         """
         tasks = [
             self.client.submit(
@@ -165,7 +167,7 @@ class RemoteRows:
     def map_partitions(
         self, function: Callable[..., Any], *of_rows: NDArray[Any], check: Callable[[], None] | None = None
     ) -> list[Any]:
-        """``function(X, *values)`` of every partition, with its rows' values out of all (n,)."""
+        """``function(X, *values)`` of every partition, with the values of its rows out of each of `of_rows` (n,)."""
         values = [[all_values[rows] for rows in self._numbers] for all_values in of_rows]
         places = [None if is_whole else place for is_whole, place in zip(self._are_whole, self._places, strict=True)]
         once = self.client.submit(_itself, function, pure=False)
@@ -173,21 +175,21 @@ class RemoteRows:
         return _in_order(zip(self._groups, results, strict=True))
 
     def assign_labels(self, function: Callable[[Any], Labels]) -> Labels:
-        """Integers (n,) that a function of some rows (m, d) gives for each of them, by the workers."""
+        """The labels (n,) of all rows: ``function(X)`` (m,) of every partition's rows X (m, d), on the workers."""
         labels = np.empty(len(self), np.intp)
         for rows, part_labels in zip(self._numbers, self.map_partitions(function), strict=True):
             labels[rows] = part_labels
         return labels
 
     def release(self) -> None:
-        """Let the cluster free what it holds, also where a traceback still refers to the futures."""
+        """Have the cluster free partitions and blocks, even where a traceback still refers to their futures."""
         for future in [*filter(None, self._partitions), *(self.blocks.keys if self.blocks is not None else ())]:
             future.release()
 
     def __getitem__(self, rows: RowIndices) -> Any:
-        """Some rows, brought here: an array or a CSR array of shape (m, d), also of a fit that was stopped.
+        """Some rows, brought to this process: an array or a CSR array of shape (m, d). It works in a stopped fit, too.
 
-        Those of the sample are here already.
+        Rows of `sample` are not asked for again.
         """
         place = positions(rows, len(self))
         if "sample" in self.__dict__:
@@ -195,7 +197,7 @@ class RemoteRows:
             of_sample = positions(known, len(self))[rows]
             if (of_sample >= 0).all():
                 return values[of_sample]
-        numbers = self._numbers if self.blocks is None else self.index
+        numbers = self._numbers if self.blocks is None else self.rows_of_blocks
         chosen = [np.flatnonzero(place[part_rows] >= 0) for part_rows in numbers]
         if self.blocks is None:
             groups = [group for group in self._groups if any(len(chosen[p]) for p in group)]
@@ -204,7 +206,7 @@ class RemoteRows:
             used = [p for group in groups for p in group]
         else:
             used = [p for p, here in enumerate(chosen) if len(here)]
-            found = self.blocks.ask(_take_rows, [(chosen[p],) for p in used], only=used, check=do_not_check)
+            found = self.blocks.call_by_message(_take_rows, [(chosen[p],) for p in used], only=used, check=do_not_check)
         if not found:
             return np.empty((0, self.shape[1]), self.dtype)
         return stack_rows(found)[positions(np.concatenate([numbers[p][chosen[p]] for p in used]), len(self))[rows]]
@@ -221,42 +223,43 @@ class RemoteRows:
     # --------------------------------------------------------------------------------------------------------- blocks
 
     def shuffle(self, block_of: NDArray[np.intp], n_blocks: int) -> None:
-        """Bring the rows to blocks, each on one worker, in ascending order, and drop the partitions.
+        """Move row i to block ``block_of[i]``; a block is on one worker, in ascending order. Partitions are dropped.
 
         A row is sent at most once. A worker holds its share of the rows once, in partitions, pieces and its block, and
         what is on the way.
         """
-        self.index = [np.flatnonzero(block_of == block) for block in range(n_blocks)]
+        self.rows_of_blocks = [np.flatnonzero(block_of == block) for block in range(n_blocks)]
         self.blocks = WorkerBlocks(self.client, self._make_blocks, n_blocks, self.check, self.token)
         self.blocks.ensure()
 
     def map(self, function: Callable[..., Any], values: NDArray[Any], grace: float = 0.0) -> list[Any]:
-        """``function(X, values)`` for every block, with the values (k, m) of its rows out of all (k, n).
+        """``function(X, values)`` of every block, with the values (k, m) of its rows out of all (k, n).
 
-        Once the fit is stopped, `should_end` is true on the workers, and results are waited for `grace` seconds more.
+        Once the fit is stopped, every worker's `ended_test` is true, and results are waited for `grace` seconds more.
         """
         assert self.blocks is not None
         check = _Grace(self.check, self.blocks.end, grace)
-        return self.blocks.call(_call_on_rows, [(function, values[:, rows]) for rows in self.index], check=check)
+        arguments = [(function, values[:, rows]) for rows in self.rows_of_blocks]
+        return self.blocks.call(_call_on_rows, arguments, check=check)
 
-    def hold(self, make: Callable[..., Any], arguments: Sequence[tuple[Any, ...]]) -> HeldBlocks:
-        """Objects ``make(X, *arguments[number])`` of the rows of every block, in its worker's memory."""
+    def make_objects(self, make: Callable[..., Any], arguments: Sequence[tuple[Any, ...]]) -> WorkerObjects:
+        """An object ``make(X, *arguments[number])`` of the rows of every block, in its worker's memory."""
         assert self.blocks is not None
-        return HeldBlocks(self.blocks, make, arguments)
+        return WorkerObjects(self.blocks, make, arguments)
 
-    def _make_blocks(self, workers: dict[int, str]) -> Generator[Handles, None, None]:
-        """Tasks that bring the rows of blocks to workers: those that return the blocks' keys, then wave after wave.
+    def _make_blocks(self, workers: dict[int, str]) -> Generator[Futures, None, None]:
+        """Start the tasks that make blocks and fill them: `make` of `WorkerBlocks`.
 
         A wave moves one group of partitions of each worker, so that all workers lose and gain rows at about one pace.
         """
         from .block_store import new_block
 
         if not self._partitions:
-            self._load(self.check)
+            self._load_partitions(self.check)
         submit = {p: partial(self.client.submit, workers=[worker], pure=False) for p, worker in workers.items()}
-        keys = {p: submit[p](new_block, (len(self.index[p]), self.shape[1]), *self._form) for p in workers}
+        keys = {p: submit[p](new_block, (len(self.rows_of_blocks[p]), self.shape[1]), *self._form) for p in workers}
         yield list(keys.values())
-        place = {p: positions(self.index[p], len(self)) for p in workers}
+        place = {p: positions(self.rows_of_blocks[p], len(self)) for p in workers}
         try:
             for wave in self._waves():
                 tasks = [
@@ -265,13 +268,16 @@ class RemoteRows:
                     for block in workers
                 ]
                 for p in chain(*wave):
-                    self._partitions[p] = None  # dask keeps it until its pieces are cut
+                    self._partitions[p] = None  # dask keeps it until the tasks on it are done
                 yield [task for task in tasks if task is not None]
         finally:
             self._partitions = []
 
     def _move(self, group: list[int], place: RowIndices, submit: Callable[..., Any], key: Any) -> Any:
-        """A task that adds rows of a group to a block, where `place` (n,) is theirs, -1 for rows of other blocks."""
+        """The future of a task that adds a group's rows to the block `key`; None if no row of the group belongs there.
+
+        `place` (n,) is the position of every row in the block, -1 for rows of other blocks.
+        """
         from .block_store import add_rows
 
         chosen = [np.flatnonzero(place[self._numbers[p]] >= 0) for p in group]
@@ -283,7 +289,7 @@ class RemoteRows:
         return submit(add_rows, key, rows, self.client.submit(_cut, self._form, parts, group, places, pure=False))
 
     def _waves(self) -> Iterator[list[list[int]]]:
-        """The groups of partitions, at most one of each worker at a time."""
+        """The groups of partitions in waves: lists of groups, at most one of each worker."""
         of_workers: dict[str, list[list[int]]] = {}
         for group, worker in zip(self._groups, self._group_workers, strict=True):
             of_workers.setdefault(worker, []).append(group)
@@ -291,10 +297,11 @@ class RemoteRows:
             yield [group for group in wave if group is not None]
 
 
-class HeldBlocks:
-    """Objects in the memory of workers, and tasks on them there: `run` starts these, `fetch` brings their results here.
+class WorkerObjects:
+    """An object for each block, in its worker's memory: `run` starts tasks on them, `fetch` brings the results here.
 
-    A task may change its object. One that is lost with its worker is made anew, as it was at first.
+    The objects are made by the first `run`. A task may change its object. One that is lost with its worker is made
+    again by the next `run`, as it was at first.
     """
 
     def __init__(self, blocks: WorkerBlocks, make: Callable[..., Any], arguments: Sequence[tuple[Any, ...]]) -> None:
@@ -302,18 +309,18 @@ class HeldBlocks:
         self._make = make
         self._arguments = arguments
         self._are_there = self._were_made = False
-        self._token = uuid4().hex  # of these objects: a block has those of one machine at a time
+        self._token = uuid4().hex  # of these objects: a block has one object at a time
 
     def __len__(self) -> int:
         return len(self._arguments)
 
-    def run(self, function: Callable[..., Any], *args: Any, only: Sequence[int] | None = None) -> Handles:
+    def run(self, function: Callable[..., Any], *args: Any, only: Sequence[int] | None = None) -> Futures:
         """Futures of ``function(object, *args)`` on the workers of all objects, or of some; args may hold futures."""
         if not self._are_there:
             self._make_missing()
-        return self._blocks.run(_call_on_work, self._token, function, *args, only=only)
+        return self._blocks.run(_call_on_object, self._token, function, *args, only=only)
 
-    def fetch(self, tasks: Handles) -> list[Any]:
+    def fetch(self, tasks: Futures) -> list[Any]:
         """The results of tasks of `run`. Raises LostBlockError if a worker is lost, or a result with it."""
         try:
             return self._blocks.fetch(tasks)
@@ -325,10 +332,10 @@ class HeldBlocks:
         """Make the objects that are not there. Raises LostBlockError if a worker is lost meanwhile."""
         is_there = [False] * len(self)
         if self._were_made:
-            is_there = self._blocks.fetch(self._blocks.run(_has_work, self._token))
+            is_there = self._blocks.fetch(self._blocks.run(_has_object, self._token))
         missing = [number for number, found in enumerate(is_there) if not found]
         tasks = [
-            self._blocks.run(_make_work, self._token, self._make, *self._arguments[number], only=[number])[0]
+            self._blocks.run(_make_object, self._token, self._make, *self._arguments[number], only=[number])[0]
             for number in missing
         ]
         self._were_made = True
@@ -337,7 +344,7 @@ class HeldBlocks:
 
 
 class _Grace:
-    """`check` with a delay: once it raises `Stopped`, `end` is called, and `Stopped` is raised some seconds later."""
+    """`check` with a delay: when it first raises `Stopped`, call `end`, and raise `Stopped` only `seconds` later."""
 
     def __init__(self, check: Callable[[], None], end: Callable[[], None], seconds: float) -> None:
         self._check = check
@@ -375,13 +382,13 @@ def count_rows(X: Any) -> int:
 
 
 def _in_order(by_group: Iterable[tuple[list[int], list[T]]]) -> list[T]:
-    """What groups of partitions have, in the order of the partitions."""
+    """The values of partitions, given by group, in the order of the partitions."""
     by_number = {number: value for group, values in by_group for number, value in zip(group, values, strict=True)}
     return [by_number[number] for number in range(len(by_number))]
 
 
 def do_not_check() -> None:
-    """Nothing ends the wait."""
+    """A `check` that never ends a wait."""
 
 
 # --------------------------------------------------------------------------------------------------- on the workers
@@ -414,7 +421,7 @@ def _call_on_partitions(
 
 
 def _cut(form: Form, parts: list[Any], numbers: list[int], places: list[RowIndices]) -> Any:
-    """Rows at some places of some partitions, below one another, in a common form."""
+    """Rows at given places of some partitions, below one another, with the dtype and the storage of `form`."""
     dtype, is_sparse = form
     found = [_rows_at(part, place).astype(dtype, copy=False) for part, place in zip(parts, places, strict=True)]
     return stack_rows(found if is_sparse else [X.toarray() if sp.issparse(X) else X for X in found])
@@ -433,16 +440,16 @@ def _call_on_rows(block: Any, function: Callable[..., Any], values: NDArray[Any]
     return function(block.X, values)
 
 
-def _has_work(block: Any, token: str) -> bool:
-    return block.work is not None and block.work[0] == token
+def _has_object(block: Any, token: str) -> bool:
+    return block.made is not None and block.made[0] == token
 
 
-def _make_work(block: Any, token: str, make: Callable[..., Any], *args: Any) -> None:
-    block.work = None  # that of another machine is freed first
-    block.work = token, make(block.X, *args)
+def _make_object(block: Any, token: str, make: Callable[..., Any], *args: Any) -> None:
+    block.made = None  # that of another machine is freed first
+    block.made = token, make(block.X, *args)
 
 
-def _call_on_work(block: Any, token: str, function: Callable[..., Any], *args: Any) -> Any:
-    if not _has_work(block, token):
+def _call_on_object(block: Any, token: str, function: Callable[..., Any], *args: Any) -> Any:
+    if not _has_object(block, token):
         raise LostBlockError("a worker no longer has what it had made")
-    return function(block.work[1], *args)
+    return function(block.made[1], *args)

@@ -30,8 +30,10 @@ class Samples(Protocol):
 
     Attributes
     ----------
-    dtype, precision : dtype
-        Of the tiles; of the inner products: that of the tiles, or float64.
+    dtype : dtype
+        Of the tiles.
+    precision : dtype
+        Of the inner products, before they are written to tiles: `dtype`, or float64.
     is_sparse : bool
         Whether the rows are stored as CSR.
     nbytes : int
@@ -68,7 +70,7 @@ class Samples(Protocol):
         """The rows as compiled loops take them: a dense array, or a CSRMatrix."""
 
     def stored(self) -> Any:
-        """The rows as stored: dense (centred for distances), CSR, or rows of the Gram matrix."""
+        """The rows as an array or SciPy CSR array: dense (centred for distances), CSR, or rows of the Gram matrix."""
 
     def pair_with(self, X: Any) -> tuple[Samples, Samples]:
         """This batch and the rows of X, both of this kind, so that `inner` takes them."""
@@ -334,7 +336,7 @@ def view_samples(X: Any, form: str = "rows") -> Samples:
 
 
 def converted(samples: Samples, precision: np.dtype[Any], dtype: np.dtype[Any]) -> Samples:
-    """The samples with inner products in `precision` and tiles of `dtype`: themselves if they are."""
+    """The samples with inner products in `precision` and tiles of `dtype`: a copy only where these differ."""
     return samples if (samples.precision, samples.dtype) == (precision, dtype) else samples.astype(precision, dtype)
 
 
@@ -396,7 +398,7 @@ class SampleSubset:
         return self.base.take(self.index).compiled()
 
     def stored(self) -> Any:
-        """The rows as the kind of matrix that the user passed in."""
+        """The gathered rows, as stored."""
         return self.base.take(self.index).stored()
 
     def pair_with(self, X: Any) -> tuple[Samples, Samples]:

@@ -17,7 +17,7 @@ from .abstract_matrix import LostBlockError
 from .dask import LostPartitionError, collect, running_workers
 
 T = TypeVar("T")
-Handles: TypeAlias = "list[Any]"  # futures
+Futures: TypeAlias = "list[Any]"
 
 _MAX_LOSSES = 5  # of workers, while blocks are made or during one task on all of them
 _MAX_WAIT = 60.0  # seconds without any worker, or with paused ones alone
@@ -27,14 +27,15 @@ _RESTART = 5.0  # seconds that a lost worker has for coming back, before another
 class WorkerBlocks:
     """Blocks, each on one worker: `run` starts tasks on them, `fetch` brings their results here, `call` does both.
 
-    `ask` is for functions of a few milliseconds, whose time is that of the messages.
+    `call_by_message` is for functions of a few milliseconds, for which scheduling a task would take longer.
 
     Parameters
     ----------
     client : distributed.Client
     make : callable
-        Takes a dict of block numbers and workers, and yields futures of tasks that bring the blocks there: first of
-        those that return their keys, then of others, one list after the other.
+        A generator function: ``make(workers)`` starts the tasks that make some blocks, where `workers` is a dict from
+        a block's number to its worker, and yields their futures in lists: first those of the blocks' keys, in the
+        order of the dict, then those of the tasks that bring rows, wave after wave.
     n_blocks : int
     check : callable
         Called every 0.1 s while something is waited for. It raises an exception to end that.
@@ -44,13 +45,13 @@ class WorkerBlocks:
     Attributes
     ----------
     keys : list of distributed.Future
-        Of the keys of the blocks.
+        Of the key of each block in its worker's `block_store`.
     """
 
     def __init__(
         self,
         client: Any,
-        make: Callable[[dict[int, str]], Generator[Handles, None, None]],
+        make: Callable[[dict[int, str]], Generator[Futures, None, None]],
         n_blocks: int,
         check: Callable[[], None],
         token: str,
@@ -59,7 +60,7 @@ class WorkerBlocks:
         self._make = make
         self._check = check
         self._token = token
-        self.keys: Handles = []
+        self.keys: Futures = []
         self._workers = [""] * n_blocks
         self._are_there = False
         self._n_expected = 1
@@ -67,12 +68,12 @@ class WorkerBlocks:
     def __len__(self) -> int:
         return len(self._workers)
 
-    def run(self, function: Callable[..., Any], *args: Any, only: Sequence[int] | None = None) -> Handles:
+    def run(self, function: Callable[..., Any], *args: Any, only: Sequence[int] | None = None) -> Futures:
         """Futures of ``function(block, *args)`` on the workers of all blocks, or of some; args may hold futures."""
         self.ensure()
         return [self._submit(p, function, *args) for p in (range(len(self)) if only is None else only)]
 
-    def fetch(self, tasks: Handles, check: Callable[[], None] | None = None) -> list[Any]:
+    def fetch(self, tasks: Futures, check: Callable[[], None] | None = None) -> list[Any]:
         """The results of tasks of `run`. Raises LostBlockError if a worker is lost, or a result with it."""
         from distributed import KilledWorker
 
@@ -92,7 +93,7 @@ class WorkerBlocks:
         only: Sequence[int] | None = None,
         check: Callable[[], None] | None = None,
     ) -> list[Any]:
-        """``function(block, *args)`` of all blocks, or of some, with `arguments` of each; again if a worker is lost."""
+        """``function(block, *arguments[i])`` of all blocks, or of the i-th of some; again if a worker is lost."""
         numbers = range(len(self)) if only is None else only
 
         def attempt() -> list[Any]:
@@ -102,16 +103,16 @@ class WorkerBlocks:
 
         return self._repeat(attempt, "during one pass over X")
 
-    def ask(
+    def call_by_message(
         self,
         function: Callable[..., Any],
         arguments: Sequence[tuple[Any, ...]],
         only: Sequence[int],
         check: Callable[[], None] | None = None,
     ) -> list[Any]:
-        """As `call`, in the thread of a worker's messages: no task is scheduled, and the result is the answer.
+        """As `call`, in the thread that handles a worker's messages: no task is scheduled, the result is the reply.
 
-        `check` ends the wait for lost blocks alone.
+        `check` is called only while lost blocks are made again.
         """
 
         def attempt() -> list[Any]:
@@ -119,26 +120,26 @@ class WorkerBlocks:
             try:
                 if not {self._workers[p] for p in only} <= running_workers(self._client).keys():
                     raise LostBlockError("a worker was lost")  # a message to it would be tried for 30 s
-                return list(self._client.sync(self._ask_all, function, arguments, only))
+                return list(self._client.sync(self._send_all, function, arguments, only))
             except (OSError, LostBlockError) as error:
                 self._are_there = False
                 raise LostBlockError(str(error)) from error
 
         return self._repeat(attempt, "during one pass over X")
 
-    async def _ask_all(
+    async def _send_all(
         self, function: Callable[..., Any], arguments: Sequence[tuple[Any, ...]], only: Sequence[int]
     ) -> list[Any]:
-        from .block_store import ask_block
+        from .block_store import call_by_message
 
         workers = [self._workers[p] for p in only]
-        answers = await asyncio.gather(
+        replies = await asyncio.gather(
             *[
-                self._client.run(ask_block, self.keys[p].key, function, *args, workers=[worker])
+                self._client.run(call_by_message, self.keys[p].key, function, *args, workers=[worker])
                 for p, worker, args in zip(only, workers, arguments, strict=True)
             ]
         )
-        return [answer[worker] for answer, worker in zip(answers, workers, strict=True)]
+        return [reply[worker] for reply, worker in zip(replies, workers, strict=True)]
 
     def end(self) -> None:
         """Send the fit's token to the workers: it was stopped."""
@@ -147,13 +148,13 @@ class WorkerBlocks:
         self._client.run(end_fit, self._token, on_error="ignore")
 
     def ensure(self, check: Callable[[], None] | None = None) -> None:
-        """Have the blocks that are on no worker made on one, and wait for them."""
+        """Make the blocks that are on no worker, and wait for them."""
         if not self._are_there:
             self._repeat(lambda: self._make_missing(check or self._check), "while X was read")
             self._are_there = True
 
     def _repeat(self, action: Callable[[], T], when: str) -> T:
-        """The action, again if a worker is lost meanwhile."""
+        """The result of the action, again if a worker is lost meanwhile; `when` is for the message."""
         for _ in range(_MAX_LOSSES):
             try:
                 return action()
@@ -192,7 +193,7 @@ class WorkerBlocks:
                 collect(self._client, tasks, check, set(places.values()))
 
     def _wait_for_workers(self, check: Callable[[], None]) -> set[str]:
-        """The workers: as many as there were at first, or those that there are when some do not come back."""
+        """The workers' addresses: of as many as there were at first, or of those that are left if some don't return."""
         begin = monotonic()
         while True:
             workers = running_workers(self._client)
