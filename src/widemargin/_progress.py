@@ -173,7 +173,7 @@ class Progress:
 
     @property
     def fraction(self) -> float | None:
-        """How much of this stage is done, in [0, 1], or None if nothing can be said yet: by counts, or by log violation."""
+        """How much of this stage is done, in [0, 1]: by counts, else by log violation; None if that is unknown."""
         if self._total:
             return min(1.0, self._done / self._total)
         if not self.state.get("tol") or not self._samples:
