@@ -48,7 +48,7 @@ from ..solvers.results import History, LinearResult
 Trained = tuple[list[LinearResult], History]
 
 _PARTS = "active_rows", "dual_ascent", "decision_values", "line_search", "plane", "master_problem"  # of a round
-_STALL_ROUNDS = 50  # in which the gap falls by no more than rounding
+_STALL_ROUNDS = 50  # in which neither bound nor objective moves: see `_is_stalled`
 _BLOCK_POINTS = 8  # points evaluated in one pass at the start: so many vectors of decision values are in memory
 
 
@@ -122,18 +122,20 @@ def train_path(
         with suppress(Stopped):  # in a pass over the samples: points and bounds are those before it
             while training.should_continue() and progress.go_on(**training.state()):
                 training.run_round()
-        training.finish()
+        training.complete_history()
         yield training.results()
 
 
-def train_hinges(X: Array, signed: Matrix, tol: float, progress: Progress, memory_budget: int) -> list[LinearResult]:
-    """Train machines without intercept, C = 1, on dense samples X (n, d) in this thread: one for each row of `signed`.
+def train_hinges(
+    X: Array, signed_weights: Matrix, tol: float, progress: Progress, memory_budget: int
+) -> list[LinearResult]:
+    """Train q machines without intercept, C = 1, on dense samples X (n, d) in this thread.
 
-    `signed` (q, n): the samples' weights times their labels.
+    `signed_weights` (q, n): for each machine, the samples' weights times their labels.
     """
     team = ThreadTeam(1)
     settings = OCASSettings(tol=tol, memory_budget=memory_budget, keep_points=False)
-    losses = [HingeLoss(signed_weights, team) for signed_weights in signed]
+    losses = [HingeLoss(own_weights, team) for own_weights in signed_weights]
     return train(make_design_matrix(X, team), losses, settings, progress, team=team)[0]
 
 
@@ -313,7 +315,7 @@ class OCASTraining:
     def _run_epochs(self, solvers: Sequence[CuttingPlaneSolver]) -> tuple[list[CuttingPlaneSolver], list[Plane]]:
         """Epochs of dual ascent, one thread a machine: the dual point is the search point, and its plane is added.
 
-        Returns the planes whose normals need a pass over X, and their machines.
+        Returns the machines whose plane still needs its normal, a pass over X, and these planes.
         """
 
         def run(solver: CuttingPlaneSolver) -> Plane | None:
@@ -347,9 +349,9 @@ class OCASTraining:
         for first in range(0, len(starts), _BLOCK_POINTS):
             solvers, W = zip(*starts[first : first + _BLOCK_POINTS], strict=True)
             self._evaluate(solvers, W, self._decision_values(solvers, W))
-        new = [solver for solver in self.solvers if not np.isfinite(solver.objective)]
-        for first in range(0, len(new), _BLOCK_POINTS):
-            some = new[first : first + _BLOCK_POINTS]
+        at_zero = [solver for solver in self.solvers if not np.isfinite(solver.objective)]  # without a point so far
+        for first in range(0, len(at_zero), _BLOCK_POINTS):
+            some = at_zero[first : first + _BLOCK_POINTS]
             zeros = [np.zeros((solver.loss.n_outputs, self.X.shape[0])) for solver in some]
             self._evaluate(some, [np.zeros_like(solver.w) for solver in some], zeros)
 
@@ -375,7 +377,7 @@ class OCASTraining:
         if not self.dual_alone:
             add_planes(self.X, solvers, planes)
 
-    # ----------------------------------------------------------------------------------------------- what is known
+    # ----------------------------------------------------------------------------------------- C, state and results
 
     def set_risk_weight(self, C: float) -> None:
         """Go on with another C: planes and points stay."""
@@ -390,7 +392,7 @@ class OCASTraining:
             active_rows.begin()
 
     def state(self) -> dict[str, float]:
-        """What the progress object shows."""
+        """What `Progress.go_on` shows and passes to callbacks."""
         objective = sum(solver.objective for solver in self.solvers)
         violation = max(solver.relative_gap for solver in self.solvers)
         return {"round": self.n_iter, "violation": violation, "tol": self.settings.tol, "objective": objective}
@@ -407,8 +409,8 @@ class OCASTraining:
 
         return [result_of(solver) for solver in self.solvers], self.history
 
-    def finish(self) -> None:
-        """Record the start, where no round was needed or there was no time for one."""
+    def complete_history(self) -> None:
+        """Record the start as the only row, where no round was needed or there was no time for one."""
         if not len(self.history):
             self._record_round(self.solvers, _Clock())
 
@@ -440,6 +442,6 @@ class _Clock:
         self._start = time.perf_counter()
 
     def lap(self, part: str) -> None:
-        """Add the seconds since the previous call to this part."""
+        """Set the seconds of a part: those since the previous call."""
         now = time.perf_counter()
         self.laps[part], self._start = now - self._start, now
