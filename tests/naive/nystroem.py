@@ -42,13 +42,3 @@ def decision_value(f: Vector, coef: Vector, products: Matrix, slope: Vector, x: 
     total = float(coef @ f) + intercept + float(slope @ x)
     m = len(products)
     return total + sum(products[a, b] * f[a] * f[b] for a in range(m) for b in range(a + 1))
-
-
-def gather(label: NDArray[np.integer], n_groups: int, size: int) -> list[tuple[int, list[int]]]:
-    """Return groups of `size` rows of one label, in order, the last row of a label repeated up to that size."""
-    panels = []
-    for c in range(n_groups):
-        mine = [i for i, own in enumerate(label) if own == c]
-        mine += mine[-1:] * (-len(mine) % size)
-        panels += [(c, mine[at : at + size]) for at in range(0, len(mine), size)]
-    return panels

@@ -16,7 +16,7 @@ from ..kernels.precision import ensure_precision
 from ..kernels.tiles import add_kernel_product
 
 _MIN_ROWS = 1024  # of a block
-_ROW_COPIES = 4  # memory budget / bytes of a block's rows: centred, or converted to CSR, they take half of it at most
+_ROW_COPIES = 4  # memory budget / bytes of a block's rows, whose centred or CSR copy takes twice these bytes at most
 _SMALL_WORK = 2**20  # multiply-adds below which limiting BLAS and starting threads takes longer than the product
 SMALL_ENTRY_WORK = 16  # multiply-adds of a kernel entry beside its inner product, where there are few entries
 
@@ -40,7 +40,7 @@ class KernelExpansion:
     intercept: Vector
 
     def decision_values(self, X: Any, *, n_jobs: int | None = None, memory_budget: int = 2**30) -> Matrix:
-        """Decision values, by tiles on all cores.
+        """Decision values coef K(points, X) + intercept, by tiles of K on `n_jobs` threads.
 
         Parameters
         ----------
@@ -57,7 +57,7 @@ class KernelExpansion:
 
         Notes
         -----
-        n x n_points kernel entries, each used once.
+        n n_points kernel entries, each computed once and used for all functions.
         """
         out = np.tile(self.intercept[:, None], X.shape[0])
         points = self._points
@@ -73,7 +73,7 @@ class KernelExpansion:
         return out.T
 
     def pair_with(self, X: Any) -> tuple[Samples, Samples]:
-        """The points and the rows of X as samples of the same form."""
+        """The points and the rows of X as samples of the same form and precision."""
         return self._points.pair_with(X)
 
     @cached_property
@@ -85,7 +85,7 @@ class KernelExpansion:
 
 
 def make_point_samples(kernel: Kernel, points: Any) -> Samples:
-    """The points of a machine as the kernel takes them: rows, or indices into the kernel matrices of new rows."""
+    """The points of a machine as samples; of a precomputed kernel, as columns of the matrices of new rows."""
     if kernel.sample_form == "entries":
         return GramSamples(np.empty((0, 0)), points)
     return ensure_precision(kernel, make_samples(points, kernel.sample_form))

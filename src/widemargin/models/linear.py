@@ -24,7 +24,7 @@ class LinearModel:
     intercept: Vector
 
     def decision_values(self, X: Any, *, n_jobs: int | None = None) -> Matrix:
-        """Decision values, on all cores.
+        """Decision values X coef' + intercept, on `n_jobs` threads.
 
         Parameters
         ----------

@@ -20,12 +20,12 @@ _ROW_COPIES = 3  # of a row and its features that a thread holds at most
 
 @dataclass
 class NystroemCoordinates:
-    """Features of a row, times a factor.
+    """Coordinates C F of rows: features C (n, n_features), times a factor F with W = F F'.
 
     Attributes
     ----------
     features : LandmarkFeatures
-        Of one leaf: landmarks in d dimensions, and n_features features.
+        Of one leaf.
     factor : ndarray of shape (n_features, rank)
         Of the data's dtype.
     """
@@ -61,18 +61,18 @@ class NystroemCoordinates:
         return out
 
     def evaluate(self, X: Any) -> Array:
-        """Features of the rows of X, (n, n_features): by a product, unless the triangle rule needs exact distances.
+        """Features of the rows of X, (n, n_features), with distances from inner products but for the triangle rule.
 
         For a precomputed kernel, X holds the kernel values with the m landmarks.
         """
         if self.features.kernel.sample_form == "entries":
-            return self.features.with_products(X)
+            return self.features.append_products(X)
         if self.features.pseudo_distances.shape[2]:
-            return self.features.evaluate(X)  # bounds need distances that are exact where they are small
+            return self.features.evaluate(X)  # bounds need distances without cancellation
         points, rows = self._points.pair_with(X)
-        F = np.empty((len(rows), len(points)), self.features.landmarks.dtype)
-        self.features.kernel.fill(rows, points, F)
-        return self.features.with_products(F)
+        values = np.empty((len(rows), len(points)), self.features.landmarks.dtype)
+        self.features.kernel.fill(rows, points, values)
+        return self.features.append_products(values)
 
     @cached_property
     def _points(self) -> Samples:

@@ -19,8 +19,8 @@ from ..nystroem.features import LandmarkFeatures
 from ..partition.hierarchy import Hierarchy
 
 _FEW_ROWS = 64  # computed in the calling thread
-_ROW_OPERATIONS = 100  # that finding a row's place takes as long as
-_LEAST_OPERATIONS = 4e6  # with fewer, waking the other threads takes longer than they save
+_ROW_OPERATIONS = 100  # overhead of a row, in multiply-adds
+_LEAST_OPERATIONS = 4e6  # multiply-adds below which starting the other threads takes longer than they save
 
 
 @dataclass
@@ -56,7 +56,7 @@ class NystroemTree:
 
     @cached_property
     def n_operations(self) -> float:
-        """Cost of a dense row in inner products: (routing + md + qd + mp + q (m + p + products)) / d."""
+        """Prediction cost of a dense row: routing + m + q + (m p + q (m + p) + coefficients of products) / d."""
         _, m, d = self.features.landmarks.shape
         k, q, n_values = self.coef.shape
         products = np.count_nonzero(self.products) / k
@@ -141,7 +141,7 @@ class NystroemForest:
 
     @property
     def n_operations(self) -> float:
-        """Cost of a dense row in inner products of d features."""
+        """Prediction cost of a dense row, in inner products of d features."""
         within = sum(tree.n_operations for tree in self.trees)
         if self.projection is None:
             return within
@@ -166,22 +166,23 @@ class NystroemForest:
             Of the landmarks' dtype; dense rows C-contiguous.
         n_jobs : int or None
         memory_budget : int
-            Never reached: a thread holds some rows' kernel values, less than a megabyte.
+            Not used: a thread holds the kernel values of some rows, less than a megabyte.
 
         Notes
         -----
-        A row costs some distances on its way down each tree, m distances in its leaf, and cheap operations for
-        pseudo-landmarks. Nothing of X is copied.
+        In each tree, a row costs some distances for the routing, m kernel values in its leaf, and O(m) multiply-adds a
+        pseudo-landmark. X is not copied, unless it is projected.
         """
         out = np.empty((X.shape[0], self.n_outputs))
-        if self._is_short(*X.shape):
+        if self._is_small(*X.shape):
             self._write(X, out, ONE_THREAD)
         else:
             with ThreadTeam(n_jobs) as team:
                 self._write(X, out, team)
         return out
 
-    def _is_short(self, n: int, d: int) -> bool:
+    def _is_small(self, n: int, d: int) -> bool:
+        """Whether rows (n, d) are evaluated in the calling thread alone."""
         return n <= _FEW_ROWS or n * (self.n_operations * d + _ROW_OPERATIONS) < _LEAST_OPERATIONS
 
     def _write(self, X: Any, out: Matrix, team: ThreadTeam) -> None:

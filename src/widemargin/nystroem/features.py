@@ -1,4 +1,4 @@
-"""Features of a row: its kernel values with landmarks, and estimates of those with pseudo-landmarks."""
+"""Features of a row: kernel values with landmarks, estimates of those with pseudo-landmarks, products of two values."""
 
 from __future__ import annotations
 
@@ -21,18 +21,19 @@ _NAMES = {RBF: "rbf", Laplacian: "laplacian", Polynomial: "poly", Sigmoid: "sigm
 
 @dataclass
 class LandmarkFeatures:
-    """Features of k leaves, each with m landmarks, and p pseudo-landmarks (triangle rule) or products of landmarks'.
+    """Features of k leaves: kernel values with m landmarks in each, and what one of two rules adds to them.
 
     Attributes
     ----------
     kernel : ArgumentKernel
     landmarks : ndarray of shape (k, m, d)
     pseudo_distances : ndarray of shape (k, m, p)
-        Triangle rule: distances |v - u| of pseudo-landmarks v from landmarks u. Empty without it.
+        Triangle rule, p estimated kernel values: distances |v - u| of pseudo-landmarks v from landmarks u; p = 0
+        without it.
     bounds : ndarray of shape (k,), int
         Triangle rule: LOWER or UPPER, which bound of the triangle inequality is the estimate of a distance.
     pairs : ndarray of shape (k, 2, n_products), int32
-        Polynomial rule: which two landmarks' values are multiplied. Empty without it.
+        Polynomial rule, products of two landmarks' kernel values: the numbers of the two; n_products = 0 without it.
     """
 
     kernel: ArgumentKernel
@@ -70,14 +71,14 @@ class LandmarkFeatures:
 
     def evaluate(self, X: Any) -> Array:
         """Features of the rows of X in the only leaf: (n, n_features)."""
-        F = np.empty((X.shape[0], self.n_kernel_values), self.landmarks.dtype)
-        self.compiled.evaluate(row_arrays(X), F)
-        return self.with_products(F)
+        values = np.empty((X.shape[0], self.n_kernel_values), self.landmarks.dtype)
+        self.compiled.evaluate(row_arrays(X), values)
+        return self.append_products(values)
 
-    def with_products(self, F: Array) -> Array:
-        """Append the products of the polynomial rule to the kernel values F (n, m + p) of the only leaf."""
+    def append_products(self, values: Array) -> Array:
+        """Features (n, n_features) of the only leaf: kernel values (n, m + p), and their products (polynomial rule)."""
         first, second = self.pairs[0]
-        return np.hstack([F, F[:, first] * F[:, second]]) if len(first) else F
+        return np.hstack([values, values[:, first] * values[:, second]]) if len(first) else values
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in self.__dict__.items() if name != "compiled"}
@@ -99,23 +100,23 @@ def stack_leaves(
     LandmarkFeatures
         Without pairs.
     list of ndarray of int
-        For each leaf, the columns of the kernel values that its landmarks and pseudo-landmarks became.
+        For each leaf, the columns of the stack's kernel values that are its own.
     list of pairs of ndarrays of int
-        For each leaf, the two landmarks of its products, the larger number first.
+        For each leaf, the numbers of the two landmarks of each product, the larger number first.
     """
     m, p = (max(widths) for widths in zip(*(leaf.pseudo_distances.shape[1:] for leaf in leaves), strict=True))
     k, d, dtype = len(leaves), leaves[0].landmarks.shape[2], leaves[0].landmarks.dtype
     bounds = np.array([leaf.bounds[0] for leaf in leaves])
     no_pairs = np.empty((k, 2, 0), np.int32)
-    table = LandmarkFeatures(leaves[0].kernel, np.zeros((k, m, d), dtype), np.zeros((k, m, p), dtype), bounds, no_pairs)
-    places = []
+    stack = LandmarkFeatures(leaves[0].kernel, np.zeros((k, m, d), dtype), np.zeros((k, m, p), dtype), bounds, no_pairs)
+    columns = []
     for c, leaf in enumerate(leaves):
         _, own_m, own_p = leaf.pseudo_distances.shape
-        # a missing landmark is the first one again: its bounds are the first one's too
-        table.landmarks[c] = leaf.landmarks[0, :1]
-        table.landmarks[c, :own_m] = leaf.landmarks[0]
+        # missing landmarks repeat the first one, which leaves the bounds of all as they are
+        stack.landmarks[c] = leaf.landmarks[0, :1]
+        stack.landmarks[c, :own_m] = leaf.landmarks[0]
         if own_p:
-            table.pseudo_distances[c, :, :own_p] = leaf.pseudo_distances[0, :1]
-            table.pseudo_distances[c, :own_m, :own_p] = leaf.pseudo_distances[0]
-        places.append(np.r_[:own_m, m : m + own_p])
-    return table, places, [(leaf.pairs[0, 1], leaf.pairs[0, 0]) for leaf in leaves]
+            stack.pseudo_distances[c, :, :own_p] = leaf.pseudo_distances[0, :1]
+            stack.pseudo_distances[c, :own_m, :own_p] = leaf.pseudo_distances[0]
+        columns.append(np.r_[:own_m, m : m + own_p])
+    return stack, columns, [(leaf.pairs[0, 1], leaf.pairs[0, 0]) for leaf in leaves]

@@ -33,7 +33,7 @@ def select_landmarks(
     method : {"kmeans", "uniform"}
         Centroids of weighted k-means, or rows drawn without replacement with probabilities proportional to `weights`.
     max_values : int
-        Of X, in the rows that are clustered.
+        Largest number of values of X in the rows that are clustered.
 
     Returns
     -------
@@ -43,13 +43,13 @@ def select_landmarks(
     Notes
     -----
     The error of a Nystroem machine is bounded by the k-means objective weighted by the squared dual variables of the
-    exact one (Hsieh, Si, Dhillon 2014, theorems 1 to 3): pass alpha^2. About 20 iterations of n m d multiply-adds, on
-    the rows of `sample_rows`.
+    exact one (Hsieh, Si, Dhillon 2014, theorems 1 to 3): pass alpha^2 as `weights`. About 20 iterations of n m d
+    multiply-adds, n the number of rows that `sample_rows` draws.
     """
     rows = np.arange(X.shape[0]) if weights is None else np.flatnonzero(weights)
     if len(rows) > m and method == "uniform":
-        share = None if weights is None else weights[rows] / weights[rows].sum()
-        rows = np.sort(rng.choice(rows, m, replace=False, p=share))
+        probabilities = None if weights is None else weights[rows] / weights[rows].sum()
+        rows = np.sort(rng.choice(rows, m, replace=False, p=probabilities))
     if len(rows) <= m:
         return _dense(X[rows])
     rows = sample_rows(X, rows, m, rng, max_values)
@@ -61,18 +61,18 @@ def select_landmarks(
 def select_medoids(
     K: Array, m: int, rng: np.random.Generator, *, weights: Vector, n_sample: int, method: str = "kmeans"
 ) -> RowIndices:
-    """Choose landmarks where nothing but a kernel matrix is known: as `select_landmarks`, among the rows.
+    """Choose landmarks among n rows of which only the kernel matrix is known.
 
     Parameters
     ----------
     K : ndarray of shape (n, n)
     m : int
-        How many to choose; of no more rows all.
+        Number of landmarks; with n <= m, all rows.
     rng : numpy.random.Generator
     weights : ndarray of shape (n,)
         > 0.
     n_sample : int
-        Rows that are clustered, at least m: they cost m times their square an iteration.
+        Number of rows that are clustered; m of them if it is less than m. An iteration is m n_sample^2 multiply-adds.
     method : {"kmeans", "uniform"}
         The row nearest to each centre of kernel k-means, or rows drawn in proportion to their weights.
 

@@ -20,7 +20,7 @@ from ..solvers.dual.problem import DualProblem, svm_problem
 from ..solvers.results import DualResult, LinearResult
 
 _MAX_DUAL_ROWS = 2000  # of a leaf solved on its approximate kernel matrix; with more, cutting planes are faster
-_IMPORTANCE_TOL = 0.1  # violation of a leaf's exact machine, whose dual variables only weight the landmarks
+_EXACT_TOL = 0.1  # least tolerance of a leaf's exact machine, whose dual variables are only landmark weights
 
 
 class LinearFit(NamedTuple):
@@ -55,7 +55,7 @@ class LinearFit(NamedTuple):
 
     @classmethod
     def constant(cls, intercept: Vector, objective: float) -> Self:
-        """Weights of zero, (q, 1), and these intercepts: as no objective is below 0, the gap is at most its value."""
+        """Weights of zero, (q, 1), and these intercepts; the gap is the objective, as the optimum is at least 0."""
         return cls(np.zeros((len(intercept), 1)), intercept, objective, objective, objective == 0.0)
 
 
@@ -81,7 +81,7 @@ class LeafProblem(Protocol):
     needs_kernel_matrix: bool  # of a leaf's rows, for its exact machine and for W; without, W is the identity
 
     def exact_solution(self, K: Array | None, rows: RowIndices, progress: Progress) -> ExactSolution:
-        """That on the kernel matrix K (n, n) of these rows."""
+        """Train the exact machine, on the kernel matrix K (n, n) of these rows."""
 
     def fit(self, coordinates: Array, rows: RowIndices, progress: Progress, memory_budget: int) -> LinearFit:
         """Train linear machines on coordinates (n, n_coordinates); raises `Stopped` if least squares are stopped."""
@@ -124,7 +124,7 @@ class HingeProblem:
         """Solve the duals of the outputs with both labels; the decision values of the others are 0."""
         assert K is not None
         landmark_weights, values = np.zeros(len(rows)), np.zeros((self.n_outputs, len(rows)))
-        limits = Limits(max(self.tol, _IMPORTANCE_TOL), max_relative_gap=np.inf)
+        limits = Limits(max(self.tol, _EXACT_TOL), max_relative_gap=np.inf)
         for output, problem in zip(np.flatnonzero(self._is_mixed(rows)), self._problems(rows), strict=True):
             result = _solve(K, problem, limits, progress)
             landmark_weights += np.square(result.beta)
@@ -138,8 +138,8 @@ class HingeProblem:
         if not is_mixed.any():
             return LinearFit(weights, intercept, 0.0, 0.0, True)
         if len(rows) > _MAX_DUAL_ROWS:
-            signed = signs[is_mixed] * self.upper[rows]
-            results: Sequence[Any] = self.train_linear(single, signed, self.tol, progress, memory_budget)
+            signed_weights = signs[is_mixed] * self.upper[rows]
+            results: Sequence[Any] = self.train_linear(single, signed_weights, self.tol, progress, memory_budget)
             weights[is_mixed] = np.concatenate([result.w for result in results])
         else:
             K, limits = single @ single.T, Limits(self.tol)
@@ -174,7 +174,7 @@ def _solve(K: Array, problem: DualProblem, limits: Limits, progress: Progress) -
 
 
 class _LeastSquares:
-    """A problem of least squares: a fit that is stopped leaves `_fit`, which cannot end early, to another thread."""
+    """Base of the least-squares problems: `_fit` cannot be interrupted; if stopped, it ends in another thread."""
 
     _fit: Callable[[Array, RowIndices], LinearFit]
 
@@ -294,9 +294,10 @@ class DistillationProblem(_LeastSquares):
         targets = values - means[:, None]
         squares, V, projected = _principal_axes(coordinates, centre, targets)
         total = float(np.square(targets).sum())
-        penalty = min(_penalties(squares), key=lambda penalty: _gcv(total, projected, squares, penalty, n))
-        weights = (V @ (projected * (_shrinkage(squares, penalty) / np.sqrt(squares))[:, None])).T
-        residual = total - float((np.square(projected) * (1 - (1 - _shrinkage(squares, penalty)) ** 2)[:, None]).sum())
+        penalty = min(_penalties(squares), key=lambda penalty: _gcv(total, projected, _shrinkage(squares, penalty), n))
+        shrinkage = _shrinkage(squares, penalty)
+        weights = (V @ (projected * (shrinkage / np.sqrt(squares))[:, None])).T
+        residual = _squared_residuals(total, projected, shrinkage)
         return LinearFit(weights, means - weights @ centre, max(residual, 0.0), 0.0, True)
 
     def objective(self, values: Matrix, weights: Matrix, rows: RowIndices) -> float:
@@ -341,6 +342,7 @@ def _normal_equations(C: Array, centre: Vector, targets: Matrix) -> tuple[Matrix
 
 
 def _penalties(squares: Vector) -> Vector:
+    """Ridge penalties to choose from: 0, and 1e-12 to 0.1 times the largest squared singular value."""
     largest = float(squares.max(initial=0.0))
     return np.array([0.0, *(largest * 10.0 ** np.arange(-12, 0))]) if largest > 0 else np.zeros(1)
 
@@ -350,9 +352,12 @@ def _shrinkage(squares: Vector, penalty: float) -> Vector:
     return squares / (squares + penalty)
 
 
-def _gcv(total: float, projected: Matrix, squares: Vector, penalty: float, n: int) -> float:
-    """Generalised cross-validation (Golub, Heath, Wahba 1979): residuals over the degrees of freedom that are left."""
-    shrinkage = _shrinkage(squares, penalty)
-    left = n - 1 - shrinkage.sum()
-    residual = total - (np.square(projected) * (1 - (1 - shrinkage) ** 2)[:, None]).sum()
-    return float(residual / left**2) if left > 0.5 else np.inf
+def _squared_residuals(total: float, projected: Matrix, shrinkage: Vector) -> float:
+    """Sum of squared residuals of ridge regression: targets of squared norm `total`, and along the singular vectors."""
+    return total - float((np.square(projected) * (1 - (1 - shrinkage) ** 2)[:, None]).sum())
+
+
+def _gcv(total: float, projected: Matrix, shrinkage: Vector, n: int) -> float:
+    """Generalised cross-validation error (Golub, Heath, Wahba 1979): squared residuals / squared degrees of freedom."""
+    freedom = n - 1 - shrinkage.sum()
+    return float(_squared_residuals(total, projected, shrinkage) / freedom**2) if freedom > 0.5 else np.inf

@@ -1,4 +1,4 @@
-"""Pseudo-landmarks: features that are estimated from kernel values with landmarks, in O(m) or O(1) each.
+"""Pseudo-landmarks: features computed from kernel values with the m landmarks, in O(m) or O(1) each.
 
 Source: Hsieh, Si, Dhillon, Fast Prediction for Large-Scale Kernel Machines, NIPS 2014, section 4.
 """
@@ -43,7 +43,7 @@ def add_pseudo_landmarks(
     Parameters
     ----------
     features : LandmarkFeatures
-        Plain landmarks of one leaf.
+        Of one leaf, without pseudo-landmarks.
     X : ndarray or CSR array of shape (n, d)
         The leaf's rows. Where all of them are landmarks, there is nothing left to estimate.
     pseudo : {"triangle", "polynomial"} or None
@@ -66,7 +66,7 @@ def add_by_triangle_rule(features: LandmarkFeatures, points: Array, probe: Array
     Parameters
     ----------
     features : LandmarkFeatures
-        Plain landmarks of one leaf, of a kernel of distances.
+        Of one leaf, without pseudo-landmarks, with a kernel of distances.
     points : ndarray of shape (p, d)
         The pseudo-landmarks.
     probe : ndarray or CSR array of shape (r, d)
@@ -89,12 +89,12 @@ def add_by_triangle_rule(features: LandmarkFeatures, points: Array, probe: Array
 
 
 def add_products(features: LandmarkFeatures, n_products: int, rng: np.random.Generator) -> LandmarkFeatures:
-    """Add products of two landmarks' kernel values, drawn from all of them; all where n_products is large enough.
+    """Add products of two landmarks' kernel values: `n_products` of all m (m + 1) / 2, drawn at random.
 
     Notes
     -----
-    Equation 7 with degree 2: what pseudo-landmark values would be regressed on. With all products and the whole kernel
-    matrix the approximation is at least as good as any such regression (lemma 1).
+    The paper regresses pseudo-landmarks' values on these (equation 7, degree 2); here they are features themselves.
+    With all products and the whole kernel matrix the approximation is at least as good (lemma 1).
     """
     first, second = np.triu_indices(features.landmarks.shape[1])
     chosen = np.sort(rng.permutation(len(first))[:n_products])
