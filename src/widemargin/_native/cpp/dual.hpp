@@ -332,7 +332,8 @@ struct SetResult {
 // Source  Joachims 1999; the newer half of a working set is kept as in ThunderSVM and oneDAL
 // Twin    tests/naive/dual.py::solve_box_qp, solve_equality_qp
 template <class Entry, class T>
-SetResult solve_working_set(Team& team, const Problem<Entry>& problem, Point point, Tile<T>& tile, WorkingSet& work, double tol) {
+SetResult solve_working_set(Team& team, const Problem<Entry>& problem, Point point, Tile<T>& tile, WorkingSet& work,
+                            double tol) {
     const FlushDenormals flush;
     const Violation before = kkt_violation(problem.terms, point.beta, point.f, problem.has_intercept, as_span(work.violation));
     if (before.largest < tol) return {0, 0, before};

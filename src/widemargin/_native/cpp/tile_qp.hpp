@@ -1,5 +1,5 @@
-// Quadratic programs of a tile, the (q, q) piece of a kernel matrix of one working set: over a box, and over a box at a
-// fixed sum.
+// Quadratic programs of a tile, the (q, q) submatrix of a kernel matrix of one working set: over a box, and over a box
+// at a fixed sum.
 //
 // The cost of a step is two passes over vectors of length q: one chooses the partner of the first coordinate, the other
 // updates the gradient and chooses the next first coordinate. With NaN in the data results are meaningless, but every
@@ -15,8 +15,8 @@ namespace wm {
 constexpr int kCheckEvery = 16;                  // steps between two evaluations of the violation of a tile
 constexpr double kMinCurvature = 1e-6;           // lower bound of 1 - k(x, z)^2, for nearly equal points
 constexpr double kMinTransferCurvature = 1e-12;  // lower bound of K_ii + K_jj - 2 K_ij: LIBSVM's tau
-constexpr Index kStepsPerRow = 20;               // at most, times the size of a tile
-constexpr Index kMostRows = 8192;                // of a tile: 13 bits of a float32 hold their indices (Largest)
+constexpr Index kStepsPerRow = 20;               // steps / rows of a tile, at most
+constexpr Index kMostRows = 8192;                // of a tile, at most: 13 bits of a float32 hold their indices (Argmax)
 
 template <class T> constexpr T kInfinity = std::numeric_limits<T>::infinity();
 
@@ -27,14 +27,14 @@ template <class T> struct Tile {
                              Q{numbers.data(), extent, extent, extent} {}
 
     const Index size;
-    Index extent;                  // of the loops: the size of the current working set, padded
+    Index extent;                  // of the loops: the current working set's rows, padded
     const void* source = nullptr;  // the matrix K, or its rows, that Q was taken from
     AlignedArray<T> numbers;
     const Matrix<T> Q;
     const Span<T> diagonal = part(0), grad = part(1), lo = part(2), hi = part(3), step = part(4), scale = part(5);
 
     static Index round_up(Index n) { return maximum<Index>(count_blocks(n, kWidth), 1) * kWidth; }
-    // Change variable i by d; lo and hi bound what is left of its way.
+    // Change variable i by d; lo and hi bound its further changes.
     void move(Index i, T d) const {
         lo[i] -= d;
         hi[i] -= d;
@@ -48,13 +48,13 @@ template <class T> struct Tile {
 
 // --- largest and smallest ------------------------------------------------------------------------------------------
 
-// Argmax in one vectorised pass: values >= 0 are compared by their bits as integers, whose last bits are replaced by
-// the index t. So values count as equal within a relative 2^-10 in float32 and 2^-39 in float64, at most (8,192 rows).
-template <class T> struct Largest {
+// Argmax of values >= 0 in one vectorised pass: the maximum of their bits as integers, whose last bits are replaced by
+// the index t. With 8,192 rows, values within a relative 2^-10 in float32 and 2^-39 in float64 count as equal.
+template <class T> struct Argmax {
     using Code = Bits<T>;
     Code index_bits;
 
-    explicit Largest(Index size) : index_bits(1) {
+    explicit Argmax(Index size) : index_bits(1) {
         while (index_bits < size) index_bits *= 2;
         index_bits -= 1;
     }
@@ -73,7 +73,8 @@ template <class T> struct Extremes {
     T rise, fall;
 };
 
-// Given   for t in [0, n) the derivatives rising(t) upwards and falling(t) downwards, may_rise(t), may_fall(t)
+// Given   for t in [0, n) the derivatives rising(t) upwards and falling(t) downwards; may_rise(t), may_fall(t): whether
+//         the coordinate is below its upper bound, above its lower bound
 template <class T, class Rising, class Falling, class MayRise, class MayFall>
 inline Extremes<T> extremes(Index n, const Rising& rising, const Falling& falling, const MayRise& may_rise,
                             const MayFall& may_fall) {
@@ -97,7 +98,7 @@ template <class T> Extremes<T> extremes(const Tile<T>& tile) {
 
 // --- a tile without an intercept -----------------------------------------------------------------------------------
 
-// Decrease of the objective by a step s of one coordinate with gradient g and unit diagonal
+// Decrease of the objective by a step s of one coordinate with gradient g and diagonal entry 1
 template <class T> inline T gain_alone(T g, T s) { return -s * (g + T(0.5) * s); }
 
 // 1 / x to a relative 2e-4, x > 0 and normal: two Newton steps from a guess by the exponent. Used to choose
@@ -113,11 +114,12 @@ inline double rough_inverse(double x) {
     return y * (2.0 - x * y);
 }
 
-// Steps s of coordinate i (gradient gi, bounds li and ui) and u of t: the best u for a guess of s, then the best s.
+// Steps s of coordinate i and u of coordinate t, and the decrease of the objective.
 template <class T> struct PairStep {
     T s, u, gain;
 };
 
+// The best u for a guess of s, then the best s. r = Q_it; gi, li, ui: gradient and bounds of i; gt, lt, ut: those of t
 template <class T> inline PairStep<T> pair_step(T guess, T r, T gi, T li, T ui, T gt, T lt, T ut) {
     const T u = clip(-gt - r * clip(guess, li, ui), lt, ut);
     const T s = clip(-gi - r * u, li, ui);
@@ -125,7 +127,7 @@ template <class T> inline PairStep<T> pair_step(T guess, T r, T gi, T li, T ui, 
 }
 
 // The coordinate t != i whose joint step with i decreases the objective most
-template <class T> Index choose_partner(const Tile<T>& tile, Index i, const Largest<T>& largest) {
+template <class T> Index choose_partner(const Tile<T>& tile, Index i, const Argmax<T>& argmax) {
     const T *__restrict grad = tile.grad.data, *__restrict lo = tile.lo.data, *__restrict hi = tile.hi.data;
     const T* __restrict row = tile.Q[i].data;
     const T gi = grad[i], li = lo[i], ui = hi[i];
@@ -135,11 +137,12 @@ template <class T> Index choose_partner(const Tile<T>& tile, Index i, const Larg
         const T r = row[t];
         const T guess = (r * grad[t] - gi) * rough_inverse(maximum(T(1) - r * r, T(kMinCurvature)));
         const T gain = pair_step(guess, r, gi, li, ui, grad[t], lo[t], hi[t]).gain;
-        best = maximum(best, t == excluded ? Bits<T>(0) : largest.code(gain, t));
+        best = maximum(best, t == excluded ? Bits<T>(0) : argmax.code(gain, t));
     }
-    return largest.index(best);
+    return argmax.index(best);
 }
 
+// The joint step of coordinates i and j
 template <class T> PairStep<T> best_step(const Tile<T>& tile, Index i, Index j) {
     const T r = tile.Q[i][j], gi = tile.grad[i], gj = tile.grad[j];
     const T guess = (r * gj - gi) / maximum(T(1) - r * r, T(kMinCurvature));
@@ -147,17 +150,17 @@ template <class T> PairStep<T> best_step(const Tile<T>& tile, Index i, Index j) 
 }
 
 // The coordinate of the largest score(grad, lo, hi)
-template <class T, class Score> Index choose(const Tile<T>& tile, const Largest<T>& largest, const Score& score) {
+template <class T, class Score> Index choose(const Tile<T>& tile, const Argmax<T>& argmax, const Score& score) {
     const T *__restrict grad = tile.grad.data, *__restrict lo = tile.lo.data, *__restrict hi = tile.hi.data;
     const auto n = static_cast<Bits<T>>(tile.extent);
     Bits<T> best = 0;
-    for (Bits<T> t = 0; t < n; ++t) best = maximum(best, largest.code(score(grad[t], lo[t], hi[t]), t));
-    return largest.index(best);
+    for (Bits<T> t = 0; t < n; ++t) best = maximum(best, argmax.code(score(grad[t], lo[t], hi[t]), t));
+    return argmax.index(best);
 }
 
 // Step coordinates i and j by s and u, and return the coordinate of the largest score(grad, lo, hi) there
 template <class T, class Score>
-Index move_and_choose(Tile<T>& tile, Index i, Index j, T s, T u, const Largest<T>& largest, const Score& score) {
+Index move_and_choose(Tile<T>& tile, Index i, Index j, T s, T u, const Argmax<T>& argmax, const Score& score) {
     tile.move(i, s);
     tile.move(j, u);
     const T *qi = tile.Q[i].data, *qj = tile.Q[j].data;
@@ -168,9 +171,9 @@ Index move_and_choose(Tile<T>& tile, Index i, Index j, T s, T u, const Largest<T
     for (Bits<T> t = 0; t < n; ++t) {
         const T g = grad[t] + s * qi[t] + u * qj[t];
         grad[t] = g;
-        best = maximum(best, largest.code(score(g, lo[t], hi[t]), t));
+        best = maximum(best, argmax.code(score(g, lo[t], hi[t]), t));
     }
-    return largest.index(best);
+    return argmax.index(best);
 }
 
 // KKT violation of a coordinate with gradient g
@@ -188,60 +191,63 @@ template <class T> inline T violation_of(T g, T lo, T hi) {
 //         second-order working sets, Fan, Chen, Lin 2005; coordinate choice as in Hsieh et al. 2014, section 3
 // Twin    tests/naive/dual.py::solve_box_qp
 template <class T> Index solve_box_tile(Tile<T>& tile, double tol) {
-    const Largest<T> largest(tile.extent);
+    const Argmax<T> argmax(tile.extent);
     const auto gain = [](T g, T lo, T hi) { return gain_alone(g, clip(-g, lo, hi)); };
     const Index most_steps = kStepsPerRow * tile.size;
-    Index i = choose(tile, largest, gain);
+    Index i = choose(tile, argmax, gain);
     for (Index step = 0; step < most_steps; ++step) {
         if (step % kCheckEvery == 0) {
             const Extremes<T> e = extremes(tile);
             if (maximum(-e.rise, e.fall) < tol) return step;
         }
-        const T alone = clip(-tile.grad[i], tile.lo[i], tile.hi[i]), least_gain = gain_alone(tile.grad[i], alone);
-        if (!(least_gain > T(0))) return step;
-        const Index j = choose_partner(tile, i, largest);
+        const T alone = clip(-tile.grad[i], tile.lo[i], tile.hi[i]), gain_of_one = gain_alone(tile.grad[i], alone);
+        if (!(gain_of_one > T(0))) return step;
+        const Index j = choose_partner(tile, i, argmax);
         const PairStep<T> both = best_step(tile, i, j);
-        if (j != i && both.gain > least_gain) i = move_and_choose(tile, i, j, both.s, both.u, largest, gain);
-        else i = move_and_choose(tile, i, i, alone, T(0), largest, gain);
+        if (j != i && both.gain > gain_of_one) i = move_and_choose(tile, i, j, both.s, both.u, argmax, gain);
+        else i = move_and_choose(tile, i, i, alone, T(0), argmax, gain);
     }
     return most_steps;
 }
 
 // --- a tile with an intercept --------------------------------------------------------------------------------------
 
-// A transfer d > 0 from a partner t to coordinate i: beta_i += up d, beta_t -= up d, with up = 1 or -1. room: the
-// largest d within i's bounds; limit: the bounds that t approaches
+// A transfer d > 0 between coordinate i and a partner t: i changes by up d, t by -up d, with up = 1 or -1. room: the
+// largest d within i's bounds; limit: the lower bounds (up = 1) or the upper ones, which limit d for each t
 template <class T> struct Transfer {
     Index i;
     T up, room;
     const T* limit;
 };
 
-template <class T> Transfer<T> transfer_from(const Tile<T>& tile, Index i, T intercept) {
+// The transfers of coordinate i, in the direction in which its Lagrangian, with this intercept, decreases
+template <class T> Transfer<T> transfer_of(const Tile<T>& tile, Index i, T intercept) {
     if (tile.grad[i] + intercept < T(0)) return {i, T(1), tile.hi[i], tile.lo.data};
     return {i, T(-1), -tile.lo[i], tile.hi.data};
 }
 
-template <class T> Index choose_partner(const Tile<T>& tile, const Transfer<T>& from, const Largest<T>& largest) {
+// The partner t whose transfer with i decreases the objective most
+template <class T> Index choose_partner(const Tile<T>& tile, const Transfer<T>& transfer, const Argmax<T>& argmax) {
     const T *__restrict grad = tile.grad.data, *__restrict diagonal = tile.diagonal.data;
-    const T *__restrict row = tile.Q[from.i].data, *__restrict limit = from.limit;
-    const T gi = grad[from.i], di = diagonal[from.i], up = from.up, room_i = from.room;
+    const T *__restrict row = tile.Q[transfer.i].data, *__restrict limit = transfer.limit;
+    const T gi = grad[transfer.i], di = diagonal[transfer.i], up = transfer.up, room_i = transfer.room;
     const auto n = static_cast<Bits<T>>(tile.extent);
     Bits<T> best = 0;
     for (Bits<T> t = 0; t < n; ++t) {
         const T slope = up * (grad[t] - gi);
         const T curve = maximum(di + diagonal[t] - T(2) * row[t], T(kMinTransferCurvature));
         const T d = minimum(maximum(slope * rough_inverse(curve), T(0)), minimum(-up * limit[t], room_i));
-        best = maximum(best, largest.code(d * (slope - T(0.5) * curve * d), t));
+        best = maximum(best, argmax.code(d * (slope - T(0.5) * curve * d), t));
     }
-    return largest.index(best);
+    return argmax.index(best);
 }
 
-// The best transfer between i and j; <= 0 where no transfer decreases the objective
-template <class T> double best_transfer(const Tile<T>& tile, const Transfer<T>& from, Index j) {
-    const double curve = tile.diagonal[from.i] + tile.diagonal[j] - T(2) * tile.Q[from.i][j];
-    const double slope = from.up * (tile.grad[j] - tile.grad[from.i]);
-    return minimum(slope / maximum(curve, kMinTransferCurvature), minimum<double>(from.room, -from.up * from.limit[j]));
+// The best d of a transfer between i and j; <= 0 where no transfer decreases the objective
+template <class T> double best_transfer(const Tile<T>& tile, const Transfer<T>& transfer, Index j) {
+    const double curve = tile.diagonal[transfer.i] + tile.diagonal[j] - T(2) * tile.Q[transfer.i][j];
+    const double slope = transfer.up * (tile.grad[j] - tile.grad[transfer.i]);
+    const double room = minimum<double>(transfer.room, -transfer.up * transfer.limit[j]);
+    return minimum(slope / maximum(curve, kMinTransferCurvature), room);
 }
 
 // SMO: pairs of coordinates that move by opposite steps, the partner chosen by its exact clipped gain.
@@ -253,7 +259,7 @@ template <class T> double best_transfer(const Tile<T>& tile, const Transfer<T>& 
 // Source  Fan, Chen, Lin 2005, JMLR 6, algorithm 2 (WSS 2), with the clipped instead of the free gain
 // Twin    tests/naive/dual.py::solve_equality_qp
 template <class T> Index solve_equality_tile(Tile<T>& tile, double tol) {
-    const Largest<T> largest(tile.extent);
+    const Argmax<T> argmax(tile.extent);
     T intercept = 0;
     const auto violation = [&intercept](T g, T lo, T hi) { return violation_of(g + intercept, lo, hi); };
     const Index most_steps = kStepsPerRow * tile.size;
@@ -265,18 +271,18 @@ template <class T> Index solve_equality_tile(Tile<T>& tile, double tol) {
             if (e.fall - e.rise < tol) return step;
             intercept = T(-0.5) * (e.rise + e.fall);
             until_check = kCheckEvery;
-            i = choose(tile, largest, violation);
+            i = choose(tile, argmax, violation);
         }
-        const Transfer<T> from = transfer_from(tile, i, intercept);
-        const Index j = choose_partner(tile, from, largest);
-        const double d = best_transfer(tile, from, j);
+        const Transfer<T> transfer = transfer_of(tile, i, intercept);
+        const Index j = choose_partner(tile, transfer, argmax);
+        const double d = best_transfer(tile, transfer, j);
         if (!(d > 0.0)) {
             if (is_fresh) return step;
             until_check = 1;
             --step;
             continue;
         }
-        i = move_and_choose(tile, i, j, T(from.up * d), T(-from.up * d), largest, violation);
+        i = move_and_choose(tile, i, j, T(transfer.up * d), T(-transfer.up * d), argmax, violation);
     }
     return most_steps;
 }
