@@ -24,19 +24,19 @@ def find_partners(
     found: NDArray[np.float64],
 ) -> None:
     """
-    Solve p merging problems. candidates (p,): coefficients of the points to merge. In row i of coef and log_kappa
-    (p, n), float64 and float32, the first sizes[i] entries are the coefficients of possible partners, of the
-    candidate's sign and no smaller, and ln k of both points. Writes the best partners (p,), -1 where there is none,
+    Solve p merging problems. candidates (p,): coefficients of the points to merge. The first sizes[i] entries of row i of
+    coef and log_kappa (p, n), float64 and float32, are coefficients of possible partners, of the candidate's sign and in
+    absolute value no smaller, and ln k of candidate and partner. Writes the best partners (p,), -1 where there is none,
     and found (p, 2): h and the squared weight degradation.
     """
 
 class MergingState:
     """
-    A Gaussian kernel machine of at most `budget` points, with budget maintenance by merging. Point j is
-    slots[3, j] points[:, j] + shift, and lam t times its coefficient is slots[0, j]; slots[1, j] is the sum of the
-    terms of slots[0, j], each times the step size sum when it was added (for the average); slots[2, j] is gamma |slots[3, j]
-    points[:, j]|^2. Points with positive coefficients fill the slots from the front, the others from the back; empty
-    slots have coefficient 0. The arrays may be written to between calls.
+    A Gaussian kernel machine of at most `budget` points, with budget maintenance by merging. The point of slot j is
+    x_j = slots[3, j] points[:, j] + shift; slots[0, j] is lam t times its coefficient; slots[1, j] its coefficient sum: the
+    terms of slots[0, j], each times the step size sum when it was added; slots[2, j] is gamma |x_j - shift|^2. Points with
+    positive coefficients fill the slots from the front, the others from the back; empty slots have coefficient 0. The
+    arrays may be written to between calls.
     """
 
     def __init__(self, n_features: int, budget: int) -> None:
@@ -53,15 +53,15 @@ class MergingState:
     @property
     def counts(self) -> NDArray[np.int64]:
         """
-        ndarray of shape (7,), int64: steps, points at the front and at the back, margin violations, mergers, removals,
-        cumulative sum of the average's mistakes less those of the current machine
+        ndarray of shape (7,), int64: steps, points at the front, points at the back, margin violations, mergers, removals,
+        cumulative sum of the mistakes of the average less those of the current machine
         """
 
     @property
     def sums(self) -> NDArray[np.float64]:
         """
-        ndarray of shape (7,), float64: intercept, the sum of its terms times the step size sums, step size sum, averaging weight
-        of the latest step, sum of averaging weights, hinge losses, squared weight degradations
+        ndarray of shape (7,), float64: lam t times the intercept, its coefficient sum, step size sum, the latest step's weight
+        in the average, and the sums of these weights, of hinge losses, of squared weight degradations
         """
 
     @property
@@ -100,10 +100,10 @@ def removal_steps(
     fit_intercept: bool,
 ) -> None:
     """
-    One step of stochastic gradient descent on each row of a block of kernel values K (r, c) float32; its rows are
-    themselves columns first, first + 1, ... Over the budget the point of least |coefficient|^2 k(x, x) is removed.
-    diagonal (c,): k(x, x); signed_weights (r,); coef (2, c), counts (7,) and sums (7,) are updated; inverse is not
-    read.
+    One step of stochastic gradient descent on each of r new rows. Columns are points and new rows, in order of arrival:
+    row i is column first + i. Over the budget the point of least |coefficient|^2 k(x, x) is removed. K (r, c) float32:
+    kernel values; diagonal (c,): k(x, x); signed_weights (r,); coef (2, c), coefficients and coefficient sums, counts (7,)
+    and sums (7,), as in MergingState, are updated; inverse is not read.
     """
 
 def projection_steps(
@@ -120,6 +120,6 @@ def projection_steps(
     fit_intercept: bool,
 ) -> None:
     """
-    The same; over the budget a point is projected onto the others. inverse (c, c), updated: the inverse of the points'
-    kernel matrix, zero elsewhere.
+    As removal_steps; over the budget the point of least weight degradation is projected onto the span of the others.
+    inverse (c, c), updated: the inverse of the points' kernel matrix, zero elsewhere.
     """

@@ -56,9 +56,9 @@ template <class RowArrays> void bind_run(nb::class_<MergingState>& state) {
                 const StepState step_state = read_step_state(s.counts.span(), s.sums.span(), s.budget);
                 with_rule(rule_name, [&](auto merge_rule) {
                     nb::gil_scoped_release unlocked;
-                    auto rows = rows_less(s.shift.span(), view);
+                    auto rows = shifted_rows(s.shift.span(), view);
                     const StepRule rule{s.budget, inverse_lam, fit_intercept ? 1.0 : 0.0};
-                    MergingSteps<merge_rule()> steps(s, step_state, grids, gamma, rule, rows.longest(as_span(chosen)));
+                    MergingSteps<merge_rule()> steps(s, step_state, grids, gamma, rule, rows.max_entries(as_span(chosen)));
                     steps.run(rows, as_span(chosen), signed_weights);
                 });
             });
@@ -72,11 +72,11 @@ template <class RowArrays> void bind_run(nb::class_<MergingState>& state) {
 void bind_state(nb::module_& budget) {
     nb::class_<MergingState> state(
         budget, "MergingState",
-        "A Gaussian kernel machine of at most `budget` points, with budget maintenance by merging. Point j is\n"
-        "slots[3, j] points[:, j] + shift, and lam t times its coefficient is slots[0, j]; slots[1, j] is the sum of the\n"
-        "terms of slots[0, j], each times the step size sum when it was added (for the average); slots[2, j] is gamma |slots[3, j]\n"
-        "points[:, j]|^2. Points with positive coefficients fill the slots from the front, the others from the back; empty\n"
-        "slots have coefficient 0. The arrays may be written to between calls.");
+        "A Gaussian kernel machine of at most `budget` points, with budget maintenance by merging. The point of slot j is\n"
+        "x_j = slots[3, j] points[:, j] + shift; slots[0, j] is lam t times its coefficient; slots[1, j] its coefficient sum: the\n"
+        "terms of slots[0, j], each times the step size sum when it was added; slots[2, j] is gamma |x_j - shift|^2. Points with\n"
+        "positive coefficients fill the slots from the front, the others from the back; empty slots have coefficient 0. The\n"
+        "arrays may be written to between calls.");
     state.def(
         "__init__",
         [](MergingState* made, Index n_features, Index budget) {
@@ -97,12 +97,12 @@ void bind_state(nb::module_& budget) {
             "ndarray of shape (4, n_slots), float64")
         .def_prop_ro(
             "counts", [](MergingState& s) { return view(s.counts.span()); },
-            "ndarray of shape (7,), int64: steps, points at the front and at the back, margin violations, mergers, removals,\n"
-            "cumulative sum of the average's mistakes less those of the current machine")
+            "ndarray of shape (7,), int64: steps, points at the front, points at the back, margin violations, mergers, removals,\n"
+            "cumulative sum of the mistakes of the average less those of the current machine")
         .def_prop_ro(
             "sums", [](MergingState& s) { return view(s.sums.span()); },
-            "ndarray of shape (7,), float64: intercept, the sum of its terms times the step size sums, step size sum, averaging weight\n"
-            "of the latest step, sum of averaging weights, hinge losses, squared weight degradations")
+            "ndarray of shape (7,), float64: lam t times the intercept, its coefficient sum, step size sum, the latest step's weight\n"
+            "in the average, and the sums of these weights, of hinge losses, of squared weight degradations")
         .def_prop_ro(
             "shift", [](MergingState& s) { return view(s.shift.span()); },
             "ndarray of shape (n_features,), float32: subtracted from all points and rows");
@@ -110,22 +110,21 @@ void bind_state(nb::module_& budget) {
     bind_run<CSRMatrix>(state);
 }
 
-// Solve one merging problem a row of coef and log_kappa: the candidate's coefficient, those of its possible partners,
-//         ln k.
+// find_partners, below, with `sizes` checked
 template <MergeRule rule>
-void find_all(Span<const double> own, Matrix<const double> coef, Matrix<const float> log_kappa, Span<const Index> sizes,
+void find_all(Span<const double> candidates, Matrix<const double> coef, Matrix<const float> log_kappa, Span<const Index> sizes,
               const MergeGrids& grids, Span<Index> partners, Matrix<double> found) {
     const Index width = whole_groups(coef.columns);
     PartnerSearch<rule> search(grids, width);
     AlignedArray<double> a(width);
     AlignedArray<float> exponent(width), kappa(width);
-    for (Index p = 0; p < own.size; ++p) {
+    for (Index p = 0; p < candidates.size; ++p) {
         for (Index j = 0; j < sizes[p]; ++j) {
             a.data()[j] = coef[p].data[j];
             exponent.data()[j] = clip_nonpositive(log_kappa[p].data[j], -1e30f);
         }
         for (Index j = 0; j < width; ++j) kappa.data()[j] = exp_of_nonpositive(exponent.data()[j]);
-        const Merger merger = search.find(own[p], a.span(), exponent.span(), kappa.span(), 0, sizes[p]);
+        const Merger merger = search.find(candidates[p], a.span(), exponent.span(), kappa.span(), 0, sizes[p]);
         partners[p] = merger.partner;
         found[p][0] = merger.h;
         found[p][1] = merger.degradation;
@@ -144,35 +143,34 @@ void bind_search(nb::module_& budget) {
             "grids (2, t, t), float32 in [0, 1]: h and the root of wd at t values of m in [1/2, 1] and of kappa in [0, 1].");
     budget.def(
         "find_partners",
-        [](Span<const double> own, Matrix<const double> coef, Matrix<const float> log_kappa, Span<const Index> sizes,
+        [](Span<const double> candidates, Matrix<const double> coef, Matrix<const float> log_kappa, Span<const Index> sizes,
            const MergeGrids& grids, std::string_view rule_name, Span<Index> partners, Matrix<double> found) {
-            const Index n = own.size;
+            const Index n = candidates.size;
             check_lengths(n, {{"coef", coef.rows}, {"sizes", sizes}, {"partners", partners}});
             check_shape("log_kappa", log_kappa, n, coef.columns);
             check_shape("found", found, n, 2);
-            const std::vector<Index> numbers = checked_copy("sizes", sizes, coef.columns + 1);
+            const std::vector<Index> checked_sizes = checked_copy("sizes", sizes, coef.columns + 1);
             with_rule(rule_name, [&](auto rule) {
                 nb::gil_scoped_release unlocked;
-                find_all<rule()>(own, coef, log_kappa, as_span(numbers), grids, partners, found);
+                find_all<rule()>(candidates, coef, log_kappa, as_span(checked_sizes), grids, partners, found);
             });
         },
         array("candidates"), array("coef"), array("log_kappa"), array("sizes"), "grids"_a, "rule"_a, array("partners"),
         array("found"),
-        "Solve p merging problems. candidates (p,): coefficients of the points to merge. In row i of coef and log_kappa\n"
-        "(p, n), float64 and float32, the first sizes[i] entries are the coefficients of possible partners, of the\n"
-        "candidate's sign and no smaller, and ln k of both points. Writes the best partners (p,), -1 where there is none,\n"
+        "Solve p merging problems. candidates (p,): coefficients of the points to merge. The first sizes[i] entries of row i of\n"
+        "coef and log_kappa (p, n), float64 and float32, are coefficients of possible partners, of the candidate's sign and in\n"
+        "absolute value no smaller, and ln k of candidate and partner. Writes the best partners (p,), -1 where there is none,\n"
         "and found (p, 2): h and the squared weight degradation.");
 }
 
 template <Maintenance maintenance>
 void run_subset_steps(Matrix<const float> K, Index first, Span<const double> diagonal, Span<const double> signed_weights,
-               Matrix<double> coef, Matrix<double> inverse, Span<Index> counts, Span<double> sums, Index budget,
-               double inverse_lam, bool fit_intercept) {
-    const SubsetMachine points{coef, diagonal, inverse};
-    const Index side = maintenance == Maintenance::projection ? K.columns : points.inverse.rows;
-    check_shape("coef", points.coef, 2, K.columns);
-    check_shape("inverse", points.inverse, side, side);
-    check_lengths(K.columns, {{"diagonal", points.diagonal}});
+                      Matrix<double> coef, Matrix<double> inverse, Span<Index> counts, Span<double> sums, Index budget,
+                      double inverse_lam, bool fit_intercept) {
+    const Index side = maintenance == Maintenance::projection ? K.columns : inverse.rows;
+    check_shape("coef", coef, 2, K.columns);
+    check_shape("inverse", inverse, side, side);
+    check_lengths(K.columns, {{"diagonal", diagonal}});
     check_lengths(K.rows, {{"signed_weights", signed_weights}});
     check_lengths(StepState::kCounts, {{"counts", counts}});
     check_lengths(StepState::kSums, {{"sums", sums}});
@@ -182,7 +180,7 @@ void run_subset_steps(Matrix<const float> K, Index first, Span<const double> dia
     StepState step_state = read_step_state(counts, sums, budget);
     nb::gil_scoped_release unlocked;
     const StepRule rule{budget, inverse_lam, fit_intercept ? 1.0 : 0.0};
-    SubsetSteps<maintenance>(points, rule, step_state).run(K, first, signed_weights);
+    SubsetSteps<maintenance>({coef, diagonal, inverse}, rule, step_state).run(K, first, signed_weights);
     step_state.store(counts, sums);
 }
 
@@ -200,14 +198,14 @@ void bind_budget(nb::module_& m) {
     bind_state(budget);
     bind_subset_steps<Maintenance::removal>(
         budget, "removal_steps",
-        "One step of stochastic gradient descent on each row of a block of kernel values K (r, c) float32; its rows are\n"
-        "themselves columns first, first + 1, ... Over the budget the point of least |coefficient|^2 k(x, x) is removed.\n"
-        "diagonal (c,): k(x, x); signed_weights (r,); coef (2, c), counts (7,) and sums (7,) are updated; inverse is not\n"
-        "read.");
+        "One step of stochastic gradient descent on each of r new rows. Columns are points and new rows, in order of arrival:\n"
+        "row i is column first + i. Over the budget the point of least |coefficient|^2 k(x, x) is removed. K (r, c) float32:\n"
+        "kernel values; diagonal (c,): k(x, x); signed_weights (r,); coef (2, c), coefficients and coefficient sums, counts (7,)\n"
+        "and sums (7,), as in MergingState, are updated; inverse is not read.");
     bind_subset_steps<Maintenance::projection>(
         budget, "projection_steps",
-        "The same; over the budget a point is projected onto the others. inverse (c, c), updated: the inverse of the points'\n"
-        "kernel matrix, zero elsewhere.");
+        "As removal_steps; over the budget the point of least weight degradation is projected onto the span of the others.\n"
+        "inverse (c, c), updated: the inverse of the points' kernel matrix, zero elsewhere.");
 }
 
 }  // namespace wm

@@ -64,14 +64,14 @@ class MergeGrids {
     AlignedArray<float> pairs_;
 };
 
-// The best way to merge a candidate x_i: its partner x_j, -1 where there is none, h, and the squared norm of the change.
+// The best way to merge a candidate x_i: its partner x_j, -1 where there is none; h; the squared weight degradation.
 struct Merger {
     Index partner = -1;
     double h = 0.0, degradation = 0.0;
     double at_partner = 0.0, at_candidate = 0.0;  // k(z, x_j), k(z, x_i)
 };
 
-// Squared weight degradation over a^2, (1 - B^2) + r^2 (1 - A^2) - 2 r (A B - kappa), by expm1: 1 - s^2 would cancel
+// Squared weight degradation / a^2 = (1 - B^2) + r^2 (1 - A^2) - 2 r (A B - kappa), by expm1: 1 - s^2 would cancel
 // for nearly equal points and for partners of much larger coefficients.
 template <class Real> WM_INLINE Real relative_degradation(Real ratio, Real h, Real log_kappa) {
     const Real away = Real(1) - h;
@@ -138,6 +138,7 @@ template <MergeRule rule> class PartnerSearch {
             ratio[j] = maximum(Real(1), minimum(Real(1e12), static_cast<Real>(coef[j] * inverse)));  // in this order NaN becomes a bound
     }
 
+    // log_kappa in the precision of the search
     const Real* as_reals(const float* log_kappa) {
         if constexpr (std::is_same_v<Real, float>) return log_kappa;
         else {
@@ -214,7 +215,8 @@ template <MergeRule rule> class PartnerSearch {
         WM_INLINE Real sum(Real ratio) const { return ratio * a_minus_1 + b_minus_1; }
     };
 
-    // Where s is not concave: the last point or h = 1, whichever is better
+    // One step of Newton's method for s'(h) = 0, within the bracket; where s is not concave, the last point or h = 1, whichever
+    // is better
     void step_by_newton(const Real* exponent, Real width) {
         const Real *ratio = ratio_.data(), *low = low_.data();
         const Real *a_minus_1 = a_minus_1_.data(), *b_minus_1 = b_minus_1_.data();
@@ -223,7 +225,7 @@ template <MergeRule rule> class PartnerSearch {
         for (Index j = 0; j < n_; ++j) {
             const Real x = h[j], away = Real(1) - x, e = exponent[j];
             const Real a_term = ratio[j] * (Real(1) + a_minus_1[j]), b_term = Real(1) + b_minus_1[j];
-            const Real minus_second =  // -s'' over -2 e (1 - m) >= 0, as s' below
+            const Real minus_second =  // -s'' / (-2 e (1 - m)); below, away * a_term - x * b_term is s' / (-2 e (1 - m))
                 a_term * (Real(1) + Real(2) * away * away * e) + b_term * (Real(1) + Real(2) * x * x * e);
             const Real fallback = ratio[j] * a_minus_1[j] + b_minus_1[j] > expm1_of_nonpositive(e) ? x : Real(1);
             const Real newton = x + (away * a_term - x * b_term) / (minus_second > Real(0) ? minus_second : Real(1));

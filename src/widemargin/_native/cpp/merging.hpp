@@ -40,8 +40,8 @@ struct DenseRows {
     Matrix<const float> X;
     Span<const float> shift;
 
-    // The most entries of one of the rows
-    Index longest(Span<const Index>) const { return X.columns; }
+    // The largest number of entries of one of some rows
+    Index max_entries(Span<const Index>) const { return X.columns; }
     void prefetch(Index i) const {
         for (Index k = 0; k < minimum<Index>(X.columns, 64); k += 16) WM_PREFETCH(X.data + i * X.stride + k);
     }
@@ -65,10 +65,10 @@ template <class I> struct SparseRows {
     Span<const float> shift;
     std::vector<float> dense;
 
-    Index longest(Span<const Index> rows) const {
-        Index most_entries = 0;
-        for (const Index i : rows) most_entries = maximum(most_entries, X.row_end(i) - X.row_begin(i));
-        return most_entries;
+    Index max_entries(Span<const Index> rows) const {
+        Index most = 0;
+        for (const Index i : rows) most = maximum(most, X.row_end(i) - X.row_begin(i));
+        return most;
     }
     void prefetch(Index i) const {
         WM_PREFETCH(X.data.data + X.row_begin(i));
@@ -93,13 +93,13 @@ template <class I> struct SparseRows {
     }
 };
 
-inline DenseRows rows_less(Span<const float> shift, Matrix<const float> X) { return {X, shift}; }
-template <class I> SparseRows<I> rows_less(Span<const float> shift, const CSR<float, I>& X) {
+inline DenseRows shifted_rows(Span<const float> shift, Matrix<const float> X) { return {X, shift}; }
+template <class I> SparseRows<I> shifted_rows(Span<const float> shift, const CSR<float, I>& X) {
     const bool is_shifted = std::any_of(shift.begin(), shift.end(), [](float value) { return value != 0.0f; });
     return {X, shift, std::vector<float>(is_shifted ? X.columns : 0)};
 }
 
-// Inner products of one row's n non-zeros with the points of N vectors of slots.
+// Inner products of one row, n non-zeros, with the points of N registers of slots.
 template <int N>
 inline void inner_products(const float* points, Index stride, const float* values, const std::int32_t* columns, Index n,
                            float* out) {
@@ -115,6 +115,7 @@ inline void inner_products(const float* points, Index stride, const float* value
     for (int i = 0; i < N; ++i) reinterpret_cast<FloatVector*>(out)[i] = sum[i];
 }
 
+// inner_products<N> with N = n_vectors <= 8
 template <int N = 8, class... Arguments> inline void inner_products_of(Index n_vectors, const Arguments&... arguments) {
     if (n_vectors == N) inner_products<N>(arguments...);
     else if constexpr (N > 1) inner_products_of<N - 1>(n_vectors, arguments...);
@@ -130,16 +131,16 @@ template <int N = 8, class... Arguments> inline void inner_products_of(Index n_v
 // Twin    tests/naive/budget.py::Machine.step with merge
 template <MergeRule merge_rule> class MergingSteps {
   public:
-    // step_state: those of the state; longest: the most entries of a row
+    // step_state: a checked copy of the counts and sums of the state; max_entries: of a row
     MergingSteps(MergingState& state, const StepState& step_state, const MergeGrids& grids, double gamma,
-                 const StepRule& rule, Index longest)
+                 const StepRule& rule, Index max_entries)
         : state_(state), points_{state.points.data(), state.n_features, state.n_slots, state.n_slots},
           coef_(row(MergingState::kCoef)), coef_sum_(row(MergingState::kCoefSum)),
           scaled_norm_(row(MergingState::kScaledNorm)), scale_(row(MergingState::kScale)), gamma_(gamma),
           rule_(rule), step_state_(step_state), search_(grids, state.n_slots),
-          factors_(state.n_slots), scaled_norms_(state.n_slots), log_kappa_(state.n_slots),
-          kappa_(state.n_slots), values_(maximum(longest, state.n_features)), columns_(values_.size()) {
-        for (Index j = 0; j < coef_.size; ++j) round_slot(j);
+          factor_float_(state.n_slots), scaled_norm_float_(state.n_slots), log_kappa_(state.n_slots),
+          kappa_(state.n_slots), values_(maximum(max_entries, state.n_features)), columns_(values_.size()) {
+        for (Index j = 0; j < coef_.size; ++j) round_to_float(j);
     }
 
     // One step on each of the rows in `order`; signed_weights: s_i y_i of every row of the data
@@ -150,17 +151,18 @@ template <MergeRule merge_rule> class MergingSteps {
                 rows.prefetch(order[t + kAhead]);
                 WM_PREFETCH(&signed_weights[order[t + kAhead]]);
             }
-            candidate_.n = rows.gather(order[t], values_.data(), columns_.data());
+            candidate_.nnz = rows.gather(order[t], values_.data(), columns_.data());
             step(signed_weights[order[t]]);
         }
         step_state_.store(state_.counts.span(), state_.sums.span());
     }
 
   private:
-    // The point to insert or merge, most often the row of this step: number of its non-zeros, and a slot's values
+    // The point to insert or merge, most often the row of this step, less the shift: its nnz non-zeros are in values_, their
+    // features in columns_; the rest as in a slot
     struct Candidate {
         double coef, coef_sum, scaled_norm;
-        Index n;
+        Index nnz;
     };
 
     MergingState& state_;
@@ -170,7 +172,7 @@ template <MergeRule merge_rule> class MergingSteps {
     const StepRule rule_;
     StepState step_state_;
     PartnerSearch<merge_rule> search_;
-    AlignedArray<float> factors_, scaled_norms_;  // 2 gamma scale and gamma |x|^2, in the precision of the points
+    AlignedArray<float> factor_float_, scaled_norm_float_;  // of each slot, 2 gamma scale and gamma |x|^2 in float32
     AlignedArray<float> log_kappa_, kappa_;
     std::vector<float> values_;
     std::vector<std::int32_t> columns_;
@@ -184,10 +186,10 @@ template <MergeRule merge_rule> class MergingSteps {
     Index& n_back() { return step_state_.counts[StepState::kBack]; }
 
     void step(double signed_weight) {
-        double square = 0.0;
-        for (Index k = 0; k < candidate_.n; ++k) square += static_cast<double>(values_[k]) * values_[k];
+        double squared_norm = 0.0;
+        for (Index k = 0; k < candidate_.nnz; ++k) squared_norm += static_cast<double>(values_[k]) * values_[k];
         candidate_.coef = signed_weight;
-        candidate_.scaled_norm = gamma_ * square;
+        candidate_.scaled_norm = gamma_ * squared_norm;
         evaluate_kernel_row();
         const double f = decision_value();
         if (step_state_.is_compared()) compare(f, signed_weight);
@@ -207,19 +209,19 @@ template <MergeRule merge_rule> class MergingSteps {
     // ln k and k of the candidate and all points
     void evaluate_kernel_row() {
         constexpr Index kWidth = kRegisterBytes / sizeof(float), kMostVectors = 8;
-        float *log_kappa = log_kappa_.data(), *kappa = kappa_.data();
+        float *log_kappa = log_kappa_.data(), *kappa = kappa_.data();  // log_kappa holds the inner products at first
         const Index n_vectors = points_.columns / kWidth;
         for (Index left = n_vectors, parts = count_blocks(n_vectors, kMostVectors); left > 0; --parts) {
             const Index n = count_blocks(left, parts), first = (n_vectors - left) * kWidth;
-            inner_products_of(n, points_.data + first, points_.stride, values_.data(), columns_.data(), candidate_.n,
+            inner_products_of(n, points_.data + first, points_.stride, values_.data(), columns_.data(), candidate_.nnz,
                               log_kappa + first);
             left -= n;
         }
         const auto own_norm = static_cast<float>(candidate_.scaled_norm);
-        const float *factors = factors_.data(), *norms = scaled_norms_.data();
+        const float *factor = factor_float_.data(), *norm = scaled_norm_float_.data();
         WM_INDEPENDENT
         for (Index j = 0; j < points_.columns; ++j) {
-            const float exponent = factors[j] * log_kappa[j] - own_norm - norms[j];
+            const float exponent = factor[j] * log_kappa[j] - own_norm - norm[j];
             log_kappa[j] = clip_nonpositive(exponent, -1e30f);  // no NaN is left
             kappa[j] = exp_of_nonpositive(log_kappa[j]);
         }
@@ -232,8 +234,8 @@ template <MergeRule merge_rule> class MergingSteps {
         return f;
     }
 
-    // Not inlined, which would slow down the steps without a comparison. The decision value of coefficient sums is added
-    // up in kSlotGroup parts.
+    // The test of StepState::compare, on the candidate. Not inlined: that would slow down the steps without a comparison.
+    // The decision value of the coefficient sums is added up in kSlotGroup parts.
     [[gnu::noinline]] void compare(double f, double signed_weight) {
         std::array<double, kSlotGroup> partial{};
         const float* kappa = kappa_.data();
@@ -246,21 +248,22 @@ template <MergeRule merge_rule> class MergingSteps {
         step_state_.compare(f, f_sum, signed_weight, coef_sum_);
     }
 
-    void round_slot(Index j) {
-        factors_[j] = static_cast<float>(2.0 * gamma_ * scale_[j]);
-        scaled_norms_[j] = static_cast<float>(scaled_norm_[j]);
+    // The float32 copies of slot j, for evaluate_kernel_row
+    void round_to_float(Index j) {
+        factor_float_[j] = static_cast<float>(2.0 * gamma_ * scale_[j]);
+        scaled_norm_float_[j] = static_cast<float>(scaled_norm_[j]);
     }
 
     // Insert the candidate into a free slot, at the end of its sign.
     void insert() {
         const Index at = candidate_.coef > 0.0 ? n_front()++ : points_.columns - 1 - n_back()++;
         for (Index k = 0; k < points_.rows; ++k) points_[k][at] = 0.0f;
-        for (Index k = 0; k < candidate_.n; ++k) points_[columns_[k]][at] = values_[k];
+        for (Index k = 0; k < candidate_.nnz; ++k) points_[columns_[k]][at] = values_[k];
         coef_[at] = candidate_.coef;
         coef_sum_[at] = candidate_.coef_sum;
         scaled_norm_[at] = candidate_.scaled_norm;
         scale_[at] = 1.0;
-        round_slot(at);
+        round_to_float(at);
         least_coef_ = minimum(least_coef_, std::abs(candidate_.coef));
     }
 
@@ -270,7 +273,7 @@ template <MergeRule merge_rule> class MergingSteps {
         Index n_lighter = 0, slot = -1;
         for (Index j = 0; j < coef_.size; ++j)
             n_lighter += (std::abs(coef_.data[j]) < lightest) & (coef_.data[j] != 0.0);
-        for (Index j = 0; j < coef_.size && n_lighter > 0; ++j) {  // only with sample weights: otherwise a new point is the lightest
+        for (Index j = 0; j < coef_.size && n_lighter > 0; ++j) {  // with equal sample weights a new point is the lightest
             const bool is_used = j < n_front() || j >= coef_.size - n_back();
             if (!is_used || !(std::abs(coef_[j]) < lightest) || coef_[j] == 0.0) continue;
             slot = j;
@@ -288,13 +291,13 @@ template <MergeRule merge_rule> class MergingSteps {
         candidate_ = {coef_[i], coef_sum_[i], scaled_norm_[i], 0};
         for (Index k = 0; k < points_.rows; ++k) {
             const Span<float> feature = points_[k];
-            values_[candidate_.n] = scale * feature[i];
-            columns_[candidate_.n] = static_cast<std::int32_t>(k);
-            candidate_.n += feature[i] != 0.0f;
+            values_[candidate_.nnz] = scale * feature[i];
+            columns_[candidate_.nnz] = static_cast<std::int32_t>(k);
+            candidate_.nnz += feature[i] != 0.0f;
             feature[i] = feature[last];
         }
         for (const Span<double>& slot : {coef_, coef_sum_, scaled_norm_, scale_}) slot[i] = slot[last];
-        round_slot(i);
+        round_to_float(i);
         coef_[last] = coef_sum_[last] = 0.0;
     }
 
@@ -331,9 +334,9 @@ template <MergeRule merge_rule> class MergingSteps {
             for (Index k = 0; k < points_.rows; ++k) points_[k][j] *= static_cast<float>(scale_[j]);
             scale_[j] = 1.0;
         }
-        round_slot(j);
+        round_to_float(j);
         const auto share = static_cast<float>(away / scale_[j]);
-        for (Index k = 0; k < candidate_.n; ++k) points_[columns_[k]][j] += share * values_[k];
+        for (Index k = 0; k < candidate_.nnz; ++k) points_[columns_[k]][j] += share * values_[k];
         coef_[j] = coef_[j] * merger.at_partner + candidate_.coef * merger.at_candidate;
         coef_sum_[j] = coef_sum_[j] * merger.at_partner + candidate_.coef_sum * merger.at_candidate;
         least_coef_ = minimum(least_coef_, std::abs(coef_[j]));

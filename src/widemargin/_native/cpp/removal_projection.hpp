@@ -1,5 +1,5 @@
-// Budgeted stochastic gradient descent with points that are rows of the data: budget maintenance by removal or
-// projection. Any kernel, given as blocks of kernel values.
+// Budgeted stochastic gradient descent for any kernel, given as blocks of kernel values: support vectors are rows of the
+// data, with budget maintenance by removal or projection.
 #pragma once
 #include <limits>
 #include <vector>
@@ -9,12 +9,12 @@
 
 namespace wm {
 
-// A kernel machine whose points are rows of the data. Points and new rows are columns, in order of arrival; coef is zero
-// in columns that are not points.
+// A kernel machine whose points are rows of the data. Columns are its points and then the new rows, in order of arrival;
+// coef is zero in columns that are not points.
 struct SubsetMachine {
-    Matrix<double> coef;           // (2, c): coefficients, and coefficient sums (StepState)
-    Span<const double> diagonal;   // (c,): k(x, x)
-    Matrix<double> inverse;        // (c, c): of the points' kernel matrix, zero elsewhere; unused by removal
+    Matrix<double> coef;          // (2, c): coefficients, and coefficient sums (StepState)
+    Span<const double> diagonal;  // (c,): k(x, x)
+    Matrix<double> inverse;       // (c, c): of the points' kernel matrix, zero elsewhere; unused by removal
 };
 
 enum class Maintenance { removal, projection };
@@ -28,9 +28,8 @@ enum class Maintenance { removal, projection };
 // Twin    tests/naive/budget.py::Machine.step with remove or project
 template <Maintenance maintenance> class SubsetSteps {
   public:
-    SubsetSteps(const SubsetMachine& points, const StepRule& rule, StepState& step_state)
-        : points_(points), rule_(rule), step_state_(step_state), row_(points.diagonal.size), incoming_(row_.size()),
-          outgoing_(row_.size()) {}
+    SubsetSteps(const SubsetMachine& machine, const StepRule& rule, StepState& step_state)
+        : machine_(machine), rule_(rule), step_state_(step_state), k_(machine.diagonal.size), u_(k_.size()), p_(k_.size()) {}
 
     void run(Matrix<const float> K, Index first, Span<const double> signed_weights) {
         for (Index t = 0; t < K.rows; ++t) step(K[t].head(first + t + 1), signed_weights[t]);
@@ -40,23 +39,24 @@ template <Maintenance maintenance> class SubsetSteps {
     // A new point at most at this squared distance, relative to k(x, x), from the span of the others is replaced by its
     // projection at once: the kernel matrix would be nearly singular.
     static constexpr double kDependent = 1e-4;
-    const SubsetMachine points_;
+    const SubsetMachine machine_;
     const StepRule rule_;
     StepState& step_state_;
-    std::vector<double> row_, incoming_, outgoing_;  // scratch (c,)
+    // Scratch (c,), of projection: kernel values of the new row with the points; u = (P k, -1); the row P_i of the point to project
+    std::vector<double> k_, u_, p_;
 
-    Span<double> coef() const { return points_.coef[0]; }
-    Span<double> coef_sum() const { return points_.coef[1]; }
+    Span<double> coef() const { return machine_.coef[0]; }
+    Span<double> coef_sum() const { return machine_.coef[1]; }
 
     // row: kernel values with all columns up to the new row's own, the last
     void step(Span<const float> row, double signed_weight) {
-        const double f = output(row, coef(), StepState::kIntercept);
+        const double f = decision_value(row, coef(), StepState::kIntercept);
         if (step_state_.is_compared())
-            step_state_.compare(f, output(row, coef_sum(), StepState::kInterceptSum), signed_weight, coef_sum());
+            step_state_.compare(f, decision_value(row, coef_sum(), StepState::kInterceptSum), signed_weight, coef_sum());
         double growth = 0.0;
         if (step_state_.begin_step(f, signed_weight, rule_)) {
             if constexpr (maintenance == Maintenance::projection) {
-                const double distance = project(row), norm = points_.diagonal[row.size - 1];
+                const double distance = project(row), norm = machine_.diagonal[row.size - 1];
                 if (distance <= kDependent * norm) add_projection(row.size, signed_weight, distance);
                 else growth = add(row.size, signed_weight, distance);
             } else {
@@ -66,7 +66,7 @@ template <Maintenance maintenance> class SubsetSteps {
         step_state_.end_step(growth, coef_sum());
     }
 
-    double output(Span<const float> row, Span<const double> coef, StepState::Sum intercept) const {
+    double decision_value(Span<const float> row, Span<const double> coef, StepState::Sum intercept) const {
         double f = step_state_.sums[intercept];
         for (Index j = 0; j < row.size; ++j) f += coef.data[j] * row.data[j];
         return f;
@@ -88,7 +88,7 @@ template <Maintenance maintenance> class SubsetSteps {
 
     // Remove the point of least |coefficient|^2 k(x, x), the oldest of equals.
     void remove_lightest(Index n) {
-        const double *a = coef().data, *diagonal = points_.diagonal.data;
+        const double *a = coef().data, *diagonal = machine_.diagonal.data;
         Index best = n - 1;
         double lowest = std::numeric_limits<double>::infinity();
         for (Index j = 0; j < n; ++j) {
@@ -101,14 +101,15 @@ template <Maintenance maintenance> class SubsetSteps {
         step_state_.add_degradation(lowest, rule_);
     }
 
-    // The projection of the new point onto the others' span, coefficients v = A^-1 k; returns the squared distance.
+    // The projection of the new point onto the others' span: write its coefficients v = P k to u_, P the inverse of the
+    // points' kernel matrix; returns the squared distance.
     double project(Span<const float> row) {
         const Index fresh = row.size - 1;
-        double *k = row_.data(), *v = incoming_.data();
+        double *k = k_.data(), *v = u_.data();
         for (Index j = 0; j < fresh; ++j) k[j] = row.data[j];
-        double distance = points_.diagonal[fresh];
+        double distance = machine_.diagonal[fresh];
         for (Index j = 0; j < fresh; ++j) {
-            const double* inverse = points_.inverse[j].data;
+            const double* inverse = machine_.inverse[j].data;
             double total = 0.0;
             if (inverse[j] != 0.0)
                 for (Index i = 0; i < fresh; ++i) total += inverse[i] * k[i];
@@ -120,10 +121,10 @@ template <Maintenance maintenance> class SubsetSteps {
 
     // Add the projection of the new point, the last of n columns, times its coefficient to the others' coefficients.
     void add_projection(Index n, double signed_weight, double distance) {
-        const double second = signed_weight * step_state_.sums[StepState::kStepSizeSum];
+        const double sum_term = signed_weight * step_state_.sums[StepState::kStepSizeSum];
         for (Index j = 0; j + 1 < n; ++j) {
-            coef()[j] += signed_weight * incoming_[j];
-            coef_sum()[j] += second * incoming_[j];
+            coef()[j] += signed_weight * u_[j];
+            coef_sum()[j] += sum_term * u_[j];
         }
         step_state_.add_degradation(signed_weight * signed_weight * maximum(distance, 0.0), rule_);
     }
@@ -132,23 +133,23 @@ template <Maintenance maintenance> class SubsetSteps {
     // project the point with the least squared weight degradation coef_i^2 / P_ii onto the others: its coefficients
     // there are -P_ij / P_ii, by the inverse of a partitioned matrix.
     void extend_inverse(Index n, double distance, bool is_over) {
-        double *u = incoming_.data(), *p = outgoing_.data();
+        double *u = u_.data(), *p = p_.data();
         u[n - 1] = -1.0;
         if (!is_over) {
             std::fill_n(p, n, 0.0);
             return update_inverse(n, 1.0 / distance, 0.0);
         }
         const Index best = find_least_degradation(n, distance);
-        for (Index j = 0; j < n; ++j) p[j] = points_.inverse[best][j] + u[j] * (u[best] / distance);
+        for (Index j = 0; j < n; ++j) p[j] = machine_.inverse[best][j] + u[j] * (u[best] / distance);
         const double pivot = p[best];
         step_state_.add_degradation(coef()[best] * coef()[best] / pivot, rule_);
-        for (const Span<double>& sums : {coef(), coef_sum()}) {
-            const double share = sums[best] / pivot;
-            for (Index j = 0; j < n; ++j) sums[j] -= share * p[j];
-            sums[best] = 0.0;
+        for (const Span<double>& row : {coef(), coef_sum()}) {
+            const double share = row[best] / pivot;
+            for (Index j = 0; j < n; ++j) row[j] -= share * p[j];
+            row[best] = 0.0;
         }
         update_inverse(n, 1.0 / distance, 1.0 / pivot);
-        for (Index j = 0; j < n; ++j) points_.inverse[best][j] = points_.inverse[j][best] = 0.0;
+        for (Index j = 0; j < n; ++j) machine_.inverse[best][j] = machine_.inverse[j][best] = 0.0;
     }
 
     // The point of least coef_i^2 / P_ii, of the extended P
@@ -156,7 +157,7 @@ template <Maintenance maintenance> class SubsetSteps {
         Index best = n - 1;
         double lowest = std::numeric_limits<double>::infinity();
         for (Index j = 0; j < n; ++j) {
-            const double pivot = points_.inverse[j][j] + incoming_[j] * incoming_[j] / distance;
+            const double pivot = machine_.inverse[j][j] + u_[j] * u_[j] / distance;
             if (!(pivot > 0.0) || !(coef()[j] * coef()[j] < lowest * pivot)) continue;
             best = j;
             lowest = coef()[j] * coef()[j] / pivot;
@@ -166,10 +167,10 @@ template <Maintenance maintenance> class SubsetSteps {
 
     // P += scale_in u u' - scale_out p p', one pass over the points' rows
     void update_inverse(Index n, double scale_in, double scale_out) {
-        const double *u = incoming_.data(), *p = outgoing_.data();
+        const double *u = u_.data(), *p = p_.data();
         for (Index j = 0; j < n; ++j) {
             if (u[j] == 0.0 && p[j] == 0.0) continue;
-            double* row = points_.inverse[j].data;
+            double* row = machine_.inverse[j].data;
             const double in = scale_in * u[j], out = scale_out * p[j];
             WM_INDEPENDENT
             for (Index i = 0; i < n; ++i) row[i] += in * u[i] - out * p[i];

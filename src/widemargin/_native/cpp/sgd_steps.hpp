@@ -38,7 +38,7 @@ struct StepRule {
 struct StepState {
     // The order of the arrays `counts` and `sums` in Python, and in saved models.
     enum Count { kSteps, kFront, kBack, kViolations, kMergers, kRemovals, kExcessMistakes, kCounts };
-    enum Sum { kIntercept, kInterceptSum, kStepSizeSum, kLastWeight, kWeightSum, kHinge, kDegradation, kSums };
+    enum Sum { kIntercept, kInterceptSum, kStepSizeSum, kLastWeight, kWeightSum, kHingeSum, kDegradationSum, kSums };
 
     static constexpr Index kComparedRows = 4, kMostExcess = 4;
 
@@ -60,7 +60,7 @@ struct StepState {
         const double margin = (signed_weight > 0.0 ? f : -f) * rule.inverse_lam / n_before;
         if (!(margin < 1.0) || signed_weight == 0.0) return false;
         counts[kViolations] += 1;
-        sums[kHinge] += std::abs(signed_weight) * (1.0 - margin);
+        sums[kHingeSum] += std::abs(signed_weight) * (1.0 - margin);
         sums[kIntercept] += rule.intercept * signed_weight;
         sums[kInterceptSum] += rule.intercept * signed_weight * sums[kStepSizeSum];
         return true;
@@ -86,7 +86,7 @@ struct StepState {
     // Add the squared weight degradation of a budget maintenance, given in units of 1 / (lam t).
     void add_degradation(double squared_norm, const StepRule& rule) {
         const double unit = rule.inverse_lam / static_cast<double>(counts[kSteps]);
-        sums[kDegradation] += squared_norm * unit * unit;
+        sums[kDegradationSum] += squared_norm * unit * unit;
     }
 
     // Add the step to the average; growth: 1 / budget where the budget was maintained, else 0.
