@@ -145,7 +145,7 @@ class OCASClassifier(ClassifierMixin, OneVsRestPredictor, Estimator):
 
     Notes
     -----
-    Cost: a round reads X once, and once more its rows whose weight in the plane has changed; the number of rounds
+    Cost: a round reads X once, and once more its rows whose coefficient in the plane has changed; the number of rounds
     hardly depends on that of the rows. X is not copied as a whole: dense in C or Fortran order, a memory map, CSR with
     32- or 64-bit indices (CSC is converted), float32 or float64. A fit holds about 90 bytes a row beside X, for each
     class, and 8 bytes x n_features a plane (16 with `warm_start`). Decision values of a single machine and all planes
@@ -302,10 +302,10 @@ class OCASClassifier(ClassifierMixin, OneVsRestPredictor, Estimator):
             open_design_matrix(data.X, team, settings.memory_budget) as matrix,
         ):
             check_consistent_length(matrix, data.labels)
-            problem = self._pose(matrix, data, team)
+            problem = self._make_problem(matrix, data, team)
             self._check_memory(problem)
-            for model, trained in zip(models, self._paths(problem, Cs, settings, progress, team), strict=True):
-                model._set(self, *trained)
+            for model, trained in zip(models, self._train_path(problem, Cs, settings, progress, team), strict=True):
+                model._set_attributes(self, *trained)
                 model._warn_if_stopped(progress, trained[0])
 
     def _check_memory(self, problem: LinearProblem) -> None:
@@ -314,11 +314,11 @@ class OCASClassifier(ClassifierMixin, OneVsRestPredictor, Estimator):
         needed = 8 * (problem.n_outputs * (_LEAST_VECTORS * n + _LEAST_NORMALS * d) + k * d)
         check_memory(self.memory_budget, needed, f"{n} rows of {d} features and {k} classes")
 
-    def _paths(
+    def _train_path(
         self, problem: LinearProblem, Cs: Sequence[float], settings: OCASSettings, progress: Progress, team: ThreadTeam
     ) -> Iterable[Trained]:
-        """The machines for each C: in groups, one after the other, where memory has no room for the outputs of all."""
-        losses, start = problem.losses, self._start(problem)
+        """The machines for each C: in groups one after the other, where memory has no room for all decision values."""
+        losses, start = problem.losses, self._warm_start_points(problem)
         size = int(_VECTORS_SHARE * settings.memory_budget / (_VECTORS * 8 * max(problem.X.shape[0], 1)))
         groups = row_blocks(len(losses), max(size, 1))
         if len(groups) == 1:
@@ -329,7 +329,7 @@ class OCASClassifier(ClassifierMixin, OneVsRestPredictor, Estimator):
             some, points, share = [make() for make in losses[group]], start and start[group], progress.part(1)
             paths.append(list(train_path(problem.X, some, Cs, settings, share, points, team)))
             progress.advance()
-        return [_join(machines) for machines in zip(*paths, strict=True)]
+        return [_join_groups(machines) for machines in zip(*paths, strict=True)]
 
     def _settings(self) -> OCASSettings:
         return OCASSettings(
@@ -343,7 +343,7 @@ class OCASClassifier(ClassifierMixin, OneVsRestPredictor, Estimator):
             keep_points=self.warm_start,
         )
 
-    def _pose(self, X: DesignMatrix, data: ValidatedRows, team: ThreadTeam) -> LinearProblem:
+    def _make_problem(self, X: DesignMatrix, data: ValidatedRows, team: ThreadTeam) -> LinearProblem:
         """Set `classes_`, and return the problem."""
         weights = data.weights
         self.classes_, y = number_classes(data.labels, weights, team)
@@ -357,22 +357,33 @@ class OCASClassifier(ClassifierMixin, OneVsRestPredictor, Estimator):
         loss = partial(MulticlassHingeLoss, numbers, s, k, team)
         return LinearProblem(with_constant(X) if self.fit_intercept else X, [loss], k)
 
-    def _start(self, problem: LinearProblem) -> list[Matrix] | None:
-        """With `warm_start`, where the fitted machine's planes touch the risk, if it was of this shape."""
+    def _hinge_losses(self, y: Labels, n_classes: int, s: Vector | None, team: ThreadTeam) -> list[Callable[[], Loss]]:
+        def make(c: int) -> Loss:
+            weights = one_vs_rest_weights(y, c, s, team)
+            return InterceptHingeLoss(weights, team) if self.fit_intercept else HingeLoss(weights, team)
+
+        positive = range(1, 2) if n_classes == 2 else range(n_classes)  # of two classes the second
+        return [partial(make, c) for c in positive]
+
+    def _warm_start_points(self, problem: LinearProblem) -> list[Matrix] | None:
+        """With `warm_start`, for each loss points (n_points, q n_features) that the fitted machine has; else None.
+
+        None, too, if the fitted machine was of another shape.
+        """
         points: list[Matrix] = getattr(self, "_points", []) if self.warm_start else []
         sizes = [problem.n_outputs * problem.X.shape[1]] * len(problem.losses)
         return points if points and [own.shape[1] for own in points] == sizes else None
 
     def _snapshot(self, data: ValidatedRows, progress: Progress) -> dict[str, Any] | None:
-        """What a callback needs of the machine as it stands."""
+        """The attributes of the current solution."""
         if progress.current_solution is None:
             return None
         stopped = copy.copy(self)
-        stopped._set(self, *progress.current_solution)
+        stopped._set_attributes(self, *progress.current_solution)
         return dict(stopped.__dict__)
 
-    def _set(self, checked: Self, results: list[LinearResult], history: History) -> None:
-        """Set the fitted attributes, those of the data as `checked` has them."""
+    def _set_attributes(self, checked: Self, results: list[LinearResult], history: History) -> None:
+        """Set the fitted attributes; those of the data are copied from `checked`, which has validated them."""
         names = ("classes_", "n_features_in_", "feature_names_in_")
         of_data = {name: getattr(checked, name) for name in names if hasattr(checked, name)}
         machine = _prediction_attributes(results, checked.n_features_in_)
@@ -397,22 +408,17 @@ class OCASClassifier(ClassifierMixin, OneVsRestPredictor, Estimator):
         for i in points:
             points.array(i, np.float64, None, None)
 
-    def _hinge_losses(self, y: Labels, n_classes: int, s: Vector | None, team: ThreadTeam) -> list[Callable[[], Loss]]:
-        def make(c: int) -> Loss:
-            weights = one_vs_rest_weights(y, c, s, team)
-            return InterceptHingeLoss(weights, team) if self.fit_intercept else HingeLoss(weights, team)
-
-        positive = range(1, 2) if n_classes == 2 else range(n_classes)  # of two classes the second
-        return [partial(make, c) for c in positive]
-
     def _warn_if_stopped(self, progress: Progress, results: list[LinearResult]) -> None:
         if not progress.ended_with_outer:
             reason = next((result.stopped_by for result in results if not result.converged), None)
             warn_unconverged(self, progress.stopped_by or reason, f"{describe_gap(self)} where tol={self.tol:g}")
 
 
-def _join(machines: Sequence[Trained]) -> Trained:
-    """The machines of groups, trained one after the other; those to come count with the objective after round 1."""
+def _join_groups(machines: Sequence[Trained]) -> Trained:
+    """All machines, and one history of groups that were trained one after the other.
+
+    In it, the machines of later groups count with their objective after round 1.
+    """
     history = History()
     initial = [columns.as_arrays()["objective"][0] for _, columns in machines]
     objective = lower_bound = 0.0
@@ -428,7 +434,7 @@ def _join(machines: Sequence[Trained]) -> Trained:
 
 
 def _prediction_attributes(results: list[LinearResult], n_features: int) -> dict[str, Any]:
-    """Weights and intercepts; of two outputs for two classes, the difference decides."""
+    """`coef_` and `intercept_`; of Crammer and Singer's two outputs for two classes the differences."""
     W = np.concatenate([result.w for result in results])
     intercept = np.concatenate([result.intercept for result in results])
     if W.shape[1] > n_features:
