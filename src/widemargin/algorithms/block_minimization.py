@@ -32,7 +32,7 @@ from .._types import RowIndices, Vector
 from ..data import LostBlockError
 from ..solvers.dual.certificate import Certificate, Limits
 from ..solvers.dual.problem import DualProblem
-from ..solvers.dual.stopping import MAX_ERROR, hides_violation
+from ..solvers.dual.stopping import MAX_ERROR, decision_error, hides_violation
 from ..solvers.dual.variable_block import Block, BlockReport, CertificateSums, RoundState, call_at
 from ..solvers.results import DualResult, History, StoppedAtStartError
 
@@ -45,8 +45,8 @@ _JOINT_TOL = 1e-3  # violation that a joint problem is solved to / that before i
 _JOINT_MEMORY_FRACTION = 1 / 8  # of the memory budget for the rows of a joint problem, at most
 _FIRST_SHARE = 0.5  # of the time that is left, at most, for each part of the first step's proposal
 _MAX_LOSSES = 5  # times that blocks are lost without a round in between
-_MAX_IDLE = 4  # rounds without a change of the objective, after which the precision is reached
-_LEAST_CHANGE = 1e-13  # of the objective / itself
+_MAX_IDLE = 4  # rounds without a change of the dual objective, after which the precision is reached
+_LEAST_CHANGE = 1e-13  # of the dual objective / itself
 
 
 class Blocks(Protocol):
@@ -147,7 +147,8 @@ class BlockMinimizer:
             before = certificate.lower_bound
             certificate = self._attempt(lambda: self._round(certificate))  # noqa: B023 - called at once
             # the dual objective decreases in every round, the primal one need not: a stop returns the least
-            if certificate.violation < self.limits.tol or certificate.objective <= self.best[1].objective:
+            is_better = certificate.primal_objective <= self.best[1].primal_objective
+            if certificate.violation < self.limits.tol or is_better:
                 self.best = self.beta, certificate
             gain = certificate.lower_bound - before
             n_idle = 0 if gain > _LEAST_CHANGE * abs(before) else n_idle + 1
@@ -162,7 +163,7 @@ class BlockMinimizer:
         return self.progress.go_on(
             violation=certificate.violation,
             tol=self.needed_tol,
-            objective=certificate.objective,
+            objective=certificate.primal_objective,
             gap=certificate.gap,
             n_support=float(np.count_nonzero(self.beta)),
             round=float(len(self.history)),
@@ -282,12 +283,12 @@ class BlockMinimizer:
     # ------------------------------------------------------------------------------------------------------ float64
 
     def _decision_error(self, beta: Vector) -> float:
-        """Standard deviation of a decision value from the errors of float32 kernel entries."""
-        return self.entry_error * float(np.linalg.norm(beta - self.float64_beta))
+        return decision_error(self.entry_error, beta, self.float64_beta)
 
     def _is_coarse(self, beta: Vector, certificate: Certificate) -> bool:
         """Whether rounding of float32 kernel entries could hide a violation."""
-        return hides_violation(self._decision_error(beta), self.limits.tol, self.problem, certificate.objective)
+        error = self._decision_error(beta)
+        return hides_violation(error, self.limits.tol, self.problem, certificate.primal_objective)
 
     def _correct_in_float64(self) -> None:
         """Where float32 entries are too coarse, rounds from float64 decision values; at need on float64 entries."""

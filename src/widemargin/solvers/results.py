@@ -28,8 +28,8 @@ class History:
         """Append the row of a point beta (n,), `elapsed` seconds after the start."""
         self.record(
             time=elapsed,
-            objective=certificate.objective,
-            lower_bound=certificate.objective - certificate.gap,
+            objective=certificate.primal_objective,
+            lower_bound=certificate.lower_bound,
             violation=certificate.violation,
             n_support=int(np.count_nonzero(beta)),
         )

@@ -41,18 +41,18 @@ def test_certificate_of_any_feasible_point(seed: int, n: int, has_intercept: boo
     Q, p = naive.signed(K, y), -np.ones(n)
     worst = naive.equality_violation(Q, p, y, upper, alpha) if has_intercept else naive.violation(Q, p, upper, alpha)
     assert found.violation == pytest.approx(max(worst, 0.0), abs=1e-9)
-    assert found.objective == pytest.approx(naive.primal(K, y, upper, alpha, found.intercept), rel=1e-9)
+    assert found.primal_objective == pytest.approx(naive.primal(K, y, upper, alpha, found.intercept), rel=1e-9)
     assert found.gap == pytest.approx(
         naive.dual_gap(K, y, upper, alpha, found.intercept), rel=1e-7, abs=1e-9 * (1 + C**2)
     )
     assert found.gap >= 0
-    assert found.objective - found.gap == pytest.approx(-naive.objective(Q, p, alpha), rel=1e-7, abs=1e-9 * (1 + C**2))
+    assert found.lower_bound == pytest.approx(-naive.objective(Q, p, alpha), rel=1e-7, abs=1e-9 * (1 + C**2))
     assert np.abs(violations).max() <= max(found.violation, 0) + 1e-9
     if not has_intercept:
         assert found.intercept == 0
     elif not converged and upper.any():
         best = naive.primal(K, y, upper, alpha, naive.best_intercept(K, y, upper, alpha))
-        assert found.objective == pytest.approx(best, rel=1e-9)
+        assert found.primal_objective == pytest.approx(best, rel=1e-9)
     elif converged and is_free(terms, beta).any():
         free = is_free(terms, beta)
         assert found.intercept == pytest.approx((y - K @ beta)[free].mean())

@@ -17,7 +17,7 @@ from widemargin.solvers.dual.certificate import Limits, certify
 from widemargin.solvers.dual.in_memory import WORKING_SET_ROWS, solve_in_memory
 from widemargin.solvers.dual.newton import solve_newton_sets
 from widemargin.solvers.dual.problem import make_terms, svm_problem
-from widemargin.solvers.dual.stopping import CoordinateStallTest, objective_change
+from widemargin.solvers.dual.stopping import CoordinateStallTest, dual_objective_change
 
 Vector = NDArray[np.float64]
 
@@ -115,7 +115,7 @@ def test_a_matrix_that_is_not_semidefinite_ends_it(kind: str) -> None:
     beta, f = np.zeros(80), np.zeros(80)
     solve_newton_sets(K, terms, beta, f, 512, Limits(1e-12, np.inf), always, has_intercept=False)
     assert np.isfinite(f).all()
-    assert objective_change(terms, (np.zeros(80), np.zeros(80)), beta, f)[0] < 0
+    assert dual_objective_change(terms, (np.zeros(80), np.zeros(80)), beta, f)[0] < 0
 
 
 def test_which_problems_have_stalled() -> None:

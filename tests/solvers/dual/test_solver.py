@@ -29,7 +29,7 @@ from widemargin.solvers.dual import solver as dual
 from widemargin.solvers.dual.certificate import Limits
 from widemargin.solvers.dual.problem import make_terms, svm_problem
 from widemargin.solvers.dual.solver import DualSolver
-from widemargin.solvers.dual.stopping import objective_change
+from widemargin.solvers.dual.stopping import dual_objective_change
 from widemargin.solvers.results import DualResult
 
 Vector = NDArray[np.float64]
@@ -584,7 +584,7 @@ def test_a_change_of_the_objective_counts_fixed_coordinates() -> None:
     beta, new = y * problem.upper * 0.5, y * problem.upper * 0.5
     new[p] *= 0.3
     terms = make_terms(svm_problem(y, problem.upper).take(p), np.ones(10))
-    change, _ = objective_change(terms, (beta[p], (K @ beta)[p]), new[p], (K @ new)[p])
+    change, _ = dual_objective_change(terms, (beta[p], (K @ beta)[p]), new[p], (K @ new)[p])
     values = [0.5 * point @ K @ point - y @ point for point in (beta, new)]
     assert change == pytest.approx(values[1] - values[0], rel=1e-12)
 

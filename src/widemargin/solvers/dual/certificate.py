@@ -1,4 +1,4 @@
-"""The certificate of a feasible point of a dual problem: intercept, objective, duality gap and KKT violation."""
+"""The certificate of a feasible point of a dual problem: intercept, primal objective, duality gap and KKT violation."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ import numpy as np
 from ..._native import dual, hinge
 from ..._types import RowIndices, Vector
 from ..results import DualResult, History
-from .problem import is_free
+from .problem import is_free, total_loss
 
 NO_LIMIT = int(np.iinfo(np.int64).max)
-MAX_RELATIVE_GAP = 0.05  # gap / objective above which a machine has not converged, however small its violation
+MAX_RELATIVE_GAP = 0.05  # gap / primal objective above which a machine has not converged, however small its violation
 _TOL_FACTORS = 1e-3, 0.5  # least and largest factor of the tolerance where the gap is too large
 
 
@@ -26,8 +26,8 @@ class Limits:
     tol : float
         Largest KKT violation of a converged machine.
     max_relative_gap : float
-        Largest gap / objective of a converged machine: where it is larger at `tol`, the tolerance is made smaller.
-        Infinite for kernels that are not positive semidefinite, where the gap is no bound.
+        Largest gap / primal objective of a converged machine: where it is larger at `tol`, the tolerance is made
+        smaller. Infinite for kernels that are not positive semidefinite, where the gap is no bound.
     max_iter : int
         Working sets of each dual; -1 for no limit.
     """
@@ -50,22 +50,23 @@ class Certificate(NamedTuple):
     """The intercept (see `certify`), the primal objective, the duality gap and the KKT violation."""
 
     intercept: float
-    objective: float
+    primal_objective: float
     gap: float
     violation: float
 
     @property
     def lower_bound(self) -> float:
         """Of the optimum: minus the dual objective."""
-        return self.objective - self.gap
+        return self.primal_objective - self.gap
 
     def is_tight(self, max_relative_gap: float) -> bool:
-        """Whether gap <= max_relative_gap * objective; true for an infinite limit."""
-        return self.gap <= max_relative_gap * abs(self.objective) or max_relative_gap == np.inf
+        """Whether gap <= max_relative_gap * primal objective; true for an infinite limit."""
+        return self.gap <= max_relative_gap * abs(self.primal_objective) or max_relative_gap == np.inf
 
     def tighter_tol(self, max_relative_gap: float) -> float:
         """A smaller tolerance, at which the gap is half the allowed one if it is proportional to the violation."""
-        return self.violation * float(np.clip(0.5 * max_relative_gap * abs(self.objective) / self.gap, *_TOL_FACTORS))
+        factor = 0.5 * max_relative_gap * abs(self.primal_objective) / self.gap
+        return self.violation * float(np.clip(factor, *_TOL_FACTORS))
 
 
 def certify(
@@ -84,7 +85,7 @@ def certify(
         Whether sum(beta) is fixed: the dual of an unregularised intercept.
     tol : float
         Below this violation the intercept is LIBSVM's, the mean of target - decision over free coordinates. Above it
-        these still differ, and the intercept is the minimiser of the primal objective.
+        these values still differ, and the intercept is the minimiser of the primal objective.
 
     Returns
     -------
@@ -92,17 +93,15 @@ def certify(
 
     Notes
     -----
-    O(n), expected where the intercept minimises the primal. The gap is
-    sum_i beta_i g_i + eps |beta_i| + hi_i max(0, -g_i - eps) - lo_i max(0, g_i - eps) with g = K beta - t + intercept;
-    no kernel entry is needed.
+    O(n), expected where the intercept minimises the primal; no kernel entry is needed. With g = K beta - t + intercept
+    the gap is sum_i beta_i g_i + eps |beta_i|, plus the losses (`total_loss`).
     """
     intercept, violation = dual.kkt_violation(terms, beta, decision, has_intercept, violations)
     if has_intercept:
         intercept = _intercept(terms, beta, decision, intercept, converged=violation < tol)
     grad, eps = decision - terms.target + intercept, terms.epsilon
-    above, below, norm = (-grad - eps, grad - eps, eps * np.abs(beta).sum()) if eps else (-grad, grad, 0.0)
-    loss = terms.hi @ np.maximum(above, 0) - terms.lo @ np.maximum(below, 0)
-    gap = beta @ grad + norm + loss
+    norm = eps * np.abs(beta).sum() if eps else 0.0
+    gap = beta @ grad + norm + total_loss(terms, grad)
     lower_bound = terms.target @ beta - norm - 0.5 * beta @ decision
     gap = max(float(gap), 0.0)
     return Certificate(float(intercept), float(lower_bound) + gap, gap, float(violation))
@@ -124,7 +123,7 @@ def make_result(
 
 
 def join_results(rows: list[RowIndices], parts: list[DualResult], n: int, elapsed: float) -> DualResult:
-    """Join the results of independent problems in one of n coordinates: sums of objectives and gaps, largest violation.
+    """The results of independent problems as one of n coordinates: sums of objectives and gaps, largest violation.
 
     `rows` has each part's coordinates; `elapsed`, in seconds, is for the single row of the history.
     """
@@ -140,6 +139,7 @@ def join_results(rows: list[RowIndices], parts: list[DualResult], n: int, elapse
 def _intercept(
     terms: dual.SeparableTerms, beta: Vector, decision: Vector, midpoint: float, *, converged: bool
 ) -> float:
+    """The intercept that `certify` describes; `midpoint` of its KKT bounds where no coordinate is free."""
     residual, eps = terms.target - decision, terms.epsilon
     if not converged:
         # Slope of the primal in b: sum(beta), -hi_i for each i with t_i - f_i - eps > b, -lo_i for each with

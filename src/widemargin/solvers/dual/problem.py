@@ -126,6 +126,16 @@ def one_sided_derivatives(terms: dual.SeparableTerms, beta: Vector, grad: Vector
     return right, left
 
 
+def total_loss(terms: dual.SeparableTerms, grad: Vector) -> float:
+    """sum_i hi_i max(0, -g_i - eps) - lo_i max(0, g_i - eps) for `grad` g = K beta - t + intercept (n,).
+
+    These are the losses of the primal objective times C: hinge losses, or epsilon-insensitive ones.
+    """
+    eps = terms.epsilon
+    above, below = (-grad - eps, grad - eps) if eps else (-grad, grad)
+    return float(terms.hi @ np.maximum(above, 0.0) - terms.lo @ np.maximum(below, 0.0))
+
+
 def kink_distances(problem: DualProblem | dual.SeparableTerms, decision: Vector, intercept: float) -> Vector:
     """Distances (n,) of the decision values from the kinks of the losses: the margin, or the border of the tube."""
     return np.asarray(np.abs(np.abs(decision - problem.target + intercept) - problem.epsilon))

@@ -35,7 +35,7 @@ from ..results import DualResult, History, StoppedAtStartError
 from .certificate import NO_LIMIT, Certificate, Limits, certify
 from .in_memory import SINGLE_SET_TOL, WORKING_SET_ROWS, InMemorySolver
 from .problem import DualProblem, is_free, kink_distances, make_terms, restrict_terms
-from .stopping import CERTAIN, MAX_ERROR, MAX_IDLE_CHECKS, StallTest, is_uncertain
+from .stopping import CERTAIN, MAX_ERROR, MAX_IDLE_CHECKS, StallTest, decision_error, is_uncertain
 
 DecisionValues = Callable[[RowIndices, Vector], Vector]
 
@@ -231,7 +231,8 @@ class DualSolver:
                 break
             last, point, certificate = (point, certificate), new_point, self._certify(new_point)
             self.last_change = _typical_change(last, (point, certificate))
-            if returns_last or certificate.violation < self.tol or certificate.objective <= best[1].objective:
+            is_better = certificate.primal_objective <= best[1].primal_objective
+            if returns_last or certificate.violation < self.tol or is_better:
                 best = point, certificate
         return self._result(*best)
 
@@ -240,8 +241,8 @@ class DualSolver:
         return self.goal_tol - min(_TOL_MARGIN * self.decision_error(point.beta), _MAX_TOL_MARGIN * self.goal_tol)
 
     def decision_error(self, beta: Vector) -> float:
-        """Standard deviation of a decision value's error, from the rounding errors of its kernel entries."""
-        return self.entry_error * float(np.linalg.norm(beta - self.float64_beta))
+        """Standard deviation of a decision value's error, from the rounding errors of kernel entries."""
+        return decision_error(self.entry_error, beta, self.float64_beta)
 
     def _is_done(self, point: _Point, certificate: Certificate) -> bool:
         if self.n_iter >= self.limits.max_sets:
@@ -273,7 +274,7 @@ class DualSolver:
         return decision
 
     def _start_on_subset(self, beta: Vector) -> _Point:
-        """beta on as many support vectors as take a fraction of a second, or beta = 0 if its objective is smaller."""
+        """beta on as many support vectors as take a fraction of a second, or 0 if its primal objective is smaller."""
         few, decision = np.zeros((2, len(beta)))
         zero = _Point(few.copy(), decision.copy())
         rows = np.flatnonzero(beta)
@@ -282,7 +283,7 @@ class DualSolver:
         if self.has_intercept:
             few = self.problem.nearby_point(few)
         self.operator.add_product(rows, few[rows], decision)
-        return min(zero, _Point(few, decision), key=lambda point: self._find_certificate(point).objective)
+        return min(zero, _Point(few, decision), key=lambda point: self._find_certificate(point).primal_objective)
 
     def to_original_order(self, values: Vector) -> Vector:
         """`values` (n,) of the coordinates, in the order of the original problem's rows."""
@@ -310,7 +311,7 @@ class DualSolver:
         return self.progress.go_on(
             violation=certificate.violation,
             tol=self.goal_tol,
-            objective=certificate.objective,
+            objective=certificate.primal_objective,
             n_support=float(np.count_nonzero(beta)),
             round=float(len(self.history)),
         )

@@ -1,6 +1,6 @@
 """When a dual solver ends before its tolerance: it has stalled, or rounding hides what is left to do.
 
-The tolerance itself, with the duality gap, is `certificate`'s; limits of time and of working sets are the callers'.
+Whether the tolerance is met, and the duality gap, are in `certificate`; callers limit the time and the working sets.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ SETS_PER_CHECK = 30  # working sets between stall tests: nine data sets of up to
 MAX_IDLE_CHECKS = 10  # tests without progress, one after another, that are a stall
 _MAX_ROUNDING = 1e-3  # of decision values; more is beyond precision (see `StallTest`)
 _MAX_IDLE_BEYOND = 4  # instead of `MAX_IDLE_CHECKS`, at most, where rounding exceeds `_MAX_ROUNDING`
-_LEAST_DECREASE = 0.01  # of the objective / primal objective of beta = 0 that is progress
+_LEAST_DECREASE = 0.01  # of the dual objective / primal objective of beta = 0 that is progress
 _STEP_LIMIT_SHARE = 0.8  # mean steps of a working set / its limit of steps, above which it mostly ends unsolved
 MAX_ERROR = 0.25  # error of decision values / tol above which a violation of tol is not certain
 CERTAIN = 20.0  # distance from the margin / decision error above which its sign is certain; the same of a violation
-_MAX_OBJECTIVE_ERROR = 0.01  # of the objective
+_MAX_OBJECTIVE_ERROR = 0.01  # error of the primal objective / itself
 EPS = float(np.finfo(np.float64).eps)
 
 
@@ -30,12 +30,12 @@ class StallTest:
     of its least value. (With float32 entries either can increase for a while.)
 
     Where decision values of bounded support vectors are beyond the precision of float64, no optimum with such vectors
-    can be certified, yet the objective may fall for hours. There only a decrease of 1 % of the primal objective of
+    can be certified, yet the dual objective may fall for hours. There only a decrease of 1 % of the primal objective of
     beta = 0 counts, and four tests without progress are a stall instead of ten. Chosen on 1,500 rows of random labels,
     C = 1e10: those of 1 to 5 columns end in 1 to 7 s, and those of 10 columns, which are separable, converge.
 
-    The objective is that above the first point tested: its change needs no more than decision values, also where these
-    include coordinates that are fixed and not in the problem.
+    Dual objectives are compared by their change since the first point tested (`dual_objective_change`), which follows
+    from decision values alone, also where these include coordinates that are fixed and not in the problem.
     """
 
     def __init__(self, max_idle: int = MAX_IDLE_CHECKS) -> None:
@@ -48,7 +48,7 @@ class StallTest:
         """Whether the solver has stalled."""
         if self._start is None:
             self._start = beta.copy(), decision.copy()
-        value, least_decrease = objective_change(terms, self._start, beta, decision)
+        value, least_decrease = dual_objective_change(terms, self._start, beta, decision)
         if is_beyond_precision(terms):
             self.max_idle = min(self.max_idle, _MAX_IDLE_BEYOND)
             least_decrease = max(least_decrease, _LEAST_DECREASE * primal_at_zero(terms))
@@ -97,13 +97,14 @@ def primal_at_zero(terms: dual.SeparableTerms) -> float:
     return float(terms.hi @ np.maximum(terms.target, 0.0) - terms.lo @ np.maximum(-terms.target, 0.0))
 
 
-def objective_change(
+def dual_objective_change(
     terms: dual.SeparableTerms, start: tuple[Vector, Vector], beta: Vector, decision: Vector
 ) -> tuple[float, float]:
-    """The dual objective at beta less that at the start, a point and its decision values; and the rounding error.
+    """D(beta) - D(beta_0), for the dual objective D and `start`, beta_0 and its decision values; its rounding error.
 
-    With f = K beta + c, c of fixed coordinates: (beta - beta_0)'(1/2 (f + f_0) - t) + eps (|beta|_1 - |beta_0|_1). An
-    entry of K beta is a sum of terms K_ij beta_j, of at most sqrt(K_ii K_jj) |beta_j|, with independent errors.
+    With f = K beta + c, where c is that of fixed coordinates, the change is
+    (beta - beta_0)'(1/2 (f + f_0) - t) + eps (|beta|_1 - |beta_0|_1). An entry of K beta is a sum of terms K_ij beta_j,
+    of at most sqrt(K_ii K_jj) |beta_j|, with independent errors.
     """
     scaled = beta / terms.scale
     size, norm = np.abs(terms.target) @ np.abs(beta), terms.epsilon * np.abs(beta).sum()
@@ -112,17 +113,27 @@ def objective_change(
     return float(quadratic + norm - terms.epsilon * np.abs(start[0]).sum()), rounding
 
 
-def hides_violation(error: float, tol: float, problem: DualProblem | dual.SeparableTerms, objective: float) -> bool:
-    """Whether the decision error could hide a violation of `tol`, or 1 % of the `objective`."""
+def decision_error(entry_error: float, beta: Vector, exact_beta: Vector | float = 0.0) -> float:
+    """Standard deviation of the errors of decision values, sigma |beta - exact_beta|, for an entry error sigma.
+
+    The decision values of `exact_beta` have no errors: 0, or a point for which they were computed in float64.
+    """
+    return entry_error * float(np.linalg.norm(beta - exact_beta))
+
+
+def hides_violation(
+    error: float, tol: float, problem: DualProblem | dual.SeparableTerms, primal_objective: float
+) -> bool:
+    """Whether a decision error could hide a violation of `tol`, or change the primal objective by 1 %."""
     total = float(np.sum(np.maximum(problem.hi, -problem.lo)))
-    return error > MAX_ERROR * tol or error * total > _MAX_OBJECTIVE_ERROR * abs(objective)
+    return error > MAX_ERROR * tol or error * total > _MAX_OBJECTIVE_ERROR * abs(primal_objective)
 
 
 def is_uncertain(
     problem: DualProblem | dual.SeparableTerms, beta: Vector, decision: Vector, intercept: float, error: float
 ) -> Mask:
-    """Mask (n,) of the support vectors and the rows near their margin: errors of other decision values have no effect.
+    """Mask (n,) of the support vectors and the rows near their margin.
 
-    It changes neither the objective nor the gap.
+    Errors of the other decision values change neither objective, nor the gap.
     """
     return np.asarray((beta != 0.0) | (kink_distances(problem, decision, intercept) < CERTAIN * error))

@@ -31,7 +31,7 @@ from .certificate import Certificate, Limits, certify, make_result
 from .in_memory import SECONDS_PER_CHECK, SINGLE_SET_TOL, WORKING_SET_ROWS
 from .newton import solve_newton_sets
 from .problem import DualProblem, make_terms, restrict_terms
-from .stopping import SETS_PER_CHECK, CoordinateStallTest, hides_violation
+from .stopping import SETS_PER_CHECK, CoordinateStallTest, decision_error, hides_violation
 
 
 class Subproblem(NamedTuple):
@@ -68,11 +68,12 @@ def solve_on_full_matrix(
             fill_gram(kernel, samples, K, team)
         return solve_subproblems(K, parts, limits, team, progress)
 
-    results, error = solve(samples, parts), entry_error(kernel, samples)
+    results, sigma = solve(samples, parts), entry_error(kernel, samples)
+    errors = [decision_error(sigma, result.beta) for result in results]
     coarse = [
         k
         for k, (part, result) in enumerate(zip(parts, results, strict=True))
-        if hides_violation(error * float(np.linalg.norm(result.beta)), limits.tol, part.problem, result.objective)
+        if hides_violation(errors[k], limits.tol, part.problem, result.objective)
     ]
     if coarse and progress.go_on():
         float64_samples = samples.astype(np.dtype(np.float64), np.dtype(np.float64))

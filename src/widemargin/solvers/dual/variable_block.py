@@ -31,7 +31,7 @@ from ...kernels.tiles import add_kernel_product
 from ..results import DualResult
 from .certificate import Limits
 from .memory import active_bytes
-from .problem import DualProblem, is_free, kink_distances, make_terms, one_sided_derivatives
+from .problem import DualProblem, is_free, kink_distances, make_terms, one_sided_derivatives, total_loss
 from .solver import DualSolver
 from .stopping import is_uncertain
 
@@ -102,7 +102,7 @@ class JointSolution(NamedTuple):
 
 
 class StepObjective(NamedTuple):
-    """An upper bound of the change of the objective along a step d: 1/2 curvature s^2 + slope s for s in [0, 1].
+    """An upper bound of the change of the dual objective along a step d: 1/2 curvature s^2 + slope s, 0 <= s <= 1.
 
     The convex term eps |beta + s d|_1 is replaced by its chord.
     """
@@ -419,9 +419,8 @@ class Block:
         midpoint, are active.
         """
         violation, intercepts, midpoint = state.bounds(sums)
-        grad, eps = self.decision - self.problem.target, self.problem.epsilon
-        hi, lo = self.separable.hi, self.separable.lo
-        losses = [hi @ np.maximum(-grad - b - eps, 0.0) - lo @ np.maximum(grad + b - eps, 0.0) for b in intercepts]
+        grad = self.decision - self.problem.target
+        losses = [total_loss(self.separable, grad + b) for b in intercepts]
         violations, _ = self._violations(midpoint)
         is_active = is_free(self.separable, self.beta) | (violations > state.round_tol(violation))
         n_active = int(np.count_nonzero(is_active))
@@ -505,7 +504,7 @@ def nonzero_rows(X: Any, step: Vector) -> WeightedRows:
 
 
 def step_length(steps: Sequence[StepObjective]) -> float:
-    """The length in [0, 1] of the step with the least objective, which is quadratic along it."""
+    """The length in [0, 1] of the step with the least dual objective, which is quadratic along it."""
     slope, curvature = (sum(column) for column in zip(*steps, strict=True))
     if slope >= 0.0:
         return 0.0
