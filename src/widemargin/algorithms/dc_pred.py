@@ -5,10 +5,10 @@ Source: Hsieh, Si, Dhillon, Fast Prediction for Large-Scale Kernel Machines, NIP
     grow a tree of clusters by k-means in input space
     for every leaf:
         solve the local machine exactly
-        landmarks: centroids of k-means weighted by the squared dual variables (or plain ones, if they serve better)
+        landmarks: centroids of k-means weighted by the squared dual variables (or unweighted, if these do better)
         pseudo-landmarks: points whose kernel values are estimated from those of the landmarks
-        W: the matrix for which C W C' is closest to the leaf's kernel matrix
-        train the local machine on C W C', keep its coefficients on the columns of C
+        W = F F': the matrix for which C W C' is closest to the kernel matrix K of rows of the leaf
+        train the local machine on C W C', or on the coordinates C F; keep its coefficients on the columns of C
 
 The loss is a `LeafProblem`: hinge loss, kernel ridge regression, or least squares on another machine's decision values.
 """
@@ -45,10 +45,10 @@ T = TypeVar("T")
 LEAVES_AT_ONCE = 2  # that sizes leave room for: a constant, so that the result does not depend on `n_jobs`
 _MAX_KERNEL_ROWS = 3000  # rows of a leaf whose kernel matrix is computed
 _PRELIMINARY_ROWS = 300  # of a leaf, for a first machine where time is limited
-_SIZE_STEP = 100  # between the numbers of kernel rows from which the memory budget chooses one
+_SIZE_STEP = 100  # between the numbers r of sampled rows of which the largest that fits in memory is taken
 _N_VECTORS = 6  # float64 vectors (n,) of a training, beside two for each output
 _UNEVEN = 2.0  # rows of the largest leaf / mean, about
-_RIDGE = 1e-10  # / the trace of the normal equations, which may be singular
+_RIDGE = 1e-10  # ridge penalty / trace of the normal equations, which may be singular
 
 
 class ForestSettings(NamedTuple):
@@ -57,18 +57,18 @@ class ForestSettings(NamedTuple):
     Attributes
     ----------
     n_clusters, n_landmarks, n_pseudo_landmarks : int
-        Leaves of a tree; and in each of them.
+        Leaves of a tree; landmarks and pseudo-landmarks in each.
     n_trees : int
-        Machines of other clusters, whose decision values are averaged.
+        Trees with different clusters, whose decision values are averaged.
     pseudo : {"triangle", "polynomial"} or None
     landmark_weights : {"auto", "alpha"} or None
-        Whether landmarks are centroids weighted by the squared dual variables, or plain ones; "auto": in each leaf
-        those of the two from which the exact machine's values are better estimated.
+        Centroids weighted by the squared dual variables ("alpha"), or unweighted ones (None); "auto": in each leaf
+        those of the two on whose features the exact machine's decision values have the smaller least-squares residual.
     linear : bool
         Whether a leaf's kernel is the approximate one plus <x, z>, scaled to the leaf.
     damping : float
-        Tikhonov damping of the pseudo-inverse of C: `nystroem_factor` gets damping / r, r the number of rows that W is
-        estimated on. Few rows determine directions of small singular values badly.
+        Tikhonov damping of the pseudo-inverse of C: `nystroem_factor` gets damping / r for r sampled rows, as few rows
+        determine directions of small singular values badly.
     memory_budget : int
         Bytes.
     n_jobs : int or None
@@ -111,7 +111,7 @@ def train(
     rng: np.random.Generator,
     features: LandmarkFeatures | None = None,
 ) -> TrainedForest:
-    """Train a tree of small machines by Algorithm 2.
+    """Train `n_trees` trees of local machines by Algorithm 2.
 
     Parameters
     ----------
@@ -123,23 +123,23 @@ def train(
     progress : Progress
     rng : numpy.random.Generator
     features : LandmarkFeatures, optional
-        Of one leaf, for every leaf: instead of landmarks chosen among its rows.
+        Features of one leaf that every leaf uses; by default each has landmarks of its own.
 
     Notes
     -----
     O(n_leaf^2) kernel entries a leaf, of at most 3,000 rows each. Leaves are independent: one after the other on every
-    thread. With a time limit, machines of 300 rows of each leaf come first. When the fit is stopped, an untrained
-    leaf keeps that one or gets the best constant; of the further trees only complete ones are kept.
+    thread. With a time limit, a preliminary machine on 300 rows of each leaf comes first. When the fit is stopped, an
+    untrained leaf keeps that one or gets the best constant; of the trees after the first only complete ones are kept.
     """
     with blas_limit(1), ThreadTeam(_count_workers(settings, X, problem.n_outputs)) as team:
         trainer = _LeafTrainer(kernel, X, problem, settings, progress, team, features)
-        grown = []
-        for t, seed in enumerate(rng.spawn(settings.n_trees)):
-            tree = _train_tree(trainer, seed, t)
+        trained = []
+        for t, tree_rng in enumerate(rng.spawn(settings.n_trees)):
+            tree_and_leaves = _train_tree(trainer, tree_rng, t)
             if t == 0 or not progress.stopped_by:
-                grown.append(tree)
-    trees, leaves = zip(*grown, strict=True)
-    joined = {name: np.concatenate([one[name] for one in leaves]) for name in leaves[0]}
+                trained.append(tree_and_leaves)
+    trees, leaves = zip(*trained, strict=True)
+    joined = {name: np.concatenate([of_tree[name] for of_tree in leaves]) for name in leaves[0]}
     return TrainedForest(NystroemForest(list(trees)), joined, bool(joined["converged"].all()))
 
 
@@ -153,7 +153,7 @@ def needed_bytes(settings: ForestSettings, X: Any, n_outputs: int) -> float:
 
 
 def _max_kernel_rows(settings: ForestSettings, X: Any, n_outputs: int) -> int:
-    """How many rows of a leaf have room for their kernel matrix and what is computed from it, 300 to 3,000."""
+    """The number r of sampled rows of a leaf, 300 to 3,000, whose kernel matrix and factorisation fit in memory."""
     n_leaf, n_at_once = _leaf_rows(settings, X.shape[0]), min(LEAVES_AT_ONCE, settings.n_clusters)
     sizes = range(_PRELIMINARY_ROWS, _MAX_KERNEL_ROWS + 1, _SIZE_STEP)
     each = [n_at_once * _leaf_bytes(settings, n_leaf, X.shape[1], n_outputs, r) for r in sizes]
@@ -161,7 +161,7 @@ def _max_kernel_rows(settings: ForestSettings, X: Any, n_outputs: int) -> int:
 
 
 def _count_workers(settings: ForestSettings, X: Any, n_outputs: int) -> int:
-    """The threads of a training: all for one leaf, else as many as leaves have room at once."""
+    """Threads of the team that leaves are shared out to: all for one leaf, else as many as leaves fit in memory."""
     n_threads, n_leaf = effective_n_jobs(settings.n_jobs), _leaf_rows(settings, X.shape[0])
     if settings.n_clusters == 1:
         return n_threads
@@ -170,16 +170,17 @@ def _count_workers(settings: ForestSettings, X: Any, n_outputs: int) -> int:
 
 
 def _leaf_rows(settings: ForestSettings, n: int) -> int:
-    """Rows of a large leaf."""
+    """Rows of the largest leaf, about."""
     return min(n, int(_UNEVEN * n / settings.n_clusters)) if settings.n_clusters > 1 else n
 
 
 def _leaf_bytes(settings: ForestSettings, n: int, d: int, n_outputs: int, r: int) -> float:
-    """Bytes that the training of one leaf of n rows takes, r of which have a kernel matrix.
+    """Bytes that the training of one leaf of n rows takes, with the kernel matrix of r sampled rows.
 
-    In float64 C (r, n_features), two copies of its singular vectors, (r, rank) and (rank, n_features), and matrices
-    (rank, rank); or the rows' coordinates in float64 and float32 and, in float64, the rows themselves. Leaves
-    are sized by `training_bytes` of `estimators/_cost.py`, where kernel matrix and F have no part: they adapt by r.
+    Features C (n, n_features), linear term and outputs of the rows; and the larger of two steps. The factor F: in
+    float64 K (r, r), C (r, n_features), two copies of its singular vectors, (r, rank) and (rank, n_features), and
+    matrices (rank, rank). The fit: coordinates of the rows in float64 and float32. (`training_bytes` of
+    `estimators/_cost.py`, which decides the sizes of leaves, does not count F: r is chosen to fit.)
     """
     n_features = settings.n_landmarks + settings.n_pseudo_landmarks
     rank, n_coordinates = min(r, n_features), n_features + (d if settings.linear else 0)
@@ -190,7 +191,7 @@ def _leaf_bytes(settings: ForestSettings, n: int, d: int, n_outputs: int, r: int
 
 
 def _train_tree(trainer: _LeafTrainer, rng: np.random.Generator, number: int) -> tuple[NystroemTree, dict[str, Vector]]:
-    """Cluster the rows, and train a machine in each leaf: the tree, and its columns of `TrainedForest.leaves`."""
+    """Cluster the rows and train a machine in each leaf; return the tree, and its part of `TrainedForest.leaves`."""
     trainer.progress.stage("clusters")
     X, settings = trainer.X, trainer.settings
     max_values = max_sample_values(settings.memory_budget, X.dtype.itemsize)
@@ -198,14 +199,14 @@ def _train_tree(trainer: _LeafTrainer, rng: np.random.Generator, number: int) ->
     k = tree.n_leaves
     clusters = group_by_label(labels, k)
     trainer.progress.stage("leaves", k)
-    seeds = rng.spawn(k)
+    rngs = rng.spawn(k)
     preliminary: list[_LeafMachine | None] = [None] * k
     if np.isfinite(trainer.progress.deadline):
         preliminary = trainer.team.map(
             lambda pair: trainer.train_preliminary(*pair), list(zip(clusters, rng.spawn(k), strict=True))
         )
     machines = trainer.team.map_largest_first(
-        lambda leaf: trainer.train(*leaf), [*zip(clusters, seeds, preliminary, strict=True)], lambda leaf: len(leaf[0])
+        lambda leaf: trainer.train(*leaf), [*zip(clusters, rngs, preliminary, strict=True)], lambda leaf: len(leaf[0])
     )
     leaves = {
         "tree": np.full(k, number),
@@ -221,19 +222,19 @@ def _train_tree(trainer: _LeafTrainer, rng: np.random.Generator, number: int) ->
 
 def _assemble(tree: Hierarchy, machines: list[_LeafMachine]) -> NystroemTree:
     """Stack the leaves' machines into the arrays of one tree."""
-    features, places, pairs = stack_leaves([machine.features for machine in machines])
+    features, columns, pairs = stack_leaves([machine.features for machine in machines])
     dtype, (k, m, _), q = features.landmarks.dtype, features.landmarks.shape, len(machines[0].intercept)
     coef = np.zeros((k, q, features.n_kernel_values))
     products = np.zeros((k, q, m, m) if any(len(first) for first, _ in pairs) else (k, q, 0, 0), dtype)
-    for c, (machine, place, (first, second)) in enumerate(zip(machines, places, pairs, strict=True)):
-        coef[c][:, place] = machine.coef[:, : len(place)]
-        products[c][:, first, second] = machine.coef[:, len(place) :]
+    for c, (machine, own, (first, second)) in enumerate(zip(machines, columns, pairs, strict=True)):
+        coef[c][:, own] = machine.coef[:, : len(own)]
+        products[c][:, first, second] = machine.coef[:, len(own) :]
     slopes = np.array([machine.slopes for machine in machines], dtype)
     return NystroemTree(tree, features, coef, products, slopes, np.array([machine.intercept for machine in machines]))
 
 
 class _LinearTerm(NamedTuple):
-    """Coordinates of the linear term of a leaf: (x - centre) scale and a 1 for each of its rows."""
+    """Coordinates of the linear term of a leaf: [scale (x - centre), 1] for each of its rows x."""
 
     coordinates: Matrix  # (n_leaf, d + 1)
     centre: Vector  # (d,)
@@ -241,7 +242,7 @@ class _LinearTerm(NamedTuple):
 
 
 class _LeafMachine(NamedTuple):
-    """f(x) = coef c(x) + slopes x + intercept, with the features c(x) of the leaf, for q outputs."""
+    """q decision functions coef c(x) + slopes x + intercept of a leaf, with its features c(x)."""
 
     features: LandmarkFeatures
     coef: Vector  # (q, n_features)
@@ -270,13 +271,13 @@ class _LeafTrainer:
         self.problem = problem
         self.settings = settings
         self.progress = progress
-        self.may_go_on = SilentProgress(progress).go_on  # without a callback
+        self.may_go_on = SilentProgress(progress).go_on  # shows nothing, and calls no callback
         self.team = team
         self.max_kernel_rows = _max_kernel_rows(settings, X, problem.n_outputs)
         self.memory_budget = settings.memory_budget // LEAVES_AT_ONCE  # of a leaf
 
     def train_preliminary(self, rows: RowIndices, rng: np.random.Generator) -> _LeafMachine | None:
-        """A machine of 300 rows of a leaf of more than 600; its gap is the objective on all rows."""
+        """A machine trained on 300 rows of a leaf of more than 600; its gap is its objective on all the leaf's rows."""
         if len(rows) <= 2 * _PRELIMINARY_ROWS:
             return None
         some = np.sort(rng.choice(rows, _PRELIMINARY_ROWS, replace=False))
@@ -329,12 +330,12 @@ class _LeafTrainer:
         return self._on_features(features, F, linear, fit)
 
     def _sample(self, n: int, rng: np.random.Generator) -> RowIndices:
-        """Rows of which the kernel matrix is computed; all n if none is needed."""
+        """The sampled rows (r,), of which the kernel matrix is computed; all n if none is needed."""
         most = min(n, self.max_kernel_rows if self.problem.needs_kernel_matrix else n)
         return np.sort(rng.choice(n, most, replace=False))
 
     def _exact_solution(self, K: Array | None, rows: RowIndices) -> ExactSolution | None:
-        """The machine of the exact kernel; None where landmarks are not weighted by it."""
+        """The exact machine of the sampled rows; None if landmarks are not weighted by it."""
         self._raise_if_stopped()
         return None if self.settings.landmark_weights is None else self.problem.exact_solution(K, rows, self.progress)
 
@@ -350,12 +351,12 @@ class _LeafTrainer:
     ) -> tuple[LandmarkFeatures, Array, Matrix | None, _LinearTerm | None]:
         """The features, C (n_leaf, n_features), the factor F (n_features, rank) of W = F F', and the linear term.
 
-        F is None without the kernel matrix K (r, r) of the sampled rows. It works on copies of its own: a fit that is
-        stopped leaves it to end in another thread.
+        F is None without the kernel matrix K (r, r) of the sampled rows. Nothing given is changed, as this ends in
+        another thread if the fit is stopped.
         """
         linear = None if all_are_landmarks else self._linear_term(batch)
         coordinates = np.empty((batch.shape[0], 0)) if linear is None else linear.coordinates
-        features = self._features(batch[sampled], coordinates[sampled], exact, rng)
+        features = self._choose_features(batch[sampled], coordinates[sampled], exact, rng)
         C = features.evaluate(batch)
         self._raise_if_stopped()
         damping = 0.0 if all_are_landmarks else self.settings.damping / len(sampled)
@@ -377,7 +378,7 @@ class _LeafTrainer:
     def _on_features(
         self, features: LandmarkFeatures, F: Matrix | None, linear: _LinearTerm | None, fit: LinearFit
     ) -> _LeafMachine:
-        """The local machine in terms of the features and x: coefficients on C are F times those on C F."""
+        """The local machine as coefficients of the features and of x: on C, they are F times those on C F."""
         slopes, intercept, rank = self._no_slopes(), fit.intercept, features.n_features if F is None else F.shape[1]
         if linear is not None:
             slopes = fit.weights[:, rank:-1] * linear.scale
@@ -405,7 +406,7 @@ class _LeafTrainer:
         return run_until_stopped(task, self.may_go_on, work)
 
     def _learning_work(self, n: int) -> float:
-        """Multiply-adds of `_learn_features` on n rows, about: k-means, twice, and decompositions of the features."""
+        """Multiply-adds of `_learn_features` on n rows, about: two k-means, two decompositions of the features."""
         settings, d = self.settings, int(self.X.shape[1])
         n_coordinates = settings.n_landmarks + settings.n_pseudo_landmarks + d * settings.linear
         return 2.0 * kmeans_work(n * d, settings.n_landmarks) + 2.0 * least_squares_work(n, n_coordinates)
@@ -422,26 +423,26 @@ class _LeafTrainer:
         return _LinearTerm(np.hstack([rows * scale, np.ones((len(rows), 1))]), centre, scale)
 
     def _kernel_matrix(self, batch: Any) -> Array:
-        """K (n, n); raises `Stopped` once the fit should end."""
+        """K (n, n) of n rows; raises `Stopped` once the fit should end."""
         K, samples = np.empty((batch.shape[0],) * 2, batch.dtype), make_samples(batch, self.kernel.sample_form)
         with ThreadTeam(self.settings.n_jobs) as team, self.progress.interrupting(team.native):
             fill_gram(self.kernel, samples, K, team)
         return K
 
-    def _features(
+    def _choose_features(
         self, batch: Any, linear_coordinates: Matrix, exact: ExactSolution | None, rng: np.random.Generator
     ) -> LandmarkFeatures:
-        """Landmarks and pseudo-landmarks of a leaf, weighted or plain.
+        """Features of a leaf: those given for all leaves, or with landmarks weighted by the exact machine, or not.
 
-        With "auto", the two are compared by least squares on their features beside the linear term's coordinates
-        (n, d + 1).
+        With "auto", of the last two those with the smaller residual of the exact machine's decision values, by least
+        squares on the features and the linear term's coordinates (n, d + 1).
         """
         self._raise_if_stopped()
         if self.features is not None:
             return self.features
         if exact is None or not exact.landmark_weights.any():
-            return self._with_landmarks(batch, None, rng)
-        weighted = self._with_landmarks(batch, exact.landmark_weights, rng)
+            return self._make_features(batch, None, rng)
+        weighted = self._make_features(batch, exact.landmark_weights, rng)
         if self.settings.landmark_weights != "auto":
             return weighted
 
@@ -449,9 +450,10 @@ class _LeafTrainer:
             self._raise_if_stopped()
             return _residual(np.hstack([features.evaluate(batch), linear_coordinates]), exact.values)
 
-        return min((weighted, self._with_landmarks(batch, None, rng)), key=residual)
+        return min((weighted, self._make_features(batch, None, rng)), key=residual)
 
-    def _with_landmarks(self, batch: Any, weights: Vector | None, rng: np.random.Generator) -> LandmarkFeatures:
+    def _make_features(self, batch: Any, weights: Vector | None, rng: np.random.Generator) -> LandmarkFeatures:
+        """Landmarks and pseudo-landmarks from the rows of `batch` (n, d), with weights (n,) or None."""
         self._raise_if_stopped()
         settings = self.settings
         max_values = max_sample_values(self.memory_budget, batch.dtype.itemsize)
