@@ -145,8 +145,8 @@ def test_weights_act_as_repetitions_do() -> None:
         (DCPredClassifier(C=2.0, tol=1e-6, **parameters), BINARY),
     ):
         by_weight = model.fit(X[:200], y[:200], sample_weight=weights)
-        values = by_weight._decide(X)
-        np.testing.assert_allclose(model.fit(X[repeated], y[repeated])._decide(X), values, atol=1e-3)
+        values = by_weight._decision_values(X)
+        np.testing.assert_allclose(model.fit(X[repeated], y[repeated])._decision_values(X), values, atol=1e-3)
 
 
 def test_class_weights_move_the_border() -> None:

@@ -147,12 +147,12 @@ class Compressed(KernelMachine):
         """The forest of Nyström machines."""
         return self._model
 
-    def _decide(self, X: Any, finish: Callable[[Matrix], NDArray[Any]] | None = None) -> NDArray[Any]:
+    def _decision_values(self, X: Any, convert: Callable[[Matrix], NDArray[Any]] | None = None) -> NDArray[Any]:
         rows = validate_rows(
             self, X, reset=False, accept_sparse="csr", dtype=self._dtype, order="C", accept_large_sparse=True
         )
         values = self._model.decision_values(rows, n_jobs=self.n_jobs)
-        return values if finish is None else finish(values)
+        return values if convert is None else convert(values)
 
     def _check_state(self, fitted: FittedState) -> None:
         super()._check_state(fitted)
@@ -208,4 +208,4 @@ class CompressedOutlierDetector(OutlierMixin, OutlierPredictor, Compressed):
         ----------
         X : {array-like, sparse matrix, sparse array} of shape (n_samples, n_features)
         """
-        return self._decide(X)[:, 0]
+        return self._decision_values(X)[:, 0]

@@ -20,7 +20,7 @@ from ..kernels.functions import Kernel
 from ..models.expansion import KernelExpansion
 from ._estimator import Estimator
 from ._fitted_state import FittedState
-from ._predictor import finish_blocks
+from ._predictor import convert_in_blocks
 from ._scale import named_kernel, resolve_gamma
 from ._validation import (
     FLOATS,
@@ -203,15 +203,15 @@ class KernelMachine(Estimator):
         self.class_weight_ = class_factors(self.class_weight, classes, y, weights)
         return np.asarray(weights * self.class_weight_[y])
 
-    def _decide(self, X: Any, finish: Callable[[Matrix], NDArray[Any]] | None = None) -> NDArray[Any]:
-        """Decision values (n, n_functions), or `finish` of them, block by block within the memory budget."""
+    def _decision_values(self, X: Any, convert: Callable[[Matrix], NDArray[Any]] | None = None) -> NDArray[Any]:
+        """Decision values (n, n_functions), or `convert` of them, block by block within the memory budget."""
         check_is_fitted(self)
         X = self._validate(X, reset=False, dtype=self._dtype)
         budget = resolve_memory_budget(self.memory_budget)
         compute: Callable[[Any], Matrix] = partial(
             self._model.decision_values, n_jobs=self.n_jobs, memory_budget=budget
         )
-        return finish_blocks(compute, finish, X, self._n_functions, budget)
+        return convert_in_blocks(compute, convert, X, self._n_functions, budget)
 
     @property
     def _n_functions(self) -> int:

@@ -83,7 +83,7 @@ class ScorePredictor:
 class OneVsOnePredictor(ScorePredictor):
     """`decision_function` and `predict` by votes of a machine for every pair of classes."""
 
-    _decide: Callable[..., Any]
+    _decision_values: Callable[..., Any]
     classes_: NDArray[Any]
     decision_function_shape: str
     break_ties: bool
@@ -104,9 +104,9 @@ class OneVsOnePredictor(ScorePredictor):
             within equal votes by the decision values) or per pair of classes ("ovo": positive for the first one).
         """
         if self.decision_function_shape == "ovo":
-            values: Matrix = self._decide(X)
+            values: Matrix = self._decision_values(X)
             return values[:, 0] if len(self.classes_) == 2 else values
-        return np.asarray(self._decide(X, self._one_against_rest))
+        return np.asarray(self._decision_values(X, self._one_against_rest))
 
     def _one_against_rest(self, values: Matrix) -> Matrix:
         """Votes ordered by decision values, (n, n_classes), from decision values (n, n_pairs)."""
@@ -130,7 +130,7 @@ class OneVsOnePredictor(ScorePredictor):
         """
         if self.break_ties and self.decision_function_shape == "ovo" and len(getattr(self, "classes_", ())) > 2:
             raise ValueError("break_ties must be False with decision_function_shape='ovo', got True")
-        numbers = self._decide(X, self._class_numbers)  # before `classes_`: raises NotFittedError
+        numbers = self._decision_values(X, self._class_numbers)  # before `classes_`: raises NotFittedError
         return np.asarray(self.classes_[numbers])
 
     def _class_numbers(self, values: Matrix) -> Labels:
@@ -146,7 +146,7 @@ class OneVsOnePredictor(ScorePredictor):
 class OneVsRestPredictor(ScorePredictor):
     """`decision_function` and `predict` by one machine for two classes, or one for each of more."""
 
-    _decide: Callable[..., Matrix]
+    _decision_values: Callable[..., Matrix]
     classes_: NDArray[Any]
 
     @lazy_on_dask
@@ -162,7 +162,7 @@ class OneVsRestPredictor(ScorePredictor):
         ndarray of shape (n_samples,) or (n_samples, n_classes), float64
             With two classes, positive for ``classes_[1]``; else a column per class.
         """
-        values = self._decide(X)
+        values = self._decision_values(X)
         return values[:, 0] if len(self.classes_) == 2 else values
 
     @lazy_on_dask
@@ -177,7 +177,7 @@ class OneVsRestPredictor(ScorePredictor):
         -------
         ndarray of shape (n_samples,)
         """
-        numbers = self._decide(X, argmax_classes)  # before `classes_`: raises NotFittedError
+        numbers = self._decision_values(X, argmax_classes)  # before `classes_`: raises NotFittedError
         return np.asarray(self.classes_[numbers])
 
 
@@ -204,7 +204,7 @@ class OutlierPredictor:
 class ValuePredictor:
     """`predict` of a regressor: its decision values."""
 
-    _decide: Callable[..., Matrix]
+    _decision_values: Callable[..., Matrix]
 
     @lazy_on_dask
     def predict(self, X: ArrayLike) -> Vector:
@@ -219,24 +219,24 @@ class ValuePredictor:
         -------
         ndarray of shape (n_samples,), or (n_samples, n_targets) for several targets, float64
         """
-        values = self._decide(X)
+        values = self._decision_values(X)
         return values[:, 0] if values.shape[1] == 1 else values
 
 
-def finish_blocks(
+def convert_in_blocks(
     compute: Callable[[Any], Matrix],
-    finish: Callable[[Matrix], NDArray[Any]] | None,
+    convert: Callable[[Matrix], NDArray[Any]] | None,
     X: Any,
     n_values: int,
     memory_budget: int,
 ) -> NDArray[Any]:
-    """The decision values (n, n_values) of X, or `finish` of them for blocks of rows whose values fit the budget."""
-    if finish is None:
+    """The decision values (n, n_values) of X, or `convert` of them for blocks of rows whose values fit the budget."""
+    if convert is None:
         return compute(X)
     n_rows = max(1, memory_budget // (_VALUES_SHARE * 8 * n_values))
     if X.shape[0] <= n_rows:
-        return finish(compute(X))
-    return np.concatenate([finish(compute(X[rows])) for rows in row_blocks(X.shape[0], n_rows)])
+        return convert(compute(X))
+    return np.concatenate([convert(compute(X[rows])) for rows in row_blocks(X.shape[0], n_rows)])
 
 
 def argmax_classes(values: Matrix) -> Labels:

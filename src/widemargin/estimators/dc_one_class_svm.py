@@ -280,4 +280,4 @@ class DCOneClassSVM(OutlierMixin, OutlierPredictor, DualMachine):
         -------
         ndarray of shape (n_samples,), float64
         """
-        return np.asarray(self._decide(X)[:, 0] + self.offset_)
+        return np.asarray(self._decision_values(X)[:, 0] + self.offset_)

@@ -26,7 +26,7 @@ from ..solvers.cutting_plane.optimal_intercept import InterceptHingeLoss
 from ..solvers.results import History, LinearResult
 from ._estimator import Estimator, describe_gap, relative_gap, warn_unconverged
 from ._fitted_state import FittedState
-from ._predictor import OneVsRestPredictor, finish_blocks
+from ._predictor import OneVsRestPredictor, convert_in_blocks
 from ._validation import (
     FLOATS,
     check_choice,
@@ -390,13 +390,13 @@ class OCASClassifier(ClassifierMixin, OneVsRestPredictor, Estimator):
         self.__dict__.update({**of_data, **machine, **_certificate(results, history)})
         self._points = [_start_points(result) for result in results] if self.warm_start else []
 
-    def _decide(self, X: Any, finish: Callable[[Matrix], NDArray[Any]] | None = None) -> NDArray[Any]:
-        """Decision values (n, n_functions), or `finish` of them, block by block within the memory budget."""
+    def _decision_values(self, X: Any, convert: Callable[[Matrix], NDArray[Any]] | None = None) -> NDArray[Any]:
+        """Decision values (n, n_functions), or `convert` of them, block by block within the memory budget."""
         check_is_fitted(self)
         X = validate_rows(self, X, reset=False, accept_sparse="csr", dtype=FLOATS)
         model = LinearModel(self.coef_, self.intercept_)
         compute: Callable[[Any], Matrix] = partial(model.decision_values, n_jobs=self.n_jobs)
-        return finish_blocks(compute, finish, X, len(self.coef_), resolve_memory_budget(self.memory_budget))
+        return convert_in_blocks(compute, convert, X, len(self.coef_), resolve_memory_budget(self.memory_budget))
 
     def _check_state(self, fitted: FittedState) -> None:
         d, k = fitted.integer("n_features_in_", 1), fitted.classes()

@@ -106,9 +106,9 @@ class HeldOutClassifier(ClassifierMixin, OneVsOnePredictor, BaseEstimator):
         self.decision_function_shape = decision_function_shape
         self.break_ties = break_ties
 
-    def _decide(self, X: Any, finish: Callable[[Matrix], NDArray[Any]] | None = None) -> NDArray[Any]:
+    def _decision_values(self, X: Any, convert: Callable[[Matrix], NDArray[Any]] | None = None) -> NDArray[Any]:
         _check_rows(X, self.values)
-        return self.values if finish is None else finish(self.values)
+        return self.values if convert is None else convert(self.values)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """The accuracy on the held-out rows."""
