@@ -58,8 +58,8 @@ def test_public_things_have_docstrings(name: str) -> None:
     assert not set(bare) - set(parts)
 
 
-def test_private_modules_of_a_room_are_its_own() -> None:
-    """But for those of `estimators`, which rooms that make and read estimators use, too (docs/architecture.md)."""
+def test_private_modules_of_a_package_are_its_own() -> None:
+    """But for those of `estimators`, which packages that make and read estimators use, too (docs/architecture.md)."""
     private = re.compile(r"^\s*from (?:\.\.|widemargin\.)(\w+)\._\w+ import", re.MULTILINE)
     used = {
         (name.split("/")[0], room)

@@ -86,7 +86,7 @@ class TestGoOn:
         with Progress(callback=callback) as progress, pytest.raises(KeyError):
             progress.go_on()
 
-    def test_one_thread_at_a_time_asks_the_callback(self) -> None:
+    def test_one_thread_at_a_time_calls_the_callback(self) -> None:
         inside, most = 0, 0
 
         def callback(state: dict[str, float]) -> bool:

@@ -24,7 +24,7 @@ from widemargin._threads import (
     openmp_limit,
     row_blocks,
     run,
-    run_until_stopped,
+    run_interruptibly,
 )
 
 
@@ -138,7 +138,7 @@ def test_more_threads_than_cores() -> None:
         assert team.map(abs, range(-100, 0)) == list(range(100, 0, -1))
 
 
-def test_a_team_that_is_stopped_begins_nothing_until_it_is_given_back() -> None:
+def test_a_team_that_is_stopped_begins_nothing_until_it_is_released() -> None:
     done = []
     with ThreadTeam(2) as team:
         team.native.stop()
@@ -164,7 +164,7 @@ def test_two_threads_may_share_a_team() -> None:
         assert list(sums) == [50 * k for k in range(40)]
 
 
-def test_an_interpreter_that_ends_with_helpers_awake() -> None:
+def test_an_interpreter_that_ends_with_spinning_helpers() -> None:
     code = "from widemargin._threads import ThreadTeam\nwith ThreadTeam(3) as t: print(t.map(abs, [-1, -2, -3]))"
     ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=False)
     assert (ended.returncode, ended.stdout, ended.stderr) == (0, "[1, 2, 3]\n", "")
@@ -283,19 +283,19 @@ def test_a_task_that_is_left_behind_runs_on() -> None:
         has_ended.set()
 
     with pytest.raises(Stopped), config_context(block_bytes=4711):
-        run_until_stopped(task, lambda: not has_begun.is_set())
+        run_interruptibly(task, lambda: not has_begun.is_set())
     assert values == []
     is_over.set()
     assert has_ended.wait(60)
     assert values == [4711]
     with pytest.raises(Stopped):
-        run_until_stopped(lambda: values.append(0), lambda: False)
+        run_interruptibly(lambda: values.append(0), lambda: False)
     assert values == [4711]
     with pytest.raises(ZeroDivisionError):
-        run_until_stopped(lambda: 1 // 0, lambda: True)
+        run_interruptibly(lambda: 1 // 0, lambda: True)
     here = threading.current_thread()
-    assert run_until_stopped(lambda: threading.current_thread(), lambda: True) is not here
-    assert run_until_stopped(lambda: threading.current_thread(), lambda: True, work=1e3) is here
+    assert run_interruptibly(lambda: threading.current_thread(), lambda: True) is not here
+    assert run_interruptibly(lambda: threading.current_thread(), lambda: True, work=1e3) is here
 
 
 def test_row_blocks() -> None:

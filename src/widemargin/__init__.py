@@ -74,7 +74,7 @@ __all__ = [
     "to_onnx",
 ]
 
-_ROOM_OF = {
+_PACKAGE_OF = {
     "BSGDClassifier": "estimators",
     "C_path": "model_selection",
     "CPathDisplay": "displays",
@@ -107,10 +107,10 @@ _ROOM_OF = {
 def __getattr__(name: str) -> Any:
     if name == "datasets":
         return import_module(f"{__name__}.datasets")
-    if name not in _ROOM_OF:
+    if name not in _PACKAGE_OF:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(import_module(f"{__name__}.{_ROOM_OF[name]}"), name)
-    globals()[name] = value  # the next look-up finds it without coming here
+    value = getattr(import_module(f"{__name__}.{_PACKAGE_OF[name]}"), name)
+    globals()[name] = value  # the next look-up does not call this function
     return value
 
 

@@ -7,11 +7,11 @@ from typing import NamedTuple, Protocol
 
 _LINE_EVERY = 5.0  # seconds between two plain lines
 _BAR_WIDTH = 12  # columns: clock and estimate fit beside it on a line of 80
-_MAX_LINES = 6  # of rich, so that many stages don't fill the screen
+_MAX_LINES = 6  # stages on the screen at a time
 
 
 class Snapshot(NamedTuple):
-    """What there is to show: the number and title of the stage, its state, how much of it is done, and seconds."""
+    """What is shown: number and title of the stage, latest state of `go_on`, fraction done, seconds gone and left."""
 
     stage: int
     title: str
@@ -22,13 +22,13 @@ class Snapshot(NamedTuple):
 
 
 class Bar(Protocol):
-    """Anything that can show the progress of a fit."""
+    """What shows the progress of a fit."""
 
     def show(self, now: Snapshot) -> None:
-        """Show how things stand."""
+        """Show a snapshot in place of the one before."""
 
     def close(self) -> None:
-        """Leave the screen in order."""
+        """End the output; the last snapshot stays."""
 
 
 def open_bar() -> Bar:
@@ -79,7 +79,7 @@ class TerminalBar:
 
 
 class PlainLines:
-    """For logs and pipes: a line every few seconds, nothing that moves."""
+    """For logs and pipes: a line every few seconds."""
 
     def __init__(self) -> None:
         self._next = -math.inf
@@ -103,7 +103,7 @@ class PlainLines:
 
 
 def describe(now: Snapshot) -> str:
-    """Say in one line how things stand.
+    """A snapshot in one line, without its title.
 
     Examples
     --------

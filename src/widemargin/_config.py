@@ -1,4 +1,4 @@
-"""Package configuration: how many bytes a fit may take, and how large one kernel tile is.
+"""Package configuration, how many bytes a fit may take and how large a kernel tile is; and the cache folder.
 
 The values live in a context variable: what one thread (or asyncio task) sets, another does not see, and the worker
 threads that `_threads` starts see what their caller set.
@@ -68,8 +68,8 @@ def set_config(**settings: Any) -> None:
     ----------
     memory_budget : int, float, str or None
         Bytes that a fit or a predict may allocate beside its data: a number, or a string such as ``"1.5GiB"``.
-        They keep to 1.1 times this and 10 MB. A fit that needs more raises a ValueError with the least budget at its
-        start; one that needs less than the 10 MB runs with any budget.
+        They allocate at most 1.1 times this and 10 MB. A fit that needs more raises, at its start, a ValueError that
+        names the least budget; one that needs less than the 10 MB runs with any budget.
         None: a quarter of the physical memory, at least 256 MiB and at most 4 GiB.
     block_bytes : int
         Bytes of one kernel tile; a tile should fit the processor's cache.
@@ -86,7 +86,7 @@ def set_config(**settings: Any) -> None:
 
 @contextmanager
 def config_context(**settings: Any) -> Iterator[None]:
-    """Change settings inside a ``with`` block; they are what they were after it.
+    """Change settings inside a ``with`` block; after it they are what they were before.
 
     Parameters
     ----------
@@ -178,7 +178,7 @@ def _to_bytes(name: str, value: Any) -> int:
 
 
 def _as_number(value: Any) -> float:
-    """Return what a setting says, in bytes; NaN if that is no number."""
+    """A setting's value in bytes; NaN if it is no number."""
     if isinstance(value, str):
         return _parse_quantity(value)
     if isinstance(value, bool) or not isinstance(value, Real):
@@ -199,7 +199,7 @@ def _default_budget() -> int:
 
 
 def _physical_memory() -> int:
-    """Return the bytes of memory that this process can have; 4 GiB where the system does not say."""
+    """Bytes of memory that this process can have; 4 GiB where the system does not tell."""
     try:
         physical = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     except (AttributeError, ValueError, OSError):  # AttributeError: Windows has no sysconf
@@ -208,7 +208,7 @@ def _physical_memory() -> int:
 
 
 def _container_limit() -> int | None:
-    """Return the limit of a Linux control group: a container sees the memory of the whole machine otherwise."""
+    """The limit of the Linux control group in bytes: otherwise a container sees the memory of the whole machine."""
     try:
         return int(Path("/sys/fs/cgroup/memory.max").read_text())
     except (OSError, ValueError):  # no such file, or the word "max"

@@ -2,9 +2,9 @@
 
 `run` is for independent tasks (clusters, pairs of classes): threads, or the processes or the cluster that the user has
 chosen with ``joblib.parallel_config``. `ThreadTeam` is for many short calls of compiled code that releases the GIL; it
-adds some tens of microseconds to each. `run` and its `map` give their results in order, and while more than one thread
-runs, BLAS has one: two layers of threads on the same cores only wait for each other. Workers see the caller's
-configuration.
+adds some tens of microseconds to each. `run_interruptibly` is for one long call of another library. `run` and
+`ThreadTeam.map` return results in order, and while more than one thread runs, BLAS has one: two layers of threads on
+the same cores only wait for each other. Workers see the caller's configuration.
 """
 
 import atexit
@@ -30,8 +30,8 @@ T = TypeVar("T")
 Item = TypeVar("Item")
 
 BLOCK_ROWS = 1024  # of a pass in Python over rows
-_POLL_SECONDS = 0.02  # between two calls of `go_on` in `run_until_stopped`
-_LONG_WORK = 1e10  # multiply-adds: some tenths of a second
+_POLL_SECONDS = 0.02  # between two calls of `go_on` in `run_interruptibly`
+_LONG_WORK = 1e10  # multiply-adds, from which a task has a thread of its own: some tenths of a second
 
 _is_worker: ContextVar[bool] = ContextVar("widemargin_is_worker", default=False)
 
@@ -103,27 +103,27 @@ def run(tasks: Iterable[Callable[[], T]], n_jobs: int | None = None) -> list[T]:
         return team.map(call, tasks)
 
 
-def run_until_stopped(task: Callable[[], T], go_on: Callable[[], bool], work: float = math.inf) -> T:
-    """Call a task that cannot end early, in another thread, so that this one can handle Ctrl-C.
+def run_interruptibly(task: Callable[[], T], go_on: Callable[[], bool], work: float = math.inf) -> T:
+    """The result of a task that cannot end early, called in another thread, so that this one can handle Ctrl-C.
 
     Parameters
     ----------
     task : callable without arguments
-        A pure function: it may go on after this call has returned.
+        A pure function: it may run on after this call has raised `Stopped`.
     go_on : callable
-        Called before, and every 20 ms.
+        Called before the task, and every 20 ms; it returns False to stop.
     work : float
-        Multiply-adds of the task. A short one is called in this thread: the C library keeps memory that another thread
-        has freed for that one.
+        Multiply-adds of the task. A short one is called in this thread: the C library keeps the memory that a thread
+        has freed for that thread.
 
     Raises
     ------
     Stopped
-        Once `go_on` returns False. The task ends by itself, and its result is lost.
+        Once `go_on` returns False. The result of the task is lost.
 
     Examples
     --------
-    >>> run_until_stopped(lambda: 2**10, lambda: True)
+    >>> run_interruptibly(lambda: 2**10, lambda: True)
     1024
     """
     if not go_on():
@@ -183,7 +183,7 @@ def count_blocks(n: int, size: int) -> int:
 def blas_limit(n: int) -> Iterator[None]:
     """Give BLAS at most `n` threads inside a ``with`` block.
 
-    The number is one for the whole process, so blocks that overlap in time (fits in several threads) are counted: the
+    BLAS has one number of threads in a process. Where ``with`` blocks overlap in time (fits in several threads), the
     smallest limit holds, and the last block to end restores what was there before the first. About 20 microseconds.
     """
     _blas.add(n)
@@ -219,13 +219,13 @@ class _BlasThreads:
         self._originals: list[int] = []
 
     def add(self, n: int) -> None:
-        """Put a limit in force."""
+        """Add a limit: the smallest one is in force."""
         with self._lock:
             self._limits.append(n)
             self._apply()
 
     def remove(self, n: int) -> None:
-        """Take a limit back."""
+        """Remove a limit that was added."""
         with self._lock:
             self._limits.remove(n)
             self._apply()
@@ -255,7 +255,7 @@ def _set_blas_threads(library: Any, n: int) -> None:
 
 @cache
 def _blas_libraries() -> list[Any]:
-    """Those loaded at the first call, SciPy's own among them: looking for them takes milliseconds."""
+    """The BLAS libraries loaded at the first call, SciPy's own among them: looking for them takes milliseconds."""
     import scipy.linalg  # noqa: F401
 
     return list(ThreadpoolController().select(user_api="blas").lib_controllers)
@@ -301,7 +301,7 @@ class ThreadTeam:
 
     def __enter__(self) -> Self:
         if self.n_threads > 1:
-            self._native = _idle_teams.take(self.n_threads)
+            self._native = _team_pool.acquire(self.n_threads)
         return self
 
     def __exit__(
@@ -309,7 +309,7 @@ class ThreadTeam:
     ) -> None:
         if self.n_threads > 1:
             native, self._native = self._native, Team(1)
-            _idle_teams.give(native)
+            _team_pool.release(native)
 
     @property
     def native(self) -> Team:
@@ -348,8 +348,11 @@ class ThreadTeam:
         results = dict(zip(order, self.map(fn, [items[k] for k in order]), strict=True))
         return [results[k] for k in range(len(items))]
 
-    def share(self, fn: Callable[[Item, "ThreadTeam"], T], items: Sequence[Item]) -> list[T]:
-        """Return ``[fn(item, team) for item in items]``, one thread an item; a last one left over has them all."""
+    def map_with_team(self, fn: Callable[[Item, "ThreadTeam"], T], items: Sequence[Item]) -> list[T]:
+        """Return ``[fn(item, team) for item in items]``: items side by side, each with one thread as its `team`.
+
+        If one item is left over when all threads have had equally many, it comes last, with all threads as its `team`.
+        """
         n_parallel = len(items) - (len(items) % self.n_threads == 1)
         results = self.map(lambda item: fn(item, ONE_THREAD), items[:n_parallel])
         return [*results, *(fn(item, self) for item in items[n_parallel:])]
@@ -366,22 +369,22 @@ def _worker_context() -> Context:
     return context
 
 
-class _IdleTeams:
-    """Compiled teams between two blocks: to start threads anew takes a hundred times as long as to call them."""
+class _TeamPool:
+    """Compiled teams not in use, for the next ``with`` block: starting threads takes a hundred times a call's time."""
 
     def __init__(self) -> None:
         self._teams: dict[int, list[Team]] = {}
         atexit.register(self._close_all)
 
-    def take(self, n_threads: int) -> Team:
-        """A team of so many threads that is not in use."""
+    def acquire(self, n_threads: int) -> Team:
+        """A team of `n_threads` threads that is not in use."""
         try:
             return self._teams[n_threads].pop()
         except (KeyError, IndexError):
             return Team(n_threads, is_spinning=n_threads <= _n_cores())
 
-    def give(self, team: Team) -> None:
-        """Keep a team for the next `take`."""
+    def release(self, team: Team) -> None:
+        """Keep a team for the next `acquire`."""
         team.resume()
         self._teams.setdefault(team.n_threads, []).append(team)
 
@@ -391,7 +394,7 @@ class _IdleTeams:
                 teams.pop().close()
 
 
-_idle_teams = _IdleTeams()
+_team_pool = _TeamPool()
 
 
 ONE_THREAD = ThreadTeam(1)  # calls everything inline

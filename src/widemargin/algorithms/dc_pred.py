@@ -25,7 +25,7 @@ from scipy.linalg import cho_factor, cho_solve
 
 from .._native import Stopped
 from .._progress import Progress, SilentProgress
-from .._threads import ThreadTeam, blas_limit, effective_n_jobs, run_until_stopped
+from .._threads import ThreadTeam, blas_limit, effective_n_jobs, run_interruptibly
 from .._types import Array, Matrix, RowIndices, Vector
 from ..data.rows import group_by_label
 from ..data.samples import make_samples
@@ -403,7 +403,7 @@ class _LeafTrainer:
 
     def _until_stopped(self, task: Callable[[], T], work: float) -> T:
         """The result of a pure function, or `Stopped` once the fit should end."""
-        return run_until_stopped(task, self.may_go_on, work)
+        return run_interruptibly(task, self.may_go_on, work)
 
     def _learning_work(self, n: int) -> float:
         """Multiply-adds of `_learn_features` on n rows, about: two k-means, two decompositions of the features."""

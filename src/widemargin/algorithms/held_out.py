@@ -166,7 +166,7 @@ class SharedKernel:
             problem, Cs = path
             return DualPath(problem, solve).follow(Cs, self.progress)
 
-        return team.share(follow, paths)
+        return team.map_with_team(follow, paths)
 
     def _solve_without_matrix(
         self, kernel: Kernel, samples: Samples, paths: list[Path], memory_budget: int, team: ThreadTeam

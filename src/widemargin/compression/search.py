@@ -19,7 +19,7 @@ from sklearn.utils import check_random_state
 from .._config import resolve_memory_budget
 from .._native import Stopped
 from .._progress import Progress, SilentProgress
-from .._threads import BLOCK_ROWS, row_blocks, run_until_stopped
+from .._threads import BLOCK_ROWS, row_blocks, run_interruptibly
 from .._types import Array, Labels, Matrix, RowIndices, Vector
 from ..algorithms.dc_pred import ForestSettings, train
 from ..algorithms.ocas import train_hinges
@@ -404,7 +404,7 @@ class Compression:
         gamma = float(source.parameters["gamma"])
         find = partial(principal_directions, source.points, source.coef[0], gamma, centre, m)
         n, d = source.points.shape
-        return run_until_stopped(find, self.may_go_on, least_squares_work(n + d, d)).astype(self.rows.dtype)
+        return run_interruptibly(find, self.may_go_on, least_squares_work(n + d, d)).astype(self.rows.dtype)
 
     @cached_property
     def _projection(self) -> Any:
@@ -425,7 +425,7 @@ class Compression:
             model = PCA(most, svd_solver="randomized", random_state=self.seed)
         fit = np.errstate(divide="ignore", invalid="ignore")(model.fit)  # equal rows have no variance to share
         n_values = probe.nnz if sp.issparse(probe) else probe.size
-        run_until_stopped(partial(fit, probe), self.may_go_on, _PASSES_OF_AXES * n_values * most)
+        run_interruptibly(partial(fit, probe), self.may_go_on, _PASSES_OF_AXES * n_values * most)
         kept = np.cumsum(model.explained_variance_ratio_) < _KEPT_VARIANCE
         if kept.all():
             return None

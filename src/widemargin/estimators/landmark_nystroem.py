@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from .._config import resolve_memory_budget
 from .._native import Stopped
 from .._progress import Progress
-from .._threads import ThreadTeam, blas_limit, run_until_stopped
+from .._threads import ThreadTeam, blas_limit, run_interruptibly
 from .._types import Array, RowIndices
 from ..data.samples import make_samples
 from ..kernels.functions import Kernel
@@ -283,9 +283,9 @@ class LandmarkNystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Kernel
                     "max_values": max_sample_values(self._budget, rows.X.dtype.itemsize),
                 }
                 select = partial(select_landmarks, rows.X, m, rng, **how)
-                return rows.X, run_until_stopped(select, go_on)
+                return rows.X, run_interruptibly(select, go_on)
             how = {"weights": rows.weights, "n_sample": self.n_sample, "method": method}
-            columns = run_until_stopped(partial(select_medoids, rows.X, m, rng, **how), go_on)
+            columns = run_interruptibly(partial(select_medoids, rows.X, m, rng, **how), go_on)
         self.landmark_indices_ = rows.kept[columns]
         return np.ascontiguousarray(rows.X[:, columns]), np.empty((len(columns), 0), rows.X.dtype)
 
@@ -307,7 +307,7 @@ class LandmarkNystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Kernel
     def _factor(self, K: Array, features: LandmarkFeatures, sample: Any, go_on: _GoOn) -> Array:
         """Of W, with each column's largest entry positive: any other signs would do as well."""
         C = NystroemCoordinates(features, K[:0]).evaluate(sample)
-        factor = run_until_stopped(partial(nystroem_factor, C, K), go_on)
+        factor = run_interruptibly(partial(nystroem_factor, C, K), go_on)
         factor *= np.where(factor.max(axis=0, initial=0.0) < -factor.min(axis=0, initial=0.0), -1.0, 1.0)
         return factor.astype(sample.dtype)
 

@@ -12,7 +12,7 @@ from scipy.linalg.blas import dsyrk
 from scipy.linalg.lapack import dpocon
 
 from .._progress import Progress, SilentProgress
-from .._threads import ThreadTeam, row_blocks, run_until_stopped
+from .._threads import ThreadTeam, row_blocks, run_interruptibly
 from .._types import Array, Mask, Matrix, RowIndices, Vector
 from ..solvers.dual.certificate import Limits
 from ..solvers.dual.in_memory import solve_in_memory
@@ -180,7 +180,7 @@ class _LeastSquares:
 
     def fit(self, coordinates: Array, rows: RowIndices, progress: Progress, memory_budget: int) -> LinearFit:
         """Train linear machines on coordinates (n, n_coordinates); raises `Stopped` once the fit should end."""
-        return run_until_stopped(
+        return run_interruptibly(
             partial(self._fit, coordinates, rows),
             SilentProgress(progress).go_on,
             least_squares_work(*coordinates.shape),
@@ -218,7 +218,7 @@ class RidgeProblem(_LeastSquares):
         A, penalties, targets = K.astype(np.float64), self.penalty / self.weights[rows], self.targets[:, rows]
         A[np.diag_indices(len(A))] += penalties
         solve = partial(_solve_regular, A, targets.T)
-        alpha = run_until_stopped(solve, SilentProgress(progress).go_on, least_squares_work(*A.shape)).T
+        alpha = run_interruptibly(solve, SilentProgress(progress).go_on, least_squares_work(*A.shape)).T
         return ExactSolution(np.square(alpha).sum(axis=0), targets - penalties * alpha)
 
     def _fit(self, coordinates: Array, rows: RowIndices) -> LinearFit:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from .._threads import run_until_stopped
+from .._threads import run_interruptibly
 from .._types import Labels, RowIndices, Vector
 from ..kernels.kernel_operator import KernelOperator
 from ..kernels.tiles import fill_gram
@@ -136,7 +136,7 @@ def _cluster(
         return RandomRouter(points, rng.permutation(len(points)) % k)
     if clustering.method == "input":
         work = kmeans_work(points.stored().size, k)
-        labels = run_until_stopped(partial(cluster_rows, points, k, rng), lambda: not team.native.is_stopped, work)
+        labels = run_interruptibly(partial(cluster_rows, points, k, rng), lambda: not team.native.is_stopped, work)
         return InputRouter(points, _renumbered(labels))
     K = np.empty((len(points), len(points)), points.dtype)
     fill_gram(kernel, points, K, team)

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._native import Stopped, nystroem
-from .._threads import run_until_stopped
+from .._threads import run_interruptibly
 from .._types import Array, Labels, RowIndices
 from ..data.csr import row_arrays
 from .kmeans import MAX_VALUES, centroids, kmeans, kmeans_work, sample_rows
@@ -152,7 +152,7 @@ class _Grower:
         rows = sample_rows(self.X, rows, k, self.rng, self.max_values)
         batch = self.X[rows]
         task = partial(kmeans, batch, max(k, 2), self.rng)
-        return centroids(batch, run_until_stopped(task, self.go_on, kmeans_work(batch.size, k)))
+        return centroids(batch, run_interruptibly(task, self.go_on, kmeans_work(batch.size, k)))
 
     def hierarchy(self) -> Hierarchy:
         """The tree of all nodes so far."""

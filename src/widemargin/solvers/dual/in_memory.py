@@ -203,7 +203,7 @@ def solve_several_in_memory(
         progress.advance()
         return result
 
-    return team.share(solve, list(zip(problems, starts, strict=True)))
+    return team.map_with_team(solve, list(zip(problems, starts, strict=True)))
 
 
 def zero_result(problem: DualProblem, elapsed: float) -> DualResult:
