@@ -416,4 +416,4 @@ def test_pair_coefficients_in_both_forms(dense_bytes: int, monkeypatch: pytest.M
         first, second = (slice(ends[c] - n_support[c], ends[c]) for c in (i, j))
         row[first], row[second] = coef[j - 1, first], coef[i, second]
     np.testing.assert_array_equal(dense, expected)
-    assert sp.issparse(_dual_attributes.sparse_pair_coefficients(coef, n_support)) == (dense_bytes == 0)
+    assert sp.issparse(_dual_attributes.compact_pair_coefficients(coef, n_support)) == (dense_bytes == 0)

@@ -1,4 +1,4 @@
-"""scikit-learn's callbacks (1.9 and later, experimental there), bridged to `Progress`."""
+"""scikit-learn's callbacks (1.9 and later, experimental there): a round of a solver is a task of theirs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Numbers of leaves, landmarks and pseudo-landmarks for a prediction cost, and their memory."""
+"""The numbers of leaves, landmarks and pseudo-landmarks of DC-Pred++ that a prediction cost buys, and their memory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The parameters, the training and the saved state that `DCPredClassifier` and `DCPredRegressor` share."""
+"""`DCPredMachine`, the base of `DCPredClassifier` and `DCPredRegressor`: parameters, training, files."""
 
 from __future__ import annotations
 

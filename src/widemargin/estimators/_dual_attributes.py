@@ -22,7 +22,7 @@ from ._fitted_state import FittedState
 _DENSE_BYTES = 2**24  # of coefficients of pairs of classes, nearly all zero where there are many classes
 
 
-def machine_attributes(
+def classifier_attributes(
     classes: NDArray[Any], y: Labels, kept: RowIndices, X: Any, machines: list[TrainedMachine], combine: str
 ) -> dict[str, Any]:
     """The fitted attributes from which a model is made, support vectors grouped by class.
@@ -52,7 +52,7 @@ def machine_attributes(
 
 
 def target_attributes(kept: RowIndices, X: Any, machines: list[TrainedMachine], combine: str) -> dict[str, Any]:
-    """As `machine_attributes`, of machines that are no classifiers: one for each target."""
+    """As `classifier_attributes`, of a regressor or a one-class machine: one machine for each target."""
     common = _common_attributes(machines, np.zeros(len(kept), np.intp), kept, X)
     support = common.pop("support")
     return {
@@ -80,6 +80,7 @@ def _common_attributes(machines: list[TrainedMachine], group: Labels, kept: RowI
 
 
 def _rows_of(machine: TrainedMachine) -> RowIndices:
+    """The rows that are the coordinates of a machine's result."""
     return np.arange(len(machine.result.beta)) if machine.rows is None else machine.rows
 
 
@@ -121,13 +122,13 @@ def _class_coefficients(machines: list[TrainedMachine], y: Labels, support: RowI
 
 
 def pair_coefficients(coef: Matrix, n_support: NDArray[np.intp]) -> Matrix:
-    """Coefficients (n_pairs, n_SV) of each pair of classes, from scikit-learn's layout."""
-    beta = sparse_pair_coefficients(coef, n_support)
+    """Coefficients (n_pairs, n_SV) of each pair of classes, dense, from scikit-learn's layout (n_classes - 1, n_SV)."""
+    beta = compact_pair_coefficients(coef, n_support)
     return np.asarray(beta.toarray() if sp.issparse(beta) else beta)
 
 
-def sparse_pair_coefficients(coef: Matrix, n_support: NDArray[np.intp]) -> Any:
-    """`pair_coefficients`, as a CSC array if the dense one had more than 16 MB: n_classes - 1 entries a column."""
+def compact_pair_coefficients(coef: Matrix, n_support: NDArray[np.intp]) -> Any:
+    """`pair_coefficients`, dense or, above 16 MB, as a CSC array with n_classes - 1 entries a column."""
     if len(coef) == 1:
         return coef
     k, n = len(n_support), coef.shape[1]

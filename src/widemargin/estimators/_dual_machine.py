@@ -1,4 +1,4 @@
-"""What the exact kernel machines share: parameters, training by divide and conquer, attributes, and the model."""
+"""`DualMachine`, the base of `DCSVMClassifier`, `DCSVMRegressor` and `DCOneClassSVM`: parameters, training, files."""
 
 from __future__ import annotations
 
@@ -59,7 +59,8 @@ _DEEPEST = 62  # of the levels: 2 ** 62 clusters
 class DualMachine(LinearWeights, KernelMachine):
     """A kernel machine whose dual problem is solved exactly, or cluster by cluster (an early machine).
 
-    A subclass has `_problems`. What else is here is that of a machine for each target; a classifier has its own.
+    A subclass has `_problems`. The other methods are those of one machine for each target; `DCSVMClassifier`, with a
+    machine for each pair of classes, overrides some.
     """
 
     fit_intercept: bool

@@ -1,4 +1,4 @@
-"""What every estimator goes through: in a fit checks, clock, callbacks, all or nothing; from a file checks again."""
+"""`Estimator`, the base of all: a fit with checks, clock and callbacks; files; warnings of fits that were stopped."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Fitted attributes that come from a file: whether they fit one another, before anything is computed from them."""
+"""`FittedState`: checks of fitted attributes that come from a file, before anything is computed from them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What estimators with a kernel share: its parameters, the rows it is evaluated on, `fit`, and what is saved."""
+"""`KernelMachine`, the base of estimators with a kernel: its parameters, the rows of positive weight, `fit`, files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`decision_function` and `predict` from the decision values of an estimator's model; on dask collections lazily."""
+"""Mixins: `decision_function` and `predict` from decision values, by votes, argmax or sign; lazy on dask."""
 
 from __future__ import annotations
 

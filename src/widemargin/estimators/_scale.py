@@ -1,4 +1,4 @@
-"""The default gamma of the data, and warnings where the features should be scaled."""
+"""The kernel and the samples of a fit: default gamma, checks of the range of X, warnings of features to be scaled."""
 
 from __future__ import annotations
 

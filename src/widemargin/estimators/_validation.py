@@ -1,4 +1,4 @@
-"""What every estimator checks: parameters, rows in memory, in a file or on a cluster, weights and classes."""
+"""Checks of what users pass: parameters; rows in memory, in a file or on a cluster; labels, weights, class weights."""
 
 from __future__ import annotations
 

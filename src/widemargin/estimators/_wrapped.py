@@ -1,4 +1,4 @@
-"""Machines within other estimators: fitted searches, frozen estimators, pipelines and calibrated classifiers."""
+"""`unwrap`, `machines_in`: the machines in fitted searches, frozen estimators, pipelines and calibrated classifiers."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from sklearn.base import ClassifierMixin
 from ..algorithms.dc_svm import LazyProblem, TrainedMachine
 from ..models.clustered import COMBINATIONS
 from ..solvers.dual.problem import pair_problem, svm_problem
-from ._dual_attributes import machine_attributes, sparse_pair_coefficients
+from ._dual_attributes import classifier_attributes, compact_pair_coefficients
 from ._dual_machine import DualMachine
 from ._fitted_state import FittedState
 from ._kernel_machine import TrainingRows
@@ -247,10 +247,10 @@ class DCSVMClassifier(ClassifierMixin, OneVsOnePredictor, DualMachine):
 
     def _prediction_attributes(self, rows: TrainingRows, machines: list[TrainedMachine]) -> dict[str, Any]:
         X = None if self._is_gram else rows.X
-        return machine_attributes(rows.classes, rows.y, rows.kept, X, machines, self.combine)
+        return classifier_attributes(rows.classes, rows.y, rows.kept, X, machines, self.combine)
 
     def _coefficients(self) -> Any:
-        return sparse_pair_coefficients(self.dual_coef_, self.n_support_)
+        return compact_pair_coefficients(self.dual_coef_, self.n_support_)
 
     def _check_coefficients(self, fitted: FittedState, n: int) -> int:
         k = fitted.classes()
