@@ -28,7 +28,7 @@ from ..estimators._cost import (
     allocate_cost,
     allocate_without_tree,
     check_cost,
-    count_bytes,
+    forest_bytes,
     least_training_rows,
     max_training_rows,
     training_bytes,
@@ -69,7 +69,7 @@ _COST_SHARE, _MIN_COST, _MAX_COST = 0.04, 40.0, 600.0  # "auto": part of the mod
 _TRAINING_SHARE = {"decision values": 0.4, "labels": 0.2}  # of the memory, for `training_bytes` of a candidate
 _SOLVER_SHARE = 0.5  # of the memory, for the kernel matrices and the solver of a leaf that learns labels
 _ROWS_SHARE = 0.4  # of the memory, for samples and decision values, of which there are two copies before training
-_BYTES_SHARE = 0.047  # of the model's bytes: `count_bytes` is approximate, and the whole is to be below a twentieth
+_BYTES_SHARE = 0.047  # of the model's bytes: `forest_bytes` is approximate, and the whole is to be below a twentieth
 _MAX_ROUNDING, _MAX_VALUE = 1e-4, 1e18  # rounding error / spread of a feature, and its values, for float32
 _KEPT_VARIANCE = 0.92  # share of the variance that a projection keeps
 _MAX_RANK_SHARE, _MAX_RANK = 0.4, 256  # features of a projection / all features; above, it is not worth its memory
@@ -386,7 +386,7 @@ class Compression:
                 settings = allocate_cost(
                     replace(self.parameters, n_clusters=plan.n_clusters), n, d, n_outputs, default=cost
                 )
-            is_small = count_bytes(settings, d, n_outputs) <= most_bytes
+            is_small = forest_bytes(settings, d, n_outputs) <= most_bytes
             is_small = is_small and training_bytes(settings, n, d, n_outputs) <= room
             if is_small or cost <= _MIN_COST:
                 return settings._replace(memory_budget=int(_SOLVER_SHARE * self.memory_budget))

@@ -11,7 +11,7 @@ from ..algorithms.dc_pred import LEAVES_AT_ONCE, ForestSettings
 from ..partition.hierarchy import count_levels
 from ._validation import check_flag, check_integer, check_number, check_pseudo_rule
 
-_COST = 40.0  # inner products; takes as long as 5 to 10 linear predictions, as these mostly check the rows
+_DEFAULT_COST = 40.0  # inner products; takes as long as 5 to 10 linear predictions, as these mostly check the rows
 _LEAST_LEAF_ROWS = 100  # however little memory there is
 _LEAF_ROWS = 400  # with fewer, a leaf overfits
 _MOST_LEAVES = 1024  # of a tree, from 400,000 rows on
@@ -33,7 +33,7 @@ def check_cost(model: Any) -> None:
     check_integer("n_trees", model.n_trees, 1)
 
 
-def allocate_cost(model: Any, n: int, d: int, n_outputs: int, *, default: float = _COST) -> ForestSettings:
+def allocate_cost(model: Any, n: int, d: int, n_outputs: int, *, default: float = _DEFAULT_COST) -> ForestSettings:
     """Leaves, landmarks and pseudo-landmarks for a prediction cost.
 
     Parameters
@@ -53,9 +53,9 @@ def allocate_cost(model: Any, n: int, d: int, n_outputs: int, *, default: float 
     a leaf has five rows for each landmark and one for each product.
     """
     cost = (default if model.prediction_cost == "auto" else float(model.prediction_cost)) / model.n_trees
-    k = _leaves(cost * _ROUTING_SHARE, n) if model.n_clusters == "auto" else int(model.n_clusters)
+    k = _max_leaves(cost * _ROUTING_SHARE, n) if model.n_clusters == "auto" else int(model.n_clusters)
     linear = model.linear_term and n_outputs <= cost * _LINEAR_SHARE
-    left = max(1.0, cost - _routing(k) - n_outputs * linear)
+    left = max(1.0, cost - _routing_cost(k) - n_outputs * linear)
     # m landmarks, and pseudo-landmarks as "auto" chooses them, cost per_landmark m + per_landmark_pair m^2 inner
     # products (`NystroemTree.n_operations`; "triangle": m pseudo-landmarks, m values each)
     per_landmark = 1 + n_outputs / d * (2 if model.pseudo == "triangle" and model.n_pseudo_landmarks == "auto" else 1)
@@ -66,12 +66,12 @@ def allocate_cost(model: Any, n: int, d: int, n_outputs: int, *, default: float 
         per_landmark += p / d if model.pseudo == "triangle" else 0.0
     m, p, leaf_rows = model.n_landmarks, model.n_pseudo_landmarks, max(1, n // k)
     if m == "auto":
-        root = left / per_landmark
+        largest = left / per_landmark
         if per_landmark_pair:
-            root = np.sqrt(per_landmark**2 + 4 * per_landmark_pair * left) - per_landmark
-            root /= 2 * per_landmark_pair
+            largest = np.sqrt(per_landmark**2 + 4 * per_landmark_pair * left) - per_landmark
+            largest /= 2 * per_landmark_pair
         most = leaf_rows // _ROWS_PER_LANDMARK
-        m = int(np.clip(root, 1, max(1, min(most, _MOST_MULTIPLIED) if model.pseudo == "polynomial" else most)))
+        m = int(np.clip(largest, 1, max(1, min(most, _MOST_MULTIPLIED) if model.pseudo == "polynomial" else most)))
     if p == "auto":
         p = min({"polynomial": m * (m + 1) // 2, "triangle": m, None: 0}[model.pseudo], leaf_rows)
     return ForestSettings(
@@ -98,8 +98,8 @@ def allocate_without_tree(
     return ForestSettings(1, int(np.clip(m, 1, most)), 0, pseudo=None, linear=linear, n_jobs=model.n_jobs)
 
 
-def count_bytes(settings: ForestSettings, d: int, n_outputs: int) -> float:
-    """Approximate bytes of a float32 machine in d features."""
+def forest_bytes(settings: ForestSettings, d: int, n_outputs: int) -> float:
+    """Approximate bytes of a forest of float32 arrays, for rows of d features."""
     numbers = settings.n_landmarks * (d + n_outputs) + n_outputs * settings.n_pseudo_landmarks
     centres_and_slopes = d * (1 + n_outputs * settings.linear)
     return 4.0 * settings.n_trees * settings.n_clusters * (numbers + centres_and_slopes)
@@ -132,13 +132,13 @@ def max_training_rows(settings: ForestSettings, d: int, n_outputs: int, memory_b
     return max(least, int(least * (memory_budget - fixed) / (with_rows - fixed)))
 
 
-def _leaves(cost: float, n: int) -> int:
+def _max_leaves(cost: float, n: int) -> int:
     """The largest number of leaves with this routing cost and at least 400 rows each."""
     most = max(1, min(n // _LEAF_ROWS, _MOST_LEAVES))
-    return max(k for k in range(1, most + 1) if k == 1 or _routing(k) <= cost)
+    return max(k for k in range(1, most + 1) if k == 1 or _routing_cost(k) <= cost)
 
 
-def _routing(k: int) -> float:
-    """Distances computed on the way to one of k leaves."""
+def _routing_cost(k: int) -> float:
+    """Cost of routing a row to one of k leaves: the number of distances computed on the way."""
     n_levels = count_levels(k)
     return n_levels * k ** (1 / n_levels) if k > 1 else 0.0
