@@ -1,4 +1,4 @@
-"""Fixtures that every room's tests share."""
+"""Fixtures that the tests of all packages share."""
 
 import importlib
 import os

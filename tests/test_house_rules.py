@@ -62,13 +62,13 @@ def test_private_modules_of_a_package_are_its_own() -> None:
     """But for those of `estimators`, which packages that make and read estimators use, too (docs/architecture.md)."""
     private = re.compile(r"^\s*from (?:\.\.|widemargin\.)(\w+)\._\w+ import", re.MULTILINE)
     used = {
-        (name.split("/")[0], room)
+        (name.split("/")[0], package)
         for name, path in FILES.items()
-        for room in private.findall(path.read_text(encoding="utf-8"))
-        if name.split("/")[0] != room
+        for package in private.findall(path.read_text(encoding="utf-8"))
+        if name.split("/")[0] != package
     }
     makers = ("compression", "model_selection", "export", "cli")
-    assert used <= {(room, "estimators") for room in makers}, used
+    assert used <= {(package, "estimators") for package in makers}, used
 
 
 def test_types_of_arrays_are_defined_once() -> None:

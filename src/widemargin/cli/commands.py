@@ -13,7 +13,7 @@ from typing import Any, BinaryIO, TextIO
 
 import numpy as np
 
-from widemargin.cli.inputs import in_order, label_column, reader_of
+from widemargin.cli.inputs import in_order_of, label_column, reader_of
 from widemargin.cli.machines import make_estimator, parameters
 from widemargin.cli.model_files import Summary, load_model, read_feature_names, read_summary, save_model
 from widemargin.cli.outputs import open_output
@@ -69,9 +69,9 @@ def predict(args: Namespace) -> int:
     """Write a label, or decision values, for every sample: `widemargin predict`."""
     with open_output(args.out, force=args.force) as file:
         model = load_model(args.model)
-        data = _read_for(model, args)
+        data = _read_to_predict(model, args)
         with _damage_reported(args.model), _errors_naming(args.data):
-            values = _decision_of(model, args)(data.X) if args.decision else model.predict(data.X)
+            values = _decision_function(model, args)(data.X) if args.decision else model.predict(data.X)
             rows = values if values.ndim == 2 else values[:, None]
         file.writelines("\t".join(map(str, row)).encode() + b"\n" for row in rows.tolist())
     if not args.decision:
@@ -88,7 +88,7 @@ def compress(args: Namespace) -> int:
 
     with open_output(args.out, force=args.force) as file, _open_optional(args) as graph:
         model = load_model(args.model)
-        X = None if args.data is None else _read_for(model, args).X
+        X = None if args.data is None else _read_to_predict(model, args).X
         with _damage_reported(args.model), _errors_naming(args.model):
             small = compress_model(**parameters(compress_model, args, model=model, X=X))
             if graph is not None:
@@ -133,7 +133,7 @@ def _read(path: str, args: Namespace, **more: Any) -> Dataset:
 
 
 def _read_training(args: Namespace) -> tuple[Dataset, list[str] | None]:
-    """The training data and those of `--test`, and the names of the features."""
+    """The training data with those of `--test`, and the names of the features, None where they have none."""
     is_table = reader_of(args.data, args) is load_csv
     target = (None if args.task == "one-class" else -1) if args.target is None else args.target
     names = read_columns(args.data, target=target).feature_names if is_table else None
@@ -155,7 +155,7 @@ def _read_training(args: Namespace) -> tuple[Dataset, list[str] | None]:
     if test.y is None:
         raise file_error(args.test, "it has no labels, which the accuracy needs")
     if reader_of(args.test, args) is load_csv:
-        test = in_order(test, read_columns(args.test, target=target), names, args.test, f"{args.data} has")
+        test = in_order_of(test, read_columns(args.test, target=target), names, args.test, f"{args.data} has")
     return Dataset(data.X, data.y, test.X, test.y), names
 
 
@@ -172,7 +172,7 @@ def _note_rare_classes(y: Any, args: Namespace, target: int | str | None) -> Non
 
 
 def _split(data: Dataset, args: Namespace) -> Dataset:
-    """With `--holdout`, split the data at random into training and test data."""
+    """The data; with `--holdout`, split at random into training and test data."""
     if args.holdout is None or data.y is None:
         return data
     from sklearn.model_selection import train_test_split
@@ -188,8 +188,8 @@ def _split(data: Dataset, args: Namespace) -> Dataset:
     return Dataset(X, y, X_test, y_test)
 
 
-def _read_for(model: Any, args: Namespace) -> Dataset:
-    """Read samples to predict: labels are optional, the number of features must be the model's."""
+def _read_to_predict(model: Any, args: Namespace) -> Dataset:
+    """The samples to predict, with the model's features in its order, and their labels if there are any."""
     reader, n_features = reader_of(args.data, args), model.n_features_in_
     names, target = read_feature_names(args.model, model), args.target
     if reader is load_csv and target is None:
@@ -200,7 +200,7 @@ def _read_for(model: Any, args: Namespace) -> Dataset:
         raise file_error(args.data, f"{data.X.shape[1]} features, but the model was trained with {n_features}")
     if reader is not load_csv:
         return data
-    return in_order(data, read_columns(args.data, target=target), names, args.data, "the model was trained with")
+    return in_order_of(data, read_columns(args.data, target=target), names, args.data, "the model was trained with")
 
 
 # Models -----------------------------------------------------------------------------------------------------------
@@ -229,7 +229,7 @@ def _make_scaler(name: str, sparse: bool) -> Any:
     return MaxAbsScaler() if sparse else MinMaxScaler()
 
 
-def _decision_of(model: Any, args: Namespace) -> Callable[[Any], Any]:
+def _decision_function(model: Any, args: Namespace) -> Callable[[Any], Any]:
     if not hasattr(model, "decision_function"):
         raise file_error(args.model, f"a {type(_last_step(model)).__name__} has no decision values: omit --decision")
     decide: Callable[[Any], Any] = model.decision_function
@@ -244,6 +244,7 @@ def _last_step(model: Any) -> Any:
 
 
 def _report(args: Namespace, model: Any, data: Dataset, seconds: float) -> None:
+    """Print what was trained on what: a line for each number, with its name. The functions below return such lines."""
     machine, n_samples = _last_step(model), data.X.shape[0]
     classes = f", {len(machine.classes_)} classes" if hasattr(machine, "classes_") else ""
     lines = {
@@ -278,11 +279,12 @@ def _quality(args: Namespace, model: Any, data: Dataset) -> dict[str, str]:
     if args.task == "one-class":
         outside = float(np.mean(model.predict(data.X[:_MOST_SCORED_ROWS]) < 0))
         return {"outside": f"{outside:.4f} of the training samples"}
-    where, score = _accuracy(args, model, data)
+    where, score = _score(args, model, data)
     return {"accuracy" if args.task == "classification" else "R2": f"{score:.4f} ({where})"}
 
 
-def _accuracy(args: Namespace, model: Any, data: Dataset) -> tuple[str, float]:
+def _score(args: Namespace, model: Any, data: Dataset) -> tuple[str, float]:
+    """The rows that the model is scored on, in words, and its score: of test data if there are any."""
     if data.X_test is not None and data.y_test is not None:
         where = args.test or ("held out" if args.holdout else "test split of the file")
         with _errors_naming(where):
@@ -387,13 +389,13 @@ def _open_optional(args: Namespace) -> AbstractContextManager[BinaryIO | None]:
 
 
 def _report_stream(path: str) -> TextIO:
-    """Where reports go: beside the model, if that goes to standard output."""
+    """The stream for reports: standard error if the model goes to standard output, else standard output."""
     return sys.stderr if path == "-" else sys.stdout
 
 
 @contextmanager
 def _damage_reported(path: str) -> Iterator[None]:
-    """Report other errors than ValueError, OSError and MemoryError as those of a damaged model file.
+    """Raise errors other than ValueError, OSError and MemoryError again as ValueErrors of a damaged model file.
 
     scikit-learn's estimators don't check the state that they are loaded with.
     """

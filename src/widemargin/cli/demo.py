@@ -98,7 +98,7 @@ def _table(measurements: Sequence[Measurement]) -> Any:
 
 
 def _panel(model: Any, photo: Any, task: Any) -> Panel:
-    """Predict the patches of one photograph, every `_STRIDE` pixels."""
+    """One photograph with the predictions of its patches, every `_STRIDE` pixels."""
     grid = photo_patches(photo, _SIZE, task=task, stride=_STRIDE)
     predicted = model.predict(grid.X)
     accuracy = float(np.mean(predicted == grid.y))

@@ -1,4 +1,4 @@
-"""Input files: standard input as a file, and the reader of a format."""
+"""Input files: standard input as a file, the reader of a format, columns in the order of a model's features."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def reader_of(path: str, args: Namespace) -> Callable[..., Dataset]:
 
 
 def label_column(path: str, names: list[str] | None, n_features: int) -> int | None:
-    """The label's column in a table for a model: the one that is no feature of the model, by its name, or the last.
+    """The column of the label in a table to predict: the one whose name is no feature of the model, or the last.
 
     Parameters
     ----------
@@ -46,8 +46,8 @@ def label_column(path: str, names: list[str] | None, n_features: int) -> int | N
     return others[0] if len(others) == 1 else -1
 
 
-def in_order(data: Dataset, columns: Columns, names: list[str] | None, path: str, whose: str) -> Dataset:
-    """The data with their columns in the order of these names, where the file has the same names.
+def in_order_of(data: Dataset, columns: Columns, names: list[str] | None, path: str, owner: str) -> Dataset:
+    """The data with the columns of X in the order of `names`, where both the file and its model name them.
 
     Parameters
     ----------
@@ -55,14 +55,14 @@ def in_order(data: Dataset, columns: Columns, names: list[str] | None, path: str
     columns : Columns
         Of the file. Without a header its columns are taken by position.
     names : list of str, or None
-        None: by position.
-    path, whose : str
-        For the message: the file, and who has the names.
+        Features of the model, or of the training data. None: by position.
+    path, owner : str
+        For the message: the file, and what the names belong to, with its verb ("train.csv has").
 
     Raises
     ------
     ValueError
-        Naming the first column with another name.
+        If the file has other names: naming its first column that does not fit.
     """
     found = columns.feature_names
     if found is None or names is None:
@@ -72,18 +72,17 @@ def in_order(data: Dataset, columns: Columns, names: list[str] | None, path: str
         return data
     if len(set(found)) == len(found) and set(found) == set(names):
         return data._replace(X=np.take(data.X, [found.index(name) for name in names], axis=1))
-    lacking = [name for name in names if name not in found]
+    missing = [name for name in names if name not in found]
     unknown = [k for k, name in enumerate(found) if name not in names]
     k = (unknown or [k for k, name in enumerate(found) if name != names[k]])[0]
-    is_there = names[k] in lacking or not lacking
-    own = f"{quoted(names[k])} there" if is_there else f"{quoted(lacking[0])}, which is not here"
-    reason = f"column {columns.number(k)} is {quoted(found[k])}, {whose} {own}"
-    raise file_error(path, reason, columns.line)
+    is_by_place = names[k] in missing or not missing
+    expected = f"{quoted(names[k])} there" if is_by_place else f"{quoted(missing[0])}, which is not here"
+    raise file_error(path, f"column {columns.number(k)} is {quoted(found[k])}, {owner} {expected}", columns.line)
 
 
 @contextmanager
 def standard_input_as_file(args: Namespace) -> Iterator[None]:
-    """Put the name of a temporary file with all of standard input in the place of the argument ``-``.
+    """Replace the argument ``-`` by the name of a temporary file that has all of standard input.
 
     Files are read more than once: to find their layout, to name a broken line, or as a zip archive.
 
@@ -95,8 +94,8 @@ def standard_input_as_file(args: Namespace) -> Iterator[None]:
     Raises
     ------
     ValueError
-        If data come without `--format`, as there is no suffix; and those of the block, which name standard input
-        instead of the temporary file.
+        If data come without `--format`, as there is no suffix. A ValueError of the ``with`` block is raised again
+        with "standard input" in place of the temporary file's name.
     """
     given = [name for name in args.inputs if getattr(args, name) == "-"]
     if not given:

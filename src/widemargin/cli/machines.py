@@ -30,22 +30,23 @@ def check_applicable(parser: ArgumentParser, args: Namespace) -> None:
 
 def make_estimator(args: Namespace, **others: Any) -> Any:
     """The estimator of the command, with the options and `others` as its parameters."""
-    kind = _kind(args, _machine(args))
-    return kind(**parameters(kind, args, **others))
+    estimator = _class_of(args, _machine(args))
+    return estimator(**parameters(estimator, args, **others))
 
 
 def parameters(function: Callable[..., Any], args: Namespace, **others: Any) -> dict[str, Any]:
-    """The options, and `others`, that are parameters of the function; "none" is None."""
+    """Keyword arguments of the function: the options and `others` that it has as parameters; "none" becomes None."""
     options = {name: None if value == "none" else value for name, value in vars(args).items()}
     given = {**options, "verbose": int(sys.stderr.isatty() and not args.quiet), **others}
     return {name: given[name] for name in signature(function).parameters if name in given}
 
 
 def _machine(args: Namespace) -> str:
+    """The key in `args.machines` of what is to be trained: that of --estimator, or of --task."""
     return str(args.estimator if args.task == "classification" else args.task)
 
 
-def _kind(args: Namespace, machine: str) -> Any:
+def _class_of(args: Namespace, machine: str) -> Any:
     import widemargin
 
     return getattr(widemargin, args.machines[machine])
@@ -54,4 +55,4 @@ def _kind(args: Namespace, machine: str) -> Any:
 def _takes(machine: str, option: str, args: Namespace) -> bool:
     if option in _NOT_TAKEN:
         return machine not in _NOT_TAKEN[option]
-    return option in signature(_kind(args, machine)).parameters
+    return option in signature(_class_of(args, machine)).parameters

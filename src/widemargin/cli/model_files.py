@@ -39,7 +39,7 @@ TRUSTED_TYPES: tuple[str, ...] = (
 )
 
 
-_SUMMARY = "summary.json"
+_METADATA = "summary.json"  # in a model file: checksums of the other members, summary, names of the features
 
 Summary = Sequence[tuple[str, str]]
 
@@ -63,8 +63,8 @@ def save_model(model: Any, file: BinaryIO, summary: Summary = (), feature_names:
     buffer = BytesIO()
     dump(model, buffer, compression=ZIP_DEFLATED, compresslevel=1)
     with ZipFile(buffer, "a") as archive:
-        about = {"members": _checksums(archive), "rows": list(summary), "features": feature_names}
-        archive.writestr(_SUMMARY, json.dumps(about))
+        metadata = {"members": _checksums(archive), "rows": list(summary), "features": feature_names}
+        archive.writestr(_METADATA, json.dumps(metadata))
     file.write(buffer.getbuffer())
 
 
@@ -83,7 +83,7 @@ def read_summary(path: str | os.PathLike[str]) -> Summary | None:
     OSError
         When the file cannot be opened.
     """
-    rows = _read_about(path, "rows")
+    rows = _read_metadata(path, "rows")
     try:
         return None if rows is None else [(str(name), str(value)) for name, value in rows]
     except Exception:  # of another JSON document, of any kind
@@ -98,20 +98,20 @@ def read_feature_names(path: str | os.PathLike[str], model: Any) -> list[str] | 
     list of str, or None
         None where they had no names.
     """
-    names = _read_about(path, "features")
+    names = _read_metadata(path, "features")
     if names is None:
         names = getattr(model, "feature_names_in_", None)
     names = None if names is None else [str(name) for name in names]
     return names if names is not None and len(names) == model.n_features_in_ else None
 
 
-def _read_about(path: str | os.PathLike[str], key: str) -> Any:
-    """What was saved beside the model under this key; None where there is none, or it is of other contents."""
+def _read_metadata(path: str | os.PathLike[str], key: str) -> Any:
+    """A value saved beside the model; None where there is none, or where it was written for other contents."""
     content = Path(path).read_bytes()
     _check_archive(path, content)
     try:
         with ZipFile(BytesIO(content)) as archive:
-            found = json.loads(archive.read(_SUMMARY))
+            found = json.loads(archive.read(_METADATA))
             is_valid = archive.testzip() is None and found["members"] == _checksums(archive)
             return found.get(key) if is_valid else None
     except Exception:  # of a damaged archive or another JSON document, of any kind
@@ -119,8 +119,8 @@ def _read_about(path: str | os.PathLike[str], key: str) -> Any:
 
 
 def _checksums(archive: ZipFile) -> dict[str, int]:
-    """CRC-32 of every member but the summary."""
-    return {member.filename: member.CRC for member in archive.infolist() if member.filename != _SUMMARY}
+    """CRC-32 of every member of the archive but the metadata."""
+    return {member.filename: member.CRC for member in archive.infolist() if member.filename != _METADATA}
 
 
 def load_model(path: str | os.PathLike[str]) -> Any:
@@ -174,7 +174,7 @@ def _check_libsvm(path: str | os.PathLike[str], model: Any) -> None:
 
 
 def _check_archive(path: str | os.PathLike[str], content: bytes) -> None:
-    """Raise the ValueError of a file that is no zip archive with a description."""
+    """Raise a ValueError unless the file is a zip archive with a description of a model."""
     try:
         with ZipFile(BytesIO(content)) as archive:
             archive.getinfo("schema.json")

@@ -64,16 +64,16 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
             yield device
         return
     _check_writable(target, path)
-    beside = target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")
+    temporary = target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")
     try:
-        with beside.open("xb") as file:
+        with temporary.open("xb") as file:
             yield file
             file.flush()
             os.fsync(file.fileno())
     except BaseException:
-        beside.unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)
         raise
-    _move(beside, target, path)
+    _replace(target, temporary, path)
 
 
 def _check_writable(target: Path, path: str | os.PathLike[str]) -> None:
@@ -86,11 +86,11 @@ def _check_writable(target: Path, path: str | os.PathLike[str]) -> None:
         raise PermissionError(errno.EACCES, "cannot be written: permission denied", os.fspath(path))
 
 
-def _move(beside: Path, target: Path, path: str | os.PathLike[str]) -> None:
+def _replace(target: Path, temporary: Path, path: str | os.PathLike[str]) -> None:
     try:
         if target.exists():
-            shutil.copymode(target, beside)
-        os.replace(beside, target)
+            shutil.copymode(target, temporary)
+        os.replace(temporary, target)
     except OSError as error:
-        reason = f"cannot be replaced ({error.strerror}); the new file was kept as {beside}"
+        reason = f"cannot be replaced ({error.strerror}); the new file was kept as {temporary}"
         raise OSError(error.errno, reason, os.fspath(path)) from error

@@ -97,7 +97,7 @@ def paint(panels: Sequence[Panel], classes: Sequence[str], file: BinaryIO) -> No
 
 
 def _palette(n_classes: int) -> NDArray[np.uint8]:
-    """Choose the colours: with two classes one from each half."""
+    """The colours (n_classes, 3): with two classes one from each half."""
     chosen = (_COLOURS[0], _COLOURS[4]) if n_classes == 2 else _COLOURS[:n_classes]
     return np.array(chosen, dtype=np.uint8)
 

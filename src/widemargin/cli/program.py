@@ -45,7 +45,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """
     args = _parse(argv)
     try:
-        with _one_line_warnings(), _inputs(args):
+        with _one_line_warnings(), _checked_inputs(args):
             code: int = args.run(args)
             sys.stdout.flush()
             return code
@@ -64,7 +64,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _parse(argv: Sequence[str] | None) -> argparse.Namespace:
-    """The arguments; two of them that are standard input are a usage error."""
+    """The parsed arguments. It is a usage error if two of them are standard input."""
     args, unknown = _make_parser().parse_known_args(argv)
     if unknown:
         args.command.error(f"unrecognized arguments: {' '.join(unknown)}")
@@ -73,10 +73,10 @@ def _parse(argv: Sequence[str] | None) -> argparse.Namespace:
     return args
 
 
-def _inputs(args: argparse.Namespace) -> AbstractContextManager[None]:
-    """Standard input as a file. A file that does not exist is an error before anything heavy is imported.
+def _checked_inputs(args: argparse.Namespace) -> AbstractContextManager[None]:
+    """Check that input files exist, before anything heavy is imported, and that the machine takes the options.
 
-    Options that the machine does not take are a usage error.
+    Return a context in which standard input is a file.
     """
     for path in filter(None, (getattr(args, name) for name in args.inputs)):
         if path != "-":
@@ -109,7 +109,7 @@ def _one_line_warnings() -> Iterator[None]:
 
 
 def _lazy(module: str, function: str) -> Callable[[argparse.Namespace], int]:
-    """A command whose module is imported when it is run."""
+    """The function of a command, whose module is imported when it is called."""
 
     def run(args: argparse.Namespace) -> int:
         code: int = getattr(import_module(f"widemargin.cli.{module}"), function)(args)
@@ -473,7 +473,7 @@ def _count(text: str) -> int:
 
 
 def _auto(number: Callable[[str], float], *words: str) -> Callable[[str], float | str]:
-    """The reader of a number, or of "auto" or another of these words."""
+    """A parser of an option that is a number, or "auto" or another of these words."""
 
     def read(text: str) -> float | str:
         if text in (*words, "auto"):
@@ -487,7 +487,7 @@ def _auto(number: Callable[[str], float], *words: str) -> Callable[[str], float 
 
 
 def _values(text: str) -> int | list[float]:
-    """So many values, or these."""
+    """An option N or V,V,...: how many values, or the values."""
     return _count(text) if text.isdecimal() else [_number(part) for part in text.split(",")]
 
 

@@ -128,15 +128,15 @@ class RemoteRows:
         self._groups: list[list[int]] = []
         self._group_workers: list[str] = []
         latest: dict[str, int] = {}
-        room: dict[str, float] = {}
+        bytes_left: dict[str, float] = {}
         for number, part in enumerate(self._partitions):
             worker, size = next(iter(where.get(part.key, ())), ""), sizes.get(part.key, 0)
-            if worker not in latest or size > room[worker]:
-                latest[worker], room[worker] = len(self._groups), _GROUP_BYTES
+            if worker not in latest or size > bytes_left[worker]:
+                latest[worker], bytes_left[worker] = len(self._groups), _GROUP_BYTES
                 self._groups.append([])
                 self._group_workers.append(worker)
             self._groups[latest[worker]].append(number)
-            room[worker] -= size
+            bytes_left[worker] -= size
 
     def _map(
         self,
