@@ -28,7 +28,7 @@ _DOMINANT_SHARE = 0.99  # of the variance, in one column: warned of where there 
 
 
 def named_kernel(kernel: Any, *, gamma: float, degree: int, coef0: float) -> Kernel:
-    """The kernel of a name or a callable, as `make_kernel`, and of `FUNCTION_KERNELS` by scikit-learn's functions."""
+    """The kernel of a name or a callable: as `make_kernel`, and those of `FUNCTION_KERNELS` by scikit-learn's functions."""
     if kernel not in FUNCTION_KERNELS:
         return make_kernel(kernel, gamma=gamma, degree=degree, coef0=coef0)
     from sklearn.metrics.pairwise import pairwise_kernels  # with it comes more than a fit with other kernels needs
@@ -135,7 +135,7 @@ def check_range(kernel: Kernel, samples: Samples) -> None:
 
 
 def warn_of_scale(kernel: Kernel, samples: Samples, X: Any, targets: NDArray[Any] | None) -> None:
-    """Warn, once, where kernel values carry no information, or one column's alone, which predicts no label."""
+    """Warn, once, where kernel values carry no information, or only that of one column which predicts no label."""
     if isinstance(kernel, Precomputed | CallableKernel) or len(samples) < 2:
         return
     problem = _degenerate(kernel, samples, X.shape[1]) or _dominated(kernel, samples, X, targets)

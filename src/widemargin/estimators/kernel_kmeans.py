@@ -37,7 +37,7 @@ from ._validation import (
     make_rng,
 )
 
-_FEW, _FEW_SAMPLES = 100, 1000  # clusters of a fit that was stopped, and the rows among which their centres are
+_FEW_CLUSTERS, _FEW_ROWS = 100, 1000  # of a fit that was stopped: most clusters, and rows that may be their centres
 
 
 class TwoStepKernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, KernelMachine):
@@ -177,7 +177,7 @@ class TwoStepKernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clu
         self.sample_indices_ = division.sample_indices
         self.sample_labels_ = router.labels
         self._sample_weights = weights[division.sample_indices]
-        self._spread = router.squared_centre_norms
+        self._spread = router.squared_centre_norms  # file format: historical name
         self._diagonal = _common_value(kernel.diagonal(samples)) if self._is_gram else None
         self._points = np.empty((0, 0), X.dtype) if self._is_gram else X[division.sample_indices]
         self._model = self._make_model()
@@ -195,7 +195,7 @@ class TwoStepKernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clu
                 if not progress.go_on():
                     break
         if division is None:
-            division = _divide_by_medoids(kernel, samples, min(self.n_clusters, _FEW), weights, rng, team)
+            division = _divide_by_medoids(kernel, samples, min(self.n_clusters, _FEW_CLUSTERS), weights, rng, team)
             state = f"before all rows had a cluster: the centres are {division.router.n_clusters} single rows."
             warn_of_stop(self, progress.stopped_by, state)
         elif progress.stopped_by:
@@ -310,7 +310,7 @@ def _divide_by_medoids(
 ) -> Division:
     """Clusters around the k medoids of some rows, each its cluster's only sample point: k kernel values a row."""
     pool = np.flatnonzero(weights)
-    some = np.sort(rng.choice(pool, min(len(pool), _FEW_SAMPLES), replace=False))
+    some = np.sort(rng.choice(pool, min(len(pool), _FEW_ROWS), replace=False))
     K = np.empty((len(some), len(some)), samples.dtype)
     fill_gram(kernel, samples.take(some), K, team)
     medoids = some[select_medoids(K, k, rng, weights=weights[some], n_sample=len(some))]

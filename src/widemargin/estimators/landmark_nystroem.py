@@ -255,8 +255,8 @@ class LandmarkNystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Kernel
         self, kernel: Any, rows: TrainingRows, rng: np.random.Generator
     ) -> tuple[LandmarkFeatures, Array]:
         """A few random rows as landmarks, and the factor of W on these: a fraction of a second."""
-        alike = rows._replace(weights=np.ones(len(rows.weights)))
-        X, points = self._select(alike, min(self.n_landmarks, _FEW_LANDMARKS), "uniform", rng, lambda: True)
+        unweighted = rows._replace(weights=np.ones(len(rows.weights)))
+        X, points = self._select(unweighted, min(self.n_landmarks, _FEW_LANDMARKS), "uniform", rng, lambda: True)
         features = landmark_features(kernel, points)
         if self._is_gram:
             chosen = np.searchsorted(rows.kept, self.landmark_indices_)
@@ -299,13 +299,14 @@ class LandmarkNystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Kernel
         return np.sort(rng.choice(X.shape[0], size, replace=False))
 
     def _gram(self, kernel: Kernel, sample: Any) -> Array:
+        """The kernel matrix (r, r) of the sampled rows."""
         K = np.empty((sample.shape[0],) * 2, sample.dtype)
         with blas_limit(1), ThreadTeam(self.n_jobs) as team:
             fill_gram(kernel, make_samples(sample, kernel.sample_form), K, team)
         return K
 
     def _factor(self, K: Array, features: LandmarkFeatures, sample: Any, go_on: _GoOn) -> Array:
-        """Of W, with each column's largest entry positive: any other signs would do as well."""
+        """The factor of W, with each column's largest entry positive: any other signs would do as well."""
         C = NystroemCoordinates(features, K[:0]).evaluate(sample)
         factor = run_interruptibly(partial(nystroem_factor, C, K), go_on)
         factor *= np.where(factor.max(axis=0, initial=0.0) < -factor.min(axis=0, initial=0.0), -1.0, 1.0)
