@@ -3,18 +3,19 @@
 Solve    min_beta  1/2 beta'K beta - t'beta + eps |beta|_1   s.t.  lo <= beta <= hi   [and sum(beta) = s]
 Given    the variables in P blocks, each on the worker that has its rows; a feasible start
 Returns  `DualResult`: beta, K beta, the intercept, the violation, the primal objective and the duality gap
-Method   A round proposes new coefficients, sends the rows that they change to all workers, and goes along the sum of
-         the proposed steps to the minimum of the objective, which is quadratic there: it never rises. Proposals come
-         from all blocks at once, each solved with the variables of the others fixed; or from a joint problem of rows
-         near the margin in all blocks, solved by one worker. The first round from zero is the joint problem of the
-         support vectors that each block alone would have (refine), or one of blocks if these are too many. Then rounds
-         are joint ones, by turns with rounds of blocks while more variables violate than fit in one.
-Why      Rounds of blocks alone converge slowly at the end: what couples the blocks is a few free variables, and with an
-         intercept no sum of a block would ever change. The joint problem has just these.
+Method   A round: propose a step d; send the rows where d is not zero to all workers, which add their kernel rows to
+         K beta; go along d to the minimum of the dual objective, quadratic there, which thus never rises.
+         Block rounds: d is the sum of the steps of all blocks, each solved with the variables of the others fixed.
+         Joint rounds: one worker solves the problem of rows near the margin in all blocks, other variables fixed.
+         The first round from zero is a joint one of the support vectors that each block alone would have (refine), or a
+         block round if these are too many. Then rounds are joint, and every other one a block round while more
+         variables violate than fit in a joint problem.
+Why      Block rounds alone converge slowly at the end: a few free variables couple the blocks, and with an intercept
+         the sum of a block's coefficients would never change. The joint problem has just these variables.
 Cost     a round: n x (changed rows) kernel entries, shared by the workers, and the changed rows to each of them; the
-         certificate is a sum of what the workers know, and three numbers a changed row come to the client
+         certificate is a sum over the workers, and three numbers a changed row come to the client
 Source   C.-J. Hsieh, S. Si, I. S. Dhillon, Communication-Efficient Distributed Block Minimization for Nonlinear Kernel
-         Machines, KDD 2016, for rounds of blocks and the line search; the joint rounds are this library's
+         Machines, KDD 2016, for block rounds and the line search; the joint rounds are this library's
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ Handles = list[Any]
 _START_TOL = 0.1  # tolerance of the blocks' first solution
 _ROUND_TOL = 0.1  # violation that a round solves to / that before it
 _JOINT_ROWS = 2**14  # of a joint problem, at most: one worker solves it while the others wait (docs/decisions/0020)
-_JOINT_TOL = 1e-3  # violation that a joint problem is solved to / that before it: a round costs more than its digits
+_JOINT_TOL = 1e-3  # violation that a joint problem is solved to / that before it: less than another round costs
 _JOINT_MEMORY_FRACTION = 1 / 8  # of the memory budget for the rows of a joint problem, at most
 _FIRST_SHARE = 0.5  # of the time that is left, at most, for each part of the first step's proposal
 _MAX_LOSSES = 5  # times that blocks are lost without a round in between
@@ -103,11 +104,11 @@ class BlockMinimizer:
         self.version = self.attempt = 0
         self.beta = np.zeros(len(problem.target))
         self.needed_tol = self.limits.tol
-        self.last_was_joint = True  # the latest round: joint ones are by turns with rounds of blocks
+        self.last_was_joint = True  # whether the latest round was
         self.n_active = 0  # violators and free variables
         self.midpoint = 0.0  # of the optimality bounds of the intercept
-        self.entry_error = 0.0  # of a kernel entry
-        self.float64_beta: Vector | float = 0.0  # whose decision values have no rounding errors where these matter
+        self.entry_error = 0.0  # root mean square error of a kernel entry
+        self.float64_beta: Vector | float = 0.0  # the beta of the latest decision values computed in float64
         self.is_float64 = False
         room = int(_JOINT_MEMORY_FRACTION * settings.memory_budget / settings.row_bytes)
         self.joint_rows = max(len(blocks), min(_JOINT_ROWS, room))
@@ -127,7 +128,7 @@ class BlockMinimizer:
         try:
             if self.version:
                 self._attempt(self._restore)
-            self.best = self.beta, self._attempt(self._measure)
+            self.best = self.beta, self._attempt(self._find_certificate)
         except Stopped:
             raise StoppedAtStartError from None
         try:
@@ -170,14 +171,14 @@ class BlockMinimizer:
         )
 
     def _round(self, certificate: Certificate) -> Certificate:
-        """Propose, exchange, step and measure. Tasks whose arguments are handles are submitted without a wait."""
+        """Propose, exchange, step and certify. Tasks whose arguments are handles are submitted without a wait."""
         is_joint = self.version > 0 and not (self.last_was_joint and self.n_active > self.joint_rows)
         if not self.version:
             steps = self._propose_start()
         else:
             steps = self._propose_jointly(certificate) if is_joint else self._propose_by_blocks(certificate)
         version = self.version + 1
-        certificate = self._measure(version, self._run(Block.step, steps, version, len(self.blocks)))
+        certificate = self._find_certificate(version, self._run(Block.step, steps, version, len(self.blocks)))
         self.last_was_joint = is_joint
         return certificate
 
@@ -192,7 +193,7 @@ class BlockMinimizer:
         return self._improve(self._state.round_tol(certificate.violation) if self.version > 1 else _START_TOL)
 
     def _improve(self, tol: float) -> Handles:
-        """Solve all blocks, and send the changed rows to all, group by group: the objective along the step."""
+        """Solve all blocks, and send the changed rows to all, group by group: handles of `StepObjective`."""
         groups = self._groups([size.changed_bytes for size in self._fetch(Block.improve, tol, self._time_left())])
         changes = self._run(Block.changes)
         for group in groups[:-1]:
@@ -205,7 +206,7 @@ class BlockMinimizer:
         return self._solve_jointly(self._run(Block.candidates, self.midpoint, certificate.violation, share), tol)
 
     def _solve_jointly(self, candidates: Handles, tol: float) -> Handles:
-        """Solve a joint problem on one worker, which sends all changed rows: the objective along the step."""
+        """Solve a joint problem on one worker, which sends all changed rows: handles of `StepObjective`."""
         (joint,) = self._run(Block.solve_jointly, candidates, tol, self._time_left(), only=[0])
         return self._run(Block.propose_jointly, joint)
 
@@ -227,8 +228,11 @@ class BlockMinimizer:
     def _state(self) -> RoundState:
         return RoundState(self.problem.has_intercept, self.limits.tol, self.midpoint, self.needed_tol, _ROUND_TOL)
 
-    def _measure(self, version: int | None = None, sums: Handles | None = None) -> Certificate:
-        """The certificate of the blocks, at the latest version or after a step to a new one, which is taken over."""
+    def _find_certificate(self, version: int | None = None, sums: Handles | None = None) -> Certificate:
+        """The certificate at the latest version; or, with `version` and its `sums`, after the step to that version.
+
+        Coefficients of a step are taken over.
+        """
         is_step = version is not None
         version = self.version if version is None else version
         sums = self._run(Block.sums) if sums is None else sums
@@ -237,9 +241,10 @@ class BlockMinimizer:
         sums, reports = fetched[: len(sums)], fetched[len(sums) :]
         if is_step:
             self._take_over(version, reports)
-        return self._certify(sums, reports)
+        return self._join_certificate(sums, reports)
 
     def _take_over(self, version: int, reports: list[BlockReport]) -> None:
+        """Take the coefficients that a step has changed from the reports, and count its bytes and working sets."""
         beta = self.beta.copy()
         for coordinates, report in zip(self.index, reports, strict=True):
             beta[coordinates[report.changed]] = report.beta
@@ -248,8 +253,8 @@ class BlockMinimizer:
         self.n_iter += sum(size.n_iter for size in sizes)
         self.n_bytes += sum(size.changed_bytes * (len(sizes) - 1) + size.candidate_bytes for size in sizes)
 
-    def _certify(self, sums: list[CertificateSums], reports: list[BlockReport]) -> Certificate:
-        violation, intercepts, self.midpoint = self._state.bounds(sums)
+    def _join_certificate(self, sums: list[CertificateSums], reports: list[BlockReport]) -> Certificate:
+        violation, intercepts, self.midpoint = self._state.violation_and_intercepts(sums)
         self.n_active = sum(report.n_active for report in reports)
         self.entry_error = max(report.entry_error for report in reports)
         target_beta, beta_decision, norm, total = (
@@ -291,20 +296,20 @@ class BlockMinimizer:
         return hides_violation(error, self.limits.tol, self.problem, certificate.primal_objective)
 
     def _correct_in_float64(self) -> None:
-        """Where float32 entries are too coarse, rounds from float64 decision values; at need on float64 entries."""
+        """Where float32 entries are too coarse: go on from float64 decision values, at need with float64 entries."""
         beta, certificate = self.best
         if not self._is_coarse(beta, certificate):
             return
         self.progress.stage("float64")
         error = self._decision_error(beta)
         while self._attempt(lambda: self._correct(error, self.best[1].intercept)):
-            self.best = self.beta, self._attempt(self._measure)
+            self.best = self.beta, self._attempt(self._find_certificate)
             self._rounds()
             if self._decision_error(self.best[0]) > MAX_ERROR * self.limits.tol:
                 break
         if self._is_coarse(*self.best):
             self._attempt(self._to_float64)
-            self.best = self.beta, self._attempt(self._measure)
+            self.best = self.beta, self._attempt(self._find_certificate)
             self._rounds()
 
     def _correct(self, error: float, intercept: float) -> bool:
@@ -342,7 +347,7 @@ class BlockMinimizer:
             return
 
     def _restore(self) -> None:
-        """Bring every block to the latest step; what lost blocks knew is computed again, from all support vectors."""
+        """Bring every block to the latest step; decision values of lost ones are computed from all support vectors."""
         self.attempt += 1
         is_there = self.blocks.fetch(self.blocks.run(Block.rewind_to, self.version, self.attempt))
         stale = [p for p, is_current in enumerate(is_there) if not is_current]
@@ -369,7 +374,7 @@ class BlockMinimizer:
         return self.blocks.fetch(self._run(method, *args))
 
     def _time_left(self) -> float | None:
-        """Seconds for a proposal, None without a limit; until the first step a share, to have time for that step."""
+        """Seconds for a proposal, None without a limit: all that are left; before the first step half of them."""
         left = self.progress.deadline - perf_counter()
         share = 1.0 if self.version else _FIRST_SHARE
         return max(share * left, 0.0) if math.isfinite(left) else None

@@ -37,7 +37,7 @@ from .stopping import is_uncertain
 
 _DOUBLE = np.dtype(np.float64)
 _CORRECTED_ROWS = 4096  # at a time, as they are copied
-_TRIAL_INTERCEPTS = 17  # intercepts between the optimality bounds, of which the one with the least objective is taken
+_TRIAL_INTERCEPTS = 17  # between the optimality bounds: the one with the least primal objective is taken
 
 Start = Callable[[Kernel, Samples, DualProblem, Progress], Vector]
 
@@ -48,10 +48,10 @@ def start_at_zero(kernel: Kernel, samples: Samples, problem: DualProblem, progre
 
 
 class BlockSettings(NamedTuple):
-    """What a block's solves need to know of the fit.
+    """Settings of the solves on one worker.
 
-    Memory in bytes, threads of the worker, whether the fit was stopped, a function that gives a feasible point near
-    the solution of a block alone, and the precision of inner products, that of the rows by default.
+    Memory in bytes, threads of the worker, a function that tells whether the fit was stopped, one that returns a
+    feasible point near the solution of a block alone, and the precision of inner products (default: that of the rows).
     """
 
     memory_budget: int
@@ -62,7 +62,7 @@ class BlockSettings(NamedTuple):
 
 
 class WeightedRows(NamedTuple):
-    """Rows (m, d) and their coefficients, or changes of these: (m,)."""
+    """Rows (m, d), and their coefficients or changes of these (m,)."""
 
     rows: Any
     coef: Vector
@@ -86,15 +86,15 @@ class Candidates(NamedTuple):
 
 
 class ProposalSize(NamedTuple):
-    """What a proposal costs."""
+    """The bytes that a proposal sends, and its working sets."""
 
     changed_bytes: int  # of the changed rows, which all other blocks get
     candidate_bytes: int  # of the block's rows in a joint problem, which one worker gets
-    n_iter: int  # working sets
+    n_iter: int
 
 
 class JointSolution(NamedTuple):
-    """The solution of a joint problem: the coefficients of each block's candidates, and the rows that they change."""
+    """The solution of a joint problem: for each block its candidates' coefficients, and the rows where these change."""
 
     beta: list[Vector]
     changes: list[WeightedRows]
@@ -128,8 +128,8 @@ class CertificateSums(NamedTuple):
 class RoundState(NamedTuple):
     """What a certificate depends on beside the blocks' sums.
 
-    Settings of the fit, the latest midpoint, the tolerance that rounds aim at, and the part of a violation that a round
-    solves to.
+    `midpoint` is the latest one of the optimality bounds, `needed_tol` the tolerance at which rounds end, and
+    `round_share` the violation that a round solves to / that before it.
     """
 
     has_intercept: bool
@@ -138,11 +138,11 @@ class RoundState(NamedTuple):
     needed_tol: float
     round_share: float
 
-    def bounds(self, sums: Sequence[CertificateSums]) -> tuple[float, Vector, float]:
-        """The violation, intercepts (q,) of which one is nearly the best, and the midpoint of the optimality bounds.
+    def violation_and_intercepts(self, sums: Sequence[CertificateSums]) -> tuple[float, Vector, float]:
+        """The KKT violation, intercepts (q,) to try, and the midpoint of the intercept's optimality bounds.
 
-        Where variables can increase and decrease, the minimiser of the primal objective is between -left and -right,
-        the largest left and the least right derivative.
+        The bounds are -left and -right, for the largest left and the least right derivative: where variables can
+        increase and decrease, the minimiser of the primal objective is between them.
         """
         right, left = min(part.min_right_derivative for part in sums), max(part.max_left_derivative for part in sums)
         if not self.has_intercept:
@@ -167,7 +167,7 @@ class BlockReport(NamedTuple):
 
     changed: RowIndices  # coefficients that the step has changed,
     beta: Vector  # and their values
-    losses: Vector  # the block's losses with each intercept of `RoundState.bounds`
+    losses: Vector  # the block's losses with each intercept of `RoundState.violation_and_intercepts`
     n_active: int  # free variables and violators
     size: ProposalSize  # of the step's proposal
     entry_error: float
@@ -192,7 +192,7 @@ class Block:
     attempt : int
         How often the blocks were restored since the fit began.
     is_exact : ndarray of shape (m,), bool
-        Whose decision values were computed in float64, but for later steps.
+        Rows whose decision values were computed in float64, with later steps added.
     version : int or None
         0 at beta = 0, where a block begins; then one more with every step or start. None while it is restored.
     """
@@ -205,38 +205,35 @@ class Block:
         self.beta, self.own_decision, self.decision = np.zeros((3, X.shape[0]))
         self.version: int | None = 0
         self.attempt = 0
-        self.next_version: int | None = None  # while it is being restored
-        self.step_blocks: set[int] = set()  # whose changes are in `decision_step`;
-        self.restored_blocks: set[int] = set()  # while restored, in `decision`;
-        self.corrected_blocks: set[int] = set()  # while decision values are corrected, in `corrected`
-        self.proposal: Vector | None = None
-        self.first: Vector | None = None  # beta (m,) from which the block's first problem is solved
-        self.own_step = self.decision_step = np.zeros(0)  # changes of the two by the whole proposal
-        self.chosen = np.zeros(0, np.intp)  # candidates
+        self.next_version: int | None = None  # the version that it is being restored to
+        self.step_blocks: set[int] = set()  # blocks whose changes are in `decision_step`
+        self.restored_blocks: set[int] = set()  # blocks whose contributions are in `decision`, while it is restored
+        self.corrected_blocks: set[int] = set()  # blocks whose contributions are in `corrected`
+        self.proposal: Vector | None = None  # beta (m,) after the whole step that is proposed,
+        self.own_step = self.decision_step = np.zeros(0)  # and the changes of `own_decision` and `decision` by it
+        self.start: Vector | None = None  # beta (m,) from which the block's first problem is solved
+        self.chosen = np.zeros(0, np.intp)  # the block's candidates in a joint problem
         self.size = ProposalSize(0, 0, 0)  # of the latest proposal
         self.changed = np.zeros(0, np.intp)  # coefficients that the latest step has changed
-        self.before: tuple[Vector, Vector, Vector] | None = None
+        self.previous: tuple[Vector, Vector, Vector] | None = None  # beta, own_decision and decision before that step
         self.is_exact = np.zeros(X.shape[0], np.bool_)
-        self.uncertain, self.corrected = np.zeros(0, np.intp), np.zeros(0)  # rows, and their new decision values
+        self.uncertain, self.corrected = np.zeros(0, np.intp), np.zeros(0)  # rows, and their float64 decision values
         self.X = X
         samples = view_samples(X, kernel.sample_form)
-        self._take(converted(samples, settings.precision or samples.precision, samples.dtype))
+        self._set_samples(converted(samples, settings.precision or samples.precision, samples.dtype))
 
-    def _take(self, samples: Samples) -> None:
+    def _set_samples(self, samples: Samples) -> None:
         self.samples = samples
-        self.separable = make_terms(self.problem, np.asarray(self.kernel.diagonal(self.samples), np.float64))
+        self.terms = make_terms(self.problem, np.asarray(self.kernel.diagonal(self.samples), np.float64))
         self.entry_error = entry_error(self.kernel, self.samples)
 
     def use_float64(self) -> None:
-        """Compute float64 kernel entries from now on: what is known of decision values is void."""
-        self._take(converted(self.samples, _DOUBLE, _DOUBLE))
+        """Compute float64 kernel entries from now on; the block's decision values must be restored."""
+        self._set_samples(converted(self.samples, _DOUBLE, _DOUBLE))
         self.version = None
 
     def begin_correction(self, error: float, intercept: float) -> int:
-        """Begin to correct the decision values of support vectors and rows near their margin; how many are inexact.
-
-        Elsewhere errors change neither the objective nor the gap.
-        """
+        """Begin to correct decision values that rounding errors can affect (`is_uncertain`); how many are not exact."""
         mask = is_uncertain(self.problem, self.beta, self.decision, intercept, error)
         n_new = int(np.count_nonzero(mask & ~self.is_exact))
         self.uncertain = np.flatnonzero(mask | self.is_exact)
@@ -244,7 +241,7 @@ class Block:
         return n_new
 
     def correct(self, numbers: Sequence[int], support: Sequence[WeightedRows], n_blocks: int) -> None:
-        """Add the contributions of some blocks to these values, in float64; with those of all blocks they are exact."""
+        """Add some blocks' contributions to the corrected values, in float64; once all are added, take these over."""
         for part in row_blocks(len(self.uncertain), _CORRECTED_ROWS):
             samples = self.samples.take(self.uncertain[part]).astype(_DOUBLE, _DOUBLE)
             for number, changes in zip(numbers, support, strict=True):
@@ -258,19 +255,19 @@ class Block:
     # ------------------------------------------------------------------------------------------ version and restoring
 
     def rewind_to(self, version: int, attempt: int) -> bool:
-        """Undo the latest step if the block is one version ahead; whether it is at `version` then.
+        """Undo the latest step if the block is one version ahead; return whether it is at `version` then.
 
         Tasks of earlier attempts, which may still be under way, have no effect any more.
         """
         self.attempt = attempt
-        if self.version == version + 1 and self.before is not None:
-            (self.beta, self.own_decision, self.decision), self.before, self.version = self.before, None, version
+        if self.version == version + 1 and self.previous is not None:
+            (self.beta, self.own_decision, self.decision), self.previous, self.version = self.previous, None, version
         self.proposal = None
         return self.version == version
 
     def begin_restore(self, beta: Vector, version: int) -> None:
-        """Begin to restore the block to beta (m,), of this version: decision values are of its own rows alone."""
-        self.beta, self.before, self.proposal = beta.copy(), None, None
+        """Begin to restore the block to beta (m,), of this version, with the decision values of its own rows alone."""
+        self.beta, self.previous, self.proposal = beta.copy(), None, None
         self.own_decision = self._product(self._changes(beta))
         self.decision, self.restored_blocks = self.own_decision.copy(), {self.number}
         self.version, self.next_version, self.is_exact[:] = None, version, False
@@ -286,7 +283,7 @@ class Block:
         return self.support(version).nbytes
 
     def restore(self, version: int, numbers: Sequence[int], support: Sequence[WeightedRows], n_blocks: int) -> None:
-        """Add the contributions of some blocks to the decision values; with those of all blocks it is restored."""
+        """Add some blocks' contributions to the decision values; once all are added, the block is restored."""
         if self.next_version != version:
             raise LostBlockError(f"block {self.number} is not being restored to version {version}")
         for product in self._products(self.restored_blocks, numbers, support):
@@ -297,41 +294,41 @@ class Block:
     # --------------------------------------------------------------------------------------------------------- a step
 
     def choose_start(self, max_time: float | None) -> int:
-        """Find the point from which the block's first problem is solved; the number of its support vectors.
+        """Find the point from which the block's first problem is solved; return the number of its support vectors.
 
-        It is known already if another block was lost meanwhile, and this is tried again.
+        A repeated call, after another block was lost, finds nothing new.
         """
-        if self.first is None:
+        if self.start is None:
             with self._progress(max_time) as progress:
-                self.first = self.settings.start(self.kernel, self.samples, self.problem, progress)
-        return int(np.count_nonzero(self.first))
+                self.start = self.settings.start(self.kernel, self.samples, self.problem, progress)
+        return int(np.count_nonzero(self.start))
 
     def start_candidates(self) -> Candidates:
         """The support vectors of the point that `choose_start` has found."""
-        if self.first is None:
+        if self.start is None:
             raise LostBlockError(f"block {self.number} has no start")
-        self.chosen = np.flatnonzero(self.first)
-        return Candidates(self._changes(self.first), None, self.problem.take(self.chosen))
+        self.chosen = np.flatnonzero(self.start)
+        return Candidates(self._changes(self.start), None, self.problem.take(self.chosen))
 
     def improve(self, tol: float, max_time: float | None) -> ProposalSize:
-        """Solve the block's problem to `tol`, and propose the solution."""
+        """Solve the block's problem to `tol`, all other variables fixed, and propose the solution."""
         problem = self.problem._replace(target=self.problem.target - (self.decision - self.own_decision))
-        if self.version == 0 and self.first is not None:
-            result = self._solve(self.samples, problem, self.first, None, tol, max_time)
+        if self.version == 0 and self.start is not None:
+            result = self._solve(self.samples, problem, self.start, None, tol, max_time)
         else:
             result = self._solve(self.samples, problem, self.beta, self.own_decision, tol, max_time)
         self._propose(result.beta, result.decision - self.own_decision)
         self.size = ProposalSize(self.changes().nbytes, 0, result.n_iter)
         return self.size
 
-    def candidates(self, intercept: float, reach: float, k: int) -> Candidates:
-        """At most k rows for a joint problem: violators and free variables, then what is near the border of a loss.
+    def candidates(self, intercept: float, max_distance: float, k: int) -> Candidates:
+        """At most k rows for a joint problem: violators and free variables, then the rows nearest to a loss's kink.
 
-        What violates depends on the intercept; `reach` is the largest distance from the border.
+        Violations are those with this intercept; `max_distance` is the largest distance of the other rows from a kink.
         """
-        violations, is_active = self._violations(intercept)
+        violations, is_active = self._kkt_violations(intercept)
         priority = np.where(is_active, violations, -kink_distances(self.problem, self.decision, intercept))
-        rows = np.flatnonzero(priority > -reach)
+        rows = np.flatnonzero(priority > -max_distance)
         if len(rows) > k:
             rows = np.sort(rows[np.argpartition(-priority[rows], k)[:k]])
         self.chosen = rows
@@ -349,12 +346,12 @@ class Block:
         cuts = np.cumsum([len(part.weighted.coef) for part in parts])[:-1]
         new_beta, changes = np.split(result.beta, cuts), []
         for part, new in zip(parts, new_beta, strict=True):
-            before = 0.0 if part.decision is None else part.weighted.coef  # 0: the block is at zero
+            before = 0.0 if part.decision is None else part.weighted.coef
             changes.append(nonzero_rows(part.weighted.rows, new - before))
         return JointSolution(new_beta, changes, result.n_iter)
 
     def propose_jointly(self, joint: JointSolution) -> StepObjective:
-        """Propose the solution of a joint problem for this block's candidates; `add_changes` of all changed rows."""
+        """Propose the solution of a joint problem for this block's candidates; then `add_changes` of all blocks."""
         proposal, new_beta = self.beta.copy(), joint.beta[self.number]
         if len(new_beta) != len(self.chosen):
             raise LostBlockError(f"block {self.number} has other candidates")
@@ -370,7 +367,7 @@ class Block:
         return self._changes(self._step())
 
     def add_changes(self, numbers: Sequence[int], changes: Sequence[WeightedRows]) -> StepObjective:
-        """Add the changes of decision values by other blocks' proposals; the objective along all steps so far."""
+        """Add the changes of decision values by other blocks' proposals; the dual objective along all steps so far."""
         step = self._step()
         for product in self._products(self.step_blocks, numbers, changes):
             self.decision_step += product
@@ -379,11 +376,11 @@ class Block:
         return StepObjective(slope, float(step @ self.decision_step))
 
     def step(self, steps: Sequence[StepObjective], version: int, n_blocks: int) -> CertificateSums:
-        """Go along the sum of the proposals to the least objective, the same way in all blocks; then `sums`."""
+        """Go along the sum of all proposals to the least dual objective, with the same length in all blocks; `sums`."""
         step, length = self._step(), step_length(steps)
         if len(self.step_blocks) != n_blocks:
             raise LostBlockError(f"block {self.number} has the changes of blocks {sorted(self.step_blocks)} alone")
-        self.before = self.beta, self.own_decision, self.decision
+        self.previous = self.beta, self.own_decision, self.decision
         if length == 1.0:
             self.beta = np.asarray(self.proposal)
         else:
@@ -396,10 +393,10 @@ class Block:
     # -------------------------------------------------------------------------------------------------- the certificate
 
     def sums(self) -> CertificateSums:
-        """The block's share in the certificate, as far as the intercept is not needed."""
+        """The block's share in the certificate, without the terms that depend on the intercept."""
         grad, eps, beta = self.decision - self.problem.target, self.problem.epsilon, self.beta
-        free, support = is_free(self.separable, beta), beta != 0
-        right, left = one_sided_derivatives(self.separable, beta, grad)
+        free, support = is_free(self.terms, beta), beta != 0
+        right, left = one_sided_derivatives(self.terms, beta, grad)
         return CertificateSums(
             min_right_derivative=float(np.min(right, initial=np.inf)),
             max_left_derivative=float(np.max(left, initial=-np.inf)),
@@ -413,16 +410,16 @@ class Block:
         )
 
     def report(self, sums: Sequence[CertificateSums], state: RoundState) -> BlockReport:
-        """What the latest step has changed, and the block's losses, C included, with each intercept of `state.bounds`.
+        """What the latest step has changed, and the block's losses, times C, with each intercept to try.
 
         Variables that are free, or violate by more than the tolerance of the next round with the intercept at the
         midpoint, are active.
         """
-        violation, intercepts, midpoint = state.bounds(sums)
+        violation, intercepts, midpoint = state.violation_and_intercepts(sums)
         grad = self.decision - self.problem.target
-        losses = [total_loss(self.separable, grad + b) for b in intercepts]
-        violations, _ = self._violations(midpoint)
-        is_active = is_free(self.separable, self.beta) | (violations > state.round_tol(violation))
+        losses = [total_loss(self.terms, grad + b) for b in intercepts]
+        violations, _ = self._kkt_violations(midpoint)
+        is_active = is_free(self.terms, self.beta) | (violations > state.round_tol(violation))
         n_active = int(np.count_nonzero(is_active))
         return BlockReport(
             self.changed, self.beta[self.changed], np.array(losses), n_active, self.size, self.entry_error
@@ -455,7 +452,7 @@ class Block:
             )
             if decision is None or (not beta.any() and not decision.any()):
                 return solver.solve(beta)
-            return solver.correct_from(beta, decision, returns_last=True)  # a proposal: the line search judges it
+            return solver.correct_from(beta, decision, returns_last=True)  # the line search decides how far to go
 
     def _progress(self, max_time: float | None) -> Progress:
         return Progress(max_time=max_time, callback=lambda state: self.settings.should_end())
@@ -473,14 +470,14 @@ class Block:
         return nonzero_rows(self.X, step)
 
     def _products(self, known: set[int], numbers: Sequence[int], changes: Sequence[WeightedRows]) -> Iterator[Vector]:
-        """The products with the changes of blocks not in `known`, where they are entered: a task may be run twice."""
+        """Yield the products with changes of blocks not in `known`, and add these to it: a task may be run twice."""
         for number, part in zip(numbers, changes, strict=True):
             if number not in known:
                 yield self._product(part)
                 known.add(number)
 
     def _product(self, changes: WeightedRows, samples: Samples | None = None) -> Vector:
-        """K(samples, rows) step (m,), of all rows of the block by default."""
+        """K(samples, changed rows) @ changes (m,); `samples` are all rows of the block by default."""
         samples = self.samples if samples is None else samples
         out = np.zeros(len(samples))
         if len(changes.coef):
@@ -489,12 +486,12 @@ class Block:
                 add_kernel_product(self.kernel, others, changes.coef[None], own, out[None], team)
         return out
 
-    def _violations(self, intercept: float) -> tuple[Vector, NDArray[np.bool_]]:
+    def _kkt_violations(self, intercept: float) -> tuple[Vector, NDArray[np.bool_]]:
         """Sizes (m,) of the KKT violations with this intercept, and whether variables violate or are free."""
         grad = self.decision - self.problem.target + intercept
-        right, left = one_sided_derivatives(self.separable, self.beta, grad)
+        right, left = one_sided_derivatives(self.terms, self.beta, grad)
         violations = np.maximum(np.maximum(-right, left), 0.0)
-        return violations, is_free(self.separable, self.beta) | (violations > 0.0)
+        return violations, is_free(self.terms, self.beta) | (violations > 0.0)
 
 
 def nonzero_rows(X: Any, step: Vector) -> WeightedRows:
