@@ -14,7 +14,7 @@ callback = pytest.importorskip("sklearn.callback")
 
 
 class Recorder:
-    """Keeps what it is told, and stops after so many rounds."""
+    """Keeps the calls and the scores of rounds, and stops after so many rounds."""
 
     def __init__(self, stop_after: int = 10**9) -> None:
         self.stop_after = stop_after
@@ -88,7 +88,7 @@ def test_a_failed_fit_ends_its_callbacks() -> None:
     assert not hasattr(model, "_callback_fit_ctx")
 
 
-def test_transformers_and_clusterers_tell_of_their_fits() -> None:
+def test_transformers_and_clusterers_call_their_callbacks() -> None:
     X = np.random.default_rng(0).normal(size=(60, 3))
     for model in (LandmarkNystroem(5), TwoStepKernelKMeans(2)):
         recorder = Recorder()

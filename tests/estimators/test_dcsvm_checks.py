@@ -1,4 +1,4 @@
-"""`DCSVMClassifier` as a scikit-learn estimator: the contract, every form of input, and bad input at the door."""
+"""`DCSVMClassifier` as a scikit-learn estimator: the contract, labels, weights, failed fits and bad input."""
 
 from __future__ import annotations
 

@@ -80,7 +80,7 @@ def interrupted_before(monkeypatch: pytest.MonkeyPatch) -> Callable[[Any, str], 
 
 
 @pytest.mark.parametrize("model", [DCPredClassifier(), DCPredRegressor()], ids=str)
-def test_of_a_tree_of_machines(model: Any, interrupted_before: Callable[[Any, str], None]) -> None:
+def test_ctrl_c_of_a_tree_of_machines(model: Any, interrupted_before: Callable[[Any, str], None]) -> None:
     interrupted_before(dc_pred, "nystroem_factor")
     X, y = problem()
     model, message = stopped(lambda: model.fit(X, y))
@@ -116,7 +116,7 @@ def interrupted_in(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[Any, s
 
 
 @pytest.mark.parametrize(("module", "name"), [(selection, "kmeans"), (landmark_nystroem, "nystroem_factor")])
-def test_of_landmarks(module: Any, name: str, interrupted_in: Callable[[Any, str], threading.Event]) -> None:
+def test_ctrl_c_of_landmarks(module: Any, name: str, interrupted_in: Callable[[Any, str], threading.Event]) -> None:
     """Also during a call that cannot end early: here k-means, or the decomposition, ends after the fit alone."""
     has_ended = interrupted_in(module, name)
     X, _ = problem()
@@ -140,7 +140,7 @@ def test_of_landmarks(module: Any, name: str, interrupted_in: Callable[[Any, str
     ],
     ids=str,
 )
-def test_of_a_tree_in_a_call_that_cannot_end_early(
+def test_ctrl_c_of_a_tree_in_a_long_call(
     model: Any, module: Any, name: str, interrupted_in: Callable[[Any, str], threading.Event]
 ) -> None:
     has_ended = interrupted_in(module, name)
@@ -151,7 +151,7 @@ def test_of_a_tree_in_a_call_that_cannot_end_early(
     assert np.isfinite(model.predict(X)).all()
 
 
-def test_of_compress_in_a_call_that_cannot_end_early(interrupted_in: Callable[[Any, str], threading.Event]) -> None:
+def test_ctrl_c_of_compress_in_a_long_call(interrupted_in: Callable[[Any, str], threading.Event]) -> None:
     X, y = problem(2000, 60)
     machine = SVC(C=10).fit(X, y)
     has_ended = interrupted_in(_compression, "principal_directions")
@@ -163,7 +163,7 @@ def test_of_compress_in_a_call_that_cannot_end_early(interrupted_in: Callable[[A
 
 @pytest.mark.parametrize("passes", [0, 1])
 @pytest.mark.parametrize("kernel", ["rbf", "precomputed"])
-def test_of_kernel_kmeans(passes: int, kernel: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ctrl_c_of_kernel_kmeans(passes: int, kernel: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """In the pass over all rows that comes after so many complete ones: no row of that pass is assigned."""
     divide, n_passes, after_stop = sys.modules["widemargin.partition.divide"], iter(range(10)), []
     monkeypatch.setattr(divide, "_MAX_SIZE", 1.01)  # never balanced
@@ -192,7 +192,7 @@ def test_of_kernel_kmeans(passes: int, kernel: str, monkeypatch: pytest.MonkeyPa
     assert len(np.unique(model.labels_)) == model.n_clusters_
 
 
-def test_of_compress(interrupted_before: Callable[[Any, str], None]) -> None:
+def test_ctrl_c_of_compress(interrupted_before: Callable[[Any, str], None]) -> None:
     interrupted_before(_compression, "train")
     X, y = problem(1500)
     small, message = stopped(lambda: compress(SVC(C=10).fit(X, y), X, random_state=0))
@@ -208,7 +208,7 @@ def test_compress_out_of_time_keeps_the_rows_it_could_ask(monkeypatch: pytest.Mo
     assert np.isfinite(small.decision_function(X)).all()
 
 
-def test_of_a_path_of_C_ends_all_folds(interrupted_before: Callable[[Any, str], None]) -> None:
+def test_ctrl_c_of_a_path_of_C_ends_all_folds(interrupted_before: Callable[[Any, str], None]) -> None:
     X, y = problem()
     scored: list[int] = []
 

@@ -28,7 +28,7 @@ _DOMINANT_SHARE = 0.99  # of the variance, in one column: warned of where there 
 
 
 def named_kernel(kernel: Any, *, gamma: float, degree: int, coef0: float) -> Kernel:
-    """The kernel of a name or a callable: as `make_kernel`, and those of `FUNCTION_KERNELS` by scikit-learn's functions."""
+    """The kernel of a name or a callable, as `make_kernel`; `FUNCTION_KERNELS` are scikit-learn's functions."""
     if kernel not in FUNCTION_KERNELS:
         return make_kernel(kernel, gamma=gamma, degree=degree, coef0=coef0)
     from sklearn.metrics.pairwise import pairwise_kernels  # with it comes more than a fit with other kernels needs

@@ -54,7 +54,7 @@ def test_a_dual_point_is_a_plane_below_the_risk(seed: int, n: int, has_intercept
 
 @settings(quick, max_examples=10)
 @given(seed=st.integers(0, 2**32 - 1), has_intercept=st.booleans())
-def test_rows_that_may_move_are_not_set_aside(seed: int, has_intercept: bool) -> None:
+def test_rows_that_may_move_do_not_stay_shrunk(seed: int, has_intercept: bool) -> None:
     """The duality gap closes; with an intercept to some percent, where epochs alone may cycle."""
     point, X, signed = ascent(seed, 60, has_intercept=has_intercept)
     point.set_risk_weight(0.3)

@@ -76,7 +76,7 @@ def test_a_handful_of_steps(has_intercept: bool, C: float, form: str, monkeypatc
 
 
 @pytest.mark.parametrize("has_intercept", [False, True])
-def test_the_gap_at_the_rounded_minimum(has_intercept: bool) -> None:
+def test_the_gap_at_the_smoothed_minimum(has_intercept: bool) -> None:
     """At a fixed width it is the sum in the module's docstring."""
     X, signed = problem(2, 500)
     rows, solver = begun(X, signed, 0.1, has_intercept=has_intercept)
@@ -112,7 +112,7 @@ def test_rows_without_a_kink(has_intercept: bool) -> None:
         assert np.isfinite(solver.objective)
 
 
-def test_steps_that_are_too_long_end_it() -> None:
+def test_steps_that_are_too_long_end_the_method() -> None:
     """Separable rows and a large C: nearly no sample is near the kink at the minimum."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(300, 3))
@@ -123,14 +123,14 @@ def test_steps_that_are_too_long_end_it() -> None:
 
 @pytest.mark.parametrize("has_intercept", [False, True])
 @pytest.mark.parametrize("C", [1e-3, 1.0])
-def test_an_estimate_is_close(has_intercept: bool, C: float) -> None:
+def test_approach_comes_close_to_the_optimum(has_intercept: bool, C: float) -> None:
     X, signed = problem(4, 20_000)
     rows, solver = begun(X, signed, C, has_intercept=has_intercept)
-    estimate = NewtonDescent(rows, solver, 2.0)
-    assert estimate.approach(1e-2, always)
-    assert solver.master.n_planes == 2  # the zero plane, and that of the start: an estimate adds none
-    value = 0.5 * estimate.point[0] @ estimate.point[0]
-    value += C * true_risk(X, signed, estimate.point[0], has_intercept=has_intercept)
+    descent = NewtonDescent(rows, solver, 2.0)
+    assert descent.approach(1e-2, always)
+    assert solver.master.n_planes == 2  # the zero plane, and that of the start: `approach` adds none
+    value = 0.5 * descent.point[0] @ descent.point[0]
+    value += C * true_risk(X, signed, descent.point[0], has_intercept=has_intercept)
     assert NewtonDescent(rows, solver, 2.0).run(1e-4, always)
     assert value <= solver.objective * 1.01
 
@@ -191,7 +191,7 @@ def test_a_singular_hessian() -> None:
     np.testing.assert_array_equal(newton._solve(np.array([[1.0, 2.0], [2.0, 1.0]]), np.ones(2)), 0.0)
 
 
-def test_few_columns_and_many_rows_suit_it() -> None:
+def test_few_columns_and_many_rows_suit_newtons_method() -> None:
     assert suits_newton(5120, 10)
     assert not suits_newton(5119, 10)
     assert suits_newton(320_000, 100)
@@ -199,7 +199,7 @@ def test_few_columns_and_many_rows_suit_it() -> None:
 
 
 @pytest.mark.parametrize("kind", ["C", "F", "csr"])
-def test_rows_as_an_array(kind: str) -> None:
+def test_gathered_rows_are_places_in_an_array(kind: str) -> None:
     X = np.random.default_rng(0).normal(size=(9, 4)) * (np.arange(4) != 2)
     chosen = np.array([0, 3, 3, 8])
     rows = make_design_matrix({"C": X, "F": np.asfortranarray(X), "csr": sp.csr_array(X)}[kind], ThreadTeam(1))
@@ -212,7 +212,7 @@ def test_rows_as_an_array(kind: str) -> None:
 
 @pytest.mark.parametrize("offset", [0.0, 1e6, 1e12])
 @pytest.mark.parametrize("width", [1e-6, 1.0])
-def test_slopes_of_far_outputs(offset: float, width: float) -> None:
+def test_slopes_at_large_decision_values(offset: float, width: float) -> None:
     """They are between 0 and 1 and sum to plane_balance, or there are none."""
     rng = np.random.default_rng(0)
     signed = rng.choice([-1.0, 1.0, 3.0], 2000)
