@@ -92,17 +92,23 @@ def compress(
 
     Notes
     -----
-    Candidates are trained on 8,000 rows: trees of 12, 4, 1 and 48 leaves, and one leaf behind
-    a projection to the principal axes that keep 92 % of the variance, where these are few; landmark kernels of gamma,
-    four times and a quarter of it, again for the best of these; first of all, of an RBF kernel and one decision
-    function, squares along its principal curvatures, for machines that are nearly quadratic. Coefficients are fitted by
-    ridge regression to the model's decision values; one more candidate learns its labels (then a multiclass result has
-    one decision function for each class). With an automatic cost, the best of these and machines of one leaf grow
-    twofold, as long as one of them is then right more often by over a standard error. The two unlike ones that are
-    right most often on rows held back learn from all others, and the better one is returned: right is the model's
-    label, or, for its support vectors, the class that they had in training. Nothing more is tried once 99.5 % agree.
-    Seconds to a minute or two; most of it are n_rows predictions of the model and O(n_rows m^2). The result holds
-    float32 numbers, unless a feature's spread would be lost in them.
+    Candidates are trained on 8,000 rows, and compared by the share of right labels on rows held back: right is the
+    model's label, or, for its support vectors, the class that they had in training. They are, in this order:
+
+    1. for an RBF kernel and one decision function: squares along its principal curvatures, for machines that are nearly
+       quadratic;
+    2. one leaf, of rows projected to the principal axes that keep 92 % of the variance, where these are few;
+    3. trees of 12 leaves, with landmark kernels of gamma, four times and a quarter of it; then of 4, 1 and 48 leaves
+       with the best gamma; then the best tree with the other two gammas;
+    4. the best of these, trained on the model's labels (then a multiclass result has one decision function for each
+       class); all others fit the model's decision values by ridge regression;
+    5. with an automatic cost: the best one and machines of one leaf at twice the cost, and so on, as long as one of
+       them is then right more often by over a standard error.
+
+    The two best, which differ in more than gamma, are trained again on all rows that are not held back, and the better
+    one is returned. Nothing more is tried once 99.5 % of the labels agree. Seconds to a minute or two; most of it are
+    n_rows predictions of the model and O(n_rows m^2). The result holds float32 numbers, unless the spread of a feature
+    would be lost in rounding.
 
     Differences from the paper: (1) the model may be anyone's, and its decision values are fitted in place of labels;
     (2) the linear term, the choice of gamma, the projection and the squares are ours: with few landmarks they matter
@@ -144,7 +150,7 @@ def compress(
 
 
 def _compress(model: Any, X: Any, parameters: CompressionParameters, *, keeps_values: bool = False) -> Any:
-    """`compress`; with `keeps_values` the decision values must stay the model's, not its labels alone."""
+    """`compress`; with `keeps_values` the result must have the model's decision functions, not only its labels."""
     model = unwrap(model)
     if hasattr(model, "steps"):
         rows = X if X is None or len(model.steps) < 2 else model[:-1].transform(X)
@@ -157,7 +163,7 @@ def _compress(model: Any, X: Any, parameters: CompressionParameters, *, keeps_va
 
 def _compress_calibrated(model: Any, X: Any, parameters: CompressionParameters) -> Any:
     """The calibrated classifier with each member's machine compressed; calibration curves stay as they are."""
-    members = model.calibrated_classifiers_
+    members = [copy(member) for member in model.calibrated_classifiers_]
     cost, limit = parameters.prediction_cost, parameters.max_time
     share = replace(
         parameters,
@@ -165,9 +171,8 @@ def _compress_calibrated(model: Any, X: Any, parameters: CompressionParameters) 
         max_time=None if limit is None else limit / len(members),
     )
     share.check()
-    small = [copy(member) for member in members]
-    for member in small:
+    for member in members:
         member.estimator = _compress(member.estimator, X, share, keeps_values=True)
     compressed = copy(model)
-    compressed.calibrated_classifiers_ = small
+    compressed.calibrated_classifiers_ = members
     return compressed

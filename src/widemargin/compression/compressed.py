@@ -35,7 +35,8 @@ class CompressionReport:
     agreement : float or None
         Share of the rows held back that get the model's own label; None for regressors and outlier detectors.
     error : float
-        Root mean square difference of decision values on these rows; NaN for labels learnt, whose values are others.
+        Root mean square difference of decision values on these rows; NaN if labels were learnt by functions of single
+        classes, and the model has those of pairs.
     spread : float
         Standard deviation of the model's own decision values there.
     cost_before, cost_after : float
@@ -43,7 +44,7 @@ class CompressionReport:
     bytes_before, bytes_after : int
         Of the pickled models.
     n_rows, n_held : int
-        Rows that were learnt from, and held back for these figures. None held back: the figures are of the former.
+        Rows that were learnt from, and held back for these figures; with n_held = 0 the figures are of the former.
     n_leaves, n_landmarks : int
         Leaves of all trees, and landmarks in the largest.
     gamma : float
@@ -86,13 +87,13 @@ class CompressionReport:
 
 
 def _times(before: float, after: float) -> str:
-    """How many times less, or more: with a digit after the point below ten."""
+    """The ratio in words, "12 times less" or "1.5 times more"."""
     ratio, word = (before / after, "less") if after <= before else (after / before, "more")
     return f"{ratio:,.1f} times {word}" if ratio < 10 else f"{ratio:,.0f} times {word}"
 
 
 class Compressed(KernelMachine):
-    """A forest of Nystroem machines, made by `compress`.
+    """Base of what `compress` returns: an estimator whose decision functions are a forest of Nystroem machines.
 
     Attributes
     ----------
@@ -131,7 +132,7 @@ class Compressed(KernelMachine):
         return hasattr(self, "_trees")
 
     def load(self, trees: list[Arrays], projection: Array | None) -> None:
-        """Become the forest of these arrays."""
+        """Set the fitted attributes: the arrays of each tree, and the projection (d, rank) of rows or None."""
         self._trees = trees
         self._projection = projection
         self._gamma = float(self.gamma)
@@ -165,7 +166,7 @@ class Compressed(KernelMachine):
         check_trees(fitted, d, self._n_outputs(fitted))
 
     def _n_outputs(self, fitted: FittedState) -> int | None:
-        """Decision functions; None for any number."""
+        """The number of decision functions that the fitted state must have; None for any number."""
         return None
 
     @property

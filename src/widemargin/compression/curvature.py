@@ -1,4 +1,4 @@
-"""Principal directions of curvature of a kernel expansion: where it is nearly quadratic, squares replace kernels."""
+"""Principal directions of curvature of a kernel expansion; features for a nearly quadratic one: squares along them."""
 
 from __future__ import annotations
 
@@ -47,6 +47,6 @@ def principal_directions(points: Any, coef: Vector, gamma: float, centre: Vector
 
 def squares_along(directions: Array) -> LandmarkFeatures:
     """Features <u_j, x> and <u_j, x>^2 of one leaf for m directions u_j (m, d), by a linear kernel."""
-    features, own = landmark_features(Linear(), directions), np.arange(len(directions), dtype=np.int32)
-    features.pairs = np.stack([own, own])[None]
+    features, numbers = landmark_features(Linear(), directions), np.arange(len(directions), dtype=np.int32)
+    features.pairs = np.stack([numbers, numbers])[None]
     return features

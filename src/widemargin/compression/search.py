@@ -1,4 +1,7 @@
-"""The search of `compress`: candidates are trained on some rows, the best one or two on all, and one is chosen."""
+"""The search of `compress`: candidates are trained on pilot rows, the best two again on all, and one is chosen.
+
+Three disjoint sets of rows: to train (the pilot rows are some of them), to choose by (validation), to report on (test).
+"""
 
 from __future__ import annotations
 
@@ -68,7 +71,7 @@ _LABELS_C = 10.0  # C of machines that learn labels, which are the model's own a
 _COST_SHARE, _MIN_COST, _MAX_COST = 0.04, 40.0, 600.0  # "auto": part of the model's cost, and bounds
 _TRAINING_SHARE = {"decision values": 0.4, "labels": 0.2}  # of the memory, for `training_bytes` of a candidate
 _SOLVER_SHARE = 0.5  # of the memory, for the kernel matrices and the solver of a leaf that learns labels
-_ROWS_SHARE = 0.4  # of the memory, for samples and decision values, of which there are two copies before training
+_ROWS_SHARE = 0.4  # of the memory, for rows and decision values, of which there are two copies before training
 _BYTES_SHARE = 0.047  # of the model's bytes: `forest_bytes` is approximate, and the whole is to be below a twentieth
 _MAX_ROUNDING, _MAX_VALUE = 1e-4, 1e18  # rounding error / spread of a feature, and its values, for float32
 _KEPT_VARIANCE = 0.92  # share of the variance that a projection keeps
@@ -102,49 +105,53 @@ class CompressionParameters:
 
 
 class _Plan(NamedTuple):
-    """A candidate's parameters: gamma of its kernel, leaves, what it learns, and what it is instead of a tree."""
+    """A candidate's parameters."""
 
-    gamma: float
+    gamma: float  # of the landmarks' kernel
     n_clusters: int
-    learnt: str = "decision values"
-    is_projected: bool = False  # one leaf behind a projection
-    is_quadratic: bool = False  # one leaf of squares along the principal curvatures
+    learnt: str = "decision values"  # its targets: these, or "labels"
+    is_projected: bool = False  # one leaf, of rows projected to their principal axes
+    is_quadratic: bool = False  # one leaf, with squares along the principal curvatures as features
     growth: float = 1.0  # factor of the automatic cost and bytes
 
 
 class _Candidate(NamedTuple):
-    model: Compressed | None
-    agreement: float
-    merit: float  # what it is chosen by
+    """A trained plan, and its quality on the validation rows."""
+
+    model: Compressed | None  # None once a better one is known
+    agreement: float  # see `_agreement`
+    merit: float  # see `_merit`: the candidate of largest merit is chosen
     plan: _Plan
     n_rows: int = 0  # that it was trained on
 
 
 class _Split(NamedTuple):
+    """Row numbers; the pilot rows are training rows, for the first comparison of plans."""
+
     train: RowIndices
-    pilot: RowIndices  # of those to learn from: enough to choose by
+    pilot: RowIndices
     validation: RowIndices
     test: RowIndices
 
 
 @dataclass
 class Compression:
-    """One call of `compress`. What has no default here, `run` sets step by step."""
+    """One call of `compress`. `run` sets the attributes from `source` on, step by step."""
 
     model: Any
     X: Any
     parameters: CompressionParameters
     keeps_values: bool = False  # whether the result must have decision values like the model's
     notes: list[str] = field(default_factory=list)
-    n_given: int = 0
-    known_classes: Labels = field(default_factory=lambda: np.empty(0, np.intp))  # in training, of each row; -1: unknown
+    n_given: int = 0  # of `rows`, the first ones: those of X, if it is given
+    known_classes: Labels = field(default_factory=lambda: np.empty(0, np.intp))  # (n,), in training; -1: unknown
     source: Source = field(init=False)
     seed: int = field(init=False)
     rng: np.random.Generator = field(init=False)
     memory_budget: int = field(init=False)
     may_go_on: Callable[[], bool] = field(init=False)
-    rows: Any = field(init=False)  # (n, d), to learn from, to choose by and to report on
-    landmark_weights: Vector = field(init=False)  # (n,)
+    rows: Any = field(init=False)  # (n, d): X and the model's points
+    landmark_weights: Vector = field(init=False)  # (n,): squared coefficients of the model's points, 0 of other rows
     values: Matrix = field(init=False)  # (n, q): the model's decision values
     split: _Split = field(init=False)
 
@@ -176,7 +183,7 @@ class Compression:
         return best.model
 
     def _evaluate_model(self, progress: Progress) -> None:
-        """The model's decision values; rows for which there is no time, half of all there is, are left out."""
+        """Set the model's decision values (n, q); rows that are not evaluated in half of `max_time` are left out."""
         n, (n_points, d) = self.rows.shape[0], self.source.points.shape
         order, size = self.rng.permutation(n), max(_MIN_ROWS, int(_WORK_PER_CHECK / entry_work(n_points, d)))
         limits = {"n_jobs": self.parameters.n_jobs, "memory_budget": self.memory_budget // 4}
@@ -220,7 +227,7 @@ class Compression:
             )
 
     def _training_rows(self) -> tuple[Any, Vector]:
-        """Rows to learn from: X, and the model's own points, which alone have weight as landmarks."""
+        """The rows of X and the model's points that are not among them (n, d), and their landmark weights (n,)."""
         points, landmark_weights = self.source.points, self.source.landmark_weights
         classes = np.full(len(landmark_weights), -1) if self.source.classes is None else self.source.classes
         if self.X is None:
@@ -232,52 +239,55 @@ class Compression:
         if sp.issparse(X) or sp.issparse(points):
             X, points = sp.csr_array(X), sp.csr_array(points)
         place, self.n_given = _find_rows(points, X), X.shape[0]
-        own, others = np.zeros(X.shape[0]), place < 0
-        np.add.at(own, place[~others], landmark_weights[~others])
-        self.known_classes = np.concatenate([np.full(X.shape[0], -1), classes[others]])
-        self.known_classes[place[~others]] = classes[~others]
-        rows = sp.vstack([X, points[others]], format="csr") if sp.issparse(X) else np.concatenate([X, points[others]])
-        return rows, np.concatenate([own, landmark_weights[others]])
+        weights, is_new = np.zeros(X.shape[0]), place < 0
+        np.add.at(weights, place[~is_new], landmark_weights[~is_new])
+        self.known_classes = np.concatenate([np.full(X.shape[0], -1), classes[is_new]])
+        self.known_classes[place[~is_new]] = classes[~is_new]
+        rows = sp.vstack([X, points[is_new]], format="csr") if sp.issparse(X) else np.concatenate([X, points[is_new]])
+        return rows, np.concatenate([weights, landmark_weights[is_new]])
 
     def _draw_rows(self, points: Any) -> Any:
-        """X validated, or at random as many of its rows as fit in memory beside the points, 60,000 at most."""
+        """The rows of X, validated; of too many a random sample, which fits in memory beside the points."""
         how = {"accept_sparse": "csr", "dtype": points.dtype, "order": "C", "accept_large_sparse": True}
         X = validate_rows(self.model, self.X, reset=False, **how)
         rows_bytes, points_bytes = (_array_bytes(A) + 8 * A.shape[0] * self.source.n_outputs for A in (X, points))
-        room = _ROWS_SHARE * self.memory_budget - points_bytes
-        most = max(_MIN_ROWS, min(_MAX_ROWS, int(room * X.shape[0] / rows_bytes)))
+        free_bytes = _ROWS_SHARE * self.memory_budget - points_bytes
+        most = max(_MIN_ROWS, min(_MAX_ROWS, int(free_bytes * X.shape[0] / rows_bytes)))
         if X.shape[0] <= most:
             return X
         self.notes.append(f"learnt from {most:,} of {X.shape[0]:,} rows")
         return X[np.sort(self.rng.choice(X.shape[0], most, replace=False))]
 
     def _split_rows(self) -> _Split:
-        """Rows to learn from, to choose by and to report on."""
+        """Hold out a fifth of the given rows for validation and test, half each; of few rows, all are in every set."""
         n = self.n_given
         order = self.rng.permutation(n)
         if n < _MIN_ROWS:
             everything = np.arange(self.rows.shape[0])
             return _Split(everything, everything, everything, everything)
-        held = order[: min(_MAX_HELD_OUT, int(_HELD_OUT_SHARE * n))]
-        learn = np.setdiff1d(np.arange(self.rows.shape[0]), held)
-        pilot = np.sort(self.rng.choice(learn, min(_PILOT_ROWS, len(learn)), replace=False))
-        return _Split(learn, pilot, np.sort(held[::2]), np.sort(held[1::2]))
+        held_out = order[: min(_MAX_HELD_OUT, int(_HELD_OUT_SHARE * n))]
+        train_rows = np.setdiff1d(np.arange(self.rows.shape[0]), held_out)
+        pilot = np.sort(self.rng.choice(train_rows, min(_PILOT_ROWS, len(train_rows)), replace=False))
+        return _Split(train_rows, pilot, np.sort(held_out[::2]), np.sort(held_out[1::2]))
 
     def _best(self, progress: Progress) -> _Candidate:
-        """The best candidates on the pilot rows, each of another number of leaves, trained on all rows: their best."""
+        """The best candidate: the two best plans on the pilot rows, unlike in more than gamma, trained on all rows."""
         pilots = sorted(self._pilots(progress), key=attrgetter("merit"), reverse=True)
         if len(self.split.pilot) == len(self.split.train):
             return pilots[0]
-        # in the order of merit, and of plans that differ in gamma alone the best one
-        finals: dict[_Plan, _Plan] = {}
+        finalists: dict[_Plan, _Plan] = {}  # by merit; of plans that differ in gamma alone the best one
         for pilot in pilots:
-            finals.setdefault(pilot.plan._replace(gamma=0.0), pilot.plan)
-        trained = self._train_all([*finals.values()][:_MAX_FINALISTS], self.split.train, progress)
+            finalists.setdefault(pilot.plan._replace(gamma=0.0), pilot.plan)
+        trained = self._train_all([*finalists.values()][:_MAX_FINALISTS], self.split.train, progress)
         candidates = [*trained, *pilots] if progress.stopped_by else trained
         return max(candidates, key=attrgetter("merit"))
 
     def _pilots(self, progress: Progress) -> list[_Candidate]:
-        """Trees and one flat machine, with landmark kernels of several gammas; then labels with the best of them."""
+        """Candidates trained on the pilot rows: the best one with its model, the others without.
+
+        In this order: squares along curvatures, a projection, trees of several sizes and gammas, the best of these
+        with labels as targets, larger machines.
+        """
         gamma = float(self.source.parameters["gamma"])
         is_stationary = self.source.kernel.argument != "inner_product"
         factors, given = _GAMMA_FACTORS if is_stationary else (1.0,), self.parameters.n_clusters
@@ -290,7 +300,7 @@ class Compression:
             if not tried:  # stopped before the first
                 return plans[0]
             best = max(tried, key=attrgetter("merit"))
-            # the others are only compared
+            # of the others only the merit is needed
             tried[:] = [one if one is best else one._replace(model=None) for one in tried]
             return max(tried, key=lambda one: (not one.plan.is_quadratic, one.merit)).plan
 
@@ -309,9 +319,10 @@ class Compression:
         return tried
 
     def _grow(self, tried: list[_Candidate], attempt: Callable[[list[_Plan]], _Plan], flat: list[_Plan]) -> None:
-        """Double an automatic cost, up to the model's, while too few labels agree and one candidate gains by it.
+        """Double an automatic cost, up to the model's, while too few labels agree and a candidate gains by it.
 
-        The best candidate so far grows, and flat machines, which gain most: by more than the merit's standard error.
+        The plans that grow are the best one so far and `flat`, those of one leaf, which gain most. To gain is to have a
+        merit that is larger by more than its standard error.
         """
         growth, n = 2.0, len(self.split.validation)
         while tried and growth * self._automatic_cost < self.cost_before:
@@ -332,46 +343,52 @@ class Compression:
             growth *= 2.0
 
     def _train_all(
-        self, plans: list[_Plan], learn: RowIndices, progress: Progress, before: Sequence[_Candidate] = ()
+        self, plans: list[_Plan], train_rows: RowIndices, progress: Progress, before: Sequence[_Candidate] = ()
     ) -> list[_Candidate]:
-        """Candidates of the plans in order, until one of them, or of those `before`, agrees enough or time is over.
+        """Train the plans in order, until a candidate, also of those `before`, agrees enough or the time is over.
 
-        None at all, if the fit is stopped before the first one's projection or curvatures are known.
+        The list is empty if the fit is stopped before the first one's projection or curvatures are known.
         """
-        made: list[_Candidate] = []
+        trained: list[_Candidate] = []
         for plan in plans:
-            known = [*before, *made]
+            known = [*before, *trained]
             if not known or (max(candidate.agreement for candidate in known) < _ENOUGH_AGREEMENT and progress.go_on()):
                 with suppress(Stopped):
-                    made.append(self._train(plan, learn, progress))
-        return made
+                    trained.append(self._train(plan, train_rows, progress))
+        return trained
 
-    def _train(self, plan: _Plan, learn: RowIndices, progress: Progress) -> _Candidate:
-        problem = self._problem(plan.learnt, learn)
+    def _train(self, plan: _Plan, train_rows: RowIndices, progress: Progress) -> _Candidate:
+        """Train a plan on these rows, or on as many of them as fit in memory."""
+        problem = self._problem(plan.learnt, train_rows)
         parameters = {**self.source.parameters, "gamma": plan.gamma}
         if plan.is_quadratic:
             parameters["kernel"] = "linear"
         projection = self._projection if plan.is_projected else None
-        room_of_values, room = (_TRAINING_SHARE[what] * self.memory_budget for what in ("decision values", plan.learnt))
-        settings = self._settings(plan, len(learn), problem.n_outputs, room_of_values)
+        settings_budget, budget = (
+            _TRAINING_SHARE[what] * self.memory_budget for what in ("decision values", plan.learnt)
+        )
+        settings = self._settings(plan, len(train_rows), problem.n_outputs, settings_budget)
         d = self.rows.shape[1] if projection is None else projection.shape[1]
-        most = max_training_rows(settings, d, problem.n_outputs, room, is_hinge=plan.learnt == "labels")
-        if most < len(learn):
-            learn = np.sort(np.random.default_rng(self.seed).choice(learn, most, replace=False))
-            problem = self._problem(plan.learnt, learn)
+        most = max_training_rows(settings, d, problem.n_outputs, budget, is_hinge=plan.learnt == "labels")
+        if most < len(train_rows):
+            train_rows = np.sort(np.random.default_rng(self.seed).choice(train_rows, most, replace=False))
+            problem = self._problem(plan.learnt, train_rows)
         kernel: Any = make_kernel(**parameters)
-        rows = self.rows[learn]
+        rows = self.rows[train_rows]
         rows = rows if projection is None else np.ascontiguousarray(rows @ projection)
         features = squares_along(self._directions(settings.n_landmarks)) if plan.is_quadratic else None
         forest = train(kernel, rows, problem, settings, progress, np.random.default_rng(self.seed), features).model
         forest.projection = projection
-        compressed = self._wrap(forest, parameters, plan.learnt, learn)
-        values = self._values(compressed, self.split.validation)
+        compressed = self._make_estimator(forest, parameters, plan.learnt, train_rows)
+        values = self._decision_values(compressed, self.split.validation)
         agreement = self._agreement(compressed, values, self.split.validation)
-        return _Candidate(compressed, agreement, self._merit(compressed, values, agreement), plan, len(learn))
+        return _Candidate(compressed, agreement, self._merit(compressed, values, agreement), plan, len(train_rows))
 
-    def _settings(self, plan: _Plan, n: int, n_outputs: int, room: float) -> ForestSettings:
-        """Sizes for a share of the model's own cost, reduced until model and training (in `room` bytes) are small."""
+    def _settings(self, plan: _Plan, n: int, n_outputs: int, budget: float) -> ForestSettings:
+        """Sizes that the prediction cost allows.
+
+        An automatic cost is reduced until the result is small enough, and training on n rows takes `budget` bytes.
+        """
         d, projection = self.rows.shape[1], self._projection if plan.is_projected else None
         rank = None if projection is None else projection.shape[1]
         cost = self._automatic_cost * plan.growth
@@ -387,7 +404,7 @@ class Compression:
                     replace(self.parameters, n_clusters=plan.n_clusters), n, d, n_outputs, default=cost
                 )
             is_small = forest_bytes(settings, d, n_outputs) <= most_bytes
-            is_small = is_small and training_bytes(settings, n, d, n_outputs) <= room
+            is_small = is_small and training_bytes(settings, n, d, n_outputs) <= budget
             if is_small or cost <= _MIN_COST:
                 return settings._replace(memory_budget=int(_SOLVER_SHARE * self.memory_budget))
             cost *= 0.8
@@ -410,12 +427,12 @@ class Compression:
     def _projection(self) -> Any:
         """Principal axes (d, rank) that keep nearly all of the rows' variance; None where they are too many."""
         d = self.rows.shape[1]
-        measure = self.source.kernel.argument
-        if measure == "l1_distance" or d < _MIN_FEATURES:
+        argument = self.source.kernel.argument
+        if argument == "l1_distance" or d < _MIN_FEATURES:
             return None  # L1 distances change with the axes
         probe = self.rows[sample_rows(self.rows, np.arange(self.rows.shape[0]), 1, self.rng)]
         most = min(int(_MAX_RANK_SHARE * d), _MAX_RANK, probe.shape[0] - 1)
-        if sp.issparse(probe) or measure == "inner_product":
+        if sp.issparse(probe) or argument == "inner_product":
             from sklearn.decomposition import TruncatedSVD
 
             model: Any = TruncatedSVD(most, random_state=self.seed)
@@ -433,61 +450,65 @@ class Compression:
 
     @property
     def cost_before(self) -> float:
-        """Inner products of the model's own prediction."""
+        """Prediction cost of the model, in inner products."""
         n, d = self.source.points.shape
         return float(n * (1 + self.source.n_outputs / d))
 
     @property
     def _is_automatic(self) -> bool:
-        """Whether the cost, and with it the landmarks, are to be chosen for a classifier."""
-        is_free = self.parameters.prediction_cost == "auto" and self.parameters.n_landmarks == "auto"
-        return is_free and is_classifier(self.model)
+        """Whether the prediction cost of a classifier is automatic, and with it the number of landmarks."""
+        has_auto_cost = self.parameters.prediction_cost == "auto" and self.parameters.n_landmarks == "auto"
+        return has_auto_cost and is_classifier(self.model)
 
     @property
     def _automatic_cost(self) -> float:
         return float(np.clip(_COST_SHARE * self.cost_before, _MIN_COST, _MAX_COST))
 
-    def _problem(self, learnt: str, learn: RowIndices) -> LeafProblem:
+    def _problem(self, learnt: str, train_rows: RowIndices) -> LeafProblem:
         if learnt == "decision values":
-            return DistillationProblem(self.values[learn].T, self.landmark_weights[learn])
-        signs = one_vs_rest_signs(self._labels[learn], len(self.model.classes_))
-        return HingeProblem(signs, np.full(len(learn), _LABELS_C), 1e-2, train_hinges)
+            return DistillationProblem(self.values[train_rows].T, self.landmark_weights[train_rows])
+        signs = one_vs_rest_signs(self._labels[train_rows], len(self.model.classes_))
+        return HingeProblem(signs, np.full(len(train_rows), _LABELS_C), 1e-2, train_hinges)
 
     @cached_property
     def _labels(self) -> Labels:
         """Class numbers (n,) that the model predicts."""
-        return self._numbers(self.values, self.source.pairs)
+        return self._class_numbers(self.values, self.source.is_one_vs_one)
 
-    def _numbers(self, values: Matrix, has_votes: bool) -> Labels:
-        return votes(values, len(self.model.classes_)).argmax(axis=1) if has_votes else argmax_classes(values)
+    def _class_numbers(self, values: Matrix, is_one_vs_one: bool) -> Labels:
+        return votes(values, len(self.model.classes_)).argmax(axis=1) if is_one_vs_one else argmax_classes(values)
 
-    def _values(self, compressed: Compressed, rows: RowIndices) -> Matrix:
+    def _decision_values(self, compressed: Compressed, rows: RowIndices) -> Matrix:
         return np.asarray(compressed.predictor_.decision_values(self.rows[rows], n_jobs=self.parameters.n_jobs))
 
-    def _wrap(self, forest: NystroemForest, parameters: dict[str, Any], learnt: str, learn: RowIndices) -> Compressed:
+    def _make_estimator(
+        self, forest: NystroemForest, parameters: dict[str, Any], learnt: str, train_rows: RowIndices
+    ) -> Compressed:
+        """The estimator of a forest, with the interface of the model."""
         if is_outlier_detector(self.model):
-            made: Compressed = CompressedOutlierDetector(**parameters, n_jobs=self.parameters.n_jobs)
+            estimator: Compressed = CompressedOutlierDetector(**parameters, n_jobs=self.parameters.n_jobs)
         elif not is_classifier(self.model):
-            made = CompressedRegressor(**parameters, n_jobs=self.parameters.n_jobs)
-        elif self.source.pairs and learnt == "decision values":
-            made = CompressedVotes(**parameters, n_jobs=self.parameters.n_jobs)
-            made.decision_function_shape = self.model.decision_function_shape
-            made.break_ties = self.model.break_ties
+            estimator = CompressedRegressor(**parameters, n_jobs=self.parameters.n_jobs)
+        elif self.source.is_one_vs_one and learnt == "decision values":
+            estimator = CompressedVotes(**parameters, n_jobs=self.parameters.n_jobs)
+            estimator.decision_function_shape = self.model.decision_function_shape
+            estimator.break_ties = self.model.break_ties
         else:
-            made = CompressedClassifier(**parameters, n_jobs=self.parameters.n_jobs)
+            estimator = CompressedClassifier(**parameters, n_jobs=self.parameters.n_jobs)
         if is_classifier(self.model):
-            made.classes_ = self.model.classes_
+            estimator.classes_ = self.model.classes_
         if hasattr(self.model, "feature_names_in_"):
-            made.feature_names_in_ = self.model.feature_names_in_
+            estimator.feature_names_in_ = self.model.feature_names_in_
         trees = tree_arrays(forest)
         if learnt == "labels" and self.values.shape[1] == 1:
-            trees = self._rescaled(forest, trees, learn)
-        made.load(trees, forest.projection)
-        return made
+            trees = self._rescaled(forest, trees, train_rows)
+        estimator.load(trees, forest.projection)
+        return estimator
 
-    def _rescaled(self, forest: NystroemForest, trees: list[Any], learn: RowIndices) -> list[Any]:
-        """The trees of a machine that learnt labels, scaled to the model's decision values; no label changes."""
-        f, g = self.values[learn, 0], forest.decision_values(self.rows[learn], n_jobs=self.parameters.n_jobs)[:, 0]
+    def _rescaled(self, forest: NystroemForest, trees: list[Any], train_rows: RowIndices) -> list[Any]:
+        """The trees of a machine that learnt labels, times the positive factor that best fits the decision values."""
+        f = self.values[train_rows, 0]
+        g = forest.decision_values(self.rows[train_rows], n_jobs=self.parameters.n_jobs)[:, 0]
         scale = max(float(f @ g), 0.0) / max(float(g @ g), 1e-300) or 1.0
         parts = ("coef", "products", "slopes", "intercept")
         return [{**tree, **{name: (tree[name] * scale).astype(tree[name].dtype) for name in parts}} for tree in trees]
@@ -495,32 +516,33 @@ class Compression:
     def _agreement(self, compressed: Compressed, values: Matrix, rows: RowIndices) -> float:
         """Share of equal labels; of a regressor, the coefficient of determination."""
         if is_classifier(self.model):
-            return float(np.mean(self._numbers(values, isinstance(compressed, CompressedVotes)) == self._labels[rows]))
+            numbers = self._class_numbers(values, isinstance(compressed, CompressedVotes))
+            return float(np.mean(numbers == self._labels[rows]))
         error = np.square(values - self.values[rows]).sum()
         return 1.0 - float(error / max(np.square(self.values[rows] - self.values[rows].mean(axis=0)).sum(), 1e-300))
 
     def _merit(self, compressed: Compressed, values: Matrix, agreement: float) -> float:
-        """Share of right labels: the class in training, where it is known (support vectors); else the model's label."""
+        """Share of right labels: right is the class in training, where it is known, else the model's label."""
         known = self.known_classes[self.split.validation]
         if not is_classifier(self.model) or not np.any(known >= 0):
             return agreement
         right = np.where(known < 0, self._labels[self.split.validation], known)
-        return float(np.mean(self._numbers(values, isinstance(compressed, CompressedVotes)) == right))
+        return float(np.mean(self._class_numbers(values, isinstance(compressed, CompressedVotes)) == right))
 
     def _report(self, best: _Candidate) -> CompressionReport:
         rows = self.split.test
         assert best.model is not None
-        values = self._values(best.model, rows)
-        own = self.values[rows]
-        if values.shape != own.shape:
+        values = self._decision_values(best.model, rows)
+        given = self.values[rows]
+        if values.shape != given.shape:
             self.notes.append("its decision values are one for each class, learnt from labels: not the model's own")
         if best.plan.is_quadratic:
             self.notes.append("its kernel is linear: its features are squares along the model's principal curvatures")
         trees = best.model.predictor_.trees
         return CompressionReport(
             agreement=self._agreement(best.model, values, rows) if is_classifier(self.model) else None,
-            error=float(np.sqrt(np.mean(np.square(values - own)))) if values.shape == own.shape else np.nan,
-            spread=float(own.std()),
+            error=float(np.sqrt(np.mean(np.square(values - given)))) if values.shape == given.shape else np.nan,
+            spread=float(given.std()),
             cost_before=self.cost_before,
             cost_after=best.model.predictor_.n_operations,
             bytes_before=self.source.nbytes,
@@ -548,7 +570,7 @@ def _as_float32(X: Any) -> Any:
 
 
 def _array_bytes(X: Any) -> int:
-    """Bytes of the rows of a dense or a CSR array."""
+    """Bytes of a dense or a CSR array."""
     return int(X.data.nbytes + X.indices.nbytes + X.indptr.nbytes if sp.issparse(X) else X.nbytes)
 
 
@@ -561,7 +583,7 @@ def _find_rows(points: Any, X: Any) -> RowIndices:
 
 
 def _keys(X: Any) -> Iterator[bytes]:
-    """The bytes of each row's entries, and of a CSR row's indices."""
+    """A key for each row, equal for equal rows: the bytes of its entries, and of a CSR row's indices."""
     if not sp.issparse(X):
         yield from ((row + 0.0).tobytes() for row in np.ascontiguousarray(X))  # -0.0 and 0.0 are equal
         return

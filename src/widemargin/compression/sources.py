@@ -27,19 +27,19 @@ from ..models.expansion import KernelExpansion
 
 @dataclass
 class Source:
-    """A kernel expansion, whoever trained it.
+    """The kernel expansion of a fitted estimator: q decision functions, as of `KernelExpansion`.
 
     Attributes
     ----------
     decision_values : callable
-        Decision values of shape (n, q).
+        Of rows (n, d), `n_jobs` and `memory_budget`: decision values of shape (n, q).
     points : ndarray or CSR array of shape (n_points, d)
     coef : ndarray of shape (q, n_points)
     kernel : ArgumentKernel
     parameters : dict
         `kernel`, `gamma`, `degree` and `coef0`, gamma a number.
-    pairs : bool
-        Whether the functions are those of pairs of classes, which vote.
+    is_one_vs_one : bool
+        Whether there is a function for each pair of more than two classes, which vote.
     nbytes : int
         Of the pickled model.
     classes : ndarray of shape (n_points,), int, or None
@@ -51,7 +51,7 @@ class Source:
     coef: Matrix
     kernel: ArgumentKernel
     parameters: dict[str, Any]
-    pairs: bool
+    is_one_vs_one: bool
     nbytes: int
     classes: Labels | None
 
@@ -72,7 +72,7 @@ def read_model(model: Any) -> Source:
     Raises
     ------
     ValueError
-        Naming the estimator or its kernel, where its decision function is no sum of kernel functions of rows.
+        Naming the estimator or its kernel, where its decision function is no kernel expansion that can be compressed.
     """
     check_is_fitted(model)
     reader = next((reader for kinds, reader in _readers() if isinstance(model, kinds)), None)
@@ -90,23 +90,24 @@ def read_model(model: Any) -> Source:
     return source
 
 
-def _own(model: Any) -> Source:
-    coef, pairs = model._model.coef, False
+def _read_widemargin(model: Any) -> Source:
+    coef, is_one_vs_one = model._model.coef, False
     if isinstance(model, DCSVMClassifier):
-        coef, pairs = pair_coefficients(model.dual_coef_, model.n_support_), len(model.classes_) > 2
+        coef, is_one_vs_one = pair_coefficients(model.dual_coef_, model.n_support_), len(model.classes_) > 2
     elif isinstance(model, DCSVMRegressor | DCOneClassSVM):
         coef = model.dual_coef_
     parameters = _parameters(model, model._gamma)
-    return _source(model, model._model.decision_values, model.support_vectors_, coef, parameters, pairs=pairs)
+    values, points = model._model.decision_values, model.support_vectors_
+    return _make_source(model, values, points, coef, parameters, is_one_vs_one=is_one_vs_one)
 
 
 def check_libsvm(model: Any) -> None:
-    """Check the arrays that scikit-learn's machines pass to LIBSVM, which takes their lengths from one of them.
+    """Check that arrays which scikit-learn passes to LIBSVM fit one another: LIBSVM does not check their lengths.
 
     Parameters
     ----------
     model : estimator
-        Fitted. One that is not LIBSVM's, or whose kernel is a callable, is not checked.
+        Fitted. Of an estimator without LIBSVM nothing is checked, with a callable kernel not the support vectors.
 
     Raises
     ------
@@ -136,34 +137,34 @@ def check_libsvm(model: Any) -> None:
             raise ValueError(f"{key} must have {n_pairs} entries or none, got {len(fitted.value(key))}")
 
 
-def _libsvm(model: Any) -> Source:
+def _read_libsvm(model: Any) -> Source:
     check_libsvm(model)
     parameters, points = _parameters(model, model._gamma), _rows(model.support_vectors_)
     coef = model.dual_coef_.toarray() if sp.issparse(model.dual_coef_) else np.asarray(model.dual_coef_)
     if is_classifier(model):
         coef = pair_coefficients(coef, model.n_support_)
     expansion = KernelExpansion(make_kernel(**parameters), points, coef, np.asarray(model.intercept_, np.float64))
-    pairs = is_classifier(model) and len(model.classes_) > 2
-    return _source(model, expansion.decision_values, points, coef, parameters, pairs=pairs)
+    is_one_vs_one = is_classifier(model) and len(model.classes_) > 2
+    return _make_source(model, expansion.decision_values, points, coef, parameters, is_one_vs_one=is_one_vs_one)
 
 
-def _ridge(model: Any) -> Source:
+def _read_kernel_ridge(model: Any) -> Source:
     points = _rows(model.X_fit_)
     gamma = 1.0 / points.shape[1] if model.gamma is None else model.gamma
     parameters = _parameters(model, gamma)
     coef = np.asarray(model.dual_coef_, np.float64).reshape(len(model.dual_coef_), -1).T
     expansion = KernelExpansion(make_kernel(**parameters), points, coef, np.zeros(len(coef)))
-    return _source(model, expansion.decision_values, points, coef, parameters, pairs=False)
+    return _make_source(model, expansion.decision_values, points, coef, parameters, is_one_vs_one=False)
 
 
-def _source(
+def _make_source(
     model: Any,
     decision_values: Callable[..., Matrix],
     points: Any,
     coef: Matrix,
     parameters: dict[str, Any],
     *,
-    pairs: bool,
+    is_one_vs_one: bool,
 ) -> Source:
     kernel: Any = make_kernel(**parameters)
     return Source(
@@ -172,16 +173,16 @@ def _source(
         coef,
         kernel,
         parameters,
-        pairs,
+        is_one_vs_one,
         len(pickle.dumps(model)),
-        _classes(model, coef),
+        _point_classes(model, coef),
     )
 
 
-def _classes(model: Any, coef: Vector) -> Labels | None:
-    """The class in training of each point: of two classes the sign of y alpha; else they come one after the other."""
-    counts = getattr(model, "n_support_", None)
-    if counts is None or not is_classifier(model) or isinstance(model, BSGDClassifier):  # whose counts are others
+def _point_classes(model: Any, coef: Vector) -> Labels | None:
+    """The class in training of each point: of two classes by the sign of its coefficient, of more by the order."""
+    counts = getattr(model, "n_support_", None)  # of classes; of a BSGDClassifier of machines
+    if counts is None or not is_classifier(model) or isinstance(model, BSGDClassifier):
         return None
     if len(coef) == 1:  # scikit-learn-intelex has the points of two classes in the order of the rows
         return np.asarray(coef[0] > 0.0, dtype=np.intp)
@@ -200,12 +201,12 @@ def _rows(X: Any) -> Any:
 
 
 def _readers() -> list[tuple[Any, Callable[[Any], Source]]]:
-    from sklearn.kernel_ridge import KernelRidge  # with these comes more than a fit of ours needs
+    from sklearn.kernel_ridge import KernelRidge  # imported here, as fits do not need it
     from sklearn.svm import SVC, SVR, NuSVC, NuSVR, OneClassSVM
 
     libsvm = (SVC, NuSVC, SVR, NuSVR, OneClassSVM)
     return [
-        ((DCSVMClassifier, DCSVMRegressor, DCOneClassSVM, BSGDClassifier), _own),
-        (libsvm, _libsvm),
-        (KernelRidge, _ridge),
+        ((DCSVMClassifier, DCSVMRegressor, DCOneClassSVM, BSGDClassifier), _read_widemargin),
+        (libsvm, _read_libsvm),
+        (KernelRidge, _read_kernel_ridge),
     ]
