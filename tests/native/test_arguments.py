@@ -183,7 +183,7 @@ def calls() -> dict[str, list[Call]]:
         "csr.CSRMatrix.rows": [(sparse().rows, {"first": 2, "end": 5})],
         "csr.CSRMatrix.__len__": [(sparse().__len__, {})],
         "csr.check_arrays": [(csr.check_arrays, {**indices, "n_values": N, "n_rows": N, "n_columns": D})],
-        "csr.inner_products": [(csr.inner_products, {"one": sparse(), "other": sparse(), "out": np.empty((N, N))})],
+        "csr.inner_products": [(csr.inner_products, {"X": sparse(), "Z": sparse(), "out": np.empty((N, N))})],
         "csr.count_nonzeros": [(csr.count_nonzeros, {"X": rows(), "indptr": np.empty(N + 1, np.int64)})],
         "csr.copy_nonzeros": [
             (csr.copy_nonzeros, {"X": rows(), "data": np.empty(N * D), "indices": np.empty(N * D, np.int64)})

@@ -1,4 +1,4 @@
-"""Sparse rows in the compiled room, against loops over the non-zeros."""
+"""Compiled functions of sparse rows, against loops over the non-zeros."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def test_a_view_and_its_slices() -> None:
 
 @quick
 @given(seed=st.integers(0, 2**32 - 1), n=st.integers(0, 6), d=st.integers(1, 7), width=widths, repeats=st.booleans())
-def test_whether_rows_are_sorted(seed: int, n: int, d: int, width: type, repeats: bool) -> None:
+def test_is_sorted(seed: int, n: int, d: int, width: type, repeats: bool) -> None:
     data, indices, indptr = random_rows(np.random.default_rng(seed), n, d, np.float32, repeats=repeats)
     truth = all((np.diff(indices[a:b]) >= 0).all() for a, b in pairwise(indptr))
     assert matrix((data, indices, indptr), d, width).is_sorted == truth
@@ -174,7 +174,7 @@ def test_scipys_arrays_are_shared_where_they_can_be() -> None:
     other_width=widths,
     repeats=st.booleans(),
 )
-def test_inner(seed: int, r: int, c: int, d: int, dtype: type, width: type, other_width: type, repeats: bool) -> None:
+def test_inner_products(seed: int, r: int, c: int, d: int, dtype: type, width: type, other_width: type, repeats: bool) -> None:
     rng = np.random.default_rng(seed)
     one, other = (random_rows(rng, n, d, dtype, repeats=repeats) for n in (r, c))
     expected = naive.csr_inner(one, other, d)
@@ -219,7 +219,7 @@ def test_no_columns_at_all() -> None:
     np.testing.assert_array_equal(out, 0.0)
 
 
-def test_inner_refuses_what_does_not_fit() -> None:
+def test_inner_products_refuse_sizes_that_do_not_fit() -> None:
     X, Z = (matrix(random_rows(np.random.default_rng(0), n, 5, np.float64), 5) for n in (4, 3))
     other, single = matrix(random_rows(np.random.default_rng(0), 3, 6, np.float64), 6), np.empty((4, 3), np.float32)
     for a, b, out in ((X, Z, np.empty((3, 4))), (X, Z, np.empty((4, 4))), (X, other, np.empty((4, 3)))):
@@ -253,7 +253,7 @@ def test_the_nonzeros_of_a_dense_array(seed: int, n: int, d: int, dtype: type, w
     np.testing.assert_array_equal(indices, expected.indices)
 
 
-def test_nonzeros_find_no_room() -> None:
+def test_nonzeros_that_do_not_fit_are_refused() -> None:
     X = np.array([[0.0, 1.0, 2.0], [3.0, 0.0, 0.0]])
     for n in (0, 1, 2, 4, 9):
         with pytest.raises(ValueError, match="as many entries as X has non-zeros"):
@@ -284,7 +284,7 @@ def weights(rng: np.random.Generator, k: int, n: int) -> NDArray[np.float64]:
     dtype=dtypes,
     width=widths,
 )
-def test_outputs_and_sums(seed: int, n: int, d: int, k: int, dtype: type, width: type) -> None:
+def test_matvec_and_rmatvec(seed: int, n: int, d: int, k: int, dtype: type, width: type) -> None:
     rng = np.random.default_rng(seed)
     rows = random_rows(rng, n, d, dtype)
     X, exact = matrix(rows, d, width), naive.to_dense(rows, d)
@@ -337,7 +337,7 @@ def test_several_threads_share_a_matrix() -> None:
             np.testing.assert_array_equal(one, other)
 
 
-def test_passes_refuse_what_does_not_fit() -> None:
+def test_matvec_and_rmatvec_refuse_sizes_that_do_not_fit() -> None:
     X = make_csr(many_rows(10, 6, 0.5))
     W, out, coef, sums = np.ones((2, 6)), np.empty((2, 10)), np.ones((2, 10)), np.empty((2, 6))
     calls: list[Callable[[], None]] = [

@@ -1,4 +1,4 @@
-"""Passes over dense rows against matrix products."""
+"""Passes over dense rows, against matrix products."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ SHAPES = [(0, 3), (1, 1), (7, 5), (30, 4), (33, 0), (3000, 9), (1100, 70), (40, 
 
 
 def passes(X: np.ndarray) -> list[tuple[Any, Any, np.ndarray]]:
-    """Products and sums by rows and by columns: of whole arrays, and of slices of larger ones."""
+    """Products and rmatvec by rows and by columns: of whole arrays, and of slices of larger ones."""
     n, d = X.shape
     wide, tall = np.full((n, d + 3), np.nan, X.dtype), np.full((n + 3, d), np.nan, X.dtype, "F")
     wide[:, 2 : d + 2], tall[1 : n + 1] = X, X
@@ -28,18 +28,18 @@ def passes(X: np.ndarray) -> list[tuple[Any, Any, np.ndarray]]:
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize(("n", "d"), SHAPES)
-def test_outputs_and_sums(n: int, d: int, dtype: type) -> None:
+def test_matvec_and_rmatvec(n: int, d: int, dtype: type) -> None:
     rng = np.random.default_rng(n + d)
     X, w = rng.normal(size=(n, d)).astype(dtype), rng.normal(size=d)
     exact = X.astype(np.float64)
     for share in (0.1, 0.9):
         coef = rng.normal(size=(3, n)) * (rng.uniform(size=(3, n)) < share)
         base = coef * rng.choice([0.5, 1.0], (3, n))
-        for outputs, sums, data in passes(X):
+        for matvec, rmatvec, data in passes(X):
             out, total, change = np.full(n, np.nan), np.full((3, d), np.nan), np.full((3, d), np.nan)
-            outputs(TEAM, data, w, out)
-            sums(TEAM, data, coef, None, total)
-            sums(TEAM, data, coef, base, change)
+            matvec(TEAM, data, w, out)
+            rmatvec(TEAM, data, coef, None, total)
+            rmatvec(TEAM, data, coef, base, change)
             np.testing.assert_allclose(out, exact @ w, atol=1e-11)
             np.testing.assert_allclose(total, coef @ exact, atol=1e-11)
             np.testing.assert_allclose(change, (coef - base) @ exact, atol=1e-11)
@@ -54,7 +54,7 @@ def test_coefficients_of_a_block_of_columns() -> None:
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize(("n", "d"), [(30_000, 7), (3000, 200), (700, 6000)])
-def test_the_number_of_threads_does_not_matter(n: int, d: int, dtype: type) -> None:
+def test_results_do_not_depend_on_the_number_of_threads(n: int, d: int, dtype: type) -> None:
     rng = np.random.default_rng(0)
     X, w, coef = rng.normal(size=(n, d)).astype(dtype), rng.normal(size=d), rng.normal(size=(2, n))
     chosen, factors, few = rng.integers(0, n, n), rng.normal(size=n), X[:, :200].copy()
@@ -63,9 +63,9 @@ def test_the_number_of_threads_does_not_matter(n: int, d: int, dtype: type) -> N
         team, out, total = Team(n_threads), np.empty(n), np.empty((2, d))
         taken, moments = np.empty((n, d), dtype), np.empty((few.shape[1],) * 2)
         results.append([])
-        for outputs, sums, data in passes(X):
-            outputs(team, data, w, out)
-            sums(team, data, coef, None, total)
+        for matvec, rmatvec, data in passes(X):
+            matvec(team, data, w, out)
+            rmatvec(team, data, coef, None, total)
             results[-1] += [out.copy(), total.copy()]
         dense.take_rows(team, X, chosen, taken)
         results[-1].append(taken)
@@ -77,7 +77,7 @@ def test_the_number_of_threads_does_not_matter(n: int, d: int, dtype: type) -> N
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_what_is_not_finite_is_found(dtype: type) -> None:
+def test_numbers_that_are_not_finite_are_found(dtype: type) -> None:
     numbers = np.random.default_rng(0).normal(size=600_000).astype(dtype)
     numbers[::7] = np.finfo(dtype).max
     numbers[1::7] = -np.finfo(dtype).max
@@ -105,15 +105,15 @@ def test_moments_of_some_rows(m: int, d: int, dtype: type) -> None:
 
 
 def test_rows_of_weight_zero_are_skipped() -> None:
-    """Where they are the most of narrow rows, or rows are wide."""
+    """If most rows have weight zero, or rows are wide."""
     for n_zeros, d in ((5, 2), (5, 200), (1, 200)):
         X = np.full((n_zeros + 2, d), np.nan)
         X[0], X[-1] = 1.0, 3.0
         coef = np.zeros((1, n_zeros + 2))
         coef[0, 0], coef[0, -1] = 1.0, 2.0
-        for _, sums, data in passes(X)[: 4 if n_zeros > 1 else 2]:
+        for _, rmatvec, data in passes(X)[: 4 if n_zeros > 1 else 2]:
             total = np.empty((1, d))
-            sums(TEAM, data, coef, None, total)
+            rmatvec(TEAM, data, coef, None, total)
             np.testing.assert_array_equal(total, np.full((1, d), 7.0))
 
 
@@ -136,19 +136,19 @@ READ_ONLY.flags.writeable = False
 
 @pytest.mark.parametrize("form", ["", "_transposed"])
 def test_sizes_are_checked(form: str) -> None:
-    outputs, sums = getattr(dense, f"matvec{form}"), getattr(dense, f"rmatvec{form}")
+    matvec, rmatvec = getattr(dense, f"matvec{form}"), getattr(dense, f"rmatvec{form}")
     take, data = (dense.take_columns, np.asfortranarray(X).T) if form else (dense.take_rows, X)
     w, out, coef, total = np.ones(4), np.empty(6), np.ones((2, 6)), np.empty((2, 4))
     for arrays in ((data, w[:3], out), (data, w, out[:5]), (data[:0], w, out), (data[:, :0], w, out)):
         with pytest.raises(ValueError, match="must be"):
-            outputs(TEAM, *arrays)
+            matvec(TEAM, *arrays)
     for wrong in (np.ones((2, 5)), np.ones((3, 6)), np.ones((0, 6))):
         for pair in ((wrong, None), (coef, wrong), (wrong, coef)):
             with pytest.raises(ValueError, match="must be"):
-                sums(TEAM, data, *pair, total)
+                rmatvec(TEAM, data, *pair, total)
     for wrong in (total[:1], np.ones((2, 5)), np.ones((0, 0))):
         with pytest.raises(ValueError, match="must be"):
-            sums(TEAM, data, coef, None, wrong)
+            rmatvec(TEAM, data, coef, None, wrong)
     for index in (-1, 6, 2**62):
         with pytest.raises(IndexError, match=r"chosen\[1\] must be in \[0, 6\)"):
             take(TEAM, data, np.array([0, index]), np.empty((2, 4)))
@@ -157,13 +157,13 @@ def test_sizes_are_checked(form: str) -> None:
             take(TEAM, data, np.array([0, 1]), wrong)
     for strange in (data[:, ::2], data[::-1], np.broadcast_to(data[:1], data.shape)):
         with pytest.raises(ValueError, match="rows"):
-            outputs(TEAM, strange, w, out)
+            matvec(TEAM, strange, w, out)
     for unsuited in (data.astype(np.int64), data[0], None):
         with pytest.raises(TypeError):
-            outputs(TEAM, unsuited, w, out)
+            matvec(TEAM, unsuited, w, out)
     for unsuited in (READ_ONLY, np.empty(12)[::2], np.empty(6, np.float32)):
         with pytest.raises(TypeError):
-            outputs(TEAM, data, w, unsuited)
+            matvec(TEAM, data, w, unsuited)
     with pytest.raises(TypeError):
         take(TEAM, data, np.array([0, 1]), np.empty((2, 4), np.float32))
     with pytest.raises(TypeError):
@@ -184,7 +184,7 @@ def test_sizes_of_moments_are_checked() -> None:
             dense.second_moments(TEAM, X, *arrays)
 
 
-def test_indices_are_not_written_over() -> None:
+def test_indices_that_share_memory_with_out_are_refused() -> None:
     out = np.zeros((4, 4))
     chosen = out.reshape(-1)[:4].view(np.int64)
     for take, data in ((dense.take_rows, X), (dense.take_columns, np.asfortranarray(X).T)):

@@ -1,4 +1,4 @@
-"""Sparse rows: one validated view, its products and sums."""
+"""Sparse rows: a validated view of CSR arrays, and products with it."""
 
 from typing import Any
 
@@ -42,31 +42,30 @@ def check_arrays(
     n_columns: int,
     format: str = "CSR",
     line: str = "row",
-    other: str = "column",
+    index: str = "column",
 ) -> None:
     """
-    Raise a ValueError that names the first row whose indices or whose place in the arrays are wrong.
+    Raise a ValueError that names the first row whose indices or row pointers are wrong. format, line and index: what the
+    message calls the array, its rows, and their indices; for CSC "CSC", "column" and "row".
     """
 
-def inner_products(one: CSRMatrix, other: CSRMatrix, out: NDArray[np.floating]) -> None:
-    """Write the inner products of all rows of `one` and `other`."""
+def inner_products(X: CSRMatrix, Z: CSRMatrix, out: NDArray[np.floating]) -> None:
+    """Write X Z' (r, c), for X (r, d) and Z (c, d)."""
 
 def count_nonzeros(X: NDArray[np.floating], indptr: NDArray[np.int64]) -> None:
-    """
-    Write where the non-zeros of each row of X would start, and where the last end.
-    """
+    """Write indptr (n + 1,), the row pointers of X (n, d) as a CSR array."""
 
 def copy_nonzeros(X: NDArray[np.floating], data: NDArray[np.floating], indices: NDArray[np.integer]) -> None:
-    """Write the values and columns of the non-zeros of X, row by row."""
+    """
+    Write the values and columns (nnz,) of the non-zeros of X (n, d), row by row.
+    """
 
 def matvec(team: Team, X: CSRMatrix, W: NDArray[np.float64], out: NDArray[np.float64]) -> None:
-    """
-    Write W @ X.T in float64: X (n, d), W (k, d) float64, out (k, n) float64.
-    """
+    """Write W X' (k, n) in float64, for X (n, d), W (k, d)."""
 
 def rmatvec(
     team: Team, X: CSRMatrix, coef: NDArray[np.float64], base: NDArray[np.float64] | None, out: NDArray[np.float64]
 ) -> None:
     """
-    Write (coef - base) @ X in float64: coef and base (k, n) float64, base None for zeros, out (k, d) float64.
+    Write (coef - base) X (k, d) in float64, for X (n, d), coef (k, n), and base (k, n) or None for zeros.
     """

@@ -21,10 +21,10 @@ def rmatvec(
     """
 
 def take_rows(team: Team, X: NDArray[np.floating], chosen: NDArray[np.int64], out: NDArray[np.floating]) -> None:
-    """Write X[chosen], for X (n, d) with contiguous rows."""
+    """Write X[chosen] (m, d), for X (n, d) with contiguous rows."""
 
 def matvec_transposed(team: Team, Xt: NDArray[np.floating], w: NDArray[np.float64], out: NDArray[np.float64]) -> None:
-    """The same for X in Fortran order: Xt (d, n)."""
+    """As `matvec`, for X in Fortran order: Xt (d, n)."""
 
 def rmatvec_transposed(
     team: Team,
@@ -33,10 +33,10 @@ def rmatvec_transposed(
     base: NDArray[np.float64] | None,
     out: NDArray[np.float64],
 ) -> None:
-    """The same for X in Fortran order: Xt (d, n)."""
+    """As `rmatvec`, for X in Fortran order: Xt (d, n)."""
 
 def take_columns(team: Team, Xt: NDArray[np.floating], chosen: NDArray[np.int64], out: NDArray[np.floating]) -> None:
-    """Write Xt.T[chosen], in C order."""
+    """Write Xt.T[chosen] (m, d), in C order."""
 
 def are_finite(team: Team, numbers: NDArray[np.floating]) -> bool:
     """Whether none of the numbers (n,) is NaN or infinite."""

@@ -28,8 +28,8 @@ template <class I> void bind_check(nb::module_& m) {
     m.def(
         "check_arrays",
         [](Span<const I> indices, Span<const I> indptr, Index n_values, Index n_rows, Index n_columns,
-           const std::string& format, const std::string& line, const std::string& other) {
-            const LineNames names{format, line, other};
+           const std::string& format, const std::string& line, const std::string& index) {
+            const FormatNames names{format, line, index};
             check_at_least("n_values", n_values, 0);
             check_at_least("n_columns", n_columns, 0);
             check_size(("len(indptr) of the " + format + " array").c_str(), indptr.size, n_rows + 1);
@@ -43,26 +43,27 @@ template <class I> void bind_check(nb::module_& m) {
             raise_if_any(fault, n_columns, names);
         },
         array("indices"), array("indptr"), "n_values"_a, "n_rows"_a, "n_columns"_a, "format"_a = "CSR",
-        "line"_a = "row", "other"_a = "column",
-        "Raise a ValueError that names the first row whose indices or whose place in the arrays are wrong.");
+        "line"_a = "row", "index"_a = "column",
+        "Raise a ValueError that names the first row whose indices or row pointers are wrong. format, line and index: what the\n"
+        "message calls the array, its rows, and their indices; for CSC \"CSC\", \"column\" and \"row\".");
 }
 
 template <class T> void bind_products(nb::module_& m) {
     m.def(
         "inner_products",
-        [](const CSRMatrix& one, const CSRMatrix& other, const RowsArray<T>& out) {
+        [](const CSRMatrix& X, const CSRMatrix& Z, const RowsArray<T>& out) {
             const Matrix<T> into = rows_matrix(out, "out");
-            check_shape("out", into, one.rows(), other.rows());
-            check_size("other.shape[1]", other.columns(), one.columns());
-            one.visit_as<T>("one", [&](const auto& X) {
-                other.visit_as<T>("other", [&](const auto& Z) {
-                    auto scratch = product_scratch(X, Z);
+            check_shape("out", into, X.rows(), Z.rows());
+            check_size("Z.shape[1]", Z.columns(), X.columns());
+            X.visit_as<T>("X", [&](const auto& x) {
+                Z.visit_as<T>("Z", [&](const auto& z) {
+                    auto scratch = product_scratch(x, z);
                     nb::gil_scoped_release unlocked;
-                    inner_products(X, Z, scratch, into);
+                    inner_products(x, z, scratch, into);
                 });
             });
         },
-        "one"_a, "other"_a, array("out"), "Write the inner products of all rows of `one` and `other`.");
+        "X"_a, "Z"_a, array("out"), "Write X Z' (r, c), for X (r, d) and Z (c, d).");
 }
 
 template <class T> void bind_nonzeros(nb::module_& m) {
@@ -74,7 +75,7 @@ template <class T> void bind_nonzeros(nb::module_& m) {
             nb::gil_scoped_release unlocked;
             count_nonzeros(values, indptr);
         },
-        array("X"), array("indptr"), "Write where the non-zeros of each row of X would start, and where the last end.");
+        array("X"), array("indptr"), "Write indptr (n + 1,), the row pointers of X (n, d) as a CSR array.");
 }
 
 template <class T, class I> void bind_copy(nb::module_& m) {
@@ -91,10 +92,10 @@ template <class T, class I> void bind_copy(nb::module_& m) {
             }
             if (n != data.size) raise_value_error("data and indices must have as many entries as X has non-zeros");
         },
-        array("X"), array("data"), array("indices"), "Write the values and columns of the non-zeros of X, row by row.");
+        array("X"), array("data"), array("indices"), "Write the values and columns (nnz,) of the non-zeros of X (n, d), row by row.");
 }
 
-// W @ X.T by a team: each thread takes another block of rows.
+// out (k, n) = W X', the blocks of rows shared out to a team.
 template <int G, class T, class I>
 void compute_matvec(Team& team, const CSR<T, I>& X, Matrix<const double> W, KeptScratch& kept, Matrix<double> out) {
     Borrowed interleaved(kept, G > 1 ? count_blocks(W.rows, G) * G * W.columns : 0);
@@ -104,7 +105,7 @@ void compute_matvec(Team& team, const CSR<T, I>& X, Matrix<const double> W, Kept
             const Index first = block * kColumnsTogether;
             interleave<G>(W, first, minimum(first + kColumnsTogether, W.columns), interleaved.numbers());
         });
-    const Index size = output_block_rows(X);
+    const Index size = product_block_rows(X);
     for_each_block(team, count_blocks(X.rows(), size), [&](Index block) {
         csr_matvec<G>(X, vectors, block * size, minimum((block + 1) * size, X.rows()), out);
     });
@@ -121,20 +122,20 @@ void matvec(Team& team, const CSRMatrix& rows, Matrix<const double> W, Matrix<do
     });
 }
 
-// (coef - base) @ X by a team: each thread takes another block of rows and group of sums.
+// out (k, d) = (coef - base) X, the blocks of rows and groups of sums shared out to a team.
 template <int G, class T, class I>
 void compute_rmatvec(Team& team, const CSR<T, I>& X, Matrix<const double> coef, Matrix<const double> base,
                   KeptScratch& kept, Matrix<double> out) {
     const Index groups = count_blocks(coef.rows, G), blocks = count_sum_blocks(X, coef.rows, G);
     const Index rows = count_blocks(X.rows(), blocks), size = G * X.columns;
-    const bool is_sum = G == 1 && blocks == 1;  // what is summed is `out` itself
-    Borrowed sums(kept, is_sum ? 0 : blocks * groups * size);
+    const bool is_direct = G == 1 && blocks == 1;  // sums are written to `out`
+    Borrowed sums(kept, is_direct ? 0 : blocks * groups * size);
     for_each_block(team, blocks * groups, [&](Index task) {
         const Index first = minimum(task / groups * rows, X.rows()), group = task % groups;
         csr_rmatvec<G>(X, coef, base, group * G, first, minimum(first + rows, X.rows()),
-                   is_sum ? out[group].data : sums.numbers() + task * size);
+                   is_direct ? out[group].data : sums.numbers() + task * size);
     });
-    if (is_sum) return;
+    if (is_direct) return;
     for_each_block(team, count_blocks(X.columns, kColumnsTogether), [&](Index block) {
         const Index first = block * kColumnsTogether;
         add_blocks<G>(sums.numbers(), blocks, first, minimum(first + kColumnsTogether, X.columns), out);
@@ -144,14 +145,14 @@ void compute_rmatvec(Team& team, const CSR<T, I>& X, Matrix<const double> coef, 
 void rmatvec(Team& team, const CSRMatrix& rows, const RowsArray<const double>& coef,
               const std::optional<RowsArray<const double>>& base, Matrix<double> out) {
     const Matrix<const double> weights = rows_matrix(coef, "coef");
-    const Matrix<const double> before = base ? rows_matrix(*base, "base") : Matrix<const double>{};
+    const Matrix<const double> base_weights = base ? rows_matrix(*base, "base") : Matrix<const double>{};
     check_size("coef.shape[1]", weights.columns, rows.rows());
-    if (base) check_shape("base", before, weights.rows, weights.columns);
+    if (base) check_shape("base", base_weights, weights.rows, weights.columns);
     check_shape("out", out, weights.rows, rows.columns());
     nb::gil_scoped_release unlocked;
     rows.visit([&](const auto& X) {
         with_group_size(group_size(weights.rows, X.nnz(), X.columns, kCachedEntries), [&](auto size) {
-            compute_rmatvec<decltype(size)::value>(team, X, weights, before, rows.scratch(), out);
+            compute_rmatvec<decltype(size)::value>(team, X, weights, base_weights, rows.scratch(), out);
         });
     });
 }
@@ -159,7 +160,7 @@ void rmatvec(Team& team, const CSRMatrix& rows, const RowsArray<const double>& c
 }  // namespace
 
 void bind_csr(nb::module_& m) {
-    nb::module_ csr = m.def_submodule("csr", "Sparse rows: one validated view, its products and sums.");
+    nb::module_ csr = m.def_submodule("csr", "Sparse rows: a validated view of CSR arrays, and products with it.");
     nb::class_<CSRMatrix> matrix(csr, "CSRMatrix", "A validated view of CSR arrays.");
     bind_constructor<float, std::int32_t>(matrix);
     bind_constructor<float, std::int64_t>(matrix);
@@ -186,9 +187,9 @@ void bind_csr(nb::module_& m) {
     bind_copy<double, std::int32_t>(csr);
     bind_copy<double, std::int64_t>(csr);
     csr.def("matvec", &matvec, "team"_a, "X"_a, array("W"), array("out"),
-            "Write W @ X.T in float64: X (n, d), W (k, d) float64, out (k, n) float64.");
+            "Write W X' (k, n) in float64, for X (n, d), W (k, d).");
     csr.def("rmatvec", &rmatvec, "team"_a, "X"_a, array("coef"), array("base").none(), array("out"),
-            "Write (coef - base) @ X in float64: coef and base (k, n) float64, base None for zeros, out (k, d) float64.");
+            "Write (coef - base) X (k, d) in float64, for X (n, d), coef (k, n), and base (k, n) or None for zeros.");
 }
 
 }  // namespace wm

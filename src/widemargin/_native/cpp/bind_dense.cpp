@@ -21,15 +21,14 @@ RowWeights row_weights(const RowsArray<const double>& coef, const std::optional<
     return weights;
 }
 
-// Passes over the rows of X (n, d), given as X or as its transpose Xt (d, n).
+// Passes over the rows of X (n, d), given as X or as its transpose Xt (d, n): `either` chooses the name and docstring.
 template <class T, bool is_transposed> void bind_passes(nb::module_& m) {
-    const auto name = [](const char* plain, const char* transposed) { return is_transposed ? transposed : plain; };
-    const auto doc = [](const char* plain) { return is_transposed ? "The same for X in Fortran order: Xt (d, n)." : plain; };
+    const auto either = [](const char* plain, const char* transposed) { return is_transposed ? transposed : plain; };
     constexpr const char* rows_name = is_transposed ? "Xt" : "X";
     const auto n_rows = [](const Matrix<const T>& X) { return is_transposed ? X.columns : X.rows; };
     const auto n_columns = [](const Matrix<const T>& X) { return is_transposed ? X.rows : X.columns; };
     m.def(
-        name("matvec", "matvec_transposed"),
+        either("matvec", "matvec_transposed"),
         [=](Team& team, const RowsArray<const T>& X_, Span<const double> w, Span<double> out) {
             const Matrix<const T> X = rows_matrix(X_, rows_name);
             check_lengths(n_columns(X), {{"w", w}});
@@ -38,9 +37,10 @@ template <class T, bool is_transposed> void bind_passes(nb::module_& m) {
             if constexpr (is_transposed) matvec_transposed<T>(X, w, out, run_in(team));
             else matvec<T>(X, w, out, run_in(team));
         },
-        "team"_a, array(rows_name), array("w"), array("out"), doc("Write X w (n,), for X (n, d) with contiguous rows."));
+        "team"_a, array(rows_name), array("w"), array("out"),
+        either("Write X w (n,), for X (n, d) with contiguous rows.", "As `matvec`, for X in Fortran order: Xt (d, n)."));
     m.def(
-        name("rmatvec", "rmatvec_transposed"),
+        either("rmatvec", "rmatvec_transposed"),
         [=](Team& team, const RowsArray<const T>& X_, const RowsArray<const double>& coef,
             const std::optional<RowsArray<const double>>& base, Matrix<double> out) {
             const Matrix<const T> X = rows_matrix(X_, rows_name);
@@ -51,10 +51,11 @@ template <class T, bool is_transposed> void bind_passes(nb::module_& m) {
             else rmatvec<T>(X, weights, out, run_in(team));
         },
         "team"_a, array(rows_name), array("coef"), array("base").none(), array("out"),
-        doc("Write (coef - base) X (k, d), for X (n, d) with contiguous rows, coef (k, n), and base (k, n) or\n"
-            "None. Most rows of weight 0 are not read."));
+        either("Write (coef - base) X (k, d), for X (n, d) with contiguous rows, coef (k, n), and base (k, n) or\n"
+               "None. Most rows of weight 0 are not read.",
+               "As `rmatvec`, for X in Fortran order: Xt (d, n)."));
     m.def(
-        name("take_rows", "take_columns"),
+        either("take_rows", "take_columns"),
         [=](Team& team, const RowsArray<const T>& X_, Span<const Index> chosen, Matrix<T> out) {
             const Matrix<const T> X = rows_matrix(X_, rows_name);
             check_indices("chosen", chosen, n_rows(X));
@@ -65,7 +66,7 @@ template <class T, bool is_transposed> void bind_passes(nb::module_& m) {
             else take_rows<T>(X, chosen, out, run_in(team));
         },
         "team"_a, array(rows_name), array("chosen"), array("out"),
-        is_transposed ? "Write Xt.T[chosen], in C order." : "Write X[chosen], for X (n, d) with contiguous rows.");
+        either("Write X[chosen] (m, d), for X (n, d) with contiguous rows.", "Write Xt.T[chosen] (m, d), in C order."));
 }
 
 template <class T> void bind_others(nb::module_& m) {

@@ -7,8 +7,8 @@ namespace wm {
 void bind_threads(nanobind::module_& m);
 void bind_kernels(nanobind::module_& m);    // kernel functions of a tile, sums of kernel rows
 void bind_dual(nanobind::module_& m);       // working sets of the kernel machine's dual
-void bind_csr(nanobind::module_& m);        // the CSR view, its products and sums
-void bind_dense(nanobind::module_& m);      // products with dense rows and sums of them
+void bind_csr(nanobind::module_& m);        // the CSR view, and products with it
+void bind_dense(nanobind::module_& m);      // products with dense rows, copies and second moments of rows
 void bind_hinge(nanobind::module_& m);      // line search and planes of hinge risks, with and without an intercept
 void bind_linear(nanobind::module_& m);     // Crammer-Singer's risk, the master problem, dual coordinate ascent
 void bind_budget(nanobind::module_& m);     // stochastic steps on a budget

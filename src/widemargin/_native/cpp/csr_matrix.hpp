@@ -13,13 +13,13 @@ namespace wm {
 using AnyCSR = std::variant<CSR<float, std::int32_t>, CSR<float, std::int64_t>, CSR<double, std::int32_t>,
                             CSR<double, std::int64_t>>;
 
-// Words for the messages: the lines of a CSR array are its rows, and their indices columns; those of CSC are columns.
-struct LineNames {
-    std::string format = "CSR", line = "row", other = "column";
+// Words of messages: a line of a CSR array is a row, its indices are columns; a line of a CSC array is a column.
+struct FormatNames {
+    std::string format = "CSR", line = "row", index = "column";
 };
 
 // Raise a ValueError that states the fault and its row.
-inline void raise_if_any(const CSRFault& fault, Index columns, const LineNames& names = {}) {
+inline void raise_if_any(const CSRFault& fault, Index columns, const FormatNames& names = {}) {
     const std::string line = names.line + " " + text(fault.row), array = "the " + names.format + " array";
     switch (fault.kind) {
         case CSRFault::none: return;
@@ -28,13 +28,13 @@ inline void raise_if_any(const CSRFault& fault, Index columns, const LineNames& 
             raise_value_error(array, "'s indptr of ", line, " is ", fault.value, ", which its data and indices do not have");
         case CSRFault::decreasing: raise_value_error(array, "'s indptr decreases at ", line, ", to ", fault.value);
         case CSRFault::column:
-            raise_value_error(line, " of ", array, " has the ", names.other, " index ", fault.value,
+            raise_value_error(line, " of ", array, " has the ", names.index, " index ", fault.value,
                               ", which must be in [0, ", columns, ")");
     }
 }
 
-// CSR arrays with the Python objects that own them, bound as CSRMatrix. It keeps its arrays alive; they must not be
-// written to during its life.
+// CSR arrays with the Python objects that own them, bound as CSRMatrix. It keeps the arrays alive; they must not be written
+// to during its life.
 class CSRMatrix {
   public:
     template <class T, class I>

@@ -8,10 +8,10 @@
 
 namespace wm {
 
-constexpr Index kPanelPacks = 8;  // of a panel's row: fewer sums would wait for each other
-constexpr Index kCachedPanelColumns = 192;  // of a panel: at most 96 KiB, a small part of a second-level cache
-constexpr Index kMostPanelColumns = 4096;   // of a panel: at most 2 MiB, which a second-level cache holds
-constexpr Index kPanelNonzeros = 8;         // of a row in the columns of a panel, where these may be many
+constexpr Index kPanelPacks = 8;            // registers of a panel's row: fewer sums would wait for each other
+constexpr Index kCachedPanelColumns = 192;  // of a panel of at most 96 KiB, a small part of a second-level cache
+constexpr Index kMostPanelColumns = 4096;   // of a panel of at most 2 MiB, which a second-level cache holds
+constexpr Index kPanelNonzeros = 8;         // of a row in the columns of a panel, wanted on average
 
 // A block of columns of `width` rows of a sparse matrix, dense and transposed: (columns, width). A row of the panel
 // fills kPanelPacks registers.
@@ -111,36 +111,36 @@ void add_products(CSR<T, I> X, Panel<T> panel, Index* positions, T* out, Index s
 }
 
 // Call visit(i, j, block) for blocks of inner products of two sets of CSR rows: block (n, w) has those of the rows i ...
-// of `one` with the rows j ... of `other`; visit may change it. Columns beyond the last row of `other` are zeros.
+// of X with the rows j ... of Z; visit may change it. Columns beyond the last row of Z are zeros.
 //
-// Cost    nnz(one) c / width vector operations of width sums; both sets are read d / columns times, in parts
+// Cost    nnz(X) c / width vector operations of width sums; both sets are read d / columns times, in parts
 // Exact   a product is summed in the order of the row's non-zeros: it does not depend on the other rows
 template <class T, class I, class J, class Visit>
-void visit_products(const CSR<T, I>& one, const CSR<T, J>& other, PanelScratch<T>& scratch, const Visit& visit) {
+void visit_products(const CSR<T, I>& X, const CSR<T, J>& Z, PanelScratch<T>& scratch, const Visit& visit) {
     constexpr Index width = Panel<T>::width;
-    const Index r = one.rows();
-    const bool is_only = scratch.columns >= one.columns;
+    const Index r = X.rows();
+    const bool is_single_panel = scratch.columns >= X.columns;
     Index *positions = scratch.positions.data(), *begin = positions + r, *end = begin + width;
-    for (Index first = 0; first < other.rows(); first += width) {
-        const Index w = minimum(width, other.rows() - first);
-        for (Index i = 0; i < r; ++i) positions[i] = one.row_begin(i);
-        for (Index k = 0; k < w; ++k) begin[k] = other.row_begin(first + k);
+    for (Index first = 0; first < Z.rows(); first += width) {
+        const Index w = minimum(width, Z.rows() - first);
+        for (Index i = 0; i < r; ++i) positions[i] = X.row_begin(i);
+        for (Index k = 0; k < w; ++k) begin[k] = Z.row_begin(first + k);
         Panel<T> panel{scratch.values.data(), 0, scratch.columns};
         do {
-            const Index n = fill_panel(other, first, w, panel, begin, end);
-            const bool is_last = panel.first + panel.columns >= one.columns;
+            const Index n = fill_panel(Z, first, w, panel, begin, end);
+            const bool is_last = panel.first + panel.columns >= X.columns;
             with_registers<kPanelPacks>(count_blocks(w, Panel<T>::lanes), [&](auto registers) {
                 for (Index i = 0; i < r; i += kProductRows) {
-                    const CSR<T, I> rows = one.slice(i, minimum(i + kProductRows, r));
-                    T* const sums = scratch.sums.data() + (is_only ? 0 : i * width);
+                    const CSR<T, I> rows = X.slice(i, minimum(i + kProductRows, r));
+                    T* const sums = scratch.sums.data() + (is_single_panel ? 0 : i * width);
                     add_products<registers.value>(rows, panel, positions + i, sums, width);
                     if (is_last) visit(i, first, Matrix<T>{sums, rows.rows(), registers.value * Panel<T>::lanes, width});
                 }
             });
-            clear_panel(other, first, w, panel, begin, n);
+            clear_panel(Z, first, w, panel, begin, n);
             std::copy_n(end, w, begin);
             panel.first += panel.columns;
-        } while (panel.first < one.columns);
+        } while (panel.first < X.columns);
     }
 }
 

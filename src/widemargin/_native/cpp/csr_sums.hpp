@@ -11,15 +11,16 @@
 
 namespace wm {
 
-constexpr Index kOutputNonzeros = Index{1} << 15;  // of a block: about 20 microseconds
-constexpr Index kSumBlocks = 64;                   // at most
-constexpr Index kSumNonzeros = Index{1} << 14;     // of each block, at least
-constexpr Index kSumShare = 4;                     // non-zeros of a block for each entry of its sum, at least
-constexpr Index kManyGroups = 8;                   // of sums: from here on groups are shared out, not rows
-constexpr Index kSumEntries = Index{1} << 22;      // of all blocks' sums, at most: 32 MiB
-constexpr Index kCachedEntries = Index{1} << 17;   // of a group's sums: 1 MiB, a second-level cache
-constexpr Index kRowsTogether = 128;               // rows whose weights are loaded at a time
-constexpr Index kColumnsTogether = 512;            // columns of a block of interleaving or adding up
+constexpr Index kProductNonzeros = Index{1} << 15;  // of the rows of a block of X W': about 20 microseconds
+// A X:
+constexpr Index kSumBlocks = 64;                  // of rows with a sum of their own, at most
+constexpr Index kSumNonzeros = Index{1} << 14;    // of the rows of each such block, at least
+constexpr Index kSumShare = 4;                    // non-zeros / columns of a block, at least
+constexpr Index kManyGroups = 8;                  // of sums: from here on threads share out groups, not blocks of rows
+constexpr Index kSumEntries = Index{1} << 22;     // of all blocks' sums, at most: 32 MiB
+constexpr Index kCachedEntries = Index{1} << 17;  // of a group's sums: 1 MiB, a second-level cache
+constexpr Index kRowsTogether = 128;              // rows whose weights are loaded at a time
+constexpr Index kColumnsTogether = 512;           // of a block of `interleave` or `add_blocks`
 
 // G contiguous numbers in registers, one for each of G vectors.
 template <int G> struct Group {
@@ -41,8 +42,8 @@ template <int G> struct Group {
     }
 };
 
-// How many of k vectors are interleaved: 1 where non-zeros are few, else as many as fit into `most_numbers` for d
-// columns.
+// How many of k vectors (d,) are interleaved: 1 where non-zeros are few, else 2, 4 or 8, as many as have `most_numbers`
+// numbers together.
 inline int group_size(Index k, Index nnz, Index d, Index most_numbers) {
     int size = k == 1 || nnz < 2 * d ? 1 : k == 2 ? 2 : k <= 4 ? 4 : 8;
     while (size > 1 && size * d > most_numbers) size /= 2;
@@ -59,8 +60,9 @@ template <class F> void with_group_size(int size, F f) {
     }
 }
 
-template <class T, class I> Index output_block_rows(const CSR<T, I>& X) {
-    return clip<Index>(kOutputNonzeros / maximum<Index>(1, X.nnz() / maximum<Index>(1, X.rows())), 1, kOutputNonzeros);
+// The number of rows of a block of X W'.
+template <class T, class I> Index product_block_rows(const CSR<T, I>& X) {
+    return clip<Index>(kProductNonzeros / maximum<Index>(1, X.nnz() / maximum<Index>(1, X.rows())), 1, kProductNonzeros);
 }
 
 // The number of blocks of rows with their own sums, for k sums in groups of `size`.
@@ -102,7 +104,7 @@ void row_products(const T* x, const I* columns, Index n, const double* W, double
     sums[0].store(products);
 }
 
-// out[:, i] = W @ X[i] for the rows from `first` to `end`, in float64.
+// out[:, first:end] = W X[first:end]', in float64.
 //
 // Given   CSR rows X (n, d); W (groups, d, G), k vectors as `interleave` leaves them; out (k, n)
 // Cost    count_blocks(k, G) nnz vector operations of G numbers; the rows are read for each group: they should fit a
@@ -125,17 +127,17 @@ void csr_matvec(const CSR<T, I>& X, const double* W, Index first, Index end, Mat
         }
 }
 
-// Weights (n, G) of the n rows from `first` for the sums from c on: coef - base; base may be empty. Lists the
-// rows of non-zero weights, and returns their number.
+// weights (n, G) = (coef - base)[c:c + G, first:first + n]', base empty for zeros. Lists the rows with a non-zero weight,
+// and returns their number.
 template <int G>
 Index load_weights(Matrix<const double> coef, Matrix<const double> base, Index c, Index first, Index n, double* weights,
                    Index* rows) {
     for (Index s = 0; s < G; ++s) {
-        const double* const now = c + s < coef.rows ? coef[c + s].data + first : nullptr;
-        const double* const before = now && base.rows ? base[c + s].data + first : nullptr;
-        for (Index i = 0; i < n; ++i) weights[i * G + s] = now ? now[i] : 0.0;
-        if (before)
-            for (Index i = 0; i < n; ++i) weights[i * G + s] -= before[i];
+        const double* const a = c + s < coef.rows ? coef[c + s].data + first : nullptr;
+        const double* const b = a && base.rows ? base[c + s].data + first : nullptr;
+        for (Index i = 0; i < n; ++i) weights[i * G + s] = a ? a[i] : 0.0;
+        if (b)
+            for (Index i = 0; i < n; ++i) weights[i * G + s] -= b[i];
     }
     Index count = 0;
     for (Index i = 0; i < n; ++i) {  // no branch, which would often be mispredicted
@@ -147,7 +149,7 @@ Index load_weights(Matrix<const double> coef, Matrix<const double> base, Index c
     return count;
 }
 
-// total (d, G), overwritten: the sums of the rows from `first` to `end`, weighted by rows c .. c + G of coef - base.
+// total (d, G) = ((coef - base)[c:c + G, first:end] X[first:end])'
 //
 // Given   CSR rows X (n, d); coef (k, n); base (k, n) or empty
 // Cost    a vector operation of G numbers for each non-zero of a row with a weight that is not zero

@@ -20,7 +20,7 @@ class FlushDenormals {
   private:
 #if defined(__x86_64__) || defined(_M_X64)
     using Control = unsigned;
-    static constexpr Control kFlush = 0x8040;  // results, and operands
+    static constexpr Control kFlush = 0x8040;  // flush results to zero, take operands as zero
     static Control get() { return _mm_getcsr(); }
     static void set(Control control) { _mm_setcsr(control); }
 #elif defined(__aarch64__)

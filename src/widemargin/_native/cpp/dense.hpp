@@ -12,15 +12,15 @@
 
 namespace wm {
 
-constexpr Index kBlockBytes = 1 << 18;  // of a block, at least: about ten microseconds
-constexpr Index kTogether = 1024;       // rows whose weights fit the first-level cache
-constexpr Index kAheadRows = 16;        // to prefetch
-constexpr Index kAheadBytes = 8192;     // to prefetch of consecutive rows: the processor itself stops at a page's end
+constexpr Index kBlockBytes = 1 << 18;  // of rows in a block: about ten microseconds
+constexpr Index kBatchRows = 1024;      // rows whose weights fit the first-level cache
+constexpr Index kAheadRows = 16;        // rows that are prefetched where some are skipped
+constexpr Index kAheadBytes = 8192;     // prefetched of consecutive rows: the processor itself stops at a page's end
 
 // The number of rows of a block of kBlockBytes.
 inline Index rows_of_block(Index row_bytes) { return maximum<Index>(1, kBlockBytes / maximum<Index>(1, row_bytes)); }
 
-// Prefetches memory that is read in order, kAheadBytes in advance.
+// Prefetches consecutive rows that are read in order, kAheadBytes in advance.
 template <class T> class Stream {
   public:
     explicit Stream(Matrix<const T> X) : next_(X.data), is_dense_(X.stride == X.columns || X.rows == 1) {}
@@ -39,8 +39,8 @@ template <class T> bool are_finite(const T* numbers, Index n) {
     constexpr auto kInfinity = sizeof(T) == 4 ? Bits<T>(0x7f800000) : Bits<T>(0x7ff0000000000000);
     Stream<T> stream({numbers, 1, n, n});
     Bits<T> largest = 0;
-    for (Index first = 0; first < n; first += kTogether) {
-        const Index end = minimum(first + kTogether, n);
+    for (Index first = 0; first < n; first += kBatchRows) {
+        const Index end = minimum(first + kBatchRows, n);
         stream.read_up_to(numbers + end);
         for (Index i = first; i < end; ++i) largest = maximum<Bits<T>>(largest, bit_cast<Bits<T>>(numbers[i]) & kInfinity);
     }
@@ -57,9 +57,11 @@ template <class T, class Run> bool are_finite(Span<const T> numbers, const Run& 
     return result;
 }
 
-// ----------------------------------------------------------------------------------------------------------- outputs
+// ---------------------------------------------------------------------------------------------------------- products
 
-// Given   X (n, d); w (d,); out (n,), written: X w
+// out (n,) = X w
+//
+// Given   X (n, d), w (d,)
 // Cost    reads X once; four rows at a time share the reading of w
 template <class T> void matvec(Matrix<const T> X, const double* __restrict w, double* __restrict out) {
     const Index d = X.columns;
@@ -72,11 +74,11 @@ template <class T> void matvec(Matrix<const T> X, const double* __restrict w, do
         Lanes s0{}, s1{}, s2{}, s3{};
         Index j = 0;
         for (; j + kLanes <= d; j += kLanes) {
-            const Lanes some = load_lanes(w + j);
-            s0 += load_lanes(x0 + j) * some;
-            s1 += load_lanes(x1 + j) * some;
-            s2 += load_lanes(x2 + j) * some;
-            s3 += load_lanes(x3 + j) * some;
+            const Lanes lanes = load_lanes(w + j);
+            s0 += load_lanes(x0 + j) * lanes;
+            s1 += load_lanes(x1 + j) * lanes;
+            s2 += load_lanes(x2 + j) * lanes;
+            s3 += load_lanes(x3 + j) * lanes;
         }
         double p0 = 0.0, p1 = 0.0, p2 = 0.0, p3 = 0.0;
         if (j > 0) p0 = sum_lanes(s0), p1 = sum_lanes(s1), p2 = sum_lanes(s2), p3 = sum_lanes(s3);
@@ -102,7 +104,7 @@ void matvec(Matrix<const T> X, Span<const double> w, Span<double> out, const Run
 // X w for X in Fortran order: the weighted sum of the rows of Xt (d, n), a block of columns at a time.
 template <class T, class Run>
 void matvec_transposed(Matrix<const T> Xt, Span<const double> w, Span<double> out, const Run& run) {
-    constexpr Index kSize = 4 * kTogether;
+    constexpr Index kSize = 4 * kBatchRows;
     run(count_blocks(Xt.columns, kSize), [&](Index block) {
         const Index first = block * kSize, n = minimum(kSize, Xt.columns - first);
         double* into = out.data + first;
@@ -123,12 +125,12 @@ void matvec_transposed(Matrix<const T> Xt, Span<const double> w, Span<double> ou
 struct RowWeights {
     Matrix<const double> coef, base;
 
-    // Those of sum c for n <= kTogether rows from `first`: a part of coef, or written to scratch.
+    // The weights of sum c of the n <= kBatchRows rows from `first`: a part of coef itself, or written to scratch.
     const double* load(Index c, Index first, Index n, double* scratch) const {
-        const double* now = coef[c].data + first;
-        if (!base.data) return now;
-        const double* before = base[c].data + first;
-        for (Index i = 0; i < n; ++i) scratch[i] = now[i] - before[i];
+        const double* a = coef[c].data + first;
+        if (!base.data) return a;
+        const double* b = base[c].data + first;
+        for (Index i = 0; i < n; ++i) scratch[i] = a[i] - b[i];
         return scratch;
     }
 };
@@ -143,16 +145,16 @@ inline Index list_nonzero(const double* weights, Index n, Index* rows) {
     return count;
 }
 
-constexpr double kMany = 0.375;  // share of the rows from which reading all of them is faster than skipping some
+constexpr double kManyShare = 0.375;  // share of the rows from which reading all of them is faster than skipping some
 
-// total (d,) += sum_i weights_i x_i over the rows of X (n <= kTogether, d). Rows of weight 0 are skipped, unless rows
+// total (d,) += sum_i weights_i x_i over the rows of X (n <= kBatchRows, d). Rows of weight 0 are skipped, unless rows
 // are narrow and most weights are not zero.
-template <class T> void add_rows(Matrix<const T> X, const double* weights, Index* rows, double* total) {
+template <class T> void add_weighted_rows(Matrix<const T> X, const double* weights, Index* rows, double* total) {
     constexpr Index kNarrow = 512;  // bytes of a row
     const Index d = X.columns;
     const bool is_narrow = d * static_cast<Index>(sizeof(T)) <= kNarrow;
     Index count = list_nonzero(weights, X.rows, rows);
-    const bool are_all = is_narrow && count > kMany * X.rows;
+    const bool are_all = is_narrow && count > kManyShare * X.rows;
     if (are_all)
         for (count = 0; count < X.rows; ++count) rows[count] = count;
     Stream<T> stream(X);
@@ -169,12 +171,12 @@ template <class T> void add_rows(Matrix<const T> X, const double* weights, Index
     for (; t < count; ++t) add_scaled(X[rows[t]].data, weights[rows[t]], total, d);
 }
 
-// The same of Xt (d, n), the transpose.
-template <class T> void add_columns(Matrix<const T> Xt, const double* weights, Index* rows, double* total) {
+// total (d,) += Xt weights, Xt (d, n <= kBatchRows). Entries of weight 0 are skipped, unless most weights are not zero.
+template <class T> void add_weighted_columns(Matrix<const T> Xt, const double* weights, Index* rows, double* total) {
     const Index n = Xt.columns, count = list_nonzero(weights, n, rows);
-    const bool are_many = count > kMany * n;
-    double some[kTogether];
-    for (Index t = 0; t < count; ++t) some[t] = weights[rows[t]];
+    const bool are_many = count > kManyShare * n;
+    double nonzero[kBatchRows];
+    for (Index t = 0; t < count; ++t) nonzero[t] = weights[rows[t]];
     for (Index j = 0; j < Xt.rows; ++j) {
         const T* x = Xt[j].data;
         if (are_many) {
@@ -182,7 +184,7 @@ template <class T> void add_columns(Matrix<const T> Xt, const double* weights, I
             total[j] += inner_product(x, weights, n);
         } else {
             double sum = 0.0;
-            for (Index t = 0; t < count; ++t) sum += some[t] * x[rows[t]];
+            for (Index t = 0; t < count; ++t) sum += nonzero[t] * x[rows[t]];
             total[j] += sum;
         }
     }
@@ -190,15 +192,16 @@ template <class T> void add_columns(Matrix<const T> Xt, const double* weights, I
 
 // The tasks of weighted sums over n rows of d columns: blocks of rows, each with its own sums, times tiles of columns.
 struct SumPlan {
-    static constexpr Index kMostTasks = 64, kTile = 2048, kLeastRows = 256;
+    static constexpr Index kMostTasks = 64, kTileColumns = 2048, kLeastRows = 256;  // columns: of a tile, at most
 
-    Index rows, columns, n_row_blocks, n_tiles;  // rows of a block, columns of a tile
+    Index rows, columns;  // of a block, of a tile
+    Index n_row_blocks, n_tiles;
 
     SumPlan(Index n, Index d, Index row_bytes) {
-        n_tiles = maximum<Index>(1, count_blocks(d, kTile));
+        n_tiles = maximum<Index>(1, count_blocks(d, kTileColumns));
         columns = count_blocks(count_blocks(d, n_tiles), 16) * 16;
         const Index n_blocks = maximum<Index>(1, kMostTasks / n_tiles);
-        rows = maximum(maximum(kLeastRows, rows_of_block(minimum(row_bytes, kTile * 8))), count_blocks(n, n_blocks));
+        rows = maximum(maximum(kLeastRows, rows_of_block(minimum(row_bytes, kTileColumns * 8))), count_blocks(n, n_blocks));
         n_row_blocks = count_blocks(n, rows);
     }
 };
@@ -216,10 +219,10 @@ void sum_rows(const SumPlan& plan, Index n, const RowWeights& weights, Matrix<do
     run(plan.n_row_blocks * plan.n_tiles, [&](Index task) {
         const Index block = task / plan.n_tiles, tile = task % plan.n_tiles * plan.columns;
         const Index width = minimum(plan.columns, d - tile), last = minimum((block + 1) * plan.rows, n);
-        double scratch[kTogether];
-        Index rows[kTogether];
-        for (Index first = block * plan.rows; first < last; first += kTogether) {
-            const Index count = minimum(kTogether, last - first);
+        double scratch[kBatchRows];
+        Index rows[kBatchRows];
+        for (Index first = block * plan.rows; first < last; first += kBatchRows) {
+            const Index count = minimum(kBatchRows, last - first);
             for (Index c = 0; c < k; ++c) {
                 double* total = stride ? parts.data() + (block * k + c) * stride : out[c].data;
                 add(first, count, tile, width, weights.load(c, first, count, scratch), rows, total + tile);
@@ -230,16 +233,16 @@ void sum_rows(const SumPlan& plan, Index n, const RowWeights& weights, Matrix<do
         for (Index c = 0; c < k; ++c) add_scaled(parts.data() + (block * k + c) * stride, 1.0, out[c].data, d);
 }
 
-// Weighted sums of the rows of X, one for each row of the weights.
+// out (k, d) = (coef - base) X
 //
-// Given   X (n, d); weights (k, n); out (k, d), written
+// Given   X (n, d); weights: coef (k, n), base (k, n) or empty
 // Cost    d multiply-adds for each non-zero weight, or for every row where these are many and narrow; memory for the
 //         sums of at most 64 blocks, 2^17 k numbers
 // Twin    (coef - base) @ X.astype(float)
 template <class T, class Run>
 void rmatvec(Matrix<const T> X, const RowWeights& weights, Matrix<double> out, const Run& run) {
     const auto add = [&](Index first, Index n, Index tile, Index d, const double* w, Index* rows, double* total) {
-        add_rows<T>({X.data + first * X.stride + tile, n, d, X.stride}, w, rows, total);
+        add_weighted_rows<T>({X.data + first * X.stride + tile, n, d, X.stride}, w, rows, total);
     };
     sum_rows(SumPlan(X.rows, X.columns, X.columns * sizeof(T)), X.rows, weights, out, run, add);
 }
@@ -247,14 +250,14 @@ void rmatvec(Matrix<const T> X, const RowWeights& weights, Matrix<double> out, c
 template <class T, class Run>
 void rmatvec_transposed(Matrix<const T> Xt, const RowWeights& weights, Matrix<double> out, const Run& run) {
     const auto add = [&](Index first, Index n, Index tile, Index d, const double* w, Index* rows, double* total) {
-        add_columns<T>({Xt.data + tile * Xt.stride + first, d, n, Xt.stride}, w, rows, total);
+        add_weighted_columns<T>({Xt.data + tile * Xt.stride + first, d, n, Xt.stride}, w, rows, total);
     };
     sum_rows(SumPlan(Xt.columns, Xt.rows, Xt.rows * sizeof(T)), Xt.columns, weights, out, run, add);
 }
 
 // ------------------------------------------------------------------------------------------------------------- copies
 
-// Copy a short row: a call of memcpy would take as long as the copy.
+// Copy a row of n numbers, without a call of memcpy: for a short row that would take as long as the copy.
 template <class T> void copy_row(const T* from, T* to, Index n) {
     constexpr Index kPart = 32 / sizeof(T);
     if (n < kPart) {
@@ -284,7 +287,7 @@ void take_rows(Matrix<const T> X, Span<const Index> chosen, Matrix<T> out, const
 // out (m, d) = Xt.T[chosen]
 template <class T, class Run>
 void take_columns(Matrix<const T> Xt, Span<const Index> chosen, Matrix<T> out, const Run& run) {
-    const Index size = minimum<Index>(rows_of_block(Xt.rows * sizeof(T)), kTogether);
+    const Index size = minimum<Index>(rows_of_block(Xt.rows * sizeof(T)), kBatchRows);
     run(count_blocks(chosen.size, size), [&](Index block) {
         for (Index j = 0; j < Xt.rows; ++j) {
             const T* x = Xt[j].data;

@@ -5,7 +5,9 @@
 
 namespace wm {
 
-// Given   G (r, c) float32, replaced by exp(factor G); factor G <= 0
+// G (r, c) = exp(factor G), in float32
+//
+// Given   factor G <= 0: positive exponents count as 0
 // Cost    about 0.3 ns an entry
 inline void exponential(Matrix<float> G, double factor) {
     const float slope = static_cast<float>(factor);
@@ -15,7 +17,9 @@ inline void exponential(Matrix<float> G, double factor) {
     }
 }
 
-// Given   G (r, c): inner products, replaced by (gamma <x, z> + coef0)^degree, degree >= 0; base (c,), scratch
+// G (r, c) = (gamma G + coef0)^degree, for inner products G
+//
+// Given   degree >= 0; scratch (c,)
 // Cost    a multiply-add and about 1.5 log2(degree) multiplications an entry
 // Twin    tests/naive/kernels.py::polynomial
 template <class T> void polynomial(Matrix<T> G, double gamma, double coef0, Index degree, Span<T> scratch) {
@@ -35,7 +39,9 @@ template <class T> void polynomial(Matrix<T> G, double gamma, double coef0, Inde
     }
 }
 
-// Given   X (r, d), Z (c, d); out (r, c): written, sum_k |X_ik - Z_jk|
+// out (r, c): the L1 distances sum_k |X_ik - Z_jk|
+//
+// Given   X (r, d), Z (c, d)
 // Twin    tests/naive/kernels.py::laplacian
 template <class T> void l1_distances(Matrix<const T> X, Matrix<const T> Z, Matrix<T> out) {
     for (Index i = 0; i < X.rows; ++i) {

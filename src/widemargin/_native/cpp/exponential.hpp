@@ -1,4 +1,4 @@
-// The one exponential: exp(x) - 1 and exp(x) of non-positive numbers, in loops that the compiler vectorises.
+// The exponential: exp(x) and exp(x) - 1 of non-positive numbers, in loops that the compiler vectorises.
 #pragma once
 #include <cmath>
 #include <initializer_list>
@@ -15,9 +15,10 @@ template <class T> WM_INLINE T clip_nonpositive(T x, T lowest) {
     return bit_cast<T>(minimum(clipped, bit_cast<Unsigned>(lowest)));
 }
 
+// exp(x), reduced: x = k ln 2 + r, |r| <= ln 2 / 2.
 struct ReducedExponential {
-    float fraction_minus_one;  // exp(r) - 1, r in [-ln 2 / 2, ln 2 / 2]
-    std::int32_t exponent;     // exp(x) = 2^exponent exp(r)
+    float fraction_minus_one;  // exp(r) - 1
+    std::int32_t exponent;     // k: exp(x) = 2^k exp(r)
 };
 
 // Given   x in [-87, 0]; smaller arguments are taken as -87, where exp(x) is about 1e-38, larger ones as 0
@@ -46,7 +47,7 @@ WM_INLINE float exp_of_nonpositive(float x) {
                            (static_cast<std::uint32_t>(e.exponent) << 23));
 }
 
-// f 2^k + (2^k - 1), f small for k = 0; the compiler must not reorder it: nothing would be left of f.
+// f 2^k + (2^k - 1), from power = 2^k; not as (f + 1) 2^k - 1, which would lose a small f for k = 0.
 template <class T> WM_INLINE T scale_minus_one(T f, T power) {
 #if defined(__FMA__) || defined(__aarch64__)
     return std::fma(f, power, power - T(1));
@@ -64,7 +65,7 @@ WM_INLINE float expm1_of_nonpositive(float x) {
 // The same in float64: x in [-708, 0], smaller arguments are taken as -708, larger ones as 0
 struct ReducedExponential64 {
     double fraction_minus_one;
-    double power;  // 2^exponent
+    double power;  // 2^k
 };
 
 // Cost    20 operations; relative error of exp(x) below 4e-16, on processors without fused multiply-adds 4e-16 - 1e-16

@@ -1,4 +1,4 @@
-// Second moments A' A of some rows: a symmetric matrix product in tiles of registers.
+// Second moments A' A (d, d) of weighted, centred rows A (m, d): a symmetric matrix product in tiles of registers.
 #pragma once
 #include <memory>
 
@@ -7,19 +7,20 @@
 
 namespace wm {
 
-constexpr Index kPanel = 3 * kLanes;  // columns of a panel; kLanes x kPanel sums are held in registers
-constexpr Index kDepth = 256;         // rows that are multiplied at a time: two panels of these fit a first-level cache
+constexpr Index kPanelColumns = 3 * kLanes;  // of A, in a panel; kLanes x kPanelColumns sums are held in registers
+constexpr Index kPackedRows = 256;           // of A, packed at a time: two panels of these fit a first-level cache
 
-// Rows of A = (X - centre) * factors, packed by panels: column p kPanel + c of row r is at panels[(p kDepth + r) kPanel
-// + c]. Columns beyond d are zero up to a multiple of kLanes.
+// Up to kPackedRows rows of A, packed by panels of columns: panels (n_panels, kPackedRows, kPanelColumns). Columns beyond d
+// are zero up to a multiple of kLanes.
 class PackedRows {
   public:
     explicit PackedRows(Index d)
-        : d_(d), n_panels_(count_blocks(d, kPanel)), panels_(new double[n_panels_ * kPanel * kDepth]) {}
+        : d_(d), n_panels_(count_blocks(d, kPanelColumns)), panels_(new double[n_panels_ * kPanelColumns * kPackedRows]) {}
 
     Index n_panels() const { return n_panels_; }
-    const double* panel(Index p) const { return panels_.get() + p * kPanel * kDepth; }
+    const double* panel(Index p) const { return panels_.get() + p * kPanelColumns * kPackedRows; }
 
+    // Row r = (x - centre) * factor.
     template <class T> void write(Index r, const T* x, const double* centre, double factor) {
         Index c = 0;
         for (; c + kLanes <= d_; c += kLanes)
@@ -33,14 +34,14 @@ class PackedRows {
     Index d_, n_panels_;
     std::unique_ptr<double[]> panels_;
 
-    double* place(Index r, Index c) { return panels_.get() + (c / kPanel * kDepth + r) * kPanel + c % kPanel; }
+    double* place(Index r, Index c) { return panels_.get() + (c / kPanelColumns * kPackedRows + r) * kPanelColumns + c % kPanelColumns; }
 };
 
-// out[:rows, :columns] += A' B with kLanes columns A of a panel and `wide` times as many, B, of n rows.
+// out[:rows, :columns] += A' B, with A (n, kLanes) and B (n, wide kLanes): columns of panels.
 template <Index wide>
-void add_product(const double* A, const double* B, Index n, Index rows, Index columns, double* out, Index stride) {
+void add_tile(const double* A, const double* B, Index n, Index rows, Index columns, double* out, Index stride) {
     Lanes sums[kLanes][wide] = {};
-    for (Index r = 0; r < n; ++r, A += kPanel, B += kPanel) {
+    for (Index r = 0; r < n; ++r, A += kPanelColumns, B += kPanelColumns) {
         Lanes b[wide];
             WM_UNROLL
         for (Index v = 0; v < wide; ++v) b[v] = load_lanes(B + v * kLanes);
@@ -55,14 +56,14 @@ void add_product(const double* A, const double* B, Index n, Index rows, Index co
         for (Index j = 0; j < columns; ++j) out[j] += flat[i][j];
 }
 
-// out += the product of panels p <= q: the upper triangle, and less than a tile below the diagonal.
-inline void add_panels(const PackedRows& X, Index p, Index q, Index n, Matrix<double> out) {
-    for (Index i = p * kPanel; i < minimum((p + 1) * kPanel, out.rows); i += kLanes) {
-        const Index first = maximum(q * kPanel, i), columns = minimum((q + 1) * kPanel, out.columns) - first;
-        const auto add = count_blocks(columns, kLanes) == 3   ? add_product<3>
-                         : count_blocks(columns, kLanes) == 2 ? add_product<2>
-                                                              : add_product<1>;
-        add(X.panel(p) + i % kPanel, X.panel(q) + first % kPanel, n, minimum(kLanes, out.rows - i), columns,
+// out += (panel p)' (panel q), p <= q: the upper triangle, and less than a tile below the diagonal.
+inline void add_panel_product(const PackedRows& X, Index p, Index q, Index n, Matrix<double> out) {
+    for (Index i = p * kPanelColumns; i < minimum((p + 1) * kPanelColumns, out.rows); i += kLanes) {
+        const Index first = maximum(q * kPanelColumns, i), columns = minimum((q + 1) * kPanelColumns, out.columns) - first;
+        const auto add = count_blocks(columns, kLanes) == 3   ? add_tile<3>
+                         : count_blocks(columns, kLanes) == 2 ? add_tile<2>
+                                                              : add_tile<1>;
+        add(X.panel(p) + i % kPanelColumns, X.panel(q) + first % kPanelColumns, n, minimum(kLanes, out.rows - i), columns,
             out[i].data + first, out.stride);
     }
 }
@@ -75,22 +76,22 @@ inline void add_panels(const PackedRows& X, Index p, Index q, Index n, Matrix<do
 template <class T, class Run>
 void second_moments(Matrix<const T> X, Span<const Index> chosen, Span<const double> centre, Span<const double> factors,
              Matrix<double> out, const Run& run) {
-    constexpr Index kPacked = 32;  // rows that a thread packs at a time
+    constexpr Index kBlock = 32;  // rows in a block that one thread packs
     PackedRows packed(X.columns);
     const Index n_panels = packed.n_panels();
     for (Index i = 0; i < out.rows; ++i)
         for (double& value : out[i]) value = 0.0;
-    for (Index first = 0; first < chosen.size; first += kDepth) {
-        const Index n = minimum(kDepth, chosen.size - first);
-        run(count_blocks(n, kPacked), [&](Index block) {
-            for (Index r = block * kPacked; r < minimum((block + 1) * kPacked, n); ++r) {
+    for (Index first = 0; first < chosen.size; first += kPackedRows) {
+        const Index n = minimum(kPackedRows, chosen.size - first);
+        run(count_blocks(n, kBlock), [&](Index block) {
+            for (Index r = block * kBlock; r < minimum((block + 1) * kBlock, n); ++r) {
                 const T* later = X[chosen[minimum(first + r + kAheadRows, chosen.size - 1)]].data;
                 prefetch(later, later + X.columns);
                 packed.write(r, X[chosen[first + r]].data, centre.data, factors[first + r]);
             }
         });
         run(n_panels * n_panels, [&](Index pair) {
-            if (pair / n_panels <= pair % n_panels) add_panels(packed, pair / n_panels, pair % n_panels, n, out);
+            if (pair / n_panels <= pair % n_panels) add_panel_product(packed, pair / n_panels, pair % n_panels, n, out);
         });
     }
     for (Index i = 0; i < out.rows; ++i)

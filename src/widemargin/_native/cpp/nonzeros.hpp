@@ -18,9 +18,9 @@ template <class T> void count_nonzeros(Matrix<const T> X, Span<std::int64_t> ind
     }
 }
 
-// Copy values and columns of the non-zeros of X, row by row.
+// data, indices: the values and columns of the non-zeros of X, row by row.
 //
-// Given   X (n, d); data and indices of one size, written: the entries of the non-zeros, and perhaps one more
+// Given   X (n, d); data and indices of one size
 // Returns the number of non-zeros, or -1 if there are more than data has entries
 // Cost    O(n d), one pass; without branches but in the last rows
 // Twin    scipy.sparse.csr_array(X)

@@ -16,13 +16,13 @@ constexpr Index kRegisterBytes = 32;
 constexpr Index kRegisterBytes = 16;
 #endif
 
-// `bytes` of numbers of type T that begin at a multiple of their size.
+// A register of `bytes` bytes of numbers of type T; in memory it begins at a multiple of its size.
 template <class T, Index bytes> struct RegisterOf {
     typedef T Type __attribute__((vector_size(bytes), may_alias));
 };
 template <class T, Index bytes = kRegisterBytes> using Register = typename RegisterOf<T, bytes>::Type;
 
-// n numbers of type T that may begin anywhere in memory.
+// n numbers of type T in registers; in memory they may begin anywhere.
 template <class T, Index n> struct PackOf {
     typedef T Type __attribute__((vector_size(n * sizeof(T)), aligned(alignof(T)), may_alias));
 };
@@ -31,10 +31,9 @@ template <class T> struct PackOf<T, 1> {
 };
 template <class T, Index n> using Pack = typename PackOf<T, n>::Type;
 
-// Rows whose products with a panel of a few registers a row are computed together: they stay in the first-level cache.
-constexpr Index kProductRows = 48;
+constexpr Index kProductRows = 48;  // of a block of inner products, at most: it stays in the first-level cache
 
-// Call f(number) for the least number of registers of 1, 2, 4, ... `most` that is at least n, or for `most`.
+// Call f(number), a compile-time constant: the least of 1, 2, 4, ..., `most` that is at least n, or `most`.
 template <int most, class F> void with_registers(Index n, const F& f) {
     if constexpr (most > 1)
         if (n <= most / 2) return with_registers<most / 2>(n, f);

@@ -1,4 +1,4 @@
-// Blocks of rows, sums over blocks, and lists of rows that a pass selects.
+// Blocks of consecutive rows, sums over blocks, and the rows that a pass selects: as masks or lists.
 //
 // Blocks depend on the number of rows only, and sums and lists are joined in the order of the blocks: results do not
 // depend on the number of threads.
@@ -15,7 +15,7 @@
 namespace wm {
 
 constexpr Index kBlockRows = Index(1) << 14;  // smaller blocks take less time than the start of a thread on them
-constexpr Index kGroup = 64;                  // rows of one word of a mask
+constexpr Index kWordRows = 64;               // of a mask, one bit each in a word
 
 inline Index count_row_blocks(Index n) { return count_blocks(n, kBlockRows); }
 
@@ -43,9 +43,9 @@ template <std::size_t k, class Run, class Visit> Sums<k> sum_blocks(Index n, con
 
 // Table of 1 << j, j < 64: below AVX2 there are no vector shifts by different numbers of bits
 struct WordBits {
-    std::uint64_t at[kGroup];
+    std::uint64_t at[kWordRows];
     constexpr WordBits() : at() {
-        for (Index j = 0; j < kGroup; ++j) at[j] = std::uint64_t(1) << j;
+        for (Index j = 0; j < kWordRows; ++j) at[j] = std::uint64_t(1) << j;
     }
 };
 inline constexpr WordBits kBits;
@@ -53,13 +53,13 @@ inline constexpr WordBits kBits;
 // A subset of the rows of a block, one bit a row.
 class RowMask {
   public:
-    // set_word(first, count) returns the bits of the rows [first, first + count). For full groups count is a constant
-    // of the compiler's, so that the loop over them is vectorised.
-    template <class SetWord> RowMask(Index n, const SetWord& set_word) : n_words_(count_blocks(n, kGroup)) {
+    // set_word(first, count) returns the bits of the rows [first, first + count). For full words count is a compile-time
+    // constant, so that the loop over them is vectorised.
+    template <class SetWord> RowMask(Index n, const SetWord& set_word) : n_words_(count_blocks(n, kWordRows)) {
         Index word = 0;
-        for (; (word + 1) * kGroup <= n; ++word)
-            words_[word] = set_word(word * kGroup, std::integral_constant<Index, kGroup>());
-        if (word < n_words_) words_[word] = set_word(word * kGroup, n - word * kGroup);
+        for (; (word + 1) * kWordRows <= n; ++word)
+            words_[word] = set_word(word * kWordRows, std::integral_constant<Index, kWordRows>());
+        if (word < n_words_) words_[word] = set_word(word * kWordRows, n - word * kWordRows);
     }
     Index count() const {
         Index total = 0;
@@ -70,12 +70,12 @@ class RowMask {
     template <class Visit> void for_each(const Visit& visit) const {
         for (Index word = 0; word < n_words_; ++word)
             for (std::uint64_t left = words_[word]; left != 0; left &= left - 1)
-                visit(word * kGroup + __builtin_ctzll(left));
+                visit(word * kWordRows + __builtin_ctzll(left));
     }
 
   private:
     Index n_words_;
-    std::uint64_t words_[kBlockRows / kGroup];
+    std::uint64_t words_[kBlockRows / kWordRows];
 };
 
 // One list of entries for each block of rows, at most one entry a row. Blocks may be set in any order, by any thread.
@@ -83,7 +83,7 @@ template <class Entry> class BlockLists {
   public:
     explicit BlockLists(Index n) : entries_(new Entry[n]), lists_(count_row_blocks(n)) {}
 
-    // Uninitialised memory for at most `count` entries of one block, used by its thread only.
+    // Uninitialised memory for at most `count` entries of one block.
     Span<Entry> reserve(Index count) {
         return {entries_.get() + reserved_.fetch_add(count, std::memory_order_relaxed), count};
     }

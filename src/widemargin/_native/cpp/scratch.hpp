@@ -1,5 +1,5 @@
-// Memory for intermediate results: kept between calls, where fresh pages would cost more than what is computed in them,
-// or one for each thread.
+// Memory for intermediate results: kept between calls, where fresh pages would take longer than what is computed in them,
+// or a piece for each thread.
 #pragma once
 #include <atomic>
 #include <memory>
@@ -11,15 +11,15 @@
 
 namespace wm {
 
-// The array that was used last. Where several threads take it at once, one gets it, the others allocate their own.
+// One array, kept between calls. Of several threads that take it at once one gets it, the others allocate their own.
 class KeptScratch {
   public:
     std::unique_ptr<AlignedArray<double>> take() {
-        std::lock_guard<std::mutex> mine(mutex_);
+        std::lock_guard<std::mutex> lock(mutex_);
         return std::move(kept_);
     }
     void give_back(std::unique_ptr<AlignedArray<double>>& numbers) {
-        std::lock_guard<std::mutex> mine(mutex_);
+        std::lock_guard<std::mutex> lock(mutex_);
         kept_.swap(numbers);
     }
 
@@ -28,7 +28,7 @@ class KeptScratch {
     std::unique_ptr<AlignedArray<double>> kept_;
 };
 
-// At least `size` numbers of any value, taken from `owner` and given back at the end of this object's life.
+// At least `size` numbers of any value: the array of `owner`, given back at the end of this object's life.
 class Borrowed {
   public:
     Borrowed(KeptScratch& owner, Index size) : owner_(owner), memory_(owner.take()) {

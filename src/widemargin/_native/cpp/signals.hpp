@@ -15,8 +15,8 @@ class SignalHandlers {
     // Whether no handler has raised an exception.
     bool operator()() {
         const std::int64_t now = nanoseconds_now();
-        if (now < next_look_ || has_error_) return !has_error_;
-        next_look_ = now + kEvery;
+        if (now < next_check_ || has_error_) return !has_error_;
+        next_check_ = now + kInterval;
         nb::gil_scoped_acquire lock;
         return !(has_error_ = PyErr_CheckSignals() != 0);
     }
@@ -27,8 +27,8 @@ class SignalHandlers {
     }
 
   private:
-    static constexpr std::int64_t kEvery = 20'000'000;  // nanoseconds
-    std::int64_t next_look_ = nanoseconds_now() + kEvery;
+    static constexpr std::int64_t kInterval = 20'000'000;  // nanoseconds
+    std::int64_t next_check_ = nanoseconds_now() + kInterval;
     bool has_error_ = false;
 };
 

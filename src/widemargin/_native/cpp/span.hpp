@@ -29,12 +29,12 @@
 #error "a compiler with GCC's extensions is needed: GCC, Clang or clang-cl"
 #endif
 
-// Functions that vectorised loops call: a single call that is not inlined prevents vectorisation. Functions that only
-// prefetch: GCC drops their calls.
+// Of functions that vectorised loops call, as a call that is not inlined prevents vectorisation; and of functions that
+// only prefetch, whose calls GCC drops.
 #define WM_INLINE [[gnu::always_inline]] inline
 
-// Before a loop whose iterations write to arrays that do not overlap: no check of that at run time.
-// Before a loop over a few registers: it is unrolled completely.
+// WM_INDEPENDENT, before a loop: its iterations do not overlap in memory, which is not checked at run time.
+// WM_UNROLL, before a loop over a few registers: it is unrolled completely.
 #if defined(__clang__)
 #define WM_INDEPENDENT _Pragma("clang loop vectorize(assume_safety)")
 #define WM_UNROLL _Pragma("unroll")
