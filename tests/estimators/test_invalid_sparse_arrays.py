@@ -1,4 +1,4 @@
-"""Sparse arrays whose indices are not what their shape says: every estimator refuses them before anything trusts them.
+"""Sparse arrays whose indices are not what their shape says: every estimator refuses them before they are read.
 
 SciPy and compiled loops read and write wherever such indices say. Without the check these tests end the process.
 """
@@ -34,7 +34,7 @@ N, D, FAR = 100, 40, 10**9
 Y = np.arange(N) % 2
 
 
-def healthy(kind: type = sp.csr_array, width: type = np.int32) -> Any:
+def valid(kind: type = sp.csr_array, width: type = np.int32) -> Any:
     rng = np.random.default_rng(0)
     X = kind(np.where(rng.random((N, D)) < 0.2, rng.normal(size=(N, D)), 0.0))
     for name in ("indices", "indptr"):
@@ -44,37 +44,37 @@ def healthy(kind: type = sp.csr_array, width: type = np.int32) -> Any:
 
 
 def with_index(value: int, kind: type = sp.csr_array, width: type = np.int32) -> Any:
-    X = healthy(kind, width)
+    X = valid(kind, width)
     X.indices[57] = value
     return X
 
 
 def with_pointer(where: int, value: int) -> Any:
-    X = healthy()
+    X = valid()
     X.indptr[where] = value
     return X
 
 
 def shortened(name: str) -> Any:
-    X = healthy()
+    X = valid()
     setattr(X, name, getattr(X, name)[:5].copy())
     return X
 
 
 def narrowed(*shape: int) -> Any:
-    X = healthy()
+    X = valid()
     X._shape = shape
     return X
 
 
 def coordinates(axis: int, value: int) -> Any:
-    X = healthy(sp.coo_array)
+    X = valid(sp.coo_array)
     X.coords[axis][57] = value
     return X
 
 
 def lists(value: int) -> Any:
-    X = healthy(sp.lil_array)
+    X = valid(sp.lil_array)
     X.rows[7] = [value] * len(X.rows[7])
     return X
 
@@ -86,18 +86,18 @@ def too_few_diagonals() -> Any:
 
 
 def far_keys() -> Any:
-    X = healthy(sp.dok_array)
+    X = valid(sp.dok_array)
     X._dict[FAR, 3] = 1.0
     return X
 
 
 def uneven_lists() -> Any:
-    X = healthy(sp.lil_array)
+    X = valid(sp.lil_array)
     X.data[7] = X.data[7] * 1000
     return X
 
 
-LIES: dict[str, Callable[[], Any]] = {
+INVALID: dict[str, Callable[[], Any]] = {
     "every index far beyond": lambda: sp.csr_array(
         (np.ones(N), np.full(N, FAR, np.int32), np.arange(N + 1)), shape=(N, D)
     ),
@@ -151,12 +151,12 @@ ESTIMATORS: dict[str, Callable[[], Any]] = {
 
 @cache
 def fitted(name: str) -> Any:
-    return ESTIMATORS[name]().fit(healthy(), Y)
+    return ESTIMATORS[name]().fit(valid(), Y)
 
 
-@pytest.fixture(params=LIES)
-def lying(request: pytest.FixtureRequest) -> Any:
-    return LIES[request.param]()
+@pytest.fixture(params=INVALID)
+def invalid(request: pytest.FixtureRequest) -> Any:
+    return INVALID[request.param]()
 
 
 def refuses(call: Callable[..., Any], *arguments: Any) -> None:
@@ -165,52 +165,52 @@ def refuses(call: Callable[..., Any], *arguments: Any) -> None:
 
 
 @pytest.mark.parametrize("name", ESTIMATORS)
-def test_fit(name: str, lying: Any) -> None:
+def test_fit(name: str, invalid: Any) -> None:
     estimator = ESTIMATORS[name]()
-    y = np.arange(lying.shape[0]) % 2
-    refuses(estimator.fit, lying, y)
+    y = np.arange(invalid.shape[0]) % 2
+    refuses(estimator.fit, invalid, y)
     assert not hasattr(estimator, "n_features_in_"), "nothing is half-fitted"
 
 
 @pytest.mark.parametrize("name", ESTIMATORS)
-def test_predict(name: str, lying: Any) -> None:
+def test_predict(name: str, invalid: Any) -> None:
     estimator = fitted(name)
-    refuses(estimator.transform if name == "LandmarkNystroem" else estimator.predict, lying)
+    refuses(estimator.transform if name == "LandmarkNystroem" else estimator.predict, invalid)
     if hasattr(estimator, "decision_function"):
-        refuses(estimator.decision_function, lying)
+        refuses(estimator.decision_function, invalid)
 
 
-def test_a_stream(lying: Any) -> None:
+def test_a_stream(invalid: Any) -> None:
     estimator = BSGDClassifier(budget=20, lam=1e-2)
-    y = np.arange(lying.shape[0]) % 2
-    refuses(estimator.partial_fit, lying, y, [0, 1])
-    refuses(estimator.partial_fit(healthy(), Y, [0, 1]).partial_fit, lying, y)
+    y = np.arange(invalid.shape[0]) % 2
+    refuses(estimator.partial_fit, invalid, y, [0, 1])
+    refuses(estimator.partial_fit(valid(), Y, [0, 1]).partial_fit, invalid, y)
 
 
-def test_compress(lying: Any) -> None:
-    refuses(compress, fitted("DCSVMClassifier"), lying)
-    refuses(compressed().predict, lying)
+def test_compress(invalid: Any) -> None:
+    refuses(compress, fitted("DCSVMClassifier"), invalid)
+    refuses(compressed().predict, invalid)
 
 
 @cache
 def compressed() -> Any:
-    return compress(fitted("DCSVMClassifier"), healthy(), random_state=0)
+    return compress(fitted("DCSVMClassifier"), valid(), random_state=0)
 
 
-def test_a_path_of_C(lying: Any) -> None:
-    refuses(C_path, OCASClassifier(), lying, np.arange(lying.shape[0]) % 2, [1.0])
-    refuses(OCASClassifier().fit_path, lying, np.arange(lying.shape[0]) % 2, [1.0])
+def test_a_path_of_C(invalid: Any) -> None:
+    refuses(C_path, OCASClassifier(), invalid, np.arange(invalid.shape[0]) % 2, [1.0])
+    refuses(OCASClassifier().fit_path, invalid, np.arange(invalid.shape[0]) % 2, [1.0])
 
 
-def test_scikit_learns_models_are_not_trusted_either() -> None:
+def test_rows_of_scikit_learns_models_are_checked_too() -> None:
     svm = pytest.importorskip("sklearn.svm")
-    model = svm.SVC().fit(healthy(), Y)
+    model = svm.SVC().fit(valid(), Y)
     model.support_vectors_.indices[3] = FAR
     refuses(compress, model)
 
 
 def test_the_message_names_row_and_index() -> None:
-    row = int(np.searchsorted(healthy().indptr, 57, side="right")) - 1
+    row = int(np.searchsorted(valid().indptr, 57, side="right")) - 1
     with pytest.raises(ValueError, match=rf"row {row} of the CSR array has the column index 1000000000.*\[0, 40\)"):
         OCASClassifier().fit(with_index(FAR), Y)
     with pytest.raises(ValueError, match=r"column \d+ of the CSC array has the row index 1000000000.*\[0, 100\)"):
@@ -222,7 +222,7 @@ def test_the_message_names_row_and_index() -> None:
 )
 @pytest.mark.parametrize("name", ["DCSVMClassifier", "OCASClassifier", "BSGDClassifier", "DCPredClassifier"])
 def test_unusual_arrays_that_are_right(name: str, change: str) -> None:
-    X = healthy()
+    X = valid()
     for key in ("data", "indices", "indptr"):
         values = getattr(X, key)
         if change == "read-only":
@@ -240,14 +240,14 @@ def test_unusual_arrays_that_are_right(name: str, change: str) -> None:
     elif change == "short integers":
         X.indices = X.indices.astype(np.int16)
     estimator = fitted(name)
-    np.testing.assert_allclose(estimator.decision_function(X), estimator.decision_function(healthy()), atol=1e-9)
+    np.testing.assert_allclose(estimator.decision_function(X), estimator.decision_function(valid()), atol=1e-9)
     other = ESTIMATORS[name]().fit(X, Y)
-    np.testing.assert_allclose(other.decision_function(healthy()), estimator.decision_function(healthy()), atol=0.1)
+    np.testing.assert_allclose(other.decision_function(valid()), estimator.decision_function(valid()), atol=0.1)
 
 
 @pytest.mark.parametrize("kind", [sp.csc_array, sp.coo_array, sp.bsr_array, sp.lil_array, sp.dok_array, sp.dia_array])
 def test_other_formats_that_are_right(kind: type) -> None:
     estimator = fitted("OCASClassifier")
     np.testing.assert_allclose(
-        estimator.decision_function(kind(healthy())), estimator.decision_function(healthy()), atol=1e-12
+        estimator.decision_function(kind(valid())), estimator.decision_function(valid()), atol=1e-12
     )
