@@ -254,6 +254,7 @@ class BlockMinimizer:
         self.n_bytes += sum(size.changed_bytes * (len(sizes) - 1) + size.candidate_bytes for size in sizes)
 
     def _join_certificate(self, sums: list[CertificateSums], reports: list[BlockReport]) -> Certificate:
+        """The certificate, from the blocks' sums and losses; recorded as a row of the history."""
         violation, intercepts, self.midpoint = self._state.violation_and_intercepts(sums)
         self.n_active = sum(report.n_active for report in reports)
         self.entry_error = max(report.entry_error for report in reports)

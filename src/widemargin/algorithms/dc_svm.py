@@ -341,9 +341,8 @@ class DCSVMTraining:
             rows = samples.take(slice(0, m))
             with self.progress.interrupting(team.native):
                 fill_gram(kernel, rows, K, team)
-            return solve_in_memory(
-                K, problem, beta, limits, team, self.progress, rows=kernel.rbf_rows(rows, slice(0, m))
-            )
+            rbf_rows = kernel.rbf_rows(rows, slice(0, m))
+            return solve_in_memory(K, problem, beta, limits, team, self.progress, rbf_rows=rbf_rows)
 
     def early_machine(self) -> TrainedMachine:
         """The last level's machine; it has not converged if it is not that of `stop_level`."""

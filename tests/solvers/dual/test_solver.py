@@ -383,7 +383,7 @@ def test_working_sets_before_a_matrix_that_is_not_made_are_kept(
         raise Stopped
 
     monkeypatch.setattr(ActiveMatrix, "update", stop)
-    monkeypatch.setattr(DualSolver, "_count_sets_from_rows", lambda *_: 2)
+    monkeypatch.setattr(DualSolver, "_n_sets_from_rows", lambda *_: 2)
     X = sp.csr_array(problem.X) if form == "csr" else problem.X
     with ThreadTeam(1) as team, Progress() as progress:
         solver = DualSolver(

@@ -37,14 +37,14 @@ class InMemorySolver:
     Parameters
     ----------
     K : ndarray of shape (m, >= m) or None
-        The kernel matrix is the leading m columns; None: all entries are computed from `rows`, for m > 512.
+        The kernel matrix is the leading m columns; None: all entries are computed from `rbf_rows`, for m > 512.
     terms : dual.SeparableTerms of (m,) arrays
     team : ThreadTeam
     has_intercept : bool
         Whether sum(beta) keeps its value.
     progress : AnyProgress
-    rows : dual.RBFRows or None
-        Of K: entries of float32 tiles are computed from them instead of read from K.
+    rbf_rows : dual.RBFRows or None
+        The samples of K: entries of float32 tiles are computed from these instead of read from K.
 
     Notes
     -----
@@ -59,10 +59,10 @@ class InMemorySolver:
         *,
         has_intercept: bool,
         progress: AnyProgress,
-        rows: dual.RBFRows | None = None,
+        rbf_rows: dual.RBFRows | None = None,
     ) -> None:
         self.K = K
-        self.rows = rows
+        self.rbf_rows = rbf_rows
         self.terms = terms
         self.team = team
         self.has_intercept = has_intercept
@@ -72,7 +72,8 @@ class InMemorySolver:
     def solve(self, beta: Vector, decision: Vector, tol: float, max_iter: int = NO_LIMIT) -> bool:
         """Improve beta (m,) and decision = K beta (m,) in place until violation < tol or `max_iter` working sets.
 
-        Returns False where more working sets would go on: at `max_iter`, and where Newton steps would but K is None.
+        Returns False if more working sets could improve them: after `max_iter`, or after a stall, where Newton steps
+        would follow, if K is None.
         """
         solve_sets = self._prepare(beta, decision, tol)
         n_sets = 4  # of the first call; then as many as take `SECONDS_PER_CHECK`
@@ -94,19 +95,19 @@ class InMemorySolver:
         return violation < tol
 
     def _prepare(self, beta: Vector, decision: Vector, tol: float) -> Callable[[int], tuple[int, int, float, float]]:
-        """A function that solves a number of working sets in place: `dual.solve_active` or `solve_from_rows`."""
+        """`dual.solve_active` or `solve_from_rows`, as a function of the number of working sets to solve in place."""
         size, m = min(WORKING_SET_ROWS, len(beta)), len(beta)
         state, work, limits = (self.terms, beta, decision), dual.WorkingSet(size, m), (tol, self.has_intercept)
-        team = self.team.native
+        team, rows = self.team.native, self.rbf_rows
         if self.K is None:
-            assert self.rows is not None
-            return partial(dual.solve_from_rows, team, self.rows, *state, dual.Tile32(size), work, *limits)
+            assert rows is not None
+            return partial(dual.solve_from_rows, team, rows, *state, dual.Tile32(size), work, *limits)
         if self.K.dtype == np.float32 and m > WORKING_SET_ROWS:
-            return partial(dual.solve_active, team, self.K, *state, dual.Tile32(size), work, *limits, rows=self.rows)
+            return partial(dual.solve_active, team, self.K, *state, dual.Tile32(size), work, *limits, rows=rows)
         return partial(dual.solve_active, team, self.K, *state, dual.Tile64(size), work, *limits)
 
     def _solve_newton_sets(self, beta: Vector, decision: Vector, tol: float) -> bool:
-        """Go on in place with working sets that Newton steps solve to rounding; False if K is None."""
+        """Go on in place with working sets that Newton steps solve to rounding; returns False if K is None."""
         if self.K is None:
             return False
         limits = Limits(tol, max_relative_gap=np.inf)
@@ -132,7 +133,7 @@ def solve_in_memory(
     progress: AnyProgress,
     *,
     decision: Vector | None = None,
-    rows: dual.RBFRows | None = None,
+    rbf_rows: dual.RBFRows | None = None,
 ) -> DualResult:
     """Solve the dual of a problem whose kernel matrix is given.
 
@@ -147,16 +148,16 @@ def solve_in_memory(
     progress : AnyProgress
     decision : ndarray of shape (m,), optional
         K beta, where it is known; not changed.
-    rows : dual.RBFRows, optional
-        Of K, see `InMemorySolver`.
+    rbf_rows : dual.RBFRows, optional
+        The samples of K, see `InMemorySolver`.
 
     Returns
     -------
     DualResult
         With one row of history.
     """
-    # of the rows' kernel k(x, x) = 1, which float32 entries may miss where gamma |x|^2 is huge
-    terms = make_terms(problem, np.ones(len(K)) if rows is not None else K.diagonal().astype(np.float64))
+    # k(x, x) = 1 of an RBF kernel, which float32 entries may miss where gamma |x|^2 is huge
+    terms = make_terms(problem, np.ones(len(K)) if rbf_rows is not None else K.diagonal().astype(np.float64))
     beta = beta.copy()
     if decision is None:
         decision = np.zeros(len(beta))
@@ -164,8 +165,8 @@ def solve_in_memory(
     else:
         decision = decision.copy()
     has_intercept = problem.has_intercept
-    solver = InMemorySolver(K, terms, team, has_intercept=has_intercept, progress=progress, rows=rows)
-    tol, violations = limits.tol, np.empty(len(beta))  # less than that of the limits where the gap is too large there
+    solver = InMemorySolver(K, terms, team, has_intercept=has_intercept, progress=progress, rbf_rows=rbf_rows)
+    tol, violations = limits.tol, np.empty(len(beta))  # tol is decreased where the gap is too large at `limits.tol`
     while True:
         solver.solve(beta, decision, tol, limits.max_sets)
         certificate = certify(terms, beta, decision, violations, has_intercept=has_intercept, tol=limits.tol)

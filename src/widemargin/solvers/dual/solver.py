@@ -7,10 +7,11 @@ Returns  `DualResult`: beta, K beta, the intercept, the violation, the primal ob
 Method   A round: choose the active set (free coordinates and violators); solve the dual on it to a tenth of the largest
          violation of all coordinates; add the kernel rows of the coordinates that changed to K beta, over all n
          columns. Coordinates that stay at a bound need no kernel entry.
-         The active set's kernel matrix is in memory. Where rows are short, the first working sets compute their
-         entries, and it is made only for a round that needs more of them.
-         Shrinking: once most rows are farther from the margin than a round moves them, the rounds go on with the near
-         rows alone until these are solved; then K beta of the others is computed, and shows whether one violates.
+         The active set's kernel matrix is in memory. Where rows are short, the first working sets of a round compute
+         their entries instead, and the matrix is made only if the round needs more working sets.
+         Shrinking: once most rows are farther from the margin than a round changes decision values, the rounds go on
+         with the rows near the margin alone until these are solved; then K beta of the others is computed, and shows
+         whether one violates.
 Cost     about 2 (support vectors) x n kernel entries; memory: the active matrix, within the bytes given
 Source   decomposition, shrinking: Joachims 1999; working sets: Fan, Chen, Lin 2005; gap: Hsieh et al. 2014, section 3
 """
@@ -41,7 +42,7 @@ DecisionValues = Callable[[RowIndices, Vector], Vector]
 
 _TOL_MARGIN = 4.0  # decision errors that are subtracted from tol, so that the true violation is below tol too,
 _MAX_TOL_MARGIN = 0.5  # though no more than this part of tol
-_BLOCK_ROWS = 512  # kernel rows that are computed together, about, where the clock is checked between them
+_BLOCK_ROWS = 512  # kernel rows, about, that are computed between two checks of the clock
 _WORK_PER_CHECK = 3e9  # multiply-adds between two checks of the clock: at most a tenth of a second
 _NEW_VIOLATORS = 4096  # violators that join the active set in a round, at most, and
 _NEW_SHARE = 0.7  # of sqrt(support vectors x rows): entries of their rows then cost about as much as another round
@@ -69,11 +70,11 @@ class _Point(NamedTuple):
     decision: Vector
 
     def take(self, rows: RowIndices) -> _Part:
-        """A copy of some rows' numbers."""
+        """A copy of beta and decision values at `rows`."""
         return _Part(rows, self.beta[rows], self.decision[rows])
 
     def with_part(self, part: _Part) -> _Point:
-        """A copy with a part's numbers."""
+        """A copy with beta and decision values of the part."""
         beta, decision = self.beta.copy(), self.decision.copy()
         beta[part.rows], decision[part.rows] = part.beta, part.decision
         return _Point(beta, decision)
@@ -93,8 +94,8 @@ class DualSolver:
         The matrix to go on with, of rows of `operator`; a new one by default.
     progress : AnyProgress
     must_return : bool
-        Whether `solve` returns a point on a few of the start's support vectors if it is stopped before the decision
-        values of its start are known. Otherwise it raises StoppedAtStartError.
+        If `solve` is stopped before the decision values of its start are known: whether it returns a point on a few
+        of the start's support vectors, or raises StoppedAtStartError.
     entry_error : float
         Root mean square error of a kernel entry. Where the error of the decision values exceeds `tol`, `solve` returns
         once the violation is comparable with it: these entries cannot improve the point further.
@@ -112,8 +113,8 @@ class DualSolver:
     needed_tol : float
         The violation that a converged machine needs: `tol`, or less where the gap is too large at `tol`.
     goal_tol : float
-        The violation at which rounds end: `needed_tol`, or 1e-9 for a problem that is one working set. What is compared
-        with it is a violation computed from rounded entries, and so `_observable_tol` takes off a margin.
+        The violation at which rounds end: `needed_tol`, or 1e-9 for a problem that is one working set. Violations that
+        are computed from rounded entries are compared with the smaller `_observable_tol`.
     """
 
     def __init__(
@@ -187,7 +188,7 @@ class DualSolver:
     def correct_from(self, beta: Vector, decision: Vector, *, returns_last: bool = False) -> DualResult:
         """Solve from beta with decision values computed in float64: only changes of beta add errors.
 
-        `returns_last`: where these include coordinates that are fixed and not in the problem; see `_solve_from`.
+        `returns_last`: for decision values that include fixed coordinates outside the problem; see `_solve_from`.
         """
         self.float64_beta = beta
         return self._solve_from(_Point(beta.copy(), decision), returns_last=returns_last)
@@ -212,12 +213,12 @@ class DualSolver:
         return result
 
     def _solve_from(self, point: _Point, *, returns_last: bool = False) -> DualResult:
-        """Solve from a point: of the points so far, that of least primal objective, or the last one.
+        """Solve from a point; the result is the point of least primal objective, or with `returns_last` the last one.
 
         The dual objective decreases in every round, the primal one need not. Where decision values include fixed
-        coordinates that are not in the problem, the objectives lack the terms of these, and the last point is taken.
+        coordinates outside the problem, the objectives are without the terms of these: the last point is taken.
         """
-        certificate = self._certify(point)
+        certificate = self._record_certificate(point)
         best = point, certificate
         is_stalled = StallTest(MAX_IDLE_CHECKS if len(point.beta) > WORKING_SET_ROWS else 1)
         while not self._is_done(point, certificate) and self._go_on(point.beta, certificate):
@@ -229,7 +230,7 @@ class DualSolver:
             new_point = self._run_round(point, certificate)
             if new_point is None:
                 break
-            last, point, certificate = (point, certificate), new_point, self._certify(new_point)
+            last, point, certificate = (point, certificate), new_point, self._record_certificate(new_point)
             self.last_change = _typical_change(last, (point, certificate))
             is_better = certificate.primal_objective <= best[1].primal_objective
             if returns_last or certificate.violation < self.tol or is_better:
@@ -260,7 +261,7 @@ class DualSolver:
     def decision_values(self, beta: Vector, leading: Vector | None = None) -> Vector:
         """K beta (n,), of which `leading` (m,) are the first entries.
 
-        Raises `Stopped` if the fit is stopped before most of it is computed.
+        Raises `Stopped` if the fit is stopped meanwhile, unless the product takes a fraction of a second.
         """
         decision, columns = np.zeros(len(beta)), None
         if leading is not None:
@@ -293,7 +294,7 @@ class DualSolver:
         ordered[self.order] = values
         return ordered
 
-    def _certify(self, point: _Point) -> Certificate:
+    def _record_certificate(self, point: _Point) -> Certificate:
         """The certificate of the point, recorded as a row of the history."""
         certificate = self._find_certificate(point)
         self.history.record_point(self.progress.elapsed, point.beta, certificate)
@@ -333,10 +334,10 @@ class DualSolver:
         return self._update(point, part, changed)
 
     def _choose_near(self, point: _Point, certificate: Certificate) -> RowIndices | None:
-        """The near rows: free ones, violators, and those nearer to the margin than the last round changed most rows.
+        """The near rows: free ones, violators, and those nearer to the margin than `last_change`.
 
-        The rows of the active matrix, whose entries are known, are added if they are not too many. None if the near
-        rows are, or if the free ones do not fit in the active matrix.
+        The rows of the active matrix, whose entries are known, are added unless they are too many. None if the near
+        rows are too many, or too few, or if the free ones do not fit in the active matrix.
         """
         free = is_free(self.terms, point.beta)
         if np.count_nonzero(free) > self.active_matrix.capacity:
@@ -353,7 +354,7 @@ class DualSolver:
     def _solve_near(self, point: _Point, certificate: Certificate, near: RowIndices) -> _Part:
         """Solve on the near rows by rounds of their own, all other coordinates fixed.
 
-        Shrinking: the decision values of the other rows are computed once, after it, and show whether one of them
+        Shrinking: the decision values of the other rows are computed once, afterwards, and show whether one of them
         violates.
         """
 
@@ -433,10 +434,10 @@ class DualSolver:
         return active
 
     def _solve_active(self, point: _Point, certificate: Certificate) -> _Part:
-        """Solve on an active set: from its rows and, where these working sets are not enough, on its kernel matrix."""
+        """Solve on an active set: with entries computed from its rows, then, if it needs more, on its kernel matrix."""
         wanted = self._choose_active(point, certificate.intercept)
         tol = max(self._observable_tol(point), _ROUND_TOL * certificate.violation)
-        part, n_sets = point.take(wanted), self._count_sets_from_rows(wanted)
+        part, n_sets = point.take(wanted), self._n_sets_from_rows(wanted)
         if n_sets and (self._solve_sets(None, part, tol, n_sets) or self.n_iter >= self.limits.max_sets):
             return part
         try:
@@ -450,10 +451,10 @@ class DualSolver:
         self._solve_sets(self.active_matrix.K, part, tol)
         return part
 
-    def _count_sets_from_rows(self, wanted: RowIndices) -> int:
-        """How many working sets on `wanted` compute as many entries from rows as the active matrix lacks.
+    def _n_sets_from_rows(self, wanted: RowIndices) -> int:
+        """Number of working sets on `wanted` that compute as many entries from rows as the active matrix lacks.
 
-        0 where the matrix has most entries, and where rows are not short.
+        0 if the matrix has most entries, or rows are not short.
         """
         m, n_missing = len(wanted), self.active_matrix.n_missing(wanted)
         if m <= WORKING_SET_ROWS or 2 * n_missing < m * m or self._rbf_rows(wanted[:1]) is None:
@@ -464,26 +465,26 @@ class DualSolver:
         return self.operator.kernel.rbf_rows(self.operator.samples, rows)
 
     def _solve_sets(self, K: Array | None, part: _Part, tol: float, max_sets: int = NO_LIMIT) -> bool:
-        """Improve the part in place, on its kernel matrix or from its rows; see `InMemorySolver.solve`."""
+        """`InMemorySolver.solve` of the part, in place: on its kernel matrix K, or with None from its rows."""
         solver = InMemorySolver(
             K,
             restrict_terms(self.terms, part.rows),
             self.operator.team,
             has_intercept=self.has_intercept,
             progress=self.progress,
-            rows=self._rbf_rows(part.rows),
+            rbf_rows=self._rbf_rows(part.rows),
         )
         is_done = solver.solve(part.beta, part.decision, tol, min(max_sets, self.limits.max_sets - self.n_iter))
         self.n_iter += solver.n_iter
         return is_done
 
     def _blocks(self, rows: RowIndices) -> list[RowIndices]:
-        """Strided parts of `rows` whose products with K take a fraction of a second each."""
+        """Strided parts of `rows`: the product of each part's rows of K takes a fraction of a second."""
         n_blocks = min(self._n_checks(rows), len(rows) // _BLOCK_ROWS) + 1
         return [rows[k::n_blocks] for k in range(n_blocks)]
 
     def _n_checks(self, rows: RowIndices) -> int:
-        """Number of clock checks during the products of these rows with K."""
+        """Number of clock checks during a product of these rows of K."""
         return int(entry_work(len(rows) * len(self.operator), self.operator.samples.row_cost) / _WORK_PER_CHECK)
 
     def _in_blocks(self, add: Callable[[RowIndices], None], rows: RowIndices) -> None:
@@ -500,9 +501,9 @@ class DualSolver:
                 add(block)
 
     def _update(self, point: _Point, part: _Part, changed: RowIndices) -> _Point | None:
-        """The point with the solution of a part, whose coordinates at `changed` are new; None if stopped.
+        """The point with the solution of a part, which changed its coordinates `changed`; None if stopped.
 
-        A start from zero that is stopped gives a point on some of these coordinates.
+        A start from zero that is stopped gives a point on some of the support vectors.
         """
         new = point.with_part(part)
         rows = part.rows[changed]
@@ -525,7 +526,7 @@ def _uncertain_rows(terms: dual.SeparableTerms, result: DualResult, error: float
 
 
 def _typical_change(last: tuple[_Point, Certificate], new: tuple[_Point, Certificate]) -> float:
-    """What a round changed the decision values by, intercept included, for most rows: a quantile over the rows."""
+    """How much a round changed decision values, intercept included, at most for most rows: a quantile over the rows."""
     change = new[0].decision - last[0].decision + (new[1].intercept - last[1].intercept)
     return float(np.quantile(np.abs(change), _CHANGE_QUANTILE))
 
