@@ -13,6 +13,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+_TOUCHED = 6 << 30  # bytes: more than any fit that is timed here takes
 _STATUS = Path("/proc/self/status")
 
 
@@ -49,6 +52,17 @@ def time_predict(model: Any, X: Any) -> float:
         model.predict(X)
         times.append(time.perf_counter() - start)
     return statistics.median(times)
+
+
+def touch_memory(n_bytes: int = _TOUCHED) -> None:
+    """Write `n_bytes`, half of what is free at most, and free them, so that the next fit finds pages the machine has.
+
+    The host of a virtual machine may take freed pages back after seconds, and needs ten times as long to provide them anew:
+    a fit's time would depend on how long ago another one freed its memory. Nothing where the system does not report what is free.
+    """
+    if "SC_AVPHYS_PAGES" in os.sysconf_names:
+        page = os.sysconf("SC_PAGE_SIZE")
+        np.empty(min(n_bytes, os.sysconf("SC_AVPHYS_PAGES") * page // 2), np.uint8)[::page] = 0
 
 
 def reset_peak() -> bool:

@@ -24,7 +24,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 import numpy as np
 
-from benchmarks import _report
+from benchmarks import _process, _report
 from widemargin import DCSVMClassifier
 
 _PROBLEMS = ["10x100000", "100x20000"]
@@ -59,6 +59,7 @@ def measure(n_classes: int, n: int, repeats: int) -> list[dict[str, Any]]:
     seconds: dict[str, list[float]] = {name: [] for name in machines}
     for repeat in range(repeats):
         for name in list(machines)[:: -1 if repeat % 2 else 1]:
+            _process.touch_memory()
             begin = time.perf_counter()
             machines[name].fit(X[:n], y[:n])
             seconds[name].append(time.perf_counter() - begin)

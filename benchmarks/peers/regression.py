@@ -28,7 +28,7 @@ from sklearn.datasets import make_friedman1
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVR, OneClassSVM
 
-from benchmarks import _report
+from benchmarks import _process, _report
 from widemargin import DCOneClassSVM, DCSVMRegressor
 from widemargin.datasets import load_benchmark
 
@@ -144,6 +144,7 @@ def alternate(
         for key in list(machines)[:: -1 if repeat % 2 else 1]:
             if key == "scikit-learn" and repeat:
                 continue
+            _process.touch_memory()
             begin = time.perf_counter()
             machines[key].fit(*data)
             seconds[key].append(time.perf_counter() - begin)
