@@ -125,7 +125,7 @@ def solve(
     has_intercept=st.booleans(),
     dtype=dtypes,
 )
-def test_tile_keeps_its_promises(
+def test_a_solved_tile_is_feasible_and_no_worse(
     seed: int, q: int, rank: int, ridge: float, C: float, zeros: bool, has_intercept: bool, dtype: np.dtype
 ) -> None:
     problem = make_problem(seed, q, rank=rank, ridge=ridge, C=C, zeros=zeros)
@@ -146,7 +146,7 @@ def test_tile_keeps_its_promises(
     K = tile.Q.astype(DOUBLE)
     start, end = 0.0, 0.5 * d @ K @ d - problem.y @ d
     assert end <= start + rounding * size
-    # what the tile says about itself is true
+    # grad, lo and hi are those at d
     np.testing.assert_allclose(tile.grad, K @ d - problem.y, atol=10 * rounding + 1e-12)
     np.testing.assert_allclose(tile.lo, lo - d, atol=rounding)
     np.testing.assert_allclose(tile.hi, hi - d, atol=rounding)
@@ -181,8 +181,8 @@ def test_a_tile_at_its_optimum_does_not_move(has_intercept: bool, dtype: np.dtyp
 
 
 @pytest.mark.parametrize("sign", [1.0, -1.0])
-def test_one_sided_tiles_with_equality_do_not_move(sign: float) -> None:
-    """Labels of one kind: nothing can be moved from one coordinate to another."""
+def test_tiles_of_one_label_do_not_move_with_an_intercept(sign: float) -> None:
+    """No two coordinates can change by opposite steps."""
     problem = make_problem(1, 6)._replace(y=np.full(6, sign))
     tile = load_tile(problem, DOUBLE)
     assert dual.solve_equality_tile(tile, 1e-3) == 0
@@ -190,7 +190,7 @@ def test_one_sided_tiles_with_equality_do_not_move(sign: float) -> None:
 
 
 @pytest.mark.parametrize("grad", [0.0, -0.0])
-def test_signs_of_zero_are_no_gain(grad: float) -> None:
+def test_a_gain_of_minus_zero_is_not_chosen(grad: float) -> None:
     """Gains are compared as integers: -0.0 has the sign bit, which must not look like a large gain."""
     tile = make_tile(3, SINGLE)
     tile.Q[:] = np.eye(3)
@@ -301,7 +301,9 @@ def test_small_working_sets_solve_the_equality_problem(size: int, order: str) ->
 
 @quick
 @given(seed=seeds, m=st.integers(2, 10), share=st.integers(1, 10), has_intercept=st.booleans(), dtype=dtypes)
-def test_every_working_set_goes_down(seed: int, m: int, share: int, has_intercept: bool, dtype: np.dtype) -> None:
+def test_no_working_set_increases_the_objective(
+    seed: int, m: int, share: int, has_intercept: bool, dtype: np.dtype
+) -> None:
     problem = make_problem(seed, m, rank=2, ridge=0.0, C=5.0)  # singular: many solutions
     beta, f = np.zeros(m), np.zeros(m)
     size = min(share, m)
@@ -366,8 +368,8 @@ def test_indefinite_matrices_end_inside_the_box(seed: int, m: int, has_intercept
 
 
 @pytest.mark.parametrize("dtype", [SINGLE, DOUBLE])
-def test_bounds_are_hit_exactly(dtype: np.dtype) -> None:
-    """What is at a bound must compare equal to it: free coordinates are found by comparison."""
+def test_bounded_coordinates_equal_their_bound(dtype: np.dtype) -> None:
+    """To the last digit: free coordinates are found by comparison."""
     problem = make_problem(5, 10, ridge=1.0, C=0.1 / 3)
     alpha = naive.solve_box_qp(problem.Q, -np.ones(10), problem.upper)
     beta, *_ = solve(problem, size=10, tol=1e-6, has_intercept=False, dtype=dtype)
@@ -377,7 +379,7 @@ def test_bounds_are_hit_exactly(dtype: np.dtype) -> None:
         np.testing.assert_array_equal((problem.y * beta)[at_bound], bound[at_bound])
 
 
-def test_a_second_call_goes_on_where_the_first_ended() -> None:
+def test_a_second_call_continues_the_first() -> None:
     problem = make_problem(6, 30, ridge=0.02, C=10.0)
     at_once, *_ = solve(problem, size=6, tol=1e-5, has_intercept=False, max_sets=10_000)
     beta, f = np.zeros(30), np.zeros(30)
@@ -422,12 +424,12 @@ def test_kkt_violation_is_the_naive_one(seed: int, m: int, has_intercept: bool, 
     terms = problem.terms
     beta = rng.choice([0.0, 0.3, 1.0], size=m) * (terms.lo + terms.hi)
     f, out = problem.K @ beta, np.full(m, np.nan)
-    offset, worst = dual.kkt_violation(terms, beta, f, has_intercept, out)
+    intercept, worst = dual.kkt_violation(terms, beta, f, has_intercept, out)
     assert worst == pytest.approx(problem.violation(beta, has_intercept), abs=1e-12)
     if not has_intercept:
-        assert offset == 0
+        assert intercept == 0
         assert np.abs(out).max() == pytest.approx(worst, abs=1e-12)
-    g = f - problem.y + offset
+    g = f - problem.y + intercept
     expected = np.where(beta < terms.hi, np.maximum(-g, 0), 0) - np.where(beta > terms.lo, np.maximum(g, 0), 0)
     np.testing.assert_allclose(out, expected, atol=1e-12)
     if has_intercept and worst > 0:
@@ -436,14 +438,14 @@ def test_kkt_violation_is_the_naive_one(seed: int, m: int, has_intercept: bool, 
 
 
 @pytest.mark.parametrize("at", ["upper", "lower", "both"])
-def test_kkt_violation_where_nothing_can_rise_or_nothing_fall(at: str) -> None:
-    """The offset must stay a number: it may become a model's intercept."""
+def test_kkt_violation_where_no_coordinate_can_rise_or_none_fall(at: str) -> None:
+    """The intercept must be finite."""
     hi = np.zeros(4) if at == "both" else np.ones(4)
     beta = np.ones(4) if at == "upper" else np.zeros(4)
     terms = dual.SeparableTerms(np.ones(4), np.zeros(4), hi, np.ones(4))
-    offset, worst = dual.kkt_violation(terms, beta, np.full(4, 3.0), True, np.empty(4))
+    intercept, worst = dual.kkt_violation(terms, beta, np.full(4, 3.0), True, np.empty(4))
     assert worst == 0
-    assert np.isfinite(offset)
+    assert np.isfinite(intercept)
 
 
 @quick
@@ -708,7 +710,7 @@ def test_a_larger_matrix_is_read_in_its_leading_rows_and_columns(K: NDArray[np.f
 
 
 @pytest.mark.parametrize("size", [-1, 8193, 2**62])
-def test_sizes_that_no_scratch_has(size: int) -> None:
+def test_tiles_and_working_sets_of_impossible_size_are_refused(size: int) -> None:
     for make in (dual.Tile32, dual.Tile64, lambda q: dual.WorkingSet(q, 10)):
         with pytest.raises(ValueError, match="size"):
             make(size)
@@ -728,7 +730,7 @@ def test_no_rows(has_intercept: bool, dtype: np.dtype) -> None:
     assert len(dual.largest_violators(empty, 0, 5)) == 0
 
 
-def test_terms_of_arrays_that_do_not_fit() -> None:
+def test_terms_of_arrays_that_do_not_fit_are_refused() -> None:
     four = np.zeros(4)
     for k in range(4):
         for other in (np.zeros(3), np.zeros(4, np.float32), np.zeros((2, 2)), np.zeros(8)[::2], [0.0] * 4):
@@ -751,7 +753,7 @@ def test_terms_keep_their_arrays_and_a_view_keeps_its_tile() -> None:
 @pytest.mark.parametrize("where", ["K", "beta", "f", "target", "lo", "hi", "scale", "everything"])
 @pytest.mark.parametrize("has_intercept", [False, True])
 @pytest.mark.parametrize(("entries", "tiles"), [(SINGLE, SINGLE), (SINGLE, DOUBLE), (DOUBLE, DOUBLE)])
-def test_numbers_that_are_none_end(
+def test_solve_active_ends_on_nan_and_infinity(
     entries: np.dtype, tiles: np.dtype, has_intercept: bool, where: str, bad: float
 ) -> None:
     problem = make_problem(0, 40)
@@ -774,7 +776,7 @@ def test_numbers_that_are_none_end(
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
 @pytest.mark.parametrize("has_intercept", [False, True])
 @pytest.mark.parametrize("dtype", [SINGLE, DOUBLE])
-def test_tiles_without_numbers_end(dtype: np.dtype, has_intercept: bool, bad: float) -> None:
+def test_tiles_with_nan_or_infinity_end(dtype: np.dtype, has_intercept: bool, bad: float) -> None:
     for name in ("Q", "diagonal", "grad", "lo", "hi"):
         for share in (1, 3):
             tile = load_tile(make_problem(0, 20), dtype)
@@ -783,7 +785,7 @@ def test_tiles_without_numbers_end(dtype: np.dtype, has_intercept: bool, bad: fl
 
 
 @pytest.mark.parametrize("values", [[np.nan] * 3, [np.inf, 1.0, np.nan], [np.inf] * 3, [5e-324, 5e-324, 0.0]])
-def test_largest_violators_of_anything_are_rows(values: list[float]) -> None:
+def test_largest_violators_of_nan_and_infinity_are_rows(values: list[float]) -> None:
     for side in (-1, 0, 1):
         for k in (-1, 0, 2, 2**62):
             chosen = dual.largest_violators(np.array(values), side, k)
@@ -793,7 +795,7 @@ def test_largest_violators_of_anything_are_rows(values: list[float]) -> None:
 
 
 @pytest.mark.parametrize("rows", [[-1], [0, 5], [2**62], [-(2**63)]])
-def test_rows_that_are_none_are_refused(rows: list[int]) -> None:
+def test_rows_out_of_range_are_refused(rows: list[int]) -> None:
     with pytest.raises(IndexError, match="rows"):
         kernels.add_rows(ALONE, np.zeros((5, 3)), np.array(rows), np.zeros(len(rows)), np.zeros(3))
 
@@ -842,7 +844,7 @@ def test_products_that_do_not_fit_are_refused(name: str, value: Any) -> None:
         kernels.add_product(**{**arguments, name: value})
 
 
-def test_rows_that_change_after_they_were_checked_do_no_harm() -> None:
+def test_rows_changed_after_their_check_do_no_harm() -> None:
     rows, starts = np.arange(6), np.array([0, 3, 6])
     beta, f = np.zeros(6), np.zeros(6)
     terms = dual.SeparableTerms(np.ones(6), np.zeros(6), np.ones(6), np.ones(6))
