@@ -57,16 +57,16 @@ def same(model: OCASClassifier, other: OCASClassifier) -> bool:
 def test_products_and_where_partitions_are(client: Any) -> None:
     with open_partitions(da.from_array(X, chunks=(150, 3)), ThreadTeam(1)) as rows:  # columns divided as well
         W, coef = RNG.normal(size=(3, 7)), RNG.normal(size=(3, 600))
-        before = client.who_has(rows._blocks)
+        before = client.who_has(rows._partitions)
         for _ in range(3):
             assert np.allclose(rows.matvec(W), W @ X.T)
             assert np.allclose(rows.rmatvec(coef), coef @ X)
         assert rows.shape == X.shape
-        assert client.who_has(rows._blocks) == before
+        assert client.who_has(rows._partitions) == before
         assert all(len(workers) == 1 for workers in before.values())
     moved = client.run(lambda dask_worker: [list(t["keys"]) for t in dask_worker.transfer_outgoing_log])
     keys = [key for log in moved.values() for keys in log for key in keys]
-    assert not [key for key in keys if str(key).startswith("_make_block")]
+    assert not [key for key in keys if str(key).startswith("_as_matrix")]
 
 
 @pytest.mark.parametrize("chunk", [100, 250, 600])
@@ -106,7 +106,7 @@ def test_without_a_cluster_threads_of_this_process_do(local: OCASClassifier) -> 
 
 
 class KillAfter:
-    """Wraps `matvec`: kills the worker that holds most blocks at a given round."""
+    """Wraps `matvec`: kills the worker that holds most partitions at a given round."""
 
     def __init__(self, client: Any, rounds: int) -> None:
         self.client, self.rounds, self.calls, self.killed = client, rounds, 0, False
@@ -115,7 +115,7 @@ class KillAfter:
         def matvec(rows: Any, W: Any) -> Any:
             self.calls += 1
             if self.calls == self.rounds:
-                owners = [owner for where in self.client.who_has(rows._blocks).values() for owner in where]
+                owners = [owner for where in self.client.who_has(rows._partitions).values() for owner in where]
                 kill(self.client, max(set(owners), key=owners.count))
                 self.killed = True
             return original(rows, W)
@@ -187,7 +187,7 @@ def test_a_pass_ends_when_the_team_is_stopped(client: Any) -> None:
 
     team = ThreadTeam(1)
     with open_partitions(da.from_array(X, chunks=(150, 7)), team) as rows:
-        tasks = [client.submit(slow, block, pure=False) for block in rows._blocks]
+        tasks = [client.submit(slow, part, pure=False) for part in rows._partitions]
         team.native.stop_after(0.3)
         start = time.perf_counter()
         with pytest.raises(Stopped):
@@ -196,7 +196,7 @@ def test_a_pass_ends_when_the_team_is_stopped(client: Any) -> None:
         client.cancel(tasks)
 
 
-def test_a_block_that_is_lost_while_its_worker_is_asked_for(client: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_partition_that_is_lost_while_its_worker_is_asked_for(client: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     who_has = client.who_has
 
     def lose_then_ask(blocks: list[Any]) -> Any:
@@ -209,7 +209,7 @@ def test_a_block_that_is_lost_while_its_worker_is_asked_for(client: Any, monkeyp
             rows.matvec(np.zeros((1, 7)))
 
 
-def test_blocks_that_never_come_back_are_given_up(client: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_partitions_that_never_come_back_are_given_up(client: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("widemargin.data.dask._MAX_WAIT", 0.2)
     with open_partitions(da.from_array(X, chunks=(300, 7)), ThreadTeam(1)) as rows:
         monkeypatch.setattr(client, "who_has", lambda blocks: {})

@@ -34,25 +34,25 @@ class LostPartitionError(RuntimeError):
 
 
 class PartitionedMatrix(DesignMatrix):
-    """Samples whose blocks are futures on a cluster.
+    """Samples whose partitions are futures on a cluster.
 
     Parameters
     ----------
     client : distributed.Client
-    blocks : list of distributed.Future
-        Of a `LocalMatrix` in the memory of a worker.
+    partitions : list of distributed.Future
+        Of the `LocalMatrix` of each partition, in the memory of a worker.
     lengths : sequence of int
-        Samples of each block.
+        Samples of each partition.
     n_features : int
     team : ThreadTeam
         A pass ends with `Stopped` once this team is stopped.
     """
 
     def __init__(
-        self, client: Any, blocks: list[Any], lengths: Sequence[int], n_features: int, team: ThreadTeam
+        self, client: Any, partitions: list[Any], lengths: Sequence[int], n_features: int, team: ThreadTeam
     ) -> None:
         self._client = client
-        self._blocks = blocks
+        self._partitions = partitions
         self._check = team.check
         self._cuts = np.cumsum([0, *lengths])
         self.shape = (int(self._cuts[-1]), n_features)
@@ -63,7 +63,7 @@ class PartitionedMatrix(DesignMatrix):
 
         def submit(owners: list[str]) -> list[Any]:
             once = self._client.submit(_copy, W, pure=False)  # sent once, then from worker to worker
-            return self._map(_matvec, [once] * len(self._blocks), owners)
+            return self._map(_matvec, [once] * len(self._partitions), owners)
 
         return np.concatenate(self._pass(submit), axis=1)
 
@@ -79,10 +79,12 @@ class PartitionedMatrix(DesignMatrix):
         return total
 
     def _map(self, fn: Callable[..., Any], pieces: list[Any], owners: list[str]) -> list[Any]:
-        jobs = zip(self._blocks, pieces, owners, strict=True)
-        return [self._client.submit(fn, block, piece, workers=[owner], pure=False) for block, piece, owner in jobs]
+        """Futures of ``fn(partition, piece)`` on the workers `owners` that have the partitions."""
+        jobs = zip(self._partitions, pieces, owners, strict=True)
+        return [self._client.submit(fn, part, piece, workers=[owner], pure=False) for part, piece, owner in jobs]
 
     def _reduce(self, tasks: list[Any]) -> list[Any]:
+        """The future of the sum of the results, in a list: a tree of sums of at most `_FAN_IN`."""
         while len(tasks) > 1:
             groups = [tasks[start : start + _FAN_IN] for start in range(0, len(tasks), _FAN_IN)]
             tasks = [self._client.submit(_add_up, group, pure=False) for group in groups]
@@ -97,16 +99,16 @@ class PartitionedMatrix(DesignMatrix):
         raise LostPartitionError(f"{_MAX_LOSSES} workers were lost during one pass over the data")
 
     def _owners(self) -> list[str]:
-        """The address of each block's worker. Waits until blocks of a lost worker have been computed again."""
+        """The address of each partition's worker. Waits until those of a lost worker have been computed again."""
         from distributed import CancelledError
 
         begin = monotonic()
         while True:
-            wait_for(self._blocks, self._check)
+            wait_for_partitions(self._partitions, self._check)
             where: dict[str, Any] = {}
-            with suppress(CancelledError):  # lost since then: `wait_for` says which, in the next iteration
-                where = self._client.who_has(self._blocks)
-            owners = [next(iter(where.get(block.key, ())), None) for block in self._blocks]
+            with suppress(CancelledError):  # lost since then: `wait_for_partitions` says which, in the next iteration
+                where = self._client.who_has(self._partitions)
+            owners = [next(iter(where.get(part.key, ())), None) for part in self._partitions]
             if all(owners):
                 return owners  # type: ignore[return-value]  # all are strings
             if monotonic() - begin > _MAX_WAIT:
@@ -156,19 +158,13 @@ def open_partitions(X: Any, team: ThreadTeam) -> Iterator[PartitionedMatrix]:
         Here and during a pass, if a lost partition cannot be computed again because it had been scattered by hand.
     """
     with active_client() as client:
-        blocks, shapes = load_partitions(client, X, _make_block)
-        yield PartitionedMatrix(client, blocks, [n for n, _ in shapes], shapes[0][1], team)
-
-
-def load_partitions(client: Any, X: Any, make: Callable[[Any, int], Any]) -> tuple[list[Any], list[tuple[int, int]]]:
-    """Futures of ``make(partition, number)`` of each partition, an object with a shape (m, d); and these shapes."""
-    partitions = client.compute(partitions_of(X))
-    blocks = [client.submit(make, partition, number, pure=False) for number, partition in enumerate(partitions)]
-    del partitions  # the cluster keeps only what it has to
-    wait_for(blocks)
-    shapes = client.gather(client.map(_shape, blocks, pure=False))
-    check_widths([n_features for _, n_features in shapes])
-    return blocks, shapes
+        given = client.compute(partitions_of(X))
+        partitions = [client.submit(_as_matrix, part, number, pure=False) for number, part in enumerate(given)]
+        del given  # the cluster keeps the matrices alone
+        wait_for_partitions(partitions)
+        shapes = client.gather(client.map(_shape, partitions, pure=False))
+        check_widths([n_features for _, n_features in shapes])
+        yield PartitionedMatrix(client, partitions, [n for n, _ in shapes], shapes[0][1], team)
 
 
 def check_widths(widths: Sequence[int]) -> None:
@@ -290,25 +286,25 @@ def _is_stuck(worker: dict[str, Any]) -> bool:
     return worker.get("status") == "paused" and not worker.get("metrics", {}).get("task_counts", {}).get("executing")
 
 
-def wait_for(blocks: list[Any], check: Callable[[], None] = lambda: None) -> None:
-    """Wait for blocks, calling `check` every 0.1 s; raise the error of a block that failed."""
+def wait_for_partitions(partitions: list[Any], check: Callable[[], None] = lambda: None) -> None:
+    """Wait for the futures of all partitions, calling `check` every 0.1 s; raise the error of one that failed."""
     from distributed import CancelledError
 
     try:
-        begin, client = monotonic(), blocks[0].client
+        begin, client = monotonic(), partitions[0].client
         check()
-        while not client.sync(_end_soon, blocks):
+        while not client.sync(_end_soon, partitions):
             check()
             if monotonic() - begin > _MAX_WAIT and not running_workers(client):
                 raise LostPartitionError(f"there has been no worker for {_MAX_WAIT:g} seconds")
     except CancelledError as error:
-        lost = [number for number, block in enumerate(blocks) if block.cancelled()]
+        lost = [number for number, part in enumerate(partitions) if part.cancelled()]
         raise LostPartitionError(
             f"partitions {lost} of X were lost with their worker, and cannot be computed again"
         ) from error
-    for block in blocks:
-        if block.status == "error":
-            raise block.exception()
+    for part in partitions:
+        if part.status == "error":
+            raise part.exception()
 
 
 # --------------------------------------------------------------------------------------------------- on the workers
@@ -325,7 +321,7 @@ def check_partition(partition: Any, number: int) -> Any:
     return X
 
 
-def _make_block(partition: Any, number: int) -> LocalMatrix:
+def _as_matrix(partition: Any, number: int) -> LocalMatrix:
     """A partition as a design matrix for one thread: the worker's other threads have other partitions."""
     return make_design_matrix(check_partition(partition, number), ThreadTeam(1))
 
@@ -344,8 +340,8 @@ def _float_of(dtype: Any) -> type:
     return np.float32 if dtype == np.float32 else np.float64
 
 
-def _shape(block: Any) -> tuple[int, int]:
-    n, d = block.shape
+def _shape(matrix: Any) -> tuple[int, int]:
+    n, d = matrix.shape
     return n, d
 
 
@@ -353,12 +349,12 @@ def _copy(W: Matrix) -> Matrix:
     return W.copy()
 
 
-def _matvec(block: LocalMatrix, W: Matrix) -> Matrix:
-    return block.matvec(W)
+def _matvec(matrix: LocalMatrix, W: Matrix) -> Matrix:
+    return matrix.matvec(W)
 
 
-def _rmatvec(block: LocalMatrix, coef: Matrix) -> Matrix:
-    return block.rmatvec(coef)
+def _rmatvec(matrix: LocalMatrix, coef: Matrix) -> Matrix:
+    return matrix.rmatvec(coef)
 
 
 def _add_up(sums: list[Matrix]) -> Matrix:

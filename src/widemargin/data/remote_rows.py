@@ -29,7 +29,7 @@ from .dask import (
     collect_pure,
     partitions_of,
     running_workers,
-    wait_for,
+    wait_for_partitions,
 )
 from .rows import positions
 from .worker_blocks import Futures, WorkerBlocks
@@ -120,7 +120,7 @@ class RemoteRows:
         from distributed import CancelledError
 
         self._partitions = self.client.compute(self._sources)
-        wait_for(self._partitions, check)
+        wait_for_partitions(self._partitions, check)
         where: dict[str, Any] = {}
         with suppress(CancelledError):  # lost since then: the next task on them says so
             where = self.client.who_has(self._partitions)

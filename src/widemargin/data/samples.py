@@ -261,7 +261,7 @@ class SparseSamples:
 
 
 class GramSamples:
-    """Indices into a given Gram matrix: `A.inner(B, out)` takes rows of A's indices and columns of B's."""
+    """Rows of a given Gram matrix K, by their indices: ``A.inner(B, out)`` copies K[indices of A, indices of B]."""
 
     is_sparse = False
     nbytes = 0
