@@ -39,7 +39,7 @@ _KINDS = (
     OCASClassifier,
 )
 
-# Of classifiers, for skl2onnx's own code around the graph. It asks for "nocl": there are no graphs without labels.
+# Of classifiers, for skl2onnx's own code around the graph; "nocl", graphs without labels, is required but never True.
 _OPTIONS = {"zipmap": [True, False, "columns"], "output_class_labels": [False, True], "nocl": [False]}
 
 
@@ -108,14 +108,15 @@ def _convert(scope: Any, operator: Any, container: Any) -> None:
     if container.target_opset < OPSET:
         raise ValueError(f"target_opset must be at least {OPSET}, got {container.target_opset}")
     model = operator.raw_operator
-    given = np.dtype(guess_numpy_type(operator.inputs[0].type))
-    graph = make_graph(model, given)
-    outputs = _as_skl2onnx(graph, model, write_model(graph, model), given if given.kind == "f" else np.dtype("f4"))
+    input_dtype = np.dtype(guess_numpy_type(operator.inputs[0].type))
+    graph = make_graph(model, input_dtype)
+    dtype = input_dtype if input_dtype.kind == "f" else np.dtype("f4")
+    outputs = _as_skl2onnx(graph, model, write_model(graph, model), dtype)
     add_onnx_graph(scope, operator, container, graph.finish(outputs))
 
 
 def _as_skl2onnx(graph: Graph, model: Any, outputs: Outputs, dtype: np.dtype[Any]) -> Outputs:
-    """The outputs with two axes, integers as int64, and the decision values of two classes twice."""
+    """Outputs in skl2onnx's form: two axes, integers as int64, decision values f of two classes as [-f, f]."""
     scores, _, shape = outputs["scores"]
     scores = scores if shape else graph.unsqueeze(scores, 1)
     if is_classifier(model) and not shape:

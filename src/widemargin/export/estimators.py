@@ -21,7 +21,7 @@ from .graph import Graph
 from .machines import write_expansion, write_forest, write_linear
 from .steps import write_step
 
-Outputs = dict[str, tuple[str, Any, tuple[int, ...]]]
+Outputs = dict[str, tuple[str, Any, tuple[int, ...]]]  # by name: result, dtype, and shape without the axis of rows
 
 _WRITERS: tuple[tuple[type, Callable[[Graph, Any], str]], ...] = (
     (NystroemForest, write_forest),
@@ -83,8 +83,8 @@ def to_onnx(model: Any) -> Any:
     return graph.finish(write_model(graph, model))
 
 
-def make_graph(model: Any, given: np.dtype[Any] | None = None) -> Graph:
-    """An empty graph for a fitted model, in its machine's dtype; the input is of this one or of `given`.
+def make_graph(model: Any, input_dtype: np.dtype[Any] | None = None) -> Graph:
+    """An empty graph for a fitted model, in its machine's dtype; that is the default of `input_dtype`.
 
     Raises
     ------
@@ -92,11 +92,11 @@ def make_graph(model: Any, given: np.dtype[Any] | None = None) -> Graph:
     """
     machine = machines_in(model)[0]  # of several calibrated ones, on the same data, the first
     check_is_fitted(machine)
-    return Graph(getattr(machine, "_dtype", "float32"), machine.n_features_in_, given)
+    return Graph(getattr(machine, "_dtype", "float32"), machine.n_features_in_, input_dtype)
 
 
 def write_model(graph: Graph, model: Any) -> Outputs:
-    """Write a machine, or what is around it; its outputs by name: result, dtype, and shape without the axis of rows."""
+    """Write a machine, a pipeline or search around it, or calibrated ones; return the outputs."""
     model = unwrap(model)
     if isinstance(model, Pipeline):
         for _, step in model.steps[:-1]:
@@ -112,9 +112,9 @@ def _write_machine(graph: Graph, model: Any) -> Outputs:
     if write is None:
         raise ValueError(
             f"model must be a linear machine, a kernel expansion or a compressed model, got {type(model).__name__}"
-            f"{_explain(model)}"
+            f"{_remedy(model)}"
         )
-    return _outputs(graph, model, write(graph, machine))
+    return _write_outputs(graph, model, write(graph, machine))
 
 
 def _write_calibrated(graph: Graph, model: Any) -> Outputs:
@@ -159,13 +159,15 @@ def _machine_of(model: Any) -> Any:
     return getattr(model, "predictor_", getattr(model, "_model", None))
 
 
-def _explain(model: Any) -> str:
+def _remedy(model: Any) -> str:
+    """What to do about an estimator that cannot be written: the end of an error message."""
     if type(model).__module__.startswith("sklearn."):
         return ": see skl2onnx, or compress it first"
     return f" with stop_level={model.stop_level}: compress it first" if hasattr(model, "stop_level") else ""
 
 
-def _outputs(graph: Graph, model: Any, values: str) -> Outputs:
+def _write_outputs(graph: Graph, model: Any, values: str) -> Outputs:
+    """The outputs of a classifier, outlier detector or regressor, from its decision values (rows, q)."""
     if is_classifier(model):
         labels = _as_constant(model.classes_)
         number, scores, shape = _classify(graph, model, values)
@@ -183,13 +185,14 @@ def _outputs(graph: Graph, model: Any, values: str) -> Outputs:
 
 
 def n_scores(model: Any) -> int:
-    """Columns of the scores; one also where they are of shape (rows,)."""
+    """Number of scores of a row: 1 also where they have the shape (rows,)."""
     if is_classifier(model) and getattr(model, "decision_function_shape", "ovo") == "ovr":
         return len(model.classes_)
     return len(model.intercept_) if hasattr(model, "intercept_") else model.predictor_.n_outputs
 
 
 def _as_constant(classes: NDArray[Any]) -> NDArray[Any]:
+    """Labels as onnx takes them: numbers, or strings as objects."""
     if classes.dtype.kind in "iufb":
         return classes
     if all(isinstance(label, str) for label in classes.tolist()):
@@ -207,23 +210,29 @@ def _classify(graph: Graph, model: Any, values: str) -> tuple[str, str, tuple[in
         return _largest(graph, values), values, (k,)
     first, second = (np.asarray(matrix, np.float64) for matrix in pair_incidence(k))
     pairs, zero = len(first), np.array(0.0)
-    lost = graph("MatMul", graph.cast(graph("Less", values, zero), np.float64), second)
-    votes = graph("Add", graph("MatMul", graph.cast(graph("Greater", values, zero), np.float64), first), lost)
+    of_second = graph("MatMul", graph.cast(graph("Less", values, zero), np.float64), second)
+    votes = graph("Add", graph("MatMul", graph.cast(graph("Greater", values, zero), np.float64), first), of_second)
     if model.decision_function_shape == "ovo":
         if model.break_ties:  # as `predict` says
             raise ValueError("break_ties must be False with decision_function_shape='ovo', got True")
         return _largest(graph, votes), values, (pairs,)
-    scores = _order_votes(graph, values, lost, first, second)
+    scores = _write_vote_scores(graph, values, of_second, first, second)
     return _largest(graph, scores if model.break_ties else votes), scores, (k,)
 
 
 def _largest(graph: Graph, values: str) -> str:
+    """The column of each row's largest value: (rows,)."""
     return graph("ArgMax", values, axis=1, keepdims=0)
 
 
-def _order_votes(graph: Graph, values: str, lost: str, first: NDArray[np.float64], second: NDArray[np.float64]) -> str:
-    """Votes plus a term below 1/2 that orders equal ones by sums of decision values, as scikit-learn does."""
-    won = graph("MatMul", graph.cast(graph("GreaterOrEqual", values, np.array(0.0)), np.float64), first)
+def _write_vote_scores(
+    graph: Graph, values: str, of_second: str, first: NDArray[np.float64], second: NDArray[np.float64]
+) -> str:
+    """Votes plus a term below 1/2 that orders equal ones by sums of decision values, as scikit-learn does.
+
+    `first` and `second` (n_pairs, k) mark the classes of each pair; `of_second` (rows, k) are votes for second ones.
+    """
+    of_first = graph("MatMul", graph.cast(graph("GreaterOrEqual", values, np.array(0.0)), np.float64), first)
     sums = graph("MatMul", values, first - second)
     scale = graph("Mul", graph("Add", graph("Abs", sums), np.array(1.0)), np.array(3.0))
-    return graph("Add", graph("Add", won, lost), graph("Div", sums, scale))
+    return graph("Add", graph("Add", of_first, of_second), graph("Div", sums, scale))

@@ -15,7 +15,7 @@ Value = Any  # the name of a tensor in the graph, or an array that becomes a con
 
 
 class Graph:
-    """A graph with one input, `rows` samples of n_features numbers.
+    """A graph with one input, samples of shape (rows, n_features).
 
     Calling it adds a node and returns the name of its result::
 
@@ -26,8 +26,8 @@ class Graph:
     dtype : {"float32", "float64"}
         Of the samples and of the constants of `number`.
     n_features : int
-    given : dtype, optional
-        Of the input, which is converted; `dtype` by default.
+    input_dtype : dtype, optional
+        Of the input, which is converted to `dtype`; by default the same.
 
     Attributes
     ----------
@@ -35,15 +35,15 @@ class Graph:
         Name of the samples: the input, or the converted or scaled input.
     """
 
-    def __init__(self, dtype: str, n_features: int, given: np.dtype[Any] | None = None) -> None:
+    def __init__(self, dtype: str, n_features: int, input_dtype: np.dtype[Any] | None = None) -> None:
         self.onnx = _import_onnx()
         self.x = _INPUT
         self.dtype = np.dtype(dtype)
-        self._given = given or self.dtype
+        self._input_dtype = input_dtype or self.dtype
         self.n_features = n_features
         self._nodes: list[Any] = []
         self._constants: list[Any] = []
-        if self._given != self.dtype:
+        if self._input_dtype != self.dtype:
             self.x = self.cast(self.x, self.dtype)
 
     def __call__(self, operator: str, *inputs: Value, **attributes: Any) -> str:
@@ -99,7 +99,7 @@ class Graph:
         for name, (value, dtype, shape) in outputs.items():
             self._nodes.append(helper.make_node("Identity", [value], [name], name=name))
             infos.append(helper.make_tensor_value_info(name, self._type(np.dtype(dtype)), ["rows", *shape]))
-        samples = helper.make_tensor_value_info(_INPUT, self._type(self._given), ["rows", self.n_features])
+        samples = helper.make_tensor_value_info(_INPUT, self._type(self._input_dtype), ["rows", self.n_features])
         graph = helper.make_graph(self._nodes, "widemargin", [samples], infos, self._constants)
         opsets = [helper.make_opsetid("", OPSET)]
         model = helper.make_model(graph, opset_imports=opsets, ir_version=_IR_VERSION, producer_name="widemargin")

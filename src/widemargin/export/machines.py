@@ -18,49 +18,49 @@ from .graph import Graph, Value
 
 
 def write_linear(graph: Graph, model: LinearModel) -> str:
-    """<w, x> + b of q functions: (rows, q) numbers."""
+    """Decision values <w, x> + b of q linear functions: (rows, q)."""
     x = graph.cast(graph.x, np.float64)
     return graph("Add", graph("MatMul", x, model.coef.T), model.intercept)
 
 
 def write_expansion(graph: Graph, model: KernelExpansion) -> str:
-    """sum_i c_i k(x_i, x) + b: (rows, q) numbers."""
+    """Decision values sum_j coef_j k(x, z_j) + b of q kernel expansions: (rows, q)."""
     points = model.points.toarray() if sp.issparse(model.points) else model.points
-    exact = model.pair_with(model.points[:1])[0].precision  # float64 where float32 distances are too inexact
-    x = graph.x if exact == graph.dtype else graph.cast(graph.x, exact)
-    measured = _measure_points(graph, x, _scaled(model.kernel, points.astype(exact)), model.kernel)
-    K = transform(graph, model.kernel, measured if exact == graph.dtype else graph.cast(measured, graph.dtype))
+    precision = model.pair_with(model.points[:1])[0].precision  # float64 where float32 distances are too inexact
+    x = graph.x if precision == graph.dtype else graph.cast(graph.x, precision)
+    argument = _write_argument(graph, x, _scaled(model.kernel, points.astype(precision)), model.kernel)
+    K = _write_kernel(graph, model.kernel, argument if precision == graph.dtype else graph.cast(argument, graph.dtype))
     coef = model.coef.toarray() if sp.issparse(model.coef) else model.coef
     return graph("Add", graph("MatMul", graph.cast(K, np.float64), coef.T), model.intercept)
 
 
-def _measure_points(graph: Graph, x: str, points: NDArray[Any], kernel: Any) -> str:
-    """Inner products or distances of all rows and all points: (rows, points)."""
+def _write_argument(graph: Graph, x: str, points: NDArray[Any], kernel: Any) -> str:
+    """Kernel arguments, inner products or distances, of all rows and all points: (rows, points)."""
     if isinstance(kernel, Laplacian):
         return graph.reduce("L1", graph("Sub", graph.unsqueeze(x, 1), points), 2)
     if not isinstance(kernel, RBF):
         return graph("MatMul", x, points.T)
-    centre = points.mean(axis=0)  # distances stay as they are, with less rounding error
+    centre = points.mean(axis=0)  # shifting both leaves distances as they are, with less rounding error
     x, points = graph("Sub", x, centre), points - centre
     products = graph("MatMul", x, -2.0 * points.T)
     squares = graph("Add", graph.reduce("SumSquare", x, 1, keep=True), np.square(points).sum(axis=1))
     return graph("Relu", graph("Add", products, squares))
 
 
-def transform(graph: Graph, kernel: Any, measured: str) -> str:
-    """Kernel values from inner products with `_scaled` points, or from distances.
+def _write_kernel(graph: Graph, kernel: Any, argument: str) -> str:
+    """Kernel values from kernel arguments: inner products with `_scaled` points, or distances.
 
     Raises
     ------
     ValueError
-        Naming a kernel that is not a function of these.
+        Naming a kernel that has no such argument.
     """
     if isinstance(kernel, RBF | Laplacian):
-        return graph("Exp", graph("Mul", measured, graph.number(-kernel.gamma)))
+        return graph("Exp", graph("Mul", argument, graph.number(-kernel.gamma)))
     if isinstance(kernel, Linear):
-        return measured
+        return argument
     if isinstance(kernel, Polynomial | Sigmoid):
-        inner = graph("Add", measured, graph.number(kernel.coef0))
+        inner = graph("Add", argument, graph.number(kernel.coef0))
         return graph("Tanh", inner) if isinstance(kernel, Sigmoid) else graph("Pow", inner, np.array(kernel.degree))
     raise ValueError(
         f"model has a {type(kernel).__name__} kernel: to_onnx writes rbf, laplacian, poly, sigmoid, linear"
@@ -68,21 +68,22 @@ def transform(graph: Graph, kernel: Any, measured: str) -> str:
 
 
 def _scaled(kernel: Any, points: NDArray[Any]) -> NDArray[Any]:
-    """Points times gamma, for kernels of inner products; for kernels of distances the points.
+    """Points, for kernels of inner products with gamma times gamma.
 
-    As a factor of the inner products, onnxruntime would round gamma to float32 when it fuses the two.
+    If gamma were a factor of the inner products, onnxruntime would fuse the two and round gamma to float32.
     """
     return points * points.dtype.type(kernel.gamma) if isinstance(kernel, Polynomial | Sigmoid) else points
 
 
 def write_forest(graph: Graph, model: NystroemForest) -> str:
-    """Mean of the trees' decision functions at the projected samples: (rows, q) numbers."""
+    """Decision values, the mean of those of the trees, at the projected samples: (rows, q)."""
     if model.projection is not None:
         graph.x = graph("MatMul", graph.x, model.projection)
     return graph.mean([_write_tree(graph, tree) for tree in model.trees])
 
 
 def _write_tree(graph: Graph, tree: NystroemTree) -> str:
+    """Decision values of each row by the machines of its leaf: (rows, q)."""
     leaf = _write_routing(graph, tree.tree)
 
     def of_leaf(table: NDArray[Any]) -> Value:
@@ -90,27 +91,26 @@ def _write_tree(graph: Graph, tree: NystroemTree) -> str:
         return table[0] if leaf is None else graph.rows_of(table, leaf)
 
     kernel = tree.features.kernel
-    to_landmarks = measured = _measure_leaf_points(graph, of_leaf(_scaled(kernel, tree.features.landmarks)), kernel)
+    to_landmarks = argument = _write_leaf_argument(graph, of_leaf(_scaled(kernel, tree.features.landmarks)), kernel)
     if tree.features.pseudo_distances.shape[2]:
-        measured = graph("Concat", to_landmarks, _write_bounds(graph, tree, to_landmarks, of_leaf), axis=1)
-    F = graph.cast(transform(graph, kernel, measured), np.float64)
-    total = graph("Add", _inner(graph, of_leaf(tree.coef), F), of_leaf(tree.intercept))
+        argument = graph("Concat", to_landmarks, _write_bounds(graph, tree, to_landmarks, of_leaf), axis=1)
+    values = graph.cast(_write_kernel(graph, kernel, argument), np.float64)
+    total = graph("Add", _inner(graph, of_leaf(tree.coef), values), of_leaf(tree.intercept))
     if tree.products.shape[2]:
-        total = graph(
-            "Add", total, _write_products(graph, transform(graph, kernel, to_landmarks), of_leaf(tree.products))
-        )
+        products = _write_products(graph, _write_kernel(graph, kernel, to_landmarks), of_leaf(tree.products))
+        total = graph("Add", total, products)
     if tree.slopes.shape[1]:
         total = graph("Add", total, graph.cast(_inner(graph, of_leaf(tree.slopes), graph.x), np.float64))
     return total
 
 
-def _inner(graph: Graph, tables: Value, rows: str) -> str:
-    """Matrix (q, r) of each row, or one for all, times its vector (r,): (rows, q) numbers."""
-    return graph.squeeze(graph("MatMul", tables, graph.unsqueeze(rows, 2)), 2)
+def _inner(graph: Graph, matrices: Value, vectors: str) -> str:
+    """A matrix (q, r) of each row, or one (q, r) for all rows, times the row's vector (r,): (rows, q)."""
+    return graph.squeeze(graph("MatMul", matrices, graph.unsqueeze(vectors, 2)), 2)
 
 
-def _measure_leaf_points(graph: Graph, points: Value, kernel: Any) -> str:
-    """Inner products or distances of each row and the m points of its leaf: (rows, m) numbers."""
+def _write_leaf_argument(graph: Graph, points: Value, kernel: Any) -> str:
+    """Kernel arguments, inner products or distances, of each row and the m points of its leaf: (rows, m)."""
     if kernel.argument == "inner_product":
         return _inner(graph, points, graph.x)
     difference = graph("Sub", graph.unsqueeze(graph.x, 1), points)
@@ -118,7 +118,7 @@ def _measure_leaf_points(graph: Graph, points: Value, kernel: Any) -> str:
 
 
 def _write_bounds(graph: Graph, tree: NystroemTree, to_landmarks: str, of_leaf: Any) -> str:
-    """Triangle inequality: a bound of the distance to each pseudo-landmark, from those to the landmarks."""
+    """Kernel arguments of each row and the pseudo-landmarks: bounds of the distance by the triangle inequality."""
     is_square, bounds = tree.features.kernel.argument == "squared_distance", tree.features.bounds
     distances = graph.unsqueeze(graph("Sqrt", to_landmarks) if is_square else to_landmarks, 2)
     pseudo_distances = of_leaf(tree.features.pseudo_distances)
@@ -129,24 +129,24 @@ def _write_bounds(graph: Graph, tree: NystroemTree, to_landmarks: str, of_leaf: 
 
 
 def _write_products(graph: Graph, values: str, products: Value) -> str:
-    """f' P f for the kernel values f of the landmarks: (rows, q) numbers."""
+    """<f, P f> of each row, with the lower triangle P of `products` and kernel values f (rows, m): (rows, q)."""
     partial = graph.squeeze(graph("MatMul", products, graph.unsqueeze(values, 1, 3)), 3)
     return _inner(graph, graph.cast(partial, np.float64), graph.cast(values, np.float64))
 
 
 def _write_routing(graph: Graph, tree: Hierarchy) -> str | None:
-    """Routing level by level: the leaf of each row; None if there is only one."""
+    """The leaf of each row, by routing it level by level: (rows,); None if there is only one leaf."""
     if not len(tree.children):
         return None
-    node = _write_descent(graph, tree, None)
+    node = _write_step(graph, tree, None)
     for _ in range(1, tree.depth):
         # a negative node is a leaf, and stays
-        node = graph("Where", graph("Less", node, np.array(0, np.int64)), node, _write_descent(graph, tree, node))
+        node = graph("Where", graph("Less", node, np.array(0, np.int64)), node, _write_step(graph, tree, node))
     return graph("Sub", np.array(-1, np.int64), node)
 
 
-def _write_descent(graph: Graph, tree: Hierarchy, node: str | None) -> str:
-    """The child of each row's node whose centre is nearest; of the root without `node`."""
+def _write_step(graph: Graph, tree: Hierarchy, node: str | None) -> str:
+    """The child with the nearest centre, of each row's node (rows,) or, without `node`, of the root: (rows,)."""
     x, children = graph.unsqueeze(graph.x, 1), tree.children.astype(np.int64)
     branching = children.shape[1]
     if node is None:
