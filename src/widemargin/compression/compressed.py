@@ -179,7 +179,7 @@ class CompressedClassifier(ClassifierMixin, OneVsRestPredictor, Compressed):
     """A classifier with one decision function for two classes, or one for each of more."""
 
     def _n_outputs(self, fitted: FittedState) -> int:
-        k = fitted.classes()
+        k = fitted.count_classes()
         return 1 if k == 2 else k
 
 
@@ -187,7 +187,7 @@ class CompressedVotes(ClassifierMixin, OneVsOnePredictor, Compressed):
     """A classifier with a decision function for every pair of classes."""
 
     def _n_outputs(self, fitted: FittedState) -> int:
-        k = fitted.classes()
+        k = fitted.count_classes()
         return k * (k - 1) // 2
 
 

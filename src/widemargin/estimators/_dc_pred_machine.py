@@ -109,9 +109,9 @@ class DCPredMachine(KernelMachine):
 
     def _check_state(self, fitted: FittedState) -> None:
         super()._check_state(fitted)
-        self._check_training(fitted)
-        fitted.certificate()
-        k = fitted.classes() if is_classifier(self) else None
+        self._check_dtype_and_weights(fitted)
+        fitted.check_certificate()
+        k = fitted.count_classes() if is_classifier(self) else None
         check_trees(fitted, self.n_features_in_, 1 if k == 2 else k)
 
 

@@ -320,8 +320,8 @@ class DualMachine(LinearWeights, KernelMachine):
 
     def _check_state(self, fitted: FittedState) -> None:
         super()._check_state(fitted)
-        self._check_training(fitted)
-        fitted.certificate()
+        self._check_dtype_and_weights(fitted)
+        fitted.check_certificate()
         d = self.n_features_in_
         n = len(fitted.array("support_", np.integer, None, least=0, below=d if self._is_gram else None))
         if self._is_gram:

@@ -97,7 +97,7 @@ class Estimator(CallbackSupportMixin, Loadable):
         with all_or_nothing(self):
             self._check_parameters()
             data = self._check_data(X, y, sample_weight)
-            with self._clock(bridge if bridge.has_callbacks else None) as progress:
+            with self._make_progress(bridge if bridge.has_callbacks else None) as progress:
                 bridge.attributes = partial(self._snapshot, data, progress)
                 try:
                     train(data, progress)
@@ -105,7 +105,7 @@ class Estimator(CallbackSupportMixin, Loadable):
                 finally:  # a reference cycle, which would keep all of the fit until the next garbage collection
                     bridge.attributes = progress.current_solution = None
 
-    def _clock(self, callback: Callback | None = None) -> Progress:
+    def _make_progress(self, callback: Callback | None = None) -> Progress:
         """The progress of a fit within `max_time`."""
         title = type(self).__name__
         return Progress(max_time=self.max_time, verbose=self.verbose, title=title, callback=callback)

@@ -138,8 +138,8 @@ class FittedState:
             raise ValueError(f"{self.name(key)} is a damaged sparse array: {error}") from error
         return rows
 
-    def classes(self) -> int:
-        """The number of labels `classes_`, at least two and ascending."""
+    def count_classes(self) -> int:
+        """The number of labels in `classes_`, which must be at least two and ascending."""
         labels = self.value("classes_")
         if not isinstance(labels, np.ndarray) or labels.ndim != 1 or len(labels) < 2:
             raise ValueError(f"classes_ must be an array of at least two labels, got {describe(labels)}")
@@ -151,15 +151,15 @@ class FittedState:
             raise ValueError(f"classes_ must be distinct labels in ascending order, got {describe(labels)}")
         return len(labels)
 
-    def certificate(self) -> None:
-        """The certificate of a fit: objective, gap, whether it converged, rounds and history."""
+    def check_certificate(self) -> None:
+        """Check `objective_`, `dual_gap_`, `relative_gap_`, and what `check_history` does."""
         for key in ("objective_", "dual_gap_", *(["relative_gap_"] if "relative_gap_" in self else [])):  # older files
             if not isinstance(self.value(key), float):  # NaN, where there is no bound
                 raise ValueError(f"{self.name(key)} must be a number, got {describe(self.value(key))}")
-        self.progress()
+        self.check_history()
 
-    def progress(self) -> None:
-        """Whether a fit converged, its rounds and its history."""
+    def check_history(self) -> None:
+        """Check `converged_`, `n_iter_` and `history_`."""
         check_flag(converged_=self.value("converged_"))
         self.integer("n_iter_", 0)
         history = self.nested("history_")

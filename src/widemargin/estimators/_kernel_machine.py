@@ -223,7 +223,7 @@ class KernelMachine(Estimator):
         return {name: value for name, value in super().__getstate__().items() if name != "_model"}
 
     def _check_state(self, fitted: FittedState) -> None:
-        """The kernel, and the shape of the data."""
+        """Check the kernel, and the shape of the data."""
         if not callable(fitted.value("kernel")):
             fitted.choice("kernel", (*KERNELS, *FUNCTION_KERNELS, "precomputed"))
         fitted.number("_gamma", above=0)
@@ -235,11 +235,11 @@ class KernelMachine(Estimator):
             if len([shape.integer(axis, 1) for axis in shape]) != 2 or self.shape_fit_[1] != d:
                 raise ValueError(f"shape_fit_ must be (n_samples, {d}), got {self.shape_fit_!r}")
 
-    def _check_training(self, fitted: FittedState) -> None:
-        """The dtype of the data, and the classes' weights."""
+    def _check_dtype_and_weights(self, fitted: FittedState) -> None:
+        """Check the dtype of the data, and the classes' weights."""
         fitted.choice("_dtype", ("float32", "float64"))
         if isinstance(self, ClassifierMixin):
-            fitted.array("class_weight_", np.float64, fitted.classes())
+            fitted.array("class_weight_", np.float64, fitted.count_classes())
 
     def _restore(self) -> None:
         self._model = self._make_model()

@@ -336,7 +336,7 @@ class BSGDClassifier(ClassifierMixin, OneVsRestPredictor, LinearWeights, KernelM
                 raise ValueError(
                     f"classes must be those of the first call, {shown(self.classes_)}, got {shown(np.asarray(classes))}"
                 )
-            with self._clock() as progress:
+            with self._make_progress() as progress:
                 self._train_on_chunk(X, self._class_numbers(labels), weights, progress)
         return self
 
@@ -477,9 +477,9 @@ class BSGDClassifier(ClassifierMixin, OneVsRestPredictor, LinearWeights, KernelM
 
     def _check_state(self, fitted: FittedState) -> None:
         super()._check_state(fitted)
-        self._check_training(fitted)
-        fitted.progress()
-        k = fitted.classes()
+        self._check_dtype_and_weights(fitted)
+        fitted.check_history()
+        k = fitted.count_classes()
         q = 1 if k == 2 else k
         n = fitted.rows("support_vectors_", self._dtype, None, self.n_features_in_).shape[0]
         fitted.array("n_support_", np.integer, q, least=0, below=n + 1)

@@ -253,7 +253,7 @@ class DCSVMClassifier(ClassifierMixin, OneVsOnePredictor, DualMachine):
         return compact_pair_coefficients(self.dual_coef_, self.n_support_)
 
     def _check_coefficients(self, fitted: FittedState, n: int) -> int:
-        k = fitted.classes()
+        k = fitted.count_classes()
         if fitted.array("n_support_", np.integer, k, least=0, below=n + 1).sum() != n:
             raise ValueError(f"n_support_ must have the sum {n}, got {self.n_support_}")
         fitted.array("dual_coef_", np.float64, k - 1, n)

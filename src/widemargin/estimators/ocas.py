@@ -399,11 +399,11 @@ class OCASClassifier(ClassifierMixin, OneVsRestPredictor, Estimator):
         return convert_in_blocks(compute, convert, X, len(self.coef_), resolve_memory_budget(self.memory_budget))
 
     def _check_state(self, fitted: FittedState) -> None:
-        d, k = fitted.integer("n_features_in_", 1), fitted.classes()
+        d, k = fitted.integer("n_features_in_", 1), fitted.count_classes()
         q = 1 if k == 2 else k
         fitted.array("coef_", np.float64, q, d)
         fitted.array("intercept_", np.float64, q)
-        fitted.certificate()
+        fitted.check_certificate()
         points = fitted.nested("_points")
         for i in points:
             points.array(i, np.float64, None, None)
