@@ -28,7 +28,7 @@ _last_sigint = -math.inf  # of the process, so that Ctrl-C twice ends a grid sea
 
 
 class Stoppable(Protocol):
-    """A team of threads whose compiled passes over data can be ended before their next block of rows."""
+    """A team of threads whose compiled passes can be ended before their next block of rows: `_native.Team`."""
 
     def stop(self) -> None:
         """Have all passes raise `Stopped`, until `resume`."""
@@ -92,14 +92,14 @@ class Progress:
         self._max_time = math.inf if max_time is None else max_time
         self._verbose = verbose
         self._callback = callback
-        self._teams: list[Stoppable] = []
-        self._inner: list[Progress] = []
+        self._teams: list[Stoppable] = []  # whose passes are to be interrupted
+        self._inner: list[Progress] = []  # the fits inside this one, which end with it
         self._outer: Progress | None = None
-        self._busy = threading.Lock()
+        self._busy = threading.Lock()  # of the stage, its counts and the bar
         self._is_called = threading.Lock()  # held while the callback runs; no thread ever waits for it
-        self._handler_set = False
+        self._handler_set = False  # of SIGINT
         self._bar: Bar | None = None
-        self._end: float | None = None
+        self._end: float | None = None  # when the ``with`` block was left
         self._start = self._next_update = perf_counter()
         self._stage = 0
         self._begin_stage(title, None)

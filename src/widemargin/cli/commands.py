@@ -76,7 +76,7 @@ def predict(args: Namespace) -> int:
         file.writelines("\t".join(map(str, row)).encode() + b"\n" for row in rows.tolist())
     if not args.decision:
         with _damage_reported(args.model):
-            _report_accuracy(model, data, values)
+            _report_score(model, data, values)
     return 0
 
 
@@ -296,8 +296,8 @@ def _score(args: Namespace, model: Any, data: Dataset) -> tuple[str, float]:
     return where, float(model.score(data.X[rows], labels))
 
 
-def _report_accuracy(model: Any, data: Dataset, predicted: Any) -> None:
-    """Print the share of labels that agree with those of the file; R2 of numbers."""
+def _report_score(model: Any, data: Dataset, predicted: Any) -> None:
+    """Print the accuracy of predicted labels, or R2 of predicted numbers, if the file has any to compare with."""
     from sklearn.base import is_regressor
     from sklearn.metrics import r2_score
 
@@ -308,7 +308,7 @@ def _report_accuracy(model: Any, data: Dataset, predicted: Any) -> None:
 
 
 def _agreement(y: Any, predicted: Any, classes: Any) -> str:
-    """The accuracy in words, and how many rows have a label that is no class."""
+    """The accuracy in words, with the number of rows whose label is no class of the model."""
     if (y.dtype.kind in "iufb") != (classes.dtype.kind in "iufb"):  # one label that is no number makes all of them text
         y, predicted, classes = y.astype(str), predicted.astype(str), classes.astype(str)
     unknown = np.unique(y[~np.isin(y, classes)])

@@ -1,4 +1,4 @@
-"""What all displays share: new axes, lines for each problem, checks of columns."""
+"""What several displays share: new axes, a line for each binary problem, checks of columns."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def last_step(estimator: Any) -> Any:
 
 
 class HistoryDisplay:
-    """A display of columns of `history_`, with a parameter of its constructor for each column."""
+    """A display of columns of `history_`; its constructor has a parameter for each."""
 
     _columns: tuple[str, ...]
     _optional_columns: tuple[str, ...]
@@ -113,7 +113,7 @@ def check_lengths(**columns: NDArray[Any] | None) -> None:
 def draw_lines(
     ax: Any, time: Vector, values: Vector, problem: NDArray[Any], label: str, line_kwargs: dict[str, Any]
 ) -> list[Any]:
-    """A line for each problem; the first one sets the colour and has the label."""
+    """Draw `values` against `time`, one line for each binary problem: all have the first one's colour, it the label."""
     lines: list[Any] = []
     for number in np.unique(problem):
         rows = problem == number
