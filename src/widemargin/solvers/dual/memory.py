@@ -11,9 +11,9 @@ from ...kernels.tiles import TILE_ROWS
 VECTORS = 16  # float64 vectors (n,) that a solve holds at its peak
 _LEAST_BYTES = 2**22
 _ALLOCATOR_BYTES = 2**24  # kept by the interpreter and the allocator
-_TILES = 8  # held by a thread at one time, with their batches and allocator's share
-_LEAST_TILES = 3  # of a thread without them: a tile, its exponents, and the rows of both sides
-_GATHERED = 2**14  # rows in batches at one time, about
+_TILES = 8  # that a thread holds at one time, batches of rows and the allocator's share included
+_LEAST_TILES = 3  # that it holds at least: a tile, its exponents, and the rows of both sides
+_GATHERED = 2**14  # rows, about, in batches at one time
 _RESULT_VECTORS = 3  # of 8 bytes, (m,), that a solution of m coordinates keeps: rows, beta and decision values
 
 
@@ -28,7 +28,7 @@ def active_bytes(samples: Samples, memory_budget: int, n_threads: int) -> int:
 
 
 def free_bytes(samples: Samples, memory_budget: int) -> int:
-    """What a memory budget leaves beside the samples' copies and what the allocator keeps: 4 MB at least."""
+    """The bytes of a memory budget beside the samples' copies and what the allocator keeps: 4 MB at least."""
     return max(_LEAST_BYTES, memory_budget - samples.nbytes - _ALLOCATOR_BYTES)
 
 
@@ -52,6 +52,6 @@ def needed_bytes(samples: Samples, sizes: Sequence[int], n_threads: int) -> int:
 
 
 def _working_bytes(samples: Samples, m: int, n_tiles: int) -> int:
-    """Bytes beside kernel entries that a solve of m of the samples takes: gathered rows, vectors and tiles."""
+    """Bytes of a solve on m of the samples, beside kernel matrices: gathered rows, vectors and tiles."""
     tile = min(get_config()["block_bytes"], TILE_ROWS * m * samples.dtype.itemsize)
     return min(m, _GATHERED) * samples.row_bytes + VECTORS * 8 * m + n_tiles * tile

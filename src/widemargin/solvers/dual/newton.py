@@ -27,8 +27,8 @@ from .stopping import EPS, StallTest
 
 GoOn = Callable[[], bool]
 
-_DAMPING, _DAMPING_FACTOR, _MAX_DAMPING = 1e-12, 100.0, 1e-2  # added to a unit diagonal
-_STEPS_PER_ROW = 20
+_DAMPING, _DAMPING_FACTOR, _MAX_DAMPING = 1e-12, 100.0, 1e-2  # added to a unit diagonal: at first, growth, at most
+_STEPS_PER_ROW = 20  # Newton steps in a working set / its rows, at most
 _NEGLIGIBLE = 0.1  # violation / tolerance below which free coordinates are optimal
 _BACKTRACKING = 1 / 16  # factor of a projected step that does not decrease the objective
 
@@ -78,7 +78,7 @@ def solve_newton_sets(
         if is_stalled(terms, beta, decision, certificate.violation):
             break
         rows, last = _select_working_set(terms, beta, violations, size, last)
-        box = _restrict(terms, rows, beta[rows], decision[rows], certificate.intercept)
+        box = _make_box(terms, rows, beta[rows], decision[rows], certificate.intercept)
         rounding = EPS * (np.abs(K[rows, :m]) @ np.abs(beta) + np.abs(terms.target[rows]))
         new = _solve_set(K[np.ix_(rows, rows)], box, np.maximum(0.5 * tol, rounding), has_intercept, go_on)
         change, beta[rows] = new - beta[rows], new
@@ -113,11 +113,11 @@ class _Box(NamedTuple):
     grad: Vector
 
 
-def _restrict(terms: dual.SeparableTerms, rows: RowIndices, beta: Vector, decision: Vector, intercept: float) -> _Box:
-    """The working set `rows` (q,), whose beta and decision values are given: (q,).
+def _make_box(terms: dual.SeparableTerms, rows: RowIndices, beta: Vector, decision: Vector, intercept: float) -> _Box:
+    """The working set `rows` (q,) with beta and decision values (q,).
 
-    With epsilon > 0 every coordinate stays on its side of zero; one at zero takes the side where the objective is
-    smaller, given the intercept.
+    With epsilon > 0 every coordinate stays on its side of zero; one at zero gets the side on which the dual objective
+    decreases, given the intercept.
     """
     lo, hi, grad = terms.lo[rows], terms.hi[rows], decision - terms.target[rows]
     if terms.epsilon:
@@ -186,7 +186,7 @@ class _BoxNewton:
                 return
 
     def _step(self) -> bool:
-        """Take a Newton step on the free coordinates; whether they are optimal then."""
+        """Take a Newton step on the free coordinates; return whether they are optimal then."""
         free = np.flatnonzero(self.free)
         if not len(free):
             return True
@@ -260,7 +260,7 @@ class _BoxNewton:
         return np.zeros(len(free)), 0.0
 
     def _release_violators(self) -> bool:
-        """Free the largest violator, or with a'x = 0 the maximal violating pair; False if there is none."""
+        """Free the largest violator, or with a'x = 0 the maximal violating pair; returns False if there is none."""
         can_rise, can_fall = self.hi > 0.0, self.lo < 0.0
         if not self.has_intercept:
             violations = np.maximum(np.where(can_rise, -self.grad, 0.0), np.where(can_fall, self.grad, 0.0))

@@ -10,6 +10,7 @@ bounds -C s_i and C s_i, s = 0. One-class machine: beta = alpha, t = 0, eps = 0,
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -47,11 +48,11 @@ class DualProblem(NamedTuple):
         return self.nearby_point(zero) if self.nu else zero
 
     def nearby_point(self, beta: Vector) -> Vector:
-        """A point (n,) of the sum that an intercept requires, near `beta` (n,), which is within the bounds.
+        """A point (n,) of the sum nu sum(hi) that an intercept requires, near `beta` (n,), which is within the bounds.
 
-        Coordinates are changed one after the other, in a random order, until the sum is right: those of the larger side
-        to zero, or, with nu and too small a sum, to their upper bound, the nonzero ones first. All but one of them
-        thus end at a bound, where they need no kernel entries.
+        Coordinates are changed one after the other, in a random order, nonzero ones first, until the sum is right:
+        those of the sign of the surplus to zero, or, with nu and too small a sum, any to their upper bound. All but one
+        of them thus end at zero or at a bound.
         """
         missing = self.nu * self.hi.sum() - beta.sum()
         sign = np.sign(missing)
@@ -90,8 +91,17 @@ def one_class_problem(weights: Vector, nu: float) -> DualProblem:
     return DualProblem(np.zeros(len(weights)), np.zeros(len(weights)), weights, nu=nu, has_intercept=True)
 
 
+def join_problems(parts: Sequence[DualProblem]) -> DualProblem:
+    """One problem of the coordinates of several, with the numbers of the first."""
+    target, lo, hi = (np.concatenate(vectors) for vectors in list(zip(*parts, strict=True))[:3])
+    return parts[0]._replace(target=target, lo=lo, hi=hi)
+
+
 def make_terms(problem: DualProblem, diagonal: Vector) -> dual.SeparableTerms:
-    """The separable terms with scale = K_ii^(-1/2), where K_ii is raised to at least 1e-12 of the largest K_ii."""
+    """The problem's separable terms, with scale_i = K_ii^(-1/2): in beta_i / scale_i, K has a unit diagonal.
+
+    K_ii, the `diagonal` (n,), is raised to at least 1e-12 of the largest.
+    """
     check_finite(diagonal, "k(x, x)")
     largest = float(np.max(diagonal, initial=0.0))
     floor = 1e-12 * largest if largest > 0 else 1.0
@@ -100,7 +110,7 @@ def make_terms(problem: DualProblem, diagonal: Vector) -> dual.SeparableTerms:
 
 
 def restrict_terms(terms: dual.SeparableTerms, rows: slice | RowIndices) -> dual.SeparableTerms:
-    """The terms of the coordinates `rows`."""
+    """The terms of the coordinates `rows` alone."""
     return _terms_of([part[rows] for part in (terms.target, terms.lo, terms.hi, terms.scale)], terms.epsilon)
 
 
@@ -116,7 +126,7 @@ def is_free(terms: dual.SeparableTerms, beta: Vector) -> Mask:
 
 
 def one_sided_derivatives(terms: dual.SeparableTerms, beta: Vector, grad: Vector) -> tuple[Vector, Vector]:
-    """Right and left derivatives (n,) of the objective in each coordinate, where `grad` (n,) is K beta - t + intercept.
+    """Right and left derivatives (n,) of the dual objective in each coordinate; `grad` (n,) is K beta - t + intercept.
 
     At an upper bound the right one is infinite, at a lower bound the left one is minus infinity.
     """
@@ -137,5 +147,5 @@ def total_loss(terms: dual.SeparableTerms, grad: Vector) -> float:
 
 
 def kink_distances(problem: DualProblem | dual.SeparableTerms, decision: Vector, intercept: float) -> Vector:
-    """Distances (n,) of the decision values from the kinks of the losses: the margin, or the border of the tube."""
+    """Distances (n,) of decision values from the kinks of the losses: the margin, or the nearer border of the tube."""
     return np.asarray(np.abs(np.abs(decision - problem.target + intercept) - problem.epsilon))

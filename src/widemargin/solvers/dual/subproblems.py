@@ -1,6 +1,6 @@
 """Several duals on parts of one kernel matrix in memory, such as one for each pair of classes: one thread each.
 
-(`in_memory.solve_several_in_memory` solves each problem on the whole matrix, and a last one on all threads.)
+(For duals on the whole matrix see `in_memory.solve_several_in_memory`.)
 
 Solve    min_beta  1/2 beta'K_p beta - t'beta + eps |beta|_1   s.t.  lo <= beta <= hi   [and sum(beta) = s]   for each p
 Given    K (n, n), of which K_p = K[rows, rows]; the rows of each problem p; feasible starts
@@ -30,7 +30,7 @@ from ..results import DualResult
 from .certificate import Certificate, Limits, certify, make_result
 from .in_memory import SECONDS_PER_CHECK, SINGLE_SET_TOL, WORKING_SET_ROWS
 from .newton import solve_newton_sets
-from .problem import DualProblem, make_terms, restrict_terms
+from .problem import DualProblem, join_problems, make_terms, restrict_terms
 from .stopping import SETS_PER_CHECK, CoordinateStallTest, decision_error, hides_violation
 
 
@@ -117,14 +117,11 @@ class _Batch:
         self.K = K
         self.parts = parts
         self.limits = limits
-        self.has_intercept = parts[0].problem.has_intercept
+        problem = join_problems([part.problem for part in parts])
+        self.has_intercept = problem.has_intercept
         starts = np.cumsum([0, *(len(part.rows) for part in parts)], dtype=np.int64)
         self.slices = [slice(*ends) for ends in pairwise(starts.tolist())]
         rows = np.concatenate([part.rows for part in parts])
-        target, lo, hi = (
-            np.concatenate(vectors) for vectors in zip(*(part.problem[:3] for part in parts), strict=True)
-        )
-        problem = DualProblem(target, lo, hi, parts[0].problem.epsilon)
         self.terms = make_terms(problem, np.asarray(K.diagonal()[rows], np.float64))
         self.beta = np.concatenate([part.start for part in parts])
         self.decision = np.zeros(len(rows))
@@ -142,11 +139,11 @@ class _Batch:
         self.problems = make(K, rows, starts, self.terms, self.beta, self.decision, self.has_intercept)
 
     def _entries(self, part: Subproblem) -> Array:
-        """K[rows, rows], (m, m)."""
+        """K[rows, rows] (m, m)."""
         return np.asarray(self.K[np.ix_(part.rows, part.rows)])
 
     def advance(self, team: ThreadTeam) -> bool:
-        """Solve for 50 ms; whether any problem is left unsolved."""
+        """Solve for 50 ms; return whether any problem is left unsolved."""
         max_sets = np.minimum(self.next_check, self.limits.max_sets) - self.sets
         new_sets, new_steps, left, is_stuck = self.problems.solve(team.native, self.tols, max_sets, SECONDS_PER_CHECK)
         self.violations = np.asarray(left)

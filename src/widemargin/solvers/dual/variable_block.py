@@ -31,7 +31,7 @@ from ...kernels.tiles import add_kernel_product
 from ..results import DualResult
 from .certificate import Limits
 from .memory import active_bytes
-from .problem import DualProblem, is_free, kink_distances, make_terms, one_sided_derivatives, total_loss
+from .problem import DualProblem, is_free, join_problems, kink_distances, make_terms, one_sided_derivatives, total_loss
 from .solver import DualSolver
 from .stopping import is_uncertain
 
@@ -517,8 +517,3 @@ def call_at(block: Block, version: int, attempt: int, method: Callable[..., Any]
     with blas_limit(1):
         return method(block, *args)
 
-
-def join_problems(parts: Sequence[DualProblem]) -> DualProblem:
-    """One problem of the coordinates of several."""
-    target, lo, hi = (np.concatenate(part) for part in list(zip(*parts, strict=True))[:3])
-    return parts[0]._replace(target=target, lo=lo, hi=hi)
