@@ -1,6 +1,6 @@
 // Hinge risks sum_i s_i max(0, 1 - y_i f_i) of decision values f (n,), and smoothed hinges: one block of rows.
 //
-// Sample weights s and labels y are given as signed weights s_i y_i; a row of weight zero counts as a negative one.
+// Sample weights s and labels y are given as signed weights s_i y_i; a row of weight zero has label -1.
 #pragma once
 #include <cmath>
 

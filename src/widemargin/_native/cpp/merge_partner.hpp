@@ -20,8 +20,8 @@ enum class MergeRule { lookup_wd, lookup_h, gss, gss_precise };
 constexpr Index kSlotGroup = 16;  // numbers of slots that loops visit are multiples of this: whole registers
 inline Index whole_groups(Index n) { return count_blocks(n, kSlotGroup) * kSlotGroup; }
 
-// Four neighbours in a grid, (i, j), (i + 1, j), (i, j + 1), (i + 1, j + 1): 16 bytes, one load.
-struct Cell {
+// Four neighbouring nodes of a look-up table, (i, j), (i + 1, j), (i, j + 1), (i + 1, j + 1): 16 bytes, one load.
+struct TableCell {
     float corner[4];
 
     WM_INLINE float interpolate(float u, float v) const {
@@ -51,10 +51,10 @@ class MergeGrids {
 
     Index side() const { return side_; }
     // The cell at nodes (i, j), i and j in [0, t - 1); at = i t + j
-    Cell cell(Which which, std::int32_t at) const {
+    TableCell cell(Which which, std::int32_t at) const {
         const Index first = 2 * (which * (side_ - 1) * side_ + at);
         WM_CHECK(0 <= at && first + 4 <= pairs_.size());
-        Cell found;
+        TableCell found;
         std::memcpy(&found, pairs_.data() + first, sizeof found);
         return found;
     }
@@ -127,7 +127,7 @@ template <MergeRule rule> class PartnerSearch {
     Index n_ = 0;
     AlignedArray<Real> ratio_, score_, h_, exponent_, low_, s0_, s1_, a_minus_1_, b_minus_1_;
     AlignedArray<std::int32_t> at_;
-    AlignedArray<Cell> cells_;
+    AlignedArray<TableCell> cells_;
 
     // r = a_j / a, at most 1e12: beyond that z is the partner to the last digit
     void set_ratios(double a, const double* coef) {
@@ -162,7 +162,7 @@ template <MergeRule rule> class PartnerSearch {
             u[j] = a - row;
             v[j] = b - column;
         }
-        Cell* cells = cells_.data();
+        TableCell* cells = cells_.data();
         for (Index j = 0; j < n_; ++j) cells[j] = grids_.cell(which, at[j]);
         WM_INDEPENDENT
         for (Index j = 0; j < n_; ++j) out[j] = cells[j].interpolate(u[j], v[j]);

@@ -40,7 +40,7 @@ struct StepState {
     enum Count { kSteps, kFront, kBack, kViolations, kMergers, kRemovals, kExcessMistakes, kCounts };
     enum Sum { kIntercept, kInterceptSum, kStepSizeSum, kLastWeight, kWeightSum, kHingeSum, kDegradationSum, kSums };
 
-    static constexpr Index kComparedRows = 4, kMostExcess = 4;
+    static constexpr Index kComparedRows = 4, kMostExcess = 4;  // compared on every 4th row; restart at 4 more mistakes
 
     std::array<Index, kCounts> counts{};
     std::array<double, kSums> sums{};
