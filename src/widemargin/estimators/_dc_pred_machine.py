@@ -62,7 +62,7 @@ class DCPredMachine(KernelMachine):
 
     def _train(self, rows: TrainingRows, problem: LeafProblem, progress: Progress) -> None:
         kernel: Any = self._resolve_kernel(rows.X, rows.weights)
-        make_checked_samples(kernel, rows.X, rows.y if rows.y.ndim == 1 else rows.y[:, 0])
+        make_checked_samples(kernel, rows.X, rows.first_target)
         n, d = rows.X.shape
         settings = allocate_cost(self, n, d, problem.n_outputs)
         settings = settings._replace(

@@ -229,16 +229,16 @@ class DualMachine(LinearWeights, KernelMachine):
 
     def _make_samples(self, kernel: Kernel, rows: TrainingRows, go_on: Callable[[], bool]) -> Samples | RemoteRows:
         """The rows as the kernel takes them; of rows on a cluster, a sample is checked, and they stay there."""
-        X, targets = rows.X, self._scale_targets(rows)
+        X, targets = rows.X, self._targets_for_checks(rows)
         if not isinstance(X, RemoteRows):
             return make_checked_samples(kernel, X, targets, go_on)
         chosen, values = X.sample
         make_checked_samples(kernel, values, None if targets is None else targets[chosen], go_on)
         return X
 
-    def _scale_targets(self, rows: TrainingRows) -> NDArray[Any] | None:
-        """Class numbers or values of the first target (n,), for checks of the features' scale; None without y."""
-        return rows.y if rows.y.ndim == 1 else rows.y[:, 0]
+    def _targets_for_checks(self, rows: TrainingRows) -> NDArray[Any] | None:
+        """What the check of the features' scale takes as targets (n,); None without y."""
+        return rows.first_target
 
     def _check_memory(self, samples: Samples, rows: TrainingRows) -> None:
         """Raise a ValueError with the least memory budget if this one is smaller."""

@@ -73,7 +73,7 @@ class TrainingRows(NamedTuple):
     ----------
     X : ndarray or CSR array of shape (n, d), or a kernel matrix of shape (n, n)
         The user's own array if all rows count.
-    y : ndarray of shape (n,)
+    y : ndarray of shape (n,), or (n, n_targets) for several targets
         Class numbers, or a regressor's targets.
     weights : ndarray of shape (n,), float64
     kept : ndarray of shape (n,), int
@@ -87,6 +87,11 @@ class TrainingRows(NamedTuple):
     weights: Vector
     kept: RowIndices
     classes: NDArray[Any]
+
+    @property
+    def first_target(self) -> NDArray[Any]:
+        """Class numbers, or a regressor's values of the first target (n,)."""
+        return self.y if self.y.ndim == 1 else self.y[:, 0]
 
 
 class KernelMachine(Estimator):

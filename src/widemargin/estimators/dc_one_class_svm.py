@@ -250,7 +250,7 @@ class DCOneClassSVM(OutlierMixin, OutlierPredictor, DualMachine):
     def _collection_targets(self, X: Any, y: Any) -> NDArray[Any]:
         return np.zeros(count_rows(X))
 
-    def _scale_targets(self, rows: TrainingRows) -> None:
+    def _targets_for_checks(self, rows: TrainingRows) -> None:
         return None
 
     @lazy_on_dask
