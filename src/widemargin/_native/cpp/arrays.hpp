@@ -41,7 +41,7 @@ template <class T> Matrix<T> matrix(const Array<T>& a) {
 template <class T> Stack<T> stack(const Array3<T>& a) {
     return {a.data(), static_cast<Index>(a.shape(0)), static_cast<Index>(a.shape(1)), static_cast<Index>(a.shape(2))};
 }
-// A matrix without gaps between its rows as one vector.
+// A matrix (r, c) without gaps between its rows, as a vector (r c,).
 template <class T> Span<T> flat(Matrix<T> a) { return {a.data, a.rows * a.columns}; }
 
 // Arrays of Python that view memory of a bound object: returned as a property, they keep the object alive.
@@ -112,7 +112,7 @@ template <class I> void check_indices(const char* name, Span<const I> indices, I
     raise_index_error(name, "[", i, "] must be in [0, ", n, "), got ", static_cast<Index>(indices[i]));
 }
 
-// A copy of indices, all in [0, n): what the call writes to may be views of the memory of the argument.
+// A copy of indices that are all in [0, n): the argument may share memory with what the call writes to.
 inline std::vector<Index> checked_copy(const char* name, Span<const Index> indices, Index n) {
     const std::vector<Index> own(indices.begin(), indices.end());
     check_indices(name, as_span(own), n);

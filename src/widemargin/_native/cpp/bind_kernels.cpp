@@ -87,7 +87,7 @@ template <class T> void bind_dtype(nb::module_& m) {
         "out += coef K in float64, K (r, c), coef (k, r), out (k, c). Rows of K with coefficient zero are not read.");
 }
 
-// Call f with the rows of two arrays, Matrix or CSR, of one type of values, after their shapes have been checked.
+// Check the shapes, and call f with the RBFRows of X and of Z: Matrix or CSR, of one type of values.
 template <class T, class F>
 void with_rbf_rows(const RowsArray<const T>& X, Span<const double> squares, const RowsArray<const T>& Z,
                    Span<const double> other_squares, const F& f) {

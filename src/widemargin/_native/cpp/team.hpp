@@ -1,7 +1,7 @@
 // Threads that share out the blocks of one computation.
 //
-// A team has n_threads - 1 helper threads; the thread that calls is the other one. Blocks are claimed from one atomic
-// counter, so whoever is free takes the next. Latency of a call on helpers that spin: about a microsecond.
+// A team is the calling thread and n_threads - 1 helper threads. Each claims its next block from one atomic counter.
+// Latency of a call on helpers that spin: about a microsecond.
 //
 //   - A helper spins for about a millisecond after its last block, where there is a core for each thread, then sleeps.
 //   - The caller waits for at most some 10 microseconds until a spinning helper has begun: the scheduler may have put
@@ -172,7 +172,7 @@ class Team {
         void run_helper() {
             std::uint64_t seen = 0;
             while (wait_for_call(seen)) {
-                n_active.fetch_add(1);  // before the load of the job: the caller withdraws the job, then waits for active helpers
+                n_active.fetch_add(1);  // before the load: the caller withdraws the job, then waits for active helpers
                 if (AnyJob* current = job.load()) current->work();
                 n_active.fetch_sub(1);
             }
