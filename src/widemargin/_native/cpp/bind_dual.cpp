@@ -216,10 +216,11 @@ template <class Entry> void bind_subproblems(nb::module_& m, const char* name) {
 }  // namespace
 
 void bind_dual(nb::module_& m) {
-    nb::module_ dual = m.def_submodule("dual",
-                                       "The dual of kernel machines: KKT violations, working sets, coordinate pairs.\n\n"
-                                       "STEPS_PER_ROW: steps of one solve of a tile, at most, divided by the tile's size. BINS: of the\n"
-                                       "histogram of `largest_violators`.");
+    nb::module_ dual = m.def_submodule(
+        "dual",
+        "The dual of kernel machines: KKT violations, working sets, coordinate pairs.\n\n"
+        "STEPS_PER_ROW: steps of one solve of a tile, at most, divided by the tile's size. BINS: of the\n"
+        "histogram of `largest_violators`.");
     dual.attr("STEPS_PER_ROW") = kStepsPerRow;
     dual.attr("BINS") = kBins;
     nb::class_<BoundTerms>(dual, "SeparableTerms",

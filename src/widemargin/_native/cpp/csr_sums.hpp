@@ -12,7 +12,7 @@
 namespace wm {
 
 constexpr Index kProductNonzeros = Index{1} << 15;  // of the rows of a block of X W': about 20 microseconds
-// A X:
+// of A X:
 constexpr Index kSumBlocks = 64;                  // of rows with a sum of their own, at most
 constexpr Index kSumNonzeros = Index{1} << 14;    // of the rows of each such block, at least
 constexpr Index kSumShare = 4;                    // non-zeros / columns of a block, at least

@@ -190,7 +190,8 @@ template <class T> void add_weighted_columns(Matrix<const T> Xt, const double* w
     }
 }
 
-// The tasks of weighted sums over n rows of d columns: blocks of rows, each with its own sums, times tiles of columns.
+// The tasks of weighted sums over n rows of d columns: each pair of a block of rows, with sums of its own, and a tile of
+// columns.
 struct SumPlan {
     static constexpr Index kMostTasks = 64, kTileColumns = 2048, kLeastRows = 256;  // columns: of a tile, at most
 
@@ -206,8 +207,8 @@ struct SumPlan {
     }
 };
 
-// out (k, d), written: k weighted sums of n rows. add(first, n, tile, d, weights, rows, total) adds the d columns from
-// `tile` of the n rows from `first` to a total.
+// out (k, d), written: k weighted sums of n rows. add(first, n, tile, d, weights, rows, total) adds to total (d,) the weighted
+// sum of the n rows from `first`, of their d columns from `tile`; rows (n,) is scratch.
 template <class Run, class Add>
 void sum_rows(const SumPlan& plan, Index n, const RowWeights& weights, Matrix<double> out, const Run& run,
               const Add& add) {

@@ -34,7 +34,9 @@ class PackedRows {
     Index d_, n_panels_;
     std::unique_ptr<double[]> panels_;
 
-    double* place(Index r, Index c) { return panels_.get() + (c / kPanelColumns * kPackedRows + r) * kPanelColumns + c % kPanelColumns; }
+    double* place(Index r, Index c) {
+        return panels_.get() + (c / kPanelColumns * kPackedRows + r) * kPanelColumns + c % kPanelColumns;
+    }
 };
 
 // out[:rows, :columns] += A' B, with A (n, kLanes) and B (n, wide kLanes): columns of panels.

@@ -16,7 +16,7 @@ enum class KernelArgument { inner_product, squared_distance, l1_distance };
 
 constexpr int kMostColumns = kRegisterBytes == 64 ? 4 : 2;  // registers of a row of a tile, at most
 constexpr int kTileRows = 4;                                // rows whose sums are computed together
-constexpr Index kHalfBytes = kRegisterBytes > 16 ? kRegisterBytes / 2 : 16;  // of a register where few points do not fill a whole one
+constexpr Index kHalfBytes = kRegisterBytes > 16 ? kRegisterBytes / 2 : 16;  // of a register for few points
 
 template <class T> constexpr Index kFullLanes = kRegisterBytes / sizeof(T);
 template <class T> constexpr Index kHalfLanes = kHalfBytes / sizeof(T);
