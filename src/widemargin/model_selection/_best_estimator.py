@@ -40,12 +40,12 @@ def is_refitted(search: Any) -> bool:
 
 
 def needs_refit(method: Method) -> Method:
-    """A method that is there with `refit` alone."""
+    """Make a method available only with `refit`."""
     return cast(Method, available_if(is_refitted)(method))
 
 
 class BestEstimator(CallbackSupportMixin, Loadable):
-    """An estimator that is the machine which it has chosen, `best_estimator_`.
+    """Base of estimators that choose parameters, and predict by the machine trained with them, `best_estimator_`.
 
     A subclass has `_choose`, and `_machine_type`, the class of that machine. Parameters of the same name are the same
     in both.
@@ -57,14 +57,14 @@ class BestEstimator(CallbackSupportMixin, Loadable):
     _machine_type: type[Any]
 
     def __getattr__(self, name: str) -> Any:
-        """Fitted attributes of `best_estimator_`, and its errors for methods that it lacks."""
+        """Fitted attributes of `best_estimator_`, and its methods `predict_...` or their AttributeErrors."""
         is_fitted_attribute = name.endswith("_") and not name.startswith("_")
         if (is_fitted_attribute or name.startswith("predict_")) and "best_estimator_" in self.__dict__:
             return getattr(self.__dict__["best_estimator_"], name)
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def __sklearn_tags__(self) -> Tags:
-        """Those of the machine."""
+        """The tags of the machine, for inputs and targets."""
         tags, machine = super().__sklearn_tags__(), self._prototype().__sklearn_tags__()
         tags.input_tags, tags.target_tags = machine.input_tags, machine.target_tags
         return tags
@@ -86,7 +86,7 @@ class BestEstimator(CallbackSupportMixin, Loadable):
             raise ValueError(f"best_estimator_ must be {wanted}, got {describe(machine)}")
 
     def _prototype(self, **parameters: Any) -> Any:
-        """The machine with the parameters that it shares with this estimator, and the given ones."""
+        """An unfitted machine with this estimator's parameters of the same name, and the given ones."""
         own = self.get_params(deep=False)
         shared = {name: own[name] for name in self._machine_type._get_param_names() if name in own}
         return self._machine_type(**{**shared, **parameters})
@@ -157,7 +157,7 @@ class BestEstimator(CallbackSupportMixin, Loadable):
     ) -> tuple[dict[str, float], str | None]:
         """Score the cells, and set the fitted attributes but `best_estimator_`.
 
-        The best cell's parameters, and what stopped the search.
+        Returns the best cell's parameters, and what stopped the search.
         """
         raise NotImplementedError
 
@@ -195,7 +195,7 @@ class BestEstimator(CallbackSupportMixin, Loadable):
 
 
 class BestClassifier(ClassifierMixin, BestEstimator):
-    """A `BestEstimator` with decision values."""
+    """Base of classifiers among them, with `decision_function`."""
 
     @needs_refit
     def decision_function(self, X: ArrayLike) -> Vector:
@@ -228,7 +228,7 @@ def make_splits(cv: Any, y: NDArray[Any], groups: Any, *, classifier: bool) -> l
 
 
 def cv_results(cells: Sequence[dict[str, float]], scores: Matrix) -> dict[str, Any]:
-    """One entry for each cell, as of `sklearn.model_selection.GridSearchCV`, from scores (n_folds, n_cells)."""
+    """`cv_results_` as of scikit-learn's `GridSearchCV`, from the cells' parameters and scores (n_folds, n_cells)."""
     mean = scores.mean(axis=0)
     return {
         **{f"param_{name}": np.array([cell[name] for cell in cells]) for name in cells[0]},

@@ -1,4 +1,4 @@
-"""What a search trains and scores: machines for pairs of classes, or for targets, and their held-out predictions."""
+"""What a search trains and scores: duals for pairs of classes, or for targets, and estimators of held-out rows."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Classification:
             return [svm_problem(np.where(self.y > 0, 1.0, -1.0), upper, has_intercept=self.has_intercept)]
         return [pair_problem(self.y, upper, *pair, has_intercept=self.has_intercept)[1] for pair in self._pairs]
 
-    def model(self, values: Matrix) -> Any:
+    def held_out_estimator(self, values: Matrix) -> Any:
         """A classifier that predicts held-out rows from their decision values (n_test, n_machines)."""
         return HeldOutClassifier(values, self.classes, self.decision_function_shape, self.break_ties)
 
@@ -54,8 +54,8 @@ class Classification:
         changed: dict[str, Any] = {**self.__dict__, "y": self.y[rows]}
         return Classification(**changed)
 
-    def lacking(self, weights: Vector) -> str | None:
-        """What training rows of these weights (n,) lack, in words: the first class without a positive weight."""
+    def find_fault(self, weights: Vector) -> str | None:
+        """What training rows of these weights (n,) have not: the first class without a positive weight, or None."""
         totals = np.bincount(self.y, weights, minlength=len(self.classes))
         return f"no row of class {shown(self.classes[np.argmin(totals)])}" if totals.min() <= 0 else None
 
@@ -81,7 +81,7 @@ class Regression:
             for target in targets
         ]
 
-    def model(self, values: Matrix) -> Any:
+    def held_out_estimator(self, values: Matrix) -> Any:
         """A regressor that predicts held-out rows by their decision values (n_test, n_targets)."""
         return HeldOutRegressor(values[:, 0] if self.y.ndim == 1 else values)
 
@@ -89,8 +89,8 @@ class Regression:
         """The same targets on some of the rows."""
         return Regression(self.y[rows], self.has_intercept)
 
-    def lacking(self, weights: Vector) -> str | None:
-        """What training rows of these weights (n,) lack, in words."""
+    def find_fault(self, weights: Vector) -> str | None:
+        """What training rows of these weights (n,) have not: a positive weight, or None."""
         return None if weights.any() else "no positive weight"
 
 
@@ -98,7 +98,7 @@ CVProblem = Classification | Regression
 
 
 class HeldOutClassifier(ClassifierMixin, OneVsOnePredictor, BaseEstimator):
-    """A classifier for scorers: it predicts the rows whose decision values (n_test, n_machines) it holds."""
+    """A classifier for scorers: it predicts the held-out rows, from their decision values (n_test, n_machines)."""
 
     def __init__(self, values: Matrix, classes: NDArray[Any], decision_function_shape: str, break_ties: bool) -> None:
         self.values = values
@@ -116,7 +116,7 @@ class HeldOutClassifier(ClassifierMixin, OneVsOnePredictor, BaseEstimator):
 
 
 class HeldOutRegressor(RegressorMixin, BaseEstimator):
-    """A regressor for scorers: it predicts the rows whose values it holds."""
+    """A regressor for scorers: it predicts the held-out rows, by their values (n_test,) or (n_test, n_targets)."""
 
     def __init__(self, values: Vector) -> None:
         self.values = values

@@ -17,7 +17,7 @@ LEAST_EPSILON, LARGEST_EPSILON = 1e-3, 1.0  # of an automatic grid
 
 
 class Grid(NamedTuple):
-    """Ascending values; the cells are of shape (n_gammas, n_epsilons, n_C)."""
+    """Ascending values of each parameter. A cell is the indices of its gamma, epsilon and C."""
 
     gammas: Vector
     epsilons: Vector
@@ -25,17 +25,19 @@ class Grid(NamedTuple):
 
     @property
     def shape(self) -> tuple[int, int, int]:
-        """Numbers of gammas, of epsilons and of Cs."""
+        """(n_gammas, n_epsilons, n_C)."""
         return len(self.gammas), len(self.epsilons), len(self.Cs)
 
-    def cell(self, place: tuple[int, int, int], names: Sequence[str]) -> dict[str, float]:
+    def parameters(self, cell: tuple[int, int, int], names: Sequence[str]) -> dict[str, float]:
         """The parameters of a cell, those of `names` alone."""
-        values = {"gamma": self.gammas[place[0]], "epsilon": self.epsilons[place[1]], "C": self.Cs[place[2]]}
+        values = {"gamma": self.gammas[cell[0]], "epsilon": self.epsilons[cell[1]], "C": self.Cs[cell[2]]}
         return {name: float(values[name]) for name in names}
 
 
 def make_values(name: str, values: Any, least: float, largest: float, *, middle: float) -> Vector:
-    """Ascending values: the given ones, each once, or so many log-spaced ones; `middle` alone, if one is wanted.
+    """Ascending values of a parameter: those given, each once; or, of a number, so many log-spaced ones.
+
+    If the number is 1, the value is `middle`.
 
     Raises
     ------

@@ -11,7 +11,7 @@ CONFIDENCE = 0.95  # one-sided, that an eliminated cell is not the best
 
 
 class Race:
-    """Cells that may still win.
+    """The cells of a grid that are not eliminated yet.
 
     A cell's differences from the best cell are paired by fold: its mean difference has the standard error
     s / sqrt(folds), where s is the cell's standard deviation or the median of all cells', whichever is larger: few
@@ -20,14 +20,14 @@ class Race:
 
     Parameters
     ----------
-    scores : ndarray of shape (n_folds, *cells)
-        Of a sample of the rows.
+    scores : ndarray of shape (n_folds, *shape of the grid)
+        Of all cells, on a sample of the rows.
     spread_ratio : float
         Standard deviation of the scores of a fold of all rows / that of a fold of the sample.
     """
 
     def __init__(self, scores: Vector, spread_ratio: float) -> None:
-        n_folds, best = len(scores), best_place(scores)
+        n_folds, best = len(scores), best_cell(scores)
         of_best = np.array([fold[best] for fold in scores])
         differences = scores - of_best.reshape(-1, *[1] * (scores.ndim - 1))
         spread = differences.std(axis=0, ddof=1)
@@ -37,7 +37,7 @@ class Race:
         self.spread: Vector = spread_ratio * spread
 
     def update(self, scores: Vector) -> Mask:
-        """The remaining cells, by all scores on all rows (n_folds, *cells); NaN for those eliminated before."""
+        """Eliminate cells by the scores on all rows so far, (n_folds, *shape); return the mask of those that remain."""
         means = scores.mean(axis=0)
         best = np.nanmax(means)
         with np.errstate(invalid="ignore"):
@@ -46,16 +46,16 @@ class Race:
         return self.remaining
 
 
-def best_place(scores: Vector) -> tuple[int, ...]:
-    """The cell with the largest mean over the folds (n_folds, *cells); of equal ones that of least C, then gamma."""
+def best_cell(scores: Vector) -> tuple[int, ...]:
+    """The cell of the largest mean of scores (n_folds, *shape); of equal ones that of least C, then of least gamma."""
     means = scores.mean(axis=0)
-    places = np.argwhere(means == np.nanmax(means))
-    return tuple(int(k) for k in min(places, key=lambda place: tuple(place[::-1])))
+    cells = np.argwhere(means == np.nanmax(means))
+    return tuple(int(k) for k in min(cells, key=lambda cell: tuple(cell[::-1])))
 
 
-def _neighbours(place: tuple[int, ...], shape: tuple[int, ...]) -> Mask:
-    """Cells at most one step from `place` in every direction."""
-    steps = [np.abs(np.arange(size) - k) <= 1 for size, k in zip(shape, place, strict=True)]
+def _neighbours(cell: tuple[int, ...], shape: tuple[int, ...]) -> Mask:
+    """Mask of the cells at most one step from `cell` along every axis."""
+    steps = [np.abs(np.arange(size) - k) <= 1 for size, k in zip(shape, cell, strict=True)]
     mask = np.ones(shape, np.bool_)
     for axis, near in enumerate(steps):
         mask &= np.expand_dims(near, tuple(k for k in range(len(shape)) if k != axis))

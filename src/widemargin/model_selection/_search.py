@@ -30,7 +30,7 @@ from ._grid import Grid
 from ._race import Race
 
 _SAMPLE_SHARE = 4  # rows / rows of the sample
-_LEAST_SAMPLE = 500  # rows: smaller samples are no guide, and all rows are as quick
+_LEAST_SAMPLE = 500  # rows: smaller samples tell little, and all rows are as quick
 _FIRST_FOLDS = 2  # of all rows, before cells are eliminated again
 
 
@@ -47,7 +47,7 @@ class Split(NamedTuple):
 
 @dataclass
 class SearchData:
-    """Rows of positive weight.
+    """The n rows of positive weight, the folds, and the scorer.
 
     Attributes
     ----------
@@ -56,9 +56,9 @@ class SearchData:
     weights : ndarray of shape (n,)
     splits : list of Split
     rows : ndarray of shape (n,)
-        Their numbers in what the scorer is given.
+        Their numbers among the rows that `fit` was given, which `score` takes.
     score : callable
-        For the numbers of test rows: the score of an estimator that predicts these.
+        Takes the numbers of test rows, and returns a function: the score on them of an estimator.
     """
 
     samples: Samples
@@ -69,20 +69,20 @@ class SearchData:
     score: Score
 
     def take(self, chosen: RowIndices) -> SearchData:
-        """Some of the rows (ascending), with what the splits have of them."""
+        """Some of the rows (ascending), and the splits restricted to them."""
         place = positions(chosen, len(self.rows))
         splits = [split.renumber(place) for split in self.splits]
         samples, problem = self.samples.take(chosen), self.problem.take(chosen)
         return SearchData(samples, problem, self.weights[chosen], splits, self.rows[chosen], self.score)
 
     def training_weights(self, k: int) -> Vector:
-        """The weights (n,) times how often the rows occur in a fold's training rows."""
+        """Weights (n,) in fold k: those of the rows, times how often each is among the training rows."""
         return self.weights * np.bincount(self.splits[k].train, minlength=len(self.weights))
 
-    def first_lacking(self) -> tuple[int, str] | None:
-        """The first fold whose training rows lack a class or any weight, and what they lack."""
-        lacking = ((k, self.problem.lacking(self.training_weights(k))) for k in range(len(self.splits)))
-        return next(((k, what) for k, what in lacking if what is not None), None)
+    def first_fault(self) -> tuple[int, str] | None:
+        """The first fold whose training rows have no row of a class, or no positive weight, and which of these."""
+        faults = ((k, self.problem.find_fault(self.training_weights(k))) for k in range(len(self.splits)))
+        return next(((k, fault) for k, fault in faults if fault is not None), None)
 
 
 class Search:
@@ -103,7 +103,7 @@ class Search:
     Attributes
     ----------
     scores : ndarray of shape (n_folds, n_gammas, n_epsilons, n_C)
-        On all rows; NaN where a cell was eliminated or not seen.
+        On all rows; NaN where a cell was eliminated or not scored.
     sample_scores : ndarray of the same shape, or None
     history : History
         A row for each score: seconds, rows, fold, gamma, epsilon, C, score.
@@ -128,14 +128,14 @@ class Search:
         self.team = team
         self.scores = self._no_scores()
         self.sample_scores: Vector | None = None
-        self.wanted: Mask = np.ones(grid.shape, np.bool_)  # cells that were not eliminated
+        self.remaining: Mask = np.ones(grid.shape, np.bool_)  # cells that were not eliminated
         self.history = History()
 
     def _no_scores(self) -> Vector:
         return np.full((len(self.data.splits), *self.grid.shape), np.nan)
 
     def run(self, rng: np.random.Generator, *, exhaustive: bool) -> None:
-        """Score the cells: all in all folds with `exhaustive`, else those that may win."""
+        """Score the cells: all in all folds with `exhaustive`, else those that remain in the race."""
         folds = list(range(len(self.data.splits)))
         sample = None if exhaustive else self._sample(rng)
         with blas_limit(1):
@@ -147,62 +147,64 @@ class Search:
             if not self.progress.go_on():
                 return
             race = Race(self.sample_scores, np.sqrt(len(sample.rows) / len(self.data.rows)))
-            self.wanted = race.remaining
+            self.remaining = race.remaining
             for batch in folds[:_FIRST_FOLDS], folds[_FIRST_FOLDS:]:
                 self._score_cells(self.data, batch, self.scores)
                 if not batch or not self.progress.go_on():
                     return
-                self.wanted = race.update(self.scores[: batch[-1] + 1])
+                self.remaining = race.update(self.scores[: batch[-1] + 1])
 
     def _sample(self, rng: np.random.Generator) -> SearchData | None:
         """A quarter of the rows, if every fold has all classes there, and there are cells to eliminate."""
         n = len(self.data.rows)
-        if n < _SAMPLE_SHARE * _LEAST_SAMPLE or self.wanted.sum() < 2 or len(self.data.splits) < 2:
+        if n < _SAMPLE_SHARE * _LEAST_SAMPLE or self.remaining.sum() < 2 or len(self.data.splits) < 2:
             return None
         sample = self.data.take(np.sort(rng.choice(n, n // _SAMPLE_SHARE, replace=False)))
         held_out = (np.bincount(split.test, minlength=len(sample.rows)).astype(np.float64) for split in sample.splits)
-        has_classes = sample.first_lacking() is None and all(sample.problem.lacking(rows) is None for rows in held_out)
+        has_classes = sample.first_fault() is None and all(sample.problem.find_fault(rows) is None for rows in held_out)
         return sample if has_classes else None
 
     def _score_cells(self, data: SearchData, folds: Sequence[int], scores: Vector) -> None:
-        """Write the scores of the wanted cells in these folds."""
-        self.progress.stage(f"{self.wanted.sum()} cells, {len(data.rows):,} rows", int(self.wanted.any((1, 2)).sum()))
+        """Write the scores of the remaining cells in these folds."""
+        n_gammas = int(self.remaining.any((1, 2)).sum())
+        self.progress.stage(f"{self.remaining.sum()} cells, {len(data.rows):,} rows", n_gammas)
         base, float32 = data.samples, np.dtype(np.float32)
         with np.errstate(over="ignore"):  # `_samples_of` checks the range
-            single = converted(base, float32, float32)  # half the memory, and scores need no more
+            single = converted(base, float32, float32)  # half the memory, and exact enough for scores
         budget = self.memory_budget - (0 if single is base else base.nbytes)
         shared = SharedKernel(data.problem.machines, self.limits, budget, self.progress, self.team)
         for g in _from_middle(len(self.grid.gammas)):
-            paths = [(k, e) for k in folds for e in range(self.grid.shape[1]) if self.wanted[g, e].any()]
+            paths = [(k, e) for k in folds for e in range(self.grid.shape[1]) if self.remaining[g, e].any()]
             if not paths or not self.progress.go_on():
                 continue
             kernel = self.make_kernel(float(self.grid.gammas[g]))
             tests = [self._fold(data, k, g, e) for k, e in paths]
-            found = shared.held_out_values(kernel, _samples_of(kernel, base, single), tests)
-            for (k, e), fold, values in zip(paths, tests, found, strict=True):
+            held_out = shared.held_out_values(kernel, _samples_of(kernel, base, single), tests)
+            for (k, e), fold, values in zip(paths, tests, held_out, strict=True):
                 score = data.score(data.rows[fold.test])
-                for c, decision in zip(np.flatnonzero(self.wanted[g, e]), values, strict=True):
+                for c, decision in zip(np.flatnonzero(self.remaining[g, e]), values, strict=True):
                     if not np.isnan(decision).any():
-                        value = scores[k, g, e, c] = score(data.problem.model(decision))
+                        value = scores[k, g, e, c] = score(data.problem.held_out_estimator(decision))
                         self._record(len(data.rows), k, (g, e, int(c)), value)
                 self.progress.go_on(round=float(len(self.history)))
             self.progress.advance()
 
     def _fold(self, data: SearchData, k: int, g: int, e: int) -> Fold:
-        """Fold k with its duals for epsilon e, and the Cs that are wanted for gamma g."""
+        """Fold k with its duals for epsilon e, and the Cs of the remaining cells of gamma g and epsilon e."""
         problems = data.problem.duals(data.training_weights(k), float(self.grid.epsilons[e]))
-        return Fold(data.splits[k].test, problems, self.grid.Cs[self.wanted[g, e]].tolist())
+        return Fold(data.splits[k].test, problems, self.grid.Cs[self.remaining[g, e]].tolist())
 
-    def _record(self, n_rows: int, k: int, place: tuple[int, int, int], score: float) -> None:
-        cell = self.grid.cell(place, ("gamma", "epsilon", "C"))
+    def _record(self, n_rows: int, k: int, cell: tuple[int, int, int], score: float) -> None:
+        """Add a score to the history, or raise a ValueError if it is NaN."""
+        parameters = self.grid.parameters(cell, ("gamma", "epsilon", "C"))
         if np.isnan(score):
-            text = ", ".join(f"{name}={value:.6g}" for name, value in cell.items())
+            text = ", ".join(f"{name}={value:.6g}" for name, value in parameters.items())
             raise ValueError(f"scoring gave NaN in fold {k} of {n_rows} rows, for {text}")
-        self.history.record(time=self.progress.elapsed, n_rows=n_rows, fold=k, **cell, score=score)
+        self.history.record(time=self.progress.elapsed, n_rows=n_rows, fold=k, **parameters, score=score)
 
 
 def _from_middle(n: int) -> list[int]:
-    """0 ... n - 1, the middle first: a search that is stopped has seen the gammas that are most likely the best."""
+    """0 ... n - 1, the middle first: before a search is stopped, it scores the gammas that are most likely the best."""
     return sorted(range(n), key=lambda k: abs(2 * k + 1 - n))
 
 

@@ -22,12 +22,12 @@ from ..kernels.functions import Kernel
 from ._best_estimator import BestEstimator, Score, cv_results, make_splits
 from ._cv_problem import CVProblem
 from ._grid import LARGEST_C, LARGEST_GAMMA, LEAST_C, LEAST_GAMMA, Grid, make_values
-from ._race import best_place
+from ._race import best_cell
 from ._search import Search, SearchData, Split
 
 
 class SearchCV(BestEstimator):
-    """An estimator that chooses C and gamma by cross-validation, and is the machine that it then trains on all rows.
+    """Base of the estimators that choose C and gamma by cross-validation, and then train that machine on all rows.
 
     A subclass has `_machine_type`, `_cv_problem`, and `_names`, the parameters that it chooses.
     """
@@ -81,14 +81,14 @@ class SearchCV(BestEstimator):
         return prototype._take_rows(X, targets, weights), targets, weights
 
     def _scale_gammas(self, rows: TrainingRows, gammas: Vector) -> Vector:
-        """Automatic gammas are multiples of that of "scale"; a kernel without gamma has that one alone."""
+        """The gammas to try: automatic ones are multiples of that of "scale"; a kernel without gamma has that one."""
         scale = resolve_gamma("scale", rows.X, rows.weights, is_gram=self.kernel == "precomputed")
         if callable(self.kernel) or self.kernel in WITHOUT_GAMMA:
             return np.array([scale])
         return gammas if np.iterable(self.gammas) else scale * gammas
 
     def _make_data(self, rows: TrainingRows, y: NDArray[Any], groups: Any, score: Score) -> SearchData:
-        """The rows, and the folds as numbers of rows of positive weight."""
+        """The rows of positive weight, and the folds in their numbering."""
         n, kernel = len(y), self._make_kernel(1.0)
         place = positions(rows.kept, n)
         splits = [
@@ -98,8 +98,8 @@ class SearchCV(BestEstimator):
         data = SearchData(samples, self._cv_problem(rows), rows.weights, splits, rows.kept, score)
         if not all(len(split.test) for split in splits):
             raise ValueError(f"cv must give folds with test rows of positive weight, got {shown(self.cv)}")
-        if lacking := data.first_lacking():
-            raise ValueError(f"cv: the training rows of fold {lacking[0]} have {lacking[1]}")
+        if fault := data.first_fault():
+            raise ValueError(f"cv: the training rows of fold {fault[0]} have {fault[1]}")
         return data
 
     def _make_kernel(self, gamma: float) -> Kernel:
@@ -118,33 +118,34 @@ class SearchCV(BestEstimator):
 
     def _set_results(self, search: Search) -> dict[str, float]:
         """Set the fitted attributes but `best_estimator_`; return the parameters of the best cell."""
-        place, self.best_score_ = _best_seen(search)
-        best = search.grid.cell(place, self._names)
+        best_cell_seen, self.best_score_ = _best_seen(search)
+        best = search.grid.parameters(best_cell_seen, self._names)
         for name, value in best.items():
             setattr(self, f"{name}_", value)
         self.Cs_, self.gammas_ = search.grid.Cs, search.grid.gammas
         self.scores_ = search.scores[:, :, 0]
         if "epsilon" in self._names:
             self.epsilons_, self.scores_ = search.grid.epsilons, search.scores
-        cells = [search.grid.cell(place, self._names) for place in np.ndindex(search.grid.shape)]
+        cells = [search.grid.parameters(cell, self._names) for cell in np.ndindex(search.grid.shape)]
         self.cv_results_ = cv_results(cells, search.scores.reshape(len(search.scores), -1))
         self.history_ = search.history.as_arrays()
-        wanted = search.scores[np.broadcast_to(search.wanted, search.scores.shape)]
-        n_lacking = int(np.isnan(wanted).sum())
-        if search.progress.stopped_by and n_lacking:
+        scores = search.scores[np.broadcast_to(search.remaining, search.scores.shape)]
+        n_missing = int(np.isnan(scores).sum())
+        if search.progress.stopped_by and n_missing:
             chosen = ", ".join(f"{name}={value:.6g}" for name, value in best.items())
             self._warn_of_stop(
                 search.progress.stopped_by,
-                f"too early: {n_lacking} of {len(wanted)} cells ({', '.join(self._names)} and fold) were not scored "
+                f"too early: {n_missing} of {len(scores)} cells ({', '.join(self._names)} and fold) were not scored "
                 f"(NaN in scores_). The best so far: {chosen}.",
             )
         return best
 
 
 def _best_seen(search: Search) -> tuple[tuple[int, int, int], float]:
-    """The best cell of all folds; of a search that was stopped, of the folds that some cells have, or of the sample.
+    """The best cell and its mean score on all rows.
 
-    The score is NaN if no cell has a score of all rows. Without any score, C and gamma are the middle ones.
+    Of a search that was stopped: by the most folds in which a cell was scored on all rows, else on the sample (its score
+    is NaN then), else the middle cell.
     """
     candidates = [search.scores[: k + 1] for k in reversed(range(len(search.scores)))]
     if search.sample_scores is not None:
@@ -152,7 +153,7 @@ def _best_seen(search: Search) -> tuple[tuple[int, int, int], float]:
     for k, scores in enumerate(candidates):
         means = scores.mean(axis=0)
         if not np.isnan(means).all():
-            place = best_place(scores)
-            return place, float(means[place]) if k < len(search.scores) else np.nan  # type: ignore[return-value]
+            cell = best_cell(scores)
+            return cell, float(means[cell]) if k < len(search.scores) else np.nan  # type: ignore[return-value]
     G, E, C = search.grid.shape
     return (G // 2, E // 2, C // 2), np.nan

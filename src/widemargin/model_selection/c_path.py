@@ -145,9 +145,9 @@ def score_folds(
     score: Callable[[RowIndices], Callable[[Any], float]],
     progress: Progress,
 ) -> list[list[float]]:
-    """Scores of the machines for all Cs, in each fold that could be finished.
+    """Scores of the machines for all Cs, (n_folds, n_Cs), of the folds that were finished in time.
 
-    `score` gives, for the numbers of test rows, the score of a machine on them.
+    `score` takes the numbers of test rows, and returns a function: the score on them of a machine.
     """
     folds: list[list[float]] = []
     for k, (train, test) in enumerate(splits):
@@ -170,7 +170,7 @@ def _call(score: Callable[..., float], X: Any, y: Any, model: Any) -> float:
 def _fit_share(
     estimator: OCASClassifier, data: LabelledRows, Cs: Sequence[float], progress: Progress, n_left: int
 ) -> list[OCASClassifier]:
-    """A path of machines in an equal share of the time left for `n_left` paths."""
+    """Fit the machines for all Cs, in the time left / `n_left`, the number of paths still to fit."""
     if not np.isfinite(progress.deadline):
         return estimator.fit_path(data.X, data.y, Cs, data.weights)
     seconds = max(0.0, progress.deadline - perf_counter()) / n_left
