@@ -138,7 +138,7 @@ def warn_of_scale(kernel: Kernel, samples: Samples, X: Any, targets: NDArray[Any
     """Warn, once, where kernel values carry no information, or only that of one column which predicts no label."""
     if isinstance(kernel, Precomputed | CallableKernel) or len(samples) < 2:
         return
-    problem = _degenerate(kernel, samples, X.shape[1]) or _dominated(kernel, samples, X, targets)
+    problem = _describe_degeneracy(kernel, samples, X.shape[1]) or _describe_dominance(kernel, samples, X, targets)
     if problem:
         scaler = "MaxAbsScaler" if sp.issparse(X) else "StandardScaler"
         gamma = f"gamma={kernel.gamma:.3g}: " if hasattr(kernel, "gamma") else ""
@@ -156,7 +156,7 @@ def _probe(kernel: Kernel, samples: Samples) -> tuple[RowIndices, Array]:
     return rows, K
 
 
-def _degenerate(kernel: Kernel, samples: Samples, d: int) -> str:
+def _describe_degeneracy(kernel: Kernel, samples: Samples, d: int) -> str:
     """In words, if a kernel of distances is nearly constant, or nearly the identity, on a probe of the rows; else "".
 
     Norms alone rule out both for most data, and no kernel value is computed: two rows are at least as far apart as
@@ -185,17 +185,17 @@ def _degenerate(kernel: Kernel, samples: Samples, d: int) -> str:
     return ""
 
 
-def _dominated(kernel: Kernel, samples: Samples, X: Any, targets: NDArray[Any] | None) -> str:
+def _describe_dominance(kernel: Kernel, samples: Samples, X: Any, targets: NDArray[Any] | None) -> str:
     """In words, if one column spreads 100 times as far as the others and predicts next to nothing; else ""."""
-    spreads = _spreads(X)
-    ordered = np.sort(spreads[spreads > 0])
+    deviations = _column_deviations(X)
+    ordered = np.sort(deviations[deviations > 0])
     if len(ordered) < 2:
         return ""
     median, widest = ordered[(len(ordered) - 2) // 2], ordered[-1]  # the lower one of the others
     if widest < _DOMINANT_RATIO * median:
         return ""
     if targets is None:
-        if widest**2 < _DOMINANT_SHARE * np.sum(spreads**2):
+        if widest**2 < _DOMINANT_SHARE * np.sum(deviations**2):
             return ""
         found = "makes up nearly all of every distance"
     else:
@@ -203,11 +203,11 @@ def _dominated(kernel: Kernel, samples: Samples, X: Any, targets: NDArray[Any] |
         if _neighbour_skill(K, targets[rows]) > _MIN_SKILL:
             return ""
         found = f"leaves nothing to learn: on a probe of {len(rows)} rows, nearest neighbours do not share their labels"
-    column = int(spreads.argmax())
+    column = int(deviations.argmax())
     return f"column {column} of X spreads {widest / median:.3g} times as far as the others' median, and {found}"
 
 
-def _spreads(X: Any) -> Vector:
+def _column_deviations(X: Any) -> Vector:
     """Standard deviations of the columns, of shape (d,), on a probe of the rows."""
     n, d = X.shape
     if not sp.issparse(X):

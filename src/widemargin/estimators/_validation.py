@@ -32,8 +32,8 @@ FLOATS = [np.float64, np.float32]  # the dtypes that data keep; others become th
 KERNELS = ("rbf", "poly", "polynomial", "linear", "sigmoid", "laplacian")
 FUNCTION_KERNELS = ("additive_chi2", "chi2", "cosine")  # further ones, for which scikit-learn has functions
 WITHOUT_GAMMA = ("additive_chi2", "cosine", "linear", "precomputed")
-_LARGE = 2**24  # bytes from which on all threads look for NaN
-_LABELS = 2**18  # compared at a time
+_LARGE_BYTES = 2**24  # of X, from which on all threads look for NaN
+_BLOCK_LABELS = 2**18  # compared at a time
 _ALLOWED_BYTES = 10**7  # beyond a memory budget: of the interpreter, of BLAS, and of small fits as a whole
 
 
@@ -238,7 +238,7 @@ def number_classes(
 
 def _number_two(labels: NDArray[Any], team: ThreadTeam) -> tuple[NDArray[Any], NDArray[np.int8]] | None:
     """As `number_classes`, if there are just two: by comparisons, in a tenth of the time of sorting or hashing."""
-    blocks, one = row_blocks(len(labels), _LABELS), labels[0]
+    blocks, one = row_blocks(len(labels), _BLOCK_LABELS), labels[0]
     is_other = np.concatenate(team.map(lambda rows: labels[rows] != one, blocks))
     other = labels[np.argmax(is_other)]
     if other == one or not all(team.map(lambda rows: np.array_equal(labels[rows] == other, is_other[rows]), blocks)):
@@ -335,7 +335,7 @@ def _check_array(estimator: Any, X: Any, y: Any, memory_budget: int) -> tuple[An
 
 def _is_known_to_be_finite(X: Any, n_jobs: int | None) -> bool:
     """Whether X is a large array in C order without NaN and infinity, found by all threads."""
-    is_large = isinstance(X, np.ndarray) and X.dtype in FLOATS and X.ndim == 2 and X.nbytes >= _LARGE
+    is_large = isinstance(X, np.ndarray) and X.dtype in FLOATS and X.ndim == 2 and X.nbytes >= _LARGE_BYTES
     if not is_large or not X.flags.c_contiguous or get_config()["assume_finite"]:
         return False
     with ThreadTeam(n_jobs) as team:

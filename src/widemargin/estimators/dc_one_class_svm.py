@@ -26,7 +26,7 @@ from ._validation import check_choice, check_number, make_rng, shown
 
 _ROUNDING = 8.0  # times the relative rounding error of a kernel entry: that of a decision value
 _LARGEST_SUM = 1e100  # of the weights: the coefficients must have nu times this sum, whose square must be finite
-_SAMPLE = 300  # rows of the machine of a fit that has no time for all
+_SAMPLE_ROWS = 300  # rows of the machine of a fit that has no time for all
 
 
 class DCOneClassSVM(OutlierMixin, OutlierPredictor, DualMachine):
@@ -234,7 +234,7 @@ class DCOneClassSVM(OutlierMixin, OutlierPredictor, DualMachine):
     def _sample_machine(self, kernel: Kernel, samples: Samples | RemoteRows, weights: Vector) -> TrainedMachine:
         """The machine of a sample of the rows, with coefficients of the same sum as the whole's, and no bound."""
         n, rng = len(samples), make_rng(self.random_state, seed_of_none=0)
-        chosen = np.sort(rng.choice(n, min(n, _SAMPLE), replace=False))
+        chosen = np.sort(rng.choice(n, min(n, _SAMPLE_ROWS), replace=False))
         scaled = weights[chosen] * (weights.sum() / weights[chosen].sum())
         settings = replace(self._settings(kernel), n_levels=0, stop_level=0)
         data = KernelProblem(kernel, take_samples(kernel, samples, chosen), one_class_problem(scaled, float(self.nu)))
