@@ -77,7 +77,7 @@ inline void add_panel_product(const PackedRows& X, Index p, Index q, Index n, Ma
 // Twin    A.T @ A
 template <class T, class Run>
 void second_moments(Matrix<const T> X, Span<const Index> chosen, Span<const double> centre, Span<const double> factors,
-             Matrix<double> out, const Run& run) {
+                    Matrix<double> out, const Run& run) {
     constexpr Index kBlock = 32;  // rows in a block that one thread packs
     PackedRows packed(X.columns);
     const Index n_panels = packed.n_panels();
