@@ -128,6 +128,7 @@ class BudgetedSGD:
         return [machine.state() for machine in self.machines]
 
     def _blocks(self, order: RowIndices, d: int) -> Iterator[RowIndices]:
+        """Consecutive parts of `order` (r,), of about 2e8 operations each over all machines."""
         budget, maintenance = self.settings.budget, self.settings.maintenance
         work: float = (budget + 16) * (d + 16)  # of a step: a kernel row
         if maintenance == "projection":
@@ -138,10 +139,12 @@ class BudgetedSGD:
         return (order[start : start + size] for start in range(0, len(order), size))
 
     def _callback_state(self, before: StepTotals) -> dict[str, float]:
+        """The mean hinge loss of the steps since `before`, and the number of support vectors."""
         new = self.totals().since(before)
         return {"hinge": new.hinge / max(1, new.steps), "n_support": sum(map(len, self.machines))}
 
     def _record(self, before: StepTotals, progress: Progress) -> None:
+        """Add a row to the history: the steps since `before`."""
         total = self.totals()
         new = total.since(before)
         n_steps, n_events = max(1, new.steps), max(1, new.mergers + new.removals)

@@ -108,7 +108,7 @@ class BudgetedMachine(ABC):
     settings: StepSettings
     counts: NDArray[np.int64]
     sums: Vector
-    coef: Vector  # (2, n_slots): rows COEF and COEF_SUM
+    coef: Vector  # (2, n_slots or n_columns): rows COEF and COEF_SUM
 
     def prepare(self, X: Any) -> Any:
         """X (n, d), float32, dense or CSR, checked and converted once for several calls of `run`."""
@@ -272,9 +272,9 @@ class PaperMachine(MergingMachine):
 class SubsetMachine(BudgetedMachine):
     """Support vectors that are rows of the data (removal, projection): compiled steps on blocks of kernel values.
 
-    Support vectors and the rows of a block have columns of their own, in the order in which they were read. After every
-    `TILE_STEPS` steps since the start the support vectors are moved to the first columns: so the order of sums over
-    columns, and with it their last digit, does not depend on the chunks.
+    Each support vector and each row of a block has a column of the arrays, in the order in which they were read. After
+    every `TILE_STEPS` steps since the start the support vectors are moved to the first columns: so the order of sums
+    over columns, and with it their last digit, does not depend on the chunks.
 
     Parameters
     ----------
@@ -300,13 +300,14 @@ class SubsetMachine(BudgetedMachine):
     sums: Vector
 
     def run(self, X: Any, order: RowIndices, signed_weights: Vector) -> None:
-        """Steps by blocks of rows; the kernel values of a row do not depend on its block."""
+        """One step a row, by blocks of rows whose kernel values, which do not depend on the block, are computed at once."""
         while len(order):
             n_rows = TILE_STEPS - int(self.counts[STEPS]) % TILE_STEPS
             self._run_block(X[order[:n_rows]], signed_weights[order[:n_rows]])
             order = order[n_rows:]
 
     def _run_block(self, X: Any, signed_weights: Vector) -> None:
+        """One step on each row of X (r, d): fills their columns of all arrays, and drops those without a point."""
         if sp.issparse(X) != sp.issparse(self.points):
             X = sp.csr_array(X) if sp.issparse(self.points) else X.toarray()
         stacked = sp.vstack([self.points, X], "csr") if sp.issparse(X) else np.concatenate([self.points, X])
