@@ -42,8 +42,8 @@ template <int G> struct Group {
     }
 };
 
-// How many of k vectors (d,) are interleaved: 1 where non-zeros are few, else 2, 4 or 8, as many as have `most_numbers`
-// numbers together.
+// How many of k vectors (d,) are interleaved: 1 where non-zeros are few, else 2, 4 or 8, of at most `most_numbers` numbers
+// in total.
 inline int group_size(Index k, Index nnz, Index d, Index most_numbers) {
     int size = k == 1 || nnz < 2 * d ? 1 : k == 2 ? 2 : k <= 4 ? 4 : 8;
     while (size > 1 && size * d > most_numbers) size /= 2;
