@@ -106,7 +106,7 @@ def certificate_attributes(machines: list[TrainedMachine], *, is_semidefinite: b
 
 
 def _class_coefficients(machines: list[TrainedMachine], y: Labels, support: RowIndices) -> Matrix:
-    """scikit-learn's `dual_coef_` (n_classes - 1, n_SV): row j of class i is its pair with the j-th other class."""
+    """scikit-learn's `dual_coef_` (n_classes - 1, n_SV): row j of a column of class i is for the j-th other class."""
     if len(machines) == 1:
         return machines[0].result.beta[None, support]
     n_classes = int(y.max()) + 1
@@ -135,7 +135,7 @@ def compact_pair_coefficients(coef: Matrix, n_support: NDArray[np.intp]) -> Any:
     first, second = np.triu_indices(k, 1)
     pair = np.zeros((k, k), np.intp)
     pair[first, second] = pair[second, first] = np.arange(len(first))
-    pairs = pair[~np.eye(k, dtype=np.bool_)].reshape(k, k - 1).repeat(n_support, axis=0)  # of each support vector
+    pairs = pair[~np.eye(k, dtype=np.bool_)].reshape(k, k - 1).repeat(n_support, axis=0)  # (n_SV, k - 1)
     if len(first) * n * coef.itemsize > _DENSE_BYTES:
         ends = np.arange(n + 1) * (k - 1)
         return sp.csc_array((coef.T.ravel(), pairs.ravel(), ends), shape=(len(first), n))

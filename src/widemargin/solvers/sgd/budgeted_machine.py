@@ -300,7 +300,7 @@ class SubsetMachine(BudgetedMachine):
     sums: Vector
 
     def run(self, X: Any, order: RowIndices, signed_weights: Vector) -> None:
-        """One step a row, by blocks of rows whose kernel values, which do not depend on the block, are computed at once."""
+        """One step a row, by blocks whose kernel values are one tile; those of a row do not depend on its block."""
         while len(order):
             n_rows = TILE_STEPS - int(self.counts[STEPS]) % TILE_STEPS
             self._run_block(X[order[:n_rows]], signed_weights[order[:n_rows]])
