@@ -62,7 +62,8 @@ class LocalBlocks:
 
 
 def solve_alone(kernel: Any, samples: Any, problem: DualProblem, progress: Progress) -> NDArray[np.float64]:
-    return dc_svm.approximate(KernelProblem(kernel, samples, problem), dc_svm.DCSVMSettings(n_jobs=1), progress)
+    data = KernelProblem(kernel, samples, problem)
+    return dc_svm.approximate_solution(data, dc_svm.DCSVMSettings(n_jobs=1), progress)
 
 
 def minimize(name: str, lose: dict[int, int] | None = None, from_zero: bool = False, **changes: Any) -> Any:
@@ -157,13 +158,13 @@ def test_lost_blocks_cost_work_and_nothing_else(call: int, from_zero: bool) -> N
 
 @pytest.mark.parametrize("call", range(2, 9))
 def test_a_first_round_that_is_repeated_solves_lost_blocks_alone(call: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    solved, approximate = list[int](), dc_svm.approximate
+    solved, approximate_solution = list[int](), dc_svm.approximate_solution
 
     def count(data: KernelProblem, *args: Any) -> NDArray[np.float64]:
         solved.append(len(data.samples))
-        return approximate(data, *args)
+        return approximate_solution(data, *args)
 
-    monkeypatch.setattr(dc_svm, "approximate", count)
+    monkeypatch.setattr(dc_svm, "approximate_solution", count)
     assert minimize("svm", lose={call: 1}).converged
     assert len(solved) <= 4
 

@@ -44,11 +44,11 @@ from ..solvers.dual.stopping import hides_violation
 from ..solvers.dual.subproblems import Subproblem, solve_on_full_matrix
 from ..solvers.results import DualResult, StoppedAtStartError
 
-# A function that returns the rows of a machine, and its dual problem on these.
+# A function that returns a machine's rows (m,) and its dual problem of m coordinates.
 LazyProblem = Callable[[], tuple[RowIndices, DualProblem]]
 
 _MAX_IN_MEMORY = 6000  # rows of a cluster that is solved on its full kernel matrix
-_START_TOL = 0.1  # tolerance of levels and refine step that only give a start: later steps change its last digits
+_START_TOL = 0.1  # tolerance of levels and refine step, which only give a start, at least
 _CLUSTER_ROWS = 2000  # largest mean size of the clusters of an automatic level
 _FULL_MATRIX_ENTRIES = 2**20  # of a kernel matrix on which one problem is solved without levels and rounds
 _FULL_MATRIX_PROBLEMS = 8  # times as many entries at most, if so many problems share the matrix
@@ -64,8 +64,8 @@ class DCSVMSettings:
     ----------
     tol : float
     max_relative_gap : float
-        Largest gap / objective of a converged machine; infinite for kernels that are not positive semidefinite, where
-        the gap is no bound.
+        Largest gap / primal objective of a converged machine; infinite for kernels that are not positive semidefinite,
+        where the gap is no bound.
     max_iter : int
         Working sets for each binary problem; -1 for no limit.
     memory_budget : int
@@ -206,18 +206,19 @@ def train(
 def solve_clusters(
     data: KernelProblem, clusters: Sequence[RowIndices], settings: DCSVMSettings, progress: Progress
 ) -> list[DualResult]:
-    """The machine of each of these clusters of rows, alone: what an early machine is made of.
+    """The machine of each cluster of rows: those that an early machine consists of.
 
-    Zero for a cluster that the fit is stopped before; where zero is not feasible, `Stopped` is raised.
+    beta = 0 for clusters that are not begun when the fit is stopped; where 0 is not feasible, `Stopped` is raised.
     """
     with blas_limit(1), ThreadTeam(settings.n_jobs) as team, closing_scratch():
         training = DCSVMTraining(data, settings, progress, np.random.default_rng(0), team)
         return training.solve_clusters(clusters, data.problem.uniform_point(), settings.tol, settings.max_relative_gap)
 
 
-def approximate(data: KernelProblem, settings: DCSVMSettings, progress: Progress) -> Vector:
-    """A feasible point (n,) near the optimum: the clusters' solutions to a violation of 0.1, or without levels, as for
-    sparse rows, that of the whole problem; less from a fit that is stopped meanwhile.
+def approximate_solution(data: KernelProblem, settings: DCSVMSettings, progress: Progress) -> Vector:
+    """A feasible point (n,) near the optimum: the clusters' solutions to a violation of 0.1.
+
+    Without levels, as for sparse rows, it is the whole problem's. A fit that is stopped gives what it has reached.
     """
     n, beta = len(data.samples), data.problem.uniform_point()
     numbers = settings.level_numbers(data.samples)
@@ -231,7 +232,7 @@ def approximate(data: KernelProblem, settings: DCSVMSettings, progress: Progress
 
 
 class DCSVMTraining:
-    """The steps of Algorithm 1. `levels` records those solved, `early` is the machine of the last one."""
+    """The steps of Algorithm 1. `levels` describes the levels solved, `early` is the machine of the last one."""
 
     def __init__(
         self,
@@ -248,14 +249,14 @@ class DCSVMTraining:
         self.team = team
         self.levels: list[dict[str, float]] = []
         self.early: TrainedMachine | None = None
-        self.sample_beta: Vector | None = None  # (n,): the solution on a sample of the rows, zero elsewhere
+        self.sample_beta: Vector | None = None  # (n,): the solution on a sample of the rows, 0 for all other rows
         self.entry_error = entry_error(data.kernel, data.samples)
 
     def choose_levels(self) -> range:
-        """The levels to solve: an automatic one only if it saves more kernel entries a row than it needs.
+        """The levels to solve: an automatic one only if it saves more kernel entries than it computes.
 
-        It needs as many as a cluster has rows, and saves about as many as there are support vectors, estimated from
-        those of a sample of at most 512 rows: their number is assumed to grow with the square root of the rows.
+        For each row it computes as many entries as a cluster has rows, and saves about as many as there are support
+        vectors: those of a sample of at most 512 rows, times the square root of rows / rows of the sample.
         """
         n = len(self.data.samples)
         numbers = self.settings.level_numbers(self.data.samples)
@@ -307,7 +308,7 @@ class DCSVMTraining:
         if self.progress.go_on():
             with suppress(Stopped):
                 data, start = self._take(self.data, rows), beta[rows]
-                if data.problem.has_intercept:  # clusters of a level below are others: sums are those of its clusters
+                if data.problem.has_intercept:  # the level below had other clusters, and beta a sum for each of those
                     start = data.problem.nearby_point(start)
                 return self._solve_subproblem(data, start, tol, max_relative_gap)
         if self.data.problem.nu:  # zero is not feasible
@@ -315,7 +316,7 @@ class DCSVMTraining:
         return zero_result(self.data.problem.take(rows), self.progress.elapsed)
 
     def _solve_subproblem(self, data: KernelProblem, beta: Vector, tol: float, max_relative_gap: float) -> DualResult:
-        """Solve from beta (m,): on the full kernel matrix of a small problem, else with an active set."""
+        """Solve from beta (m,): on the full kernel matrix if m is small, else by rounds on an active set."""
         m, itemsize = len(beta), data.samples.dtype.itemsize
         n_shares = 2 * self.team.n_threads  # clusters of all threads take half of the budget
         budget = share_budget(self.data.samples, self.settings.memory_budget, n_shares)
@@ -332,7 +333,7 @@ class DCSVMTraining:
     def _solve_in_memory(
         self, part: KernelProblem, team: ThreadTeam, beta: Vector, tol: float, max_relative_gap: float
     ) -> DualResult:
-        """Solve from beta (m,) on the kernel matrix (m, m) of a part, in scratch memory."""
+        """Solve a problem of m rows from beta (m,) on its kernel matrix, in scratch memory."""
         kernel, samples, problem = part
         m, dtype = len(samples), samples.dtype
         limits = Limits(tol, max_relative_gap, self.settings.max_iter)
@@ -345,7 +346,7 @@ class DCSVMTraining:
             return solve_in_memory(K, problem, beta, limits, team, self.progress, rbf_rows=rbf_rows)
 
     def early_machine(self) -> TrainedMachine:
-        """The last level's machine; it has not converged if it is not that of `stop_level`."""
+        """The last level's machine; it counts as converged at `stop_level` only."""
         assert self.early is not None
         is_stop_level = self.levels[-1]["level"] == self.settings.stop_level
         result = replace(self.early.result, converged=self.early.result.converged and is_stop_level)
@@ -361,7 +362,7 @@ class DCSVMTraining:
             if self.early is None:
                 raise
             return self.early_machine()
-        # comparable: each is 1/2 |w|^2 + C sum(loss), summed over the clusters for the early machine
+        # both are primal objectives; the early machine's is the sum of its clusters'
         early = self.early if allow_early and self.progress.stopped_by else None
         if early is not None and early.result.objective < result.objective:
             return self.early_machine()
@@ -393,19 +394,19 @@ class DCSVMTraining:
         return replace(result, beta=beta, decision=decision)
 
     def correct(self, result: DualResult) -> TrainedMachine:
-        """The machine of a solution of the whole problem on float32 entries."""
+        """The machine of a solution of the whole problem that was computed on float32 entries, corrected if needed."""
         solver = self._solver(self.data, must_return=False)
         solver.n_iter, solver.history = result.n_iter, result.history
         result = self._correct_in_float64(self.data, solver, result)
         return TrainedMachine(result, None, np.array([result.intercept]), self.levels)
 
     def _take(self, data: KernelProblem, rows: RowIndices) -> KernelProblem:
-        """The problem on some rows."""
+        """The samples `rows` and their problem."""
         kernel, samples, problem = data
         return KernelProblem(kernel, SampleSubset(samples, rows), problem.take(rows))
 
     def _correct_in_float64(self, data: KernelProblem, solver: DualSolver, result: DualResult) -> DualResult:
-        """Where float32 entries are too coarse: continue from float64 decision values, at need with float64 tiles."""
+        """Where float32 entries are too coarse: go on from float64 decision values, at need with float64 entries."""
         if not self._is_coarse(solver, result):
             return result
         self.progress.stage("float64")
@@ -431,7 +432,7 @@ class DCSVMTraining:
         return result
 
     def _is_coarse(self, solver: DualSolver, result: DualResult) -> bool:
-        """Whether rounding of kernel entries could hide a violation of `tol`, or an error of 1 % of the objective."""
+        """Whether rounding of kernel entries could hide a violation of `tol`, or 1 % of the primal objective."""
         return hides_violation(solver.decision_error(result.beta), self.settings.tol, solver.terms, result.objective)
 
     def _solver(
@@ -498,7 +499,7 @@ def train_on_full_matrix(
     progress: AnyProgress,
     team: ThreadTeam,
 ) -> list[TrainedMachine]:
-    """Train a machine for each subproblem, on one kernel matrix; zeros if the fit is stopped before it is known."""
+    """Train a machine for each subproblem, on one kernel matrix; beta = 0 if the fit is stopped before it is known."""
     try:
         results = solve_on_full_matrix(kernel, samples, subproblems, settings.limits, team, progress)
     except Stopped:
@@ -514,7 +515,7 @@ def divide_rows(
     progress: AnyProgress,
     rng: np.random.Generator,
 ) -> Division:
-    """Cluster the rows by a sample of the support vectors of beta; of all rows if these are fewer than 10 per cluster.
+    """Cluster the rows, by a sample of the support vectors of beta; of all rows if these are fewer than 10 a cluster.
 
     Raises `Stopped` if the fit is stopped meanwhile.
     """

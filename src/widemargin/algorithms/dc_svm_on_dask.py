@@ -1,4 +1,4 @@
-"""DC-SVM of rows on the workers of a dask cluster: exact machines and early ones; of rows in this process as ever.
+"""DC-SVM of rows on the workers of a dask cluster: exact machines and early ones. Other rows: `dc_svm`.
 
 This process has the labels and the coefficients, the workers have the rows. Clusters are found on a sample, and one
 shuffle brings the rows of each cluster to one worker. An early machine is a machine for each cluster; the exact one is
@@ -41,9 +41,9 @@ from .block_minimization import BlockMinimizer, RoundSettings
 from .dc_svm import DCSVMSettings, KernelProblem, LazyProblem, TrainedMachine
 
 _CLUSTERS_PER_BLOCK = 8  # of an exact machine, so that blocks have about the same size
-_GRACE = 5.0  # seconds that workers have for handing in their clusters once a fit is stopped
+_GRACE = 5.0  # seconds that workers have to return their clusters once a fit is stopped
 _ROUTED_ROWS = 4096  # at a time, as they are copied
-_MEMORY_SHARE = 4  # a worker's limit of memory / that of the solver on it, at least
+_MEMORY_SHARE = 4  # a worker's memory / the memory budget of a solver on it, at least
 
 
 def train(
@@ -90,7 +90,7 @@ def take_samples(kernel: Kernel, samples: Samples | RemoteRows, rows: RowIndices
 
 
 class _WorkerTask(NamedTuple):
-    """What workers need beside rows and duals: `token` names the fit, inner products are computed in `precision`."""
+    """What workers are sent beside rows and duals. `token` names the fit; `precision` is that of inner products."""
 
     kernel: Kernel
     settings: DCSVMSettings
@@ -99,7 +99,7 @@ class _WorkerTask(NamedTuple):
 
 
 class _Layout(NamedTuple):
-    """Clusters of the rows, which are in blocks of whole clusters; the workers' task, and mean bytes of a row."""
+    """The rows' clusters, several of which are a block; what the workers are sent; and the mean bytes of a row."""
 
     division: Division
     task: _WorkerTask
@@ -118,7 +118,7 @@ class _DaskTraining:
     def run(
         self, problems: Sequence[LazyProblem], rng: np.random.Generator, start: Vector | None = None
     ) -> list[TrainedMachine]:
-        """The machine of each problem, from the feasible point `start`; zero if it is stopped before it begins."""
+        """The machine of each problem, from the feasible point `start`; beta = 0 if it is stopped before it begins."""
         layout = None
         machines: list[TrainedMachine] = []
         with suppress(Stopped):
@@ -157,7 +157,7 @@ class _DaskTraining:
         return _Layout(division, _WorkerTask(kernel, settings, rows.token, samples.precision), samples.row_bytes)
 
     def _zero_machine(self, rows: RowIndices, problem: DualProblem, progress: AnyProgress) -> TrainedMachine:
-        progress.go_on()  # keeps the reason
+        progress.go_on()  # sets `stopped_by`
         if problem.nu:  # zero is not feasible
             raise StoppedAtStartError
         result = zero_result(problem, progress.elapsed)
@@ -186,7 +186,7 @@ class _DaskTraining:
         return TrainedMachine(result, None, np.array([result.intercept]), [], rows)
 
     def _places(self, rows: RowIndices) -> tuple[list[RowIndices], list[RowIndices]]:
-        """Of a machine's rows those in each block: their places in the block, and their coordinates in the problem."""
+        """For each block, the machine's rows in it: their places in the block, and their coordinates in the problem."""
         coordinates = positions(rows, len(self.rows))
         of_blocks = [coordinates[block_rows] for block_rows in self.rows.rows_of_blocks]
         return [np.flatnonzero(part >= 0) for part in of_blocks], [part[part >= 0] for part in of_blocks]
@@ -194,7 +194,7 @@ class _DaskTraining:
     def _train_early(
         self, layout: _Layout, rows: RowIndices, problem: DualProblem, progress: AnyProgress
     ) -> TrainedMachine:
-        """A machine for each cluster, by the worker that has its rows. Lemma 1: together the optimum of a kernel."""
+        """A machine for each cluster, by the worker that has its rows; together the early machine (Lemma 1)."""
         level, k = self.settings.stop_level, layout.division.router.n_clusters
         progress.stage(f"level {level}: {k} clusters")
         solved = self._solve_clusters(layout, rows, problem, progress)
@@ -217,7 +217,7 @@ class _DaskTraining:
         max_time = max(left, 0.0) if isfinite(left) else None
         shared = problem.take(np.empty(0, np.intp))  # the workers have their own coordinates
         parts = self.rows.map(partial(_train_clusters, layout.task, shared, max_time), of_rows, _GRACE)
-        progress.go_on()  # keeps the reason for which workers may have stopped
+        progress.go_on()  # sets `stopped_by`, if the workers were stopped
         if any(part is None for part in parts):
             raise StoppedAtStartError
         return list(chain(*parts))
@@ -264,15 +264,15 @@ def _make_block(X: Any, number: int, places: RowIndices, problem: DualProblem, t
 def _approximate(
     settings: DCSVMSettings, kernel: Kernel, samples: Samples, problem: DualProblem, progress: Progress
 ) -> Vector:
-    return dc_svm.approximate(KernelProblem(kernel, samples, problem), settings, progress)
+    return dc_svm.approximate_solution(KernelProblem(kernel, samples, problem), settings, progress)
 
 
 def _train_clusters(
     task: _WorkerTask, problem: DualProblem, max_time: float | None, X: Any, of_rows: Matrix
 ) -> list[_Solved] | None:
-    """The machines of the clusters of a block; None if it is stopped where zero is not feasible.
+    """The machines of a block's clusters; None if the fit is stopped and beta = 0 is not feasible.
 
-    `of_rows` (5, m) has targets, bounds, clusters and coordinates.
+    `of_rows` (5, m) are the target, lo, hi, the cluster and the coordinate (-1: none) of each row of the block.
     """
     from ..data.block_store import ended_test
 
@@ -296,7 +296,7 @@ def _train_clusters(
 
 
 def _worker_settings(settings: DCSVMSettings) -> DCSVMSettings:
-    """The settings with the threads of this worker, and its share of its memory."""
+    """The settings with the threads of this worker, and a quarter of its memory at most."""
     from ..data.block_store import worker_resources
 
     n_threads, limit = worker_resources()

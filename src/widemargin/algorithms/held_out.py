@@ -7,9 +7,10 @@ machines (one for each pair of classes, or each target) read their part of the s
     compute K (n, n), if memory allows
     for every machine: K_m = K[rows, rows]
         for every fold, in parallel: solve for C_1 < C_2 < ..., each from the last solution
-        decision values of held-out rows: from K_m beta; for rows that are not the machine's, K[others, support] beta
+        decision values of held-out rows: those in K_m beta; of other classes' rows, K[these, support] beta
 
-Where K does not fit, a machine whose K_m fits computes that; else each dual computes the kernel rows that it needs.
+Where K does not fit in memory, K_m is computed for each machine; where that does not fit either, each dual computes the
+kernel rows that it needs.
 """
 
 from __future__ import annotations
@@ -97,7 +98,7 @@ class SharedKernel:
         several machines of fewer rows: machines) are shared out over the threads, each solved by one.
         """
         n_values = sum(len(fold.Cs) * len(fold.test) for fold in folds) * len(self.machine_rows)
-        # all folds' decision values, which are joined at the end, and their problems
+        # beside kernel matrices: the folds' decision values, twice as they are joined at the end, and their problems
         budget = self.memory_budget - 8 * (2 * n_values + 3 * len(folds) * sum(map(len, self.machine_rows)))
         try:
             with self.progress.interrupting(self.team.native):
@@ -117,7 +118,7 @@ class SharedKernel:
         return [np.stack(values, axis=-1) for values in zip(*solved, strict=True)]
 
     def _in_memory(self, kernel: Kernel, samples: Samples, memory_budget: int) -> tuple[Kernel, Samples, Array | None]:
-        """The kernel matrix, as samples of a precomputed kernel, if it fits; else what is given."""
+        """A precomputed kernel, its Gram samples and their kernel matrix K if it fits; else the given ones and None."""
         n = len(samples)
         if self._needed_bytes(n, samples) > _bytes_beside(samples, None, memory_budget):
             return kernel, samples, None
@@ -171,14 +172,14 @@ class SharedKernel:
     def _solve_without_matrix(
         self, kernel: Kernel, samples: Samples, paths: list[Path], memory_budget: int, team: ThreadTeam
     ) -> list[list[DualResult]]:
-        """Path by path, each dual by rounds on an active set whose memory they share."""
+        """The results along each path, each dual by rounds on an active set; all use the same memory for it."""
         n_bytes = active_bytes(samples, memory_budget, team.n_threads)
         first: DualSolver | None = None
 
         def solve(problem: DualProblem, beta: Vector, decision: Vector) -> DualResult:
             nonlocal first
-            rows = KernelOperator(kernel, samples, team)
-            solver = DualSolver(rows, problem, self.limits, active_bytes=n_bytes, progress=self.progress)
+            operator = KernelOperator(kernel, samples, team)
+            solver = DualSolver(operator, problem, self.limits, active_bytes=n_bytes, progress=self.progress)
             if first is not None:
                 solver.active_matrix.borrow(first.active_matrix)
             first = first or solver
@@ -195,29 +196,29 @@ class SharedKernel:
         results: list[DualResult],
         team: ThreadTeam,
     ) -> Array:
-        """Decision values (n_C, n_test) of one machine in one fold."""
+        """Decision values (n_C, n_test) of one machine, on `rows`, in one fold; NaN for Cs without a result."""
         test = fold.test
         values = _unknown(fold)
         if not results:
             return values
-        done = values[: len(results)]
+        known = values[: len(results)]
         place = np.minimum(np.searchsorted(rows, test), len(rows) - 1)
         is_own = rows[place] == test
-        done[:, is_own] = [result.decision[place[is_own]] for result in results]
+        known[:, is_own] = [result.decision[place[is_own]] for result in results]
         if not is_own.all():
             coef = np.array([result.beta for result in results])
             support = np.flatnonzero(coef.any(axis=0))
-            points, targets = samples.take(rows[support]), samples.take(test[~is_own])
-            others = np.zeros((len(results), len(targets)))
-            add_kernel_product(kernel, points, coef[:, support], targets, others, team)
-            done[:, ~is_own] = others
-        done += np.array([result.intercept for result in results])[:, None]
-        check_finite(done)
+            points, others = samples.take(rows[support]), samples.take(test[~is_own])
+            products = np.zeros((len(results), len(others)))
+            add_kernel_product(kernel, points, coef[:, support], others, products, team)
+            known[:, ~is_own] = products
+        known += np.array([result.intercept for result in results])[:, None]
+        check_finite(known)
         return values
 
 
 def _bytes_beside(samples: Samples, K: Array | None, memory_budget: int) -> int:
-    """What a memory budget leaves beside the samples' copies and the kernel matrix of all rows."""
+    """The bytes of a memory budget beside the samples' copies and the kernel matrix of all rows."""
     return memory_budget - samples.nbytes - (0 if K is None else K.nbytes)
 
 

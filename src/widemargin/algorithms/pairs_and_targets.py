@@ -109,7 +109,7 @@ class _SeveralMachines:
         return [machines[p] for p in range(len(problems))]
 
     def _train_apart(self, problems: Sequence[LazyProblem]) -> list[TrainedMachine]:
-        """Machines of which each has its own kernel matrices, one a thread."""
+        """Machines with kernel matrices of their own, one a thread."""
         samples, stop_level = self.samples, self.settings.stop_level
         n_workers = min(effective_n_jobs(self.settings.n_jobs), len(problems))
         budget = share_budget(samples, self.settings.memory_budget, n_workers)
@@ -142,7 +142,7 @@ class _SeveralMachines:
         return replace(machine, rows=rows, division=division)
 
     def _train_group(self, problems: Sequence[LazyProblem]) -> list[TrainedMachine]:
-        """Machines on the kernel matrix of all their rows; zeros if the fit is stopped before."""
+        """Machines on the kernel matrix of all their rows; beta = 0 if the fit is stopped before that is known."""
         made = [make() for make in problems]
         union = np.unique(np.concatenate([rows for rows, _ in made]))
         subproblems = [
@@ -155,7 +155,7 @@ class _SeveralMachines:
         return [replace(machine, rows=rows) for machine, (rows, _) in zip(machines, made, strict=True)]
 
     def _train_on_shared_matrix(self, problems: list[DualProblem]) -> list[TrainedMachine]:
-        """Machines on all samples, on one kernel matrix; corrected in float64 where it is too coarse."""
+        """Machines of all samples, on one kernel matrix; corrected in float64 where float32 entries are too coarse."""
         kernel, samples, settings, progress = self.kernel, self.samples, self.settings, self.progress
         n, points = len(samples), [problem.sparse_point() for problem in problems]
         with blas_limit(1), ThreadTeam(settings.n_jobs) as team, closing_scratch():

@@ -516,4 +516,3 @@ def call_at(block: Block, version: int, attempt: int, method: Callable[..., Any]
         raise LostBlockError(f"block {block.number} is at version {block.version}, the others are at {version}")
     with blas_limit(1):
         return method(block, *args)
-
