@@ -1,4 +1,4 @@
-"""Two-step clustering with balanced sizes, by centres alone, so that new samples are routed by the same rule."""
+"""Two-step clustering with balanced sizes: a sample is clustered, then all rows go to the nearest centre."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from .routing import InputRouter, KernelRouter, RandomRouter, Router, cluster_ro
 
 _POINTS_PER_CENTRE = 10  # of the sample, at least: a centre is their mean
 _MAX_POINTS = 5000  # of the sample, whose kernel matrix is in memory: 100 MB
-_MAX_SIZE = 3.0  # times the mean size: larger clusters are split
-_MIN_SIZE = 0.125  # times the mean size: smaller clusters are dissolved
+_MAX_SIZE = 3.0  # size / mean size above which a cluster is split
+_MIN_SIZE = 0.125  # size / mean size below which a cluster is dissolved
 _BALANCING_ROUNDS = 4  # at most
 
 
@@ -41,12 +41,12 @@ class Division(NamedTuple):
 
 
 class ClusteringSettings(NamedTuple):
-    """What kind of clusters, and how many.
+    """How many clusters, and how they are found.
 
     Attributes
     ----------
     k : int
-        Number of clusters, about; at most that of samples, and 500.
+        Number of clusters, about; at most 500, and the number of samples.
     method : {"kernel", "input", "random"}
         Kernel k-means, k-means of the rows, or random clusters.
     n_sample : int
@@ -61,7 +61,7 @@ class ClusteringSettings(NamedTuple):
 def divide(
     operator: KernelOperator, clustering: ClusteringSettings, rng: np.random.Generator, **options: Any
 ) -> Division:
-    """Divide samples into clusters: the last of `divisions`, which takes the same arguments."""
+    """Divide samples into clusters of balanced sizes: the last of `divisions`, which takes the same arguments."""
     *_, balanced = divisions(operator, clustering, rng, **options)
     return balanced
 
@@ -75,7 +75,7 @@ def divisions(
     weights: Vector | None = None,
     go_on: Callable[[], bool] = lambda: True,
 ) -> Iterator[Division]:
-    """Cluster m samples, then assign every sample to its nearest centre: this division, and each that balances it.
+    """Cluster m samples, then assign every sample to its nearest centre: this division, and each that balances it more.
 
     Parameters
     ----------
@@ -111,8 +111,9 @@ def divisions(
     k = min(clustering.k, max(1, _MAX_POINTS // _POINTS_PER_CENTRE))
     m = min(len(pool), _MAX_POINTS, max(clustering.n_sample, _POINTS_PER_CENTRE * k))
     index = pool if m == len(pool) else np.sort(rng.choice(pool, m, replace=False))
-    own = None if weights is None else weights[index]
-    router = _cluster(KernelOperator(kernel, samples.take(index), team), clustering._replace(k=k), rng, own, go_on)
+    point_weights = None if weights is None else weights[index]
+    points = KernelOperator(kernel, samples.take(index), team)
+    router = _cluster(points, clustering._replace(k=k), rng, point_weights, go_on)
     mean = (len(samples) if weights is None else float(weights.sum())) / k
     labels = router.assign(samples, team)
     yield Division(router, labels, index)
@@ -145,7 +146,7 @@ def _cluster(
 
 
 def _balance(router: Router, sizes: NDArray[np.number[Any]], mean: float, rng: np.random.Generator) -> Router | None:
-    """The router with large clusters split and small ones dissolved; None if nothing changes."""
+    """The router with large clusters split and small ones dissolved; None if no sample point changes its cluster."""
     labels = router.labels.copy()
     k = len(sizes)
     for c in np.flatnonzero(sizes > _MAX_SIZE * mean):
@@ -159,8 +160,8 @@ def _balance(router: Router, sizes: NDArray[np.number[Any]], mean: float, rng: n
     if len(small) and len(small) < len(sizes):
         distances = router.distances()
         distances[:, small] = np.inf
-        lost = np.isin(labels, small)
-        labels[lost] = distances.argmin(axis=1)[lost]
+        is_dissolved = np.isin(labels, small)
+        labels[is_dissolved] = distances.argmin(axis=1)[is_dissolved]
     labels = _renumbered(labels)
     return None if np.array_equal(labels, router.labels) else router.with_labels(labels)
 

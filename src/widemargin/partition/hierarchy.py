@@ -82,7 +82,7 @@ def grow(
         At most n; fewer leaves come out where rows are equal.
     rng : numpy.random.Generator
     go_on : callable
-        Called before each node is divided, and meanwhile, by other threads too; once it returns False, no more are.
+        Called before each node is divided, and meanwhile from other threads too; once it returns False, none is.
     max_values : int
         Of X, in the rows that are clustered at each node.
 
@@ -116,7 +116,7 @@ def count_levels(k: int) -> int:
 
 
 class _Grower:
-    """Divides the rows recursively, from the root."""
+    """Divides the rows recursively, from the root; `labels` (n,) are their leaves."""
 
     def __init__(self, X: Any, rng: np.random.Generator, go_on: Callable[[], bool], max_values: int) -> None:
         self.X = X

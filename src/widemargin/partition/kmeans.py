@@ -19,7 +19,7 @@ _MAX_ITER = 20  # of k-means, in input or feature space
 _MAX_ROWS, MAX_VALUES = 20_000, 10**7  # of a sample to cluster: centroids of a larger one hardly differ
 _LEAST_VALUES = 10**5  # of a sample, however little memory there is
 _COPIES = 4  # of a sample while it is clustered
-_ROWS_PER_CLUSTER = 20  # at least
+_ROWS_PER_CLUSTER = 20  # of a sample, at least
 _SINGLE_THREAD_ROWS = 5000  # of k-means below which starting a second thread takes longer than it saves
 
 
@@ -86,14 +86,14 @@ def kmeans_work(n_values: int, k: int) -> float:
 
 
 def sample_rows(X: Any, rows: RowIndices, k: int, rng: np.random.Generator, max_values: int = MAX_VALUES) -> RowIndices:
-    """A sample of `rows` to cluster into k: at most 20,000 rows and `max_values` of X, but 20 rows a cluster."""
-    n_values = X.size / X.shape[0]  # of a sparse row those that are stored
-    most = min(_MAX_ROWS, max(int(max_values / max(n_values, 1.0)), _ROWS_PER_CLUSTER * k))
+    """A sample of `rows` to cluster into k: at most 20,000 rows, and `max_values` values of X or 20 rows a cluster."""
+    row_values = X.size / X.shape[0]  # of a sparse row those that are stored
+    most = min(_MAX_ROWS, max(int(max_values / max(row_values, 1.0)), _ROWS_PER_CLUSTER * k))
     return rows if len(rows) <= most else np.sort(rng.choice(rows, most, replace=False))
 
 
 def max_sample_values(memory_budget: int, itemsize: int) -> int:
-    """How many values of a sample to cluster a memory budget has room for."""
+    """The most values of a sample to cluster within a memory budget."""
     return min(MAX_VALUES, max(_LEAST_VALUES, memory_budget // (_COPIES * itemsize)))
 
 
@@ -139,7 +139,7 @@ def kernel_kmeans(
     weights : ndarray of shape (m,), optional
         Of the points, > 0; ones by default. A weight of 2 is the same as a point twice, and so are the first centres.
     go_on : callable
-        Called after each iteration; the last one is where it returns False.
+        Called after each iteration; False ends them.
 
     Returns
     -------
@@ -174,7 +174,7 @@ def _kmeans_plus_plus(
     k: int,
     rng: np.random.Generator,
 ) -> RowIndices:
-    """k points, one by one: probabilities are proportional to weight and squared distance from the nearest before.
+    """k first centres, drawn one by one with probability proportional to weight x squared distance from the nearest.
 
     Points are drawn in the order of their weighted mean kernel value, not of their numbers: the same points in another
     order give the same seeds.
@@ -195,7 +195,7 @@ def _kmeans_plus_plus(
 
 
 def _draw(chances: Vector, order: RowIndices, rng: np.random.Generator) -> int:
-    """A number with probability proportional to `chances` (m,): the inverse of their sums in this order."""
+    """A point with probability proportional to `chances` (m,), by inversion of their cumulative sums in this order."""
     possible = order[chances[order] > 0]
     sums = np.cumsum(chances[possible])
     return int(possible[min(np.searchsorted(sums, rng.random() * sums[-1], side="right"), len(possible) - 1)])
@@ -209,7 +209,7 @@ def feature_distances(K: Array, labels: Labels, k: int, weights: Vector | None =
 
 
 def cluster_products(K: Array, members: Matrix) -> Matrix:
-    """members' K (k, m), of a kernel matrix (m, m) and the weights (m, k) of `membership`: O(m^2 + m k)."""
+    """members' K (k, m), for a kernel matrix K (m, m) and `members` (m, k) as of `membership`: O(m^2 + m k)."""
     products = np.zeros(members.T.shape)
     kernels.add_product(K, np.ascontiguousarray(members.T), products)  # skips zeros
     return products

@@ -82,8 +82,8 @@ class Router(ABC):
 class KernelRouter(Router):
     """Nearest mean in a kernel's feature space (Hsieh et al. 2014, section 3): m kernel values to route a sample.
 
-    The points' kernel matrix (m, m) is computed at its first use and shared with routers of other labels. A router that
-    is given `known_squared_norms` does not need it.
+    The points' kernel matrix (m, m) is computed at its first use and shared with routers of other labels. Routing needs
+    the squared centre norms alone, and with `known_squared_norms` no such matrix.
     """
 
     kernel: Kernel
@@ -95,7 +95,7 @@ class KernelRouter(Router):
     name: str = field(default="kernel", init=False)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Without the points' kernel matrix, of which routing needs the centres' norms alone."""
+        """Without the points' kernel matrix: routing needs the squared centre norms alone."""
         self.squared_centre_norms  # noqa: B018 - computed before the matrix is left out
         return {name: value for name, value in self.__dict__.items() if name != "gram"} | {"known_gram": None}
 
@@ -130,9 +130,9 @@ class KernelRouter(Router):
         return replace(self, labels=labels, known_squared_norms=None, known_gram=self.gram)
 
     def squared_distances_of(self, X: Any, diagonal: float | None, team: ThreadTeam) -> Matrix:
-        """Squared distances (n, k) of rows X (n, d) to the centres, rounded up to 0.
+        """Squared distances (n, k) of rows X (n, d) to the centres; those below 0, by rounding, are set to 0.
 
-        `diagonal`: their k(x, x), where X = K(new rows, training rows).
+        `diagonal`: k(x, x) of the rows, where X is their Gram matrix K(new rows, training rows); None else.
         """
         points, samples = self.points.pair_with(X)
         norms = self.kernel.diagonal if diagonal is None else lambda batch: np.full(len(batch), diagonal)
@@ -145,7 +145,7 @@ class KernelRouter(Router):
     def distances_to_own(self, samples: Samples, labels: Labels, team: ThreadTeam) -> Vector:
         """Squared distances (n,) of samples, of the points' form, to the centres of their clusters `labels` (n,).
 
-        m / k kernel values a sample: with the points of its cluster.
+        m / k kernel values a sample, about: with the points of its cluster.
         """
         out = np.empty(len(samples))
         members, clusters = (group_by_label(numbers, self.n_clusters) for numbers in (self.labels, labels))
@@ -164,12 +164,12 @@ class KernelRouter(Router):
         return self._nearest(self.points, samples, team)
 
     def route_with_samples(self, X: Any, team: ThreadTeam) -> tuple[Labels, Samples]:
-        """As `assign`, with the samples."""
+        """As `assign`, of the rows of X, and these as samples."""
         points, samples = self.points.pair_with(X)
         return self._nearest(points, samples, team), samples
 
     def next_cluster(self, samples: Samples, labels: Labels, team: ThreadTeam) -> tuple[Labels, Vector]:
-        """The second nearest; none for callables, which take too long, and for matrices, which lack k(x, x)."""
+        """The second nearest; none with callables, which take too long, and with Gram matrices, for want of k(x, x)."""
         if self.kernel.sample_form == "entries" or isinstance(self.kernel, CallableKernel):
             return labels, np.zeros(len(labels))
         clusters = self._by_cluster(self.points)
@@ -187,13 +187,13 @@ class KernelRouter(Router):
         return row_blocks(len(samples), max(_ROWS, _MAX_SCORES // self.n_clusters))
 
     def _by_cluster(self, points: Samples) -> tuple[Samples, Matrix]:
-        """The points in the order of their clusters, so that a tile adds to few of them, and their weights (k, m)."""
+        """The points in the order of their clusters, so that a tile has few of these, and their weights (k, m)."""
         order = np.argsort(self.labels, kind="stable")
         members = membership(self.labels, self.n_clusters, self.weights)[order]
         return points.take(order), np.ascontiguousarray(members.T)
 
     def _scores(self, points: Samples, members: Matrix, samples: Samples, team: ThreadTeam) -> Matrix:
-        """Squared distances (k, n) less k(x, x), from points with weights as of `_by_cluster`."""
+        """Squared distances (k, n) to the centres less k(x, x); points and their weights (k, m) are of `_by_cluster`."""
         products = np.zeros((self.n_clusters, len(samples)))
         add_kernel_product(self.kernel, points, members, samples, products, team)
         products *= -2.0
@@ -227,7 +227,7 @@ class InputRouter(Router):
         return np.concatenate([np.empty(0, np.intp), *team.map(block, row_blocks(len(samples), _ROWS))])
 
     def route_with_samples(self, X: Any, team: ThreadTeam) -> tuple[Labels, Samples]:
-        """As `assign`, with the samples."""
+        """As `assign`, of the rows of X, and these as samples."""
         samples = self.points.pair_with(X)[1]
         return self.assign(samples, team), samples
 
@@ -262,11 +262,11 @@ def _next_cluster(
 
     def block(rows: slice) -> None:
         batch, first, index = samples.take(rows), labels[rows], np.arange(rows.stop - rows.start)
-        others, own_squares = scores(batch).astype(np.float64), squares(batch)
-        near = np.maximum(others[index, first] + own_squares, 0.0)
-        others[index, first] = np.inf
-        next_labels[rows] = others.argmin(axis=1)
-        far = np.maximum(others[index, next_labels[rows]] + own_squares, near)
+        distances, own_squares = scores(batch).astype(np.float64), squares(batch)
+        near = np.maximum(distances[index, first] + own_squares, 0.0)
+        distances[index, first] = np.inf
+        next_labels[rows] = distances.argmin(axis=1)
+        far = np.maximum(distances[index, next_labels[rows]] + own_squares, near)
         ratio[rows] = np.divide(near, far, out=np.ones(len(index)), where=far > 0)
 
     team.map(block, row_blocks(len(samples), _ROWS))
@@ -274,7 +274,7 @@ def _next_cluster(
 
 
 def cluster_rows(points: Samples, k: int, rng: np.random.Generator) -> Labels:
-    """k-means of the rows; of a dense copy if it is small, since seeding on sparse rows takes longer than iterating."""
+    """Labels (m,) by k-means of the points: of a dense copy if that is small, as seeding on sparse rows is slow."""
     rows = points.stored()
     is_little = rows.shape[0] * rows.shape[1] * points.precision.itemsize <= _DENSE_BYTES
     return kmeans(points.toarray() if is_little else rows, k, rng)
@@ -309,7 +309,7 @@ class RandomRouter(Router):
         return np.asarray((hashed.view(np.uint64) >> np.uint64(32)) % np.uint64(self.n_clusters), np.intp)
 
     def route_with_samples(self, X: Any, team: ThreadTeam) -> tuple[Labels, Samples]:
-        """As `route`, with the samples."""
+        """As `route`, and the rows as samples."""
         return self.route(X, team), self.points.pair_with(X)[1]
 
     def next_cluster(self, samples: Samples, labels: Labels, team: ThreadTeam) -> tuple[Labels, Vector]:
