@@ -1,4 +1,4 @@
-"""compress: everyone's kernel machines, predicted at a fraction of the cost."""
+"""compress: fitted kernel machines, ours and scikit-learn's, predicted at a fraction of the cost."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def test_outlier_detectors() -> None:
     assert set(fast.predict(X)) == {-1, 1}
 
 
-def test_decision_values_are_met() -> None:
+def test_decision_values_are_close_to_the_models() -> None:
     model = SVC(C=10, gamma=0.5).fit(X[TRAIN], BINARY[TRAIN])
     fast = compress(model, X[TRAIN], random_state=0)
     own, its = model.decision_function(X[TEST]), fast.decision_function(X[TEST])

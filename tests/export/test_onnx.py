@@ -150,7 +150,7 @@ TREES = [
 
 @pytest.mark.parametrize("options", TREES, ids=str)
 @pytest.mark.parametrize("n_classes", [2, 4])
-def test_tree_of_small_machines(options, n_classes, digits) -> None:
+def test_nystroem_trees(options, n_classes, digits) -> None:
     X, y = digits[0], digits[1]
     X, y = X[y < n_classes], y[y < n_classes]
     model = DCPredClassifier(C=10, gamma=0.3, n_landmarks=6, random_state=0, **options).fit(X[::2], NAMES[y[::2]])
@@ -163,7 +163,7 @@ def test_tree_of_small_machines(options, n_classes, digits) -> None:
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("pseudo", ["triangle", "polynomial"])
 @pytest.mark.parametrize("kernel", KERNELS)
-def test_kernels_and_rules_of_small_machines(kernel, pseudo, dtype, digits) -> None:
+def test_nystroem_trees_of_all_kernels_and_pseudo_landmarks(kernel, pseudo, dtype, digits) -> None:
     if pseudo == "triangle" and kernel not in ("rbf", "laplacian"):
         pytest.skip("a rule for kernels of distances")
     X, y = digits[0].astype(dtype), digits[1]

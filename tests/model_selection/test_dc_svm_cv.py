@@ -118,10 +118,10 @@ def test_kernels_of_scikit_learn(binary: Data, kernel: str, n_gammas: int) -> No
     assert np.mean(model.predict(X) == alone.predict(X)) > 0.99
 
 
-# ------------------------------------------------------------------------------------------------------ early leaving
+# --------------------------------------------------------------------------------------------------------------- race
 
 
-def test_cells_are_left_and_the_best_one_is_found(larger: Data) -> None:
+def test_cells_are_eliminated_and_the_best_one_is_found(larger: Data) -> None:
     grid: dict[str, Any] = {"Cs": [0.1, 1.0, 10.0, 100.0], "gammas": [1e-4, 1e-3, 0.05, 0.3, 5.0], "refit": False}
     full = DCSVMClassifierCV(exhaustive=True, **grid).fit(*larger)
     race = DCSVMClassifierCV(**grid).fit(*larger)
@@ -130,8 +130,8 @@ def test_cells_are_left_and_the_best_one_is_found(larger: Data) -> None:
     seen = ~np.isnan(race.scores_)
     np.testing.assert_allclose(race.scores_[seen], full.scores_[seen], atol=2 / 480)
     means = full.scores_.mean(axis=0)
-    place = list(race.gammas_).index(race.gamma_), list(race.Cs_).index(race.C_)
-    assert means[place] >= means.max() - 0.003
+    cell = list(race.gammas_).index(race.gamma_), list(race.Cs_).index(race.C_)
+    assert means[cell] >= means.max() - 0.003
     assert set(race.history_["n_rows"]) == {600.0, 2400.0}
     assert race.cv_results_["rank_test_score"].min() == 1
 

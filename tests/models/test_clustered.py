@@ -22,7 +22,7 @@ RNG = np.random.default_rng(0)
 CENTRES = 2.0 * RNG.normal(size=(K, 3))
 POINTS = CENTRES[np.repeat(np.arange(K), (5, 0, 7, 3))] + 0.3 * RNG.normal(size=(15, 3))  # one cluster has no points
 STARTS = np.array([0, 5, 5, 12, 15])
-ANCHORS, ANCHOR_LABELS = CENTRES[np.arange(12) % K] + 0.2 * RNG.normal(size=(12, 3)), np.arange(12) % K
+ROUTED, ROUTED_LABELS = CENTRES[np.arange(12) % K] + 0.2 * RNG.normal(size=(12, 3)), np.arange(12) % K  # the router's
 X = CENTRES[np.arange(50) % K] + 0.5 * RNG.normal(size=(50, 3))
 X[::5] = (CENTRES[np.arange(10) % K] + CENTRES[np.arange(1, 11) % K]) / 2 + 0.1 * RNG.normal(size=(10, 3))  # between
 COEF, INTERCEPT = RNG.normal(size=(2, 15)), RNG.normal(size=(2, K))
@@ -31,11 +31,11 @@ SIGMOIDS, LOG_PRIOR = RNG.normal(size=(2, K, 2)), np.array([0.3, -0.7])
 
 def model(combine: str = "soft", routing: str = "kernel", form: Any = np.asarray) -> ClusteredExpansion:
     kernel = make_kernel("rbf", gamma=GAMMA)
-    anchors = make_samples(form(ANCHORS), kernel.sample_form)
+    routed = make_samples(form(ROUTED), kernel.sample_form)
     router: Any = {
-        "kernel": lambda: KernelRouter(kernel, anchors, ANCHOR_LABELS),
-        "input": lambda: InputRouter(anchors, ANCHOR_LABELS),
-        "random": lambda: RandomRouter(anchors, ANCHOR_LABELS),
+        "kernel": lambda: KernelRouter(kernel, routed, ROUTED_LABELS),
+        "input": lambda: InputRouter(routed, ROUTED_LABELS),
+        "random": lambda: RandomRouter(routed, ROUTED_LABELS),
     }[routing]()
     parts = (form(POINTS), STARTS, COEF, INTERCEPT, router, combine, SIGMOIDS.copy(), LOG_PRIOR)
     return ClusteredExpansion(kernel, *parts)
@@ -49,15 +49,15 @@ def by_cluster() -> np.ndarray:
 
 
 def distances(routing: str) -> np.ndarray:
-    """Squared, of every row to every centre: (rows, clusters); of shuffled parts all but the own are at infinity."""
-    mine = np.eye(K)[ANCHOR_LABELS] / np.bincount(ANCHOR_LABELS)
+    """Squared distances of every row and centre, (rows, clusters); of random clusters infinite but for the own one."""
+    mine = np.eye(K)[ROUTED_LABELS] / np.bincount(ROUTED_LABELS)
     if routing == "input":
-        return np.array([((x - mine.T @ ANCHORS) ** 2).sum(axis=1) for x in X])
+        return np.array([((x - mine.T @ ROUTED) ** 2).sum(axis=1) for x in X])
     if routing == "random":
         labels = model("early", routing).router.route(X, ThreadTeam(1))
         return np.where(np.arange(K) == labels[:, None], 0.0, np.inf)
-    spread = mine.T @ naive.rbf(ANCHORS, ANCHORS, GAMMA) @ mine
-    return 1.0 - 2.0 * naive.rbf(X, ANCHORS, GAMMA) @ mine + spread.diagonal()
+    spread = mine.T @ naive.rbf(ROUTED, ROUTED, GAMMA) @ mine
+    return 1.0 - 2.0 * naive.rbf(X, ROUTED, GAMMA) @ mine + spread.diagonal()
 
 
 @pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
@@ -107,7 +107,8 @@ def test_blocks_threads_and_memory_do_not_matter(combine: str, routing: str, mon
     whole = machine.decision_values(X, n_jobs=1)
     np.testing.assert_array_equal(machine.decision_values(X, n_jobs=2), whole)
     np.testing.assert_allclose(machine.decision_values(X, memory_budget=1), whole, atol=1e-12)
-    monkeypatch.setattr(clustered, "_ROWS", (7, 7))
+    monkeypatch.setattr(clustered, "_LEAST_ROWS", 7)
+    monkeypatch.setattr(clustered, "_MOST_ROWS", 7)
     np.testing.assert_allclose(machine.decision_values(X), whole, atol=1e-12)
     one_by_one = np.concatenate([machine.decision_values(X[i : i + 1]) for i in range(len(X))])
     np.testing.assert_allclose(one_by_one, whole, atol=1e-12)
@@ -143,12 +144,12 @@ def test_pickle_keeps_every_bit(routing: str, combine: str) -> None:
 
 @pytest.mark.parametrize("combine", ["early", "soft", "naive", "bcm"])
 def test_a_precomputed_kernel_by_row_numbers(combine: str) -> None:
-    """Points and anchors are numbers of training rows; the matrix has a row for each new one."""
-    train = np.concatenate([ANCHORS, POINTS])
+    """The points of machine and router are numbers of training rows; the matrix has a row for each new one."""
+    train = np.concatenate([ROUTED, POINTS])
     norms = KernelRouter(
-        make_kernel("rbf", gamma=GAMMA), make_samples(ANCHORS, "distances"), ANCHOR_LABELS
+        make_kernel("rbf", gamma=GAMMA), make_samples(ROUTED, "distances"), ROUTED_LABELS
     ).squared_centre_norms
-    router = KernelRouter(Precomputed(), GramSamples(np.empty((0, 0)), np.arange(12)), ANCHOR_LABELS, norms)
+    router = KernelRouter(Precomputed(), GramSamples(np.empty((0, 0)), np.arange(12)), ROUTED_LABELS, norms)
     machine = ClusteredExpansion(
         Precomputed(), np.arange(12, 27), STARTS, COEF, INTERCEPT, router, combine, SIGMOIDS, LOG_PRIOR
     )

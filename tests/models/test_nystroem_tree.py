@@ -125,7 +125,7 @@ def test_single_rows() -> None:
     )  # not contiguous
 
 
-def test_arrays_are_all_there_is() -> None:
+def test_arrays_and_pickles_restore_the_tree() -> None:
     tree = make_tree(4, 3, 2, products=True)
     again = NystroemTree.from_arrays(KERNEL, tree.arrays)
     np.testing.assert_array_equal(NystroemForest([again]).decision_values(X), NystroemForest([tree]).decision_values(X))
@@ -133,8 +133,8 @@ def test_arrays_are_all_there_is() -> None:
     np.testing.assert_array_equal(forest.decision_values(X), NystroemForest([tree]).decision_values(X))
 
 
-def lies() -> list[tuple[str, Any]]:
-    """What the arrays of a saved tree of 4 leaves, 3 landmarks and 2 pseudo-landmarks are not."""
+def misfits() -> list[tuple[str, Any]]:
+    """Changes after which an array of a saved tree of 4 leaves, 3 landmarks and 2 pseudo-landmarks does not fit."""
     return [
         ("children", lambda a: a * 0),
         ("children", lambda a: a + 9),
@@ -159,9 +159,9 @@ def lies() -> list[tuple[str, Any]]:
     ]
 
 
-@pytest.mark.parametrize("number", range(len(lies())))
+@pytest.mark.parametrize("number", range(len(misfits())))
 def test_saved_arrays_that_do_not_fit_one_another(number: int) -> None:
-    name, change = lies()[number]
+    name, change = misfits()[number]
     arrays = make_tree(4, 3, 2, products=True).arrays
     with pytest.raises(ValueError, match="arrays of a tree of Nystroem machines do not fit one another"):
         NystroemTree.from_arrays(KERNEL, {**arrays, name: change(arrays[name])})
@@ -170,7 +170,7 @@ def test_saved_arrays_that_do_not_fit_one_another(number: int) -> None:
         NystroemTree.from_arrays(KERNEL, arrays)
 
 
-def test_operations() -> None:
+def test_prediction_cost() -> None:
     tree = make_tree(4, 3, 2)
     per_row = tree.tree.n_distances + 3 + Q + (3 * 2 + Q * 5) / D
     assert tree.n_operations == pytest.approx(per_row)

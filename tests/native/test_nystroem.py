@@ -1,4 +1,4 @@
-"""Trees of local Nystroem machines against plain loops, and what their arrays must not be."""
+"""Trees of local Nystroem machines against plain loops; arrays that do not fit one another are refused."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from widemargin._native import LEVEL, Team, csr, nystroem
 
 RNG = np.random.default_rng(0)
 SIZES = np.array([3, 4, 2], np.int32)
-CHILDREN = np.array([[1, -1, 2, -9], [-2, -3, -4, -5], [-6, -7, 77, -9]], np.int32)  # beyond a size: never looked at
+CHILDREN = np.array([[1, -1, 2, -9], [-2, -3, -4, -5], [-6, -7, 77, -9]], np.int32)  # beyond a size: never read
 ARGUMENTS = {"rbf": "squared_distance", "laplacian": "l1_distance", "poly": "inner_product", "sigmoid": "inner_product"}
 KERNELS: dict[str, Any] = {
     "rbf": lambda M: np.exp(-0.3 * M),
@@ -221,7 +221,7 @@ def test_threads_change_nothing(form: str) -> None:
     np.testing.assert_array_equal(found[0], found[2])
 
 
-def test_the_machine_keeps_what_it_was_made_of() -> None:
+def test_the_machine_copies_its_arrays() -> None:
     arrays, X = some_machine(2, 5, 3, 4, np.float64, products=True, slopes=True), some_rows(20, 4)
     machine, truth, out = build(arrays), by_hand(arrays, X), np.empty((20, 2))
     for array in arrays.values():
@@ -231,7 +231,7 @@ def test_the_machine_keeps_what_it_was_made_of() -> None:
     SIZES[:], CHILDREN[:] = [3, 4, 2], [[1, -1, 2, -9], [-2, -3, -4, -5], [-6, -7, 77, -9]]
 
 
-def test_small_numbers_are_what_they_were_afterwards() -> None:
+def test_denormals_are_not_flushed_afterwards() -> None:
     machine = build(some_machine(1, 5, 0, 4, np.float32, products=True, slopes=False))
     machine.decision_values(Team(1), 1e3 * np.ones((5, 4), np.float32), np.empty((5, 1)))
     assert (np.full(16, 1e-40, np.float32) * np.float32(0.5)).all()
@@ -239,7 +239,7 @@ def test_small_numbers_are_what_they_were_afterwards() -> None:
 
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
 @pytest.mark.parametrize("form", ["dense", "CSR"])
-def test_what_is_not_finite_is_harmless(value: float, form: str) -> None:
+def test_rows_that_are_not_finite_are_harmless(value: float, form: str) -> None:
     machine = build(some_machine(2, 5, 3, 4, np.float32, products=True, slopes=True))
     machine.decision_values(Team(1), FORMS[form](np.full((30, 4), value, np.float32)), np.empty((30, 2)))
 
@@ -247,7 +247,7 @@ def test_what_is_not_finite_is_harmless(value: float, form: str) -> None:
 @pytest.mark.parametrize(
     ("node", "place", "child"), [(0, 0, 0), (1, 0, 1), (2, 1, 0), (2, 0, 3), (0, 2, 2**31 - 1), (2, 0, 2)]
 )
-def test_trees_that_lead_nowhere(node: int, place: int, child: int) -> None:
+def test_children_out_of_range(node: int, place: int, child: int) -> None:
     children = CHILDREN.copy()
     children[node, place] = child
     with pytest.raises(ValueError, match=f"node {node} of the tree has the child {child}, which must be a later one"):
@@ -255,7 +255,7 @@ def test_trees_that_lead_nowhere(node: int, place: int, child: int) -> None:
 
 
 @pytest.mark.parametrize("size", [0, -1, 5, 2**31 - 1])
-def test_trees_of_wrong_sizes(size: int) -> None:
+def test_sizes_out_of_range(size: int) -> None:
     with pytest.raises(ValueError, match=rf"node 1 of the tree has {size} children, which must be in \[1, 4\]"):
         nystroem.Tree(np.zeros((3, 4, 2)), np.array([3, size, 2], np.int32), CHILDREN)
 
@@ -357,7 +357,7 @@ def test_bad_routes() -> None:
         tree.route(sparse(X.astype(np.float32)), np.arange(3), leaf)
 
 
-def test_bad_room_for_values() -> None:
+def test_bad_outputs_for_values() -> None:
     U, pseudo_distances, bounds = some_landmarks(1, 5, 3, 4, np.float64)
     landmarks, X = nystroem.Landmarks(kernel_of("rbf"), U, pseudo_distances, bounds), some_rows(9, 4)
     for function, width in ((landmarks.pairwise, 5), (landmarks.evaluate, 8)):

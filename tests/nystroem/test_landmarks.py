@@ -1,4 +1,4 @@
-"""Landmarks: their choice, their features, and the kernel these make."""
+"""Landmarks: their choice, their features C, and the kernel C W C' that approximates the exact one."""
 
 from __future__ import annotations
 
@@ -169,19 +169,19 @@ def test_more_features_come_closer() -> None:
     assert error_of(add_by_triangle_rule(C, X[20:40], X).evaluate(X), G) < 0.95 * plainly
 
 
-def test_leaves_in_one_table() -> None:
+def test_stacked_leaves_keep_their_features() -> None:
     kernel = KERNELS["rbf"][0]
     wide = add_by_triangle_rule(landmark_features(kernel, X[:5]), X[30:34], X)
     narrow = add_by_triangle_rule(landmark_features(kernel, X[5:7]), X[40:42], X)
-    table, places, _ = stack_leaves([wide, narrow])
-    assert table.landmarks.shape == (2, 5, 4)
-    assert table.pseudo_distances.shape == (2, 5, 4)
+    stack, columns, _ = stack_leaves([wide, narrow])
+    assert stack.landmarks.shape == (2, 5, 4)
+    assert stack.pseudo_distances.shape == (2, 5, 4)
     for c, part in enumerate((wide, narrow)):
         one = replace(
-            table,
-            landmarks=table.landmarks[c : c + 1],
-            pseudo_distances=table.pseudo_distances[c : c + 1],
-            bounds=table.bounds[c : c + 1],
-            pairs=table.pairs[c : c + 1],
+            stack,
+            landmarks=stack.landmarks[c : c + 1],
+            pseudo_distances=stack.pseudo_distances[c : c + 1],
+            bounds=stack.bounds[c : c + 1],
+            pairs=stack.pairs[c : c + 1],
         )
-        np.testing.assert_allclose(one.evaluate(X)[:, places[c]], part.evaluate(X), rtol=1e-12)
+        np.testing.assert_allclose(one.evaluate(X)[:, columns[c]], part.evaluate(X), rtol=1e-12)

@@ -1,4 +1,4 @@
-"""What leaves learn: against scikit-learn's machines on the same coordinates."""
+"""The training problems of leaves, against scikit-learn's machines on the same coordinates."""
 
 from __future__ import annotations
 
@@ -68,8 +68,8 @@ def test_ridge_machines() -> None:
 
 
 @pytest.mark.parametrize("n_columns", [4, 200])
-def test_imitation(n_columns: int) -> None:
-    """Exact where it can be; with noise and too many columns still near the truth, thanks to the penalty."""
+def test_distillation(n_columns: int) -> None:
+    """Exact without noise; with noise, even for more columns than rows, nearer to the truth than the mean is."""
     C = RNG.normal(size=(150, n_columns)) + 3.0
     truth = C[:, :2] @ np.array([[1.0, -2.0], [0.5, 1.0]]) + [4.0, -1.0]
     fit = DistillationProblem(truth.T, np.zeros(150)).fit(C[ROWS], ROWS, PROGRESS, 2**26)
@@ -85,6 +85,6 @@ def test_imitation(n_columns: int) -> None:
     assert error < np.square(truth[held] - truth[ROWS].mean(axis=0)).mean()
 
 
-def test_imitation_of_a_constant() -> None:
+def test_distillation_of_a_constant() -> None:
     fit = DistillationProblem(np.full((1, 150), 2.5), np.zeros(150)).fit(np.ones((120, 3)), ROWS, PROGRESS, 2**26)
     np.testing.assert_allclose(np.ones((5, 3)) @ fit.weights.T + fit.intercept, 2.5)

@@ -118,15 +118,15 @@ class SearchCV(BestEstimator):
 
     def _set_results(self, search: Search) -> dict[str, float]:
         """Set the fitted attributes but `best_estimator_`; return the parameters of the best cell."""
-        best_cell_seen, self.best_score_ = _best_seen(search)
-        best = search.grid.parameters(best_cell_seen, self._names)
+        cell, self.best_score_ = _best_seen(search)
+        best = search.grid.parameters(cell, self._names)
         for name, value in best.items():
             setattr(self, f"{name}_", value)
         self.Cs_, self.gammas_ = search.grid.Cs, search.grid.gammas
         self.scores_ = search.scores[:, :, 0]
         if "epsilon" in self._names:
             self.epsilons_, self.scores_ = search.grid.epsilons, search.scores
-        cells = [search.grid.parameters(cell, self._names) for cell in np.ndindex(search.grid.shape)]
+        cells = [search.grid.parameters(index, self._names) for index in np.ndindex(search.grid.shape)]
         self.cv_results_ = cv_results(cells, search.scores.reshape(len(search.scores), -1))
         self.history_ = search.history.as_arrays()
         scores = search.scores[np.broadcast_to(search.remaining, search.scores.shape)]
@@ -144,8 +144,8 @@ class SearchCV(BestEstimator):
 def _best_seen(search: Search) -> tuple[tuple[int, int, int], float]:
     """The best cell and its mean score on all rows.
 
-    Of a search that was stopped: by the most folds in which a cell was scored on all rows, else on the sample (its score
-    is NaN then), else the middle cell.
+    Of a search that was stopped: by the most folds in which a cell was scored on all rows, else on the sample (with a
+    score of NaN), else the middle cell.
     """
     candidates = [search.scores[: k + 1] for k in reversed(range(len(search.scores)))]
     if search.sample_scores is not None:

@@ -18,7 +18,7 @@ from ..kernels.tiles import add_kernel_product
 from ..partition.routing import Router
 from .expansion import SMALL_ENTRY_WORK, KernelExpansion
 
-_ROWS = 1024, 65_536  # least and most rows of a block, which is converted once for all clusters
+_LEAST_ROWS, _MOST_ROWS = 1024, 65_536  # of a block, which is converted once for all clusters
 _ROW_COPIES = 4  # of a block's rows: converted, grouped by cluster, and both for routing
 _SHARED_WORK = 4_000_000  # multiply-adds a cluster, above which threads share out the clusters
 _UNCERTAIN = 0.35  # "soft": |decision value| below which the next cluster is evaluated too
@@ -77,12 +77,13 @@ class ClusteredExpansion:
         out = np.empty((X.shape[0], self.coef.shape[0]))
         row_bytes = _ROW_COPIES * max(1, X.shape[1]) * X.dtype.itemsize
         with blas_limit(1), ThreadTeam(n_jobs) as team:
-            for rows in row_blocks(X.shape[0], int(np.clip(memory_budget // row_bytes, *_ROWS))):
+            for rows in row_blocks(X.shape[0], int(np.clip(memory_budget // row_bytes, _LEAST_ROWS, _MOST_ROWS))):
                 out[rows] = compute(X[rows], team, memory_budget)
         return out
 
     @cached_property
     def _whole(self) -> KernelExpansion:
+        """The sum over all clusters, with the mean intercept."""
         return KernelExpansion(self.kernel, self.points, self.coef, self.intercept.mean(axis=1))
 
     @cached_property
@@ -96,12 +97,12 @@ class ClusteredExpansion:
     def _early_values(self, X: Any, team: ThreadTeam, memory_budget: int) -> Matrix:
         """f(x) = sum_{i: pi(x_i) = pi(x)} beta_i k(x, x_i) + b_pi(x): Hsieh et al. 2014, section 4."""
         labels, batch = self.router.route_with_samples(X, team)
-        return self._values_of_clusters(batch, labels, self._points_against(X), team)
+        return self._values_of_clusters(batch, labels, self._point_samples(X), team)
 
     def _soft_values(self, X: Any, team: ThreadTeam, memory_budget: int) -> Matrix:
         """Early decision values, or their mean with the next nearest cluster's for uncertain rows between the two."""
         labels, batch = self.router.route_with_samples(X, team)
-        points = self._points_against(X)
+        points = self._point_samples(X)
         out = self._values_of_clusters(batch, labels, points, team)
         uncertain = np.flatnonzero((np.abs(out) < _UNCERTAIN).any(axis=1))
         if not len(uncertain):  # most single rows
@@ -134,8 +135,8 @@ class ClusteredExpansion:
         workers.map(evaluate, sorted(groups, key=lambda group: group[1].start - group[1].stop))
         return out
 
-    def _points_against(self, X: Any) -> Samples:
-        """The support vectors as samples of the router's form; of a precomputed kernel, columns of X."""
+    def _point_samples(self, X: Any) -> Samples:
+        """The support vectors as samples of the router's form; of a precomputed kernel, as columns of X."""
         return GramSamples(X.T, self.points) if self.kernel.sample_form == "entries" else self._routed_points
 
     @cached_property
