@@ -9,8 +9,8 @@ from .._types import Array, RowIndices
 from .kernel_operator import KernelOperator
 from .tiles import fill_gram, fill_with_transpose
 
-_MAX_UNUSED = 0.3  # share of rows outside the last wanted set, above which they are removed
-_GROWTH = 1.25  # row length / number of rows after it was increased
+_MAX_UNUSED = 0.3  # rows outside the last wanted set / rows, above which they are removed
+_GROWTH = 1.25  # stride / number of rows after the stride was increased
 
 
 class ActiveMatrix:
@@ -20,7 +20,7 @@ class ActiveMatrix:
     ----------
     operator : KernelOperator of shape (n, n)
     n_bytes : int
-        Of the largest matrix.
+        Memory of the largest matrix.
 
     Attributes
     ----------
@@ -40,12 +40,12 @@ class ActiveMatrix:
         self._position = np.full(len(operator), -1)
 
     def borrow(self, other: ActiveMatrix) -> None:
-        """While empty: share the buffer of `other`; one of them has a matrix at a time. Used pages are faster."""
+        """While empty: share the buffer of `other`, whose pages are in use already; only one of them may have rows."""
         if other._buffer.dtype == self._buffer.dtype:
             self._buffer, self.capacity = other._buffer, min(self.capacity, other.capacity)
 
     def renumber(self, operator: KernelOperator, numbers: RowIndices) -> None:
-        """Continue with rows of `operator`, where row i has the number `numbers[i]`; -1: it is removed."""
+        """Continue as a matrix of `operator`, in which row i has the number `numbers[i]`; -1: it is removed."""
         kept = np.flatnonzero(numbers[self.rows] >= 0)
         if len(kept) < len(self.rows):
             self._compact(kept)
@@ -56,18 +56,18 @@ class ActiveMatrix:
 
     @property
     def K(self) -> Array:
-        """C-contiguous array of m rows, whose leading m columns are the kernel matrix."""
+        """Array (m, >= m), C-contiguous: its leading m columns are the kernel matrix."""
         return self._view(len(self.rows), self._stride)
 
     def _view(self, m: int, stride: int) -> Array:
         return self._buffer[: m * stride].reshape(m, stride)
 
     def n_missing(self, wanted: RowIndices) -> int:
-        """How many entries of K[wanted, wanted] the matrix lacks."""
+        """Number of entries of K[wanted, wanted] that are not in the matrix."""
         return int(len(wanted) ** 2 - np.count_nonzero(self._position[wanted] >= 0) ** 2)
 
     def update(self, wanted: RowIndices, *, exactly: bool = False) -> None:
-        """Add the rows of `wanted`, `capacity` at most, that the matrix lacks; `exactly`: remove all others."""
+        """Add the rows of `wanted`, `capacity` at most, that are not in the matrix; `exactly`: remove all others."""
         new = wanted[self._position[wanted] < 0]
         m = len(self.rows)
         n_used = len(wanted) - len(new)
@@ -89,7 +89,7 @@ class ActiveMatrix:
         self._set(rows[positions])
 
     def _widen(self, m: int) -> None:
-        """Make the stored rows long enough for m columns and some more, moving the last row first."""
+        """Increase the stride to m and some more, moving the stored rows, the last one first."""
         if m <= self._stride:
             return
         stride, n_here = min(self.capacity, int(_GROWTH * m)), len(self.rows)
@@ -99,7 +99,7 @@ class ActiveMatrix:
         self._stride = stride
 
     def _append(self, new: RowIndices) -> None:
-        """Append rows; their columns are the transpose. If it is stopped, the matrix is as it was."""
+        """Append rows, and as columns their transpose. If it is stopped, the matrix is as it was."""
         if not len(new):
             return
         operator, m, end = self.operator, len(self.rows), len(self.rows) + len(new)

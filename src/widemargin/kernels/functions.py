@@ -67,12 +67,12 @@ class _InnerProductKernel(Kernel):
 
 
 class ArgumentKernel(Kernel, Protocol):
-    """A kernel that is a function of one number, the `argument` of two samples: an inner product or a distance."""
+    """A kernel that is a function of one number of two samples: "inner_product", "squared_distance" or "l1_distance"."""
 
     argument: ClassVar[str]
 
     def transform(self, G: Array) -> None:
-        """Replace inner products, squared distances or L1 distances by kernel values, in place."""
+        """Replace arguments G (r, c) by kernel values, in place."""
 
 
 @dataclass(frozen=True)
@@ -103,7 +103,7 @@ class RBF(_Exponential):
         native.rbf_matrix(A.compiled(), A.squares, B.compiled(), B.squares, self.gamma, out)
 
     def untiled_product(self, A: Samples) -> Product | None:
-        """Where the inner products have the dtype of the tiles."""
+        """The compiled product, if inner products have the dtype of tiles."""
         return self._add_product if A.precision == A.dtype else None
 
     def rbf_rows(self, A: Samples, rows: Selection) -> dual.RBFRows | None:
@@ -215,7 +215,7 @@ class CallableKernel(Kernel):
         out[...] = self._evaluate(A, B)
 
     def diagonal(self, A: Samples) -> Array:
-        """Diagonals of the tiles of `_DIAGONAL_ROWS` rows with themselves."""
+        """The diagonals of the tiles K(B, B) of batches B of `_DIAGONAL_ROWS` rows."""
         batches = (A.take(slice(i, i + _DIAGONAL_ROWS)) for i in range(0, len(A), _DIAGONAL_ROWS))
         return np.concatenate([np.zeros(0), *(self._evaluate(batch, batch).diagonal() for batch in batches)])
 

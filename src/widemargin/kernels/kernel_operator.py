@@ -23,7 +23,7 @@ class KernelOperator:
     Attributes
     ----------
     n_entries : int
-        How many have been computed.
+        Number of kernel entries computed so far.
     """
 
     def __init__(self, kernel: Kernel, samples: Samples, team: ThreadTeam) -> None:

@@ -60,7 +60,7 @@ def add_kernel_product(
         Points of the expansion.
     coef : ndarray or CSC array of shape (k, r), float64
     B : Samples of length c
-        Points at which it is evaluated.
+        Points at which the expansion is evaluated.
     out : ndarray of shape (k, c), float64
         Changed in place.
     team : ThreadTeam
