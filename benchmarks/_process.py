@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-_TOUCHED = 6 << 30  # bytes: more than any fit that is timed here takes
+_TOUCHED = 4 << 30  # bytes
 _STATUS = Path("/proc/self/status")
 
 
@@ -54,15 +54,17 @@ def time_predict(model: Any, X: Any) -> float:
     return statistics.median(times)
 
 
-def touch_memory(n_bytes: int = _TOUCHED) -> None:
-    """Write `n_bytes`, half of what is free at most, and free them, so that the next fit finds pages the machine has.
+def touch_memory(n_rows: int) -> None:
+    """Write as many bytes as a float32 kernel matrix of `n_rows` rows has, 4 GiB at most, and free them.
 
-    The host of a virtual machine may take freed pages back after seconds, and needs ten times as long to provide them anew:
-    a fit's time would depend on how long ago another one freed its memory. Nothing where the system does not report what is free.
+    The host of a virtual machine takes freed pages back after seconds and needs ten times as long as the system to provide
+    them again: a fit's time would depend on how long ago another one freed its memory. Half of what is free is written at
+    most, and nothing where the system does not report it.
     """
     if "SC_AVPHYS_PAGES" in os.sysconf_names:
         page = os.sysconf("SC_PAGE_SIZE")
-        np.empty(min(n_bytes, os.sysconf("SC_AVPHYS_PAGES") * page // 2), np.uint8)[::page] = 0
+        n_bytes = min(4 * n_rows**2, _TOUCHED, os.sysconf("SC_AVPHYS_PAGES") * page // 2)
+        np.empty(n_bytes, np.uint8)[::page] = 0
 
 
 def reset_peak() -> bool:

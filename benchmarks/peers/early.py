@@ -58,7 +58,7 @@ def measure_set(name: str, options: argparse.Namespace) -> list[Row]:
         for key in list(makers)[:: 1 if repeat % 2 == 0 else -1]:
             models.pop(key, None)
             gc.collect()
-            _process.touch_memory()
+            _process.touch_memory(len(problem.y))
             start = time.perf_counter()
             models[key] = makers[key]().fit(X, problem.y)
             seconds[key].append(time.perf_counter() - start)

@@ -59,7 +59,7 @@ def measure(n_classes: int, n: int, repeats: int) -> list[dict[str, Any]]:
     seconds: dict[str, list[float]] = {name: [] for name in machines}
     for repeat in range(repeats):
         for name in list(machines)[:: -1 if repeat % 2 else 1]:
-            _process.touch_memory()
+            _process.touch_memory(n)
             begin = time.perf_counter()
             machines[name].fit(X[:n], y[:n])
             seconds[name].append(time.perf_counter() - begin)

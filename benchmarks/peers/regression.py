@@ -144,7 +144,7 @@ def alternate(
         for key in list(machines)[:: -1 if repeat % 2 else 1]:
             if key == "scikit-learn" and repeat:
                 continue
-            _process.touch_memory()
+            _process.touch_memory(len(data[0]))
             begin = time.perf_counter()
             machines[key].fit(*data)
             seconds[key].append(time.perf_counter() - begin)

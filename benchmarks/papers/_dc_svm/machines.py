@@ -178,7 +178,7 @@ def child(asked: Row) -> Row:
     problem = load(asked["set"], asked["rows"])
     machine, settings = Machine(*asked["machine"]), Settings(*asked["settings"])
     warm_up(machine, settings, problem)
-    _process.touch_memory()
+    _process.touch_memory(len(problem.y))
     before = _process.resident_bytes()
     _process.reset_peak()
     row, model = measure_often(machine, settings, problem, asked["repeats"])
