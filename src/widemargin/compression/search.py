@@ -142,7 +142,7 @@ class Compression:
     X: Any
     parameters: CompressionParameters
     keeps_values: bool = False  # whether the result must have decision values like the model's
-    notes: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)  # of the report
     n_given: int = 0  # of `rows`, the first ones: those of X, if it is given
     known_classes: Labels = field(default_factory=lambda: np.empty(0, np.intp))  # (n,), in training; -1: unknown
     source: Source = field(init=False)
@@ -156,7 +156,7 @@ class Compression:
     split: _Split = field(init=False)
 
     def run(self) -> Compressed:
-        """Train candidates, keep the one that agrees best on rows held back, and report on others."""
+        """Train candidates, choose by the validation rows, and report on the test rows."""
         self.source = read_model(self.model)
         self._check_pseudo()
         self.seed = int(check_random_state(self.parameters.random_state).randint(2**31))
@@ -227,7 +227,10 @@ class Compression:
             )
 
     def _training_rows(self) -> tuple[Any, Vector]:
-        """The rows of X and the model's points that are not among them (n, d), and their landmark weights (n,)."""
+        """The rows of X and the model's points that are not among them (n, d), and their landmark weights (n,).
+
+        Also sets `n_given` and `known_classes`.
+        """
         points, landmark_weights = self.source.points, self.source.landmark_weights
         classes = np.full(len(landmark_weights), -1) if self.source.classes is None else self.source.classes
         if self.X is None:
@@ -295,6 +298,7 @@ class Compression:
         tried: list[_Candidate] = []
 
         def attempt(plans: list[_Plan]) -> _Plan:
+            """Train those not tried before; return the best plan tried so far, if possible one that is not quadratic."""
             new = [plan for plan in plans if plan not in [one.plan for one in tried]]
             tried.extend(self._train_all(new, self.split.pilot, progress, tried))
             if not tried:  # stopped before the first
@@ -387,7 +391,8 @@ class Compression:
     def _settings(self, plan: _Plan, n: int, n_outputs: int, budget: float) -> ForestSettings:
         """Sizes that the prediction cost allows.
 
-        An automatic cost is reduced until the result is small enough, and training on n rows takes `budget` bytes.
+        An automatic cost is reduced until the result is a small share of the model's bytes, and training on n rows takes
+        at most `budget` bytes.
         """
         d, projection = self.rows.shape[1], self._projection if plan.is_projected else None
         rank = None if projection is None else projection.shape[1]
@@ -410,7 +415,7 @@ class Compression:
             cost *= 0.8
 
     def _suits_squares(self) -> bool:
-        """Whether principal directions are known, and take less time than the model's predictions of the pilot rows."""
+        """Whether the model has principal directions, which take less time than its predictions of the pilot rows."""
         n, d = self.source.points.shape
         is_cheap = d * (n + d) <= _PILOT_ROWS * n and 32 * d * (d + BLOCK_ROWS) <= _ROWS_SHARE * self.memory_budget
         return isinstance(self.source.kernel, RBF) and self.source.n_outputs == 1 and is_cheap
