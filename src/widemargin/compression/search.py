@@ -298,7 +298,7 @@ class Compression:
         tried: list[_Candidate] = []
 
         def attempt(plans: list[_Plan]) -> _Plan:
-            """Train those not tried before; return the best plan tried so far, if possible one that is not quadratic."""
+            """Train those not tried before; return the best plan tried so far, of those that are not quadratic."""
             new = [plan for plan in plans if plan not in [one.plan for one in tried]]
             tried.extend(self._train_all(new, self.split.pilot, progress, tried))
             if not tried:  # stopped before the first
@@ -391,7 +391,7 @@ class Compression:
     def _settings(self, plan: _Plan, n: int, n_outputs: int, budget: float) -> ForestSettings:
         """Sizes that the prediction cost allows.
 
-        An automatic cost is reduced until the result is a small share of the model's bytes, and training on n rows takes
+        An automatic cost is reduced until the result is a small share of the model's bytes and training on n rows takes
         at most `budget` bytes.
         """
         d, projection = self.rows.shape[1], self._projection if plan.is_projected else None
