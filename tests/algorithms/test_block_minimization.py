@@ -116,7 +116,7 @@ def test_optimum(name: str, joint_rows: int, from_zero: bool, monkeypatch: pytes
     assert np.all(np.diff(bounds) >= -1e-9 * np.abs(bounds[1:]))
 
 
-def test_bars_are_told_rounds_and_gaps() -> None:
+def test_callbacks_get_rounds_and_gaps() -> None:
     problem, states = PROBLEMS["svm"], list[dict[str, float]]()
     blocks = LocalBlocks(problem, block_module.BlockSettings(2**28, 1))
     with Progress(callback=lambda state: bool(states.append(dict(state)))) as progress:
@@ -189,7 +189,7 @@ def violation_of(problem: DualProblem, beta: NDArray[np.float64]) -> float:
 
 
 @pytest.mark.parametrize("lose", [{}, {24: 1}, {30: 2}, {33: 0}])
-def test_noise_is_removed_without_float64_tiles(lose: dict[int, int], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_errors_are_corrected_without_float64_tiles(lose: dict[int, int], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(f"{__name__}.X", X.astype(np.float32))
     corrected, correct = list[int](), Block.correct
     monkeypatch.setattr(

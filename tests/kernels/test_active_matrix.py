@@ -74,7 +74,7 @@ def test_rows_whose_entries_were_not_computed_are_not_in_the_matrix() -> None:
         check(active)
 
 
-def test_memory_is_borrowed() -> None:
+def test_the_buffer_is_shared() -> None:
     with ThreadTeam(1) as team:
         for capacity, lender in ((4, N), (N, N), (N, 4)):
             active, other = make_active(team, capacity), make_active(team, lender)

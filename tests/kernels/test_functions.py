@@ -64,7 +64,7 @@ def test_tiles_and_diagonals(
 
 @pytest.mark.parametrize("dtype", [SINGLE, DOUBLE])
 def test_rbf_far_from_the_origin(dtype: np.dtype) -> None:
-    """Distances do not notice a shift; inner products of float32 would lose all their digits."""
+    """A shift does not change distances; inner products in float32 would lose all their digits."""
     rng = np.random.default_rng(0)
     X = (1000 + rng.normal(size=(20, 5))).astype(dtype)
     samples = make_samples(X, RBF.sample_form)
@@ -97,7 +97,7 @@ def test_float64_products_under_float32_tiles(is_sparse: bool) -> None:
     assert entry_error(kernel, fine) < entry_error(kernel, rough)
 
 
-def test_noise_of_periodic_data() -> None:
+def test_entry_error_of_periodic_data() -> None:
     """All rows at a fixed stride, and those that follow them, are near the origin; the others are far from it."""
     X = np.random.default_rng(0).normal(size=(63 * 16 + 1, 3)).astype(SINGLE)
     X[np.arange(len(X)) % 16 > 1] += 1000
@@ -107,7 +107,7 @@ def test_noise_of_periodic_data() -> None:
     assert ensure_precision(RBF(1.0), samples).precision == DOUBLE
 
 
-def test_noise_of_float64_and_of_nothing_is_zero() -> None:
+def test_entry_error_of_float64_and_of_no_rows_is_zero() -> None:
     X = np.random.default_rng(0).normal(size=(5, 2))
     assert entry_error(RBF(1.0), make_samples(X, RBF.sample_form)) == 0
     assert entry_error(RBF(1.0), make_samples(np.zeros((0, 2), SINGLE), RBF.sample_form)) == 0

@@ -44,7 +44,7 @@ def test_products(rows: list[int], columns: list[int] | None, dtype: np.dtype) -
     assert operator.n_entries == len(rows) * len(place)
 
 
-def test_the_number_of_threads_does_not_show() -> None:
+def test_results_do_not_depend_on_the_number_of_threads() -> None:
     results = []
     for n_threads in (1, 2):
         with config_context(block_bytes=1024), ThreadTeam(n_threads) as team:

@@ -48,7 +48,7 @@ def test_add_kernel_product(n_points: int, n: int, dtype: np.dtype) -> None:
 
 
 @pytest.mark.parametrize("dtype", [SINGLE, DOUBLE])
-def test_the_number_of_threads_does_not_show(dtype: np.dtype) -> None:
+def test_results_do_not_depend_on_the_number_of_threads(dtype: np.dtype) -> None:
     one, two, three = (run_accumulate(k, 60, 300, dtype, SMALL_TILES) for k in (1, 2, 3))
     np.testing.assert_array_equal(one, two)
     np.testing.assert_array_equal(one, three)
@@ -94,7 +94,7 @@ def test_tile_columns() -> None:
             assert tile_columns(DOUBLE) == double
 
 
-def test_scratch_is_never_lent_twice_at_once() -> None:
+def test_no_scratch_buffer_is_used_twice_at_once() -> None:
     with Scratch(100) as one, Scratch(50) as two, Scratch(200) as three:
         assert one.nbytes >= 100
         assert two.nbytes >= 50

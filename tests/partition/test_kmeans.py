@@ -89,7 +89,7 @@ def test_odd_matrices_give_k_clusters(kind: str, k: int) -> None:
 
 
 @pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
-def test_kmeans_of_rows_finds_what_is_there(form: type) -> None:
+def test_kmeans_of_rows_finds_separate_clusters(form: type) -> None:
     X, y = make_blobs(300, centers=3, cluster_std=0.3, random_state=1)
     labels = kmeans(form(X), 3, np.random.default_rng(0))
     assert labels.dtype == np.intp
@@ -97,7 +97,7 @@ def test_kmeans_of_rows_finds_what_is_there(form: type) -> None:
     np.testing.assert_array_equal(labels, kmeans(form(X), 3, np.random.default_rng(0)))
 
 
-def test_kmeans_of_rows_hears_weights() -> None:
+def test_kmeans_of_rows_uses_weights() -> None:
     """Two points of great weight get a centre each, whatever lies between them."""
     X = np.concatenate([[[0.0], [0.4]], np.linspace(5, 6, 20)[:, None]])
     weights = np.concatenate([[1e6, 1e6], np.full(20, 1e-6)])

@@ -106,7 +106,7 @@ def test_kernel_clusters_are_nearest_means_in_feature_space() -> None:
 
 
 @pytest.mark.parametrize("name", ["kernel", "input"])
-def test_the_second_region_and_how_much_nearer_the_first_is(name: str) -> None:
+def test_the_next_cluster_and_the_ratio_of_distances(name: str) -> None:
     X, Z = np.random.default_rng(1).normal(size=(2, 60, 3))
     labels, kernel, team = np.arange(60) % 6, make_kernel("rbf", gamma=GAMMA), ThreadTeam(1)
     router = make_router(name, kernel, make_samples(X, kernel.sample_form), np.arange(60), labels)
@@ -124,15 +124,15 @@ def test_the_second_region_and_how_much_nearer_the_first_is(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["kernel", "input", "random"])
-def test_where_there_is_one_region_none_is_second(name: str) -> None:
+def test_of_one_cluster_there_is_no_next_one(name: str) -> None:
     X, kernel, team = np.random.default_rng(1).normal(size=(9, 3)), make_kernel("rbf", gamma=GAMMA), ThreadTeam(1)
     router = make_router(name, kernel, make_samples(X, kernel.sample_form), np.arange(9), np.zeros(9, int))
     assert not router.next_cluster(make_samples(X, kernel.sample_form), np.zeros(9, int), team)[1].any()
 
 
 @pytest.mark.parametrize("name", ["kernel", "input"])
-def test_rows_at_two_centres_at_once(name: str) -> None:
-    """Nothing is divided by nothing: both are as near."""
+def test_rows_at_two_equal_centres(name: str) -> None:
+    """0 / 0: the ratio is 1."""
     X, kernel, team = np.zeros((8, 3)), make_kernel("rbf", gamma=GAMMA), ThreadTeam(1)
     router = make_router(name, kernel, make_samples(X, kernel.sample_form), np.arange(8), np.arange(8) % 2)
     own, samples = router.route_with_samples(X, team)

@@ -163,7 +163,7 @@ def test_theorem_2_points_are_no_support_vectors() -> None:
 
 @pytest.mark.parametrize("seed", range(5))
 def test_points_of_largest_gradient_are_no_support_vectors(seed: int) -> None:
-    """What Theorem 2 is used for: those that the clusters are surest of."""
+    """What Theorem 2 is used for: points of largest gradient in their clusters."""
     X, y, _ = problem(200, seed)
     y = np.where(X[:, 0] > 0, 1.0, -1.0)
     upper, kernel = np.full(200, 10.0), RBF(0.5)

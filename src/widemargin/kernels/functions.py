@@ -67,7 +67,7 @@ class _InnerProductKernel(Kernel):
 
 
 class ArgumentKernel(Kernel, Protocol):
-    """A kernel that is a function of one number of two samples: "inner_product", "squared_distance" or "l1_distance"."""
+    """A function of one number of two samples: of their "inner_product", "squared_distance" or "l1_distance"."""
 
     argument: ClassVar[str]
 

@@ -193,7 +193,7 @@ class KernelRouter(Router):
         return points.take(order), np.ascontiguousarray(members.T)
 
     def _scores(self, points: Samples, members: Matrix, samples: Samples, team: ThreadTeam) -> Matrix:
-        """Squared distances (k, n) to the centres less k(x, x); points and weights (k, m) are those of `_by_cluster`."""
+        """Squared distances (k, n) to the centres less k(x, x); points and weights are those of `_by_cluster`."""
         products = np.zeros((self.n_clusters, len(samples)))
         add_kernel_product(self.kernel, points, members, samples, products, team)
         products *= -2.0

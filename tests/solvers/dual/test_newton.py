@@ -44,7 +44,7 @@ def always() -> bool:
     size=st.sampled_from([8, 512]),
     has_intercept=st.booleans(),
 )
-def test_the_optimum_is_the_textbooks(seed: int, n: int, d: int, C: float, size: int, has_intercept: bool) -> None:
+def test_the_optimum_is_the_naive_one(seed: int, n: int, d: int, C: float, size: int, has_intercept: bool) -> None:
     K, y = linear_problem(n, d, seed)
     upper = np.full(n, C)
     terms, beta, f = make_terms(svm_problem(y, upper), K.diagonal().copy()), np.zeros(n), np.zeros(n)
@@ -78,8 +78,8 @@ def test_singular_problems_with_large_C_are_solved(n: int, has_intercept: bool) 
     assert result.gap < 1e-4 * result.objective
 
 
-def test_it_starts_from_any_point_and_holds_what_is_outside() -> None:
-    """f = K beta + c, where c is what coordinates outside the matrix have."""
+def test_it_starts_from_any_point_with_fixed_coordinates_outside() -> None:
+    """f = K beta + c, where c are the terms of fixed coordinates outside the matrix."""
     K, y = linear_problem(60, 5, 1)
     rng = np.random.default_rng(0)
     terms = make_terms(svm_problem(y, np.full(60, 10.0)), K.diagonal().copy())

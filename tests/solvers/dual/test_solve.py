@@ -102,7 +102,7 @@ def precisions(monkeypatch: pytest.MonkeyPatch) -> list[np.dtype]:
     return seen
 
 
-def test_large_bounds_are_polished_in_float64(precisions: list[np.dtype]) -> None:
+def test_large_bounds_are_corrected_in_float64(precisions: list[np.dtype]) -> None:
     C, gamma = 3e4, 0.3
     X, y = problem(700)
     result = fit(X, y, C, gamma).result
@@ -111,8 +111,8 @@ def test_large_bounds_are_polished_in_float64(precisions: list[np.dtype]) -> Non
     assert true_violation(X, y, C, gamma, result.beta) < 1.01e-3  # of the data as given, not as centring rounds them
 
 
-def test_the_polish_computes_what_counts(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Rows without weight and far from the margin are left as they are; all others get float64 decision values."""
+def test_the_correction_computes_uncertain_rows_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows with beta = 0 far from the margin keep their decision values; all others get float64 ones."""
     C, gamma = 3e4, 0.3
     X, y = problem(3000)
     seen: list[tuple[np.ndarray, np.ndarray]] = []
@@ -136,7 +136,7 @@ def test_the_polish_computes_what_counts(monkeypatch: pytest.MonkeyPatch) -> Non
     assert np.abs(exact - rough[rows]).max() > 0
 
 
-def test_without_the_polish_the_violation_would_be_larger(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_the_correction_the_violation_would_be_larger(monkeypatch: pytest.MonkeyPatch) -> None:
     """The test above can fail."""
     C, gamma = 3e4, 0.3
     X, y = problem(700)
@@ -147,7 +147,7 @@ def test_without_the_polish_the_violation_would_be_larger(monkeypatch: pytest.Mo
 
 
 @pytest.mark.parametrize(("dtype", "C"), [(SINGLE, 1.0), (DOUBLE, 1e5)])
-def test_where_tiles_are_exact_enough_nothing_is_polished(
+def test_where_tiles_are_exact_enough_nothing_is_corrected(
     dtype: np.dtype, C: float, precisions: list[np.dtype]
 ) -> None:
     X, y = problem(60, dtype)
@@ -155,7 +155,7 @@ def test_where_tiles_are_exact_enough_nothing_is_polished(
     assert precisions == [dtype]
 
 
-def test_stopped_before_the_polish_the_certificate_still_holds() -> None:
+def test_stopped_before_the_correction_the_certificate_still_holds() -> None:
     C, gamma = 1e5, 0.01
     X, y = problem(150)
     K, upper = truth(X, gamma), np.full(150, C)

@@ -1,4 +1,4 @@
-"""The dual solver: optimal, feasible and honest, whatever fits in memory and whoever stops it."""
+"""The dual solver: optimal, feasible, with a true certificate, within any memory and at any stop."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from widemargin.kernels.active_matrix import ActiveMatrix
 from widemargin.kernels.functions import RBF, Precomputed
 from widemargin.kernels.kernel_operator import KernelOperator
 from widemargin.kernels.tiles import entry_work
-from widemargin.solvers.dual import in_memory as square
+from widemargin.solvers.dual import in_memory
 from widemargin.solvers.dual import solver as dual
 from widemargin.solvers.dual.certificate import Limits
 from widemargin.solvers.dual.problem import make_terms, svm_problem
@@ -41,7 +41,7 @@ PLENTY = 2**30
 def tiny_tiles(monkeypatch: pytest.MonkeyPatch) -> None:
     """Working sets of 16 rows, so that small problems go through every round and carry-over."""
     monkeypatch.setattr(dual, "WORKING_SET_ROWS", 16)
-    monkeypatch.setattr(square, "WORKING_SET_ROWS", 16)
+    monkeypatch.setattr(in_memory, "WORKING_SET_ROWS", 16)
 
 
 class Problem(NamedTuple):
@@ -164,10 +164,10 @@ def test_a_problem_of_one_tile_is_solved_to_the_last_digits(
 
 @pytest.mark.usefixtures("tiny_tiles")
 @pytest.mark.parametrize("has_intercept", [False, True])
-@pytest.mark.parametrize("square_rows", [0, 20, 60])
-def test_the_optimum_does_not_depend_on_what_fits_in_memory(square_rows: int, has_intercept: bool) -> None:
+@pytest.mark.parametrize("active_rows", [0, 20, 60])
+def test_the_optimum_does_not_depend_on_what_fits_in_memory(active_rows: int, has_intercept: bool) -> None:
     problem = make_problem(60)
-    result = solve(problem, has_intercept=has_intercept, tol=1e-5, active_bytes=8 * square_rows**2)
+    result = solve(problem, has_intercept=has_intercept, tol=1e-5, active_bytes=8 * active_rows**2)
     check_certificate(problem, result, has_intercept)
     assert result.converged
     assert dual_value(result) == pytest.approx(optimum(problem, has_intercept), rel=1e-6)
@@ -297,14 +297,14 @@ def test_one_class_only(has_intercept: bool) -> None:
         assert not result.beta.any()
 
 
-def test_the_number_of_threads_does_not_show() -> None:
+def test_results_do_not_depend_on_the_number_of_threads() -> None:
     problem = make_problem(90, dtype=np.float32)
     one, two = (solve(problem, n_jobs=k) for k in (1, 2))
     np.testing.assert_array_equal(one.beta, two.beta)
     np.testing.assert_array_equal(one.decision, two.decision)
 
 
-def test_the_number_of_threads_does_not_show_on_many_rows() -> None:
+def test_results_on_many_rows_do_not_depend_on_the_number_of_threads() -> None:
     problem = make_problem(3000, dtype=np.float32)
     one, two = (solve(problem, n_jobs=k, has_intercept=True) for k in (1, 2))
     np.testing.assert_array_equal(one.beta, two.beta)
@@ -408,7 +408,7 @@ def test_the_lower_bound_never_falls(has_intercept: bool) -> None:
     assert (history["objective"] >= history["lower_bound"]).all()
 
 
-def test_the_progress_hears_of_every_round() -> None:
+def test_every_round_is_reported() -> None:
     problem = make_problem(60)
     states: list[dict[str, float]] = []
 
@@ -493,7 +493,7 @@ def test_working_sets_on_two_threads_are_those_of_one(has_intercept: bool) -> No
 @pytest.mark.usefixtures("tiny_tiles")
 @pytest.mark.parametrize("has_intercept", [False, True])
 def test_refining_first_gives_the_same_solution(has_intercept: bool) -> None:
-    """The leading coordinates are solved alone, and the whole goes on from what is known of them."""
+    """The leading coordinates are solved alone; the whole goes on from their solution and decision values."""
     problem = make_problem(100)
     m = 40
     leading = Problem(problem.X[:m], problem.y[:m], problem.upper[:m], problem.gamma)
@@ -511,7 +511,7 @@ def test_refining_first_gives_the_same_solution(has_intercept: bool) -> None:
 
 @pytest.mark.parametrize("has_intercept", [False, True])
 def test_a_solution_by_coarse_entries_is_corrected(has_intercept: bool, tiny_tiles: None) -> None:
-    """Entries that are off by 1e-4: their certificate cannot be had, one of exact decision values can."""
+    """Entries with errors of 1e-4 cannot certify a violation below tol; exact decision values can."""
     problem, noise = make_problem(200, C=10.0), np.random.default_rng(0).normal(size=(200, 200))
     coarse = problem.K + 1e-4 * (noise + noise.T) / np.sqrt(2)
     with ThreadTeam(1) as team, Progress() as progress:

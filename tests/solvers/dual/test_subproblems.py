@@ -73,7 +73,7 @@ def test_threads_and_slices_of_time_change_nothing(monkeypatch: pytest.MonkeyPat
             assert one.n_iter == other.n_iter
 
 
-def test_a_start_is_gone_on_from() -> None:
+def test_a_start_at_the_optimum_needs_no_working_set() -> None:
     K, parts = make_matrix(60), make_parts(60, [60, 30])
     solved = solve(K, parts)
     again = solve(K, [part._replace(start=result.beta) for part, result in zip(parts, solved, strict=True)])
@@ -88,7 +88,7 @@ def test_working_sets_are_limited() -> None:
     assert all(result.gap > 0 for result in results)
 
 
-def test_what_float32_hides_is_solved_in_float64() -> None:
+def test_violations_that_float32_hides_are_solved_in_float64() -> None:
     rng = np.random.default_rng(0)
     X = rng.normal(size=(300, 3)).astype(np.float32)
     y = np.where(X[:, 0] + 0.5 * rng.normal(size=300) > 0, 1.0, -1.0)
