@@ -245,8 +245,8 @@ class _LeafMachine(NamedTuple):
     """q decision functions coef c(x) + slopes x + intercept of a leaf, with its features c(x)."""
 
     features: LandmarkFeatures
-    coef: Vector  # (q, n_features)
-    slopes: Vector  # (q, d): weights of the linear term; (0, d) without one
+    coef: Matrix  # (q, n_features)
+    slopes: Matrix  # (q, d): weights of the linear term; (0, d) without one
     intercept: Vector  # (q,)
     fit: LinearFit
     time: float  # seconds from the start of the fit
@@ -393,7 +393,8 @@ class _LeafTrainer:
         fit = self.problem.constant(rows)
         return _LeafMachine(features, fit.weights, self._no_slopes(), fit.intercept, fit, self.progress.elapsed)
 
-    def _no_slopes(self) -> Vector:
+    def _no_slopes(self) -> Matrix:
+        """Slopes of zero (q, d), or (0, d) if the machines have no linear term."""
         return np.zeros((self.problem.n_outputs if self.settings.linear else 0, self.X.shape[1]))
 
     def _raise_if_stopped(self) -> None:

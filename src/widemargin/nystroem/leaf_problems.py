@@ -174,7 +174,7 @@ def _solve(K: Array, problem: DualProblem, limits: Limits, progress: Progress) -
 
 
 class _LeastSquares:
-    """Base of the least-squares problems: `_fit` cannot be interrupted; if stopped, it ends in another thread."""
+    """Base of the least-squares problems: `_fit` cannot be interrupted; a fit that is stopped does not wait for it."""
 
     _fit: Callable[[Array, RowIndices], LinearFit]
 
@@ -353,7 +353,7 @@ def _shrinkage(squares: Vector, penalty: float) -> Vector:
 
 
 def _squared_residuals(total: float, projected: Matrix, shrinkage: Vector) -> float:
-    """Sum of squared residuals of ridge regression: targets of squared norm `total`, and along the singular vectors."""
+    """Sum of squared residuals of ridge regression, from the targets' squared norm and `projected` coordinates."""
     return total - float((np.square(projected) * (1 - (1 - shrinkage) ** 2)[:, None]).sum())
 
 
