@@ -6,7 +6,7 @@ Three disjoint sets of rows: to train (the pilot rows are some of them), to choo
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
@@ -54,6 +54,7 @@ from .compressed import (
     CompressionReport,
 )
 from .curvature import principal_directions, squares_along
+from .rows import as_float32, find_rows, stored_bytes
 from .sources import Source, read_model
 
 _GAMMA_FACTORS = (1.0, 4.0, 0.25)  # gammas of the landmarks' kernel to choose from, in multiples of the model's
@@ -73,7 +74,6 @@ _TRAINING_SHARE = {"decision values": 0.4, "labels": 0.2}  # of the memory, for 
 _SOLVER_SHARE = 0.5  # of the memory, for the kernel matrices and the solver of a leaf that learns labels
 _ROWS_SHARE = 0.4  # of the memory, for rows and decision values, of which there are two copies before training
 _BYTES_SHARE = 0.047  # of the model's bytes: `forest_bytes` is approximate, and the whole is to be below a twentieth
-_MAX_ROUNDING, _MAX_VALUE = 1e-4, 1e18  # rounding error / spread of a feature, and its values, for float32
 _KEPT_VARIANCE = 0.92  # share of the variance that a projection keeps
 _MAX_RANK_SHARE, _MAX_RANK = 0.4, 256  # features of a projection / all features; above, it is not worth its memory
 _PASSES_OF_AXES = 20  # over the rows, for their principal axes
@@ -169,7 +169,7 @@ class Compression:
             progress.stage("the model's own predictions", 2)
             self._evaluate_model(progress)
             self.split = self._split_rows()
-            self.rows = _as_float32(self.rows)
+            self.rows = as_float32(self.rows)
             best = self._best(progress)
             report = self._report(best)
         if progress.stopped_by:
@@ -207,7 +207,7 @@ class Compression:
     def _check_memory(self) -> None:
         """Raise a ValueError with the least `memory_budget` that can be kept, if this one cannot."""
         n, d = self.rows.shape
-        rows = (_array_bytes(self.rows) + 8 * n * self.source.n_outputs) / _ROWS_SHARE
+        rows = (stored_bytes(self.rows) + 8 * n * self.source.n_outputs) / _ROWS_SHARE
         k = _LEAVES[0] if self.parameters.n_clusters == "auto" else int(self.parameters.n_clusters)
         n_most = self.source.points.shape[0] + (0 if self.X is None else min(_MAX_ROWS, np.shape(self.X)[0]))
         settings = self._settings(_Plan(1.0, k), n_most, self.source.n_outputs, 0.0)
@@ -241,7 +241,7 @@ class Compression:
         X = self._draw_rows(points)
         if sp.issparse(X) or sp.issparse(points):
             X, points = sp.csr_array(X), sp.csr_array(points)
-        place, self.n_given = _find_rows(points, X), X.shape[0]
+        place, self.n_given = find_rows(points, X), X.shape[0]
         weights, is_new = np.zeros(X.shape[0]), place < 0
         np.add.at(weights, place[~is_new], landmark_weights[~is_new])
         self.known_classes = np.concatenate([np.full(X.shape[0], -1), classes[is_new]])
@@ -253,7 +253,7 @@ class Compression:
         """The rows of X, validated; of too many a random sample, which fits in memory beside the points."""
         how = {"accept_sparse": "csr", "dtype": points.dtype, "order": "C", "accept_large_sparse": True}
         X = validate_rows(self.model, self.X, reset=False, **how)
-        rows_bytes, points_bytes = (_array_bytes(A) + 8 * A.shape[0] * self.source.n_outputs for A in (X, points))
+        rows_bytes, points_bytes = (stored_bytes(A) + 8 * A.shape[0] * self.source.n_outputs for A in (X, points))
         free_bytes = _ROWS_SHARE * self.memory_budget - points_bytes
         most = max(_MIN_ROWS, min(_MAX_ROWS, int(free_bytes * X.shape[0] / rows_bytes)))
         if X.shape[0] <= most:
@@ -560,37 +560,3 @@ class Compression:
             learnt=best.plan.learnt,
             notes=tuple(self.notes),
         )
-
-
-def _as_float32(X: Any) -> Any:
-    """Rows as float32, half as large and as slow, unless a feature's spread would be lost in rounding."""
-    if sp.issparse(X):
-        is_safe = np.abs(X.data).max(initial=0.0) < _MAX_VALUE
-    else:
-        largest, spread = np.abs(X).max(axis=0), X.std(axis=0)
-        is_safe = np.all(
-            (largest < _MAX_VALUE) & ((largest * np.finfo(np.float32).eps < _MAX_ROUNDING * spread) | (spread == 0))
-        )
-    return X.astype(np.float32) if is_safe else X
-
-
-def _array_bytes(X: Any) -> int:
-    """Bytes of a dense or a CSR array."""
-    return int(X.data.nbytes + X.indices.nbytes + X.indptr.nbytes if sp.issparse(X) else X.nbytes)
-
-
-def _find_rows(points: Any, X: Any) -> RowIndices:
-    """For each of the points the last row of X that equals it; -1 where none does."""
-    keys = list(_keys(points))
-    known = set(keys)
-    where = {key: i for i, key in enumerate(_keys(X)) if key in known}
-    return np.array([where.get(key, -1) for key in keys], np.intp)
-
-
-def _keys(X: Any) -> Iterator[bytes]:
-    """A key for each row, equal for equal rows: the bytes of its entries, and of a CSR row's indices."""
-    if not sp.issparse(X):
-        yield from ((row + 0.0).tobytes() for row in np.ascontiguousarray(X))  # -0.0 and 0.0 are equal
-        return
-    for a, b in zip(X.indptr[:-1], X.indptr[1:], strict=True):
-        yield X.indices[a:b].astype(np.int64).tobytes() + (X.data[a:b] + 0.0).tobytes()
