@@ -57,9 +57,9 @@ def time_predict(model: Any, X: Any) -> float:
 def touch_memory(n_rows: int) -> None:
     """Write as many bytes as a float32 kernel matrix of `n_rows` rows has, 4 GiB at most, and free them.
 
-    The host of a virtual machine takes freed pages back after seconds and needs ten times as long as the system to provide
-    them again: a fit's time would depend on how long ago another one freed its memory. Half of what is free is written at
-    most, and nothing where the system does not report it.
+    The host of a virtual machine takes freed pages back after seconds and needs ten times as long as the system to
+    provide them again: a fit's time would depend on how long ago another one freed its memory. Half of what is free is
+    written at most, and nothing where the system does not report it.
     """
     if "SC_AVPHYS_PAGES" in os.sysconf_names:
         page = os.sysconf("SC_PAGE_SIZE")
