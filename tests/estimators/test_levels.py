@@ -189,6 +189,24 @@ def test_the_slope_of_a_clusters_probability_is_the_most_likely() -> None:
 
 
 @pytest.mark.parametrize("fit_intercept", [False, True])
+def test_the_committees_slopes_are_fitted_to_decision_values_without_intercept(fit_intercept: bool) -> None:
+    """P(y = 1 | f) = 1 / (1 + exp(-s (f - b) - log prior odds)) in each cluster: s from the early machine's f."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(400, 2))
+    y = X[:, 0] * X[:, 1] + rng.normal(size=400) > 0.7
+    options: dict[str, Any] = {"gamma": 0.5, "n_levels": 1, "stop_level": 1, "partition": "input", "random_state": 0}
+    early = DCSVMClassifier(**options, combine="early", fit_intercept=fit_intercept).fit(X, y)
+    bcm = DCSVMClassifier(**options, combine="bcm", fit_intercept=fit_intercept).fit(X, y)
+    clusters, f = early._clusters, early.decision_function(X)
+    labels = np.array([naive.nearest_cluster(np.dot, x, clusters["points"], clusters["labels"]) for x in X])
+    assert np.abs(clusters["intercepts"]).max() > 0.1 or not fit_intercept
+    for c, (b, (a, _)) in enumerate(zip(clusters["intercepts"][0], bcm._clusters["sigmoids"][0], strict=True)):
+        rows = labels == c
+        slope = fit_slope(f[rows] - b, y[rows], np.log(np.mean(y) / np.mean(~y)))
+        assert -a == pytest.approx(slope, abs=1e-3)
+
+
+@pytest.mark.parametrize("fit_intercept", [False, True])
 @pytest.mark.parametrize("partition", ["kernel", "input"])
 def test_early_prediction_is_the_papers(partition: str, fit_intercept: bool, patches: Data) -> None:
     """Section 4: route the row to its nearest centre, and sum over that cluster's support vectors alone."""

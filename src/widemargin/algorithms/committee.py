@@ -23,7 +23,7 @@ def fit_sigmoids(decision: Vector, intercepts: Vector, labels: Labels, is_positi
     Parameters
     ----------
     decision : ndarray of shape (n,)
-        `DualResult.decision` of the early machine.
+        K beta of each row's cluster, without the intercept.
     intercepts : ndarray of shape (k,)
         Of the clusters' machines.
     labels : ndarray of shape (n,), int
@@ -32,11 +32,11 @@ def fit_sigmoids(decision: Vector, intercepts: Vector, labels: Labels, is_positi
     """
     log_prior = log_odds(is_positive)
     sigmoids = np.tile([0.0, -log_prior], (len(intercepts), 1))
-    for c, base in enumerate(intercepts):
+    for c, intercept in enumerate(intercepts):
         in_cluster = labels == c
         if in_cluster.any():
-            slope = fit_slope(decision[in_cluster] - base, is_positive[in_cluster], log_prior)
-            sigmoids[c] = -slope, slope * base - log_prior
+            slope = fit_slope(decision[in_cluster], is_positive[in_cluster], log_prior)
+            sigmoids[c] = -slope, slope * intercept - log_prior
     return sigmoids
 
 

@@ -476,9 +476,8 @@ def test_a_kernel_that_returns_no_numbers_is_an_error(bad: float, has_intercept:
     with ThreadTeam(1) as team, Progress(max_time=5.0) as progress:
         rows = KernelOperator(CallableKernel(broken), make_samples(problem.X), team)
         dual_problem = svm_problem(problem.y, problem.upper, has_intercept=has_intercept)
-        solver = DualSolver(rows, dual_problem, Limits(1e-3), active_bytes=PLENTY, progress=progress)
         with pytest.raises(ValueError, match="kernel"):
-            solver.solve(np.zeros(40))
+            DualSolver(rows, dual_problem, Limits(1e-3), active_bytes=PLENTY, progress=progress).solve(np.zeros(40))
 
 
 @pytest.mark.usefixtures("tiny_tiles")
