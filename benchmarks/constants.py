@@ -35,7 +35,7 @@ _SETS: dict[str, tuple[int, dict[str, Any]]] = {
 }
 _CONSTANTS: list[tuple[str, str, tuple[Any, Any]]] = [
     ("solvers.dual.solver", "_TOL_MARGIN", (2.0, 8.0)),
-    ("solvers.dual.solver", "_CERTAIN", (10.0, 40.0)),
+    ("solvers.dual.stopping", "_CERTAIN", (10.0, 40.0)),
     ("solvers.dual.solver", "_NEW_SHARE", (0.25, 1.0)),
     ("solvers.dual.solver", "_NEW_VIOLATORS_FROM_ZERO", (1024, 4096)),
     ("solvers.dual.solver", "_FIRST_ROUND_SHARE", (0.125, 0.5)),

@@ -42,7 +42,7 @@ from benchmarks import _report
 from benchmarks._problems import load_problem
 from widemargin import DCSVMClassifier, DCSVMClassifierCV
 from widemargin.datasets import load_benchmark
-from widemargin.solvers.dual.c_path import DualPath, scale_bounds
+from widemargin.solvers.dual.dual_path import DualPath, scale_bounds
 
 _ROWS = {"a9a": 10_000, "ijcnn1": 15_000, "codrna": 15_000, "letter": 15_000, "covtype_20k": 10_000, "mnist": 10_000}
 _CS, _GAMMAS = np.logspace(-1, 3, 7), np.array([0.25, 1.0, 4.0, 16.0])

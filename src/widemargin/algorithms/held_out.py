@@ -29,8 +29,8 @@ from ..data.samples import GramSamples, Samples, SampleSubset
 from ..kernels.functions import Kernel, Precomputed, check_finite
 from ..kernels.kernel_operator import KernelOperator
 from ..kernels.tiles import add_kernel_product, fill_gram
-from ..solvers.dual.c_path import DualPath
 from ..solvers.dual.certificate import Limits
+from ..solvers.dual.dual_path import DualPath
 from ..solvers.dual.in_memory import solve_in_memory
 from ..solvers.dual.memory import VECTORS, active_bytes
 from ..solvers.dual.problem import DualProblem

@@ -36,7 +36,14 @@ from ..results import DualResult, History, StoppedAtStartError
 from .certificate import NO_LIMIT, Certificate, Limits, certify
 from .in_memory import SINGLE_SET_TOL, WORKING_SET_ROWS, InMemorySolver
 from .problem import DualProblem, is_free, kink_distances, make_terms, restrict_terms
-from .stopping import CERTAIN, MAX_ERROR, MAX_IDLE_CHECKS, StallTest, decision_error, is_uncertain
+from .stopping import (
+    MAX_ERROR,
+    MAX_IDLE_CHECKS,
+    StallTest,
+    decision_error,
+    is_comparable_with_rounding,
+    is_uncertain,
+)
 
 DecisionValues = Callable[[RowIndices, Vector], Vector]
 
@@ -251,8 +258,7 @@ class DualSolver:
         is_tight = certificate.is_tight(self.limits.max_relative_gap)
         if is_tight and certificate.violation < self._observable_tol(point):
             return True
-        error = self.decision_error(point.beta)
-        return error > MAX_ERROR * self.needed_tol and certificate.violation < CERTAIN * error
+        return is_comparable_with_rounding(certificate.violation, self.decision_error(point.beta), self.needed_tol)
 
     def _result(self, point: _Point, certificate: Certificate) -> DualResult:
         converged = self.limits.are_met(certificate)

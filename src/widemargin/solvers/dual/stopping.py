@@ -18,7 +18,7 @@ _MAX_IDLE_BEYOND = 4  # instead of `MAX_IDLE_CHECKS`, at most, where rounding ex
 _LEAST_DECREASE = 0.01  # of the dual objective / primal objective of beta = 0 that is progress
 _STEP_LIMIT_SHARE = 0.8  # mean steps of a working set / its limit of steps, above which it mostly ends unsolved
 MAX_ERROR = 0.25  # error of decision values / tol above which a violation of tol is not certain
-CERTAIN = 20.0  # distance from the margin / decision error above which its sign is certain; the same of a violation
+_CERTAIN = 20.0  # distance from the margin / decision error above which its sign is certain; the same of a violation
 _MAX_OBJECTIVE_ERROR = 0.01  # error of the primal objective / itself
 EPS = float(np.finfo(np.float64).eps)
 
@@ -129,6 +129,11 @@ def hides_violation(
     return error > MAX_ERROR * tol or error * total > _MAX_OBJECTIVE_ERROR * abs(primal_objective)
 
 
+def is_comparable_with_rounding(violation: float, error: float, tol: float) -> bool:
+    """Whether decision errors are too large for `tol` and explain the violation: more rounds would not reduce it."""
+    return error > MAX_ERROR * tol and violation < _CERTAIN * error
+
+
 def is_uncertain(
     problem: DualProblem | dual.SeparableTerms, beta: Vector, decision: Vector, intercept: float, error: float
 ) -> Mask:
@@ -136,4 +141,4 @@ def is_uncertain(
 
     Errors of the other decision values change neither objective, nor the gap.
     """
-    return np.asarray((beta != 0.0) | (kink_distances(problem, decision, intercept) < CERTAIN * error))
+    return np.asarray((beta != 0.0) | (kink_distances(problem, decision, intercept) < _CERTAIN * error))
