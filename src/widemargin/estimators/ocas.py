@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any, NamedTuple, Self
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin, clone
 from sklearn.utils import Tags
@@ -19,6 +20,7 @@ from .._threads import ThreadTeam, blas_limit, row_blocks
 from .._types import Labels, Matrix, Vector
 from ..algorithms.ocas import OCASSettings, Trained, train_path
 from ..data import DesignMatrix, open_design_matrix, with_constant
+from ..data.csr import canonical
 from ..models.linear import LinearModel
 from ..solvers.cutting_plane.crammer_singer import MulticlassHingeLoss
 from ..solvers.cutting_plane.losses import HingeLoss, Loss, one_vs_rest_weights
@@ -147,9 +149,10 @@ class OCASClassifier(ClassifierMixin, OneVsRestPredictor, Estimator):
     -----
     Cost: a round reads X once, and once more its rows whose coefficient in the plane has changed; the number of rounds
     hardly depends on that of the rows. X is not copied as a whole: dense in C or Fortran order, a memory map, CSR with
-    32- or 64-bit indices (CSC is converted), float32 or float64. A fit holds about 90 bytes a row beside X, for each
-    class, and 8 bytes x n_features a plane (16 with `warm_start`). Decision values of a single machine and all planes
-    are added up in float64; decision values of several machines on dense data are matrix products in X's dtype.
+    32- or 64-bit indices (converted are CSC, and CSR whose entries are repeated or not sorted), float32 or float64. A
+    fit holds about 90 bytes a row beside X, for each class, and 8 bytes x n_features a plane (16 with `warm_start`).
+    Decision values of a single machine and all planes are added up in float64; decision values of several machines on
+    dense data are matrix products in X's dtype, and `objective_` is that of these values.
 
     Accelerations, where there are enough rows for each feature (the guide has the table): the dual on the Gram matrix
     for small data; a start from the machine of a sample; rounds, or Newton steps on smoothed hinges, on a copy of the
@@ -290,6 +293,7 @@ class OCASClassifier(ClassifierMixin, OneVsRestPredictor, Estimator):
 
     def _check_data(self, X: Any, y: Any, sample_weight: Any) -> ValidatedRows:
         X, labels = check_training_data(self, X, y, resolve_memory_budget(self.memory_budget))
+        X = canonical(X) if sp.issparse(X) else X  # norms of rows are sums of squared entries
         weights = None if sample_weight is None else check_weights(to_memory(sample_weight), labels)
         return ValidatedRows(X, labels, weights)
 
