@@ -355,6 +355,15 @@ def test_budget_and_maintenance_of_a_stream_are_fixed(change: dict[str, Any], bi
         model.set_params(**change).partial_fit(*binary)
 
 
+@pytest.mark.parametrize("change", [{"kernel": "rbf"}, {"gamma": "scale"}, {"degree": 2}, {"coef0": 1.0}])
+def test_the_kernel_of_a_stream_is_fixed(change: dict[str, Any], binary: Data) -> None:
+    X, y = binary
+    model = machine(kernel="poly", maintenance="removal", lam=1e-3).partial_fit(X, y, classes=[0, 1])
+    with pytest.raises(ValueError, match=rf"coef0 must stay as the machine was made, .* got .*{next(iter(change))}"):
+        model.set_params(**change).partial_fit(X, y)
+    assert model.t_ == len(y)
+
+
 def test_partial_fit_continues_a_fit(binary: Data) -> None:
     X, y = binary
     model = machine(lam=1e-3).fit(X, y).partial_fit(X, y)

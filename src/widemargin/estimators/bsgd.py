@@ -304,7 +304,8 @@ class BSGDClassifier(ClassifierMixin, OneVsRestPredictor, LinearWeights, KernelM
         """One step on each row of the next chunk of a stream, in the order given.
 
         Consecutive chunks give, bit for bit, the model of one call with all their rows (with a callable kernel, as far
-        as its values do not depend on the shapes of its arguments).
+        as its values do not depend on the shapes of its arguments). The kernel and its parameters, `maintenance` and
+        `budget` must stay as they are.
 
         Parameters
         ----------
@@ -418,8 +419,8 @@ class BSGDClassifier(ClassifierMixin, OneVsRestPredictor, LinearWeights, KernelM
 
     def _train_on_chunk(self, X: Any, y: Labels, weights: Vector, progress: Progress) -> None:
         """Steps on the rows of a chunk in their order; those of weight 0 are skipped."""
-        if self._states is not None and self._shape != [self.maintenance, self.budget]:
-            raise ValueError(f"maintenance and budget must stay as the machine was made, {self._shape}")
+        if self._states is not None:
+            self._check_unchanged()
         weights = self._weigh_classes(self.classes_, y, weights)
         signed_weights = weights * one_vs_rest_signs(y, len(self.classes_))
         if self.lam is not None or not hasattr(self, "lam_"):
@@ -431,6 +432,14 @@ class BSGDClassifier(ClassifierMixin, OneVsRestPredictor, LinearWeights, KernelM
         self.converged_ = sgd.take_steps(X, signed_weights, order, progress, self.n_jobs)
         self._set_fitted_attributes(sgd, sgd.model())
         self._warn_if_stopped(progress)
+
+    def _check_unchanged(self) -> None:
+        """Raise a ValueError if a parameter is not as the machine that this chunk continues was made."""
+        if self._shape != [self.maintenance, self.budget]:
+            raise ValueError(f"maintenance and budget must stay as the machine was made, {self._shape}")
+        own = self._kernel_parameters()
+        if (made := getattr(self, "_kernel", own)) != own:  # older files do not have it
+            raise ValueError(f"kernel, gamma, degree and coef0 must stay as the machine was made, {made}, got {own}")
 
     def _set_classes_and_gamma(self, classes: NDArray[Any], X: Any, y: Labels, weights: Vector) -> None:
         """Set `classes_` and gamma, and check the range and the scale of some rows."""
