@@ -107,8 +107,8 @@ class OCASClassifier(ClassifierMixin, OneVsRestPredictor, Estimator):
     class_weight : dict, "balanced" or None, default=None
         Factor of C for each class; "balanced" is inversely proportional to the classes' total sample weight.
     warm_start : bool, default=False
-        Start from the fitted machine: from planes at its best point and at up to 23 others, taken anew on these data.
-        For a path of C on the same data `fit_path` is cheaper.
+        Start from the fitted machine: from planes at its best point and, if it was fitted with `warm_start` too, at up
+        to 23 others, taken anew on these data. For a path of C on the same data `fit_path` is cheaper.
     n_jobs : int or None, default=None
         Threads; None means all cores, and one inside a worker of joblib. The model does not depend on it.
     verbose : int, default=0
@@ -374,9 +374,18 @@ class OCASClassifier(ClassifierMixin, OneVsRestPredictor, Estimator):
 
         None, too, if the fitted machine was of another shape.
         """
-        points: list[Matrix] = getattr(self, "_points", []) if self.warm_start else []
+        points: list[Matrix] = (getattr(self, "_points", []) or self._best_points(problem)) if self.warm_start else []
         sizes = [problem.n_outputs * problem.X.shape[1]] * len(problem.losses)
         return points if points and [own.shape[1] for own in points] == sizes else None
+
+    def _best_points(self, problem: LinearProblem) -> list[Matrix]:
+        """The fitted machine as a point (1, q n_features) for each loss: all that a fit without `warm_start` leaves."""
+        W: Matrix = getattr(self, "coef_", np.empty((0, 0)))
+        if problem.n_outputs == 1 or not len(W):
+            return list(W[:, None])
+        W = np.column_stack([W, self.intercept_]) if self.fit_intercept else W
+        W = np.concatenate([-0.5 * W, 0.5 * W]) if len(W) == 1 else W
+        return [W.reshape(1, -1)]
 
     def _snapshot(self, data: ValidatedRows, progress: Progress) -> dict[str, Any] | None:
         """The attributes of the current solution."""
