@@ -18,6 +18,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from naive import dc_pred
 from naive.dual import reference_box_qp, signed
 from naive.nystroem import pairwise
+from naive.sparse import in_halves
 from widemargin import DCPredClassifier, DCPredRegressor, DCSVMClassifier
 from widemargin.estimators._cost import allocate_cost
 
@@ -116,6 +117,16 @@ def test_kernels(kernel: str) -> None:
     sparse = DCPredClassifier(C=10, **parameters).fit(sp.csr_array(X), BINARY)
     assert np.mean(sparse.predict(sp.csr_array(X)) == model.predict(X)) > 0.95
     np.testing.assert_allclose(model.decision_function(sp.csr_array(X)), model.decision_function(X), atol=1e-6)
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "laplacian"])
+def test_repeated_entries_of_a_sparse_row_are_summed(kernel: str) -> None:
+    summed, halves = sp.csr_array(X), in_halves(X)
+    model = DCPredClassifier(kernel=kernel, gamma=0.5, n_clusters=2, random_state=0)
+    values = model.fit(summed, BINARY).decision_function(summed)
+    np.testing.assert_allclose(model.decision_function(halves), values, atol=1e-9)
+    np.testing.assert_allclose(model.fit(halves, BINARY).decision_function(halves), values, atol=1e-9)
+    np.testing.assert_array_equal(halves.data, in_halves(X).data)
 
 
 def test_the_budget_is_kept() -> None:

@@ -10,6 +10,7 @@ from sklearn.kernel_approximation import Nystroem
 from sklearn.metrics.pairwise import PAIRWISE_KERNEL_FUNCTIONS, pairwise_kernels
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+from naive.sparse import in_halves
 from widemargin import LandmarkNystroem
 from widemargin.estimators._validation import FUNCTION_KERNELS
 from widemargin.estimators._validation import KERNELS as OWN_KERNELS
@@ -135,6 +136,15 @@ def test_sparse_rows_and_threads_give_the_same(kernel, pseudo, dtype, digits) ->
     np.testing.assert_array_equal(model.transform(many), model.set_params(n_jobs=2).transform(many))
     sparse = LandmarkNystroem(8, **options).fit(sp.csr_array(X)).transform(sp.csr_array(X))
     np.testing.assert_allclose(sparse @ sparse.T, Z @ Z.T, atol=tol)
+
+
+def test_repeated_entries_of_a_sparse_row_are_summed(digits) -> None:
+    options = {"pseudo": "triangle", "n_pseudo_landmarks": 10, "random_state": 0}
+    model = LandmarkNystroem(20, gamma=0.3, **options).fit(digits)
+    Z = model.transform(sp.csr_array(digits))
+    np.testing.assert_allclose(model.transform(in_halves(digits)), Z, atol=1e-9)
+    one, other = (model.fit(rows).transform(digits[:200]) for rows in (sp.csr_array(digits), in_halves(digits)))
+    np.testing.assert_allclose(one @ one.T, other @ other.T, atol=1e-6)
 
 
 def test_distance_of_a_sparse_row_to_its_equal_is_not_negative(digits) -> None:

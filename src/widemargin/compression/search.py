@@ -38,7 +38,7 @@ from ..estimators._cost import (
 )
 from ..estimators._dc_pred_machine import tree_arrays
 from ..estimators._estimator import warn_user
-from ..estimators._predictor import argmax_classes, votes
+from ..estimators._predictor import argmax_classes, vote_winners
 from ..estimators._validation import check_limits, check_seed, shown, validate_rows
 from ..kernels.functions import RBF, make_kernel
 from ..kernels.tiles import entry_work
@@ -252,7 +252,7 @@ class Compression:
     def _draw_rows(self, points: Any) -> Any:
         """The rows of X, validated; of too many a random sample, which fits in memory beside the points."""
         how = {"accept_sparse": "csr", "dtype": points.dtype, "order": "C", "accept_large_sparse": True}
-        X = validate_rows(self.model, self.X, reset=False, **how)
+        X = validate_rows(self.model, self.X, reset=False, sums_repeated=True, **how)
         rows_bytes, points_bytes = (stored_bytes(A) + 8 * A.shape[0] * self.source.n_outputs for A in (X, points))
         free_bytes = _ROWS_SHARE * self.memory_budget - points_bytes
         most = max(_MIN_ROWS, min(_MAX_ROWS, int(free_bytes * X.shape[0] / rows_bytes)))
@@ -433,8 +433,8 @@ class Compression:
         """Principal axes (d, rank) that keep nearly all of the rows' variance; None where they are too many."""
         d = self.rows.shape[1]
         argument = self.source.kernel.argument
-        if argument == "l1_distance" or d < _MIN_FEATURES:
-            return None  # L1 distances change with the axes
+        if argument == "l1_distance" or d < _MIN_FEATURES or self.rows.shape[0] < 2:
+            return None  # L1 distances change with the axes; a single row has none
         probe = self.rows[sample_rows(self.rows, np.arange(self.rows.shape[0]), 1, self.rng)]
         most = min(int(_MAX_RANK_SHARE * d), _MAX_RANK, probe.shape[0] - 1)
         if sp.issparse(probe) or argument == "inner_product":
@@ -481,7 +481,9 @@ class Compression:
         return self._class_numbers(self.values, self.source.is_one_vs_one)
 
     def _class_numbers(self, values: Matrix, is_one_vs_one: bool) -> Labels:
-        return votes(values, len(self.model.classes_)).argmax(axis=1) if is_one_vs_one else argmax_classes(values)
+        if not is_one_vs_one:
+            return argmax_classes(values)
+        return vote_winners(values, len(self.model.classes_), break_ties=self.model.break_ties)
 
     def _decision_values(self, compressed: Compressed, rows: RowIndices) -> Matrix:
         return np.asarray(compressed.predictor_.decision_values(self.rows[rows], n_jobs=self.parameters.n_jobs))
@@ -494,6 +496,7 @@ class Compression:
             estimator: Compressed = CompressedOutlierDetector(**parameters, n_jobs=self.parameters.n_jobs)
         elif not is_classifier(self.model):
             estimator = CompressedRegressor(**parameters, n_jobs=self.parameters.n_jobs)
+            estimator._keeps_column = self.source.keeps_column
         elif self.source.is_one_vs_one and learnt == "decision values":
             estimator = CompressedVotes(**parameters, n_jobs=self.parameters.n_jobs)
             estimator.decision_function_shape = self.model.decision_function_shape
@@ -539,14 +542,15 @@ class Compression:
         assert best.model is not None
         values = self._decision_values(best.model, rows)
         given = self.values[rows]
-        if values.shape != given.shape:
+        is_own = best.plan.learnt == "decision values" or not self.source.is_one_vs_one
+        if not is_own:
             self.notes.append("its decision values are one for each class, learnt from labels: not the model's own")
         if best.plan.is_quadratic:
             self.notes.append("its kernel is linear: its features are squares along the model's principal curvatures")
         trees = best.model.predictor_.trees
         return CompressionReport(
             agreement=self._agreement(best.model, values, rows) if is_classifier(self.model) else None,
-            error=float(np.sqrt(np.mean(np.square(values - given)))) if values.shape == given.shape else np.nan,
+            error=float(np.sqrt(np.mean(np.square(values - given)))) if is_own else np.nan,
             spread=float(given.std()),
             cost_before=self.cost_before,
             cost_after=best.model.predictor_.n_operations,

@@ -26,7 +26,7 @@ from .._config import resolve_memory_budget
 from .._threads import ThreadTeam, row_blocks
 from .._types import Labels, Vector
 from ..data import has_finite_rows, has_finite_values, is_partitioned, mapped_pages
-from ..data.csr import canonical, check_sparse, with_usual_arrays
+from ..data.csr import canonical, check_sparse, summed, with_usual_arrays
 
 FLOATS = [np.float64, np.float32]  # the dtypes that data keep; others become the first
 KERNELS = ("rbf", "poly", "polynomial", "linear", "sigmoid", "laplacian")
@@ -37,8 +37,10 @@ _BLOCK_LABELS = 2**18  # compared at a time
 _ALLOWED_BYTES = 10**7  # beyond a memory budget: of the interpreter, of BLAS, and of small fits as a whole
 
 
-def validate_rows(estimator: Any, X: Any, y: Any = "no_validation", **how: Any) -> Any:
+def validate_rows(estimator: Any, X: Any, y: Any = "no_validation", *, sums_repeated: bool = False, **how: Any) -> Any:
     """scikit-learn's `validate_data`, for sparse X whose indices are within its shape: all that follows trusts them.
+
+    With `sums_repeated`, entries of a sparse row that share a column are summed, in a copy of the rows.
 
     Raises
     ------
@@ -53,6 +55,7 @@ def validate_rows(estimator: Any, X: Any, y: Any = "no_validation", **how: Any) 
     if X.format != "csr":  # SciPy has made it CSR
         check_sparse(rows)
     rows = with_usual_arrays(rows)
+    rows = summed(rows) if sums_repeated else rows
     return (rows, *labels) if labels else rows
 
 
