@@ -101,8 +101,11 @@ class BudgetedSGD:
                 team.map(partial(_run_steps, X, block), list(zip(self.machines, signed_weights, strict=True)))
                 n_done += len(block)
                 progress.advance(len(block))
-                go_on = progress.go_on(**self._callback_state(before))
+                if n_done < len(order):
+                    go_on = progress.go_on(**self._callback_state(before))
         self._record(before, progress)
+        if n_done == len(order):
+            self._end_round(before, progress)
         return n_done == len(order)
 
     def totals(self) -> StepTotals:
@@ -142,6 +145,12 @@ class BudgetedSGD:
         """The mean hinge loss of the steps since `before`, and the number of support vectors."""
         new = self.totals().since(before)
         return {"hinge": new.hinge / max(1, new.steps), "n_support": sum(map(len, self.machines))}
+
+    def _end_round(self, before: StepTotals, progress: Progress) -> None:
+        """Tell callbacks of the end of a pass, or a chunk."""
+        if progress.is_observed:
+            progress.current_solution = self, self.model()
+        progress.go_on(round=len(self.history), **self._callback_state(before))
 
     def _record(self, before: StepTotals, progress: Progress) -> None:
         """Add a row to the history: the steps since `before`."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from functools import partial
 from typing import Any, Self
 
@@ -391,10 +392,19 @@ class BSGDClassifier(ClassifierMixin, OneVsRestPredictor, LinearWeights, KernelM
         epochs = EpochSettings(self.n_epochs, bool(self.shuffle), score)
         model, self.converged_ = train(sgd, X, signed_weights, epochs, progress, rng, self.n_jobs)
         self._set_fitted_attributes(sgd, model)
+        progress.current_solution = sgd, model
         C, memory = 1 / (self.lam_ * X.shape[0]), resolve_memory_budget(self.memory_budget)
         sampler = TimedSample(_ESTIMATE_SECONDS, rng) if progress.stopped_by else None
         self.objective_ = primal_objective(model, X, signed_weights, C, self.n_jobs, memory, sampler)
         self._warn_if_stopped(progress)
+
+    def _snapshot(self, rows: TrainingRows, progress: Progress) -> dict[str, Any] | None:
+        """The attributes of the machine after the latest pass, but objective_ and converged_."""
+        if progress.current_solution is None:
+            return None
+        stopped = copy.copy(self)
+        stopped._set_fitted_attributes(*progress.current_solution)
+        return dict(stopped.__dict__)
 
     def _resolve_lam(self, n: int) -> float:
         """`lam`, by default 1 / (C n)."""
