@@ -146,6 +146,7 @@ class BestEstimator(CallbackSupportMixin, Loadable):
         with all_or_nothing(self):
             begin = perf_counter()
             self._check_scoring()
+            self.__dict__.pop("best_estimator_", None)  # of an earlier fit
             best, stopped_by = self._choose(X, y, sample_weight, groups, bridge if bridge.has_callbacks else None)
             if self.refit:
                 self._fit_best(X, y, sample_weight, self._time_left(perf_counter() - begin, stopped_by), **best)

@@ -60,8 +60,8 @@ class OCASClassifierCV(BestClassifier):
     Warns
     -----
     ConvergenceWarning
-        When `max_time` or Ctrl-C ended the search, with the number of folds not seen. After Ctrl-C the machine is
-        trained for at most 0.4 s.
+        When `max_time` or Ctrl-C ended the search, or a fit of it, with the number of folds seen; and for machines
+        that `max_iter` ended, as of `OCASClassifier`. After Ctrl-C the machine is trained for at most 0.4 s.
 
     Notes
     -----
@@ -144,9 +144,9 @@ class OCASClassifierCV(BestClassifier):
         scores = np.full((len(splits), len(self.Cs_)), np.nan)
         title = type(self).__name__
         with Progress(max_time=self._search_time(), verbose=self.verbose, title=title, callback=callback) as progress:
-            folds = score_folds(machine, rows, self.Cs_.tolist(), splits, score, progress)
+            folds, is_cut = score_folds(machine, rows, self.Cs_.tolist(), splits, score, progress)
         scores[: len(folds)] = np.array(folds).reshape(-1, len(self.Cs_))
-        return scores, progress.stopped_by
+        return scores, progress.stopped_by or ("max_time" if is_cut else None)
 
     def _set_results(self, scores: Matrix, stopped_by: str | None) -> None:
         n_seen = int(np.count_nonzero(~np.isnan(scores).any(axis=1)))
