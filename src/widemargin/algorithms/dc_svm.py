@@ -264,7 +264,7 @@ class DCSVMTraining:
             return numbers
         if self.data.problem.nu:  # that share of the rows are support vectors
             return numbers
-        cluster_rows = n // self.settings.branching ** numbers[0]
+        cluster_rows = max(1, n // self.settings.branching ** numbers[0])
         m = min(cluster_rows, WORKING_SET_ROWS)
         rows = np.sort(self.rng.choice(n, m, replace=False))
         self.sample_beta = np.zeros(n)
