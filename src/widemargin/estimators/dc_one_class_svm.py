@@ -51,10 +51,10 @@ class DCOneClassSVM(OutlierMixin, OutlierPredictor, DualMachine):
         Go on from the fitted dual variables, an early machine's too, instead of solving levels, for another `nu` or
         other weights as well. For the same rows, and ``stop_level=0``.
     tol : float, default=1e-3
-        Largest violation of the optimality conditions at the end, in units of the decision function. A problem of at
-        most 512 rows is solved to 1e-9, or to the rounding of its decision values.
+        Largest violation of the optimality conditions at the end, in units of the decision function. An exact machine
+        of at most 512 rows is solved to 1e-9, or to the rounding of its decision values.
     max_iter : int, default=-1
-        Largest number of working sets (of up to 512 samples); -1 for no limit.
+        Largest number of working sets (of up to 512 samples), also for each cluster of a level; -1 for no limit.
     max_time : float or None, default=None
         Seconds after which `fit` returns the best model so far; where there was no time for one on all rows, that of a
         sample of 300.
@@ -87,7 +87,7 @@ class DCOneClassSVM(OutlierMixin, OutlierPredictor, DualMachine):
     converged_ : bool
         Whether the violation is below `tol`, and the gap at most 5 % of the objective.
     n_iter_ : int
-        Working sets solved.
+        Working sets solved; those of levels before an exact machine are not counted.
     shape_fit_ : tuple of int
         Shape of the training data.
     n_features_in_ : int
