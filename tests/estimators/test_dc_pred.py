@@ -136,6 +136,8 @@ def test_the_budget_is_kept() -> None:
     trees = DCPredClassifier(prediction_cost=60, n_trees=3, random_state=0).fit(X, BINARY)
     assert len(trees.predictor_.trees) == 3
     assert trees.prediction_cost_ <= 1.3 * 60
+    assert trees.history_["objective"][-1] == pytest.approx(trees.objective_)
+    assert trees.history_["lower_bound"][-1] == pytest.approx(trees.objective_ - trees.dual_gap_)
 
 
 @pytest.mark.parametrize("n_outputs", [1, 100])

@@ -91,8 +91,8 @@ class DCPredMachine(KernelMachine):
         self.n_iter_ = 1
         self.history_ = {
             "time": leaves["time"][order],
-            "objective": np.cumsum(leaves["objective"][order]),
-            "lower_bound": np.cumsum((leaves["objective"] - leaves["gap"])[order]),
+            "objective": np.cumsum(leaves["objective"][order]) / n_trees,
+            "lower_bound": np.cumsum((leaves["objective"] - leaves["gap"])[order]) / n_trees,
         }
 
     @property
