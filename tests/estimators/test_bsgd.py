@@ -371,6 +371,16 @@ def test_partial_fit_continues_a_fit(binary: Data) -> None:
     assert len(model.history_["hinge"]) == 4
 
 
+def test_a_stream_after_fit_has_no_objective(binary: Data) -> None:
+    X, y = binary
+    model = machine(early_stopping=True).fit(X, y)
+    n_passes = model.n_iter_
+    model.set_params(early_stopping=False).partial_fit(X, y)
+    assert not hasattr(model, "objective_")
+    assert {len(column) for column in model.history_.values()} == {n_passes + 1}
+    assert np.isnan(model.history_["validation_score"]).tolist() == [False] * n_passes + [True]
+
+
 def test_an_empty_chunk_is_refused(binary: Data) -> None:
     X, y = binary
     model = machine(lam=1e-3).partial_fit(X, y, classes=[0, 1])

@@ -161,8 +161,8 @@ class BSGDClassifier(ClassifierMixin, OneVsRestPredictor, LinearWeights, KernelM
         One entry a pass, or a call of `partial_fit`: ``time`` in seconds; ``steps`` so far; over the steps of the pass
         ``hinge`` (mean loss of the rows, each just before its step), ``violations`` (share of rows within the margin),
         ``mergers``, ``removals``, ``merging_frequency`` (mergers a step) and ``mean_degradation`` (mean squared weight
-        degradation); ``n_support``; with early stopping ``validation_score``. Counts and losses are sums over the
-        classes' machines.
+        degradation); ``n_support``; with early stopping ``validation_score``, NaN of a later `partial_fit`. Counts and
+        losses are sums over the classes' machines.
     shape_fit_ : tuple of int
         Shape of the training data, or of the latest chunk.
     n_features_in_ : int
@@ -440,6 +440,9 @@ class BSGDClassifier(ClassifierMixin, OneVsRestPredictor, LinearWeights, KernelM
         progress.stage("chunk", X.shape[0])
         order = np.flatnonzero(weights)
         self.converged_ = sgd.take_steps(X, signed_weights, order, progress, self.n_jobs)
+        if (scores := sgd.history.columns.get("validation_score")) is not None:
+            scores.append(np.nan)
+        self.__dict__.pop("objective_", None)  # of an earlier fit
         self._set_fitted_attributes(sgd, sgd.model())
         self._warn_if_stopped(progress)
 
