@@ -23,7 +23,7 @@ from sklearn.utils.validation import (
 )
 
 from .._config import resolve_memory_budget
-from .._threads import ThreadTeam, row_blocks
+from .._threads import MOST_THREADS, ThreadTeam, row_blocks
 from .._types import Labels, Vector
 from ..data import has_finite_rows, has_finite_values, is_partitioned, mapped_pages
 from ..data.csr import canonical, check_sparse, summed, with_usual_arrays
@@ -73,7 +73,11 @@ def _to_python(value: Any) -> Any:
 
 def check_number(name: str, value: Any, *, least: float = -np.inf, above: float = -np.inf) -> None:
     """The value must be a finite number, at least `least` and greater than `above`; the error names it."""
-    if isinstance(value, bool) or not isinstance(value, Real) or not np.isfinite(float(value)):
+    try:
+        is_finite = isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(value)
+    except OverflowError:  # of an integer beyond float64
+        is_finite = False
+    if not is_finite:
         raise ValueError(f"{name} must be a finite number, got {shown(value)}")
     if value < least or value <= above:
         bound = f"at least {least:g}" if value < least else f"greater than {above:g}"
@@ -96,11 +100,13 @@ def check_flag(**values: Any) -> None:
 
 
 def check_n_jobs(value: Any) -> None:
-    """None or an integer other than 0."""
+    """None or an integer other than 0, at most 4096."""
     if value is None:
         return
     if isinstance(value, bool) or not isinstance(value, Integral) or not 0 < abs(int(value)) <= sys.maxsize:
         raise ValueError(f"n_jobs must be None or an integer other than 0, got {shown(value)}")
+    if value > MOST_THREADS:
+        raise ValueError(f"n_jobs must be at most {MOST_THREADS}, got {shown(value)}")
 
 
 def check_verbose(value: Any) -> None:
