@@ -250,7 +250,8 @@ class DCSVMClassifier(ClassifierMixin, OneVsOnePredictor, DualMachine):
 
     def _prediction_attributes(self, rows: TrainingRows, machines: list[TrainedMachine]) -> dict[str, Any]:
         X = None if self._is_gram else rows.X
-        return classifier_attributes(rows.classes, rows.y, rows.kept, X, machines, self.combine)
+        weights = rows.weights * self.class_weight_[rows.y]
+        return classifier_attributes(rows.classes, rows.y, weights, rows.kept, X, machines, self.combine)
 
     def _coefficients(self) -> Any:
         return compact_pair_coefficients(self.dual_coef_, self.n_support_)
