@@ -216,7 +216,7 @@ def train(
     rng: np.random.Generator,
     n_jobs: int | None = None,
 ) -> tuple[KernelExpansion, bool]:
-    """Make `n_epochs` passes over the rows, one step of each machine on each row.
+    """Make `n_epochs` passes over the rows, one step of each machine on each row of a weight other than 0.
 
     Parameters
     ----------
@@ -234,11 +234,11 @@ def train(
     bool
         Whether all passes were made, or early stopping ended them.
     """
-    n = X.shape[0]
+    rows = np.flatnonzero(signed_weights.any(axis=0))
     model, best, since_best = sgd.model(), -np.inf, 0
     for epoch in range(epochs.n_epochs):
-        progress.stage(f"pass {epoch + 1} of {epochs.n_epochs}", n)
-        order = rng.permutation(n) if epochs.shuffle else np.arange(n)
+        progress.stage(f"pass {epoch + 1} of {epochs.n_epochs}", len(rows))
+        order = rows[rng.permutation(len(rows))] if epochs.shuffle else rows
         is_complete = sgd.take_steps(X, signed_weights, order, progress, n_jobs)
         if epochs.score is None:
             model = sgd.model()

@@ -204,16 +204,26 @@ def check_labels(y: NDArray[Any]) -> None:
         check_classification_targets(y)
 
 
-def check_weights(sample_weight: Any, X: Any) -> Vector:
-    """Sample weights as float64 of shape (n,): ones by default, none negative, not all zero."""
+def check_weights(sample_weight: Any, X: Any, *, may_be_zero: bool = False) -> Vector:
+    """Sample weights as float64 of shape (n,): ones by default, none negative, not all zero unless they may be."""
     if sample_weight is None:
         return np.ones(_num_samples(X))
     weights: Vector = _check_sample_weight(sample_weight, X, dtype=np.float64)
     if np.any(weights < 0):
         raise ValueError(f"sample_weight must not be negative, got {weights.min():g}")
-    if not np.any(weights > 0):
+    if not may_be_zero and not np.any(weights > 0):
         raise ValueError("sample_weight must have at least one positive value, all are zero")
     return weights
+
+
+def upper_bounds(C: float, weights: Vector) -> Vector:
+    """C times the weights (n,), the bounds of the dual variables. Raises a ValueError unless they are finite."""
+    with np.errstate(over="ignore"):
+        upper: Vector = C * weights
+    if not np.isfinite(upper).all():
+        largest = f"C={shown(C)} and a weight of {weights.max():g}"
+        raise ValueError(f"C times sample_weight (times class_weight) must be finite, got {largest}")
+    return upper
 
 
 def number_classes(

@@ -316,6 +316,7 @@ class BSGDClassifier(ClassifierMixin, OneVsRestPredictor, LinearWeights, KernelM
         classes : array-like of shape (n_classes,), default=None
             All labels of the stream. Needed in the first call.
         sample_weight : array-like of shape (n_samples,), default=None
+            Rows of weight 0 are skipped; the first chunk must have others.
 
         Returns
         -------
@@ -328,7 +329,7 @@ class BSGDClassifier(ClassifierMixin, OneVsRestPredictor, LinearWeights, KernelM
             self._check_stream_parameters()
             is_first = not hasattr(self, "_states")
             X, labels = self._check_rows(X, y, reset=is_first)
-            weights = check_weights(sample_weight, X)
+            weights = check_weights(sample_weight, X, may_be_zero=not is_first)
             if is_first:
                 self.classes_ = _stream_classes(classes)
             X = self._as_float32(X, len(self.classes_))
@@ -385,7 +386,8 @@ class BSGDClassifier(ClassifierMixin, OneVsRestPredictor, LinearWeights, KernelM
         self._set_classes_and_gamma(classes, X, y, weights)
         weights = self._weigh_classes(classes, y, weights)
         signed_weights = weights * one_vs_rest_signs(y, len(classes))
-        self.lam_ = self._resolve_lam(X.shape[0])
+        n = max(1, np.count_nonzero(weights))  # without the rows of classes of weight 0
+        self.lam_ = self._resolve_lam(n)
         settings = self._settings(signed_weights)
         sgd = BudgetedSGD(settings, X, len(signed_weights))
         rng = np.random.default_rng(random_state.randint(2**31))
@@ -393,7 +395,7 @@ class BSGDClassifier(ClassifierMixin, OneVsRestPredictor, LinearWeights, KernelM
         model, self.converged_ = train(sgd, X, signed_weights, epochs, progress, rng, self.n_jobs)
         self._set_fitted_attributes(sgd, model)
         progress.current_solution = sgd, model
-        C, memory = 1 / (self.lam_ * X.shape[0]), resolve_memory_budget(self.memory_budget)
+        C, memory = 1 / (self.lam_ * n), resolve_memory_budget(self.memory_budget)
         sampler = TimedSample(_ESTIMATE_SECONDS, rng) if progress.stopped_by else None
         self.objective_ = primal_objective(model, X, signed_weights, C, self.n_jobs, memory, sampler)
         self._warn_if_stopped(progress)
