@@ -197,10 +197,11 @@ class DCOneClassSVM(OutlierMixin, OutlierPredictor, DualMachine):
         super()._check_parameters()
         check_choice("combine", self.combine, ("early", "naive"))
 
-    def _take_rows(self, X: Any, targets: NDArray[Any], weights: Vector) -> TrainingRows:
-        if (total := float(weights.sum())) > _LARGEST_SUM:
+    def _check_data(self, X: Any, y: Any, sample_weight: Any) -> TrainingRows:
+        rows = super()._check_data(X, y, sample_weight)
+        if (total := float(rows.weights.sum())) > _LARGEST_SUM:
             raise ValueError(f"sample_weight must have a sum of at most {_LARGEST_SUM:g}, got {total:g}")
-        return super()._take_rows(X, targets, weights)
+        return rows
 
     def _problems(self, rows: TrainingRows) -> Sequence[LazyProblem]:
         return [lambda: (np.arange(len(rows.weights)), one_class_problem(rows.weights, float(self.nu)))]

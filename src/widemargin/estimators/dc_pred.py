@@ -14,7 +14,7 @@ from ..nystroem.leaf_problems import HingeProblem, RidgeProblem
 from ._dc_pred_machine import DCPredMachine
 from ._kernel_machine import TrainingRows
 from ._predictor import OneVsRestPredictor, ValuePredictor
-from ._validation import check_number, shown
+from ._validation import check_number, shown, upper_bounds
 
 
 class DCPredClassifier(ClassifierMixin, OneVsRestPredictor, DCPredMachine):
@@ -188,7 +188,7 @@ class DCPredClassifier(ClassifierMixin, OneVsRestPredictor, DCPredMachine):
         super()._check_parameters()
 
     def _fit(self, rows: TrainingRows, progress: Progress) -> None:
-        upper = self.C * self._weigh_classes(rows.classes, rows.y, rows.weights)
+        upper = upper_bounds(self.C, self._weigh_classes(rows.classes, rows.y, rows.weights))
         signs = one_vs_rest_signs(rows.y, len(rows.classes))
         self._train(rows, HingeProblem(signs, upper, self.tol, train_hinges), progress)
         self.classes_ = rows.classes

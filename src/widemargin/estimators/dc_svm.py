@@ -18,7 +18,7 @@ from ._dual_machine import DualMachine
 from ._fitted_state import FittedState
 from ._kernel_machine import TrainingRows
 from ._predictor import OneVsOnePredictor
-from ._validation import check_choice, check_flag, check_number
+from ._validation import check_choice, check_flag, check_number, upper_bounds
 
 
 class DCSVMClassifier(ClassifierMixin, OneVsOnePredictor, DualMachine):
@@ -237,7 +237,7 @@ class DCSVMClassifier(ClassifierMixin, OneVsOnePredictor, DualMachine):
         check_flag(break_ties=self.break_ties)
 
     def _problems(self, rows: TrainingRows) -> Sequence[LazyProblem]:
-        upper = self.C * self._weigh_classes(rows.classes, rows.y, rows.weights)
+        upper = upper_bounds(self.C, self._weigh_classes(rows.classes, rows.y, rows.weights))
         has_intercept = bool(self.fit_intercept)
         if len(rows.classes) > 2:
             make = partial(pair_problem, rows.y, upper, has_intercept=has_intercept)

@@ -15,7 +15,7 @@ from ..solvers.dual.problem import DualProblem, regression_problem
 from ._dual_machine import DualMachine
 from ._kernel_machine import TrainingRows
 from ._predictor import ValuePredictor
-from ._validation import check_choice, check_number
+from ._validation import check_choice, check_number, upper_bounds
 
 
 class DCSVMRegressor(RegressorMixin, ValuePredictor, DualMachine):
@@ -169,7 +169,7 @@ class DCSVMRegressor(RegressorMixin, ValuePredictor, DualMachine):
         check_choice("combine", self.combine, ("early", "naive"))
 
     def _problems(self, rows: TrainingRows) -> Sequence[LazyProblem]:
-        all_rows, upper = np.arange(len(rows.y)), self.C * rows.weights
+        all_rows, upper = np.arange(len(rows.y)), upper_bounds(self.C, rows.weights)
         epsilon, has_intercept = float(self.epsilon), bool(self.fit_intercept)
 
         def problem_of(target: Vector) -> tuple[RowIndices, DualProblem]:
