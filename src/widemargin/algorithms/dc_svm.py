@@ -222,7 +222,8 @@ def approximate_solution(data: KernelProblem, settings: DCSVMSettings, progress:
     """
     n, beta = len(data.samples), data.problem.uniform_point()
     numbers = settings.level_numbers(data.samples)
-    with blas_limit(1), ThreadTeam(settings.n_jobs) as team, closing_scratch(), suppress(Stopped):
+    stops = suppress(Stopped, StoppedAtStartError)
+    with blas_limit(1), ThreadTeam(settings.n_jobs) as team, closing_scratch(), stops:
         training = DCSVMTraining(data, settings, progress, np.random.default_rng(0), team)
         for level in numbers:
             beta = training.solve_level(level, beta, None)
@@ -384,9 +385,10 @@ class DCSVMTraining:
         solver = self._solver(data, must_return=must_return, order=order)
         tol = max(self.settings.tol, _START_TOL)
         refined, decision = beta[support], None
+        refiner = self._solver(self._take(self.data, support), tol=tol, max_relative_gap=np.inf)
         with suppress(Stopped, StoppedAtStartError):
-            refiner = self._solver(self._take(self.data, support), tol=tol, max_relative_gap=np.inf)
             refined, decision = refiner.solve_sharing_memory(solver, refined)
+        solver.n_iter = refiner.n_iter
         start = np.concatenate([refined, np.zeros(len(beta) - len(support))])
         self.progress.stage("whole problem")
         result = self._correct_in_float64(data, solver, solver.solve(start, decision))
@@ -454,7 +456,7 @@ class DCSVMTraining:
             settings.limits,
             active_bytes=active_bytes(data.samples, settings.memory_budget, team.n_threads),
             progress=self.progress,
-            must_return=must_return and not data.problem.nu,  # zero must be feasible
+            must_return=must_return,
             entry_error=self.entry_error if entry_error is None else entry_error,
             order=order,
         )
