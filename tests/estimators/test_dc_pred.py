@@ -92,6 +92,9 @@ def test_without_a_penalty() -> None:
     assert leaves.objective_ == pytest.approx(weights @ (leaves.predict(X[:200]) - WAVE[:200]) ** 2, rel=1e-6)
     for alpha in (1e-6, 1e-3):
         assert leaves.objective_ < clone(leaves).set_params(alpha=alpha).fit(X[:200], WAVE[:200], weights).objective_
+    for alpha in (1e-16, 1e-12):  # hardly any: about the machine without
+        tiny = clone(leaves).set_params(alpha=alpha).fit(X[:200], WAVE[:200], weights)
+        assert tiny.score(X[:200], WAVE[:200]) == pytest.approx(leaves.score(X[:200], WAVE[:200]), abs=1e-3)
     twice = np.concatenate([X[:100], X[:100]])
     with pytest.raises(ValueError, match="alpha must be larger for this kernel, whose matrix is singular .* got 0"):
         DCPredRegressor(alpha=0, n_clusters=1, n_landmarks=20).fit(twice, WAVE[:200])
