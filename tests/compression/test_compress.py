@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
-from sklearn.datasets import load_digits
+from sklearn.datasets import load_digits, make_blobs
 from sklearn.exceptions import NotFittedError
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.linear_model import LogisticRegression
@@ -22,6 +22,7 @@ from naive.sparse import in_halves
 from widemargin import BSGDClassifier, DCSVMClassifier, compress
 from widemargin.compression import search
 from widemargin.compression.compressed import CompressedClassifier
+from widemargin.compression.rows import as_float32
 from widemargin.compression.sources import read_model
 
 RNG = np.random.default_rng(0)
@@ -177,6 +178,13 @@ def test_more_cost_agrees_better() -> None:
     assert dear.report_.cost_after > cheap.report_.cost_after
     own = model.predict(X[TEST])
     assert np.mean(dear.predict(X[TEST]) == own) > np.mean(cheap.predict(X[TEST]) == own)
+
+
+@pytest.mark.parametrize("cost", [4, 6, 10])
+def test_a_small_cost_has_no_room_for_many_leaves(cost: int) -> None:
+    rows, blob = make_blobs(1000, n_features=40, centers=40, random_state=0)[:2]
+    model = SVC(C=10, gamma=0.01).fit(rows, np.random.default_rng(1).integers(2, size=40)[blob])
+    assert compress(model, rows, prediction_cost=cost, random_state=0).report_.cost_after <= 1.2 * cost
 
 
 def test_the_best_leaves_are_tried_with_every_gamma(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -396,3 +404,12 @@ def test_a_linear_kernel_may_have_any_gamma() -> None:
     model = SVC(kernel="linear", gamma=0.0).fit(X[TRAIN], BINARY[TRAIN])
     fast = compress(model, X[TRAIN], random_state=0)
     np.testing.assert_array_equal(pickle.loads(pickle.dumps(fast)).predict(X), fast.predict(X))
+
+
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
+def test_float32_unless_a_spread_would_be_lost(form: Any) -> None:
+    values = RNG.uniform(0, 1, 1000)
+    assert as_float32(form(np.c_[1e6 + values, values])).dtype == np.float64
+    assert as_float32(form(np.c_[1e19 * values, values])).dtype == np.float64
+    one_hot = np.eye(3)[RNG.integers(3, size=1000)]
+    assert as_float32(form(np.c_[values, np.full(1000, 0.1), np.zeros(1000), one_hot])).dtype == np.float32

@@ -34,6 +34,7 @@ from ..estimators._cost import (
     forest_bytes,
     least_training_rows,
     max_training_rows,
+    routing_cost,
     training_bytes,
 )
 from ..estimators._dc_pred_machine import tree_arrays
@@ -208,9 +209,8 @@ class Compression:
         """Raise a ValueError with the least `memory_budget` that can be kept, if this one cannot."""
         n, d = self.rows.shape
         rows = (stored_bytes(self.rows) + 8 * n * self.source.n_outputs) / _ROWS_SHARE
-        k = _LEAVES[0] if self.parameters.n_clusters == "auto" else int(self.parameters.n_clusters)
         n_most = self.source.points.shape[0] + (0 if self.X is None else min(_MAX_ROWS, np.shape(self.X)[0]))
-        settings = self._settings(_Plan(1.0, k), n_most, self.source.n_outputs, 0.0)
+        settings = self._settings(_Plan(1.0, self._leaves[0]), n_most, self.source.n_outputs, 0.0)
         training = training_bytes(settings, least_training_rows(settings), d, self.source.n_outputs)
         least = math.ceil(max(rows, training / _TRAINING_SHARE["decision values"]))
         if least > self.memory_budget:
@@ -294,7 +294,7 @@ class Compression:
         gamma = float(self.source.parameters["gamma"])
         is_stationary = self.source.kernel.argument != "inner_product"
         factors, given = _GAMMA_FACTORS if is_stationary else (1.0,), self.parameters.n_clusters
-        first, others = (_LEAVES[0], _LEAVES[1:]) if given == "auto" else (int(given), ())
+        first, *others = self._leaves
         tried: list[_Candidate] = []
 
         def attempt(plans: list[_Plan]) -> _Plan:
@@ -458,6 +458,14 @@ class Compression:
         """Prediction cost of the model, in inner products."""
         n, d = self.source.points.shape
         return float(n * (1 + self.source.n_outputs / d))
+
+    @property
+    def _leaves(self) -> tuple[int, ...]:
+        """Leaves of a tree to choose from: the number given, or those whose cost has room for a landmark."""
+        given, cost = self.parameters.n_clusters, self.parameters.prediction_cost
+        if given != "auto":
+            return (int(given),)
+        return tuple(k for k in _LEAVES if cost == "auto" or routing_cost(k) + 1 <= float(cost))
 
     @property
     def _is_automatic(self) -> bool:
