@@ -142,3 +142,11 @@ def test_without_refit_the_machine_of_an_earlier_fit_is_gone(cancer: Data) -> No
     assert model.n_features_in_ == 3
     assert not hasattr(model, "best_estimator_")
     assert not hasattr(model, "coef_")
+
+
+def test_test_rows_of_weight_zero_are_not_scored(cancer: Data) -> None:
+    def count(model: Any, X: Any, y: Any) -> float:
+        return float(len(y))
+
+    model = OCASClassifierCV([1.0], cv=2, scoring=count, refit=False).fit(*cancer, np.arange(300) % 2)
+    assert model.scores_.sum() == 150

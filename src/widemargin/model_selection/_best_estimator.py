@@ -173,6 +173,7 @@ class BestEstimator(CallbackSupportMixin, Loadable):
         (X,) = indexable(X)
 
         def score_of(rows: RowIndices) -> Callable[[Any], float]:
+            rows = rows if weights is None else rows[weights[rows] > 0]  # a row of weight 0 is one that is not there
             test = _safe_indexing(X, rows), y[rows]
             how = {"sample_weight": weights[rows]} if is_weighted and weights is not None else {}
             return lambda model: self._checked_score(scorer, model, *test, **how)
