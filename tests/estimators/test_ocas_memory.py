@@ -107,3 +107,14 @@ def test_what_has_stopped_classes_in_groups(max_iter: int, reason: str, monkeypa
     with pytest.warns(ConvergenceWarning, match=f"stopped by {reason} "):
         model = OCASClassifier(fit_intercept=False, tol=1e-17, max_iter=max_iter).fit(X, y)
     assert model.n_iter_ > max_iter
+
+
+def test_a_gram_matrix_beyond_the_budget_is_not_computed(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls: list[int] = []
+    monkeypatch.setattr("widemargin.algorithms.ocas.solve_gram_duals", lambda *args: calls.append(args[4].n_threads))
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((1024, 300))
+    y = np.digitize(X[:, 0] + 0.3 * rng.standard_normal(1024), [-0.5, 0.5])
+    for budget in ("1MB", "15MB", "100MB"):
+        assert OCASClassifier(C=0.01, memory_budget=budget, n_jobs=2).fit(X, y).converged_
+    assert calls == [1, 2]

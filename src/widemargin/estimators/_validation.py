@@ -22,7 +22,7 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from .._config import resolve_memory_budget
+from .._config import ALLOWED_BYTES, resolve_memory_budget
 from .._threads import MOST_THREADS, ThreadTeam, row_blocks
 from .._types import Labels, Vector
 from ..data import has_finite_rows, has_finite_values, is_partitioned, mapped_pages
@@ -34,7 +34,6 @@ FUNCTION_KERNELS = ("additive_chi2", "chi2", "cosine")  # further ones, for whic
 WITHOUT_GAMMA = ("additive_chi2", "cosine", "linear", "precomputed")
 _LARGE_BYTES = 2**24  # of X, from which on all threads look for NaN
 _BLOCK_LABELS = 2**18  # compared at a time
-_ALLOWED_BYTES = 10**7  # beyond a memory budget: of the interpreter, of BLAS, and of small fits as a whole
 
 
 def validate_rows(estimator: Any, X: Any, y: Any = "no_validation", *, sums_repeated: bool = False, **how: Any) -> Any:
@@ -176,7 +175,7 @@ def check_memory(memory_budget: Any, needed: float, what: str) -> None:
     what : str
         The arrays that take them, for the message.
     """
-    budget, least = resolve_memory_budget(memory_budget), math.ceil(needed) - _ALLOWED_BYTES
+    budget, least = resolve_memory_budget(memory_budget), math.ceil(needed) - ALLOWED_BYTES
     if budget < least:
         given = budget if memory_budget is None else memory_budget
         raise ValueError(f"memory_budget must be at least {least} bytes for {what}, got {shown(given)}")

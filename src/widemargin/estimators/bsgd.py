@@ -357,17 +357,20 @@ class BSGDClassifier(ClassifierMixin, OneVsRestPredictor, LinearWeights, KernelM
 
     def _take_rows(self, X: Any, targets: NDArray[Any], weights: Vector) -> TrainingRows:
         rows = super()._take_rows(X, targets, weights)
-        return rows._replace(X=self._as_float32(rows.X, len(rows.classes)))
+        return rows._replace(X=self._as_float32(rows.X, len(rows.classes), is_copy=rows.X is not X))
 
-    def _as_float32(self, X: Any, k: int) -> Any:
-        """The rows in float32; for k classes, a ValueError with the least memory budget if this one is smaller."""
+    def _as_float32(self, X: Any, k: int, *, is_copy: bool = False) -> Any:
+        """The rows in float32; for k classes, a ValueError with the least memory budget if this one is smaller.
+
+        It counts the rows themselves if they are a copy of the user's.
+        """
         (n, d), q, n_values = X.shape, 1 if k == 2 else k, X.nnz if sp.issparse(X) else X.size
         index_bytes = X.indices.nbytes + X.indptr.nbytes if sp.issparse(X) else 0
         float32_bytes = 4 * n_values + index_bytes
+        own_bytes = X.dtype.itemsize * n_values + index_bytes if is_copy else 0
         copies = int(X.dtype != np.float32) + int(self.early_stopping)
-        needed = (
-            needed_bytes(X.shape, float32_bytes / n, q, int(self.budget), self.maintenance) + copies * float32_bytes
-        )
+        needed = needed_bytes(X.shape, float32_bytes / n, q, int(self.budget), self.maintenance)
+        needed += copies * float32_bytes + own_bytes
         what = f"{n} rows of {d} features, {q} machines and maintenance={self.maintenance!r} with budget={self.budget}"
         check_memory(self.memory_budget, needed, what)
         return to_float32(X)

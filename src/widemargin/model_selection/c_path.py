@@ -22,6 +22,7 @@ from .._progress import Progress
 from .._types import Matrix, RowIndices, Vector
 from ..data.csr import check_sparse
 from ..estimators._estimator import warn_of_stop
+from ..estimators._validation import check_memory
 from ..estimators.ocas import OCASClassifier
 
 
@@ -109,6 +110,7 @@ def C_path(
     score = check_scoring(estimator, scoring=scoring)
     with Progress(max_time=estimator.max_time, title="C_path") as progress:
         splits = list(check_cv(cv, y, classifier=True).split(X, y))
+        check_fold_memory(estimator, LabelledRows(X, y, None), splits)
         models, is_cut = _fit_share(estimator, LabelledRows(X, y, None), Cs, progress, len(splits) + 1)
         folds, folds_are_cut = score_folds(
             estimator,
@@ -136,6 +138,15 @@ class LabelledRows(NamedTuple):
     def take(self, rows: RowIndices) -> LabelledRows:
         """Some of the rows."""
         return LabelledRows(*(None if column is None else _safe_indexing(column, rows) for column in self))
+
+
+def check_fold_memory(
+    estimator: OCASClassifier, data: LabelledRows, splits: Sequence[tuple[RowIndices, RowIndices]]
+) -> None:
+    """Raise a ValueError with the least memory budget if the copy of a fold's training rows exceeds this one."""
+    n, X = max((len(train) for train, _ in splits), default=0), data.X
+    size = X.data.nbytes + X.indices.nbytes if sp.issparse(X) else getattr(X, "nbytes", 0)
+    check_memory(estimator.memory_budget, size * n / len(data.y), f"a copy of the {n} training rows of a fold")
 
 
 def score_folds(

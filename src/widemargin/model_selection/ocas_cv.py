@@ -13,7 +13,7 @@ from ..estimators._validation import check_training_data, check_weights, shown
 from ..estimators.ocas import OCASClassifier
 from ._best_estimator import BestClassifier, Score, cv_results, make_splits
 from ._grid import make_values
-from .c_path import LabelledRows, score_folds
+from .c_path import LabelledRows, check_fold_memory, score_folds
 
 _LEAST_C, _LARGEST_C = 1e-4, 10.0  # of an automatic path
 
@@ -121,6 +121,7 @@ class OCASClassifierCV(BestClassifier):
         rows = self._check_rows(machine, X, y, sample_weight)
         splits = make_splits(self.cv, rows.y, groups, classifier=True)
         _check_classes(splits, rows)
+        check_fold_memory(machine, rows, splits)
         score = self._make_score(machine, rows.X, rows.y, rows.weights)
         scores, stopped_by = self._score(machine, rows, splits, score, callback)
         self._set_results(scores, stopped_by)
