@@ -67,7 +67,7 @@ class DCSVMSettings:
         Largest gap / primal objective of a converged machine; infinite for kernels that are not positive semidefinite,
         where the gap is no bound.
     max_iter : int
-        Working sets for each binary problem; -1 for no limit.
+        Working sets for each binary problem, and for each cluster of a level; -1 for no limit.
     memory_budget : int
         Bytes beside the caller's data.
     n_jobs : int or None
