@@ -408,8 +408,9 @@ class OCASClassifier(ClassifierMixin, OneVsRestPredictor, Estimator):
         check_is_fitted(self)
         X = validate_rows(self, X, reset=False, accept_sparse="csr", dtype=FLOATS)
         model = LinearModel(self.coef_, self.intercept_)
-        compute: Callable[[Any], Matrix] = partial(model.decision_values, n_jobs=self.n_jobs)
-        return convert_in_blocks(compute, convert, X, len(self.coef_), resolve_memory_budget(self.memory_budget))
+        budget = resolve_memory_budget(self.memory_budget)
+        compute: Callable[[Any], Matrix] = partial(model.decision_values, n_jobs=self.n_jobs, memory_budget=budget)
+        return convert_in_blocks(compute, convert, X, len(self.coef_), budget)
 
     def _check_state(self, fitted: FittedState) -> None:
         d, k = fitted.integer("n_features_in_", 1), fitted.count_classes()
