@@ -311,7 +311,7 @@ def test_a_model_without_support_vectors_is_named() -> None:
 
 def test_repeated_entries_of_a_sparse_row_are_summed() -> None:
     model = SVC(C=10, gamma=0.5).fit(X[TRAIN], BINARY[TRAIN])
-    options = {"n_clusters": 4, "n_landmarks": 20, "random_state": 0}
+    options: dict[str, Any] = {"n_clusters": 4, "n_landmarks": 20, "random_state": 0}
     summed, halves = (compress(model, rows, **options) for rows in (sp.csr_array(X[TRAIN]), in_halves(X[TRAIN])))
     values = summed.decision_function(sp.csr_array(X))
     for machine in (summed, halves):
