@@ -73,7 +73,7 @@ def _to_python(value: Any) -> Any:
 def check_number(name: str, value: Any, *, least: float = -np.inf, above: float = -np.inf) -> None:
     """The value must be a finite number, at least `least` and greater than `above`; the error names it."""
     try:
-        is_finite = isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(value)
+        is_finite = not isinstance(value, bool) and isinstance(value, Real) and math.isfinite(value)
     except OverflowError:  # of an integer beyond float64
         is_finite = False
     if not is_finite:
@@ -104,7 +104,7 @@ def check_n_jobs(value: Any) -> None:
         return
     if isinstance(value, bool) or not isinstance(value, Integral) or not 0 < abs(int(value)) <= sys.maxsize:
         raise ValueError(f"n_jobs must be None or an integer other than 0, got {shown(value)}")
-    if value > MOST_THREADS:
+    if int(value) > MOST_THREADS:
         raise ValueError(f"n_jobs must be at most {MOST_THREADS}, got {shown(value)}")
 
 
@@ -207,6 +207,8 @@ def check_weights(sample_weight: Any, X: Any, *, may_be_zero: bool = False) -> V
     """Sample weights as float64 of shape (n,): ones by default, none negative, not all zero unless they may be."""
     if sample_weight is None:
         return np.ones(_num_samples(X))
+    if may_be_zero and np.shape(sample_weight) == (_num_samples(X),) and not np.any(sample_weight):
+        return np.zeros(_num_samples(X))
     weights: Vector = _check_sample_weight(sample_weight, X, dtype=np.float64)
     if np.any(weights < 0):
         raise ValueError(f"sample_weight must not be negative, got {weights.min():g}")

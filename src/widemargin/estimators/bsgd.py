@@ -389,7 +389,7 @@ class BSGDClassifier(ClassifierMixin, OneVsRestPredictor, LinearWeights, KernelM
         self._set_classes_and_gamma(classes, X, y, weights)
         weights = self._weigh_classes(classes, y, weights)
         signed_weights = weights * one_vs_rest_signs(y, len(classes))
-        n = max(1, np.count_nonzero(weights))  # without the rows of classes of weight 0
+        n = max(1, int(np.count_nonzero(weights)))  # without the rows of classes of weight 0
         self.lam_ = self._resolve_lam(n)
         settings = self._settings(signed_weights)
         sgd = BudgetedSGD(settings, X, len(signed_weights))

@@ -247,11 +247,14 @@ class RidgeProblem(_LeastSquares):
         return _solve_regular(A, weighted.T @ targets.T).T
 
     def _solve_least_squares(self, coordinates: Array, targets: Matrix, s: Vector) -> Matrix:
-        """Weights (q, n_coordinates) of least norm; the penalty is the squared error of further rows with target 0."""
-        roots, n_coordinates = np.sqrt(s)[:, None], coordinates.shape[1]
-        further = np.sqrt(self.penalty) * np.eye(n_coordinates if self.penalty else 0, n_coordinates)
-        B = np.vstack([targets.T * roots, np.zeros((len(further), self.n_outputs))])
-        return np.asarray(lstsq(np.vstack([coordinates * roots, further]), B)[0].T)
+        """Weights (q, n_coordinates) of least norm: the limit of small penalties.
+
+        With a penalty, which is here below the squares of such singular values, those that float64 cannot tell from
+        zeros in the normal equations are zeros.
+        """
+        roots = np.sqrt(s)[:, None]
+        least = np.sqrt(np.finfo(np.float64).eps) if self.penalty else None
+        return np.asarray(lstsq(coordinates * roots, targets.T * roots, cond=least)[0].T)
 
     def objective(self, values: Matrix, weights: Matrix, rows: RowIndices) -> float:
         """Weighted squared errors plus penalty |w|^2."""
