@@ -1,4 +1,4 @@
-"""DC-SVM of rows on the workers of a dask cluster: exact machines and early ones. Other rows: `dc_svm`.
+"""DC-SVM of rows on the workers of a dask cluster: exact machines and early ones. Callers: `dc_svm_fit`.
 
 This process has the labels and the coefficients, the workers have the rows. Clusters are found on a sample, and one
 shuffle brings the rows of each cluster to one worker. An early machine is a machine for each cluster; the exact one is
@@ -25,7 +25,7 @@ from .._threads import ThreadTeam, blas_limit, row_blocks
 from .._types import Labels, Matrix, RowIndices, Vector
 from ..data.remote_rows import RemoteRows
 from ..data.rows import positions
-from ..data.samples import Samples, SampleSubset, converted, make_samples, view_samples
+from ..data.samples import Samples, converted, make_samples, view_samples
 from ..kernels.functions import Kernel
 from ..kernels.kernel_operator import KernelOperator
 from ..kernels.precision import ensure_precision
@@ -36,7 +36,7 @@ from ..solvers.dual.in_memory import zero_result
 from ..solvers.dual.problem import DualProblem
 from ..solvers.dual.variable_block import Block, BlockSettings
 from ..solvers.results import DualResult, StoppedAtStartError
-from . import dc_svm, pairs_and_targets
+from . import dc_svm
 from .block_minimization import BlockMinimizer, RoundSettings
 from .dc_svm import DCSVMSettings, KernelProblem, LazyProblem, TrainedMachine
 
@@ -46,47 +46,18 @@ _ROUTED_ROWS = 4096  # at a time, as they are copied
 _MEMORY_SHARE = 4  # a worker's memory / the memory budget of a solver on it, at least
 
 
-def train(
-    data: KernelProblem,
-    settings: DCSVMSettings,
-    progress: Progress,
-    rng: np.random.Generator,
-    *,
-    start: Vector | None = None,
-) -> TrainedMachine:
-    """`dc_svm.train`, also of `RemoteRows` as samples: an early machine with a `stop_level`, else the exact one."""
-    rows = data.samples
-    if not isinstance(rows, RemoteRows):
-        return dc_svm.train(data, settings, progress, rng, start=start)
-    whole = np.arange(len(rows))
-    (machine,) = _DaskTraining(data.kernel, rows, settings, progress).run([lambda: (whole, data.problem)], rng, start)
-    return replace(machine, rows=None)
-
-
-def train_several(
+def train_on_workers(
     kernel: Kernel,
-    samples: Samples | RemoteRows,
+    rows: RemoteRows,
     problems: Sequence[LazyProblem],
     settings: DCSVMSettings,
     progress: Progress,
     rng: np.random.Generator,
     *,
-    class_sizes: Sequence[int] | None = None,
+    start: Vector | None = None,
 ) -> list[TrainedMachine]:
-    """`pairs_and_targets.train_several`, also of `RemoteRows`: one after the other, on one division of the rows."""
-    if not isinstance(samples, RemoteRows):
-        return pairs_and_targets.train_several(
-            kernel, samples, problems, settings, progress, rng, class_sizes=class_sizes
-        )
-    progress.stage(f"{len(problems)} machines", len(problems))
-    return _DaskTraining(kernel, samples, settings, progress).run(problems, rng)
-
-
-def take_samples(kernel: Kernel, samples: Samples | RemoteRows, rows: RowIndices) -> Samples:
-    """Some of the samples; those of `RemoteRows` are brought here."""
-    if not isinstance(samples, RemoteRows):
-        return SampleSubset(samples, rows)
-    return ensure_precision(kernel, make_samples(samples[rows], kernel.sample_form))
+    """Train machines on parts of `rows`: early ones with a `stop_level`, else exact ones, of one from `start`."""
+    return _DaskTraining(kernel, rows, settings, progress).run(problems, rng, start)
 
 
 class _WorkerTask(NamedTuple):

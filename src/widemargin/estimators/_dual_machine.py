@@ -18,7 +18,7 @@ from .._progress import Progress, SilentProgress
 from .._threads import ThreadTeam, blas_limit, effective_n_jobs
 from .._types import Labels, Matrix, RowIndices, Vector
 from ..algorithms.dc_svm import DCSVMSettings, KernelProblem, LazyProblem, TrainedMachine
-from ..algorithms.dc_svm_on_dask import train, train_several
+from ..algorithms.dc_svm_fit import train, train_several
 from ..data import is_partitioned
 from ..data.remote_rows import RemoteRows, open_remote_rows
 from ..data.samples import Samples

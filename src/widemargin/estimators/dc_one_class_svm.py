@@ -13,7 +13,7 @@ from sklearn.base import OutlierMixin
 from .._progress import Progress
 from .._types import Vector
 from ..algorithms.dc_svm import KernelProblem, LazyProblem, TrainedMachine
-from ..algorithms.dc_svm_on_dask import take_samples, train
+from ..algorithms.dc_svm_fit import take_samples, train
 from ..data.remote_rows import RemoteRows, count_rows
 from ..data.samples import Samples
 from ..kernels.functions import Kernel
