@@ -55,7 +55,7 @@ _CALLS: list[tuple[str, Any, str]] = [
     ("matrices", dc_svm, "fill_gram"),
     ("copies", ActiveMatrix, "_compact"),
     ("copies", ActiveMatrix, "_widen"),
-    ("working sets", dual, "solve_active"),
+    ("working sets", dual, "solve_working_sets"),
     ("choices", solver, "certify"),
     ("choices", DualSolver, "_choose_active"),
     ("choices", DualSolver, "_choose_near"),

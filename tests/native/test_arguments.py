@@ -124,7 +124,7 @@ def calls() -> dict[str, list[Call]]:
     leaves = {"rows": np.arange(N), "out": np.empty(N, np.int32)}
     tile = {"tile": dual.Tile64(4), "tol": 1e-3}
     state = {"beta": np.zeros(N), "f": np.zeros(N), "has_intercept": False}
-    active = {"team": ALONE, "K": np.eye(N), "terms": terms(), **state, "tile": dual.Tile64(4)}
+    on_matrix = {"team": ALONE, "K": np.eye(N), "terms": terms(), **state, "tile": dual.Tile64(4)}
     solve = {"team": ALONE, "tol": np.full(2, 1e-3), "max_sets": np.full(2, 9), "seconds": 1.0}
     search = {"candidates": np.ones(2), "coef": np.ones((2, 16)), "log_kappa": np.full((2, 16), -1.0, np.float32)}
     found = {"sizes": np.array([16, 3]), "grids": merge_grids(), "rule": "gss", "partners": some(2, 2)}
@@ -162,13 +162,13 @@ def calls() -> dict[str, list[Call]]:
         "dual.solve_equality_tile": [(dual.solve_equality_tile, tile)],
         "dual.kkt_violation": [(dual.kkt_violation, {"terms": terms(), **state, "out": np.empty(N)})],
         "dual.largest_violators": [(dual.largest_violators, {"violation": vector(), "side": 0, "k": 3})],
-        "dual.solve_active": [
-            (dual.solve_active, {**active, "working_set": dual.WorkingSet(4, N), "tol": 1e-3, "max_sets": 9})
+        "dual.solve_working_sets": [
+            (dual.solve_working_sets, {**on_matrix, "working_set": dual.WorkingSet(4, N), "tol": 1e-3, "max_sets": 9})
         ],
         "dual.solve_from_rows": [
             (
                 dual.solve_from_rows,
-                {key: value for key, value in active.items() if key not in ("K", "tile", "rows")}
+                {key: value for key, value in on_matrix.items() if key not in ("K", "tile", "rows")}
                 | {"rows": dual.RBFRows(rows(dtype=np.float32), np.ones(N), 1.0), "tile": dual.Tile32(4)}
                 | {"working_set": dual.WorkingSet(4, N), "tol": 1e-3, "max_sets": 9},
             )

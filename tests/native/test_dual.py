@@ -100,12 +100,12 @@ def solve_tile(tile: Any, tol: float, has_intercept: bool) -> int:
 def solve(
     problem: Problem, *, size: int, tol: float, has_intercept: bool, dtype: np.dtype = DOUBLE, max_sets: int = 500
 ) -> tuple[Vector, Vector, int, float]:
-    """Run `solve_active` from zero: beta, decision values, working sets, violation left."""
+    """Run `solve_working_sets` from zero: beta, decision values, working sets, violation left."""
     m = len(problem.y)
     beta, f = np.zeros(m), np.zeros(m)
     tile, work = make_tile(size, dtype), dual.WorkingSet(size, m)
     K = problem.K.astype(dtype)
-    n_sets, _, _, violation = dual.solve_active(
+    n_sets, _, _, violation = dual.solve_working_sets(
         ALONE, K, problem.terms, beta, f, tile, work, tol, has_intercept, max_sets
     )
     return beta, f, n_sets, violation
@@ -312,7 +312,7 @@ def test_no_working_set_increases_the_objective(
     K = problem.K.astype(dtype)
     values = [0.0]
     for _ in range(30):
-        done, *_ = dual.solve_active(ALONE, K, problem.terms, beta, f, tile, work, 1e-3, has_intercept, 1)
+        done, *_ = dual.solve_working_sets(ALONE, K, problem.terms, beta, f, tile, work, 1e-3, has_intercept, 1)
         values.append(problem.objective(beta))
         if done == 0:
             break
@@ -347,7 +347,7 @@ def test_a_kernel_of_zeros_puts_everything_at_its_bound(dtype: np.dtype) -> None
     beta, f = np.zeros(5), np.zeros(5)
     tile, work = make_tile(5, dtype), dual.WorkingSet(5, 5)
     K = np.zeros((5, 5), dtype)
-    *_, violation = dual.solve_active(ALONE, K, terms, beta, f, tile, work, 1e-3, False, 50)
+    *_, violation = dual.solve_working_sets(ALONE, K, terms, beta, f, tile, work, 1e-3, False, 50)
     assert violation == 0
     assert beta.tolist() == [2.0, -2.0, 2.0, -2.0, 2.0]
 
@@ -386,7 +386,9 @@ def test_a_second_call_continues_the_first() -> None:
     beta, f = np.zeros(30), np.zeros(30)
     tile, work = make_tile(6, DOUBLE), dual.WorkingSet(6, 30)
     for _ in range(10_000):
-        done, _, _, violation = dual.solve_active(ALONE, problem.K, problem.terms, beta, f, tile, work, 1e-5, False, 1)
+        done, _, _, violation = dual.solve_working_sets(
+            ALONE, problem.K, problem.terms, beta, f, tile, work, 1e-5, False, 1
+        )
         if violation < 1e-5 or not done:
             break
     np.testing.assert_array_equal(beta, at_once)
@@ -397,9 +399,9 @@ def test_half_of_a_full_working_set_is_carried_over() -> None:
     problem = make_problem(7, m, ridge=0.01, C=100.0)
     beta, f = np.zeros(m), np.zeros(m)
     tile, work = make_tile(size, DOUBLE), dual.WorkingSet(size, m)
-    dual.solve_active(ALONE, problem.K, problem.terms, beta, f, tile, work, 1e-9, False, 1)
+    dual.solve_working_sets(ALONE, problem.K, problem.terms, beta, f, tile, work, 1e-9, False, 1)
     first = work.rows
-    dual.solve_active(ALONE, problem.K, problem.terms, beta, f, tile, work, 1e-9, False, 1)
+    dual.solve_working_sets(ALONE, problem.K, problem.terms, beta, f, tile, work, 1e-9, False, 1)
     second = work.rows
     assert len(first) == size
     assert set(first[size // 2 :]) <= set(second)
@@ -573,7 +575,7 @@ def test_results_do_not_depend_on_the_number_of_threads(has_intercept: bool) -> 
     for n_threads in (1, 2, 3):
         beta, f = np.zeros(len(y)), np.zeros(len(y))
         tile, work, team = dual.Tile32(512), dual.WorkingSet(512, len(y)), Team(n_threads)
-        counts = dual.solve_active(team, K, terms, beta, f, tile, work, 1e-3, has_intercept, 8)
+        counts = dual.solve_working_sets(team, K, terms, beta, f, tile, work, 1e-3, has_intercept, 8)
         kernels.add_rows(team, K, np.arange(300), np.sin(np.arange(300.0)), f)
         team.close()
         points.append((beta, f, counts))
@@ -587,7 +589,7 @@ def test_results_do_not_depend_on_the_number_of_threads(has_intercept: bool) -> 
 def test_float32_steps_keep_the_sum_of_the_coefficients(C: float) -> None:
     K, y, terms = large_problem(2000, C)
     beta, f = np.zeros(len(y)), np.zeros(len(y))
-    dual.solve_active(Team(1), K, terms, beta, f, dual.Tile32(512), dual.WorkingSet(512, len(y)), 1e-3, True, 40)
+    dual.solve_working_sets(Team(1), K, terms, beta, f, dual.Tile32(512), dual.WorkingSet(512, len(y)), 1e-3, True, 40)
     assert np.abs(beta).max() == C
     assert abs(beta.sum()) <= 1e-13 * np.abs(beta).sum()
     assert ((beta >= terms.lo) & (beta <= terms.hi)).all()
@@ -602,14 +604,14 @@ def test_a_stopped_team_leaves_a_point_with_its_decision_values(n_threads: int, 
     tile, work = dual.Tile32(512), dual.WorkingSet(512, len(y))
     team.stop_after(seconds)
     begin = time.perf_counter()
-    n_sets, _, _, violation = dual.solve_active(team, K, terms, beta, f, tile, work, 1e-9, False, 10**9)
+    n_sets, _, _, violation = dual.solve_working_sets(team, K, terms, beta, f, tile, work, 1e-9, False, 10**9)
     assert time.perf_counter() - begin < seconds + 10.0  # to the end it would be minutes; sanitizers are slow
     assert violation > 1e-9
     assert (n_sets > 0) == beta.any()
     np.testing.assert_allclose(f, K.astype(DOUBLE) @ beta, atol=1e-7)
     assert ((beta >= terms.lo) & (beta <= terms.hi)).all()
     team.resume()
-    assert dual.solve_active(team, K, terms, beta, f, tile, work, 1e-9, False, 1)[0] == 1
+    assert dual.solve_working_sets(team, K, terms, beta, f, tile, work, 1e-9, False, 1)[0] == 1
 
 
 def test_an_interrupt_leaves_a_point_with_its_decision_values() -> None:
@@ -625,7 +627,7 @@ def test_an_interrupt_leaves_a_point_with_its_decision_values() -> None:
     try:
         timer.start()
         with pytest.raises(KeyboardInterrupt):
-            dual.solve_active(team, K, terms, beta, f, tile, work, 1e-12, False, 10**9)
+            dual.solve_working_sets(team, K, terms, beta, f, tile, work, 1e-12, False, 10**9)
     finally:
         timer.join()
         signal.signal(signal.SIGINT, before)
@@ -636,7 +638,7 @@ def test_an_interrupt_leaves_a_point_with_its_decision_values() -> None:
 # --- arguments that do not fit ---------------------------------------------------------------------------------------
 
 
-def active_arguments(m: int = 6, dtype: np.dtype = DOUBLE) -> dict[str, Any]:
+def working_set_arguments(m: int = 6, dtype: np.dtype = DOUBLE) -> dict[str, Any]:
     problem = make_problem(0, m)
     return {
         "team": ALONE,
@@ -689,23 +691,23 @@ def read_only(size: int) -> Vector:
     ],
 )
 def test_arguments_that_do_not_fit_are_refused(name: str, value: Any) -> None:
-    arguments = active_arguments()
-    dual.solve_active(**arguments)
+    arguments = working_set_arguments()
+    dual.solve_working_sets(**arguments)
     value = value() if callable(value) else value  # bound objects: made when they are wanted
     with pytest.raises((TypeError, ValueError)):
-        dual.solve_active(**{**arguments, name: value})
+        dual.solve_working_sets(**{**arguments, name: value})
 
 
 def test_float32_tiles_are_for_float32_kernels() -> None:
-    dual.solve_active(**{**active_arguments(), "K": np.eye(6, dtype=np.float32)})  # a float64 tile
+    dual.solve_working_sets(**{**working_set_arguments(), "K": np.eye(6, dtype=np.float32)})  # a float64 tile
     with pytest.raises(TypeError):
-        dual.solve_active(**{**active_arguments(), "tile": dual.Tile32(4)})
+        dual.solve_working_sets(**{**working_set_arguments(), "tile": dual.Tile32(4)})
 
 
 @pytest.mark.parametrize("K", [np.eye(8)[:, :7], np.eye(9)[1:8, 1:8]])
 def test_a_larger_matrix_is_read_in_its_leading_rows_and_columns(K: NDArray[np.float64]) -> None:
-    arguments = {**active_arguments(), "K": K, "tol": 1e-9}
-    *_, violation = dual.solve_active(**arguments)
+    arguments = {**working_set_arguments(), "K": K, "tol": 1e-9}
+    *_, violation = dual.solve_working_sets(**arguments)
     assert violation < 1e-9
     np.testing.assert_allclose(arguments["f"], K[:6, :6] @ arguments["beta"])
 
@@ -726,7 +728,7 @@ def test_no_rows(has_intercept: bool, dtype: np.dtype) -> None:
     assert solve_tile(tile, 1e-3, has_intercept) == 0
     terms, K = dual.SeparableTerms(empty, empty, empty, empty), np.empty((0, 0), dtype)
     args = K, terms, empty.copy(), empty.copy(), tile, dual.WorkingSet(0, 0), 1e-3, has_intercept, 9
-    assert dual.solve_active(ALONE, *args) == (0, 0, 0.0, 0.0)
+    assert dual.solve_working_sets(ALONE, *args) == (0, 0, 0.0, 0.0)
     assert dual.kkt_violation(terms, empty, empty, has_intercept, empty.copy()) == (0.0, 0.0)
     assert len(dual.largest_violators(empty, 0, 5)) == 0
 
@@ -754,7 +756,7 @@ def test_terms_keep_their_arrays_and_a_view_keeps_its_tile() -> None:
 @pytest.mark.parametrize("where", ["K", "beta", "f", "target", "lo", "hi", "scale", "everything"])
 @pytest.mark.parametrize("has_intercept", [False, True])
 @pytest.mark.parametrize(("entries", "tiles"), [(SINGLE, SINGLE), (SINGLE, DOUBLE), (DOUBLE, DOUBLE)])
-def test_solve_active_ends_on_nan_and_infinity(
+def test_solve_working_sets_ends_on_nan_and_infinity(
     entries: np.dtype, tiles: np.dtype, has_intercept: bool, where: str, bad: float
 ) -> None:
     problem = make_problem(0, 40)
@@ -767,7 +769,7 @@ def test_solve_active_ends_on_nan_and_infinity(
     with np.errstate(over="ignore"):
         K = parts["K"].astype(entries)
     args = terms, parts["beta"], parts["f"], make_tile(16, tiles), dual.WorkingSet(16, 40), 1e-3, has_intercept, 10
-    assert dual.solve_active(ALONE, K, *args)[0] <= 10
+    assert dual.solve_working_sets(ALONE, K, *args)[0] <= 10
     violations = np.empty(40)
     dual.kkt_violation(terms, parts["beta"], parts["f"], has_intercept, violations)
     for side in (-1, 0, 1):
@@ -882,7 +884,7 @@ def test_tiles_computed_from_rows_are_those_read_from_the_matrix(
     for rows in (None, dual.RBFRows(X, squares, 0.7 / max(d, 1))):
         beta, f, tile, work = np.zeros(m), np.zeros(m), dual.Tile32(size), dual.WorkingSet(size, m)
         counts = [
-            dual.solve_active(team, K, terms, beta, f, tile, work, 1e-3, has_intercept, 1, rows) for _ in range(6)
+            dual.solve_working_sets(team, K, terms, beta, f, tile, work, 1e-3, has_intercept, 1, rows) for _ in range(6)
         ]
         found.append((beta, f, counts, np.array(tile.Q)))
     team.close()
@@ -896,7 +898,7 @@ def test_working_sets_without_a_matrix_are_those_with_one(has_intercept: bool, m
     X, squares, K, terms, _ = rbf_problem(m, d)
     rows, tol = dual.RBFRows(X, squares, 0.7 / max(d, 1)), 1e-3
     expected = np.zeros(m), np.zeros(m)
-    dual.solve_active(
+    dual.solve_working_sets(
         ALONE, K, terms, *expected, dual.Tile32(size), dual.WorkingSet(size, m), tol, has_intercept, 10**6, rows
     )
     found = []
@@ -937,7 +939,7 @@ def test_rows_of_another_kernel_matrix_are_refused() -> None:
     scaled = dual.SeparableTerms(terms.target, terms.lo, terms.hi, np.full(40, 2.0))
 
     def with_matrix(tile: Any, terms: Any, rows: Any) -> None:
-        dual.solve_active(ALONE, K, terms, *state, tile, dual.WorkingSet(8, 40), *rest, rows)
+        dual.solve_working_sets(ALONE, K, terms, *state, tile, dual.WorkingSet(8, 40), *rest, rows)
 
     def without_matrix(tile: Any, terms: Any, rows: Any) -> None:
         dual.solve_from_rows(ALONE, rows, terms, *state, tile, dual.WorkingSet(8, 40), *rest)

@@ -144,10 +144,10 @@ def solve_from_rows(
     max_sets: int,
 ) -> tuple[Any, ...]:
     """
-    As solve_active, on the RBF kernel matrix of `rows`: no matrix is in memory, all entries are computed.
+    As solve_working_sets, on the RBF kernel matrix of `rows`: no matrix is in memory, all entries are computed.
     """
 
-def solve_active(
+def solve_working_sets(
     team: Team,
     K: NDArray[np.floating],
     terms: SeparableTerms,

@@ -124,14 +124,14 @@ def test_which_problems_have_stalled() -> None:
     terms = make_terms(svm_problem(y, np.ones(n)), K.diagonal().copy())
     crawls, beta = CoordinateStallTest(WORKING_SET_ROWS), y * 1e-6
     f = K @ beta
-    assert not crawls(terms, beta, f, 1.0, 100)
+    assert not crawls.observe(terms, beta, f, 1.0, 100)
     for look in range(9):
-        assert not crawls(terms, beta, f, 0.9, 200 + look)
-    assert crawls(terms, beta, f, 0.9, 300)  # ten looks without progress
-    assert not crawls(terms, 2 * beta, 2 * f, 0.9, 400)  # the objective falls
+        assert not crawls.observe(terms, beta, f, 0.9, 200 + look)
+    assert crawls.observe(terms, beta, f, 0.9, 300)  # ten looks without progress
+    assert not crawls.observe(terms, 2 * beta, 2 * f, 0.9, 400)  # the objective falls
     for _ in range(9):
-        assert not crawls(terms, beta, f, 0.9, 500)
-    assert not crawls(terms, beta, f, 0.4, 600)  # the violation does
-    assert crawls(terms, beta, f, 0.4, 30 * 20 * WORKING_SET_ROWS)  # working sets end at their limit
+        assert not crawls.observe(terms, beta, f, 0.9, 500)
+    assert not crawls.observe(terms, beta, f, 0.4, 600)  # the violation does
+    assert crawls.observe(terms, beta, f, 0.4, 30 * 20 * WORKING_SET_ROWS)  # working sets end at their limit
     small = make_terms(svm_problem(y[:9], np.ones(9)), K.diagonal()[:9].copy())
-    assert CoordinateStallTest(WORKING_SET_ROWS)(small, beta[:9], f[:9], 1.0, 5)
+    assert CoordinateStallTest(WORKING_SET_ROWS).observe(small, beta[:9], f[:9], 1.0, 5)

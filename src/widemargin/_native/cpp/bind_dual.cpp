@@ -69,9 +69,9 @@ template <class T> void bind_tile(nb::module_& m, const char* name) {
         "The same with sum(d) = 0; `diagonal` is that of Q, of any positive values.");
 }
 
-// What `solve_active` updates: a point, the tile and the working set, of the sizes of a problem of m coordinates.
-template <class T> struct ActiveState {
-    ActiveState(Index m, Span<double> beta, Span<double> f, Tile<T>& tile, WorkingSet& work)
+// What `solve_working_sets` updates: a point, the tile and the working set, of the sizes of a problem of m coordinates.
+template <class T> struct DualState {
+    DualState(Index m, Span<double> beta, Span<double> f, Tile<T>& tile, WorkingSet& work)
         : point{beta, f}, tile(tile), work(work) {
         check_lengths(m, {{"beta", beta}, {"f", f}});
         check_size("working_set.n_rows", as_span(work.violation).size, m);
@@ -83,13 +83,14 @@ template <class T> struct ActiveState {
 };
 
 template <class Entry, class T>
-nb::tuple solve_active(Team& team, const Problem<Entry>& problem, const ActiveState<T>& state, double tol, Index max_sets) {
-    ActiveResult done;
+nb::tuple solve_working_sets(Team& team, const Problem<Entry>& problem, const DualState<T>& state, double tol,
+                             Index max_sets) {
+    WorkingSetsResult done;
     {
         nb::gil_scoped_release unlocked;
         SignalHandlers run_signal_handlers;
         const auto go_on = [&] { return team.may_go_on() && run_signal_handlers(); };
-        done = solve_active(team, problem, state.point, state.tile, state.work, tol, max_sets, go_on);
+        done = solve_working_sets(team, problem, state.point, state.tile, state.work, tol, max_sets, go_on);
         run_signal_handlers.rethrow();
     }
     return nb::make_tuple(done.n_sets, done.steps, done.violation.intercept, done.violation.largest);
@@ -105,19 +106,19 @@ ComputedEntries computed_entries(const BoundRBFRows& rows, const SeparableTerms&
 
 template <class Entry, class T> void bind_solver(nb::module_& m) {
     m.def(
-        "solve_active",
+        "solve_working_sets",
         [](Team& team, const RowsArray<const Entry>& K, const BoundTerms& terms, Span<double> beta, Span<double> f,
            Tile<T>& tile, WorkingSet& work, double tol, bool has_intercept, Index max_sets, const BoundRBFRows* rows) {
             Problem<Entry> problem{rows_matrix(K, "K"), terms.terms, has_intercept};
             check_at_least("len(K)", problem.K.rows, terms.length());
             check_at_least("K.shape[1]", problem.K.columns, terms.length());
-            const ActiveState<T> state(terms.length(), beta, f, tile, work);
+            const DualState<T> state(terms.length(), beta, f, tile, work);
             std::optional<ComputedEntries> computed;
             if (rows) {
                 if (!std::is_same_v<T, float>) throw nb::type_error("rows are for a tile of float32 numbers");
                 problem.computed = &computed.emplace(computed_entries(*rows, terms.terms, tile.size, team));
             }
-            return solve_active(team, problem, state, tol, max_sets);
+            return solve_working_sets(team, problem, state, tol, max_sets);
         },
         "team"_a, array("K"),
         "terms"_a, array("beta"), array("f"), "tile"_a, "working_set"_a, "tol"_a, "has_intercept"_a,
@@ -168,7 +169,7 @@ template <class Entry> class BoundSubproblems {
         using Scratch = SubproblemScratch<Entry, double>;
         ScratchPool<Scratch> scratches(minimum<Index>(team.n_threads(), problems_.count()),
                                        [&] { return Scratch(largest_, minimum(largest_, kTileSize)); });
-        std::vector<ActiveResult> found(problems_.count());
+        std::vector<WorkingSetsResult> found(problems_.count());
         {
             nb::gil_scoped_release unlocked;
             const std::int64_t end = nanoseconds_now() + static_cast<std::int64_t>(clip(seconds, 0.0, 1e9) * 1e9);
@@ -178,7 +179,7 @@ template <class Entry> class BoundSubproblems {
             });
         }
         nb::list sets, steps, violations, stuck;
-        for (const ActiveResult& result : found) {
+        for (const WorkingSetsResult& result : found) {
             sets.append(result.n_sets);
             steps.append(result.steps);
             violations.append(result.violation.largest);
@@ -286,13 +287,14 @@ void bind_dual(nb::module_& m) {
         "solve_from_rows",
         [](Team& team, const BoundRBFRows& rows, const BoundTerms& terms, Span<double> beta, Span<double> f, Tile<float>& tile,
            WorkingSet& work, double tol, bool has_intercept, Index max_sets) {
-            const ActiveState<float> state(terms.length(), beta, f, tile, work);
+            const DualState<float> state(terms.length(), beta, f, tile, work);
             ComputedEntries computed = computed_entries(rows, terms.terms, tile.size, team);
-            return solve_active(team, Problem<float>{{}, terms.terms, has_intercept, &computed}, state, tol, max_sets);
+            const Problem<float> problem{{}, terms.terms, has_intercept, &computed};
+            return solve_working_sets(team, problem, state, tol, max_sets);
         },
         "team"_a, "rows"_a, "terms"_a, array("beta"), array("f"), "tile"_a, "working_set"_a, "tol"_a, "has_intercept"_a,
         "max_sets"_a,
-        "As solve_active, on the RBF kernel matrix of `rows`: no matrix is in memory, all entries are computed.");
+        "As solve_working_sets, on the RBF kernel matrix of `rows`: no matrix is in memory, all entries are computed.");
     bind_solver<float, float>(dual);
     bind_solver<float, double>(dual);
     bind_solver<double, double>(dual);

@@ -173,7 +173,7 @@ inline Span<const Index> choose_rows(WorkingSet& work, bool has_intercept) {
     Index n = work.n_used == limit && limit < violation.size ? limit / 2 : 0;
     for (Index t = 0; t < n; ++t) {
         rows[t] = rows[limit - n + t];
-        violation[rows[t]] = 0.0;
+        violation[rows[t]] = 0.0;  // so that they are not chosen again
     }
     work.n_kept = n;
     const auto add = [&](Side side, Index k) {
@@ -366,7 +366,7 @@ void update_decision_values(Team& team, const Problem<Entry>& problem, Span<doub
     });
 }
 
-struct ActiveResult {
+struct WorkingSetsResult {
     Index n_sets = 0, steps = 0;
     Violation violation;
     bool is_stuck = false;  // whether the last working set made no step although the violation is not below tol
@@ -381,9 +381,9 @@ struct ActiveResult {
 // Source  decomposition: Joachims 1999
 // Twin    tests/naive/dual.py::solve_box_qp, solve_equality_qp
 template <class Entry, class T, class GoOn>
-ActiveResult solve_active(Team& team, const Problem<Entry>& problem, Point point, Tile<T>& tile, WorkingSet& work,
-                          double tol, Index max_sets, const GoOn& go_on) {
-    ActiveResult done;
+WorkingSetsResult solve_working_sets(Team& team, const Problem<Entry>& problem, Point point, Tile<T>& tile,
+                                     WorkingSet& work, double tol, Index max_sets, const GoOn& go_on) {
+    WorkingSetsResult done;
     while (done.n_sets < max_sets && go_on()) {
         const SetResult set = solve_working_set(team, problem, point, tile, work, tol);
         done.steps += set.steps;

@@ -49,20 +49,21 @@ template <class Entry> Matrix<const Entry> gather_square(Matrix<const Entry> K, 
 //
 // Solve   for each problem   min_beta  1/2 beta'K_p beta - t'beta + eps |beta|_1   s.t.  lo <= beta <= hi
 //         [, sum(beta) = s],   K_p = K[rows, rows]
-// Given   K (n, n); working_sets (P,): the state of each problem; results (P,), written: those of solve_active
+// Given   K (n, n); working_sets (P,): the state of each problem; results (P,), written: those of solve_working_sets
 // Returns beta and f, updated; a problem that go_on stops keeps its latest point
 // Cost    copies m_p^2 entries of each problem, and its steps; each problem is solved by one thread
 // Twin    tests/naive/dual.py::solve_box_qp, solve_equality_qp
 template <class Entry, class T, class GoOn>
 void solve_subproblems(Team& team, Matrix<const Entry> K, const Subproblems& problems, std::vector<WorkingSet>& working_sets,
-                       ScratchPool<SubproblemScratch<Entry, T>>& scratches, Span<ActiveResult> results, const GoOn& go_on) {
+                       ScratchPool<SubproblemScratch<Entry, T>>& scratches, Span<WorkingSetsResult> results,
+                       const GoOn& go_on) {
     const auto solve_one = [&](Index p) {
         const Index first = problems.starts[p], end = problems.starts[p + 1];
         const SeparableTerms& terms = problems.terms;
         const SeparableTerms own{terms.target.slice(first, end), terms.lo.slice(first, end), terms.hi.slice(first, end),
                                  terms.scale.slice(first, end), terms.epsilon};
         const Point point{problems.beta.slice(first, end), problems.f.slice(first, end)};
-        ActiveResult& result = results[p];
+        WorkingSetsResult& result = results[p];
         result.violation = kkt_violation(own, point.beta, point.f, problems.has_intercept, as_span(working_sets[p].violation));
         if (first == end || result.violation.largest < problems.tol[p]) return;
         scratches.with_one([&](SubproblemScratch<Entry, T>& scratch) {
@@ -70,8 +71,8 @@ void solve_subproblems(Team& team, Matrix<const Entry> K, const Subproblems& pro
             const Problem<Entry> problem{gather_square(K, problems.rows.slice(first, end), scratch.K.data()), own,
                                          problems.has_intercept};
             Team alone(1);
-            result = solve_active(alone, problem, point, scratch.tile, working_sets[p], problems.tol[p], problems.max_sets[p],
-                                  go_on);
+            result = solve_working_sets(alone, problem, point, scratch.tile, working_sets[p], problems.tol[p],
+                                        problems.max_sets[p], go_on);
         });
     };
     Index n_entries = 0;

@@ -26,13 +26,13 @@ from .newton import solve_newton_sets
 from .problem import DualProblem, make_terms
 from .stopping import SETS_PER_CHECK, CoordinateStallTest
 
-WORKING_SET_ROWS = 512  # a float32 tile of 1 MiB fits the second-level cache; measured best from 512 to 1024
-SINGLE_SET_TOL = 1e-9  # tolerance of a problem that is one working set: weighted and repeated rows then agree
-SECONDS_PER_CHECK = 0.05  # of the clock
+WORKING_SET_ROWS = 512  # solved at a time, at most: a float32 tile of 1 MiB fits the second-level cache
+SINGLE_SET_TOL = 1e-9  # problems of one working set are solved to this: weighted and repeated rows then agree
+SECONDS_PER_CHECK = 0.05  # compiled calls take about this long: between two looks at the clock
 
 
-class InMemorySolver:
-    """Solves duals on one kernel matrix, and counts working sets (`n_iter`).
+class WorkingSetSolver:
+    """Solves duals on one kernel matrix by working sets, and counts these (`n_iter`).
 
     Parameters
     ----------
@@ -72,12 +72,12 @@ class InMemorySolver:
     def solve(self, beta: Vector, decision: Vector, tol: float, max_iter: int = NO_LIMIT) -> bool:
         """Improve beta (m,) and decision = K beta (m,) in place until violation < tol or `max_iter` working sets.
 
-        Returns False if more working sets could improve them: after `max_iter`, or after a stall, where Newton steps
-        would follow, if K is None.
+        Returns False if the caller should go on with a kernel matrix: after `max_iter` working sets, or after a stall
+        with K None, where no Newton steps can follow. True if the problem is solved, or stuck, or the fit is stopped.
         """
         solve_sets = self._prepare(beta, decision, tol)
         n_sets = 4  # of the first call; then as many as take `SECONDS_PER_CHECK`
-        is_stalled, until_check, n_steps = CoordinateStallTest(WORKING_SET_ROWS), SETS_PER_CHECK, 0
+        stall_test, until_check, n_steps = CoordinateStallTest(WORKING_SET_ROWS), SETS_PER_CHECK, 0
         violation = np.inf
         while self.n_iter < max_iter:
             n_sets, begin = min(n_sets, until_check, max_iter - self.n_iter), time.perf_counter()
@@ -85,26 +85,26 @@ class InMemorySolver:
             self.n_iter += done
             n_steps += steps
             until_check -= done
-            if done < n_sets or not self.progress.go_on():
+            if done < n_sets or not self.progress.go_on():  # solved, or no coordinate changed; or stopped
                 return True
             if not until_check:
-                if is_stalled(self.terms, beta, decision, violation, n_steps):
+                if stall_test.observe(self.terms, beta, decision, violation, n_steps):
                     return self._solve_newton_sets(beta, decision, tol)
                 until_check = SETS_PER_CHECK
             n_sets = int(np.clip(n_sets * SECONDS_PER_CHECK / (time.perf_counter() - begin + 1e-9), 1, 1000))
         return violation < tol
 
     def _prepare(self, beta: Vector, decision: Vector, tol: float) -> Callable[[int], tuple[int, int, float, float]]:
-        """`dual.solve_active` or `solve_from_rows`, as a function of the number of working sets to solve in place."""
+        """A function of a number of working sets, which solves these in place on K, or with entries from the rows."""
         size, m = min(WORKING_SET_ROWS, len(beta)), len(beta)
-        state, work, limits = (self.terms, beta, decision), dual.WorkingSet(size, m), (tol, self.has_intercept)
+        state, work, how = (self.terms, beta, decision), dual.WorkingSet(size, m), (tol, self.has_intercept)
         team, rows = self.team.native, self.rbf_rows
         if self.K is None:
             assert rows is not None
-            return partial(dual.solve_from_rows, team, rows, *state, dual.Tile32(size), work, *limits)
+            return partial(dual.solve_from_rows, team, rows, *state, dual.Tile32(size), work, *how)
         if self.K.dtype == np.float32 and m > WORKING_SET_ROWS:
-            return partial(dual.solve_active, team, self.K, *state, dual.Tile32(size), work, *limits, rows=rows)
-        return partial(dual.solve_active, team, self.K, *state, dual.Tile64(size), work, *limits)
+            return partial(dual.solve_working_sets, team, self.K, *state, dual.Tile32(size), work, *how, rows=rows)
+        return partial(dual.solve_working_sets, team, self.K, *state, dual.Tile64(size), work, *how)
 
     def _solve_newton_sets(self, beta: Vector, decision: Vector, tol: float) -> bool:
         """Go on in place with working sets that Newton steps solve to rounding; returns False if K is None."""
@@ -149,7 +149,7 @@ def solve_in_memory(
     decision : ndarray of shape (m,), optional
         K beta, where it is known; not changed.
     rbf_rows : dual.RBFRows, optional
-        The samples of K, see `InMemorySolver`.
+        The samples of K, see `WorkingSetSolver`.
 
     Returns
     -------
@@ -165,13 +165,13 @@ def solve_in_memory(
     else:
         decision = decision.copy()
     has_intercept = problem.has_intercept
-    solver = InMemorySolver(K, terms, team, has_intercept=has_intercept, progress=progress, rbf_rows=rbf_rows)
+    solver = WorkingSetSolver(K, terms, team, has_intercept=has_intercept, progress=progress, rbf_rows=rbf_rows)
     tol, violations = limits.tol, np.empty(len(beta))  # tol is decreased where the gap is too large at `limits.tol`
     while True:
         solver.solve(beta, decision, tol, limits.max_sets)
         certificate = certify(terms, beta, decision, violations, has_intercept=has_intercept, tol=limits.tol)
         is_tight = certificate.is_tight(limits.max_relative_gap)
-        if not certificate.violation < tol or is_tight or progress.stopped_by:
+        if not certificate.violation < tol or is_tight or progress.stopped_by:  # `not <`: NaN ends it too
             break
         tol = certificate.tighter_tol(limits.max_relative_gap)
     return make_result(

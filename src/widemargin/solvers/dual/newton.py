@@ -67,7 +67,7 @@ def solve_newton_sets(
         Working sets solved.
     """
     m, violations, n_sets = len(beta), np.empty(len(beta)), 0
-    is_stalled, last = StallTest(max_idle=1), np.empty(0, np.intp)
+    stall_test, last = StallTest(max_idle=1), np.empty(0, np.intp)
     tol = limits.tol
     while go_on():
         certificate = certify(terms, beta, decision, violations, has_intercept=has_intercept, tol=tol)
@@ -75,7 +75,7 @@ def solve_newton_sets(
             if certificate.is_tight(limits.max_relative_gap):
                 break
             tol = certificate.tighter_tol(limits.max_relative_gap)
-        if is_stalled(terms, beta, decision, certificate.violation):
+        if stall_test.observe(terms, beta, decision, certificate.violation):
             break
         rows, last = _select_working_set(terms, beta, violations, size, last)
         box = _make_box(terms, rows, beta[rows], decision[rows], certificate.intercept)

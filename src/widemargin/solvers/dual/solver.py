@@ -34,7 +34,7 @@ from ...kernels.kernel_operator import KernelOperator
 from ...kernels.tiles import entry_work
 from ..results import DualResult, History, StoppedAtStartError
 from .certificate import NO_LIMIT, Certificate, Limits, certify
-from .in_memory import SINGLE_SET_TOL, WORKING_SET_ROWS, InMemorySolver
+from .in_memory import SINGLE_SET_TOL, WORKING_SET_ROWS, WorkingSetSolver
 from .problem import DualProblem, is_free, kink_distances, make_terms, restrict_terms
 from .stopping import (
     MAX_ERROR,
@@ -227,9 +227,9 @@ class DualSolver:
         """
         certificate = self._record_certificate(point)
         best = point, certificate
-        is_stalled = StallTest(MAX_IDLE_CHECKS if len(point.beta) > WORKING_SET_ROWS else 1)
+        stall_test = StallTest(MAX_IDLE_CHECKS if len(point.beta) > WORKING_SET_ROWS else 1)
         while not self._is_done(point, certificate) and self._go_on(point.beta, certificate):
-            if is_stalled(self.terms, point.beta, point.decision, certificate.violation):
+            if stall_test.observe(self.terms, point.beta, point.decision, certificate.violation):
                 break
             if certificate.violation < self._observable_tol(point):
                 self.needed_tol = certificate.tighter_tol(self.limits.max_relative_gap)
@@ -471,8 +471,8 @@ class DualSolver:
         return self.operator.kernel.rbf_rows(self.operator.samples, rows)
 
     def _solve_sets(self, K: Array | None, part: _Part, tol: float, max_sets: int = NO_LIMIT) -> bool:
-        """`InMemorySolver.solve` of the part, in place: on its kernel matrix K, or with None from its rows."""
-        solver = InMemorySolver(
+        """`WorkingSetSolver.solve` of the part, in place: on its kernel matrix K, or with None from its rows."""
+        solver = WorkingSetSolver(
             K,
             restrict_terms(self.terms, part.rows),
             self.operator.team,

@@ -44,8 +44,8 @@ class StallTest:
         self._value = self._violation = np.inf
         self._start: tuple[Vector, Vector] | None = None
 
-    def __call__(self, terms: dual.SeparableTerms, beta: Vector, decision: Vector, violation: float) -> bool:
-        """Whether the solver has stalled."""
+    def observe(self, terms: dual.SeparableTerms, beta: Vector, decision: Vector, violation: float) -> bool:
+        """Compare the point with those tested before; return whether the solver has stalled."""
         if self._start is None:
             self._start = beta.copy(), decision.copy()
         value, least_decrease = dual_objective_change(terms, self._start, beta, decision)
@@ -70,18 +70,18 @@ class CoordinateStallTest:
 
     def __init__(self, size: int) -> None:
         self.size = size
-        self._is_stalled = StallTest()
+        self._stall_test = StallTest()
         self._steps = 0
 
-    def __call__(
+    def observe(
         self, terms: dual.SeparableTerms, beta: Vector, decision: Vector, violation: float, n_steps: int
     ) -> bool:
-        """`n_steps` is the number of steps in all working sets so far."""
+        """As `StallTest.observe`; `n_steps` is the number of steps in all working sets so far."""
         if len(beta) <= self.size:
             return True
         is_cut_short = n_steps - self._steps > _STEP_LIMIT_SHARE * SETS_PER_CHECK * dual.STEPS_PER_ROW * self.size
         self._steps = n_steps
-        return self._is_stalled(terms, beta, decision, violation) or is_cut_short
+        return self._stall_test.observe(terms, beta, decision, violation) or is_cut_short
 
 
 def is_beyond_precision(terms: dual.SeparableTerms) -> bool:

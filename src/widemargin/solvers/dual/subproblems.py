@@ -167,8 +167,8 @@ class _Batch:
         """Solve by Newton steps the problems whose coordinate steps no longer make progress."""
         for k in np.flatnonzero(self.is_unsolved & (self.sets >= self.next_check)).tolist():
             self.next_check[k] += SETS_PER_CHECK
-            point, is_stalled = self._point(k), self.stall_tests.setdefault(k, CoordinateStallTest(WORKING_SET_ROWS))
-            if is_stalled(*point, float(self.violations[k]), int(self.steps[k])):
+            point, stall_test = self._point(k), self.stall_tests.setdefault(k, CoordinateStallTest(WORKING_SET_ROWS))
+            if stall_test.observe(*point, float(self.violations[k]), int(self.steps[k])):
                 K, limits = self._entries(self.parts[k]), replace(self.limits, tol=float(self.tols[k]))
                 self.sets[k] += solve_newton_sets(
                     K, *point, WORKING_SET_ROWS, limits, go_on, has_intercept=self.has_intercept
