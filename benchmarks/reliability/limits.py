@@ -208,7 +208,8 @@ def child(name: str) -> None:
 
 def is_in_checks(error: BaseException) -> bool:
     """Whether an error was raised while `fit` checked the data."""
-    return any(frame.name in ("_check_data", "_check_rows") for frame in traceback.extract_tb(error.__traceback__))
+    checks = "_check_data", "_accept_rows", "_check_rows"
+    return any(frame.name in checks for frame in traceback.extract_tb(error.__traceback__))
 
 
 def interrupt(name: str, after: float) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from naive.tuning import held_out_values
 from widemargin._progress import Progress
 from widemargin._threads import ThreadTeam
 from widemargin.algorithms import held_out
-from widemargin.algorithms.held_out import Fold, SharedKernel
+from widemargin.algorithms.held_out import Fold, HeldOutSolver
 from widemargin.data.samples import make_samples
 from widemargin.kernels.functions import RBF
 from widemargin.kernels.tiles import fill_gram
@@ -58,7 +58,7 @@ def shared(
         problems = [svm_problem(signs[rows], upper[rows], has_intercept=has_intercept) for rows, signs in machines]
         folds.append(Fold(test, problems, CS))
     with Progress(max_time=max_time) as progress, ThreadTeam(n_jobs) as team:
-        solver = SharedKernel([rows for rows, _ in machines], Limits(tol), memory_budget, progress, team)
+        solver = HeldOutSolver([rows for rows, _ in machines], Limits(tol), memory_budget, progress, team)
         return solver.held_out_values(RBF(GAMMA), make_samples(X, "distances"), folds)
 
 

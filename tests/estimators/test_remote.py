@@ -201,7 +201,7 @@ def kill_before(client: Any, monkeypatch: pytest.MonkeyPatch, name: str, calls: 
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "calls"),
-    [("_find_certificate", 1), ("_solve_jointly", 1), ("_solve_jointly", 2), ("_find_certificate", 3)],
+    [("_find_certificate", 1), ("_solve_jointly", 1), ("_solve_jointly", 2), ("_finish_step", 2)],
 )
 def test_a_worker_that_dies(client: Any, monkeypatch: pytest.MonkeyPatch, name: str, calls: int) -> None:
     kill_before(client, monkeypatch, name, calls)

@@ -178,7 +178,7 @@ class BlockMinimizer:
         else:
             steps = self._propose_jointly(certificate) if is_joint else self._propose_by_blocks(certificate)
         version = self.version + 1
-        certificate = self._find_certificate(version, self._run(Block.step, steps, version, len(self.blocks)))
+        certificate = self._finish_step(version, self._run(Block.step, steps, version, len(self.blocks)))
         self.last_was_joint = is_joint
         return certificate
 
@@ -228,20 +228,21 @@ class BlockMinimizer:
     def _state(self) -> RoundState:
         return RoundState(self.problem.has_intercept, self.limits.tol, self.midpoint, self.needed_tol, _ROUND_TOL)
 
-    def _find_certificate(self, version: int | None = None, sums: Handles | None = None) -> Certificate:
-        """The certificate at the latest version; or, with `version` and its `sums`, after the step to that version.
+    def _find_certificate(self) -> Certificate:
+        """The certificate at the latest version."""
+        return self._join_certificate(*self._fetch_reports(self.version, self._run(Block.sums)))
 
-        Coefficients of a step are taken over.
-        """
-        is_step = version is not None
-        version = self.version if version is None else version
-        sums = self._run(Block.sums) if sums is None else sums
+    def _finish_step(self, version: int, sums: Handles) -> Certificate:
+        """Take over the coefficients that the step to `version` has changed; the certificate, of its `sums`."""
+        fetched, reports = self._fetch_reports(version, sums)
+        self._take_over(version, reports)
+        return self._join_certificate(fetched, reports)
+
+    def _fetch_reports(self, version: int, sums: Handles) -> tuple[list[CertificateSums], list[BlockReport]]:
+        """The sums of all blocks at this version, and the reports that each block makes of them."""
         reports = self.blocks.run(call_at, version, self.attempt, Block.report, sums, self._state)
         fetched = self.blocks.fetch([*sums, *reports])
-        sums, reports = fetched[: len(sums)], fetched[len(sums) :]
-        if is_step:
-            self._take_over(version, reports)
-        return self._join_certificate(sums, reports)
+        return fetched[: len(sums)], fetched[len(sums) :]
 
     def _take_over(self, version: int, reports: list[BlockReport]) -> None:
         """Take the coefficients that a step has changed from the reports, and count its bytes and working sets."""

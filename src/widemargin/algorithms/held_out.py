@@ -49,7 +49,7 @@ class Fold(NamedTuple):
 Path = tuple[DualProblem, Sequence[float]]  # a machine's dual in a fold, at C = 1, and ascending Cs
 
 
-class SharedKernel:
+class HeldOutSolver:
     """Solves the duals of all folds and Cs of one kernel after another, in one buffer for their kernel matrices.
 
     Parameters

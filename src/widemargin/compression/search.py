@@ -40,7 +40,7 @@ from ..estimators._cost import (
 from ..estimators._dc_pred_machine import tree_arrays
 from ..estimators._estimator import warn_user
 from ..estimators._predictor import argmax_classes, vote_winners
-from ..estimators._validation import check_limits, check_seed, shown, validate_rows
+from ..estimators._validation import check_resources, check_seed, shown, validate_rows
 from ..kernels.functions import RBF, make_kernel
 from ..kernels.tiles import entry_work
 from ..models.nystroem_tree import NystroemForest
@@ -101,7 +101,7 @@ class CompressionParameters:
     def check(self) -> None:
         """Raise a ValueError that names the first invalid one and its value."""
         check_cost(self)
-        check_limits(self)
+        check_resources(self)
         check_seed(self.random_state)
 
 
@@ -187,12 +187,12 @@ class Compression:
         """Set the model's decision values (n, q); rows that are not evaluated in half of `max_time` are left out."""
         n, (n_points, d) = self.rows.shape[0], self.source.points.shape
         order, size = self.rng.permutation(n), max(_MIN_ROWS, int(_WORK_PER_CHECK / entry_work(n_points, d)))
-        limits = {"n_jobs": self.parameters.n_jobs, "memory_budget": self.memory_budget // 4}
+        resources = {"n_jobs": self.parameters.n_jobs, "memory_budget": self.memory_budget // 4}
         share, blocks = progress.part(1), list[Matrix]()
         for block in row_blocks(n, size):
             if blocks and not share.go_on():
                 break
-            blocks.append(self.source.decision_values(self.rows[order[block]], **limits))
+            blocks.append(self.source.decision_values(self.rows[order[block]], **resources))
         known = order[: sum(map(len, blocks))]
         kept = np.sort(known)
         self.values = np.concatenate(blocks)[np.argsort(known)]

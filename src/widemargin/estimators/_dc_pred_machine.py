@@ -22,10 +22,10 @@ from ._scale import check_scale
 from ._validation import (
     check_choice,
     check_kernel,
-    check_limits,
     check_memory,
     check_number,
     check_pseudo,
+    check_resources,
     check_seed,
     make_rng,
 )
@@ -58,7 +58,7 @@ class DCPredMachine(KernelMachine):
             check_choice("landmark_weights", self.landmark_weights, ("auto", "alpha"))
         check_number("damping", self.damping, least=0)
         check_seed(self.random_state)
-        check_limits(self)
+        check_resources(self)
 
     def _train(self, rows: TrainingRows, problem: LeafProblem, progress: Progress) -> None:
         kernel: Any = self._resolve_kernel(rows.X, rows.weights)

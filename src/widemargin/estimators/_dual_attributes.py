@@ -242,12 +242,13 @@ def clustered_model(kernel: Kernel, points: Any, coef: Matrix, clusters: dict[st
     clusters : dict
         From `cluster_attributes`.
     """
-    order = np.argsort(clusters["support"], kind="stable")
+    cluster_of_support = clusters["support"]  # file format: historical name
+    order = np.argsort(cluster_of_support, kind="stable")
     k = clusters["intercepts"].shape[1]
     return ClusteredExpansion(
         kernel=kernel,
         points=points[order],
-        starts=np.searchsorted(clusters["support"][order], np.arange(k + 1)),
+        starts=np.searchsorted(cluster_of_support[order], np.arange(k + 1)),
         coef=coef[:, order],
         intercept=clusters["intercepts"],
         router=_router(kernel, clusters),

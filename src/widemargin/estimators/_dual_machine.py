@@ -43,9 +43,9 @@ from ._validation import (
     check_integer,
     check_kernel,
     check_labels,
-    check_limits,
     check_memory,
     check_number,
+    check_resources,
     check_seed,
     check_weights,
     make_rng,
@@ -118,7 +118,7 @@ class DualMachine(LinearWeights, KernelMachine):
         self._check_levels()
         check_flag(fit_intercept=self.fit_intercept, warm_start=self.warm_start)
         check_seed(self.random_state)
-        check_limits(self)
+        check_resources(self)
 
     def _check_levels(self) -> None:
         check_integer("branching", self.branching, 2)
@@ -214,12 +214,12 @@ class DualMachine(LinearWeights, KernelMachine):
     def _fit_and_warn(self, rows: TrainingRows, progress: Progress) -> None:
         """Set the attributes and the model; warn if it has not converged."""
         with blas_limit(1):  # a second thread, once woken by a probe of some rows, spins on through an early fit
-            violation = self._set_attributes(rows, progress)
+            violation = self._train_and_set_attributes(rows, progress)
             self._model = self._make_model()
         certificate = f"violation {violation:.3g} where tol={self.tol:g}, {describe_gap(self)}"
         warn_unconverged(self, progress.stopped_by or self._stopping_limit(), certificate)
 
-    def _set_attributes(self, rows: TrainingRows, progress: Progress) -> float:
+    def _train_and_set_attributes(self, rows: TrainingRows, progress: Progress) -> float:
         """Train, and set the attributes; return the largest violation. What only training needs is freed at the end."""
         kernel = self._resolve_kernel(rows.X, rows.weights)
         samples = self._make_samples(kernel, rows, SilentProgress(progress).go_on)

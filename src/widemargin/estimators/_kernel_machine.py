@@ -176,11 +176,14 @@ class KernelMachine(Estimator):
         return self
 
     def _check_data(self, X: Any, y: Any, sample_weight: Any) -> TrainingRows:
-        X, targets = self._check_rows(X, y)
+        X, targets = self._accept_rows(X, y)
         return self._take_rows(X, targets, check_weights(sample_weight, X))
 
-    def _check_rows(self, X: Any, y: Any, *, reset: bool = True) -> tuple[Any, NDArray[Any]]:
-        """X, and y (n,) or (n, n_targets): labels, a regressor's targets, or zeros for an estimator without y."""
+    def _accept_rows(self, X: Any, y: Any, *, reset: bool = True) -> tuple[Any, NDArray[Any]]:
+        """Check the rows, and keep their number, features and dtype; return X and y.
+
+        y is (n,) or (n, n_targets): labels, a regressor's targets, or zeros for an estimator without y.
+        """
         if isinstance(self, ClassifierMixin):
             X, y = self._validate(X, y, reset=reset)
             check_labels(y)

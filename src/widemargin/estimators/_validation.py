@@ -154,7 +154,7 @@ def check_kernel(model: Any, *others: str) -> None:
     check_number("coef0", model.coef0)
 
 
-def check_limits(model: Any) -> None:
+def check_resources(model: Any) -> None:
     """Raise a ValueError that names the first invalid one of `max_time`, `n_jobs`, `verbose` and `memory_budget`."""
     if model.max_time is not None:
         check_number("max_time", model.max_time, least=0)

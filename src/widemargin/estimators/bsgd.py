@@ -42,9 +42,9 @@ from ._validation import (
     check_flag,
     check_integer,
     check_kernel,
-    check_limits,
     check_memory,
     check_number,
+    check_resources,
     check_seed,
     check_weights,
     shown,
@@ -290,7 +290,7 @@ class BSGDClassifier(ClassifierMixin, OneVsRestPredictor, LinearWeights, KernelM
         flags = ("fit_intercept", "average", "early_stopping", "shuffle")
         check_flag(**{name: getattr(self, name) for name in flags})
         check_seed(self.random_state)
-        check_limits(self)
+        check_resources(self)
 
     def _check_stream_parameters(self) -> None:
         """Raise a ValueError that names the first parameter that `partial_fit` does not take."""
@@ -328,7 +328,7 @@ class BSGDClassifier(ClassifierMixin, OneVsRestPredictor, LinearWeights, KernelM
             self._check_parameters()
             self._check_stream_parameters()
             is_first = not hasattr(self, "_states")
-            X, labels = self._check_rows(X, y, reset=is_first)
+            X, labels = self._accept_rows(X, y, reset=is_first)
             weights = check_weights(sample_weight, X, may_be_zero=not is_first)
             if is_first:
                 self.classes_ = _stream_classes(classes)

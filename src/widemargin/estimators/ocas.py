@@ -34,9 +34,9 @@ from ._validation import (
     check_choice,
     check_flag,
     check_integer,
-    check_limits,
     check_memory,
     check_number,
+    check_resources,
     check_training_data,
     check_weights,
     number_classes,
@@ -244,7 +244,7 @@ class OCASClassifier(ClassifierMixin, OneVsRestPredictor, Estimator):
         check_choice("multi_class", self.multi_class, ("ovr", "crammer_singer"))
         check_integer("max_iter", self.max_iter, 1)
         check_flag(fit_intercept=self.fit_intercept, line_search=self.line_search, warm_start=self.warm_start)
-        check_limits(self)
+        check_resources(self)
 
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Train the machine.

@@ -16,7 +16,7 @@ import numpy as np
 from .._progress import Progress
 from .._threads import ThreadTeam, blas_limit
 from .._types import Mask, RowIndices, Vector
-from ..algorithms.held_out import Fold, SharedKernel
+from ..algorithms.held_out import Fold, HeldOutSolver
 from ..data.rows import positions
 from ..data.samples import Samples, converted
 from ..estimators._scale import check_range
@@ -172,14 +172,14 @@ class Search:
         with np.errstate(over="ignore"):  # `_samples_of` checks the range
             single = converted(base, float32, float32)  # half the memory, and exact enough for scores
         budget = self.memory_budget - (0 if single is base else base.nbytes)
-        shared = SharedKernel(data.problem.machines, self.limits, budget, self.progress, self.team)
+        solver = HeldOutSolver(data.problem.machines, self.limits, budget, self.progress, self.team)
         for g in _from_middle(len(self.grid.gammas)):
             paths = [(k, e) for k in folds for e in range(self.grid.shape[1]) if self.remaining[g, e].any()]
             if not paths or not self.progress.go_on():
                 continue
             kernel = self.make_kernel(float(self.grid.gammas[g]))
             tests = [self._fold(data, k, g, e) for k, e in paths]
-            held_out = shared.held_out_values(kernel, _samples_of(kernel, base, single), tests)
+            held_out = solver.held_out_values(kernel, _samples_of(kernel, base, single), tests)
             for (k, e), fold, values in zip(paths, tests, held_out, strict=True):
                 score = data.score(data.rows[fold.test])
                 for c, decision in zip(np.flatnonzero(self.remaining[g, e]), values, strict=True):

@@ -75,7 +75,7 @@ class SearchCV(BestEstimator):
         self, prototype: DualMachine, X: Any, y: Any, sample_weight: Any
     ) -> tuple[TrainingRows, NDArray[Any], Vector]:
         """Validated rows of positive weight, all targets, all weights; sets `n_features_in_`, `feature_names_in_`."""
-        X, targets = prototype._check_rows(X, y)
+        X, targets = prototype._accept_rows(X, y)
         self._take_features(prototype)
         weights = check_weights(sample_weight, X)
         return prototype._take_rows(X, targets, weights), targets, weights
