@@ -26,8 +26,8 @@ _MOST_STEPS = 10**8
 class GreedySVC(ClassifierMixin, BaseEstimator):
     """min 1/2 a'Qa - 1'a, 0 <= a <= C: the coordinate of the largest projected gradient, one after the other.
 
-    With levels: clusters by two-step kernel k-means, each solved from the solutions of the level below, the sample of
-    a level drawn from the support vectors of that below (adaptive clustering); then the support vectors of level 1
+    With levels: clusters by two-step kernel k-means, each solved from those of level l + 1, the sample of
+    level l drawn from the support vectors of level l + 1 (adaptive clustering); then the support vectors of level 1
     alone (refine), then all rows.
 
     Parameters

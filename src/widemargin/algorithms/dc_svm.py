@@ -3,8 +3,9 @@
 Source: Hsieh, Si, Dhillon, A Divide-and-Conquer Solver for Kernel Support Vector Machines, ICML 2014, Algorithm 1:
 
     for l = l_max, ..., 1:
-        cluster the data into k^l clusters, by a sample of the support vectors of the level below
-        solve every cluster, from the dual variables of the level below
+        cluster the data into k^l clusters, by a sample of the support vectors of level l + 1
+        solve every cluster, from the dual variables of level l + 1
+        (for l = l_max: a sample of all rows, and from zero)
     refine: solve on the support vectors of level 1
     solve on the whole data
 
@@ -309,7 +310,7 @@ class DCSVMTraining:
         if self.progress.go_on():
             with suppress(Stopped):
                 data, start = self._take(self.data, rows), beta[rows]
-                if data.problem.has_intercept:  # the level below had other clusters, and beta a sum for each of those
+                if data.problem.has_intercept:  # beta has the right sum in each cluster of level l + 1, not in these
                     start = data.problem.nearby_point(start)
                 return self._solve_subproblem(data, start, tol, max_relative_gap)
         if self.data.problem.nu:  # zero is not feasible

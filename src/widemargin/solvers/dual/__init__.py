@@ -9,7 +9,31 @@
     subproblems    many problems on parts of one such matrix, one a thread
     newton         Newton steps on the free coordinates, where coordinate steps stall
     stopping       when a solver ends before its tolerance: a stall, or rounding that hides a violation
-    c_path         the same problem for ascending C, each from the solution before
+    dual_path      the same problem for ascending C, each from the solution before
     variable_block the variables of one worker, in a problem whose rows are on several
     memory         how many bytes the active set's matrix gets
+
+Four ways to solve a dual, by what is kept of K. A *full matrix* is the kernel matrix of all rows of a problem, a *shared
+matrix* a full one that several problems read; both are *in memory*: computed before the solve. ::
+
+    what is kept of K      entry                    callers, and for which sizes
+    -------------------    ---------------------    -----------------------------------------------------------------
+    full or shared         subproblems              DC-SVM without levels: up to 1,024 rows, or up to 2,896 if eight
+    matrix; problems on    .solve_on_full_matrix    or more share the matrix (`dc_svm.suits_full_matrix`)
+    parts of its rows      .solve_subproblems       OCAS: X X' of up to 1,024 rows and columns (`accelerations`)
+
+    full or shared         in_memory                clusters of DC-SVM: up to 6,000 rows (`dc_svm._solve_subproblem`)
+    matrix; problems on    .solve_in_memory         folds and Cs of a search: what the memory allows (`held_out`)
+    all of its rows                                 leaves of DC-Pred++: up to 3,000 rows (`dc_pred._MAX_KERNEL_ROWS`)
+                           .solve_several_in_       several targets: more than 512 rows, in up to half the memory
+                               memory               budget (`pairs_and_targets._SeveralMachines.run`)
+
+    active matrix: that    solver                   all other duals: the whole problem and the refine step of DC-SVM,
+    of the active set      .DualSolver              larger clusters, larger folds, the near rows of a round
+
+    an active matrix on    variable_block           rows on the workers of a dask cluster, of any number
+    each worker            .Block                   (`block_minimization.BlockMinimizer`)
+
+Working sets of 512 rows solve the first two, and the active set of each round of the third (`in_memory.WorkingSetSolver`;
+`subproblems` has them compiled, a problem a thread). A block is a `DualSolver` on its worker.
 """
