@@ -13,8 +13,8 @@
     variable_block the variables of one worker, in a problem whose rows are on several
     memory         how many bytes the active set's matrix gets
 
-Four ways to solve a dual, by what is kept of K. A *full matrix* is the kernel matrix of all rows of a problem, a *shared
-matrix* a full one that several problems read; both are *in memory*: computed before the solve. ::
+Four ways to solve a dual, by what is kept of K. A *full matrix* is the kernel matrix of all rows of a problem, a
+*shared matrix* a full one that several problems read; both are *in memory*: computed before the solve. ::
 
     what is kept of K      entry                    callers, and for which sizes
     -------------------    ---------------------    -----------------------------------------------------------------
@@ -34,6 +34,6 @@ matrix* a full one that several problems read; both are *in memory*: computed be
     an active matrix on    variable_block           rows on the workers of a dask cluster, of any number
     each worker            .Block                   (`block_minimization.BlockMinimizer`)
 
-Working sets of 512 rows solve the first two, and the active set of each round of the third (`in_memory.WorkingSetSolver`;
-`subproblems` has them compiled, a problem a thread). A block is a `DualSolver` on its worker.
+Working sets of 512 rows solve the first two, and the active set of each round of the third (by
+`in_memory.WorkingSetSolver`; in `subproblems` all is compiled, a problem a thread). A block has a `DualSolver`.
 """

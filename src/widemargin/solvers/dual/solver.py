@@ -25,7 +25,7 @@ import numpy as np
 
 from ..._native import Stopped, dual
 from ..._progress import AnyProgress
-from ..._types import Array, RowIndices, Vector
+from ..._types import Array, Mask, RowIndices, Vector
 from ...data.rows import positions
 from ...data.samples import SampleSubset
 from ...kernels.active_matrix import ActiveMatrix
@@ -47,19 +47,20 @@ from .stopping import (
 
 DecisionValues = Callable[[RowIndices, Vector], Vector]
 
-_TOL_MARGIN = 4.0  # decision errors that are subtracted from tol, so that the true violation is below tol too,
-_MAX_TOL_MARGIN = 0.5  # though no more than this part of tol
-_BLOCK_ROWS = 512  # kernel rows, about, that are computed between two checks of the clock
-_WORK_PER_CHECK = 3e9  # multiply-adds between two checks of the clock: at most a tenth of a second
-_NEW_VIOLATORS = 4096  # violators that join the active set in a round, at most, and
+_TOL_MARGIN = 4.0  # decision errors are subtracted from tol so many times: the true violation is below tol then,
+_MAX_TOL_MARGIN = 0.5  # though at most this part of tol is
+_BLOCK_ROWS = 512  # kernel rows are computed about so many at a time, between two checks of the clock,
+_WORK_PER_CHECK = 3e9  # or with so many multiply-adds, at most a tenth of a second
+_NEW_VIOLATORS = 4096  # join the active set in a round at most, and
 _NEW_SHARE = 0.7  # of sqrt(support vectors x rows): entries of their rows then cost about as much as another round
-_NEW_VIOLATORS_FROM_ZERO = 2048  # the same in the first round from beta = 0, and
-_FIRST_ROUND_SHARE = 0.25  # of the rows at most in that round
-_LEAST_VIOLATION = 0.03  # violation / largest violation of coordinates that join
-_NEAR_MARGIN = 512, 2048  # least and most satisfied coordinates near their margin that join as well
-_CHANGE_QUANTILE = 0.95  # of the rows' last changes of decision values: a bound of later ones for most rows
-_NEAR_SHARE = 0.5  # near rows / rows, at most, for rounds on the near rows alone
-_ROUND_TOL = 0.1  # violation on the active set after a round / largest violation before it
+_NEW_VIOLATORS_FROM_ZERO = 2048  # join at most in the first round from beta = 0, and
+_FIRST_ROUND_SHARE = 0.25  # of the rows
+_LEAST_VIOLATION = 0.03  # of the largest violation: coordinates join with more than this
+_NEAR_MARGIN = 512, 2048  # satisfied coordinates near their margin join too: as many as violators, in this range
+_CHANGE_QUANTILE = 0.95  # of the rows have changes up to `last_change`, which bounds most later ones
+_NEAR_SHARE = 0.5  # of the rows at most are near in a round on the near rows alone
+_ROUND_TOL = 0.1  # of the largest violation before a round is left on the active set after it
+
 
 
 class _Part(NamedTuple):
@@ -113,16 +114,23 @@ class DualSolver:
 
     Attributes
     ----------
-    has_intercept, tol
-        Of the problem, and of the limits.
+    has_intercept : bool
+        Of the problem.
     violations : ndarray of shape (n,)
         Signed KKT violations of the point that was certified last.
-    needed_tol : float
-        The violation that a converged machine needs: `tol`, or less where the gap is too large at `tol`.
-    goal_tol : float
-        The violation at which rounds end: `needed_tol`, or 1e-9 for a problem that is one working set. Violations that
-        are computed from rounded entries are compared with the smaller `_observable_tol`.
+    tol, needed_tol, goal_tol : float
+        See below.
+
+    Notes
+    -----
+    Four tolerances, none larger than the one before::
+
+        tol                of the limits: the violation of a converged machine is below it
+        needed_tol         `tol`, or less where the gap is too large at `tol`
+        goal_tol           `needed_tol`; of a problem that is one working set at most 1e-9. Rounds end below it
+        _observable_tol    `goal_tol` less some decision errors, for violations that are computed from rounded entries
     """
+
 
     def __init__(
         self,
@@ -180,6 +188,8 @@ class DualSolver:
 
         Returns the solution and its decision values. The active matrix is left to `whole`.
         """
+        # One buffer, made by `whole`: its matrix has no rows yet, while that of this solver grows in the buffer; then
+        # `whole` goes on with this matrix and its rows, renumbered, and this solver is not used again.
         self.active_matrix.borrow(whole.active_matrix)
         result = self.solve(beta)
         self.active_matrix.renumber(whole.operator, np.arange(len(beta)))
@@ -187,7 +197,7 @@ class DualSolver:
         return result.beta, result.decision
 
     def release_to(self, other: DualSolver) -> DualSolver:
-        """Release the memory, and add the counts and the history so far to `other`, which continues the fit."""
+        """Free the active matrix, and add the counts and the history so far to `other`, which continues the fit."""
         other.n_iter, other.history = self.n_iter, self.history
         self.active_matrix = ActiveMatrix(self.operator, 0)
         return other
@@ -390,28 +400,32 @@ class DualSolver:
 
     def _choose_active(self, point: _Point, intercept: float) -> RowIndices:
         """Free coordinates, the largest violators, and satisfied coordinates near their margin, as far as they fit."""
+        is_first, self.is_first_round_from_zero = self.is_first_round_from_zero, False
         magnitude = np.abs(self.violations)
-        free = is_free(self.terms, point.beta)
-        violates = (magnitude > _LEAST_VIOLATION * magnitude.max()) & ~free
-        if is_first := self.is_first_round_from_zero:
-            max_new = min(_NEW_VIOLATORS_FROM_ZERO, max(WORKING_SET_ROWS, int(_FIRST_ROUND_SHARE * len(free))))
-            self.is_first_round_from_zero = False
-        else:
-            expected = int(_NEW_SHARE * np.sqrt(np.count_nonzero(point.beta) * len(free)))
-            max_new = int(np.clip(expected, WORKING_SET_ROWS, _NEW_VIOLATORS))
-        if self.has_intercept:  # sum(beta) is fixed: some must increase and others decrease
-            increasing, decreasing = (np.flatnonzero(violates & (sign * self.violations > 0)) for sign in (1, -1))
-            new = np.concatenate(
-                [_largest(magnitude, increasing, max_new // 2), _largest(magnitude, decreasing, max_new // 2)]
-            )
-        else:
-            new = _largest(magnitude, np.flatnonzero(violates), max_new)
-        is_active = free.copy()
+        is_active = is_free(self.terms, point.beta)
+        violates = (magnitude > _LEAST_VIOLATION * magnitude.max()) & ~is_active
+        new = self._largest_violators(violates, self._max_new(point, is_first))
         is_active[new] = True
-        active = self._cut_to_memory(point, np.flatnonzero(is_active))
+        active = self._cut_to_memory(np.flatnonzero(is_active))
         if is_first:
             return active
         return self._add_near_margin(point, intercept, active, int(np.clip(len(new), *_NEAR_MARGIN)))
+
+    def _max_new(self, point: _Point, is_first: bool) -> int:
+        """How many violators join the active set at most; `is_first`: in the first round from zero."""
+        n = len(point.beta)
+        if is_first:
+            return min(_NEW_VIOLATORS_FROM_ZERO, max(WORKING_SET_ROWS, int(_FIRST_ROUND_SHARE * n)))
+        expected = int(_NEW_SHARE * np.sqrt(np.count_nonzero(point.beta) * n))
+        return int(np.clip(expected, WORKING_SET_ROWS, _NEW_VIOLATORS))
+
+    def _largest_violators(self, violates: Mask, k: int) -> RowIndices:
+        """The k largest violators; with an intercept, which fixes sum(beta), half to increase and half to decrease."""
+        magnitude = np.abs(self.violations)
+        if not self.has_intercept:
+            return _largest(magnitude, np.flatnonzero(violates), k)
+        sides = [np.flatnonzero(violates & (sign * self.violations > 0)) for sign in (1, -1)]
+        return np.concatenate([_largest(magnitude, side, k // 2) for side in sides])
 
     def _add_near_margin(self, point: _Point, intercept: float, active: RowIndices, k: int) -> RowIndices:
         """`active` and up to k satisfied coordinates near their margin, which the round may turn into violators."""
@@ -423,21 +437,21 @@ class DualSolver:
         is_active[active] = is_active[_largest(-margin_distance, np.flatnonzero(near), min(k, room))] = True
         return np.flatnonzero(is_active)
 
-    def _cut_to_memory(self, point: _Point, active: RowIndices) -> RowIndices:
+    def _cut_to_memory(self, active: RowIndices) -> RowIndices:
         """As many rows as fit: the newer half of the last active set, and the largest violators of the others."""
-        if len(active) > self.active_matrix.capacity:
-            kept = self.last_active[-(self.active_matrix.capacity // 2) :]
-            others, room = np.setdiff1d(active, kept), self.active_matrix.capacity - len(kept)
-            magnitude = np.abs(self.violations)
-            if self.has_intercept:
-                increasing, decreasing = (others[sign * self.violations[others] > 0] for sign in (1, -1))
-                first = _largest(magnitude, increasing, room // 2)
-                others, kept, room = decreasing, np.concatenate([kept, first]), room - len(first)
-            self.last_active = np.concatenate([kept, _largest(magnitude, others, room)])
-            return self.last_active
-        was_active = np.isin(active, self.last_active)
-        self.last_active = np.concatenate([active[was_active], active[~was_active]])  # newest last
-        return active
+        if len(active) <= self.active_matrix.capacity:
+            was_active = np.isin(active, self.last_active)
+            self.last_active = np.concatenate([active[was_active], active[~was_active]])  # newest last
+            return active
+        kept = self.last_active[-(self.active_matrix.capacity // 2) :]
+        others, room = np.setdiff1d(active, kept), self.active_matrix.capacity - len(kept)
+        magnitude = np.abs(self.violations)
+        if self.has_intercept:  # half of the room for those that should increase, what they leave for the others
+            increasing, decreasing = (others[sign * self.violations[others] > 0] for sign in (1, -1))
+            first = _largest(magnitude, increasing, room // 2)
+            others, kept, room = decreasing, np.concatenate([kept, first]), room - len(first)
+        self.last_active = np.concatenate([kept, _largest(magnitude, others, room)])
+        return self.last_active
 
     def _solve_active(self, point: _Point, certificate: Certificate) -> _Part:
         """Solve on an active set: with entries computed from its rows, then, if it needs more, on its kernel matrix."""
