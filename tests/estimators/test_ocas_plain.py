@@ -39,25 +39,25 @@ def test_line_by_line(seed: int, C: float, mu: float, line_search: bool) -> None
     team = ThreadTeam(1)
     settings = OCASSettings(C=C, tol=1e-12, mu=mu, line_search=line_search, is_plain=True)
     training = OCASTraining(make_design_matrix(X, team), [HingeLoss(y, team)], settings, Progress(), team)
-    (solver,) = training.solvers
+    (machine,) = training.machines
     first, *others = naive.ocas(X, y, C, mu, ROUNDS, line_search=line_search)
     training.set_risk_weight(C)
     training.begin(None, C)  # the first round, at w = 0
-    training.solve_masters()
+    training.update_bounds()
     np.testing.assert_array_equal(first.w_b, 0.0)
-    np.testing.assert_allclose(solver.master.normals[1], first.normal, rtol=1e-12)
-    assert np.isclose(solver.master.offsets[1], first.offset)
+    np.testing.assert_allclose(machine.master.normals[1], first.normal, rtol=1e-12)
+    assert np.isclose(machine.master.offsets[1], first.offset)
     n_compared = 0
     for k, expected in enumerate(others):
-        np.testing.assert_allclose(solver.search_point[0], expected.w_t, rtol=1e-5, atol=1e-6)
-        assert np.isclose(solver.bound, expected.bound, rtol=1e-8)
+        np.testing.assert_allclose(machine.search_point[0], expected.w_t, rtol=1e-5, atol=1e-6)
+        assert np.isclose(machine.bound, expected.bound, rtol=1e-8)
         training.run_round()
         if line_search:
-            np.testing.assert_allclose(solver.w[0], expected.w_b, rtol=1e-5, atol=1e-6)
+            np.testing.assert_allclose(machine.w[0], expected.w_b, rtol=1e-5, atol=1e-6)
         if np.abs(1 - y * (X @ expected.w_c)).min() < 1e-6:
             break  # either subgradient of that sample's hinge will do
-        np.testing.assert_allclose(solver.master.normals[k + 2], expected.normal, rtol=1e-9, atol=1e-9)
-        assert np.isclose(solver.master.offsets[k + 2], expected.offset, rtol=1e-9)
+        np.testing.assert_allclose(machine.master.normals[k + 2], expected.normal, rtol=1e-9, atol=1e-9)
+        assert np.isclose(machine.master.offsets[k + 2], expected.offset, rtol=1e-9)
         n_compared += 1
     assert n_compared >= 2
 

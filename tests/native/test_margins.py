@@ -33,7 +33,7 @@ def test_search_and_plane(seed: int, n: int, n_classes: int, curvature: float, s
     if ties:
         f, f_end = np.round(f), np.round(f_end)
     loss = MulticlassHingeLoss(y, s, n_classes, ThreadTeam(1))
-    step = loss.line_search(f, f_end, curvature, slope)
+    step = loss.find_step(f, f_end, curvature, slope)
 
     def value(k: float) -> float:
         return 0.5 * curvature * k**2 + slope * k + naive.multiclass_risk(f + k * (f_end - f), y, s)

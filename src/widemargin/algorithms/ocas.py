@@ -41,16 +41,16 @@ from ..solvers.cutting_plane.dual_alone import DualAlone
 from ..solvers.cutting_plane.dual_epochs import DualEpochs, squared_norms
 from ..solvers.cutting_plane.gram_dual import solve_gram_duals
 from ..solvers.cutting_plane.losses import HingeLoss, Loss
+from ..solvers.cutting_plane.machine import ROUNDING, CuttingPlaneMachine, Plane, add_planes
 from ..solvers.cutting_plane.master_problem import IDLE_ROUNDS, MasterProblem
 from ..solvers.cutting_plane.sample_start import draw_sample, start_from_sample
-from ..solvers.cutting_plane.solver import ROUNDING, CuttingPlaneSolver, Plane, add_planes
 from ..solvers.results import History, LinearResult
 
 Trained = tuple[list[LinearResult], History]
 
 _PARTS = "active_rows", "dual_ascent", "decision_values", "line_search", "plane", "master_problem"  # of a round
-_STALL_ROUNDS = 50  # in which neither bound nor objective moves: see `_is_stalled`
-_BLOCK_POINTS = 8  # points evaluated in one pass at the start: so many vectors of decision values are in memory
+_STALL_ROUNDS = 50  # stop after so many rounds in which neither bound nor objective moves: see `_is_stalled`
+_BLOCK_POINTS = 8  # evaluate at most so many points of the start in one pass: their decision values are in memory
 
 
 @dataclass(frozen=True)
@@ -119,7 +119,7 @@ def train_path(
             continue
         if not training.has_begun:
             training.begin(start, C)
-        training.solve_masters()
+        training.update_bounds()
         with suppress(Stopped):  # in a pass over the samples: points and bounds are those before it
             while training.should_continue() and progress.go_on(**training.state()):
                 training.run_round()
@@ -163,13 +163,13 @@ class OCASTraining:
         n_outputs = sum(loss.n_outputs for loss in losses)
         # a normal and a point for each plane, float64, in arrays with room for up to twice as many planes
         capacity = settings.memory_budget // (2 * 2 * 8 * n_outputs * max(1, X.shape[1]))
-        self.solvers = [self._make_solver(loss, capacity) for loss in losses]
-        self.active_rows: dict[CuttingPlaneSolver, ActiveRows] = {}
-        self.dual_epochs: dict[CuttingPlaneSolver, DualEpochs] = {}
-        self.dual_alone: dict[CuttingPlaneSolver, DualAlone] = {}  # of all solvers, or none
+        self.machines = [self._make_machine(loss, capacity) for loss in losses]
+        self.active_rows: dict[CuttingPlaneMachine, ActiveRows] = {}
+        self.dual_epochs: dict[CuttingPlaneMachine, DualEpochs] = {}
+        self.dual_alone: dict[CuttingPlaneMachine, DualAlone] = {}  # of all machines, or none
         self._accelerate(settings.memory_budget // len(losses))
 
-    def _make_solver(self, loss: Loss, capacity: int) -> CuttingPlaneSolver:
+    def _make_machine(self, loss: Loss, capacity: int) -> CuttingPlaneMachine:
         settings = self.settings
         master = MasterProblem(
             loss.n_outputs * self.X.shape[1],
@@ -177,93 +177,93 @@ class OCASTraining:
             keep_points=settings.keep_points,
             idle_rounds=np.inf if settings.is_plain else IDLE_ROUNDS,
         )
-        return CuttingPlaneSolver(loss, master, settings.C, mu=settings.mu, is_plain=settings.is_plain)
+        return CuttingPlaneMachine(loss, master, settings.C, mu=settings.mu, is_plain=settings.is_plain)
 
     def _accelerate(self, memory_budget: int) -> None:
-        """Give the solvers of hinge losses the accelerations of their rounds."""
+        """Give the machines of hinge losses the accelerations of their rounds."""
         X, used, tol, go_on = self.X, self.accelerations, self.settings.tol, SilentProgress(self.progress).go_on
         norms = squared_norms(X) if isinstance(X, RowAccess) and (used.epochs or used.dual_alone) else np.empty(0)
-        for solver in self.solvers:
-            hinge = solver.loss.hinge
+        for machine in self.machines:
+            hinge = machine.loss.hinge
             if hinge is None:
                 continue
             if used.active_rows and isinstance(X, LocalMatrix):
-                self.active_rows[solver] = ActiveRows(X, solver, tol, memory_budget, go_on, newton=used.newton)
+                self.active_rows[machine] = ActiveRows(X, machine, tol, memory_budget, go_on, newton=used.newton)
             if used.dual_alone and isinstance(X, RowAccess):
-                self.dual_alone[solver] = DualAlone(X, hinge, norms, tol, memory_budget, go_on)
+                self.dual_alone[machine] = DualAlone(X, hinge, norms, tol, memory_budget, go_on)
             elif used.epochs and isinstance(X, RowAccess):
-                self.dual_epochs[solver] = DualEpochs(X, hinge, norms)
+                self.dual_epochs[machine] = DualEpochs(X, hinge, norms)
 
     # ------------------------------------------------------------------------------------------------- Algorithm 1
 
     def run_round(self) -> None:
         """One round of Algorithm 1, for all machines that are not done."""
-        clock, solvers = _Clock(), self._unconverged()
+        clock, machines = _Clock(), self._unconverged()
         if self.dual_alone:
-            self._run_dual_round(solvers, clock)
+            self._run_dual_round(machines, clock)
             return
-        self._run_active_rows(solvers)
+        self._run_active_rows(machines)
         clock.lap("active_rows")
         with self.progress.interrupting(self.team.native):
-            ascended, dual_planes = self._run_epochs(solvers)
+            ascended, dual_planes = self._run_epochs(machines)
         clock.lap("dual_ascent")
         with self.progress.interrupting(self.team.native):
-            values = self._decision_values(solvers, [solver.search_point for solver in solvers])
+            values = self._decision_values(machines, [machine.search_point for machine in machines])
         clock.lap("decision_values")
-        planes = [self._line_search(solver, f) for solver, f in zip(solvers, values, strict=True)]
+        planes = [self._move_best_point(machine, f) for machine, f in zip(machines, values, strict=True)]
         clock.lap("line_search")
         with self.progress.interrupting(self.team.native):
-            add_planes(self.X, [*solvers, *ascended], [*planes, *dual_planes])
+            add_planes(self.X, [*machines, *ascended], [*planes, *dual_planes])
         clock.lap("plane")
-        self.solve_masters()
+        self.update_bounds()
         clock.lap("master_problem")
-        self._end_round(solvers, clock)
+        self._end_round(machines, clock)
 
-    def _run_dual_round(self, solvers: list[CuttingPlaneSolver], clock: _Clock) -> None:
+    def _run_dual_round(self, machines: list[CuttingPlaneMachine], clock: _Clock) -> None:
         """A round without planes: duals are raised, one thread a machine; line searches find the best points."""
         with self.progress.interrupting(self.team.native):
-            self.team.map(lambda solver: self.dual_alone[solver].ascend(), solvers)
-        for solver in solvers:
-            solver.search_point = self.dual_alone[solver].point
+            self.team.map(lambda machine: self.dual_alone[machine].ascend(), machines)
+        for machine in machines:
+            machine.search_point = self.dual_alone[machine].point
         clock.lap("dual_ascent")
         with self.progress.interrupting(self.team.native):
-            values = self._decision_values(solvers, [solver.search_point for solver in solvers])
+            values = self._decision_values(machines, [machine.search_point for machine in machines])
         clock.lap("decision_values")
-        for solver, f in zip(solvers, values, strict=True):
-            self.dual_alone[solver].evaluate(f[0])
-            solver.line_search(solver.lengthen_search_point(f))
+        for machine, f in zip(machines, values, strict=True):
+            self.dual_alone[machine].evaluate(f[0])
+            machine.move_best_point(machine.lengthen_search_point(f))
         clock.lap("line_search")
         with self.progress.interrupting(self.team.native):
-            self.solve_masters()
-        self._end_round(solvers, clock)
+            self.update_bounds()
+        self._end_round(machines, clock)
 
-    def _end_round(self, solvers: list[CuttingPlaneSolver], clock: _Clock) -> None:
+    def _end_round(self, machines: list[CuttingPlaneMachine], clock: _Clock) -> None:
         self.n_iter += 1
-        self._record_round(solvers, clock)
+        self._record_round(machines, clock)
         if self.progress.is_observed:
             self.progress.current_solution = self.results()
 
-    def _line_search(self, solver: CuttingPlaneSolver, f: Matrix) -> Plane:
-        """Line 4, given the decision values f (q, n) of the search point; its plane.
+    def _move_best_point(self, machine: CuttingPlaneMachine, f: Matrix) -> Plane:
+        """Line 4, given the decision values f (q, n) of the search point; return the plane of line 5.
 
         Without line search (CPA), the plane is that at the search point.
         """
-        if self._has_epochs(solver):
-            self.dual_epochs[solver].update_shrinking(f[0])
-        return solver.line_search(f) if self.settings.line_search else solver.evaluate(solver.search_point, f)
+        if self._has_epochs(machine):
+            self.dual_epochs[machine].update_shrinking(f[0])
+        return machine.move_best_point(f) if self.settings.line_search else machine.evaluate(machine.search_point, f)
 
-    def solve_masters(self) -> None:
-        """Line 3: the next search points, and the lower bounds; without planes, the bounds of the duals."""
-        for solver in self._unconverged():
-            if solver in self.dual_alone:
-                solver.raise_bound(self.dual_alone[solver].bound())
+    def update_bounds(self) -> None:
+        """Raise the lower bounds. Line 3 does, with the next search points; without planes, the duals' values do."""
+        for machine in self._unconverged():
+            if machine in self.dual_alone:
+                machine.raise_bound(self.dual_alone[machine].bound())
                 continue
-            solver.solve_master()
-            if solver in self.dual_epochs:
-                self.dual_epochs[solver].record_round(solver.relative_gap, solver.master.n_planes)
+            machine.solve_master()
+            if machine in self.dual_epochs:
+                self.dual_epochs[machine].record_round(machine.relative_gap, machine.master.n_planes)
 
     def should_continue(self) -> bool:
-        """Whether a machine is not done, and rounds are allowed and still move objective or bound."""
+        """Whether a machine is not done, and rounds are still allowed and still move objective or bound."""
         return bool(self._unconverged()) and self.n_iter < self.settings.max_iter and not self._is_stalled()
 
     def _is_stalled(self) -> bool:
@@ -277,32 +277,33 @@ class OCASTraining:
         rise, fall = bound[-1] - bound[-1 - _STALL_ROUNDS], objective[-1 - _STALL_ROUNDS] - objective[-1]
         return not (rise > ROUNDING * objective[-1] or fall > self.settings.tol * objective[-1])
 
-    def _unconverged(self) -> list[CuttingPlaneSolver]:
+    def _unconverged(self) -> list[CuttingPlaneMachine]:
         """The machines that are not done: their gap is above the tolerance."""
-        return [solver for solver in self.solvers if not self._is_done(solver)]
+        return [machine for machine in self.machines if not self._is_done(machine)]
 
-    def _is_done(self, solver: CuttingPlaneSolver) -> bool:
-        return solver.gap <= self.settings.tol * solver.objective
+    def _is_done(self, machine: CuttingPlaneMachine) -> bool:
+        return machine.gap <= self.settings.tol * machine.objective
 
-    def _decision_values(self, solvers: Sequence[CuttingPlaneSolver], points: Sequence[Matrix]) -> list[Matrix]:
-        """X w (q, n) for one point of each solver, in one pass."""
+    def _decision_values(self, machines: Sequence[CuttingPlaneMachine], points: Sequence[Matrix]) -> list[Matrix]:
+        """X w (q, n) for one point of each machine, in one pass."""
         stacked = self.X.matvec(np.concatenate(points))
-        ends = np.cumsum([solver.loss.n_outputs for solver in solvers])
+        ends = np.cumsum([machine.loss.n_outputs for machine in machines])
         return np.split(stacked, ends[:-1])
 
     # ----------------------------------------------------------------------------------------------- accelerations
 
     def solve_gram_duals(self, C: float) -> Trained | None:
         """All machines by their duals, where samples are few, memory allows it and no callback observes the rounds."""
-        losses = [solver.loss.hinge for solver in self.solvers]
+        losses = [machine.loss.hinge for machine in self.machines]
         hinges = [loss for loss in losses if loss is not None]
         if not self.accelerations.gram_dual or self.progress.is_observed or not isinstance(self.X, LocalMatrix):
             return None
         n, d = self.X.shape
-        room = (self.settings.memory_budget + ALLOWED_BYTES) / (8 * n) - (2 * d + n)  # beside X twice and X Xᵀ
-        if room < n:  # a thread has a copy of X Xᵀ
+        # columns (n,) of float64 that memory allows beside two copies of X, and X Xᵀ; each thread has a copy of X Xᵀ
+        columns_left = (self.settings.memory_budget + ALLOWED_BYTES) / (8 * n) - (2 * d + n)
+        if columns_left < n:
             return None
-        team = self.team if room >= n * min(self.team.n_threads, len(hinges)) else ONE_THREAD
+        team = self.team if columns_left >= n * min(self.team.n_threads, len(hinges)) else ONE_THREAD
         clock, (rows, places) = _Clock(), self.X.gather(np.arange(self.X.shape[0]))
         results = solve_gram_duals(rows[places], hinges, C, self.settings.tol, team, self.progress)
         if results is None:
@@ -312,35 +313,35 @@ class OCASTraining:
         self._record(objective, objective - gap, 1.0, 0, clock)
         return results, self.history
 
-    def _run_active_rows(self, solvers: Sequence[CuttingPlaneSolver]) -> None:
+    def _run_active_rows(self, machines: Sequence[CuttingPlaneMachine]) -> None:
         """Rounds on the active rows of each machine whose round does not begin with epochs."""
-        for solver in solvers:
-            if solver in self.active_rows and not self._has_epochs(solver):
-                self.active_rows[solver].run()
+        for machine in machines:
+            if machine in self.active_rows and not self._has_epochs(machine):
+                self.active_rows[machine].run()
 
-    def _run_epochs(self, solvers: Sequence[CuttingPlaneSolver]) -> tuple[list[CuttingPlaneSolver], list[Plane]]:
+    def _run_epochs(self, machines: Sequence[CuttingPlaneMachine]) -> tuple[list[CuttingPlaneMachine], list[Plane]]:
         """Epochs of dual ascent, one thread a machine: the dual point is the search point, and its plane is added.
 
         Returns the machines whose plane still needs its normal, a pass over X, and these planes.
         """
 
-        def run(solver: CuttingPlaneSolver) -> Plane | None:
-            dual = self.dual_epochs[solver]
+        def run(machine: CuttingPlaneMachine) -> Plane | None:
+            dual = self.dual_epochs[machine]
             dual.run_epochs()
             plane, normal = Plane(*dual.plane()), dual.normal
-            solver.search_point = plane.point.reshape(solver.w.shape)
+            machine.search_point = plane.point.reshape(machine.w.shape)
             if normal is not None:
-                solver.add(plane, normal)
+                machine.add(plane, normal)
             return plane if normal is None else None
 
-        with_epochs = [solver for solver in solvers if self._has_epochs(solver)]
+        with_epochs = [machine for machine in machines if self._has_epochs(machine)]
         planes = self.team.map(run, with_epochs)
-        found = [(solver, plane) for solver, plane in zip(with_epochs, planes, strict=True) if plane is not None]
-        return [solver for solver, _ in found], [plane for _, plane in found]
+        found = [(machine, plane) for machine, plane in zip(with_epochs, planes, strict=True) if plane is not None]
+        return [machine for machine, _ in found], [plane for _, plane in found]
 
-    def _has_epochs(self, solver: CuttingPlaneSolver) -> bool:
+    def _has_epochs(self, machine: CuttingPlaneMachine) -> bool:
         """Whether this round of a machine begins with epochs."""
-        return solver in self.dual_epochs and self.dual_epochs[solver].alternation.has_epochs
+        return machine in self.dual_epochs and self.dual_epochs[machine].alternation.has_epochs
 
     def begin(self, start: Sequence[Matrix] | None, C: float) -> None:
         """Take the first planes: at the points given, at the machines of a sample, or at w = 0."""
@@ -348,18 +349,18 @@ class OCASTraining:
         if start is None and self.accelerations.sample_start and isinstance(self.X, LocalMatrix):
             start = self._start_from_sample(self.X, C)
         starts = [
-            (solver, point.reshape(solver.w.shape))
-            for solver, points in zip(self.solvers, start or (), strict=False)
+            (machine, point.reshape(machine.w.shape))
+            for machine, points in zip(self.machines, start or (), strict=False)
             for point in points
         ]
         for first in range(0, len(starts), _BLOCK_POINTS):
-            solvers, W = zip(*starts[first : first + _BLOCK_POINTS], strict=True)
-            self._evaluate(solvers, W, self._decision_values(solvers, W))
-        at_zero = [solver for solver in self.solvers if not np.isfinite(solver.objective)]  # without a point so far
+            machines, W = zip(*starts[first : first + _BLOCK_POINTS], strict=True)
+            self._add_planes_at(machines, W, self._decision_values(machines, W))
+        at_zero = [machine for machine in self.machines if not np.isfinite(machine.objective)]  # without a point so far
         for first in range(0, len(at_zero), _BLOCK_POINTS):
             some = at_zero[first : first + _BLOCK_POINTS]
-            zeros = [np.zeros((solver.loss.n_outputs, self.X.shape[0])) for solver in some]
-            self._evaluate(some, [np.zeros_like(solver.w) for solver in some], zeros)
+            zeros = [np.zeros((machine.loss.n_outputs, self.X.shape[0])) for machine in some]
+            self._add_planes_at(some, [np.zeros_like(machine.w) for machine in some], zeros)
 
     def _start_from_sample(self, X: LocalMatrix, C: float) -> list[Matrix]:
         def train_some(sampled: LocalMatrix, losses: Sequence[Loss], tol: float) -> list[Matrix]:
@@ -368,28 +369,29 @@ class OCASTraining:
             return [result.w for result in results]
 
         settings, newton = self.settings, self.accelerations.newton
-        sample = draw_sample(X, [solver.loss for solver in self.solvers], settings.memory_budget, newton=newton)
+        sample = draw_sample(X, [machine.loss for machine in self.machines], settings.memory_budget, newton=newton)
         silent = SilentProgress(self.progress)
         found = start_from_sample(sample, C, settings.tol, silent, newton=newton, train=train_some)
-        for solver, is_newton in zip(self.solvers, found.is_newton, strict=True):
-            if solver in self.active_rows:
-                self.active_rows[solver].start_at_sample(sample.X.shape[0], is_newton=is_newton)
+        for machine, is_newton in zip(self.machines, found.is_newton, strict=True):
+            if machine in self.active_rows:
+                self.active_rows[machine].start_at_sample(sample.X.shape[0], is_newton=is_newton)
         return found.points
 
-    def _evaluate(
-        self, solvers: Sequence[CuttingPlaneSolver], points: Sequence[Matrix], values: Sequence[Matrix]
+    def _add_planes_at(
+        self, machines: Sequence[CuttingPlaneMachine], points: Sequence[Matrix], values: Sequence[Matrix]
     ) -> None:
-        planes = [solver.evaluate(w, f) for solver, w, f in zip(solvers, points, values, strict=True)]
+        """Evaluate a point of each machine, given its decision values; add its plane, unless duals go without."""
+        planes = [machine.evaluate(w, f) for machine, w, f in zip(machines, points, values, strict=True)]
         if not self.dual_alone:
-            add_planes(self.X, solvers, planes)
+            add_planes(self.X, machines, planes)
 
     # ----------------------------------------------------------------------------------------- C, state and results
 
     def set_risk_weight(self, C: float) -> None:
-        """Go on with another C: planes and points stay."""
+        """Set C and begin to count rounds: planes and points stay."""
         self.n_iter, self.history, self.progress.current_solution = 0, History(), None
-        for solver in self.solvers:
-            solver.set_risk_weight(C)
+        for machine in self.machines:
+            machine.set_risk_weight(C)
         for epochs in self.dual_epochs.values():
             epochs.set_risk_weight(C)
         for dual in self.dual_alone.values():
@@ -399,8 +401,8 @@ class OCASTraining:
 
     def state(self) -> dict[str, float]:
         """What `Progress.go_on` shows and passes to callbacks."""
-        objective = sum(solver.objective for solver in self.solvers)
-        violation = max(solver.relative_gap for solver in self.solvers)
+        objective = sum(machine.objective for machine in self.machines)
+        violation = max(machine.relative_gap for machine in self.machines)
         return {"round": self.n_iter, "violation": violation, "tol": self.settings.tol, "objective": objective}
 
     def results(self) -> Trained:
@@ -408,24 +410,24 @@ class OCASTraining:
         limit = "max_iter" if self.n_iter >= self.settings.max_iter else "the precision of float64"
         reason = self.progress.stopped_by or limit
 
-        def result_of(s: CuttingPlaneSolver) -> LinearResult:
+        def result_of(s: CuttingPlaneMachine) -> LinearResult:
             is_done = self._is_done(s)
             points, stopped_by = s.master.binding_points, None if is_done else reason
             return LinearResult(s.w, s.intercept, s.objective, s.gap, is_done, points, stopped_by)
 
-        return [result_of(solver) for solver in self.solvers], self.history
+        return [result_of(machine) for machine in self.machines], self.history
 
     def complete_history(self) -> None:
         """Record the start as the only row, where no round was needed or there was no time for one."""
         if not len(self.history):
-            self._record_round(self.solvers, _Clock())
+            self._record_round(self.machines, _Clock())
 
-    def _record_round(self, solvers: list[CuttingPlaneSolver], clock: _Clock) -> None:
+    def _record_round(self, machines: list[CuttingPlaneMachine], clock: _Clock) -> None:
         self._record(
-            sum(solver.objective for solver in self.solvers),
-            sum(min(solver.bound, solver.objective) for solver in self.solvers),
-            float(np.mean([solver.step for solver in solvers])),
-            sum(solver.master.n_planes for solver in self.solvers),
+            sum(machine.objective for machine in self.machines),
+            sum(min(machine.bound, machine.objective) for machine in self.machines),
+            float(np.mean([machine.step for machine in machines])),
+            sum(machine.master.n_planes for machine in self.machines),
             clock,
         )
 

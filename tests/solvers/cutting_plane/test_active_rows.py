@@ -18,9 +18,9 @@ from widemargin.solvers.cutting_plane import active_rows
 from widemargin.solvers.cutting_plane.accelerations import suits_newton
 from widemargin.solvers.cutting_plane.active_rows import ActiveRows
 from widemargin.solvers.cutting_plane.losses import HingeLoss
+from widemargin.solvers.cutting_plane.machine import CuttingPlaneMachine, add_planes
 from widemargin.solvers.cutting_plane.master_problem import MasterProblem
 from widemargin.solvers.cutting_plane.optimal_intercept import InterceptHingeLoss
-from widemargin.solvers.cutting_plane.solver import CuttingPlaneSolver, add_planes
 
 LOSSES = {False: HingeLoss, True: InterceptHingeLoss}
 C = 0.05
@@ -33,24 +33,24 @@ def problem(seed: int, n: int, *, ties: bool = False) -> tuple[np.ndarray, np.nd
     return (np.round(X), np.sign(signed)) if ties else (X, signed)
 
 
-def begun(X: np.ndarray, signed: np.ndarray, *, has_intercept: bool) -> tuple[Any, CuttingPlaneSolver]:
-    """A solver after four rounds on all samples."""
+def begun(X: np.ndarray, signed: np.ndarray, *, has_intercept: bool) -> tuple[Any, CuttingPlaneMachine]:
+    """A machine after four rounds on all samples."""
     team = ThreadTeam(1)
-    rows, solver = (
+    rows, machine = (
         make_design_matrix(X, team),
-        CuttingPlaneSolver(LOSSES[has_intercept](signed, team), MasterProblem(3, 1000), C),
+        CuttingPlaneMachine(LOSSES[has_intercept](signed, team), MasterProblem(3, 1000), C),
     )
-    add_planes(rows, [solver], [solver.evaluate(solver.w, np.zeros((1, len(X))))])
+    add_planes(rows, [machine], [machine.evaluate(machine.w, np.zeros((1, len(X))))])
     for _ in range(4):
-        solver.solve_master()
-        add_planes(rows, [solver], [solver.line_search(rows.matvec(solver.search_point))])
-    solver.solve_master()
-    return rows, solver
+        machine.solve_master()
+        add_planes(rows, [machine], [machine.move_best_point(rows.matvec(machine.search_point))])
+    machine.solve_master()
+    return rows, machine
 
 
-def active(rows: Any, solver: CuttingPlaneSolver, memory_budget: int = 2**30) -> ActiveRows:
+def active(rows: Any, machine: CuttingPlaneMachine, memory_budget: int = 2**30) -> ActiveRows:
     newton = suits_newton(*rows.shape)
-    return ActiveRows(rows, solver, 1e-6, memory_budget, always, newton=newton)
+    return ActiveRows(rows, machine, 1e-6, memory_budget, always, newton=newton)
 
 
 @pytest.fixture(autouse=True)
@@ -64,22 +64,22 @@ def few(monkeypatch: pytest.MonkeyPatch) -> None:
 @given(seed=st.integers(0, 2**32 - 1), has_intercept=st.booleans(), ties=st.booleans())
 def test_planes_of_active_rows_are_planes_of_all(seed: int, has_intercept: bool, ties: bool) -> None:
     X, signed = problem(seed, 300, ties=ties)
-    rows, solver = begun(X, signed, has_intercept=has_intercept)
-    best = solver.objective
+    rows, machine = begun(X, signed, has_intercept=has_intercept)
+    best = machine.objective
     for _ in range(3):
-        active(rows, solver).run()
+        active(rows, machine).run()
         rng = np.random.default_rng(seed)
-        points = [solver.search_point[0] + scale * rng.normal(size=3) for scale in (0.0, 0.01, 1.0, 10.0)]
-        assert_planes_hold(solver.master, points, X, signed, has_intercept=has_intercept)
-        add_planes(rows, [solver], [solver.line_search(rows.matvec(solver.search_point))])
-        solver.solve_master()
-        assert solver.objective <= best
-        best = solver.objective
+        points = [machine.search_point[0] + scale * rng.normal(size=3) for scale in (0.0, 0.01, 1.0, 10.0)]
+        assert_planes_hold(machine.master, points, X, signed, has_intercept=has_intercept)
+        add_planes(rows, [machine], [machine.move_best_point(rows.matvec(machine.search_point))])
+        machine.solve_master()
+        assert machine.objective <= best
+        best = machine.objective
         assert np.isclose(
             best,
-            0.5 * solver.w[0] @ solver.w[0] + C * true_risk(X, signed, solver.w[0], has_intercept=has_intercept),
+            0.5 * machine.w[0] @ machine.w[0] + C * true_risk(X, signed, machine.w[0], has_intercept=has_intercept),
         )
-        assert solver.bound <= best * (1 + 1e-12)
+        assert machine.bound <= best * (1 + 1e-12)
 
 
 @pytest.mark.parametrize("has_intercept", [False, True])
@@ -87,15 +87,15 @@ def test_fewer_rounds_on_all_samples(has_intercept: bool, monkeypatch: pytest.Mo
     X, signed = problem(1, 20_000)
 
     def rounds(*, is_accelerated: bool) -> int:
-        rows, solver = begun(X, signed, has_intercept=has_intercept)
-        helper = active(rows, solver)
+        rows, machine = begun(X, signed, has_intercept=has_intercept)
+        helper = active(rows, machine)
         for k in range(100):
-            if solver.gap <= 1e-6 * solver.objective:
+            if machine.gap <= 1e-6 * machine.objective:
                 return k
             if is_accelerated:
                 helper.run()
-            add_planes(rows, [solver], [solver.line_search(rows.matvec(solver.search_point))])
-            solver.solve_master()
+            add_planes(rows, [machine], [machine.move_best_point(rows.matvec(machine.search_point))])
+            machine.solve_master()
         raise AssertionError("no convergence")
 
     assert rounds(is_accelerated=True) <= 0.7 * rounds(is_accelerated=False)
@@ -105,14 +105,14 @@ def test_fewer_rounds_on_all_samples(has_intercept: bool, monkeypatch: pytest.Mo
 def test_the_restricted_objective_at_the_best_point(has_intercept: bool) -> None:
     """Where the base plane touches the risk at the best point itself, both objectives are equal there."""
     X, signed = problem(2, 400)
-    rows, solver = begun(X, signed, has_intercept=has_intercept)
-    solver.search_towards(solver)  # the next plane on all rows touches at the best point
-    add_planes(rows, [solver], [solver.line_search(rows.matvec(solver.search_point))])
-    found = active(rows, solver)._restrict()
+    rows, machine = begun(X, signed, has_intercept=has_intercept)
+    machine.search_towards(machine)  # the next plane on all rows touches at the best point
+    add_planes(rows, [machine], [machine.move_best_point(rows.matvec(machine.search_point))])
+    found = active(rows, machine)._restrict()
     assert found is not None
     few, restricted, region = found
     assert 60 <= few.shape[0] < 160
-    assert np.isclose(restricted.objective, solver.objective, rtol=1e-12)
+    assert np.isclose(restricted.objective, machine.objective, rtol=1e-12)
     assert region.distance == 0.0
 
 
@@ -121,17 +121,17 @@ def test_margins_that_are_all_alike(has_intercept: bool) -> None:
     """No subset is nearer than the rest: the search point stays that of the master problem."""
     X = np.ones((500, 3))
     signed = np.where(np.arange(500) % 3 == 0, 1.0, -1.0)
-    rows, solver = begun(X, signed, has_intercept=has_intercept)
-    search_point = solver.search_point
-    active(rows, solver).run()
-    assert solver.search_point is search_point
+    rows, machine = begun(X, signed, has_intercept=has_intercept)
+    search_point = machine.search_point
+    active(rows, machine).run()
+    assert machine.search_point is search_point
 
 
 def test_a_copy_within_the_budget() -> None:
     X, signed = problem(3, 2000)
-    rows, solver = begun(X, signed, has_intercept=False)
+    rows, machine = begun(X, signed, has_intercept=False)
     budget = 4 * 100 * rows.row_bytes
-    found = active(rows, solver, budget)._restrict()
+    found = active(rows, machine, budget)._restrict()
     assert found is not None
     assert 30 <= found[0].shape[0] <= 100
 
@@ -139,13 +139,13 @@ def test_a_copy_within_the_budget() -> None:
 @pytest.mark.parametrize("has_intercept", [False, True])
 def test_the_trust_region_is_around_the_first_decision_values(has_intercept: bool) -> None:
     X, signed = problem(4, 400)
-    rows, solver = begun(X, signed, has_intercept=has_intercept)
-    found = active(rows, solver)._restrict()
+    rows, machine = begun(X, signed, has_intercept=has_intercept)
+    found = active(rows, machine)._restrict()
     assert found is not None
     few, restricted, region = found
     first = few.matvec(restricted.w)
     for _ in range(3):
-        add_planes(few, [restricted], [restricted.line_search(few.matvec(restricted.search_point))])
+        add_planes(few, [restricted], [restricted.move_best_point(few.matvec(restricted.search_point))])
         restricted.solve_master()
     distance = restricted.loss.rms_change(first, few.matvec(restricted.w))
     assert distance > 0.0
@@ -156,8 +156,8 @@ def test_ties_at_the_largest_share() -> None:
     """Most samples have one margin: the shares below it are tried, too."""
     X, signed = problem(5, 2000)
     X[np.arange(2000) % 5 != 0] = 0.0
-    rows, solver = begun(X, signed, has_intercept=False)
-    helper = active(rows, solver)
+    rows, machine = begun(X, signed, has_intercept=False)
+    helper = active(rows, machine)
     helper._share = active_rows._MAX_SHARE
     assert helper._restrict() is None
     assert any(helper._restrict() is not None for _ in range(4))
@@ -168,11 +168,11 @@ def test_another_C_forgets_failures() -> None:
     X, signed = problem(3, 400)
     rows, team = make_design_matrix(X, ThreadTeam(1)), ThreadTeam(1)
     training = OCASTraining(rows, [HingeLoss(signed, team)], OCASSettings(C=C), Progress(), team)
-    (solver,) = training.solvers
-    training.active_rows[solver] = helper = active(rows, solver)
+    (machine,) = training.machines
+    training.active_rows[machine] = helper = active(rows, machine)
     training.set_risk_weight(C)
     training.begin(None, C)
-    training.solve_masters()
+    training.update_bounds()
     for _ in range(2):
         training.run_round()
     helper.uses_newton, helper._newton = False, True

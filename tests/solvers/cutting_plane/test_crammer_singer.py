@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from widemargin.solvers.cutting_plane.crammer_singer import find_step
+from widemargin.solvers.cutting_plane.crammer_singer import minimise_on_line
 
 
 class Jumps:
@@ -32,7 +32,7 @@ def test_finds_the_zero_from_any_bracket(seed: int, lo: float, hi: float) -> Non
     at, weight = rng.uniform(0, 4, 30), rng.uniform(0, 1, 30)
     curvature, slope = 0.5, float(rng.normal())
     line = Jumps(at, weight)
-    step = find_step(line, curvature, slope, lo, hi)
+    step = minimise_on_line(line, curvature, slope, lo, hi)
 
     def value(k: float) -> float:
         return 0.5 * curvature * k**2 + slope * k + float(weight @ np.abs(k - at))
@@ -44,4 +44,4 @@ def test_finds_the_zero_from_any_bracket(seed: int, lo: float, hi: float) -> Non
 
 def test_no_step_where_the_line_rises() -> None:
     line = Jumps(np.array([1.0]), np.array([0.5]))
-    assert find_step(line, 1.0, 2.0, 0.9, 1.1) == 0.0
+    assert minimise_on_line(line, 1.0, 2.0, 0.9, 1.1) == 0.0

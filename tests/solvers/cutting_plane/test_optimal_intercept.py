@@ -78,7 +78,7 @@ def test_the_line_search_falls_and_nearly_always_gains_half_of_what_there_is(tie
         n, curvature, slope = int(rng.integers(2, 41)), rng.uniform(0.01, 50), rng.uniform(-30, 30)
         f, signed = rows(seed, n, ties=ties)
         target = rng.normal(size=n)
-        step = InterceptHingeLoss(signed, ThreadTeam(1)).line_search(f[None], target[None], curvature, slope)
+        step = InterceptHingeLoss(signed, ThreadTeam(1)).find_step(f[None], target[None], curvature, slope)
         ks = np.append(np.linspace(0, 3 * max(step, 1.0), 40), step)
         risks = [naive.optimal_intercept_risk(f + k * (target - f), signed) for k in ks]
         values = 0.5 * curvature * ks**2 + slope * ks + risks
@@ -96,6 +96,6 @@ def test_the_line_search_on_many_rows() -> None:
         outputs = f + k * (target - f)
         return 0.5e3 * k**2 - 10.0 * k + naive.intercept_risk(outputs, signed, best_intercept(outputs, signed))
 
-    step = loss.line_search(f[None], target[None], 1e3, -10.0)
+    step = loss.find_step(f[None], target[None], 1e3, -10.0)
     best = min(value(step * (1 + d)) for d in np.linspace(-0.9, 1, 39))
     assert value(step) - best <= 0.02 * (value(0.0) - best)

@@ -18,10 +18,10 @@ from widemargin.data.design_matrix import LocalAugmentedMatrix
 from widemargin.solvers.cutting_plane import smoothed_newton as newton
 from widemargin.solvers.cutting_plane.accelerations import suits_newton
 from widemargin.solvers.cutting_plane.losses import HingeLoss
+from widemargin.solvers.cutting_plane.machine import CuttingPlaneMachine, add_planes
 from widemargin.solvers.cutting_plane.master_problem import MasterProblem
 from widemargin.solvers.cutting_plane.optimal_intercept import InterceptHingeLoss
 from widemargin.solvers.cutting_plane.smoothed_newton import NewtonDescent, SmoothedHessian
-from widemargin.solvers.cutting_plane.solver import CuttingPlaneSolver, add_planes
 
 LOSSES = {False: HingeLoss, True: InterceptHingeLoss}
 
@@ -33,15 +33,15 @@ def problem(seed: int, n: int, *, ties: bool = False) -> tuple[np.ndarray, np.nd
     return (np.round(X), np.sign(signed)) if ties else (X, signed)
 
 
-def begun(X: Any, signed: np.ndarray, C: float, *, has_intercept: bool) -> tuple[Any, CuttingPlaneSolver]:
-    """A solver that has evaluated w = 0."""
+def begun(X: Any, signed: np.ndarray, C: float, *, has_intercept: bool) -> tuple[Any, CuttingPlaneMachine]:
+    """A machine that has evaluated w = 0."""
     team = ThreadTeam(1)
-    rows, solver = (
+    rows, machine = (
         make_design_matrix(X, team),
-        CuttingPlaneSolver(LOSSES[has_intercept](signed, team), MasterProblem(3, 1000), C),
+        CuttingPlaneMachine(LOSSES[has_intercept](signed, team), MasterProblem(3, 1000), C),
     )
-    add_planes(rows, [solver], [solver.evaluate(solver.w, np.zeros((1, X.shape[0])))])
-    return rows, solver
+    add_planes(rows, [machine], [machine.evaluate(machine.w, np.zeros((1, X.shape[0])))])
+    return rows, machine
 
 
 @settings(max_examples=30, deadline=None, derandomize=True)
@@ -50,14 +50,14 @@ def begun(X: Any, signed: np.ndarray, C: float, *, has_intercept: bool) -> tuple
 )
 def test_planes_lie_below_the_risk(seed: int, has_intercept: bool, ties: bool, C: float) -> None:
     X, signed = problem(seed, 200, ties=ties)
-    rows, solver = begun(X, signed, C, has_intercept=has_intercept)
-    NewtonDescent(rows, solver, 2.0).run(1e-6, always)
+    rows, machine = begun(X, signed, C, has_intercept=has_intercept)
+    NewtonDescent(rows, machine, 2.0).run(1e-6, always)
     rng = np.random.default_rng(seed)
-    points = [solver.w[0] + scale * rng.normal(size=3) for scale in (0.0, 0.1, 1.0, 10.0)]
-    assert_planes_hold(solver.master, points, X, signed, has_intercept=has_intercept)
-    objective = 0.5 * solver.w[0] @ solver.w[0] + C * true_risk(X, signed, solver.w[0], has_intercept=has_intercept)
-    assert np.isclose(solver.objective, objective, rtol=1e-9)
-    assert solver.bound <= solver.objective * (1 + 1e-12)
+    points = [machine.w[0] + scale * rng.normal(size=3) for scale in (0.0, 0.1, 1.0, 10.0)]
+    assert_planes_hold(machine.master, points, X, signed, has_intercept=has_intercept)
+    objective = 0.5 * machine.w[0] @ machine.w[0] + C * true_risk(X, signed, machine.w[0], has_intercept=has_intercept)
+    assert np.isclose(machine.objective, objective, rtol=1e-9)
+    assert machine.bound <= machine.objective * (1 + 1e-12)
 
 
 @pytest.mark.parametrize("has_intercept", [False, True])
@@ -66,29 +66,29 @@ def test_planes_lie_below_the_risk(seed: int, has_intercept: bool, ties: bool, C
 def test_a_handful_of_steps(has_intercept: bool, C: float, form: str, monkeypatch: pytest.MonkeyPatch) -> None:
     X, signed = problem(1, 20_000)
     forms = {"C": X, "F": np.asfortranarray(X), "csr": sp.csr_array(X), "float32": X.astype(np.float32)}
-    rows, solver = begun(forms[form], signed, C, has_intercept=has_intercept)
+    rows, machine = begun(forms[form], signed, C, has_intercept=has_intercept)
     monkeypatch.setattr(newton, "_MAX_STEPS", 16)
-    assert NewtonDescent(rows, solver, 2.0).run(1e-4, always)
-    assert solver.gap <= 1e-4 * solver.objective
-    shift = float(solver.intercept[0])
-    risk = naive.intercept_risk(X @ solver.w[0], signed, shift)
-    assert np.isclose(solver.objective, 0.5 * solver.w[0] @ solver.w[0] + C * risk, rtol=1e-6)
+    assert NewtonDescent(rows, machine, 2.0).run(1e-4, always)
+    assert machine.gap <= 1e-4 * machine.objective
+    shift = float(machine.intercept[0])
+    risk = naive.intercept_risk(X @ machine.w[0], signed, shift)
+    assert np.isclose(machine.objective, 0.5 * machine.w[0] @ machine.w[0] + C * risk, rtol=1e-6)
 
 
 @pytest.mark.parametrize("has_intercept", [False, True])
 def test_the_gap_at_the_smoothed_minimum(has_intercept: bool) -> None:
     """At a fixed width it is the sum in the module's docstring."""
     X, signed = problem(2, 500)
-    rows, solver = begun(X, signed, 0.1, has_intercept=has_intercept)
-    descent = NewtonDescent(rows, solver, 2.0)
+    rows, machine = begun(X, signed, 0.1, has_intercept=has_intercept)
+    descent = NewtonDescent(rows, machine, 2.0)
     for _ in range(20):
         smoothed = descent._loss.smoothed(descent._f, 2.0)
         slope = descent._gradient(smoothed)
-        descent._add_plane(solver.objective)
+        descent._add_plane(machine.objective)
         step = descent._hessian.step(slope, descent._f, smoothed.intercept, 2.0)
         descent._hessian.drop()
         decrement = -0.5 * float(np.vdot(slope, step))
-        if descent._backtrack(step, solver.value(descent.point, smoothed.value), decrement) is None:
+        if descent._backtrack(step, machine.value(descent.point, smoothed.value), decrement) is None:
             break
     risk = true_risk(X, signed, descent.point[0], has_intercept=has_intercept)
     assert np.abs(slope).max() <= 1e-6 * np.abs(descent.point).max()
@@ -96,8 +96,8 @@ def test_the_gap_at_the_smoothed_minimum(has_intercept: bool) -> None:
     if has_intercept:  # the plane's gap is that at the optimal intercept of the smoothed hinges
         shifted = naive.intercept_risk(X @ descent.point[0], signed, smoothed.intercept)
         proven -= 0.1 * (shifted - risk)
-    _, bound = solver.master.solve(0.1, 1e-12)
-    gap = solver.value(descent.point, risk) - bound
+    _, bound = machine.master.solve(0.1, 1e-12)
+    gap = machine.value(descent.point, risk) - bound
     assert 0.9 * proven <= gap <= proven * (1 + 1e-6)  # less, if other planes help
 
 
@@ -106,10 +106,10 @@ def test_rows_without_a_kink(has_intercept: bool) -> None:
     """Equal rows: the method ends, and point and objective are finite."""
     for X in (np.zeros((50, 3)), np.ones((50, 3)), np.full((50, 3), 1e150)):
         signed = np.where(np.arange(50) % 3 == 0, 1.0, -1.0)
-        rows, solver = begun(X, signed, 1.0, has_intercept=has_intercept)
-        NewtonDescent(rows, solver, 2.0).run(1e-6, always)
-        assert np.isfinite(solver.w).all()
-        assert np.isfinite(solver.objective)
+        rows, machine = begun(X, signed, 1.0, has_intercept=has_intercept)
+        NewtonDescent(rows, machine, 2.0).run(1e-6, always)
+        assert np.isfinite(machine.w).all()
+        assert np.isfinite(machine.objective)
 
 
 def test_steps_that_are_too_long_end_the_method() -> None:
@@ -117,28 +117,28 @@ def test_steps_that_are_too_long_end_the_method() -> None:
     rng = np.random.default_rng(0)
     X = rng.normal(size=(300, 3))
     X *= np.exp(rng.normal(size=(300, 1)) * 4)
-    rows, solver = begun(X, np.sign(X[:, 0] + 1e-3), 1e6, has_intercept=False)
-    assert not NewtonDescent(rows, solver, 2.0).run(1e-9, always)
+    rows, machine = begun(X, np.sign(X[:, 0] + 1e-3), 1e6, has_intercept=False)
+    assert not NewtonDescent(rows, machine, 2.0).run(1e-9, always)
 
 
 @pytest.mark.parametrize("has_intercept", [False, True])
 @pytest.mark.parametrize("C", [1e-3, 1.0])
 def test_approach_comes_close_to_the_optimum(has_intercept: bool, C: float) -> None:
     X, signed = problem(4, 20_000)
-    rows, solver = begun(X, signed, C, has_intercept=has_intercept)
-    descent = NewtonDescent(rows, solver, 2.0)
+    rows, machine = begun(X, signed, C, has_intercept=has_intercept)
+    descent = NewtonDescent(rows, machine, 2.0)
     assert descent.approach(1e-2, always)
-    assert solver.master.n_planes == 2  # the zero plane, and that of the start: `approach` adds none
+    assert machine.master.n_planes == 2  # the zero plane, and that of the start: `approach` adds none
     value = 0.5 * descent.point[0] @ descent.point[0]
     value += C * true_risk(X, signed, descent.point[0], has_intercept=has_intercept)
-    assert NewtonDescent(rows, solver, 2.0).run(1e-4, always)
-    assert value <= solver.objective * 1.01
+    assert NewtonDescent(rows, machine, 2.0).run(1e-4, always)
+    assert value <= machine.objective * 1.01
 
 
 def test_a_hessian_is_kept_while_gains_are_as_promised() -> None:
     X, signed = problem(5, 400)
-    rows, solver = begun(X, signed, 0.1, has_intercept=False)
-    newton_steps = SmoothedHessian(rows, solver.loss, 0.1)
+    rows, machine = begun(X, signed, 0.1, has_intercept=False)
+    newton_steps = SmoothedHessian(rows, machine.loss, 0.1)
     slope, f = np.ones((1, 3)), np.zeros((1, 400))
 
     def is_new(width: float) -> bool:
@@ -148,25 +148,25 @@ def test_a_hessian_is_kept_while_gains_are_as_promised() -> None:
     assert is_new(1.5)
     assert not is_new(1.5)
     for gain, promised, width, serves in ((1.0, 1.1, 0.2, True), (1.0, 1.1, 0.5, False), (1.0, 2.0, 0.2, False)):
-        newton_steps.keep_if_accurate(gain, promised, width)
+        newton_steps.drop_if_inaccurate(gain, promised, width)
         assert is_new(1.5) is not serves
 
 
 def test_a_step_that_fails_with_a_kept_hessian_gets_a_new_one() -> None:
     X, signed = problem(6, 2000)
-    rows, solver = begun(X, signed, 0.01, has_intercept=False)
-    descent = NewtonDescent(rows, solver, 2.0)
+    rows, machine = begun(X, signed, 0.01, has_intercept=False)
+    descent = NewtonDescent(rows, machine, 2.0)
     descent._hessian._kept = 1e-3 * np.eye(3)  # steps are much too long
     assert descent.run(1e-3, always)
-    assert solver.gap <= 1e-3 * solver.objective
+    assert machine.gap <= 1e-3 * machine.objective
 
 
 def test_stopped_before_the_first_step() -> None:
     X, signed = problem(3, 500)
-    rows, solver = begun(X, signed, 1.0, has_intercept=False)
-    start = solver.w
-    assert NewtonDescent(rows, solver, 2.0).run(1e-9, lambda: False)
-    np.testing.assert_array_equal(solver.w, start)
+    rows, machine = begun(X, signed, 1.0, has_intercept=False)
+    start = machine.w
+    assert NewtonDescent(rows, machine, 2.0).run(1e-9, lambda: False)
+    np.testing.assert_array_equal(machine.w, start)
 
 
 def test_the_sample_of_a_hessian_is_random() -> None:

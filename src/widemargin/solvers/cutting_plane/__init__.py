@@ -2,7 +2,7 @@
 
 ::
 
-    solver               the steps of Algorithm 1 for one machine; the loop over them is `algorithms.ocas`
+    machine              the state of one machine and the steps of Algorithm 1 on it; their loop is `algorithms.ocas`
     master_problem       the planes, and the quadratic program on them
     losses               the interface of a loss, and the hinge without intercept
     optimal_intercept    the hinge at its optimal intercept

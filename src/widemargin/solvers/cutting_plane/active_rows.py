@@ -19,8 +19,8 @@ from collections.abc import Callable
 import numpy as np
 
 from ...data import LocalMatrix
+from .machine import ROUNDING, BasePlane, CuttingPlaneMachine, LinearRemainder, Plane, TrustRegion, add_planes
 from .smoothed_newton import NewtonDescent
-from .solver import ROUNDING, BasePlane, CuttingPlaneSolver, LinearRemainder, Plane, TrustRegion, add_planes
 
 _FIRST_SHARE, _MIN_SHARE, _MAX_SHARE = 1 / 32, 1 / 256, 1 / 4  # active rows / samples
 _GROWTH = 4.0  # of the share, after rounds that ended at the boundary of the trust region; its inverse limits a fall
@@ -43,7 +43,7 @@ class ActiveRows:
     ----------
     X : LocalMatrix
         All samples.
-    solver : CuttingPlaneSolver
+    machine : CuttingPlaneMachine
         Of a hinge loss.
     tol : float
         Largest relative gap of the machine at the end.
@@ -63,17 +63,17 @@ class ActiveRows:
     def __init__(
         self,
         X: LocalMatrix,
-        solver: CuttingPlaneSolver,
+        machine: CuttingPlaneMachine,
         tol: float,
         memory_budget: int,
         go_on: Callable[[], bool],
         *,
         newton: bool,
     ) -> None:
-        assert solver.loss.hinge is not None
+        assert machine.loss.hinge is not None
         self._X = X
-        self.solver = solver
-        self._loss = solver.loss.hinge
+        self.machine = machine
+        self._loss = machine.loss.hinge
         self._tol = tol
         self._go_on = go_on
         self._newton = newton
@@ -82,18 +82,18 @@ class ActiveRows:
         self.begin()
 
     def begin(self) -> None:
-        """Forget rounds without progress and failures of Newton's method: the solver has another C."""
+        """Forget rounds without progress and failures of Newton's method: begin to count with another C."""
         self.uses_newton = self._newton
         self._n_failures, self._objective = 0, np.inf
 
     def start_at_sample(self, n_samples: int, *, is_newton: bool) -> None:
-        """Set the method and, for Newton's, the first share of active rows: the solver starts at a sample's machine."""
+        """Set the method and, for Newton's, the first share of active rows: the machine starts at that of a sample."""
         self.uses_newton = is_newton
         if is_newton:
             self._share = min(_SHARE_ERRORS * math.sqrt(self._X.shape[1] / n_samples), _MAX_SHARE)
 
     def run(self) -> None:
-        """Set the solver's search point to the best point of rounds on the active rows, and raise its bound.
+        """Set the machine's search point to the best point of rounds on the active rows, and raise its bound.
 
         After two rounds without progress of the objective, one round on all samples goes without them.
         """
@@ -108,23 +108,23 @@ class ActiveRows:
             self.uses_newton = NewtonDescent(X, restricted, _WIDTH_SHARE * region.radius).run(tol, self._go_on)
         if not self.uses_newton:
             self._run_rounds(X, restricted, region, tol)
-        self.solver.search_towards(restricted)
+        self.machine.search_towards(restricted)
         relative_distance = region.distance / (_AIMED_DISTANCE * region.radius)
         self._scale_share(_GROWTH if region.is_at_boundary else max(relative_distance, 1.0 / _GROWTH))
 
-    def _run_rounds(self, X: LocalMatrix, restricted: CuttingPlaneSolver, region: TrustRegion, tol: float) -> None:
+    def _run_rounds(self, X: LocalMatrix, restricted: CuttingPlaneMachine, region: TrustRegion, tol: float) -> None:
         """Rounds of Algorithm 1 on the active rows, until their gap, the work or the trust region ends them."""
         goal = max(_GAP_SHARE * restricted.gap, tol * restricted.objective)
         n_read, max_read = 0, _MAX_PASSES * self._X.shape[0]  # samples read, summed over the rounds
         while n_read < max_read and restricted.gap > goal and not region.is_at_boundary and self._go_on():
-            plane = restricted.line_search(X.matvec(restricted.search_point))
+            plane = restricted.move_best_point(X.matvec(restricted.search_point))
             add_planes(X, [restricted], [plane])
             restricted.solve_master()
             n_read += X.shape[0]
 
     def _count_failure(self) -> bool:
         """Count rounds in a row without progress of the objective; at two return True and begin again at 0."""
-        objective = self.solver.objective
+        objective = self.machine.objective
         self._n_failures = self._n_failures + 1 if objective >= self._objective * (1.0 - ROUNDING) else 0
         self._objective = objective
         if self._n_failures < 2:
@@ -135,16 +135,16 @@ class ActiveRows:
     def _scale_share(self, factor: float) -> None:
         self._share = min(max(factor * self._share, _MIN_SHARE), _MAX_SHARE)
 
-    def _restrict(self) -> tuple[LocalMatrix, CuttingPlaneSolver, TrustRegion] | None:
-        """The active rows, and a solver for their hinges plus the linear remainder.
+    def _restrict(self) -> tuple[LocalMatrix, CuttingPlaneMachine, TrustRegion] | None:
+        """The active rows, and a machine on their hinges plus the linear remainder.
 
         None without a base plane, or where too many margins are equal to choose by.
         """
-        solver, n = self.solver, self._X.shape[0]
-        if solver.base is None:
+        machine, n = self.machine, self._X.shape[0]
+        if machine.base is None:
             return None
         wanted = min(max(_MIN_ROWS, int(self._share * n)), self._max_rows)
-        chosen, distance = self._loss.nearest_rows(solver.decision_values, wanted)
+        chosen, distance = self._loss.nearest_rows(machine.decision_values, wanted)
         if not 0.0 < distance < np.inf or len(chosen) > _MAX_CHOSEN * wanted:
             if self._share == _MAX_SHARE:  # a smaller share may end between two groups of equal margins
                 self._share = _MIN_SHARE
@@ -152,15 +152,15 @@ class ActiveRows:
                 self._scale_share(_GROWTH)
             return None
         X = self._X.take(chosen)
-        plane, normal = solver.base
-        coef, f = (self._loss.gather(values, chosen) for values in (plane.coef, solver.decision_values))
+        plane, normal = machine.base
+        coef, f = (self._loss.gather(values, chosen) for values in (plane.coef, machine.decision_values))
         base = BasePlane(Plane(coef, float(np.abs(coef).sum()), plane.point), X.rmatvec(coef))
         remainder = LinearRemainder(normal - base.normal, plane.offset - base.plane.offset)
         loss = self._loss.restrict(chosen, plane_balance=float(coef.sum()))
         region = TrustRegion(loss, f, _RADIUS_SHARE * distance)
-        restricted = CuttingPlaneSolver(
-            loss, solver.master, solver.C, mu=solver.mu, remainder=remainder, trust_region=region
+        restricted = CuttingPlaneMachine(
+            loss, machine.master, machine.C, mu=machine.mu, remainder=remainder, trust_region=region
         )
-        restricted.evaluate(solver.w, f)
-        restricted.base, restricted.bound, restricted.search_point = base, solver.bound, solver.search_point
+        restricted.evaluate(machine.w, f)
+        restricted.base, restricted.bound, restricted.search_point = base, machine.bound, machine.search_point
         return X, restricted, region

@@ -44,10 +44,10 @@ class MulticlassHingeLoss:
         """Zeros."""
         return np.zeros(self.n_outputs)
 
-    def line_search(self, f: Matrix, f_end: Matrix, curvature: float, slope: float) -> float:
+    def find_step(self, f: Matrix, f_end: Matrix, curvature: float, slope: float) -> float:
         """A bracketing search for the zero of the derivative, from half to twice the latest step."""
         line = _MulticlassHingeLine(self._native, self._team, f, f_end)
-        step = find_step(line, curvature, slope, 0.5 * self._latest_step, 2.0 * self._latest_step)
+        step = minimise_on_line(line, curvature, slope, 0.5 * self._latest_step, 2.0 * self._latest_step)
         self._latest_step = step or 1.0
         return step
 
@@ -82,7 +82,7 @@ class _MulticlassHingeLine:
         self._dropped_slope += slope
 
 
-def find_step(line: _MulticlassHingeLine, curvature: float, slope: float, lo: float, hi: float) -> float:
+def minimise_on_line(line: _MulticlassHingeLine, curvature: float, slope: float, lo: float, hi: float) -> float:
     """The k >= 0 that minimises ``curvature k^2 / 2 + slope k + line(k)``, curvature > 0, probably in [lo, hi].
 
     Regula falsi with the Illinois rule: the derivative at an end that stays twice is halved. Exact once the bracket

@@ -1,4 +1,4 @@
-"""Losses of linear machines, as the cutting plane solver minimises them.
+"""Losses of linear machines, as cutting planes minimise them.
 
 A loss is a convex function R of the decision values f (q, n) of q weight vectors on n samples. It gives
 coefficients of subgradients, and minimises along a line. A new loss is one class with the members of `Loss`: it gets
@@ -57,7 +57,7 @@ class Loss(Protocol):
     def intercept(self, f: Matrix) -> Vector:
         """Optimal intercepts (q,); zeros for a loss without."""
 
-    def line_search(self, f: Matrix, f_end: Matrix, curvature: float, slope: float) -> float:
+    def find_step(self, f: Matrix, f_end: Matrix, curvature: float, slope: float) -> float:
         """A k >= 0 where ``curvature k^2 / 2 + slope k + R(f + k (f_end - f))`` is no larger than at 0.
 
         The minimiser, for losses without an intercept.
@@ -103,11 +103,11 @@ class HingeLoss:
         """Zero."""
         return np.zeros(1)
 
-    def line_search(self, f: Matrix, f_end: Matrix, curvature: float, slope: float) -> float:
+    def find_step(self, f: Matrix, f_end: Matrix, curvature: float, slope: float) -> float:
         """The paper's exact line search (appendix A), with selection instead of its sort: O(n) expected."""
-        return self._line_search((f[0], f_end[0], (0.0, 0.0)), curvature, slope)
+        return self._find_step((f[0], f_end[0], (0.0, 0.0)), curvature, slope)
 
-    def _line_search(self, segment: Segment, curvature: float, slope: float) -> float:
+    def _find_step(self, segment: Segment, curvature: float, slope: float) -> float:
         """The zero of the derivative: in the bracket of a sample or, where that has none, among all steps k >= 0."""
         f, f_end, intercepts = segment
         for lo, hi in (self._bracket(segment, curvature, slope), (0.0, _INFINITE_STEP)):

@@ -48,7 +48,7 @@ class InterceptHingeLoss(HingeLoss):
         """A weighted quantile of y - f."""
         return np.array([self._latest[1] if self._latest[0] is f else self._quantile(f[0], f[0], 0.0)])
 
-    def line_search(self, f: Matrix, f_end: Matrix, curvature: float, slope: float) -> float:
+    def find_step(self, f: Matrix, f_end: Matrix, curvature: float, slope: float) -> float:
         """The minimiser along a chord: b is interpolated linearly between its optima at k = 0 and at k = `end`.
 
         There the objective is an upper bound of that at the optimal b, equal at k = 0 and at k = `end`. Repeated with
@@ -58,7 +58,7 @@ class InterceptHingeLoss(HingeLoss):
         end = self._chord_end
         for _ in range(_MAX_CHORDS):
             b_rate = (self._quantile(f[0], f_end[0], end) - here) / end
-            step = self._line_search(
+            step = self._find_step(
                 (f[0], f_end[0], (here, here + b_rate)), curvature, slope - self._plane_balance * b_rate
             )
             if 0.25 * end <= step <= 4.0 * end:

@@ -11,9 +11,9 @@ from ..._progress import SilentProgress
 from ..._types import Matrix
 from ...data import LocalMatrix
 from .losses import HingeLoss, Loss
+from .machine import CuttingPlaneMachine
 from .master_problem import MasterProblem
 from .smoothed_newton import NewtonDescent
-from .solver import CuttingPlaneSolver
 
 _SHARE = 1 / 16  # samples of the sample / all samples,
 _NEWTON_SAMPLE_ROWS_PER_COLUMN = 256  # and for Newton's method at least so many for each column
@@ -71,7 +71,7 @@ def start_from_sample(
 
 def _newton_point(X: LocalMatrix, loss: HingeLoss, C: float, tol: float, progress: SilentProgress) -> Matrix | None:
     """The minimiser of the smoothed objective; None if Newton's method fails."""
-    solver = CuttingPlaneSolver(loss, MasterProblem(X.shape[1], _MAX_PLANES, keep_points=False), C)
-    solver.evaluate(solver.w, np.zeros((1, X.shape[0])))
-    descent = NewtonDescent(X, solver, _WIDTH)
+    machine = CuttingPlaneMachine(loss, MasterProblem(X.shape[1], _MAX_PLANES, keep_points=False), C)
+    machine.evaluate(machine.w, np.zeros((1, X.shape[0])))
+    descent = NewtonDescent(X, machine, _WIDTH)
     return descent.point if descent.approach(tol, progress.go_on) else None

@@ -29,7 +29,7 @@ from ..._native import dense
 from ..._types import Matrix, RowIndices, Vector
 from ...data import LocalMatrix
 from .losses import HingeLoss, Smoothed
-from .solver import BasePlane, CuttingPlaneSolver, Plane
+from .machine import BasePlane, CuttingPlaneMachine, Plane
 
 _MAX_STEPS = 25  # most fits take a handful
 _MAX_IDLE = 4  # steps in a row at most whose gap is not the least so far
@@ -49,7 +49,7 @@ class NewtonDescent:
     Parameters
     ----------
     X : LocalMatrix
-    solver : CuttingPlaneSolver
+    machine : CuttingPlaneMachine
         Of a hinge loss; its best point is where this begins.
     width : float
         Of the smoothed hinge at first, in units of the margin.
@@ -59,15 +59,15 @@ class NewtonDescent:
     point : ndarray of shape (1, n_features)
     """
 
-    def __init__(self, X: LocalMatrix, solver: CuttingPlaneSolver, width: float) -> None:
-        assert solver.loss.hinge is not None
+    def __init__(self, X: LocalMatrix, machine: CuttingPlaneMachine, width: float) -> None:
+        assert machine.loss.hinge is not None
         self._X = X
-        self._solver = solver
-        self._loss: HingeLoss = solver.loss.hinge
+        self._machine = machine
+        self._loss: HingeLoss = machine.loss.hinge
         self._width = width
-        self.point, self._f = solver.w, solver.decision_values.copy()
-        self._base = solver.base
-        self._hessian = SmoothedHessian(X, self._loss, solver.C)
+        self.point, self._f = machine.w, machine.decision_values.copy()
+        self._base = machine.base
+        self._hessian = SmoothedHessian(X, self._loss, machine.C)
 
     def run(self, tol: float, go_on: Callable[[], bool]) -> bool:
         """Take steps until the relative gap is at most `tol`, or does not shrink, or `go_on` returns False.
@@ -75,13 +75,13 @@ class NewtonDescent:
         Returns
         -------
         bool
-            False if the method gave up; the solver keeps the planes.
+            False if the method gave up; the machine keeps the planes.
         """
         succeeded = self._descend(tol, go_on, proves=True)
-        master_solution, self._solver.search_point = self._solver.search_point, self.point
-        self._solver.line_search(self._f)
+        master_solution, self._machine.search_point = self._machine.search_point, self.point
+        self._machine.move_best_point(self._f)
         if not succeeded:
-            self._solver.search_point = master_solution  # for rounds with planes
+            self._machine.search_point = master_solution  # for rounds with planes
         return succeeded
 
     def approach(self, tol: float, go_on: Callable[[], bool]) -> bool:
@@ -96,23 +96,23 @@ class NewtonDescent:
                 w -= a H^-1 g with a = 1, 1/2, 1/4 (Armijo); if none is accepted, with a new Hessian H; then give up
                 narrow the width if the decrement is below the plane's gap
         """
-        solver, region = self._solver, self._solver.trust_region
+        machine, region = self._machine, self._machine.trust_region
         n_idle, least = 0, np.inf
         smoothed = self._loss.smoothed(self._f, self._width)
         for _ in range(_MAX_STEPS):
             if smoothed is None:
                 return False
-            objective = solver.value(self.point, smoothed.risk)
+            objective = machine.value(self.point, smoothed.risk)
             gradient = self._gradient(smoothed)
             if proves:
                 self._add_plane(objective)
-            gap, goal = objective - solver.bound, tol * objective
+            gap, goal = objective - machine.bound, tol * objective
             if gap <= goal or n_idle > _MAX_IDLE or not go_on():
                 break
             with np.errstate(over="ignore", invalid="ignore"):
                 step = self._hessian.step(gradient, self._f, smoothed.intercept, self._width)
                 decrement = -0.5 * float(np.vdot(gradient, step))  # the promised gain, 1/2 g' H^-1 g
-                if not proves and decrement + solver.C * smoothed.plane_gap <= goal:
+                if not proves and decrement + machine.C * smoothed.plane_gap <= goal:
                     break
                 next_smoothed = self._advance(step, smoothed, decrement)
             if next_smoothed is None:
@@ -122,7 +122,7 @@ class NewtonDescent:
                 continue
             if region is not None and region.is_outside(self._f):
                 break
-            smoothing = solver.C * smoothed.plane_gap  # what it costs of the gap
+            smoothing = machine.C * smoothed.plane_gap  # what it costs of the gap
             if decrement < smoothing and smoothing > _PLANE_GAP_SHARE * goal:
                 self._width *= _WIDTH_FACTOR if proves else _WIDTH_FACTOR_APPROACH
                 smoothed = self._loss.smoothed(self._f, self._width)
@@ -134,11 +134,11 @@ class NewtonDescent:
 
     def _advance(self, step: Matrix, smoothed: Smoothed, decrement: float) -> Smoothed | None:
         """Take the step by `_backtrack`; keep the Hessian if the smoothed objective falls about as much as promised."""
-        value = self._solver.value(self.point, smoothed.value)
+        value = self._machine.value(self.point, smoothed.value)
         next_smoothed = self._backtrack(step, value, decrement)
         if next_smoothed is not None:
-            gain = value - self._solver.value(self.point, next_smoothed.value)
-            self._hessian.keep_if_accurate(gain, decrement, self._width)
+            gain = value - self._machine.value(self.point, next_smoothed.value)
+            self._hessian.drop_if_inaccurate(gain, decrement, self._width)
         return next_smoothed
 
     def _gradient(self, smoothed: Smoothed) -> Matrix:
@@ -148,13 +148,13 @@ class NewtonDescent:
         if base is not None:
             normal += base.normal
         self._base = BasePlane(Plane(smoothed.coef, smoothed.offset, self.point.ravel()), normal)
-        return self._solver.gradient(self.point, normal)
+        return self._machine.gradient(self.point, normal)
 
     def _add_plane(self, objective: float) -> None:
         """Add the plane of the latest gradient, and raise the bound."""
         assert self._base is not None
-        self._solver.add(*self._base)
-        self._solver.solve_master(objective)
+        self._machine.add(*self._base)
+        self._machine.solve_master(objective)
 
     def _backtrack(self, step: Matrix, value: float, decrement: float) -> Smoothed | None:
         """Go along the step, halved until the smoothed objective falls enough; return the hinges there.
@@ -167,7 +167,7 @@ class NewtonDescent:
             point = self.point + length * step
             f = f_end if length == 1.0 else self._f + length * (f_end - self._f)
             smoothed = self._loss.smoothed(f, self._width)
-            if smoothed and self._solver.value(point, smoothed.value) < value - _ARMIJO * length * decrement:
+            if smoothed and self._machine.value(point, smoothed.value) < value - _ARMIJO * length * decrement:
                 self.point, self._f = point, f
                 return smoothed
             length *= 0.5
@@ -204,7 +204,7 @@ class SmoothedHessian:
             self._kept = self._compute(f, intercept, width)
         return -_solve(self._kept, gradient[0])[None]
 
-    def keep_if_accurate(self, gain: float, promised: float, width: float) -> None:
+    def drop_if_inaccurate(self, gain: float, promised: float, width: float) -> None:
         """Drop the Hessian unless a step at this width gained about what it promised."""
         if width > _KEPT_WIDTH or abs(gain - promised) > _KEPT_ERROR * promised:
             self.drop()

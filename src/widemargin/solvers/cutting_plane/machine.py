@@ -17,10 +17,10 @@ from ...data import DesignMatrix
 from .losses import HingeLoss, Loss, plane_at
 from .master_problem import MasterProblem
 
-_MASTER_TOL = 0.05  # of the gap: the next plane changes the master problem by more
-_MAX_STEP = 2.0  # of the line search: decision values, and so their rounding, are multiplied by |1 - step|
-_PLANES_PER_SUM = 50  # base planes until their normal is summed anew: rounding of changes does not add up
-ROUNDING = 1e-12  # of the objective: smaller changes are rounding
+_MASTER_TOL = 0.05  # gap of a solved master problem / gap of the machine, at most: the next plane changes it by more
+_MAX_STEP = 2.0  # longest step of a line search: it multiplies decision values, and so their rounding, by |1 - step|
+_PLANES_PER_SUM = 50  # sum the normal of every 50th base plane anew: rounding of the changes between does not add up
+ROUNDING = 1e-12  # change / objective: smaller changes are rounding
 
 
 class Plane(NamedTuple):
@@ -88,12 +88,12 @@ class TrustRegion:
         return step, min(mu, (longest - step) / (1.0 - step)) if step < 1.0 else mu
 
 
-class CuttingPlaneSolver:
+class CuttingPlaneMachine:
     """The state of one machine, and what a round does to it.
 
-    A round: `solve_master` finds w_t; the caller computes the decision values X w_t; `line_search` moves the best point
-    and returns a plane, whose normal the caller sums over the samples; `add` takes both. So several machines share the
-    two passes over X.
+    A round: `solve_master` finds w_t; the caller computes the decision values X w_t; `move_best_point` does the line
+    search and returns a plane, whose normal the caller sums over the samples; `add` takes both. So several machines
+    share the two passes over X. The loop over rounds is `algorithms.ocas.OCASTraining`.
 
     Parameters
     ----------
@@ -101,7 +101,7 @@ class CuttingPlaneSolver:
     master : MasterProblem
         With normals of ``loss.n_outputs * n_features`` values; may be shared.
     C : float
-        Weight of the risk.
+        Weight of the risk; another is set by `set_risk_weight`.
     mu : float
         Planes touch the risk at w_c = (1 - mu) w_b + mu w_t.
     is_plain : bool
@@ -174,7 +174,7 @@ class CuttingPlaneSolver:
         return np.zeros(len(self.w)) if self._f is None else self.loss.intercept(self._f)
 
     def set_risk_weight(self, C: float) -> None:
-        """Change the weight of the risk; the planes, which are below the risk itself, stay."""
+        """Set C, the weight of the risk, anew; the planes, which are below the risk itself, stay."""
         self.C, self.bound = C, 0.0
         self.objective = self.value(self.w, self._risk)
 
@@ -192,20 +192,24 @@ class CuttingPlaneSolver:
         self.bound = max(self.bound, bound)
 
     def lengthen_search_point(self, f: Matrix) -> Matrix:
-        """Multiply `search_point`, of decision values f, by the best factor >= 1; return its decision values."""
+        """Multiply `search_point`, of decision values f, by the best factor >= 1; return its decision values.
+
+        The factor is 1 + k for the k of a line search on the ray from w_t, k = 0, through 2 w_t, k = 1. Along it, F / C
+        is |w_t|^2 / C (1/2 + k + k^2 / 2) + R: curvature and slope are both |w_t|^2 / C.
+        """
         square = float(np.vdot(self.search_point, self.search_point)) / self.C
-        factor = 1.0 + self.loss.line_search(f, 2.0 * f, square, square)  # from w_t, k = 0, through 2 w_t, k = 1
+        factor = 1.0 + self.loss.find_step(f, 2.0 * f, square, square)
         self.search_point = factor * self.search_point
         return factor * f
 
-    def line_search(self, f: Matrix) -> Plane:
+    def move_best_point(self, f: Matrix) -> Plane:
         """Move the best point along the line to `search_point`, of decision values f; return the plane at w_c."""
         toward = self.search_point - self.w
         curvature = float(np.vdot(toward, toward))
         self.step, mu = 0.0, 0.0 if self._plane_at_best else self.mu
         if curvature > 0.0:
             slope = float(np.vdot(self.w, toward)) / self.C + float(np.vdot(self._remainder.normal, toward))
-            self.step = min(self.loss.line_search(self.decision_values, f, curvature / self.C, slope), self._max_step)
+            self.step = min(self.loss.find_step(self.decision_values, f, curvature / self.C, slope), self._max_step)
         if self.trust_region is not None:
             self.step, mu = self.trust_region.shorten(self.decision_values, f, self.step, mu)
         found = self.loss.advance(self.decision_values, f, self.step, mu)
@@ -240,8 +244,8 @@ class CuttingPlaneSolver:
         """The base plane whose normal the next one is summed from; None every 50 planes, for a fresh sum."""
         return self.base if self._n_base_planes % _PLANES_PER_SUM else None
 
-    def search_towards(self, other: CuttingPlaneSolver) -> None:
-        """Take over the bound of a solver that shares the master problem; search next towards its best point.
+    def search_towards(self, other: CuttingPlaneMachine) -> None:
+        """Take over the bound of a machine that shares the master problem; search next towards its best point.
 
         That point is no master solution, and so the next plane is taken at the best point itself: an exact base plane,
         even if the step is zero.
@@ -259,12 +263,12 @@ class CuttingPlaneSolver:
         return 0.5 * float(np.vdot(w, w)) + self.C * (risk + remainder)
 
 
-def add_planes(X: DesignMatrix, solvers: Sequence[CuttingPlaneSolver], planes: Sequence[Plane]) -> None:
-    """Sum the normal of one plane of each solver in one pass over X, and add the planes.
+def add_planes(X: DesignMatrix, machines: Sequence[CuttingPlaneMachine], planes: Sequence[Plane]) -> None:
+    """Sum the normal of one plane of each machine in one pass over X, and add the planes.
 
-    Only samples are read whose coefficient differs from that in the solver's base plane: late in a fit, few.
+    Only samples are read whose coefficient differs from that in the machine's base plane: late in a fit, few.
     """
-    bases = [solver.base_to_update for solver in solvers]
+    bases = [machine.base_to_update for machine in machines]
     known = [None if base is None else base.plane.coef for base in bases]
     if len(planes) == 1:
         sums = X.rmatvec(planes[0].coef, known[0])
@@ -272,6 +276,6 @@ def add_planes(X: DesignMatrix, solvers: Sequence[CuttingPlaneSolver], planes: S
         changes = [plane.coef if old is None else plane.coef - old for plane, old in zip(planes, known, strict=True)]
         sums = X.rmatvec(np.concatenate(changes))
     ends = np.cumsum([0, *(len(plane.coef) for plane in planes)])
-    for k, (solver, plane, base) in enumerate(zip(solvers, planes, bases, strict=True)):
+    for k, (machine, plane, base) in enumerate(zip(machines, planes, bases, strict=True)):
         change = sums[ends[k] : ends[k + 1]]
-        solver.add(plane, change if base is None else base.normal + change)
+        machine.add(plane, change if base is None else base.normal + change)

@@ -1,4 +1,4 @@
-"""The master problem, and rounds of one solver by hand."""
+"""The master problem, and rounds of one machine by hand."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ import pytest
 
 from widemargin._threads import ThreadTeam
 from widemargin.solvers.cutting_plane.losses import HingeLoss
+from widemargin.solvers.cutting_plane.machine import CuttingPlaneMachine
 from widemargin.solvers.cutting_plane.master_problem import MasterProblem
 from widemargin.solvers.cutting_plane.optimal_intercept import InterceptHingeLoss
-from widemargin.solvers.cutting_plane.solver import CuttingPlaneSolver
 
 
 def test_dropped_and_merged_planes_keep_the_bound() -> None:
@@ -43,37 +43,37 @@ def test_idle_planes_are_dropped() -> None:
 def test_another_C_keeps_the_planes() -> None:
     rng = np.random.default_rng(1)
     X, y = rng.normal(size=(60, 3)), rng.choice([-1.0, 1.0], 60)
-    solver = CuttingPlaneSolver(HingeLoss(y, ThreadTeam(1)), MasterProblem(3, 1000), 1.0)
+    machine = CuttingPlaneMachine(HingeLoss(y, ThreadTeam(1)), MasterProblem(3, 1000), 1.0)
 
     def add(plane_of: object, outputs: np.ndarray) -> None:
         plane = plane_of(outputs)  # type: ignore[operator]
-        solver.add(plane, plane.coef @ X)
+        machine.add(plane, plane.coef @ X)
 
-    add(lambda f: solver.evaluate(np.zeros((1, 3)), f), np.zeros((1, 60)))
-    best = [solver.objective]
+    add(lambda f: machine.evaluate(np.zeros((1, 3)), f), np.zeros((1, 60)))
+    best = [machine.objective]
     for C in (1.0, 10.0):
-        solver.set_risk_weight(C)
+        machine.set_risk_weight(C)
         for _ in range(60):
-            solver.solve_master()
-            add(solver.line_search, solver.search_point @ X.T)
-            best.append(solver.objective)
-        assert solver.gap <= 1e-9 * solver.objective
-        hinges = np.maximum(0, 1 - y * (X @ solver.w[0])).sum()
-        assert np.isclose(solver.objective, 0.5 * solver.w[0] @ solver.w[0] + C * hinges)
+            machine.solve_master()
+            add(machine.move_best_point, machine.search_point @ X.T)
+            best.append(machine.objective)
+        assert machine.gap <= 1e-9 * machine.objective
+        hinges = np.maximum(0, 1 - y * (X @ machine.w[0])).sum()
+        assert np.isclose(machine.objective, 0.5 * machine.w[0] @ machine.w[0] + C * hinges)
     assert np.all(np.diff(best[:61]) <= 0)
 
 
 @pytest.mark.parametrize("C", [1e-12, 1e12])
 def test_extreme_weights(C: float) -> None:
     X, y = np.array([[1.0], [-2.0], [0.5]]), np.array([1.0, -1.0, -1.0])
-    solver = CuttingPlaneSolver(HingeLoss(y, ThreadTeam(1)), MasterProblem(1, 1000), C)
-    plane = solver.evaluate(np.zeros((1, 1)), np.zeros((1, 3)))
-    solver.add(plane, plane.coef @ X)
+    machine = CuttingPlaneMachine(HingeLoss(y, ThreadTeam(1)), MasterProblem(1, 1000), C)
+    plane = machine.evaluate(np.zeros((1, 1)), np.zeros((1, 3)))
+    machine.add(plane, plane.coef @ X)
     for _ in range(20):
-        solver.solve_master()
-        plane = solver.line_search(solver.search_point @ X.T)
-        solver.add(plane, plane.coef @ X)
-    assert solver.gap <= 1e-9 * solver.objective
+        machine.solve_master()
+        plane = machine.move_best_point(machine.search_point @ X.T)
+        machine.add(plane, plane.coef @ X)
+    assert machine.gap <= 1e-9 * machine.objective
 
 
 @pytest.mark.parametrize("has_intercept", [False, True])
@@ -87,14 +87,14 @@ def test_the_lengthened_search_point_is_the_best_multiple_of_at_least_one(has_in
         return float(0.5 * np.vdot(w, w) + 2.0 * loss.advance(f, f, 0.0, 0.0).risk)
 
     for length in (0.01, 10.0):
-        solver = CuttingPlaneSolver(loss, MasterProblem(3, 10), 2.0)
-        w = solver.search_point = length * (y @ X)[None] / 40
-        f = solver.lengthen_search_point(w @ X.T)
-        np.testing.assert_allclose(f, solver.search_point @ X.T, atol=1e-12)
-        factor = solver.search_point[0, 0] / w[0, 0]
+        machine = CuttingPlaneMachine(loss, MasterProblem(3, 10), 2.0)
+        w = machine.search_point = length * (y @ X)[None] / 40
+        f = machine.lengthen_search_point(w @ X.T)
+        np.testing.assert_allclose(f, machine.search_point @ X.T, atol=1e-12)
+        factor = machine.search_point[0, 0] / w[0, 0]
         best = min(objective(k * w) for k in np.append(np.linspace(1.0, 2.0 * factor, 2001), factor))
         assert factor >= 1.0
-        assert objective(solver.search_point) <= best * (1 + 1e-9)
+        assert objective(machine.search_point) <= best * (1 + 1e-9)
     assert factor == 1.0, "a point that is too long stays"
 
 
