@@ -45,7 +45,7 @@ _CONSTANTS: list[tuple[str, str, tuple[Any, Any]]] = [
     ("solvers.dual.solver", "_NEAR_SHARE", (0.25, 0.7)),
     ("solvers.dual.solver", "_ROUND_TOL", (0.05, 0.2)),
     ("kernels.active_matrix", "_MAX_UNUSED", (0.15, 0.6)),
-    ("algorithms.dc_svm", "_START_TOL", (0.05, 0.2)),
+    ("algorithms.dc_svm", "START_TOL", (0.05, 0.2)),
     ("algorithms.dc_svm", "_CLUSTER_ROWS", (1000, 4000)),
 ]
 _COLUMNS = ["constant", "value", "set", "entries", "working sets", "change"]

@@ -59,7 +59,7 @@ def test_levels_refine_and_whole_are_algorithm_1(noisy: Any, monkeypatch: pytest
     monkeypatch.setattr(dc_svm, "divide", divide)
     monkeypatch.setattr(dc_svm, "join_results", join)
     monkeypatch.setattr(dc_svm.DualSolver, "solve_sharing_memory", refine)
-    monkeypatch.setattr(dc_svm, "_START_TOL", 1e-7)  # of levels and refine step
+    monkeypatch.setattr(dc_svm, "START_TOL", 1e-7)  # of levels and refine step
     settings = DCSVMSettings(tol=1e-7, n_levels=2, partition="kernel", n_sample=200, n_jobs=1)
     data = KernelProblem(RBF(GAMMA), make_samples(X, "distances"), svm_problem(y, np.full(N, C)))
     with Progress() as progress:
@@ -139,7 +139,7 @@ def test_working_sets_of_the_refine_step_count(max_iter: int, noisy: Any, monkey
 
     monkeypatch.setattr(InMemorySolver, "solve", count)
     monkeypatch.setattr(dc_svm.DualSolver, "solve_sharing_memory", refine_and_count)
-    monkeypatch.setattr(dc_svm, "_START_TOL", 1e-7)  # of levels and refine step
+    monkeypatch.setattr(dc_svm, "START_TOL", 1e-7)  # of levels and refine step
     settings = DCSVMSettings(1e-7, max_iter=max_iter, n_levels=1, partition="kernel", n_sample=200, n_jobs=1)
     data = KernelProblem(RBF(GAMMA), make_samples(X, "distances"), svm_problem(y, np.full(N, C)))
     with Progress() as progress:
@@ -164,9 +164,9 @@ def test_a_stop_before_any_cluster_leaves_the_uniform_point(monkeypatch: pytest.
 def test_an_automatic_level_is_for_dense_rows() -> None:
     X = np.ones((6000, 2))
     dense, sparse = make_samples(X, "distances"), make_samples(sp.csr_array(X), "distances")
-    assert list(DCSVMSettings(n_levels="auto").level_numbers(dense)) == [1]
-    assert list(DCSVMSettings(n_levels="auto").level_numbers(sparse)) == []
-    assert list(DCSVMSettings(n_levels="auto", stop_level=2).level_numbers(sparse)) == [2]
+    assert list(DCSVMSettings(n_levels="auto").planned_levels(dense)) == [1]
+    assert list(DCSVMSettings(n_levels="auto").planned_levels(sparse)) == []
+    assert list(DCSVMSettings(n_levels="auto", stop_level=2).planned_levels(sparse)) == [2]
 
 
 class _StoppingRBF(RBF):

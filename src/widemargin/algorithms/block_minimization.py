@@ -9,7 +9,7 @@ Method   A round: propose a step d; send the rows where d is not zero to all wor
          Joint rounds: one worker solves the problem of rows near the margin in all blocks, other variables fixed.
          The first round from zero is a joint one of the support vectors that each block alone would have (refine), or a
          block round if these are too many. Then rounds are joint, and every other one a block round while more
-         variables violate than fit in a joint problem.
+         variables violate or are free than fit in a joint problem.
 Why      Block rounds alone converge slowly at the end: a few free variables couple the blocks, and with an intercept
          the sum of a block's coefficients would never change. The joint problem has just these variables.
 Cost     a round: n x (changed rows) kernel entries, shared by the workers, and the changed rows to each of them; the
@@ -31,7 +31,7 @@ from .._native import Stopped
 from .._progress import AnyProgress
 from .._types import RowIndices, Vector
 from ..data import LostBlockError
-from ..solvers.dual.certificate import Certificate, Limits
+from ..solvers.dual.certificate import START_TOL, Certificate, Limits
 from ..solvers.dual.problem import DualProblem
 from ..solvers.dual.stopping import MAX_ERROR, decision_error, hides_violation
 from ..solvers.dual.variable_block import Block, BlockReport, CertificateSums, RoundState, call_at
@@ -39,15 +39,14 @@ from ..solvers.results import DualResult, History, StoppedAtStartError
 
 Handles = list[Any]
 
-_START_TOL = 0.1  # tolerance of the blocks' first solution
-_ROUND_TOL = 0.1  # violation that a round solves to / that before it
-_JOINT_ROWS = 2**14  # of a joint problem, at most: one worker solves it while the others wait (docs/decisions/0020)
-_JOINT_TOL = 1e-3  # violation that a joint problem is solved to / that before it: more digits cost less than a round
-_JOINT_MEMORY_FRACTION = 1 / 8  # of the memory budget for the rows of a joint problem, at most
-_FIRST_SHARE = 0.5  # of the time that is left, at most, for each part of the first step's proposal
-_MAX_LOSSES = 5  # times that blocks are lost without a round in between
-_MAX_IDLE = 4  # rounds without a change of the dual objective, after which the precision is reached
-_LEAST_CHANGE = 1e-13  # of the dual objective / itself
+_ROUND_TOL = 0.1  # solve blocks in a round to this part of the violation before it
+_JOINT_ROWS = 2**14  # take at most so many in a joint problem, while other workers wait (docs/decisions/0020)
+_JOINT_TOL = 1e-3  # solve it to this part of the violation before it: more digits cost less than a round
+_JOINT_MEMORY_FRACTION = 1 / 8  # use at most this part of the memory budget for its rows
+_FIRST_SHARE = 0.5  # use at most this part of the time that is left for each part of the first step's proposal
+_MAX_LOSSES = 5  # give up when blocks are lost so many times without a round in between
+_MAX_IDLE = 4  # stop after so many rounds that change the dual objective by no more than this part: rounding
+_LEAST_CHANGE = 1e-13  # of itself
 
 
 class Blocks(Protocol):
@@ -101,11 +100,11 @@ class BlockMinimizer:
         self.history = History()
         self.n_iter = 0
         self.n_bytes = 0
-        self.version = self.attempt = 0
+        self.version = self.attempt = 0  # see `Block`
         self.beta = np.zeros(len(problem.target))
         self.needed_tol = self.limits.tol
         self.last_was_joint = True  # whether the latest round was
-        self.n_active = 0  # violators and free variables
+        self.n_active = 0  # variables that violate or are free
         self.midpoint = 0.0  # of the optimality bounds of the intercept
         self.entry_error = 0.0  # root mean square error of a kernel entry
         self.float64_beta: Vector | float = 0.0  # the beta of the latest decision values computed in float64
@@ -186,11 +185,11 @@ class BlockMinimizer:
         """From beta = 0: a joint problem of the support vectors of the blocks' levels, or the blocks' own problems."""
         n_support = self._fetch(Block.choose_start, self._time_left())
         if not 0 < sum(n_support) <= self.joint_rows:
-            return self._improve(_START_TOL)
-        return self._solve_jointly(self._run(Block.start_candidates), _START_TOL)
+            return self._improve(START_TOL)
+        return self._solve_jointly(self._run(Block.start_candidates), START_TOL)
 
     def _propose_by_blocks(self, certificate: Certificate) -> Handles:
-        return self._improve(self._state.round_tol(certificate.violation) if self.version > 1 else _START_TOL)
+        return self._improve(self._state.round_tol(certificate.violation) if self.version > 1 else START_TOL)
 
     def _improve(self, tol: float) -> Handles:
         """Solve all blocks, and send the changed rows to all, group by group: handles of `StepObjective`."""
@@ -303,8 +302,8 @@ class BlockMinimizer:
         if not self._is_coarse(beta, certificate):
             return
         self.progress.stage("float64")
-        error = self._decision_error(beta)
-        while self._attempt(lambda: self._correct(error, self.best[1].intercept)):
+        error = self._decision_error(beta)  # that of all values not yet computed in float64, also later on
+        while self._attempt(lambda: self._correct(error, self.best[1].intercept)):  # until no new row needs it
             self.best = self.beta, self._attempt(self._find_certificate)
             self._rounds()
             if self._decision_error(self.best[0]) > MAX_ERROR * self.limits.tol:

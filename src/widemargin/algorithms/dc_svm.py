@@ -36,7 +36,7 @@ from ..kernels.precision import entry_error
 from ..kernels.scratch import Scratch, closing_scratch, free_scratch
 from ..kernels.tiles import fill_gram
 from ..partition.divide import ClusteringSettings, Division, divide
-from ..solvers.dual.certificate import MAX_RELATIVE_GAP, Limits, join_results
+from ..solvers.dual.certificate import MAX_RELATIVE_GAP, START_TOL, Limits, join_results
 from ..solvers.dual.in_memory import WORKING_SET_ROWS, solve_in_memory, zero_result
 from ..solvers.dual.memory import active_bytes, free_bytes, share_budget
 from ..solvers.dual.problem import DualProblem
@@ -48,13 +48,12 @@ from ..solvers.results import DualResult, StoppedAtStartError
 # A function that returns a machine's rows (m,) and its dual problem of m coordinates.
 LazyProblem = Callable[[], tuple[RowIndices, DualProblem]]
 
-_MAX_IN_MEMORY = 6000  # rows of a cluster that is solved on its full kernel matrix
-_START_TOL = 0.1  # tolerance of levels and refine step, which only give a start, at least
-_CLUSTER_ROWS = 2000  # largest mean size of the clusters of an automatic level
-_FULL_MATRIX_ENTRIES = 2**20  # of a kernel matrix on which one problem is solved without levels and rounds
-_FULL_MATRIX_PROBLEMS = 8  # times as many entries at most, if so many problems share the matrix
-_FULL_MATRIX_SHARE = 1 / 4  # bytes of that matrix / memory budget, at most
-_MIN_ROWS_FOR_LEVEL = 5000  # with fewer rows an automatic level takes longer than it saves
+_MAX_IN_MEMORY = 6000  # solve clusters of at most so many rows on their full kernel matrix
+_CLUSTER_ROWS = 2000  # choose an automatic level with clusters of at most so many rows in the mean
+_FULL_MATRIX_ENTRIES = 2**20  # solve a problem without levels and rounds if its full matrix has at most so many,
+_FULL_MATRIX_PROBLEMS = 8  # or several whose shared matrix has as many for each of up to so many problems,
+_FULL_MATRIX_SHARE = 1 / 4  # and takes at most this part of the memory budget
+_MIN_ROWS_FOR_LEVEL = 5000  # choose no automatic level with fewer: it takes longer than it saves
 
 
 @dataclass(frozen=True)
@@ -74,7 +73,8 @@ class DCSVMSettings:
     n_jobs : int or None
     n_levels : int or "auto"
         Levels n_levels, ..., 1, of ``branching ** l`` clusters each, are solved before the whole problem. "auto": only
-        the one whose clusters have 500 to 2,000 rows; none below 5,000 rows or where few support vectors are expected.
+        the one of fewest clusters of at most 2,000 rows in the mean; none below 5,000 rows, nor where few support
+        vectors are expected.
     stop_level : int
         0, or the level whose machine is the result.
     branching : int
@@ -99,7 +99,7 @@ class DCSVMSettings:
         """Where the solve of each dual ends."""
         return Limits(self.tol, self.max_relative_gap, self.max_iter)
 
-    def level_numbers(self, samples: Samples) -> range:
+    def planned_levels(self, samples: Samples) -> range:
         """The levels to solve for these n rows, in descending order: most clusters first.
 
         An automatic level for dense rows only: one of sparse rows costs more than it saves (docs/decisions/0005).
@@ -113,7 +113,7 @@ class DCSVMSettings:
         if n < _MIN_ROWS_FOR_LEVEL or samples.is_sparse:
             return range(0)
         level = int(np.ceil(np.log(n / _CLUSTER_ROWS) / np.log(self.branching)))
-        return range(level, max(level, 1) - 1, -1)
+        return range(level, level - 1, -1)
 
 
 class KernelProblem(NamedTuple):
@@ -189,11 +189,11 @@ def train(
             whole = Subproblem(np.arange(len(data.samples)), data.problem, start)
             return train_on_full_matrix(data.kernel, data.samples, [whole], settings, progress, team)[0]
         training = DCSVMTraining(data, settings, progress, rng, team)
-        numbers = training.choose_levels() if start is None else range(0)
+        levels = training.worthwhile_levels() if start is None else range(0)
         if start is None:
-            start = data.problem.uniform_point() if numbers else data.problem.sparse_point()
+            start = data.problem.uniform_point() if levels else data.problem.sparse_point()
         beta = start
-        for level in numbers:
+        for level in levels:
             try:
                 beta = training.solve_level(level, beta, division if level == settings.stop_level else None)
             except (Stopped, StoppedAtStartError):
@@ -222,14 +222,14 @@ def approximate_solution(data: KernelProblem, settings: DCSVMSettings, progress:
     Without levels, as for sparse rows, it is the whole problem's. A fit that is stopped gives what it has reached.
     """
     n, beta = len(data.samples), data.problem.uniform_point()
-    numbers = settings.level_numbers(data.samples)
+    levels = settings.planned_levels(data.samples)
     stops = suppress(Stopped, StoppedAtStartError)
     with blas_limit(1), ThreadTeam(settings.n_jobs) as team, closing_scratch(), stops:
         training = DCSVMTraining(data, settings, progress, np.random.default_rng(0), team)
-        for level in numbers:
+        for level in levels:
             beta = training.solve_level(level, beta, None)
-        if not numbers:
-            beta = training.solve_clusters([np.arange(n)], beta, max(settings.tol, _START_TOL), np.inf)[0].beta
+        if not levels:
+            beta = training.solve_clusters([np.arange(n)], beta, max(settings.tol, START_TOL), np.inf)[0].beta
     return beta
 
 
@@ -254,26 +254,26 @@ class DCSVMTraining:
         self.sample_beta: Vector | None = None  # (n,): the solution on a sample of the rows, 0 for all other rows
         self.entry_error = entry_error(data.kernel, data.samples)
 
-    def choose_levels(self) -> range:
-        """The levels to solve: an automatic one only if it saves more kernel entries than it computes.
+    def worthwhile_levels(self) -> range:
+        """The planned levels, an automatic one only if it saves more kernel entries than it computes.
 
         For each row it computes as many entries as a cluster has rows, and saves about as many as there are support
         vectors: those of a sample of at most 512 rows, times the square root of rows / rows of the sample.
         """
         n = len(self.data.samples)
-        numbers = self.settings.level_numbers(self.data.samples)
-        if not isinstance(self.settings.n_levels, str) or self.settings.stop_level or not numbers:
-            return numbers
+        levels = self.settings.planned_levels(self.data.samples)
+        if not isinstance(self.settings.n_levels, str) or self.settings.stop_level or not levels:
+            return levels
         if self.data.problem.nu:  # that share of the rows are support vectors
-            return numbers
-        cluster_rows = max(1, n // self.settings.branching ** numbers[0])
+            return levels
+        cluster_rows = max(1, n // self.settings.branching ** levels[0])
         m = min(cluster_rows, WORKING_SET_ROWS)
         rows = np.sort(self.rng.choice(n, m, replace=False))
         self.sample_beta = np.zeros(n)
-        self.sample_beta[rows] = self._solve_cluster(rows, self.sample_beta, _START_TOL, np.inf).beta
+        self.sample_beta[rows] = self._solve_cluster(rows, self.sample_beta, START_TOL, np.inf).beta
         expected = np.count_nonzero(self.sample_beta) * np.sqrt(n / m)
         expects_few = np.ptp(self.data.problem.target[rows]) > 0.0 and expected <= cluster_rows
-        return range(0) if expects_few else numbers
+        return range(0) if expects_few else levels
 
     def solve_level(self, level: int, beta: Vector, division: Division | None) -> Vector:
         """Divide the data, and solve the clusters from beta (n,) in parallel; return the concatenated solution."""
@@ -285,15 +285,17 @@ class DCSVMTraining:
         n_clusters = division.router.n_clusters
         self.progress.stage(f"level {level}: {n_clusters} clusters", n_clusters)
         clusters = group_by_label(division.labels, n_clusters)
-        tol, max_relative_gap = max(self.settings.tol, _START_TOL), np.inf
+        tol, max_relative_gap = max(self.settings.tol, START_TOL), np.inf
         if level == self.settings.stop_level:
             tol, max_relative_gap = self.settings.tol, self.settings.max_relative_gap
         results = self.solve_clusters(clusters, beta, tol, max_relative_gap)
         # Lemma 1: the optimum for the kernel k(x, z) [same cluster]
         joined = join_results(clusters, results, len(beta), self.progress.elapsed)
         self.early = TrainedMachine(joined, division, np.array([result.intercept for result in results]), [])
-        seconds = clustered - begin, time.perf_counter() - begin
-        self.levels.append(describe_level(level, n_clusters, joined, *seconds))
+        record = describe_level(
+            level, n_clusters, joined, clustering_seconds=clustered - begin, seconds=time.perf_counter() - begin
+        )
+        self.levels.append(record)
         return joined.beta
 
     def solve_clusters(
@@ -364,7 +366,7 @@ class DCSVMTraining:
             if self.early is None:
                 raise
             return self.early_machine()
-        # both are primal objectives; the early machine's is the sum of its clusters'
+        # a stopped fit gives the machine of the least primal objective: the early one's is the sum of its clusters'
         early = self.early if allow_early and self.progress.stopped_by else None
         if early is not None and early.result.objective < result.objective:
             return self.early_machine()
@@ -384,7 +386,7 @@ class DCSVMTraining:
         self.progress.stage("refine")
         data = self._take(self.data, order)
         solver = self._solver(data, must_return=must_return, order=order)
-        tol = max(self.settings.tol, _START_TOL)
+        tol = max(self.settings.tol, START_TOL)
         refined, decision = beta[support], None
         refiner = self._solver(self._take(self.data, support), tol=tol, max_relative_gap=np.inf)
         with suppress(Stopped, StoppedAtStartError):
@@ -464,7 +466,7 @@ class DCSVMTraining:
 
 
 def describe_level(
-    level: int, n_clusters: int, joined: DualResult, clustering_seconds: float, seconds: float
+    level: int, n_clusters: int, joined: DualResult, *, clustering_seconds: float, seconds: float
 ) -> dict[str, float]:
     """The entry of `TrainedMachine.levels` of a level's concatenated solution."""
     return {

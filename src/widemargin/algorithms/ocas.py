@@ -113,7 +113,7 @@ def train_path(
     """Train as `train` does, for one C after another; planes, which do not depend on C, are kept."""
     training = OCASTraining(X, losses, settings, progress, team or ThreadTeam(1))
     for C in Cs:
-        training.set_risk_weight(C)
+        training.restart(C)
         if (solved := training.solve_gram_duals(C)) is not None:
             yield solved
             continue
@@ -177,7 +177,7 @@ class OCASTraining:
             keep_points=settings.keep_points,
             idle_rounds=np.inf if settings.is_plain else IDLE_ROUNDS,
         )
-        return CuttingPlaneMachine(loss, master, settings.C, mu=settings.mu, is_plain=settings.is_plain)
+        return CuttingPlaneMachine(loss, master, mu=settings.mu, is_plain=settings.is_plain)
 
     def _accelerate(self, memory_budget: int) -> None:
         """Give the machines of hinge losses the accelerations of their rounds."""
@@ -230,7 +230,7 @@ class OCASTraining:
             values = self._decision_values(machines, [machine.search_point for machine in machines])
         clock.lap("decision_values")
         for machine, f in zip(machines, values, strict=True):
-            self.dual_alone[machine].evaluate(f[0])
+            self.dual_alone[machine].take_decision_values(f[0])
             machine.move_best_point(machine.lengthen_search_point(f))
         clock.lap("line_search")
         with self.progress.interrupting(self.team.native):
@@ -387,8 +387,8 @@ class OCASTraining:
 
     # ----------------------------------------------------------------------------------------- C, state and results
 
-    def set_risk_weight(self, C: float) -> None:
-        """Set C and begin to count rounds: planes and points stay."""
+    def restart(self, C: float) -> None:
+        """Set C, and begin to count rounds and to record the history again; planes and points stay."""
         self.n_iter, self.history, self.progress.current_solution = 0, History(), None
         for machine in self.machines:
             machine.set_risk_weight(C)
@@ -400,7 +400,7 @@ class OCASTraining:
             active_rows.begin()
 
     def state(self) -> dict[str, float]:
-        """What `Progress.go_on` shows and passes to callbacks."""
+        """What `Progress.go_on` shows and passes to callbacks: its ``violation`` is the largest relative gap."""
         objective = sum(machine.objective for machine in self.machines)
         violation = max(machine.relative_gap for machine in self.machines)
         return {"round": self.n_iter, "violation": violation, "tol": self.settings.tol, "objective": objective}

@@ -165,7 +165,7 @@ class _SeveralMachines:
                 for problem in problems
             ]
             try:
-                for level in settings.level_numbers(samples):
+                for level in settings.planned_levels(samples):
                     division = divide_rows(operator, level, np.zeros(n), settings, progress, self.rng)
                     points = [fit.solve_level(level, point, division) for fit, point in zip(fits, points, strict=True)]
                 K = np.empty((n, n), samples.dtype)

@@ -9,8 +9,8 @@ from .._types import Array, RowIndices
 from .kernel_operator import KernelOperator
 from .tiles import fill_gram, fill_with_transpose
 
-_MAX_UNUSED = 0.3  # of the rows at most stay outside the last wanted set: with more, all of these are removed
-_GROWTH = 1.25  # times the number of rows is the stride after it was increased
+_MAX_UNUSED = 0.3  # remove rows outside the last wanted set once they are more than this part of all
+_GROWTH = 1.25  # increase the stride to so many times the number of rows
 
 
 class ActiveMatrix:
@@ -40,7 +40,7 @@ class ActiveMatrix:
         self._position = np.full(len(operator), -1)
 
     def borrow(self, other: ActiveMatrix) -> None:
-        """While empty: use the buffer of `other`, whose pages are in use already; only one of both may have rows then."""
+        """While empty: use the buffer of `other`, whose pages are in use already; only one of them may have rows."""
         if other._buffer.dtype == self._buffer.dtype:
             self._buffer, self.capacity = other._buffer, min(self.capacity, other.capacity)
 

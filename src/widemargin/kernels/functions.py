@@ -22,8 +22,8 @@ from ..data.samples import Samples, Selection
 
 Product = Callable[[Samples, Matrix, Samples, Matrix], None]
 
-SHORT_ROW = 256  # bytes of a dense row, at most, where an RBF entry is computed faster than a scattered one is read
-_DIAGONAL_ROWS = 16  # of a tile for the diagonal of a callable kernel: as many entries a row, a sixteenth of the calls
+SHORT_ROW = 256  # bytes at most of a dense row of which computing an RBF entry is faster than reading a scattered one
+_DIAGONAL_ROWS = 16  # compute the diagonal of a callable kernel in tiles of so many rows: a sixteenth of the calls
 
 
 class Kernel(Protocol):

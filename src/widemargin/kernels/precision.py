@@ -8,8 +8,8 @@ from ..data.rows import spread_rows
 from ..data.samples import Samples
 from .functions import RBF, Kernel
 
-_PROBE_ROWS = 64  # at least
-_MAX_ERROR = 1e-6  # of an entry; float32 has 1e-7, and more where norms are large relative to distances
+_PROBE_ROWS = 64  # probe at least so many
+_MAX_ERROR = 1e-6  # use float64 above this error of an entry; float32 has 1e-7, more where norms are large for distances
 
 
 def entry_error(kernel: Kernel, samples: Samples) -> float:

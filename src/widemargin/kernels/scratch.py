@@ -10,7 +10,7 @@ from contextlib import contextmanager
 import numpy as np
 from numpy.typing import NDArray
 
-_KEPT_BYTES = 2**24  # in all, between fits
+_KEPT_BYTES = 2**24  # keep at most this in all, between fits
 _CACHE_LINE = 64
 _scratch: list[NDArray[np.uint8]] = []  # in ascending order of their sizes
 _lock = threading.Lock()

@@ -18,11 +18,11 @@ from .scratch import Scratch
 
 _Batches = list[tuple[slice, Samples]]
 
-TILE_ROWS = 256  # of the default tile of 1 MiB, which has 1,008 columns in float32
-_UNTILED_ROWS = 1024  # of a batch where there is no tile
-_ENTRY_WORK = 200  # multiply-adds that an entry costs beside its inner product
-_LEAST_COLUMNS = 64  # of a tile, however small `block_bytes`
-_OFF_POWER_OF_TWO = 16  # columns less than 2^k, so that the entries of a column do not share one cache set
+TILE_ROWS = 256  # rows of a tile: that of 1 MiB, the default, has 1,008 columns in float32
+_UNTILED_ROWS = 1024  # take batches of so many rows where there is no tile
+_ENTRY_WORK = 200  # count so many multiply-adds for an entry beside its inner product
+_LEAST_COLUMNS = 64  # give a tile at least so many, however small `block_bytes`
+_OFF_POWER_OF_TWO = 16  # take so many columns less than 2^k: the entries of a column then do not share one cache set
 
 
 def tile_columns(dtype: np.dtype[Any]) -> int:

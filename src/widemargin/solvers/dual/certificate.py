@@ -13,8 +13,9 @@ from ..results import DualResult, History
 from .problem import is_free, total_loss
 
 NO_LIMIT = int(np.iinfo(np.int64).max)
-MAX_RELATIVE_GAP = 0.05  # gap / primal objective above which a machine has not converged, however small its violation
-_TOL_FACTORS = 1e-3, 0.5  # least and largest factor of the tolerance where the gap is too large
+MAX_RELATIVE_GAP = 0.05  # a machine with a larger gap / primal objective has not converged, however small its violation
+_TOL_FACTORS = 1e-3, 0.5  # multiply the tolerance by no less and no more than this where the gap is too large
+START_TOL = 0.1  # solve to no less than this what only gives a start: levels, refine step, first steps of blocks
 
 
 @dataclass(frozen=True)

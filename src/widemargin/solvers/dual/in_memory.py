@@ -26,9 +26,9 @@ from .newton import solve_newton_sets
 from .problem import DualProblem, make_terms
 from .stopping import SETS_PER_CHECK, CoordinateStallTest
 
-WORKING_SET_ROWS = 512  # solved at a time, at most: a float32 tile of 1 MiB fits the second-level cache
-SINGLE_SET_TOL = 1e-9  # problems of one working set are solved to this: weighted and repeated rows then agree
-SECONDS_PER_CHECK = 0.05  # compiled calls take about this long: between two looks at the clock
+WORKING_SET_ROWS = 512  # rows at most: a float32 tile of 1 MiB fits the second-level cache; best from 512 to 1024
+SINGLE_SET_TOL = 1e-9  # solve problems of one working set to this: weighted and repeated rows then agree
+SECONDS_PER_CHECK = 0.05  # look at the clock about so often
 
 
 class WorkingSetSolver:

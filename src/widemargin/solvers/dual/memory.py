@@ -8,13 +8,13 @@ from ..._config import get_config
 from ...data.samples import Samples
 from ...kernels.tiles import TILE_ROWS
 
-VECTORS = 16  # float64 vectors (n,) that a solve holds at its peak
-_LEAST_BYTES = 2**22
-_ALLOCATOR_BYTES = 2**24  # kept by the interpreter and the allocator
-_TILES = 8  # that a thread holds at one time, batches of rows and the allocator's share included
-_LEAST_TILES = 3  # that it holds at least: a tile, its exponents, and the rows of both sides
-_GATHERED = 2**14  # rows, about, in batches at one time
-_RESULT_VECTORS = 3  # of 8 bytes, (m,), that a solution of m coordinates keeps: rows, beta and decision values
+VECTORS = 16  # count so many float64 vectors (n,) for the peak of a solve
+_LEAST_BYTES = 2**22  # give the matrix at least this, however small the budget
+_ALLOCATOR_BYTES = 2**24  # leave this to the interpreter and the allocator
+_TILES = 8  # count so many for a thread at one time, batches of rows and the allocator's share included
+_LEAST_TILES = 3  # count at least so many: a tile, its exponents, and the rows of both sides
+_GATHERED = 2**14  # count about so many rows in batches at one time
+_RESULT_VECTORS = 3  # keep so many vectors (m,) of 8 bytes of a solution: rows, beta and decision values
 
 
 def active_bytes(samples: Samples, memory_budget: int, n_threads: int) -> int:

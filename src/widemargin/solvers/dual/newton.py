@@ -27,10 +27,10 @@ from .stopping import EPS, StallTest
 
 GoOn = Callable[[], bool]
 
-_DAMPING, _DAMPING_FACTOR, _MAX_DAMPING = 1e-12, 100.0, 1e-2  # added to a unit diagonal: at first, growth, at most
-_STEPS_PER_ROW = 20  # Newton steps in a working set / its rows, at most
-_NEGLIGIBLE = 0.1  # violation / tolerance below which free coordinates are optimal
-_BACKTRACKING = 1 / 16  # factor of a projected step that does not decrease the objective
+_DAMPING, _DAMPING_FACTOR, _MAX_DAMPING = 1e-12, 100.0, 1e-2  # add to a unit diagonal: at first, growth, at most
+_STEPS_PER_ROW = 20  # take at most so many Newton steps for each row of a working set
+_NEGLIGIBLE = 0.1  # free coordinates are optimal below this violation / tolerance
+_BACKTRACKING = 1 / 16  # shorten a projected step to this if it does not decrease the objective
 
 
 def solve_newton_sets(

@@ -47,19 +47,19 @@ from .stopping import (
 
 DecisionValues = Callable[[RowIndices, Vector], Vector]
 
-_TOL_MARGIN = 4.0  # decision errors are subtracted from tol so many times: the true violation is below tol then,
-_MAX_TOL_MARGIN = 0.5  # though at most this part of tol is
-_BLOCK_ROWS = 512  # kernel rows are computed about so many at a time, between two checks of the clock,
-_WORK_PER_CHECK = 3e9  # or with so many multiply-adds, at most a tenth of a second
-_NEW_VIOLATORS = 4096  # join the active set in a round at most, and
-_NEW_SHARE = 0.7  # of sqrt(support vectors x rows): entries of their rows then cost about as much as another round
-_NEW_VIOLATORS_FROM_ZERO = 2048  # join at most in the first round from beta = 0, and
+_TOL_MARGIN = 4.0  # subtract so many decision errors from tol, so that the true violation is below tol too,
+_MAX_TOL_MARGIN = 0.5  # but no more than this part of tol
+_BLOCK_ROWS = 512  # compute about so many kernel rows or more between two checks of the clock,
+_WORK_PER_CHECK = 3e9  # and about so many multiply-adds: at most a tenth of a second
+_NEW_VIOLATORS = 4096  # add at most so many violators to the active set in a round, and at most this part of
+_NEW_SHARE = 0.7  # sqrt(support vectors x rows): entries of their rows then cost about as much as another round
+_NEW_VIOLATORS_FROM_ZERO = 2048  # add at most so many in the first round from beta = 0, and at most this part
 _FIRST_ROUND_SHARE = 0.25  # of the rows
-_LEAST_VIOLATION = 0.03  # of the largest violation: coordinates join with more than this
-_NEAR_MARGIN = 512, 2048  # satisfied coordinates near their margin join too: as many as violators, in this range
-_CHANGE_QUANTILE = 0.95  # of the rows have changes up to `last_change`, which bounds most later ones
-_NEAR_SHARE = 0.5  # of the rows at most are near in a round on the near rows alone
-_ROUND_TOL = 0.1  # of the largest violation before a round is left on the active set after it
+_LEAST_VIOLATION = 0.03  # add those with a violation above this part of the largest one
+_NEAR_MARGIN = 512, 2048  # add as many satisfied coordinates near their margin: so many at least and at most
+_CHANGE_QUANTILE = 0.95  # take this quantile of the rows' last changes of decision values for a bound of later ones
+_NEAR_SHARE = 0.5  # run rounds on the near rows alone if these are at most this part of the rows
+_ROUND_TOL = 0.1  # solve a round on the active set to this part of the largest violation before it
 
 
 

@@ -11,15 +11,15 @@ from ..._native import dual
 from ..._types import Mask, Vector
 from .problem import DualProblem, kink_distances
 
-SETS_PER_CHECK = 30  # working sets between stall tests: nine data sets of up to 512 rows took 21 at most, C <= 960
-MAX_IDLE_CHECKS = 10  # tests without progress, one after another, that are a stall
-_MAX_ROUNDING = 1e-3  # of decision values; more is beyond precision (see `StallTest`)
-_MAX_IDLE_BEYOND = 4  # instead of `MAX_IDLE_CHECKS`, at most, where rounding exceeds `_MAX_ROUNDING`
-_LEAST_DECREASE = 0.01  # of the dual objective / primal objective of beta = 0 that is progress
-_STEP_LIMIT_SHARE = 0.8  # mean steps of a working set / its limit of steps, above which it mostly ends unsolved
-MAX_ERROR = 0.25  # error of decision values / tol above which a violation of tol is not certain
-_CERTAIN = 20.0  # distance from the margin / decision error above which its sign is certain; the same of a violation
-_MAX_OBJECTIVE_ERROR = 0.01  # error of the primal objective / itself
+SETS_PER_CHECK = 30  # test for a stall after so many working sets: nine sets of up to 512 rows, C <= 960, took up to 21
+MAX_IDLE_CHECKS = 10  # stop after so many tests without progress, one after another: a stall
+_MAX_ROUNDING = 1e-3  # decision values with a larger rounding error are beyond precision (see `StallTest`):
+_MAX_IDLE_BEYOND = 4  # stop there after so many tests at most,
+_LEAST_DECREASE = 0.01  # and take for progress a fall of the dual objective by this part of the primal one of beta = 0
+_STEP_LIMIT_SHARE = 0.8  # working sets that take more than this part of their limit of steps mostly end unsolved
+MAX_ERROR = 0.25  # a violation of tol is not certain above this error of decision values / tol
+_CERTAIN = 20.0  # distances from the margin, and violations, above so many decision errors are certain
+_MAX_OBJECTIVE_ERROR = 0.01  # correct the solution above this error of the primal objective / itself
 EPS = float(np.finfo(np.float64).eps)
 
 

@@ -36,8 +36,8 @@ from .solver import DualSolver
 from .stopping import is_uncertain
 
 _DOUBLE = np.dtype(np.float64)
-_CORRECTED_ROWS = 4096  # at a time, as they are copied
-_TRIAL_INTERCEPTS = 17  # between the optimality bounds: the one with the least primal objective is taken
+_CORRECTED_ROWS = 4096  # correct so many at a time, as they are copied
+_TRIAL_INTERCEPTS = 17  # try so many between the optimality bounds: the one with the least primal objective is taken
 
 Start = Callable[[Kernel, Samples, DualProblem, Progress], Vector]
 
@@ -189,13 +189,20 @@ class Block:
     ----------
     beta, decision, own_decision : ndarray of shape (m,), float64
         Coefficients; decision values K beta of all coefficients of the problem; and K_pp beta_p, of this block's alone.
-    attempt : int
-        How often the blocks were restored since the fit began.
     is_exact : ndarray of shape (m,), bool
         Rows whose decision values were computed in float64, with later steps added.
     version : int or None
         0 at beta = 0, where a block begins; then one more with every step or start. None while it is restored.
+    attempt : int
+        How often blocks were lost and the others brought back since the fit began.
+
+    Notes
+    -----
+    A step: `improve`, or `candidates`, `solve_jointly` and `propose_jointly`; `add_changes` of all blocks; `step`.
+    If a block is lost, the others go back to the latest version by `rewind_to`, with which the next attempt begins.
+    The lost one is made anew, at version 0, and gets there by `begin_restore` and `restore`, from all support vectors.
     """
+
 
     def __init__(self, number: int, X: Any, kernel: Kernel, problem: DualProblem, settings: BlockSettings) -> None:
         self.number = number
