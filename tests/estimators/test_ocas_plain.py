@@ -41,7 +41,7 @@ def test_line_by_line(seed: int, C: float, mu: float, line_search: bool) -> None
     training = OCASTraining(make_design_matrix(X, team), [HingeLoss(y, team)], settings, Progress(), team)
     (machine,) = training.machines
     first, *others = naive.ocas(X, y, C, mu, ROUNDS, line_search=line_search)
-    training.set_risk_weight(C)
+    training.restart(C)
     training.begin(None, C)  # the first round, at w = 0
     training.update_bounds()
     np.testing.assert_array_equal(first.w_b, 0.0)

@@ -170,13 +170,13 @@ def test_another_C_forgets_failures() -> None:
     training = OCASTraining(rows, [HingeLoss(signed, team)], OCASSettings(C=C), Progress(), team)
     (machine,) = training.machines
     training.active_rows[machine] = helper = active(rows, machine)
-    training.set_risk_weight(C)
+    training.restart(C)
     training.begin(None, C)
     training.update_bounds()
     for _ in range(2):
         training.run_round()
     helper.uses_newton, helper._newton = False, True
-    training.set_risk_weight(1e3 * C)
+    training.restart(1e3 * C)
     assert helper.uses_newton
     assert helper._n_failures == 0
     assert not helper._count_failure()

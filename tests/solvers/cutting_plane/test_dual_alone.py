@@ -50,7 +50,7 @@ def dual_of(
 
 def run_round(point: DualAlone, X: np.ndarray) -> None:
     point.ascend()
-    point.evaluate(X @ point.point[0])
+    point.take_decision_values(X @ point.point[0])
 
 
 def primal(X: np.ndarray, signed: np.ndarray, w: np.ndarray, C: float, *, has_intercept: bool) -> float:

@@ -54,12 +54,12 @@ template <class Rows> void squared_norms(const Rows& X, Span<double> out) {
     for (Index i = 0; i < out.size; ++i) out[i] = squared_norm(X, i);
 }
 
-// The number of rows not shrunk in an epoch; shrink_above and shrink_below of the next one: the largest and the least
-// projected gradient, infinite where none is positive, or negative; the duality gap, a sum over the rows, each term as it
-// was when its row was visited.
+// What an epoch finds.
 struct Epoch {
-    Index n_unshrunk;
-    double shrink_above, shrink_below, gap;
+    Index n_unshrunk;     // rows that it has not shrunk
+    double shrink_above;  // of the next epoch: the largest projected gradient, infinity where none is positive
+    double shrink_below;  // of the next epoch: the least projected gradient, -infinity where none is negative
+    double gap;           // duality gap, a sum over the rows, each term as it was when its row was visited
 };
 
 // A dual point: alpha (n,), 0 <= alpha_i <= C s_i; signed_weights (n,) = s y; squared_norms (n,) = |x_i|^2; w (d + 1,)

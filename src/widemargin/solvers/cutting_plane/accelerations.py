@@ -23,11 +23,11 @@ from ..._native import linear
 from ...data import DesignMatrix, LocalMatrix, RowAccess
 from .losses import Loss
 
-_GRAM_SIZE = 1024  # samples and features
-_SAMPLE_ROWS, _SAMPLE_ROWS_PER_COLUMN = 2**15, 512
-_ACTIVE_ROWS, _ACTIVE_ROWS_PER_COLUMN = 2**14, 64
-_NEWTON_ROWS_PER_COLUMN, _NEWTON_ROWS_PER_PAIR = 512, 32  # of columns
-_ASCENT_VALUES = 2**15  # n d of dense samples, non-zeros of CSR
+_GRAM_SIZE = 1024  # samples, and features, at most
+_SAMPLE_ROWS, _SAMPLE_ROWS_PER_COLUMN = 2**15, 512  # n, and n / d, at least
+_ACTIVE_ROWS, _ACTIVE_ROWS_PER_COLUMN = 2**14, 64  # the same
+_NEWTON_ROWS_PER_COLUMN, _NEWTON_ROWS_PER_PAIR = 512, 32  # n / d, and n / d^2, at least
+_ASCENT_VALUES = 2**15  # n d of dense samples, non-zeros of CSR, at least
 
 
 @dataclass(frozen=True)

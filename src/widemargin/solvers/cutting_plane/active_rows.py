@@ -22,18 +22,18 @@ from ...data import LocalMatrix
 from .machine import ROUNDING, BasePlane, CuttingPlaneMachine, LinearRemainder, Plane, TrustRegion, add_planes
 from .smoothed_newton import NewtonDescent
 
-_FIRST_SHARE, _MIN_SHARE, _MAX_SHARE = 1 / 32, 1 / 256, 1 / 4  # active rows / samples
-_GROWTH = 4.0  # of the share, after rounds that ended at the boundary of the trust region; its inverse limits a fall
-_AIMED_DISTANCE = 0.4  # of the radius: the share is scaled so that rounds go about that far from the centre
+_FIRST_SHARE, _MIN_SHARE, _MAX_SHARE = 1 / 32, 1 / 256, 1 / 4  # active rows / samples: first, least and largest
+_GROWTH = 4.0  # multiply the share after rounds that ended at the trust region's boundary; divide it by no more at once
+_AIMED_DISTANCE = 0.4  # distance from the centre / radius where rounds should end: the share is scaled towards it
 _SHARE_ERRORS = 4.0  # first share after a start from a sample / sqrt(d / n_samples), the error of its decision values
-_MIN_ROWS = 2048  # with fewer, a round costs more than the pass over them
-_MAX_CHOSEN = 1.5  # times as many samples as wanted: beyond, too many margins are equal to choose by
+_MIN_ROWS = 2048  # least number of active rows: with fewer, a round costs more than the pass over them
+_MAX_CHOSEN = 1.5  # samples chosen / wanted, at most: beyond, too many margins are equal to choose by
 _RADIUS_SHARE = 0.5  # radius of the trust region / distance of the farthest active row from its margin
-_WIDTH_SHARE = 0.5  # width of the smoothed hinge at first / radius
-_MAX_PASSES = 2.0  # over all samples: the work of rounds on active rows
-_GAP_SHARE = 0.1  # of the gap at the start, where rounds with planes end
-_TOL_SHARE = 0.3  # of the tolerance for all samples
-_MEMORY_SHARE = 1 / 4  # of the memory budget, for a copy of the active rows
+_WIDTH_SHARE = 0.5  # first width of the smoothed hinge / radius
+_MAX_PASSES = 2.0  # samples that rounds on active rows read / all samples, at most
+_GAP_SHARE = 0.1  # gap where rounds with planes end / gap where they began, at least
+_TOL_SHARE = 0.3  # tolerance on the active rows / tolerance on all samples
+_MEMORY_SHARE = 1 / 4  # copy of the active rows / memory budget, at most
 
 
 class ActiveRows:
@@ -82,7 +82,7 @@ class ActiveRows:
         self.begin()
 
     def begin(self) -> None:
-        """Forget rounds without progress and failures of Newton's method: begin to count with another C."""
+        """Forget rounds without progress and failures of Newton's method: C has changed."""
         self.uses_newton = self._newton
         self._n_failures, self._objective = 0, np.inf
 
@@ -109,8 +109,9 @@ class ActiveRows:
         if not self.uses_newton:
             self._run_rounds(X, restricted, region, tol)
         self.machine.search_towards(restricted)
-        relative_distance = region.distance / (_AIMED_DISTANCE * region.radius)
-        self._scale_share(_GROWTH if region.is_at_boundary else max(relative_distance, 1.0 / _GROWTH))
+        aimed_distance = _AIMED_DISTANCE * region.radius  # more rows have a larger radius, fewer a smaller one
+        factor = _GROWTH if region.is_at_boundary else max(region.distance / aimed_distance, 1.0 / _GROWTH)
+        self._scale_share(factor)
 
     def _run_rounds(self, X: LocalMatrix, restricted: CuttingPlaneMachine, region: TrustRegion, tol: float) -> None:
         """Rounds of Algorithm 1 on the active rows, until their gap, the work or the trust region ends them."""

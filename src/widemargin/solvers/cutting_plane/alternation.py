@@ -7,19 +7,34 @@ from __future__ import annotations
 
 import math
 
-_TURN_SHARE = 0.4  # of all work so far: the next turn of the alternative with the higher rate of gain
-_TRIAL_SHARE = 0.1  # of all work so far: a turn of the other alternative, if it has had less
-_TRIAL_GAIN = 0.5  # of a further trial of epochs, in logarithms of the gap, that is assumed possible
-_TOTAL_GAIN = 7.0  # of a fit, in logarithms of the gap
+_TURN_SHARE = 0.4  # next turn of the arm with the higher rate / all work so far
+_TRIAL_SHARE = 0.1  # turn of the other arm, if it has had less / all work so far
+_TRIAL_GAIN = 0.5  # fall of log(gap) that is assumed possible in a further trial of epochs
+_TOTAL_GAIN = 7.0  # fall of log(gap) that is assumed of a fit
+
+
+class _Arm:
+    """Rounds of one kind: with epochs, or without.
+
+    Attributes
+    ----------
+    rate : float
+        Fall of log(gap) per unit of work in the latest turn; given, before the first.
+    work : float
+        Of all turns.
+    """
+
+    def __init__(self, rate: float) -> None:
+        self.rate = rate
+        self.work = 0.0
 
 
 class Alternation:
     """Two-armed bandit over turns of rounds with and without epochs; the first turn has epochs.
 
-    An arm's rate is the fall of log(gap) per unit of work in its latest turn. The better arm gets the next turn, 40 %
-    of all work so far; the other a trial of 10 %, if it has had less. Rounds without epochs converge late: until they
-    have had `expected` work, their rate counts as 7 / `expected` at least. Epochs get a trial only if a fall of 0.5 in
-    the work so far would reach that rate.
+    The arm of higher rate, the leader, gets the next turn, 40 % of all work so far; the other a trial of 10 %, if it
+    has had less. Rounds without epochs converge late: until they have had `expected` work, their rate counts as 7 /
+    `expected` at least. Epochs get a trial only if a fall of log(gap) by 0.5 in the work so far would reach that rate.
 
     Parameters
     ----------
@@ -37,8 +52,7 @@ class Alternation:
     def __init__(self, first_turn: float, expected: float) -> None:
         self.has_epochs = True
         self._expected = expected
-        self._rates = {True: math.inf, False: 0.0}
-        self._work = {True: 0.0, False: 0.0}
+        self._epochs, self._alone = _Arm(math.inf), _Arm(0.0)
         self._turn_work, self._turn_length, self._gap = 0.0, first_turn, math.inf
 
     @property
@@ -54,17 +68,20 @@ class Alternation:
         self._turn_work += work
         if self.work_left > 0.0:
             return
-        self._rates[self.has_epochs] = math.log(max(self._gap, 1e-300) / max(gap, 1e-300)) / self._turn_work
-        self._work[self.has_epochs] += self._turn_work
+        arm = self._epochs if self.has_epochs else self._alone
+        arm.rate = math.log(max(self._gap, 1e-300) / max(gap, 1e-300)) / self._turn_work
+        arm.work += self._turn_work
         self._turn_work, self._gap = 0.0, gap
         self._choose()
 
     def _choose(self) -> None:
-        total = sum(self._work.values())
-        expected_rate = _TOTAL_GAIN / self._expected if self._work[False] < self._expected else 0.0
-        epochs_lead = self._rates[True] >= max(self._rates[False], expected_rate)
+        epochs, alone = self._epochs, self._alone
+        total = epochs.work + alone.work
+        expected_rate = _TOTAL_GAIN / self._expected if alone.work < self._expected else 0.0
+        epochs_lead = epochs.rate >= max(alone.rate, expected_rate)
+        leader, other = (epochs, alone) if epochs_lead else (alone, epochs)
         # where rounds alone are expected to take long, that expectation is no reason against another trial
-        is_promising = epochs_lead or max(self._rates[True], _TRIAL_GAIN / total) >= expected_rate
-        is_trial = self._work[not epochs_lead] < _TRIAL_SHARE * total and is_promising
-        self.has_epochs = epochs_lead != is_trial  # a trial is of the alternative that does not lead
+        is_promising = epochs_lead or max(epochs.rate, _TRIAL_GAIN / total) >= expected_rate
+        is_trial = other.work < _TRIAL_SHARE * total and is_promising
+        self.has_epochs = (other if is_trial else leader) is epochs
         self._turn_length = (_TRIAL_SHARE if is_trial else _TURN_SHARE) * total

@@ -10,10 +10,10 @@ import numpy as np
 from ..._native import linear
 from ..._threads import ThreadTeam
 from ..._types import Labels, Matrix, RowIndices, Vector
-from .losses import PlaneAtPoint
+from .losses import RiskAndPlane
 
-_PRECISION = 1e-11  # largest gain left, as a part of curvature k^2: the step has gained at least half of that
-_MIN_STEP = 1e-12  # a shorter one changes nothing
+_PRECISION = 1e-11  # gain left / curvature k^2, at most: the step has gained at least half of that square
+_MIN_STEP = 1e-12  # take a shorter step as it is: it changes nothing
 
 
 class MulticlassHingeLoss:
@@ -51,11 +51,11 @@ class MulticlassHingeLoss:
         self._latest_step = step or 1.0
         return step
 
-    def advance(self, f: Matrix, f_end: Matrix, step: float, mu: float) -> PlaneAtPoint:
+    def advance(self, f: Matrix, f_end: Matrix, step: float, mu: float) -> RiskAndPlane:
         """The plane's coefficients of a sample are s_i at its worst class, -s_i at its own; one pass over f."""
         coef = np.empty_like(f)
         risk, offset = self._native.advance(self._team.native, f, f_end, step, mu, coef)
-        return PlaneAtPoint(risk, coef, offset)
+        return RiskAndPlane(risk, coef, offset)
 
     def restrict(self, chosen: RowIndices, factor: float = 1.0) -> MulticlassHingeLoss:
         """The loss of some samples, for the same classes, present or not."""

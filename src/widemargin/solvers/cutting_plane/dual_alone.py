@@ -28,14 +28,14 @@ from ...data import LocalMatrix, RowAccess
 from .dual_epochs import DualPoint
 from .losses import HingeLoss
 
-_SLOW = 0.9  # gap after an epoch / gap before it: beyond, conjugate gradients follow
-_GAIN_RATIO = 0.25  # a step's gain / the largest, at first: conjugate gradients end there
-_GAIN_RATIO_FACTOR = 0.25  # from one ratio to the next, where bounds hardly matter; its inverse where they matter most
-_FREE_RISE, _HELD_RISE = 0.75, 0.25  # rise in the box / rise without bounds: where that is so
-_ARMIJO = 0.1  # part of the promised gain that the projected step must bring
-_MAX_HALVINGS = 6  # of that step
-_VALUES_BETWEEN_POINTS = 1e8  # visited by epochs in a few tenths of a second: a stopped fit returns the last point
-_MEMORY_SHARE = 1 / 4  # of the memory budget, for a copy of the free samples
+_SLOW = 0.9  # gap after an epoch / gap before it: where it is larger, conjugate gradients follow
+_GAIN_RATIO = 0.25  # a step's gain / the largest where conjugate gradients end, at first
+_GAIN_RATIO_FACTOR = 0.25  # multiply that ratio by it where bounds hardly matter; divide where they matter most
+_FREE_RISE, _HELD_RISE = 0.75, 0.25  # rise in the box / rise without bounds: more, or less, where that is so
+_ARMIJO = 0.1  # rise / promised rise that the projected step must have, at least
+_MAX_HALVINGS = 6  # try at most so many lengths of that step
+_VALUES_BETWEEN_POINTS = 1e8  # values that epochs visit in a few tenths of a second: a stopped fit loses no more
+_MEMORY_SHARE = 1 / 4  # copy of the free samples / memory budget, at most
 
 
 class Face(NamedTuple):
@@ -105,7 +105,7 @@ class DualAlone(DualPoint):
         self._is_slow, self._gap = False, np.inf  # of the latest epoch since the last conjugate gradients
         self._most_epochs = _VALUES_BETWEEN_POINTS / max(1, linear.count_values(X.row_arrays))
         self._gain_ratio = _GAIN_RATIO
-        self._f: Vector | None = None  # decision values of w, once `evaluate` has taken them
+        self._f: Vector | None = None  # decision values of w, from `take_decision_values`
 
     @property
     def point(self) -> Matrix:
@@ -135,7 +135,7 @@ class DualAlone(DualPoint):
             self._is_slow = not gap <= _SLOW**share * self._gap
             self._gap, n_epochs = gap, n_epochs + share
 
-    def evaluate(self, f: Vector) -> None:
+    def take_decision_values(self, f: Vector) -> None:
         """Shrink by the decision values f (n,) of `point`, and keep them for the next conjugate gradients."""
         self.update_shrinking(f)
         self._f = f

@@ -27,12 +27,12 @@ from .losses import HingeLoss
 
 # Work is counted in operations, so that the same data give the same machine. Experiments: decision 0006.
 _EPOCH_WORK_PER_VALUE, _EPOCH_WORK_PER_ROW = 5.0, 8.0  # one thread, no order in memory
-_ROUND_WORK, _ROUND_WORK_PER_ROW, _ROUND_WORK_PER_COLUMN = 2e5, 8.0, 60.0  # beside 1 for a value
-_PLANE_WORK = 2.0  # of a round, for a value of the normal of each plane: on text, much of the work
-_ROUNDS_PER_COLUMN = 2.0  # rounds alone that are expected to end a fit, at most
-_FIRST_TURN_EPOCHS, _FIRST_TURN_SHARE = 4.0, 0.1  # and part of the work expected of rounds alone, at most
+_ROUND_WORK, _ROUND_WORK_PER_ROW, _ROUND_WORK_PER_COLUMN = 2e5, 8.0, 60.0  # beside 1 for each value
+_PLANE_WORK = 2.0  # work of a round / values of all planes' normals: on text, much of the work
+_ROUNDS_PER_COLUMN = 2.0  # rounds alone that should end a fit / columns, at most
+_FIRST_TURN_EPOCHS, _FIRST_TURN_SHARE = 4.0, 0.1  # epochs, and work / work expected of rounds alone: the less
 
-_MAX_EPOCHS = 8.0  # of a round
+_MAX_EPOCHS = 8.0  # run at most so many in a round
 _SIGMA = 0.03  # penalty of y'alpha = 0 in the method of multipliers / mean |x_i|^2; 0.01 and 0.1 are about as good
 _RUN_LENGTH = 16  # samples that stay together in an order: neighbours in memory
 
@@ -67,7 +67,8 @@ class DualPoint:
 
     def _visit_all(self) -> None:
         """Forget what has been shrunk."""
-        self._shrink_limits = math.inf, -math.inf  # of the gradient: a sample at a bound beyond them is shrunk
+        # shrink a sample at its lower bound whose gradient is above the first, at its upper bound below the second
+        self._shrink_limits = math.inf, -math.inf
         self._unshrunk = np.arange(len(self._alpha))  # samples that epochs visit
 
     def _scale(self, factor: float) -> None:
@@ -78,7 +79,10 @@ class DualPoint:
         self._visit_all()
 
     def _run_epoch(self) -> tuple[float, float]:
-        """Visit the samples that are not shrunk; return their share of all, and the duality gap at their visits."""
+        """Visit the samples that are not shrunk; return their share of all, and the duality gap.
+
+        The gap is a sum over these samples, each term as it was when its sample was visited.
+        """
         order = _shuffled_runs(self._unshrunk, self._rng)
         self._w[-1] += self._sigma * self._imbalance()
         n_unshrunk, above, below, gap = linear.ascent_epoch(

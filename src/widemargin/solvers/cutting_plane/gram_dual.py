@@ -19,10 +19,10 @@ from ..dual.certificate import Limits
 from ..dual.problem import svm_problem
 from ..dual.subproblems import Subproblem, solve_subproblems
 from ..results import LinearResult
-from .losses import HingeLoss, plane_at
+from .losses import HingeLoss, risk_and_plane
 
-_MAX_SETS = 25  # working sets for each loss: where these are not enough, cutting planes are faster
-_TOL = 1e-4  # KKT violation of the dual, of problems larger than one tile
+_MAX_SETS = 25  # give up after so many working sets for each loss: cutting planes are faster there
+_TOL = 1e-4  # KKT violation of the dual of a problem larger than one tile, at most
 
 
 def solve_gram_duals(
@@ -46,8 +46,8 @@ def solve_gram_duals(
     results = []
     for loss, dual in zip(losses, duals, strict=True):
         w, f = dual.beta @ samples, dual.decision[None]
-        at_w = plane_at(loss, f)
-        objective = 0.5 * float(w @ w) + C * at_w.risk
+        risk = risk_and_plane(loss, f).risk
+        objective = 0.5 * float(w @ w) + C * risk
         gap = max(objective - (dual.objective - dual.gap), 0.0)
         if not gap <= tol * objective:
             return None

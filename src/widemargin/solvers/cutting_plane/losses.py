@@ -13,20 +13,20 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from ..._native import hinge
+from ..._native import hinge as compiled
 from ..._threads import ThreadTeam
 from ..._types import Labels, Matrix, RowIndices, Vector
 from ...data.rows import spread_rows
 
 Segment = tuple[Vector, Vector, tuple[float, float]]  # decision values (n,) at steps 0 and 1, and the intercepts there
 
-MIN_BRACKET_ROWS = 4096  # with fewer samples, brackets from a sample of them cost more than they save
-_SAMPLE_ROWS = 2048  # least size of that sample
+MIN_BRACKET_ROWS = 4096  # find a bracket from a part of so many rows or more: of fewer, it costs more than it saves
+_SAMPLE_ROWS = 2048  # least number of rows of that part
 _INFINITE_STEP = 1e300  # stands for infinity: beyond every breakpoint
 
 
-class PlaneAtPoint(NamedTuple):
-    """What `Loss.advance` returns: R at the best point that it moved to, and a cutting plane near that point."""
+class RiskAndPlane(NamedTuple):
+    """R at the best point that `Loss.advance` moved to, and a cutting plane that touches R at or near that point."""
 
     risk: float  # R at the best point
     coef: Matrix  # subgradient coefficients (q, n): the plane's normal is coef X
@@ -63,7 +63,7 @@ class Loss(Protocol):
         The minimiser, for losses without an intercept.
         """
 
-    def advance(self, f: Matrix, f_end: Matrix, step: float, mu: float) -> PlaneAtPoint:
+    def advance(self, f: Matrix, f_end: Matrix, step: float, mu: float) -> RiskAndPlane:
         """Move f to ``f + step (f_end - f)`` in place; the plane touches R at ``(1 - mu) f + mu f_end``."""
 
     def restrict(self, chosen: RowIndices, factor: float = 1.0) -> Loss:
@@ -87,7 +87,7 @@ class HingeLoss:
         self.signed_weights = signed_weights
         self.n_rows = len(signed_weights)
         self.team = team
-        self._total: float = hinge.absolute_sum(team.native, signed_weights)
+        self._total: float = compiled.absolute_sum(team.native, signed_weights)
 
     @property
     def hinge(self) -> HingeLoss:
@@ -96,7 +96,7 @@ class HingeLoss:
 
     @cached_property
     def _sampled_rows(self) -> RowIndices:
-        """2,048 to 4,095 samples spread over all; of few, at least one in eight."""
+        """Rows spread over all: 2,048 to 4,095; of few, at least one in eight."""
         return spread_rows(self.n_rows, min(_SAMPLE_ROWS, 1 + self.n_rows // 8))
 
     def intercept(self, f: Matrix) -> Vector:
@@ -108,42 +108,42 @@ class HingeLoss:
         return self._find_step((f[0], f_end[0], (0.0, 0.0)), curvature, slope)
 
     def _find_step(self, segment: Segment, curvature: float, slope: float) -> float:
-        """The zero of the derivative: in the bracket of a sample or, where that has none, among all steps k >= 0."""
+        """The zero of the derivative: in `_bracket` or, where that has none, among all steps k >= 0."""
         f, f_end, intercepts = segment
         for lo, hi in (self._bracket(segment, curvature, slope), (0.0, _INFINITE_STEP)):
-            change, breakpoints, jumps = hinge.scan_breakpoints(
+            change, breakpoints, jumps = compiled.scan_breakpoints(
                 self.team.native, f, f_end, *intercepts, self.signed_weights, lo, hi
             )
             at_lo = curvature * lo + slope + change
             is_inside = (lo == 0.0 or at_lo < 0.0) and curvature * hi + slope + change + jumps.sum() >= 0.0
             if is_inside:
                 break
-        root: float = hinge.find_root(breakpoints, jumps, curvature, slope + change, lo)
+        root: float = compiled.find_root(breakpoints, jumps, curvature, slope + change, lo)
         return root
 
     def _bracket(self, segment: Segment, curvature: float, slope: float) -> tuple[float, float]:
-        """An interval of steps about the best one for a sample, up to its (n_sample / 20)-th nearest breakpoint."""
+        """An interval of steps about the best one for the m sampled rows, up to its (m / 20)-th nearest breakpoint."""
         if self.n_rows < MIN_BRACKET_ROWS or self._total == 0.0:
             return 0.0, _INFINITE_STEP
         f, f_end, intercepts = segment
         signed_weights = self.signed_weights[self._sampled_rows]
         ends = f[self._sampled_rows], f_end[self._sampled_rows]
-        change, breakpoints, jumps = hinge.scan_breakpoints(
+        change, breakpoints, jumps = compiled.scan_breakpoints(
             self.team.native, *ends, *intercepts, signed_weights, 0.0, _INFINITE_STEP
         )
         share = float(np.abs(signed_weights).sum()) / self._total
-        step = hinge.find_root(breakpoints, jumps, curvature * share, slope * share + change, 0.0)
+        step = compiled.find_root(breakpoints, jumps, curvature * share, slope * share + change, 0.0)
         n_near = min(len(breakpoints), len(signed_weights) // 20)
         if not n_near:
             return 0.0, _INFINITE_STEP
         width = float(np.partition(np.abs(breakpoints - step), n_near - 1)[n_near - 1])
         return max(0.0, step - width), step + width
 
-    def advance(self, f: Matrix, f_end: Matrix, step: float, mu: float) -> PlaneAtPoint:
+    def advance(self, f: Matrix, f_end: Matrix, step: float, mu: float) -> RiskAndPlane:
         """The plane's coefficients are -s_i y_i on samples within the margin, else 0; one pass over f."""
         coef = np.empty((1, self.n_rows))
-        risk, offset = hinge.advance(self.team.native, f[0], f_end[0], self.signed_weights, step, mu, coef[0])
-        return PlaneAtPoint(risk, coef, offset)
+        risk, offset = compiled.advance(self.team.native, f[0], f_end[0], self.signed_weights, step, mu, coef[0])
+        return RiskAndPlane(risk, coef, offset)
 
     def smoothed(self, f: Matrix, width: float) -> Smoothed | None:
         """The Huberised hinges: quadratic where |1 - y f| < width, with curvature s / (2 width).
@@ -154,24 +154,24 @@ class HingeLoss:
 
     def _smoothed(self, f: Matrix, width: float, intercept: float, factors: tuple[float, float]) -> Smoothed:
         coef = np.empty_like(f)
-        value, offset, plane_gap, risk = hinge.smoothed_hinges(
+        value, offset, plane_gap, risk = compiled.smoothed_hinges(
             self.team.native, f[0], intercept, self.signed_weights, width, *factors, coef[0]
         )
         return Smoothed(value, coef, offset, plane_gap, intercept, risk)
 
     def rows_near_kink(self, f: Matrix, intercept: float, width: float) -> RowIndices:
         """The samples with weight where |1 - y (f + intercept)| <= width, in ascending order."""
-        rows: RowIndices = hinge.rows_near_kink(self.team.native, f[0], intercept, self.signed_weights, width)
+        rows: RowIndices = compiled.rows_near_kink(self.team.native, f[0], intercept, self.signed_weights, width)
         return rows
 
     def gather(self, values: Matrix, chosen: RowIndices) -> Matrix:
         """The columns `chosen` of values (1, n)."""
         some = np.empty((1, len(chosen)))
-        hinge.gather(self.team.native, values[0], chosen, some[0])
+        compiled.gather(self.team.native, values[0], chosen, some[0])
         return some
 
     def rms_change(self, f: Matrix, other: Matrix) -> float:
-        """Root mean square of other - f, over a sample."""
+        """Root mean square of other - f, over the sampled rows."""
         change = other[0, self._sampled_rows] - f[0, self._sampled_rows]
         return float(np.linalg.norm(change)) / math.sqrt(len(change))
 
@@ -194,15 +194,15 @@ class HingeLoss:
         return self.rows_near_kink(f, b, distance), distance
 
 
-def plane_at(loss: Loss, f: Matrix) -> PlaneAtPoint:
+def risk_and_plane(loss: Loss, f: Matrix) -> RiskAndPlane:
     """The risk of decision values f (n_outputs, n_rows), and the cutting plane that touches R there."""
     return loss.advance(f, f, 0.0, 0.0)
 
 
 def one_vs_rest_weights(y: Labels, positive: int, s: Vector | None, team: ThreadTeam) -> Vector:
-    """Signed weights (n,) of a `HingeLoss`: s (default 1) on the samples of one class, -s on the others."""
+    """Signed weights (n,) of one class against the rest, for `HingeLoss`: s (default 1) in its rows, -s in others."""
     signed_weights = np.empty(len(y))
-    hinge.one_vs_rest_signs(team.native, y, positive, signed_weights)
+    compiled.one_vs_rest_signs(team.native, y, positive, signed_weights)
     if s is not None:
         signed_weights *= s
     return signed_weights

@@ -14,7 +14,7 @@ import numpy as np
 
 from ..._types import Matrix, Vector
 from ...data import DesignMatrix
-from .losses import HingeLoss, Loss, plane_at
+from .losses import HingeLoss, Loss, risk_and_plane
 from .master_problem import MasterProblem
 
 _MASTER_TOL = 0.05  # gap of a solved master problem / gap of the machine, at most: the next plane changes it by more
@@ -129,7 +129,7 @@ class CuttingPlaneMachine:
         self,
         loss: Loss,
         master: MasterProblem,
-        C: float,
+        C: float = 1.0,
         *,
         mu: float = 0.1,
         is_plain: bool = False,
@@ -222,7 +222,7 @@ class CuttingPlaneMachine:
 
     def evaluate(self, w: Matrix, f: Matrix) -> Plane:
         """Return the plane at w, whose decision values f are kept if w is the new best point."""
-        found = plane_at(self.loss, f)
+        found = risk_and_plane(self.loss, f)
         objective = self.value(w, found.risk)
         plane = Plane(found.coef, found.offset, w.ravel())
         if objective < self.objective:

@@ -15,8 +15,8 @@ import numpy as np
 from ..._native import linear
 from ..._types import Matrix, Vector
 
-IDLE_ROUNDS = 20  # with multiplier 0, after which a plane is dropped
-_MAX_ROUNDS = 10_000  # of the quadratic program
+IDLE_ROUNDS = 20  # drop a plane whose multiplier was 0 in more than so many rounds in a row
+_MAX_ROUNDS = 10_000  # end a quadratic program after so many rounds
 
 
 class MasterProblem:
@@ -91,7 +91,7 @@ class MasterProblem:
         """
         t, beta = self.n_planes, self.beta
         total = beta.sum()
-        beta *= C / total if total > 0 else 0.0
+        beta *= (C / total) if total > 0 else 0.0
         beta[0] += C - beta.sum()
         linear.solve_simplex_qp(self._gram, self.offsets, beta, tol, _MAX_ROUNDS)
         self._idle[:t] = np.where(beta > 0.0, 0.0, self._idle[:t] + 1.0)

@@ -6,13 +6,13 @@ import math
 
 import numpy as np
 
-from ..._native import hinge
+from ..._native import hinge as compiled
 from ..._threads import ThreadTeam
 from ..._types import Matrix, RowIndices, Vector
-from .losses import MIN_BRACKET_ROWS, HingeLoss, PlaneAtPoint, Smoothed
+from .losses import MIN_BRACKET_ROWS, HingeLoss, RiskAndPlane, Smoothed
 
-_MAX_CHORDS = 8  # of a line search
-_BALANCE_ROUNDS, _BALANCE_TOL = 60, 1e-9  # of the smoothed hinges' intercept; the tolerance is a part of all weights
+_MAX_CHORDS = 8  # try at most so many in a line search
+_BALANCE_ROUNDS, _BALANCE_TOL = 60, 1e-9  # find the smoothed hinges' intercept in 60 rounds, to 1e-9 of all weights
 
 
 class InterceptHingeLoss(HingeLoss):
@@ -24,8 +24,9 @@ class InterceptHingeLoss(HingeLoss):
         s_i y_i.
     team : ThreadTeam
     plane_balance : float
-        Sum of the coefficients of a plane. 0 for all samples: then the plane holds for every intercept. For active
-        rows it is minus the sum of the coefficients of the linear remainder, which has the term -plane_balance b.
+        What the coefficients c_i of a plane sum to. The plane is below the sum above for every b, as it contains b as
+        (sum_i c_i - plane_balance) b = 0. 0 for all samples; for active rows minus the sum of the coefficients of the
+        linear remainder, which has the term -plane_balance b.
     intercept_guess : float
         Where the search for the smoothed hinges' intercept begins.
     """
@@ -37,7 +38,8 @@ class InterceptHingeLoss(HingeLoss):
     ) -> None:
         super().__init__(signed_weights, team)
         self._plane_balance = plane_balance
-        # the weight of the residuals y - f below the optimal intercept: as much as the positive samples have
+        # the weight of the residuals y - f below the optimal b, where the derivative in b is zero: a sample with y = 1
+        # adds -s to it while its residual is above b, one with y = -1 adds s while below; and there is -plane_balance
         self._quantile_level = 0.5 * (self._total + float(signed_weights.sum())) + plane_balance
         self._residuals = np.empty(self.n_rows)
         self._chord_end = 1.0
@@ -67,17 +69,17 @@ class InterceptHingeLoss(HingeLoss):
         self._chord_end = step or 1.0
         return step
 
-    def advance(self, f: Matrix, f_end: Matrix, step: float, mu: float) -> PlaneAtPoint:
+    def advance(self, f: Matrix, f_end: Matrix, step: float, mu: float) -> RiskAndPlane:
         """As without an intercept; samples exactly on the margin count in part, so that coef sums to the balance."""
         coef = np.empty_like(f)
         best = self._quantile(f[0], f_end[0], step)
         at_plane = self._quantile(f[0], f_end[0], step + mu * (1.0 - step))
         hinges = self.team.native, f[0], f_end[0], self.signed_weights
-        risk, offset = hinge.advance_with_intercept(
+        risk, offset = compiled.advance_with_intercept(
             *hinges, step, best, self._residuals, at_plane, self._plane_balance, coef[0]
         )
         self._latest = f, best
-        return PlaneAtPoint(risk - self._plane_balance * best, coef, offset)
+        return RiskAndPlane(risk - self._plane_balance * best, coef, offset)
 
     def smoothed(self, f: Matrix, width: float) -> Smoothed | None:
         """The Huberised hinges at their optimal intercept; coef sums to `plane_balance`.
@@ -96,7 +98,7 @@ class InterceptHingeLoss(HingeLoss):
         return smoothed._replace(value=smoothed.value - linear_term, risk=smoothed.risk - linear_term)
 
     def rms_change(self, f: Matrix, other: Matrix) -> float:
-        """Root mean square of other - f less its mean, which the intercept makes up for; over a sample."""
+        """Root mean square of other - f less its mean, which the intercept makes up for; over the sampled rows."""
         return float(np.std(other[0, self._sampled_rows] - f[0, self._sampled_rows]))
 
     def restrict(self, chosen: RowIndices, factor: float = 1.0, plane_balance: float = 0.0) -> InterceptHingeLoss:
@@ -111,7 +113,7 @@ class InterceptHingeLoss(HingeLoss):
         lo, hi, stride = -math.inf, math.inf, width
         b = self._smoothed_intercept
         for _ in range(_BALANCE_ROUNDS):
-            plus, minus, rate = hinge.smoothed_slopes(self.team.native, f[0], b, self.signed_weights, width)
+            plus, minus, rate = compiled.smoothed_slopes(self.team.native, f[0], b, self.signed_weights, width)
             excess = plus - minus + self._plane_balance
             if abs(excess) <= _BALANCE_TOL * self._total:
                 break
@@ -122,7 +124,7 @@ class InterceptHingeLoss(HingeLoss):
                 stride *= 2.0
             b = next_b
         else:
-            plus, minus, _ = hinge.smoothed_slopes(self.team.native, f[0], b, self.signed_weights, width)
+            plus, minus, _ = compiled.smoothed_slopes(self.team.native, f[0], b, self.signed_weights, width)
         self._smoothed_intercept = b
         return b, (plus, minus)
 
@@ -130,20 +132,20 @@ class InterceptHingeLoss(HingeLoss):
         """The optimal intercept at f + k (f_end - f): a weighted quantile of the residuals y - f."""
         for lo, hi in (self._enclose(f, f_end, k), (-math.inf, math.inf)):
             hinges = self.team.native, f, f_end, k, self.signed_weights
-            below, upto, kept, weights = hinge.collect_residuals(*hinges, lo, hi, self._residuals)
+            below, upto, kept, weights = compiled.collect_residuals(*hinges, lo, hi, self._residuals)
             if below < self._quantile_level <= upto and len(kept):
                 break
-        best: float = hinge.weighted_quantile(kept, weights, self._quantile_level - below)
+        best: float = compiled.weighted_quantile(kept, weights, self._quantile_level - below)
         return best
 
     def _enclose(self, f: Vector, f_end: Vector, k: float) -> tuple[float, float]:
-        """An interval about the optimal intercept of a sample, of four standard errors to either side."""
+        """An interval about the optimal intercept of the sampled rows, of four standard errors to either side."""
         if self.n_rows < MIN_BRACKET_ROWS or self._total == 0.0:
             return -math.inf, math.inf
         signed, f, f_end = (values[self._sampled_rows] for values in (self.signed_weights, f, f_end))
         values, weights = np.sign(signed) - (f + k * (f_end - f)), np.abs(signed)
         plane_balance = self._plane_balance * float(weights.sum()) / self._total
         level, margin = np.maximum(signed, 0.0).sum() + plane_balance, 4.0 * 0.5 * float(np.linalg.norm(signed))
-        lo = hinge.weighted_quantile(values, weights, level - margin) if level > margin else -math.inf
-        hi = hinge.weighted_quantile(values, weights, level + margin) if level + margin < weights.sum() else math.inf
+        lo = compiled.weighted_quantile(values, weights, level - margin) if level > margin else -math.inf
+        hi = compiled.weighted_quantile(values, weights, level + margin) if level + margin < weights.sum() else math.inf
         return lo, hi

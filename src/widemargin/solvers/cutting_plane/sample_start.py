@@ -1,4 +1,4 @@
-"""A start from a sample: the machines of n / 16 samples are points near those of all samples."""
+"""A start from a sample, rows drawn at random: the machines of n / 16 rows are points near those of all rows."""
 
 from __future__ import annotations
 
@@ -15,31 +15,31 @@ from .machine import CuttingPlaneMachine
 from .master_problem import MasterProblem
 from .smoothed_newton import NewtonDescent
 
-_SHARE = 1 / 16  # samples of the sample / all samples,
-_NEWTON_SAMPLE_ROWS_PER_COLUMN = 256  # and for Newton's method at least so many for each column
-_RUN_LENGTH = 16  # neighbours that stay together: whole pages are read
-_MEMORY_SHARE = 1 / 8  # of the memory budget, for the sample
-_WIDTH, _MAX_PLANES = 2.0, 100  # of Newton's method from w = 0, where all samples are at distance 1 from their margin
+_SHARE = 1 / 16  # drawn rows / all rows,
+_NEWTON_ROWS_PER_COLUMN = 256  # and for Newton's method drawn rows / columns, at least
+_RUN_LENGTH = 16  # neighbours that are drawn together: whole pages are read
+_MEMORY_SHARE = 1 / 8  # drawn rows / memory budget, in bytes, at most
+_WIDTH, _MAX_PLANES = 2.0, 100  # Newton's method from w = 0, where all samples are at distance 1 from their margin
 
 
 class Sample(NamedTuple):
-    """Some rows of a design matrix, and the losses of these."""
+    """The drawn rows of a design matrix, and the losses of these."""
 
     X: LocalMatrix
     losses: list[Loss]
 
 
 class SampleStart(NamedTuple):
-    """Machines of a sample, to evaluate on all samples."""
+    """Machines of the drawn rows, to evaluate on all rows."""
 
     points: list[Matrix]  # (1, q d) for each loss
     is_newton: list[bool]  # which of them Newton's method found
 
 
 def draw_sample(X: LocalMatrix, losses: Sequence[Loss], memory_budget: int, *, newton: bool) -> Sample:
-    """Random runs of 16 neighbours, about n / 16 rows in all, for Newton's method at least 256 for each column."""
+    """Draw runs of 16 neighbours, about n / 16 rows in all, for Newton's method at least 256 for each column."""
     n, d = X.shape
-    size = max(int(_SHARE * n), _NEWTON_SAMPLE_ROWS_PER_COLUMN * d if newton else 0)
+    size = max(int(_SHARE * n), _NEWTON_ROWS_PER_COLUMN * d if newton else 0)
     size = min(size, int(_MEMORY_SHARE * memory_budget) // X.row_bytes)
     runs = np.random.default_rng(0).choice(n // _RUN_LENGTH, max(1, size // _RUN_LENGTH), replace=False)
     chosen = (_RUN_LENGTH * np.sort(runs)[:, None] + np.arange(_RUN_LENGTH)).ravel()
@@ -55,9 +55,9 @@ def start_from_sample(
     newton: bool,
     train: Callable[[LocalMatrix, Sequence[Loss], float], list[Matrix]],
 ) -> SampleStart:
-    """Train on a sample, by Newton's method where that works, else by `train`."""
+    """Train on the drawn rows, by Newton's method where that works, else by `train`."""
     X, losses = sample
-    tol = max(tol, X.shape[1] / X.shape[0])  # the sample itself is no more precise
+    tol = max(tol, X.shape[1] / X.shape[0])  # about the error of the drawn rows' machine on all rows
     points = [
         _newton_point(X, loss.hinge, C, tol, progress) if newton and loss.hinge is not None else None for loss in losses
     ]

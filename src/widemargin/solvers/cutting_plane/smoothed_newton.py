@@ -10,8 +10,8 @@ on the hinges, as in any round.
 With many samples near the kink, in all directions, the smoothed objective is nearly quadratic and steps have length 1.
 Where steps have to be shortened to less than a quarter, the method gives up.
 
-The Hessian is I + C sum_i s_i / (2 width) x_i x_iᵀ over a sample of the samples near the kink, |z_i| < width; with an
-intercept, x_i minus their weighted mean. A narrower kink has fewer samples with a larger curvature each, and the
+The Hessian is I + C sum_i s_i / (2 width) x_i x_iᵀ over a random part of the samples near the kink, |z_i| < width; with
+an intercept, x_i minus their weighted mean. A narrower kink has fewer samples with a larger curvature each, and the
 Hessian hardly changes: one serves for several steps. Experiments: decision 0006.
 
 Sources: Chapelle, Training a Support Vector Machine in the Primal, Neural Computation 19, 2007; Nesterov, Smooth
@@ -31,16 +31,16 @@ from ...data import LocalMatrix
 from .losses import HingeLoss, Smoothed
 from .machine import BasePlane, CuttingPlaneMachine, Plane
 
-_MAX_STEPS = 25  # most fits take a handful
-_MAX_IDLE = 4  # steps in a row at most whose gap is not the least so far
-_MIN_STEP = 0.25  # shortest length of a step before the method gives up; most have length 1
-_ARMIJO = 0.1  # part of the promised gain that a step must bring
-_WIDTH_FACTOR, _WIDTH_FACTOR_APPROACH = 0.5, 0.25  # from one width to the next: in `run`, and in `approach`
-_PLANE_GAP_SHARE = 0.3  # of the gap to reach: where smoothing costs less, the width stays
-_ROWS_PER_COLUMN, _ROWS_PER_COLUMN_KEPT = 64, 128  # samples of a Hessian; of one that is likely to be kept
-_KEPT_WIDTH = 0.25  # width up to which a Hessian is kept (of a wider hinge, steps are more, or diverge: decision 0006),
-_KEPT_ERROR = 0.3  # if a step gains what it promised but for this part
-_JITTER, _MAX_JITTERS = 1e-12, 6  # added to the diagonal, as a part of it; each time a hundred times as much
+_MAX_STEPS = 25  # end after so many steps; most fits take a handful
+_MAX_IDLE = 4  # end after more steps than these in a row whose gap is not the least so far
+_MIN_STEP = 0.25  # give up where a step would have to be shorter; most have length 1
+_ARMIJO = 0.1  # gain / promised gain that a step must have, at least
+_WIDTH_FACTOR, _WIDTH_FACTOR_APPROACH = 0.5, 0.25  # next width / width: in `run`, and in `approach`
+_PLANE_GAP_SHARE = 0.3  # keep the width where smoothing costs at most this part of the gap to reach
+_ROWS_PER_COLUMN, _ROWS_PER_COLUMN_KEPT = 64, 128  # samples of a Hessian / d; the same, where it is likely to be kept
+_KEPT_WIDTH = 0.25  # keep a Hessian up to this width (of a wider hinge, steps are more, or diverge: decision 0006),
+_KEPT_ERROR = 0.3  # while gains differ from what steps promised by at most this part
+_JITTER, _MAX_JITTERS = 1e-12, 6  # add to the diagonal this part of it, at most 6 times, each 100 times the one before
 
 
 class NewtonDescent:
@@ -77,11 +77,13 @@ class NewtonDescent:
         bool
             False if the method gave up; the machine keeps the planes.
         """
+        machine = self._machine
         succeeded = self._descend(tol, go_on, proves=True)
-        master_solution, self._machine.search_point = self._machine.search_point, self.point
-        self._machine.move_best_point(self._f)
+        master_solution = machine.search_point
+        machine.search_point = self.point
+        machine.move_best_point(self._f)  # the plane that it returns is not added: those of the steps have been
         if not succeeded:
-            self._machine.search_point = master_solution  # for rounds with planes
+            machine.search_point = master_solution  # where rounds with planes go on
         return succeeded
 
     def approach(self, tol: float, go_on: Callable[[], bool]) -> bool:
@@ -214,9 +216,9 @@ class SmoothedHessian:
         self._kept = None
 
     def _compute(self, f: Matrix, intercept: float, width: float) -> Matrix:
-        """I + C s / (2 width) times the second moments of a sample of the samples near the kink."""
+        """I + C s / (2 width) times the second moments of a random part of the samples near the kink."""
         enough = (_ROWS_PER_COLUMN if width > _KEPT_WIDTH else _ROWS_PER_COLUMN_KEPT) * self._X.shape[1]
-        chosen, stride = _sample(self._loss.rows_near_kink(f, intercept, width), self._draws[:enough])
+        chosen, stride = _draw(self._loss.rows_near_kink(f, intercept, width), self._draws[:enough])
         weights = stride * self._C / (2.0 * width) * np.abs(self._loss.signed_weights[chosen])
         hessian = self._second_moments(chosen, weights, self._centre(chosen, weights))
         _diagonal(hessian)[...] += 1.0
@@ -239,7 +241,7 @@ class SmoothedHessian:
         return total
 
 
-def _sample(chosen: RowIndices, draws: Vector) -> tuple[RowIndices, float]:
+def _draw(chosen: RowIndices, draws: Vector) -> tuple[RowIndices, float]:
     """One index at random out of each of len(draws) equal parts of `chosen`, and the size of a part; all, if fewer."""
     stride = len(chosen) / len(draws)
     if stride <= 1.0:
