@@ -1,8 +1,9 @@
 """Calibration of the machines of k clusters for a Bayesian committee, `combine="bcm"`: a sigmoid each.
 
-Given the decision value f of cluster c's machine, the probability of the positive class is 1 / (1 + exp(a_c f + b_c)).
-Far from a cluster's rows, the decision value of its RBF machine is its intercept. There it has no information:
-f = intercept gets the prior probability, which leaves the committee's odds unchanged, and only a slope is fitted.
+Given the decision value f of cluster c's machine, intercept included, the probability of the positive class is
+1 / (1 + exp(a_c f + b_c)). Far from a cluster's rows, the decision value of its RBF machine is its intercept. There it
+has no information: f = intercept gets the prior probability, which leaves the committee's odds unchanged, and only a
+slope is fitted.
 `models/clustered.py` multiplies the probabilities.
 
 Sources: Tresp, A Bayesian Committee Machine, Neural Computation 12, 2000; Platt, Probabilistic Outputs for Support
@@ -25,7 +26,7 @@ def fit_sigmoids(decision: Vector, intercepts: Vector, labels: Labels, is_positi
     Parameters
     ----------
     decision : ndarray of shape (n,)
-        K beta of each row's cluster, without the intercept.
+        K beta of each row's cluster: decision values without the intercept.
     intercepts : ndarray of shape (k,)
         Of the clusters' machines.
     labels : ndarray of shape (n,), int
@@ -44,17 +45,18 @@ def fit_sigmoids(decision: Vector, intercepts: Vector, labels: Labels, is_positi
     return sigmoids
 
 
-def fit_slope(f: Vector, is_positive: Mask, weights: Vector, log_prior: float) -> float:
-    """The slope s in [0, 100] of maximum likelihood of 1 / (1 + exp(-s f - log_prior)), for f (n,).
+def fit_slope(decision: Vector, is_positive: Mask, weights: Vector, log_prior: float) -> float:
+    """The slope s in [0, 100] of maximum likelihood of 1 / (1 + exp(-s d - log_prior)).
 
-    With Platt's targets instead of 0 and 1, since decision values of training rows are biased.
+    The decision values d (n,) are without the intercept: d = 0 gets the prior probability. Platt's targets replace 0
+    and 1, since decision values of training rows are biased.
     """
     n = np.bincount(is_positive, weights, minlength=2)  # weight of the negative and the positive rows
     targets = np.where(is_positive, 1 - 1 / (n[1] + 2), 1 / (n[0] + 2))
     relative = weights / weights.max()
 
     def loss(slope: float) -> float:
-        odds = slope * f + log_prior
+        odds = slope * decision + log_prior
         return float(relative @ (np.logaddexp(0.0, odds) - targets * odds))
 
     return float(minimize_scalar(loss, bounds=(0.0, 100.0), method="bounded").x)

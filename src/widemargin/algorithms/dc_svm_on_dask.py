@@ -40,10 +40,10 @@ from . import dc_svm
 from .block_minimization import BlockMinimizer, RoundSettings
 from .dc_svm import DCSVMSettings, KernelProblem, LazyProblem, TrainedMachine
 
-_CLUSTERS_PER_BLOCK = 8  # of an exact machine, so that blocks have about the same size
-_GRACE = 5.0  # seconds that workers have to return their clusters once a fit is stopped
-_ROUTED_ROWS = 4096  # at a time, as they are copied
-_MEMORY_SHARE = 4  # a worker's memory / the memory budget of a solver on it, at least
+_CLUSTERS_PER_BLOCK = 8  # make so many of an exact machine, so that blocks have about the same size
+_GRACE = 5.0  # give workers so many seconds to return their clusters once a fit is stopped
+_ROUTED_ROWS = 4096  # route so many at a time, as they are copied
+_MEMORY_SHARE = 4  # a solver gets at most one part in so many of its worker's memory
 
 
 def train_on_workers(
@@ -193,13 +193,13 @@ class _DaskTraining:
     def _solve_clusters(
         self, layout: _Layout, rows: RowIndices, problem: DualProblem, progress: AnyProgress
     ) -> list[_Solved]:
-        of_rows = np.zeros((5, len(self.rows)))
-        of_rows[:3, rows] = problem.target, problem.lo, problem.hi
-        of_rows[3:] = layout.division.labels, positions(rows, len(self.rows))
+        row_values = np.zeros((5, len(self.rows)))  # as `_train_clusters` takes them
+        row_values[:3, rows] = problem.target, problem.lo, problem.hi
+        row_values[3:] = layout.division.labels, positions(rows, len(self.rows))
         left = progress.deadline - perf_counter()
         max_time = max(left, 0.0) if isfinite(left) else None
         shared = problem.take(np.empty(0, np.intp))  # the workers have their own coordinates
-        parts = self.rows.map(partial(_train_clusters, layout.task, shared, max_time), of_rows, _GRACE)
+        parts = self.rows.map(partial(_train_clusters, layout.task, shared, max_time), row_values, _GRACE)
         progress.go_on()  # sets `stopped_by`, if the workers were stopped
         if any(part is None for part in parts):
             raise StoppedAtStartError
@@ -251,15 +251,16 @@ def _approximate(
 
 
 def _train_clusters(
-    task: _WorkerTask, problem: DualProblem, max_time: float | None, X: Any, of_rows: Matrix
+    task: _WorkerTask, problem: DualProblem, max_time: float | None, X: Any, row_values: Matrix
 ) -> list[_Solved] | None:
     """The machines of a block's clusters; None if the fit is stopped and beta = 0 is not feasible.
 
-    `of_rows` (5, m) are the target, lo, hi, the cluster and the coordinate (-1: none) of each row of the block.
+    `row_values` (5, m): of each row of the block the target, lo, hi, its cluster, and its coordinate in the whole
+    problem, -1 if it has none.
     """
     from ..data.block_store import ended_test
 
-    target, lo, hi, clusters, coordinates = of_rows
+    target, lo, hi, clusters, coordinates = row_values
     chosen = np.flatnonzero(coordinates >= 0)
     problem = problem._replace(target=target[chosen], lo=lo[chosen], hi=hi[chosen])
     samples = view_samples(X if len(chosen) == len(target) else X[chosen], task.kernel.sample_form)

@@ -41,7 +41,7 @@ from .dc_svm import (
     train_on_full_matrix,
 )
 
-_MATRIX_SHARE = 1 / 2  # bytes of a kernel matrix that several machines share / memory budget, at most
+_MATRIX_SHARE = 1 / 2  # several machines share a kernel matrix of at most this part of the memory budget
 
 
 def train_several(
@@ -75,7 +75,7 @@ def train_several(
 
 
 class _SeveralMachines:
-    """Trains machines on rows of `samples`, in one of three ways: on a shared kernel matrix, in groups, or apart."""
+    """Trains machines on rows of `samples`, in one of three ways: on a shared matrix, in groups, or apart."""
 
     def __init__(
         self,

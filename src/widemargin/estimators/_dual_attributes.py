@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from .._types import Labels, Matrix, RowIndices, Vector
+from .._types import Labels, Mask, Matrix, RowIndices, Vector
 from ..algorithms.committee import fit_sigmoids, log_odds
 from ..algorithms.dc_svm import TrainedMachine
 from ..kernels.functions import Kernel
@@ -189,8 +189,7 @@ def cluster_attributes(
         pairs = combinations(range(int(y.max()) + 1), 2)
         for k, (machine, (first, _)) in enumerate(zip(machines, pairs, strict=True)):
             rows = _rows_of(machine)
-            # of a pair the first class is positive, of two classes alone the second
-            is_positive = y[rows] == first if machine.rows is not None else y[rows] > 0
+            is_positive = _is_positive(y[rows], None if machine.rows is None else first)
             log_prior[k] = log_odds(is_positive, weights[rows])
             sigmoids[k] = 0.0, -log_prior[k]  # the prior probability, whatever the decision value
             if combine == "bcm":
@@ -209,6 +208,11 @@ def cluster_attributes(
         "sigmoids": sigmoids,
         "log_prior": log_prior,
     }
+
+
+def _is_positive(y: Labels, first: int | None) -> Mask:
+    """Which class numbers y (m,) are positive: of a pair those of its `first` class; of two classes alone (None) 1."""
+    return np.asarray(y == first if first is not None else y > 0)
 
 
 def check_clusters(

@@ -74,7 +74,8 @@ def pair_problem(
 ) -> tuple[RowIndices, DualProblem]:
     """The rows of two classes, and their binary problem on these rows; the first class is positive.
 
-    `classes` (n,) are the rows' class numbers, `upper` (n,) the upper bounds of alpha.
+    `classes` (n,) are the rows' class numbers, `upper` (n,) the upper bounds of alpha. (In a problem of two
+    classes alone the second is positive: see the glossary.)
     """
     rows = np.flatnonzero((classes == first) | (classes == second))
     y = np.where(classes[rows] == first, 1.0, -1.0)
