@@ -21,7 +21,7 @@ from widemargin.algorithms.dc_svm import DCSVMSettings, KernelProblem, approxima
 from widemargin.algorithms.pairs_and_targets import train_several
 from widemargin.data.samples import Samples, make_samples
 from widemargin.kernels.functions import RBF
-from widemargin.solvers.dual.in_memory import InMemorySolver
+from widemargin.solvers.dual.in_memory import WorkingSetSolver
 from widemargin.solvers.dual.problem import one_class_problem, pair_problem, svm_problem
 from widemargin.solvers.results import StoppedAtStartError
 
@@ -123,7 +123,7 @@ def test_working_sets_of_the_refine_step_count(max_iter: int, noisy: Any, monkey
     """In `n_iter`, and towards `max_iter`; those of levels do not."""
     X, y = noisy
     n_sets, is_refined = 0, False
-    solve, refine = InMemorySolver.solve, dc_svm.DualSolver.solve_sharing_memory
+    solve, refine = WorkingSetSolver.solve, dc_svm.DualSolver.solve_sharing_memory
 
     def count(solver: Any, *args: Any) -> bool:
         nonlocal n_sets
@@ -137,7 +137,7 @@ def test_working_sets_of_the_refine_step_count(max_iter: int, noisy: Any, monkey
         n_sets, is_refined = 0, True
         return refine(*args)
 
-    monkeypatch.setattr(InMemorySolver, "solve", count)
+    monkeypatch.setattr(WorkingSetSolver, "solve", count)
     monkeypatch.setattr(dc_svm.DualSolver, "solve_sharing_memory", refine_and_count)
     monkeypatch.setattr(dc_svm, "START_TOL", 1e-7)  # of levels and refine step
     settings = DCSVMSettings(1e-7, max_iter=max_iter, n_levels=1, partition="kernel", n_sample=200, n_jobs=1)
