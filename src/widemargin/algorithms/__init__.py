@@ -11,5 +11,5 @@
     bsgd                  budgeted stochastic gradient descent (Wang, Crammer, Vucetic, JMLR 2012)
     block_minimization    the dual on several workers (Hsieh, Si, Dhillon, KDD 2016)
     committee             calibration of the clusters' machines for `combine="bcm"` (Tresp, Neural Computation 2000)
-    held_out              cross-validation of duals on a shared kernel matrix: no paper's
+    held_out              cross-validation of duals on a shared matrix: no paper's
 """

@@ -48,7 +48,7 @@ from ..solvers.results import DualResult, StoppedAtStartError
 # A function that returns a machine's rows (m,) and its dual problem of m coordinates.
 LazyProblem = Callable[[], tuple[RowIndices, DualProblem]]
 
-_MAX_IN_MEMORY = 6000  # solve clusters of at most so many rows on their full kernel matrix
+_MAX_IN_MEMORY = 6000  # solve clusters of at most so many rows on their full matrix
 _CLUSTER_ROWS = 2000  # choose an automatic level with clusters of at most so many rows in the mean
 _FULL_MATRIX_ENTRIES = 2**20  # solve a problem without levels and rounds if its full matrix has at most so many,
 _FULL_MATRIX_PROBLEMS = 8  # or several whose shared matrix has as many for each of up to so many problems,
@@ -320,7 +320,7 @@ class DCSVMTraining:
         return zero_result(self.data.problem.take(rows), self.progress.elapsed)
 
     def _solve_subproblem(self, data: KernelProblem, beta: Vector, tol: float, max_relative_gap: float) -> DualResult:
-        """Solve from beta (m,): on the full kernel matrix if m is small, else by rounds on an active set."""
+        """Solve from beta (m,): on the full matrix if m is small, else by rounds on an active set."""
         m, itemsize = len(beta), data.samples.dtype.itemsize
         n_shares = 2 * self.team.n_threads  # clusters of all threads take half of the budget
         budget = share_budget(self.data.samples, self.settings.memory_budget, n_shares)
@@ -481,7 +481,7 @@ def describe_level(
 
 
 def suits_full_matrix(n: int, n_problems: int, settings: DCSVMSettings, progress: AnyProgress) -> bool:
-    """Whether problems on n rows are solved on one full kernel matrix, without levels, rounds and callbacks."""
+    """Whether problems on n rows are solved on one full matrix, without levels, rounds and callbacks."""
     return (
         n <= max_rows_of_full_matrix(settings, n_problems)
         and not settings.stop_level
@@ -491,7 +491,7 @@ def suits_full_matrix(n: int, n_problems: int, settings: DCSVMSettings, progress
 
 
 def max_rows_of_full_matrix(settings: DCSVMSettings, n_problems: int = _FULL_MATRIX_PROBLEMS) -> int:
-    """The most rows of problems that are solved on one full kernel matrix; by default of 8 or more problems."""
+    """The most rows of problems that are solved on one full matrix; by default of 8 or more problems."""
     n_entries = _FULL_MATRIX_ENTRIES * min(n_problems, _FULL_MATRIX_PROBLEMS)
     return isqrt(int(min(n_entries, settings.memory_budget * _FULL_MATRIX_SHARE / 8)))
 

@@ -1,6 +1,6 @@
-"""Several duals on parts of one kernel matrix in memory, such as one for each pair of classes: one thread each.
+"""Several duals on parts of a shared matrix, such as one for each pair of classes: one thread each.
 
-(For duals on the whole matrix see `in_memory.solve_several_in_memory`.)
+(For duals on all of its rows see `in_memory.solve_several_in_memory`.)
 
 Solve    min_beta  1/2 beta'K_p beta - t'beta + eps |beta|_1   s.t.  lo <= beta <= hi   [and sum(beta) = s]   for each p
 Given    K (n, n), of which K_p = K[rows, rows]; the rows of each problem p; feasible starts
