@@ -11,9 +11,9 @@ Budgeted Stochastic Gradient Descent SVM Training with Precomputed Golden Sectio
 This minimises lam / 2 |w|^2 + mean_i s_i max(0, 1 - y_i f(x_i)): with lam = 1 / (C n), the objective of a C-SVM divided
 by C n. An intercept is the weight of a constant feature 1, and so regularised like w.
 
-The state of a machine is in `solvers.sgd.budgeted_machine`; the steps are compiled: `_native/cpp/sgd_steps.hpp` has the
-margin test and the average, `merging.hpp` and `removal_projection.hpp` the budget maintenance. Several classes: one
-machine each against the rest, on the same rows.
+The state of a machine is in `solvers.sgd.budgeted_machine`; the steps are compiled: in `_native/cpp`, `merging.hpp` and
+`removal_projection.hpp` have the loops over rows and the budget maintenance, `sgd_state.hpp` the counts, the margin
+test and the average. Several classes: one machine each against the rest, on the same rows.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@
 #include "arrays.hpp"
 #include "bindings.hpp"
 #include "csr_matrix.hpp"
-#include "csr_sums.hpp"
+#include "csr_passes.hpp"
 #include "nonzeros.hpp"
 #include "row_products.hpp"
 #include "signals.hpp"

@@ -3,7 +3,7 @@
 #include <cmath>
 #include <limits>
 
-#include "csr_sums.hpp"
+#include "csr_passes.hpp"
 #include "registers.hpp"
 #include "span.hpp"
 #include "team.hpp"

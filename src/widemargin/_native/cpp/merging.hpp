@@ -1,4 +1,4 @@
-// Budgeted stochastic gradient descent with the Gaussian kernel: budget maintenance by merging. Points are stored
+// Budgeted stochastic gradient descent with the Gaussian kernel: steps, and budget maintenance by merging. Points are stored
 // feature by feature, so that the inner products of a row with all points are a sum of rows of `points`, one for each
 // non-zero: all loops over slots are vectorised, for dense and sparse rows.
 #pragma once
@@ -9,7 +9,7 @@
 #include "csr.hpp"
 #include "merge_partner.hpp"
 #include "registers.hpp"
-#include "sgd_steps.hpp"
+#include "sgd_state.hpp"
 
 namespace wm {
 
@@ -256,7 +256,9 @@ template <MergeRule merge_rule> class MergingSteps {
 
     // Insert the candidate into a free slot, at the end of its sign.
     void insert() {
-        const Index at = candidate_.coef > 0.0 ? n_front()++ : points_.columns - 1 - n_back()++;
+        const bool is_front = candidate_.coef > 0.0;
+        const Index at = is_front ? n_front() : points_.columns - 1 - n_back();
+        (is_front ? n_front() : n_back()) += 1;
         for (Index k = 0; k < points_.rows; ++k) points_[k][at] = 0.0f;
         for (Index k = 0; k < candidate_.nnz; ++k) points_[columns_[k]][at] = values_[k];
         coef_[at] = candidate_.coef;
@@ -267,13 +269,14 @@ template <MergeRule merge_rule> class MergingSteps {
         least_coef_ = minimum(least_coef_, std::abs(candidate_.coef));
     }
 
-    // The slot of the smallest coefficient, or -1 if none is smaller than the candidate's
+    // The slot of the smallest |coefficient|, or -1 if none is smaller than the candidate's. Most often none is: with
+    // equal sample weights a new point is the lightest. So a vectorised loop counts before another one looks for the slot.
     Index find_lighter() {
         double lightest = std::abs(candidate_.coef);
         Index n_lighter = 0, slot = -1;
         for (Index j = 0; j < coef_.size; ++j)
             n_lighter += (std::abs(coef_.data[j]) < lightest) & (coef_.data[j] != 0.0);
-        for (Index j = 0; j < coef_.size && n_lighter > 0; ++j) {  // with equal sample weights a new point is the lightest
+        for (Index j = 0; j < coef_.size && n_lighter > 0; ++j) {
             const bool is_used = j < n_front() || j >= coef_.size - n_back();
             if (!is_used || !(std::abs(coef_[j]) < lightest) || coef_[j] == 0.0) continue;
             slot = j;
@@ -282,11 +285,12 @@ template <MergeRule merge_rule> class MergingSteps {
         return slot;
     }
 
-    // Insert the candidate, and make point i the candidate.
+    // Insert the candidate, and make point i the candidate; the last point of its sign moves to slot i.
     void swap_with_candidate(Index i) {
         const bool is_front = i < n_front();
         insert();
-        const Index last = is_front ? --n_front() : points_.columns - n_back()--;
+        const Index last = is_front ? n_front() - 1 : points_.columns - n_back();
+        (is_front ? n_front() : n_back()) -= 1;
         const auto scale = static_cast<float>(scale_[i]);
         candidate_ = {coef_[i], coef_sum_[i], scaled_norm_[i], 0};
         for (Index k = 0; k < points_.rows; ++k) {

@@ -1,11 +1,11 @@
-// Budgeted stochastic gradient descent for any kernel, given as blocks of kernel values: support vectors are rows of the
-// data, with budget maintenance by removal or projection.
+// Budgeted stochastic gradient descent for any kernel, given as blocks of kernel values: steps, and budget maintenance by
+// removal or projection. Support vectors are rows of the data.
 #pragma once
 #include <limits>
 #include <vector>
 
 #include "aligned.hpp"
-#include "sgd_steps.hpp"
+#include "sgd_state.hpp"
 
 namespace wm {
 

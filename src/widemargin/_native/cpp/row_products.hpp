@@ -3,7 +3,7 @@
 #pragma once
 #include <algorithm>
 
-#include "csr_products.hpp"
+#include "csr_tiles.hpp"
 #include "dense_products.hpp"
 #include "elementwise.hpp"
 #include "kernel_rows.hpp"

@@ -43,8 +43,8 @@ INTERCEPT, INTERCEPT_SUM, STEP_SIZE_SUM, LAST_WEIGHT, WEIGHT_SUM, HINGE_SUM, DEG
 COEF, COEF_SUM, SCALED_NORM, SCALE = range(4)
 
 _MERGING_ARRAYS = ("points", "slots", "counts", "sums", "shift")
-TILE_STEPS = 128  # of a SubsetMachine, whose kernel values are one tile: so many columns beside the budget's
-_PAPER_PRECISION = 0.01  # of h: section 2 of Glasmachers and Qaadan
+TILE_STEPS = 128  # steps of a SubsetMachine on one tile of kernel values: its arrays have as many columns more
+_PAPER_PRECISION = 0.01  # error of h, at most: section 2 of Glasmachers and Qaadan
 
 
 @dataclass(frozen=True)
@@ -180,9 +180,10 @@ class MergingMachine(BudgetedMachine):
 
     def _take_steps(self, X: Any, order: RowIndices, signed_weights: Vector) -> None:
         settings = self.settings
-        grids, gamma = merge_table(settings.table_size).native, settings.kernel.gamma  # type: ignore[attr-defined]
-        rule = self.rule, gamma, 1 / settings.lam, settings.fit_intercept
-        self.arrays.run(X, order, signed_weights, grids, *rule)
+        grids = merge_table(settings.table_size).native
+        gamma = settings.kernel.gamma  # type: ignore[attr-defined]
+        inverse_lam = 1 / settings.lam
+        self.arrays.run(X, order, signed_weights, grids, self.rule, gamma, inverse_lam, settings.fit_intercept)
 
     def expansion(self) -> Expansion:
         """The used slots: those of positive coefficients, then the others."""
@@ -207,9 +208,9 @@ class MergingMachine(BudgetedMachine):
 class PaperMachine(MergingMachine):
     """Budget maintenance as Glasmachers and Qaadan (2018) publish it, to be compared with: Algorithm 1 in NumPy.
 
-    The search for h is over [0, 1], to 0.01. The compiled steps add support vectors and never merge any, as `arrays`
-    has room for budget + 1; a merger takes some 0.2 ms. Lines 8, 13 and 14 of the paper exchange the two points: here
-    they agree with lines 5 to 7.
+    The search for h is over [0, 1], to 0.01. The compiled steps only add support vectors: the budget of `arrays` is
+    larger by one, and so they never merge any. A merger takes some 0.2 ms. Lines 8, 13 and 14 of the paper exchange the
+    two points: here they agree with lines 5 to 7.
     """
 
     def __init__(self, settings: StepSettings, arrays: Any) -> None:
@@ -324,9 +325,10 @@ class SubsetMachine(BudgetedMachine):
         self.diagonal[first : first + len(signed_weights)] = np.concatenate([kernel.diagonal(part) for part in parts])
         settings = self.settings
         steps = compiled.removal_steps if settings.maintenance == "removal" else compiled.projection_steps
-        arrays = self.coef, self.inverse, self.counts, self.sums
-        rule = settings.budget, 1 / settings.lam, settings.fit_intercept
-        steps(K, first, self.diagonal, signed_weights, *arrays, *rule)
+        machine = self.coef, self.inverse, self.counts, self.sums  # updated
+        step_rule = settings.budget, 1 / settings.lam, settings.fit_intercept
+        steps(K, first, self.diagonal, signed_weights, *machine, *step_rule)
+        # a projection may leave a point with coefficient 0, but not with 0 on the diagonal of the inverse
         is_point = (self.inverse.diagonal() if self.inverse.size else self.coef[0])[columns] != 0
         self.points, self.columns = stacked[np.flatnonzero(is_point)], columns[is_point]
         if self.counts[STEPS] % TILE_STEPS == 0:

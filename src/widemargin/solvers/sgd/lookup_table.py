@@ -39,9 +39,9 @@ from ..._types import Array, Vector
 
 Grid = NDArray[np.float32]
 
-_VERSION = 2  # of the cached file: to be raised with any change of the values
+_VERSION = 2  # raise it with any change of the values: it is part of the cached file's name
 _GOLDEN = 0.6180339887498949
-_PRECISION = 1e-10  # of h at the nodes: that of the paper
+_PRECISION = 1e-10  # error of h at the nodes, at most: that of the paper
 
 
 class MergeTable(NamedTuple):

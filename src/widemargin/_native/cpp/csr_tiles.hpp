@@ -1,4 +1,4 @@
-// Inner products of the rows of two sparse matrices, by dense panels.
+// Tiles of inner products X Z' of the rows of two sparse matrices, by dense panels.
 #pragma once
 #include <algorithm>
 

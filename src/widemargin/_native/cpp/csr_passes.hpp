@@ -1,4 +1,4 @@
-// Products of sparse rows with k vectors, X W', and k weighted sums of the rows, A X.
+// Passes over sparse rows: their products with k vectors, X W', and k weighted sums of them, A X.
 //
 // Blocks of rows depend on the data only, and sums of blocks are added in their order: results do not depend on the
 // number of threads. Several vectors are interleaved in groups, so that a non-zero is one vector operation on
