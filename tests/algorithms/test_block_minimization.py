@@ -222,8 +222,8 @@ def test_corrected_decision_values_are_those_of_float64() -> None:
         np.testing.assert_array_equal(block.decision, before)
         block.correct([0, 1], [support[0], support[1]], 3)
         assert block.begin_correction(5e-3, 0.0) == 0
-        np.testing.assert_allclose(block.decision[block.is_exact], exact[mine][block.is_exact], atol=1e-13)
-        np.testing.assert_array_equal(block.decision[~block.is_exact], before[~block.is_exact])
+        np.testing.assert_allclose(block.decision[block.is_corrected], exact[mine][block.is_corrected], atol=1e-13)
+        np.testing.assert_array_equal(block.decision[~block.is_corrected], before[~block.is_corrected])
 
 
 def test_all_blocks_have_one_precision() -> None:

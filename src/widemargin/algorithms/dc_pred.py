@@ -4,7 +4,7 @@ Source: Hsieh, Si, Dhillon, Fast Prediction for Large-Scale Kernel Machines, NIP
 
     grow a tree of clusters by k-means in input space
     for every leaf:
-        solve the local machine exactly
+        solve the exact machine of its rows (at most 3,000 of them)
         landmarks: centroids of k-means weighted by the squared dual variables (or unweighted, if these do better)
         pseudo-landmarks: points whose kernel values are estimated from those of the landmarks
         W = F F': the matrix for which C W C' is closest to the kernel matrix K of rows of the leaf
@@ -42,10 +42,10 @@ from ..partition.kmeans import kmeans_work, max_sample_values, needed_sample_byt
 
 T = TypeVar("T")
 
-LEAVES_AT_ONCE = 2  # that sizes leave room for: a constant, so that the result does not depend on `n_jobs`
-_MAX_KERNEL_ROWS = 3000  # rows of a leaf whose kernel matrix is computed
-_PRELIMINARY_ROWS = 300  # of a leaf, for a first machine where time is limited
-_SIZE_STEP = 100  # between the numbers r of sampled rows of which the largest that fits in memory is taken
+LEAVES_AT_ONCE = 2  # leaves whose training must fit in memory at a time; `n_jobs` would make the result depend on it
+_MAX_KERNEL_ROWS = 3000  # rows of a leaf whose kernel matrix is computed, at most
+_PRELIMINARY_ROWS = 300  # rows of a leaf that its first machine is trained on where time is limited
+_SIZE_STEP = 100  # try multiples of it as the number r of sampled rows; the largest that fits in memory is taken
 _N_VECTORS = 6  # float64 vectors (n,) of a training, beside two for each output
 _UNEVEN = 2.0  # rows of the largest leaf / mean, about
 _RIDGE = 1e-10  # ridge penalty / trace of the normal equations, which may be singular

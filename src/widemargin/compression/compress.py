@@ -47,11 +47,11 @@ def compress(
         Without X the result is learnt from the support vectors, which lie near the border alone: give X if you can.
         For a pipeline: rows as its first step takes them.
     prediction_cost : float or "auto", default="auto"
-        What a prediction may cost, in inner products of a row, the cost of a linear machine; at least 4. "auto": a
+        What a prediction may cost, in inner products of a row, the cost of a linear machine; at least 4. "auto" is a
         twenty-fifth of the model's own cost, at least 40 and at most 600, and less where the result would take more
-        than a twentieth of the model's bytes; of a classifier it is doubled, and these bytes with it, while fewer than
-        99 % of the labels agree, it helps, and it stays below the model's own. The time of that many linear predictions
-        is an upper bound: where rows are checked and read, they take most of a linear prediction's time.
+        than a twentieth of the model's bytes. For a classifier whose labels agree on fewer than 99 % of the rows,
+        "auto" is then doubled, and these bytes with it, as long as that helps and stays below the model's own cost. The
+        time of so many linear predictions is an upper bound: checking and reading the rows takes most of theirs.
     n_clusters, n_landmarks, n_pseudo_landmarks : int or "auto", default="auto"
         Leaves of a tree; landmarks in each, and pseudo-landmarks. "auto" is what `prediction_cost` buys.
     pseudo, linear_term, n_trees

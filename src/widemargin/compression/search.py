@@ -58,26 +58,26 @@ from .curvature import principal_directions, squares_along
 from .rows import as_float32, find_rows, stored_bytes
 from .sources import Source, read_model
 
-_GAMMA_FACTORS = (1.0, 4.0, 0.25)  # gammas of the landmarks' kernel to choose from, in multiples of the model's
-_LEAVES = 12, 4, 1, 48  # of a tree, to choose from
-_MAX_FINALISTS = 2  # candidates that are trained again, on all rows
-_MAX_ROWS = 60_000  # to learn from
-_HELD_OUT_SHARE, _MAX_HELD_OUT = 0.2, 10_000  # rows: half of them to choose by, half for the report
-_PILOT_ROWS = 8000  # that candidates are trained on at first
-_WANTED_AGREEMENT = 0.99  # share of equal labels below which an automatic cost is doubled
-_LEAST_AGREEMENT = 0.97  # share of equal labels below which there is a warning
-_ENOUGH_AGREEMENT = 0.995  # share of equal labels, or of the variance, from which on nothing else is tried
-_MIN_ROWS = 50  # with fewer, none are held out
-_MIN_FEATURES = 50  # with fewer, no projection: they are cheap as they are
+_GAMMA_FACTORS = (1.0, 4.0, 0.25)  # gamma of the landmarks' kernel / the model's, to choose from
+_LEAVES = 12, 4, 1, 48  # leaves of a tree, to choose from
+_MAX_FINALISTS = 2  # train at most so many candidates again, on all rows
+_MAX_ROWS = 60_000  # learn from so many rows of X, at most
+_HELD_OUT_SHARE, _MAX_HELD_OUT = 0.2, 10_000  # hold out this part of the rows, so many at most: see `_split_rows`
+_PILOT_ROWS = 8000  # train candidates on so many rows at first, at most
+_WANTED_AGREEMENT = 0.99  # double an automatic cost while the share of equal labels is below
+_LEAST_AGREEMENT = 0.97  # warn where the share of equal labels is below
+_ENOUGH_AGREEMENT = 0.995  # try nothing else once the share of equal labels, or of the variance, is this or more
+_MIN_ROWS = 50  # hold out none of fewer rows
+_MIN_FEATURES = 50  # project no fewer features: they are cheap as they are
 _LABELS_C = 10.0  # C of machines that learn labels, which are the model's own and free of noise
-_COST_SHARE, _MIN_COST, _MAX_COST = 0.04, 40.0, 600.0  # "auto": part of the model's cost, and bounds
-_TRAINING_SHARE = {"decision values": 0.4, "labels": 0.2}  # of the memory, for `training_bytes` of a candidate
-_SOLVER_SHARE = 0.5  # of the memory, for the kernel matrices and the solver of a leaf that learns labels
-_ROWS_SHARE = 0.4  # of the memory, for rows and decision values, of which there are two copies before training
-_BYTES_SHARE = 0.047  # of the model's bytes: `forest_bytes` is approximate, and the whole is to be below a twentieth
-_KEPT_VARIANCE = 0.92  # share of the variance that a projection keeps
-_MAX_RANK_SHARE, _MAX_RANK = 0.4, 256  # features of a projection / all features; above, it is not worth its memory
-_PASSES_OF_AXES = 20  # over the rows, for their principal axes
+_COST_SHARE, _MIN_COST, _MAX_COST = 0.04, 40.0, 600.0  # automatic cost / the model's; least and largest automatic cost
+_TRAINING_SHARE = {"decision values": 0.4, "labels": 0.2}  # `training_bytes` of a candidate / memory budget, at most
+_SOLVER_SHARE = 0.5  # kernel matrices and solver of a leaf that learns labels / memory budget, at most
+_ROWS_SHARE = 0.4  # rows and decision values, of which there are two copies before training / memory budget, at most
+_BYTES_SHARE = 0.047  # `forest_bytes`, which is approximate, / the model's bytes, at most: the whole is below 1 / 20
+_KEPT_VARIANCE = 0.92  # share of the variance that a projection keeps, at least
+_MAX_RANK_SHARE, _MAX_RANK = 0.4, 256  # features of a projection / all, and features, at most: more need much memory
+_PASSES_OF_AXES = 20  # passes over the rows that their principal axes take, about
 _WORK_PER_CHECK = 2e9  # multiply-adds between two checks of the clock
 
 
@@ -167,7 +167,6 @@ class Compression:
             self.may_go_on = SilentProgress(progress).go_on
             self.rows, self.landmark_weights = self._training_rows()
             self._check_memory()
-            progress.stage("the model's own predictions", 2)
             self._evaluate_model(progress)
             self.split = self._split_rows()
             self.rows = as_float32(self.rows)
@@ -185,6 +184,7 @@ class Compression:
 
     def _evaluate_model(self, progress: Progress) -> None:
         """Set the model's decision values (n, q); rows that are not evaluated in half of `max_time` are left out."""
+        progress.stage("the model's own predictions", 2)  # the first of two parts; training is the other
         n, (n_points, d) = self.rows.shape[0], self.source.points.shape
         order, size = self.rng.permutation(n), max(_MIN_ROWS, int(_WORK_PER_CHECK / entry_work(n_points, d)))
         resources = {"n_jobs": self.parameters.n_jobs, "memory_budget": self.memory_budget // 4}
@@ -338,11 +338,9 @@ class Compression:
                 plans.insert(0, best.plan)
             attempt(list({plan._replace(growth=growth): None for plan in plans}))
             merits = {one.plan: one.merit for one in tried}
-            pairs = [
-                [merits.get(plan._replace(growth=factor), math.nan) for factor in (growth / 2, growth)]
-                for plan in plans
-            ]
-            if not any(large - small > math.sqrt(large * (1.0 - large) / n) for small, large in pairs):
+            before = [merits.get(plan._replace(growth=growth / 2), math.nan) for plan in plans]  # NaN: not tried
+            after = [merits.get(plan._replace(growth=growth), math.nan) for plan in plans]
+            if not any(new - old > math.sqrt(new * (1.0 - new) / n) for old, new in zip(before, after, strict=True)):
                 return
             growth *= 2.0
 
@@ -530,12 +528,16 @@ class Compression:
         return [{**tree, **{name: (tree[name] * scale).astype(tree[name].dtype) for name in parts}} for tree in trees]
 
     def _agreement(self, compressed: Compressed, values: Matrix, rows: RowIndices) -> float:
-        """Share of equal labels; of a regressor, the coefficient of determination."""
+        """How near a candidate's decision values (len(rows), q) on these rows are to the model's.
+
+        The share of equal labels; of a regressor, the coefficient of determination.
+        """
         if is_classifier(self.model):
             numbers = self._class_numbers(values, isinstance(compressed, CompressedVotes))
             return float(np.mean(numbers == self._labels[rows]))
-        error = np.square(values - self.values[rows]).sum()
-        return 1.0 - float(error / max(np.square(self.values[rows] - self.values[rows].mean(axis=0)).sum(), 1e-300))
+        given = self.values[rows]
+        error, variation = np.square(values - given).sum(), np.square(given - given.mean(axis=0)).sum()
+        return 1.0 - float(error / max(variation, 1e-300))
 
     def _merit(self, compressed: Compressed, values: Matrix, agreement: float) -> float:
         """Share of right labels: right is the class in training, where it is known, else the model's label."""

@@ -71,7 +71,8 @@ class CallbackBridge:
         self.attributes: Callable[[], dict[str, Any] | None] | None = None
         self._round = -1.0
         self.context: Any = None
-        self.has_callbacks = bool(getattr(estimator, "_skl_callbacks", None))  # a search's fit has a context without
+        # a fit within a search of scikit-learn has a context, the search's, but perhaps no callbacks of its own
+        self.has_callbacks = bool(getattr(estimator, "_skl_callbacks", None))
         if _listens(estimator):
             self.context = estimator._init_callback_context(max_subtasks=None)
             self.context.call_on_fit_task_begin(**self.task)

@@ -12,13 +12,13 @@ from ..partition.hierarchy import count_levels
 from ._validation import check_flag, check_integer, check_number, check_pseudo_rule
 
 _DEFAULT_COST = 40.0  # inner products; takes as long as 5 to 10 linear predictions, as these mostly check the rows
-_LEAST_LEAF_ROWS = 100  # however little memory there is
-_LEAF_ROWS = 400  # with fewer, a leaf overfits
-_MOST_LEAVES = 1024  # of a tree, from 400,000 rows on
-_ROWS_PER_LANDMARK = 5  # of a leaf, at least
-_MOST_MULTIPLIED = 70  # landmarks that are multiplied with each other: they make 2,485 features
-_ROUTING_SHARE = 1 / 3  # of the cost
-_LINEAR_SHARE = 1 / 4  # of the cost, at most; else there is no linear term
+_LEAST_LEAF_ROWS = 100  # rows of a leaf that it is trained on, at least, however little memory there is
+_LEAF_ROWS = 400  # rows of a leaf, at least: with fewer, it overfits
+_MOST_LEAVES = 1024  # leaves of a tree, at most: from 400,000 rows on
+_ROWS_PER_LANDMARK = 5  # rows of a leaf / landmarks, at least
+_MOST_MULTIPLIED = 70  # landmarks that are multiplied with each other, at most: they make 2,485 features
+_ROUTING_SHARE = 1 / 3  # cost of routing / prediction cost, at most
+_LINEAR_SHARE = 1 / 4  # cost of the linear terms / prediction cost, at most: above, there is none
 
 
 def check_cost(model: Any) -> None:
@@ -38,7 +38,7 @@ def allocate_cost(model: Any, n: int, d: int, n_outputs: int, *, default: float 
 
     Parameters
     ----------
-    model : estimator
+    model : estimator or CompressionParameters
         With the parameters of prediction cost.
     n, d : int
         Shape of the data.

@@ -18,13 +18,13 @@ from ..kernels.precision import ensure_precision
 from ._estimator import warn_user
 from ._validation import FUNCTION_KERNELS
 
-_PROBE_ROWS = 256  # whose kernel matrix is computed
-_BLOCK_ENTRIES = 2**20  # of X that are centred at once
-_SPREAD_ENTRIES, _MIN_SPREAD_ROWS = 2**18, 16  # of X, from which the columns' standard deviations are estimated
-_DEGENERATE = 1e-6  # distance of all kernel values from 1, or of all between two rows from 0, that is warned of
-_DOMINANT_RATIO = 100.0  # standard deviation of a column / median of the others', that may be warned of
-_MIN_SKILL = 0.2  # of nearest neighbours, three standard errors above chance on the probe: without, it is warned of
-_DOMINANT_SHARE = 0.99  # of the variance, in one column: warned of where there are no labels
+_PROBE_ROWS = 256  # compute the kernel matrix of so many rows, the probe, at most
+_BLOCK_ENTRIES = 2**20  # centre about so many entries of X at once
+_SPREAD_ENTRIES, _MIN_SPREAD_ROWS = 2**18, 16  # estimate columns' standard deviations from so many entries, and rows
+_DEGENERATE = 1e-6  # warn where all kernel values are nearer to 1, or all between two rows nearer to 0
+_DOMINANT_RATIO = 100.0  # standard deviation of a column / median of the others', at least, to be warned of,
+_MIN_SKILL = 0.2  # if `_neighbour_skill` on the probe is at most this, three standard errors above chance,
+_DOMINANT_SHARE = 0.99  # or, where there are no labels, if the column has this part of the variance
 
 
 def named_kernel(kernel: Any, *, gamma: float, degree: int, coef0: float) -> Kernel:

@@ -20,8 +20,8 @@ from ..solvers.dual.in_memory import solve_in_memory
 from ..solvers.dual.problem import DualProblem, svm_problem
 from ..solvers.results import DualResult, LinearResult
 
-_MAX_DUAL_ROWS = 2000  # of a leaf solved on its approximate kernel matrix; with more, cutting planes are faster
-_EXACT_TOL = 0.1  # least tolerance of a leaf's exact machine, whose dual variables are only landmark weights
+_MAX_DUAL_ROWS = 2000  # solve leaves of at most so many rows on their approximate kernel matrix; else planes are faster
+_EXACT_TOL = 0.1  # tolerance of a leaf's exact machine, at least: its dual variables are only landmark weights
 
 
 class LinearFit(NamedTuple):
@@ -196,15 +196,15 @@ class RidgeProblem(_LeastSquares):
     targets : ndarray of shape (q, n)
     penalty : float
         The paper's lambda, >= 0; 0 is least squares, of the weights of least norm.
-    weights : ndarray of shape (n,)
+    sample_weights : ndarray of shape (n,)
     """
 
     needs_kernel_matrix = True
 
-    def __init__(self, targets: Matrix, penalty: float, weights: Vector) -> None:
+    def __init__(self, targets: Matrix, penalty: float, sample_weights: Vector) -> None:
         self.targets = targets
         self.penalty = penalty
-        self.weights = weights
+        self.sample_weights = sample_weights
         self.n_outputs = len(targets)
 
     def exact_solution(self, K: Array | None, rows: RowIndices, progress: Progress) -> ExactSolution:
@@ -216,7 +216,7 @@ class RidgeProblem(_LeastSquares):
             Where the matrix is singular to the precision of float64.
         """
         assert K is not None
-        A, penalties, targets = K.astype(np.float64), self.penalty / self.weights[rows], self.targets[:, rows]
+        A, penalties, targets = K.astype(np.float64), self.penalty / self.sample_weights[rows], self.targets[:, rows]
         A[np.diag_indices(len(A))] += penalties
         solve = partial(_solve_regular, A, targets.T)
         alpha = run_interruptibly(solve, SilentProgress(progress).go_on, least_squares_work(*A.shape)).T
@@ -224,7 +224,7 @@ class RidgeProblem(_LeastSquares):
 
     def _fit(self, coordinates: Array, rows: RowIndices) -> LinearFit:
         """By normal equations; without a penalty, or if these are singular to float64, by singular values."""
-        targets, s = self.targets[:, rows], self.weights[rows]
+        targets, s = self.targets[:, rows], self.sample_weights[rows]
         weights = None
         if self.penalty > 0.0:
             with suppress(np.linalg.LinAlgError):
@@ -258,7 +258,7 @@ class RidgeProblem(_LeastSquares):
 
     def objective(self, values: Matrix, weights: Matrix, rows: RowIndices) -> float:
         """Weighted squared errors plus penalty |w|^2."""
-        errors = np.square(self.targets[:, rows] - values) @ self.weights[rows]
+        errors = np.square(self.targets[:, rows] - values) @ self.sample_weights[rows]
         return float(errors.sum() + self.penalty * np.vdot(weights, weights))
 
     def constant(self, rows: RowIndices) -> LinearFit:

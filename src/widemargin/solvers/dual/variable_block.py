@@ -189,7 +189,7 @@ class Block:
     ----------
     beta, decision, own_decision : ndarray of shape (m,), float64
         Coefficients; decision values K beta of all coefficients of the problem; and K_pp beta_p, of this block's alone.
-    is_exact : ndarray of shape (m,), bool
+    is_corrected : ndarray of shape (m,), bool
         Rows whose decision values were computed in float64, with later steps added.
     version : int or None
         0 at beta = 0, where a block begins; then one more with every step or start. None while it is restored.
@@ -223,7 +223,7 @@ class Block:
         self.size = ProposalSize(0, 0, 0)  # of the latest proposal
         self.changed = np.zeros(0, np.intp)  # coefficients that the latest step has changed
         self.previous: tuple[Vector, Vector, Vector] | None = None  # beta, own_decision and decision before that step
-        self.is_exact = np.zeros(X.shape[0], np.bool_)
+        self.is_corrected = np.zeros(X.shape[0], np.bool_)
         self.uncertain, self.corrected = np.zeros(0, np.intp), np.zeros(0)  # rows, and their float64 decision values
         self.X = X
         samples = view_samples(X, kernel.sample_form)
@@ -240,10 +240,10 @@ class Block:
         self.version = None
 
     def begin_correction(self, error: float, intercept: float) -> int:
-        """Begin to correct decision values that rounding errors can affect (`is_uncertain`); how many are not exact."""
+        """Begin to correct decision values that rounding errors can affect (`is_uncertain`); how many are new."""
         mask = is_uncertain(self.problem, self.beta, self.decision, intercept, error)
-        n_new = int(np.count_nonzero(mask & ~self.is_exact))
-        self.uncertain = np.flatnonzero(mask | self.is_exact)
+        n_new = int(np.count_nonzero(mask & ~self.is_corrected))
+        self.uncertain = np.flatnonzero(mask | self.is_corrected)
         self.corrected, self.corrected_blocks = np.zeros(len(self.uncertain)), set()
         return n_new
 
@@ -257,7 +257,7 @@ class Block:
         self.corrected_blocks.update(numbers)
         if len(self.corrected_blocks) == n_blocks:
             self.decision = self.decision.copy()
-            self.decision[self.uncertain], self.is_exact[self.uncertain] = self.corrected, True
+            self.decision[self.uncertain], self.is_corrected[self.uncertain] = self.corrected, True
 
     # ------------------------------------------------------------------------------------------ version and restoring
 
@@ -277,7 +277,7 @@ class Block:
         self.beta, self.previous, self.proposal = beta.copy(), None, None
         self.own_decision = self._product(self._changes(beta))
         self.decision, self.restored_blocks = self.own_decision.copy(), {self.number}
-        self.version, self.next_version, self.is_exact[:] = None, version, False
+        self.version, self.next_version, self.is_corrected[:] = None, version, False
 
     def support(self, version: int) -> WeightedRows:
         """The support vectors and their coefficients, of a block at this version or to be restored to it."""
