@@ -22,7 +22,7 @@
 from .abstract_matrix import DesignMatrix, LocalMatrix, LostBlockError, RowAccess, RowArrays
 from .dask import LostPartitionError, open_design_matrix
 from .dense import has_finite_values
-from .design_matrix import is_partitioned, make_design_matrix, with_constant
+from .design_matrix import is_dask_collection, make_design_matrix, with_constant
 from .lazy_rows import iterate_blocks, map_rows
 from .memory_map import has_finite_rows, mapped_pages
 
@@ -35,7 +35,7 @@ __all__ = [
     "RowArrays",
     "has_finite_rows",
     "has_finite_values",
-    "is_partitioned",
+    "is_dask_collection",
     "iterate_blocks",
     "make_design_matrix",
     "map_rows",

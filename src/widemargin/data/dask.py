@@ -20,7 +20,7 @@ from .._threads import ThreadTeam
 from .._types import Matrix
 from .abstract_matrix import DesignMatrix, LocalMatrix, LostBlockError
 from .csr import check_sparse
-from .design_matrix import is_partitioned, make_design_matrix
+from .design_matrix import is_dask_collection, make_design_matrix
 
 _FAN_IN = 8  # partial sums that one task adds
 _WORKER_CHECK = 1.0  # seconds between two checks whether all workers are still there
@@ -126,7 +126,7 @@ def open_design_matrix(X: Any, team: ThreadTeam, memory_budget: int = 2**30) -> 
     ----------
     X, team, memory_budget : as of `make_design_matrix`, or of `open_partitions`
     """
-    if not is_partitioned(X):
+    if not is_dask_collection(X):
         yield make_design_matrix(X, team, memory_budget)
         return
     with open_partitions(X, team) as partitioned:

@@ -74,7 +74,7 @@ class LocalAugmentedMatrix(AugmentedMatrix, LocalMatrix):
         return np.column_stack([X[places], np.ones(len(chosen), X.dtype)]), np.arange(len(chosen))
 
 
-def is_partitioned(X: Any) -> bool:
+def is_dask_collection(X: Any) -> bool:
     """Whether X is a dask collection. Imports nothing."""
     return hasattr(X, "__dask_graph__")
 

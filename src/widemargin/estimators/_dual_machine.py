@@ -19,7 +19,7 @@ from .._threads import ThreadTeam, blas_limit, effective_n_jobs
 from .._types import Labels, Matrix, RowIndices, Vector
 from ..algorithms.dc_svm import DCSVMSettings, KernelProblem, LazyProblem, TrainedMachine
 from ..algorithms.dc_svm_fit import train, train_several
-from ..data import is_partitioned
+from ..data import is_dask_collection
 from ..data.remote_rows import RemoteRows, open_remote_rows
 from ..data.samples import Samples
 from ..kernels.functions import Kernel
@@ -173,7 +173,7 @@ class DualMachine(LinearWeights, KernelMachine):
         return len(fitted.array("dual_coef_", np.float64, ... if isinstance(self, RegressorMixin) else 1, n))
 
     def _check_data(self, X: Any, y: Any, sample_weight: Any) -> TrainingRows:
-        if not is_partitioned(X):
+        if not is_dask_collection(X):
             return super()._check_data(X, y, sample_weight)
         if self._is_gram:
             raise ValueError("kernel must not be 'precomputed' for a dask collection")
@@ -199,7 +199,7 @@ class DualMachine(LinearWeights, KernelMachine):
 
     def _fit(self, rows: TrainingRows, progress: Progress) -> None:
         """Train on rows in memory, or on those of a collection, which stay on its workers."""
-        if not is_partitioned(rows.X):
+        if not is_dask_collection(rows.X):
             return self._fit_and_warn(rows, progress)
 
         def check() -> None:
@@ -293,7 +293,7 @@ class DualMachine(LinearWeights, KernelMachine):
         """The attributes of a single machine, in the rounds of the whole problem."""
         solution = progress.current_solution
         if (
-            is_partitioned(rows.X)
+            is_dask_collection(rows.X)
             or len(self._machine_sizes(rows)) > 1
             or solution is None
             or len(solution[0]) != len(rows.weights)

@@ -214,8 +214,8 @@ class KernelMachine(Estimator):
         """The classes and each row's number among them; of a regressor none, and the targets."""
         return number_classes(targets, weights) if isinstance(self, ClassifierMixin) else (np.empty(0), targets)
 
-    def _weigh_classes(self, classes: NDArray[Any], y: Labels, weights: Vector) -> Vector:
-        """Each row's weight (n,) times the factor of its class, which is kept as `class_weight_` (n_classes,)."""
+    def _set_class_weight(self, classes: NDArray[Any], y: Labels, weights: Vector) -> Vector:
+        """Set `class_weight_` (n_classes,), the factors of the classes; return each row's weight (n,) times its own."""
         self.class_weight_ = class_factors(self.class_weight, classes, y, weights)
         return np.asarray(weights * self.class_weight_[y])
 

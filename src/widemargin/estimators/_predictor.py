@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._threads import row_blocks
 from .._types import Labels, Matrix, Vector
-from ..data import is_partitioned, map_rows
+from ..data import is_dask_collection, map_rows
 
 _VALUES_SHARE = 8  # memory budget / bytes of the decision values of a block of rows, which the vote copies twice
 
@@ -30,7 +30,7 @@ def lazy_on_dask(method: Method) -> Method:
 
     @wraps(method)
     def apply(estimator: Any, X: Any) -> Any:
-        if not is_partitioned(X):
+        if not is_dask_collection(X):
             return method(estimator, X)
         check_is_fitted(estimator)
         return map_rows(_MethodOfCopy(estimator, method.__name__), X)

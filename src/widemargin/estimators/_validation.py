@@ -25,7 +25,7 @@ from sklearn.utils.validation import (
 from .._config import ALLOWED_BYTES, resolve_memory_budget
 from .._threads import MOST_THREADS, ThreadTeam, row_blocks
 from .._types import Labels, Vector
-from ..data import has_finite_rows, has_finite_values, is_partitioned, mapped_pages
+from ..data import has_finite_rows, has_finite_values, is_dask_collection, mapped_pages
 from ..data.csr import canonical, check_sparse, summed, with_usual_arrays
 
 FLOATS = [np.float64, np.float32]  # the dtypes that data keep; others become the first
@@ -332,7 +332,7 @@ def check_training_data(estimator: Any, X: Any, y: Any, memory_budget: int) -> t
     X : ndarray, CSR array, or the collection itself
     labels : ndarray of shape (n_samples,)
     """
-    check = _check_collection if is_partitioned(X) else _check_array
+    check = _check_collection if is_dask_collection(X) else _check_array
     X, labels = check(estimator, X, y, memory_budget)
     check_labels(labels)
     return X, labels
@@ -379,4 +379,4 @@ def check_collection(estimator: Any, X: Any) -> None:
 
 def to_memory(values: Any) -> Any:
     """A dask collection with one number a row as an array; other values as they are."""
-    return values.compute() if is_partitioned(values) else values
+    return values.compute() if is_dask_collection(values) else values

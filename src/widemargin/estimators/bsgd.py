@@ -17,7 +17,7 @@ from .._config import resolve_memory_budget
 from .._progress import Progress
 from .._types import Labels, Vector
 from ..algorithms.bsgd import BudgetedSGD, EpochSettings, TimedSample, needed_bytes, primal_objective, train
-from ..data import is_partitioned, iterate_blocks
+from ..data import is_dask_collection, iterate_blocks
 from ..data.labels import one_vs_rest_signs
 from ..models.expansion import KernelExpansion
 from ..solvers.results import History
@@ -322,7 +322,7 @@ class BSGDClassifier(ClassifierMixin, OneVsRestPredictor, LinearWeights, KernelM
         -------
         self
         """
-        if is_partitioned(X):
+        if is_dask_collection(X):
             return self._fit_blocks(X, y, classes, sample_weight)
         with all_or_nothing(self):
             self._check_parameters()
@@ -387,7 +387,7 @@ class BSGDClassifier(ClassifierMixin, OneVsRestPredictor, LinearWeights, KernelM
             )
             score = partial(self._score_validation_rows, X_held, y_held, weights_held)
         self._set_classes_and_gamma(classes, X, y, weights)
-        weights = self._weigh_classes(classes, y, weights)
+        weights = self._set_class_weight(classes, y, weights)
         signed_weights = weights * one_vs_rest_signs(y, len(classes))
         n = max(1, int(np.count_nonzero(weights)))  # without the rows of classes of weight 0
         self.lam_ = self._resolve_lam(n)
@@ -436,7 +436,7 @@ class BSGDClassifier(ClassifierMixin, OneVsRestPredictor, LinearWeights, KernelM
         """Steps on the rows of a chunk in their order; those of weight 0 are skipped."""
         if self._states is not None:
             self._check_unchanged()
-        weights = self._weigh_classes(self.classes_, y, weights)
+        weights = self._set_class_weight(self.classes_, y, weights)
         signed_weights = weights * one_vs_rest_signs(y, len(self.classes_))
         if self.lam is not None or not hasattr(self, "lam_"):
             self.lam_ = self._resolve_lam(_STREAM_ROWS)

@@ -188,7 +188,7 @@ class DCPredClassifier(ClassifierMixin, OneVsRestPredictor, DCPredMachine):
         super()._check_parameters()
 
     def _fit(self, rows: TrainingRows, progress: Progress) -> None:
-        upper = upper_bounds(self.C, self._weigh_classes(rows.classes, rows.y, rows.weights))
+        upper = upper_bounds(self.C, self._set_class_weight(rows.classes, rows.y, rows.weights))
         signs = one_vs_rest_signs(rows.y, len(rows.classes))
         self._train(rows, HingeProblem(signs, upper, self.tol, train_hinges), progress)
         self.classes_ = rows.classes

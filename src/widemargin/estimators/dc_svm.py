@@ -237,7 +237,7 @@ class DCSVMClassifier(ClassifierMixin, OneVsOnePredictor, DualMachine):
         check_flag(break_ties=self.break_ties)
 
     def _problems(self, rows: TrainingRows) -> Sequence[LazyProblem]:
-        upper = upper_bounds(self.C, self._weigh_classes(rows.classes, rows.y, rows.weights))
+        upper = upper_bounds(self.C, self._set_class_weight(rows.classes, rows.y, rows.weights))
         has_intercept = bool(self.fit_intercept)
         if len(rows.classes) > 2:
             make = partial(pair_problem, rows.y, upper, has_intercept=has_intercept)
