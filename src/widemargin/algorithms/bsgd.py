@@ -42,13 +42,13 @@ from ..solvers.sgd.budgeted_machine import (
     projection_bytes,
 )
 
-_BLOCK_OPERATIONS = 2e8  # of a block of steps, between two checks of the clock: some tens of milliseconds
-_PAPER_MERGER_OPERATIONS = 1e6  # that take as long as one merger of a PaperMachine
+_BLOCK_OPERATIONS = 2e8  # operations between two checks of the clock, about: some tens of milliseconds
+_PAPER_MERGER_OPERATIONS = 1e6  # operations that take as long as one merger of a PaperMachine
 _ROW_VECTORS, _MACHINE_VECTORS = 12, 6  # float64 vectors (n,) of a training, and more of them for each machine
-_POINT_COPIES = 4  # in a machine's slots, in the expansion of all machines, and in the precision of the data
-_POINT_BYTES = 64  # of a support vector beside its features
-_SAMPLED_ROWS = 256  # of a `TimedSample`, between two checks of the clock
-_PATIENCE = 3  # early stopping: passes without a better score on the validation rows
+_POINT_COPIES = 4  # copies of a point: in a machine's slots, in the expansion of all machines, in the data's precision
+_POINT_BYTES = 64  # bytes of a support vector beside its features
+_SAMPLED_ROWS = 256  # rows of a `TimedSample` between two checks of the clock
+_PATIENCE = 3  # stop early after so many passes without a better score on the validation rows
 
 
 class BudgetedSGD:

@@ -42,7 +42,7 @@ from ..partition.kmeans import kmeans_work, max_sample_values, needed_sample_byt
 
 T = TypeVar("T")
 
-LEAVES_AT_ONCE = 2  # leaves whose training must fit in memory at a time; `n_jobs` would make the result depend on it
+LEAVES_AT_ONCE = 2  # leaves whose training fits in memory at a time: a constant, as results must not depend on `n_jobs`
 _MAX_KERNEL_ROWS = 3000  # rows of a leaf whose kernel matrix is computed, at most
 _PRELIMINARY_ROWS = 300  # rows of a leaf that its first machine is trained on where time is limited
 _SIZE_STEP = 100  # try multiples of it as the number r of sampled rows; the largest that fits in memory is taken

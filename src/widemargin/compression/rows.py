@@ -11,7 +11,7 @@ from sklearn.utils.sparsefuncs import mean_variance_axis
 
 from .._types import RowIndices
 
-_MAX_ROUNDING, _MAX_VALUE = 1e-4, 1e18  # rounding error / spread of a feature, and its values, for float32
+_MAX_ROUNDING, _MAX_VALUE = 1e-4, 1e18  # largest rounding error / spread, and value, of a feature in float32
 
 
 def as_float32(X: Any) -> Any:

@@ -11,7 +11,7 @@ from .._threads import row_blocks
 from .._types import Array, RowIndices, Vector
 from ..partition.kmeans import MAX_VALUES, centroids, feature_distances, kernel_kmeans, kmeans, sample_rows
 
-_BLOCK_VALUES = 2**20  # of rows that are compared at once
+_BLOCK_VALUES = 2**20  # compare rows of about so many values at once
 
 
 def select_landmarks(
