@@ -62,7 +62,6 @@ _NEAR_SHARE = 0.5  # run rounds on the near rows alone if these are at most this
 _ROUND_TOL = 0.1  # solve a round on the active set to this part of the largest violation before it
 
 
-
 class _Part(NamedTuple):
     """Some rows, their beta and decision values: (m,) each."""
 
@@ -130,7 +129,6 @@ class DualSolver:
         goal_tol           `needed_tol`; of a problem that is one working set at most 1e-9. Rounds end below it
         _observable_tol    `goal_tol` less some decision errors, for violations that are computed from rounded entries
     """
-
 
     def __init__(
         self,

@@ -203,7 +203,6 @@ class Block:
     The lost one is made anew, at version 0, and gets there by `begin_restore` and `restore`, from all support vectors.
     """
 
-
     def __init__(self, number: int, X: Any, kernel: Kernel, problem: DualProblem, settings: BlockSettings) -> None:
         self.number = number
         self.kernel = kernel
