@@ -379,6 +379,9 @@ def test_one_label_that_is_no_number(tmp_path, capsys):
     path.write_text(path.read_text().replace("0,0", "0,o"))
     assert main(["predict", str(path), str(tmp_path / "m"), str(tmp_path / "out")]) == 0
     assert "(19 of 20 labels agree; 1 row has a label that the model does not know: 'o')" in capsys.readouterr().err
+    path.write_text(re.sub(",([01])\n", r",\1.0\n", path.read_text()))
+    assert main(["predict", str(path), str(tmp_path / "m"), str(tmp_path / "out"), "--force"]) == 0
+    assert "(19 of 20 labels agree; 1 row has a label that the model does not know: 'o')" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(("classes", "line"), [("ant|bee|cat", 3), ("bee", 2)])

@@ -234,6 +234,11 @@ def test_csv_without_labels(tmp_path):
     assert data.y is None
 
 
+def test_csv_labels_with_underscores_are_text(tmp_path):
+    data = load_csv(write(tmp_path, "a.csv", "a,b,kind\n1,2,1_0\n3,4,10\n5,6,2_1\n"))
+    assert data.y.tolist() == ["1_0", "10", "2_1"]
+
+
 def test_csv_header_is_recognised_by_its_label_too(tmp_path):
     numbered = write(tmp_path, "a.csv", "0,1,label\n5,6,1\n7,8,2\n")
     assert load_csv(numbered).y.tolist() == [1, 2]
@@ -256,6 +261,7 @@ def test_csv_header_is_recognised_by_its_label_too(tmp_path):
         ("1,2,0\n1,nan,0\n", ":2", "column 2 is 'nan', which is not finite"),
         ("1,2,0\n1,1e60,0\n", ":2", "column 2 is '1e60', which is not finite or too large"),
         ("1,2,0\n1,2,\n", ":2", "the label is missing"),
+        ("1,2,0\n1,2_5,0\n", ":2", "column 2 is '2_5', which is not a number"),
         ("5\n6\n", ":1", "one column only"),
     ],
 )

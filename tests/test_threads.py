@@ -15,6 +15,7 @@ import joblib
 import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
+from widemargin import _threads
 from widemargin._config import config_context, get_config
 from widemargin._native import Stopped
 from widemargin._threads import (
@@ -49,6 +50,8 @@ def test_effective_n_jobs() -> None:
     assert effective_n_jobs(-1000) == 1
     with pytest.raises(ValueError, match="n_jobs"):
         effective_n_jobs(0)
+    with pytest.raises(ValueError, match="n_jobs must be at most 4096, got 4097"):
+        effective_n_jobs(4097)
 
 
 @pytest.mark.parametrize("backend", ["threading", "loky"])
@@ -248,6 +251,25 @@ def test_blas_is_limited_from_any_thread(two_blas_threads: None) -> None:
 
     with ThreadPoolExecutor(1) as pool:
         assert pool.submit(other).result() == [{1}, {2}]
+    with blas_limit(1):
+        assert blas_threads() == {1}
+    assert blas_threads() == {2}
+
+
+def test_an_interrupt_on_the_way_into_a_limit_leaves_none(
+    two_blas_threads: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    set_threads, is_interrupted = _threads._set_blas_threads, iter([True])
+
+    def interrupt(library: object, n: int) -> None:
+        set_threads(library, n)
+        if next(is_interrupted, False):
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(_threads, "_set_blas_threads", interrupt)
+    with pytest.raises(KeyboardInterrupt), blas_limit(1):
+        pass
+    assert blas_threads() == {2}
     with blas_limit(1):
         assert blas_threads() == {1}
     assert blas_threads() == {2}

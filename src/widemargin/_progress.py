@@ -66,7 +66,7 @@ class Progress:
         The keywords of the latest `go_on`.
     current_solution : tuple or None
         For callbacks, what the solver would return if it were stopped now: (beta, intercept) of a dual, (results,
-        history) of linear machines.
+        history) of linear machines, (`BudgetedSGD`, its model) of budgeted SGD.
 
     Examples
     --------

@@ -30,6 +30,7 @@ T = TypeVar("T")
 Item = TypeVar("Item")
 
 BLOCK_ROWS = 1024  # of a pass in Python over rows
+MOST_THREADS = 4096  # of a compiled team
 _POLL_SECONDS = 0.02  # between two calls of `go_on` in `run_interruptibly`
 _LONG_WORK = 1e10  # multiply-adds, from which a task has a thread of its own: some tenths of a second
 
@@ -49,7 +50,7 @@ def effective_n_jobs(n_jobs: int | None) -> int:
     Raises
     ------
     ValueError
-        If `n_jobs` is 0.
+        If `n_jobs` is 0, or beyond 4096.
 
     Examples
     --------
@@ -60,6 +61,8 @@ def effective_n_jobs(n_jobs: int | None) -> int:
     """
     if n_jobs == 0:
         raise ValueError("n_jobs must be a positive or negative integer or None, got 0")
+    if n_jobs is not None and n_jobs > MOST_THREADS:
+        raise ValueError(f"n_jobs must be at most {MOST_THREADS}, got {n_jobs}")
     if _is_worker.get():
         return 1
     backend, _ = get_active_backend(prefer="threads")
@@ -186,8 +189,8 @@ def blas_limit(n: int) -> Iterator[None]:
     BLAS has one number of threads in a process. Where ``with`` blocks overlap in time (fits in several threads), the
     smallest limit holds, and the last block to end restores what was there before the first. About 20 microseconds.
     """
-    _blas.add(n)
     try:
+        _blas.add(n)
         yield
     finally:
         _blas.remove(n)
@@ -225,9 +228,10 @@ class _BlasThreads:
             self._apply()
 
     def remove(self, n: int) -> None:
-        """Remove a limit that was added."""
+        """Remove a limit that was added, or nothing if an interrupt came before it was."""
         with self._lock:
-            self._limits.remove(n)
+            if n in self._limits:
+                self._limits.remove(n)
             self._apply()
 
     def _apply(self) -> None:
@@ -237,9 +241,9 @@ class _BlasThreads:
         libraries = _blas_libraries()
         if self._applied is None:
             self._originals = [library.get_num_threads() for library in libraries]
+        self._applied = wanted  # first: an interrupt in the loop leaves libraries to be restored
         for library, original in zip(libraries, self._originals, strict=True):
             _set_blas_threads(library, original if wanted is None else wanted)
-        self._applied = wanted
 
 
 def _set_blas_threads(library: Any, n: int) -> None:

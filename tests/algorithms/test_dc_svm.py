@@ -17,11 +17,13 @@ from naive import dc_svm as naive
 from naive.kernels import rbf
 from widemargin._progress import Progress
 from widemargin.algorithms import dc_svm
-from widemargin.algorithms.dc_svm import DCSVMSettings, KernelProblem, train
+from widemargin.algorithms.dc_svm import DCSVMSettings, KernelProblem, approximate_solution, train
 from widemargin.algorithms.pairs_and_targets import train_several
 from widemargin.data.samples import Samples, make_samples
 from widemargin.kernels.functions import RBF
+from widemargin.solvers.dual.in_memory import InMemorySolver
 from widemargin.solvers.dual.problem import one_class_problem, pair_problem, svm_problem
+from widemargin.solvers.results import StoppedAtStartError
 
 N, C, GAMMA = 800, 0.5, 40.0
 
@@ -114,6 +116,49 @@ def test_clusters_in_memory_keep_max_iter(noisy: Any) -> None:
         machine = train(data, settings, progress, np.random.default_rng(0))
     assert machine.result.n_iter <= 4
     assert not machine.result.converged
+
+
+@pytest.mark.parametrize("max_iter", [-1, 1])
+def test_working_sets_of_the_refine_step_count(max_iter: int, noisy: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In `n_iter`, and towards `max_iter`; those of levels do not."""
+    X, y = noisy
+    n_sets, is_refined = 0, False
+    solve, refine = InMemorySolver.solve, dc_svm.DualSolver.solve_sharing_memory
+
+    def count(solver: Any, *args: Any) -> bool:
+        nonlocal n_sets
+        before = solver.n_iter
+        is_done = solve(solver, *args)
+        n_sets += solver.n_iter - before
+        return is_done
+
+    def refine_and_count(*args: Any) -> Any:
+        nonlocal n_sets, is_refined
+        n_sets, is_refined = 0, True
+        return refine(*args)
+
+    monkeypatch.setattr(InMemorySolver, "solve", count)
+    monkeypatch.setattr(dc_svm.DualSolver, "solve_sharing_memory", refine_and_count)
+    monkeypatch.setattr(dc_svm, "_START_TOL", 1e-7)  # of levels and refine step
+    settings = DCSVMSettings(1e-7, max_iter=max_iter, n_levels=1, partition="kernel", n_sample=200, n_jobs=1)
+    data = KernelProblem(RBF(GAMMA), make_samples(X, "distances"), svm_problem(y, np.full(N, C)))
+    with Progress() as progress:
+        machine = train(data, settings, progress, np.random.default_rng(0))
+    assert is_refined
+    assert machine.result.n_iter == n_sets
+
+
+def test_a_stop_before_any_cluster_leaves_the_uniform_point(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An approximate solution where zero is not feasible."""
+
+    def stop(*_: Any) -> None:
+        raise StoppedAtStartError
+
+    monkeypatch.setattr(dc_svm.DCSVMTraining, "solve_clusters", stop)
+    samples, _ = wide_rows(50)
+    data = KernelProblem(RBF(0.01), samples, one_class_problem(np.ones(50), 0.3))
+    with Progress() as progress:
+        np.testing.assert_array_equal(approximate_solution(data, DCSVMSettings(n_jobs=1), progress), np.full(50, 0.3))
 
 
 def test_an_automatic_level_is_for_dense_rows() -> None:

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from sklearn.datasets import load_digits
+from sklearn.base import clone
+from sklearn.datasets import load_digits, make_blobs
 from sklearn.exceptions import NotFittedError
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.linear_model import LogisticRegression
@@ -17,8 +18,11 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, SVR, NuSVC, OneClassSVM
 
+from naive.sparse import in_halves
 from widemargin import BSGDClassifier, DCSVMClassifier, compress
 from widemargin.compression import search
+from widemargin.compression.compressed import CompressedClassifier
+from widemargin.compression.rows import as_float32
 from widemargin.compression.sources import read_model
 
 RNG = np.random.default_rng(0)
@@ -176,6 +180,13 @@ def test_more_cost_agrees_better() -> None:
     assert np.mean(dear.predict(X[TEST]) == own) > np.mean(cheap.predict(X[TEST]) == own)
 
 
+@pytest.mark.parametrize("cost", [4, 6, 10])
+def test_a_small_cost_has_no_room_for_many_leaves(cost: int) -> None:
+    rows, blob = make_blobs(1000, n_features=40, centers=40, random_state=0)[:2]
+    model = SVC(C=10, gamma=0.01).fit(rows, np.random.default_rng(1).integers(2, size=40)[blob])
+    assert compress(model, rows, prediction_cost=cost, random_state=0).report_.cost_after <= 1.2 * cost
+
+
 def test_the_best_leaves_are_tried_with_every_gamma(monkeypatch: pytest.MonkeyPatch) -> None:
     tried: list[search._Candidate] = []
     train = search.Compression._train
@@ -296,3 +307,109 @@ def test_a_model_without_support_vectors_is_named() -> None:
     X = np.random.default_rng(0).normal(size=(100, 3))
     with pytest.raises(ValueError, match="no support vectors"):
         compress(SVR().fit(X, np.ones(100)), X)
+
+
+def test_repeated_entries_of_a_sparse_row_are_summed() -> None:
+    model = SVC(C=10, gamma=0.5).fit(X[TRAIN], BINARY[TRAIN])
+    options: dict[str, Any] = {"n_clusters": 4, "n_landmarks": 20, "random_state": 0}
+    summed, halves = (compress(model, rows, **options) for rows in (sp.csr_array(X[TRAIN]), in_halves(X[TRAIN])))
+    values = summed.decision_function(sp.csr_array(X))
+    for machine in (summed, halves):
+        np.testing.assert_allclose(machine.decision_function(in_halves(X)), values, atol=1e-6)
+    ridge = KernelRidge(kernel="rbf").fit(in_halves(X[:50]), WAVE[:50])
+    np.testing.assert_array_equal(read_model(ridge).points.toarray(), X[:50])
+    assert read_model(ridge).points.nnz == 150
+
+
+def learn_labels(self: search.Compression, progress: Any) -> list[search._Candidate]:
+    """In place of `Compression._pilots`: one tree that learns labels."""
+    plan = search._Plan(float(self.source.parameters["gamma"]), 4, learnt="labels")
+    return [self._train(plan, self.split.pilot, progress)]
+
+
+@pytest.mark.parametrize("bins", [[-0.5, 0.5], [-0.8, 0, 0.8]], ids=["three", "four"])
+def test_values_of_classes_are_not_compared_with_those_of_pairs(
+    bins: list[float], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(search.Compression, "_pilots", learn_labels)
+    model = SVC(C=100, gamma=0.5).fit(X[TRAIN], np.digitize(WAVE[TRAIN], bins))
+    report = compress(model, X[TRAIN], prediction_cost=60, random_state=0).report_
+    assert report.learnt == "labels"
+    assert np.isnan(report.error)
+    assert "one for each class" in str(report)
+
+
+def test_only_whole_degrees() -> None:
+    rows = np.abs(X)
+    model = KernelRidge(kernel="poly", degree=2.5).fit(rows[TRAIN], WAVE[TRAIN])
+    with pytest.raises(ValueError, match=r"model has degree=2\.5"):
+        compress(model, rows[TRAIN])
+    assert compress(model.set_params(kernel="rbf").fit(rows[TRAIN], WAVE[TRAIN]), rows[TRAIN], random_state=0)
+    whole = KernelRidge(kernel="poly", degree=2.0).fit(rows[TRAIN], WAVE[TRAIN])
+    assert read_model(whole).parameters["degree"] == 2
+
+
+def test_a_model_of_whole_numbers_is_learnt_from_rows_between_them() -> None:
+    rng = np.random.default_rng(0)
+    rows = rng.integers(0, 6, size=(300, 3))
+    between = rows + rng.uniform(0, 0.9, size=(300, 3))
+    model = KernelRidge(alpha=0.1, kernel="rbf", gamma=0.2).fit(rows, np.sin(rows[:, 0]) + rows[:, 1])
+    assert model.X_fit_.dtype.kind == "i"
+    for given in (rows, between, None):
+        fast = compress(model, given, prediction_cost=100, random_state=0)
+        assert fast.predict(between).shape == (300,)
+    fast = compress(model, between, prediction_cost=100, random_state=0)
+    assert fast.score(between, model.predict(between)) > 0.9
+
+
+def test_a_clone_is_a_copy() -> None:
+    fast = compress(SVC().fit(X[TRAIN], BINARY[TRAIN]), X[TRAIN], n_clusters=1, random_state=0)
+    copied = clone(fast)
+    np.testing.assert_array_equal(copied.fit(X, BINARY).predict(X), fast.predict(X))
+    copied.set_params(n_jobs=2)
+    assert fast.n_jobs is None
+    with pytest.raises(NotFittedError):
+        CompressedClassifier().predict(X)
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("n_features", [1, 100])
+@pytest.mark.parametrize("kernel", ["rbf", "poly"])
+def test_a_machine_of_one_point(kernel: str, n_features: int) -> None:
+    row = np.full((1, n_features), 0.1)
+    model = KernelRidge(kernel=kernel).fit(row, [2.0])
+    for given in (row, None):
+        np.testing.assert_allclose(compress(model, given, random_state=0).predict(row), model.predict(row), rtol=1e-5)
+
+
+def test_ties_are_broken_as_the_model_breaks_them() -> None:
+    cycle = np.array([[1.0, -1.0, 2.0]])  # class 0 beats 1, 1 beats 2 by most, 2 beats 0
+    parameters: Any = None
+    for break_ties, winner in ((False, 0), (True, 1)):
+        model = SVC(break_ties=break_ties).fit(X, np.arange(1200) % 3)
+        assert search.Compression(model, X, parameters)._class_numbers(cycle, True) == [winner]
+
+
+def test_predictions_keep_the_column_of_the_targets() -> None:
+    targets = WAVE[TRAIN, None]
+    model = KernelRidge(alpha=0.1, kernel="rbf", gamma=0.5).fit(X[TRAIN], targets)
+    fast = compress(model, X[TRAIN], random_state=0)
+    assert model.predict(X).shape == fast.predict(X).shape == (1200, 1)
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(fast)).predict(X), fast.predict(X))
+    flat = compress(model.fit(X[TRAIN], targets[:, 0]), X[TRAIN], random_state=0)
+    assert flat.predict(X).shape == (1200,)
+
+
+def test_a_linear_kernel_may_have_any_gamma() -> None:
+    model = SVC(kernel="linear", gamma=0.0).fit(X[TRAIN], BINARY[TRAIN])
+    fast = compress(model, X[TRAIN], random_state=0)
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(fast)).predict(X), fast.predict(X))
+
+
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
+def test_float32_unless_a_spread_would_be_lost(form: Any) -> None:
+    values = RNG.uniform(0, 1, 1000)
+    assert as_float32(form(np.c_[1e6 + values, values])).dtype == np.float64
+    assert as_float32(form(np.c_[1e19 * values, values])).dtype == np.float64
+    one_hot = np.eye(3)[RNG.integers(3, size=1000)]
+    assert as_float32(form(np.c_[values, np.full(1000, 0.1), np.zeros(1000), one_hot])).dtype == np.float32

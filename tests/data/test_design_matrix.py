@@ -121,7 +121,10 @@ def test_pages_of_a_memory_map(data: np.ndarray, tmp_path: Path) -> None:
     X = np.load(tmp_path / "X.npy", mmap_mode="r")
     assert mapped_pages(data, 1) is None
     assert mapped_pages(X, X.nbytes) is None
-    assert mapped_pages(np.load(tmp_path / "X.npy", mmap_mode="c"), 1) is None, "changes in private pages would be lost"
+    private = np.load(tmp_path / "X.npy", mmap_mode="c")
+    assert mapped_pages(private, 1) is None, "changes in private pages would be lost"
+    private.flags.writeable = False
+    assert mapped_pages(private, 1) is None, "also those made before"
     pages = mapped_pages(np.asarray(X)[10:], 1)
     assert pages is not None
     assert has_finite_rows(np.asarray(X)[10:], pages)

@@ -4,8 +4,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from sklearn.cluster import KMeans
+from sklearn.cluster import DBSCAN, KMeans
 from sklearn.datasets import make_moons
+from sklearn.kernel_ridge import KernelRidge
 from sklearn.linear_model import LinearRegression
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
@@ -69,6 +70,14 @@ def test_cost_of_a_prediction() -> None:
     assert PredictionCostDisplay.from_estimators({"line": LinearRegression().fit(X, Y)}, X, Y).cost == [1]
 
 
+def test_cost_of_kernel_ridge_and_of_a_kernel_matrix() -> None:
+    ridge = KernelRidge(kernel="rbf").fit(X, Y)
+    assert PredictionCostDisplay.from_estimators({"ridge": ridge}, X, Y).cost == [600]
+    K = X @ X.T
+    for model in (SVC(kernel="precomputed").fit(K, Y), DCSVMClassifier(kernel="precomputed").fit(K, Y)):
+        assert PredictionCostDisplay.from_estimators({"given": model}, K, Y).cost == [len(model.support_)]
+
+
 def test_clusters_of_an_early_machine_are_those_that_predict() -> None:
     one_level = {"stop_level": 1, "n_levels": 1, "combine": "early", "fit_intercept": False}
     early = DCSVMClassifier(gamma=1.0, **one_level, random_state=0).fit(X, Y)
@@ -105,7 +114,7 @@ def test_clusters_behind_a_scaler_are_those_of_its_early_machine() -> None:
 
 
 @pytest.mark.parametrize(
-    "model", [BSGDClassifier(n_epochs=1), OCASClassifier(), make_pipeline(StandardScaler(), SVC())]
+    "model", [BSGDClassifier(n_epochs=1), OCASClassifier(), make_pipeline(StandardScaler(), SVC()), DBSCAN()]
 )
 def test_an_estimator_without_clusters_is_named(model: Any) -> None:
     with pytest.raises(ValueError, match="estimator must have clusters"):
@@ -115,6 +124,10 @@ def test_an_estimator_without_clusters_is_named(model: Any) -> None:
 def test_clusters_of_scikit_learn_are_drawn_too() -> None:
     model = KMeans(3, n_init=1, random_state=0).fit(X)
     assert np.array_equal(ClusterDisplay.from_estimator(model, X).clusters, model.labels_)
+    model.fit(X[:, :1])
+    display = ClusterDisplay.from_estimator(model, X[:, :1])
+    assert np.array_equal(display.clusters, model.labels_)
+    assert np.array_equal(display.points, np.column_stack([X[:, 0], np.zeros(600)]))
 
 
 def test_path_of_c() -> None:

@@ -192,6 +192,30 @@ def test_class_weight_is_sample_weight(four: Data) -> None:
     assert machine(class_weight="balanced").fit(X, y).score(X, y) > 0.9
 
 
+def test_rows_of_a_class_of_weight_zero_are_no_steps(four: Data) -> None:
+    X, y = four
+    options = {"class_weight": {0: 1.0, 1: 1.0, 2: 1.0, 3: 0.0}}
+    whole = machine(shuffle=False, n_epochs=1, lam=1e-3, **options).fit(X, y)
+    stream = machine(lam=1e-3, **options).partial_fit(X, y, classes=np.arange(4))
+    assert whole.t_ == stream.t_ == np.count_nonzero(y < 3)
+    np.testing.assert_array_equal(whole.dual_coef_, stream.dual_coef_)
+    assert machine(**options).fit(X, y).lam_ == 1 / whole.t_
+
+
+def test_a_chunk_of_weight_zero_is_skipped(binary: Data) -> None:
+    X, y = binary
+    weights = np.repeat([1.0, 0.0, 1.0], 40)
+    whole, stream = (machine(lam=1e-3) for _ in range(2))
+    whole.partial_fit(X, y, [0, 1], weights)
+    for start in (0, 40, 80):
+        rows = slice(start, start + 40)
+        stream.partial_fit(X[rows], y[rows], [0, 1], weights[rows])
+    assert stream.t_ == whole.t_ == 80
+    np.testing.assert_array_equal(stream.dual_coef_, whole.dual_coef_)
+    with pytest.raises(ValueError, match="at least one (non-zero|positive)"):
+        machine(lam=1e-3).partial_fit(X, y, [0, 1], np.zeros(120))
+
+
 def test_history_and_counts(patches: Any) -> None:
     X, y = patches
     model = machine(gamma=1.0, n_epochs=4).fit(X, y)
@@ -355,11 +379,30 @@ def test_budget_and_maintenance_of_a_stream_are_fixed(change: dict[str, Any], bi
         model.set_params(**change).partial_fit(*binary)
 
 
+@pytest.mark.parametrize("change", [{"kernel": "rbf"}, {"gamma": "scale"}, {"degree": 2}, {"coef0": 1.0}])
+def test_the_kernel_of_a_stream_is_fixed(change: dict[str, Any], binary: Data) -> None:
+    X, y = binary
+    model = machine(kernel="poly", maintenance="removal", lam=1e-3).partial_fit(X, y, classes=[0, 1])
+    with pytest.raises(ValueError, match=rf"coef0 must stay as the machine was made, .* got .*{next(iter(change))}"):
+        model.set_params(**change).partial_fit(X, y)
+    assert model.t_ == len(y)
+
+
 def test_partial_fit_continues_a_fit(binary: Data) -> None:
     X, y = binary
     model = machine(lam=1e-3).fit(X, y).partial_fit(X, y)
     assert model.t_ == 4 * len(y)
     assert len(model.history_["hinge"]) == 4
+
+
+def test_a_stream_after_fit_has_no_objective(binary: Data) -> None:
+    X, y = binary
+    model = machine(early_stopping=True).fit(X, y)
+    n_passes = model.n_iter_
+    model.set_params(early_stopping=False).partial_fit(X, y)
+    assert not hasattr(model, "objective_")
+    assert {len(column) for column in model.history_.values()} == {n_passes + 1}
+    assert np.isnan(model.history_["validation_score"]).tolist() == [False] * n_passes + [True]
 
 
 def test_an_empty_chunk_is_refused(binary: Data) -> None:

@@ -8,7 +8,7 @@ import pytest
 from sklearn.datasets import make_moons
 from sklearn.exceptions import ConvergenceWarning
 
-from widemargin import DCSVMClassifier, LandmarkNystroem, TwoStepKernelKMeans
+from widemargin import BSGDClassifier, DCSVMClassifier, LandmarkNystroem, TwoStepKernelKMeans
 
 callback = pytest.importorskip("sklearn.callback")
 
@@ -60,6 +60,18 @@ def test_a_callback_stops_the_fit(moons: tuple[np.ndarray, np.ndarray]) -> None:
         model.fit(*moons)
     assert not model.converged_
     assert model.score(*moons) > 0.8
+
+
+def test_passes_of_stochastic_steps_are_rounds(moons: tuple[np.ndarray, np.ndarray]) -> None:
+    model = BSGDClassifier(gamma=1.0, n_epochs=4, random_state=0)
+    recorder = Recorder()
+    model.set_callbacks(recorder).fit(*moons)
+    assert recorder.events.count("end round") == len(recorder.scores) == 4
+    assert recorder.scores[-1] == model.score(*moons)
+    model.set_callbacks(Recorder(stop_after=2))
+    with pytest.warns(ConvergenceWarning, match="stopped by callback after 3000 steps"):
+        model.fit(*moons)
+    assert model.n_iter_ == 2
 
 
 def test_a_scoring_monitor_logs_every_round(moons: tuple[np.ndarray, np.ndarray]) -> None:

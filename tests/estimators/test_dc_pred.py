@@ -18,6 +18,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from naive import dc_pred
 from naive.dual import reference_box_qp, signed
 from naive.nystroem import pairwise
+from naive.sparse import in_halves
 from widemargin import DCPredClassifier, DCPredRegressor, DCSVMClassifier
 from widemargin.estimators._cost import allocate_cost
 
@@ -91,6 +92,9 @@ def test_without_a_penalty() -> None:
     assert leaves.objective_ == pytest.approx(weights @ (leaves.predict(X[:200]) - WAVE[:200]) ** 2, rel=1e-6)
     for alpha in (1e-6, 1e-3):
         assert leaves.objective_ < clone(leaves).set_params(alpha=alpha).fit(X[:200], WAVE[:200], weights).objective_
+    for alpha in (1e-16, 1e-12):  # hardly any: about the machine without
+        tiny = clone(leaves).set_params(alpha=alpha).fit(X[:200], WAVE[:200], weights)
+        assert tiny.score(X[:200], WAVE[:200]) == pytest.approx(leaves.score(X[:200], WAVE[:200]), abs=1e-3)
     twice = np.concatenate([X[:100], X[:100]])
     with pytest.raises(ValueError, match="alpha must be larger for this kernel, whose matrix is singular .* got 0"):
         DCPredRegressor(alpha=0, n_clusters=1, n_landmarks=20).fit(twice, WAVE[:200])
@@ -118,6 +122,16 @@ def test_kernels(kernel: str) -> None:
     np.testing.assert_allclose(model.decision_function(sp.csr_array(X)), model.decision_function(X), atol=1e-6)
 
 
+@pytest.mark.parametrize("kernel", ["rbf", "laplacian"])
+def test_repeated_entries_of_a_sparse_row_are_summed(kernel: str) -> None:
+    summed, halves = sp.csr_array(X), in_halves(X)
+    model = DCPredClassifier(kernel=kernel, gamma=0.5, n_clusters=2, random_state=0)
+    values = model.fit(summed, BINARY).decision_function(summed)
+    np.testing.assert_allclose(model.decision_function(halves), values, atol=1e-9)
+    np.testing.assert_allclose(model.fit(halves, BINARY).decision_function(halves), values, atol=1e-9)
+    np.testing.assert_array_equal(halves.data, in_halves(X).data)
+
+
 def test_the_budget_is_kept() -> None:
     for cost in (10, 40, 100):
         model = DCPredClassifier(prediction_cost=cost, random_state=0).fit(X, BINARY)
@@ -125,6 +139,8 @@ def test_the_budget_is_kept() -> None:
     trees = DCPredClassifier(prediction_cost=60, n_trees=3, random_state=0).fit(X, BINARY)
     assert len(trees.predictor_.trees) == 3
     assert trees.prediction_cost_ <= 1.3 * 60
+    assert trees.history_["objective"][-1] == pytest.approx(trees.objective_)
+    assert trees.history_["lower_bound"][-1] == pytest.approx(trees.objective_ - trees.dual_gap_)
 
 
 @pytest.mark.parametrize("n_outputs", [1, 100])

@@ -18,7 +18,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from widemargin import DCSVMClassifier
+from widemargin import DCPredClassifier, DCSVMClassifier, DCSVMRegressor
 
 Data = tuple[NDArray[np.float64], NDArray[np.int64]]
 
@@ -342,6 +342,13 @@ def test_predict_before_fit(binary: Data) -> None:
 def test_bad_sample_weight(weights: NDArray[np.float64], binary: Data) -> None:
     with pytest.raises(ValueError, match=r"(?i)sample_?weight|sample weight|weights"):
         machine().fit(*binary, sample_weight=weights)
+
+
+@pytest.mark.parametrize("kind", [DCSVMClassifier, DCSVMRegressor, DCPredClassifier])
+def test_bounds_of_the_dual_that_overflow_are_refused(kind: Any, binary: Data) -> None:
+    X, y = binary
+    with pytest.raises(ValueError, match=r"C times sample_weight .* got C=1e\+300 and a weight of 1e\+10"):
+        kind(C=1e300).fit(X, y, sample_weight=np.full(len(y), 1e10))
 
 
 def test_a_class_without_weight_is_refused(binary: Data) -> None:

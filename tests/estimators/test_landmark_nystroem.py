@@ -1,6 +1,7 @@
 """LandmarkNystroem: the estimator contract, exactness with all rows as landmarks, less error than scikit-learn's."""
 
 import pickle
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ from sklearn.kernel_approximation import Nystroem
 from sklearn.metrics.pairwise import PAIRWISE_KERNEL_FUNCTIONS, pairwise_kernels
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+from naive.sparse import in_halves
 from widemargin import LandmarkNystroem
 from widemargin.estimators._validation import FUNCTION_KERNELS
 from widemargin.estimators._validation import KERNELS as OWN_KERNELS
@@ -137,6 +139,15 @@ def test_sparse_rows_and_threads_give_the_same(kernel, pseudo, dtype, digits) ->
     np.testing.assert_allclose(sparse @ sparse.T, Z @ Z.T, atol=tol)
 
 
+def test_repeated_entries_of_a_sparse_row_are_summed(digits) -> None:
+    options = {"pseudo": "triangle", "n_pseudo_landmarks": 10, "random_state": 0}
+    model = LandmarkNystroem(20, gamma=0.3, **options).fit(digits)
+    Z = model.transform(sp.csr_array(digits))
+    np.testing.assert_allclose(model.transform(in_halves(digits)), Z, atol=1e-9)
+    one, other = (model.fit(rows).transform(digits[:200]) for rows in (sp.csr_array(digits), in_halves(digits)))
+    np.testing.assert_allclose(one @ one.T, other @ other.T, atol=1e-6)
+
+
 def test_distance_of_a_sparse_row_to_its_equal_is_not_negative(digits) -> None:
     """Sums over non-zeros alone may leave a little less than nothing, which has no root."""
     X = digits[:200].astype(np.float32)
@@ -166,6 +177,30 @@ def test_equal_rows_and_too_many_landmarks() -> None:
         Z = LandmarkNystroem(50, gamma=1.0, random_state=0).fit_transform(X)
     assert Z.shape == (60, 3)
     np.testing.assert_allclose(Z @ Z.T, pairwise_kernels(X, metric="rbf", gamma=1.0), atol=1e-10)
+
+
+@pytest.mark.filterwarnings("error:n_landmarks")
+def test_rows_that_a_sample_lacks_are_landmarks_too() -> None:
+    """Of 60,000 rows 20,000 are clustered, and a third of the 101 distinct ones are among these."""
+    rng = np.random.default_rng(0)
+    X = np.zeros((60_000, 3))
+    X[rng.choice(60_000, 100, replace=False)] = rng.normal(size=(100, 3))
+    assert len(LandmarkNystroem(50, gamma=1.0, random_state=0).fit(X).landmarks_) == 50
+    with pytest.warns(UserWarning, match="n_landmarks=200, but there are 101 distinct rows"):
+        model = LandmarkNystroem(200, gamma=1.0, random_state=0).fit(X)
+    D = np.unique(X, axis=0)
+    Z = model.transform(D)
+    np.testing.assert_allclose(Z @ Z.T, pairwise_kernels(D, metric="rbf", gamma=1.0), atol=1e-8)
+
+
+def test_checks_make_no_copy_of_the_rows() -> None:
+    X = np.random.default_rng(0).standard_normal((100_000, 100), dtype=np.float32)
+    model = LandmarkNystroem(10, landmarks="uniform", n_sample=100, gamma=0.01, random_state=0).fit(X[:200])
+    tracemalloc.start()
+    model.fit(X)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < X.nbytes / 2
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ import pytest
 
 from widemargin import (
     BSGDClassifier,
+    C_path,
     DCOneClassSVM,
     DCPredClassifier,
     DCPredRegressor,
@@ -48,6 +49,7 @@ REFUSED: list[tuple[Any, tuple[int, int]]] = [
     (OCASClassifier(max_iter=2), (200_000, 2)),
     (OCASClassifier(max_iter=2, multi_class="crammer_singer"), (100_000, 2)),
     (OCASClassifierCV(Cs=2, max_time=0), (200_000, 2)),
+    (OCASClassifierCV(Cs=2, cv=2, max_time=0), (20_000, 150)),
     (BSGDClassifier(n_epochs=1, max_time=0), (50_000, 10)),
     (BSGDClassifier(n_epochs=1, budget=500, maintenance="projection", max_time=0), (1000, 10)),
     (LandmarkNystroem(1000, landmarks="uniform"), (2000, 5)),
@@ -95,3 +97,15 @@ def test_a_few_rows_fit_into_any_budget(kind: Any) -> None:
     X, y = problem(200)
     model = kind(memory_budget=1, **({"cv": 2} if kind.__name__.endswith("CV") else {})).fit(X, y % 2)
     assert getattr(model, "converged_", True)
+
+
+def test_the_folds_of_a_path_are_counted() -> None:
+    X, y = problem(20_000, 150)
+    assert least_of(C_path, OCASClassifier(memory_budget=1000, max_time=0), X, y, [1.0]) > 0.7 * X.nbytes - 10**7
+
+
+def test_rows_of_weight_zero_cost_a_copy_of_the_others() -> None:
+    X, y = problem(50_000, 40)
+    model = BSGDClassifier(memory_budget=1000)
+    whole, others = (least_of(model.fit, X, y, weights) for weights in (None, np.arange(len(y)) > 0))
+    assert others - whole > 0.9 * X.nbytes

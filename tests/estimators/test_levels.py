@@ -93,7 +93,7 @@ def test_levels_with_every_form_of_input(form: str, fit_intercept: bool, binary:
     elif form == "callable":
         options["kernel"] = own_kernel
     direct = DCSVMClassifier(**options, n_levels=0).fit(rows, y, sample_weight=weights)
-    for partition in ("auto", "kernel", "random"):
+    for partition in ("auto", "kernel") if form == "precomputed" else ("auto", "kernel", "random"):
         model = DCSVMClassifier(**options, n_levels=2, partition=partition).fit(rows, y, sample_weight=weights)
         assert dual(model) == pytest.approx(dual(direct), rel=1e-5)
         assert len(model.levels_) == 2
@@ -176,16 +176,35 @@ def test_clusters_without_information_leave_the_odds_unchanged(fit_intercept: bo
 
 def test_the_slope_of_a_clusters_probability_is_the_most_likely() -> None:
     rng = np.random.default_rng(0)
-    f = rng.normal(size=200)
+    f, ones = rng.normal(size=200), np.ones(200)
     is_positive = f + rng.normal(size=200) > 0.5
     n = np.bincount(is_positive)
     targets = np.where(is_positive, (n[1] + 1) / (n[1] + 2), 1 / (n[0] + 2))
     slopes = np.linspace(0, 5, 50_001)
     p = [1 / (1 + np.exp(-s * f + 0.4)) for s in slopes]
     likelihood = [np.sum(targets * np.log(q) + (1 - targets) * np.log(1 - q)) for q in p]
-    assert fit_slope(f, is_positive, -0.4) == pytest.approx(slopes[np.argmax(likelihood)], abs=1e-3)
-    assert fit_slope(f, f < 0, -0.4) == pytest.approx(0.0, abs=1e-4)  # against its own decision: not to be heeded
-    assert fit_slope(f, f > 0, -0.4) < 100.0
+    assert fit_slope(f, is_positive, ones, -0.4) == pytest.approx(slopes[np.argmax(likelihood)], abs=1e-3)
+    assert fit_slope(f, f < 0, ones, -0.4) == pytest.approx(0.0, abs=1e-4)  # against its own decision: not to be heeded
+    assert fit_slope(f, f > 0, ones, -0.4) < 100.0
+
+
+@pytest.mark.parametrize("name", ["sample_weight", "class_weight"])
+@pytest.mark.parametrize("combine", ["early", "bcm"])
+def test_a_weight_is_as_many_rows(combine: str, name: str) -> None:
+    """Also in the prior and the slopes of the committee."""
+    rng = np.random.default_rng(0)
+    side = np.repeat([-8, 8], 200)
+    X = side[:, None] + rng.normal(size=(400, 2))
+    y = np.where((X[:, 0] - side) * np.sign(side) + 0.7 * rng.normal(size=400) > 0.6, 1, 0)
+    rows, new = np.repeat(np.arange(400), np.where(y == 1, 4, 1)), rng.normal(side[:, None], 1.5, size=(400, 2))
+    options: dict[str, Any] = {"gamma": 0.3, "branching": 2, "stop_level": 1, "tol": 1e-6, "random_state": 0}
+    model = DCSVMClassifier(**options, combine=combine)
+    repeated = clone(model).fit(X[rows], y[rows]).decision_function(new)
+    if name == "class_weight":
+        model.set_params(class_weight={1: 4}).fit(X, y)
+    else:
+        model.fit(X, y, sample_weight=np.where(y == 1, 4, 1))
+    np.testing.assert_allclose(model.decision_function(new), repeated, atol=1e-3)
 
 
 @pytest.mark.parametrize("fit_intercept", [False, True])
@@ -202,7 +221,7 @@ def test_the_committees_slopes_are_fitted_to_decision_values_without_intercept(f
     assert np.abs(clusters["intercepts"]).max() > 0.1 or not fit_intercept
     for c, (b, (a, _)) in enumerate(zip(clusters["intercepts"][0], bcm._clusters["sigmoids"][0], strict=True)):
         rows = labels == c
-        slope = fit_slope(f[rows] - b, y[rows], np.log(np.mean(y) / np.mean(~y)))
+        slope = fit_slope(f[rows] - b, y[rows], np.ones(rows.sum()), np.log(np.mean(y) / np.mean(~y)))
         assert -a == pytest.approx(slope, abs=1e-3)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from typing import Any
 
 import numpy as np
@@ -43,6 +44,7 @@ def noisy(n: int = 100) -> tuple[Any, Any]:
         ({"partition": "chance"}, r"partition.*chance"),
         ({"combine": "late"}, r"combine.*late"),
         ({"kernel": "precomputed", "partition": "input"}, r"partition.*input"),
+        ({"kernel": "precomputed", "partition": "random"}, r"partition.*random.*no features"),
     ],
 )
 def test_bad_parameters_are_named_with_their_value(options: dict[str, Any], message: str) -> None:
@@ -65,6 +67,19 @@ def test_more_clusters_than_rows(partition: str, fit_intercept: bool) -> None:
         assert early.levels_[-1]["n_clusters"] == 100
     wide = fit(X, y, n_levels=1, branching=10**6, **options)
     assert dual(wide) == pytest.approx(dual(exact), rel=1e-6)
+
+
+def test_a_branching_larger_than_the_number_of_rows() -> None:
+    """Clusters of the automatic level have less than a row on average."""
+    X, y = noisy(5000)
+    assert len(fit(X, y, n_levels="auto", branching=10_000, partition="random").levels_) == 1
+
+
+@pytest.mark.parametrize("number", [int, np.int32, np.int64])
+def test_integers_of_numpy_are_as_large_as_those_of_python(number: Any) -> None:
+    X, y = noisy(60)
+    model = fit(X, y, n_levels=number(32), stop_level=number(32), branching=number(4), n_sample=number(100))
+    assert model.levels_[-1]["n_clusters"] == 60
 
 
 def test_two_rows() -> None:
@@ -111,16 +126,13 @@ def test_clusters_of_one_class(partition: str, fit_intercept: bool) -> None:
 
 @pytest.mark.parametrize("fit_intercept", [False, True])
 @pytest.mark.parametrize("stop_level", [0, 1, 2])
-@pytest.mark.parametrize("partition", ["kernel", "random"])
 @pytest.mark.parametrize("kind", ["symmetric noise", "sigmoid"])
-def test_matrices_that_are_not_positive_semidefinite(
-    kind: str, partition: str, stop_level: int, fit_intercept: bool
-) -> None:
+def test_matrices_that_are_not_positive_semidefinite(kind: str, stop_level: int, fit_intercept: bool) -> None:
     X, y = noisy(120)
     A = np.random.default_rng(1).normal(size=(120, 120))
     K = A + A.T if kind == "symmetric noise" else np.tanh(X @ X.T - 1.0)
     assert np.linalg.eigvalsh(K)[0] < -0.1
-    model = fit(K, y, kernel="precomputed", partition=partition, stop_level=stop_level, fit_intercept=fit_intercept)
+    model = fit(K, y, kernel="precomputed", stop_level=stop_level, fit_intercept=fit_intercept)
     assert len(model.levels_) == 2 if stop_level < 2 else 1
     assert np.all(np.abs(model.dual_coef_) <= 1.0)  # feasible
 
@@ -135,3 +147,11 @@ def test_zero_weights_shift_the_row_numbers_of_a_precomputed_early_machine() -> 
     small = DCSVMClassifier(**options, random_state=0).fit(K[np.ix_(kept, kept)], y[kept])
     np.testing.assert_array_equal(model.support_, kept[small.support_])
     np.testing.assert_allclose(model.decision_function(K), small.decision_function(K[:, kept]), atol=1e-12)
+
+
+def test_a_model_file_with_random_clusters_of_a_precomputed_kernel_loads() -> None:
+    """`fit` refuses them now."""
+    X, y = noisy()
+    model = fit(X @ X.T, y, kernel="precomputed", n_levels=1, stop_level=1)
+    model.partition = model._clusters["method"] = "random"
+    assert np.isfinite(pickle.loads(pickle.dumps(model)).decision_function(X @ X.T)).all()

@@ -112,6 +112,7 @@ DAMAGES = [
     ("exact", ("_gamma",), -1.0, "_gamma must be greater than 0, got -1.0"),
     ("exact", ("kernel",), "none", "kernel must be one of"),
     ("exact", ("degree",), 2.5, "degree must be an integer, at least 0, got 2.5"),
+    ("exact", ("_kernel", "degree"), 2.5, r"_kernel\['degree'\] must be an integer, at least 0, got 2\.5"),
     ("exact", ("_dtype",), "int8", "_dtype must be one of"),
     ("exact", ("objective_",), "text", "objective_ must be a number, got str: 'text'"),
     ("exact", ("class_weight_",), short, r"class_weight_ must be an array of float64 of shape \(3,\), got"),
@@ -279,6 +280,22 @@ def test_streams_of_files_before_their_average_could_restart(name: str) -> None:
     again, sound, rows = from_file(name, older), model(name), X if name == "merging" else ROWS
     np.testing.assert_array_equal(again.decision_function(rows), sound.decision_function(rows))
     assert again.partial_fit(rows, Y).t_ == sound.t_ + len(Y)
+
+
+@pytest.mark.parametrize(
+    "machine",
+    [DCSVMClassifier(kernel="poly", degree=2), BSGDClassifier(kernel="poly", degree=2, maintenance="removal")],
+)
+def test_a_parameter_set_after_the_fit_is_not_that_of_the_machine(machine: Any) -> None:
+    values = machine.fit(X, Y).set_params(degree=3, coef0=1.0).decision_function(X)
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(machine)).decision_function(X), values)
+
+
+def test_files_without_the_kernel_of_the_fit_have_that_of_the_parameters() -> None:
+    for name in ("exact", "merging"):
+        older = from_file(name, lambda state: state.pop("_kernel"))
+        np.testing.assert_array_equal(older.decision_function(X), model(name).decision_function(X))
+    assert older.partial_fit(X, Y).t_ > model("merging").t_
 
 
 def test_attributes_that_a_user_sets() -> None:

@@ -125,6 +125,7 @@ def test_inside_scikit_learn(binary: Data) -> None:
     [
         ({"C": 0}, "C must be greater than 0, got 0"),
         ({"C": np.inf}, "C must be a finite number, got inf"),
+        ({"C": 10**400}, "C must be a finite number, got 10"),
         ({"tol": -1}, "tol must be greater than 0, got -1"),
         ({"mu": 0}, "mu must be greater than 0, got 0"),
         ({"mu": 1.5}, "mu must be at most 1, got 1.5"),
@@ -136,6 +137,7 @@ def test_inside_scikit_learn(binary: Data) -> None:
         ({"acceleration": "none"}, "acceleration must be one of ['auto', None], got 'none'"),
         ({"warm_start": None}, "warm_start must be True or False, got None"),
         ({"n_jobs": 0}, "n_jobs must be None or an integer other than 0, got 0"),
+        ({"n_jobs": 4097}, "n_jobs must be at most 4096, got 4097"),
         ({"memory_budget": "much"}, "memory_budget must be a positive number of bytes"),
         (
             {"class_weight": {7: 1.0}},

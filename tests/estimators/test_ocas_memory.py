@@ -7,6 +7,7 @@ import subprocess
 import sys
 import weakref
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from widemargin import DCSVMClassifier, OCASClassifier
 from widemargin._progress import Progress
+from widemargin.data.memory_map import MappedMatrix
 
 SCRIPT = """
 import sys, threading, time
@@ -107,3 +109,31 @@ def test_what_has_stopped_classes_in_groups(max_iter: int, reason: str, monkeypa
     with pytest.warns(ConvergenceWarning, match=f"stopped by {reason} "):
         model = OCASClassifier(fit_intercept=False, tol=1e-17, max_iter=max_iter).fit(X, y)
     assert model.n_iter_ > max_iter
+
+
+def test_a_gram_matrix_beyond_the_budget_is_not_computed(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls: list[int] = []
+    monkeypatch.setattr("widemargin.algorithms.ocas.solve_gram_duals", lambda *args: calls.append(args[4].n_threads))
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((1024, 300))
+    y = np.digitize(X[:, 0] + 0.3 * rng.standard_normal(1024), [-0.5, 0.5])
+    for budget in ("1MB", "15MB", "100MB"):
+        assert OCASClassifier(C=0.01, memory_budget=budget, n_jobs=2).fit(X, y).converged_
+    assert calls == [1, 2]
+
+
+def test_a_memory_map_beyond_the_budget_is_predicted_in_blocks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    X = np.random.default_rng(0).standard_normal((1000, 4))
+    np.save(tmp_path / "X.npy", X)
+    calls: list[int] = []
+    multiply = MappedMatrix.matvec
+
+    def count(matrix: MappedMatrix, W: Any) -> Any:
+        calls.append(1)
+        return multiply(matrix, W)
+
+    model = OCASClassifier(memory_budget=8000).fit(X, X[:, 0] > 0)
+    monkeypatch.setattr(MappedMatrix, "matvec", count)
+    mapped = model.decision_function(np.load(tmp_path / "X.npy", mmap_mode="r"))
+    np.testing.assert_allclose(mapped, model.decision_function(X))
+    assert calls == [1]

@@ -165,6 +165,18 @@ def test_warm_start(binary: Data, four: Data) -> None:
 
 
 @pytest.mark.usefixtures("by_rounds")
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("n_classes", [2, 4])
+@pytest.mark.parametrize("multi_class", ["ovr", "crammer_singer"])
+def test_a_stopped_fit_without_warm_start_goes_on_with_it(multi_class: str, n_classes: int, four: Data) -> None:
+    """As the warning of a search that Ctrl-C has ended says."""
+    X, y = four[0], four[1] % n_classes
+    model = OCASClassifier(10.0, tol=1e-9, max_iter=8, multi_class=multi_class).fit(X, y)
+    before = model.objective_
+    assert model.set_params(warm_start=True, max_iter=1).fit(X, y).objective_ <= before * (1 + 1e-9)
+
+
+@pytest.mark.usefixtures("by_rounds")
 def test_a_path_is_as_good_as_its_fits(binary: Data) -> None:
     X, y = binary
     path = C_path(OCASClassifier(tol=1e-5), X, y, [0.01, 0.1, 1.0], cv=3)

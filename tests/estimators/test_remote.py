@@ -1,6 +1,7 @@
 """Kernel machines of dask collections: the local machine, wherever the rows are, also when a worker dies."""
 
 import os
+import pickle
 import signal
 import threading
 import time
@@ -14,7 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from widemargin import DCOneClassSVM, DCSVMClassifier, DCSVMRegressor
 from widemargin._native import Stopped
-from widemargin.algorithms import dc_svm
+from widemargin.algorithms import dc_svm, dc_svm_on_dask
 from widemargin.algorithms.block_minimization import BlockMinimizer
 from widemargin.data import LostPartitionError
 
@@ -148,6 +149,8 @@ def test_bad_input_is_named_and_changes_nothing(threads: Any) -> None:
     ]:
         with pytest.raises(ValueError, match=message):
             model.fit(rows, y)
+    with pytest.raises(ValueError, match="sample_weight must have a sum of at most"):
+        DCOneClassSVM().fit(with_blocks(), sample_weight=np.full(N, 1e299))
     with pytest.raises(ValueError, match="'precomputed' for a dask collection"):
         DCSVMClassifier(kernel="precomputed").fit(da.from_array(X @ X.T), Y)
     assert not hasattr(model, "n_features_in_")
@@ -218,6 +221,25 @@ def test_rows_that_are_gone_for_good(client: Any, monkeypatch: pytest.MonkeyPatc
     model = DCSVMClassifier()
     with pytest.raises(LostPartitionError, match="were lost with their worker"):
         model.fit(rows, Y)
+
+
+@pytest.mark.parametrize("stopped", [1, 2])
+def test_a_pair_that_is_stopped_is_an_early_machine_as_the_others(
+    threads: Any, monkeypatch: pytest.MonkeyPatch, stopped: int
+) -> None:
+    train_early, calls = dc_svm_on_dask._DaskTraining._train_early, list[int]()
+
+    def stop_one(training: Any, *args: Any) -> Any:
+        calls.append(1)
+        if len(calls) == stopped:
+            raise Stopped
+        return train_early(training, *args)
+
+    monkeypatch.setattr(dc_svm_on_dask._DaskTraining, "_train_early", stop_one)
+    with pytest.warns(ConvergenceWarning):
+        model = DCSVMClassifier(n_levels=1, stop_level=1).fit(with_blocks(), CLASSES)
+    assert model.early_level_ == 1
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(model)).predict(X), model.predict(X))
 
 
 @pytest.mark.parametrize("reason", ["max_time", "interrupt"])

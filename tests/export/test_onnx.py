@@ -293,6 +293,15 @@ def test_exact_regression_and_novelty(dtype) -> None:
     assert (outputs["label"] == model.predict(X)).mean() > 0.99
 
 
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_a_machine_without_support_vectors(kernel) -> None:
+    X = np.random.default_rng(0).normal(size=(100, 3)).astype(np.float32)
+    model = DCSVMRegressor(kernel=kernel, **KERNELS[kernel]).fit(X, np.zeros(100))
+    assert not len(model.support_vectors_)
+    assert_same(model, X)
+
+
 # ------------------------------------------------------------------------------------------------------- probabilities
 
 

@@ -9,6 +9,7 @@ import pytest
 import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.datasets import load_breast_cancer, load_iris
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import get_scorer
 from sklearn.model_selection import GroupKFold, StratifiedKFold
 from sklearn.preprocessing import scale
@@ -120,3 +121,32 @@ def test_a_fold_without_weighted_test_rows_is_named() -> None:
     weights[40:50] = 0.0
     with pytest.raises(ValueError, match="cv: the test rows of fold 0 have no positive weight"):
         OCASClassifierCV(Cs=[1.0], cv=folds).fit(X, y, sample_weight=weights)
+
+
+@pytest.mark.parametrize("max_time", [None, 1000.0])
+def test_what_ended_the_machines_is_said(max_time: float | None) -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(3000, 10))
+    y = X[:, 0] + rng.normal(size=3000) > 0
+    machine = OCASClassifier(tol=1e-9, max_iter=1, max_time=max_time)
+    search = OCASClassifierCV([1.0, 10.0], cv=2, tol=1e-9, max_iter=1, max_time=max_time, refit=False)
+    for call in (lambda: C_path(machine, X, y, [1.0, 10.0], cv=2), lambda: search.fit(X, y)):
+        with pytest.warns(ConvergenceWarning) as caught:
+            call()
+        assert all("OCASClassifier was stopped by max_iter" in str(warning.message) for warning in caught)
+
+
+def test_without_refit_the_machine_of_an_earlier_fit_is_gone(cancer: Data) -> None:
+    X, y = cancer
+    model = OCASClassifierCV(CS, cv=2).fit(X, y).set_params(refit=False).fit(X[:, :3], y)
+    assert model.n_features_in_ == 3
+    assert not hasattr(model, "best_estimator_")
+    assert not hasattr(model, "coef_")
+
+
+def test_test_rows_of_weight_zero_are_not_scored(cancer: Data) -> None:
+    def count(model: Any, X: Any, y: Any) -> float:
+        return float(len(y))
+
+    model = OCASClassifierCV([1.0], cv=2, scoring=count, refit=False).fit(*cancer, np.arange(300) % 2)
+    assert model.scores_.sum() == 150

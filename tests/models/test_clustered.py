@@ -115,6 +115,20 @@ def test_blocks_threads_and_memory_do_not_matter(combine: str, routing: str, mon
     assert machine.decision_values(X[:0]).shape == (0, 2)
 
 
+def test_blocks_of_the_committee_have_room_for_the_values_of_all_clusters(monkeypatch: pytest.MonkeyPatch) -> None:
+    sizes = []
+
+    def count(machine: Any, rows: Any, *_: Any) -> Any:
+        sizes.append(len(rows))
+        return 0.0
+
+    monkeypatch.setattr(ClusteredExpansion, "_committee_log_odds", count)
+    model("bcm").decision_values(np.tile(X, (100, 1)), memory_budget=320_000)
+    row_bytes = 4 * X[0].nbytes + 8 * INTERCEPT.size  # copies of a row, and two functions of four clusters
+    assert max(sizes) == 320_000 // row_bytes
+    assert sum(sizes) == 5000
+
+
 def test_a_cluster_whose_value_is_its_intercept_leaves_the_committee_unchanged() -> None:
     """The intercept has the probability of the prior: the committee with and without cluster 1, without points."""
     machine = model("bcm")

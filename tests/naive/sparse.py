@@ -1,8 +1,9 @@
-"""Twins of products of CSR rows, entry by entry."""
+"""Twins of products of CSR rows, entry by entry, and rows of repeated entries."""
 
 from __future__ import annotations
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
 Rows = tuple[NDArray[np.floating], NDArray[np.integer], NDArray[np.integer]]
@@ -21,3 +22,10 @@ def to_dense(rows: Rows, n_columns: int) -> NDArray[np.float64]:
         for t in range(indptr[i], indptr[i + 1]):
             X[i, indices[t]] += float(data[t])
     return X
+
+
+def in_halves(X: NDArray[np.floating]) -> sp.csr_array:
+    """Return dense rows (n, d) as CSR with two entries of half the value in every column."""
+    n, d = X.shape
+    columns = np.tile(np.repeat(np.arange(d), 2), n)
+    return sp.csr_array((np.repeat(X.ravel() / 2, 2), columns, np.arange(0, 2 * n * d + 1, 2 * d)), shape=X.shape)

@@ -67,6 +67,15 @@ def test_ridge_machines() -> None:
     np.testing.assert_allclose(landmark_weights, np.square(rival.dual_coef_).sum(axis=1), rtol=1e-8)
 
 
+@pytest.mark.parametrize("shape", [(4, 2), (2, 4)])
+def test_a_penalty_that_is_lost_in_the_normal_equations(shape: tuple[int, int]) -> None:
+    n, n_columns = shape
+    task = RidgeProblem(np.array([np.arange(n), np.ones(n)]), 1e-18, np.ones(n))
+    fit = task.fit(np.ones(shape), np.arange(n), PROGRESS, 2**26)
+    means = np.array([[(n - 1) / 2], [1.0]])
+    np.testing.assert_allclose(fit.weights, np.repeat(means / n_columns, n_columns, axis=1), atol=1e-5)
+
+
 @pytest.mark.parametrize("n_columns", [4, 200])
 def test_distillation(n_columns: int) -> None:
     """Exact without noise; with noise, even for more columns than rows, nearer to the truth than the mean is."""

@@ -10,6 +10,7 @@ import pytest
 import scipy.sparse as sp
 
 from naive import nystroem as naive
+from widemargin.partition import hierarchy
 from widemargin.partition.hierarchy import count_levels, grow, single_leaf
 
 X = np.random.default_rng(0).normal(size=(600, 4))
@@ -43,6 +44,19 @@ def test_equal_rows_make_fewer_leaves() -> None:
     assert tree.n_leaves <= 3
     np.testing.assert_array_equal(tree.route(rows), labels)
     tree, labels = grow(np.ones((5, 2)), 4, np.random.default_rng(0), lambda: True)
+    assert tree.n_leaves == 1
+    assert not labels.any()
+
+
+def test_a_centre_that_is_no_rows_nearest_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rounding can leave a child without rows where they are near one another, or one with all of them."""
+    centroids, far = hierarchy.centroids, np.full((1, 4), 1e6)
+    monkeypatch.setattr(hierarchy, "centroids", lambda *batch: np.concatenate([centroids(*batch), far]))
+    tree, labels = grow(X, 30, np.random.default_rng(0), lambda: True)
+    assert tree.n_leaves == len(np.unique(labels)) > 12
+    np.testing.assert_array_equal(tree.route(X), labels)
+    monkeypatch.setattr(hierarchy, "centroids", lambda batch, _: np.concatenate([batch[:1], far]))
+    tree, labels = grow(X, 30, np.random.default_rng(0), lambda: True)
     assert tree.n_leaves == 1
     assert not labels.any()
 

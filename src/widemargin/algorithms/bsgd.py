@@ -101,8 +101,11 @@ class BudgetedSGD:
                 team.map(partial(_run_steps, X, block), list(zip(self.machines, signed_weights, strict=True)))
                 n_done += len(block)
                 progress.advance(len(block))
-                go_on = progress.go_on(**self._callback_state(before))
+                if n_done < len(order):
+                    go_on = progress.go_on(**self._callback_state(before))
         self._record(before, progress)
+        if n_done == len(order):
+            self._end_round(before, progress)
         return n_done == len(order)
 
     def totals(self) -> StepTotals:
@@ -142,6 +145,12 @@ class BudgetedSGD:
         """The mean hinge loss of the steps since `before`, and the number of support vectors."""
         new = self.totals().since(before)
         return {"hinge": new.hinge / max(1, new.steps), "n_support": sum(map(len, self.machines))}
+
+    def _end_round(self, before: StepTotals, progress: Progress) -> None:
+        """Tell callbacks of the end of a pass, or a chunk."""
+        if progress.is_observed:
+            progress.current_solution = self, self.model()
+        progress.go_on(round=len(self.history), **self._callback_state(before))
 
     def _record(self, before: StepTotals, progress: Progress) -> None:
         """Add a row to the history: the steps since `before`."""
@@ -207,7 +216,7 @@ def train(
     rng: np.random.Generator,
     n_jobs: int | None = None,
 ) -> tuple[KernelExpansion, bool]:
-    """Make `n_epochs` passes over the rows, one step of each machine on each row.
+    """Make `n_epochs` passes over the rows, one step of each machine on each row of a weight other than 0.
 
     Parameters
     ----------
@@ -225,11 +234,11 @@ def train(
     bool
         Whether all passes were made, or early stopping ended them.
     """
-    n = X.shape[0]
+    rows = np.flatnonzero(signed_weights.any(axis=0))
     model, best, since_best = sgd.model(), -np.inf, 0
     for epoch in range(epochs.n_epochs):
-        progress.stage(f"pass {epoch + 1} of {epochs.n_epochs}", n)
-        order = rng.permutation(n) if epochs.shuffle else np.arange(n)
+        progress.stage(f"pass {epoch + 1} of {epochs.n_epochs}", len(rows))
+        order = rows[rng.permutation(len(rows))] if epochs.shuffle else rows
         is_complete = sgd.take_steps(X, signed_weights, order, progress, n_jobs)
         if epochs.score is None:
             model = sgd.model()

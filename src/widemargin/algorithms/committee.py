@@ -16,9 +16,11 @@ from scipy.optimize import minimize_scalar
 
 from .._types import Labels, Mask, Matrix, Vector
 
+_FLOAT64 = np.finfo(np.float64)
 
-def fit_sigmoids(decision: Vector, intercepts: Vector, labels: Labels, is_positive: Mask) -> Matrix:
-    """a and b (k, 2) of each cluster, fitted to its training rows; of a cluster without rows those of the prior.
+
+def fit_sigmoids(decision: Vector, intercepts: Vector, labels: Labels, is_positive: Mask, weights: Vector) -> Matrix:
+    """a and b (k, 2) of each cluster, fitted to its training rows; of a cluster without weight those of the prior.
 
     Parameters
     ----------
@@ -29,33 +31,37 @@ def fit_sigmoids(decision: Vector, intercepts: Vector, labels: Labels, is_positi
     labels : ndarray of shape (n,), int
         The rows' clusters.
     is_positive : ndarray of shape (n,), bool
+    weights : ndarray of shape (n,)
+        Class weights included; a weight of 2 is the same as a repeated row.
     """
-    log_prior = log_odds(is_positive)
+    log_prior = log_odds(is_positive, weights)
     sigmoids = np.tile([0.0, -log_prior], (len(intercepts), 1))
     for c, intercept in enumerate(intercepts):
-        in_cluster = labels == c
-        if in_cluster.any():
-            slope = fit_slope(decision[in_cluster], is_positive[in_cluster], log_prior)
+        rows = labels == c
+        if weights[rows].any():
+            slope = fit_slope(decision[rows], is_positive[rows], weights[rows], log_prior)
             sigmoids[c] = -slope, slope * intercept - log_prior
     return sigmoids
 
 
-def fit_slope(f: Vector, is_positive: Mask, log_prior: float) -> float:
+def fit_slope(f: Vector, is_positive: Mask, weights: Vector, log_prior: float) -> float:
     """The slope s in [0, 100] of maximum likelihood of 1 / (1 + exp(-s f - log_prior)), for f (n,).
 
     With Platt's targets instead of 0 and 1, since decision values of training rows are biased.
     """
-    n = np.array([np.count_nonzero(~is_positive), np.count_nonzero(is_positive)])
-    targets = np.where(is_positive, (n[1] + 1) / (n[1] + 2), 1 / (n[0] + 2))
+    n = np.bincount(is_positive, weights, minlength=2)  # weight of the negative and the positive rows
+    targets = np.where(is_positive, 1 - 1 / (n[1] + 2), 1 / (n[0] + 2))
+    relative = weights / weights.max()
 
     def loss(slope: float) -> float:
         odds = slope * f + log_prior
-        return float(np.sum(np.logaddexp(0.0, odds) - targets * odds))
+        return float(relative @ (np.logaddexp(0.0, odds) - targets * odds))
 
     return float(minimize_scalar(loss, bounds=(0.0, 100.0), method="bounded").x)
 
 
-def log_odds(is_positive: Mask) -> float:
-    """Log odds of the positive class among the rows (n,)."""
-    positive = np.mean(is_positive)
-    return float(np.log(positive / (1 - positive)))
+def log_odds(is_positive: Mask, weights: Vector) -> float:
+    """Log odds of the positive class among rows (n,) of these weights; finite also for a class without weight."""
+    totals = np.bincount(is_positive, weights, minlength=2)
+    negative, positive = np.log(np.clip(totals, _FLOAT64.tiny, _FLOAT64.max))
+    return float(positive - negative)

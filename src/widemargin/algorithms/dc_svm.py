@@ -67,7 +67,7 @@ class DCSVMSettings:
         Largest gap / primal objective of a converged machine; infinite for kernels that are not positive semidefinite,
         where the gap is no bound.
     max_iter : int
-        Working sets for each binary problem; -1 for no limit.
+        Working sets for each binary problem, and for each cluster of a level; -1 for no limit.
     memory_budget : int
         Bytes beside the caller's data.
     n_jobs : int or None
@@ -222,7 +222,8 @@ def approximate_solution(data: KernelProblem, settings: DCSVMSettings, progress:
     """
     n, beta = len(data.samples), data.problem.uniform_point()
     numbers = settings.level_numbers(data.samples)
-    with blas_limit(1), ThreadTeam(settings.n_jobs) as team, closing_scratch(), suppress(Stopped):
+    stops = suppress(Stopped, StoppedAtStartError)
+    with blas_limit(1), ThreadTeam(settings.n_jobs) as team, closing_scratch(), stops:
         training = DCSVMTraining(data, settings, progress, np.random.default_rng(0), team)
         for level in numbers:
             beta = training.solve_level(level, beta, None)
@@ -264,7 +265,7 @@ class DCSVMTraining:
             return numbers
         if self.data.problem.nu:  # that share of the rows are support vectors
             return numbers
-        cluster_rows = n // self.settings.branching ** numbers[0]
+        cluster_rows = max(1, n // self.settings.branching ** numbers[0])
         m = min(cluster_rows, WORKING_SET_ROWS)
         rows = np.sort(self.rng.choice(n, m, replace=False))
         self.sample_beta = np.zeros(n)
@@ -384,9 +385,10 @@ class DCSVMTraining:
         solver = self._solver(data, must_return=must_return, order=order)
         tol = max(self.settings.tol, _START_TOL)
         refined, decision = beta[support], None
+        refiner = self._solver(self._take(self.data, support), tol=tol, max_relative_gap=np.inf)
         with suppress(Stopped, StoppedAtStartError):
-            refiner = self._solver(self._take(self.data, support), tol=tol, max_relative_gap=np.inf)
             refined, decision = refiner.solve_sharing_memory(solver, refined)
+        solver.n_iter = refiner.n_iter
         start = np.concatenate([refined, np.zeros(len(beta) - len(support))])
         self.progress.stage("whole problem")
         result = self._correct_in_float64(data, solver, solver.solve(start, decision))
@@ -454,7 +456,7 @@ class DCSVMTraining:
             settings.limits,
             active_bytes=active_bytes(data.samples, settings.memory_budget, team.n_threads),
             progress=self.progress,
-            must_return=must_return and not data.problem.nu,  # zero must be feasible
+            must_return=must_return,
             entry_error=self.entry_error if entry_error is None else entry_error,
             order=order,
         )

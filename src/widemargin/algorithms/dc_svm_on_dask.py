@@ -133,7 +133,7 @@ class _DaskTraining:
                         machine = self._train_early(layout, rows, problem, share)
                     else:
                         machine = self._train_exactly(layout, rows, problem, share, start)
-            machines.append(machine or self._zero_machine(rows, problem, share))
+            machines.append(machine or self._zero_machine(layout, rows, problem, share))
             self.progress.advance()
         return machines
 
@@ -156,11 +156,17 @@ class _DaskTraining:
         division = Division(sampled.router, labels, chosen[sampled.sample_indices])
         return _Layout(division, _WorkerTask(kernel, settings, rows.token, samples.precision), samples.row_bytes)
 
-    def _zero_machine(self, rows: RowIndices, problem: DualProblem, progress: AnyProgress) -> TrainedMachine:
+    def _zero_machine(
+        self, layout: _Layout | None, rows: RowIndices, problem: DualProblem, progress: AnyProgress
+    ) -> TrainedMachine:
+        """beta = 0; an early machine with a `stop_level` and a layout, as the other machines are."""
         progress.go_on()  # sets `stopped_by`
         if problem.nu:  # zero is not feasible
             raise StoppedAtStartError
         result = zero_result(problem, progress.elapsed)
+        if layout is not None and self.settings.stop_level:
+            intercepts = np.full(layout.division.router.n_clusters, result.intercept)
+            return self._early_machine(layout, rows, result, intercepts, progress)
         result.history.record(bytes=0)
         return TrainedMachine(result, None, np.array([result.intercept]), [], rows)
 
@@ -203,9 +209,15 @@ class _DaskTraining:
             intercepts[part.cluster] = part.result.intercept
         coordinates, results = [part.coordinates for part in solved], [part.result for part in solved]
         joined = join_results(coordinates, results, len(rows), progress.elapsed)
-        joined.history.record(bytes=0)
-        record = dc_svm.describe_level(level, k, joined, clustering_seconds=0.0, seconds=progress.elapsed)
-        return TrainedMachine(joined, layout.division, intercepts, [record], rows)
+        return self._early_machine(layout, rows, joined, intercepts, progress)
+
+    def _early_machine(
+        self, layout: _Layout, rows: RowIndices, result: DualResult, intercepts: Vector, progress: AnyProgress
+    ) -> TrainedMachine:
+        result.history.record(bytes=0)
+        level, k = self.settings.stop_level, len(intercepts)
+        record = dc_svm.describe_level(level, k, result, clustering_seconds=0.0, seconds=progress.elapsed)
+        return TrainedMachine(result, layout.division, intercepts, [record], rows)
 
     def _solve_clusters(
         self, layout: _Layout, rows: RowIndices, problem: DualProblem, progress: AnyProgress
@@ -287,7 +299,7 @@ def _train_clusters(
     with Progress(max_time=max_time, callback=lambda state: has_ended()) as progress:
         try:
             results = dc_svm.solve_clusters(data, rows, _worker_settings(task.settings), progress)
-        except Stopped:
+        except (Stopped, StoppedAtStartError):
             return None
     return [
         _Solved(int(cluster), coordinates[chosen[part]].astype(np.intp), result)

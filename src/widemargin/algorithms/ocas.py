@@ -29,9 +29,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from .._config import ALLOWED_BYTES
 from .._native import Stopped
 from .._progress import AnyProgress, Progress, SilentProgress
-from .._threads import ThreadTeam
+from .._threads import ONE_THREAD, ThreadTeam
 from .._types import Array, Matrix
 from ..data import DesignMatrix, LocalMatrix, RowAccess, make_design_matrix
 from ..solvers.cutting_plane.accelerations import Accelerations, choose_accelerations
@@ -292,13 +293,18 @@ class OCASTraining:
     # ----------------------------------------------------------------------------------------------- accelerations
 
     def solve_gram_duals(self, C: float) -> Trained | None:
-        """All machines by their duals, where samples are few and no callback observes the rounds."""
+        """All machines by their duals, where samples are few, memory allows it and no callback observes the rounds."""
         losses = [solver.loss.hinge for solver in self.solvers]
         hinges = [loss for loss in losses if loss is not None]
         if not self.accelerations.gram_dual or self.progress.is_observed or not isinstance(self.X, LocalMatrix):
             return None
+        n, d = self.X.shape
+        room = (self.settings.memory_budget + ALLOWED_BYTES) / (8 * n) - (2 * d + n)  # beside X twice and X Xᵀ
+        if room < n:  # a thread has a copy of X Xᵀ
+            return None
+        team = self.team if room >= n * min(self.team.n_threads, len(hinges)) else ONE_THREAD
         clock, (rows, places) = _Clock(), self.X.gather(np.arange(self.X.shape[0]))
-        results = solve_gram_duals(rows[places], hinges, C, self.settings.tol, self.team, self.progress)
+        results = solve_gram_duals(rows[places], hinges, C, self.settings.tol, team, self.progress)
         if results is None:
             return None
         clock.lap("dual_ascent")

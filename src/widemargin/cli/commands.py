@@ -310,7 +310,7 @@ def _report_score(model: Any, data: Dataset, predicted: Any) -> None:
 def _agreement(y: Any, predicted: Any, classes: Any) -> str:
     """The accuracy in words, with the number of rows whose label is no class of the model."""
     if (y.dtype.kind in "iufb") != (classes.dtype.kind in "iufb"):  # one label that is no number makes all of them text
-        y, predicted, classes = y.astype(str), predicted.astype(str), classes.astype(str)
+        y, predicted, classes = map(_as_text, (y, predicted, classes))
     unknown = np.unique(y[~np.isin(y, classes)])
     n_unknown = int(np.isin(y, unknown).sum())
     if n_unknown == len(y):
@@ -321,6 +321,19 @@ def _agreement(y: Any, predicted: Any, classes: Any) -> str:
         rows = "1 row has a label" if n_unknown == 1 else f"{n_unknown} rows have labels"
         text += f"; {rows} that the model does not know: {_shorten(map(repr, unknown.tolist()))}"
     return f"{text})"
+
+
+def _as_text(labels: Any) -> Any:
+    """Labels as text, equal numbers alike: "1" for 1, "1" and "1.0"."""
+    texts, places = np.unique(labels.astype(str), return_inverse=True)
+    return np.array([_plain(text) for text in texts.tolist()])[places]
+
+
+def _plain(text: str) -> str:
+    try:
+        return text if "_" in text else f"{float(text):.15g}"
+    except ValueError:
+        return text
 
 
 def _describe_file(path: str) -> Summary:

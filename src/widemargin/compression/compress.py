@@ -97,9 +97,10 @@ def compress(
 
     1. for an RBF kernel and one decision function: squares along its principal curvatures, for machines that are nearly
        quadratic;
-    2. one leaf, of rows projected to the principal axes that keep 92 % of the variance, where these are few;
+    2. one leaf, of rows projected to the principal axes that keep 92 % of the variance, where these are few: it costs
+       as many inner products, also above `prediction_cost`. Neither of these two has several trees or `pseudo`;
     3. trees of 12 leaves, with landmark kernels of gamma, four times and a quarter of it; then of 4, 1 and 48 leaves
-       with the best gamma; then the best tree with the other two gammas;
+       with the best gamma; then the best tree with the other two gammas. Below a cost of 15, fewer leaves alone;
     4. the best of these, trained on the model's labels (then a multiclass result has one decision function for each
        class); all others fit the model's decision values by ridge regression;
     5. with an automatic cost: the best one and machines of one leaf at twice the cost, and so on, as long as one of

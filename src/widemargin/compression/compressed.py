@@ -5,11 +5,13 @@ from __future__ import annotations
 import math
 import pickle
 from collections.abc import Callable
+from copy import copy
 from dataclasses import dataclass
 from typing import Any, Self
 
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin, OutlierMixin, RegressorMixin
+from sklearn.utils.validation import check_is_fitted
 
 from .._types import Array, Matrix, Vector
 from ..estimators._dc_pred_machine import Arrays, check_trees, make_forest
@@ -22,7 +24,6 @@ from ..estimators._predictor import (
     ValuePredictor,
     lazy_on_dask,
 )
-from ..estimators._validation import validate_rows
 from ..models.nystroem_tree import NystroemForest
 
 
@@ -128,6 +129,10 @@ class Compressed(KernelMachine):
         """Do nothing, as scikit-learn's `FrozenEstimator`: for other data, fit the original and compress it."""
         return self
 
+    def __sklearn_clone__(self) -> Self:
+        """A copy that predicts alike: as `FrozenEstimator`, it is never fitted."""
+        return copy(self)
+
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "_trees")
 
@@ -149,10 +154,8 @@ class Compressed(KernelMachine):
         return self._model
 
     def _decision_values(self, X: Any, convert: Callable[[Matrix], NDArray[Any]] | None = None) -> NDArray[Any]:
-        rows = validate_rows(
-            self, X, reset=False, accept_sparse="csr", dtype=self._dtype, order="C", accept_large_sparse=True
-        )
-        values = self._model.decision_values(rows, n_jobs=self.n_jobs)
+        check_is_fitted(self)
+        values = self._model.decision_values(self._validate(X, reset=False, dtype=self._dtype), n_jobs=self.n_jobs)
         return values if convert is None else convert(values)
 
     def _check_state(self, fitted: FittedState) -> None:
@@ -193,6 +196,13 @@ class CompressedVotes(ClassifierMixin, OneVsOnePredictor, Compressed):
 
 class CompressedRegressor(RegressorMixin, ValuePredictor, Compressed):
     """A regressor of one target or several."""
+
+    _keeps_column = False  # of predictions of one target; not in older files
+
+    @lazy_on_dask
+    def predict(self, X: ArrayLike) -> Vector:
+        """The value of each row, as `ValuePredictor`; of shape (n_samples, 1) where the model was fitted to such y."""
+        return self._decision_values(X) if self._keeps_column else super().predict(X)
 
 
 class CompressedOutlierDetector(OutlierMixin, OutlierPredictor, Compressed):

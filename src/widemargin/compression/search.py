@@ -34,11 +34,12 @@ from ..estimators._cost import (
     forest_bytes,
     least_training_rows,
     max_training_rows,
+    routing_cost,
     training_bytes,
 )
 from ..estimators._dc_pred_machine import tree_arrays
 from ..estimators._estimator import warn_user
-from ..estimators._predictor import argmax_classes, votes
+from ..estimators._predictor import argmax_classes, vote_winners
 from ..estimators._validation import check_limits, check_seed, shown, validate_rows
 from ..kernels.functions import RBF, make_kernel
 from ..kernels.tiles import entry_work
@@ -208,9 +209,8 @@ class Compression:
         """Raise a ValueError with the least `memory_budget` that can be kept, if this one cannot."""
         n, d = self.rows.shape
         rows = (stored_bytes(self.rows) + 8 * n * self.source.n_outputs) / _ROWS_SHARE
-        k = _LEAVES[0] if self.parameters.n_clusters == "auto" else int(self.parameters.n_clusters)
         n_most = self.source.points.shape[0] + (0 if self.X is None else min(_MAX_ROWS, np.shape(self.X)[0]))
-        settings = self._settings(_Plan(1.0, k), n_most, self.source.n_outputs, 0.0)
+        settings = self._settings(_Plan(1.0, self._leaves[0]), n_most, self.source.n_outputs, 0.0)
         training = training_bytes(settings, least_training_rows(settings), d, self.source.n_outputs)
         least = math.ceil(max(rows, training / _TRAINING_SHARE["decision values"]))
         if least > self.memory_budget:
@@ -252,7 +252,7 @@ class Compression:
     def _draw_rows(self, points: Any) -> Any:
         """The rows of X, validated; of too many a random sample, which fits in memory beside the points."""
         how = {"accept_sparse": "csr", "dtype": points.dtype, "order": "C", "accept_large_sparse": True}
-        X = validate_rows(self.model, self.X, reset=False, **how)
+        X = validate_rows(self.model, self.X, reset=False, sums_repeated=True, **how)
         rows_bytes, points_bytes = (stored_bytes(A) + 8 * A.shape[0] * self.source.n_outputs for A in (X, points))
         free_bytes = _ROWS_SHARE * self.memory_budget - points_bytes
         most = max(_MIN_ROWS, min(_MAX_ROWS, int(free_bytes * X.shape[0] / rows_bytes)))
@@ -294,7 +294,7 @@ class Compression:
         gamma = float(self.source.parameters["gamma"])
         is_stationary = self.source.kernel.argument != "inner_product"
         factors, given = _GAMMA_FACTORS if is_stationary else (1.0,), self.parameters.n_clusters
-        first, others = (_LEAVES[0], _LEAVES[1:]) if given == "auto" else (int(given), ())
+        first, *others = self._leaves
         tried: list[_Candidate] = []
 
         def attempt(plans: list[_Plan]) -> _Plan:
@@ -433,8 +433,8 @@ class Compression:
         """Principal axes (d, rank) that keep nearly all of the rows' variance; None where they are too many."""
         d = self.rows.shape[1]
         argument = self.source.kernel.argument
-        if argument == "l1_distance" or d < _MIN_FEATURES:
-            return None  # L1 distances change with the axes
+        if argument == "l1_distance" or d < _MIN_FEATURES or self.rows.shape[0] < 2:
+            return None  # L1 distances change with the axes; a single row has none
         probe = self.rows[sample_rows(self.rows, np.arange(self.rows.shape[0]), 1, self.rng)]
         most = min(int(_MAX_RANK_SHARE * d), _MAX_RANK, probe.shape[0] - 1)
         if sp.issparse(probe) or argument == "inner_product":
@@ -460,6 +460,14 @@ class Compression:
         return float(n * (1 + self.source.n_outputs / d))
 
     @property
+    def _leaves(self) -> tuple[int, ...]:
+        """Leaves of a tree to choose from: the number given, or those whose cost has room for a landmark."""
+        given, cost = self.parameters.n_clusters, self.parameters.prediction_cost
+        if given != "auto":
+            return (int(given),)
+        return tuple(k for k in _LEAVES if cost == "auto" or routing_cost(k) + 1 <= float(cost))
+
+    @property
     def _is_automatic(self) -> bool:
         """Whether the prediction cost of a classifier is automatic, and with it the number of landmarks."""
         has_auto_cost = self.parameters.prediction_cost == "auto" and self.parameters.n_landmarks == "auto"
@@ -481,7 +489,9 @@ class Compression:
         return self._class_numbers(self.values, self.source.is_one_vs_one)
 
     def _class_numbers(self, values: Matrix, is_one_vs_one: bool) -> Labels:
-        return votes(values, len(self.model.classes_)).argmax(axis=1) if is_one_vs_one else argmax_classes(values)
+        if not is_one_vs_one:
+            return argmax_classes(values)
+        return vote_winners(values, len(self.model.classes_), break_ties=self.model.break_ties)
 
     def _decision_values(self, compressed: Compressed, rows: RowIndices) -> Matrix:
         return np.asarray(compressed.predictor_.decision_values(self.rows[rows], n_jobs=self.parameters.n_jobs))
@@ -494,6 +504,7 @@ class Compression:
             estimator: Compressed = CompressedOutlierDetector(**parameters, n_jobs=self.parameters.n_jobs)
         elif not is_classifier(self.model):
             estimator = CompressedRegressor(**parameters, n_jobs=self.parameters.n_jobs)
+            estimator._keeps_column = self.source.keeps_column
         elif self.source.is_one_vs_one and learnt == "decision values":
             estimator = CompressedVotes(**parameters, n_jobs=self.parameters.n_jobs)
             estimator.decision_function_shape = self.model.decision_function_shape
@@ -539,14 +550,15 @@ class Compression:
         assert best.model is not None
         values = self._decision_values(best.model, rows)
         given = self.values[rows]
-        if values.shape != given.shape:
+        is_own = best.plan.learnt == "decision values" or not self.source.is_one_vs_one
+        if not is_own:
             self.notes.append("its decision values are one for each class, learnt from labels: not the model's own")
         if best.plan.is_quadratic:
             self.notes.append("its kernel is linear: its features are squares along the model's principal curvatures")
         trees = best.model.predictor_.trees
         return CompressionReport(
             agreement=self._agreement(best.model, values, rows) if is_classifier(self.model) else None,
-            error=float(np.sqrt(np.mean(np.square(values - given)))) if values.shape == given.shape else np.nan,
+            error=float(np.sqrt(np.mean(np.square(values - given)))) if is_own else np.nan,
             spread=float(given.std()),
             cost_before=self.cost_before,
             cost_after=best.model.predictor_.n_operations,

@@ -13,10 +13,10 @@ from sklearn.base import is_classifier
 from sklearn.utils.validation import check_is_fitted
 
 from .._types import Labels, Matrix, Vector
-from ..data.csr import check_sparse
+from ..data.csr import canonical
 from ..estimators._dual_attributes import pair_coefficients
 from ..estimators._fitted_state import FittedState
-from ..estimators._validation import KERNELS
+from ..estimators._validation import FLOATS, KERNELS, WITHOUT_GAMMA, shown
 from ..estimators.bsgd import BSGDClassifier
 from ..estimators.dc_one_class_svm import DCOneClassSVM
 from ..estimators.dc_svm import DCSVMClassifier
@@ -44,6 +44,8 @@ class Source:
         Of the pickled model.
     classes : ndarray of shape (n_points,), int, or None
         The class that each point was given in training, where the model has it.
+    keeps_column : bool
+        Whether predictions by a single function have the shape (n, 1).
     """
 
     decision_values: Callable[..., Matrix]
@@ -54,6 +56,7 @@ class Source:
     is_one_vs_one: bool
     nbytes: int
     classes: Labels | None
+    keeps_column: bool = False
 
     @property
     def n_outputs(self) -> int:
@@ -97,7 +100,7 @@ def _read_widemargin(model: Any) -> Source:
     elif isinstance(model, DCSVMRegressor | DCOneClassSVM):
         coef = model.dual_coef_
     parameters = _parameters(model, model._gamma)
-    values, points = model._model.decision_values, model.support_vectors_
+    values, points = model._model.decision_values, _rows(model.support_vectors_)
     return _make_source(model, values, points, coef, parameters, is_one_vs_one=is_one_vs_one)
 
 
@@ -154,7 +157,9 @@ def _read_kernel_ridge(model: Any) -> Source:
     parameters = _parameters(model, gamma)
     coef = np.asarray(model.dual_coef_, np.float64).reshape(len(model.dual_coef_), -1).T
     expansion = KernelExpansion(make_kernel(**parameters), points, coef, np.zeros(len(coef)))
-    return _make_source(model, expansion.decision_values, points, coef, parameters, is_one_vs_one=False)
+    source = _make_source(model, expansion.decision_values, points, coef, parameters, is_one_vs_one=False)
+    source.keeps_column = np.ndim(model.dual_coef_) == 2
+    return source
 
 
 def _make_source(
@@ -190,14 +195,17 @@ def _point_classes(model: Any, coef: Vector) -> Labels | None:
 
 
 def _parameters(model: Any, gamma: float) -> dict[str, Any]:
-    return {"kernel": model.kernel, "gamma": gamma, "degree": int(model.degree), "coef0": model.coef0}
+    degree = int(model.degree)
+    if model.kernel in ("poly", "polynomial") and degree != model.degree:
+        raise ValueError(f"model has degree={shown(model.degree)}: compress takes whole degrees alone")
+    gamma = 1.0 if model.kernel in WITHOUT_GAMMA and gamma == 0 else gamma  # files must have one above 0
+    return {"kernel": model.kernel, "gamma": gamma, "degree": degree, "coef0": model.coef0}
 
 
 def _rows(X: Any) -> Any:
-    if not sp.issparse(X):
-        return np.ascontiguousarray(X)
-    check_sparse(X)
-    return sp.csr_array(X)
+    """Points as kernels take them: float32 or float64, dense in C order or CSR without repeated entries."""
+    X = X if X.dtype in FLOATS else X.astype(np.float64)
+    return canonical(X) if sp.issparse(X) else np.ascontiguousarray(X)
 
 
 def _readers() -> list[tuple[Any, Callable[[Any], Source]]]:

@@ -129,6 +129,11 @@ def canonical(X: Any) -> sp.csr_array:
     return rows
 
 
+def summed(X: Any) -> Any:
+    """A CSR array with ascending columns in each row and none of them repeated: X itself if it is one, else a copy."""
+    return X if sp.csr_array(X).has_canonical_format else type(X)(canonical(X))
+
+
 def prefers_csr(X: Array) -> bool:
     """Whether most entries of a dense X (n, d) are zero, and its column means are small beside its rows' norms.
 

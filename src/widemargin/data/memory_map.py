@@ -90,14 +90,18 @@ class MappedMatrix(DenseMatrix):
 
 
 def mapped_pages(X: Any, memory_budget: int) -> MappedPages | None:
-    """The pages of X if it is a read-only memory map in C order that is larger than the budget; else None."""
+    """The pages of X if it is a read-only memory map in C order that is larger than the budget; else None.
+
+    A map that could be written to, private or shared, is none, whether X is writeable or not: released pages of a
+    private map lose what was written to them.
+    """
     source = X
     while isinstance(source, np.ndarray):
         source = source.base
     if not isinstance(source, mmap.mmap) or not hasattr(mmap, "MADV_DONTNEED"):
         return None
-    if X.flags.writeable or not X.flags.c_contiguous or X.nbytes <= memory_budget:
-        return None  # (a writable private map would lose what has been written to it)
+    if not memoryview(source).readonly or not X.flags.c_contiguous or X.nbytes <= memory_budget:
+        return None
     return MappedPages(X, source)
 
 

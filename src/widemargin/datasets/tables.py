@@ -224,6 +224,8 @@ def _check_row(path: PathLike, line: int, row: list[str], columns: Columns) -> N
 
 def _numbers(path: PathLike, line: int, row: list[str], columns: Columns, limit: float) -> list[float]:
     cells = columns.features_of(row)
+    if "_" in "".join(cells):  # `float` would take it for a mark between digits
+        _raise_cell_fault(path, line, cells, columns, limit)
     try:
         values = list(map(float, cells))
     except ValueError:
@@ -251,7 +253,7 @@ def _is_number(cell: str) -> bool:
         float(cell)
     except ValueError:
         return False
-    return True
+    return "_" not in cell
 
 
 def _as_labels(labels: list[str]) -> NDArray[Any]:
@@ -259,4 +261,5 @@ def _as_labels(labels: list[str]) -> NDArray[Any]:
         numbers = np.array(labels, dtype=np.float64)
     except ValueError:
         return np.array(labels)
-    return integers_if_whole(numbers) if np.isfinite(numbers).all() else np.array(labels)
+    are_numbers = np.isfinite(numbers).all() and "_" not in "".join(labels)
+    return integers_if_whole(numbers) if are_numbers else np.array(labels)

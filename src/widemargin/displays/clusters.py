@@ -60,7 +60,7 @@ class ClusterDisplay:
         estimator : fitted early machine (`stop_level` of at least 1) or clusterer, or a Pipeline that ends in one
             An early machine's `assign_clusters` is called, another estimator's `predict`.
         X : array-like of shape (n_samples, n_features)
-            Rows. Of more than two features the two principal components are drawn.
+            Rows. Of more than two features the two principal components are drawn, a single one on a line.
         ax : matplotlib Axes, default=None
             None: those of a new figure.
         **scatter_kwargs
@@ -73,11 +73,13 @@ class ClusterDisplay:
         Raises
         ------
         ValueError
-            If `estimator` has no clusters.
+            If `estimator` has no clusters, or none for new rows.
         """
         last = last_step(estimator)
-        if not (hasattr(last, "assign_clusters") or hasattr(last, "labels_")):
-            raise ValueError(f"estimator must have clusters: an early machine or a clusterer, got {last!r}")
+        if not (hasattr(last, "assign_clusters") or (hasattr(last, "labels_") and hasattr(last, "predict"))):
+            raise ValueError(
+                f"estimator must have clusters: an early machine or a clusterer with `predict`, got {last!r}"
+            )
         rows = X if last is estimator else estimator[:-1].transform(X)
         clusters = getattr(last, "assign_clusters", last.predict)(rows)
         return cls(_on_a_plane(np.asarray(X, dtype=np.float64)), clusters).plot(ax=ax, **scatter_kwargs)
@@ -108,9 +110,9 @@ class ClusterDisplay:
 
 
 def _on_a_plane(X: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """Rows (n, d) as (n, 2): as they are, or their two principal components."""
-    if X.shape[1] == 2:
-        return X
+    """Rows (n, d) as (n, 2): as they are, a single column beside zeros, or their two principal components."""
+    if X.shape[1] <= 2:
+        return np.hstack([X, np.zeros((len(X), 2 - X.shape[1]))])
     centred = X - X.mean(axis=0)
     axes = np.linalg.eigh(centred.T @ centred)[1][:, :-3:-1]
     return np.asarray(centred @ axes)

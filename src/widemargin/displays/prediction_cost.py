@@ -129,8 +129,9 @@ def _cost(name: str, model: Any) -> float:
     last = last_step(model)
     if hasattr(last, "predictor_"):
         return float(last.predictor_.n_operations)
-    if getattr(last, "support_vectors_", None) is not None:
-        return float(last.support_vectors_.shape[0])
+    points = getattr(last, "support_vectors_", getattr(last, "X_fit_", None))  # the latter of `KernelRidge`
+    if points is not None:
+        return float(points.shape[0] or len(getattr(last, "support_", ())))  # precomputed: indices only
     if hasattr(last, "coef_"):
         return float(np.atleast_2d(last.coef_).shape[0])
     raise ValueError(f"estimators[{name!r}] must be a kernel machine, a compressed or a linear one, got {last!r}")

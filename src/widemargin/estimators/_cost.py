@@ -55,7 +55,7 @@ def allocate_cost(model: Any, n: int, d: int, n_outputs: int, *, default: float 
     cost = (default if model.prediction_cost == "auto" else float(model.prediction_cost)) / model.n_trees
     k = _max_leaves(cost * _ROUTING_SHARE, n) if model.n_clusters == "auto" else int(model.n_clusters)
     linear = model.linear_term and n_outputs <= cost * _LINEAR_SHARE
-    left = max(1.0, cost - _routing_cost(k) - n_outputs * linear)
+    left = max(1.0, cost - routing_cost(k) - n_outputs * linear)
     # m landmarks, and pseudo-landmarks as "auto" chooses them, cost per_landmark m + per_landmark_pair m^2 inner
     # products (`NystroemTree.n_operations`; "triangle": m pseudo-landmarks, m values each)
     per_landmark = 1 + n_outputs / d * (2 if model.pseudo == "triangle" and model.n_pseudo_landmarks == "auto" else 1)
@@ -135,10 +135,10 @@ def max_training_rows(settings: ForestSettings, d: int, n_outputs: int, memory_b
 def _max_leaves(cost: float, n: int) -> int:
     """The largest number of leaves with this routing cost and at least 400 rows each."""
     most = max(1, min(n // _LEAF_ROWS, _MOST_LEAVES))
-    return max(k for k in range(1, most + 1) if k == 1 or _routing_cost(k) <= cost)
+    return max(k for k in range(1, most + 1) if k == 1 or routing_cost(k) <= cost)
 
 
-def _routing_cost(k: int) -> float:
+def routing_cost(k: int) -> float:
     """Cost of routing a row to one of k leaves: the number of distances computed on the way."""
     n_levels = count_levels(k)
     return n_levels * k ** (1 / n_levels) if k > 1 else 0.0

@@ -18,7 +18,7 @@ from ._cost import allocate_cost, check_cost
 from ._estimator import describe_gap, relative_gap, warn_unconverged
 from ._fitted_state import FittedState
 from ._kernel_machine import KernelMachine, TrainingRows
-from ._scale import make_checked_samples
+from ._scale import check_scale
 from ._validation import (
     check_choice,
     check_kernel,
@@ -62,7 +62,7 @@ class DCPredMachine(KernelMachine):
 
     def _train(self, rows: TrainingRows, problem: LeafProblem, progress: Progress) -> None:
         kernel: Any = self._resolve_kernel(rows.X, rows.weights)
-        make_checked_samples(kernel, rows.X, rows.first_target)
+        check_scale(kernel, rows.X, rows.first_target)
         n, d = rows.X.shape
         settings = allocate_cost(self, n, d, problem.n_outputs)
         settings = settings._replace(
@@ -91,8 +91,8 @@ class DCPredMachine(KernelMachine):
         self.n_iter_ = 1
         self.history_ = {
             "time": leaves["time"][order],
-            "objective": np.cumsum(leaves["objective"][order]),
-            "lower_bound": np.cumsum((leaves["objective"] - leaves["gap"])[order]),
+            "objective": np.cumsum(leaves["objective"][order]) / n_trees,
+            "lower_bound": np.cumsum((leaves["objective"] - leaves["gap"])[order]) / n_trees,
         }
 
     @property

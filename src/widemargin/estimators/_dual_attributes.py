@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from .._types import Labels, Matrix, RowIndices
+from .._types import Labels, Matrix, RowIndices, Vector
 from ..algorithms.committee import fit_sigmoids, log_odds
 from ..algorithms.dc_svm import TrainedMachine
 from ..kernels.functions import Kernel
@@ -23,7 +23,13 @@ _DENSE_BYTES = 2**24  # of coefficients of pairs of classes, nearly all zero whe
 
 
 def classifier_attributes(
-    classes: NDArray[Any], y: Labels, kept: RowIndices, X: Any, machines: list[TrainedMachine], combine: str
+    classes: NDArray[Any],
+    y: Labels,
+    weights: Vector,
+    kept: RowIndices,
+    X: Any,
+    machines: list[TrainedMachine],
+    combine: str,
 ) -> dict[str, Any]:
     """The fitted attributes from which a model is made, support vectors grouped by class.
 
@@ -32,6 +38,8 @@ def classifier_attributes(
     classes : ndarray of shape (k,)
     y : ndarray of shape (n,), int
         Class numbers.
+    weights : ndarray of shape (n,)
+        Of the rows, class weights included.
     kept : ndarray of shape (n,), int
         The rows' numbers in the data that the user gave.
     X : ndarray or CSR array of shape (n, d), or None
@@ -47,7 +55,7 @@ def classifier_attributes(
         "classes_": classes,
         "n_support_": np.bincount(y[support], minlength=len(classes)),
         "dual_coef_": _class_coefficients(machines, y, support),
-        "_clusters": cluster_attributes(machines, y, X, kept, support, combine),
+        "_clusters": cluster_attributes(machines, y, weights, X, kept, support, combine),
     }
 
 
@@ -59,7 +67,7 @@ def target_attributes(kept: RowIndices, X: Any, machines: list[TrainedMachine], 
         **common,
         "n_support_": np.array([len(support)]),
         "dual_coef_": np.array([machine.result.beta[support] for machine in machines]),
-        "_clusters": cluster_attributes(machines, None, X, kept, support, combine),
+        "_clusters": cluster_attributes(machines, None, None, X, kept, support, combine),
     }
 
 
@@ -145,7 +153,13 @@ def compact_pair_coefficients(coef: Matrix, n_support: NDArray[np.intp]) -> Any:
 
 
 def cluster_attributes(
-    machines: list[TrainedMachine], y: Labels | None, X: Any, kept: RowIndices, support: RowIndices, combine: str
+    machines: list[TrainedMachine],
+    y: Labels | None,
+    weights: Vector | None,
+    X: Any,
+    kept: RowIndices,
+    support: RowIndices,
+    combine: str,
 ) -> Any:
     """What prediction needs of the clusters, as a dict of arrays; None for exact machines.
 
@@ -155,6 +169,8 @@ def cluster_attributes(
         With one division of the n rows for all.
     y : ndarray of shape (n,), int, or None
         Class numbers; None for machines that are not classifiers.
+    weights : ndarray of shape (n,) or None
+        Of a classifier's rows, class weights included.
     X : ndarray or CSR array of shape (n, d), or None
         The training rows; None for a precomputed kernel.
     kept : ndarray of shape (n,), int
@@ -169,17 +185,18 @@ def cluster_attributes(
         return None
     router = division.router
     sigmoids, log_prior = np.zeros((len(machines), router.n_clusters, 2)), np.zeros(len(machines))
-    if y is not None:
+    if y is not None and weights is not None:
         pairs = combinations(range(int(y.max()) + 1), 2)
         for k, (machine, (first, _)) in enumerate(zip(machines, pairs, strict=True)):
             rows = _rows_of(machine)
             # of a pair the first class is positive, of two classes alone the second
             is_positive = y[rows] == first if machine.rows is not None else y[rows] > 0
-            log_prior[k] = log_odds(is_positive)
+            log_prior[k] = log_odds(is_positive, weights[rows])
             sigmoids[k] = 0.0, -log_prior[k]  # the prior probability, whatever the decision value
             if combine == "bcm":
                 labels = division.labels[rows]
-                sigmoids[k] = fit_sigmoids(machine.result.decision, machine.intercepts, labels, is_positive)
+                decision, intercepts = machine.result.decision, machine.intercepts
+                sigmoids[k] = fit_sigmoids(decision, intercepts, labels, is_positive, weights[rows])
     return {
         "combine": combine,
         "method": router.name,

@@ -131,8 +131,11 @@ class DualMachine(LinearWeights, KernelMachine):
             check_integer("n_levels", self.n_levels, 0)
             if self.stop_level > int(self.n_levels):
                 raise ValueError(f"stop_level must be at most n_levels={self.n_levels}, got {self.stop_level}")
-        if self._is_gram and self.partition == "input":
-            raise ValueError("partition must not be 'input' with kernel='precomputed': it has no features to cluster")
+        if self._is_gram and self.partition in ("input", "random"):
+            raise ValueError(
+                f"partition must not be {shown(self.partition)} with kernel='precomputed': new rows have no features "
+                "by which to find their clusters"
+            )
 
     def _problems(self, rows: TrainingRows) -> Sequence[LazyProblem]:
         """Of each machine a function that returns its rows among the n of `rows`, and its dual problem on these."""
@@ -253,10 +256,10 @@ class DualMachine(LinearWeights, KernelMachine):
             max_iter=int(self.max_iter),
             memory_budget=resolve_memory_budget(self.memory_budget),
             n_jobs=self.n_jobs,
-            n_levels=self.n_levels,
-            stop_level=self.stop_level,
-            branching=self.branching,
-            n_sample=self.n_sample,
+            n_levels=self.n_levels if isinstance(self.n_levels, str) else int(self.n_levels),
+            stop_level=int(self.stop_level),
+            branching=int(self.branching),
+            n_sample=int(self.n_sample),
             partition=self._resolve_partition(),
         )
 

@@ -109,6 +109,7 @@ class KernelMachine(Estimator):
     memory_budget: Any
     class_weight: Any  # of a classifier
     shape_fit_: tuple[int, int]
+    _kernel: dict[str, Any]  # the parameters of the kernel, as they were in the fit
     _gamma: float
     _model: Any
     _dtype: str  # of the data, and so of the kernel
@@ -129,15 +130,22 @@ class KernelMachine(Estimator):
     def _validate(self, X: Any, y: Any = "no_validation", *, dtype: Any = FLOATS, **how: Any) -> Any:
         """scikit-learn's `validate_data`, in the form that kernels take; a kernel matrix keeps its own dtype."""
         form: dict[str, Any] = {"accept_sparse": False, "dtype": FLOATS} if self._is_gram else {"accept_sparse": "csr"}
-        return validate_rows(self, X, y, **{"dtype": dtype, "order": "C", **form, **how})
+        return validate_rows(self, X, y, sums_repeated=True, **{"dtype": dtype, "order": "C", **form, **how})
 
     def _resolve_kernel(self, X: Any, weights: Vector) -> Kernel:
-        """The kernel, with the number that "scale" and "auto" stand for on these rows; it is kept as `_gamma`."""
+        """The kernel, with the number that "scale" and "auto" stand for on these rows, which is kept as `_gamma`."""
+        self._kernel = self._kernel_parameters()
         self._gamma = resolve_gamma(self.gamma, X, weights, is_gram=self._is_gram)
         return self._make_kernel()
 
+    def _kernel_parameters(self) -> dict[str, Any]:
+        """The parameters of the kernel, as the user has set them by now."""
+        return {name: getattr(self, name) for name in ("kernel", "gamma", "degree", "coef0")}
+
     def _make_kernel(self) -> Kernel:
-        return named_kernel(self.kernel, gamma=self._gamma, degree=self.degree, coef0=self.coef0)
+        """The kernel of the fit; of older files, which do not have it, that of the parameters."""
+        own = getattr(self, "_kernel", None) or self._kernel_parameters()
+        return named_kernel(own["kernel"], gamma=self._gamma, degree=own["degree"], coef0=own["coef0"])
 
     def _fit(self, rows: TrainingRows, progress: Progress) -> None:
         raise NotImplementedError
@@ -229,11 +237,12 @@ class KernelMachine(Estimator):
 
     def _check_state(self, fitted: FittedState) -> None:
         """Check the kernel, and the shape of the data."""
-        if not callable(fitted.value("kernel")):
-            fitted.choice("kernel", (*KERNELS, *FUNCTION_KERNELS, "precomputed"))
+        for parameters in (fitted, *([fitted.nested("_kernel")] if "_kernel" in fitted else [])):  # not in older files
+            if not callable(parameters.value("kernel")):
+                parameters.choice("kernel", (*KERNELS, *FUNCTION_KERNELS, "precomputed"))
+            parameters.integer("degree", 0)
+            parameters.number("coef0")
         fitted.number("_gamma", above=0)
-        fitted.integer("degree", 0)
-        fitted.number("coef0")
         d = fitted.integer("n_features_in_", 1)
         if "shape_fit_" in fitted:  # not in older files
             shape = fitted.nested("shape_fit_")

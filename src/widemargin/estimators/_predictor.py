@@ -112,7 +112,7 @@ class OneVsOnePredictor(ScorePredictor):
         """Votes ordered by decision values, (n, n_classes), from decision values (n, n_pairs)."""
         if len(self.classes_) == 2:
             return values[:, 0]
-        return np.asarray(_ovr_decision_function(values < 0, -values, len(self.classes_)))
+        return ordered_votes(values, len(self.classes_))
 
     @lazy_on_dask
     def predict(self, X: ArrayLike) -> NDArray[Any]:
@@ -138,9 +138,7 @@ class OneVsOnePredictor(ScorePredictor):
         k = len(self.classes_)
         if k == 2:
             return (values[:, 0] > 0).astype(np.intp)
-        if self.break_ties:
-            return np.asarray(self._one_against_rest(values).argmax(axis=1))
-        return np.asarray(votes(values, k).argmax(axis=1))
+        return vote_winners(values, k, break_ties=self.break_ties)
 
 
 class OneVsRestPredictor(ScorePredictor):
@@ -243,6 +241,17 @@ def argmax_classes(values: Matrix) -> Labels:
     """The class of each row: that of the largest decision value, or of two classes by the sign of the only one."""
     numbers: NDArray[Any] = values[:, 0] > 0 if values.shape[1] == 1 else values.argmax(axis=1)
     return numbers.astype(np.intp)
+
+
+def vote_winners(values: Matrix, n_classes: int, *, break_ties: bool) -> Labels:
+    """The class (n,) with most votes of decision values (n, n_pairs); of equal votes the first, unless `break_ties`."""
+    scores: Any = ordered_votes(values, n_classes) if break_ties else votes(values, n_classes)
+    return np.asarray(scores.argmax(axis=1))
+
+
+def ordered_votes(values: Matrix, n_classes: int) -> Matrix:
+    """Votes ordered within equal ones by decision values: (n, n_classes), from decision values (n, n_pairs)."""
+    return np.asarray(_ovr_decision_function(values < 0, -values, n_classes))
 
 
 def votes(values: Matrix, n_classes: int) -> NDArray[np.float32]:

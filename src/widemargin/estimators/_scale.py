@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from .._types import Array, RowIndices, Vector
 from ..data.remote_rows import RemoteRows, do_not_check
-from ..data.samples import Samples, make_samples
+from ..data.samples import Samples, make_samples, view_samples
 from ..kernels.functions import RBF, CallableKernel, Kernel, Laplacian, Precomputed, make_kernel
 from ..kernels.precision import ensure_precision
 from ._estimator import warn_user
@@ -109,9 +109,18 @@ def make_checked_samples(
         As `make_samples` takes it.
     """
     samples = make_samples(X, kernel.sample_form, go_on)
+    _check_samples(kernel, samples, X, targets)
+    return ensure_precision(kernel, samples)
+
+
+def check_scale(kernel: Kernel, X: Any, targets: NDArray[Any] | None = None) -> None:
+    """The checks of `make_checked_samples` alone, without a centred copy of X."""
+    _check_samples(kernel, view_samples(X, kernel.sample_form), X, targets)
+
+
+def _check_samples(kernel: Kernel, samples: Samples, X: Any, targets: NDArray[Any] | None) -> None:
     check_range(kernel, samples)
     warn_of_scale(kernel, samples, X, targets)
-    return ensure_precision(kernel, samples)
 
 
 def check_range(kernel: Kernel, samples: Samples) -> None:

@@ -22,11 +22,11 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from .._config import resolve_memory_budget
-from .._threads import ThreadTeam, row_blocks
+from .._config import ALLOWED_BYTES, resolve_memory_budget
+from .._threads import MOST_THREADS, ThreadTeam, row_blocks
 from .._types import Labels, Vector
 from ..data import has_finite_rows, has_finite_values, is_partitioned, mapped_pages
-from ..data.csr import canonical, check_sparse, with_usual_arrays
+from ..data.csr import canonical, check_sparse, summed, with_usual_arrays
 
 FLOATS = [np.float64, np.float32]  # the dtypes that data keep; others become the first
 KERNELS = ("rbf", "poly", "polynomial", "linear", "sigmoid", "laplacian")
@@ -34,11 +34,12 @@ FUNCTION_KERNELS = ("additive_chi2", "chi2", "cosine")  # further ones, for whic
 WITHOUT_GAMMA = ("additive_chi2", "cosine", "linear", "precomputed")
 _LARGE_BYTES = 2**24  # of X, from which on all threads look for NaN
 _BLOCK_LABELS = 2**18  # compared at a time
-_ALLOWED_BYTES = 10**7  # beyond a memory budget: of the interpreter, of BLAS, and of small fits as a whole
 
 
-def validate_rows(estimator: Any, X: Any, y: Any = "no_validation", **how: Any) -> Any:
+def validate_rows(estimator: Any, X: Any, y: Any = "no_validation", *, sums_repeated: bool = False, **how: Any) -> Any:
     """scikit-learn's `validate_data`, for sparse X whose indices are within its shape: all that follows trusts them.
+
+    With `sums_repeated`, entries of a sparse row that share a column are summed, in a copy of the rows.
 
     Raises
     ------
@@ -53,6 +54,7 @@ def validate_rows(estimator: Any, X: Any, y: Any = "no_validation", **how: Any) 
     if X.format != "csr":  # SciPy has made it CSR
         check_sparse(rows)
     rows = with_usual_arrays(rows)
+    rows = summed(rows) if sums_repeated else rows
     return (rows, *labels) if labels else rows
 
 
@@ -70,7 +72,11 @@ def _to_python(value: Any) -> Any:
 
 def check_number(name: str, value: Any, *, least: float = -np.inf, above: float = -np.inf) -> None:
     """The value must be a finite number, at least `least` and greater than `above`; the error names it."""
-    if isinstance(value, bool) or not isinstance(value, Real) or not np.isfinite(float(value)):
+    try:
+        is_finite = not isinstance(value, bool) and isinstance(value, Real) and math.isfinite(value)
+    except OverflowError:  # of an integer beyond float64
+        is_finite = False
+    if not is_finite:
         raise ValueError(f"{name} must be a finite number, got {shown(value)}")
     if value < least or value <= above:
         bound = f"at least {least:g}" if value < least else f"greater than {above:g}"
@@ -93,11 +99,13 @@ def check_flag(**values: Any) -> None:
 
 
 def check_n_jobs(value: Any) -> None:
-    """None or an integer other than 0."""
+    """None or an integer other than 0, at most 4096."""
     if value is None:
         return
     if isinstance(value, bool) or not isinstance(value, Integral) or not 0 < abs(int(value)) <= sys.maxsize:
         raise ValueError(f"n_jobs must be None or an integer other than 0, got {shown(value)}")
+    if int(value) > MOST_THREADS:
+        raise ValueError(f"n_jobs must be at most {MOST_THREADS}, got {shown(value)}")
 
 
 def check_verbose(value: Any) -> None:
@@ -167,7 +175,7 @@ def check_memory(memory_budget: Any, needed: float, what: str) -> None:
     what : str
         The arrays that take them, for the message.
     """
-    budget, least = resolve_memory_budget(memory_budget), math.ceil(needed) - _ALLOWED_BYTES
+    budget, least = resolve_memory_budget(memory_budget), math.ceil(needed) - ALLOWED_BYTES
     if budget < least:
         given = budget if memory_budget is None else memory_budget
         raise ValueError(f"memory_budget must be at least {least} bytes for {what}, got {shown(given)}")
@@ -195,16 +203,28 @@ def check_labels(y: NDArray[Any]) -> None:
         check_classification_targets(y)
 
 
-def check_weights(sample_weight: Any, X: Any) -> Vector:
-    """Sample weights as float64 of shape (n,): ones by default, none negative, not all zero."""
+def check_weights(sample_weight: Any, X: Any, *, may_be_zero: bool = False) -> Vector:
+    """Sample weights as float64 of shape (n,): ones by default, none negative, not all zero unless they may be."""
     if sample_weight is None:
         return np.ones(_num_samples(X))
+    if may_be_zero and np.shape(sample_weight) == (_num_samples(X),) and not np.any(sample_weight):
+        return np.zeros(_num_samples(X))
     weights: Vector = _check_sample_weight(sample_weight, X, dtype=np.float64)
     if np.any(weights < 0):
         raise ValueError(f"sample_weight must not be negative, got {weights.min():g}")
-    if not np.any(weights > 0):
+    if not may_be_zero and not np.any(weights > 0):
         raise ValueError("sample_weight must have at least one positive value, all are zero")
     return weights
+
+
+def upper_bounds(C: float, weights: Vector) -> Vector:
+    """C times the weights (n,), the bounds of the dual variables. Raises a ValueError unless they are finite."""
+    with np.errstate(over="ignore"):
+        upper: Vector = C * weights
+    if not np.isfinite(upper).all():
+        largest = f"C={shown(C)} and a weight of {weights.max():g}"
+        raise ValueError(f"C times sample_weight (times class_weight) must be finite, got {largest}")
+    return upper
 
 
 def number_classes(

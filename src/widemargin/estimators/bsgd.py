@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from functools import partial
 from typing import Any, Self
 
@@ -160,8 +161,8 @@ class BSGDClassifier(ClassifierMixin, OneVsRestPredictor, LinearWeights, KernelM
         One entry a pass, or a call of `partial_fit`: ``time`` in seconds; ``steps`` so far; over the steps of the pass
         ``hinge`` (mean loss of the rows, each just before its step), ``violations`` (share of rows within the margin),
         ``mergers``, ``removals``, ``merging_frequency`` (mergers a step) and ``mean_degradation`` (mean squared weight
-        degradation); ``n_support``; with early stopping ``validation_score``. Counts and losses are sums over the
-        classes' machines.
+        degradation); ``n_support``; with early stopping ``validation_score``, NaN of a later `partial_fit`. Counts and
+        losses are sums over the classes' machines.
     shape_fit_ : tuple of int
         Shape of the training data, or of the latest chunk.
     n_features_in_ : int
@@ -304,7 +305,8 @@ class BSGDClassifier(ClassifierMixin, OneVsRestPredictor, LinearWeights, KernelM
         """One step on each row of the next chunk of a stream, in the order given.
 
         Consecutive chunks give, bit for bit, the model of one call with all their rows (with a callable kernel, as far
-        as its values do not depend on the shapes of its arguments).
+        as its values do not depend on the shapes of its arguments). The kernel and its parameters, `maintenance` and
+        `budget` must stay as they are.
 
         Parameters
         ----------
@@ -314,6 +316,7 @@ class BSGDClassifier(ClassifierMixin, OneVsRestPredictor, LinearWeights, KernelM
         classes : array-like of shape (n_classes,), default=None
             All labels of the stream. Needed in the first call.
         sample_weight : array-like of shape (n_samples,), default=None
+            Rows of weight 0 are skipped; the first chunk must have others.
 
         Returns
         -------
@@ -326,7 +329,7 @@ class BSGDClassifier(ClassifierMixin, OneVsRestPredictor, LinearWeights, KernelM
             self._check_stream_parameters()
             is_first = not hasattr(self, "_states")
             X, labels = self._check_rows(X, y, reset=is_first)
-            weights = check_weights(sample_weight, X)
+            weights = check_weights(sample_weight, X, may_be_zero=not is_first)
             if is_first:
                 self.classes_ = _stream_classes(classes)
             X = self._as_float32(X, len(self.classes_))
@@ -354,17 +357,20 @@ class BSGDClassifier(ClassifierMixin, OneVsRestPredictor, LinearWeights, KernelM
 
     def _take_rows(self, X: Any, targets: NDArray[Any], weights: Vector) -> TrainingRows:
         rows = super()._take_rows(X, targets, weights)
-        return rows._replace(X=self._as_float32(rows.X, len(rows.classes)))
+        return rows._replace(X=self._as_float32(rows.X, len(rows.classes), is_copy=rows.X is not X))
 
-    def _as_float32(self, X: Any, k: int) -> Any:
-        """The rows in float32; for k classes, a ValueError with the least memory budget if this one is smaller."""
+    def _as_float32(self, X: Any, k: int, *, is_copy: bool = False) -> Any:
+        """The rows in float32; for k classes, a ValueError with the least memory budget if this one is smaller.
+
+        It counts the rows themselves if they are a copy of the user's.
+        """
         (n, d), q, n_values = X.shape, 1 if k == 2 else k, X.nnz if sp.issparse(X) else X.size
         index_bytes = X.indices.nbytes + X.indptr.nbytes if sp.issparse(X) else 0
         float32_bytes = 4 * n_values + index_bytes
+        own_bytes = X.dtype.itemsize * n_values + index_bytes if is_copy else 0
         copies = int(X.dtype != np.float32) + int(self.early_stopping)
-        needed = (
-            needed_bytes(X.shape, float32_bytes / n, q, int(self.budget), self.maintenance) + copies * float32_bytes
-        )
+        needed = needed_bytes(X.shape, float32_bytes / n, q, int(self.budget), self.maintenance)
+        needed += copies * float32_bytes + own_bytes
         what = f"{n} rows of {d} features, {q} machines and maintenance={self.maintenance!r} with budget={self.budget}"
         check_memory(self.memory_budget, needed, what)
         return to_float32(X)
@@ -383,17 +389,27 @@ class BSGDClassifier(ClassifierMixin, OneVsRestPredictor, LinearWeights, KernelM
         self._set_classes_and_gamma(classes, X, y, weights)
         weights = self._weigh_classes(classes, y, weights)
         signed_weights = weights * one_vs_rest_signs(y, len(classes))
-        self.lam_ = self._resolve_lam(X.shape[0])
+        n = max(1, int(np.count_nonzero(weights)))  # without the rows of classes of weight 0
+        self.lam_ = self._resolve_lam(n)
         settings = self._settings(signed_weights)
         sgd = BudgetedSGD(settings, X, len(signed_weights))
         rng = np.random.default_rng(random_state.randint(2**31))
         epochs = EpochSettings(self.n_epochs, bool(self.shuffle), score)
         model, self.converged_ = train(sgd, X, signed_weights, epochs, progress, rng, self.n_jobs)
         self._set_fitted_attributes(sgd, model)
-        C, memory = 1 / (self.lam_ * X.shape[0]), resolve_memory_budget(self.memory_budget)
+        progress.current_solution = sgd, model
+        C, memory = 1 / (self.lam_ * n), resolve_memory_budget(self.memory_budget)
         sampler = TimedSample(_ESTIMATE_SECONDS, rng) if progress.stopped_by else None
         self.objective_ = primal_objective(model, X, signed_weights, C, self.n_jobs, memory, sampler)
         self._warn_if_stopped(progress)
+
+    def _snapshot(self, rows: TrainingRows, progress: Progress) -> dict[str, Any] | None:
+        """The attributes of the machine after the latest pass, but objective_ and converged_."""
+        if progress.current_solution is None:
+            return None
+        stopped = copy.copy(self)
+        stopped._set_fitted_attributes(*progress.current_solution)
+        return dict(stopped.__dict__)
 
     def _resolve_lam(self, n: int) -> float:
         """`lam`, by default 1 / (C n)."""
@@ -418,8 +434,8 @@ class BSGDClassifier(ClassifierMixin, OneVsRestPredictor, LinearWeights, KernelM
 
     def _train_on_chunk(self, X: Any, y: Labels, weights: Vector, progress: Progress) -> None:
         """Steps on the rows of a chunk in their order; those of weight 0 are skipped."""
-        if self._states is not None and self._shape != [self.maintenance, self.budget]:
-            raise ValueError(f"maintenance and budget must stay as the machine was made, {self._shape}")
+        if self._states is not None:
+            self._check_unchanged()
         weights = self._weigh_classes(self.classes_, y, weights)
         signed_weights = weights * one_vs_rest_signs(y, len(self.classes_))
         if self.lam is not None or not hasattr(self, "lam_"):
@@ -429,8 +445,19 @@ class BSGDClassifier(ClassifierMixin, OneVsRestPredictor, LinearWeights, KernelM
         progress.stage("chunk", X.shape[0])
         order = np.flatnonzero(weights)
         self.converged_ = sgd.take_steps(X, signed_weights, order, progress, self.n_jobs)
+        if (scores := sgd.history.columns.get("validation_score")) is not None:
+            scores.append(np.nan)
+        self.__dict__.pop("objective_", None)  # of an earlier fit
         self._set_fitted_attributes(sgd, sgd.model())
         self._warn_if_stopped(progress)
+
+    def _check_unchanged(self) -> None:
+        """Raise a ValueError if a parameter is not as the machine that this chunk continues was made."""
+        if self._shape != [self.maintenance, self.budget]:
+            raise ValueError(f"maintenance and budget must stay as the machine was made, {self._shape}")
+        own = self._kernel_parameters()
+        if (made := getattr(self, "_kernel", own)) != own:  # older files do not have it
+            raise ValueError(f"kernel, gamma, degree and coef0 must stay as the machine was made, {made}, got {own}")
 
     def _set_classes_and_gamma(self, classes: NDArray[Any], X: Any, y: Labels, weights: Vector) -> None:
         """Set `classes_` and gamma, and check the range and the scale of some rows."""

@@ -51,10 +51,10 @@ class DCOneClassSVM(OutlierMixin, OutlierPredictor, DualMachine):
         Go on from the fitted dual variables, an early machine's too, instead of solving levels, for another `nu` or
         other weights as well. For the same rows, and ``stop_level=0``.
     tol : float, default=1e-3
-        Largest violation of the optimality conditions at the end, in units of the decision function. A problem of at
-        most 512 rows is solved to 1e-9, or to the rounding of its decision values.
+        Largest violation of the optimality conditions at the end, in units of the decision function. An exact machine
+        of at most 512 rows is solved to 1e-9, or to the rounding of its decision values.
     max_iter : int, default=-1
-        Largest number of working sets (of up to 512 samples); -1 for no limit.
+        Largest number of working sets (of up to 512 samples), also for each cluster of a level; -1 for no limit.
     max_time : float or None, default=None
         Seconds after which `fit` returns the best model so far; where there was no time for one on all rows, that of a
         sample of 300.
@@ -87,7 +87,7 @@ class DCOneClassSVM(OutlierMixin, OutlierPredictor, DualMachine):
     converged_ : bool
         Whether the violation is below `tol`, and the gap at most 5 % of the objective.
     n_iter_ : int
-        Working sets solved.
+        Working sets solved; those of levels before an exact machine are not counted.
     shape_fit_ : tuple of int
         Shape of the training data.
     n_features_in_ : int
@@ -197,10 +197,11 @@ class DCOneClassSVM(OutlierMixin, OutlierPredictor, DualMachine):
         super()._check_parameters()
         check_choice("combine", self.combine, ("early", "naive"))
 
-    def _take_rows(self, X: Any, targets: NDArray[Any], weights: Vector) -> TrainingRows:
-        if (total := float(weights.sum())) > _LARGEST_SUM:
+    def _check_data(self, X: Any, y: Any, sample_weight: Any) -> TrainingRows:
+        rows = super()._check_data(X, y, sample_weight)
+        if (total := float(rows.weights.sum())) > _LARGEST_SUM:
             raise ValueError(f"sample_weight must have a sum of at most {_LARGEST_SUM:g}, got {total:g}")
-        return super()._take_rows(X, targets, weights)
+        return rows
 
     def _problems(self, rows: TrainingRows) -> Sequence[LazyProblem]:
         return [lambda: (np.arange(len(rows.weights)), one_class_problem(rows.weights, float(self.nu)))]

@@ -14,7 +14,7 @@ from ..nystroem.leaf_problems import HingeProblem, RidgeProblem
 from ._dc_pred_machine import DCPredMachine
 from ._kernel_machine import TrainingRows
 from ._predictor import OneVsRestPredictor, ValuePredictor
-from ._validation import check_number, shown
+from ._validation import check_number, shown, upper_bounds
 
 
 class DCPredClassifier(ClassifierMixin, OneVsRestPredictor, DCPredMachine):
@@ -94,7 +94,7 @@ class DCPredClassifier(ClassifierMixin, OneVsRestPredictor, DCPredMachine):
     n_iter_ : int
         1.
     history_ : dict of ndarrays
-        ``time``, ``objective`` and ``lower_bound``: cumulative, leaf by leaf.
+        ``time``, ``objective`` and ``lower_bound``: cumulative, leaf by leaf; of several trees divided by their number.
     shape_fit_ : tuple of int
         Shape of the training data.
     n_features_in_ : int
@@ -188,7 +188,7 @@ class DCPredClassifier(ClassifierMixin, OneVsRestPredictor, DCPredMachine):
         super()._check_parameters()
 
     def _fit(self, rows: TrainingRows, progress: Progress) -> None:
-        upper = self.C * self._weigh_classes(rows.classes, rows.y, rows.weights)
+        upper = upper_bounds(self.C, self._weigh_classes(rows.classes, rows.y, rows.weights))
         signs = one_vs_rest_signs(rows.y, len(rows.classes))
         self._train(rows, HingeProblem(signs, upper, self.tol, train_hinges), progress)
         self.classes_ = rows.classes
@@ -203,8 +203,8 @@ class DCPredRegressor(RegressorMixin, ValuePredictor, DCPredMachine):
     ----------
     alpha : float, default=1.0
         Weight of the squared norm, >= 0: the paper's lambda, as in `KernelRidge`. 0, least squares, is an error where
-        the kernel matrix of a leaf is singular, unless ``landmark_weights=None``. There is no intercept: centre y, with
-        `sklearn.compose.TransformedTargetRegressor` for example.
+        the kernel matrix of a leaf is singular, unless ``landmark_weights=None``. There is no intercept but the linear
+        term's, which the norm counts: centre y, with `sklearn.compose.TransformedTargetRegressor` for example.
     kernel, gamma, degree, coef0
         As of `DCPredClassifier`.
     prediction_cost, n_clusters, n_landmarks, n_pseudo_landmarks, pseudo, linear_term, n_trees

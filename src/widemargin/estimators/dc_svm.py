@@ -18,7 +18,7 @@ from ._dual_machine import DualMachine
 from ._fitted_state import FittedState
 from ._kernel_machine import TrainingRows
 from ._predictor import OneVsOnePredictor
-from ._validation import check_choice, check_flag, check_number
+from ._validation import check_choice, check_flag, check_number, upper_bounds
 
 
 class DCSVMClassifier(ClassifierMixin, OneVsOnePredictor, DualMachine):
@@ -51,12 +51,13 @@ class DCSVMClassifier(ClassifierMixin, OneVsOnePredictor, DualMachine):
         below 5,000 rows, for sparse rows, or where fewer support vectors than rows of a cluster are expected: such
         levels cost more than they save (docs/decisions/0005).
     branching : int, default=4
-        Clusters of a level for each of the level above.
+        Clusters of a level for each of the level above; a level has about 500 at most.
     n_sample : int, default=1000
-        Rows that are clustered at each level; the others are assigned to the nearest centre.
+        Rows that are clustered at each level, at least 10 for each cluster and at most 5,000; the others are assigned
+        to the nearest centre.
     partition : {"auto", "kernel", "input", "random"}, default="auto"
-        Clusters by kernel k-means, by k-means of the rows, or by chance. "auto" is "input", and "kernel" for
-        precomputed kernels and callables.
+        Clusters by kernel k-means, by k-means of the rows, or by chance. The last two need features. "auto" is "input",
+        and "kernel" for precomputed kernels and callables.
     stop_level : int, default=0
         Above 0, the early machine of that level is the result: a machine for each of its clusters.
     combine : {"soft", "early", "naive", "bcm"}, default="soft"
@@ -72,10 +73,11 @@ class DCSVMClassifier(ClassifierMixin, OneVsOnePredictor, DualMachine):
         Go on from the fitted dual variables, an early machine's too, instead of solving levels. For two classes, the
         same rows, and ``stop_level=0``; a warning says where it has no effect.
     tol : float, default=1e-3
-        Largest violation of the optimality conditions at the end, in units of the decision function. A problem of at
-        most 512 rows is solved to 1e-9, or to the rounding of its decision values.
+        Largest violation of the optimality conditions at the end, in units of the decision function. An exact machine
+        of at most 512 rows is solved to 1e-9, or to the rounding of its decision values.
     max_iter : int, default=-1
-        Largest number of working sets (of up to 512 samples) for each binary problem; -1 for no limit.
+        Largest number of working sets (of up to 512 samples) for each binary problem, and for each cluster of a level;
+        -1 for no limit.
     max_time : float or None, default=None
         Seconds after which `fit` returns the best model so far; 0 gives a constant one.
     memory_budget : int, str or None, default=None
@@ -85,7 +87,8 @@ class DCSVMClassifier(ClassifierMixin, OneVsOnePredictor, DualMachine):
     class_weight : dict, "balanced" or None, default=None
         Factor of C for each class; "balanced" is inversely proportional to the classes' total sample weight.
     n_jobs : int or None, default=None
-        Threads; None means all cores, and one inside a worker of joblib. The model does not depend on it.
+        Threads; None means all cores, and one inside a worker of joblib. The model does not depend on it, save where
+        `memory_budget` is too small for the kernel matrices of all threads: models then agree to `tol`.
     verbose : int, default=0
         1 draws a progress bar when a fit takes longer than a second.
     random_state : int, RandomState instance or None, default=None
@@ -112,8 +115,8 @@ class DCSVMClassifier(ClassifierMixin, OneVsOnePredictor, DualMachine):
     dual_gap_ : float
         ``objective_ - dual_gap_`` is a proven lower bound of the optimum (to the rounding of the kernel entries). An
         early machine's problem is that of the kernel between rows of one cluster alone (Lemma 1 of the paper). NaN for
-        the sigmoid kernel, and the polynomial one with a negative `coef0`: they are not positive semidefinite, and
-        the dual of such a problem is no bound. That a precomputed or callable kernel is, is taken on trust.
+        the kernels "sigmoid", "additive_chi2" and, with a negative `coef0`, "poly": they are not positive semidefinite,
+        and the dual of such a problem is no bound. That a precomputed or callable kernel is, is taken on trust.
     relative_gap_ : float
         ``dual_gap_ / objective_``: how far the machine is from the optimum at most, as a share of its own objective.
     early_level_ : int
@@ -126,7 +129,7 @@ class DCSVMClassifier(ClassifierMixin, OneVsOnePredictor, DualMachine):
         Whether every violation is below `tol`, and the gap at most 5 % of the objective; of several classes, in every
         pair. Where the gap is larger at `tol` (large C), the fit goes on to a smaller violation.
     n_iter_ : int
-        Working sets solved.
+        Working sets solved; those of levels before an exact machine are not counted.
     history_ : dict of ndarrays
         One entry a round: ``time`` in seconds, ``objective``, ``lower_bound``, ``violation``, ``n_support``, and
         ``problem``, the number of the pair of classes.
@@ -234,7 +237,7 @@ class DCSVMClassifier(ClassifierMixin, OneVsOnePredictor, DualMachine):
         check_flag(break_ties=self.break_ties)
 
     def _problems(self, rows: TrainingRows) -> Sequence[LazyProblem]:
-        upper = self.C * self._weigh_classes(rows.classes, rows.y, rows.weights)
+        upper = upper_bounds(self.C, self._weigh_classes(rows.classes, rows.y, rows.weights))
         has_intercept = bool(self.fit_intercept)
         if len(rows.classes) > 2:
             make = partial(pair_problem, rows.y, upper, has_intercept=has_intercept)
@@ -247,7 +250,8 @@ class DCSVMClassifier(ClassifierMixin, OneVsOnePredictor, DualMachine):
 
     def _prediction_attributes(self, rows: TrainingRows, machines: list[TrainedMachine]) -> dict[str, Any]:
         X = None if self._is_gram else rows.X
-        return classifier_attributes(rows.classes, rows.y, rows.kept, X, machines, self.combine)
+        weights = rows.weights * self.class_weight_[rows.y]
+        return classifier_attributes(rows.classes, rows.y, weights, rows.kept, X, machines, self.combine)
 
     def _coefficients(self) -> Any:
         return compact_pair_coefficients(self.dual_coef_, self.n_support_)

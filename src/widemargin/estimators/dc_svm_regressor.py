@@ -15,7 +15,7 @@ from ..solvers.dual.problem import DualProblem, regression_problem
 from ._dual_machine import DualMachine
 from ._kernel_machine import TrainingRows
 from ._predictor import ValuePredictor
-from ._validation import check_choice, check_number
+from ._validation import check_choice, check_number, upper_bounds
 
 
 class DCSVMRegressor(RegressorMixin, ValuePredictor, DualMachine):
@@ -42,10 +42,11 @@ class DCSVMRegressor(RegressorMixin, ValuePredictor, DualMachine):
         Start from the fitted coefficients instead of solving levels. For one target, the same rows, and
         ``stop_level=0``.
     tol : float, default=1e-3
-        Largest violation of the optimality conditions at the end, in the units of y. A problem of at most 512 rows is
-        solved to 1e-9, or to the rounding of its decision values.
+        Largest violation of the optimality conditions at the end, in the units of y. An exact machine of at most 512
+        rows is solved to 1e-9, or to the rounding of its decision values.
     max_iter : int, default=-1
-        Largest number of working sets (of up to 512 samples) for each target; -1 for no limit.
+        Largest number of working sets (of up to 512 samples) for each target, and for each cluster of a level; -1 for
+        no limit.
     max_time, memory_budget, n_jobs, verbose, random_state
         As of `DCSVMClassifier`.
 
@@ -73,7 +74,7 @@ class DCSVMRegressor(RegressorMixin, ValuePredictor, DualMachine):
     converged_ : bool
         Whether every violation is below `tol`, and the gap at most 5 % of the objective.
     n_iter_ : int
-        Working sets solved.
+        Working sets solved; those of levels before an exact machine are not counted.
     shape_fit_ : tuple of int
         Shape of the training data.
     n_features_in_ : int
@@ -168,7 +169,7 @@ class DCSVMRegressor(RegressorMixin, ValuePredictor, DualMachine):
         check_choice("combine", self.combine, ("early", "naive"))
 
     def _problems(self, rows: TrainingRows) -> Sequence[LazyProblem]:
-        all_rows, upper = np.arange(len(rows.y)), self.C * rows.weights
+        all_rows, upper = np.arange(len(rows.y)), upper_bounds(self.C, rows.weights)
         epsilon, has_intercept = float(self.epsilon), bool(self.fit_intercept)
 
         def problem_of(target: Vector) -> tuple[RowIndices, DualProblem]:

@@ -48,14 +48,14 @@ class TwoStepKernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clu
     Parameters
     ----------
     n_clusters : int, default=8
-        Number of clusters. Balancing may change it (see Notes).
+        Number of clusters, at most 500. Balancing may change it (see Notes).
     kernel : {"rbf", "poly", "linear", "sigmoid", "laplacian", "precomputed"} or callable, default="rbf"
         As of `DCSVMClassifier`.
     gamma : {"scale", "auto"} or float, default="scale"
     degree : int, default=3
     coef0 : float, default=0.0
     n_sample : int, default=1000
-        Rows that are clustered, and whose means are the centres; at least 10 for each cluster.
+        Rows that are clustered, and whose means are the centres; at least 10 for each cluster, and at most 5,000.
     n_jobs : int or None, default=None
         Threads; the clusters do not depend on it.
     random_state : int, RandomState instance or None, default=None

@@ -24,14 +24,14 @@ from ..kernels.tiles import fill_gram
 from ..models.nystroem_coordinates import NystroemCoordinates
 from ..nystroem.factor import nystroem_factor
 from ..nystroem.features import LandmarkFeatures
-from ..nystroem.landmarks import select_landmarks, select_medoids
+from ..nystroem.landmarks import distinct_rows, select_landmarks, select_medoids
 from ..nystroem.pseudo_landmarks import add_pseudo_landmarks, landmark_features
 from ..partition.kmeans import max_sample_values
 from ._estimator import warn_of_stop, warn_user
 from ._fitted_state import FittedState
 from ._kernel_machine import KernelMachine, TrainingRows
 from ._predictor import lazy_on_dask
-from ._scale import make_checked_samples
+from ._scale import check_scale
 from ._validation import (
     FUNCTION_KERNELS,
     check_choice,
@@ -207,7 +207,7 @@ class LandmarkNystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Kernel
 
     def _fit(self, rows: TrainingRows, progress: Progress) -> None:
         kernel: Any = self._resolve_kernel(rows.X, rows.weights)
-        make_checked_samples(kernel, rows.X)
+        check_scale(kernel, rows.X)
         self._check_memory(rows.X)
         rng = make_rng(self.random_state)
         try:
@@ -237,9 +237,13 @@ class LandmarkNystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Kernel
         """The features, and the factor of W; raises `Stopped` once `go_on` returns False."""
         X, points = self._select(rows, self.n_landmarks, self.landmarks, rng, go_on)
         weights = rows.weights
-        if min(X.shape[0], len(points) + 1) <= self.n_landmarks and not self._is_gram:  # every distinct row is one
-            X = points = np.unique(points, axis=0)
-            weights = np.ones(len(points))
+        if min(X.shape[0], len(points) + 1) <= self.n_landmarks and not self._is_gram:
+            distinct = distinct_rows(X, self.n_landmarks)
+            if len(distinct) <= self.n_landmarks:  # every one is a landmark
+                X = points = distinct
+                weights = np.ones(len(points))
+            else:  # the rows that were clustered were a sample, which has fewer
+                points = select_landmarks(distinct, self.n_landmarks, rng)
         if len(points) < self.n_landmarks:
             message = f"n_landmarks={self.n_landmarks}, but there are {len(points)} distinct rows"
             warn_user(f"{message}: these are the landmarks.", UserWarning)

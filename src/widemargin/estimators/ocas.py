@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any, NamedTuple, Self
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin, clone
 from sklearn.utils import Tags
@@ -19,6 +20,7 @@ from .._threads import ThreadTeam, blas_limit, row_blocks
 from .._types import Labels, Matrix, Vector
 from ..algorithms.ocas import OCASSettings, Trained, train_path
 from ..data import DesignMatrix, open_design_matrix, with_constant
+from ..data.csr import canonical
 from ..models.linear import LinearModel
 from ..solvers.cutting_plane.crammer_singer import MulticlassHingeLoss
 from ..solvers.cutting_plane.losses import HingeLoss, Loss, one_vs_rest_weights
@@ -105,8 +107,8 @@ class OCASClassifier(ClassifierMixin, OneVsRestPredictor, Estimator):
     class_weight : dict, "balanced" or None, default=None
         Factor of C for each class; "balanced" is inversely proportional to the classes' total sample weight.
     warm_start : bool, default=False
-        Start from the fitted machine: from planes at its best point and at up to 23 others, taken anew on these data.
-        For a path of C on the same data `fit_path` is cheaper.
+        Start from the fitted machine: from planes at its best point and, if it was fitted with `warm_start` too, at up
+        to 23 others, taken anew on these data. For a path of C on the same data `fit_path` is cheaper.
     n_jobs : int or None, default=None
         Threads; None means all cores, and one inside a worker of joblib. The model does not depend on it.
     verbose : int, default=0
@@ -147,9 +149,10 @@ class OCASClassifier(ClassifierMixin, OneVsRestPredictor, Estimator):
     -----
     Cost: a round reads X once, and once more its rows whose coefficient in the plane has changed; the number of rounds
     hardly depends on that of the rows. X is not copied as a whole: dense in C or Fortran order, a memory map, CSR with
-    32- or 64-bit indices (CSC is converted), float32 or float64. A fit holds about 90 bytes a row beside X, for each
-    class, and 8 bytes x n_features a plane (16 with `warm_start`). Decision values of a single machine and all planes
-    are added up in float64; decision values of several machines on dense data are matrix products in X's dtype.
+    32- or 64-bit indices (converted are CSC, and CSR whose entries are repeated or not sorted), float32 or float64. A
+    fit holds about 90 bytes a row beside X, for each class, and 8 bytes x n_features a plane (16 with `warm_start`).
+    Decision values of a single machine and all planes are added up in float64; decision values of several machines on
+    dense data are matrix products in X's dtype, and `objective_` is that of these values.
 
     Accelerations, where there are enough rows for each feature (the guide has the table): the dual on the Gram matrix
     for small data; a start from the machine of a sample; rounds, or Newton steps on smoothed hinges, on a copy of the
@@ -290,6 +293,7 @@ class OCASClassifier(ClassifierMixin, OneVsRestPredictor, Estimator):
 
     def _check_data(self, X: Any, y: Any, sample_weight: Any) -> ValidatedRows:
         X, labels = check_training_data(self, X, y, resolve_memory_budget(self.memory_budget))
+        X = canonical(X) if sp.issparse(X) else X  # norms of rows are sums of squared entries
         weights = None if sample_weight is None else check_weights(to_memory(sample_weight), labels)
         return ValidatedRows(X, labels, weights)
 
@@ -370,9 +374,18 @@ class OCASClassifier(ClassifierMixin, OneVsRestPredictor, Estimator):
 
         None, too, if the fitted machine was of another shape.
         """
-        points: list[Matrix] = getattr(self, "_points", []) if self.warm_start else []
+        points: list[Matrix] = (getattr(self, "_points", []) or self._best_points(problem)) if self.warm_start else []
         sizes = [problem.n_outputs * problem.X.shape[1]] * len(problem.losses)
         return points if points and [own.shape[1] for own in points] == sizes else None
+
+    def _best_points(self, problem: LinearProblem) -> list[Matrix]:
+        """The fitted machine as a point (1, q n_features) for each loss: all that a fit without `warm_start` leaves."""
+        W: Matrix = getattr(self, "coef_", np.empty((0, 0)))
+        if problem.n_outputs == 1 or not len(W):
+            return list(W[:, None])
+        W = np.column_stack([W, self.intercept_]) if self.fit_intercept else W
+        W = np.concatenate([-0.5 * W, 0.5 * W]) if len(W) == 1 else W
+        return [W.reshape(1, -1)]
 
     def _snapshot(self, data: ValidatedRows, progress: Progress) -> dict[str, Any] | None:
         """The attributes of the current solution."""
@@ -395,8 +408,9 @@ class OCASClassifier(ClassifierMixin, OneVsRestPredictor, Estimator):
         check_is_fitted(self)
         X = validate_rows(self, X, reset=False, accept_sparse="csr", dtype=FLOATS)
         model = LinearModel(self.coef_, self.intercept_)
-        compute: Callable[[Any], Matrix] = partial(model.decision_values, n_jobs=self.n_jobs)
-        return convert_in_blocks(compute, convert, X, len(self.coef_), resolve_memory_budget(self.memory_budget))
+        budget = resolve_memory_budget(self.memory_budget)
+        compute: Callable[[Any], Matrix] = partial(model.decision_values, n_jobs=self.n_jobs, memory_budget=budget)
+        return convert_in_blocks(compute, convert, X, len(self.coef_), budget)
 
     def _check_state(self, fitted: FittedState) -> None:
         d, k = fitted.integer("n_features_in_", 1), fitted.count_classes()

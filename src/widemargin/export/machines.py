@@ -25,6 +25,9 @@ def write_linear(graph: Graph, model: LinearModel) -> str:
 
 def write_expansion(graph: Graph, model: KernelExpansion) -> str:
     """Decision values sum_j coef_j k(x, z_j) + b of q kernel expansions: (rows, q)."""
+    if not model.coef.shape[1]:
+        zeros = np.zeros((len(model.intercept), model.points.shape[1]))
+        return write_linear(graph, LinearModel(zeros, model.intercept))
     points = model.points.toarray() if sp.issparse(model.points) else model.points
     precision = model.pair_with(model.points[:1])[0].precision  # float64 where float32 distances are too inexact
     x = graph.x if precision == graph.dtype else graph.cast(graph.x, precision)

@@ -146,6 +146,7 @@ class BestEstimator(CallbackSupportMixin, Loadable):
         with all_or_nothing(self):
             begin = perf_counter()
             self._check_scoring()
+            self.__dict__.pop("best_estimator_", None)  # of an earlier fit
             best, stopped_by = self._choose(X, y, sample_weight, groups, bridge if bridge.has_callbacks else None)
             if self.refit:
                 self._fit_best(X, y, sample_weight, self._time_left(perf_counter() - begin, stopped_by), **best)
@@ -172,6 +173,7 @@ class BestEstimator(CallbackSupportMixin, Loadable):
         (X,) = indexable(X)
 
         def score_of(rows: RowIndices) -> Callable[[Any], float]:
+            rows = rows if weights is None else rows[weights[rows] > 0]  # a row of weight 0 is one that is not there
             test = _safe_indexing(X, rows), y[rows]
             how = {"sample_weight": weights[rows]} if is_weighted and weights is not None else {}
             return lambda model: self._checked_score(scorer, model, *test, **how)

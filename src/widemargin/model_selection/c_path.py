@@ -22,6 +22,7 @@ from .._progress import Progress
 from .._types import Matrix, RowIndices, Vector
 from ..data.csr import check_sparse
 from ..estimators._estimator import warn_of_stop
+from ..estimators._validation import check_memory
 from ..estimators.ocas import OCASClassifier
 
 
@@ -89,7 +90,8 @@ def C_path(
     Warns
     -----
     ConvergenceWarning
-        When `max_time` or Ctrl-C stopped it: folds that were not finished have no scores.
+        When `max_time` or Ctrl-C stopped it, or a fit of it: folds that were not finished have no scores. For machines
+        that `max_iter` ended, as of `OCASClassifier`.
 
     Examples
     --------
@@ -108,8 +110,9 @@ def C_path(
     score = check_scoring(estimator, scoring=scoring)
     with Progress(max_time=estimator.max_time, title="C_path") as progress:
         splits = list(check_cv(cv, y, classifier=True).split(X, y))
-        models = _fit_share(estimator, LabelledRows(X, y, None), Cs, progress, len(splits) + 1)
-        folds = score_folds(
+        check_fold_memory(estimator, LabelledRows(X, y, None), splits)
+        models, is_cut = _fit_share(estimator, LabelledRows(X, y, None), Cs, progress, len(splits) + 1)
+        folds, folds_are_cut = score_folds(
             estimator,
             LabelledRows(X, y, None),
             Cs,
@@ -118,10 +121,10 @@ def C_path(
             progress,
         )
     scores = np.array(folds).reshape(-1, len(Cs))
-    n_open = sum(not model.converged_ for model in models)
-    if progress.stopped_by or (n_open and estimator.max_time is not None):
+    if reason := progress.stopped_by or ("max_time" if is_cut or folds_are_cut else None):
+        n_open = sum(not model.converged_ for model in models)
         state = f"after {len(folds)} of {len(splits)} folds; {n_open} of {len(models)} machines had not converged."
-        warn_of_stop("C_path", progress.stopped_by or "max_time", state)
+        warn_of_stop("C_path", reason, state)
     return CPath(np.array(Cs, dtype=np.float64), models, scores)
 
 
@@ -137,6 +140,15 @@ class LabelledRows(NamedTuple):
         return LabelledRows(*(None if column is None else _safe_indexing(column, rows) for column in self))
 
 
+def check_fold_memory(
+    estimator: OCASClassifier, data: LabelledRows, splits: Sequence[tuple[RowIndices, RowIndices]]
+) -> None:
+    """Raise a ValueError with the least memory budget if the copy of a fold's training rows exceeds this one."""
+    n, X = max((len(train) for train, _ in splits), default=0), data.X
+    size = X.data.nbytes + X.indices.nbytes if sp.issparse(X) else getattr(X, "nbytes", 0)
+    check_memory(estimator.memory_budget, size * n / len(data.y), f"a copy of the {n} training rows of a fold")
+
+
 def score_folds(
     estimator: OCASClassifier,
     data: LabelledRows,
@@ -144,23 +156,26 @@ def score_folds(
     splits: Sequence[tuple[RowIndices, RowIndices]],
     score: Callable[[RowIndices], Callable[[Any], float]],
     progress: Progress,
-) -> list[list[float]]:
+) -> tuple[list[list[float]], bool]:
     """Scores of the machines for all Cs, (n_folds, n_Cs), of the folds that were finished in time.
 
-    `score` takes the numbers of test rows, and returns a function: the score on them of a machine.
+    Returned with them is whether the time of a fold ended before its machines had converged. `score` takes the numbers
+    of test rows, and returns a function: the score on them of a machine.
     """
     folds: list[list[float]] = []
+    folds_are_cut = False
     for k, (train, test) in enumerate(splits):
         if not progress.go_on():
             break
-        path = _fit_share(estimator, data.take(train), Cs, progress, len(splits) - k)
+        path, is_cut = _fit_share(estimator, data.take(train), Cs, progress, len(splits) - k)
+        folds_are_cut = folds_are_cut or is_cut
         if progress.go_on():
             score_of = score(test)
             folds.append([score_of(model) for model in path])
             progress.go_on(round=float(len(folds)))
     if np.isnan(folds).any():
         raise ValueError(f"scoring gave NaN for C={Cs[int(np.isnan(folds).any(axis=0).argmax())]:.6g}")
-    return folds
+    return folds, folds_are_cut
 
 
 def _call(score: Callable[..., float], X: Any, y: Any, model: Any) -> float:
@@ -169,12 +184,17 @@ def _call(score: Callable[..., float], X: Any, y: Any, model: Any) -> float:
 
 def _fit_share(
     estimator: OCASClassifier, data: LabelledRows, Cs: Sequence[float], progress: Progress, n_left: int
-) -> list[OCASClassifier]:
-    """Fit the machines for all Cs, in the time left / `n_left`, the number of paths still to fit."""
+) -> tuple[list[OCASClassifier], bool]:
+    """Fit the machines for all Cs, in the time left / `n_left`, the number of paths still to fit.
+
+    Returned with them is whether this time ended before they had converged.
+    """
     if not np.isfinite(progress.deadline):
-        return estimator.fit_path(data.X, data.y, Cs, data.weights)
-    seconds = max(0.0, progress.deadline - perf_counter()) / n_left
+        return estimator.fit_path(data.X, data.y, Cs, data.weights), False
+    begin = perf_counter()
+    seconds = max(0.0, progress.deadline - begin) / n_left
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # the caller warns once
+        warnings.filterwarnings("ignore", ".* was stopped by max_time ", ConvergenceWarning)  # the caller warns once
         models = clone(estimator).set_params(max_time=seconds).fit_path(data.X, data.y, Cs, data.weights)
-    return [model.set_params(max_time=estimator.max_time) for model in models]
+    is_cut = perf_counter() >= begin + seconds and not all(model.converged_ for model in models)
+    return [model.set_params(max_time=estimator.max_time) for model in models], is_cut

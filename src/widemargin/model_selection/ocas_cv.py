@@ -13,7 +13,7 @@ from ..estimators._validation import check_training_data, check_weights, shown
 from ..estimators.ocas import OCASClassifier
 from ._best_estimator import BestClassifier, Score, cv_results, make_splits
 from ._grid import make_values
-from .c_path import LabelledRows, score_folds
+from .c_path import LabelledRows, check_fold_memory, score_folds
 
 _LEAST_C, _LARGEST_C = 1e-4, 10.0  # of an automatic path
 
@@ -60,8 +60,8 @@ class OCASClassifierCV(BestClassifier):
     Warns
     -----
     ConvergenceWarning
-        When `max_time` or Ctrl-C ended the search, with the number of folds not seen. After Ctrl-C the machine is
-        trained for at most 0.4 s.
+        When `max_time` or Ctrl-C ended the search, or a fit of it, with the number of folds seen; and for machines
+        that `max_iter` ended, as of `OCASClassifier`. After Ctrl-C the machine is trained for at most 0.4 s.
 
     Notes
     -----
@@ -121,6 +121,7 @@ class OCASClassifierCV(BestClassifier):
         rows = self._check_rows(machine, X, y, sample_weight)
         splits = make_splits(self.cv, rows.y, groups, classifier=True)
         _check_classes(splits, rows)
+        check_fold_memory(machine, rows, splits)
         score = self._make_score(machine, rows.X, rows.y, rows.weights)
         scores, stopped_by = self._score(machine, rows, splits, score, callback)
         self._set_results(scores, stopped_by)
@@ -144,9 +145,9 @@ class OCASClassifierCV(BestClassifier):
         scores = np.full((len(splits), len(self.Cs_)), np.nan)
         title = type(self).__name__
         with Progress(max_time=self._search_time(), verbose=self.verbose, title=title, callback=callback) as progress:
-            folds = score_folds(machine, rows, self.Cs_.tolist(), splits, score, progress)
+            folds, is_cut = score_folds(machine, rows, self.Cs_.tolist(), splits, score, progress)
         scores[: len(folds)] = np.array(folds).reshape(-1, len(self.Cs_))
-        return scores, progress.stopped_by
+        return scores, progress.stopped_by or ("max_time" if is_cut else None)
 
     def _set_results(self, scores: Matrix, stopped_by: str | None) -> None:
         n_seen = int(np.count_nonzero(~np.isnan(scores).any(axis=1)))

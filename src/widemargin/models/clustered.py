@@ -76,6 +76,8 @@ class ClusteredExpansion:
         ]
         out = np.empty((X.shape[0], self.coef.shape[0]))
         row_bytes = _ROW_COPIES * max(1, X.shape[1]) * X.dtype.itemsize
+        if self.combine == "bcm":
+            row_bytes += 8 * self.intercept.size  # the log odds of all clusters
         with blas_limit(1), ThreadTeam(n_jobs) as team:
             for rows in row_blocks(X.shape[0], int(np.clip(memory_budget // row_bytes, _LEAST_ROWS, _MOST_ROWS))):
                 out[rows] = compute(X[rows], team, memory_budget)

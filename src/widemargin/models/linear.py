@@ -23,13 +23,15 @@ class LinearModel:
     coef: Matrix
     intercept: Vector
 
-    def decision_values(self, X: Any, *, n_jobs: int | None = None) -> Matrix:
+    def decision_values(self, X: Any, *, n_jobs: int | None = None, memory_budget: int = 2**30) -> Matrix:
         """Decision values X coef' + intercept, on `n_jobs` threads.
 
         Parameters
         ----------
         X : ndarray or CSR array of shape (n, n_features), float32 or float64
         n_jobs : int or None
+        memory_budget : int
+            Bytes. A larger memory map is read block by block.
 
         Returns
         -------
@@ -41,6 +43,6 @@ class LinearModel:
         One pass over X, which is not copied.
         """
         with blas_limit(1), ThreadTeam(n_jobs) as team:
-            outputs = make_design_matrix(X, team).matvec(self.coef)
+            outputs = make_design_matrix(X, team, memory_budget).matvec(self.coef)
         outputs += self.intercept[:, None]
         return outputs.T

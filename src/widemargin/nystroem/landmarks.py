@@ -7,8 +7,11 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from .._threads import row_blocks
 from .._types import Array, RowIndices, Vector
 from ..partition.kmeans import MAX_VALUES, centroids, feature_distances, kernel_kmeans, kmeans, sample_rows
+
+_BLOCK_VALUES = 2**20  # of rows that are compared at once
 
 
 def select_landmarks(
@@ -92,6 +95,16 @@ def select_medoids(
     distances = feature_distances(G, labels, m, weights[rows]) + G.diagonal()[:, None]
     distances[labels[:, None] != np.arange(m)] = np.inf
     return np.sort(rows[distances.argmin(axis=0)])
+
+
+def distinct_rows(X: Any, most: int) -> Array:
+    """The distinct rows of X (n, d), ascending; of more than `most` those of the first blocks with more."""
+    found = _dense(X[:0])
+    for block in row_blocks(X.shape[0], max(1, _BLOCK_VALUES // X.shape[1])):
+        found = np.unique(np.concatenate([found, _dense(X[block])]), axis=0)
+        if len(found) > most:
+            break
+    return found
 
 
 def _dense(X: Any) -> Array:

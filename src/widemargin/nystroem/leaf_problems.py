@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import Any, NamedTuple, Protocol, Self
 
@@ -222,23 +223,38 @@ class RidgeProblem(_LeastSquares):
         return ExactSolution(np.square(alpha).sum(axis=0), targets - penalties * alpha)
 
     def _fit(self, coordinates: Array, rows: RowIndices) -> LinearFit:
-        """Solve the normal equations, or their dual, or least squares: O(n n_coordinates min(n, n_coordinates))."""
-        n, n_coordinates = coordinates.shape
+        """By normal equations; without a penalty, or if these are singular to float64, by singular values."""
         targets, s = self.targets[:, rows], self.weights[rows]
-        if self.penalty == 0.0:
-            roots = np.sqrt(s)[:, None]
-            weights = lstsq(coordinates * roots, targets.T * roots)[0].T
-        elif n < n_coordinates:
-            A = coordinates @ coordinates.T
-            A[np.diag_indices(n)] += self.penalty / s
-            weights = cho_solve(cho_factor(A), targets.T).T @ coordinates
-        else:
-            weighted = coordinates * s[:, None]
-            A = weighted.T @ coordinates
-            A[np.diag_indices(n_coordinates)] += self.penalty
-            weights = cho_solve(cho_factor(A), weighted.T @ targets.T).T
+        weights = None
+        if self.penalty > 0.0:
+            with suppress(np.linalg.LinAlgError):
+                weights = self._solve_normal_equations(coordinates, targets, s)
+        if weights is None:
+            weights = self._solve_least_squares(coordinates, targets, s)
         objective = self.objective(weights @ coordinates.T, weights, rows)
         return LinearFit(weights, np.zeros(self.n_outputs), objective, 0.0, True)
+
+    def _solve_normal_equations(self, coordinates: Array, targets: Matrix, s: Vector) -> Matrix:
+        """Weights (q, n_coordinates), by the equations or their dual: O(n n_coordinates min(n, n_coordinates))."""
+        n, n_coordinates = coordinates.shape
+        if n < n_coordinates:
+            A = coordinates @ coordinates.T
+            A[np.diag_indices(n)] += self.penalty / s
+            return np.asarray(_solve_regular(A, targets.T).T @ coordinates)
+        weighted = coordinates * s[:, None]
+        A = weighted.T @ coordinates
+        A[np.diag_indices(n_coordinates)] += self.penalty
+        return _solve_regular(A, weighted.T @ targets.T).T
+
+    def _solve_least_squares(self, coordinates: Array, targets: Matrix, s: Vector) -> Matrix:
+        """Weights (q, n_coordinates) of least norm: the limit of small penalties.
+
+        With a penalty, which is here below the squares of such singular values, those that float64 cannot tell from
+        zeros in the normal equations are zeros.
+        """
+        roots = np.sqrt(s)[:, None]
+        least = np.sqrt(np.finfo(np.float64).eps) if self.penalty else None
+        return np.asarray(lstsq(coordinates * roots, targets.T * roots, cond=least)[0].T)
 
     def objective(self, values: Matrix, weights: Matrix, rows: RowIndices) -> float:
         """Weighted squared errors plus penalty |w|^2."""
@@ -260,7 +276,7 @@ def least_squares_work(n: int, n_coordinates: int) -> float:
 def _solve_regular(A: Matrix, B: Matrix) -> Matrix:
     """Solve A X = B for a positive definite A (n, n); LinAlgError for a reciprocal condition number below 2^-52."""
     factor, lower = cho_factor(A)
-    if dpocon(factor, np.abs(A).sum(axis=0).max())[0] < np.finfo(np.float64).eps:
+    if len(A) and dpocon(factor, np.abs(A).sum(axis=0).max())[0] < np.finfo(np.float64).eps:
         raise np.linalg.LinAlgError("the matrix is singular to the precision of float64")
     return np.asarray(cho_solve((factor, lower), B))
 

@@ -131,10 +131,10 @@ class _Grower:
     def split(self, rows: RowIndices, k: int, n_levels: int) -> int:
         """Make `rows` a node with k leaves, or a leaf; return its number as an entry of `children`."""
         k = min(k, len(rows))
-        centres = None
+        centres: Array | None = None
         if k > 1 and self.go_on():
             with suppress(Stopped):
-                centres = self._cluster(rows, round(k ** (1 / n_levels)))
+                centres, child = self._cluster(rows, round(k ** (1 / n_levels)))
         if centres is None or len(centres) < 2:
             self.labels[rows] = self.n_leaves
             self.n_leaves += 1
@@ -142,17 +142,20 @@ class _Grower:
         node = len(self.centres)
         self.centres.append(centres)
         self.children.append([])
-        child = _stack([centres], [[-1 - c for c in range(len(centres))]]).route(self.X, rows)
         for c, size in enumerate(np.bincount(child, minlength=len(centres))):
             wanted = max(1, round(k * size / len(rows))) if n_levels > 1 else 1
             self.children[node].append(self.split(rows[child == c], wanted, max(n_levels - 1, count_levels(wanted))))
         return node
 
-    def _cluster(self, rows: RowIndices, k: int) -> Array:
-        rows = sample_rows(self.X, rows, k, self.rng, self.max_values)
-        batch = self.X[rows]
+    def _cluster(self, rows: RowIndices, k: int) -> tuple[Array, Labels]:
+        """Centres (c, d) of k-means, and the nearest one of each row; without those that are no row's nearest."""
+        sample = sample_rows(self.X, rows, k, self.rng, self.max_values)
+        batch = self.X[sample]
         task = partial(kmeans, batch, max(k, 2), self.rng)
-        return centroids(batch, run_interruptibly(task, self.go_on, kmeans_work(batch.size, k)))
+        centres = centroids(batch, run_interruptibly(task, self.go_on, kmeans_work(batch.size, k)))
+        nearest = _stack([centres], [[-1 - c for c in range(len(centres))]]).route(self.X, rows)
+        used, child = np.unique(nearest, return_inverse=True)
+        return centres[used], child
 
     def hierarchy(self) -> Hierarchy:
         """The tree of all nodes so far."""

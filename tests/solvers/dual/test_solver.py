@@ -27,10 +27,10 @@ from widemargin.kernels.tiles import entry_work
 from widemargin.solvers.dual import in_memory
 from widemargin.solvers.dual import solver as dual
 from widemargin.solvers.dual.certificate import Limits
-from widemargin.solvers.dual.problem import make_terms, svm_problem
+from widemargin.solvers.dual.problem import make_terms, one_class_problem, svm_problem
 from widemargin.solvers.dual.solver import DualSolver
 from widemargin.solvers.dual.stopping import dual_objective_change
-from widemargin.solvers.results import DualResult
+from widemargin.solvers.results import DualResult, StoppedAtStartError
 
 Vector = NDArray[np.float64]
 quick = settings(max_examples=25, deadline=None, derandomize=True)
@@ -575,6 +575,16 @@ def test_a_first_update_that_is_stopped_gives_a_point_with_its_own_decision_valu
         result = solver.solve(np.zeros(400))
     assert result.beta.any()
     check_certificate(problem, result, has_intercept)
+
+
+def test_stopped_at_the_start_it_returns_no_point_where_zero_is_not_feasible(monkeypatch: pytest.MonkeyPatch) -> None:
+    problem = one_class_problem(np.ones(400), 0.5)
+    monkeypatch.setattr(dual, "_WORK_PER_CHECK", entry_work(100 * 400, 3))  # 100 rows
+    with ThreadTeam(1) as team, Progress(max_time=0) as progress:
+        rows = KernelOperator(RBF(0.3), make_samples(make_problem(400).X, RBF.sample_form), team)
+        solver = DualSolver(rows, problem, Limits(1e-3), active_bytes=PLENTY, progress=progress)
+        with pytest.raises(StoppedAtStartError):
+            solver.solve(problem.sparse_point())
 
 
 def test_a_change_of_the_objective_counts_fixed_coordinates() -> None:

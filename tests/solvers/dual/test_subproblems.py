@@ -88,19 +88,42 @@ def test_working_sets_are_limited() -> None:
     assert all(result.gap > 0 for result in results)
 
 
-def test_violations_that_float32_hides_are_solved_in_float64() -> None:
+def solve_coarse(max_iter: int = -1) -> tuple[NDArray[np.float32], Vector, DualResult]:
+    """Rows, labels and solution of a problem whose violations float32 entries hide."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(300, 3)).astype(np.float32)
     y = np.where(X[:, 0] + 0.5 * rng.normal(size=300) > 0, 1.0, -1.0)
     part = Subproblem(np.arange(300), svm_problem(y, np.full(300, 3e4)), np.zeros(300))
-    samples, limits = make_samples(X, RBF.sample_form), Limits(1e-3)
+    samples, limits = make_samples(X, RBF.sample_form), Limits(1e-3, max_iter=max_iter)
     with ThreadTeam(1) as team, Progress() as progress:
-        (result,) = solve_on_full_matrix(RBF(0.3), samples, [part], limits, team, progress)
+        return X, y, solve_on_full_matrix(RBF(0.3), samples, [part], limits, team, progress)[0]
+
+
+def test_violations_that_float32_hides_are_solved_in_float64() -> None:
+    X, y, result = solve_coarse()
     D = X.astype(np.float64)
     squares = (D * D).sum(axis=1)
     K = np.exp(-0.3 * np.maximum(squares[:, None] + squares - 2 * D @ D.T, 0.0))
     assert len(result.history) == 2
     assert naive.violation(naive.signed(K, y), -np.ones(300), np.full(300, 3e4), y * result.beta) < 1.01e-3
+
+
+@pytest.mark.parametrize("max_iter", [1, 20])
+def test_working_sets_of_both_precisions_count(max_iter: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In `n_iter`, and towards `max_iter`."""
+    advance, n_sets = subproblems._Batch.advance, 0
+
+    def count(batch: Any, team: ThreadTeam) -> bool:
+        nonlocal n_sets
+        before = batch.sets.sum()
+        is_left = advance(batch, team)
+        n_sets += batch.sets.sum() - before
+        return is_left
+
+    monkeypatch.setattr(subproblems._Batch, "advance", count)
+    result = solve_coarse(max_iter)[2]
+    assert len(result.history) == 2
+    assert result.n_iter == n_sets <= max_iter
 
 
 def test_nan_in_the_kernel_is_an_error() -> None:

@@ -2,7 +2,7 @@
 
 | file | used where | because |
 |---|---|---|
-| `gram_dual` | at most 1,024 samples and features | one compiled dual solve on X Xᵀ replaces all rounds |
+| `gram_dual` | at most 1,024 samples and features, given the memory | one dual solve on X X' replaces all rounds |
 | `sample_start` | n >= 32,768 and n >= 512 d | the machine of a sixteenth of the samples is near that of all |
 | `active_rows` | n >= 16,384 and n >= 64 d | rounds on the samples near the margin cost a fraction of those on all |
 | `smoothed_newton` | n >= 512 d and n >= 32 d^2 | a handful of steps; the Hessian costs less than some passes |

@@ -102,7 +102,7 @@ class DualSolver:
     progress : AnyProgress
     must_return : bool
         If `solve` is stopped before the decision values of its start are known: whether it returns a point on a few
-        of the start's support vectors, or raises StoppedAtStartError.
+        of the start's support vectors, or raises StoppedAtStartError, as always with nu > 0.
     entry_error : float
         Root mean square error of a kernel entry. Where the error of the decision values exceeds `tol`, `solve` returns
         once the violation is comparable with it: these entries cannot improve the point further.
@@ -146,7 +146,7 @@ class DualSolver:
         self.tol = self.needed_tol = limits.tol
         self.goal_tol = min(self.tol, SINGLE_SET_TOL) if n <= WORKING_SET_ROWS else self.tol
         self.progress = progress
-        self.must_return = must_return
+        self.must_return = must_return and not problem.nu  # zero must be feasible
         self.entry_error = entry_error
         self.order = order
         self.go_on = go_on

@@ -40,6 +40,7 @@ class Subproblem(NamedTuple):
     rows: RowIndices
     problem: DualProblem
     start: Vector
+    n_iter: int = 0  # working sets that led to the start
 
 
 def solve_on_full_matrix(
@@ -77,8 +78,8 @@ def solve_on_full_matrix(
     ]
     if coarse and progress.go_on():
         float64_samples = samples.astype(np.dtype(np.float64), np.dtype(np.float64))
-        again = solve(float64_samples, [parts[k]._replace(start=results[k].beta) for k in coarse])
-        for k, result in zip(coarse, again, strict=True):
+        reached = [parts[k]._replace(start=results[k].beta, n_iter=results[k].n_iter) for k in coarse]
+        for k, result in zip(coarse, solve(float64_samples, reached), strict=True):
             results[k] = replace(result, history=results[k].history.followed_by(result.history))
     return results
 
@@ -129,8 +130,9 @@ class _Batch:
             if part.start.any():
                 self.decision[part_slice] = self._entries(part) @ part.start
         self.tols = np.where(np.diff(starts) <= WORKING_SET_ROWS, min(limits.tol, SINGLE_SET_TOL), limits.tol)
-        self.sets, self.steps = np.zeros((2, len(parts)), np.int64)
-        self.next_check = np.full(len(parts), SETS_PER_CHECK)
+        self.sets = np.array([part.n_iter for part in parts], np.int64)
+        self.steps = np.zeros(len(parts), np.int64)
+        self.next_check = self.sets + SETS_PER_CHECK
         self.is_unsolved = np.ones(len(parts), bool)
         self.violations = np.zeros(len(parts))
         self.certificates: dict[int, Certificate] = {}  # of solved problems
