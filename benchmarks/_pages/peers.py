@@ -58,18 +58,15 @@ def _machines_of_sets(rows: Rows) -> dict[str, dict[str, dict[str, Any]]]:
 
 def _kernel_svm_float64(rows: Rows) -> str:
     """A line for each set of float64 rows: seconds of both, and the quotients of fits and predictions."""
-    machines = {(row["set"], row["competitor"]): row for row in rows}
+    sets, quotients = _machines_of_sets(rows), kernel_svm_quotients(rows)
     lines = []
-    for name in dict.fromkeys(row["set"] for row in rows):
-        ours, rival = machines[name, "widemargin"], machines[name, "sklearnex"]
-        ratios = [
-            f"**{rival['ratio']:.2f}**" if "seconds" not in rival else f"{rival['ratio']:.2f}",
-            f"{rival['predict_ratio']:.2f}",
-        ]
-        seconds = [f"{row['seconds']:.2f} s" if "seconds" in row else "" for row in (ours, rival)]
-        lines.append(
-            [name.partition(" (")[0].partition(":")[0], f"{ours['n']:,}" if "n" in ours else "", *seconds, *ratios]
-        )
+    for row in quotients:
+        ours, rival = (_faster(sets[row["set"]], key) for key in ("widemargin", "sklearnex"))
+        seconds = (f"{machine['seconds']:.2f} s" for machine in (ours, rival))
+        shown = (f"{row[key]:.2f}" for key in ("fit", "predict"))
+        lines.append([row["set"].partition(":")[0], f"{ours['n']:,}", *seconds, *shown])
+    means = [f"**{geometric_mean([row[key] for row in quotients]):.2f}**" for key in ("fit", "predict")]
+    lines.append(["geometric mean", *[""] * 3, *means])
     return markdown(["set", "rows", "ours", "scikit-learn-intelex", "its fit ÷ ours", "its predict ÷ ours"], lines)
 
 

@@ -9,9 +9,7 @@ from ..data.samples import Samples
 from .functions import RBF, Kernel
 
 _PROBE_ROWS = 64  # probe at least so many
-_MAX_ERROR = (
-    1e-6  # use float64 above this error of an entry; float32 has 1e-7, more where norms exceed distances
-)
+_MAX_ERROR = 1e-6  # use float64 above this error of an entry; float32 has 1e-7, more where norms exceed distances
 
 
 def entry_error(kernel: Kernel, samples: Samples) -> float:

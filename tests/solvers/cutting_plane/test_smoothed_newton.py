@@ -171,12 +171,12 @@ def test_stopped_before_the_first_step() -> None:
 
 def test_the_sample_of_a_hessian_is_random() -> None:
     chosen, rng = np.arange(0, 5000, 5), np.random.default_rng(0)
-    some, every = newton._sample(chosen, rng.random(100))
+    some, every = newton._draw(chosen, rng.random(100))
     assert len(some) == 100
     assert every == 10.0
     assert np.all(np.diff(some) >= 0)
     assert len(set((some // 5) % 10)) > 5  # whatever the period
-    all_of_them, every = newton._sample(chosen, rng.random(1000))
+    all_of_them, every = newton._draw(chosen, rng.random(1000))
     assert all_of_them is chosen
     assert every == 1.0
 
