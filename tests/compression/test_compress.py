@@ -349,6 +349,11 @@ def test_only_whole_degrees() -> None:
     assert read_model(whole).parameters["degree"] == 2
 
 
+def test_a_degree_set_after_the_fit_is_not_that_of_the_machine() -> None:
+    model = DCSVMClassifier(kernel="poly", degree=2).fit(np.abs(X[TRAIN]), WAVE[TRAIN] > 0)
+    assert read_model(model.set_params(degree=5)).parameters["degree"] == 2
+
+
 def test_a_model_of_whole_numbers_is_learnt_from_rows_between_them() -> None:
     rng = np.random.default_rng(0)
     rows = rng.integers(0, 6, size=(300, 3))

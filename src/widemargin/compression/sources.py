@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -99,7 +99,7 @@ def _read_widemargin(model: Any) -> Source:
         coef, is_one_vs_one = pair_coefficients(model.dual_coef_, model.n_support_), len(model.classes_) > 2
     elif isinstance(model, DCSVMRegressor | DCOneClassSVM):
         coef = model.dual_coef_
-    parameters = _parameters(model, model._gamma)
+    parameters = _parameters(getattr(model, "_kernel", None) or vars(model), model._gamma)
     values, points = model._model.decision_values, _rows(model.support_vectors_)
     return _make_source(model, values, points, coef, parameters, is_one_vs_one=is_one_vs_one)
 
@@ -142,7 +142,7 @@ def check_libsvm(model: Any) -> None:
 
 def _read_libsvm(model: Any) -> Source:
     check_libsvm(model)
-    parameters, points = _parameters(model, model._gamma), _rows(model.support_vectors_)
+    parameters, points = _parameters(vars(model), model._gamma), _rows(model.support_vectors_)
     coef = model.dual_coef_.toarray() if sp.issparse(model.dual_coef_) else np.asarray(model.dual_coef_)
     if is_classifier(model):
         coef = pair_coefficients(coef, model.n_support_)
@@ -154,7 +154,7 @@ def _read_libsvm(model: Any) -> Source:
 def _read_kernel_ridge(model: Any) -> Source:
     points = _rows(model.X_fit_)
     gamma = 1.0 / points.shape[1] if model.gamma is None else model.gamma
-    parameters = _parameters(model, gamma)
+    parameters = _parameters(vars(model), gamma)
     coef = np.asarray(model.dual_coef_, np.float64).reshape(len(model.dual_coef_), -1).T
     expansion = KernelExpansion(make_kernel(**parameters), points, coef, np.zeros(len(coef)))
     source = _make_source(model, expansion.decision_values, points, coef, parameters, is_one_vs_one=False)
@@ -194,12 +194,13 @@ def _point_classes(model: Any, coef: Vector) -> Labels | None:
     return np.repeat(np.arange(len(counts)), counts)
 
 
-def _parameters(model: Any, gamma: float) -> dict[str, Any]:
-    degree = int(model.degree)
-    if model.kernel in ("poly", "polynomial") and degree != model.degree:
-        raise ValueError(f"model has degree={shown(model.degree)}: compress takes whole degrees alone")
-    gamma = 1.0 if model.kernel in WITHOUT_GAMMA and gamma == 0 else gamma  # files must have one above 0
-    return {"kernel": model.kernel, "gamma": gamma, "degree": degree, "coef0": model.coef0}
+def _parameters(own: Mapping[str, Any], gamma: float) -> dict[str, Any]:
+    """Arguments of `make_kernel` from `kernel`, `degree` and `coef0` of the fit, where the model keeps them, or as set."""
+    kernel, degree = own["kernel"], int(own["degree"])
+    if kernel in ("poly", "polynomial") and degree != own["degree"]:
+        raise ValueError(f"model has degree={shown(own['degree'])}: compress takes whole degrees alone")
+    gamma = 1.0 if kernel in WITHOUT_GAMMA and gamma == 0 else gamma  # files must have one above 0
+    return {"kernel": kernel, "gamma": gamma, "degree": degree, "coef0": own["coef0"]}
 
 
 def _rows(X: Any) -> Any:
