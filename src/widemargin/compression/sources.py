@@ -195,7 +195,7 @@ def _point_classes(model: Any, coef: Vector) -> Labels | None:
 
 
 def _parameters(own: Mapping[str, Any], gamma: float) -> dict[str, Any]:
-    """Arguments of `make_kernel` from `kernel`, `degree` and `coef0` of the fit, where the model keeps them, or as set."""
+    """Arguments of `make_kernel`: `kernel`, `degree` and `coef0` of the fit where the model keeps them, or as set."""
     kernel, degree = own["kernel"], int(own["degree"])
     if kernel in ("poly", "polynomial") and degree != own["degree"]:
         raise ValueError(f"model has degree={shown(own['degree'])}: compress takes whole degrees alone")
