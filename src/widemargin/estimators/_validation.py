@@ -26,7 +26,7 @@ from .._config import ALLOWED_BYTES, resolve_memory_budget
 from .._threads import MOST_THREADS, ThreadTeam, row_blocks
 from .._types import Labels, Vector
 from ..data import has_finite_rows, has_finite_values, is_dask_collection, mapped_pages
-from ..data.csr import canonical, check_sparse, summed, with_usual_arrays
+from ..data.csr import check_sparse, summed, with_usual_arrays
 
 FLOATS = [np.float64, np.float32]  # the dtypes that data keep; others become the first
 KERNELS = ("rbf", "poly", "polynomial", "linear", "sigmoid", "laplacian")
@@ -312,14 +312,12 @@ def _class_factor(class_weight: Mapping[Any, float], label: Any) -> float:
 
 
 def to_float32(X: Any) -> Any:
-    """The rows as float32, themselves if they are; entries of a sparse row that share a column are summed."""
-    is_sparse = sp.issparse(X)
-    converted = canonical(X) if is_sparse else X
+    """The rows, of a kernel machine's validation, as float32: themselves if they are."""
     with np.errstate(over="ignore"):
-        converted = converted.astype(np.float32, copy=False)
+        converted = X.astype(np.float32, copy=False)
     if converted is X:
         return X
-    if not np.isfinite(converted.data if is_sparse else converted).all():
+    if not np.isfinite(converted.data if sp.issparse(X) else converted).all():
         raise ValueError("X has values beyond the range of float32, in which the machine learns. Scale X")
     return converted
 
