@@ -5,11 +5,16 @@ from __future__ import annotations
 import csv
 import os
 import platform
+import subprocess
 from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, NamedTuple
 
+_ROOT = Path(__file__).resolve().parents[1]
+_CODE = ("src", "benchmarks/*.py")
 RESULTS = Path(__file__).resolve().parent / "results"
 _PACKAGES = ("numpy", "scipy", "scikit-learn", "scikit-learn-intelex", "daal", "numba", "threadpoolctl")
 
@@ -42,6 +47,27 @@ def machine_card() -> dict[str, str]:
         except PackageNotFoundError:
             card[name] = "absent"
     return card
+
+
+def run_card() -> dict[str, str]:
+    """Return the machine card, with the commit and the day of this run: its latest, where a file is made in pieces."""
+    return machine_card() | {"commit": commit(), "date": datetime.now(UTC).date().isoformat()}
+
+
+@cache
+def commit() -> str:
+    """Return the short name of the commit at hand, with + where code differs from it; "unknown" without git."""
+    name = git("rev-parse", "--short=9", "HEAD")
+    return name + "+" * bool(git("status", "--porcelain", "--", *_CODE)) if name else "unknown"
+
+
+def git(*arguments: str) -> str:
+    """Return what a git command prints in this repository; nothing where it fails, or there is no git."""
+    try:
+        done = subprocess.run(["git", *arguments], cwd=_ROOT, capture_output=True, text=True, check=False)
+    except OSError:
+        return ""
+    return done.stdout.strip() if done.returncode == 0 else ""
 
 
 def write_csv(path: Path, rows: Sequence[Row], card: Mapping[str, str]) -> None:
@@ -114,7 +140,18 @@ class Panel(NamedTuple):
     names: Sequence[str] = ()  # of x = 0, 1, ...
 
 
-def plot_panels(path: Path, panels: Sequence[Panel], *, title: str = "", columns: int = 3) -> None:
+class Surface(NamedTuple):
+    """One pair of axes: values (len(y), len(x)) as colours, at x and y."""
+
+    title: str
+    xlabel: str
+    ylabel: str
+    x: Sequence[float]
+    y: Sequence[float]
+    values: Sequence[Sequence[float]]
+
+
+def plot_panels(path: Path, panels: Sequence[Panel | Surface], *, title: str = "", columns: int = 3) -> None:
     """Draw panels side by side, with one legend for all."""
     import matplotlib
 
@@ -125,9 +162,16 @@ def plot_panels(path: Path, panels: Sequence[Panel], *, title: str = "", columns
     n_rows = -(-len(panels) // columns)
     size = max(6.0, 3.6 * columns), 2.8 * n_rows + 0.5
     figure, grid = plt.subplots(n_rows, columns, figsize=size, layout="constrained", squeeze=False)
-    names = list(dict.fromkeys(name for panel in panels for name in panel.series))
+    names = list(dict.fromkeys(name for panel in panels if isinstance(panel, Panel) for name in panel.series))
     for axes, panel in zip(grid.flat, panels, strict=False):
-        _draw(axes, panel, names)
+        if isinstance(panel, Panel):
+            _draw(axes, panel, names)
+        else:
+            _colour(axes, panel)
+        axes.set_title(panel.title, fontsize=8)
+        axes.set_xlabel(panel.xlabel, fontsize=7)
+        axes.set_ylabel(panel.ylabel, fontsize=7)
+        axes.tick_params(which="both", labelsize=6)
     for axes in grid.flat[len(panels) :]:
         axes.set_axis_off()
     handles = {label: h for a in grid.flat for h, label in zip(*a.get_legend_handles_labels(), strict=True)}
@@ -149,11 +193,14 @@ def _draw(axes: Any, panel: Panel, names: Sequence[str]) -> None:
         getattr(axes, f"set_{axis}scale")("log")
     if panel.names:
         axes.set_xticks(range(len(panel.names)), panel.names, rotation=20)
-    axes.set_title(panel.title, fontsize=8)
-    axes.set_xlabel(panel.xlabel, fontsize=7)
-    axes.set_ylabel(panel.ylabel, fontsize=7)
-    axes.tick_params(which="both", labelsize=6)
     axes.grid(alpha=0.3)
+
+
+def _colour(axes: Any, surface: Surface) -> None:
+    image = axes.imshow(surface.values, origin="lower", aspect="auto")
+    axes.set_xticks(range(len(surface.x)), [f"{x:g}" for x in surface.x])
+    axes.set_yticks(range(len(surface.y)), [f"{y:g}" for y in surface.y])
+    axes.figure.colorbar(image, ax=axes).ax.tick_params(labelsize=6)
 
 
 def _aligned(cells: Sequence[str], widths: Sequence[int], numeric: Sequence[bool]) -> str:

@@ -68,7 +68,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
                 change = max((counts[key] / usual[key] - 1 for key in usual), key=abs)
                 rows.append({"constant": constant, "value": str(value), "set": name, **counts, "change": change})
         print(_report.format_table([row for row in rows if row["set"] == name], _COLUMNS), flush=True)
-        _report.write_csv(_report.RESULTS / "constants.csv", rows, _report.machine_card())
+        _report.write_csv(_report.RESULTS / "constants.csv", rows, _report.run_card())
 
 
 def measure(name: str, problem: Any) -> dict[str, int]:

@@ -93,7 +93,7 @@ def main() -> None:
             )
             print(_report.format_table(rows[-1:], _COLUMNS).splitlines()[-1], flush=True)
     print(_report.format_table(rows, _COLUMNS))
-    _report.write_csv(_report.RESULTS / "first_call.csv", rows, _report.machine_card())
+    _report.write_csv(_report.RESULTS / "first_call.csv", rows, _report.run_card())
 
 
 if __name__ == "__main__":

@@ -45,7 +45,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         row = {"label": options.label, **measure(name)}
         print(_report.format_table([row], _COLUMNS), flush=True)
         others = [other for other in _report.read_csv(path) if any(other[key] != row[key] for key in ("label", "set"))]
-        _report.write_csv(path, [*others, row], _report.machine_card())
+        _report.write_csv(path, [*others, row], _report.run_card())
 
 
 def measure(name: str) -> dict[str, Any]:

@@ -42,7 +42,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             for shrinking in (True, False):
                 rows.append(measure(name, levels, shrinking))
                 print(_report.format_table(rows[-1:], _COLUMNS))
-                _report.write_csv(_report.RESULTS / "shrinking.csv", rows, _report.machine_card())
+                _report.write_csv(_report.RESULTS / "shrinking.csv", rows, _report.run_card())
 
 
 def measure(name: str, levels: int | str, shrinking: bool) -> dict[str, Any]:

@@ -47,7 +47,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     warnings.simplefilter("ignore")
     rows = [row for name in options.sets for row in [*compare(name), *fits(name)]]
     print(_report.format_table(rows, list(rows[0])))
-    _report.write_csv(_report.RESULTS / "streams.csv", rows, _report.machine_card())
+    _report.write_csv(_report.RESULTS / "streams.csv", rows, _report.run_card())
 
 
 def streams(name: str, n: int = 20_000, n_own: int = 60_000) -> Iterator[tuple[str, Any, Any]]:

@@ -53,7 +53,7 @@ html_css_files = ["widemargin.css"]
 html_show_sourcelink = False
 html_sidebars = {"index": [], "install": [], "quick_start": [], "changelog": []}
 html_theme_options = {
-    "logo": {"text": "widemargin"},
+    "logo": {"text": f"widemargin {release}"},
     "navbar_align": "left",
     "header_links_before_dropdown": 7,
     "navbar_end": ["theme-switcher"],

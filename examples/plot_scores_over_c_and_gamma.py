@@ -2,8 +2,8 @@
 Scores over C and γ
 ===================
 
-The usual picture of a kernel SVM's parameters: a diagonal ridge of good pairs. Below it the machine is too stiff,
-above it it learns the rows by heart.
+The usual picture of a kernel SVM's parameters: a diagonal ridge of good pairs. Below it the machine underfits,
+above it it overfits.
 """
 
 import matplotlib.pyplot as plt

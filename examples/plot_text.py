@@ -2,8 +2,8 @@
 Text
 ====
 
-Which package is a function from, by its documentation alone? Sparse word counts, a linear machine, and the words that
-speak most for each package.
+Which package is a function from, by its documentation alone? Sparse TF-IDF features, a linear machine, and the words of
+the largest weight for each package.
 """
 
 import matplotlib.pyplot as plt

@@ -29,6 +29,7 @@ from sklearn.svm import SVC, SVR
 import widemargin
 from widemargin.cli import main
 from widemargin.cli.comparison import dual_objective
+from widemargin.cli.machines import TAKEN_BY
 from widemargin.cli.model_files import TRUSTED_TYPES, load_model, save_model
 from widemargin.cli.outputs import replacing
 from widemargin.cli.program import _parse
@@ -173,6 +174,16 @@ def test_options_that_a_machine_does_not_take_are_refused(options, reason, csv, 
     assert reason in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("command", ["train", "tune"])
+def test_options_are_taken_by_the_estimators_that_have_such_a_parameter(command):
+    machines = _parse([command, "a", "b"]).machines
+    parameters = {machine: set(signature(getattr(widemargin, kind)).parameters) for machine, kind in machines.items()}
+    options = {*vars(_parse([command, "a", "b"])), "fit_intercept"}  # which has no default of the program's
+    for option in options & set.union(*parameters.values()):
+        takers = {machine for machine, names in parameters.items() if option in names}
+        assert takers == set(TAKEN_BY.get(option, machines)) & set(machines), option
+
+
 def test_defaults_of_options_are_those_of_the_estimators():
     for args in (_parse(["train", "a", "b"]), _parse(["tune", "a", "b"])):
         for kind in args.machines.values():
@@ -235,7 +246,13 @@ def test_indices_from_zero_are_explained(tmp_path, capsys):
 
 @pytest.mark.parametrize(
     "arguments",
-    [["predict", "missing.csv", "model"], ["info", "model"], ["train", "bad.csv", "m"], ["completion", "bash"]],
+    [
+        ["predict", "missing.csv", "model"],
+        ["info", "model"],
+        ["train", "bad.csv", "m", "-C", "10", "--gamma", "0.1"],
+        ["train", "bad.csv", "m", "--budget", "10"],
+        ["completion", "bash"],
+    ],
 )
 def test_errors_and_completion_load_nothing_heavy(arguments, tmp_path):
     (tmp_path / "model").write_text("no archive")
@@ -243,7 +260,11 @@ def test_errors_and_completion_load_nothing_heavy(arguments, tmp_path):
     script = f"""
         import sys
         from widemargin.cli import main
-        print(main({arguments}))
+        try:
+            print(main({arguments}))
+        except SystemExit as end:
+            assert end.code == 2
+            print(1)
         assert not {{"sklearn", "rich", "skops", "PIL", "scipy"}} & set(sys.modules), sorted(sys.modules)
     """
     command = [sys.executable, "-c", textwrap.dedent(script)]

@@ -1,8 +1,10 @@
 """What a release restates agrees with pyproject.toml and the package."""
 
+import importlib.util
 import re
 import tomllib
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -38,3 +40,33 @@ def test_the_workflow_tests_the_versions_that_the_package_names() -> None:
     assert tested is not None
     named = re.findall(r'"Programming Language :: Python :: (3\.\d+)"', read("pyproject.toml"))
     assert re.findall(r"3\.\d+", tested.group(1)) == named
+
+
+def archive_fields() -> dict[str, Any]:
+    """The fields of an archive's metadata that `building/public_links.py` makes."""
+    spec = importlib.util.spec_from_file_location("public_links", ROOT / "building" / "public_links.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    fields: dict[str, Any] = module.dynamic_metadata({}, {"version": "1.2.3"})
+    return fields
+
+
+def test_a_release_has_absolute_links(monkeypatch: pytest.MonkeyPatch) -> None:
+    forge = "https://forge.example/owner/widemargin"
+    monkeypatch.setenv("WIDEMARGIN_REPOSITORY", forge)
+    fields = archive_fields()
+    text, links = fields["readme"]["text"], re.findall(r"\]\(([^)]+)\)", fields["readme"]["text"])
+    assert links
+    assert not [link for link in links if not link.startswith(("https://", "#"))]
+    assert f"]({forge}/raw/v1.2.3/docs/images/demo.png)" in text
+    assert f"]({forge}/blob/v1.2.3/docs/tasks/index.md)" in text
+    local = [link.partition("/v1.2.3/")[2].partition("#")[0] for link in links if link.startswith(forge)]
+    assert not [path for path in local if not (ROOT / path).exists()]
+    assert set(fields["urls"]) == {"Homepage", "Documentation", "Source", "Issues", "Changelog"}
+
+
+def test_without_a_public_repository_the_readme_is_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("WIDEMARGIN_REPOSITORY", raising=False)
+    assert archive_fields() == {"readme": {"text": read("README.md"), "content-type": "text/markdown"}}

@@ -7,7 +7,7 @@ from argparse import Namespace
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from benchmarks._report import Panel
+from benchmarks._report import Panel, Surface
 
 Row = dict[str, Any]
 
@@ -41,7 +41,7 @@ class Experiment(NamedTuple):
     keys: tuple[str, ...]
     columns: tuple[str, ...]
     measure: Callable[[str, Namespace], Iterator[Row | list[Row]]]
-    panels: Callable[[Sequence[Row]], Sequence[Panel]]
+    panels: Callable[[Sequence[Row]], Sequence[Panel | Surface]]
     tables: Callable[[Sequence[Row]], Mapping[str, list[Row]]] = lambda rows: {}
     arguments: Mapping[str, Mapping[str, Any]] = {}
 

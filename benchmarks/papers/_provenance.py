@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks import _report
+from benchmarks._report import commit, git
 from benchmarks.papers._load import QUIET
 
 _ROOT = Path(__file__).resolve().parents[2]
-_CODE = ("src", "benchmarks/*.py")
 COLUMNS = ("commit", "date", "machine_card", "repeats", "spread", "others")
 
 
@@ -33,13 +33,6 @@ def is_current(row: dict[str, Any]) -> bool:
 
 
 @cache
-def commit() -> str:
-    """Return the short name of the commit at hand, with + where code differs from it; "unknown" without git."""
-    name = _git("rev-parse", "--short=9", "HEAD")
-    return name + "+" * bool(_git("status", "--porcelain", "--", *_CODE)) if name else "unknown"
-
-
-@cache
 def machine() -> str:
     """Return processor and number of cores."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
@@ -51,15 +44,7 @@ def _holds(name: str) -> bool:
     """Whether src at a commit is src as it is now. Rows of changed code hold until the next commit."""
     if name.endswith("+") or not name:
         return name == commit()
-    return bool(_git("cat-file", "-t", name)) and _succeeds("diff", "--quiet", name, "--", "src/widemargin")
-
-
-def _git(*arguments: str) -> str:
-    try:
-        done = subprocess.run(["git", *arguments], cwd=_ROOT, capture_output=True, text=True, check=False)
-    except OSError:
-        return ""
-    return done.stdout.strip() if done.returncode == 0 else ""
+    return bool(git("cat-file", "-t", name)) and _succeeds("diff", "--quiet", name, "--", "src/widemargin")
 
 
 def _succeeds(*arguments: str) -> bool:

@@ -247,7 +247,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             row for row in known if tuple(row[name] for name in ("set", "rows", "machine", "workers")) not in measured
         ]
         rows = [*kept, *rows]
-    _report.write_csv(path, rows, _report.machine_card())
+    _report.write_csv(path, rows, _report.run_card())
 
 
 if __name__ == "__main__":

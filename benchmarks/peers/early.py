@@ -125,7 +125,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     for name in options.sets:
         rows += measure_set(name, options)
         if not options.no_files:
-            _report.write_csv(path, joined(_report.read_csv(path), rows, ["set", "competitor"]), _report.machine_card())
+            _report.write_csv(path, joined(_report.read_csv(path), rows, ["set", "competitor"]), _report.run_card())
     print(_report.format_table(rows, _TABLE))
 
 

@@ -280,9 +280,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     for name in options.sets:
         rows += measure_set(name, options)
         if not options.no_files:  # after every set: an interrupted run keeps what it has
-            _save(rows, _report.machine_card(), options)
+            _save(rows, _report.run_card(), options)
     columns = _TABLE + _MEMORY * options.memory + _COLD * options.cold
-    print("\n".join(f"{key}: {value}" for key, value in _report.machine_card().items()) + "\n")
+    print("\n".join(f"{key}: {value}" for key, value in _report.run_card().items()) + "\n")
     print(_report.format_table([*rows, *geometric_means(rows)], columns))
 
 

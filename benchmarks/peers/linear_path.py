@@ -85,7 +85,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         if any((row["set"], row["n"]) == (name, len(data.y)) for row in rows):
             continue
         rows += measure(name, data, options.repeats)
-        _report.write_csv(options.output, [*rows, *means(rows)], _report.machine_card())
+        _report.write_csv(options.output, [*rows, *means(rows)], _report.run_card())
     print(_report.format_table([*rows, *means(rows)], _COLUMNS))
 
 

@@ -55,7 +55,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         problem = load_linear(name, options.rows)
         for X, y in _restricted(problem.X, problem.labels, options.shares):
             rows += [_measure(name, X, y, C, options.limit) for C in _COSTS]
-            _report.write_csv(options.output, rows, _report.machine_card())
+            _report.write_csv(options.output, rows, _report.run_card())
     print(_report.format_table(rows, _COLUMNS))
 
 

@@ -46,7 +46,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         rows = measure(n_classes, n, options.repeats)
         print(_report.format_table(rows, _COLUMNS), flush=True)
         others = [row for row in _report.read_csv(options.output) if (row["classes"], row["n"]) != (n_classes, n)]
-        _report.write_csv(options.output, [*others, *rows], _report.machine_card())
+        _report.write_csv(options.output, [*others, *rows], _report.run_card())
 
 
 def measure(n_classes: int, n: int, repeats: int) -> list[dict[str, Any]]:

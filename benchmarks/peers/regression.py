@@ -69,7 +69,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         for C in options.C:
             rows += regression(name, (X, y, X_test, y_test), C, options)
         rows += novelty(name, X, options)
-        _report.write_csv(options.output, [*rows, *means(rows)], _report.machine_card())
+        _report.write_csv(options.output, [*rows, *means(rows)], _report.run_card())
     print(_report.format_table([*rows, *means(rows)], _COLUMNS))
 
 

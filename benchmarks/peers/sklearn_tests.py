@@ -191,7 +191,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     print(*(f"{count:5} {outcome:11} {file}" for (file, outcome), count in sorted(by_file.items())), sep="\n")
     print(dict(Counter(row["outcome"] for row in rows)))
     if is_whole:
-        card = _report.machine_card()
+        card = _report.run_card()
         _report.write_csv(RESULTS, sorted(rows, key=lambda row: row["test"]), card)
         write_page(rows, differences)
     return len(unexplained)

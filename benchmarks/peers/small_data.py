@@ -48,7 +48,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         rows.append({"set": "geometric mean", "what": what, "ratio": mean})
         rows.append({"set": "worst", "what": what, "ratio": min(ratios)})
     print(_report.format_table(rows, _COLUMNS))
-    _report.write_csv(options.output, rows, _report.machine_card())
+    _report.write_csv(options.output, rows, _report.run_card())
 
 
 def problems() -> dict[str, tuple[Any, Any]]:

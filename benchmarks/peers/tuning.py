@@ -75,9 +75,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
             common = {"set": name, "n": n, "classes": len(np.unique(y)), "machine": machine}
             rows.append(common | measure(search, X, y))
             print(_report.format_table(rows[-1:], _COLUMNS), flush=True)
-            _report.write_csv(options.output, compared(rows), _report.machine_card())
+            _report.write_csv(options.output, compared(rows), _report.run_card())
     rows = compared(rows)
-    _report.write_csv(options.output, rows, _report.machine_card())
+    _report.write_csv(options.output, rows, _report.run_card())
     print(_report.format_table(rows, _COLUMNS))
 
 

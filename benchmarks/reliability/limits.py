@@ -147,7 +147,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         chosen = [options.cases[k % len(options.cases)] for k in range(options.count)]
         rows = [_say(interrupt(name, draw.uniform(0.0, 4.0))) for name in chosen]
     print(_report.format_table(rows, list(rows[0])))
-    _report.write_csv(options.output or _report.RESULTS / f"limits_{options.table}.csv", rows, _report.machine_card())
+    _report.write_csv(options.output or _report.RESULTS / f"limits_{options.table}.csv", rows, _report.run_card())
     return None
 
 

@@ -150,7 +150,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         row = measure(*cell, options.rows, options.columns, options.limit)
         measured = [other for other in measured if any(other[key] != row[key] for key in CELL)] + [row]
         print(row, flush=True)
-        _report.write_csv(options.output, measured, _report.machine_card())
+        _report.write_csv(options.output, measured, _report.run_card())
     print(_report.format_table(measured, list(dict.fromkeys(key for row in measured for key in row))))
 
 

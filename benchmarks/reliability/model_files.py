@@ -530,7 +530,7 @@ def main() -> None:
     rows = count(run(arguments.changes, arguments.seed, arguments.models), verbose=arguments.verbose)
     total = {"model": "all", "format": "all"}
     total |= {key: sum(row[key] for row in rows) for key in ("changes", *OUTCOMES)}
-    card = {**_report.machine_card(), "seed": str(arguments.seed), "seconds": f"{time.perf_counter() - start:.0f}"}
+    card = {**_report.run_card(), "seed": str(arguments.seed), "seconds": f"{time.perf_counter() - start:.0f}"}
     _report.write_csv(_report.RESULTS / "model_files.csv", [*rows, total], card)
     print(_report.format_table([*rows, total], ["model", "format", "changes", *OUTCOMES]))
 

@@ -64,7 +64,7 @@ def main(arguments: Sequence[str] | None = None) -> list[dict[str, Any]]:
     options = parser.parse_args(arguments)
     rows = soak(options.fits, options.seed)
     print(_report.format_table(rows, list(rows[0])))
-    _report.write_csv(options.output, rows, _report.machine_card())
+    _report.write_csv(options.output, rows, _report.run_card())
     return rows
 
 

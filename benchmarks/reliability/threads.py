@@ -101,7 +101,7 @@ def main() -> None:
     arguments = parser.parse_args()
     row = measure_latency() if arguments.what == "latency" else count_interrupts(arguments.count)
     print(_report.format_table([row], list(row)))
-    _report.write_csv(_report.RESULTS / f"threads_{arguments.what}.csv", [row], _report.machine_card())
+    _report.write_csv(_report.RESULTS / f"threads_{arguments.what}.csv", [row], _report.run_card())
 
 
 if __name__ == "__main__":

@@ -10,7 +10,18 @@ from sklearn.datasets import load_iris
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from widemargin import ConvergenceDisplay, DCSVMClassifier, OCASClassifier
+from widemargin import (
+    BSGDClassifier,
+    ConvergenceDisplay,
+    DCOneClassSVM,
+    DCPredClassifier,
+    DCPredRegressor,
+    DCSVMClassifier,
+    DCSVMClassifierCV,
+    DCSVMRegressor,
+    OCASClassifier,
+    OCASClassifierCV,
+)
 
 HISTORY = {"time": [0.1, 0.2, 0.4], "objective": [9.0, 5.0, 4.0], "lower_bound": [0.0, 3.0, 3.9]}
 
@@ -50,7 +61,22 @@ def test_axes_are_shared_and_line_options_passed_on(plt: Any) -> None:
     assert legend(second)[2:] == ["b: objective", "b: lower bound"]
 
 
-@pytest.mark.parametrize("model", [DCSVMClassifier(gamma=0.5), OCASClassifier()], ids=["DCSVM", "OCAS"])
+def test_the_axis_of_the_objective_is_logarithmic_if_asked_for(plt: Any) -> None:
+    assert ConvergenceDisplay.from_history(HISTORY).ax_.get_yscale() == "linear"
+    assert ConvergenceDisplay.from_history(HISTORY, log=True).ax_.get_yscale() == "log"
+
+
+MODELS = [
+    DCSVMClassifier(gamma=0.5),
+    DCSVMRegressor(),
+    DCOneClassSVM(),
+    DCPredClassifier(random_state=0),
+    DCPredRegressor(random_state=0),
+    OCASClassifier(),
+]
+
+
+@pytest.mark.parametrize("model", MODELS, ids=lambda model: type(model).__name__)
 def test_fitted_estimator(plt: Any, model: Any) -> None:
     X, y = load_iris(return_X_y=True)
     model.fit(X[:100], y[:100])
@@ -59,6 +85,23 @@ def test_fitted_estimator(plt: Any, model: Any) -> None:
     assert np.array_equal(display.bound_lines_[0].get_ydata(), model.history_["lower_bound"])
     assert display.lines_[0].get_ydata()[-1] == pytest.approx(model.objective_)
     assert legend(display)[0] == f"{type(model).__name__}: objective"
+
+
+def test_of_bsgd_the_hinge_loss_of_its_passes_is_drawn(plt: Any) -> None:
+    X, y = load_iris(return_X_y=True)
+    model = BSGDClassifier(n_epochs=3, random_state=0).fit(X[:100], y[:100])
+    display = ConvergenceDisplay.from_estimator(model)
+    assert np.array_equal(display.lines_[0].get_ydata(), model.history_["hinge"])
+    assert legend(display) == ["BSGDClassifier: mean hinge loss"]
+    assert display.ax_.get_ylabel() == "Mean hinge loss"
+
+
+@pytest.mark.parametrize("search", [DCSVMClassifierCV(Cs=2, gammas=2), OCASClassifierCV(Cs=2)])
+def test_of_a_search_the_best_machine_is_drawn(plt: Any, search: Any) -> None:
+    X, y = load_iris(return_X_y=True)
+    search.fit(X[:100], y[:100])
+    display = ConvergenceDisplay.from_estimator(search)
+    assert np.array_equal(display.lines_[0].get_ydata(), search.best_estimator_.history_["objective"])
 
 
 def test_each_pair_of_classes_has_a_curve(plt: Any) -> None:

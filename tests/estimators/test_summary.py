@@ -5,7 +5,15 @@ import scipy.sparse as sp
 from sklearn import config_context
 from sklearn.datasets import load_iris
 
-from widemargin import BSGDClassifier, DCSVMClassifier, OCASClassifier
+from widemargin import (
+    BSGDClassifier,
+    DCPredClassifier,
+    DCSVMClassifier,
+    DCSVMClassifierCV,
+    LandmarkNystroem,
+    OCASClassifier,
+    compress,
+)
 
 X, Y = load_iris(return_X_y=True)
 X, Y = X[:100], Y[:100]
@@ -29,6 +37,24 @@ def test_bytes_are_those_of_the_arrays() -> None:
 
 def test_a_method_without_a_bound_says_so() -> None:
     assert "no lower bound" in BSGDClassifier(n_epochs=1).fit(X, Y)._repr_html_()
+
+
+def test_a_search_shows_its_best_machine() -> None:
+    search = DCSVMClassifierCV(Cs=2, gammas=2).fit(X, Y)
+    best = search.best_estimator_._repr_html_()
+    assert search._repr_html_().endswith(best[best.index("<p><small>") :])
+
+
+def test_machines_of_cheap_predictions_show_their_cost() -> None:
+    machine = DCPredClassifier(random_state=0).fit(X, Y)
+    assert f"a prediction costs {machine.prediction_cost_:.3g} inner products" in machine._repr_html_()
+    compressed = compress(DCSVMClassifier(gamma=0.5).fit(X, Y), X)
+    line = compressed._repr_html_().rpartition("<small>")[2]
+    assert line.startswith(f"a prediction costs {compressed.report_.cost_after:.3g} inner products; ")
+
+
+def test_a_transformer_shows_its_bytes() -> None:
+    assert LandmarkNystroem(random_state=0).fit(X)._repr_html_().rpartition("<small>")[2].endswith(" bytes</small></p>")
 
 
 def test_nothing_is_added_before_a_fit_or_without_diagrams() -> None:

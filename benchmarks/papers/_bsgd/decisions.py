@@ -10,14 +10,11 @@ from numpy.typing import NDArray
 
 from benchmarks._problems import Problem
 from benchmarks.papers._bsgd.partner import find_partner
-from benchmarks.papers._bsgd.runs import FAST, settings_of
+from benchmarks.papers._bsgd.runs import FAST, PAPER_RULE, settings_of
 from widemargin._progress import Progress
 from widemargin.algorithms.bsgd import BudgetedSGD
-from widemargin.solvers.sgd.lookup_table import golden_section, merged_coef
 
 Vector = NDArray[np.float64]
-
-PAPER_RULE = "gss-paper"
 
 
 class Decision(NamedTuple):
@@ -91,32 +88,22 @@ def judge(decisions: list[Decision]) -> dict[str, float]:
 
     Golden section search is Algorithm 1 as published ("gss-paper"): over [0, 1] to 0.01.
     """
-    rules = (*FAST, PAPER_RULE)
-    chosen: dict[str, list[int]] = {rule: [] for rule in rules}
-    factor: dict[str, list[float]] = {rule: [] for rule in rules}
+    chosen: dict[str, list[int]] = {rule: [] for rule in FAST}
+    factor: dict[str, list[float]] = {rule: [] for rule in FAST}
     for decision in decisions:
         least = float(exact_degradations(decision).min())
-        for rule in rules:
-            j, h = _choose(decision, rule)
+        for rule in FAST:
+            j, h, _ = find_partner(decision.i, decision.coef, decision.log_kappa, rule)
             lost = float(degradations(decision, np.full(len(decision.coef), h))[j])
             chosen[rule].append(j)
             if least > 1e-9 * decision.coef[decision.i] ** 2:  # equal points: any factor of nothing is nothing
                 factor[rule].append(lost / least)
     # kappa and m are float32: what a rule does to the seventh digit is luck
-    out = {f"factor {rule}": round(float(np.mean(factor[rule])), 6) if factor[rule] else 1.0 for rule in rules}
+    out = {f"factor {rule}": round(float(np.mean(factor[rule])), 6) if factor[rule] else 1.0 for rule in FAST}
     reference = np.array(chosen[PAPER_RULE])
-    equal = {f"equal % {rule}": 100 * float(np.mean(np.array(chosen[rule]) == reference)) for rule in FAST}
+    equal = {
+        f"equal % {rule}": 100 * float(np.mean(np.array(chosen[rule]) == reference))
+        for rule in FAST
+        if rule != PAPER_RULE
+    }
     return {"decisions": len(decisions), **equal, **out}
-
-
-def _choose(decision: Decision, rule: str) -> tuple[int, float]:
-    """The candidate that a rule merges with, and h."""
-    if rule != PAPER_RULE:
-        j, h, _ = find_partner(decision.i, decision.coef, decision.log_kappa, rule)
-        return j, h
-    m = decision.coef / (decision.coef + decision.coef[decision.i])
-    found, _ = golden_section(lambda h: merged_coef(h, m, decision.log_kappa), np.zeros_like(m), 1.0, 0.01)
-    lost = degradations(decision, found)
-    lost[decision.i] = np.inf
-    j = int(lost.argmin())
-    return j, float(found[j])

@@ -17,7 +17,8 @@ from widemargin.solvers.sgd.budgeted_machine import N_BACK, N_FRONT, StepSetting
 
 Vector = NDArray[np.float64]
 
-FAST = ("lookup-wd", "lookup-h", "gss")
+PAPER_RULE = "gss-paper"  # Algorithm 1 as published
+FAST = ("lookup-wd", "lookup-h", "gss", PAPER_RULE)
 PIECES = 40  # of a run of several rules, which alternate
 EPOCHS = {"ijcnn1": 20, "a9a": 20, "codrna": 20, "covtype_20k": 20, "kddcup99_10": 5, "mnist": 5, "patches": 1}
 SETS = tuple(EPOCHS)

@@ -227,7 +227,7 @@ def _figure2(name: str, options: Namespace) -> Iterator[list[Row]]:
 
 FIGURE2 = TABLE1._replace(
     summary="Figure 2: accuracy against prediction cost",
-    sets=("letter", "usps", "covtype_20k"),
+    sets=("letter", "usps", "covtype_20k", "a9a"),
     measure=_figure2,
     panels=_cost_and_accuracy,
 )

@@ -127,6 +127,7 @@ def _loss_and_gain(rows: Sequence[Row]) -> list[Panel]:
         series: dict[str, tuple[list[float], list[float]]] = {}
         for row in mine:
             label = "kernel k-means" if "kernel" in row["machine"] else "k-means"
+            label += ", the paper's rule" if "rule" in row["machine"] else ""
             x, y = series.setdefault(label, ([], []))
             x.append(row["times_intelex"])
             y.append(row["points_lost"])

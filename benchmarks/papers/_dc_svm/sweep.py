@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from argparse import Namespace
 from collections.abc import Iterator, Sequence
 
-from benchmarks._report import Panel
+from benchmarks._report import Panel, Surface
 from benchmarks.papers._dc_svm.compare import EXACT, INTELEX, LIBSVM, early
 from benchmarks.papers._dc_svm.machines import load, measure_often, settings_of, warm_up
 from benchmarks.papers._experiment import Experiment, Row, grouped, is_wanted
@@ -48,20 +49,19 @@ def totals(rows: Sequence[Row]) -> list[Row]:
     ]
 
 
-def _panels(rows: Sequence[Row]) -> list[Panel]:
-    panels = []
+def _panels(rows: Sequence[Row]) -> list[Panel | Surface]:
+    panels: list[Panel | Surface] = []
     for (name,), some in grouped([row for row in rows if row["machine"] != INTELEX.label], "set"):
         series = {}
         for (machine,), mine in grouped(some, "machine"):
             ordered = sorted(row["times"] for row in mine)
             series[str(machine)] = list(range(1, len(ordered) + 1)), ordered
         panels.append(Panel(str(name), "settings, sorted", "times faster than scikit-learn-intelex", series, "y"))
-    for (name, machine), mine in grouped(rows, "set", "machine"):  # the surfaces of accuracy, cut along C
-        series = {
-            f"C = 2^{c:g}": ([row["log2_gamma"] for row in some], [row["accuracy"] for row in some])
-            for (c,), some in grouped(mine, "log2_C")
-        }
-        panels.append(Panel(f"{name}, {machine}", "log2 gamma", "test accuracy", series))
+    for (name, machine), mine in grouped(rows, "set", "machine"):
+        accuracy = {(row["log2_C"], row["log2_gamma"]): row["accuracy"] for row in mine}
+        C, gamma = (sorted({setting[k] for setting in accuracy}) for k in (0, 1))
+        values = [[accuracy.get((c, g), math.nan) for g in gamma] for c in C]
+        panels.append(Surface(f"{name}, {machine}: accuracy", "log2 gamma", "log2 C", gamma, C, values))
     return panels
 
 

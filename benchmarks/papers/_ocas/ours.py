@@ -5,6 +5,7 @@ from __future__ import annotations
 import statistics
 import time
 import warnings
+from collections.abc import Callable
 from typing import Any
 
 from sklearn.exceptions import ConvergenceWarning
@@ -29,6 +30,16 @@ def fit(problem: Linear, C: float, **parameters: Any) -> tuple[OCASClassifier, f
         warnings.simplefilter("ignore", ConvergenceWarning)  # stopped on purpose
         model.fit(problem.X, problem.labels)
     return model, time.perf_counter() - start
+
+
+def repeat(train: Callable[[], Any], most: int = 5, long: float = 2.0) -> tuple[Any, list[float]]:
+    """Return what the last call returns, and the seconds of each: at most so many, or until they took so long."""
+    seconds: list[float] = []
+    while len(seconds) < most and sum(seconds) < long:
+        start = time.perf_counter()
+        found = train()
+        seconds.append(time.perf_counter() - start)
+    return found, seconds
 
 
 def timed(problem: Linear, C: float, *, repeats: int = 3, **parameters: Any) -> tuple[float, Matrix]:

@@ -141,6 +141,7 @@ def load_parts(name: str) -> Parts:
 
 def objective(problem: Linear, W: Matrix, C: float) -> float:
     """1/2 |W|^2 + C sum of all hinges in float64, of weights W (k, d)."""
+    W = np.asarray(W, dtype=np.float64)
     total = 0.5 * float(np.vdot(W, W))
     for start in range(0, problem.X.shape[0], 50_000):
         rows = slice(start, start + 50_000)

@@ -52,8 +52,8 @@ def _head(problem: Linear, n: int) -> Linear:
 def _solve_all(problem: Linear, C: float, options: Namespace, cell: Row) -> Iterator[Row]:
     for who, how in ours.WAYS.items():
         if is_wanted(options, who, **cell, solver=who):
-            model, seconds = ours.fit(problem, C, max_time=options.limit, **how)
-            row = {"solver": who, "seconds": seconds, "iterations": model.n_iter_, "converged": model.converged_}
+            (model, _), seconds = ours.repeat(lambda how=how: ours.fit(problem, C, max_time=options.limit, **how))
+            row = {"solver": who, **repeated(seconds), "iterations": model.n_iter_, "converged": model.converged_}
             yield row | {"objective": objective(problem, model.coef_, C)}
     rivals: dict[str, tuple[Callable[[Any], Matrix], Callable[[Any], Any]]] = {
         "LIBLINEAR": (
@@ -65,10 +65,8 @@ def _solve_all(problem: Linear, C: float, options: Namespace, cell: Row) -> Iter
     for who, (train, prepare) in rivals.items():
         if is_wanted(options, who, **cell, solver=who):
             X = prepare(problem.X)
-            start = time.perf_counter()
-            W = train(X)
-            seconds = time.perf_counter() - start
-            yield {"solver": who, "seconds": seconds, "objective": objective(problem, W, C)}
+            W, seconds = ours.repeat(lambda train=train, X=X: train(X))
+            yield {"solver": who, **repeated(seconds), "objective": objective(problem, W, C)}
 
 
 def _slopes(rows: Sequence[Row]) -> dict[str, list[Row]]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from argparse import Namespace
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -17,7 +16,6 @@ from benchmarks.papers._ocas.problems import NAMES, Linear, Matrix, load_linear,
 from benchmarks.papers._ocas.rivals import liblinear, most_epochs, pegasos, sgd
 
 GRID = (1e-3, 1e-2, 0.1, 1.0, 10.0, 100.0)
-_REPEATS, _LONG = 5, 2.0  # fits of a row: at most so many, or until they took so many seconds
 EPOCHS = 10  # of the approximate solvers, as in the paper for SGD
 BINARY = ("a9a", "spam_assassin", "news20_1", "ijcnn1", "codrna")
 
@@ -69,11 +67,8 @@ def _table2(name: str, options: Namespace) -> Iterator[list[Row]]:
         if not is_wanted(options, set=name, C=C):
             continue
         for who, (train, prepare) in solvers(options.limit).items():
-            ready, seconds = prepare(problem), []
-            while len(seconds) < _REPEATS and sum(seconds) < _LONG:
-                start = time.perf_counter()
-                W = train(ready, C)
-                seconds.append(time.perf_counter() - start)
+            ready = prepare(problem)
+            W, seconds = ours.repeat(lambda C=C, train=train, ready=ready: train(ready, C))
             rows.append({"solver": who, **repeated(seconds), "objective": objective(problem, W, C)})
         hinge = [row["objective"] for row in rows if "squared" not in row["solver"]]
         yield [
@@ -104,12 +99,10 @@ def _table3(name: str, options: Namespace) -> Iterator[Row]:
         if not is_wanted(options, who, set=name, solver=who):
             continue
         ready = prepare(parts.train)
-        start = time.perf_counter()
-        machines = train_all(ready)
-        seconds = time.perf_counter() - start
+        machines, seconds = ours.repeat(lambda train_all=train_all, ready=ready: train_all(ready))
         scores = [_auc(parts.valid, W) for W in machines]
         k = int(np.argmax(scores))
-        row = {"set": name, "solver": who, "seconds": seconds, "best C": costs[k]}
+        row = {"set": name, "solver": who, **repeated(seconds), "best C": costs[k]}
         yield row | {"validation auROC": scores[k], "test auROC": _auc(parts.test, machines[k])}
 
 

@@ -83,7 +83,7 @@ class MergingState:
     ) -> None:
         """
         One step of stochastic gradient descent on each of the rows X[order], X (n, d) float32; signed_weights (n,): sample
-        weight times label; rule: of merging, lookup-wd, lookup-h, gss or gss-precise.
+        weight times label; rule: of merging, lookup-wd, lookup-h, gss, gss-precise or gss-paper.
         """
 
 def removal_steps(

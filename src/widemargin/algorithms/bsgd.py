@@ -33,7 +33,6 @@ from .._types import Matrix, RowIndices, Vector
 from ..models.expansion import KernelExpansion
 from ..solvers.results import History
 from ..solvers.sgd.budgeted_machine import (
-    PAPER_RULE,
     TILE_STEPS,
     BudgetedMachine,
     StepSettings,
@@ -43,7 +42,6 @@ from ..solvers.sgd.budgeted_machine import (
 )
 
 _BLOCK_OPERATIONS = 2e8  # operations between two checks of the clock, about: some tens of milliseconds
-_PAPER_MERGER_OPERATIONS = 1e6  # operations that take as long as one merger of a PaperMachine
 _ROW_VECTORS, _MACHINE_VECTORS = 12, 6  # float64 vectors (n,) of a training, and more of them for each machine
 _POINT_COPIES = 4  # copies of a point: in a machine's slots, in the expansion of all machines, in the data's precision
 _POINT_BYTES = 64  # bytes of a support vector beside its features
@@ -136,8 +134,6 @@ class BudgetedSGD:
         work: float = (budget + 16) * (d + 16)  # of a step: a kernel row
         if maintenance == "projection":
             work += 3 * budget**2  # products with the inverse kernel matrix
-        if maintenance == "merge" and self.settings.merge == PAPER_RULE:
-            work += _PAPER_MERGER_OPERATIONS
         size = max(16, int(_BLOCK_OPERATIONS / (work * len(self.machines))))
         return (order[start : start + size] for start in range(0, len(order), size))
 

@@ -1,15 +1,34 @@
-"""The estimators that commands make: an option is taken by those that have a parameter of its name."""
+"""The estimators that commands make, and the options that are parameters of each."""
 
 from __future__ import annotations
 
 import sys
 from argparse import ArgumentParser, Namespace
-from collections.abc import Callable
+from collections.abc import Callable, Set
 from inspect import signature
 from typing import Any
 
-# Options that are no parameters of an estimator, and the machines that do not take them
-_NOT_TAKEN = {"estimator": {"regression", "one-class"}, "test": {"one-class"}, "holdout": {"one-class"}}
+_EXACT = frozenset({"dcsvm", "regression", "one-class"})
+_CLASSIFIERS = frozenset({"dcsvm", "ocas", "bsgd", "dcpred"})
+_KERNEL = _EXACT | {"bsgd", "dcpred"}
+_BSGD, _DCPRED, _EXACT_CV = frozenset({"bsgd"}), frozenset({"dcpred"}), frozenset({"dcsvm", "regression"})
+# Options that some machines do not take, and the machines that do; written out, so that an error imports no estimator
+TAKEN_BY: dict[str, Set[str]] = {
+    "estimator": _CLASSIFIERS,
+    "C": _CLASSIFIERS | {"regression"},
+    "epsilon": {"regression"},
+    "nu": {"one-class"},
+    **dict.fromkeys(("kernel", "gamma", "degree", "coef0", "random_state"), _KERNEL),
+    **dict.fromkeys(("budget", "n_epochs"), _BSGD),
+    "fit_intercept": {"dcsvm", "ocas", "bsgd", "regression"},
+    "class_weight": _CLASSIFIERS,
+    "tol": _EXACT | {"ocas", "dcpred"},
+    **dict.fromkeys(("prediction_cost", "n_clusters", "n_landmarks", "n_pseudo_landmarks"), _DCPRED),
+    **dict.fromkeys(("pseudo", "n_trees"), _DCPRED),
+    **dict.fromkeys(("gammas", "exhaustive"), _EXACT_CV),
+    "epsilons": {"regression"},
+    **dict.fromkeys(("test", "holdout"), _CLASSIFIERS | {"regression"}),
+}
 
 
 def check_applicable(parser: ArgumentParser, args: Namespace) -> None:
@@ -20,17 +39,18 @@ def check_applicable(parser: ArgumentParser, args: Namespace) -> None:
     machine = _machine(args)
     given = (a for a in parser._actions if a.option_strings and getattr(args, a.dest, a.default) != a.default)
     for action in given:
-        if _takes(machine, action.dest, args):
-            continue
-        takers = sorted(name for name in args.machines if _takes(name, action.dest, args))
-        if takers:  # else no estimator's parameter
+        takers = TAKEN_BY.get(action.dest, {machine})
+        if machine not in takers:
             which = f"--{'estimator' if args.task == 'classification' else 'task'} {machine}"
-            parser.error(f"{action.option_strings[0]} does not apply to {which}; it is for {', '.join(takers)}")
+            names = ", ".join(sorted(takers & args.machines.keys()))
+            parser.error(f"{action.option_strings[0]} does not apply to {which}; it is for {names}")
 
 
 def make_estimator(args: Namespace, **others: Any) -> Any:
     """The estimator of the command, with the options and `others` as its parameters."""
-    estimator = _class_of(args, _machine(args))
+    import widemargin
+
+    estimator = getattr(widemargin, args.machines[_machine(args)])
     return estimator(**parameters(estimator, args, **others))
 
 
@@ -44,15 +64,3 @@ def parameters(function: Callable[..., Any], args: Namespace, **others: Any) -> 
 def _machine(args: Namespace) -> str:
     """The key in `args.machines` of what is to be trained: that of --estimator, or of --task."""
     return str(args.estimator if args.task == "classification" else args.task)
-
-
-def _class_of(args: Namespace, machine: str) -> Any:
-    import widemargin
-
-    return getattr(widemargin, args.machines[machine])
-
-
-def _takes(machine: str, option: str, args: Namespace) -> bool:
-    if option in _NOT_TAKEN:
-        return machine not in _NOT_TAKEN[option]
-    return option in signature(_class_of(args, machine)).parameters

@@ -34,6 +34,12 @@ def last_step(estimator: Any) -> Any:
     return estimator.steps[-1][1] if hasattr(estimator, "steps") else estimator
 
 
+def _fitted_machine(estimator: Any) -> Any:
+    """The last step of a Pipeline, the machine that a search has trained with the best parameters, or the estimator."""
+    last = last_step(getattr(estimator, "best_estimator_", estimator))
+    return getattr(last, "best_estimator_", last)
+
+
 class HistoryDisplay:
     """A display of columns of `history_`; its constructor has a parameter for each."""
 
@@ -47,9 +53,9 @@ class HistoryDisplay:
 
         Parameters
         ----------
-        estimator : fitted estimator of widemargin, or a Pipeline that ends in one
-            Its `history_` must have the columns: `BSGDClassifier` computes no objective, a linear machine has no
-            support vectors.
+        estimator : fitted estimator of widemargin, a Pipeline that ends in one, or a search
+            Its `history_` must have the columns: a linear machine, for example, has no support vectors. Of a search
+            it is that of `best_estimator_`.
         ax : matplotlib Axes, default=None
             None: those of a new figure.
         name : str, default=None
@@ -66,10 +72,10 @@ class HistoryDisplay:
         ValueError
             If `estimator` has no `history_`: it is not fitted, or not of this library. Or if a column is missing.
         """
-        last = last_step(estimator)
-        if not hasattr(last, "history_"):
-            raise ValueError(f"estimator must be a fitted widemargin estimator, with a history_, got {last!r}")
-        return cls.from_history(last.history_, ax=ax, name=name or type(last).__name__, **kwargs)
+        machine = _fitted_machine(estimator)
+        if not hasattr(machine, "history_"):
+            raise ValueError(f"estimator must be a fitted widemargin estimator, with a history_, got {machine!r}")
+        return cls.from_history(machine.history_, ax=ax, name=name or type(machine).__name__, **kwargs)
 
     @classmethod
     def from_history(

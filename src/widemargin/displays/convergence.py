@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Self
 
 import numpy as np
@@ -11,9 +12,10 @@ from ._axes import HistoryDisplay, axes_of, check_lengths, draw_lines
 
 
 class ConvergenceDisplay(HistoryDisplay):
-    """Primal objective and lower bound of the optimum against time.
+    """Primal objective and lower bound of the optimum against time; of `BSGDClassifier`, the mean hinge loss.
 
-    Use `from_estimator` or `from_history`; both draw. It follows scikit-learn's convention for displays.
+    Use `from_estimator` or `from_history`; both draw. It follows scikit-learn's convention for displays. A history
+    without an ``objective`` is drawn by its ``hinge``: `BSGDClassifier` computes no objective during a fit.
 
     Parameters
     ----------
@@ -27,6 +29,8 @@ class ConvergenceDisplay(HistoryDisplay):
         Number of the binary problem of a round, if a fit solves several: one curve for each.
     estimator_name : str, default=None
         Name in the legend.
+    quantity : str, default="objective"
+        What `objective` is, for the legend and the axis.
 
     Attributes
     ----------
@@ -64,15 +68,35 @@ class ConvergenceDisplay(HistoryDisplay):
         *,
         problem: ArrayLike | None = None,
         estimator_name: str | None = None,
+        quantity: str = "objective",
     ) -> None:
         self.time = np.asarray(time, dtype=np.float64)
         self.objective = np.asarray(objective, dtype=np.float64)
         self.lower_bound = None if lower_bound is None else np.asarray(lower_bound, dtype=np.float64)
         self.problem = np.zeros(len(self.time), int) if problem is None else np.asarray(problem)
         self.estimator_name = estimator_name
+        self.quantity = quantity
         check_lengths(time=self.time, objective=self.objective, lower_bound=self.lower_bound, problem=self.problem)
 
-    def plot(self, ax: Any = None, *, kind: str = "objective", name: str | None = None, **line_kwargs: Any) -> Self:
+    @classmethod
+    def from_history(
+        cls, history: Mapping[str, ArrayLike], *, ax: Any = None, name: str | None = None, **kwargs: Any
+    ) -> Self:
+        """As `HistoryDisplay.from_history`; the curve of a history without an objective is its hinge loss."""
+        if "objective" in history or "hinge" not in history or "time" not in history:
+            return super().from_history(history, ax=ax, name=name, **kwargs)
+        display = cls(history["time"], history["hinge"], estimator_name=name, quantity="mean hinge loss")
+        return display.plot(ax=ax, **kwargs)
+
+    def plot(
+        self,
+        ax: Any = None,
+        *,
+        kind: str = "objective",
+        log: bool = False,
+        name: str | None = None,
+        **line_kwargs: Any,
+    ) -> Self:
         """Draw the curves.
 
         Parameters
@@ -82,6 +106,8 @@ class ConvergenceDisplay(HistoryDisplay):
         kind : {"objective", "gap"}, default="objective"
             "objective" draws objective and lower bound, "gap" their difference on a logarithmic axis, where it is
             positive.
+        log : bool, default=False
+            Whether the axis of the objective is logarithmic.
         name : str, default=None
             Name in the legend; None: `estimator_name`.
         **line_kwargs
@@ -107,17 +133,19 @@ class ConvergenceDisplay(HistoryDisplay):
             self._draw_gap(f"{prefix}gap", line_kwargs)
         else:
             self._draw_objective(prefix, line_kwargs)
+            if log:
+                self.ax_.set_yscale("log")
         self.ax_.set_xlabel("Time (s)")
         self.ax_.legend()
         return self
 
     def _draw_objective(self, prefix: str, line_kwargs: dict[str, Any]) -> None:
         curves = (self.ax_, self.time)
-        self.lines_ = draw_lines(*curves, self.objective, self.problem, f"{prefix}objective", line_kwargs)
+        self.lines_ = draw_lines(*curves, self.objective, self.problem, f"{prefix}{self.quantity}", line_kwargs)
         if self.lower_bound is not None:
             same = {**line_kwargs, "color": self.lines_[0].get_color(), "linestyle": "--"}
             self.bound_lines_ = draw_lines(*curves, self.lower_bound, self.problem, f"{prefix}lower bound", same)
-        self.ax_.set_ylabel("Objective")
+        self.ax_.set_ylabel(self.quantity.capitalize())
 
     def _draw_gap(self, label: str, line_kwargs: dict[str, Any]) -> None:
         if self.lower_bound is None:

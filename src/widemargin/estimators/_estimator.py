@@ -25,7 +25,7 @@ _PACKAGE = __name__.partition(".")[0]
 
 
 class Loadable(BaseEstimator):
-    """An estimator whose fitted attributes are checked when they come from a file."""
+    """An estimator that notebooks show with its certificate; from a file its fitted attributes are checked."""
 
     def _check_state(self, fitted: FittedState) -> None:
         """Raise a ValueError that names the first invalid fitted attribute and its value."""
@@ -43,9 +43,20 @@ class Loadable(BaseEstimator):
             If the estimator is fitted, and its attributes do not fit one another.
         """
         super().__setstate__({**vars(type(self)()), **state})
-        if any(name.endswith("_") and not name.startswith("__") for name in vars(self)):
+        if _is_fitted(self):
             self._check_state(FittedState(vars(self)))
             self._restore()
+
+    @property
+    def _repr_html_(self) -> Callable[[], str]:
+        """scikit-learn's diagram, and below it the certificate, seconds, cost and bytes of the fitted machine."""
+        diagram = super()._repr_html_
+        return lambda: str(diagram()) + _summary_html(self)
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
+        """Text for notebooks, and the HTML of `_repr_html_` if scikit-learn is set to draw diagrams."""
+        bundle: dict[str, str] = super()._repr_mimebundle_(**kwargs)
+        return {**bundle, "text/html": self._repr_html_()} if "text/html" in bundle else bundle
 
 
 class Estimator(CallbackSupportMixin, Loadable):
@@ -69,17 +80,6 @@ class Estimator(CallbackSupportMixin, Loadable):
     def _snapshot(self, data: Any, progress: Progress) -> dict[str, Any] | None:
         """The attributes that callbacks need of the machine as it stands; None where there is none yet."""
         return None
-
-    @property
-    def _repr_html_(self) -> Callable[[], str]:
-        """scikit-learn's diagram, and below it the certificate, seconds and bytes of the fit."""
-        diagram = super()._repr_html_
-        return lambda: str(diagram()) + _summary_html(self)
-
-    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
-        """Text for notebooks, and the HTML of `_repr_html_` if scikit-learn is set to draw diagrams."""
-        bundle: dict[str, str] = super()._repr_mimebundle_(**kwargs)
-        return {**bundle, "text/html": self._repr_html_()} if "text/html" in bundle else bundle
 
     @with_callbacks
     def _run(self, train: Callable[[Any, Progress], None], X: Any, y: Any = None, sample_weight: Any = None) -> None:
@@ -173,26 +173,36 @@ def warn_user(message: str, category: type[Warning]) -> None:
     warnings.warn(message, category, stacklevel=level)
 
 
+def _is_fitted(estimator: Any) -> bool:
+    return any(name.endswith("_") and not name.startswith("__") for name in vars(estimator))
+
+
 def _summary_html(estimator: Any) -> str:
-    """Certificate, seconds and bytes of a fitted estimator, as a line of HTML; empty if it is not fitted."""
-    if not hasattr(estimator, "history_"):
+    """Certificate, seconds, cost and bytes of a fitted machine, or of a search's best one, as a line of HTML."""
+    machine = vars(estimator).get("best_estimator_", estimator)
+    if not _is_fitted(machine):
         return ""
-    facts = [*_certificate(estimator), *_seconds(estimator), f"{_bytes(vars(estimator)):,} bytes"]
+    facts = [*_certificate(machine), *_seconds(machine), *_cost(machine), f"{_bytes(vars(machine)):,} bytes"]
     return f"<p><small>{escape('; '.join(facts))}</small></p>"
 
 
-def _certificate(estimator: Any) -> list[str]:
-    gap = getattr(estimator, "relative_gap_", np.nan)
-    state = ["converged" if estimator.converged_ else "not converged"] if hasattr(estimator, "converged_") else []
-    return [
-        *state,
-        f"objective at most {gap:.2g} of itself above the optimum" if np.isfinite(gap) else "no lower bound",
-    ]
+def _certificate(machine: Any) -> list[str]:
+    facts = ["converged" if machine.converged_ else "not converged"] if hasattr(machine, "converged_") else []
+    if hasattr(machine, "objective_"):
+        gap = getattr(machine, "relative_gap_", np.nan)
+        facts += [f"objective at most {gap:.2g} of itself above the optimum" if np.isfinite(gap) else "no lower bound"]
+    return facts
 
 
-def _seconds(estimator: Any) -> list[str]:
-    time = estimator.history_.get("time", ())
+def _seconds(machine: Any) -> list[str]:
+    time = getattr(machine, "history_", {}).get("time", ())
     return [f"{time[-1]:.3g} s"] if len(time) else []
+
+
+def _cost(machine: Any) -> list[str]:
+    report = getattr(machine, "report_", None)  # of a compressed machine
+    cost = getattr(report, "cost_after", None) or getattr(machine, "prediction_cost_", None)
+    return [] if cost is None else [f"a prediction costs {cost:.3g} inner products"]
 
 
 def _bytes(value: Any) -> int:

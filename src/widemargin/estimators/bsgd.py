@@ -27,7 +27,6 @@ from ..solvers.sgd.budgeted_machine import (
     MAINTENANCE,
     N_BACK,
     N_FRONT,
-    PAPER_RULE,
     RULES,
     StepSettings,
 )
@@ -90,8 +89,7 @@ class BSGDClassifier(ClassifierMixin, OneVsRestPredictor, LinearWeights, KernelM
         How the weight degradation of a merger with each candidate is found: look-up of the degradation; look-up of h,
         the place of the merged support vector on the line between the two; golden section search for h over [1/2, 1]
         to 0.01 and one step of Newton's method; the same to 1e-10; or golden section search over [0, 1] to 0.01,
-        which is Algorithm 1 as published, in NumPy: a merger takes 0.2 ms instead of 2 µs. All but the first are for
-        comparisons.
+        which is Algorithm 1 as published. All but the first are for comparisons.
     table_size : int, default=400
         Nodes a side of the look-up tables, at least 2, at most 4096.
     lam : float or None, default=None
@@ -279,7 +277,7 @@ class BSGDClassifier(ClassifierMixin, OneVsRestPredictor, LinearWeights, KernelM
         if self.table_size > _MOST_NODES:
             raise ValueError(f"table_size must be at most {_MOST_NODES}, got {shown(self.table_size)}")
         check_choice("maintenance", self.maintenance, MAINTENANCE)
-        check_choice("merge", self.merge, (*RULES, PAPER_RULE))
+        check_choice("merge", self.merge, RULES)
         if self.maintenance == "merge" and self.kernel != "rbf":
             raise ValueError(f"maintenance='merge' is for kernel='rbf' alone, got kernel={self.kernel!r}")
         check_number("validation_fraction", self.validation_fraction, above=0)

@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from naive import budget as naive
 from widemargin.kernels.functions import Kernel, make_kernel
 from widemargin.solvers.sgd import budgeted_machine as sgd
-from widemargin.solvers.sgd.budgeted_machine import BudgetedMachine, MergingMachine, StepSettings, make_machine
+from widemargin.solvers.sgd.budgeted_machine import RULES, BudgetedMachine, MergingMachine, StepSettings, make_machine
 
 LAM = 0.01
 
@@ -93,7 +93,7 @@ def test_gss_paper_is_algorithm_1_line_by_line(form: Any) -> None:
 
 
 @pytest.mark.parametrize("first", ["gss-paper", "lookup-wd"])
-@pytest.mark.parametrize("budget", [15, 47])  # the arrays of budget + 1 have more slots
+@pytest.mark.parametrize("budget", [15, 47])
 def test_a_state_continues_with_another_merge_rule(first: str, budget: int) -> None:
     X, signed_weights = data(200)
     settings = settings_for(make_kernel("rbf", gamma=4.0), merge=first, budget=budget, average=True)
@@ -276,7 +276,7 @@ def test_mergers_of_equal_points_add_their_coefficients() -> None:
     assert coef.sum() == pytest.approx(30e-6 / (LAM * 30), rel=1e-9)  # the sum of all steps
 
 
-@pytest.mark.parametrize("merge", ["lookup-wd", "lookup-h", "gss", "gss-precise"])
+@pytest.mark.parametrize("merge", RULES)
 @pytest.mark.parametrize("size", [1e-300, 1e-40, 1e100])
 def test_mergers_do_not_depend_on_the_unit_of_the_weights(merge: str, size: float) -> None:
     """Mergers depend on ratios of coefficients, which may be beyond float32."""

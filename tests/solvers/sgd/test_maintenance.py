@@ -12,6 +12,7 @@ from naive import budget as naive
 from widemargin.solvers.sgd.budgeted_machine import RULES
 from widemargin.solvers.sgd.lookup_table import merged_coef
 
+ACCURATE = [rule for rule in RULES if rule != "gss-paper"]  # whose h is within 0.01 of one maximum of s, and no nearer
 quick = settings(max_examples=30, deadline=None, derandomize=True)
 problems = {
     "seed": st.integers(0, 2**32 - 1),
@@ -31,7 +32,7 @@ def problem(seed: int, n: int, spread: float, sign: float) -> tuple[int, np.ndar
     return i, sign * coef, log_kappa.astype(np.float32).astype(np.float64)
 
 
-@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize("rule", ACCURATE)
 @quick
 @given(**problems)
 def test_degradation_is_the_least(rule: str, seed: int, n: int, spread: float, sign: float) -> None:
@@ -78,14 +79,14 @@ def test_precise_search(m: float, log_kappa: float) -> None:
     assert naive.degradation(found.h, m, float(np.exp(log_kappa))) == pytest.approx(best, abs=1e-9)
 
 
-@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize("rule", ACCURATE)
 def test_equal_points_add_their_coefficients(rule: str) -> None:
     found = find_partner(0, np.array([1.0, 3.0, 2.0]), np.array([0.0, 0.0, -1.0]), rule)
     assert found.partner == 1
     assert found.degradation == pytest.approx(0, abs=1e-12)
 
 
-@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize("rule", ACCURATE)
 def test_points_so_far_apart_that_kappa_underflows(rule: str) -> None:
     """The merger is a removal: h = 1, and the degradation is the square of the smaller coefficient."""
     found = find_partner(0, np.array([1.0, 3.0, 2.0]), np.array([0.0, -900.0, -800.0]), rule)
@@ -96,7 +97,7 @@ def test_points_so_far_apart_that_kappa_underflows(rule: str) -> None:
 @pytest.mark.parametrize("log_kappa", [-1e2, -1e3, -1e4, -1e5, -1e6])
 def test_no_newton_step_away_from_a_narrow_maximum(log_kappa: float) -> None:
     """The maximum at h = 1 is so narrow that s may be convex in the last bracket."""
-    for rule in RULES:
+    for rule in ACCURATE:
         found = find_partner(0, np.array([1.0, 3.0]), np.array([0.0, log_kappa]), rule)
         assert found.h == pytest.approx(1.0, abs=1e-6)
 
@@ -104,11 +105,11 @@ def test_no_newton_step_away_from_a_narrow_maximum(log_kappa: float) -> None:
 def test_the_nearest_of_near_copies_is_chosen() -> None:
     """Degradations of 1e-10, where 1 - s^2 has no significant digits in float32."""
     log_kappa = np.array([0.0, -4e-5, -2e-5, -8e-5])
-    for rule in ("lookup-wd", "lookup-h", "gss", "gss-precise"):
+    for rule in ACCURATE:
         assert find_partner(0, np.array([1.0, 2.0, 2.0, 2.0]), log_kappa, rule).partner == 2
 
 
-@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize("rule", ACCURATE)
 def test_a_small_coefficient_among_large_ones(rule: str) -> None:
     """Ratios of 1000: wd is of the order of 1e-12, and must determine the partner all the same."""
     rng = np.random.default_rng(0)

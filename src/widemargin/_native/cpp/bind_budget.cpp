@@ -18,7 +18,8 @@ template <class F> auto with_rule(std::string_view name, F&& f) {
     if (name == "lookup-h") return call(std::integral_constant<MergeRule, MergeRule::lookup_h>());
     if (name == "gss") return call(std::integral_constant<MergeRule, MergeRule::gss>());
     if (name == "gss-precise") return call(std::integral_constant<MergeRule, MergeRule::gss_precise>());
-    raise_value_error("rule must be lookup-wd, lookup-h, gss or gss-precise, got '", name, "'");
+    if (name == "gss-paper") return call(std::integral_constant<MergeRule, MergeRule::gss_paper>());
+    raise_value_error("rule must be lookup-wd, lookup-h, gss, gss-precise or gss-paper, got '", name, "'");
 }
 
 void check_table(Stack<const float> grids) {
@@ -66,7 +67,7 @@ template <class RowArrays> void bind_run(nb::class_<MergingState>& state) {
         array("X"), array("order"), array("signed_weights"), "grids"_a, "rule"_a, "gamma"_a, "inverse_lam"_a,
         "fit_intercept"_a,
         "One step of stochastic gradient descent on each of the rows X[order], X (n, d) float32; signed_weights (n,): sample\n"
-        "weight times label; rule: of merging, lookup-wd, lookup-h, gss or gss-precise.");
+        "weight times label; rule: of merging, lookup-wd, lookup-h, gss, gss-precise or gss-paper.");
 }
 
 void bind_state(nb::module_& budget) {

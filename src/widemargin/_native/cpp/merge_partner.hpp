@@ -15,7 +15,7 @@
 namespace wm {
 
 // How h and the weight degradation are found; the names are those of the estimator's parameter.
-enum class MergeRule { lookup_wd, lookup_h, gss, gss_precise };
+enum class MergeRule { lookup_wd, lookup_h, gss, gss_precise, gss_paper };
 
 constexpr Index kSlotGroup = 16;  // numbers of slots that loops visit are multiples of this: whole registers
 inline Index whole_groups(Index n) { return count_blocks(n, kSlotGroup) * kSlotGroup; }
@@ -86,12 +86,14 @@ template <class Real> WM_INLINE Real relative_degradation(Real ratio, Real h, Re
 // Given   grids (look-ups); capacity: the most slots, a multiple of kSlotGroup
 // Returns the best merger of a candidate, by `find`
 // Cost    lookup_wd: a table look-up and 25 vector operations a partner; lookup_h: a look-up and 3 exponentials; gss:
-//         25 exponentials, to 0.01 in h and one step of Newton's method; gss_precise: the same in float64, to 1e-10: 97
+//         25 exponentials, to 0.01 in h and one step of Newton's method; gss_precise: the same in float64, to 1e-10: 97;
+//         gss_paper, in float64: 27 exponentials, to 0.01 on [0, 1]
 // Source  Glasmachers, Qaadan 2018, Algorithm 1
 // Twin    tests/naive/budget.py::find_partner
 template <MergeRule rule> class PartnerSearch {
   public:
-    using Real = std::conditional_t<rule == MergeRule::gss_precise, double, float>;
+    static constexpr bool kIsPaper = rule == MergeRule::gss_paper;
+    using Real = std::conditional_t<kIsPaper || rule == MergeRule::gss_precise, double, float>;
 
     PartnerSearch(const MergeGrids& grids, Index capacity)
         : grids_(grids), ratio_(capacity), score_(capacity), h_(capacity), exponent_(capacity), low_(capacity),
@@ -170,18 +172,27 @@ template <MergeRule rule> class PartnerSearch {
 
     // Golden section search for the maximiser of s(h) on [1/2, 1], for all partners at once: their brackets have one
     // width. Then one step of Newton's method from the last point: for a large ratio the best 1 - h is smaller than any
-    // bracket.
+    // bracket. gss_paper searches on [0, 1] and takes the better inner point of the last bracket.
     void search(const Real* exponent) {
+        constexpr Real begin = Real(kIsPaper ? 0.0 : 0.5);
         const Real* ratio = ratio_.data();
-        Real *low = low_.data(), *s0 = s0_.data(), *s1 = s1_.data(), width = Real(0.5);
+        Real *low = low_.data(), *s0 = s0_.data(), *s1 = s1_.data(), width = Real(1) - begin;
         WM_INDEPENDENT
         for (Index j = 0; j < n_; ++j) {
-            low[j] = Real(0.5);
-            s1[j] = Terms(Real(0.5) + kGolden * width, exponent[j]).sum(ratio[j]);
-            s0[j] = Terms(Real(0.5) + kRest * width, exponent[j]).sum(ratio[j]);
+            low[j] = begin;
+            s1[j] = Terms(begin + kGolden * width, exponent[j]).sum(ratio[j]);
+            s0[j] = Terms(begin + kRest * width, exponent[j]).sum(ratio[j]);
         }
         for (; width > kPrecision; width *= kGolden) narrow(exponent, width);
-        step_by_newton(exponent, width);
+        if constexpr (kIsPaper) take_better_point(width);
+        else step_by_newton(exponent, width);
+    }
+
+    void take_better_point(Real width) {
+        const Real *low = low_.data(), *s0 = s0_.data(), *s1 = s1_.data();
+        Real* h = h_.data();
+        WM_INDEPENDENT
+        for (Index j = 0; j < n_; ++j) h[j] = low[j] + (s0[j] > s1[j] ? kRest : kGolden) * width;
     }
 
     // One golden section step: brackets [low, low + width], with the values s0 and s1 at their inner points.

@@ -14,13 +14,11 @@ Kinds of budget maintenance (Wang, Crammer and Vucetic, JMLR 13, 2012):
     projection   drop a support vector after its projection onto the span of the others is added to them: the one for
                  which the weight degradation is least
 
-Four compiled rules of Glasmachers and Qaadan (2018) give h and the weight degradation for every partner:
+The rules of Glasmachers and Qaadan (2018) that give h and the weight degradation for every partner:
 
     lookup-wd    the degradation from a look-up table; h, from another table, for the chosen partner alone
     lookup-h     h from a look-up table, the degradation computed from it
     gss          h by golden section search over [1/2, 1] to 0.01, and one step of Newton's method
     gss-precise  the same to 1e-10
-
-"gss-paper" is their Algorithm 1 as published, in NumPy: the search over [0, 1] to 0.01, without
-Newton's step.
+    gss-paper    their Algorithm 1 as published: over [0, 1] to 0.01, without Newton's step
 """

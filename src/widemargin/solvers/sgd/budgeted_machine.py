@@ -24,11 +24,10 @@ from ..._types import RowIndices, Vector
 from ...data.csr import CSRArray, make_csr
 from ...data.samples import Samples, SparseSamples, make_samples
 from ...kernels.functions import RBF, CallableKernel, Kernel
-from .lookup_table import golden_section, merge_table, merged_coef
+from .lookup_table import merge_table
 
 MAINTENANCE = ("merge", "removal", "projection")  # these names are described in `solvers.sgd`
-RULES = ("lookup-wd", "lookup-h", "gss", "gss-precise")
-PAPER_RULE = "gss-paper"
+RULES = ("lookup-wd", "lookup-h", "gss", "gss-precise", "gss-paper")
 
 # Places in the arrays of a machine, which the compiled steps and the files of models number alike.
 # counts, int64. Slots are the columns of the arrays of a MergingMachine: the first N_FRONT have the support vectors of
@@ -44,7 +43,6 @@ COEF, COEF_SUM, SCALED_NORM, SCALE = range(4)
 
 _MERGING_ARRAYS = ("points", "slots", "counts", "sums", "shift")
 TILE_STEPS = 128  # steps of a SubsetMachine on one tile of kernel values: its arrays have as many columns more
-_PAPER_PRECISION = 0.01  # error of h, at most: section 2 of Glasmachers and Qaadan
 
 
 @dataclass(frozen=True)
@@ -160,7 +158,6 @@ class MergingMachine(BudgetedMachine):
     def __init__(self, settings: StepSettings, arrays: Any) -> None:
         self.settings = settings
         self.arrays = arrays  # a compiled.MergingState
-        self.rule = settings.merge
         self.counts, self.sums, self.coef = arrays.counts, arrays.sums, arrays.slots[: COEF_SUM + 1]
 
     def prepare(self, X: Any) -> Any:
@@ -176,14 +173,11 @@ class MergingMachine(BudgetedMachine):
         X = self.prepare(X)
         if not isinstance(X, csr.CSRMatrix) and not self.counts[STEPS] and len(order):
             self.arrays.shift[:] = X[order[0]]  # distances stay as they are, and lose fewer digits
-        self._take_steps(X, order, signed_weights)
-
-    def _take_steps(self, X: Any, order: RowIndices, signed_weights: Vector) -> None:
         settings = self.settings
         grids = merge_table(settings.table_size).native
         gamma = settings.kernel.gamma  # type: ignore[attr-defined]
         inverse_lam = 1 / settings.lam
-        self.arrays.run(X, order, signed_weights, grids, self.rule, gamma, inverse_lam, settings.fit_intercept)
+        self.arrays.run(X, order, signed_weights, grids, settings.merge, gamma, inverse_lam, settings.fit_intercept)
 
     def expansion(self) -> Expansion:
         """The used slots: those of positive coefficients, then the others."""
@@ -203,70 +197,6 @@ class MergingMachine(BudgetedMachine):
 
     def __len__(self) -> int:
         return int(self.counts[N_FRONT] + self.counts[N_BACK])
-
-
-class PaperMachine(MergingMachine):
-    """Budget maintenance as Glasmachers and Qaadan (2018) publish it, to be compared with: Algorithm 1 in NumPy.
-
-    The search for h is over [0, 1], to 0.01. The compiled steps only add support vectors: the budget of `arrays` is
-    larger by one, and so they never merge any. A merger takes some 0.2 ms. Lines 8, 13 and 14 of the paper exchange the
-    two points: here they agree with lines 5 to 7.
-    """
-
-    def __init__(self, settings: StepSettings, arrays: Any) -> None:
-        super().__init__(settings, arrays)
-        self.rule = RULES[0]
-
-    def _take_steps(self, X: Any, order: RowIndices, signed_weights: Vector) -> None:
-        for t in range(len(order)):
-            super()._take_steps(X, order[t : t + 1], signed_weights)
-            if len(self) > self.settings.budget:
-                self._maintain_budget(self._slots_of(signed_weights[order[t]])[-1])
-
-    def _slots_of(self, sign: float) -> NDArray[np.intp]:
-        """Slots of the support vectors of one sign, the last beside the empty slots: a new one is the last."""
-        n_slots = self.coef.shape[1]
-        return np.arange(self.counts[N_FRONT]) if sign > 0 else n_slots - 1 - np.arange(self.counts[N_BACK])
-
-    def _maintain_budget(self, newest: np.intp) -> None:
-        """Merge the support vector of smallest |coefficient| (of equals the newest); remove it if it has no partner."""
-        coef, coef_sum, _, _ = slots = self.arrays.slots
-        used = np.append(newest, self._used_slots())
-        i = used[np.abs(coef[used]).argmin()]  # line 2
-        same_sign = self._slots_of(coef[i])
-        others = same_sign[same_sign != i]
-        self.counts[MERGERS if len(others) else REMOVALS] += 1
-        self._record_maintenance(self._merge(i, others) if len(others) else coef[i] ** 2)
-        last = same_sign[-1]  # closes the gap
-        slots[:, i], self.arrays.points[:, i] = slots[:, last], self.arrays.points[:, last]
-        coef[last] = coef_sum[last] = 0.0
-        self.counts[N_FRONT if last < self.counts[N_FRONT] else N_BACK] -= 1
-
-    def _merge(self, i: np.intp, others: NDArray[np.intp]) -> float:
-        """Merge i into the best of the others (lines 4 to 15, but i is not removed); return the squared degradation."""
-        points, (coef, coef_sum, norm, scale) = self.arrays.points, self.arrays.slots
-        gamma = self.settings.kernel.gamma  # type: ignore[attr-defined]
-        a, b = coef[i], coef[others]
-        m = b / (b + a)  # line 5, for all others at once
-        products = scale[i] * scale * (points[:, i] @ points)
-        log_kappa = np.minimum(2 * gamma * products - norm[i] - norm, 0.0)[others]  # line 6
-        h, _ = golden_section(lambda h: merged_coef(h, m, log_kappa), np.zeros(len(m)), 1.0, _PAPER_PRECISION)  # line 7
-        a_z = (b + a) * merged_coef(h, m, log_kappa)  # line 8
-        degradations = a**2 + b**2 - a_z**2 + 2 * a * b * np.exp(log_kappa)  # line 9
-        best = degradations.argmin()  # lines 10 to 12
-        j, h_j, exponent = others[best], h[best], log_kappa[best]
-        z = h_j * scale[j] * points[:, j] + (1 - h_j) * scale[i] * points[:, i]  # line 13
-        coef_sum[j] = coef_sum[j] * np.exp((1 - h_j) ** 2 * exponent) + coef_sum[i] * np.exp(h_j**2 * exponent)
-        points[:, j], coef[j], norm[j], scale[j] = z, a_z[best], gamma * (z @ z), 1.0  # line 14
-        return max(float(degradations[best]), 0.0)
-
-    def _record_maintenance(self, degradation: float) -> None:
-        """Add the squared degradation of lam t w to the totals, and the growth 1 / budget to the weight of the step."""
-        t, settings = float(self.counts[STEPS]), self.settings
-        self.sums[DEGRADATION_SUM] += degradation / (settings.lam * t) ** 2
-        growth = self.sums[LAST_WEIGHT] / (1 + 3 / t) / settings.budget
-        self.sums[[LAST_WEIGHT, WEIGHT_SUM]] += growth
-        self.sums[STEP_SIZE_SUM] += growth / t
 
 
 @dataclass(eq=False)
@@ -401,16 +331,15 @@ def make_machine(settings: StepSettings, like: Any, state: Mapping[str, Any] | N
 def _make_merging(settings: StepSettings, like: Any, state: Mapping[str, Any] | None) -> MergingMachine:
     if not isinstance(settings.kernel, RBF):
         raise ValueError("maintenance='merge' needs the Gaussian kernel")
-    is_paper = settings.merge == PAPER_RULE
-    arrays = compiled.MergingState(like.shape[1], settings.budget + is_paper)
+    arrays = compiled.MergingState(like.shape[1], settings.budget)
     if state is not None:
         n_front, n_back = (int(state["counts"][at]) for at in (N_FRONT, N_BACK))
         for name in ("counts", "sums", "shift"):
             getattr(arrays, name)[:] = state[name]
-        for name in ("points", "slots"):  # a state of another `merge` may have another number of slots
+        for name in ("points", "slots"):  # those of an older file may have more slots
             new, old = getattr(arrays, name), state[name]
             new[:, :n_front], new[:, new.shape[1] - n_back :] = old[:, :n_front], old[:, old.shape[1] - n_back :]
-    return (PaperMachine if is_paper else MergingMachine)(settings, arrays)
+    return MergingMachine(settings, arrays)
 
 
 def _copied(state: Mapping[str, Any]) -> dict[str, Any]:
