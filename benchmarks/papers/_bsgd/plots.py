@@ -12,7 +12,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from benchmarks._report import RESULTS, read_csv
-from benchmarks.papers._bsgd.runs import FAST
+from benchmarks.papers._bsgd.runs import FAST, PAPER_RULE
 from widemargin.solvers.sgd.lookup_table import merge_table
 
 IMAGES = Path(__file__).resolve().parents[3] / "docs" / "images"
@@ -50,7 +50,7 @@ def draw_table(path: Path) -> None:
 
 
 def draw_times(rows: Rows, path: Path) -> None:
-    """Figure 3: seconds of the search, of the rest of a merger, and of steps, for the three fast rules."""
+    """Figure 3: seconds of the search, of the rest of a merger, and of steps, for the rules that alternate."""
     rows = [row for row in rows if row["rule"] in FAST and "search seconds" in row]
     groups = list(dict.fromkeys((row["set"], row["budget"]) for row in rows))
     if not groups:  # rows of older commits have no time of the search
@@ -58,18 +58,20 @@ def draw_times(rows: Rows, path: Path) -> None:
     figure, axes = plt.subplots(figsize=(max(6, 1.1 * len(groups) + 2), 4), layout="constrained")
     for at, group in enumerate(groups):
         mine = [row for row in rows if (row["set"], row["budget"]) == group]
-        whole = next(row["seconds"] for row in mine if row["rule"] == "gss")
-        for offset, row in zip((0.27, 0.0, -0.27), sorted(mine, key=lambda r: r["rule"], reverse=True), strict=True):
+        whole = next(row["seconds"] for row in mine if row["rule"] == PAPER_RULE)
+        width = 0.8 / len(mine)
+        for place, row in enumerate(sorted(mine, key=lambda r: FAST.index(r["rule"]))):
+            offset = ((len(mine) - 1) / 2 - place) * width
             search, merging, seconds = (row[f"{part}seconds"] for part in ("search ", "merging ", ""))
             bottom, parts = 0.0, (search, merging - search, max(seconds - merging, 0.0))
             for part, colour in zip(parts, ("tab:red", "tab:orange", "tab:blue"), strict=True):
-                axes.bar(at - offset, part / whole, 0.25, bottom, color=colour)
+                axes.bar(at - offset, part / whole, 0.93 * width, bottom, color=colour)
                 bottom += part / whole
             axes.text(at - offset, bottom + 0.01, row["rule"], ha="center", va="bottom", fontsize=6, rotation=90)
     for colour, label in (("tab:red", "search (A)"), ("tab:orange", "rest of merging (B)"), ("tab:blue", "steps")):
         axes.bar(0, 0, color=colour, label=label)
     axes.set_xticks(range(len(groups)), [f"{name}\nB={budget}" for name, budget in groups], fontsize=8)
-    axes.set(ylabel="time, gss = 1", ylim=(0, 1.35), title="Where the time goes")
+    axes.set(ylabel=f"time, {PAPER_RULE} = 1", ylim=(0, 1.35), title="Where the time goes")
     axes.legend(fontsize=7, ncols=3, loc="upper right")
     _save(figure, path)
 

@@ -104,10 +104,10 @@ class SpSVM(ClassifierMixin, BaseEstimator):
         value = self._objective(own, signs, beta, f)
         for _ in range(_ROUNDS):
             active = np.flatnonzero(signs * f < 1)
-            part = K[:, active]
-            H = own.astype(np.float64) + self.C * (part @ part.T).astype(np.float64)
+            part = K[:, active].astype(np.float64)  # sums of float32 would make H indefinite
+            H = own.astype(np.float64) + self.C * (part @ part.T)
             H[np.diag_indices(len(H))] += _RIDGE * np.trace(H)
-            direction = cho_solve(cho_factor(H), self.C * (part @ signs[active].astype(K.dtype))) - beta
+            direction = cho_solve(cho_factor(H), self.C * (part @ signs[active])) - beta
             slope, length = (direction.astype(K.dtype) @ K).astype(np.float64), 1.0
             while (new := self._objective(own, signs, beta + length * direction, f + length * slope)) > value:
                 length /= 2
