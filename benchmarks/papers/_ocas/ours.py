@@ -44,10 +44,7 @@ def repeat(train: Callable[[], Any], most: int = 5, long: float = 2.0) -> tuple[
 
 def timed(problem: Linear, C: float, *, repeats: int = 3, **parameters: Any) -> tuple[float, Matrix]:
     """Return the median seconds of some fits (one where it takes long), and the weights of the last."""
-    seconds: list[float] = []
-    while len(seconds) < repeats and sum(seconds) < 5:
-        model, took = fit(problem, C, **parameters)
-        seconds.append(took)
+    (model, _), seconds = repeat(lambda: fit(problem, C, **parameters), repeats, 5.0)
     return statistics.median(seconds), model.coef_
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 import statistics
-import time
 from argparse import Namespace
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
@@ -91,11 +90,7 @@ def _rival_trials(rival: Rival, problem: Linear, C: float, best: float, limit: f
     rival.fit(X, problem, C, 1)  # imports and compiles
 
     def run(effort: float) -> Trial:
-        seconds: list[float] = []
-        while len(seconds) < 3 and sum(seconds) < 1:
-            start = time.perf_counter()
-            W = rival.fit(X, problem, C, effort)
-            seconds.append(time.perf_counter() - start)
+        W, seconds = ours.repeat(lambda: rival.fit(X, problem, C, effort), 3, 1.0)
         return Trial(effort, statistics.median(seconds), objective(problem, W, C))
 
     return climb(run, rival.efforts, GOAL * best, limit, (1 + _FINE) * best)
