@@ -227,7 +227,9 @@ def _mean(lines: Sequence[Row], who: str) -> float:
 
 
 def means(table: Sequence[Row]) -> list[Row]:
-    """Geometric means of the ratios over groups of cells (set, C), and the worst cell."""
+    """Geometric means of the ratios over groups of cells (set, C), and the worst cell; nothing without ratios to OCAS."""
+    if not table:
+        return []
     groups = {
         "dense": [line for line in table if line["set"] in DENSE],
         "dense, C = 100": [line for line in table if line["set"] in DENSE and line["C"] == 100],
