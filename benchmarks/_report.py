@@ -56,8 +56,12 @@ def run_card() -> dict[str, str]:
 
 @cache
 def commit() -> str:
-    """Return the short name of the commit at hand, with + where code differs from it; "unknown" without git."""
-    name = git("rev-parse", "--short=9", "HEAD")
+    """Return the short name of the last commit that changed code, with + where code differs from it now.
+
+    Commits of results or texts alone do not count, so a table measured in several parts has one commit. "unknown"
+    without git.
+    """
+    name = git("log", "-1", "--format=%h", "--abbrev=9", "--", *_CODE)
     return name + "+" * bool(git("status", "--porcelain", "--", *_CODE)) if name else "unknown"
 
 
