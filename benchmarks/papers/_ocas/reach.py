@@ -227,7 +227,7 @@ def _mean(lines: Sequence[Row], who: str) -> float:
 
 
 def means(table: Sequence[Row]) -> list[Row]:
-    """Geometric means of the ratios over groups of cells (set, C), and the worst cell; nothing without ratios to OCAS."""
+    """Geometric means of the ratios over groups of cells (set, C), and the worst cell; none for an empty table."""
     if not table:
         return []
     groups = {
