@@ -317,6 +317,16 @@ def test_info_has_gamma_as_a_number_where_the_kernel_has_one(csv, model, tmp_pat
     assert " 0.3 " in out
 
 
+def test_info_has_the_chosen_parameters_of_a_search(tmp_path, capsys):
+    X = np.random.default_rng(0).normal(size=(60, 2))
+    search = widemargin.DCSVMClassifierCV(Cs=[0.7], gammas=[1.3], cv=2).fit(X, X[:, 0] > 0)
+    skops.io.dump(search, tmp_path / "m")
+    assert main(["info", str(tmp_path / "m")]) == 0
+    out = capsys.readouterr().out
+    assert re.search(r"│ C +│ 0\.7 ", out)
+    assert re.search(r"│ gamma +│ 1\.3 ", out)
+
+
 def test_predict_to_a_file_equals_the_estimator(csv, model, tmp_path):
     assert main(["predict", str(csv), str(model), str(tmp_path / "labels")]) == 0
     rows = np.array([line.split(",")[:2] for line in csv.read_text().split()[1:]], dtype=np.float32)

@@ -347,6 +347,8 @@ def _describe(model: Any) -> Summary:
 
     machine = _last_step(model)
     parameters = machine.get_params()
+    of_search = {name: f"{name}_" for name in ("C", "gamma", "epsilon") if hasattr(machine, f"{name}_")}
+    parameters |= {name: getattr(machine, attribute) for name, attribute in of_search.items()}
     rows = [("type", type(machine).__name__)]
     if machine is not model:
         rows.append(("scaling", ", ".join(type(step).__name__ for step in model[:-1])))
