@@ -55,8 +55,7 @@ def tune(args: Namespace) -> int:
         seconds = time.perf_counter() - start
         model = search.best_estimator_ if scaler is None else make_pipeline(scaler, search.best_estimator_)
         save_model(model, file, _describe(model), names)
-    chosen = {name: getattr(search, f"{name}_") for name in ("C", "gamma", "epsilon") if hasattr(search, f"{name}_")}
-    for name, value in chosen.items():
+    for name, value in _chosen_parameters(search).items():
         print(f"{name:16} {value:.6g}", file=_report_stream(args.model))
     n_folds, n_seen = len(search.scores_), int(np.count_nonzero(~np.isnan(search.scores_)))
     score = f"{search.best_score_:.4f} (mean of {n_folds} folds; {n_seen} scores on all samples)"
@@ -346,9 +345,7 @@ def _describe(model: Any) -> Summary:
     from widemargin.estimators._validation import WITHOUT_GAMMA
 
     machine = _last_step(model)
-    parameters = machine.get_params()
-    of_search = {name: f"{name}_" for name in ("C", "gamma", "epsilon") if hasattr(machine, f"{name}_")}
-    parameters |= {name: getattr(machine, attribute) for name, attribute in of_search.items()}
+    parameters = machine.get_params() | _chosen_parameters(machine)
     rows = [("type", type(machine).__name__)]
     if machine is not model:
         rows.append(("scaling", ", ".join(type(step).__name__ for step in model[:-1])))
@@ -370,6 +367,11 @@ def _describe(model: Any) -> Summary:
         rows += [("objective", f"{machine.objective_:.10g}"), ("duality gap", _gap(machine))]
         rows += [("converged", _yes_no(machine.converged_)), ("iterations", str(machine.n_iter_))]
     return rows
+
+
+def _chosen_parameters(machine: Any) -> dict[str, Any]:
+    """The values of C, gamma and epsilon that a search has chosen; empty for an estimator that is no search."""
+    return {name: getattr(machine, f"{name}_") for name in ("C", "gamma", "epsilon") if hasattr(machine, f"{name}_")}
 
 
 def _parameter(machine: Any, name: str, value: Any) -> str:
