@@ -142,7 +142,8 @@ def test_wrong_usage_is_code_2(arguments, capsys):
         (["--gamma", "auto2"], "'auto2' is not a number, nor scale, auto"),
         (["--n-clusters", "0"], "'0' is not a whole number of at least 1, nor auto"),
         (["-C", "-1"], "argument -C: -1 is not a finite number above 0"),
-        (["--sclae", "standard"], "widemargin train: error: unrecognized arguments: --sclae standard"),
+        (["--sclae", "standard"], "error: unrecognized arguments: --sclae standard (did you mean --scale?)"),
+        (["spam"], "widemargin train: error: unrecognized arguments: spam"),
     ],
 )
 def test_wrong_usage_is_explained(options, reason, capsys):
@@ -374,12 +375,28 @@ def test_other_columns_are_refused(csv, model, tmp_path, capsys):
     path = _columns(csv, (1, 0, 2), width="depth")
     for command in (["predict", str(path), str(model)], ["compress", str(model), "small", "--data", str(path)]):
         assert main(command) == 1
-        assert_error(capsys, "new.csv:1: column 1 is 'depth', the model was trained with 'width', which is not here")
+        assert_error(capsys, "new.csv:1: no column is named 'width', which the model was trained with", "'depth'")
     assert main(["train", str(csv), str(tmp_path / "m"), "--test", str(path)]) == 1
-    assert_error(capsys, "new.csv:1: column 1 is 'depth', ", "points.csv has 'width', which is not here")
+    assert_error(capsys, "new.csv:1: no column is named 'width', which ", "points.csv has", "'depth'")
     path = _columns(csv, (0, 1, 2), width="length")
     assert main(["predict", str(path), str(model)]) == 1
-    assert_error(capsys, "new.csv:1: column 2 is 'length', the model was trained with 'width' there")
+    assert_error(capsys, "new.csv:1: no column is named 'width', which the model was trained with; the columns are ")
+    path.write_text("width,length,length,kind\n1,2,3,ant\n")
+    assert main(["predict", str(path), str(model)]) == 1
+    assert_error(capsys, "new.csv: 3 features, but the model was trained with 2")
+    path.write_text("width,width,length\n1,2,3\n")
+    assert main(["predict", str(path), str(model), "--target", "length"]) == 1
+    assert_error(capsys, "new.csv:1: column 1 is 'width', the model was trained with 'length' there")
+
+
+@pytest.mark.parametrize("has_label", [True, False])
+def test_a_missing_column_is_named(has_label, csv, model, tmp_path, capsys):
+    rows = [row.split(",") for row in csv.read_text().splitlines()]
+    place = rows[0].index("length")
+    path = tmp_path / "short.csv"
+    path.write_text("".join(",".join(row[:place] + row[place + 1 : 3 if has_label else 2]) + "\n" for row in rows))
+    assert main(["predict", str(path), str(model)]) == 1
+    assert_error(capsys, "short.csv:1: no column is named 'length', which the model was trained with; the columns are ")
 
 
 def test_columns_of_a_model_of_scikit_learn(csv, tmp_path, capsys):
@@ -508,7 +525,7 @@ def test_tune(scale, csv, tmp_path, capsys):
     assert main(["tune", str(csv), str(path), "--target", "kind", *options]) == 0
     out = capsys.readouterr().out
     C = float(re.search(r"^C +([0-9.]+)", out, re.MULTILINE)[1])
-    assert re.search(r"^score +0\.\d+ \(mean of 3 folds; 12 scores on all samples\)", out, re.MULTILINE)
+    assert re.search(r"^score +0\.\d+ \(mean of 3 folds; 12 fits on whole training folds\)", out, re.MULTILINE)
     model = load_model(path)
     machine = model if scale == "none" else model[-1]
     assert isinstance(machine, widemargin.DCSVMClassifier)
@@ -598,9 +615,7 @@ def test_compress_says_that_few_labels_agree(digits, tmp_path, capsys):
     assert main(["train", str(digits), model, "--gamma", "0.05", "-C", "10"]) == 0
     assert main(["compress", model, small, "--data", str(digits), "--prediction-cost", "4"]) == 0
     err = capsys.readouterr().err
-    assert re.search(r"warning: only \d\d\.\d% of the labels agree with .*: raise prediction_cost \(now \d+\)", err), (
-        err
-    )
+    assert re.search(r"warning: only \d\d\.\d% of the labels agree with .*: raise prediction_cost \(now 4; ", err), err
 
 
 def test_compress_a_calibrated_machine(digits, tmp_path, capsys):

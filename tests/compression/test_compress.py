@@ -166,10 +166,11 @@ def test_an_automatic_cost_grows_while_labels_differ(rows: Any) -> None:
 
 def test_too_few_labels_that_agree_are_warned_of() -> None:
     model = SVC(C=1000, gamma=2.0).fit(X[TRAIN], BINARY[TRAIN])
-    with pytest.warns(
-        UserWarning, match=r"only [0-9.]+% of the labels agree with .*: raise prediction_cost \(now 1?\d\)"
-    ):
+    start = "only [0-9.]+% of the labels agree with .*: raise prediction_cost"
+    with pytest.warns(UserWarning, match=start + r" \(now 6; this machine costs 1?\d\) or give more rows"):
         compress(model, X[TRAIN], prediction_cost=6, n_clusters=1, random_state=0)
+    with pytest.warns(UserWarning, match=start + r" \(now 3,000; this machine costs \d+\) or give more rows"):
+        compress(model, X[TRAIN][:100], prediction_cost=3000, n_clusters=1, random_state=0)
 
 
 def test_more_cost_agrees_better() -> None:

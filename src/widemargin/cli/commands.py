@@ -13,7 +13,7 @@ from typing import Any, BinaryIO, TextIO
 
 import numpy as np
 
-from widemargin.cli.inputs import in_order_of, label_column, reader_of
+from widemargin.cli.inputs import check_has_columns, in_order_of, label_column, reader_of
 from widemargin.cli.machines import make_estimator, parameters
 from widemargin.cli.model_files import Summary, load_model, read_feature_names, read_summary, save_model
 from widemargin.cli.outputs import open_output
@@ -58,7 +58,7 @@ def tune(args: Namespace) -> int:
     for name, value in _chosen_parameters(search).items():
         print(f"{name:16} {value:.6g}", file=_report_stream(args.model))
     n_folds, n_seen = len(search.scores_), int(np.count_nonzero(~np.isnan(search.scores_)))
-    score = f"{search.best_score_:.4f} (mean of {n_folds} folds; {n_seen} scores on all samples)"
+    score = f"{search.best_score_:.4f} (mean of {n_folds} folds; {n_seen} fits on whole training folds)"
     print(f"{'score':16} {score}", file=_report_stream(args.model))
     _report(args, model, data, seconds)
     return 0
@@ -147,6 +147,9 @@ def _read_training(args: Namespace) -> tuple[Dataset, list[str] | None]:
         _note_rare_classes(data.y, args, target if is_table else None)
     if args.test is None:
         return data, names
+    owner = f"{args.data} has"
+    if reader_of(args.test, args) is load_csv:
+        check_has_columns(args.test, names, owner)
     more = {"n_features": data.X.shape[1]} if reader_of(args.test, args) is load_svmlight else {}
     test = _read(args.test, args, **more)
     if test.X.shape[1] != data.X.shape[1]:
@@ -154,7 +157,7 @@ def _read_training(args: Namespace) -> tuple[Dataset, list[str] | None]:
     if test.y is None:
         raise file_error(args.test, "it has no labels, which the accuracy needs")
     if reader_of(args.test, args) is load_csv:
-        test = in_order_of(test, read_columns(args.test, target=target), names, args.test, f"{args.data} has")
+        test = in_order_of(test, read_columns(args.test, target=target), names, args.test, owner)
     return Dataset(data.X, data.y, test.X, test.y), names
 
 
@@ -191,15 +194,17 @@ def _read_to_predict(model: Any, args: Namespace) -> Dataset:
     """The samples to predict, with the model's features in its order, and their labels if there are any."""
     reader, n_features = reader_of(args.data, args), model.n_features_in_
     names, target = read_feature_names(args.model, model), args.target
-    if reader is load_csv and target is None:
-        target = label_column(args.data, names, n_features)
+    owner = "the model was trained with"
+    if reader is load_csv:
+        check_has_columns(args.data, names, owner)
+        target = label_column(args.data, names, n_features) if target is None else target
     more = {load_svmlight: {"n_features": n_features}, load_csv: {"target": target}}
     data = _read(args.data, args, **more.get(reader, {}))
     if data.X.shape[1] != n_features:
         raise file_error(args.data, f"{data.X.shape[1]} features, but the model was trained with {n_features}")
     if reader is not load_csv:
         return data
-    return in_order_of(data, read_columns(args.data, target=target), names, args.data, "the model was trained with")
+    return in_order_of(data, read_columns(args.data, target=target), names, args.data, owner)
 
 
 # Models -----------------------------------------------------------------------------------------------------------

@@ -15,7 +15,7 @@ import numpy as np
 
 from widemargin.datasets import Dataset, load_csv, load_npz, load_svmlight, reader_for
 from widemargin.datasets.files import file_error, quoted
-from widemargin.datasets.tables import Columns, read_columns
+from widemargin.datasets.tables import Columns, read_columns, suggestion
 
 FORMATS: dict[str, Callable[..., Dataset]] = {"csv": load_csv, "npz": load_npz, "svmlight": load_svmlight}
 
@@ -62,7 +62,7 @@ def in_order_of(data: Dataset, columns: Columns, names: list[str] | None, path: 
     Raises
     ------
     ValueError
-        If the file has other names: naming its first column that does not fit.
+        If the file has other names in other places: naming its first column that does not fit.
     """
     found = columns.feature_names
     if found is None or names is None:
@@ -72,12 +72,19 @@ def in_order_of(data: Dataset, columns: Columns, names: list[str] | None, path: 
         return data
     if len(set(found)) == len(found) and set(found) == set(names):
         return data._replace(X=np.take(data.X, [found.index(name) for name in names], axis=1))
-    missing = [name for name in names if name not in found]
-    unknown = [k for k, name in enumerate(found) if name not in names]
-    k = (unknown or [k for k, name in enumerate(found) if name != names[k]])[0]
-    is_by_place = names[k] in missing or not missing
-    expected = f"{quoted(names[k])} there" if is_by_place else f"{quoted(missing[0])}, which is not here"
-    raise file_error(path, f"column {columns.number(k)} is {quoted(found[k])}, {owner} {expected}", columns.line)
+    k = next(k for k, name in enumerate(found) if name != names[k])
+    message = f"column {columns.number(k)} is {quoted(found[k])}, {owner} {quoted(names[k])} there"
+    raise file_error(path, message, columns.line)
+
+
+def check_has_columns(path: str, names: list[str] | None, owner: str) -> None:
+    """Raise a ValueError that names the first feature of `names` that is no column of a table with a header."""
+    columns = read_columns(path, target=None)
+    found = columns.names
+    if found is None or names is None or set(names) <= set(found):
+        return
+    name = next(name for name in names if name not in found)
+    raise file_error(path, f"no column is named {quoted(name)}, which {owner}{suggestion(name, found)}", columns.line)
 
 
 @contextmanager

@@ -10,6 +10,7 @@ import sys
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from difflib import get_close_matches
 from importlib import import_module
 from typing import Any, NoReturn
 
@@ -67,10 +68,17 @@ def _parse(argv: Sequence[str] | None) -> argparse.Namespace:
     """The parsed arguments. It is a usage error if two of them are standard input."""
     args, unknown = _make_parser().parse_known_args(argv)
     if unknown:
-        args.command.error(f"unrecognized arguments: {' '.join(unknown)}")
+        args.command.error(f"unrecognized arguments: {' '.join(unknown)}{_suggestion(unknown[0], args.command)}")
     if sum(getattr(args, name) == "-" for name in args.inputs) > 1:
         args.command.error(f"only one of {', '.join(args.inputs)} can be standard input")
     return args
+
+
+def _suggestion(unknown: str, command: argparse.ArgumentParser) -> str:
+    """The end of a message: the option with the most similar name, if there is one."""
+    options = [name for action in command._actions for name in action.option_strings]
+    near = get_close_matches(unknown.partition("=")[0], options, 1) if unknown.startswith("-") else []
+    return "".join(f" (did you mean {name}?)" for name in near)
 
 
 def _checked_inputs(args: argparse.Namespace) -> AbstractContextManager[None]:

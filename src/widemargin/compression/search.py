@@ -176,8 +176,12 @@ class Compression:
             share = f"{report.agreement:.2%} of the labels agree" if report.agreement is not None else "see its report_"
             warn_user(f"compress was stopped by {progress.stopped_by}: the best so far, {share}", ConvergenceWarning)
         elif report.agreement is not None and report.agreement < _LEAST_AGREEMENT:
-            cost = f"raise prediction_cost (now {report.cost_after:,.0f})"
-            warn_user(f"only {report.agreement:.1%} of the labels agree with the model's: {cost}", UserWarning)
+            limit = self.parameters.prediction_cost
+            limit = limit if isinstance(limit, str) else f"{limit:,.0f}"
+            advice = (
+                f"raise prediction_cost (now {limit}; this machine costs {report.cost_after:,.0f}) or give more rows"
+            )
+            warn_user(f"only {report.agreement:.1%} of the labels agree with the model's: {advice}", UserWarning)
         assert best.model is not None
         best.model.report_ = report
         return best.model

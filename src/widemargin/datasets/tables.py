@@ -190,7 +190,7 @@ def _layout_of(path: PathLike, head: list[_Row], target: int | str | None, heade
     names = [cell.strip() for cell in first]
     if isinstance(target, str):
         if target not in names:
-            raise file_error(path, f"no column is named {target!r}{_suggestion(target, names)}", line)
+            raise file_error(path, f"no column is named {target!r}{suggestion(target, names)}", line)
         return Columns(line, width, names.index(target), names)
     if target is not None and not -width <= target < width:
         raise file_error(path, f"there is no column {target}: a row has {width}", line)
@@ -199,7 +199,7 @@ def _layout_of(path: PathLike, head: list[_Row], target: int | str | None, heade
     return Columns(line, width, column, names if has_header else None)
 
 
-def _suggestion(name: str, names: list[str]) -> str:
+def suggestion(name: str, names: list[str]) -> str:
     """The end of a message: the column with the most similar name, if there is one, and the names of the columns."""
     meant = "".join(f": did you mean {quoted(near)}?" for near in get_close_matches(name, names, 1))
     more = f", ... ({len(names)} in all)" if len(names) > _SHOWN_NAMES else ""
