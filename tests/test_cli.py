@@ -142,7 +142,7 @@ def test_wrong_usage_is_code_2(arguments, capsys):
         (["--gamma", "auto2"], "'auto2' is not a number, nor scale, auto"),
         (["--n-clusters", "0"], "'0' is not a whole number of at least 1, nor auto"),
         (["-C", "-1"], "argument -C: -1 is not a finite number above 0"),
-        (["--sclae", "standard"], "error: unrecognized arguments: --sclae standard (did you mean --scale?)"),
+        (["--sclae", "1"], "widemargin train: error: unrecognized arguments: --sclae 1 (did you mean --scale?)"),
         (["spam"], "widemargin train: error: unrecognized arguments: spam"),
     ],
 )

@@ -62,7 +62,7 @@ def in_order_of(data: Dataset, columns: Columns, names: list[str] | None, path: 
     Raises
     ------
     ValueError
-        If the file has other names in other places: naming its first column that does not fit.
+        If the names differ by more than their order: naming the first column that has another name than expected.
     """
     found = columns.feature_names
     if found is None or names is None:
