@@ -102,10 +102,9 @@ class DualAlone(DualPoint):
         self._tol = tol
         self._max_free = int(_MEMORY_SHARE * memory_budget / X.row_bytes)
         self._go_on = go_on
-        self._is_slow, self._gap = False, np.inf  # of the latest epoch since the last conjugate gradients
         self._most_epochs = _VALUES_BETWEEN_POINTS / max(1, linear.count_values(X.row_arrays))
-        self._gain_ratio = _GAIN_RATIO
         self._f: Vector | None = None  # decision values of w, from `take_decision_values`
+        self._forget_progress()
 
     @property
     def point(self) -> Matrix:
@@ -118,6 +117,12 @@ class DualAlone(DualPoint):
         self._C = C
         self._scale(min(longest, float(self._alpha.sum()) / square) if square > 0.0 else longest)
         self._f = None
+        self._forget_progress()
+
+    def _forget_progress(self) -> None:
+        """Set back what follows the progress of a fit: at another C it would be that of another problem."""
+        self._gain_ratio = _GAIN_RATIO
+        self._is_slow, self._gap = False, np.inf  # of the latest epoch since the last conjugate gradients
 
     def ascend(self) -> None:
         """Conjugate gradients, if the last epoch was slow; then epochs until one is, or the gap is small.
