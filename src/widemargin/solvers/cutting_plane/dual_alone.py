@@ -103,8 +103,7 @@ class DualAlone(DualPoint):
         self._max_free = int(_MEMORY_SHARE * memory_budget / X.row_bytes)
         self._go_on = go_on
         self._most_epochs = _VALUES_BETWEEN_POINTS / max(1, linear.count_values(X.row_arrays))
-        self._f: Vector | None = None  # decision values of w, from `take_decision_values`
-        self._forget_progress()
+        self._reset()
 
     @property
     def point(self) -> Matrix:
@@ -116,11 +115,11 @@ class DualAlone(DualPoint):
         longest, square = C / self._C, float(self._w[:-1] @ self._w[:-1])
         self._C = C
         self._scale(min(longest, float(self._alpha.sum()) / square) if square > 0.0 else longest)
-        self._f = None
-        self._forget_progress()
+        self._reset()
 
-    def _forget_progress(self) -> None:
-        """Set back what follows the progress of a fit: at another C it would be that of another problem."""
+    def _reset(self) -> None:
+        """Give everything that adapts during a fit its first value, for a new C."""
+        self._f: Vector | None = None  # decision values of w, from `take_decision_values`
         self._gain_ratio = _GAIN_RATIO
         self._is_slow, self._gap = False, np.inf  # of the latest epoch since the last conjugate gradients
 
