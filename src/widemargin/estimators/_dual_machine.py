@@ -31,7 +31,7 @@ from ..solvers.results import DualResult, History
 from ._dual_attributes import certificate_attributes, check_clusters, clustered_model, target_attributes
 from ._estimator import describe_gap, warn_unconverged, warn_user
 from ._fitted_state import FittedState
-from ._kernel_machine import KernelMachine, LinearWeights, TrainingRows
+from ._kernel_machine import DecisionGradients, KernelMachine, LinearWeights, TrainingRows
 from ._predictor import lazy_on_dask
 from ._scale import make_checked_samples
 from ._validation import (
@@ -56,7 +56,7 @@ from ._validation import (
 _DEEPEST = 62  # of the levels: 2 ** 62 clusters
 
 
-class DualMachine(LinearWeights, KernelMachine):
+class DualMachine(LinearWeights, DecisionGradients, KernelMachine):
     """A kernel machine whose dual problem is solved exactly, or cluster by cluster (an early machine).
 
     A subclass has `_problems`. The other methods are those of one machine for each target; `DCSVMClassifier`, with a
