@@ -36,6 +36,7 @@ if TYPE_CHECKING:
         DCSVMRegressor,
         LandmarkNystroem,
         OCASClassifier,
+        RelevanceScaler,
         TwoStepKernelKMeans,
     )
     from .export import register_converters, to_onnx
@@ -61,6 +62,7 @@ __all__ = [
     "OCASClassifier",
     "OCASClassifierCV",
     "PredictionCostDisplay",
+    "RelevanceScaler",
     "SupportVectorDisplay",
     "TwoStepKernelKMeans",
     "__version__",
@@ -92,6 +94,7 @@ _PACKAGE_OF = {
     "OCASClassifierCV": "model_selection",
     "GridScoresDisplay": "displays",
     "PredictionCostDisplay": "displays",
+    "RelevanceScaler": "estimators",
     "SupportVectorDisplay": "displays",
     "TwoStepKernelKMeans": "estimators",
     "compress": "compression",

@@ -21,6 +21,7 @@ from widemargin import (
     LandmarkNystroem,
     OCASClassifier,
     OCASClassifierCV,
+    RelevanceScaler,
     TwoStepKernelKMeans,
     compress,
 )
@@ -44,6 +45,7 @@ FITTED = {
     "ocas": lambda: OCASClassifier().fit(X, LABELS),
     "bsgd": lambda: BSGDClassifier(budget=20).fit(X, LABELS),
     "nystroem": lambda: LandmarkNystroem(n_landmarks=5).fit(X.astype(np.float32)),
+    "relevance": lambda: RelevanceScaler(n_iter=1).fit(X, LABELS),
     "clusters": lambda: TwoStepKernelKMeans(n_clusters=3).fit(X),
     "search": lambda: DCSVMClassifierCV([1.0], [0.5], cv=2).fit(X, LABELS),
     "regression search": lambda: DCSVMRegressorCV([1.0], [0.5], cv=2).fit(X, TARGETS),

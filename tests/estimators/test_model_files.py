@@ -25,6 +25,7 @@ from widemargin import (
     LandmarkNystroem,
     OCASClassifier,
     OCASClassifierCV,
+    RelevanceScaler,
     TwoStepKernelKMeans,
     compress,
 )
@@ -51,6 +52,7 @@ MODELS: dict[str, Callable[[], Any]] = {
     "clusters of a matrix": lambda: TwoStepKernelKMeans(3, kernel="precomputed", random_state=0).fit(X @ X.T),
     "landmarks": lambda: LandmarkNystroem(8, n_pseudo_landmarks=3, random_state=0).fit(X),
     "landmarks of a matrix": lambda: LandmarkNystroem(8, kernel="precomputed", random_state=0).fit(X @ X.T),
+    "relevance": lambda: RelevanceScaler(n_iter=1).fit(X, Y),
     "search": lambda: OCASClassifierCV(Cs=[0.1, 1.0]).fit(X, Y),
     "compressed": lambda: compress(SVC().fit(X, THREE), X, n_landmarks=4, n_clusters=2, random_state=0),
 }
@@ -168,6 +170,10 @@ DAMAGES = [
     ("clusters", ("_spread",), short, r"_spread must be an array of float64 of shape \(3,\)"),
     ("clusters", ("inertia_",), np.nan, "inertia_ must be a finite number, got nan"),
     ("clusters of a matrix", ("sample_indices_",), entry(120), r"sample_indices_ must have entries .* got 120"),
+    ("relevance", ("relevance_",), short, r"relevance_ must be an array of float64 of shape \(5,\)"),
+    ("relevance", ("relevance_",), entry(-1.0), "relevance_ must not be negative, got -1.0"),
+    ("relevance", ("scale_",), entry(0.0), "scale_ must be positive, got 0.0"),
+    ("relevance", ("n_iter_",), 0, "n_iter_ must be an integer, at least 1, got 0"),
     ("landmarks", ("factor_",), lambda a: a[1:], r"factor_ must be an array of float64 of shape \(11, any\)"),
     ("landmarks", ("_pseudo", "pairs"), entry(8), r"_pseudo\['pairs'\] must have entries that are in \[0, 8\), got 8"),
     ("landmarks of a matrix", ("landmark_indices_",), entry(120), r"landmark_indices_ must have entries .* got 120"),

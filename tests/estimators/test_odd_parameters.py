@@ -21,6 +21,7 @@ from widemargin import (
     LandmarkNystroem,
     OCASClassifier,
     OCASClassifierCV,
+    RelevanceScaler,
     TwoStepKernelKMeans,
 )
 
@@ -33,6 +34,7 @@ ESTIMATORS = [
     OCASClassifier,
     BSGDClassifier,
     LandmarkNystroem,
+    RelevanceScaler,
     TwoStepKernelKMeans,
 ]
 SEARCHES: list[Any] = [

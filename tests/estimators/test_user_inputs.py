@@ -25,6 +25,7 @@ from widemargin import (
     DCSVMRegressor,
     LandmarkNystroem,
     OCASClassifier,
+    RelevanceScaler,
     TwoStepKernelKMeans,
     compress,
 )
@@ -43,6 +44,7 @@ ESTIMATORS = [
     DCOneClassSVM(),
     DCPredRegressor(random_state=0),
     LandmarkNystroem(20, random_state=0),
+    RelevanceScaler(n_iter=1),
     TwoStepKernelKMeans(3, random_state=0),
 ]
 
@@ -54,7 +56,8 @@ def name_of(estimator: Any) -> str:
 def answer(estimator: Any, X: Any) -> Any:
     for method in ("decision_function", "transform", "predict"):
         if hasattr(estimator, method):
-            return getattr(estimator, method)(X)
+            values = getattr(estimator, method)(X)
+            return values.toarray() if sp.issparse(values) else values
     raise AssertionError
 
 

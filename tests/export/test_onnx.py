@@ -27,6 +27,7 @@ from widemargin import (
     DCSVMClassifierCV,
     DCSVMRegressor,
     OCASClassifier,
+    RelevanceScaler,
     compress,
     to_onnx,
 )
@@ -224,6 +225,7 @@ def test_compressed_models_of_all_kinds(digits) -> None:
         StandardScaler(with_std=False),
         MinMaxScaler((-1, 1), clip=True),
         MaxAbsScaler(),
+        RelevanceScaler(n_iter=1),
         "passthrough",
     ],
     ids=str,

@@ -21,8 +21,9 @@ from ..algorithms.dc_svm import DCSVMSettings, KernelProblem, LazyProblem, Train
 from ..algorithms.dc_svm_fit import train, train_several
 from ..data import is_dask_collection
 from ..data.remote_rows import RemoteRows, open_remote_rows
-from ..data.samples import Samples
+from ..data.samples import Samples, make_samples
 from ..kernels.functions import Kernel
+from ..kernels.precision import ensure_precision
 from ..models.clustered import ClusteredExpansion
 from ..models.expansion import KernelExpansion
 from ..solvers.dual.certificate import MAX_RELATIVE_GAP
@@ -229,6 +230,15 @@ class DualMachine(LinearWeights, DecisionGradients, KernelMachine):
         certificate = certificate_attributes(machines, is_semidefinite=kernel.is_semidefinite)
         self.__dict__.update({**self._prediction_attributes(rows, machines), **certificate})
         return max(machine.result.violation for machine in machines)
+
+    def train_model(self, rows: TrainingRows, progress: Progress) -> KernelExpansion | ClusteredExpansion:
+        """The model of these rows in memory, without their checks, the certificate, and warnings: for another fit."""
+        kernel = self._resolve_kernel(rows.X, rows.weights)
+        samples = ensure_precision(kernel, make_samples(rows.X, kernel.sample_form))
+        self._check_memory(samples, rows)
+        machines = self._train_machines(kernel, samples, rows, progress)
+        self.__dict__.update(self._prediction_attributes(rows, machines))
+        return self._make_model()
 
     def _make_samples(self, kernel: Kernel, rows: TrainingRows, go_on: Callable[[], bool]) -> Samples | RemoteRows:
         """The rows as the kernel takes them; of rows on a cluster, a sample is checked, and they stay there."""

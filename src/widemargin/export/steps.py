@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, StandardScaler
 
+from ..estimators import RelevanceScaler
 from .graph import Graph
 
 
@@ -28,14 +29,16 @@ def _scaled(graph: Graph, x: str, step: Any) -> str:
     if isinstance(step, StandardScaler):
         x = x if step.mean_ is None or not step.with_mean else graph("Sub", x, _double(step.mean_))
         return x if step.scale_ is None else graph("Div", x, _double(step.scale_))
+    if isinstance(step, RelevanceScaler):
+        return graph("Mul", x, _double(step.scale_))
     if isinstance(step, MaxAbsScaler) and not getattr(step, "clip", False):
         return graph("Div", x, _double(step.scale_))
     if isinstance(step, MinMaxScaler):
         x = graph("Add", graph("Mul", x, _double(step.scale_)), _double(step.min_))
         return graph("Clip", x, *map(np.float64, step.feature_range)) if step.clip else x
     raise ValueError(
-        f"model has the step {step!r}: to_onnx writes StandardScaler, MinMaxScaler and MaxAbsScaler alone. "
-        "Export the last step, model[-1]"
+        f"model has the step {step!r}: to_onnx writes StandardScaler, MinMaxScaler, MaxAbsScaler and RelevanceScaler "
+        "alone. Export the last step, model[-1]"
     )
 
 
