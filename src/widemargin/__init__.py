@@ -25,6 +25,7 @@ if TYPE_CHECKING:
         CPathDisplay,
         GridScoresDisplay,
         PredictionCostDisplay,
+        RelevanceDisplay,
         SupportVectorDisplay,
     )
     from .estimators import (
@@ -62,6 +63,7 @@ __all__ = [
     "OCASClassifier",
     "OCASClassifierCV",
     "PredictionCostDisplay",
+    "RelevanceDisplay",
     "RelevanceScaler",
     "SupportVectorDisplay",
     "TwoStepKernelKMeans",
@@ -94,6 +96,7 @@ _PACKAGE_OF = {
     "OCASClassifierCV": "model_selection",
     "GridScoresDisplay": "displays",
     "PredictionCostDisplay": "displays",
+    "RelevanceDisplay": "displays",
     "RelevanceScaler": "estimators",
     "SupportVectorDisplay": "displays",
     "TwoStepKernelKMeans": "estimators",

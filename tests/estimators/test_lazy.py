@@ -52,7 +52,7 @@ FITTED = {
     "linear search": lambda: OCASClassifierCV([0.1], cv=2).fit(X, LABELS),
     "compressed": lambda: compress(DCSVMRegressor().fit(X, TARGETS[:, 0]), X, n_clusters=2, n_landmarks=5),
 }
-METHODS = ("predict", "decision_function", "score_samples", "transform")
+METHODS = ("predict", "decision_function", "score_samples", "transform", "decision_gradient")
 
 
 def with_blocks(rows: NDArray[Any], column_chunks: Any = -1) -> Any:
