@@ -117,6 +117,16 @@ def test_sparse_blocks() -> None:
     np.testing.assert_array_equal(model.predict(lazy).compute(scheduler="synchronous"), model.predict(rows))
 
 
+def test_sparse_blocks_of_a_scaler_stay_sparse() -> None:
+    scaler = RelevanceScaler(n_iter=1).fit(X, LABELS)
+    blocks = with_blocks(X).map_blocks(sp.csr_array)
+    lazy = scaler.transform(blocks)
+    assert sp.issparse(lazy._meta)
+    first = lazy.blocks[0].compute(scheduler="synchronous")
+    assert sp.issparse(first)
+    np.testing.assert_allclose(first.toarray(), scaler.transform(X[: BLOCKS[0]]))
+
+
 def test_a_data_frame_keeps_its_column_names() -> None:
     dd, pd = pytest.importorskip("dask.dataframe"), pytest.importorskip("pandas")
     frame = pd.DataFrame(X, columns=list("abcd"))

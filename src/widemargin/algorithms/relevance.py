@@ -23,7 +23,8 @@ from .._threads import row_blocks
 from .._types import Gradients, Vector
 
 LEAST_FACTOR = 1e-6  # of a column / the largest one: no column is lost
-_GRADIENT_ROWS = 2000  # average over the gradients at so many rows
+_MOST_ROWS, _LEAST_ROWS = 2000, 500  # average over the gradients at so many rows:
+_GRADIENTS = 20_000  # as many as give so many gradients of all functions; the least for a fit that was stopped
 _BLOCK_VALUES = 2**20  # of X that are sorted at once
 _GRADIENT_SHARE = 4  # memory budget / bytes of a block of gradients, of which there are two copies
 
@@ -82,18 +83,20 @@ def learn_relevance(
         At least 1. A fit that is stopped ends the loop, and counts only if it is the first.
     progress : Progress
     rng : Generator
-        Draws the rows at which gradients are averaged, at most 2,000.
+        Draws the rows at which gradients are averaged: 2,000, of more than 10 functions fewer, down to 500.
     power : {1, 2}
         Distances whose mean is kept are sums over the columns of ``|x_j - z_j| ** power``.
     """
     share = mean_differences(X, weights, power)
     known = Relevance(np.ones(X.shape[1]), np.ones(X.shape[1]), 0, False)
-    rows = _gradient_rows(X.shape[0], rng)
+    order = rng.permutation(X.shape[0])
     for k in range(1, n_iter + 1):
         scaled = scale_columns(X, known.scale)
         model = fit(scaled)
         if k > 1 and progress.stopped_by:
             break
+        n_rows = _LEAST_ROWS if progress.stopped_by else _n_gradient_rows(model, scaled)
+        rows = np.sort(order[:n_rows])
         gradients = rms_gradients(model, scaled[rows], weights[rows], n_jobs=n_jobs, memory_budget=memory_budget)
         relevance = np.where(share > 0, known.scale * gradients, 0.0)  # rounding is no gradient by a constant column
         if not relevance.any():
@@ -157,8 +160,9 @@ def _factors(relevance: Vector, share: Vector, power: int) -> Vector:
     return np.asarray(factors * (share.sum() / (share @ factors**power)) ** (1.0 / power))
 
 
-def _gradient_rows(n: int, rng: np.random.Generator) -> Any:
-    return slice(0, n) if n <= _GRADIENT_ROWS else np.sort(rng.choice(n, _GRADIENT_ROWS, replace=False))
+def _n_gradient_rows(model: Differentiable, X: Any) -> int:
+    n_functions = model.decision_gradients(X[:1]).shape[1]
+    return int(np.clip(_GRADIENTS // n_functions, _LEAST_ROWS, _MOST_ROWS))
 
 
 def _dense(columns: Any) -> Any:

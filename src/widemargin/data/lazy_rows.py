@@ -17,15 +17,15 @@ def map_rows(function: Callable[[Any], Any], X: Any) -> Any:
     Parameters
     ----------
     function : callable
-        Maps rows (m, d), m >= 1, to an array of shape (m,) or (m, k). It is one node of the graph: a worker receives
-        it once, however many blocks it computes. It is called here once, on one or two rows of zeros or of dask's
-        example values, for the dtype and the shape of the result.
+        Maps rows (m, d), m >= 1, to an array of shape (m,) or (m, k, ...), or to a sparse one. It is one node of the
+        graph: a worker receives it once, however many blocks it computes. It is called here once, on one or two rows of
+        zeros or of dask's example values, for the dtype and the shape of the result.
     X : dask array or dask data frame of shape (n, d)
         Blocks of NumPy, sparse arrays or data frames. Columns in several chunks are joined.
 
     Returns
     -------
-    dask array of shape (n,) or (n, k)
+    dask array of shape (n,) or (n, k, ...)
         With the blocks of X; of a data frame their lengths are unknown.
 
     Raises
@@ -38,14 +38,16 @@ def map_rows(function: Callable[[Any], Any], X: Any) -> Any:
 
     if X.ndim != 2:
         raise ValueError(f"X must have two dimensions, got {X.ndim}")
-    example = np.asarray(function(_example_rows(X)))
+    example = function(_example_rows(X))
+    example = example if sp.issparse(example) else np.asarray(example)
     empty, width = example[:0], example.shape[1:]
     shared = delayed(_SkipEmpty(function, empty), pure=False, traverse=False)
     if hasattr(X, "to_dask_array"):  # a data frame: its blocks keep their column names
         blocks = [delayed(_apply)(partition, shared) for partition in X.to_delayed()]
         return da.concatenate([da.from_delayed(block, (np.nan, *width), meta=empty) for block in blocks])
     rows = X.rechunk({1: -1})
-    shape = {"chunks": (rows.chunks[0], *((k,) for k in width))} if width else {"drop_axis": 1}
+    chunks = (rows.chunks[0], *((k,) for k in width))
+    shape = {"chunks": chunks, "new_axis": list(range(2, len(chunks)))} if width else {"drop_axis": 1}
     return da.map_blocks(_apply, rows, shared, dtype=empty.dtype, meta=empty, **shape)
 
 

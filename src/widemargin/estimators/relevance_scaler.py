@@ -105,9 +105,9 @@ class RelevanceScaler(OneToOneFeatureMixin, TransformerMixin, Estimator):
 
     Notes
     -----
-    With f the machine of the rows X diag(s), r_j = s_j sqrt(mean_i (df(x_i)/dx_j)^2), over at most 2,000 rows, over all
-    pairs of classes and all targets; then s = c r. The cost is `n_iter` fits of `n_rows` rows, and of gradients
-    2,000 x n_SV x n_features multiply-adds for each pair of classes or target.
+    With f the machine of the rows X diag(s), r_j = s_j sqrt(mean_i (df(x_i)/dx_j)^2), over 500 to 2,000 rows, and over
+    all pairs of classes or targets; then s = c r. The cost is `n_iter` fits of `n_rows` rows, and of gradients 500 to
+    2,000 x n_SV x n_features multiply-adds for each class or target.
 
     Differences from the papers: (1) support vector machines instead of kernel ridge regression. (2) The diagonal of
     the average gradient outer product alone, so that columns stay columns. (3) The mean distance is kept, instead of
