@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from sklearn.preprocessing import scale
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from naive.tuning import grid_scores
-from widemargin import C_path, OCASClassifier, OCASClassifierCV
+from widemargin import C_path, DCSVMClassifierCV, OCASClassifier, OCASClassifierCV
 
 CS = [0.001, 0.1, 10.0]
 Data = tuple[NDArray[Any], NDArray[Any]]
@@ -150,3 +151,22 @@ def test_test_rows_of_weight_zero_are_not_scored(cancer: Data) -> None:
 
     model = OCASClassifierCV([1.0], cv=2, scoring=count, refit=False).fit(*cancer, np.arange(300) % 2)
     assert model.scores_.sum() == 150
+
+
+@pytest.mark.parametrize("search", [OCASClassifierCV([0.1], cv=2), DCSVMClassifierCV([1.0], 1, cv=2)])
+def test_a_scorer_is_given_the_rows_of_a_frame(cancer: Data, search: Any) -> None:
+    pd = pytest.importorskip("pandas")
+    X, y = cancer
+    frame = pd.DataFrame(X, columns=[f"column {k}" for k in range(X.shape[1])])
+    seen: list[Any] = []
+
+    def score(model: Any, X: Any, y: Any) -> float:
+        seen.append(X)
+        return float(model.score(X, y))
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # of names that one side lacks
+        search.set_params(scoring=score).fit(frame, y)
+    assert len(seen) == 2
+    for test, (_, rows) in zip(seen, StratifiedKFold(2).split(X, y), strict=True):
+        pd.testing.assert_frame_equal(test, frame.iloc[rows])
