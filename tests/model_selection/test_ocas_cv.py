@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sklearn.datasets import load_breast_cancer, load_iris
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import get_scorer
-from sklearn.model_selection import GroupKFold, StratifiedKFold
+from sklearn.model_selection import GridSearchCV, GroupKFold, StratifiedKFold
 from sklearn.preprocessing import scale
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
@@ -73,7 +73,10 @@ def test_bad_input_is_named(cancer: Data) -> None:
         ({"Cs": []}, "Cs must have at least one value"),
         ({"scoring": "neg_log_loss"}, "needs probabilities"),
         ({"scoring": lambda *_: np.nan}, "scoring gave NaN for C=0.001"),
-        ({"cv": [(np.flatnonzero(y == "bad"), [0])]}, "the training rows of fold 0 have no row of class 'good'"),
+        (
+            {"cv": [(np.flatnonzero(y == "bad"), [0])]},
+            "the training rows of fold 0 have rows of fewer than two classes: no row of class 'good'",
+        ),
         ({"cv": GroupKFold(3)}, "groups"),
     ]:
         with pytest.raises(ValueError, match=message):
@@ -151,6 +154,17 @@ def test_test_rows_of_weight_zero_are_not_scored(cancer: Data) -> None:
 
     model = OCASClassifierCV([1.0], cv=2, scoring=count, refit=False).fit(*cancer, np.arange(300) % 2)
     assert model.scores_.sum() == 150
+
+
+@pytest.mark.parametrize("class_weight", [None, "balanced"])
+def test_a_class_of_one_row_is_searched_as_by_grid_search(class_weight: Any) -> None:
+    X, y = load_iris(return_X_y=True)
+    y[75] = 3
+    with pytest.warns(UserWarning, match="The least populated class in y has only 1 member"):
+        search = OCASClassifierCV(CS, cv=3, tol=1e-6, class_weight=class_weight).fit(X, y)
+    with pytest.warns(UserWarning, match="The least populated class in y has only 1 member"):
+        grid = GridSearchCV(OCASClassifier(tol=1e-6, class_weight=class_weight), {"C": CS}, cv=3).fit(X, y)
+    np.testing.assert_allclose(search.cv_results_["mean_test_score"], grid.cv_results_["mean_test_score"], atol=0.007)
 
 
 @pytest.mark.parametrize("search", [OCASClassifierCV([0.1], cv=2), DCSVMClassifierCV([1.0], 1, cv=2)])

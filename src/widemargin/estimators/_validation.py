@@ -273,7 +273,7 @@ def weigh_classes(class_weight: Any, classes: NDArray[Any], y: Labels, weights: 
 
 
 def class_factors(class_weight: Any, classes: NDArray[Any], y: Labels, weights: Vector) -> Vector:
-    """The factor of each class: 1, the given one, or "balanced" by total sample weight.
+    """The factor of each class: 1, the given one, or "balanced" by total sample weight among those that have any.
 
     Parameters
     ----------
@@ -292,7 +292,9 @@ def class_factors(class_weight: Any, classes: NDArray[Any], y: Labels, weights: 
     if class_weight is None:
         return np.ones(len(classes))
     if isinstance(class_weight, str) and class_weight == "balanced":
-        return np.asarray(weights.sum() / (len(classes) * np.bincount(y, weights, minlength=len(classes))))
+        totals = np.bincount(y, weights, minlength=len(classes))
+        n_present = np.count_nonzero(totals)
+        return np.asarray(np.divide(weights.sum(), n_present * totals, out=np.ones(len(classes)), where=totals > 0))
     if not isinstance(class_weight, Mapping):
         raise ValueError(f"class_weight must be None, 'balanced' or a dict, got {shown(class_weight)}")
     labels = _to_python(classes)

@@ -180,12 +180,15 @@ def _score_on_user_rows(score: Score, machine: OCASClassifier) -> Score:
 
 
 def _check_classes(splits: list[Any], rows: LabelledRows) -> None:
-    """Every fold's training rows must have all classes, with positive weight, and its test rows a positive weight."""
+    """Every fold's training rows must have two classes of positive weight, and its test rows a positive weight."""
     counted = np.ones(len(rows.y), np.bool_) if rows.weights is None else rows.weights > 0
     classes = np.unique(rows.y[counted])
     for k, (train, test) in enumerate(splits):
         if not counted[test].any():
             raise ValueError(f"cv: the test rows of fold {k} have no positive weight")
-        lacking = np.setdiff1d(classes, rows.y[train][counted[train]])
-        if len(lacking):
-            raise ValueError(f"cv: the training rows of fold {k} have no row of class {shown(lacking[0])}")
+        trained = np.unique(rows.y[train][counted[train]])
+        if len(trained) < min(2, len(classes)):
+            lacking = shown(np.setdiff1d(classes, trained)[0])
+            raise ValueError(
+                f"cv: the training rows of fold {k} have rows of fewer than two classes: no row of class {lacking}"
+            )
