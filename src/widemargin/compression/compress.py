@@ -9,6 +9,8 @@ from typing import Any
 from numpy.typing import ArrayLike
 from sklearn.pipeline import Pipeline
 
+from .._config import resolve_memory_budget
+from ..data import compute_rows
 from ..estimators._wrapped import unwrap
 from .search import Compression, CompressionParameters
 
@@ -45,7 +47,8 @@ def compress(
     X : {array-like, sparse matrix, sparse array} of shape (n_samples, n_features), default=None
         Rows like those to be predicted, such as the training rows, without labels; at most 60,000 of them are used.
         Without X the result is learnt from the support vectors, which lie near the border alone: give X if you can.
-        For a pipeline: rows as its first step takes them.
+        For a pipeline: rows as its first step takes them. A dask collection is computed into memory, if
+        `memory_budget` has room for it.
     prediction_cost : float or "auto", default="auto"
         What a prediction may cost, in inner products of a row, the cost of a linear machine; at least 4. "auto" is a
         twenty-fifth of the model's own cost, at least 40 and at most 600, and less where the result would take more
@@ -147,6 +150,7 @@ def compress(
         random_state,
     )
     parameters.check()
+    X = compute_rows(X, resolve_memory_budget(memory_budget))
     return _compress(model, X, parameters)
 
 
