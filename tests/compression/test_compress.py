@@ -33,6 +33,15 @@ FOUR = np.digitize(WAVE, [-0.8, 0, 0.8])
 TRAIN, TEST = slice(0, 800), slice(800, 1200)
 
 
+def test_machines_of_other_libraries_have_other_integers() -> None:
+    model = SVC().fit(X[TRAIN], FOUR[TRAIN])
+    wanted = compress(model, X[TRAIN], n_landmarks=4, random_state=0).decision_function(X[TEST])
+    for name in ("_n_support", "support_"):
+        setattr(model, name, getattr(model, name).astype(np.int64))
+    fast = compress(model, X[TRAIN], n_landmarks=4, random_state=0)
+    np.testing.assert_array_equal(fast.decision_function(X[TEST]), wanted)
+
+
 @pytest.mark.parametrize(
     "model",
     [

@@ -405,3 +405,23 @@ def test_rows_with_hardly_a_value() -> None:
     X = sp.random_array((2000, 50), density=0.0015, rng=rng, dtype=np.float32, format="csr")
     model = DCSVMClassifier(C=1e4, random_state=0).fit(X, rng.integers(2, size=2000))
     assert np.isfinite(model.objective_)
+
+
+# --------------------------------------------------------------------------------------------------------------- frames
+
+
+@pytest.mark.parametrize("dtype", ["bool", "int64"])
+@pytest.mark.parametrize("estimator", ESTIMATORS, ids=name_of)
+def test_frames_of_sparse_columns(estimator: Any, dtype: str, binary: Data) -> None:
+    """As of `pandas.get_dummies(sparse=True)`."""
+    pd = pytest.importorskip("pandas")
+    X, y = binary
+    dense = pd.DataFrame(X > 0.5).add_prefix("column ").astype(dtype)
+    frame = dense.astype(pd.SparseDtype(dtype, np.zeros((), dtype)[()]))
+    rows = sp.csr_array(dense.to_numpy().astype(np.float64))
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "X (does not have|has) .*feature names")
+        expected = answer(estimator.__class__(**estimator.get_params()).fit(rows, y), rows)
+        model = estimator.__class__(**estimator.get_params()).fit(frame, y)
+        np.testing.assert_array_equal(answer(model, frame), expected)
+    assert list(model.feature_names_in_) == list(frame.columns)
