@@ -18,16 +18,21 @@ from sklearn.svm import SVC
 
 from widemargin import (
     BSGDClassifier,
+    C_path,
     DCOneClassSVM,
     DCPredClassifier,
     DCPredRegressor,
     DCSVMClassifier,
+    DCSVMClassifierCV,
     DCSVMRegressor,
     LandmarkNystroem,
     OCASClassifier,
+    OCASClassifierCV,
     TwoStepKernelKMeans,
     compress,
 )
+from widemargin.kernels.functions import make_kernel
+from widemargin.models.expansion import KernelExpansion
 
 Data = Any
 
@@ -425,3 +430,51 @@ def test_frames_of_sparse_columns(estimator: Any, dtype: str, binary: Data) -> N
         model = estimator.__class__(**estimator.get_params()).fit(frame, y)
         np.testing.assert_array_equal(answer(model, frame), expected)
     assert list(model.feature_names_in_) == list(frame.columns)
+
+
+# ------------------------------------------------------------------------------------------ functions of the user's
+
+
+class Raising:
+    """A kernel, a scorer or a callback that raises StopIteration."""
+
+    def __call__(self, *args: Any, **_: Any) -> Any:
+        raise StopIteration
+
+    def setup(self, *_: Any, **__: Any) -> None: ...
+
+    teardown = on_fit_task_begin = setup
+    on_fit_task_end = split = __call__
+
+    def get_n_splits(self, *_: Any) -> int:
+        return 2
+
+
+FUNCTIONS = {
+    "kernel": DCSVMClassifier(kernel=Raising()),
+    "kernel of SGD": BSGDClassifier(kernel=Raising(), maintenance="removal"),
+    "kernel of clusters": TwoStepKernelKMeans(3, kernel=Raising()),
+    "kernel of landmarks": LandmarkNystroem(3, kernel=Raising()),
+    "scorer": DCSVMClassifierCV([1.0], 1, scoring=Raising()),
+    "scorer of a linear search": OCASClassifierCV([1.0], scoring=Raising()),
+    "splitter": OCASClassifierCV([1.0], cv=Raising()),
+}
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_stop_iteration_is_an_error(name: str, binary: Data) -> None:
+    with pytest.raises(RuntimeError, match="raised StopIteration"):
+        _ = [*map(FUNCTIONS[name].fit, [binary[0]], [binary[1]])]  # whose loop a StopIteration would end
+
+
+def test_stop_iteration_of_callbacks_predictions_and_paths(binary: Data) -> None:
+    X, y = binary
+    with pytest.raises(RuntimeError, match="raised StopIteration"):
+        C_path(OCASClassifier(), X, y, [1.0], scoring=Raising())
+    model = DCSVMClassifier(kernel=linear_kernel).fit(X, y)
+    model._model = KernelExpansion(make_kernel(Raising()), X, np.ones((1, len(X))), np.zeros(1))
+    with pytest.raises(RuntimeError, match="raised StopIteration"):
+        model.predict(X)
+    pytest.importorskip("sklearn.callback")
+    with pytest.raises(RuntimeError, match="raised StopIteration"):
+        OCASClassifier().set_callbacks(Raising()).fit(X, y)

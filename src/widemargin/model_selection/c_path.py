@@ -182,7 +182,10 @@ def score_folds(
 
 
 def _call(score: Callable[..., float], X: Any, y: Any, model: Any) -> float:
-    return score(model, X, y)
+    try:
+        return score(model, X, y)
+    except StopIteration as error:
+        raise RuntimeError("scoring: the callable raised StopIteration") from error
 
 
 def _fit_share(
