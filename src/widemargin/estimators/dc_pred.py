@@ -33,7 +33,8 @@ class DCPredClassifier(Classifier, OneVsRestPredictor, DCPredMachine):
     degree : int, default=3
     coef0 : float, default=0.0
     prediction_cost : float or "auto", default="auto"
-        What a prediction may cost, in inner products of a row, the cost of a linear machine; at least 4. "auto" is 40.
+        What a prediction may cost, in inner products of a row, the cost of a linear machine; at least 4. "auto" is 40
+        for one decision function, and as many leaves and landmarks for several, which costs more (`prediction_cost_`).
         The time of that many linear predictions is an upper bound: most of a linear prediction's time is spent on
         checking and reading rows.
     n_clusters, n_landmarks, n_pseudo_landmarks : int or "auto", default="auto"
