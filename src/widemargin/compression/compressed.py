@@ -36,7 +36,8 @@ class CompressionReport:
     Attributes
     ----------
     agreement : float or None
-        Share of the rows held back that get the model's own label; None for regressors and outlier detectors.
+        Share of the rows held back that get the model's own label; of an outlier detector the mean of this share of the
+        outliers and that of the inliers, None without X or without rows of either; None for regressors.
     error : float
         Root mean square difference of decision values on these rows; NaN if labels were learnt by functions of single
         classes, and the model has those of pairs.
