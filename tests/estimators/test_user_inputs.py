@@ -15,6 +15,7 @@ from sklearn.metrics.pairwise import linear_kernel, pairwise_kernels
 from sklearn.model_selection import KFold, cross_val_score
 from sklearn.multiclass import OneVsOneClassifier
 from sklearn.svm import SVC
+from sklearn.utils.class_weight import compute_class_weight
 
 from widemargin import (
     BSGDClassifier,
@@ -64,6 +65,18 @@ def answer(estimator: Any, X: Any) -> Any:
 
 
 # ------------------------------------------------------------------------------------------------------ class weights
+
+
+def test_balanced_class_weights_count_sample_weights_as_linear_svc_and_not_as_svc(binary: Data) -> None:
+    X, y = binary
+    weights = np.where(y > 0, 3.0, 1.0)
+    counted, alone = (
+        compute_class_weight("balanced", classes=np.unique(y), y=y, sample_weight=w) for w in (weights, None)
+    )
+    for estimator in (DCSVMClassifier(class_weight="balanced"), BSGDClassifier(class_weight="balanced")):
+        np.testing.assert_allclose(estimator.fit(X, y, weights).class_weight_, counted)
+    np.testing.assert_allclose(SVC(class_weight="balanced").fit(X, y, weights).class_weight_, alone)
+    assert not np.allclose(counted, alone)
 
 
 @pytest.mark.parametrize("estimator", CLASSIFIERS, ids=name_of)
