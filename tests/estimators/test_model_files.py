@@ -314,6 +314,27 @@ def test_attributes_that_a_user_sets() -> None:
     assert warm.fit(X, Y).converged_
 
 
+@pytest.mark.parametrize("name", MODELS)
+def test_deep_copies_and_integers_of_another_c_type(name: str) -> None:
+    """int64 is `long` or `long long`, by platform; a deep copy of a compiled loop's array has the other one."""
+
+    def as_long_long(value: Any) -> Any:
+        if isinstance(value, np.ndarray) and value.dtype == np.int64:
+            return value.astype(np.longlong)
+        if isinstance(value, dict):
+            return {key: as_long_long(part) for key, part in value.items()}
+        return [as_long_long(part) for part in value] if isinstance(value, list) else value
+
+    machine = model(name)
+    rows = X @ X.T if "matrix" in name or name == "precomputed" else X
+    state = {key: as_long_long(value) for key, value in machine.__getstate__().items()}
+    moved = type(machine).__new__(type(machine))
+    moved.__setstate__(state)
+    for other in (copy.deepcopy(machine), moved):
+        method = "predict" if hasattr(machine, "predict") else "transform"
+        np.testing.assert_array_equal(getattr(other, method)(rows), getattr(machine, method)(rows))
+
+
 def test_estimators_without_a_fit_load_whatever_their_parameters() -> None:
     for estimator in (DCSVMClassifier(C=-1, kernel="none"), OCASClassifier(mu="x"), BSGDClassifier(budget=None)):
         again = pickle.loads(pickle.dumps(estimator))

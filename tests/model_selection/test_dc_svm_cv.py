@@ -18,7 +18,7 @@ from sklearn.base import clone
 from sklearn.datasets import load_iris, make_classification, make_regression
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.metrics import get_scorer
-from sklearn.model_selection import GroupKFold, KFold, PredefinedSplit, ShuffleSplit, StratifiedKFold
+from sklearn.model_selection import GridSearchCV, GroupKFold, KFold, PredefinedSplit, ShuffleSplit, StratifiedKFold
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import widemargin._progress
@@ -304,8 +304,23 @@ def test_bad_input_is_named(binary: Data, options: dict[str, Any], message: str)
 def test_a_fold_without_a_class_is_named(binary: Data) -> None:
     X, y = binary
     folds = [(np.flatnonzero(y == "no"), np.flatnonzero(y == "yes"))]
-    with pytest.raises(ValueError, match="the training rows of fold 0 have no row of class 'yes'"):
+    with pytest.raises(
+        ValueError, match="the training rows of fold 0 have rows of fewer than two classes: no row of class 'yes'"
+    ):
         DCSVMClassifierCV(CS, GAMMAS, cv=folds).fit(X, y)
+
+
+@pytest.mark.parametrize("options", [{}, {"class_weight": "balanced"}, {"fit_intercept": False}])
+def test_a_class_of_one_row_is_searched_as_by_grid_search(options: dict[str, Any]) -> None:
+    X, y = load_iris(return_X_y=True)
+    y[75] = 3
+    search = DCSVMClassifierCV([1, 10], [0.1], cv=3, tol=1e-5, **options)
+    with pytest.warns(UserWarning, match="The least populated class in y has only 1 member"):
+        search.fit(X, y)
+    with pytest.warns(UserWarning, match="The least populated class in y has only 1 member"):
+        grid = GridSearchCV(DCSVMClassifier(gamma=0.1, tol=1e-5, **options), {"C": [1, 10]}, cv=3).fit(X, y)
+    np.testing.assert_allclose(search.cv_results_["mean_test_score"], grid.cv_results_["mean_test_score"])
+    np.testing.assert_array_equal(search.classes_, [0, 1, 2, 3])
 
 
 def test_a_fold_of_a_regression_without_weight_is_named() -> None:

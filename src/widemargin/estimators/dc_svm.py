@@ -8,7 +8,6 @@ from itertools import combinations
 from typing import Any
 
 import numpy as np
-from sklearn.base import ClassifierMixin
 
 from ..algorithms.dc_svm import LazyProblem, TrainedMachine
 from ..models.clustered import COMBINATIONS
@@ -17,11 +16,11 @@ from ._dual_attributes import classifier_attributes, compact_pair_coefficients
 from ._dual_machine import DualMachine
 from ._fitted_state import FittedState
 from ._kernel_machine import TrainingRows
-from ._predictor import OneVsOnePredictor
+from ._predictor import Classifier, OneVsOnePredictor
 from ._validation import check_choice, check_flag, check_number, upper_bounds
 
 
-class DCSVMClassifier(ClassifierMixin, OneVsOnePredictor, DualMachine):
+class DCSVMClassifier(Classifier, OneVsOnePredictor, DualMachine):
     """Exact kernel support vector machine, for data sets where `sklearn.svm.SVC` takes too long.
 
     It minimises ``1/2 |w|^2 + C sum_i s_i max(0, 1 - y_i f(x_i))`` to a stated violation of the optimality conditions,

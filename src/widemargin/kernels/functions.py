@@ -264,7 +264,10 @@ class CallableKernel(Kernel):
         return np.concatenate([np.zeros(0), *(self._evaluate(batch, batch).diagonal() for batch in batches)])
 
     def _evaluate(self, A: Samples, B: Samples) -> NDArray[Any]:
-        tile = _dense(self.function(A.stored(), B.stored()))
+        try:
+            tile = _dense(self.function(A.stored(), B.stored()))
+        except StopIteration as error:  # would end a loop of the caller's without a word
+            raise RuntimeError("kernel: the callable raised StopIteration") from error
         if tile.shape != (len(A), len(B)):
             expected = (len(A), len(B))
             raise ValueError(f"kernel: the callable returned shape {tile.shape} for batches that ask for {expected}")
