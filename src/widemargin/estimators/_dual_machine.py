@@ -16,13 +16,13 @@ from .._config import resolve_memory_budget
 from .._native import Stopped
 from .._progress import Progress, SilentProgress
 from .._threads import ThreadTeam, blas_limit, effective_n_jobs
-from .._types import Labels, Matrix, RowIndices, Vector
+from .._types import Array, Labels, Matrix, RowIndices, Vector
 from ..algorithms.dc_svm import DCSVMSettings, KernelProblem, LazyProblem, TrainedMachine
 from ..algorithms.dc_svm_fit import train, train_several
 from ..data import is_dask_collection
 from ..data.remote_rows import RemoteRows, open_remote_rows
-from ..data.samples import Samples
-from ..kernels.functions import Kernel
+from ..data.samples import Samples, view_samples
+from ..kernels.functions import Kernel, Linear
 from ..models.clustered import ClusteredExpansion
 from ..models.expansion import KernelExpansion
 from ..solvers.dual.certificate import MAX_RELATIVE_GAP
@@ -33,7 +33,7 @@ from ._estimator import describe_gap, warn_unconverged, warn_user
 from ._fitted_state import FittedState
 from ._kernel_machine import KernelMachine, LinearWeights, TrainingRows
 from ._predictor import lazy_on_dask
-from ._scale import make_checked_samples
+from ._scale import make_checked_samples, sample_form
 from ._validation import (
     FUNCTION_KERNELS,
     KERNELS,
@@ -228,20 +228,38 @@ class DualMachine(LinearWeights, KernelMachine):
         machines = self._train_machines(kernel, samples, rows, progress)
         certificate = certificate_attributes(machines, is_semidefinite=kernel.is_semidefinite)
         self.__dict__.update({**self._prediction_attributes(rows, machines), **certificate})
+        if isinstance(kernel, Linear) and not isinstance(samples, RemoteRows):
+            self._move_intercepts(samples.shift)
         return max(machine.result.violation for machine in machines)
 
     def _make_samples(self, kernel: Kernel, rows: TrainingRows, go_on: Callable[[], bool]) -> Samples | RemoteRows:
         """The rows as the kernel takes them; of rows on a cluster, a sample is checked, and they stay there."""
         X, targets = rows.X, self._targets_for_checks(rows)
         if not isinstance(X, RemoteRows):
-            return make_checked_samples(kernel, X, targets, go_on)
+            return make_checked_samples(kernel, X, targets, go_on, may_centre=self._may_centre)
         chosen, values = X.sample
         make_checked_samples(kernel, values, None if targets is None else targets[chosen], go_on)
         return X
 
+    def _move_intercepts(self, shift: Array | None) -> None:
+        """Of a linear machine trained on rows less `shift` (d,): b - <w, shift>, for the rows as they are."""
+        if shift is None:
+            return
+        model, shift = self._make_model(), shift.astype(np.float64)
+        if isinstance(model, ClusteredExpansion):
+            model.intercept -= np.column_stack([machine.weights @ shift for machine in model.machines])
+            self.intercept_ = model.intercept.mean(axis=1)
+        else:
+            self.intercept_ -= model.weights @ shift
+
     def _targets_for_checks(self, rows: TrainingRows) -> NDArray[Any] | None:
         """What the check of the features' scale takes as targets (n,); None without y."""
         return rows.first_target
+
+    @property
+    def _may_centre(self) -> bool:
+        """Whether a linear machine's problem is the same for rows less any vector."""
+        return bool(self.fit_intercept)
 
     def _check_memory(self, samples: Samples, rows: TrainingRows) -> None:
         """Raise a ValueError with the least memory budget if this one is smaller."""
@@ -305,6 +323,9 @@ class DualMachine(LinearWeights, KernelMachine):
         stopped.__dict__.update(
             self._prediction_attributes(rows, [TrainedMachine(point, None, np.array([intercept]), [])])
         )
+        kernel = self._make_kernel()
+        if self._may_centre and sample_form(kernel, rows.X) != kernel.sample_form:
+            stopped._move_intercepts(view_samples(rows.X, "distances").shift)
         return {**stopped.__dict__, "_model": stopped._make_model()}
 
     def _stopping_limit(self) -> str:

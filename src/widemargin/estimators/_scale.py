@@ -11,9 +11,10 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from .._types import Array, RowIndices, Vector
+from ..data.origin import FAR, origin_distance
 from ..data.remote_rows import RemoteRows, do_not_check
 from ..data.samples import Samples, make_samples, view_samples
-from ..kernels.functions import RBF, CallableKernel, Kernel, Laplacian, Precomputed, make_kernel
+from ..kernels.functions import RBF, CallableKernel, Kernel, Laplacian, Linear, Precomputed, make_kernel
 from ..kernels.precision import ensure_precision
 from ._estimator import warn_user
 from ._validation import FUNCTION_KERNELS
@@ -68,8 +69,9 @@ def entry_variance(X: Any, weights: Vector) -> float:
     if sp.issparse(X):
         rows = sp.csr_array((X.data.astype(np.float64), X.indices, X.indptr), X.shape)
         mean = float(weights @ rows.sum(axis=1)) / total
-        square = float(weights @ rows.multiply(rows).sum(axis=1)) / total
-        return float(max(square - mean**2, 0.0))
+        rows.data = (rows.data - mean) ** 2
+        of_zeros = mean**2 * (X.shape[1] - np.diff(rows.indptr))
+        return float(weights @ (rows.sum(axis=1) + of_zeros) / total)
     mean = float(weights @ X.sum(axis=1, dtype=np.float64)) / total
     squares = np.empty(len(X))
     size = max(1, _BLOCK_ENTRIES // X.shape[1])
@@ -95,7 +97,12 @@ def _pooled_variance(parts: list[Vector]) -> float:
 
 
 def make_checked_samples(
-    kernel: Kernel, X: Any, targets: NDArray[Any] | None = None, go_on: Callable[[], bool] = lambda: True
+    kernel: Kernel,
+    X: Any,
+    targets: NDArray[Any] | None = None,
+    go_on: Callable[[], bool] = lambda: True,
+    *,
+    may_centre: bool = False,
 ) -> Samples:
     """Samples in the kernel's form, after checks of their range and their scale.
 
@@ -107,10 +114,18 @@ def make_checked_samples(
         Class numbers (integers) or a regressor's targets (floats); none for a transformer or a clusterer.
     go_on : callable
         As `make_samples` takes it.
+    may_centre : bool
+        Whether a linear kernel's machine has an intercept, so that it may be trained on rows less their mean.
     """
-    samples = make_samples(X, kernel.sample_form, go_on)
+    samples = make_samples(X, sample_form(kernel, X) if may_centre else kernel.sample_form, go_on)
     _check_samples(kernel, samples, X, targets)
     return ensure_precision(kernel, samples)
+
+
+def sample_form(kernel: Kernel, X: Any) -> str:
+    """The form of samples of a machine with an intercept: of a linear kernel centred, for rows far from the origin."""
+    is_far = isinstance(kernel, Linear) and origin_distance(X) > FAR
+    return "distances" if is_far else kernel.sample_form
 
 
 def check_scale(kernel: Kernel, X: Any, targets: NDArray[Any] | None = None) -> None:

@@ -1,0 +1,77 @@
+"""Rows far from the origin, such as years, metres and seconds of an epoch: fits and predictions keep their digits."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from widemargin import DCOneClassSVM, DCSVMClassifier, DCSVMRegressor
+
+FORMS = {"dense": np.asarray, "csr": sp.csr_array}
+
+
+def far_rows(offset: float, dtype: str, n: int = 300, seed: int = 0) -> tuple[Any, Any, Any]:
+    """Rows (n, 3) plus an offset as rounded, their labels, and the rounded rows less the offset in float64."""
+    X = (np.random.default_rng(seed).normal(size=(n, 3)) + offset).astype(dtype)
+    return X, np.where(X[:, 0] > offset, 1, -1), X.astype(np.float64) - offset
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("n", [300, 600])
+@pytest.mark.parametrize(("offset", "dtype"), [(1e4, "float32"), (1e7, "float64"), (1e8, "float64")])
+def test_a_linear_machine_is_that_of_centred_rows(form: str, n: int, offset: float, dtype: str) -> None:
+    X, y, centred = far_rows(offset, dtype, n)
+    model = DCSVMClassifier(kernel="linear").fit(FORMS[form](X), y)
+    oracle = DCSVMClassifier(kernel="linear").fit(centred, y)
+    assert model.converged_
+    assert model.score(FORMS[form](X), y) == oracle.score(centred, y)
+    assert model.objective_ == pytest.approx(oracle.objective_, rel=2e-3)
+    weights = model.coef_.toarray() if form == "csr" else model.coef_
+    values = X.astype(np.float64) @ weights[0] + model.intercept_[0]
+    np.testing.assert_allclose(model.decision_function(FORMS[form](X)), values, atol=1e-6)
+    np.testing.assert_allclose(values, oracle.decision_function(centred), atol=0.02)
+
+
+@pytest.mark.parametrize("combine", ["soft", "early"])
+@pytest.mark.parametrize(("offset", "dtype"), [(1e4, "float32"), (1e8, "float64")])
+def test_an_early_linear_machine_predicts_as_that_of_centred_rows(combine: str, offset: float, dtype: str) -> None:
+    X, y, centred = far_rows(offset, dtype)
+    early = DCSVMClassifier(kernel="linear", n_levels=1, stop_level=1, combine=combine, random_state=0)
+    assert early.fit(X, y).score(X, y) >= early.fit(centred, y).score(centred, y) - 0.02
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_linear_machine_of_several_classes_predicts_as_that_of_centred_rows(form: str) -> None:
+    X, _, centred = far_rows(1e4, "float32")
+    y = np.digitize(centred[:, 0], [-0.5, 0.5])
+    model = DCSVMClassifier(kernel="linear", C=10).fit(FORMS[form](X), y)
+    oracle = DCSVMClassifier(kernel="linear", C=10).fit(centred, y)
+    assert model.score(FORMS[form](X), y) >= oracle.score(centred, y) - 0.01
+
+
+def test_a_linear_regressor_predicts_as_that_of_centred_rows() -> None:
+    X, _, centred = far_rows(1e4, "float32")
+    y = np.column_stack([centred[:, 0], centred[:, 1] - centred[:, 2]])
+    assert DCSVMRegressor(kernel="linear").fit(X, y).score(X, y) > 0.99
+
+
+@pytest.mark.parametrize("kernel", ["linear", "poly"])
+def test_float32_rows_far_from_the_origin_predict_as_in_float64(kernel: str) -> None:
+    X, y, _ = far_rows(1e2, "float32")
+    for kind in (DCSVMClassifier(kernel=kernel, fit_intercept=False, gamma=1e-4), DCOneClassSVM(kernel=kernel)):
+        model = kind.fit(X, y) if isinstance(kind, DCSVMClassifier) else kind.fit(X)
+        points, rows = model.support_vectors_.astype(np.float64), X.astype(np.float64)
+        K = rows @ points.T if kernel == "linear" else (model._gamma * rows @ points.T) ** 3
+        values = K @ model.dual_coef_[0] + model.intercept_[0]
+        np.testing.assert_allclose(model.decision_function(X), values, atol=1e-4 * np.abs(values).max())
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "laplacian"])
+def test_csr_rows_far_from_the_origin_are_as_good_as_dense_ones(kernel: str) -> None:
+    X, y, _ = far_rows(1e8, "float64")
+    dense, csr = (DCSVMClassifier(kernel=kernel).fit(form(X), y) for form in FORMS.values())
+    assert csr._gamma == pytest.approx(dense._gamma, rel=1e-6)
+    np.testing.assert_allclose(csr.decision_function(sp.csr_array(X)), dense.decision_function(X), atol=1e-4)
