@@ -45,7 +45,7 @@ class LinearModel:
         One pass over X, which is not copied.
         """
         if X.shape[0] * self.coef.size < _SMALL_WORK:
-            outputs = make_design_matrix(X, ONE_THREAD).matvec(self.coef)
+            outputs = make_design_matrix(X, ONE_THREAD, memory_budget).matvec(self.coef)
         else:
             with blas_limit(1), ThreadTeam(n_jobs) as team:
                 outputs = make_design_matrix(X, team, memory_budget).matvec(self.coef)
