@@ -38,9 +38,14 @@ def origin_distance(X: Any) -> float:
         return float(np.sqrt(np.float64(norm) / square)) if norm else 0.0
 
 
+def shifted(X: Array, row: Array, dtype: np.dtype[Any]) -> Array:
+    """X (n, d) minus `row` (d,) in C order: rounded to `dtype` only then."""
+    out = np.empty(X.shape, dtype)
+    return np.subtract(X, row, out=out, dtype=np.promote_types(X.dtype, dtype), casting="same_kind")
+
+
 def subtract_row(X: sp.csr_array, row: Array) -> sp.csr_array:
     """X (n, d) minus `row` (d,) of few entries other than zero: entries at all of their columns are stored."""
     n, columns = X.shape[0], np.flatnonzero(row)
     indptr = np.arange(n + 1) * len(columns)
-    repeated = sp.csr_array((np.tile(row[columns], n), np.tile(columns, n), indptr), X.shape)
-    return (X - repeated).astype(X.dtype, copy=False)
+    return X - sp.csr_array((np.tile(row[columns], n), np.tile(columns, n), indptr), X.shape)

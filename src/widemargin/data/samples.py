@@ -18,7 +18,7 @@ from .._native import csr, dense
 from .._threads import row_blocks
 from .._types import Array, RowIndices, Vector
 from .csr import CSRArray, canonical, prefers_csr
-from .origin import FAR, origin_distance, subtract_row
+from .origin import FAR, origin_distance, shifted, subtract_row
 from .rows import spread_rows
 
 Selection = slice | RowIndices
@@ -139,19 +139,18 @@ class DenseSamples:
 
     def pair_with(self, X: Any) -> tuple[Samples, Samples]:
         """This batch, and the rows of X as a dense batch with the same shift."""
-        rows = (X.toarray() if sp.issparse(X) else X).astype(self.precision, copy=False)
-        shifted = np.ascontiguousarray(rows if self.shift is None else rows - self.shift)
-        return self, DenseSamples(shifted, dtype=self.dtype)
+        rows = X.toarray() if sp.issparse(X) else X
+        if self.shift is None:
+            return self, DenseSamples(np.ascontiguousarray(rows, self.precision), dtype=self.dtype)
+        return self, DenseSamples(shifted(rows, self.shift, self.precision), dtype=self.dtype)
 
     def astype(self, precision: np.dtype[Any], dtype: np.dtype[Any]) -> DenseSamples:
         """A converted copy, centred in the new precision."""
         if self.shift is None or self.source is None:
             return DenseSamples(self.X.astype(precision), shift=self.shift, dtype=dtype, is_copy=True)
-        shift = self.shift.astype(precision)
         X, rows = self.source
-        return DenseSamples(
-            X[rows].astype(precision) - shift, shift=shift, dtype=dtype, source=self.source, is_copy=True
-        )
+        centred = shifted(X[rows], self.shift, precision)
+        return DenseSamples(centred, shift=self.shift, dtype=dtype, source=self.source, is_copy=True)
 
 
 class LazilyCentredSamples(DenseSamples):
@@ -161,7 +160,7 @@ class LazilyCentredSamples(DenseSamples):
     """
 
     def __init__(self, X: Array, shift: Vector, precision: np.dtype[Any], dtype: np.dtype[Any]) -> None:
-        super().__init__(X, shift=shift.astype(precision), dtype=dtype)
+        super().__init__(X, shift=shift.astype(np.promote_types(X.dtype, precision)), dtype=dtype)
         self.precision = precision
         self.row_bytes = int(X.shape[1] * precision.itemsize)
 
@@ -181,7 +180,7 @@ class LazilyCentredSamples(DenseSamples):
 
     def _batch(self, rows: Selection) -> DenseSamples:
         shift = np.asarray(self.shift)
-        centred = self.X[rows].astype(self.precision, copy=False) - shift
+        centred = shifted(self.X[rows], shift, self.precision)
         return DenseSamples(centred, shift=shift, dtype=self.dtype, source=(self.X, rows))
 
     def inner(self, other: DenseSamples, out: Array) -> None:
@@ -268,17 +267,16 @@ class SparseSamples:
 
     def pair_with(self, X: Any) -> tuple[Samples, Samples]:
         """This batch, and the rows of X as CSR with the same shift."""
-        rows = canonical(X).astype(self.precision, copy=False)
-        rows = rows if self.shift is None else subtract_row(rows, self.shift)
-        return self, SparseSamples(CSRArray.of(rows), dtype=self.dtype)
+        rows = canonical(X) if self.shift is None else subtract_row(canonical(X), self.shift)
+        return self, SparseSamples(CSRArray.of(rows.astype(self.precision, copy=False)), dtype=self.dtype)
 
     def astype(self, precision: np.dtype[Any], dtype: np.dtype[Any]) -> SparseSamples:
         """A converted copy, shifted in the new precision."""
         if self.shift is None or self.source is None:
             return SparseSamples(CSRArray.of(self.stored().astype(precision)), dtype=dtype, is_copy=True)
-        shift, (X, rows) = self.shift.astype(precision), self.source
-        shifted = CSRArray.of(subtract_row(X[rows].astype(precision), shift))
-        return SparseSamples(shifted, shift=shift, dtype=dtype, source=self.source, is_copy=True)
+        X, rows = self.source
+        moved = CSRArray.of(subtract_row(X[rows], self.shift).astype(precision, copy=False))
+        return SparseSamples(moved, shift=self.shift, dtype=dtype, source=self.source, is_copy=True)
 
 
 class GramSamples:
@@ -375,8 +373,8 @@ def _shifted(X: sp.csr_array) -> SparseSamples:
             shift[column] = stored.mean()
     if not shift.any():
         return SparseSamples(CSRArray.of(X))
-    shifted = CSRArray.of(subtract_row(X, shift))
-    return SparseSamples(shifted, shift=shift, source=(X, slice(0, X.shape[0])), is_copy=True)
+    moved = CSRArray.of(subtract_row(X, shift))
+    return SparseSamples(moved, shift=shift, source=(X, slice(0, X.shape[0])), is_copy=True)
 
 
 def _centred(X: Array, go_on: Callable[[], bool]) -> DenseSamples:

@@ -151,7 +151,7 @@ def check_range(kernel: Kernel, samples: Samples) -> None:
     largest = float(np.max(np.abs(samples.squares), initial=0.0))
     if not isinstance(kernel, CallableKernel):
         largest = max(largest, float(np.max(np.abs(kernel.diagonal(samples)), initial=0.0)))
-    if largest > float(np.finfo(samples.dtype).max) / 8:
+    if not largest <= float(np.finfo(samples.dtype).max) / 8:  # NaN: rows that overflowed, less their mean
         norm = float(np.max(np.abs(samples.squares))) ** 0.5
         raise ValueError(f"X is {samples.dtype} and has a row of norm {norm:.3g}: the kernel overflows. Scale X")
     if isinstance(kernel, RBF | Laplacian) and kernel.gamma * max(1.0, largest) > np.finfo(samples.dtype).max / 8:
