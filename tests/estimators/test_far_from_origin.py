@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from sklearn.exceptions import ConvergenceWarning
 
 from widemargin import DCOneClassSVM, DCSVMClassifier, DCSVMRegressor, OCASClassifier
 
@@ -106,3 +107,20 @@ def test_the_objective_of_linear_machines_of_several_classes_is_their_own(n: int
     assert model.objective_ == pytest.approx(own_objective(model, X, y, 1.0), rel=1e-5)
     f = X.astype(np.float64) @ model.coef_.T + model.intercept_
     np.testing.assert_allclose(model.decision_function(X), f, atol=1e-6)
+
+
+@pytest.mark.parametrize("parameters", [{"kernel": "linear", "fit_intercept": False}, {"kernel": "poly"}])
+@pytest.mark.parametrize("offset", [1e6, 1e8])
+def test_kernel_entries_beyond_float64_are_no_certificate(offset: float, parameters: dict[str, Any]) -> None:
+    X, y, _ = far_rows(offset, "float64", 200)
+    with pytest.warns(ConvergenceWarning, match="precision of float64"):
+        model = DCSVMClassifier(**parameters).fit(X, y)
+    assert not model.converged_
+    assert model.relative_gap_ > 0.01
+
+
+def test_a_saturated_sigmoid_kernel_is_warned_of() -> None:
+    X, y, centred = far_rows(1e3, "float64")
+    with pytest.warns(UserWarning, match="nearly constant"):
+        DCSVMClassifier(kernel="sigmoid").fit(X, y)
+    DCSVMClassifier(kernel="sigmoid").fit(centred, y)

@@ -17,12 +17,13 @@ from .._native import Stopped
 from .._progress import Progress, SilentProgress
 from .._threads import ThreadTeam, blas_limit, effective_n_jobs
 from .._types import Array, Labels, Matrix, RowIndices, Vector
-from ..algorithms.dc_svm import DCSVMSettings, KernelProblem, LazyProblem, TrainedMachine
+from ..algorithms.dc_svm import DCSVMSettings, KernelProblem, LazyProblem, TrainedMachine, with_rounding
 from ..algorithms.dc_svm_fit import train, train_several
 from ..data import is_dask_collection
 from ..data.remote_rows import RemoteRows, open_remote_rows
 from ..data.samples import Samples, view_samples
 from ..kernels.functions import Kernel, Linear
+from ..kernels.precision import float64_error
 from ..models.clustered import ClusteredExpansion
 from ..models.expansion import KernelExpansion
 from ..solvers.dual.certificate import MAX_RELATIVE_GAP
@@ -226,6 +227,9 @@ class DualMachine(LinearWeights, KernelMachine):
         if not isinstance(samples, RemoteRows):
             self._check_memory(samples, rows)
         machines = self._train_machines(kernel, samples, rows, progress)
+        if not isinstance(samples, RemoteRows):
+            error = float64_error(kernel, samples)
+            machines = [with_rounding(machine, error, self.tol) for machine in machines]
         certificate = certificate_attributes(machines, is_semidefinite=kernel.is_semidefinite)
         self.__dict__.update({**self._prediction_attributes(rows, machines), **certificate})
         if isinstance(kernel, Linear) and not isinstance(samples, RemoteRows):

@@ -14,7 +14,7 @@ from .._types import Array, RowIndices, Vector
 from ..data.origin import FAR, origin_distance
 from ..data.remote_rows import RemoteRows, do_not_check
 from ..data.samples import Samples, make_samples, view_samples
-from ..kernels.functions import RBF, CallableKernel, Kernel, Laplacian, Linear, Precomputed, make_kernel
+from ..kernels.functions import RBF, CallableKernel, Kernel, Laplacian, Linear, Precomputed, Sigmoid, make_kernel
 from ..kernels.precision import ensure_precision
 from ._estimator import warn_user
 from ._validation import FUNCTION_KERNELS
@@ -23,6 +23,7 @@ _PROBE_ROWS = 256  # compute the kernel matrix of so many rows, the probe, at mo
 _BLOCK_ENTRIES = 2**20  # centre about so many entries of X at once
 _SPREAD_ENTRIES, _MIN_SPREAD_ROWS = 2**18, 16  # estimate columns' standard deviations from so many entries, and rows
 _DEGENERATE = 1e-6  # warn where all kernel values are nearer to 1, or all between two rows nearer to 0
+_SATURATED = 7.0  # 1 - tanh of it is about that
 _DOMINANT_RATIO = 100.0  # standard deviation of a column / median of the others', at least, to be warned of,
 _MIN_SKILL = 0.2  # if `_neighbour_skill` on the probe is at most this, three standard errors above chance,
 _DOMINANT_SHARE = 0.99  # or, where there are no labels, if the column has this part of the variance
@@ -181,11 +182,15 @@ def _probe(kernel: Kernel, samples: Samples) -> tuple[RowIndices, Array]:
 
 
 def _describe_degeneracy(kernel: Kernel, samples: Samples, d: int) -> str:
-    """In words, if a kernel of distances is nearly constant, or nearly the identity, on a probe of the rows; else "".
+    """In words, if a kernel is nearly constant, or one of distances nearly the identity, on a probe of rows; else "".
 
     Norms alone rule out both for most data, and no kernel value is computed: two rows are at least as far apart as
-    their norms differ, and their mean squared distance is at most twice the mean squared norm.
+    their norms differ, and their mean squared distance is at most twice the mean squared norm. A sigmoid kernel can be
+    constant, tanh of large products, only where all norms are large.
     """
+    if isinstance(kernel, Sigmoid):
+        is_saturated = kernel.gamma * float(samples.squares.min()) + abs(kernel.coef0) > _SATURATED
+        return _describe_probe(kernel, samples) if is_saturated else ""
     if not isinstance(kernel, RBF | Laplacian):
         return ""
     norms = np.sqrt(samples.squares)
@@ -196,6 +201,11 @@ def _describe_degeneracy(kernel: Kernel, samples: Samples, d: int) -> str:
         farthest, mean = spread**2, distance**2
     if kernel.gamma * farthest > 2 * _DEGENERATE and kernel.gamma * mean < -np.log(_DEGENERATE):
         return ""
+    return _describe_probe(kernel, samples)
+
+
+def _describe_probe(kernel: Kernel, samples: Samples) -> str:
+    """In words, if the kernel matrix of a probe of the rows is nearly constant, or nearly the identity; else ""."""
     rows, K = _probe(kernel, samples)
     least = float(K.min())
     np.fill_diagonal(K, 0.0)

@@ -127,7 +127,8 @@ class DCSVMClassifier(ClassifierMixin, OneVsOnePredictor, DualMachine):
         with the kernel between rows of one cluster alone.
     converged_ : bool
         Whether every violation is below `tol`, and the gap at most 5 % of the objective; of several classes, in every
-        pair. Where the gap is larger at `tol` (large C), the fit goes on to a smaller violation.
+        pair. Where the gap is larger at `tol` (large C), the fit goes on to a smaller violation. False also where
+        rounding errors of float64 kernel entries, which the gap then includes, could hide a violation of `tol`.
     n_iter_ : int
         Working sets solved; those of levels before an exact machine are not counted.
     history_ : dict of ndarrays

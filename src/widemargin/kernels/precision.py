@@ -13,6 +13,7 @@ from .functions import RBF, Kernel, Linear, Polynomial, Sigmoid
 _PROBE_ROWS = 64  # probe at least so many
 _MAX_ERROR = 1e-6  # use float64 above this error of an entry; float32 has 1e-7, more where norms exceed distances
 _MAX_RELATIVE_ERROR = 1e-5  # the same of a function of inner products, beside what differs from entry to entry
+_EPS = float(np.finfo(np.float64).eps)
 _SINGLE, _DOUBLE = np.dtype(np.float32), np.dtype(np.float64)
 
 
@@ -25,6 +26,19 @@ def entry_error(kernel: Kernel, samples: Samples) -> float:
     if samples.dtype == _DOUBLE or not len(samples) or kernel.sample_form == "entries":
         return 0.0
     return _error(*_probe(kernel, samples))
+
+
+def float64_error(kernel: Kernel, samples: Samples) -> float:
+    """Rounding error of float64 kernel entries, about: that of inner products, times the kernel's slope.
+
+    0 for kernels whose own error is not known, or is that of the entries' last digit, as of the Laplacian.
+    """
+    if not len(samples) or not isinstance(kernel, RBF | Linear | Polynomial | Sigmoid):
+        return 0.0
+    factor = getattr(kernel, "gamma", 1.0)
+    if isinstance(kernel, Polynomial):
+        return _EPS * kernel.degree * float(np.mean(np.abs(kernel.diagonal(samples))))
+    return _EPS * factor * float(np.mean(samples.squares))
 
 
 def ensure_precision(kernel: Kernel, samples: Samples) -> Samples:
