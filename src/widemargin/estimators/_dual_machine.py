@@ -21,12 +21,13 @@ from ..algorithms.dc_svm import DCSVMSettings, KernelProblem, LazyProblem, Train
 from ..algorithms.dc_svm_fit import train, train_several
 from ..data import is_dask_collection
 from ..data.remote_rows import RemoteRows, open_remote_rows
-from ..data.samples import Samples, view_samples
-from ..kernels.functions import Kernel, Linear
+from ..data.samples import GramSamples, Samples, view_samples
+from ..kernels.definiteness import is_indefinite
+from ..kernels.functions import CallableKernel, Kernel, Linear, Precomputed
 from ..kernels.precision import float64_error
 from ..models.clustered import ClusteredExpansion
 from ..models.expansion import KernelExpansion
-from ..solvers.dual.certificate import MAX_RELATIVE_GAP
+from ..solvers.dual.certificate import MAX_RELATIVE_GAP, has_negative_square
 from ..solvers.dual.memory import needed_bytes
 from ..solvers.results import DualResult, History
 from ._dual_attributes import certificate_attributes, check_clusters, clustered_model, target_attributes
@@ -226,15 +227,33 @@ class DualMachine(LinearWeights, KernelMachine):
         samples = self._make_samples(kernel, rows, SilentProgress(progress).go_on)
         if not isinstance(samples, RemoteRows):
             self._check_memory(samples, rows)
+        if isinstance(samples, GramSamples) and is_indefinite(samples, fixes_sum=self.fit_intercept):
+            kernel = Precomputed(is_semidefinite=False)
         machines = self._train_machines(kernel, samples, rows, progress)
         if not isinstance(samples, RemoteRows):
             error = float64_error(kernel, samples)
             machines = [with_rounding(machine, error, self.tol) for machine in machines]
-        certificate = certificate_attributes(machines, is_semidefinite=kernel.is_semidefinite)
+        certificate = certificate_attributes(machines, is_semidefinite=self._has_bound(kernel, machines))
         self.__dict__.update({**self._prediction_attributes(rows, machines), **certificate})
         if isinstance(kernel, Linear) and not isinstance(samples, RemoteRows):
             self._move_intercepts(samples.shift)
         return max(machine.result.violation for machine in machines)
+
+    def _has_bound(self, kernel: Kernel, machines: list[TrainedMachine]) -> bool:
+        """Whether the dual is a bound. Warn if not, where this was taken on trust: x'K x < 0 for some feasible x."""
+        if not isinstance(kernel, Precomputed | CallableKernel) or self.kernel in FUNCTION_KERNELS:
+            return kernel.is_semidefinite
+        is_direction = self._may_centre or not self.fit_intercept  # not coefficients of a one-class machine
+        refuted = is_direction and any(has_negative_square(machine.result) for machine in machines)
+        if kernel.is_semidefinite and not refuted:
+            return True
+        warn_user(
+            f"kernel={self.kernel!r} is not positive semidefinite: no bound on the optimum is known (dual_gap_ is "
+            "NaN), and the machine may be far from it. Use similarities, such as exp(-distance), or set negative "
+            "eigenvalues of the kernel matrix to 0",
+            UserWarning,
+        )
+        return False
 
     def _make_samples(self, kernel: Kernel, rows: TrainingRows, go_on: Callable[[], bool]) -> Samples | RemoteRows:
         """The rows as the kernel takes them; of rows on a cluster, a sample is checked, and they stay there."""
