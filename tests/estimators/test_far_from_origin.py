@@ -2,14 +2,27 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.pipeline import make_pipeline
 
-from widemargin import DCOneClassSVM, DCSVMClassifier, DCSVMRegressor, OCASClassifier
+from widemargin import (
+    BSGDClassifier,
+    DCOneClassSVM,
+    DCPredClassifier,
+    DCPredRegressor,
+    DCSVMClassifier,
+    DCSVMRegressor,
+    LandmarkNystroem,
+    OCASClassifier,
+    compress,
+)
 
 FORMS = {"dense": np.asarray, "csr": sp.csr_array}
 
@@ -119,8 +132,64 @@ def test_kernel_entries_beyond_float64_are_no_certificate(offset: float, paramet
     assert model.relative_gap_ > 0.01
 
 
-def test_a_saturated_sigmoid_kernel_is_warned_of() -> None:
-    X, y, centred = far_rows(1e3, "float64")
-    with pytest.warns(UserWarning, match="nearly constant"):
-        DCSVMClassifier(kernel="sigmoid").fit(X, y)
-    DCSVMClassifier(kernel="sigmoid").fit(centred, y)
+def far_halves(form: str) -> tuple[Any, Any]:
+    """Rows (600, 5) of float32 about 5e6, exact, and the sign of a product of two columns."""
+    Z = np.random.default_rng(0).normal(size=(600, 5))
+    return FORMS[form](np.round(20 * Z + 5e6).astype("float32")), np.where(Z[:, 0] * Z[:, 1] > 0, 1, -1)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        BSGDClassifier(C=10, gamma=2e-3, n_epochs=5, random_state=0),
+        BSGDClassifier(C=10, gamma=2e-3, n_epochs=5, maintenance="removal", random_state=0),
+        DCPredClassifier(C=10, gamma=2e-3, random_state=0),
+        DCPredRegressor(alpha=0.1, gamma=2e-3, random_state=0),
+        make_pipeline(LandmarkNystroem(40, gamma=2e-3, random_state=0), OCASClassifier()),
+        make_pipeline(
+            LandmarkNystroem(40, gamma=2e-3, n_pseudo_landmarks=20, pseudo="triangle", random_state=0),
+            OCASClassifier(),
+        ),
+    ],
+    ids=["merge", "removal", "tree", "ridge", "coordinates", "triangle"],
+)
+def test_small_machines_of_csr_rows_far_from_the_origin_are_those_of_dense_ones(model: Any) -> None:
+    scores = [clone(model).fit(*far_halves(form)).score(*far_halves(form)) for form in FORMS]
+    assert scores[1] == pytest.approx(scores[0], abs=0.01)
+    assert min(scores) > 0.5
+
+
+def test_a_compressed_machine_of_csr_rows_is_that_of_dense_ones() -> None:
+    scores = []
+    for form in FORMS:
+        X, y = far_halves(form)
+        small = compress(DCSVMClassifier(C=10, gamma=2e-3).fit(X, y), X, random_state=0)
+        scores.append(small.score(X, y))
+    assert scores[1] == pytest.approx(scores[0], abs=0.02)
+    assert min(scores) > 0.9
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize(
+    ("model", "offset"),
+    [
+        (BSGDClassifier(kernel="linear", maintenance="removal", n_epochs=1), 10.0),
+        (BSGDClassifier(n_epochs=1), 1e6),
+        (DCPredClassifier(kernel="linear"), 1e4),
+        (DCPredClassifier(kernel="poly"), 1e2),
+    ],
+)
+def test_rows_too_far_from_the_origin_are_warned_of(model: Any, offset: float, form: str) -> None:
+    X, y, centred = far_rows(offset, "float64")
+    with pytest.warns(UserWarning, match="as far from 0 as the rows from it.*StandardScaler|.*MaxAbsScaler"):
+        clone(model).fit(FORMS[form](X), y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        clone(model).fit(FORMS[form](centred), y)
+
+
+@pytest.mark.parametrize("value", [1e160, 1e300])
+def test_targets_whose_squares_overflow_are_named(value: float) -> None:
+    X, y, _ = far_rows(0.0, "float64")
+    with pytest.raises(ValueError, match=r"y must be at most 1e\+100 in magnitude, got 1e\+"):
+        DCPredRegressor().fit(X, np.where(y > 0, value, 0.0))

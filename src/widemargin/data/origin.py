@@ -13,6 +13,7 @@ import scipy.sparse as sp
 from .._types import Array
 
 FAR = 3.0  # `origin_distance` from which rows are centred where they may be: nine tenths of their squares is the mean's
+_DENSE_SHARE = 0.5  # of entries that are stored: the values and indices of CSR rows then take the bytes of dense rows
 _PROBE = 64  # rows, at least, whose mean and spread are computed
 
 
@@ -36,6 +37,15 @@ def origin_distance(X: Any) -> float:
             probe -= mean
             square = float(np.vdot(probe, probe)) / len(probe)
         return float(np.sqrt(np.float64(norm) / square)) if norm else 0.0
+
+
+def dense_if_far(X: Any) -> Any:
+    """CSR rows (n, d) as a dense array where they are far from the origin and at least half of their entries stored.
+
+    For code that centres dense rows, or takes the differences of their entries. The copy has no more bytes than X.
+    """
+    is_dense = sp.issparse(X) and X.nnz >= _DENSE_SHARE * X.shape[0] * X.shape[1]
+    return X.toarray() if is_dense and origin_distance(X) > FAR else X
 
 
 def shifted(X: Array, row: Array, dtype: np.dtype[Any]) -> Array:

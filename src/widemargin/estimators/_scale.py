@@ -14,7 +14,17 @@ from .._types import Array, RowIndices, Vector
 from ..data.origin import FAR, origin_distance
 from ..data.remote_rows import RemoteRows, do_not_check
 from ..data.samples import Samples, make_samples, view_samples
-from ..kernels.functions import RBF, CallableKernel, Kernel, Laplacian, Linear, Precomputed, Sigmoid, make_kernel
+from ..kernels.functions import (
+    RBF,
+    CallableKernel,
+    Kernel,
+    Laplacian,
+    Linear,
+    Polynomial,
+    Precomputed,
+    Sigmoid,
+    make_kernel,
+)
 from ..kernels.precision import ensure_precision
 from ._estimator import warn_user
 from ._validation import FUNCTION_KERNELS
@@ -23,7 +33,9 @@ _PROBE_ROWS = 256  # compute the kernel matrix of so many rows, the probe, at mo
 _BLOCK_ENTRIES = 2**20  # centre about so many entries of X at once
 _SPREAD_ENTRIES, _MIN_SPREAD_ROWS = 2**18, 16  # estimate columns' standard deviations from so many entries, and rows
 _DEGENERATE = 1e-6  # warn where all kernel values are nearer to 1, or all between two rows nearer to 0
-_SATURATED = 7.0  # 1 - tanh of it is about that
+_MAX_ORIGIN_DISTANCE = 30.0  # norm of the mean row / root mean square distance from it
+_MAX_STEP_DISTANCE = 5.0  # the same, for stochastic steps with kernels of inner products,
+_MAX_FLOAT32_DISTANCE = 1e5  # and for rows rounded to float32, which has seven digits
 _DOMINANT_RATIO = 100.0  # standard deviation of a column / median of the others', at least, to be warned of,
 _MIN_SKILL = 0.2  # if `_neighbour_skill` on the probe is at most this, three standard errors above chance,
 _DOMINANT_SHARE = 0.99  # or, where there are no labels, if the column has this part of the variance
@@ -163,13 +175,35 @@ def warn_of_scale(kernel: Kernel, samples: Samples, X: Any, targets: NDArray[Any
     """Warn, once, where kernel values carry no information, or only that of one column which predicts no label."""
     if isinstance(kernel, Precomputed | CallableKernel) or len(samples) < 2:
         return
-    problem = _describe_degeneracy(kernel, samples, X.shape[1]) or _describe_dominance(kernel, samples, X, targets)
+    problem = (
+        _describe_origin(kernel, samples, X)
+        or _describe_degeneracy(kernel, samples, X.shape[1])
+        or _describe_dominance(kernel, samples, X, targets)
+    )
     if problem:
         scaler = "MaxAbsScaler" if sp.issparse(X) else "StandardScaler"
         gamma = f"gamma={kernel.gamma:.3g}: " if hasattr(kernel, "gamma") else ""
         change = ", or change gamma" if gamma else ""
         message = f"{gamma}{problem}. Scale the features, with sklearn.preprocessing.{scaler} for example{change}."
         warn_user(message, UserWarning)
+
+
+def warn_of_origin(estimator: str, kernel: Any, X: Any) -> None:
+    """Warn of rows too far from the origin for stochastic steps in float32.
+
+    Steps on functions of inner products diverge where these are nearly constant; of other kernels, digits in which
+    float64 rows differ are lost.
+    """
+    is_inner = kernel in ("linear", "poly", "sigmoid")
+    if not is_inner and X.dtype == np.float32:
+        return
+    most = _MAX_STEP_DISTANCE if is_inner else _MAX_FLOAT32_DISTANCE
+    if most < (distance := origin_distance(X)) < np.inf:
+        warn_user(
+            f"the rows' mean is {distance:.3g} times as far from 0 as the rows from it: too far for {estimator}, which "
+            "computes in float32. Scale the features, with sklearn.preprocessing.StandardScaler for example",
+            UserWarning,
+        )
 
 
 def _probe(kernel: Kernel, samples: Samples) -> tuple[RowIndices, Array]:
@@ -181,16 +215,22 @@ def _probe(kernel: Kernel, samples: Samples) -> tuple[RowIndices, Array]:
     return rows, K
 
 
+def _describe_origin(kernel: Kernel, samples: Samples, X: Any) -> str:
+    """In words, if the rows are far from the origin, for a kernel of inner products of rows that are not centred."""
+    if not isinstance(kernel, Linear | Polynomial | Sigmoid) or samples.shift is not None:
+        return ""
+    distance = origin_distance(X)
+    if not _MAX_ORIGIN_DISTANCE < distance < np.inf:
+        return ""
+    return f"the rows' mean is {distance:.3g} times as far from 0 as the rows from it, which inner products hide"
+
+
 def _describe_degeneracy(kernel: Kernel, samples: Samples, d: int) -> str:
-    """In words, if a kernel is nearly constant, or one of distances nearly the identity, on a probe of rows; else "".
+    """In words, if a kernel of distances is nearly constant, or nearly the identity, on a probe of the rows; else "".
 
     Norms alone rule out both for most data, and no kernel value is computed: two rows are at least as far apart as
-    their norms differ, and their mean squared distance is at most twice the mean squared norm. A sigmoid kernel can be
-    constant, tanh of large products, only where all norms are large.
+    their norms differ, and their mean squared distance is at most twice the mean squared norm.
     """
-    if isinstance(kernel, Sigmoid):
-        is_saturated = kernel.gamma * float(samples.squares.min()) + abs(kernel.coef0) > _SATURATED
-        return _describe_probe(kernel, samples) if is_saturated else ""
     if not isinstance(kernel, RBF | Laplacian):
         return ""
     norms = np.sqrt(samples.squares)
@@ -201,11 +241,6 @@ def _describe_degeneracy(kernel: Kernel, samples: Samples, d: int) -> str:
         farthest, mean = spread**2, distance**2
     if kernel.gamma * farthest > 2 * _DEGENERATE and kernel.gamma * mean < -np.log(_DEGENERATE):
         return ""
-    return _describe_probe(kernel, samples)
-
-
-def _describe_probe(kernel: Kernel, samples: Samples) -> str:
-    """In words, if the kernel matrix of a probe of the rows is nearly constant, or nearly the identity; else ""."""
     rows, K = _probe(kernel, samples)
     least = float(K.min())
     np.fill_diagonal(K, 0.0)
