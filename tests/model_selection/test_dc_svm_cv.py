@@ -85,6 +85,22 @@ def test_several_classes_sparse_rows_and_class_weights() -> None:
     np.testing.assert_allclose(model.scores_.reshape(4, -1), wanted)
 
 
+@pytest.mark.parametrize("kind", [DCSVMClassifierCV, DCSVMRegressorCV])
+def test_rows_beyond_float32_have_the_scores_of_scaled_ones(binary: Data, kind: type) -> None:
+    X, y = binary[0], (binary[1] == "yes").astype(float)
+    one, other = (kind(Cs=CS, gammas=2, cv=2, exhaustive=True).fit(scale * X, y) for scale in (1.0, 1e40))
+    np.testing.assert_allclose(one.scores_, other.scores_, atol=0.01)
+
+
+@pytest.mark.parametrize("kind", [DCSVMClassifierCV, DCSVMRegressorCV])
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
+@pytest.mark.parametrize("offset", [1e4, 1e8])
+def test_a_linear_search_has_the_scores_of_centred_rows(binary: Data, offset: float, form: Any, kind: type) -> None:
+    X, y = binary[0], (binary[1] == "yes").astype(float)
+    one, other = (kind(Cs=CS, kernel="linear", cv=2).fit(form(rows), y) for rows in (X, X + offset))
+    np.testing.assert_allclose(one.scores_, other.scores_, atol=0.01)
+
+
 @pytest.mark.parametrize("n_targets", [1, 2])
 def test_regression(n_targets: int) -> None:
     X, y = make_regression(200, 4, n_informative=3, n_targets=n_targets, noise=5.0, random_state=0)

@@ -46,7 +46,7 @@ class LinearWeights:
     def coef_(self) -> Any:
         """Weights of the features, of shape (n_functions, n_features), float64: one row for each intercept.
 
-        A read-only array, or a CSR one if the machine was trained on sparse rows; computed at every access.
+        A read-only array, or a CSR one if the machine was trained on sparse rows.
 
         Raises
         ------
@@ -58,12 +58,8 @@ class LinearWeights:
             raise AttributeError(f"coef_ is available for kernel='linear' alone, got kernel={self.kernel!r}")
         if not isinstance(self._model, KernelExpansion):
             raise AttributeError("coef_ is not available for an early machine: each cluster has its own weights")
-        points, coef = self.support_vectors_, self._model.coef
-        if sp.issparse(points):
-            return type(points)(coef) @ points
-        weights = coef @ points
-        weights.flags.writeable = False
-        return weights
+        weights = self._model.weights
+        return weights.copy() if sp.issparse(weights) else weights
 
 
 class DecisionGradients:

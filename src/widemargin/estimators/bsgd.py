@@ -33,7 +33,7 @@ from ._estimator import all_or_nothing, warn_of_stop
 from ._fitted_state import FittedState
 from ._kernel_machine import DecisionGradients, KernelMachine, LinearWeights, TrainingRows
 from ._predictor import Classifier, OneVsRestPredictor, argmax_classes
-from ._scale import make_checked_samples
+from ._scale import make_checked_samples, warn_of_origin
 from ._validation import (
     FUNCTION_KERNELS,
     check_choice,
@@ -370,6 +370,7 @@ class BSGDClassifier(Classifier, OneVsRestPredictor, LinearWeights, DecisionGrad
         needed += copies * float32_bytes + own_bytes
         what = f"{n} rows of {d} features, {q} machines and maintenance={self.maintenance!r} with budget={self.budget}"
         check_memory(self.memory_budget, needed, what)
+        warn_of_origin(type(self).__name__, self.kernel, X)
         return to_float32(X)
 
     def _fit(self, rows: TrainingRows, progress: Progress) -> None:

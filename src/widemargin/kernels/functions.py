@@ -234,8 +234,8 @@ class Laplacian(_Exponential):
 class Precomputed(Kernel):
     """Entries of a given Gram matrix; the samples are its rows and columns."""
 
-    is_semidefinite: ClassVar[bool] = True  # assumed
     sample_form: ClassVar[str] = "entries"
+    is_semidefinite: bool = True  # unless a test refutes it
 
     def fill(self, A: Samples, B: Samples, out: Array) -> None:
         """Copy the entries."""

@@ -13,9 +13,9 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from .._threads import ThreadTeam, blas_limit, row_blocks
-from .._types import Gradients, Labels, Matrix, RowIndices, Vector
+from .._types import Array, Gradients, Labels, Matrix, RowIndices, Vector
 from ..data.samples import GramSamples, Samples
-from ..kernels.functions import ArgumentKernel, Kernel
+from ..kernels.functions import ArgumentKernel, Kernel, Linear
 from ..kernels.gradients import add_kernel_gradients
 from ..kernels.tiles import add_kernel_product
 from ..partition.routing import Router
@@ -115,12 +115,22 @@ class ClusteredExpansion:
         return KernelExpansion(self.kernel, self.points, self.coef, self.intercept.mean(axis=1))
 
     @cached_property
-    def _machines(self) -> list[KernelExpansion]:
+    def machines(self) -> list[KernelExpansion]:
         """The machine of each cluster."""
         return [
             KernelExpansion(self.kernel, self.points[first:end], self.coef[:, first:end], self.intercept[:, c])
             for c, (first, end) in enumerate(pairwise(self.starts))
         ]
+
+    @cached_property
+    def _weights(self) -> list[Matrix]:
+        """Of a linear kernel the weights (n_functions, d) of each cluster's machine."""
+        return [machine.linear_model.coef for machine in self.machines]
+
+    @property
+    def _shift(self) -> Array | None:
+        """What the router subtracts from rows."""
+        return self.router.points.shift
 
     def _early_values(self, X: Any, team: ThreadTeam, memory_budget: int) -> Matrix:
         """f(x) = sum_{i: pi(x_i) = pi(x)} beta_i k(x, x_i) + b_pi(x): Hsieh et al. 2014, section 4."""
@@ -169,7 +179,12 @@ class ClusteredExpansion:
 
         def evaluate(c: int, own: slice, rows: RowIndices, near: Samples) -> None:
             values = np.tile(self.intercept[:, c, None], len(rows))
-            add_kernel_product(self.kernel, points.take(own), self.coef[:, own], near, values, team)
+            if isinstance(self.kernel, Linear):
+                W = self._weights[c]
+                values += (near.stored() @ W.T).T
+                values += 0.0 if self._shift is None else (W @ self._shift)[:, None]
+            else:
+                add_kernel_product(self.kernel, points.take(own), self.coef[:, own], near, values, team)
             out[rows] = values.T
 
         self._for_each_cluster(batch, labels, evaluate, team)
@@ -223,10 +238,10 @@ class ClusteredExpansion:
         k = self.intercept.shape[1]
 
         def log_odds(c: int) -> Matrix:
-            f = self._machines[c].decision_values(X, n_jobs=1, memory_budget=memory_budget // team.n_threads)
+            f = self.machines[c].decision_values(X, n_jobs=1, memory_budget=memory_budget // team.n_threads)
             return np.asarray(-(self.sigmoids[:, c, 0] * f + self.sigmoids[:, c, 1]))
 
-        self._machines  # noqa: B018 - made once, before the threads share them
+        self.machines  # noqa: B018 - made once, before the threads share them
         return np.asarray(sum(team.map(log_odds, range(k))) - (k - 1) * self.log_prior)
 
     def __getstate__(self) -> dict[str, Any]:
