@@ -58,14 +58,16 @@ def stopped(model: Any, *data: Any) -> str:
 # --------------------------------------------------------------------------------------------------------- the twin
 
 
-@pytest.mark.parametrize("options", [{}, {"fit_intercept": True}, {"kernel": "poly", "coef0": 1.0}])
+@pytest.mark.parametrize("options", [{}, {"fit_intercept": True}, {"kernels": "poly", "coef0": 1.0}])
 @pytest.mark.parametrize("scoring", ["accuracy", "roc_auc"])
 def test_scores_are_those_of_plain_loops(binary: Data, scoring: str, options: dict[str, Any]) -> None:
     X, y = binary
     splitter = StratifiedKFold(3)
-    model = DCSVMClassifierCV(CS, GAMMAS, cv=splitter, scoring=scoring, exhaustive=True, tol=1e-6, **options).fit(X, y)
+    model = DCSVMClassifierCV(
+        CS, GAMMAS, cv=splitter, scoring=scoring, exhaustive=True, tol=1e-6, **{"kernels": "rbf"} | options
+    ).fit(X, y)
     cells = [{"gamma": gamma, "C": C} for gamma in GAMMAS for C in CS]
-    machine = DCSVMClassifier(tol=1e-6, **options)
+    machine = DCSVMClassifier(tol=1e-6, kernel=options.pop("kernels", "rbf"), **options)
     wanted = grid_scores(machine, X, y, list(splitter.split(X, y)), cells, get_scorer(scoring))
     np.testing.assert_allclose(model.scores_.reshape(3, -1), wanted, atol=2e-3)  # of 100 rows: no label differs
     means = wanted.mean(axis=0)
@@ -78,7 +80,7 @@ def test_several_classes_sparse_rows_and_class_weights() -> None:
     X, y = load_iris(return_X_y=True)
     X = sp.csr_array(X)
     splitter = KFold(4, shuffle=True, random_state=0)
-    model = DCSVMClassifierCV(CS, GAMMAS, cv=splitter, class_weight="balanced", tol=1e-6).fit(X, y)
+    model = DCSVMClassifierCV(CS, GAMMAS, kernels="rbf", cv=splitter, class_weight="balanced", tol=1e-6).fit(X, y)
     cells = [{"gamma": gamma, "C": C} for gamma in GAMMAS for C in CS]
     machine = DCSVMClassifier(tol=1e-6, class_weight="balanced")
     wanted = grid_scores(machine, X, y, list(splitter.split(X, y)), cells, get_scorer("accuracy"))
@@ -88,7 +90,9 @@ def test_several_classes_sparse_rows_and_class_weights() -> None:
 @pytest.mark.parametrize("kind", [DCSVMClassifierCV, DCSVMRegressorCV])
 def test_rows_beyond_float32_have_the_scores_of_scaled_ones(binary: Data, kind: type) -> None:
     X, y = binary[0], (binary[1] == "yes").astype(float)
-    one, other = (kind(Cs=CS, gammas=2, cv=2, exhaustive=True).fit(scale * X, y) for scale in (1.0, 1e40))
+    one, other = (
+        kind(Cs=CS, gammas=2, kernels="rbf", cv=2, exhaustive=True).fit(scale * X, y) for scale in (1.0, 1e40)
+    )
     np.testing.assert_allclose(one.scores_, other.scores_, atol=0.01)
 
 
@@ -97,16 +101,16 @@ def test_rows_beyond_float32_have_the_scores_of_scaled_ones(binary: Data, kind: 
 @pytest.mark.parametrize("offset", [1e4, 1e8])
 def test_a_linear_search_has_the_scores_of_centred_rows(binary: Data, offset: float, form: Any, kind: type) -> None:
     X, y = binary[0], (binary[1] == "yes").astype(float)
-    one, other = (kind(Cs=CS, kernel="linear", cv=2).fit(form(rows), y) for rows in (X, X + offset))
+    one, other = (kind(Cs=CS, kernels="linear", search="exact", cv=2).fit(form(rows), y) for rows in (X, X + offset))
     np.testing.assert_allclose(one.scores_, other.scores_, atol=0.01)
 
 
 @pytest.mark.parametrize("n_targets", [1, 2])
 def test_regression(n_targets: int) -> None:
     X, y = make_regression(200, 4, n_informative=3, n_targets=n_targets, noise=5.0, random_state=0)
-    y = y / y.std()
+    y = y / y.std(axis=0)
     splitter = KFold(3)
-    model = DCSVMRegressorCV(CS, GAMMAS, epsilons=[0.0, 0.2], cv=splitter, tol=1e-5).fit(X, y)
+    model = DCSVMRegressorCV(CS, GAMMAS, kernels="rbf", epsilons=[0.0, 0.2], cv=splitter, tol=1e-5).fit(X, y)
     cells = [{"gamma": gamma, "epsilon": eps, "C": C} for gamma in GAMMAS for eps in (0.0, 0.2) for C in CS]
     wanted = grid_scores(DCSVMRegressor(tol=1e-5), X, y, list(splitter.split(X)), cells, get_scorer("r2"))
     assert model.scores_.shape == (3, 2, 2, 3)
@@ -117,9 +121,9 @@ def test_regression(n_targets: int) -> None:
 
 def test_a_kernel_matrix_and_a_callable_have_one_gamma(binary: Data) -> None:
     X, y = binary
-    linear = DCSVMClassifierCV(CS, kernel="linear", cv=3).fit(X, y)
-    gram = DCSVMClassifierCV(CS, kernel="precomputed", cv=3).fit(X @ X.T, y)
-    function = DCSVMClassifierCV(CS, kernel=lambda A, B: A @ B.T, cv=3).fit(X, y)
+    linear = DCSVMClassifierCV(CS, kernels="linear", search="exact", cv=3).fit(X, y)
+    gram = DCSVMClassifierCV(CS, kernels="precomputed", cv=3).fit(X @ X.T, y)
+    function = DCSVMClassifierCV(CS, kernels=lambda A, B: A @ B.T, cv=3).fit(X, y)
     assert linear.scores_.shape == (3, 1, 3)
     np.testing.assert_allclose(gram.scores_, linear.scores_, atol=0.011)  # one row of a fold, by float32 entries
     np.testing.assert_allclose(function.scores_, gram.scores_, atol=0.011)
@@ -128,7 +132,7 @@ def test_a_kernel_matrix_and_a_callable_have_one_gamma(binary: Data) -> None:
 @pytest.mark.parametrize(("kernel", "n_gammas"), [("cosine", 1), ("additive_chi2", 1), ("chi2", 2)])
 def test_kernels_of_scikit_learn(binary: Data, kernel: str, n_gammas: int) -> None:
     X, y = np.abs(binary[0]), binary[1]
-    model = DCSVMClassifierCV(CS, GAMMAS, kernel=kernel, cv=3, exhaustive=True).fit(X, y)
+    model = DCSVMClassifierCV(CS, GAMMAS, kernels=kernel, cv=3, exhaustive=True).fit(X, y)
     assert model.scores_.shape == (3, n_gammas, 3)
     alone = DCSVMClassifier(model.C_, kernel=kernel, gamma=model.gamma_).fit(X, y)
     assert np.mean(model.predict(X) == alone.predict(X)) > 0.99
@@ -153,14 +157,18 @@ def test_cells_are_eliminated_and_the_best_one_is_found(larger: Data) -> None:
 
 
 def test_results_do_not_depend_on_the_number_of_threads(larger: Data) -> None:
-    models = [DCSVMClassifierCV(CS, GAMMAS, n_jobs=n_jobs, refit=False).fit(*larger) for n_jobs in (1, 2, 3)]
+    models = [
+        DCSVMClassifierCV(CS, GAMMAS, kernels="rbf", n_jobs=n_jobs, refit=False).fit(*larger) for n_jobs in (1, 2, 3)
+    ]
     for model in models[1:]:
         np.testing.assert_array_equal(model.scores_, models[0].scores_)
 
 
 def test_little_memory_gives_the_same_choice(larger: Data) -> None:
-    ample = DCSVMClassifierCV(CS, GAMMAS, exhaustive=True, refit=False, cv=2).fit(*larger)
-    scarce = DCSVMClassifierCV(CS, GAMMAS, exhaustive=True, refit=False, cv=2, memory_budget="20MB").fit(*larger)
+    ample = DCSVMClassifierCV(CS, GAMMAS, kernels="rbf", exhaustive=True, refit=False, cv=2).fit(*larger)
+    scarce = DCSVMClassifierCV(CS, GAMMAS, kernels="rbf", exhaustive=True, refit=False, cv=2, memory_budget="20MB").fit(
+        *larger
+    )
     np.testing.assert_allclose(scarce.scores_, ample.scores_, atol=2 / 1200)
 
 
@@ -173,7 +181,7 @@ def test_splitters_whose_folds_do_not_cover_the_rows(binary: Data) -> None:
         ShuffleSplit(2, train_size=0.4, test_size=0.3, random_state=0),
         PredefinedSplit(np.arange(300) % 4 - 1),
     ):
-        model = DCSVMClassifierCV(CS, GAMMAS[:1], cv=splitter, tol=1e-6).fit(X, y)
+        model = DCSVMClassifierCV(CS, GAMMAS[:1], kernels="rbf", cv=splitter, tol=1e-6).fit(X, y)
         cells = [{"gamma": GAMMAS[0], "C": C} for C in CS]
         machine = DCSVMClassifier(tol=1e-6)
         wanted = grid_scores(machine, X, y, list(splitter.split(X, y)), cells, get_scorer("accuracy"))
@@ -184,25 +192,27 @@ def test_folds_given_as_masks_are_those_of_their_rows(binary: Data) -> None:
     X, y = binary
     folds = list(StratifiedKFold(2).split(X, y))
     masks = [(np.isin(np.arange(300), train), np.isin(np.arange(300), test)) for train, test in folds]
-    by_number, by_mask = (DCSVMClassifierCV(CS, GAMMAS, cv=cv, refit=False).fit(X, y) for cv in (folds, masks))
+    by_number, by_mask = (
+        DCSVMClassifierCV(CS, GAMMAS, kernels="rbf", cv=cv, refit=False).fit(X, y) for cv in (folds, masks)
+    )
     np.testing.assert_array_equal(by_mask.scores_, by_number.scores_)
 
 
 def test_groups(binary: Data) -> None:
     X, y = binary
-    model = DCSVMClassifierCV(CS, GAMMAS, cv=GroupKFold(3)).fit(X, y, groups=np.arange(300) % 7)
+    model = DCSVMClassifierCV(CS, GAMMAS, kernels="rbf", cv=GroupKFold(3)).fit(X, y, groups=np.arange(300) % 7)
     assert model.scores_.shape == (3, 2, 3)
     with pytest.raises(ValueError, match="groups"):
-        DCSVMClassifierCV(CS, GAMMAS, cv=GroupKFold(3)).fit(X, y)
+        DCSVMClassifierCV(CS, GAMMAS, kernels="rbf", cv=GroupKFold(3)).fit(X, y)
 
 
 def test_a_weight_of_two_is_a_repeated_row(binary: Data) -> None:
     X, y = binary
     weights = np.arange(300) % 3
     fold = np.arange(300) % 4
-    weighted = DCSVMClassifierCV(CS, GAMMAS, cv=PredefinedSplit(fold)).fit(X, y, weights)
+    weighted = DCSVMClassifierCV(CS, GAMMAS, kernels="rbf", cv=PredefinedSplit(fold)).fit(X, y, weights)
     times = np.repeat(np.arange(300), weights)
-    repeated = DCSVMClassifierCV(CS, GAMMAS, cv=PredefinedSplit(fold[times])).fit(X[times], y[times])
+    repeated = DCSVMClassifierCV(CS, GAMMAS, kernels="rbf", cv=PredefinedSplit(fold[times])).fit(X[times], y[times])
     np.testing.assert_allclose(weighted.scores_, repeated.scores_)
 
 
@@ -212,7 +222,7 @@ def test_a_callable_scorer(binary: Data) -> None:
     def gain(estimator: Any, X: Any, y: Any) -> float:
         return float(np.mean(np.where(y == "yes", 1, -1) * estimator.decision_function(X)))
 
-    model = DCSVMClassifierCV(CS, GAMMAS, cv=3, scoring=gain).fit(X, y, np.ones(300))
+    model = DCSVMClassifierCV(CS, GAMMAS, kernels="rbf", cv=3, scoring=gain).fit(X, y, np.ones(300))
     assert model.best_score_ == model.scores_.mean(axis=0).max()
 
 
@@ -220,7 +230,7 @@ def test_a_callable_scorer(binary: Data) -> None:
 
 
 def test_no_time_gives_a_machine_and_says_what_was_not_seen(binary: Data) -> None:
-    model = DCSVMClassifierCV(CS, GAMMAS, max_time=0)
+    model = DCSVMClassifierCV(CS, GAMMAS, kernels="rbf", max_time=0)
     message = stopped(model, *binary)
     assert "max_time" in message
     assert "30 of 30 cells (C, gamma and fold) were not scored (NaN in scores_)" in message
@@ -240,7 +250,7 @@ def test_a_stop_after_the_last_score_is_no_warning(binary: Data, monkeypatch: py
     last = chain(repeat(False, 17), [True])
     with warnings.catch_warnings():
         warnings.simplefilter("error", ConvergenceWarning)
-        model = DCSVMClassifierCV(CS, GAMMAS, cv=3, scoring=score, exhaustive=True).fit(*binary)
+        model = DCSVMClassifierCV(CS, GAMMAS, kernels="rbf", cv=3, scoring=score, exhaustive=True).fit(*binary)
     assert not np.isnan(model.scores_).any()
 
 
@@ -259,7 +269,7 @@ def test_an_interrupt_ends_the_search_with_the_best_so_far(
         return float(np.mean(estimator.predict(X) == y))
 
     first = chain([True], repeat(False))
-    model = DCSVMClassifierCV(CS, GAMMAS, cv=3, scoring=score)
+    model = DCSVMClassifierCV(CS, GAMMAS, kernels="rbf", cv=3, scoring=score)
     message = stopped(model, *binary)
     assert "interrupt" in message
     assert f"trained for at most {seconds} s" in message
@@ -274,7 +284,7 @@ def test_an_interrupt_ends_the_search_with_the_best_so_far(
 
 def test_a_pickled_search_predicts(binary: Data) -> None:
     X, y = binary
-    model = DCSVMClassifierCV(CS, GAMMAS, cv=3).fit(X, y)
+    model = DCSVMClassifierCV(CS, GAMMAS, kernels="rbf", cv=3).fit(X, y)
     copy = pickle.loads(pickle.dumps(model))
     np.testing.assert_array_equal(copy.decision_function(X), model.decision_function(X))
     assert copy.dual_gap_ == model.best_estimator_.dual_gap_
@@ -283,7 +293,7 @@ def test_a_pickled_search_predicts(binary: Data) -> None:
 
 
 def test_without_refit_there_are_results_but_no_predictions(binary: Data) -> None:
-    model = DCSVMClassifierCV(CS, GAMMAS, cv=3, refit=False).fit(*binary)
+    model = DCSVMClassifierCV(CS, GAMMAS, kernels="rbf", cv=3, refit=False).fit(*binary)
     assert model.C_ in CS
     assert not hasattr(model, "predict")
     assert not hasattr(model, "support_")
@@ -323,14 +333,14 @@ def test_a_fold_without_a_class_is_named(binary: Data) -> None:
     with pytest.raises(
         ValueError, match="the training rows of fold 0 have rows of fewer than two classes: no row of class 'yes'"
     ):
-        DCSVMClassifierCV(CS, GAMMAS, cv=folds).fit(X, y)
+        DCSVMClassifierCV(CS, GAMMAS, kernels="rbf", cv=folds).fit(X, y)
 
 
 @pytest.mark.parametrize("options", [{}, {"class_weight": "balanced"}, {"fit_intercept": False}])
 def test_a_class_of_one_row_is_searched_as_by_grid_search(options: dict[str, Any]) -> None:
     X, y = load_iris(return_X_y=True)
     y[75] = 3
-    search = DCSVMClassifierCV([1, 10], [0.1], cv=3, tol=1e-5, **options)
+    search = DCSVMClassifierCV([1, 10], [0.1], kernels="rbf", cv=3, tol=1e-5, **options)
     with pytest.warns(UserWarning, match="The least populated class in y has only 1 member"):
         search.fit(X, y)
     with pytest.warns(UserWarning, match="The least populated class in y has only 1 member"):
@@ -344,12 +354,12 @@ def test_a_fold_of_a_regression_without_weight_is_named() -> None:
     weights = np.where(np.arange(40) < 20, 0.0, 1.0)
     folds = [(np.arange(20, 40), np.arange(20, 40)), (np.arange(20), np.arange(20, 40))]
     with pytest.raises(ValueError, match="cv: the training rows of fold 1 have no positive weight"):
-        DCSVMRegressorCV(CS, GAMMAS, cv=folds).fit(X, y, weights)
+        DCSVMRegressorCV(CS, GAMMAS, kernels="rbf", cv=folds).fit(X, y, weights)
 
 
 def test_a_stopped_warning_is_a_convergence_warning(binary: Data) -> None:
     with pytest.warns(ConvergenceWarning, match="DCSVMClassifierCV was stopped by max_time"):
-        DCSVMClassifierCV(CS, GAMMAS, max_time=0, refit=False).fit(*binary)
+        DCSVMClassifierCV(CS, GAMMAS, kernels="rbf", max_time=0, refit=False).fit(*binary)
 
 
 # ----------------------------------------------------------------------------------------------------------- callbacks
@@ -379,14 +389,14 @@ class Listener:
 def test_the_paths_of_folds_are_tasks_of_callbacks(binary: Data) -> None:
     pytest.importorskip("sklearn.callback")
     listener = Listener(stop_after=100)
-    model = DCSVMClassifierCV(CS, GAMMAS, cv=3).set_callbacks(listener).fit(*binary)
+    model = DCSVMClassifierCV(CS, GAMMAS, kernels="rbf", cv=3).set_callbacks(listener).fit(*binary)
     assert listener.events == ["setup", "begin fit", *["begin round", "end round"] * 6, "end fit", "teardown"]
     assert not np.isnan(model.scores_).any()
 
 
 def test_a_callback_ends_the_search_with_the_best_so_far(binary: Data) -> None:
     pytest.importorskip("sklearn.callback")
-    model = DCSVMClassifierCV(CS, GAMMAS, cv=3).set_callbacks(Listener(stop_after=2))
+    model = DCSVMClassifierCV(CS, GAMMAS, kernels="rbf", cv=3).set_callbacks(Listener(stop_after=2))
     assert "callback" in stopped(model, *binary)
     assert not np.isnan(model.scores_[:, 0]).any()
     assert np.isnan(model.scores_[:, 1]).all()

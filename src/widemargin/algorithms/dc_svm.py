@@ -112,8 +112,13 @@ class DCSVMSettings:
             return range(self.stop_level, self.stop_level - 1, -1)
         if n < _MIN_ROWS_FOR_LEVEL or samples.is_sparse:
             return range(0)
-        level = int(np.ceil(np.log(n / _CLUSTER_ROWS) / np.log(self.branching)))
+        level = clustering_level(n, self.branching)
         return range(level, level - 1, -1)
+
+
+def clustering_level(n: int, branching: int) -> int:
+    """The level of fewest clusters of n rows that have at most 2,000 rows in the mean; 0 for one cluster."""
+    return max(0, int(np.ceil(np.log(max(n, 1) / _CLUSTER_ROWS) / np.log(branching))))
 
 
 class KernelProblem(NamedTuple):

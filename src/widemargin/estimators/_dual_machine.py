@@ -17,7 +17,14 @@ from .._native import Stopped
 from .._progress import Progress, SilentProgress
 from .._threads import ThreadTeam, blas_limit, effective_n_jobs
 from .._types import Array, Labels, Matrix, RowIndices, Vector
-from ..algorithms.dc_svm import DCSVMSettings, KernelProblem, LazyProblem, TrainedMachine, with_rounding
+from ..algorithms.dc_svm import (
+    DCSVMSettings,
+    KernelProblem,
+    LazyProblem,
+    TrainedMachine,
+    clustering_level,
+    with_rounding,
+)
 from ..algorithms.dc_svm_fit import train, train_several
 from ..data import is_dask_collection
 from ..data.remote_rows import RemoteRows, open_remote_rows
@@ -70,7 +77,7 @@ class DualMachine(LinearWeights, DecisionGradients, KernelMachine):
     branching: int
     n_sample: int
     partition: str
-    stop_level: int
+    stop_level: int | str
     combine: str
     warm_start: bool
     tol: float
@@ -125,13 +132,14 @@ class DualMachine(LinearWeights, DecisionGradients, KernelMachine):
     def _check_levels(self) -> None:
         check_integer("branching", self.branching, 2)
         check_integer("n_sample", self.n_sample, 1)
-        check_integer("stop_level", self.stop_level, 0)
-        if self.stop_level > _DEEPEST:
-            raise ValueError(f"stop_level must be at most {_DEEPEST}, got {shown(self.stop_level)}")
+        if self.stop_level != "auto":
+            check_integer("stop_level", self.stop_level, 0)
+            if int(self.stop_level) > _DEEPEST:
+                raise ValueError(f"stop_level must be at most {_DEEPEST}, got {shown(self.stop_level)}")
         check_choice("partition", self.partition, ("auto", "kernel", "input", "random"))
         if self.n_levels != "auto":
             check_integer("n_levels", self.n_levels, 0)
-            if self.stop_level > int(self.n_levels):
+            if self.stop_level != "auto" and int(self.stop_level) > int(self.n_levels):
                 raise ValueError(f"stop_level must be at most n_levels={self.n_levels}, got {self.stop_level}")
         if self._is_gram and self.partition in ("input", "random"):
             raise ValueError(
@@ -147,7 +155,7 @@ class DualMachine(LinearWeights, DecisionGradients, KernelMachine):
         self, kernel: Kernel, samples: Samples | RemoteRows, rows: TrainingRows, progress: Progress
     ) -> list[TrainedMachine]:
         """The machine of each of `_problems`."""
-        settings, rng = self._settings(kernel), make_rng(self.random_state, seed_of_none=0)
+        settings, rng = self._settings(kernel, len(samples)), make_rng(self.random_state, seed_of_none=0)
         problems = self._problems(rows)
         if self.warm_start and hasattr(self, "dual_coef_"):
             self._warn_of_cold_start(len(problems))
@@ -299,7 +307,9 @@ class DualMachine(LinearWeights, DecisionGradients, KernelMachine):
         needed = needed_bytes(samples, sizes, effective_n_jobs(self.n_jobs))
         check_memory(self.memory_budget, needed, f"problems of up to {max(sizes)} rows, {len(sizes)} in all")
 
-    def _settings(self, kernel: Kernel) -> DCSVMSettings:
+    def _settings(self, kernel: Kernel, n: int) -> DCSVMSettings:
+        """The settings of a fit on n rows."""
+        is_auto = isinstance(self.stop_level, str)
         return DCSVMSettings(
             tol=float(self.tol),
             max_relative_gap=MAX_RELATIVE_GAP if kernel.is_semidefinite else np.inf,
@@ -307,7 +317,7 @@ class DualMachine(LinearWeights, DecisionGradients, KernelMachine):
             memory_budget=resolve_memory_budget(self.memory_budget),
             n_jobs=self.n_jobs,
             n_levels=self.n_levels if isinstance(self.n_levels, str) else int(self.n_levels),
-            stop_level=int(self.stop_level),
+            stop_level=clustering_level(n, int(self.branching)) if is_auto else int(self.stop_level),
             branching=int(self.branching),
             n_sample=int(self.n_sample),
             partition=self._resolve_partition(),

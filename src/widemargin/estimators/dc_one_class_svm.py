@@ -136,7 +136,7 @@ class DCOneClassSVM(OutlierMixin, OutlierPredictor, DualMachine):
         branching: int = 4,
         n_sample: int = 1000,
         partition: str = "auto",
-        stop_level: int = 0,
+        stop_level: int | str = 0,
         combine: str = "early",
         warm_start: bool = False,
         tol: float = 1e-3,
@@ -238,7 +238,7 @@ class DCOneClassSVM(OutlierMixin, OutlierPredictor, DualMachine):
         n, rng = len(samples), make_rng(self.random_state, seed_of_none=0)
         chosen = np.sort(rng.choice(n, min(n, _SAMPLE_ROWS), replace=False))
         scaled = weights[chosen] * (weights.sum() / weights[chosen].sum())
-        settings = replace(self._settings(kernel), n_levels=0, stop_level=0)
+        settings = replace(self._settings(kernel, n), n_levels=0, stop_level=0)
         data = KernelProblem(kernel, take_samples(kernel, samples, chosen), one_class_problem(scaled, float(self.nu)))
         with Progress() as progress:
             machine = train(data, settings, progress, rng)

@@ -57,8 +57,9 @@ class DCSVMClassifier(Classifier, OneVsOnePredictor, DualMachine):
     partition : {"auto", "kernel", "input", "random"}, default="auto"
         Clusters by kernel k-means, by k-means of the rows, or by chance. The last two need features. "auto" is "input",
         and "kernel" for precomputed kernels and callables.
-    stop_level : int, default=0
-        Above 0, the early machine of that level is the result: a machine for each of its clusters.
+    stop_level : int or "auto", default=0
+        Above 0, the early machine of that level is the result: a machine for each of its clusters. "auto": the level of
+        clusters of 500 to 2,000 rows; up to 2,000 rows the exact machine.
     combine : {"soft", "early", "naive", "bcm"}, default="soft"
         Decision values of an early machine. "early": those of the row's own cluster alone, as in the paper.
         "soft": the same, or the mean with the next nearest cluster's for rows near their margin and between the two
@@ -192,7 +193,7 @@ class DCSVMClassifier(Classifier, OneVsOnePredictor, DualMachine):
         branching: int = 4,
         n_sample: int = 1000,
         partition: str = "auto",
-        stop_level: int = 0,
+        stop_level: int | str = 0,
         combine: str = "soft",
         decision_function_shape: str = "ovr",
         break_ties: bool = False,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -128,7 +128,7 @@ class DCSVMRegressor(Regressor, ValuePredictor, DualMachine):
         branching: int = 4,
         n_sample: int = 1000,
         partition: str = "auto",
-        stop_level: int = 0,
+        stop_level: int | str = 0,
         combine: str = "early",
         warm_start: bool = False,
         tol: float = 1e-3,
@@ -176,3 +176,32 @@ class DCSVMRegressor(Regressor, ValuePredictor, DualMachine):
             return all_rows, regression_problem(y, upper, epsilon, has_intercept=has_intercept)
 
         return [partial(problem_of, target) for target in rows.y.reshape(len(rows.y), -1).T]
+
+    def rescale_targets(self, mean: Any, spread: Any) -> Self:
+        """Turn a machine of targets (y - mean) / spread into that of y: f becomes mean + spread f.
+
+        Parameters
+        ----------
+        mean, spread : ndarray of shape () or (n_targets,)
+
+        Notes
+        -----
+        It solves the problem of y with spread C and spread epsilon, whose objective is spread^2 times as large. Several
+        targets have no common C and epsilon: these and the certificate stay in units of the spreads.
+        """
+        spreads = np.atleast_1d(np.asarray(spread, np.float64))
+        self.dual_coef_ = self.dual_coef_ * spreads[:, None]
+        self.intercept_ = self.intercept_ * spreads + np.atleast_1d(mean)
+        if self._clusters is not None:
+            intercepts = self._clusters["intercepts"] * spreads[:, None] + np.atleast_1d(mean)[:, None]
+            self._clusters = {**self._clusters, "intercepts": intercepts}
+        if len(spreads) == 1:
+            s = float(spreads[0])
+            self.C, self.epsilon = self.C * s, self.epsilon * s
+            self.objective_, self.dual_gap_ = self.objective_ * s**2, self.dual_gap_ * s**2
+            factors = {"objective": s**2, "lower_bound": s**2, "violation": s}
+            self.history_ = {name: column * factors.get(name, 1.0) for name, column in self.history_.items()}
+            changed = {"objective": s**2, "lower_bound": s**2}
+            self.levels_ = [{name: v * changed.get(name, 1) for name, v in level.items()} for level in self.levels_]
+        self._model = self._make_model()
+        return self

@@ -186,6 +186,12 @@ class RelevanceScaler(OneToOneFeatureMixin, TransformerMixin, Estimator):
         self._run(self._fit, X, y, sample_weight)
         return self
 
+    def set_factors(self, X: Any, factors: Vector) -> Self:
+        """Take factors (d,) of the columns of X that were learned elsewhere, as if fitted."""
+        self._validate(X)
+        self.relevance_, self.scale_, self.n_iter_ = factors / factors.max(), np.asarray(factors), 1
+        return self
+
     def _check_parameters(self) -> None:
         check_choice("kernel", self.kernel, tuple(_POWERS))
         check_number("C", self.C, above=0)

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.stats import rankdata
 from sklearn.metrics import check_scoring
 from sklearn.model_selection import check_cv
+from sklearn.pipeline import Pipeline
 from sklearn.utils import Tags, _safe_indexing, indexable
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
@@ -41,6 +42,11 @@ def is_refitted(search: Any) -> bool:
     return True
 
 
+def last_step(model: Any) -> Any:
+    """The machine that predicts: of a pipeline, which scales the columns before it, the last step."""
+    return model.steps[-1][1] if isinstance(model, Pipeline) else model
+
+
 def needs_refit(method: Method) -> Method:
     """Make a method available only with `refit`."""
     return cast(Method, available_if(is_refitted)(method))
@@ -63,7 +69,7 @@ class BestEstimator(CallbackSupportMixin, Loadable):
         """Fitted attributes of `best_estimator_`, and its methods `predict_...` or their AttributeErrors."""
         is_fitted_attribute = name.endswith("_") and not name.startswith("_")
         if (is_fitted_attribute or name.startswith("predict_")) and "best_estimator_" in self.__dict__:
-            return getattr(self.__dict__["best_estimator_"], name)
+            return getattr(last_step(self.__dict__["best_estimator_"]), name)
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def __sklearn_tags__(self) -> Tags:
@@ -79,11 +85,11 @@ class BestEstimator(CallbackSupportMixin, Loadable):
         return cast(NDArray[Any], self.best_estimator_.predict(X))
 
     def _check_state(self, fitted: FittedState) -> None:
-        check_flag(refit=fitted.value("refit"))
+        self._check_refit()
         d = fitted.integer("n_features_in_", 1)
         if not self.refit:
             return
-        machine = fitted.value("best_estimator_")
+        machine = last_step(fitted.value("best_estimator_"))
         if not isinstance(machine, self._machine_type) or vars(machine).get("n_features_in_") != d:
             wanted = f"of class {self._machine_type.__name__}, fitted on {d} features"
             raise ValueError(f"best_estimator_ must be {wanted}, got {describe(machine)}")
@@ -168,8 +174,11 @@ class BestEstimator(CallbackSupportMixin, Loadable):
         """
         raise NotImplementedError
 
-    def _check_scoring(self) -> None:
+    def _check_refit(self) -> None:
         check_flag(refit=self.refit)
+
+    def _check_scoring(self) -> None:
+        self._check_refit()
         if not (self.scoring is None or callable(self.scoring) or isinstance(self.scoring, str)):
             raise ValueError(f"scoring must be None, the name of one scorer or a callable, got {shown(self.scoring)}")
 
@@ -235,14 +244,29 @@ def make_splits(cv: Any, y: NDArray[Any], groups: Any, *, classifier: bool) -> l
     return splits
 
 
-def cv_results(cells: Sequence[dict[str, float]], scores: Matrix) -> dict[str, Any]:
-    """`cv_results_` as of scikit-learn's `GridSearchCV`, from the cells' parameters and scores (n_folds, n_cells)."""
-    mean = scores.mean(axis=0)
+def cv_results(cells: Sequence[dict[str, Any]], scores: Matrix, sizes: Vector | None = None) -> dict[str, Any]:
+    """`cv_results_` as of scikit-learn's `GridSearchCV`, from the cells' parameters and scores (n_folds, n_cells).
+
+    With `sizes` (n_cells,), the numbers of held-out rows, NaN are folds that a cell was not scored in, and a cell of
+    more held-out rows ranks before one of fewer.
+    """
+    has_scores = ~np.isnan(scores).all(axis=0)
+    if sizes is None:
+        mean, deviation, order = scores.mean(axis=0), scores.std(axis=0), np.zeros(scores.shape[1])
+    else:
+        known = np.where(has_scores, scores, 0.0)
+        mean, deviation = np.nanmean(known, axis=0), np.nanstd(known, axis=0)
+        order = np.searchsorted(np.unique(sizes), sizes).astype(np.float64)
+    keys = np.lexsort((-np.where(np.isnan(mean), -np.inf, mean), -order))
+    place = np.empty(len(keys), np.intp)
+    place[keys] = np.arange(len(keys))
+    ranked = np.where(np.isnan(mean), np.inf, -mean) if sizes is None else place.astype(np.float64)
     return {
         **{f"param_{name}": np.array([cell[name] for cell in cells]) for name in cells[0]},
         "params": list(cells),
         **{f"split{k}_test_score": scores[k] for k in range(len(scores))},
         "mean_test_score": mean,
-        "std_test_score": scores.std(axis=0),
-        "rank_test_score": rankdata(np.where(np.isnan(mean), np.inf, -mean), method="min").astype(np.int32),
+        "std_test_score": deviation,
+        "rank_test_score": rankdata(ranked, method="min").astype(np.int32),
+        **({} if sizes is None else {"n_test_rows": sizes.astype(np.int64)}),
     }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any
 
@@ -76,10 +76,34 @@ class Classification:
 
 @dataclass(frozen=True)
 class Regression:
-    """A machine for each target."""
+    """A machine for each target, in units of its spread: C and epsilon mean the same for dollars and for millions.
+
+    Attributes
+    ----------
+    y : ndarray of shape (n,) or (n, n_targets)
+        (targets - mean) / spread.
+    has_intercept : bool
+    mean, spread : ndarray of shape () or (n_targets,)
+        Of the targets, each row counted by its weight. The mean is 0 without an intercept.
+    """
 
     y: Vector
     has_intercept: bool
+    mean: Any
+    spread: Any
+
+    @classmethod
+    def of_targets(cls, targets: Vector, weights: Vector, *, has_intercept: bool) -> Regression:
+        """The problem of targets (n,) or (n, n_targets) in their own units; a ValueError if they do not vary."""
+        if not np.isfinite(targets).all():
+            raise ValueError(f"y must be finite, got {shown(targets[~np.isfinite(targets)].flat[0])}")
+        largest = np.maximum(np.abs(targets).max(axis=0), np.finfo(np.float64).tiny)
+        unit = targets / largest  # squares of large targets would overflow
+        mean = np.average(unit, axis=0, weights=weights)
+        deviation = np.sqrt(np.average((unit - mean) ** 2, axis=0, weights=weights))
+        spread = np.where(np.ptp(targets, axis=0) > 0, deviation, 1.0 / largest) * largest
+        mean = mean * largest if has_intercept else np.zeros_like(mean)
+        return cls((targets - mean) / spread, has_intercept, mean, spread)
 
     @property
     def machines(self) -> list[RowIndices]:
@@ -96,12 +120,12 @@ class Regression:
         ]
 
     def held_out_estimator(self, values: Matrix) -> Any:
-        """A regressor that predicts held-out rows by their decision values (n_test, n_targets)."""
-        return HeldOutRegressor(values[:, 0] if self.y.ndim == 1 else values)
+        """A regressor that predicts held-out rows by their decision values (n_test, n_targets), in the user's units."""
+        return HeldOutRegressor((values[:, 0] if self.y.ndim == 1 else values) * self.spread + self.mean)
 
     def take(self, rows: RowIndices) -> Regression:
         """The same targets on some of the rows."""
-        return Regression(self.y[rows], self.has_intercept)
+        return replace(self, y=self.y[rows])
 
     def find_fault(self, weights: Vector) -> str | None:
         """What training rows of these weights (n,) have not: a positive weight, or None."""

@@ -169,7 +169,7 @@ class Search:
         n_gammas = int(self.remaining.any((1, 2)).sum())
         self.progress.stage(f"{self.remaining.sum()} cells, {len(data.rows):,} rows", n_gammas)
         base, float32 = data.samples, np.dtype(np.float32)
-        with np.errstate(over="ignore", invalid="ignore"):  # `_samples_of` checks the range
+        with np.errstate(over="ignore", invalid="ignore"):  # `samples_of` checks the range
             single = converted(base, float32, float32)  # half the memory, and exact enough for scores
         budget = self.memory_budget - (0 if single is base else base.nbytes)
         solver = HeldOutSolver(data.problem.machines, self.limits, budget, self.progress, self.team)
@@ -179,7 +179,7 @@ class Search:
                 continue
             kernel = self.make_kernel(float(self.grid.gammas[g]))
             tests = [self._fold(data, k, g, e) for k, e in paths]
-            held_out = solver.held_out_values(kernel, _samples_of(kernel, base, single), tests)
+            held_out = solver.held_out_values(kernel, samples_of(kernel, base, single), tests)
             for (k, e), fold, values in zip(paths, tests, held_out, strict=True):
                 score = data.score(data.rows[fold.test])
                 for c, decision in zip(np.flatnonzero(self.remaining[g, e]), values, strict=True):
@@ -203,12 +203,18 @@ class Search:
         self.history.record(time=self.progress.elapsed, n_rows=n_rows, fold=k, **parameters, score=score)
 
 
+def join_histories(histories: Sequence[History]) -> dict[str, Vector]:
+    """The columns of several histories, one after the other, with `kernel`, the number of each."""
+    columns = [{**h.as_arrays(), "kernel": np.full(len(h), float(k))} for k, h in enumerate(histories) if len(h)]
+    return {name: np.concatenate([c[name] for c in columns]) for name in columns[0]} if columns else {}
+
+
 def _from_middle(n: int) -> list[int]:
     """0 ... n - 1, the middle first: before a search is stopped, it scores the gammas that are most likely the best."""
     return sorted(range(n), key=lambda k: abs(2 * k + 1 - n))
 
 
-def _samples_of(kernel: Kernel, base: Samples, single: Samples) -> Samples:
+def samples_of(kernel: Kernel, base: Samples, single: Samples) -> Samples:
     """float32 samples if their range allows it, else those of the data; a user's function and matrix keep theirs."""
     if kernel.sample_form in ("rows", "entries"):
         check_range(kernel, base)

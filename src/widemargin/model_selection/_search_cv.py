@@ -2,41 +2,80 @@
 
 from __future__ import annotations
 
+from functools import partial
+from time import perf_counter
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.base import is_classifier
+from sklearn.pipeline import Pipeline
 
 from .._config import resolve_memory_budget
 from .._progress import Callback, Progress
 from .._threads import ThreadTeam
-from .._types import Vector
+from .._types import RowIndices, Vector
+from ..algorithms.dc_svm import clustering_level
+from ..algorithms.relevance import learn_relevance
 from ..data.rows import positions
 from ..data.samples import make_samples
 from ..estimators._dual_machine import DualMachine
 from ..estimators._kernel_machine import TrainingRows
 from ..estimators._scale import named_kernel, resolve_gamma, sample_form
-from ..estimators._validation import WITHOUT_GAMMA, check_flag, check_weights, make_rng, shown
+from ..estimators._validation import (
+    KERNELS,
+    WITHOUT_GAMMA,
+    check_choice,
+    check_flag,
+    check_weights,
+    make_rng,
+    shown,
+)
+from ..estimators.relevance_scaler import RelevanceScaler
 from ..kernels.functions import Kernel
+from ..solvers.dual.certificate import Limits
+from ._adaptive_search import CLUSTER_ROWS, AdaptiveSearch, Axes, Cell
 from ._best_estimator import BestEstimator, Score, cv_results, make_splits
 from ._cv_problem import CVProblem
-from ._grid import LARGEST_C, LARGEST_GAMMA, LEAST_C, LEAST_GAMMA, Grid, make_values
+from ._grid import (
+    LARGEST_C,
+    LARGEST_EPSILON,
+    LARGEST_GAMMA,
+    LEAST_C,
+    LEAST_EPSILON,
+    LEAST_GAMMA,
+    Grid,
+    make_values,
+)
 from ._race import best_cell
-from ._search import Search, SearchData, Split
+from ._search import Search, SearchData, Split, join_histories
+
+_FIRST_CS = 1.0, 8.0, 64.0
+_FIRST_EPSILONS = (0.1,)
+_LEAST_LEARNED, _MOST_LEARNED = (
+    3000,
+    100_000,
+)  # rows of a machine whose gradients scale the columns, by pairs of classes
+_FITS_A_TURN = 2
+_MOST_EXACT = 50_000  # rows of an exact machine after a search, if the user does not say
+_BRANCHING, _SLOWER = 4, 1.5  # clusters of a level / of the one above; seconds of a row there / here, at most
 
 
 class SearchCV(BestEstimator):
-    """Base of the estimators that choose C and gamma by cross-validation, and then train that machine on all rows.
+    """Base of the estimators that choose kernel and parameters by cross-validation, and then train on all rows.
 
     A subclass has `_machine_type`, `_cv_problem`, and `_names`, the parameters that it chooses.
     """
 
     Cs: Any
     gammas: Any
-    kernel: Any
+    kernels: Any
+    search: str
+    relevance: Any
     degree: int
     coef0: float
+    fit_intercept: bool
     cv: Any
     exhaustive: bool
     memory_budget: Any
@@ -49,27 +88,114 @@ class SearchCV(BestEstimator):
         """What is trained and scored on these rows."""
         raise NotImplementedError
 
-    def _epsilons(self) -> Vector:
-        return np.zeros(1)
+    def _epsilon_values(self) -> Any:
+        """What the user gave for epsilon: "auto", a number of values, or values."""
+        return (0.0,)
 
     def _choose(
         self, X: Any, y: Any, sample_weight: Any, groups: Any, callback: Callback | None
-    ) -> tuple[dict[str, float], str | None]:
-        grid = self._check_grid()
-        prototype: DualMachine = self._prototype()
+    ) -> tuple[dict[str, Any], str | None]:
+        self._check_search()
+        prototype: DualMachine = self._prototype(kernel=self._kernel_list(X)[0])
         prototype._check_parameters()
         rows, targets, weights = self._take_rows(prototype, X, y, sample_weight)
-        grid = grid._replace(gammas=self._scale_gammas(rows, grid.gammas))
+        kernels, begin = self._kernel_list(rows.X), perf_counter()
         score = self._make_score(prototype, X, targets, None if sample_weight is None else weights)
-        data = self._make_data(rows, targets, groups, score)
+        data = self._make_data(rows, targets, groups, score, kernels[0])
         prototype._check_memory(data.samples, rows)
-        search = self._search(data, grid, callback)
-        return self._set_results(search), search.progress.stopped_by
+        self._problem = data.problem
+        find = self._search_grid if self._is_exact(kernels, len(data.rows)) else self._search_adaptively
+        found = find(data, rows, kernels, callback)
+        self._search_seconds = perf_counter() - begin
+        return found
 
-    def _check_grid(self) -> Grid:
+    def _check_refit(self) -> None:
+        if not isinstance(self.refit, str):
+            return check_flag(refit=self.refit)
+        check_choice("refit", self.refit, ("auto", "exact", "early"))
+
+    # --- the last machine ---
+
+    def _fit_best(self, X: Any, y: Any, sample_weight: Any, max_time: float | None, **best: Any) -> None:
+        """Train the machine of the best cell on all rows: after the scaling of the columns, if there is one."""
+        factors = self.__dict__.pop("_factors", None)
+        if factors is None:
+            self.best_estimator_ = self._train_exact_or_early(X, y, sample_weight, max_time, **best)
+        else:
+            scaler = RelevanceScaler(kernel=best["kernel"], n_jobs=self.n_jobs).set_factors(X, factors)
+            machine = self._train_exact_or_early(scaler.transform(X), y, sample_weight, max_time, **best)
+            self.best_estimator_ = Pipeline([("relevance", scaler), ("machine", machine)])
+        del self._problem
+
+    def _train_exact_or_early(
+        self, X: Any, y: Any, sample_weight: Any, max_time: float | None, **best: Any
+    ) -> DualMachine:
+        """The exact machine, or early machines of fewer and fewer clusters as long as the time allows."""
+        n, begin = len(self._problem.y), perf_counter()
+        level = clustering_level(n, _BRANCHING)
+        how = "auto" if self.refit is True else self.refit
+        if how == "exact" or not level or (how == "auto" and n <= _MOST_EXACT):
+            return self._train_best(X, y, sample_weight, max_time, **best)
+        limit = self._search_seconds if max_time is None else max_time
+        while True:
+            started = perf_counter()
+            left = None if max_time is None else max(0.0, max_time - (started - begin))
+            machine = self._train_best(X, y, sample_weight, left, **best, stop_level=level)
+            seconds, level = perf_counter() - started, level - 1
+            if not level or perf_counter() - begin + _BRANCHING * _SLOWER * seconds > limit:
+                return machine
+
+    def _train_best(self, X: Any, y: Any, sample_weight: Any, max_time: float | None, **parameters: Any) -> Any:
+        machine = self._prototype(**parameters, max_time=max_time).fit(X, y, sample_weight)
+        return machine.set_params(max_time=self.max_time)
+
+    # --- what is searched ---
+
+    def _check_search(self) -> None:
         check_flag(exhaustive=self.exhaustive)
-        gammas = make_values("gammas", self.gammas, LEAST_GAMMA, LARGEST_GAMMA, middle=1.0)
-        return Grid(gammas, self._epsilons(), make_values("Cs", self.Cs, LEAST_C, LARGEST_C, middle=1.0))
+        check_choice("search", self.search, ("auto", "exact", "early"))
+        if self.relevance != "auto":
+            check_flag(relevance=self.relevance)
+        for name, values in (("Cs", self.Cs), ("gammas", self.gammas), ("epsilons", self._epsilon_values())):
+            if not _is_auto(values):
+                make_values(name, values, 1.0, 1.0, middle=1.0)
+        is_one = callable(self.kernels) or isinstance(self.kernels, str)
+        if not is_one and not (np.iterable(self.kernels) and len(list(self.kernels))):
+            raise ValueError(f"kernels must be 'auto', a kernel or a list of kernels, got {shown(self.kernels)}")
+        for kernel in self._kernel_list(np.empty((0, 0))):
+            self._prototype(kernel=kernel)._check_parameters()
+
+    def _kernel_list(self, X: Any) -> list[Any]:
+        """The kernels to try: "auto" are RBF and Laplacian, of sparse rows RBF alone."""
+        if _is_auto(self.kernels):
+            return ["rbf"] if sp.issparse(X) else ["rbf", "laplacian"]
+        if callable(self.kernels) or isinstance(self.kernels, str):
+            return [self.kernels]
+        return list(dict.fromkeys(self.kernels))
+
+    def _is_exact(self, kernels: list[Any], n: int) -> bool:
+        """Whether all cells of a grid are scored by exact machines: one cluster is as exact, where values are free."""
+        if self.exhaustive or self.search == "exact" or any(kernel not in KERNELS for kernel in kernels):
+            return True
+        is_given = not any(map(_is_auto, (self.Cs, self.gammas, self._epsilon_values())))
+        return self.search == "auto" and is_given and n <= 2 * CLUSTER_ROWS
+
+    def _values(self, name: str, given: Any, least: float, largest: float, count: int, middle: float) -> Vector:
+        return make_values(name, count if _is_auto(given) else given, least, largest, middle=middle)
+
+    def _axes(self, rows: TrainingRows, kernels: list[Any]) -> Axes:
+        """What an adaptive search may try: any value where the user has given none."""
+
+        def allowed(name: str, given: Any, least: float, largest: float, middle: float) -> Vector | None:
+            return None if _is_auto(given) else make_values(name, given, least, largest, middle=middle)
+
+        gammas = allowed("gammas", self.gammas, LEAST_GAMMA, LARGEST_GAMMA, 1.0)
+        if gammas is not None:
+            gammas = self._scale_gammas(rows, gammas, kernels[0])
+        Cs = allowed("Cs", self.Cs, LEAST_C, LARGEST_C, 1.0)
+        return Axes(
+            kernels, gammas, Cs, allowed("epsilons", self._epsilon_values(), LEAST_EPSILON, LARGEST_EPSILON, 0.1)
+        )
 
     def _take_rows(
         self, prototype: DualMachine, X: Any, y: Any, sample_weight: Any
@@ -80,21 +206,21 @@ class SearchCV(BestEstimator):
         weights = check_weights(sample_weight, X)
         return prototype._take_rows(X, targets, weights), targets, weights
 
-    def _scale_gammas(self, rows: TrainingRows, gammas: Vector) -> Vector:
+    def _scale_gammas(self, rows: TrainingRows, gammas: Vector, kernel: Any) -> Vector:
         """The gammas to try: automatic ones are multiples of that of "scale"; a kernel without gamma has that one."""
-        scale = resolve_gamma("scale", rows.X, rows.weights, is_gram=self.kernel == "precomputed")
-        if callable(self.kernel) or self.kernel in WITHOUT_GAMMA:
+        scale = resolve_gamma("scale", rows.X, rows.weights, is_gram=kernel == "precomputed")
+        if callable(kernel) or kernel in WITHOUT_GAMMA:
             return np.array([scale])
-        return gammas if np.iterable(self.gammas) else scale * gammas
+        return gammas if np.iterable(self.gammas) and not _is_auto(self.gammas) else scale * gammas
 
-    def _make_data(self, rows: TrainingRows, y: NDArray[Any], groups: Any, score: Score) -> SearchData:
+    def _make_data(self, rows: TrainingRows, y: NDArray[Any], groups: Any, score: Score, kernel: Any) -> SearchData:
         """The rows of positive weight, and the folds in their numbering."""
-        n, kernel = len(y), self._make_kernel(1.0)
+        n, made = len(y), self._make_kernel(kernel, 1.0)
         place = positions(rows.kept, n)
         splits = [
             Split(*split).renumber(place) for split in make_splits(self.cv, y, groups, classifier=is_classifier(self))
         ]
-        samples = make_samples(rows.X, sample_form(kernel, rows.X) if self.fit_intercept else kernel.sample_form)
+        samples = make_samples(rows.X, sample_form(made, rows.X) if self.fit_intercept else made.sample_form)
         data = SearchData(samples, self._cv_problem(rows), rows.weights, splits, rows.kept, score)
         if not all(len(split.test) for split in splits):
             raise ValueError(f"cv must give folds with test rows of positive weight, got {shown(self.cv)}")
@@ -102,43 +228,190 @@ class SearchCV(BestEstimator):
             raise ValueError(f"cv: the training rows of fold {fault[0]} have {fault[1]}")
         return data
 
-    def _make_kernel(self, gamma: float) -> Kernel:
-        return named_kernel(self.kernel, gamma=gamma, degree=self.degree, coef0=self.coef0)
+    def _make_kernel(self, kernel: Any, gamma: float) -> Kernel:
+        return named_kernel(kernel, gamma=gamma, degree=self.degree, coef0=self.coef0)
 
-    def _search(self, data: SearchData, grid: Grid, callback: Callback | None) -> Search:
-        limits = self._prototype()._settings(self._make_kernel(1.0)).limits
+    def _limits(self, kernel: Any) -> Limits:
+        return self._prototype(kernel=kernel)._settings(self._make_kernel(kernel, 1.0), 1).limits
+
+    # --- a grid of exact cells ---
+
+    def _search_grid(
+        self, data: SearchData, rows: TrainingRows, kernels: list[Any], callback: Callback | None
+    ) -> tuple[dict[str, Any], str | None]:
+        """Score the cells of each kernel's grid, one kernel after the other."""
+        gammas = self._values("gammas", self.gammas, LEAST_GAMMA, LARGEST_GAMMA, 5, 1.0)
+        epsilons = self._values("epsilons", self._epsilon_values(), LEAST_EPSILON, LARGEST_EPSILON, 3, 0.1)
+        Cs = self._values("Cs", self.Cs, LEAST_C, LARGEST_C, 10, 1.0)
         title, budget = type(self).__name__, resolve_memory_budget(self.memory_budget)
+        searches: dict[Any, Search] = {}
         with (
             Progress(max_time=self._search_time(), verbose=self.verbose, title=title, callback=callback) as progress,
             ThreadTeam(self.n_jobs) as team,
         ):
-            search = Search(data, grid, self._make_kernel, limits, budget, progress, team)
-            search.run(make_rng(self.random_state, seed_of_none=0), exhaustive=bool(self.exhaustive))
-        return search
+            for kernel in kernels:
+                grid = Grid(self._scale_gammas(rows, gammas, kernel), epsilons, Cs)
+                make = partial(self._make_kernel, kernel)
+                search = Search(data, grid, make, self._limits(kernel), budget, progress, team)
+                search.run(make_rng(self.random_state, seed_of_none=0), exhaustive=bool(self.exhaustive))
+                searches[kernel] = search
+        return self._set_grid_results(searches), progress.stopped_by
 
-    def _set_results(self, search: Search) -> dict[str, float]:
+    def _set_grid_results(self, searches: dict[Any, Search]) -> dict[str, Any]:
         """Set the fitted attributes but `best_estimator_`; return the parameters of the best cell."""
-        cell, self.best_score_ = _best_seen(search)
+        found = {kernel: _best_seen(search) for kernel, search in searches.items()}
+        self.kernel_ = max(found, key=lambda kernel: -np.inf if np.isnan(found[kernel][1]) else found[kernel][1])
+        search, (cell, self.best_score_) = searches[self.kernel_], found[self.kernel_]
         best = search.grid.parameters(cell, self._names)
         for name, value in best.items():
             setattr(self, f"{name}_", value)
+        self.relevance_ = None
         self.Cs_, self.gammas_ = search.grid.Cs, search.grid.gammas
         self.scores_ = search.scores[:, :, 0]
         if "epsilon" in self._names:
             self.epsilons_, self.scores_ = search.grid.epsilons, search.scores
-        cells = [search.grid.parameters(index, self._names) for index in np.ndindex(search.grid.shape)]
-        self.cv_results_ = cv_results(cells, search.scores.reshape(len(search.scores), -1))
-        self.history_ = search.history.as_arrays()
-        scores = search.scores[np.broadcast_to(search.remaining, search.scores.shape)]
-        n_missing = int(np.isnan(scores).sum())
-        if search.progress.stopped_by and n_missing:
+        cells = [
+            {"kernel": kernel, **s.grid.parameters(index, self._names)}
+            for kernel, s in searches.items()
+            for index in np.ndindex(s.grid.shape)
+        ]
+        self.cv_results_ = cv_results(
+            cells, np.hstack([s.scores.reshape(len(s.scores), -1) for s in searches.values()])
+        )
+        self.history_ = join_histories([s.history for s in searches.values()])
+        self._warn_of_missing(searches, best)
+        return {"kernel": self.kernel_, **best}
+
+    def _warn_of_missing(self, searches: dict[Any, Search], best: dict[str, float]) -> None:
+        scores = np.concatenate([s.scores[np.broadcast_to(s.remaining, s.scores.shape)] for s in searches.values()])
+        n_missing, stopped_by = int(np.isnan(scores).sum()), next(iter(searches.values())).progress.stopped_by
+        if stopped_by and n_missing:
             chosen = ", ".join(f"{name}={value:.6g}" for name, value in best.items())
             self._warn_of_stop(
-                search.progress.stopped_by,
+                stopped_by,
                 f"too early: {n_missing} of {len(scores)} cells ({', '.join(self._names)} and fold) were not scored "
                 f"(NaN in scores_). The best so far: {chosen}.",
             )
+
+    # --- cells of early machines, wherever the best are ---
+
+    def _search_adaptively(
+        self, data: SearchData, rows: TrainingRows, kernels: list[Any], callback: Callback | None
+    ) -> tuple[dict[str, Any], str | None]:
+        axes, title = self._axes(rows, kernels), type(self).__name__
+        is_regression = "epsilon" in self._names
+        with (
+            Progress(max_time=self._search_time(), verbose=self.verbose, title=title, callback=callback) as progress,
+            ThreadTeam(self.n_jobs) as team,
+        ):
+            has_relevance = self.relevance and not sp.issparse(rows.X)
+            search = AdaptiveSearch(
+                data,
+                rows.X,
+                axes,
+                _coarse(axes.Cs, _FIRST_CS),
+                _coarse(axes.epsilons, _FIRST_EPSILONS) if is_regression else np.zeros(1),
+                self._make_kernel,
+                partial(self._learn_factors, data, rows, progress) if has_relevance else None,
+                self._limits(kernels[0]),
+                resolve_memory_budget(self.memory_budget),
+                progress,
+                team,
+                make_rng(self.random_state, seed_of_none=0),
+            )
+            search.run()
+        return self._set_results(search), progress.stopped_by
+
+    def _learn_factors(
+        self, data: SearchData, rows: TrainingRows, progress: Progress, X: Any, chosen: RowIndices, cell: Cell
+    ) -> Vector:
+        """Factors (d,) of the columns of X by the gradients of a cell's machine, trained on some of the rows."""
+        rng, n_machines = np.random.default_rng(0), len(data.problem.machines)
+        most = max(_LEAST_LEARNED, _MOST_LEARNED // n_machines)
+        if len(chosen) > most:
+            chosen = np.sort(rng.choice(chosen, most, replace=False))
+        y, classes = data.problem.y[chosen], rows.classes
+        if len(classes):
+            present, y = np.unique(y, return_inverse=True)
+            classes = classes[present]
+            if len(classes) < 2:
+                return np.ones(X.shape[1])
+        part = TrainingRows(X[chosen], y, data.weights[chosen], np.arange(len(chosen)), classes)
+        parameters = {"epsilon": cell.epsilon} if "epsilon" in self._names else {}
+        machine = self._prototype(
+            kernel=cell.kernel, C=cell.C, gamma=cell.gamma, stop_level="auto", combine="early", tol=1e-2, **parameters
+        )
+        learned = learn_relevance(
+            part.X,
+            part.weights,
+            lambda Z: machine.train_model(part._replace(X=Z), progress),
+            _FITS_A_TURN,
+            progress,
+            rng,
+            power=1 if cell.kernel == "laplacian" else 2,
+            n_jobs=self.n_jobs,
+            memory_budget=resolve_memory_budget(self.memory_budget),
+        )
+        return learned.scale
+
+    def _set_results(self, search: AdaptiveSearch) -> dict[str, Any]:
+        """Set the fitted attributes but `best_estimator_`; return the parameters of the best cell."""
+        found = search.best()
+        cell = found[0] if found else Cell(0, search.axes.kernels[0], 1.0 / search.X.shape[1], 0.1, 1.0)
+        self.best_score_ = found[1] if found else np.nan
+        values = {"kernel": cell.kernel, "C": cell.C, "gamma": cell.gamma, "epsilon": cell.epsilon}
+        best = {name: values[name] for name in ("kernel", *self._names)}
+        for name, value in best.items():
+            setattr(self, f"{name}_", value)
+        factors = search.factors(cell.scaling)
+        self.relevance_ = None if factors is None else factors / factors.max()
+        self._factors = factors
+        self._set_tables(search, cell)
+        self.history_ = search.history.as_arrays()
+        if search.progress.stopped_by:
+            chosen = ", ".join(
+                f"{name}={value:.6g}" if name != "kernel" else f"kernel={value!r}" for name, value in best.items()
+            )
+            self._warn_of_stop(
+                search.progress.stopped_by,
+                f"too early: {len(search.scores)} cells were scored, neighbours of the best not all. "
+                f"The best so far: {chosen}.",
+            )
         return best
+
+    def _set_tables(self, search: AdaptiveSearch, best: Cell) -> None:
+        """`cv_results_` of all cells, each by its best-known scores; `Cs_`, `gammas_`, `scores_` of the best kernel."""
+        n_folds, cells = len(search.data.splits), list(search.scores)
+        scores, sizes = np.full((n_folds, len(cells)), np.nan), np.zeros(len(cells))
+        for j, cell in enumerate(cells):
+            level = max(search.scores[cell], key=search._n_rows)
+            scores[list(level.folds), j], sizes[j] = search.scores[cell][level], search._n_rows(level)
+        columns = [
+            {"kernel": cell.kernel, "relevance": cell.scaling, **{name: getattr(cell, name) for name in self._names}}
+            for cell in cells
+        ]
+        self.cv_results_ = cv_results(columns, scores, sizes) if cells else {}
+        own = [j for j, c in enumerate(cells) if (c.scaling, c.kernel) == (best.scaling, best.kernel)]
+        axes = {name: np.unique([getattr(cells[j], name) for j in own]) for name in ("gamma", "epsilon", "C")}
+        table = np.full((n_folds, *(len(values) for values in axes.values())), np.nan)
+        for j in own:
+            place = tuple(int(np.searchsorted(axes[name], getattr(cells[j], name))) for name in axes)
+            table[(slice(None), *place)] = scores[:, j]
+        used = ~np.isnan(table).all(axis=(1, 2, 3)) if len(own) else np.ones(n_folds, bool)
+        self.Cs_, self.gammas_, self.scores_ = axes["C"], axes["gamma"], table[used][:, :, 0]
+        if "epsilon" in self._names:
+            self.epsilons_, self.scores_ = axes["epsilon"], table[used]
+
+
+def _is_auto(values: Any) -> bool:
+    return isinstance(values, str) and values == "auto"
+
+
+def _coarse(allowed: Vector | None, first: tuple[float, ...]) -> Vector:
+    """The first values of a parameter: among those allowed, at most as many as there are by default."""
+    if allowed is None:
+        return np.array(first)
+    return allowed[np.unique(np.linspace(0, len(allowed) - 1, min(len(allowed), len(first))).round().astype(int))]
 
 
 def _best_seen(search: Search) -> tuple[tuple[int, int, int], float]:

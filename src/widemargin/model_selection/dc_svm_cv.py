@@ -1,103 +1,126 @@
-"""Exact kernel machines that choose C and gamma by cross-validation on kernel rows that all their fits share."""
+"""Kernel machines that choose their kernel, its parameters and the scale of the columns by cross-validation."""
 
 from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 from sklearn.base import RegressorMixin
 
-from .._types import Vector
 from ..estimators._kernel_machine import TrainingRows
 from ..estimators.dc_svm import DCSVMClassifier
 from ..estimators.dc_svm_regressor import DCSVMRegressor
 from ._best_estimator import BestClassifier
 from ._cv_problem import Classification, Regression
-from ._grid import LARGEST_EPSILON, LEAST_EPSILON, make_values
 from ._search_cv import SearchCV
 
 
 class DCSVMClassifierCV(BestClassifier, SearchCV):
-    """`DCSVMClassifier` with C and gamma chosen by cross-validation, for little more than some fits.
+    """`DCSVMClassifier` with kernel, gamma, C and the scale of the columns chosen by cross-validation on all rows.
 
     What `GridSearchCV` computes again for every fold and cell is computed once: a fold is the problem of all rows with
-    the held-out ones fixed at zero, so that all folds and Cs share the kernel rows of a gamma; a solution is the start
-    of the next C's; and held-out rows are not predicted, as their decision values are known. Cells that cannot win are
-    eliminated.
+    the held-out ones fixed at zero, so that all folds and Cs share the kernel matrix of a gamma; a solution starts the
+    next C's; and held-out rows are not predicted, as their decision values are known. On many rows the cells are
+    early machines, one for each cluster of rows.
 
     Parameters
     ----------
-    Cs : int or list of float, default=10
-        Values of C, or how many, log-spaced from 0.1 to 1,000.
-    gammas : int or list of float, default=5
-        Values of gamma, or how many, log-spaced from 1/16 to 16 times that of ``gamma="scale"``. Kernels without
-        gamma (linear, precomputed, callable) ignore it.
+    Cs : "auto", int or list of float, default="auto"
+        Values of C. "auto": wherever held-out scores rise. A number: so many, log-spaced from 0.1 to 1,000.
+    gammas : "auto", int or list of float, default="auto"
+        Values of gamma. "auto": from the mean distance of rows to that of near rows, and beyond where held-out scores
+        rise. A number: so many, log-spaced from 1/16 to 16 times that of ``gamma="scale"``. Kernels without gamma
+        (linear, precomputed, callable) ignore it.
+    kernels : "auto", str, callable or list of these, default="auto"
+        Kernels of `DCSVMClassifier`. "auto" is "rbf" and "laplacian"; of sparse rows "rbf".
+    search : {"auto", "exact", "early"}, default="auto"
+        "exact": every cell of a grid is scored by exact machines. "early": cells are early machines of clusters of at
+        most 2,000 rows; up to 4,000 rows there is one cluster. "auto": "exact" for given grids of at most 4,000 rows
+        and kernels without features, else "early".
+    relevance : "auto" or bool, default="auto"
+        Whether columns are also scaled by the gradients of the best cell's machine, as `RelevanceScaler` does. The
+        scaled rows are kept only where they score better. Not of sparse rows, and not of exact searches.
     cv : int, splitter, iterable or None, default=None
-        As in scikit-learn; None means five stratified folds.
+        As in scikit-learn; None means five stratified folds. Of many rows only some of the folds are used: as many as
+        have 20,000 held-out rows.
     scoring : str, callable or None, default=None
         A scorer of labels or of decision values, as in scikit-learn; None means accuracy. A callable is given an
         estimator that predicts the held-out rows, and nothing else.
-    refit : bool, default=True
-        Whether a machine with the best parameters is trained on all rows. Without it there are no predictions.
+    refit : {True, "auto", "exact", "early", False}, default=True
+        The machine that is trained on all rows with the best parameters. True and "auto": the exact one up to 50,000
+        rows, else an early one of as few clusters as the time allows. Without it there are no predictions.
     exhaustive : bool, default=False
-        Whether every cell is scored in every fold. Otherwise, from 2,000 rows on, all cells are scored on a quarter
-        of the rows, and those are eliminated whose mean score is below the best one's with a confidence of 95 %, but
-        for the best one's neighbours; again after two folds of all rows.
-    kernel, degree, coef0, fit_intercept, decision_function_shape, break_ties, tol, max_iter, class_weight
+        Whether every cell of a grid is scored in every fold, by exact machines. Otherwise, from 2,000 rows on, all
+        cells of an exact search are scored on a quarter of the rows, and those are eliminated whose mean score is below
+        the best one's with a confidence of 95 %, but for the best one's neighbours; again after two folds of all rows.
+    degree, coef0, fit_intercept, decision_function_shape, break_ties, tol, max_iter, class_weight
         Of `DCSVMClassifier`.
     max_time : float or None, default=None
-        Seconds for the whole search; a fifth of them are for the machine that is trained on all rows. The best cell
-        seen so far is taken.
+        Seconds for search and last machine. The best cell seen so far, on the most rows, is taken.
     memory_budget : int, str or None, default=None
         Bytes, or such as "200MB"; None is the value of `widemargin.get_config`. If it holds the kernel matrix (4 n^2
         bytes), that is computed once for each gamma; otherwise each fit computes the kernel rows that it needs. A
         ValueError names the least that can be kept.
     n_jobs : int or None, default=None
-        Threads: folds, or machines of pairs of classes, are shared out. The result does not depend on it.
+        Threads: clusters, folds, or machines of pairs of classes are shared out. The result does not depend on it.
     verbose : int, default=0
         1 draws a progress bar when a search takes longer than a second.
     random_state : int, RandomState instance or None, default=None
-        For the sample of the rows, and for the machine. None is a fixed seed.
+        For clusters, samples of the rows, and the machine. None is a fixed seed.
 
     Attributes
     ----------
+    kernel_ : str or callable
     C_, gamma_ : float
-        Of the best cell. Of equal ones that of the smallest C, then the smallest gamma.
+        Of the best cell. Of equal ones that of the smallest C, then the smallest gamma. `gamma_` is that of the scaled
+        columns.
+    relevance_ : ndarray of shape (n_features,) or None
+        Factors of the columns, the largest 1; None where the columns stay as they are.
     best_score_ : float
-        Its mean score over the folds; NaN if the search was stopped before any cell was scored on all rows.
-    best_estimator_ : DCSVMClassifier
-        Trained on all rows. Its attributes (`classes_`, `support_`, `dual_gap_`, ...) are this object's as well.
+        Its mean score over the folds it was scored in; NaN if the search was stopped before any cell was scored.
+    best_estimator_ : DCSVMClassifier, or Pipeline of RelevanceScaler and DCSVMClassifier
+        Trained on all rows. Attributes of the machine (`classes_`, `support_`, `dual_gap_`, `early_level_`, ...) are
+        this object's as well.
     Cs_, gammas_ : ndarray
-        The values tried, ascending.
+        The values tried with the best kernel and scale of the columns, ascending.
     scores_ : ndarray of shape (n_folds, n_gammas, n_Cs), float64
-        NaN where a cell was eliminated.
+        Of these; NaN where a cell was eliminated or not visited.
     cv_results_ : dict of ndarrays
         As of `GridSearchCV`, without times: ``params``, ``split0_test_score``, ..., ``mean_test_score``,
-        ``std_test_score``, ``rank_test_score``.
+        ``std_test_score``, ``rank_test_score``. Of an early search also ``n_test_rows``: cells of more held-out rows
+        rank first.
     history_ : dict of ndarrays
-        One entry a score: ``time`` in seconds, ``n_rows``, ``fold``, ``gamma``, ``epsilon``, ``C``, ``score``.
+        One entry a score: ``time`` in seconds, ``n_rows``, ``fold``, ``kernel`` (its number), ``gamma``, ``epsilon``,
+        ``C``, ``score``.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features,)
 
     Warns
     -----
     ConvergenceWarning
-        When `max_time` or Ctrl-C ended the search, with the number of scores not seen. After Ctrl-C the machine is
-        trained for at most 0.4 s, and can go on: ``best_estimator_.set_params(warm_start=True).fit(X, y)``.
+        When `max_time` or Ctrl-C ended the search, with what was not seen. After Ctrl-C the machine is trained for at
+        most 0.4 s, and can go on: ``best_estimator_.set_params(warm_start=True).fit(X, y)``.
 
     Notes
     -----
-    Kernel entries of the search are float32, and each dual is solved to `tol`; `best_estimator_` is what
-    `DCSVMClassifier` returns for these parameters. ``gamma="scale"`` is that of all rows.
+    Kernel entries of the search are float32. An exact search solves each dual to `tol`, an early one to 0.01;
+    `best_estimator_` is what `DCSVMClassifier` returns for these parameters. ``gamma="scale"`` is that of all rows.
 
-    For scikit-learn's callbacks (`set_callbacks`), every fold's path of C is a task; True ends the search.
+    For scikit-learn's callbacks (`set_callbacks`), every kernel matrix's cells are a task; True ends the search.
 
-    Cost: for each gamma the kernel matrix, and for each fold and C a fraction of a fit.
+    Cost of an exact search: for each gamma the kernel matrix, and for each fold and C a fraction of a fit. Of an early
+    one: some 30 gammas on clusters that have 3,000 held-out rows, and six cells on 20,000.
+
+    References
+    ----------
+    A. Radhakrishnan, D. Beaglehole, P. Pandit, M. Belkin, "Mechanism for feature learning in neural networks and
+    backpropagation-free machine learning models", Science 383, 2024 (the relevance of columns).
 
     Examples
     --------
     >>> from sklearn.datasets import load_iris
     >>> from widemargin import DCSVMClassifierCV
-    >>> model = DCSVMClassifierCV(Cs=4, gammas=3).fit(*load_iris(return_X_y=True))
+    >>> model = DCSVMClassifierCV(Cs=4, gammas=3, kernels="rbf").fit(*load_iris(return_X_y=True))
     >>> model.scores_.shape
     (5, 3, 4)
     >>> print(f"C={model.C_:.3g}, accuracy {model.best_score_:.2f}")
@@ -109,14 +132,16 @@ class DCSVMClassifierCV(BestClassifier, SearchCV):
 
     def __init__(
         self,
-        Cs: Any = 10,
-        gammas: Any = 5,
+        Cs: Any = "auto",
+        gammas: Any = "auto",
         *,
+        kernels: Any = "auto",
+        search: str = "auto",
+        relevance: Any = "auto",
         cv: Any = None,
         scoring: Any = None,
-        refit: bool = True,
+        refit: Any = True,
         exhaustive: bool = False,
-        kernel: Any = "rbf",
         degree: int = 3,
         coef0: float = 0.0,
         fit_intercept: bool = True,
@@ -133,11 +158,13 @@ class DCSVMClassifierCV(BestClassifier, SearchCV):
     ) -> None:
         self.Cs = Cs
         self.gammas = gammas
+        self.kernels = kernels
+        self.search = search
+        self.relevance = relevance
         self.cv = cv
         self.scoring = scoring
         self.refit = refit
         self.exhaustive = exhaustive
-        self.kernel = kernel
         self.degree = degree
         self.coef0 = coef0
         self.fit_intercept = fit_intercept
@@ -159,26 +186,32 @@ class DCSVMClassifierCV(BestClassifier, SearchCV):
 
 
 class DCSVMRegressorCV(RegressorMixin, SearchCV):
-    """`DCSVMRegressor` with C, gamma and epsilon chosen by cross-validation, as `DCSVMClassifierCV`.
+    """`DCSVMRegressor` with kernel, gamma, C, epsilon and the scale of the columns chosen, as `DCSVMClassifierCV`.
+
+    Targets are scaled to unit spread inside: the user's units don't matter.
 
     Parameters
     ----------
-    Cs, gammas, cv, scoring, refit, exhaustive, max_time, memory_budget, n_jobs, verbose, random_state
-        Of `DCSVMClassifierCV`. `cv` None means five folds; `scoring` None means the coefficient of determination.
-    epsilons : int or list of float, default=(0.1,)
-        Values of epsilon >= 0, or how many, log-spaced from 0.001 to 1. Targets of another scale need other values.
-    kernel, degree, coef0, fit_intercept, tol, max_iter
-        Of `DCSVMRegressor`.
+    Cs, gammas, kernels, search, relevance, cv, scoring, refit, exhaustive, max_time, memory_budget, n_jobs, verbose, \
+        random_state
+        Of `DCSVMClassifierCV`; `Cs` in units of the targets' spread. `cv` None means five folds; `scoring` None means
+        the coefficient of determination.
+    epsilons : "auto", int or list of float, default="auto"
+        Values of epsilon >= 0 in units of the targets' spread (their standard deviation). "auto": 0.1, and wherever
+        held-out scores rise. A number: so many, log-spaced from 0.001 to 1.
+    degree, coef0, fit_intercept, tol, max_iter
+        Of `DCSVMRegressor`; `tol` in units of the targets' spread.
 
     Attributes
     ----------
-    C_, gamma_, epsilon_ : float
-        Of the best cell.
-    best_score_, best_estimator_, Cs_, gammas_, cv_results_, history_, n_features_in_, feature_names_in_
+    kernel_, C_, gamma_, epsilon_
+        Of the best cell; `C_` and `epsilon_` in units of the targets' spread. ``best_estimator_``'s own are in the
+        units of one target.
+    relevance_, best_score_, best_estimator_, Cs_, gammas_, cv_results_, history_, n_features_in_, feature_names_in_
         Of `DCSVMClassifierCV`.
     epsilons_ : ndarray of shape (n_epsilons,)
     scores_ : ndarray of shape (n_folds, n_gammas, n_epsilons, n_Cs), float64
-        NaN where a cell was eliminated.
+        NaN where a cell was eliminated or not visited.
 
     Examples
     --------
@@ -187,7 +220,7 @@ class DCSVMRegressorCV(RegressorMixin, SearchCV):
     >>> rng = np.random.default_rng(0)
     >>> X = rng.uniform(-2, 2, size=(300, 2))
     >>> y = np.sin(2 * X[:, 0]) * X[:, 1] + 0.1 * rng.normal(size=300)
-    >>> model = DCSVMRegressorCV(Cs=[1, 10, 100], gammas=3, epsilons=[0.03, 0.1]).fit(X, y)
+    >>> model = DCSVMRegressorCV(Cs=[1, 10, 100], gammas=3, epsilons=[0.03, 0.1], kernels="rbf").fit(X, y)
     >>> model.scores_.shape
     (5, 3, 2, 3)
     """
@@ -197,15 +230,17 @@ class DCSVMRegressorCV(RegressorMixin, SearchCV):
 
     def __init__(
         self,
-        Cs: Any = 10,
-        gammas: Any = 5,
+        Cs: Any = "auto",
+        gammas: Any = "auto",
         *,
-        epsilons: Any = (0.1,),
+        epsilons: Any = "auto",
+        kernels: Any = "auto",
+        search: str = "auto",
+        relevance: Any = "auto",
         cv: Any = None,
         scoring: Any = None,
-        refit: bool = True,
+        refit: Any = True,
         exhaustive: bool = False,
-        kernel: Any = "rbf",
         degree: int = 3,
         coef0: float = 0.0,
         fit_intercept: bool = True,
@@ -220,11 +255,13 @@ class DCSVMRegressorCV(RegressorMixin, SearchCV):
         self.Cs = Cs
         self.gammas = gammas
         self.epsilons = epsilons
+        self.kernels = kernels
+        self.search = search
+        self.relevance = relevance
         self.cv = cv
         self.scoring = scoring
         self.refit = refit
         self.exhaustive = exhaustive
-        self.kernel = kernel
         self.degree = degree
         self.coef0 = coef0
         self.fit_intercept = fit_intercept
@@ -237,7 +274,17 @@ class DCSVMRegressorCV(RegressorMixin, SearchCV):
         self.random_state = random_state
 
     def _cv_problem(self, rows: TrainingRows) -> Regression:
-        return Regression(rows.y, bool(self.fit_intercept))
+        return Regression.of_targets(rows.y, rows.weights, has_intercept=bool(self.fit_intercept))
 
-    def _epsilons(self) -> Vector:
-        return make_values("epsilons", self.epsilons, LEAST_EPSILON, LARGEST_EPSILON, middle=0.1)
+    def _epsilon_values(self) -> Any:
+        return self.epsilons
+
+    def _train_best(
+        self, X: Any, y: Any, sample_weight: Any, max_time: float | None, **parameters: Any
+    ) -> DCSVMRegressor:
+        """Train on targets of unit spread; the machine, its C and its epsilon are then in the user's units."""
+        problem = self._problem
+        assert isinstance(problem, Regression)
+        targets = (np.asarray(y, np.float64) - problem.mean) / problem.spread
+        machine: DCSVMRegressor = super()._train_best(X, targets, sample_weight, max_time, **parameters)
+        return machine.rescale_targets(problem.mean, problem.spread)

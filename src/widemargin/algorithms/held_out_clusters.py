@@ -1,0 +1,154 @@
+"""Held-out values of early machines: cross-validation inside each cluster of rows.
+
+By Lemma 1 an early machine is one machine for each cluster, so that its folds, values of C and kernel matrix are the
+cluster's own: what `HeldOutSolver` does for all rows is done for every cluster, one a thread.
+
+    for every cluster, in parallel:
+        K (m, m) of its rows
+        for every machine and fold: the dual with the bounds [0, 0] for held-out rows; solve for C_1 < C_2 < ...
+        decision values of held-out rows: those in K beta
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from .._progress import AnyProgress
+from .._threads import ThreadTeam
+from .._types import Array, Mask, RowIndices, Vector
+from ..data.samples import Samples, SampleSubset
+from ..kernels.functions import Kernel
+from ..solvers.dual.certificate import Limits
+from ..solvers.dual.problem import DualProblem
+from .held_out import Fold, HeldOutSolver
+
+
+class ClusterValues(NamedTuple):
+    """Of a fold: its held-out rows (n_test,) in the clusters, and their values (n_C, n_test, n_machines)."""
+
+    rows: RowIndices
+    values: Array
+
+
+class ClusteredHeldOut:
+    """Trains and evaluates the machines of clusters of rows, for all folds and Cs of one kernel after another.
+
+    Parameters
+    ----------
+    clusters : sequence of ndarray of int
+        The rows of each, ascending.
+    machine_rows : sequence of ndarray of int
+        The rows of each machine, in ascending order: all n, or those of two classes.
+    n : int
+        Number of rows.
+    limits : Limits
+    memory_budget : int
+        Bytes beside the caller's data.
+    progress : AnyProgress
+    team : ThreadTeam
+    """
+
+    def __init__(
+        self,
+        clusters: Sequence[RowIndices],
+        machine_rows: Sequence[RowIndices],
+        n: int,
+        limits: Limits,
+        memory_budget: int,
+        progress: AnyProgress,
+        team: ThreadTeam,
+    ) -> None:
+        self.clusters = clusters
+        self.machine_rows = machine_rows
+        self.n = n
+        self.limits = limits
+        self.memory_budget = memory_budget
+        self.progress = progress
+        self.team = team
+
+    def held_out_values(
+        self, kernel: Kernel, samples: Samples, folds: Sequence[Fold], chosen: Sequence[int]
+    ) -> list[ClusterValues]:
+        """The held-out rows of each fold that are in the `chosen` clusters, and their decision values.
+
+        A machine of a pair of classes has the values 1 or -1 in a cluster whose training rows are of one of them, and 0
+        where they are of neither. NaN for what a stopped search has not solved.
+        """
+        in_parallel = len(chosen) > 1
+        share = self.memory_budget // (min(self.team.n_threads, len(chosen)) if in_parallel else 1)
+        masks = [_mask(fold.test, self.n) for fold in folds]
+
+        def solve(c: int) -> list[ClusterValues]:
+            if in_parallel:
+                with ThreadTeam(1) as team:
+                    return self._solve_cluster(kernel, samples, folds, masks, self.clusters[c], share, team)
+            return self._solve_cluster(kernel, samples, folds, masks, self.clusters[c], share, self.team)
+
+        solved = self.team.map_largest_first(solve, list(chosen), lambda c: len(self.clusters[c]))
+        return [
+            ClusterValues(np.concatenate([p.rows for p in parts]), np.concatenate([p.values for p in parts], axis=1))
+            for parts in zip(*solved, strict=True)
+        ]
+
+    def _solve_cluster(
+        self,
+        kernel: Kernel,
+        samples: Samples,
+        folds: Sequence[Fold],
+        masks: Sequence[Mask],
+        cluster: RowIndices,
+        memory_budget: int,
+        team: ThreadTeam,
+    ) -> list[ClusterValues]:
+        m = len(cluster)
+        places = [_places(rows, cluster, self.n) for rows in self.machine_rows]
+        own = [np.flatnonzero(place >= 0) for place in places]  # of each machine, among the cluster's rows
+        problems = [
+            [problem.take(place[place >= 0]) for problem, place in zip(fold.problems, places, strict=True)]
+            for fold in folds
+        ]
+        constants = np.array([[_constant(problem) for problem in of_fold] for of_fold in problems])
+        solved = np.flatnonzero(np.isnan(constants).any(axis=0))  # machines
+        tests = [np.flatnonzero(mask[cluster]) for mask in masks]
+        shape = len(self.machine_rows)
+        values = [
+            np.tile(constants[k], (len(fold.Cs), len(tests[k]), 1)).reshape(len(fold.Cs), len(tests[k]), shape)
+            for k, fold in enumerate(folds)
+        ]
+        if len(solved) and any(map(len, tests)):
+            solver = HeldOutSolver([own[p] for p in solved], self.limits, memory_budget, self.progress, team)
+            parts = [
+                Fold(test, [problems[k][p] for p in solved], fold.Cs)
+                for k, (test, fold) in enumerate(zip(tests, folds, strict=True))
+            ]
+            local = samples if m == self.n else SampleSubset(samples, cluster).take(np.arange(m))
+            for k, found in enumerate(solver.held_out_values(kernel, local, parts)):
+                is_solved = np.isnan(constants[k, solved])
+                values[k][:, :, solved[is_solved]] = found[:, :, is_solved]
+        return [ClusterValues(cluster[test], value) for test, value in zip(tests, values, strict=True)]
+
+
+def _mask(rows: RowIndices, n: int) -> Mask:
+    mask = np.zeros(n, np.bool_)
+    mask[rows] = True
+    return mask
+
+
+def _places(rows: RowIndices, cluster: RowIndices, n: int) -> RowIndices:
+    """The place of each of the cluster's rows (m,) among `rows`, or -1."""
+    if len(rows) == n:
+        return cluster
+    place = np.minimum(np.searchsorted(rows, cluster), len(rows) - 1)
+    return np.where(rows[place] == cluster, place, -1)
+
+
+def _constant(problem: DualProblem) -> float:
+    """The decision value of a machine whose training rows have one target of +-1, 0 without any; NaN for others."""
+    target: Vector = problem.target[problem.hi > problem.lo]
+    if not len(target):
+        return 0.0
+    is_one_class = not problem.epsilon and abs(target[0]) == 1.0 and bool((target == target[0]).all())
+    return float(target[0]) if is_one_class else np.nan
