@@ -9,7 +9,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from benchmarks.reliability import limits, memory, soak
+from benchmarks.reliability import limits, memory, offsets, soak
 
 pytestmark = pytest.mark.slow
 
@@ -59,3 +59,12 @@ def test_fit_after_fit_leaves_nothing_behind() -> None:
     assert sum(row["different"] for row in rows) == 0
     assert rows[-1]["megabytes"] < rows[4]["megabytes"] + 60
     assert rows[-1]["threads"] <= rows[4]["threads"] + 1
+
+
+@pytest.mark.parametrize("kernel", offsets.KERNELS)
+@pytest.mark.parametrize("case", offsets.ESTIMATORS)
+def test_rows_far_from_the_origin_are_not_silently_misjudged(case: str, kernel: str) -> None:
+    for offset in offsets.OFFSETS:
+        for dtype in ("float32", "float64"):
+            for storage in ("dense", "csr"):
+                assert "wrong" not in offsets.measure(case, kernel, offset, dtype, storage)["outcome"]

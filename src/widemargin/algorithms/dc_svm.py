@@ -477,6 +477,8 @@ def with_rounding(machine: TrainedMachine, float64_error: float, tol: float) -> 
     values with an error e change beta'K beta and the losses of support vectors by e sum |beta_i| each.
     """
     beta = machine.result.beta
+    if not float64_error:
+        return machine
     error = decision_error(float64_error, beta)
     rounding = 2.0 * error * float(np.abs(beta).sum())
     if not (error > MAX_ERROR * tol or rounding > MAX_OBJECTIVE_ERROR * abs(machine.result.objective)):

@@ -32,10 +32,10 @@ def origin_distance(X: Any) -> float:
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         norm = float(mean @ mean)
         if sp.issparse(probe):
-            square = max(float(probe.data @ probe.data) / probe.shape[0] - norm, 0.0)
+            square = max(float(np.einsum("i,i->", probe.data, probe.data)) / probe.shape[0] - norm, 0.0)
         else:
             probe -= mean
-            square = float(np.vdot(probe, probe)) / len(probe)
+            square = float(np.einsum("ij,ij->", probe, probe)) / len(probe)  # BLAS would wake threads
         return float(np.sqrt(np.float64(norm) / square)) if norm else 0.0
 
 

@@ -362,15 +362,14 @@ def converted(samples: Samples, precision: np.dtype[Any], dtype: np.dtype[Any]) 
 
 def _shifted(X: sp.csr_array) -> SparseSamples:
     """X (n, d) minus a row that has an entry in each column that is far from the origin and has few zeros."""
-    probe = X[spread_rows(X.shape[0], _PROBE_ROWS)].astype(np.float64).tocsc()
-    if probe.nnz < probe.shape[0] * _MIN_STORED:
-        return SparseSamples(CSRArray.of(X))
-    columns = np.flatnonzero(np.diff(probe.indptr) >= _MIN_STORED * probe.shape[0])
     shift = np.zeros(X.shape[1], X.dtype)
-    for column in columns:
-        stored = probe.data[probe.indptr[column] : probe.indptr[column + 1]]
-        if origin_distance(stored[:, None]) > FAR:
-            shift[column] = stored.mean()
+    counts = np.bincount(X.indices, minlength=X.shape[1])
+    if counts.max(initial=0) >= _MIN_STORED * X.shape[0] > 0:
+        probe = X[spread_rows(X.shape[0], _PROBE_ROWS)].astype(np.float64).tocsc()
+        for column in np.flatnonzero(counts >= _MIN_STORED * X.shape[0]):
+            stored = probe.data[probe.indptr[column] : probe.indptr[column + 1]]
+            if origin_distance(stored[:, None]) > FAR:
+                shift[column] = stored.mean()
     if not shift.any():
         return SparseSamples(CSRArray.of(X))
     moved = CSRArray.of(subtract_row(X, shift))

@@ -130,9 +130,11 @@ def make_checked_samples(
     may_centre : bool
         Whether a linear kernel's machine has an intercept, so that it may be trained on rows less their mean.
     """
-    samples = make_samples(X, sample_form(kernel, X) if may_centre else kernel.sample_form, go_on)
-    _check_samples(kernel, samples, X, targets)
-    return ensure_precision(kernel, samples)
+    distance = _origin_distance(kernel, X)
+    is_centred = may_centre and isinstance(kernel, Linear) and distance > FAR
+    samples = make_samples(X, "distances" if is_centred else kernel.sample_form, go_on)
+    _check_samples(kernel, samples, X, targets, distance)
+    return samples if distance <= FAR else ensure_precision(kernel, samples)
 
 
 def sample_form(kernel: Kernel, X: Any) -> str:
@@ -143,12 +145,17 @@ def sample_form(kernel: Kernel, X: Any) -> str:
 
 def check_scale(kernel: Kernel, X: Any, targets: NDArray[Any] | None = None) -> None:
     """The checks of `make_checked_samples` alone, without a centred copy of X."""
-    _check_samples(kernel, view_samples(X, kernel.sample_form), X, targets)
+    _check_samples(kernel, view_samples(X, kernel.sample_form), X, targets, _origin_distance(kernel, X))
 
 
-def _check_samples(kernel: Kernel, samples: Samples, X: Any, targets: NDArray[Any] | None) -> None:
+def _origin_distance(kernel: Kernel, X: Any) -> float:
+    """`origin_distance` where it matters, for kernels of inner products; infinite for others."""
+    return origin_distance(X) if isinstance(kernel, Linear | Polynomial | Sigmoid) else np.inf
+
+
+def _check_samples(kernel: Kernel, samples: Samples, X: Any, targets: NDArray[Any] | None, distance: float) -> None:
     check_range(kernel, samples)
-    warn_of_scale(kernel, samples, X, targets)
+    warn_of_scale(kernel, samples, X, targets, distance)
 
 
 def check_range(kernel: Kernel, samples: Samples) -> None:
@@ -171,12 +178,14 @@ def check_range(kernel: Kernel, samples: Samples) -> None:
         raise ValueError(f"gamma must be small enough for exponents in {samples.dtype}, got {kernel.gamma:g}")
 
 
-def warn_of_scale(kernel: Kernel, samples: Samples, X: Any, targets: NDArray[Any] | None) -> None:
+def warn_of_scale(
+    kernel: Kernel, samples: Samples, X: Any, targets: NDArray[Any] | None, distance: float = np.inf
+) -> None:
     """Warn, once, where kernel values carry no information, or only that of one column which predicts no label."""
     if isinstance(kernel, Precomputed | CallableKernel) or len(samples) < 2:
         return
     problem = (
-        _describe_origin(kernel, samples, X)
+        _describe_origin(samples, distance)
         or _describe_degeneracy(kernel, samples, X.shape[1])
         or _describe_dominance(kernel, samples, X, targets)
     )
@@ -215,12 +224,9 @@ def _probe(kernel: Kernel, samples: Samples) -> tuple[RowIndices, Array]:
     return rows, K
 
 
-def _describe_origin(kernel: Kernel, samples: Samples, X: Any) -> str:
-    """In words, if the rows are far from the origin, for a kernel of inner products of rows that are not centred."""
-    if not isinstance(kernel, Linear | Polynomial | Sigmoid) or samples.shift is not None:
-        return ""
-    distance = origin_distance(X)
-    if not _MAX_ORIGIN_DISTANCE < distance < np.inf:
+def _describe_origin(samples: Samples, distance: float) -> str:
+    """In words, if rows that are not centred have this `origin_distance`, finite and large; else ""."""
+    if samples.shift is not None or not _MAX_ORIGIN_DISTANCE < distance < np.inf:
         return ""
     return f"the rows' mean is {distance:.3g} times as far from 0 as the rows from it, which inner products hide"
 

@@ -37,8 +37,8 @@ def float64_error(kernel: Kernel, samples: Samples) -> float:
         return 0.0
     factor = getattr(kernel, "gamma", 1.0)
     if isinstance(kernel, Polynomial):
-        return _EPS * kernel.degree * float(np.mean(np.abs(kernel.diagonal(samples))))
-    return _EPS * factor * float(np.mean(samples.squares))
+        return _EPS * kernel.degree * float(np.abs(kernel.diagonal(samples)).mean())
+    return _EPS * factor * float(samples.squares.mean())
 
 
 def ensure_precision(kernel: Kernel, samples: Samples) -> Samples:
