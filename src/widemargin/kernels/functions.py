@@ -22,7 +22,7 @@ from ..data.samples import Samples, Selection
 
 Product = Callable[[Samples, Matrix, Samples, Matrix], None]
 
-SHORT_ROW = 256  # bytes at most of a dense row of which computing an RBF entry is faster than reading a scattered one
+SHORT_ROW = 256  # bytes at most of a dense row of which computing an entry is faster than reading a scattered one
 _DIAGONAL_ROWS = 16  # compute the diagonal of a callable kernel in tiles of so many rows: a sixteenth of the calls
 
 
@@ -48,7 +48,7 @@ class Kernel(Protocol):
         """
         return None
 
-    def rbf_rows(self, A: Samples, rows: Selection) -> dual.RBFRows | None:
+    def entry_rows(self, A: Samples, rows: Selection) -> dual.EntryRows | None:
         """Samples as rows that compiled loops compute entries of K from; None where reading K is faster."""
         return None
 
@@ -79,7 +79,9 @@ class ArgumentKernel(Kernel, Protocol):
 class _Exponential(Kernel):
     """exp(-gamma g) of a distance g."""
 
+    argument: ClassVar[str]
     is_semidefinite: ClassVar[bool] = True
+    _add_product: ClassVar[Callable[..., None]]
     gamma: float
 
     def transform(self, G: Array) -> None:
@@ -89,6 +91,19 @@ class _Exponential(Kernel):
     def diagonal(self, A: Samples) -> Array:
         """Ones."""
         return np.ones(len(A))
+
+    def untiled_product(self, A: Samples) -> Product | None:
+        """The compiled product, if inner products and distances have the dtype of tiles."""
+        return self._add_product if A.precision == A.dtype else None
+
+    def entry_rows(self, A: Samples, rows: Selection) -> dual.EntryRows | None:
+        """Dense float32 rows of at most `SHORT_ROW` bytes; None where rows are longer, without gathering them."""
+        n_columns = A.take(slice(0, 1)).stored().shape[1]
+        if A.precision != np.float32 or n_columns * A.precision.itemsize > SHORT_ROW:
+            return None
+        chosen = A.take(rows)
+        squares = chosen.squares if self.argument == "squared_distance" else None
+        return dual.EntryRows(chosen.toarray(), squares, self.gamma)
 
 
 @dataclass(frozen=True)
@@ -101,18 +116,6 @@ class RBF(_Exponential):
     def fill(self, A: Samples, B: Samples, out: Array) -> None:
         """Write the tile: inner products and exponentials, block by block."""
         native.rbf_matrix(A.compiled(), A.squares, B.compiled(), B.squares, self.gamma, out)
-
-    def untiled_product(self, A: Samples) -> Product | None:
-        """The compiled product, if inner products have the dtype of tiles."""
-        return self._add_product if A.precision == A.dtype else None
-
-    def rbf_rows(self, A: Samples, rows: Selection) -> dual.RBFRows | None:
-        """Dense float32 rows of at most 256 bytes; None where rows are longer, without gathering them."""
-        n_columns = A.take(slice(0, 1)).stored().shape[1]
-        if A.precision != np.float32 or n_columns * A.precision.itemsize > SHORT_ROW:
-            return None
-        chosen = A.take(rows)
-        return dual.RBFRows(chosen.toarray(), chosen.squares, self.gamma)
 
     def _add_product(self, A: Samples, coef: Matrix, B: Samples, out: Matrix) -> None:
         native.add_rbf_product(A.compiled(), A.squares, coef, B.compiled(), B.squares, self.gamma, out)
@@ -178,12 +181,16 @@ class Laplacian(_Exponential):
     """exp(-gamma |x - z|_1)."""
 
     argument: ClassVar[str] = "l1_distance"
-    sample_form: ClassVar[str] = "rows"
+    sample_form: ClassVar[str] = (
+        "products"  # CSR where that is faster; centred rows would lose digits here, not win any
+    )
 
     def fill(self, A: Samples, B: Samples, out: Array) -> None:
-        """Write the tile: L1 distances, one exponential. Sparse batches are made dense for it."""
-        native.l1_distances(A.toarray(), B.toarray(), out)
-        self.transform(out)
+        """Write the tile: L1 distances and exponentials, block by block."""
+        native.laplacian_matrix(A.compiled(), B.compiled(), self.gamma, out)
+
+    def _add_product(self, A: Samples, coef: Matrix, B: Samples, out: Matrix) -> None:
+        native.add_laplacian_product(A.compiled(), coef, B.compiled(), self.gamma, out)
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ import numpy as np
 
 from ..data.rows import spread_rows
 from ..data.samples import Samples
-from .functions import RBF, Kernel
+from .functions import RBF, Kernel, Laplacian
 
 _PROBE_ROWS = 64  # probe at least so many
 _MAX_ERROR = 1e-6  # use float64 above this error of an entry; float32 has 1e-7, more where norms exceed distances
@@ -30,10 +30,10 @@ def entry_error(kernel: Kernel, samples: Samples) -> float:
 
 
 def ensure_precision(kernel: Kernel, samples: Samples) -> Samples:
-    """The samples, with inner products in float64 if the RBF kernel's entries had an error above 1e-6 otherwise.
+    """The samples, with distances in float64 if RBF or Laplacian entries had an error above 1e-6 otherwise.
 
-    Tiles stay float32. The samples are then copied in float64, and inner products take twice as long.
+    Tiles stay float32. The samples are then copied in float64, and distances take twice as long.
     """
-    if isinstance(kernel, RBF) and entry_error(kernel, samples) > _MAX_ERROR:
+    if isinstance(kernel, RBF | Laplacian) and entry_error(kernel, samples) > _MAX_ERROR:
         return samples.astype(np.dtype(np.float64), samples.dtype)
     return samples
