@@ -54,8 +54,8 @@ class WorkingSet:
 
 class EntryRows:
     """
-    Rows X (m, d) whose kernel matrix is exp(-gamma |x - z|^2), with squares (m,): |x|^2; or, with None,
-    exp(-gamma |x - z|_1).
+    Rows X (m, d) whose kernel matrix is exp(-gamma |x - z|^2), with squares (m,): |x|^2; or
+    exp(-gamma |x - z|_1), with None.
     """
 
     def __init__(self, X: NDArray[np.float32], squares: NDArray[np.float64] | None, gamma: float) -> None: ...

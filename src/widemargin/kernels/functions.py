@@ -22,14 +22,22 @@ from ..data.samples import Samples, Selection
 
 Product = Callable[[Samples, Matrix, Samples, Matrix], None]
 
-SHORT_ROW = 256  # bytes at most of a dense row of which computing an entry is faster than reading a scattered one
 _DIAGONAL_ROWS = 16  # compute the diagonal of a callable kernel in tiles of so many rows: a sixteenth of the calls
 
 
 class Kernel(Protocol):
-    """A symmetric function k(x, z) of two samples; `sample_form` is the form of samples (`make_samples`) it takes."""
+    """A symmetric function k(x, z) of two samples.
+
+    Attributes
+    ----------
+    sample_form : str
+        The form of samples (`make_samples`) it takes.
+    short_row : int
+        Bytes at most of a dense row of which computing an entry is faster than reading a scattered one.
+    """
 
     sample_form: ClassVar[str]
+    short_row: ClassVar[int] = 256
 
     @property
     def is_semidefinite(self) -> bool:
@@ -97,9 +105,9 @@ class _Exponential(Kernel):
         return self._add_product if A.precision == A.dtype else None
 
     def entry_rows(self, A: Samples, rows: Selection) -> dual.EntryRows | None:
-        """Dense float32 rows of at most `SHORT_ROW` bytes; None where rows are longer, without gathering them."""
+        """Dense float32 rows of at most `short_row` bytes; None where rows are longer, without gathering them."""
         n_columns = A.take(slice(0, 1)).stored().shape[1]
-        if A.precision != np.float32 or n_columns * A.precision.itemsize > SHORT_ROW:
+        if A.precision != np.float32 or n_columns * A.precision.itemsize > self.short_row:
             return None
         chosen = A.take(rows)
         squares = chosen.squares if self.argument == "squared_distance" else None
@@ -181,9 +189,8 @@ class Laplacian(_Exponential):
     """exp(-gamma |x - z|_1)."""
 
     argument: ClassVar[str] = "l1_distance"
-    sample_form: ClassVar[str] = (
-        "products"  # CSR where that is faster; centred rows would lose digits here, not win any
-    )
+    sample_form: ClassVar[str] = "products"  # not centred: L1 distances of dense rows keep their digits anyway
+    short_row: ClassVar[int] = 128
 
     def fill(self, A: Samples, B: Samples, out: Array) -> None:
         """Write the tile: L1 distances and exponentials, block by block."""

@@ -253,8 +253,8 @@ void bind_dual(nb::module_& m) {
             "rows", [](WorkingSet& w) { return copy(as_span(w.rows).head(w.n_used)); },
             "The rows of the last working set, newest last; a copy.");
     nb::class_<BoundRows>(dual, "EntryRows",
-                          "Rows X (m, d) whose kernel matrix is exp(-gamma |x - z|^2), with squares (m,): |x|^2; or, with None,\n"
-                          "exp(-gamma |x - z|_1).")
+                          "Rows X (m, d) whose kernel matrix is exp(-gamma |x - z|^2), with squares (m,): |x|^2; or\n"
+                          "exp(-gamma |x - z|_1), with None.")
         .def(nb::init<const RowsArray<const float>&, const std::optional<Vector<const double>>&, double>(), array("X"),
              array("squares").none(), "gamma"_a)
         .def("__len__", [](const BoundRows& r) { return r.rows.rows; });

@@ -1,4 +1,5 @@
-// Entries of the matrix K of an RBF or Laplacian kernel computed from short rows instead of read: a working set's tile, and sums of rows of K.
+// Entries of the matrix K of an RBF or Laplacian kernel computed from short rows instead of read: a working set's tile, and
+// sums of rows of K.
 //
 // The q entries of a tile's row are in q cache lines of K: where K is larger than the caches and rows are short, a kernel
 // value takes a fifth of the time of a read. In a sum of rows of K it takes about twice the time of a read, but no K has

@@ -122,8 +122,8 @@ template <class T, class I> std::vector<double> l1_norms(const CSR<T, I>& X) {
     return norms;
 }
 
-// out (n, R registers) += X @ panel, or the sums of another kind; the non-zeros of row i from positions[i] on, which moves on. The sums of a row are
-// in registers: a loop over memory would load and store them for each non-zero.
+// out (n, R registers) += X @ panel, or the sums of another kind; the non-zeros of row i from positions[i] on, which moves
+// on. The sums of a row are in registers: a loop over memory would load and store them for each non-zero.
 template <KernelArgument kind, int R, class T, class I>
 void add_common(CSR<T, I> X, Panel<T> panel, Index* positions, T* out, Index stride) {
     constexpr Index lanes = Panel<T>::lanes;
@@ -149,7 +149,8 @@ void add_common(CSR<T, I> X, Panel<T> panel, Index* positions, T* out, Index str
 //
 // Given   for L1 distances, rows X without repeated columns
 
-// Cost    nnz(X) c / width vector operations of width sums, three times as many for L1 distances; both sets are read d / columns times, in parts
+// Cost    nnz(X) c / width vector operations of width sums, three times as many for L1 distances; both sets are read d /
+//         columns times, in parts
 // Exact   a sum is added up in the order of the row's non-zeros: it does not depend on the other rows
 template <KernelArgument kind, class T, class I, class J, class Visit>
 void visit_sums(const CSR<T, I>& X, const CSR<T, J>& Z, PanelScratch<T>& scratch, const Visit& visit) {
