@@ -190,7 +190,7 @@ class Laplacian(_Exponential):
 
     argument: ClassVar[str] = "l1_distance"
     sample_form: ClassVar[str] = "products"  # not centred: L1 distances of dense rows keep their digits anyway
-    short_row: ClassVar[int] = 128
+    short_row: ClassVar[int] = 96
 
     def fill(self, A: Samples, B: Samples, out: Array) -> None:
         """Write the tile: L1 distances and exponentials, block by block."""
