@@ -106,7 +106,8 @@ template <class T> struct Nonzero<KernelArgument::inner_product, T> {
 template <class T> struct Nonzero<KernelArgument::l1_distance, T> {
     T sign, least, largest;
 
-    explicit Nonzero(T x) : sign(x < 0 ? T(-1) : T(1)), least(minimum(x, T(0))), largest(maximum(x, T(0))) {}
+    // Without a comparison of x, of which GCC makes a branch that is taken at random.
+    explicit Nonzero(T x) : sign(std::copysign(T(1), x)), least((x - std::abs(x)) / 2), largest(x - least) {}
     template <class V> WM_INLINE void add_to(V& sum, V u) const {
         const V low = V{} + least, high = V{} + largest;
         const V above = u > low ? u : low;
