@@ -185,6 +185,19 @@ def _kernel_entries(rows: Rows) -> str:
     return markdown(["set", "columns", "a kernel matrix", "and its transpose", "a sum of rows"], lines)
 
 
+def _laplacian_entries(rows: Rows) -> str:
+    """A line for each set and kind of rows: nanoseconds of an RBF entry, and of a Laplacian one before and now."""
+    kinds = ("matrix", "with transpose", "sum")
+    of = {(row["label"], row["kernel"], row["set"], row["rows"]): row for row in rows}
+    lines = []
+    for label, kernel, *where in of:
+        if (label, kernel) == ("now", "laplacian"):
+            compared = [of[(*which, *where)] for which in (("now", "rbf"), ("before", kernel), (label, kernel))]
+            cells = [", ".join(f"{row[kind]:.2f}" for row in compared) for kind in kinds]
+            lines.append([where[0], compared[-1]["n_features"], where[1], *cells])
+    return markdown(["set", "columns", "rows", "a kernel matrix", "and its transpose", "a sum of rows"], lines)
+
+
 def _seconds(rows: Rows) -> str:
     """A line for each set and version: seconds of a fit, and their shares by kind of work."""
     kinds = ["clustering", "kernel rows", "matrices", "copies", "working sets", "choices", "other"]
@@ -451,6 +464,7 @@ TABLES: dict[str, Callable[[Rows], str]] = {
     "constants": _constants,
     "seconds": _seconds,
     "kernel_entries": _kernel_entries,
+    "laplacian_entries": _laplacian_entries,
     "tuning": _tuning,
     "linear_path": _linear_path,
     "dask_kernel": _dask_kernel,

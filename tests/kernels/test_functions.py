@@ -97,6 +97,25 @@ def test_float64_products_under_float32_tiles(is_sparse: bool) -> None:
     assert entry_error(kernel, fine) < entry_error(kernel, rough)
 
 
+@pytest.mark.parametrize("is_sparse", [False, True])
+def test_laplacian_far_from_the_origin(is_sparse: bool) -> None:
+    """L1 distances of sparse rows come from their norms, and need float64 here; those of dense rows do not."""
+    X = (1000 + np.random.default_rng(0).normal(size=(40, 5))).astype(SINGLE)
+    kernel = make_kernel("laplacian", gamma=0.5)
+    samples = ensure_precision(kernel, make_samples(sp.csr_array(X) if is_sparse else X, kernel.sample_form))
+    assert samples.precision == (DOUBLE if is_sparse else SINGLE)
+    np.testing.assert_allclose(fill(kernel, samples, samples), naive.laplacian(X, X, 0.5), atol=1e-6)
+
+
+def test_laplacian_takes_dense_rows_that_are_mostly_zeros_as_sparse_ones() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(30, 40)) * (rng.random((30, 40)) < 0.1)
+    kernel = make_kernel("laplacian", gamma=0.5)
+    samples = make_samples(X, kernel.sample_form)
+    assert samples.is_sparse
+    np.testing.assert_allclose(fill(kernel, samples, samples), naive.laplacian(X, X, 0.5), atol=1e-12)
+
+
 def test_entry_error_of_periodic_data() -> None:
     """All rows at a fixed stride, and those that follow them, are near the origin; the others are far from it."""
     X = np.random.default_rng(0).normal(size=(63 * 16 + 1, 3)).astype(SINGLE)

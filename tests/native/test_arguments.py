@@ -147,12 +147,22 @@ def calls() -> dict[str, list[Call]]:
             for X in (rows(), sparse())
         ],
         "kernels.polynomial": [(kernels.polynomial, {"G": rows(), "gamma": 1.0, "coef0": 1.0, "degree": 3})],
-        "kernels.l1_distances": [(kernels.l1_distances, {"X": rows(), "Z": rows(K), "out": np.empty((N, K))})],
         "gradients.add_signed_sums": [
             (
                 gradients.add_signed_sums,
                 {"X": rows(), "Zt": rows(D, K), "weights": rows(N, K), "out": np.zeros((N, D))},
             )
+        ],
+        "kernels.laplacian_matrix": [
+            (kernels.laplacian_matrix, {"X": X, "Z": X, "gamma": 0.5, "out": np.empty((N, N))})
+            for X in (rows(), sparse())
+        ],
+        "kernels.add_laplacian_product": [
+            (
+                kernels.add_laplacian_product,
+                {"X": X, "coef": rows(2, N), "Z": X, "gamma": 0.5, "out": np.zeros((2, N))},
+            )
+            for X in (rows(), sparse())
         ],
         "kernels.add_rows": [(kernels.add_rows, {**f, "K": np.eye(N), "rows": some(4, N), "coef": vector(4)})],
         "kernels.remove_rows": [(kernels.remove_rows, {"team": ALONE, "K": np.eye(N), "kept": np.array([0, 2, 3])})],
@@ -175,12 +185,12 @@ def calls() -> dict[str, list[Call]]:
             (
                 dual.solve_from_rows,
                 {key: value for key, value in on_matrix.items() if key not in ("K", "tile", "rows")}
-                | {"rows": dual.RBFRows(rows(dtype=np.float32), np.ones(N), 1.0), "tile": dual.Tile32(4)}
+                | {"rows": dual.EntryRows(rows(dtype=np.float32), np.ones(N), 1.0), "tile": dual.Tile32(4)}
                 | {"working_set": dual.WorkingSet(4, N), "tol": 1e-3, "max_sets": 9},
             )
         ],
-        "dual.RBFRows": [(dual.RBFRows, {"X": rows(dtype=np.float32), "squares": np.ones(N), "gamma": 1.0})],
-        "dual.RBFRows.__len__": [(dual.RBFRows(rows(dtype=np.float32), np.ones(N), 1.0).__len__, {})],
+        "dual.EntryRows": [(dual.EntryRows, {"X": rows(dtype=np.float32), "squares": np.ones(N), "gamma": 1.0})],
+        "dual.EntryRows.__len__": [(dual.EntryRows(rows(dtype=np.float32), np.ones(N), 1.0).__len__, {})],
         "dual.Subproblems32": [(dual.Subproblems32, subproblems(np.float32) | {"has_intercept": False})],
         "dual.Subproblems64": [(dual.Subproblems64, subproblems(np.float64) | {"has_intercept": True})],
         "dual.Subproblems32.solve": [(dual.Subproblems32(**subproblems(np.float32), has_intercept=True).solve, solve)],

@@ -860,28 +860,34 @@ def test_rows_changed_after_their_check_do_no_harm() -> None:
 # --- tiles computed from rows ----------------------------------------------------------------------------------------
 
 
-def rbf_problem(m: int, d: int) -> tuple[NDArray[np.float32], Vector, NDArray[np.float32], Any, Vector]:
-    """Rows, |x|^2, K in float32, the terms of a C-SVM, and labels."""
+def kernel_problem(
+    m: int, d: int, name: str = "rbf"
+) -> tuple[NDArray[np.float32], Vector | None, NDArray[np.float32], Any, Vector]:
+    """Rows, |x|^2 for the RBF kernel, K in float32, the terms of a C-SVM, and labels."""
     rng = np.random.default_rng(m + d)
     X, gamma = rng.normal(size=(m, d)).astype(np.float32), 0.7 / max(d, 1)
-    squares = (X.astype(np.float64) ** 2).sum(axis=1)
-    K = np.empty((m, m), np.float32)
-    kernels.rbf_matrix(X, squares, X, squares, gamma, K)
+    K, squares = np.empty((m, m), np.float32), None
+    if name == "rbf":
+        squares = (X.astype(np.float64) ** 2).sum(axis=1)
+        kernels.rbf_matrix(X, squares, X, squares, gamma, K)
+    else:
+        kernels.laplacian_matrix(X, X, gamma, K)
     y = np.where(rng.random(m) < 0.5, 1.0, -1.0)
     terms = dual.SeparableTerms(y, np.where(y > 0, 0.0, -1.0), np.where(y > 0, 1.0, 0.0), np.ones(m))
     return X, squares, K, terms, y
 
 
+@pytest.mark.parametrize("name", ["rbf", "laplacian"])
 @pytest.mark.parametrize("has_intercept", [False, True])
 @pytest.mark.parametrize("n_threads", [1, 2])
 @pytest.mark.parametrize(("m", "d", "size"), [(700, 9, 512), (300, 1, 130), (90, 33, 17), (40, 0, 8), (30, 5, 30)])
 def test_tiles_computed_from_rows_are_those_read_from_the_matrix(
-    has_intercept: bool, n_threads: int, m: int, d: int, size: int
+    name: str, has_intercept: bool, n_threads: int, m: int, d: int, size: int
 ) -> None:
-    X, squares, K, terms, _ = rbf_problem(m, d)
+    X, squares, K, terms, _ = kernel_problem(m, d, name)
     found = []
     team = Team(n_threads)
-    for rows in (None, dual.RBFRows(X, squares, 0.7 / max(d, 1))):
+    for rows in (None, dual.EntryRows(X, squares, 0.7 / max(d, 1))):
         beta, f, tile, work = np.zeros(m), np.zeros(m), dual.Tile32(size), dual.WorkingSet(size, m)
         counts = [
             dual.solve_working_sets(team, K, terms, beta, f, tile, work, 1e-3, has_intercept, 1, rows) for _ in range(6)
@@ -895,8 +901,8 @@ def test_tiles_computed_from_rows_are_those_read_from_the_matrix(
 @pytest.mark.parametrize("has_intercept", [False, True])
 @pytest.mark.parametrize(("m", "d", "size"), [(1500, 9, 512), (700, 64, 512), (300, 1, 130), (90, 33, 17), (40, 0, 8)])
 def test_working_sets_without_a_matrix_are_those_with_one(has_intercept: bool, m: int, d: int, size: int) -> None:
-    X, squares, K, terms, _ = rbf_problem(m, d)
-    rows, tol = dual.RBFRows(X, squares, 0.7 / max(d, 1)), 1e-3
+    X, squares, K, terms, _ = kernel_problem(m, d)
+    rows, tol = dual.EntryRows(X, squares, 0.7 / max(d, 1)), 1e-3
     expected = np.zeros(m), np.zeros(m)
     dual.solve_working_sets(
         ALONE, K, terms, *expected, dual.Tile32(size), dual.WorkingSet(size, m), tol, has_intercept, 10**6, rows
@@ -921,8 +927,8 @@ def test_working_sets_without_a_matrix_are_those_with_one(has_intercept: bool, m
 
 @pytest.mark.parametrize("seconds", [0.0, 0.001, 0.004])
 def test_decision_values_of_stopped_working_sets_are_those_of_their_coefficients(seconds: float) -> None:
-    X, squares, K, terms, _ = rbf_problem(3000, 5)
-    beta, f, team, rows = np.zeros(3000), np.zeros(3000), Team(2), dual.RBFRows(X, squares, 0.14)
+    X, squares, K, terms, _ = kernel_problem(3000, 5)
+    beta, f, team, rows = np.zeros(3000), np.zeros(3000), Team(2), dual.EntryRows(X, squares, 0.14)
     state = terms, beta, f, dual.Tile32(512), dual.WorkingSet(512, 3000)
     team.stop_after(seconds)
     n_sets, _, _, violation = dual.solve_from_rows(team, rows, *state, 1e-12, True, 10**9)
@@ -933,9 +939,10 @@ def test_decision_values_of_stopped_working_sets_are_those_of_their_coefficients
 
 
 def test_rows_of_another_kernel_matrix_are_refused() -> None:
-    X, squares, K, terms, _ = rbf_problem(40, 3)
+    X, _, K, terms, _ = kernel_problem(40, 3)
+    squares = np.ones(40)
     state, rest = (np.zeros(40), np.zeros(40)), (1e-3, False, 1)
-    of_all, of_some = dual.RBFRows(X, squares, 1.0), dual.RBFRows(X[:39], squares[:39], 1.0)
+    of_all, of_some = dual.EntryRows(X, squares, 1.0), dual.EntryRows(X[:39], squares[:39], 1.0)
     scaled = dual.SeparableTerms(terms.target, terms.lo, terms.hi, np.full(40, 2.0))
 
     def with_matrix(tile: Any, terms: Any, rows: Any) -> None:
@@ -952,6 +959,6 @@ def test_rows_of_another_kernel_matrix_are_refused() -> None:
         with pytest.raises(ValueError, match="scale"):
             run(dual.Tile32(8), scaled, of_all)
     with pytest.raises(ValueError, match="squares"):
-        dual.RBFRows(X, squares[:39], 1.0)
-    assert len(dual.RBFRows(X, squares, 1.0)) == 40
+        dual.EntryRows(X, squares[:39], 1.0)
+    assert len(dual.EntryRows(X, squares, 1.0)) == 40
     assert not state[0].any()

@@ -33,18 +33,45 @@ def rows_of(X: np.ndarray, *, is_sparse: bool) -> Any:
     return make_csr(sp.csr_array(X)) if is_sparse else X
 
 
+def squares_of(X: np.ndarray) -> np.ndarray:
+    return (X.astype(DOUBLE) ** 2).sum(axis=1)
+
+
+def fill(name: str, X: np.ndarray, Z: np.ndarray, gamma: float, out: np.ndarray, *, is_sparse: bool) -> None:
+    """The kernel matrix of the rows of two dense arrays, given as they are or as CSR."""
+    x, z = (rows_of(V, is_sparse=is_sparse) for V in (X, Z))
+    if name == "rbf":
+        kernels.rbf_matrix(x, squares_of(X), z, squares_of(Z), gamma, out)
+    else:
+        kernels.laplacian_matrix(x, z, gamma, out)
+
+
+def add_product(
+    name: str, X: np.ndarray, coef: np.ndarray, Z: np.ndarray, gamma: float, out: np.ndarray, *, is_sparse: bool
+) -> None:
+    x, z = (rows_of(V, is_sparse=is_sparse) for V in (X, Z))
+    if name == "rbf":
+        kernels.add_rbf_product(x, squares_of(X), coef, z, squares_of(Z), gamma, out)
+    else:
+        kernels.add_laplacian_product(x, coef, z, gamma, out)
+
+
+@pytest.mark.parametrize("name", ["rbf", "laplacian"])
 @pytest.mark.parametrize("is_sparse", [False, True])
 @pytest.mark.parametrize(("dtype", "out_dtype"), [(SINGLE, SINGLE), (DOUBLE, SINGLE), (DOUBLE, DOUBLE)])
-@pytest.mark.parametrize(("r", "c", "d"), [(0, 3, 2), (3, 0, 2), (1, 1, 1), (50, 17, 3), (97, 130, 40), (60, 70, 1100)])
-def test_rbf_of_rows(r: int, c: int, d: int, dtype: np.dtype, out_dtype: np.dtype, is_sparse: bool) -> None:
+@pytest.mark.parametrize(
+    ("r", "c", "d"), [(0, 3, 2), (3, 0, 2), (4, 5, 0), (1, 1, 1), (50, 17, 3), (97, 130, 40), (60, 70, 1100)]
+)
+def test_kernel_of_rows(
+    r: int, c: int, d: int, dtype: np.dtype, out_dtype: np.dtype, is_sparse: bool, name: str
+) -> None:
     rng = np.random.default_rng(r + d)
     X, Z = (rng.normal(size=(n, d)).astype(dtype) * (rng.uniform(size=(n, d)) < 0.3) for n in (r, c))
     Z[: min(r, c) : 2] = X[: min(r, c) : 2]  # distances that come out a little above or below 0
-    a, b = ((V.astype(DOUBLE) ** 2).sum(axis=1) for V in (X, Z))
-    expected = naive.rbf(X, Z, 1 / d)
+    gamma = 1 / max(d, 1)
+    expected = {"rbf": naive.rbf, "laplacian": naive.laplacian}[name](X, Z, gamma)
     out = np.full((r, c + 2), np.nan, out_dtype)
-    x, z = rows_of(X, is_sparse=is_sparse), rows_of(Z, is_sparse=is_sparse)
-    kernels.rbf_matrix(x, a, z, b, 1 / d, out[:, 1:-1])
+    fill(name, X, Z, gamma, out[:, 1:-1], is_sparse=is_sparse)
     exact = {"atol": 1e-12} if out_dtype == DOUBLE else {"atol": 1e-6}
     np.testing.assert_allclose(out[:, 1:-1], expected, **exact)
     assert (out[:, 1:-1] <= 1).all()
@@ -52,27 +79,59 @@ def test_rbf_of_rows(r: int, c: int, d: int, dtype: np.dtype, out_dtype: np.dtyp
     if dtype == out_dtype:
         coef, sums = rng.normal(size=(2, r)) * (rng.uniform(size=(2, r)) < 0.7), rng.normal(size=(2, c))
         total = sums + coef @ out[:, 1:-1].astype(DOUBLE)
-        kernels.add_rbf_product(x, a, coef, z, b, 1 / d, sums)
+        add_product(name, X, coef, Z, gamma, sums, is_sparse=is_sparse)
         np.testing.assert_allclose(sums, total, atol=1e-11)
 
 
+@pytest.mark.parametrize("name", ["rbf", "laplacian"])
 @pytest.mark.parametrize("is_sparse", [False, True])
-def test_rbf_of_a_row_does_not_depend_on_the_rows_beside_it(is_sparse: bool) -> None:
+@pytest.mark.parametrize("dtype", [SINGLE, DOUBLE])
+def test_kernel_of_a_row_does_not_depend_on_the_rows_beside_it(dtype: np.dtype, is_sparse: bool, name: str) -> None:
     rng = np.random.default_rng(0)
-    X = rng.normal(size=(150, 300)).astype(SINGLE)
-    squares, coef = (X.astype(DOUBLE) ** 2).sum(axis=1), rng.normal(size=(1, 150))
-    whole, one = np.empty((150, 150), SINGLE), np.empty((1, 1), SINGLE)
+    X, gamma = rng.normal(size=(150, 600)).astype(dtype), 1 / 600
+    coef = rng.normal(size=(1, 150))
+    whole, one = np.empty((150, 150), dtype), np.empty((1, 1), dtype)
     sums, sum_of_one = np.zeros((1, 150)), np.zeros((1, 1))
-    view = rows_of(X, is_sparse=is_sparse)
-    kernels.rbf_matrix(view, squares, view, squares, 1 / 300, whole)
-    kernels.add_rbf_product(view, squares, coef, view, squares, 1 / 300, sums)
+    fill(name, X, X, gamma, whole, is_sparse=is_sparse)
+    add_product(name, X, coef, X, gamma, sums, is_sparse=is_sparse)
     for i, j in [(0, 0), (149, 3), (7, 149), (60, 64)]:
-        x, z = (rows_of(X[k : k + 1], is_sparse=is_sparse) for k in (i, j))
-        kernels.rbf_matrix(x, squares[i : i + 1], z, squares[j : j + 1], 1 / 300, one)
+        fill(name, X[i : i + 1], X[j : j + 1], gamma, one, is_sparse=is_sparse)
         assert one[0, 0] == whole[i, j]
         sum_of_one[:] = 0.0
-        kernels.add_rbf_product(view, squares, coef, z, squares[j : j + 1], 1 / 300, sum_of_one)
+        add_product(name, X, coef, X[j : j + 1], gamma, sum_of_one, is_sparse=is_sparse)
         assert sum_of_one[0, 0] == sums[0, j]
+
+
+@quick
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    shape=shapes,
+    d=st.integers(0, 20),
+    dtype=st.sampled_from([SINGLE, DOUBLE]),
+    offset=st.sampled_from([0.0, 1000.0]),
+)
+def test_l1_distances_of_dense_rows_keep_their_digits(
+    seed: int, shape: tuple[int, int], d: int, dtype: np.dtype, offset: float
+) -> None:
+    rng = np.random.default_rng(seed)
+    X, Z = ((offset + rng.normal(size=(n, d))).astype(dtype) for n in shape)
+    out, expected = np.full(shape, np.nan, dtype), naive.laplacian(X, Z, 0.3)
+    fill("laplacian", X, Z, 0.3, out, is_sparse=False)
+    np.testing.assert_allclose(out, expected, rtol=20 * np.finfo(dtype).eps * (1 - np.log(expected.min(initial=1.0))))
+
+
+@pytest.mark.parametrize("width", [np.int32, np.int64])
+@pytest.mark.parametrize("is_sorted", [True, False])
+def test_l1_distances_of_wide_sparse_rows(is_sorted: bool, width: type) -> None:
+    """Columns far apart, explicit zeros, and common columns with numbers of both signs."""
+    rng, d = np.random.default_rng(3), 2**27
+    columns, values = np.sort(rng.choice(d, 40, replace=False)), rng.normal(size=(3, 40))
+    values[rng.random((3, 40)) < 0.5] = 0.0
+    order = np.arange(40) if is_sorted else rng.permutation(40)
+    arrays = values[:, order].ravel(), np.tile(columns[order], 3).astype(width), np.arange(0, 121, 40).astype(width)
+    X, out = make_csr(sp.csr_array(arrays, (3, d))), np.full((3, 3), np.nan)
+    kernels.laplacian_matrix(X, X, 0.1, out)
+    np.testing.assert_allclose(out, naive.laplacian(values, values, 0.1), atol=1e-12)
 
 
 @pytest.mark.parametrize("dtype", [SINGLE, DOUBLE])
@@ -129,18 +188,6 @@ def test_polynomial(
     np.testing.assert_array_less(np.abs(G - expected), allowed + 1e-30)
 
 
-@quick
-@given(seed=st.integers(0, 2**32 - 1), shape=shapes, d=st.integers(0, 20), dtype=st.sampled_from([SINGLE, DOUBLE]))
-def test_l1_distances(seed: int, shape: tuple[int, int], d: int, dtype: np.dtype) -> None:
-    rng = np.random.default_rng(seed)
-    X, Z = (rng.normal(size=(n, d)).astype(dtype) for n in shape)
-    out = np.full(shape, np.nan, dtype)
-    kernels.l1_distances(X, Z, out)
-    expected = np.abs(X[:, None].astype(DOUBLE) - Z[None]).sum(axis=-1)
-    np.testing.assert_allclose(out, expected, rtol=20 * np.finfo(dtype).eps)
-    np.testing.assert_allclose(np.exp(-0.3 * out), naive.laplacian(X, Z, 0.3), rtol=1e-5)
-
-
 def test_wrong_arguments() -> None:
     G = np.zeros((2, 3), SINGLE)
     for wrong in (G.astype(DOUBLE), G[0], G.tolist(), None, G[None]):
@@ -173,6 +220,6 @@ def test_sizes_of_distances_must_fit() -> None:
     X, Z = np.zeros((2, 3)), np.zeros((4, 3))
     for x, z, shape in ((X, Z[:, :2].copy(), (2, 4)), (X, Z, (2, 3)), (X, Z, (3, 4)), (X, Z, (0, 4))):
         with pytest.raises(ValueError, match="must be"):
-            kernels.l1_distances(x, z, np.zeros(shape))
+            kernels.laplacian_matrix(x, z, 1.0, np.zeros(shape))
     with pytest.raises(ValueError, match="degree must be at least 0, got -1"):
         kernels.polynomial(X, 1.0, 0.0, -1)

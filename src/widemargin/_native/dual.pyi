@@ -52,12 +52,13 @@ class WorkingSet:
     def rows(self) -> Any:
         """The rows of the last working set, newest last; a copy."""
 
-class RBFRows:
+class EntryRows:
     """
-    Rows X (m, d) whose kernel matrix is exp(-gamma |x - z|^2), and squares (m,): |x|^2.
+    Rows X (m, d) whose kernel matrix is exp(-gamma |x - z|^2), with squares (m,): |x|^2; or
+    exp(-gamma |x - z|_1), with None.
     """
 
-    def __init__(self, X: NDArray[np.float32], squares: NDArray[np.float64], gamma: float) -> None: ...
+    def __init__(self, X: NDArray[np.float32], squares: NDArray[np.float64] | None, gamma: float) -> None: ...
     def __len__(self) -> int: ...
 
 class Tile32:
@@ -133,7 +134,7 @@ def largest_violators(violation: NDArray[np.float64], side: int, k: int) -> Any:
 
 def solve_from_rows(
     team: Team,
-    rows: RBFRows,
+    rows: EntryRows,
     terms: SeparableTerms,
     beta: NDArray[np.float64],
     f: NDArray[np.float64],
@@ -144,7 +145,7 @@ def solve_from_rows(
     max_sets: int,
 ) -> tuple[Any, ...]:
     """
-    As solve_working_sets, on the RBF kernel matrix of `rows`: no matrix is in memory, all entries are computed.
+    As solve_working_sets, on the kernel matrix of `rows`: no matrix is in memory, all entries are computed.
     """
 
 def solve_working_sets(
@@ -158,12 +159,12 @@ def solve_working_sets(
     tol: float,
     has_intercept: bool,
     max_sets: int,
-    rows: RBFRows | None = None,
+    rows: EntryRows | None = None,
 ) -> tuple[Any, ...]:
     """
     Solve the dual on K (m, >= m) by working sets, from a feasible beta (m,) and f = K beta (m,), in place.
 
-    rows: those whose RBF kernel matrix K is; entries of a Tile32 are then computed from them instead of read.
+    rows: those whose kernel matrix K is; entries of a Tile32 are then computed from them instead of read.
     Ends when the violation is below tol, after max_sets working sets, or when the team is stopped. Returns the
     numbers of working sets and of steps in them, the intercept, the violation. f = K beta holds after an exception
     too.

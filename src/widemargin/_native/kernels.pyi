@@ -20,9 +20,6 @@ def polynomial(G: NDArray[np.floating], gamma: float, coef0: float, degree: int)
     Replace inner products G (r, c) by (gamma <x, z> + coef0)^degree, degree >= 0.
     """
 
-def l1_distances(X: NDArray[np.floating], Z: NDArray[np.floating], out: NDArray[np.floating]) -> None:
-    """Write the L1 distances (r, c) of the rows of X (r, d) and Z (c, d)."""
-
 def add_rows(
     team: Team, K: NDArray[np.floating], rows: NDArray[np.int64], coef: NDArray[np.float64], f: NDArray[np.float64]
 ) -> None:
@@ -52,6 +49,16 @@ def rbf_matrix(
     Write exp(-gamma |x - z|^2) (r, c), for rows X (r, d), Z (c, d); squares (r,), other_squares (c,): |x|^2, |z|^2.
     """
 
+def laplacian_matrix(
+    X: NDArray[np.floating] | csr.CSRMatrix,
+    Z: NDArray[np.floating] | csr.CSRMatrix,
+    gamma: float,
+    out: NDArray[np.floating],
+) -> None:
+    """
+    Write exp(-gamma |x - z|_1) (r, c), for rows X (r, d), Z (c, d); CSR rows without repeated columns.
+    """
+
 def add_rbf_product(
     X: NDArray[np.floating] | csr.CSRMatrix,
     squares: NDArray[np.float64],
@@ -63,4 +70,15 @@ def add_rbf_product(
 ) -> None:
     """
     out += coef K in float64, coef (k, r), out (k, c), with K (r, c) as rbf_matrix writes it, in X's dtype.
+    """
+
+def add_laplacian_product(
+    X: NDArray[np.floating] | csr.CSRMatrix,
+    coef: NDArray[np.float64],
+    Z: NDArray[np.floating] | csr.CSRMatrix,
+    gamma: float,
+    out: NDArray[np.float64],
+) -> None:
+    """
+    out += coef K in float64, coef (k, r), out (k, c), with K (r, c) as laplacian_matrix writes it, in X's dtype.
     """

@@ -351,8 +351,8 @@ class DCSVMTraining:
             rows = samples.take(slice(0, m))
             with self.progress.interrupting(team.native):
                 fill_gram(kernel, rows, K, team)
-            rbf_rows = kernel.rbf_rows(rows, slice(0, m))
-            return solve_in_memory(K, problem, beta, limits, team, self.progress, rbf_rows=rbf_rows)
+            entry_rows = kernel.entry_rows(rows, slice(0, m))
+            return solve_in_memory(K, problem, beta, limits, team, self.progress, entry_rows=entry_rows)
 
     def early_machine(self) -> TrainedMachine:
         """The last level's machine; it counts as converged at `stop_level` only."""

@@ -23,14 +23,22 @@ from ..data.samples import Samples, Selection
 
 Product = Callable[[Samples, Matrix, Samples, Matrix], None]
 
-SHORT_ROW = 256  # bytes at most of a dense row of which computing an RBF entry is faster than reading a scattered one
 _DIAGONAL_ROWS = 16  # compute the diagonal of a callable kernel in tiles of so many rows: a sixteenth of the calls
 
 
 class Kernel(Protocol):
-    """A symmetric function k(x, z) of two samples; `sample_form` is the form of samples (`make_samples`) it takes."""
+    """A symmetric function k(x, z) of two samples.
+
+    Attributes
+    ----------
+    sample_form : str
+        The form of samples (`make_samples`) it takes.
+    short_row : int
+        Bytes at most of a dense row of which computing an entry is faster than reading a scattered one.
+    """
 
     sample_form: ClassVar[str]
+    short_row: ClassVar[int] = 256
 
     @property
     def is_semidefinite(self) -> bool:
@@ -49,7 +57,7 @@ class Kernel(Protocol):
         """
         return None
 
-    def rbf_rows(self, A: Samples, rows: Selection) -> dual.RBFRows | None:
+    def entry_rows(self, A: Samples, rows: Selection) -> dual.EntryRows | None:
         """Samples as rows that compiled loops compute entries of K from; None where reading K is faster."""
         return None
 
@@ -93,7 +101,9 @@ class _InnerProductKernel(Kernel):
 class _Exponential(Kernel):
     """exp(-gamma g) of a distance g."""
 
+    argument: ClassVar[str]
     is_semidefinite: ClassVar[bool] = True
+    _add_product: ClassVar[Callable[..., None]]
     gamma: float
 
     def transform(self, G: Array) -> None:
@@ -108,6 +118,19 @@ class _Exponential(Kernel):
     def diagonal(self, A: Samples) -> Array:
         """Ones."""
         return np.ones(len(A))
+
+    def untiled_product(self, A: Samples) -> Product | None:
+        """The compiled product, if inner products and distances have the dtype of tiles."""
+        return self._add_product if A.precision == A.dtype else None
+
+    def entry_rows(self, A: Samples, rows: Selection) -> dual.EntryRows | None:
+        """Dense float32 rows of at most `short_row` bytes; None where rows are longer, without gathering them."""
+        n_columns = A.take(slice(0, 1)).stored().shape[1]
+        if A.precision != np.float32 or n_columns * A.precision.itemsize > self.short_row:
+            return None
+        chosen = A.take(rows)
+        squares = chosen.squares if self.argument == "squared_distance" else None
+        return dual.EntryRows(chosen.toarray(), squares, self.gamma)
 
 
 @dataclass(frozen=True)
@@ -124,18 +147,6 @@ class RBF(_Exponential):
     def add_gradients(self, X: Samples, Z: Samples, weights: Array, out: Matrix) -> None:
         """The gradient of |x - z|^2 is 2 (x - z): one matrix product, and the sums of the weights' rows."""
         out += 2.0 * (weights.sum(axis=1)[:, None] * X.toarray() - weights @ Z.stored())
-
-    def untiled_product(self, A: Samples) -> Product | None:
-        """The compiled product, if inner products have the dtype of tiles."""
-        return self._add_product if A.precision == A.dtype else None
-
-    def rbf_rows(self, A: Samples, rows: Selection) -> dual.RBFRows | None:
-        """Dense float32 rows of at most 256 bytes; None where rows are longer, without gathering them."""
-        n_columns = A.take(slice(0, 1)).stored().shape[1]
-        if A.precision != np.float32 or n_columns * A.precision.itemsize > SHORT_ROW:
-            return None
-        chosen = A.take(rows)
-        return dual.RBFRows(chosen.toarray(), chosen.squares, self.gamma)
 
     def _add_product(self, A: Samples, coef: Matrix, B: Samples, out: Matrix) -> None:
         native.add_rbf_product(A.compiled(), A.squares, coef, B.compiled(), B.squares, self.gamma, out)
@@ -217,12 +228,15 @@ class Laplacian(_Exponential):
     """exp(-gamma |x - z|_1)."""
 
     argument: ClassVar[str] = "l1_distance"
-    sample_form: ClassVar[str] = "rows"
+    sample_form: ClassVar[str] = "products"  # not centred: L1 distances of dense rows keep their digits anyway
+    short_row: ClassVar[int] = 96
 
     def fill(self, A: Samples, B: Samples, out: Array) -> None:
-        """Write the tile: L1 distances, one exponential. Sparse batches are made dense for it."""
-        native.l1_distances(A.toarray(), B.toarray(), out)
-        self.transform(out)
+        """Write the tile: L1 distances and exponentials, block by block."""
+        native.laplacian_matrix(A.compiled(), B.compiled(), self.gamma, out)
+
+    def _add_product(self, A: Samples, coef: Matrix, B: Samples, out: Matrix) -> None:
+        native.add_laplacian_product(A.compiled(), coef, B.compiled(), self.gamma, out)
 
     def add_gradients(self, X: Samples, Z: Samples, weights: Array, out: Matrix) -> None:
         """The gradient of |x - z|_1 is sign(x - z), 0 in columns where the two are equal."""

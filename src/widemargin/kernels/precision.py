@@ -8,7 +8,7 @@ from .._types import Array
 from ..data.origin import FAR, origin_distance
 from ..data.rows import spread_rows
 from ..data.samples import Samples
-from .functions import RBF, Kernel, Linear, Polynomial, Sigmoid
+from .functions import RBF, Kernel, Laplacian, Linear, Polynomial, Sigmoid
 
 _PROBE_ROWS = 64  # probe at least so many
 _MAX_ERROR = 1e-6  # use float64 above this error of an entry; float32 has 1e-7, more where norms exceed distances
@@ -44,13 +44,13 @@ def float64_error(kernel: Kernel, samples: Samples) -> float:
 def ensure_precision(kernel: Kernel, samples: Samples) -> Samples:
     """The samples, in float64 where float32 entries would have lost what tells the rows apart.
 
-    Of the RBF kernel with an error of entries above 1e-6: inner products are then float64, which take twice as long,
-    and tiles stay float32. Of kernels of inner products, whose values are large where rows are far from the origin,
+    Of the RBF and Laplacian kernels with an error of entries above 1e-6: distances are then float64, which take twice
+    as long, and tiles stay float32. Of kernels of inner products, whose values are large where rows are far from the origin,
     with an error above 1e-5 of the entries' interaction K_ij - mean_i K_ij - mean_j K_ij + mean K: also the tiles.
     """
     if samples.dtype == _DOUBLE or not len(samples):
         return samples
-    if isinstance(kernel, RBF) and entry_error(kernel, samples) > _MAX_ERROR:
+    if isinstance(kernel, RBF | Laplacian) and entry_error(kernel, samples) > _MAX_ERROR:
         return samples.astype(_DOUBLE, samples.dtype)
     if isinstance(kernel, Linear | Polynomial | Sigmoid) and origin_distance(samples.stored()) > FAR:
         rough, exact = _probe(kernel, samples)

@@ -13,7 +13,7 @@ from .._native import kernels
 from .._threads import ThreadTeam, row_blocks
 from .._types import Array, Matrix
 from ..data.samples import Samples
-from .functions import SHORT_ROW, Kernel, Product
+from .functions import Kernel, Product
 from .scratch import Scratch
 
 _Batches = list[tuple[slice, Samples]]
@@ -129,7 +129,7 @@ def fill_with_transpose(kernel: Kernel, A: Samples, B: Samples, out: Array, mirr
 def fill_gram(kernel: Kernel, A: Samples, out: Array, team: ThreadTeam) -> None:
     """out[...] = K(A, A), half of it as copies of transposed tiles, unless short rows make computing it faster."""
     team.check()  # before rows are gathered
-    is_short = A.row_cost * A.precision.itemsize <= SHORT_ROW
+    is_short = A.row_cost * A.precision.itemsize <= kernel.short_row
     batches = _batches(A)
 
     def column_block(columns: slice) -> None:

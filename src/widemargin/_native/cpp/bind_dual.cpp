@@ -1,3 +1,5 @@
+#include <nanobind/stl/optional.h>
+
 #include <optional>
 
 #include "arrays.hpp"
@@ -23,15 +25,23 @@ struct BoundTerms {
     SeparableTerms terms;
 };
 
-// RBFRows, bound: rows X (m, d), their squared norms and gamma, with the arrays that they view.
-struct BoundRBFRows {
-    BoundRBFRows(const RowsArray<const float>& X, const Vector<const double>& squares, double gamma)
-        : X(X), squares(squares), rows{rows_matrix(X, "X"), span(squares)}, gamma(gamma) {
-        check_lengths(rows.rows.rows, {{"squares", rows.squares}});
+// Rows X (m, d) of an RBF or Laplacian kernel matrix, bound, with the arrays that they view.
+struct BoundRows {
+    BoundRows(const RowsArray<const float>& X, const std::optional<Vector<const double>>& squares, double gamma)
+        : X(X), squares(squares), rows(rows_matrix(X, "X")), gamma(gamma) {
+        if (squares) check_lengths(rows.rows, {{"squares", span(*squares)}});
     }
+    // Entries of their kernel matrix, for tiles of `size` rows. Its diagonal is 1, and so must be the terms' scale.
+    ComputedEntries entries(const SeparableTerms& terms, Index size, const Team& team) const {
+        check_size("len(rows)", rows.rows, terms.target.size);
+        for (const double scale : terms.scale)
+            if (!(std::abs(scale - 1.0) < 1e-3)) raise_value_error("scale must be 1 with the rows of a kernel, got ", scale);
+        return {rows, squares ? span(*squares) : Span<const double>{}, squares.has_value(), gamma, size, team.n_threads()};
+    }
+
     RowsArray<const float> X;
-    Vector<const double> squares;
-    ComputedEntries::Rows rows;
+    std::optional<Vector<const double>> squares;
+    Matrix<const float> rows;
     double gamma;
 };
 
@@ -96,19 +106,11 @@ nb::tuple solve_working_sets(Team& team, const Problem<Entry>& problem, const Du
     return nb::make_tuple(done.n_sets, done.steps, done.violation.intercept, done.violation.largest);
 }
 
-// Entries of the kernel matrix of `rows`, for tiles of `size` rows. Its diagonal is 1, and so must be the terms' scale.
-ComputedEntries computed_entries(const BoundRBFRows& rows, const SeparableTerms& terms, Index size, const Team& team) {
-    check_size("len(rows)", rows.rows.squares.size, terms.target.size);
-    for (const double scale : terms.scale)
-        if (!(std::abs(scale - 1.0) < 1e-3)) raise_value_error("scale must be 1 with the rows of an RBF kernel, got ", scale);
-    return ComputedEntries(rows.rows, rows.gamma, size, team.n_threads());
-}
-
 template <class Entry, class T> void bind_solver(nb::module_& m) {
     m.def(
         "solve_working_sets",
         [](Team& team, const RowsArray<const Entry>& K, const BoundTerms& terms, Span<double> beta, Span<double> f,
-           Tile<T>& tile, WorkingSet& work, double tol, bool has_intercept, Index max_sets, const BoundRBFRows* rows) {
+           Tile<T>& tile, WorkingSet& work, double tol, bool has_intercept, Index max_sets, const BoundRows* rows) {
             Problem<Entry> problem{rows_matrix(K, "K"), terms.terms, has_intercept};
             check_at_least("len(K)", problem.K.rows, terms.length());
             check_at_least("K.shape[1]", problem.K.columns, terms.length());
@@ -116,7 +118,7 @@ template <class Entry, class T> void bind_solver(nb::module_& m) {
             std::optional<ComputedEntries> computed;
             if (rows) {
                 if (!std::is_same_v<T, float>) throw nb::type_error("rows are for a tile of float32 numbers");
-                problem.computed = &computed.emplace(computed_entries(*rows, terms.terms, tile.size, team));
+                problem.computed = &computed.emplace(rows->entries(terms.terms, tile.size, team));
             }
             return solve_working_sets(team, problem, state, tol, max_sets);
         },
@@ -124,7 +126,7 @@ template <class Entry, class T> void bind_solver(nb::module_& m) {
         "terms"_a, array("beta"), array("f"), "tile"_a, "working_set"_a, "tol"_a, "has_intercept"_a,
         "max_sets"_a, "rows"_a.none() = nb::none(),
         "Solve the dual on K (m, >= m) by working sets, from a feasible beta (m,) and f = K beta (m,), in place.\n\n"
-        "rows: those whose RBF kernel matrix K is; entries of a Tile32 are then computed from them instead of read.\n"
+        "rows: those whose kernel matrix K is; entries of a Tile32 are then computed from them instead of read.\n"
         "Ends when the violation is below tol, after max_sets working sets, or when the team is stopped. Returns the\n"
         "numbers of working sets and of steps in them, the intercept, the violation. f = K beta holds after an exception\n"
         "too.");
@@ -250,11 +252,12 @@ void bind_dual(nb::module_& m) {
         .def_prop_ro(
             "rows", [](WorkingSet& w) { return copy(as_span(w.rows).head(w.n_used)); },
             "The rows of the last working set, newest last; a copy.");
-    nb::class_<BoundRBFRows>(dual, "RBFRows",
-                             "Rows X (m, d) whose kernel matrix is exp(-gamma |x - z|^2), and squares (m,): |x|^2.")
-        .def(nb::init<const RowsArray<const float>&, const Vector<const double>&, double>(), array("X"), array("squares"),
-             "gamma"_a)
-        .def("__len__", [](const BoundRBFRows& r) { return r.rows.squares.size; });
+    nb::class_<BoundRows>(dual, "EntryRows",
+                          "Rows X (m, d) whose kernel matrix is exp(-gamma |x - z|^2), with squares (m,): |x|^2; or\n"
+                          "exp(-gamma |x - z|_1), with None.")
+        .def(nb::init<const RowsArray<const float>&, const std::optional<Vector<const double>>&, double>(), array("X"),
+             array("squares").none(), "gamma"_a)
+        .def("__len__", [](const BoundRows& r) { return r.rows.rows; });
     bind_tile<float>(dual, "Tile32");
     bind_tile<double>(dual, "Tile64");
     dual.def(
@@ -285,16 +288,16 @@ void bind_dual(nb::module_& m) {
         "or by absolute value (0).");
     dual.def(
         "solve_from_rows",
-        [](Team& team, const BoundRBFRows& rows, const BoundTerms& terms, Span<double> beta, Span<double> f, Tile<float>& tile,
+        [](Team& team, const BoundRows& rows, const BoundTerms& terms, Span<double> beta, Span<double> f, Tile<float>& tile,
            WorkingSet& work, double tol, bool has_intercept, Index max_sets) {
             const DualState<float> state(terms.length(), beta, f, tile, work);
-            ComputedEntries computed = computed_entries(rows, terms.terms, tile.size, team);
+            ComputedEntries computed = rows.entries(terms.terms, tile.size, team);
             const Problem<float> problem{{}, terms.terms, has_intercept, &computed};
             return solve_working_sets(team, problem, state, tol, max_sets);
         },
         "team"_a, "rows"_a, "terms"_a, array("beta"), array("f"), "tile"_a, "working_set"_a, "tol"_a, "has_intercept"_a,
         "max_sets"_a,
-        "As solve_working_sets, on the RBF kernel matrix of `rows`: no matrix is in memory, all entries are computed.");
+        "As solve_working_sets, on the kernel matrix of `rows`: no matrix is in memory, all entries are computed.");
     bind_solver<float, float>(dual);
     bind_solver<float, double>(dual);
     bind_solver<double, double>(dual);

@@ -35,17 +35,6 @@ template <class T> void bind_dtype(nb::module_& m) {
         array("G"),
         "gamma"_a, "coef0"_a, "degree"_a, "Replace inner products G (r, c) by (gamma <x, z> + coef0)^degree, degree >= 0.");
     m.def(
-        "l1_distances",
-        [](const RowsArray<const T>& X, const RowsArray<const T>& Z, const RowsArray<T>& out) {
-            const Matrix<const T> x = rows_matrix(X, "X"), z = rows_matrix(Z, "Z");
-            const Matrix<T> into = rows_matrix(out, "out");
-            check_size("Z.shape[1]", z.columns, x.columns);
-            check_shape("out", into, x.rows, z.rows);
-            nb::gil_scoped_release unlocked;
-            l1_distances<T>(x, z, into);
-        },
-        array("X"), array("Z"), array("out"), "Write the L1 distances (r, c) of the rows of X (r, d) and Z (c, d).");
-    m.def(
         "add_rows",
         [](Team& team, const RowsArray<const T>& K, Span<const Index> rows, Span<const double> coef, Span<double> f) {
             const Matrix<const T> entries = rows_matrix(K, "K");
@@ -87,73 +76,103 @@ template <class T> void bind_dtype(nb::module_& m) {
         "out += coef K in float64, K (r, c), coef (k, r), out (k, c). Rows of K with coefficient zero are not read.");
 }
 
-// Check the shapes, and call f with the RBFRows of X and of Z: Matrix or CSR, of one type of values.
-template <class T, class F>
-void with_rbf_rows(const RowsArray<const T>& X, Span<const double> squares, const RowsArray<const T>& Z,
-                   Span<const double> other_squares, const F& f) {
+// Call f with the rows of X and of Z: Matrix or CSR, of one type of values and as many columns.
+template <class T, class F> void with_rows(const RowsArray<const T>& X, const RowsArray<const T>& Z, const F& f) {
     const Matrix<const T> x = rows_matrix(X, "X"), z = rows_matrix(Z, "Z");
-    check_lengths(x.rows, {{"squares", squares}});
-    check_lengths(z.rows, {{"other_squares", other_squares}});
     check_size("Z.shape[1]", z.columns, x.columns);
-    f(RBFRows<Matrix<const T>>{x, squares}, RBFRows<Matrix<const T>>{z, other_squares});
+    f(x, z);
 }
-template <class F>
-void with_rbf_rows(const CSRMatrix& X, Span<const double> squares, const CSRMatrix& Z, Span<const double> other_squares,
-                   const F& f) {
-    check_lengths(X.rows(), {{"squares", squares}});
-    check_lengths(Z.rows(), {{"other_squares", other_squares}});
+template <class F> void with_rows(const CSRMatrix& X, const CSRMatrix& Z, const F& f) {
     check_size("Z.shape[1]", Z.columns(), X.columns());
     X.visit([&](const auto& x) {
-        using Rows = std::decay_t<decltype(x)>;
-        Z.visit_as<typename Rows::Value>("Z", [&](const auto& z) {
-            f(RBFRows<Rows>{x, squares}, RBFRows<std::decay_t<decltype(z)>>{z, other_squares});
-        });
+        Z.visit_as<typename std::decay_t<decltype(x)>::Value>("Z", [&](const auto& z) { f(x, z); });
     });
 }
-template <class RBF> using ValueOf = typename decltype(std::decay_t<RBF>::rows)::Value;
 
-constexpr const char* kMatrixDoc =
-    "Write exp(-gamma |x - z|^2) (r, c), for rows X (r, d), Z (c, d); squares (r,), other_squares (c,): |x|^2, |z|^2.";
-constexpr const char* kProductDoc =
-    "out += coef K in float64, coef (k, r), out (k, c), with K (r, c) as rbf_matrix writes it, in X's dtype.";
+// Call f with the RBFRows of X and of Z.
+template <class Rows, class F>
+void with_rbf_rows(const Rows& X, Span<const double> squares, const Rows& Z, Span<const double> other_squares, const F& f) {
+    with_rows(X, Z, [&](const auto& x, const auto& z) {
+        check_lengths(n_rows(x), {{"squares", squares}});
+        check_lengths(n_rows(z), {{"other_squares", other_squares}});
+        f(RBFRows<std::decay_t<decltype(x)>>{x, squares}, RBFRows<std::decay_t<decltype(z)>>{z, other_squares});
+    });
+}
 
-// Rows in arrays of type Rows; kernel values of type T, which may be shorter than those of the rows.
-template <class T, class Rows> void bind_rbf_matrix(nb::module_& m) {
+template <class T> std::vector<double> l1_norms(const Matrix<const T>&) { return {}; }  // dense rows need none
+
+// Call f with the LaplacianRows of X and of Z.
+template <class Rows, class F> void with_laplacian_rows(const Rows& X, const Rows& Z, const F& f) {
+    with_rows(X, Z, [&](const auto& x, const auto& z) {
+        const std::vector<double> norms = l1_norms(x), other_norms = l1_norms(z);
+        f(LaplacianRows<std::decay_t<decltype(x)>>{x, as_span(norms)},
+          LaplacianRows<std::decay_t<decltype(z)>>{z, as_span(other_norms)});
+    });
+}
+
+// out (r, c) = the kernel matrix; kernel values of type T, which may be shorter than the numbers of the rows.
+template <class T, KernelArgument distance, class X, class Z>
+void write_matrix(const KernelRows<distance, X>& x, const KernelRows<distance, Z>& z, double gamma, const RowsArray<T>& out) {
+    const Matrix<T> into = rows_matrix(out, "out");
+    check_shape("out", into, n_rows(x.rows), n_rows(z.rows));
+    if constexpr (sizeof(T) <= sizeof(typename X::Value)) {
+        auto scratch = product_scratch(x.rows, z.rows);
+        nb::gil_scoped_release unlocked;
+        kernel_matrix(x, z, gamma, scratch, into);
+    } else {
+        throw nb::type_error("out must not be longer numbers than X");
+    }
+}
+
+template <KernelArgument distance, class X, class Z>
+void add_product_of_rows(const KernelRows<distance, X>& x, const RowsArray<const double>& coef,
+                         const KernelRows<distance, Z>& z, double gamma, const RowsArray<double>& out) {
+    const Matrix<const double> weights = rows_matrix(coef, "coef");
+    const Matrix<double> sums = rows_matrix(out, "out");
+    check_size("coef.shape[1]", weights.columns, n_rows(x.rows));
+    check_shape("out", sums, weights.rows, n_rows(z.rows));
+    auto scratch = product_scratch(x.rows, z.rows);
+    nb::gil_scoped_release unlocked;
+    add_kernel_product(x, weights, z, gamma, scratch, sums);
+}
+
+// Rows in arrays of type Rows; kernel values of type T.
+template <class T, class Rows> void bind_matrices(nb::module_& m) {
     m.def(
         "rbf_matrix",
         [](const Rows& X, Span<const double> squares, const Rows& Z, Span<const double> other_squares, double gamma,
            const RowsArray<T>& out) {
-            const Matrix<T> into = rows_matrix(out, "out");
-            check_shape("out", into, squares.size, other_squares.size);
-            with_rbf_rows(X, squares, Z, other_squares, [&](const auto& x, const auto& z) {
-                if constexpr (sizeof(T) <= sizeof(ValueOf<decltype(x)>)) {
-                    auto scratch = product_scratch(x.rows, z.rows);
-                    nb::gil_scoped_release unlocked;
-                    rbf_matrix(x, z, gamma, scratch, into);
-                } else {
-                    throw nb::type_error("out must not be longer numbers than X");
-                }
-            });
+            with_rbf_rows(X, squares, Z, other_squares,
+                          [&](const auto& x, const auto& z) { write_matrix(x, z, gamma, out); });
         },
-        array("X"), array("squares"), array("Z"), array("other_squares"), "gamma"_a, array("out"), kMatrixDoc);
+        array("X"), array("squares"), array("Z"), array("other_squares"), "gamma"_a, array("out"),
+        "Write exp(-gamma |x - z|^2) (r, c), for rows X (r, d), Z (c, d); squares (r,), other_squares (c,): |x|^2, |z|^2.");
+    m.def(
+        "laplacian_matrix",
+        [](const Rows& X, const Rows& Z, double gamma, const RowsArray<T>& out) {
+            with_laplacian_rows(X, Z, [&](const auto& x, const auto& z) { write_matrix(x, z, gamma, out); });
+        },
+        array("X"), array("Z"), "gamma"_a, array("out"),
+        "Write exp(-gamma |x - z|_1) (r, c), for rows X (r, d), Z (c, d); CSR rows without repeated columns.");
 }
 
-template <class Rows> void bind_rbf_product(nb::module_& m) {
+template <class Rows> void bind_products(nb::module_& m) {
     m.def(
         "add_rbf_product",
         [](const Rows& X, Span<const double> squares, const RowsArray<const double>& coef, const Rows& Z,
            Span<const double> other_squares, double gamma, const RowsArray<double>& out) {
-            const Matrix<const double> weights = rows_matrix(coef, "coef");
-            const Matrix<double> sums = rows_matrix(out, "out");
-            check_size("coef.shape[1]", weights.columns, squares.size);
-            check_shape("out", sums, weights.rows, other_squares.size);
-            with_rbf_rows(X, squares, Z, other_squares, [&](const auto& x, const auto& z) {
-                auto scratch = product_scratch(x.rows, z.rows);
-                nb::gil_scoped_release unlocked;
-                add_rbf_product(x, weights, z, gamma, scratch, sums);
-            });
+            with_rbf_rows(X, squares, Z, other_squares,
+                          [&](const auto& x, const auto& z) { add_product_of_rows(x, coef, z, gamma, out); });
         },
-        array("X"), array("squares"), array("coef"), array("Z"), array("other_squares"), "gamma"_a, array("out"), kProductDoc);
+        array("X"), array("squares"), array("coef"), array("Z"), array("other_squares"), "gamma"_a, array("out"),
+        "out += coef K in float64, coef (k, r), out (k, c), with K (r, c) as rbf_matrix writes it, in X's dtype.");
+    m.def(
+        "add_laplacian_product",
+        [](const Rows& X, const RowsArray<const double>& coef, const Rows& Z, double gamma, const RowsArray<double>& out) {
+            with_laplacian_rows(X, Z, [&](const auto& x, const auto& z) { add_product_of_rows(x, coef, z, gamma, out); });
+        },
+        array("X"), array("coef"), array("Z"), "gamma"_a, array("out"),
+        "out += coef K in float64, coef (k, r), out (k, c), with K (r, c) as laplacian_matrix writes it, in X's dtype.");
 }
 
 }  // namespace
@@ -170,14 +189,14 @@ void bind_kernels(nb::module_& m) {
         array("G"), "factor"_a, "Replace G (r, c) by exp(factor G), for factor G <= 0; positive exponents count as 0.");
     bind_dtype<float>(kernels);
     bind_dtype<double>(kernels);
-    bind_rbf_matrix<float, RowsArray<const float>>(kernels);
-    bind_rbf_matrix<float, RowsArray<const double>>(kernels);
-    bind_rbf_matrix<double, RowsArray<const double>>(kernels);
-    bind_rbf_matrix<float, CSRMatrix>(kernels);
-    bind_rbf_matrix<double, CSRMatrix>(kernels);
-    bind_rbf_product<RowsArray<const float>>(kernels);
-    bind_rbf_product<RowsArray<const double>>(kernels);
-    bind_rbf_product<CSRMatrix>(kernels);
+    bind_matrices<float, RowsArray<const float>>(kernels);
+    bind_matrices<float, RowsArray<const double>>(kernels);
+    bind_matrices<double, RowsArray<const double>>(kernels);
+    bind_matrices<float, CSRMatrix>(kernels);
+    bind_matrices<double, CSRMatrix>(kernels);
+    bind_products<RowsArray<const float>>(kernels);
+    bind_products<RowsArray<const double>>(kernels);
+    bind_products<CSRMatrix>(kernels);
 }
 
 }  // namespace wm

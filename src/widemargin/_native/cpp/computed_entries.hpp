@@ -1,4 +1,5 @@
-// Entries of an RBF kernel matrix K computed from short rows instead of read: a working set's tile, and sums of rows of K.
+// Entries of the matrix K of an RBF or Laplacian kernel computed from short rows instead of read: a working set's tile, and
+// sums of rows of K.
 //
 // The q entries of a tile's row are in q cache lines of K: where K is larger than the caches and rows are short, a kernel
 // value takes a fifth of the time of a read. In a sum of rows of K it takes about twice the time of a read, but no K has
@@ -13,25 +14,26 @@
 
 namespace wm {
 
-// The rows X (m, d) whose RBF kernel matrix is K (m, m), and a copy of up to q chosen ones: those of a working set, or
-// those whose dual variables it changed.
+// The rows X (m, d) whose kernel matrix is K (m, m), and a copy of up to q chosen ones: those of a working set, or those
+// whose dual variables it changed. squares (m,): |x|^2, of the RBF kernel; the Laplacian kernel needs none.
 class ComputedEntries {
   public:
-    using Rows = RBFRows<Matrix<const float>>;
     static constexpr Index kTileColumns = ProductScratch<float>::width;  // of a block of a tile
     static constexpr Index kSumColumns = 256;                            // of a block of sums
 
-    ComputedEntries(const Rows& all, double gamma, Index size, Index n_threads)
-        : all_(all), gamma_(gamma), chosen_(size * all.rows.columns), chosen_squares_(size),
-          scratches_(n_threads, [&] { return ProductScratch<float>(kTileColumns, all.rows.columns); }) {}
+    ComputedEntries(Matrix<const float> all, Span<const double> squares, bool is_rbf, double gamma, Index size,
+                    Index n_threads)
+        : all_(all), squares_(squares), is_rbf_(is_rbf), gamma_(gamma), chosen_(size * all.columns),
+          chosen_squares_(is_rbf ? size : 0),
+          scratches_(n_threads, [&] { return ProductScratch<float>(kTileColumns, all.columns); }) {}
 
-    const void* source() const { return all_.rows.data; }
+    const void* source() const { return all_.data; }
 
     void choose(Span<const Index> rows) {
         n_ = rows.size;
         for (Index i = 0; i < n_; ++i) {
-            std::copy_n(all_.rows[rows[i]].data, all_.rows.columns, chosen_.data() + i * all_.rows.columns);
-            chosen_squares_[i] = all_.squares[rows[i]];
+            std::copy_n(all_[rows[i]].data, all_.columns, chosen_.data() + i * all_.columns);
+            if (is_rbf_) chosen_squares_[i] = squares_[rows[i]];
         }
     }
 
@@ -43,7 +45,9 @@ class ComputedEntries {
         const Index first = block * kTileColumns, end = minimum(first + kTileColumns, n_);
         float* const into = tile.Q[n_kept].data;
         const Matrix<float> out{into + first, n_ - n_kept, end - first, tile.Q.stride};
-        scratches_.with_one([&](auto& scratch) { rbf_matrix(chosen(n_kept, n_), chosen(first, end), gamma_, scratch, out); });
+        with_kernel([&](auto distance, auto& scratch) {
+            kernel_matrix(chosen(distance, n_kept, n_), chosen(distance, first, end), gamma_, scratch, out);
+        });
         if (first < n_kept) {
             const Matrix<const float> old{into + first, out.rows, minimum(end, n_kept) - first, tile.Q.stride};
             copy_transposed(old, Matrix<float>{tile.Q[first].data + n_kept, old.columns, old.rows, tile.Q.stride});
@@ -55,20 +59,37 @@ class ComputedEntries {
     // f += coef' K[rows] for the chosen rows, in one block of columns.
     void add_rows(Span<const double> coef, Span<double> f, Index block) {
         const Index first = block * kSumColumns, end = minimum(first + kSumColumns, f.size);
-        const Rows columns{all_.rows.slice(first, end), all_.squares.slice(first, end)};
         const Matrix<double> out{f.data + first, 1, end - first, end - first};
-        scratches_.with_one([&](auto& scratch) {
-            add_rbf_product(chosen(0, n_), Matrix<const double>{coef.data, 1, n_, n_}, columns, gamma_, scratch, out);
+        with_kernel([&](auto distance, auto& scratch) {
+            const auto columns = part(distance, all_, squares_, first, end);
+            const Matrix<const double> weights{coef.data, 1, n_, n_};
+            add_kernel_product(chosen(distance, 0, n_), weights, columns, gamma_, scratch, out);
         });
     }
 
   private:
-    Rows chosen(Index first, Index end) const {
-        const Index d = all_.rows.columns;
-        return {{chosen_.data() + first * d, end - first, d, d}, chosen_squares_.span().slice(first, end)};
+    // Call use(distance, scratch), the kernel's distance as a compile-time constant.
+    template <class Use> void with_kernel(const Use& use) {
+        using A = KernelArgument;
+        scratches_.with_one([&](auto& scratch) {
+            if (is_rbf_) use(std::integral_constant<A, A::squared_distance>(), scratch);
+            else use(std::integral_constant<A, A::l1_distance>(), scratch);
+        });
+    }
+    // The rows first ... end - 1 of X, with their squared norms if these are needed.
+    template <class Distance>
+    static KernelRows<Distance::value, Matrix<const float>> part(Distance, Matrix<const float> X, Span<const double> squares,
+                                                                 Index first, Index end) {
+        return {X.slice(first, end), squares.size > 0 ? squares.slice(first, end) : squares};
+    }
+    template <class Distance> auto chosen(Distance distance, Index first, Index end) const {
+        const Matrix<const float> rows{chosen_.data(), n_, all_.columns, all_.columns};
+        return part(distance, rows, chosen_squares_.span(), first, end);
     }
 
-    Rows all_;
+    Matrix<const float> all_;
+    Span<const double> squares_;
+    bool is_rbf_;
     double gamma_;
     AlignedArray<float> chosen_;  // (q, d)
     AlignedArray<double> chosen_squares_;

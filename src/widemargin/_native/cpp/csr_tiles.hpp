@@ -1,9 +1,12 @@
-// Tiles of inner products X Z' of the rows of two sparse matrices, by dense panels.
+// Tiles of inner products X Z' of the rows of two sparse matrices, or of what their L1 distances have in common with them,
+// by dense panels.
 #pragma once
 #include <algorithm>
+#include <vector>
 
 #include "aligned.hpp"
 #include "csr.hpp"
+#include "pairwise.hpp"
 #include "registers.hpp"
 
 namespace wm {
@@ -90,10 +93,40 @@ void clear_panel(CSR<T, I> X, Index first, Index w, Panel<T> panel, const Index*
     }
 }
 
-// out (n, R registers) += X @ panel; the non-zeros of row i from positions[i] on, which moves on. The sums of a row are
-// in registers: a loop over memory would load and store them for each non-zero.
-template <int R, class T, class I>
-void add_products(CSR<T, I> X, Panel<T> panel, Index* positions, T* out, Index stride) {
+// A non-zero x of a sparse row, as a summand of the sums over the features that it has in common with other rows.
+template <KernelArgument kind, class T> struct Nonzero;
+
+// x u
+template <class T> struct Nonzero<KernelArgument::inner_product, T> {
+    T x;
+    template <class V> WM_INLINE void add_to(V& sum, V u) const { sum += x * u; }
+};
+
+// min(|x|, |u|) if x and u have the same sign, or else 0: |x - u| = |x| + |u| - 2 of it. It is 0 where u is, as x u.
+template <class T> struct Nonzero<KernelArgument::l1_distance, T> {
+    T sign, least, largest;
+
+    // Without a comparison of x, of which GCC makes a branch that is taken at random.
+    explicit Nonzero(T x) : sign(std::copysign(T(1), x)), least((x - std::abs(x)) / 2), largest(x - least) {}
+    template <class V> WM_INLINE void add_to(V& sum, V u) const {
+        const V low = V{} + least, high = V{} + largest;
+        const V above = u > low ? u : low;
+        sum += sign * (above < high ? above : high);
+    }
+};
+
+// |x|_1 of each row of X, in float64.
+template <class T, class I> std::vector<double> l1_norms(const CSR<T, I>& X) {
+    std::vector<double> norms(X.rows());
+    for (Index i = 0; i < X.rows(); ++i)
+        for (const T x : X.values(i)) norms[i] += std::abs(static_cast<double>(x));
+    return norms;
+}
+
+// out (n, R registers) += X @ panel, or the sums of another kind; the non-zeros of row i from positions[i] on, which moves
+// on. The sums of a row are in registers: a loop over memory would load and store them for each non-zero.
+template <KernelArgument kind, int R, class T, class I>
+void add_common(CSR<T, I> X, Panel<T> panel, Index* positions, T* out, Index stride) {
     constexpr Index lanes = Panel<T>::lanes;
     using Sums = Pack<T, lanes>;
     const T* const data = X.data.data;
@@ -103,20 +136,25 @@ void add_products(CSR<T, I> X, Panel<T> panel, Index* positions, T* out, Index s
             for (int r = 0; r < R; ++r) sums[r] = *reinterpret_cast<const Sums*>(out + r * lanes);
         const auto add = [&](Index offset, Index t) {
             const T* const row = panel.values + offset * Panel<T>::width;
-            for (int r = 0; r < R; ++r) sums[r] += data[t] * *reinterpret_cast<const Sums*>(row + r * lanes);
+            const Nonzero<kind, T> nonzero{data[t]};
+            for (int r = 0; r < R; ++r) nonzero.add_to(sums[r], *reinterpret_cast<const Sums*>(row + r * lanes));
         };
         positions[i] = for_each_in_panel(X, positions[i], X.row_end(i), panel, add);
         for (int r = 0; r < R; ++r) *reinterpret_cast<Sums*>(out + r * lanes) = sums[r];
     }
 }
 
-// Call visit(i, j, block) for blocks of inner products of two sets of CSR rows: block (n, w) has those of the rows i ...
-// of X with the rows j ... of Z; visit may change it. Columns beyond the last row of Z are zeros.
+// Call visit(i, j, block) for blocks of inner products of two sets of CSR rows, or of (|x|_1 + |z|_1 - |x - z|_1) / 2 for
+// L1 distances: block (n, w) has those of the rows i ... of X with the rows j ... of Z; visit may change it. Columns
+// beyond the last row of Z are zeros.
 //
-// Cost    nnz(X) c / width vector operations of width sums; both sets are read d / columns times, in parts
-// Exact   a product is summed in the order of the row's non-zeros: it does not depend on the other rows
-template <class T, class I, class J, class Visit>
-void visit_products(const CSR<T, I>& X, const CSR<T, J>& Z, PanelScratch<T>& scratch, const Visit& visit) {
+// Given   for L1 distances, rows X without repeated columns
+
+// Cost    nnz(X) c / width vector operations of width sums, three times as many for L1 distances; both sets are read d /
+//         columns times, in parts
+// Exact   a sum is added up in the order of the row's non-zeros: it does not depend on the other rows
+template <KernelArgument kind, class T, class I, class J, class Visit>
+void visit_sums(const CSR<T, I>& X, const CSR<T, J>& Z, PanelScratch<T>& scratch, const Visit& visit) {
     constexpr Index width = Panel<T>::width;
     const Index r = X.rows();
     const bool is_single_panel = scratch.columns >= X.columns;
@@ -133,7 +171,7 @@ void visit_products(const CSR<T, I>& X, const CSR<T, J>& Z, PanelScratch<T>& scr
                 for (Index i = 0; i < r; i += kProductRows) {
                     const CSR<T, I> rows = X.slice(i, minimum(i + kProductRows, r));
                     T* const sums = scratch.sums.data() + (is_single_panel ? 0 : i * width);
-                    add_products<registers.value>(rows, panel, positions + i, sums, width);
+                    add_common<kind, registers.value>(rows, panel, positions + i, sums, width);
                     if (is_last) visit(i, first, Matrix<T>{sums, rows.rows(), registers.value * Panel<T>::lanes, width});
                 }
             });

@@ -1,4 +1,4 @@
-// Elementwise kernel functions of a tile of inner products or distances; L1 distances.
+// Elementwise kernel functions of a tile of inner products or distances.
 #pragma once
 #include "exponential.hpp"
 #include "span.hpp"
@@ -35,23 +35,6 @@ template <class T> void polynomial(Matrix<T> G, double gamma, double coef0, Inde
             if (left % 2 == 1)
                 for (Index j = 0; j < G.columns; ++j) row[j] *= base[j];
             for (Index j = 0; j < G.columns; ++j) base[j] *= base[j];
-        }
-    }
-}
-
-// out (r, c): the L1 distances sum_k |X_ik - Z_jk|
-//
-// Given   X (r, d), Z (c, d)
-// Twin    tests/naive/kernels.py::laplacian
-template <class T> void l1_distances(Matrix<const T> X, Matrix<const T> Z, Matrix<T> out) {
-    for (Index i = 0; i < X.rows; ++i) {
-        const T* x = X[i].data;
-        T* into = out[i].data;
-        for (Index j = 0; j < Z.rows; ++j) {
-            const T* z = Z[j].data;
-            T total = 0;
-            for (Index k = 0; k < X.columns; ++k) total += std::abs(x[k] - z[k]);
-            into[j] = total;
         }
     }
 }

@@ -90,7 +90,7 @@ template <KernelArgument kind, class T, class V> inline V term(T x, V u) {
     if constexpr (kind == KernelArgument::inner_product) return x * u;
     const V t = x - u;
     if constexpr (kind == KernelArgument::squared_distance) return t * t;
-    return t < 0 ? -t : t;
+    return absolute<T>(t);
 }
 
 // term(x, u) - term(0, u): what a non-zero x adds to the sum of a row of zeros.

@@ -1,5 +1,7 @@
 // Vector registers of this processor level, and loops over dense vectors that are written with them.
 #pragma once
+#include <limits>
+
 #include "span.hpp"
 
 #if defined(__AVX__)
@@ -30,6 +32,12 @@ template <class T> struct PackOf<T, 1> {
     using Type = T;
 };
 template <class T, Index n> using Pack = typename PackOf<T, n>::Type;
+
+// |v| of a register of numbers of type T: the bits but for the signs, one instruction. GCC compiles a choice to three.
+template <class T, class V> WM_INLINE V absolute(V v) {
+    using BitsV = typename RegisterOf<Bits<T>, sizeof(V)>::Type;
+    return reinterpret_cast<V>(reinterpret_cast<BitsV>(v) & std::numeric_limits<Bits<T>>::max());
+}
 
 constexpr Index kProductRows = 48;  // of a block of inner products, at most: it stays in the first-level cache
 

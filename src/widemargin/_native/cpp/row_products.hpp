@@ -1,5 +1,6 @@
-// Functions of the inner products of two sets of rows, dense or CSR: products, the RBF kernel's matrix, and sums of its
-// weighted rows. Products are computed block by block, in the first-level cache, and no matrix of them is stored.
+// Functions of two sets of rows, dense or CSR: inner products, the matrices of the RBF and the Laplacian kernel, and sums of
+// their weighted rows. Products and distances are computed block by block, in the first-level cache, and no matrix of them
+// is stored.
 #pragma once
 #include <algorithm>
 
@@ -29,61 +30,75 @@ template <class T, class I, class J> PanelScratch<T> product_scratch(const CSR<T
 // Twin    tests/naive/kernels.py::linear
 template <class X, class Z, class Scratch, class T>
 void inner_products(const X& x, const Z& z, Scratch& scratch, Matrix<T> out) {
-    visit_products(x, z, scratch, [&](Index i, Index j, Matrix<T> block) {
+    visit_sums<KernelArgument::inner_product>(x, z, scratch, [&](Index i, Index j, Matrix<T> block) {
         const Index w = minimum(block.columns, out.columns - j);
         for (Index k = 0; k < block.rows; ++k) std::copy_n(block[k].data, w, out[i + k].data + j);
     });
 }
 
-// Rows x with their squared norms |x|^2, `squares`.
-template <class Rows> struct RBFRows {
+// Rows x of a kernel exp(-gamma D) of the squared or the L1 distance D, with the norms |x|^2, or |x|_1 of CSR rows:
+// D = |x| + |z| - 2 s, where s is what visit_sums adds up. For L1 distances of dense rows s is D, and there are no norms.
+template <KernelArgument distance, class Rows> struct KernelRows {
+    static constexpr KernelArgument sum =
+        distance == KernelArgument::squared_distance ? KernelArgument::inner_product : distance;
     Rows rows;
-    Span<const double> squares;
-};
+    Span<const double> norms;
 
-// K (n, w) = exp(-gamma |x - z|^2) from the inner products (n, w) and x_squares (n,), z_squares (<= w,): |x|^2, |z|^2. K and
-// the products may be the same memory.
+    double slope(double gamma) const { return norms.size > 0 ? 2.0 * gamma : -gamma; }  // of the exponent, as a function of s
+};
+template <class Rows> using RBFRows = KernelRows<KernelArgument::squared_distance, Rows>;
+template <class Rows> using LaplacianRows = KernelRows<KernelArgument::l1_distance, Rows>;
+
+// K (n, w) = exp(slope s - gamma |x| - gamma |z|) of the sums s (n, w), x_norms (n,) and z_norms (<= w,): |x|, |z|, or none.
+// K and the sums may be the same memory.
 template <class T, class P>
-void rbf_of_products(Matrix<P> products, Span<const double> x_squares, Span<const double> z_squares, double gamma,
-                     Matrix<T> K) {
+void exponentials_of_sums(Matrix<P> sums, Span<const double> x_norms, Span<const double> z_norms, double slope,
+                          double gamma, Matrix<T> K) {
     P shift[kBlockColumns] = {};
-    for (Index j = 0; j < z_squares.size; ++j) shift[j] = static_cast<P>(gamma * z_squares[j]);
-    const P two_gamma = static_cast<P>(2.0 * gamma);
+    for (Index j = 0; j < z_norms.size; ++j) shift[j] = static_cast<P>(gamma * z_norms[j]);
+    const P factor = static_cast<P>(slope);
     for (Index i = 0; i < K.rows; ++i) {
-        const P* product = products[i].data;
+        const P* sum = sums[i].data;
         T* into = K[i].data;
-        const P s = static_cast<P>(gamma * x_squares[i]);
+        const P s = x_norms.size > 0 ? static_cast<P>(gamma * x_norms[i]) : P(0);
         WM_INDEPENDENT
         for (Index j = 0; j < K.columns; ++j)
-            into[j] = exp_of_nonpositive(static_cast<T>(multiply_add(two_gamma, product[j], -shift[j]) - s));
+            into[j] = exp_of_nonpositive(static_cast<T>(multiply_add(factor, sum[j], -shift[j]) - s));
     }
 }
 
-// Call visit(i, j, block, x_squares, z_squares) for blocks of inner products, as visit_products does, with |x|^2 of their
-// rows and |z|^2 of their columns.
-template <class X, class Z, class Scratch, class Visit>
-void visit_rbf(const RBFRows<X>& x, const RBFRows<Z>& z, Scratch& scratch, const Visit& visit) {
-    visit_products(x.rows, z.rows, scratch, [&](Index i, Index j, auto block) {
-        const Index end = minimum(j + block.columns, z.squares.size);
-        visit(i, j, block, x.squares.slice(i, i + block.rows), z.squares.slice(j, end));
+// Call visit(i, j, width, block, write) for blocks (n, w) of the kernel matrix, of which `width` columns are those of rows
+// z: write(K) computes the kernel values into K (n, w), which may be the block itself.
+template <KernelArgument distance, class X, class Z, class Scratch, class Visit>
+void visit_kernel(const KernelRows<distance, X>& x, const KernelRows<distance, Z>& z, double gamma, Scratch& scratch,
+                  const Visit& visit) {
+    const auto part = [](Span<const double> norms, Index first, Index end) {
+        return norms.size > 0 ? norms.slice(first, end) : norms;
+    };
+    visit_sums<KernelRows<distance, X>::sum>(x.rows, z.rows, scratch, [&](Index i, Index j, auto block) {
+        const Index end = minimum(j + block.columns, n_rows(z.rows));
+        visit(i, j, end - j, block, [&](auto K) {
+            exponentials_of_sums(block, part(x.norms, i, i + block.rows), part(z.norms, j, end), x.slope(gamma), gamma, K);
+        });
     });
 }
 
-// The kernel matrix of two sets of rows: out (r, c) = exp(-gamma |x - z|^2)
+// The kernel matrix of two sets of rows: out (r, c) = exp(-gamma D(x, z))
 //
 // Given   x: r rows, z: c rows of numbers of any type; out of type T, overwritten
-// Cost    the inner products, and 12 operations an entry
+// Cost    the inner products or L1 distances, and 12 operations an entry
 // Exact   an entry does not depend on the other rows
-// Twin    tests/naive/kernels.py::rbf
-template <class T, class X, class Z, class Scratch>
-void rbf_matrix(const RBFRows<X>& x, const RBFRows<Z>& z, double gamma, Scratch& scratch, Matrix<T> out) {
-    visit_rbf(x, z, scratch, [&](Index i, Index j, auto block, auto x_squares, auto z_squares) {
+// Twin    tests/naive/kernels.py::rbf, laplacian
+template <class T, KernelArgument distance, class X, class Z, class Scratch>
+void kernel_matrix(const KernelRows<distance, X>& x, const KernelRows<distance, Z>& z, double gamma, Scratch& scratch,
+                   Matrix<T> out) {
+    visit_kernel(x, z, gamma, scratch, [&](Index i, Index j, Index width, auto block, const auto& write) {
         const Matrix<T> into{out[i].data + j, block.rows, block.columns, out.stride};
-        if (z_squares.size == block.columns) return rbf_of_products(block, x_squares, z_squares, gamma, into);
+        if (width == block.columns) return write(into);
         alignas(kCacheLine) T values[kBlockEntries];
         const Matrix<T> K{values, block.rows, block.columns, block.columns};
-        rbf_of_products(block, x_squares, z_squares, gamma, K);
-        for (Index k = 0; k < K.rows; ++k) std::copy_n(K[k].data, z_squares.size, into[k].data);
+        write(K);
+        for (Index k = 0; k < K.rows; ++k) std::copy_n(K[k].data, width, into[k].data);
     });
 }
 
@@ -92,21 +107,21 @@ void rbf_matrix(const RBFRows<X>& x, const RBFRows<Z>& z, double gamma, Scratch&
 // Given   x: r rows, coef (k, r), z: c rows
 // Cost    the kernel matrix, and a multiply-add for each entry and coefficient that is not zero
 // Exact   terms are added in the order of the rows x: a sum does not depend on the other rows z
-// Twin    tests/naive/kernels.py::rbf with out + coef @ K
-template <class X, class Z, class Scratch>
-void add_rbf_product(const RBFRows<X>& x, Matrix<const double> coef, const RBFRows<Z>& z, double gamma, Scratch& scratch,
-                     Matrix<double> out) {
+// Twin    tests/naive/kernels.py::rbf, laplacian with out + coef @ K
+template <KernelArgument distance, class X, class Z, class Scratch>
+void add_kernel_product(const KernelRows<distance, X>& x, Matrix<const double> coef, const KernelRows<distance, Z>& z,
+                        double gamma, Scratch& scratch, Matrix<double> out) {
     AlignedArray<double> sums(kBlockColumns);  // of whole registers, so that all columns are rounded alike
-    visit_rbf(x, z, scratch, [&](Index i, Index j, auto K, auto x_squares, auto z_squares) {
-        rbf_of_products(K, x_squares, z_squares, gamma, K);
+    visit_kernel(x, z, gamma, scratch, [&](Index i, Index j, Index width, auto K, const auto& write) {
+        write(K);
         for (Index a = 0; a < out.rows; ++a) {
             double* const into = out[a].data + j;
-            std::copy_n(into, z_squares.size, sums.data());
+            std::copy_n(into, width, sums.data());
             RowSum<typename decltype(K)::Value> sum(sums.span().head(K.columns));
             for (Index k = 0; k < K.rows; ++k)
                 if (coef[a][i + k] != 0.0) sum.add(coef[a][i + k], K[k].data);
             sum.finish();
-            std::copy_n(sums.data(), z_squares.size, into);
+            std::copy_n(sums.data(), width, into);
         }
     });
 }

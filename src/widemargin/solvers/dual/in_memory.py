@@ -37,13 +37,13 @@ class WorkingSetSolver:
     Parameters
     ----------
     K : ndarray of shape (m, >= m) or None
-        The kernel matrix is the leading m columns; None: all entries are computed from `rbf_rows`, for m > 512.
+        The kernel matrix is the leading m columns; None: all entries are computed from `entry_rows`, for m > 512.
     terms : dual.SeparableTerms of (m,) arrays
     team : ThreadTeam
     has_intercept : bool
         Whether sum(beta) keeps its value.
     progress : AnyProgress
-    rbf_rows : dual.RBFRows or None
+    entry_rows : dual.EntryRows or None
         The samples of K: entries of float32 tiles are computed from these instead of read from K.
 
     Notes
@@ -59,10 +59,10 @@ class WorkingSetSolver:
         *,
         has_intercept: bool,
         progress: AnyProgress,
-        rbf_rows: dual.RBFRows | None = None,
+        entry_rows: dual.EntryRows | None = None,
     ) -> None:
         self.K = K
-        self.rbf_rows = rbf_rows
+        self.entry_rows = entry_rows
         self.terms = terms
         self.team = team
         self.has_intercept = has_intercept
@@ -98,7 +98,7 @@ class WorkingSetSolver:
         """A function of a number of working sets, which solves these in place on K, or with entries from the rows."""
         size, m = min(WORKING_SET_ROWS, len(beta)), len(beta)
         state, work, how = (self.terms, beta, decision), dual.WorkingSet(size, m), (tol, self.has_intercept)
-        team, rows = self.team.native, self.rbf_rows
+        team, rows = self.team.native, self.entry_rows
         if self.K is None:
             assert rows is not None
             return partial(dual.solve_from_rows, team, rows, *state, dual.Tile32(size), work, *how)
@@ -133,7 +133,7 @@ def solve_in_memory(
     progress: AnyProgress,
     *,
     decision: Vector | None = None,
-    rbf_rows: dual.RBFRows | None = None,
+    entry_rows: dual.EntryRows | None = None,
 ) -> DualResult:
     """Solve the dual of a problem whose kernel matrix is given.
 
@@ -148,7 +148,7 @@ def solve_in_memory(
     progress : AnyProgress
     decision : ndarray of shape (m,), optional
         K beta, where it is known; not changed.
-    rbf_rows : dual.RBFRows, optional
+    entry_rows : dual.EntryRows, optional
         The samples of K, see `WorkingSetSolver`.
 
     Returns
@@ -157,7 +157,7 @@ def solve_in_memory(
         With one row of history.
     """
     # k(x, x) = 1 of an RBF kernel, which float32 entries may miss where gamma |x|^2 is huge
-    terms = make_terms(problem, np.ones(len(K)) if rbf_rows is not None else K.diagonal().astype(np.float64))
+    terms = make_terms(problem, np.ones(len(K)) if entry_rows is not None else K.diagonal().astype(np.float64))
     beta = beta.copy()
     if decision is None:
         decision = np.zeros(len(beta))
@@ -165,7 +165,7 @@ def solve_in_memory(
     else:
         decision = decision.copy()
     has_intercept = problem.has_intercept
-    solver = WorkingSetSolver(K, terms, team, has_intercept=has_intercept, progress=progress, rbf_rows=rbf_rows)
+    solver = WorkingSetSolver(K, terms, team, has_intercept=has_intercept, progress=progress, entry_rows=entry_rows)
     tol, violations = limits.tol, np.empty(len(beta))  # tol is decreased where the gap is too large at `limits.tol`
     while True:
         solver.solve(beta, decision, tol, limits.max_sets)

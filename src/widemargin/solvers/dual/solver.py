@@ -475,12 +475,12 @@ class DualSolver:
         0 if the matrix has most entries, or rows are not short.
         """
         m, n_missing = len(wanted), self.active_matrix.n_missing(wanted)
-        if m <= WORKING_SET_ROWS or 2 * n_missing < m * m or self._rbf_rows(wanted[:1]) is None:
+        if m <= WORKING_SET_ROWS or 2 * n_missing < m * m or self._entry_rows(wanted[:1]) is None:
             return 0
         return n_missing // (WORKING_SET_ROWS * m)
 
-    def _rbf_rows(self, rows: RowIndices) -> dual.RBFRows | None:
-        return self.operator.kernel.rbf_rows(self.operator.samples, rows)
+    def _entry_rows(self, rows: RowIndices) -> dual.EntryRows | None:
+        return self.operator.kernel.entry_rows(self.operator.samples, rows)
 
     def _solve_sets(self, K: Array | None, part: _Part, tol: float, max_sets: int = NO_LIMIT) -> bool:
         """`WorkingSetSolver.solve` of the part, in place: on its kernel matrix K, or with None from its rows."""
@@ -490,7 +490,7 @@ class DualSolver:
             self.operator.team,
             has_intercept=self.has_intercept,
             progress=self.progress,
-            rbf_rows=self._rbf_rows(part.rows),
+            entry_rows=self._entry_rows(part.rows),
         )
         is_done = solver.solve(part.beta, part.decision, tol, min(max_sets, self.limits.max_sets - self.n_iter))
         self.n_iter += solver.n_iter
