@@ -45,7 +45,7 @@ def _run(args: argparse.Namespace) -> int:
     try:
         with _one_line_warnings(), _checked_files(args):
             code: int = args.run(args)
-            _flush()
+            sys.stdout.flush()
             return code
     except KeyboardInterrupt:
         return _fail("interrupted; nothing was written", 130)
@@ -55,17 +55,18 @@ def _run(args: argparse.Namespace) -> int:
     except MemoryError as error:
         return _fail(f"out of memory {error}".strip(), 1)
     except OSError as error:
-        return _fail(f"{error.filename}: {error.strerror}" if error.filename and error.strerror else str(error), 1)
+        return _fail(_reason(error), 1)
     except ValueError as error:
         return _fail(str(error), 1)
 
 
-def _flush() -> None:
-    try:
-        sys.stdout.flush()
-    except OSError as error:
+def _reason(error: OSError) -> str:
+    """An error of the system with the name of its file. A full disk without a name is that of standard output."""
+    name = error.filename
+    if name is None and error.errno == errno.ENOSPC:
         _discard_output()
-        raise OSError(error.errno, error.strerror, "standard output") from error
+        name = "standard output"
+    return f"{name}: {error.strerror}" if name and error.strerror else str(error)
 
 
 def _discard_output() -> None:
