@@ -245,7 +245,7 @@ def test_categories_with_other_commands_and_tasks(adult, tmp_path, capsys):
     assert main(["predict", str(adult), small, str(tmp_path / "out")]) == 0
     assert float(re.search(r"accuracy ([0-9.]+)", capsys.readouterr().err)[1]) > 0.8
     assert main(["compress", model, small, "--data", str(adult), "--onnx", str(tmp_path / "x"), "--force"]) == 1
-    assert "the step ColumnTransformer: to_onnx writes" in error_of(capsys)
+    assert "the step ColumnTransformer(" in error_of(capsys)
     for task in (["regression", "--target", "age"], ["one-class", "--drop", "number,pay"]):
         assert main(["train", str(adult), model, *names, "--task", *task, *["--one-hot", "auto"], "--force"]) == 0
         assert main(["predict", str(adult), model, str(tmp_path / "out"), "--force"]) == 0
