@@ -244,9 +244,12 @@ def test_data_that_expand_to_far_more_than_their_size_are_refused(csv, tmp_path,
     assert "b.csv.gz: expands to more than " in capsys.readouterr().err
 
 
-def test_models_of_many_zeros_are_loaded(tmp_path):
+def test_models_of_many_zeros_are_loaded(tmp_path, monkeypatch):
+    monkeypatch.setattr(compressed, "_ALWAYS_EXPANDED", 10**5)
+    monkeypatch.setattr(compressed, "_MOST_EXPANDED", 4)
     X = np.zeros((2000, 400), dtype=np.float32)
     X[:, 0] = np.arange(2000)
     np.savez(tmp_path / "a.npz", X=X, y=np.arange(2000) % 2)
     assert main(["train", str(tmp_path / "a.npz"), str(tmp_path / "m"), "--gamma", "1"]) == 0
     assert load_model(tmp_path / "m").n_features_in_ == 400
+    assert (tmp_path / "m").stat().st_size > 2000 * 400 * 4

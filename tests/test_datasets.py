@@ -228,14 +228,16 @@ def test_what_expands_to_far_more_than_its_size_is_refused(tmp_path, monkeypatch
     suffix = {b"\x1f\x8b": ".gz", b"BZ": ".bz2", b"\xfd7": ".xz", b"PK": ".zip"}
     content = pack(b"1,0\n" * 500_000)
     path = write(tmp_path, "a.csv" + suffix[content[:2]], content)
-    with pytest.raises(ValueError, match=r"a.csv\.\w+: expands to more than .* bytes, 200 times its size: decompress"):
+    with pytest.raises(
+        ValueError, match=r"a.csv\.\w+: expands to more than .* bytes, .* 200 times its size: decompress"
+    ):
         load_csv(path)
 
 
 def test_an_archive_of_arrays_that_expands_to_far_more_than_its_size_is_refused(tmp_path, monkeypatch):
     monkeypatch.setattr(compressed, "_ALWAYS_EXPANDED", 10**6)
     np.savez_compressed(tmp_path / "a.npz", X=np.zeros((500, 1000)), y=np.zeros(500))
-    with pytest.raises(ValueError, match=r"a.npz: expands to more than"):
+    with pytest.raises(ValueError, match=r"a.npz: expands to more than .*: save it by numpy.savez"):
         load_npz(tmp_path / "a.npz")
 
 

@@ -151,6 +151,16 @@ def test_decimal_commas(tmp_path):
     assert (data.X.tolist(), data.y.tolist()) == ([[1.5, 2], [2.5, 3]], [0.5, 1.5])
 
 
+def test_commas_between_thousands_are_no_decimals(tmp_path):
+    with pytest.raises(ValueError, match=r"column 1 is '1,500', .*; if the commas divide thousands, remove them"):
+        load_csv(write(tmp_path, "a.csv", '"1,500",2,x\n"2,500",3,y\n'), header=False)
+
+
+def test_a_title_is_named(tmp_path):
+    with pytest.raises(ValueError, match=r"a.csv:1: 1 field where the next row has 3: a title\? Remove the line"):
+        load_csv(write(tmp_path, "a.csv", "|1x3 Cross validator\n25, 1, <=50K.\n"))
+
+
 def test_one_column_names_the_option(tmp_path):
     path = write(tmp_path, "a.csv", "1|2\n3|4\n")
     with pytest.raises(ValueError, match="--delimiter"):

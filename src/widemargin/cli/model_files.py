@@ -9,9 +9,9 @@ from io import BytesIO
 from numbers import Integral
 from pathlib import Path
 from typing import Any, BinaryIO
-from zipfile import ZIP_DEFLATED, ZipFile
+from zipfile import ZIP_DEFLATED, ZIP_STORED, ZipFile
 
-from widemargin.datasets.compressed import check_expansion
+from widemargin.datasets.compressed import check_expansion, most_expanded
 
 #: Types that a model file may hold beside those that skops itself trusts (scikit-learn's public ones, and most of
 #: NumPy's and SciPy's): our estimators, the sparse matrices of their support vectors, which skops reads without
@@ -66,6 +66,9 @@ def save_model(model: Any, file: BinaryIO, summary: Summary = (), table: Mapping
 
     buffer = BytesIO()
     dump(model, buffer, compression=ZIP_DEFLATED, compresslevel=1)
+    if _expanded_size(buffer) > most_expanded(buffer.tell()):  # it would be refused
+        buffer = BytesIO()
+        dump(model, buffer, compression=ZIP_STORED)
     with ZipFile(buffer, "a") as archive:
         metadata = {"members": _checksums(archive), "rows": list(summary), "table": table}
         archive.writestr(_METADATA, json.dumps(metadata))
@@ -172,11 +175,17 @@ def _content_of(path: str | os.PathLike[str]) -> bytes:
     try:
         with ZipFile(BytesIO(content)) as archive:
             archive.getinfo("schema.json")
-            expanded = sum(member.file_size for member in archive.infolist())
+        expanded = _expanded_size(BytesIO(content))
     except Exception as error:  # of a damaged archive, of any kind
         raise _damaged(path, error) from error
-    check_expansion(path, expanded, len(content))
+    check_expansion(path, expanded, len(content), "no model that was saved here does")
     return content
+
+
+def _expanded_size(file: BinaryIO) -> int:
+    """The bytes of all members of an archive."""
+    with ZipFile(file) as archive:
+        return sum(member.file_size for member in archive.infolist())
 
 
 def _types_in(path: str | os.PathLike[str], content: bytes) -> set[str]:

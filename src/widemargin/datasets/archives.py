@@ -70,7 +70,8 @@ def _read_arrays(path: PathLike) -> dict[str, NDArray[Any]]:
         if not zipfile.is_zipfile(file):
             raise file_error(path, "not an .npz archive, or a truncated one")
         with zipfile.ZipFile(file) as members:
-            check_expansion(path, sum(member.file_size for member in members.infolist()), os.stat(path).st_size)
+            expanded = sum(member.file_size for member in members.infolist())
+        check_expansion(path, expanded, os.stat(path).st_size, "save it by numpy.savez, which does not compress")
         file.seek(0)
         try:
             with np.load(file, allow_pickle=False) as archive:

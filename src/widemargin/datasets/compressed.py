@@ -34,13 +34,17 @@ def compression_of(path: PathLike) -> str:
     return suffix if suffix in _OPENERS else ""
 
 
-def check_expansion(path: PathLike, expanded: int, compressed: int) -> None:
-    """Raise a ValueError that names the file if it expands to more than 256 MiB and 200 times its size."""
-    limit = max(_ALWAYS_EXPANDED, _MOST_EXPANDED * compressed)
+def most_expanded(compressed: int) -> int:
+    """The number of bytes to which a file of this size may expand: 256 MiB, or 200 times as many."""
+    return max(_ALWAYS_EXPANDED, _MOST_EXPANDED * compressed)
+
+
+def check_expansion(path: PathLike, expanded: int, compressed: int, remedy: str = "decompress it first") -> None:
+    """Raise a ValueError that names the file, and what to do, if it expands to more bytes than it may."""
+    limit = most_expanded(compressed)
     if expanded > limit:
-        raise file_error(
-            path, f"expands to more than {limit:,} bytes, {_MOST_EXPANDED} times its size: decompress it first"
-        )
+        reason = f"expands to more than {limit:,} bytes, the larger of 256 MiB and {_MOST_EXPANDED} times its size"
+        raise file_error(path, f"{reason}: {remedy}")
 
 
 def member_of(path: PathLike) -> str:

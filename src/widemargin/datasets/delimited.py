@@ -39,7 +39,9 @@ def opened_rows(path: PathLike, delimiter: str | None = None, *, arff: bool = Fa
             with io.TextIOWrapper(binary, encoding="utf-8-sig", newline="") as text:
                 yield _arff_rows(path, text) if arff else _without_last_mark(_rows(text, delimiter))
         except UnicodeDecodeError as error:
-            raise file_error(path, f"not a text file in UTF-8 ({error.reason} at byte {error.start})") from error
+            raise file_error(
+                path, f"not a text file in UTF-8 ({error.reason} at byte {error.start}): save it as such"
+            ) from error
         except csv.Error as error:
             raise file_error(path, f"not delimited text ({error})") from error
 

@@ -161,6 +161,8 @@ def _layout_of(path: PathLike, head: list[Row], options: TableOptions) -> Column
         raise file_error(path, "the file is empty")
     (line, first), target = head[0], options.target
     width = len(first)
+    if target is not None and width < 2 and len(head) > 1 and len(head[1][1]) > 1:
+        raise file_error(path, f"1 field where the next row has {len(head[1][1])}: a title? Remove the line", line)
     if target is not None and width < 2:
         reason = (
             "one column only: is the delimiter neither comma, semicolon nor tab? --delimiter, or delimiter=, names it"

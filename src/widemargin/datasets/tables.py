@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from array import array
 from collections.abc import Iterator
@@ -25,6 +26,8 @@ from widemargin.datasets.layouts import (
     text_columns,
 )
 from widemargin.datasets.precision import read_as_needed
+
+_THOUSANDS = re.compile(r"[+-]?[0-9]{1,3}(,[0-9]{3})+(\.[0-9]*)?")
 
 
 def load_csv(
@@ -262,7 +265,10 @@ class _Reader:
             return "; --impute median, or may_lack_values=True, reads tables with missing values"
         if "not a number" not in reason:
             return ""
-        if options.decimal == "." and is_number(reason.split("'")[1].replace(",", ".")):
+        cell = reason.split("'")[1]
+        if _THOUSANDS.fullmatch(cell):
+            return "; if the commas divide thousands, remove them; --decimal , or decimal=',' reads decimal commas"
+        if options.decimal == "." and is_number(cell.replace(",", ".")):
             return "; --decimal , or decimal=',' reads decimal commas"
         found = text_columns(self._path, columns, options)
         names = ", ".join(quoted(columns.names[k]) if columns.names else str(k) for k in found[:10])
