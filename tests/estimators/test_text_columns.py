@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import widemargin
-from widemargin import DCSVMClassifier, compress, suggest
+from widemargin import DCSVMClassifier, DCSVMRegressor, compress, suggest
 
 pd = pytest.importorskip("pandas")
 KINDS = [kind for name in widemargin.__all__ if hasattr(kind := getattr(widemargin, name), "fit")]
@@ -47,6 +47,11 @@ def test_columns_of_text_of_a_dask_frame_are_named(frame: Any) -> None:
     dd = pytest.importorskip("dask.dataframe")
     with pytest.raises(ValueError, match="not numbers: 'work', 'kind'"):
         DCSVMClassifier().fit(dd.from_pandas(frame[["a", "work", "kind"]], npartitions=2), np.arange(30) % 2)
+
+
+def test_text_among_targets_is_not_taken_for_columns() -> None:
+    with pytest.raises(ValueError, match="y must hold numbers, but has text"):
+        DCSVMRegressor().fit(np.eye(2), ["a", "b"])
 
 
 def test_many_columns_of_text_are_counted() -> None:

@@ -21,8 +21,8 @@ from sklearn.utils.validation import (
     _check_sample_weight,
     _num_samples,
     column_or_1d,
-    validate_data,
 )
+from sklearn.utils.validation import validate_data as sklearn_validate_data
 
 from .._config import ALLOWED_BYTES, resolve_memory_budget
 from .._threads import MOST_THREADS, ThreadTeam, row_blocks
@@ -51,8 +51,7 @@ def validate_rows(estimator: Any, X: Any, y: Any = "no_validation", *, sums_repe
         Also for a sparse array with wrong indices, naming the first row that has one. About 0.3 ns a non-zero.
     """
     if not sp.issparse(X):
-        with text_named(X):
-            return validate_data(estimator, X, y, **how)
+        return validate_data(estimator, X, y, **how)
     check_sparse(X)
     validated = validate_data(estimator, X, y, **how)
     rows, *labels = validated if isinstance(validated, tuple) else (validated,)
@@ -61,46 +60,6 @@ def validate_rows(estimator: Any, X: Any, y: Any = "no_validation", *, sums_repe
     rows = with_usual_arrays(rows)
     rows = summed(rows) if sums_repeated else rows
     return (rows, *labels) if labels else rows
-
-
-@contextmanager
-def text_named(X: Any) -> Iterator[None]:
-    """Raise the error of a table with text again, with the names of its columns of text, or their numbers."""
-    try:
-        yield
-    except ValueError as error:
-        if "could not convert string to float" not in str(error):
-            raise
-        raise text_error(_text_columns(X)) from error
-
-
-def text_error(columns: Sequence[Any]) -> ValueError:
-    """The error for a table in which these columns are text."""
-    names = ", ".join(map(shown, columns[:_SHOWN_COLUMNS]))
-    more = f", ... ({len(columns)} in all)" if len(columns) > _SHOWN_COLUMNS else ""
-    return ValueError(
-        f"X has columns that are not numbers: {names}{more}. Encode them: by a ColumnTransformer with a OneHotEncoder "
-        "in a Pipeline, on the command line by --one-hot"
-    )
-
-
-def _text_columns(X: Any) -> list[Any]:
-    columns = np.atleast_2d(np.asarray(X, dtype=object)).T
-    names = list(X.columns) if hasattr(X, "columns") else range(len(columns))
-    return [name for name, column in zip(names, columns, strict=False) if not _is_numeric(column)]
-
-
-def _is_numeric(column: NDArray[Any]) -> bool:
-    try:
-        column.astype(np.float64)
-    except (TypeError, ValueError):
-        return False
-    return True
-
-
-def is_auto(value: Any) -> bool:
-    """Whether a parameter is the word "auto": an array is not."""
-    return isinstance(value, str) and value == "auto"
 
 
 def shown(value: Any) -> str:
@@ -173,6 +132,11 @@ def make_rng(random_state: Any, *, seed_of_none: int | None = None) -> np.random
     if random_state is None and seed_of_none is not None:
         return np.random.default_rng(seed_of_none)
     return np.random.default_rng(check_random_state(random_state).randint(2**31))
+
+
+def is_auto(value: Any) -> bool:
+    """Whether a parameter is the word "auto": an array is not."""
+    return isinstance(value, str) and value == "auto"
 
 
 def check_choice(name: str, value: Any, choices: tuple[Any, ...]) -> None:
@@ -355,6 +319,48 @@ def _class_factor(class_weight: Mapping[Any, float], label: Any) -> float:
     factor = class_weight.get(label, 1.0)
     check_number(f"class_weight of label {label!r}", factor, least=0)
     return float(factor)
+
+
+def validate_data(estimator: Any, X: Any, y: Any, **how: Any) -> Any:
+    """scikit-learn's `validate_data`, whose error for a table with text names the columns."""
+    with text_named(X):
+        return sklearn_validate_data(estimator, X, y, **how)
+
+
+@contextmanager
+def text_named(X: Any) -> Iterator[None]:
+    """Raise the error of a table with text again, with the names of its columns of text, or their numbers."""
+    try:
+        yield
+    except ValueError as error:
+        if "could not convert string to float" not in str(error):
+            raise
+        columns = _text_columns(X)
+        raise text_error(columns) if columns else ValueError("y must hold numbers, but has text") from error
+
+
+def text_error(columns: Sequence[Any]) -> ValueError:
+    """The error for a table in which these columns are text."""
+    names = ", ".join(map(shown, columns[:_SHOWN_COLUMNS]))
+    more = f", ... ({len(columns)} in all)" if len(columns) > _SHOWN_COLUMNS else ""
+    return ValueError(
+        f"X has columns that are not numbers: {names}{more}. Encode them: by a ColumnTransformer with a OneHotEncoder "
+        "in a Pipeline, on the command line by --one-hot"
+    )
+
+
+def _text_columns(X: Any) -> list[Any]:
+    columns = np.atleast_2d(np.asarray(X, dtype=object)).T
+    names = list(X.columns) if hasattr(X, "columns") else range(len(columns))
+    return [name for name, column in zip(names, columns, strict=False) if not _is_numeric(column)]
+
+
+def _is_numeric(column: NDArray[Any]) -> bool:
+    try:
+        column.astype(np.float64)
+    except (TypeError, ValueError):
+        return False
+    return True
 
 
 def to_float32(X: Any) -> Any:

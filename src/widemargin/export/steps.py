@@ -33,9 +33,8 @@ def _scaled(graph: Graph, x: str, step: Any) -> str:
     if isinstance(step, MinMaxScaler):
         x = graph("Add", graph("Mul", x, _double(step.scale_)), _double(step.min_))
         return graph("Clip", x, *map(np.float64, step.feature_range)) if step.clip else x
-    name = " ".join(repr(step).split())  # in one line
     raise ValueError(
-        f"model has the step {name}: to_onnx writes StandardScaler, MinMaxScaler and MaxAbsScaler alone. "
+        f"model has the step {step!r}: to_onnx writes StandardScaler, MinMaxScaler and MaxAbsScaler alone. "
         "Export the last step, model[-1]"
     )
 
