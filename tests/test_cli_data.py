@@ -223,6 +223,7 @@ def test_categories(adult, tmp_path, capsys, impute, scale):
     options += ["--gamma", "0.5"] if scale == "standard" else ["--gamma", "0.01"]
     assert main(["train", str(adult), str(tmp_path / "m"), *options, "--test", str(adult)]) == 0
     captured = capsys.readouterr()
+    assert "adult.csv: columns taken as categories: 'work'" in captured.err
     assert "(2 features, 2 classes)" in captured.out
     assert float(re.search(r"accuracy +(\S+)", captured.out)[1]) > 0.9
     assert main(["predict", str(adult), str(tmp_path / "m"), str(tmp_path / "a")]) == 0

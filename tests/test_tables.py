@@ -108,6 +108,17 @@ def test_columns_of_text_are_named_with_the_option(tmp_path):
     assert load_csv(path, text=[1, 2], header=True).X.tolist() == data.X.tolist()
 
 
+def test_a_mistake_makes_no_column_of_text(tmp_path):
+    rows = "".join(f"{k if k != 7 else '7l'},{'ab'[k % 2] if k % 5 else k},{k % 2}\n" for k in range(40))
+    path = write(tmp_path, "a.csv", "x,kind,y\n" + rows)
+    with pytest.raises(ValueError, match=r"a.csv:9: column 1 \('x'\) is '7l', which is not a number$"):
+        load_csv(path, text="auto")
+    assert load_csv(write(tmp_path, "b.csv", path.read_text().replace("7l", "7")), text="auto").X[1].tolist() == [
+        1.0,
+        "b",
+    ]
+
+
 def test_missing_values(tmp_path):
     path = write(tmp_path, "a.csv", "a,b,kind\n1,?,x\n,2,y\n")
     with pytest.raises(ValueError, match=r"a.csv:2: column 2 \('b'\) is missing \('\?'\); --impute median"):

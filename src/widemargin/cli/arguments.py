@@ -247,7 +247,8 @@ def _add_preparation(command: Any) -> None:
         type=_auto(_columns),
         default=(),
         metavar="COL,...",
-        help="columns of text, taken as categories: each becomes a feature 0 or 1; auto: all that have text in them",
+        help="columns of text, taken as categories: each becomes a feature 0 or 1; auto: all with text in a tenth of "
+        "their cells",
     )
     add(
         "--impute",

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from widemargin.cli.labels import as_numbers, check_classes, check_test_labels, note_rare_classes
+from widemargin.cli.labels import as_numbers, check_classes, check_test_labels, note_rare_classes, shorten
 from widemargin.cli.messages import note
 from widemargin.cli.model_files import read_table_facts
 from widemargin.datasets import Dataset, load_arff, load_csv, load_npz, load_svmlight, reader_for
@@ -126,6 +126,9 @@ def _training_table(args: Namespace) -> tuple[Dataset, Features, Callable[[int],
     if args.task == "one-class" and args.target is None:
         options = replace(options, target=None)
     data, columns = read_table(args.data, options)
+    if args.text == "auto":
+        names = [quoted(columns.names[k]) if columns.names else str(k) for k in sorted(columns.text)]
+        note(f"{args.data}: columns taken as categories: {shorten(names) or 'none'}")
     if args.task == "one-class":
         data = data._replace(y=None)
     features = Features(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
@@ -16,6 +17,7 @@ from widemargin.datasets.files import FloatType, PathLike, file_error, is_number
 Names: TypeAlias = "Sequence[int | str]"
 
 _SHOWN_NAMES = 20  # columns, in the message for one that does not exist
+_LEAST_TEXT = 0.1  # cells that are no numbers / cells that are not missing, of a column of text
 _INDEX_NAMES = ("", "Unnamed: 0")  # of the index that pandas writes as the first column
 # As pandas has them, and the question mark of the UCI repository; a minus sign is one beside numbers alone
 MISSING = frozenset(
@@ -111,16 +113,17 @@ def line_of(path: PathLike, row: int, options: TableOptions) -> int:
 
 
 def text_columns(path: PathLike, columns: Columns, options: TableOptions) -> list[int]:
-    """Positions of the features that have a cell which is neither a number nor missing: one pass over the file."""
-    found: set[int] = set()
+    """Positions of the features of which a tenth of the cells, those that are missing aside, is no number.
+
+    With fewer, such cells are rather mistakes. One pass over the file.
+    """
+    n_text, n_present = Counter[int](), Counter[int]()
     with opened_rows(path, options.delimiter, arff=options.arff) as rows:
         for _, row in islice(rows, int(columns.names is not None), None):
-            found.update(k for k in columns.features if k not in found and k < len(row) and _is_text(row[k], options))
-    return sorted(found)
-
-
-def _is_text(cell: str, options: TableOptions) -> bool:
-    return not is_number(options.number(cell)) and not is_missing(cell)
+            present = [k for k in columns.features if k < len(row) and not is_missing(row[k])]
+            n_present.update(present)
+            n_text.update(k for k in present if not is_number(options.number(row[k])))
+    return [k for k in columns.features if n_text[k] and n_text[k] >= _LEAST_TEXT * n_present[k]]
 
 
 def is_missing(cell: str) -> bool:

@@ -64,7 +64,8 @@ def load_csv(
     drop : sequence of int or str, default=()
         Columns to leave out, by position or name.
     text : sequence of int or str, or "auto", default=()
-        Columns of text: for a `OneHotEncoder`, say. "auto": those with a cell that is neither a number nor missing.
+        Columns of text: for a `OneHotEncoder`, say. "auto": those of which a tenth of the cells, those that are missing
+        aside, is no number.
     may_lack_values : bool, default=False
         Whether features may be missing: an empty cell, ``NA``, ``NaN``, ``null``, ``?`` or ``-``. They become NaN, and
         empty strings in columns of text.
@@ -270,7 +271,9 @@ class _Reader:
             return "; if the commas divide thousands, remove them; --decimal , or decimal=',' reads decimal commas"
         if options.decimal == "." and is_number(cell.replace(",", ".")):
             return "; --decimal , or decimal=',' reads decimal commas"
-        found = text_columns(self._path, columns, options)
+        found = [k for k in text_columns(self._path, columns, options) if k not in columns.text]
+        if position not in found:  # a mistake
+            return ""
         names = ", ".join(quoted(columns.names[k]) if columns.names else str(k) for k in found[:10])
         more = f", ... ({len(found)} in all)" if len(found) > 10 else ""
         return f"; columns with text: {names}{more}; --one-hot auto, or text='auto', takes these as categories"
