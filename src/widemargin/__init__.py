@@ -25,6 +25,7 @@ if TYPE_CHECKING:
         CPathDisplay,
         GridScoresDisplay,
         PredictionCostDisplay,
+        RelevanceDisplay,
         SupportVectorDisplay,
     )
     from .estimators import (
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
         DCSVMRegressor,
         LandmarkNystroem,
         OCASClassifier,
+        RelevanceScaler,
         TwoStepKernelKMeans,
     )
     from .export import register_converters, to_onnx
@@ -61,6 +63,8 @@ __all__ = [
     "OCASClassifier",
     "OCASClassifierCV",
     "PredictionCostDisplay",
+    "RelevanceDisplay",
+    "RelevanceScaler",
     "SupportVectorDisplay",
     "TwoStepKernelKMeans",
     "__version__",
@@ -92,6 +96,8 @@ _PACKAGE_OF = {
     "OCASClassifierCV": "model_selection",
     "GridScoresDisplay": "displays",
     "PredictionCostDisplay": "displays",
+    "RelevanceDisplay": "displays",
+    "RelevanceScaler": "estimators",
     "SupportVectorDisplay": "displays",
     "TwoStepKernelKMeans": "estimators",
     "compress": "compression",

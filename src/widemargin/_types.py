@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 Vector: TypeAlias = NDArray[np.float64]  # (n,): what is summed: coefficients, decision values, weights of rows
 Matrix: TypeAlias = NDArray[np.float64]  # (q, n): the same of several machines; other matrices in float64
+Gradients: TypeAlias = NDArray[np.float64]  # (n, q, d): of the values of q machines, by each row
 Array: TypeAlias = NDArray[np.floating]  # data and kernel entries, in the dtype of the data
 RowIndices: TypeAlias = NDArray[np.signedinteger]  # (m,): numbers of rows, or of coordinates of a dual; np.intp
 Labels: TypeAlias = NDArray[np.signedinteger]  # (n,): the class or the cluster of each row, as a number

@@ -229,7 +229,7 @@ def test_corrected_decision_values_are_those_of_float64() -> None:
 def test_all_blocks_have_one_precision() -> None:
     single = block_module.BlockSettings(2**28, 1)
     for precision in (np.float32, np.float64):
-        settings = single._replace(precision=np.dtype(precision))
+        settings = single._replace(dtypes=(np.dtype(precision), np.dtype(np.float32)))
         block = Block(0, X.astype(np.float32), RBF(GAMMA), PROBLEMS["svm"], settings)
         assert block.samples.precision == precision
         assert block.samples.dtype == np.float32

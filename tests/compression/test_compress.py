@@ -33,6 +33,15 @@ FOUR = np.digitize(WAVE, [-0.8, 0, 0.8])
 TRAIN, TEST = slice(0, 800), slice(800, 1200)
 
 
+def test_machines_of_other_libraries_have_other_integers() -> None:
+    model = SVC().fit(X[TRAIN], FOUR[TRAIN])
+    wanted = compress(model, X[TRAIN], n_landmarks=4, random_state=0).decision_function(X[TEST])
+    for name in ("_n_support", "support_"):
+        setattr(model, name, getattr(model, name).astype(np.int64))
+    fast = compress(model, X[TRAIN], n_landmarks=4, random_state=0)
+    np.testing.assert_array_equal(fast.decision_function(X[TEST]), wanted)
+
+
 @pytest.mark.parametrize(
     "model",
     [
@@ -80,6 +89,22 @@ def test_outlier_detectors() -> None:
     fast = compress(model, X[TRAIN], random_state=0)
     assert np.mean(fast.predict(X[TEST]) == model.predict(X[TEST])) > 0.9
     assert set(fast.predict(X)) == {-1, 1}
+    assert fast.report_.agreement > 0.9
+    with pytest.warns(UserWarning, match="labels were not compared with the model's: give X"):
+        assert compress(model, random_state=0).report_.agreement is None
+
+
+def test_an_outlier_detector_that_loses_its_outliers_says_so() -> None:
+    rows = np.random.default_rng(0).normal(size=(2000, 8))
+    model = OneClassSVM(nu=0.05, gamma=0.2).fit(rows)
+    with pytest.warns(UserWarning, match="only .* of the labels agree with the model's: raise prediction_cost"):
+        fast = compress(model, rows, prediction_cost=4, random_state=0)
+    outliers = model.predict(rows) < 0
+    kept = [np.mean(fast.predict(rows[side]) == model.predict(rows[side])) for side in (outliers, ~outliers)]
+    assert fast.report_.agreement == pytest.approx(np.mean(kept), abs=0.1)
+    assert np.mean(fast.predict(rows) == model.predict(rows)) > 0.9 > fast.report_.agreement
+    better = compress(model, rows, random_state=0)
+    assert better.report_.agreement > fast.report_.agreement
 
 
 def test_decision_values_are_close_to_the_models() -> None:

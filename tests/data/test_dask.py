@@ -4,6 +4,7 @@ import os
 import signal
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from widemargin._native import Stopped
 from widemargin._threads import ThreadTeam
 from widemargin.data import LostPartitionError
 from widemargin.data.dask import collect, open_partitions
+from widemargin.data.remote_rows import open_remote_rows
 
 da = pytest.importorskip("dask.array")
 dd = pytest.importorskip("dask.dataframe")
@@ -215,3 +217,19 @@ def test_partitions_that_never_come_back_are_given_up(client: Any, monkeypatch: 
         monkeypatch.setattr(client, "who_has", lambda blocks: {})
         with pytest.raises(LostPartitionError, match=r"partitions \[0, 1\] of X are on no worker"):
             rows.matvec(np.zeros((1, 7)))
+
+
+def test_a_client_that_is_closed_during_a_fit_is_named(client: Any) -> None:
+    rows = da.from_array(X, chunks=(150, 7))
+    opened = partial(open_partitions, rows, ThreadTeam(1)), partial(open_remote_rows, rows, np.arange(600), 600, int)
+
+    def use_after_closing(open_rows: Callable[[], Any], own: Any) -> None:
+        with open_rows() as held:
+            own.close()
+            held.matvec(np.ones((1, 7))) if hasattr(held, "matvec") else held[np.arange(3)]
+
+    for open_rows in opened:
+        with distributed.Client(client.cluster) as own, own.as_current():  # noqa: SIM117
+            with pytest.raises(LostPartitionError, match="the dask client is closed: it must stay open"):
+                use_after_closing(open_rows, own)
+    assert not any(client.has_what().values())

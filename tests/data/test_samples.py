@@ -275,3 +275,22 @@ def test_rows_that_are_centred_batch_by_batch(dtype: type) -> None:
             np.testing.assert_allclose(
                 lazy.take(rows).take(slice(1, 3)).toarray(), copied.take(rows).take(slice(1, 3)).toarray(), atol=1e-6
             )
+
+
+def test_far_columns_of_csr_rows_are_shifted_alike_in_batches_and_new_rows() -> None:
+    rng = np.random.default_rng(0)
+    dense = np.column_stack([1e8 + rng.normal(size=200), rng.normal(size=200) * (rng.random(200) < 0.1)])
+    samples = make_samples(sp.csr_array(dense), "distances")
+    assert samples.shift is not None
+    assert samples.shift[1] == 0.0
+    expected = dense - samples.shift
+    for batch in (
+        samples,
+        samples.astype(np.dtype(np.float64), np.dtype(np.float64)),
+        pickle.loads(pickle.dumps(samples)),
+    ):
+        np.testing.assert_array_equal(batch.take(slice(5, 50)).toarray(), expected[5:50])
+        np.testing.assert_array_equal(
+            batch.take(np.array([7, 3])).astype(np.dtype(np.float64), np.dtype(np.float64)).toarray(), expected[[7, 3]]
+        )
+        np.testing.assert_array_equal(batch.pair_with(sp.csr_array(dense[:9]))[1].toarray(), expected[:9])

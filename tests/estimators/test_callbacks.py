@@ -54,6 +54,12 @@ def test_rounds_are_tasks_with_a_machine_to_score(moons: tuple[np.ndarray, np.nd
     assert model.converged_
 
 
+def test_rounds_have_machines_of_rows_far_from_the_origin(moons: tuple[np.ndarray, np.ndarray]) -> None:
+    X, recorder = moons[0] + 1e6, Recorder()
+    model = DCSVMClassifier(kernel="linear").set_callbacks(recorder).fit(X, moons[1])
+    assert recorder.scores[-1] == pytest.approx(model.score(X, moons[1]), abs=0.01)
+
+
 def test_a_callback_stops_the_fit(moons: tuple[np.ndarray, np.ndarray]) -> None:
     model = DCSVMClassifier(C=100, gamma=1.0).set_callbacks(Recorder(stop_after=2))
     with pytest.warns(ConvergenceWarning, match=r"stopped by callback.*violation.*gap"):

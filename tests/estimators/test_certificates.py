@@ -11,7 +11,7 @@ import pytest
 from sklearn.datasets import load_iris, make_classification
 from sklearn.exceptions import ConvergenceWarning
 
-from widemargin import DCPredClassifier, DCPredRegressor, DCSVMClassifier, OCASClassifier
+from widemargin import DCPredClassifier, DCPredRegressor, DCSVMClassifier, DCSVMRegressor, OCASClassifier
 from widemargin.solvers.dual.certificate import MAX_RELATIVE_GAP
 
 SECONDS = 20.0  # what each of these fits takes at most, on a busy machine; most take a few milliseconds
@@ -227,3 +227,29 @@ def test_a_linear_fit_whose_bound_stands_still_ends(scale: float) -> None:
         model = OCASClassifier().fit(scale * X, y)
     assert model.n_iter_ < 200
     assert model.objective_ < 1.001 * 182.63
+
+
+@pytest.mark.parametrize("fit_intercept", [True, False])
+@pytest.mark.parametrize("kind", [DCSVMClassifier, DCSVMRegressor])
+def test_a_kernel_matrix_that_is_not_semidefinite_gives_no_bound(kind: type, fit_intercept: bool) -> None:
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((150, 4))
+    y = np.where(X[:, 0] > 0, 1, -1)
+    squares = np.square(X[:, None] - X).sum(axis=2)
+    for K in (squares, -X @ X.T, np.tanh(X @ X.T - 1.0)):
+        with pytest.warns(UserWarning, match="kernel='precomputed' is not positive semidefinite"):
+            model = kind(kernel="precomputed", fit_intercept=fit_intercept).fit(K, y)
+        assert np.isnan(model.dual_gap_)
+        assert np.isnan(model.history_["lower_bound"]).all()
+    with pytest.warns(UserWarning, match="is not positive semidefinite"):
+        assert np.isnan(kind(kernel=lambda A, B: -A @ B.T, fit_intercept=fit_intercept).fit(X, y).dual_gap_)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_semidefinite_kernel_matrices_keep_their_bound(dtype: str) -> None:
+    X = np.random.default_rng(0).standard_normal((150, 4))
+    y = np.where(X[:, 0] > 0, 1, -1)
+    squares = np.square(X[:, None] - X).sum(axis=2)
+    for K in (X @ X.T, np.exp(-squares), -squares, np.ones_like(squares), np.zeros_like(squares)):  # -squares: of sum 0
+        model = DCSVMClassifier(kernel="precomputed").fit(K.astype(dtype), y)
+        assert np.isfinite(model.dual_gap_)

@@ -151,6 +151,21 @@ def test_landmarks_and_pseudo_landmarks_cost_what_is_allowed(n_outputs: int) -> 
     assert 297 < m + ((m + p) * n_outputs + m * p) / d <= 300
 
 
+def test_an_automatic_cost_carries_many_outputs() -> None:
+    rng = np.random.default_rng(0)
+    centres, labels = 2 * rng.normal(size=(100, 20)), np.repeat(np.arange(100), 40)
+    rows = centres[labels] + 0.7 * rng.normal(size=(4000, 20))
+    model = DCPredClassifier(C=10, random_state=0).fit(rows[::2], labels[::2])
+    assert model.score(rows[1::2], labels[1::2]) > 0.95  # 0.27 for a cost of 40
+    X = rng.normal(size=(3000, 10))
+    targets = np.sin(0.3 * X @ rng.normal(size=(10, 200)))
+    ridge = DCPredRegressor(alpha=0.01, gamma=0.1, random_state=0).fit(X[::2], targets[::2])
+    assert ridge.score(X[1::2], targets[1::2]) > 0.8  # 0.15 for a cost of 40
+    one = DCPredRegressor(alpha=0.01, gamma=0.1, random_state=0).fit(X[::2], targets[::2, 0])
+    assert one.leaves_["n_landmarks"].max() == ridge.leaves_["n_landmarks"].max()
+    assert one.prediction_cost_ <= 1.2 * 40 < ridge.prediction_cost_ <= 1.2 * 40 * 200
+
+
 def test_weights_act_as_repetitions_do() -> None:
     """Up to the draw of clusters: with one leaf and every row a landmark there is none."""
     weights = RNG.integers(0, 3, 200).astype(float)

@@ -24,10 +24,11 @@ from widemargin import (
     DCPredRegressor,
     LandmarkNystroem,
     OCASClassifier,
+    RelevanceScaler,
     TwoStepKernelKMeans,
     compress,
 )
-from widemargin.algorithms import dc_pred
+from widemargin.algorithms import dc_pred, relevance
 from widemargin.compression import search as _compression
 from widemargin.estimators import landmark_nystroem
 from widemargin.nystroem import landmarks as selection
@@ -126,6 +127,15 @@ def test_ctrl_c_of_landmarks(module: Any, name: str, interrupted_in: Callable[[A
     assert "100 random rows" in message
     K, Z = rbf_kernel(model.landmarks_, gamma=model._gamma), model.transform(model.landmarks_)
     np.testing.assert_allclose(Z @ Z.T, K, atol=1e-9)  # exact on the landmarks
+
+
+@pytest.mark.parametrize("name", ["rms_gradients", "scale_columns"])
+def test_ctrl_c_of_relevance(name: str, interrupted_before: Callable[[Any, str], None]) -> None:
+    interrupted_before(relevance, name)
+    X, y = problem()
+    model, message = stopped(lambda: RelevanceScaler().fit(X, y))
+    assert "stopped by interrupt after 1 of 3 machines" in message
+    assert model.scale_.shape == (10,)
 
 
 @pytest.mark.parametrize(

@@ -26,6 +26,7 @@ from widemargin import (
     LandmarkNystroem,
     OCASClassifier,
     OCASClassifierCV,
+    RelevanceScaler,
     TwoStepKernelKMeans,
     compress,
 )
@@ -145,6 +146,7 @@ ESTIMATORS: dict[str, Callable[[], Any]] = {
     "DCSVMRegressorCV": lambda: DCSVMRegressorCV(Cs=[1.0], gammas=1, cv=2),
     "OCASClassifierCV": lambda: OCASClassifierCV(Cs=[1.0], cv=2),
     "TwoStepKernelKMeans": lambda: TwoStepKernelKMeans(3, random_state=0),
+    "RelevanceScaler": lambda: RelevanceScaler(n_iter=1),
     "LandmarkNystroem": lambda: LandmarkNystroem(n_landmarks=5, random_state=0),
 }
 
@@ -175,7 +177,7 @@ def test_fit(name: str, invalid: Any) -> None:
 @pytest.mark.parametrize("name", ESTIMATORS)
 def test_predict(name: str, invalid: Any) -> None:
     estimator = fitted(name)
-    refuses(estimator.transform if name == "LandmarkNystroem" else estimator.predict, invalid)
+    refuses(estimator.transform if name in ("LandmarkNystroem", "RelevanceScaler") else estimator.predict, invalid)
     if hasattr(estimator, "decision_function"):
         refuses(estimator.decision_function, invalid)
 

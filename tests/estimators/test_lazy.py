@@ -7,10 +7,12 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from numpy.typing import NDArray
+from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 from widemargin import (
     BSGDClassifier,
+    C_path,
     DCOneClassSVM,
     DCPredClassifier,
     DCPredRegressor,
@@ -21,12 +23,15 @@ from widemargin import (
     LandmarkNystroem,
     OCASClassifier,
     OCASClassifierCV,
+    RelevanceScaler,
     TwoStepKernelKMeans,
     compress,
 )
 
 dask = pytest.importorskip("dask")
 da = pytest.importorskip("dask.array")
+dd = pytest.importorskip("dask.dataframe")
+pd = pytest.importorskip("pandas")
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(90, 4))
@@ -44,13 +49,14 @@ FITTED = {
     "ocas": lambda: OCASClassifier().fit(X, LABELS),
     "bsgd": lambda: BSGDClassifier(budget=20).fit(X, LABELS),
     "nystroem": lambda: LandmarkNystroem(n_landmarks=5).fit(X.astype(np.float32)),
+    "relevance": lambda: RelevanceScaler(n_iter=1).fit(X, LABELS),
     "clusters": lambda: TwoStepKernelKMeans(n_clusters=3).fit(X),
     "search": lambda: DCSVMClassifierCV([1.0], [0.5], cv=2).fit(X, LABELS),
     "regression search": lambda: DCSVMRegressorCV([1.0], [0.5], cv=2).fit(X, TARGETS),
     "linear search": lambda: OCASClassifierCV([0.1], cv=2).fit(X, LABELS),
     "compressed": lambda: compress(DCSVMRegressor().fit(X, TARGETS[:, 0]), X, n_clusters=2, n_landmarks=5),
 }
-METHODS = ("predict", "decision_function", "score_samples", "transform")
+METHODS = ("predict", "decision_function", "score_samples", "transform", "decision_gradient")
 
 
 def with_blocks(rows: NDArray[Any], column_chunks: Any = -1) -> Any:
@@ -115,8 +121,17 @@ def test_sparse_blocks() -> None:
     np.testing.assert_array_equal(model.predict(lazy).compute(scheduler="synchronous"), model.predict(rows))
 
 
+def test_sparse_blocks_of_a_scaler_stay_sparse() -> None:
+    scaler = RelevanceScaler(n_iter=1).fit(X, LABELS)
+    blocks = with_blocks(X).map_blocks(sp.csr_array)
+    lazy = scaler.transform(blocks)
+    assert sp.issparse(lazy._meta)
+    first = lazy.blocks[0].compute(scheduler="synchronous")
+    assert sp.issparse(first)
+    np.testing.assert_allclose(first.toarray(), scaler.transform(X[: BLOCKS[0]]))
+
+
 def test_a_data_frame_keeps_its_column_names() -> None:
-    dd, pd = pytest.importorskip("dask.dataframe"), pytest.importorskip("pandas")
     frame = pd.DataFrame(X, columns=list("abcd"))
     model = OCASClassifier().fit(frame, LABELS)
     lazy = model.decision_function(dd.from_pandas(frame, npartitions=3))
@@ -145,3 +160,51 @@ def test_partial_fit_on_blocks_is_that_on_the_rows() -> None:
             BSGDClassifier().partial_fit(with_blocks(X), np.append(LABELS, "left"), np.unique(LABELS))
     whole.partial_fit(X, LABELS, np.unique(LABELS), weights)
     np.testing.assert_array_equal(blocks.decision_function(X), whole.decision_function(X))
+
+
+# ------------------------------------------------------------------------------- what is computed into memory
+
+FRAME = pd.DataFrame(X, columns=[f"column {k}" for k in range(X.shape[1])])
+SERIES = pd.Series(LABELS)
+
+
+@pytest.mark.parametrize("search", [DCSVMClassifierCV([1.0, 10.0], 2, cv=2), OCASClassifierCV([0.1, 1.0], cv=2)])
+def test_a_search_computes_a_collection_into_memory(search: Any) -> None:
+    wanted = clone(search).fit(FRAME, SERIES)
+    for rows in (dd.from_pandas(FRAME, npartitions=3), da.from_array(FRAME.to_numpy(), chunks=(50, 2))):
+        search.fit(rows, dd.from_pandas(SERIES, npartitions=3))
+        np.testing.assert_array_equal(search.scores_, wanted.scores_)
+        assert search.score(rows, LABELS) == wanted.score(rows.compute(), LABELS)
+    with pytest.raises(ValueError, match="X must fit in memory_budget=1000 bytes here, where a dask collection"):
+        search.set_params(memory_budget=1000).fit(rows, LABELS)
+
+
+def test_compress_and_paths_take_a_frame() -> None:
+    lazy, model = dd.from_pandas(FRAME, npartitions=3), DCSVMClassifier().fit(FRAME, SERIES)
+    fast, wanted = (compress(model, rows, random_state=0) for rows in (lazy, FRAME))
+    np.testing.assert_array_equal(fast.decision_function(FRAME), wanted.decision_function(FRAME))
+    paths = [C_path(OCASClassifier(), rows, SERIES, [0.1, 1.0], cv=2) for rows in (lazy, FRAME)]
+    np.testing.assert_array_equal(paths[0].scores, paths[1].scores)
+
+
+def test_scores_of_collections() -> None:
+    rows, labels = dd.from_pandas(FRAME, npartitions=3), dd.from_pandas(SERIES, npartitions=3)
+    for model in (DCSVMClassifier(), OCASClassifier(), DCPredClassifier(random_state=0)):
+        model.fit(FRAME, SERIES)
+        assert model.score(rows, labels) == model.score(FRAME, SERIES)
+    regressor = DCSVMRegressor().fit(FRAME, FRAME["column 0"])
+    lazy = regressor.score(rows, rows["column 0"], sample_weight=rows["column 1"] ** 2)
+    assert lazy == pytest.approx(regressor.score(FRAME, FRAME["column 0"], FRAME["column 1"] ** 2))
+
+
+def test_columns_of_other_kinds_are_predicted() -> None:
+    frame = FRAME.assign(
+        **{
+            "column 0": FRAME["column 0"].astype("Float64"),
+            "column 1": pd.cut(FRAME["column 1"], 3, labels=[1, 2, 3]),
+            "column 2": (FRAME["column 2"] > 0).astype("boolean"),
+        }
+    )
+    for model in (DCSVMClassifier(), OCASClassifier()):
+        wanted = model.fit(frame, SERIES).predict(frame)
+        np.testing.assert_array_equal(model.predict(dd.from_pandas(frame, npartitions=3)).compute(), wanted)

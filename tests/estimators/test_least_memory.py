@@ -20,6 +20,7 @@ from widemargin import (
     LandmarkNystroem,
     OCASClassifier,
     OCASClassifierCV,
+    RelevanceScaler,
     config_context,
 )
 
@@ -52,6 +53,7 @@ REFUSED: list[tuple[Any, tuple[int, int]]] = [
     (OCASClassifierCV(Cs=2, cv=2, max_time=0), (20_000, 150)),
     (BSGDClassifier(n_epochs=1, max_time=0), (50_000, 10)),
     (BSGDClassifier(n_epochs=1, budget=500, maintenance="projection", max_time=0), (1000, 10)),
+    (RelevanceScaler(n_iter=1), (5000, 30)),
     (LandmarkNystroem(1000, landmarks="uniform"), (2000, 5)),
 ]
 

@@ -25,6 +25,7 @@ from widemargin import (
     LandmarkNystroem,
     OCASClassifier,
     OCASClassifierCV,
+    RelevanceScaler,
     TwoStepKernelKMeans,
     compress,
 )
@@ -51,6 +52,7 @@ MODELS: dict[str, Callable[[], Any]] = {
     "clusters of a matrix": lambda: TwoStepKernelKMeans(3, kernel="precomputed", random_state=0).fit(X @ X.T),
     "landmarks": lambda: LandmarkNystroem(8, n_pseudo_landmarks=3, random_state=0).fit(X),
     "landmarks of a matrix": lambda: LandmarkNystroem(8, kernel="precomputed", random_state=0).fit(X @ X.T),
+    "relevance": lambda: RelevanceScaler(n_iter=1).fit(X, Y),
     "search": lambda: OCASClassifierCV(Cs=[0.1, 1.0]).fit(X, Y),
     "compressed": lambda: compress(SVC().fit(X, THREE), X, n_landmarks=4, n_clusters=2, random_state=0),
 }
@@ -168,6 +170,10 @@ DAMAGES = [
     ("clusters", ("_spread",), short, r"_spread must be an array of float64 of shape \(3,\)"),
     ("clusters", ("inertia_",), np.nan, "inertia_ must be a finite number, got nan"),
     ("clusters of a matrix", ("sample_indices_",), entry(120), r"sample_indices_ must have entries .* got 120"),
+    ("relevance", ("relevance_",), short, r"relevance_ must be an array of float64 of shape \(5,\)"),
+    ("relevance", ("relevance_",), entry(-1.0), "relevance_ must not be negative, got -1.0"),
+    ("relevance", ("scale_",), entry(0.0), "scale_ must be positive, got 0.0"),
+    ("relevance", ("n_iter_",), 0, "n_iter_ must be an integer, at least 1, got 0"),
     ("landmarks", ("factor_",), lambda a: a[1:], r"factor_ must be an array of float64 of shape \(11, any\)"),
     ("landmarks", ("_pseudo", "pairs"), entry(8), r"_pseudo\['pairs'\] must have entries that are in \[0, 8\), got 8"),
     ("landmarks of a matrix", ("landmark_indices_",), entry(120), r"landmark_indices_ must have entries .* got 120"),
@@ -306,6 +312,27 @@ def test_attributes_that_a_user_sets() -> None:
     warm = DCSVMClassifier(warm_start=True).fit(X, Y)
     warm.support_ = np.where(np.arange(len(warm.support_)) > 3, warm.support_, 2**50)  # no array of that size is made
     assert warm.fit(X, Y).converged_
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_deep_copies_and_integers_of_another_c_type(name: str) -> None:
+    """int64 is `long` or `long long`, by platform; a deep copy of a compiled loop's array has the other one."""
+
+    def as_long_long(value: Any) -> Any:
+        if isinstance(value, np.ndarray) and value.dtype == np.int64:
+            return value.astype(np.longlong)
+        if isinstance(value, dict):
+            return {key: as_long_long(part) for key, part in value.items()}
+        return [as_long_long(part) for part in value] if isinstance(value, list) else value
+
+    machine = model(name)
+    rows = X @ X.T if "matrix" in name or name == "precomputed" else X
+    state = {key: as_long_long(value) for key, value in machine.__getstate__().items()}
+    moved = type(machine).__new__(type(machine))
+    moved.__setstate__(state)
+    for other in (copy.deepcopy(machine), moved):
+        method = "predict" if hasattr(machine, "predict") else "transform"
+        np.testing.assert_array_equal(getattr(other, method)(rows), getattr(machine, method)(rows))
 
 
 def test_estimators_without_a_fit_load_whatever_their_parameters() -> None:

@@ -23,6 +23,7 @@ from widemargin import (
     LandmarkNystroem,
     OCASClassifier,
     OCASClassifierCV,
+    RelevanceScaler,
     TwoStepKernelKMeans,
 )
 
@@ -35,6 +36,7 @@ ESTIMATORS = [
     OCASClassifier,
     BSGDClassifier,
     LandmarkNystroem,
+    RelevanceScaler,
     TwoStepKernelKMeans,
 ]
 SEARCHES: list[Any] = [

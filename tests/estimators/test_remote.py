@@ -71,6 +71,13 @@ def assert_same(model: Any, local: Any, rows: Any = X) -> None:
         assert np.mean(predicted == expected) >= 0.998
 
 
+@pytest.mark.filterwarnings("ignore:the rows' mean is:UserWarning")
+def test_a_linear_machine_of_float32_rows_far_from_the_origin(threads: Any) -> None:
+    far, local = (X + 1e4).astype("float32"), DCSVMClassifier(kernel="linear")
+    y = np.where(CLASSES > 0, "yes", "no")
+    assert_same(DCSVMClassifier(kernel="linear").fit(with_blocks(far), y), local.fit(far, y), far)
+
+
 @pytest.mark.parametrize("name", ["intercept", "regression", "novelty"])
 def test_exact_machine(threads: Any, name: str) -> None:
     make, y = MODELS[name]

@@ -15,19 +15,26 @@ from sklearn.metrics.pairwise import linear_kernel, pairwise_kernels
 from sklearn.model_selection import KFold, cross_val_score
 from sklearn.multiclass import OneVsOneClassifier
 from sklearn.svm import SVC
+from sklearn.utils.class_weight import compute_class_weight
 
 from widemargin import (
     BSGDClassifier,
+    C_path,
     DCOneClassSVM,
     DCPredClassifier,
     DCPredRegressor,
     DCSVMClassifier,
+    DCSVMClassifierCV,
     DCSVMRegressor,
     LandmarkNystroem,
     OCASClassifier,
+    OCASClassifierCV,
+    RelevanceScaler,
     TwoStepKernelKMeans,
     compress,
 )
+from widemargin.kernels.functions import make_kernel
+from widemargin.models.expansion import KernelExpansion
 
 Data = Any
 
@@ -43,6 +50,7 @@ ESTIMATORS = [
     DCOneClassSVM(),
     DCPredRegressor(random_state=0),
     LandmarkNystroem(20, random_state=0),
+    RelevanceScaler(n_iter=1),
     TwoStepKernelKMeans(3, random_state=0),
 ]
 
@@ -54,11 +62,24 @@ def name_of(estimator: Any) -> str:
 def answer(estimator: Any, X: Any) -> Any:
     for method in ("decision_function", "transform", "predict"):
         if hasattr(estimator, method):
-            return getattr(estimator, method)(X)
+            values = getattr(estimator, method)(X)
+            return values.toarray() if sp.issparse(values) else values
     raise AssertionError
 
 
 # ------------------------------------------------------------------------------------------------------ class weights
+
+
+def test_balanced_class_weights_count_sample_weights_as_linear_svc_and_not_as_svc(binary: Data) -> None:
+    X, y = binary
+    weights = np.where(y > 0, 3.0, 1.0)
+    counted, alone = (
+        compute_class_weight("balanced", classes=np.unique(y), y=y, sample_weight=w) for w in (weights, None)
+    )
+    for estimator in (DCSVMClassifier(class_weight="balanced"), BSGDClassifier(class_weight="balanced")):
+        np.testing.assert_allclose(estimator.fit(X, y, weights).class_weight_, counted)
+    np.testing.assert_allclose(SVC(class_weight="balanced").fit(X, y, weights).class_weight_, alone)
+    assert not np.allclose(counted, alone)
 
 
 @pytest.mark.parametrize("estimator", CLASSIFIERS, ids=name_of)
@@ -405,3 +426,71 @@ def test_rows_with_hardly_a_value() -> None:
     X = sp.random_array((2000, 50), density=0.0015, rng=rng, dtype=np.float32, format="csr")
     model = DCSVMClassifier(C=1e4, random_state=0).fit(X, rng.integers(2, size=2000))
     assert np.isfinite(model.objective_)
+
+
+# --------------------------------------------------------------------------------------------------------------- frames
+
+
+@pytest.mark.parametrize("dtype", ["bool", "int64"])
+@pytest.mark.parametrize("estimator", ESTIMATORS, ids=name_of)
+def test_frames_of_sparse_columns(estimator: Any, dtype: str, binary: Data) -> None:
+    """As of `pandas.get_dummies(sparse=True)`."""
+    pd = pytest.importorskip("pandas")
+    X, y = binary
+    dense = pd.DataFrame(X > 0.5).add_prefix("column ").astype(dtype)
+    frame = dense.astype(pd.SparseDtype(dtype, np.zeros((), dtype)[()]))
+    rows = sp.csr_array(dense.to_numpy().astype(np.float64))
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "X (does not have|has) .*feature names")
+        expected = answer(estimator.__class__(**estimator.get_params()).fit(rows, y), rows)
+        model = estimator.__class__(**estimator.get_params()).fit(frame, y)
+        np.testing.assert_array_equal(answer(model, frame), expected)
+    assert list(model.feature_names_in_) == list(frame.columns)
+
+
+# ------------------------------------------------------------------------------------------ functions of the user's
+
+
+class Raising:
+    """A kernel, a scorer or a callback that raises StopIteration."""
+
+    def __call__(self, *args: Any, **_: Any) -> Any:
+        raise StopIteration
+
+    def setup(self, *_: Any, **__: Any) -> None: ...
+
+    teardown = on_fit_task_begin = setup
+    on_fit_task_end = split = __call__
+
+    def get_n_splits(self, *_: Any) -> int:
+        return 2
+
+
+FUNCTIONS = {
+    "kernel": DCSVMClassifier(kernel=Raising()),
+    "kernel of SGD": BSGDClassifier(kernel=Raising(), maintenance="removal"),
+    "kernel of clusters": TwoStepKernelKMeans(3, kernel=Raising()),
+    "kernel of landmarks": LandmarkNystroem(3, kernel=Raising()),
+    "scorer": DCSVMClassifierCV([1.0], 1, scoring=Raising()),
+    "scorer of a linear search": OCASClassifierCV([1.0], scoring=Raising()),
+    "splitter": OCASClassifierCV([1.0], cv=Raising()),
+}
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_stop_iteration_is_an_error(name: str, binary: Data) -> None:
+    with pytest.raises(RuntimeError, match="raised StopIteration"):
+        _ = [*map(FUNCTIONS[name].fit, [binary[0]], [binary[1]])]  # whose loop a StopIteration would end
+
+
+def test_stop_iteration_of_callbacks_predictions_and_paths(binary: Data) -> None:
+    X, y = binary
+    with pytest.raises(RuntimeError, match="raised StopIteration"):
+        C_path(OCASClassifier(), X, y, [1.0], scoring=Raising())
+    model = DCSVMClassifier(kernel=linear_kernel).fit(X, y)
+    model._model = KernelExpansion(make_kernel(Raising()), X, np.ones((1, len(X))), np.zeros(1))
+    with pytest.raises(RuntimeError, match="raised StopIteration"):
+        model.predict(X)
+    pytest.importorskip("sklearn.callback")
+    with pytest.raises(RuntimeError, match="raised StopIteration"):
+        OCASClassifier().set_callbacks(Raising()).fit(X, y)

@@ -19,6 +19,7 @@ from widemargin import (
     DCPredRegressor,
     DCSVMClassifier,
     DCSVMRegressor,
+    LandmarkNystroem,
     OCASClassifier,
     compress,
     register_converters,
@@ -75,10 +76,33 @@ def test_classifiers(name: str, n_classes: int, dtype: type) -> None:
     X = X.astype(dtype)
     label, scores = run(model, X)
     expected = model.decision_function(X)
-    columns = np.column_stack([-expected, expected]) if n_classes == 2 else expected
+    columns = np.column_stack([expected, -expected]) if n_classes == 2 else expected  # as of scikit-learn's SVC
     assert scores.dtype == dtype
     np.testing.assert_allclose(scores, columns, atol=1e-3 * columns.std())
     assert np.mean(label == model.predict(X)) > 0.99
+
+
+@pytest.mark.parametrize("raw", [True, False])
+def test_scores_of_two_classes_have_the_form_of_svc(raw: bool) -> None:
+    X, y = digits(2, np.float32)
+    options = {"zipmap": False, "raw_scores": raw}
+    columns = []
+    for model in (SVC(gamma=0.1), DCSVMClassifier(gamma=0.1)):
+        graph = skl2onnx.to_onnx(model.fit(X, y), X[:1], options=options, target_opset={"": 18, "ai.onnx.ml": 3})
+        session = onnxruntime.InferenceSession(graph.SerializeToString(), providers=["CPUExecutionProvider"])
+        columns.append(session.run(None, {"X": X})[1])
+    np.testing.assert_allclose(*columns, atol=5e-3)
+
+
+@pytest.mark.parametrize("n_pseudo_landmarks", [0, 4])
+def test_landmarks_in_a_pipeline(n_pseudo_landmarks: int) -> None:
+    X, y = digits(3, np.float32)
+    landmarks = LandmarkNystroem(10, n_pseudo_landmarks=n_pseudo_landmarks, random_state=0)
+    model = make_pipeline(StandardScaler(), landmarks, OCASClassifier(C=1.0)).fit(X, y)
+    label, scores = run(model, X)
+    np.testing.assert_allclose(scores, model.decision_function(X), atol=1e-3)
+    assert np.mean(label == model.predict(X)) > 0.99
+    np.testing.assert_allclose(run(landmarks, model[0].transform(X))[0], model[:-1].transform(X), atol=1e-4)
 
 
 OTHERS = {

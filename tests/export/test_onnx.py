@@ -26,7 +26,9 @@ from widemargin import (
     DCSVMClassifier,
     DCSVMClassifierCV,
     DCSVMRegressor,
+    LandmarkNystroem,
     OCASClassifier,
+    RelevanceScaler,
     compress,
     to_onnx,
 )
@@ -49,9 +51,9 @@ def digits():
     return (X[:300] / 16).astype(np.float32), y[:300]
 
 
-def run(model, X):
+def run(model, X, **how):
     """Outputs by name, after a check that only generic operators are used."""
-    graph = to_onnx(model)
+    graph = to_onnx(model, **how)
     assert {opset.domain for opset in graph.opset_import} == {""}
     assert "SVMClassifier" not in {node.op_type for node in graph.graph.node}
     options = onnxruntime.SessionOptions()
@@ -224,6 +226,7 @@ def test_compressed_models_of_all_kinds(digits) -> None:
         StandardScaler(with_std=False),
         MinMaxScaler((-1, 1), clip=True),
         MaxAbsScaler(),
+        RelevanceScaler(n_iter=1),
         "passthrough",
     ],
     ids=str,
@@ -232,6 +235,55 @@ def test_pipeline_with_a_scaling(scaler, digits) -> None:
     X, y = 3 * digits[0] - 1, digits[1]
     model = make_pipeline(scaler, DCSVMClassifier(gamma=0.005)).fit(X[:150], y[:150])
     assert_same(model, X)  # rows beyond the range of those that were fitted, too
+
+
+@pytest.mark.parametrize("scaler", [StandardScaler(), MinMaxScaler()], ids=str)
+@pytest.mark.parametrize("machine", [OCASClassifier(), "compressed"], ids=str)
+def test_columns_that_float32_rounds_away(scaler, machine, digits) -> None:
+    X, y = digits[0].astype(np.float64), digits[1] > 1
+    X[:, 3] = 1.7e9 + y * 20 + np.random.default_rng(0).normal(size=len(X))  # seconds
+    model = make_pipeline(scaler, machine if machine != "compressed" else SVC(gamma=0.01)).fit(X, y)
+    model = compress(model, X, random_state=0) if machine == "compressed" else model
+    with pytest.warns(UserWarning, match=r'columns \[3\] is lost in rounding: export with dtype="float64"'):
+        to_onnx(model)
+    outputs = run(model, X, dtype="float64")
+    expected = model.decision_function(X)
+    np.testing.assert_allclose(outputs["scores"], expected, atol=1e-4 * expected.std())
+    np.testing.assert_array_equal(outputs["label"], model.predict(X))
+    assert outputs["scores"].dtype == np.float64
+
+
+def test_dtypes_of_the_input(digits) -> None:
+    X, y = digits
+    for dtype in (np.float32, "float64"):
+        for model in (OCASClassifier().fit(X, y), DCSVMClassifier().fit(X.astype(np.float64), y)):
+            outputs = run(model, X.astype(dtype), dtype=dtype)
+            assert outputs["scores"].dtype == dtype
+            np.testing.assert_allclose(outputs["scores"], model.decision_function(X), atol=1e-3)
+    with pytest.raises(ValueError, match=r"dtype must be one of \['float32', 'float64'\], got 'int8'"):
+        to_onnx(model, dtype="int8")
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_rows_at_the_end_of_the_range_have_scores(dtype, digits) -> None:
+    X, y = digits[0].astype(dtype), digits[1]
+    model = DCSVMClassifier(gamma=0.1).fit(X, y)
+    far = np.vstack([np.full(64, -np.finfo(dtype).max), np.full(64, np.finfo(dtype).max), X[0]]).astype(dtype)
+    assert np.isfinite(run(model, far)["scores"]).all()
+
+
+@pytest.mark.parametrize("pseudo", [None, "polynomial", "triangle"])
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_coordinates_by_landmarks(kernel, pseudo, digits) -> None:
+    if pseudo == "triangle" and kernel not in ("rbf", "laplacian"):
+        pytest.skip("the triangle inequality is of distances")
+    X, y = digits
+    landmarks = LandmarkNystroem(
+        20, kernel=kernel, pseudo=pseudo, n_pseudo_landmarks=6 if pseudo else 0, random_state=0, **KERNELS[kernel]
+    )
+    for dtype in (np.float32, np.float64):
+        model = make_pipeline(landmarks, OCASClassifier()).fit(X.astype(dtype), y)
+        assert_same(model, X.astype(dtype), tol=1e-3)
 
 
 def test_a_single_row_and_none(digits) -> None:

@@ -18,7 +18,7 @@ from sklearn.base import clone
 from sklearn.datasets import load_iris, make_classification, make_regression
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.metrics import get_scorer
-from sklearn.model_selection import GroupKFold, KFold, PredefinedSplit, ShuffleSplit, StratifiedKFold
+from sklearn.model_selection import GridSearchCV, GroupKFold, KFold, PredefinedSplit, ShuffleSplit, StratifiedKFold
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import widemargin._progress
@@ -83,6 +83,22 @@ def test_several_classes_sparse_rows_and_class_weights() -> None:
     machine = DCSVMClassifier(tol=1e-6, class_weight="balanced")
     wanted = grid_scores(machine, X, y, list(splitter.split(X, y)), cells, get_scorer("accuracy"))
     np.testing.assert_allclose(model.scores_.reshape(4, -1), wanted)
+
+
+@pytest.mark.parametrize("kind", [DCSVMClassifierCV, DCSVMRegressorCV])
+def test_rows_beyond_float32_have_the_scores_of_scaled_ones(binary: Data, kind: type) -> None:
+    X, y = binary[0], (binary[1] == "yes").astype(float)
+    one, other = (kind(Cs=CS, gammas=2, cv=2, exhaustive=True).fit(scale * X, y) for scale in (1.0, 1e40))
+    np.testing.assert_allclose(one.scores_, other.scores_, atol=0.01)
+
+
+@pytest.mark.parametrize("kind", [DCSVMClassifierCV, DCSVMRegressorCV])
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
+@pytest.mark.parametrize("offset", [1e4, 1e8])
+def test_a_linear_search_has_the_scores_of_centred_rows(binary: Data, offset: float, form: Any, kind: type) -> None:
+    X, y = binary[0], (binary[1] == "yes").astype(float)
+    one, other = (kind(Cs=CS, kernel="linear", cv=2).fit(form(rows), y) for rows in (X, X + offset))
+    np.testing.assert_allclose(one.scores_, other.scores_, atol=0.01)
 
 
 @pytest.mark.parametrize("n_targets", [1, 2])
@@ -304,8 +320,23 @@ def test_bad_input_is_named(binary: Data, options: dict[str, Any], message: str)
 def test_a_fold_without_a_class_is_named(binary: Data) -> None:
     X, y = binary
     folds = [(np.flatnonzero(y == "no"), np.flatnonzero(y == "yes"))]
-    with pytest.raises(ValueError, match="the training rows of fold 0 have no row of class 'yes'"):
+    with pytest.raises(
+        ValueError, match="the training rows of fold 0 have rows of fewer than two classes: no row of class 'yes'"
+    ):
         DCSVMClassifierCV(CS, GAMMAS, cv=folds).fit(X, y)
+
+
+@pytest.mark.parametrize("options", [{}, {"class_weight": "balanced"}, {"fit_intercept": False}])
+def test_a_class_of_one_row_is_searched_as_by_grid_search(options: dict[str, Any]) -> None:
+    X, y = load_iris(return_X_y=True)
+    y[75] = 3
+    search = DCSVMClassifierCV([1, 10], [0.1], cv=3, tol=1e-5, **options)
+    with pytest.warns(UserWarning, match="The least populated class in y has only 1 member"):
+        search.fit(X, y)
+    with pytest.warns(UserWarning, match="The least populated class in y has only 1 member"):
+        grid = GridSearchCV(DCSVMClassifier(gamma=0.1, tol=1e-5, **options), {"C": [1, 10]}, cv=3).fit(X, y)
+    np.testing.assert_allclose(search.cv_results_["mean_test_score"], grid.cv_results_["mean_test_score"])
+    np.testing.assert_array_equal(search.classes_, [0, 1, 2, 3])
 
 
 def test_a_fold_of_a_regression_without_weight_is_named() -> None:

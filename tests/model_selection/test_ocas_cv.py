@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -11,12 +12,12 @@ from numpy.typing import NDArray
 from sklearn.datasets import load_breast_cancer, load_iris
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import get_scorer
-from sklearn.model_selection import GroupKFold, StratifiedKFold
+from sklearn.model_selection import GridSearchCV, GroupKFold, StratifiedKFold
 from sklearn.preprocessing import scale
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from naive.tuning import grid_scores
-from widemargin import C_path, OCASClassifier, OCASClassifierCV
+from widemargin import C_path, DCSVMClassifierCV, OCASClassifier, OCASClassifierCV
 
 CS = [0.001, 0.1, 10.0]
 Data = tuple[NDArray[Any], NDArray[Any]]
@@ -72,7 +73,10 @@ def test_bad_input_is_named(cancer: Data) -> None:
         ({"Cs": []}, "Cs must have at least one value"),
         ({"scoring": "neg_log_loss"}, "needs probabilities"),
         ({"scoring": lambda *_: np.nan}, "scoring gave NaN for C=0.001"),
-        ({"cv": [(np.flatnonzero(y == "bad"), [0])]}, "the training rows of fold 0 have no row of class 'good'"),
+        (
+            {"cv": [(np.flatnonzero(y == "bad"), [0])]},
+            "the training rows of fold 0 have rows of fewer than two classes: no row of class 'good'",
+        ),
         ({"cv": GroupKFold(3)}, "groups"),
     ]:
         with pytest.raises(ValueError, match=message):
@@ -150,3 +154,33 @@ def test_test_rows_of_weight_zero_are_not_scored(cancer: Data) -> None:
 
     model = OCASClassifierCV([1.0], cv=2, scoring=count, refit=False).fit(*cancer, np.arange(300) % 2)
     assert model.scores_.sum() == 150
+
+
+@pytest.mark.parametrize("class_weight", [None, "balanced"])
+def test_a_class_of_one_row_is_searched_as_by_grid_search(class_weight: Any) -> None:
+    X, y = load_iris(return_X_y=True)
+    y[75] = 3
+    with pytest.warns(UserWarning, match="The least populated class in y has only 1 member"):
+        search = OCASClassifierCV(CS, cv=3, tol=1e-6, class_weight=class_weight).fit(X, y)
+    with pytest.warns(UserWarning, match="The least populated class in y has only 1 member"):
+        grid = GridSearchCV(OCASClassifier(tol=1e-6, class_weight=class_weight), {"C": CS}, cv=3).fit(X, y)
+    np.testing.assert_allclose(search.cv_results_["mean_test_score"], grid.cv_results_["mean_test_score"], atol=0.007)
+
+
+@pytest.mark.parametrize("search", [OCASClassifierCV([0.1], cv=2), DCSVMClassifierCV([1.0], 1, cv=2)])
+def test_a_scorer_is_given_the_rows_of_a_frame(cancer: Data, search: Any) -> None:
+    pd = pytest.importorskip("pandas")
+    X, y = cancer
+    frame = pd.DataFrame(X, columns=[f"column {k}" for k in range(X.shape[1])])
+    seen: list[Any] = []
+
+    def score(model: Any, X: Any, y: Any) -> float:
+        seen.append(X)
+        return float(model.score(X, y))
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # of names that one side lacks
+        search.set_params(scoring=score).fit(frame, y)
+    assert len(seen) == 2
+    for test, (_, rows) in zip(seen, StratifiedKFold(2).split(X, y), strict=True):
+        pd.testing.assert_frame_equal(test, frame.iloc[rows])

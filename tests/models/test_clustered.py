@@ -171,3 +171,17 @@ def test_a_precomputed_kernel_by_row_numbers(combine: str) -> None:
     if combine == "soft":  # the own cluster alone: the matrix has no k(x, x), so no ratio of distances
         truth = by_cluster()[distances("kernel").argmin(axis=1), np.arange(len(X))]
     np.testing.assert_allclose(machine.decision_values(naive.rbf(X, train, GAMMA)), truth, atol=1e-9)
+
+
+@pytest.mark.parametrize("combine", ["early", "soft", "naive", "bcm"])
+@pytest.mark.parametrize("form", [np.asarray, sp.csc_array])
+def test_gradients_are_those_of_the_decision_values(combine: str, form: Any) -> None:
+    machine = model(combine)
+    machine.coef = form(COEF)
+    step = 1e-6
+    differences = [
+        machine.decision_values(X + step * e) - machine.decision_values(X - step * e) for e in np.eye(X.shape[1])
+    ]
+    gradients = machine.decision_gradients(X)
+    np.testing.assert_allclose(gradients, np.stack(differences, axis=-1) / (2 * step), atol=1e-7)
+    np.testing.assert_array_equal(machine.decision_gradients(X, n_jobs=3, memory_budget=1), gradients)

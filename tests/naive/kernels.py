@@ -76,6 +76,26 @@ def kernel_matrix(
     return functions[name](X, Z, **options[name])
 
 
+def gradient(
+    name: str, x: Any, Z: Any, coef: ArrayLike, *, gamma: float = 1.0, degree: int = 3, coef0: float = 0.0
+) -> NDArray[np.float64]:
+    """Return the gradient (d,) by x of sum_j coef_j k(x, z_j), with sign(0) = 0 for the Laplacian kernel."""
+    x, rows, total = _dense(x).ravel(), _dense(Z), np.zeros(_dense(x).size)
+    for z, c in zip(rows, np.asarray(coef), strict=True):
+        product = float(np.dot(x, z))
+        parts: dict[str, Callable[[], Any]] = {
+            "linear": lambda z=z: z,
+            "rbf": lambda z=z: -2 * gamma * math.exp(-gamma * float(np.sum((x - z) ** 2))) * (x - z),
+            "laplacian": lambda z=z: -gamma * math.exp(-gamma * float(np.sum(np.abs(x - z)))) * np.sign(x - z),
+            "poly": lambda z=z, g=product: (
+                degree * gamma * (gamma * g + coef0) ** (degree - 1) * z if degree else np.zeros(len(z))
+            ),
+            "sigmoid": lambda z=z, g=product: gamma * (1 - math.tanh(gamma * g + coef0) ** 2) * z,
+        }
+        total = total + c * parts[name]()
+    return total
+
+
 def _fill(X: ArrayLike, Z: ArrayLike, k: Callable[[Matrix, Matrix], float]) -> Matrix:
     rows, columns = _dense(X), _dense(Z)
     K = np.empty((len(rows), len(columns)))

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from widemargin import _native
-from widemargin._native import Team, budget, csr, dense, dual, hinge, kernels, linear, nystroem
+from widemargin._native import Team, budget, csr, dense, dual, gradients, hinge, kernels, linear, nystroem
 
 N, D, K = 12, 5, 3  # rows, columns, vectors or classes
 ALONE = Team(1)
@@ -148,6 +148,12 @@ def calls() -> dict[str, list[Call]]:
         ],
         "kernels.polynomial": [(kernels.polynomial, {"G": rows(), "gamma": 1.0, "coef0": 1.0, "degree": 3})],
         "kernels.l1_distances": [(kernels.l1_distances, {"X": rows(), "Z": rows(K), "out": np.empty((N, K))})],
+        "gradients.add_signed_sums": [
+            (
+                gradients.add_signed_sums,
+                {"X": rows(), "Zt": rows(D, K), "weights": rows(N, K), "out": np.zeros((N, D))},
+            )
+        ],
         "kernels.add_rows": [(kernels.add_rows, {**f, "K": np.eye(N), "rows": some(4, N), "coef": vector(4)})],
         "kernels.remove_rows": [(kernels.remove_rows, {"team": ALONE, "K": np.eye(N), "kept": np.array([0, 2, 3])})],
         "kernels.add_product": [(kernels.add_product, {"K": rows(), "coef": rows(K, N), "out": np.zeros((K, D))})],

@@ -18,6 +18,7 @@ budget = _module.budget
 csr = _module.csr
 dense = _module.dense
 dual = _module.dual
+gradients = _module.gradients
 hinge = _module.hinge
 kernels = _module.kernels
 linear = _module.linear
@@ -31,6 +32,7 @@ __all__ = [
     "csr",
     "dense",
     "dual",
+    "gradients",
     "hinge",
     "kernels",
     "linear",

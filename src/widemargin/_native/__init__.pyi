@@ -7,6 +7,7 @@ from . import budget as budget
 from . import csr as csr
 from . import dense as dense
 from . import dual as dual
+from . import gradients as gradients
 from . import hinge as hinge
 from . import kernels as kernels
 from . import linear as linear
@@ -52,4 +53,17 @@ class Team:
         """End the helper threads; from then on the caller computes alone."""
 
 LEVEL: str
-__all__ = ["LEVEL", "Stopped", "Team", "budget", "csr", "dense", "dual", "hinge", "kernels", "linear", "nystroem"]
+__all__ = [
+    "LEVEL",
+    "Stopped",
+    "Team",
+    "budget",
+    "csr",
+    "dense",
+    "dual",
+    "gradients",
+    "hinge",
+    "kernels",
+    "linear",
+    "nystroem",
+]

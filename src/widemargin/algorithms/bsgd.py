@@ -92,6 +92,8 @@ class BudgetedSGD:
         """
         before, n_done, go_on = self.totals(), 0, True
         with blas_limit(1), ThreadTeam(min(len(self.machines), n_jobs) if n_jobs and n_jobs > 0 else n_jobs) as team:
+            for machine in self.machines:
+                machine.begin(X, order)
             X = self.machines[0].prepare(X)
             for block in self._blocks(order, X.shape[1]):
                 if not go_on:

@@ -27,6 +27,7 @@ from .._native import Stopped
 from .._progress import Progress, SilentProgress
 from .._threads import ThreadTeam, blas_limit, effective_n_jobs, run_interruptibly
 from .._types import Array, Matrix, RowIndices, Vector
+from ..data.origin import dense_if_far
 from ..data.rows import group_by_label
 from ..data.samples import make_samples
 from ..kernels.functions import ArgumentKernel
@@ -131,6 +132,7 @@ def train(
     thread. With a time limit, a preliminary machine on 300 rows of each leaf comes first. When the fit is stopped, an
     untrained leaf keeps that one or gets the best constant; of the trees after the first only complete ones are kept.
     """
+    X = dense_if_far(X)
     with blas_limit(1), ThreadTeam(_count_workers(settings, X, problem.n_outputs)) as team:
         trainer = _LeafTrainer(kernel, X, problem, settings, progress, team, features)
         trained = []

@@ -41,7 +41,7 @@ from ..solvers.dual.in_memory import WORKING_SET_ROWS, solve_in_memory, zero_res
 from ..solvers.dual.memory import active_bytes, free_bytes, share_budget
 from ..solvers.dual.problem import DualProblem
 from ..solvers.dual.solver import DualSolver
-from ..solvers.dual.stopping import hides_violation
+from ..solvers.dual.stopping import MAX_ERROR, MAX_OBJECTIVE_ERROR, decision_error, hides_violation
 from ..solvers.dual.subproblems import Subproblem, solve_on_full_matrix
 from ..solvers.results import DualResult, StoppedAtStartError
 
@@ -463,6 +463,20 @@ class DCSVMTraining:
             entry_error=self.entry_error if entry_error is None else entry_error,
             order=order,
         )
+
+
+def with_rounding(machine: TrainedMachine, float64_error: float, tol: float) -> TrainedMachine:
+    """The machine, not converged where rounding errors of float64 kernel entries could hide a violation of `tol`.
+
+    Or where they could change the objective by 1 %. The gap is then larger by what they could change it: decision
+    values with an error e change beta'K beta and the losses of support vectors by e sum |beta_i| each.
+    """
+    beta = machine.result.beta
+    error = decision_error(float64_error, beta)
+    rounding = 2.0 * error * float(np.abs(beta).sum())
+    if not (error > MAX_ERROR * tol or rounding > MAX_OBJECTIVE_ERROR * abs(machine.result.objective)):
+        return machine
+    return replace(machine, result=replace(machine.result, converged=False, gap=machine.result.gap + rounding))
 
 
 def describe_level(

@@ -61,12 +61,12 @@ def train_on_workers(
 
 
 class _WorkerTask(NamedTuple):
-    """What workers are sent beside rows and duals. `token` names the fit; `precision` is that of inner products."""
+    """What workers are sent beside rows and duals: `token` names the fit; `dtypes` of inner products and of tiles."""
 
     kernel: Kernel
     settings: DCSVMSettings
     token: str
-    precision: np.dtype[Any]
+    dtypes: tuple[np.dtype[Any], np.dtype[Any]]
 
 
 class _Layout(NamedTuple):
@@ -125,7 +125,8 @@ class _DaskTraining:
         owner = _assign_to_blocks(np.bincount(labels, minlength=sampled.router.n_clusters), n_blocks)
         rows.shuffle(owner[labels], int(owner.max()) + 1)
         division = Division(sampled.router, labels, chosen[sampled.sample_indices])
-        return _Layout(division, _WorkerTask(kernel, settings, rows.token, samples.precision), samples.row_bytes)
+        dtypes = samples.precision, samples.dtype
+        return _Layout(division, _WorkerTask(kernel, settings, rows.token, dtypes), samples.row_bytes)
 
     def _zero_machine(
         self, layout: _Layout | None, rows: RowIndices, problem: DualProblem, progress: AnyProgress
@@ -240,7 +241,7 @@ def _make_block(X: Any, number: int, places: RowIndices, problem: DualProblem, t
 
     own = _worker_settings(task.settings)
     start, has_ended = partial(_approximate, own), ended_test(task.token)
-    settings = BlockSettings(own.memory_budget, own.n_jobs, has_ended, start, task.precision)
+    settings = BlockSettings(own.memory_budget, own.n_jobs, has_ended, start, task.dtypes)
     return Block(number, X if len(places) == X.shape[0] else X[places], task.kernel, problem, settings)
 
 
@@ -264,7 +265,7 @@ def _train_clusters(
     chosen = np.flatnonzero(coordinates >= 0)
     problem = problem._replace(target=target[chosen], lo=lo[chosen], hi=hi[chosen])
     samples = view_samples(X if len(chosen) == len(target) else X[chosen], task.kernel.sample_form)
-    data = KernelProblem(task.kernel, converted(samples, task.precision, samples.dtype), problem)
+    data = KernelProblem(task.kernel, converted(samples, *task.dtypes), problem)
     numbers = np.unique(clusters[chosen])
     rows = [np.flatnonzero(clusters[chosen] == cluster) for cluster in numbers]
     has_ended = ended_test(task.token)

@@ -114,7 +114,7 @@ class HeldOutSolver:
         numbers, largest = range(len(self.machine_rows)), max(map(len, self.machine_rows))
         has_room = self.team.n_threads * self._needed_bytes(largest, samples) < _bytes_beside(samples, K, budget)
         in_parallel = len(numbers) > 1 and largest < len(samples) and has_room
-        solved = self.team.map(solve, numbers) if in_parallel else map(solve, numbers)
+        solved = self.team.map(solve, numbers) if in_parallel else [solve(p) for p in numbers]
         return [np.stack(values, axis=-1) for values in zip(*solved, strict=True)]
 
     def _in_memory(self, kernel: Kernel, samples: Samples, memory_budget: int) -> tuple[Kernel, Samples, Array | None]:

@@ -9,6 +9,8 @@ from typing import Any
 from numpy.typing import ArrayLike
 from sklearn.pipeline import Pipeline
 
+from .._config import resolve_memory_budget
+from ..data import compute_rows
 from ..estimators._wrapped import unwrap
 from .search import Compression, CompressionParameters
 
@@ -45,13 +47,15 @@ def compress(
     X : {array-like, sparse matrix, sparse array} of shape (n_samples, n_features), default=None
         Rows like those to be predicted, such as the training rows, without labels; at most 60,000 of them are used.
         Without X the result is learnt from the support vectors, which lie near the border alone: give X if you can.
-        For a pipeline: rows as its first step takes them.
+        For a pipeline: rows as its first step takes them. A dask collection is computed into memory, if
+        `memory_budget` has room for it.
     prediction_cost : float or "auto", default="auto"
         What a prediction may cost, in inner products of a row, the cost of a linear machine; at least 4. "auto" is a
         twenty-fifth of the model's own cost, at least 40 and at most 600, and less where the result would take more
-        than a twentieth of the model's bytes. For a classifier whose labels agree on fewer than 99 % of the rows,
-        "auto" is then doubled, and these bytes with it, as long as that helps and stays below the model's own cost. The
-        time of so many linear predictions is an upper bound: checking and reading the rows takes most of theirs.
+        than a twentieth of the model's bytes. Where fewer than 99 % of the labels of a classifier or an outlier
+        detector agree, "auto" is then doubled, and these bytes with it, as long as that helps and stays below the
+        model's own cost. The time of so many linear predictions is an upper bound: checking and reading the rows takes
+        most of theirs.
     n_clusters, n_landmarks, n_pseudo_landmarks : int or "auto", default="auto"
         Leaves of a tree; landmarks in each, and pseudo-landmarks. "auto" is what `prediction_cost` buys.
     pseudo, linear_term, n_trees
@@ -88,7 +92,8 @@ def compress(
     ConvergenceWarning
         When it was stopped, by `max_time` or Ctrl-C, with the share of equal labels of what is returned.
     UserWarning
-        When fewer than 97 % of the labels agree with the model's.
+        When fewer than 97 % of the labels agree with the model's. Of an outlier detector, outliers and inliers count
+        alike; also where these cannot be compared, as without X.
 
     Notes
     -----
@@ -147,6 +152,7 @@ def compress(
         random_state,
     )
     parameters.check()
+    X = compute_rows(X, resolve_memory_budget(memory_budget))
     return _compress(model, X, parameters)
 
 

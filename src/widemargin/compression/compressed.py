@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import ClassifierMixin, OutlierMixin, RegressorMixin
+from sklearn.base import OutlierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from .._types import Array, Matrix, Vector
@@ -18,9 +18,11 @@ from ..estimators._dc_pred_machine import Arrays, check_trees, make_forest
 from ..estimators._fitted_state import FittedState
 from ..estimators._kernel_machine import KernelMachine
 from ..estimators._predictor import (
+    Classifier,
     OneVsOnePredictor,
     OneVsRestPredictor,
     OutlierPredictor,
+    Regressor,
     ValuePredictor,
     lazy_on_dask,
 )
@@ -34,7 +36,8 @@ class CompressionReport:
     Attributes
     ----------
     agreement : float or None
-        Share of the rows held back that get the model's own label; None for regressors and outlier detectors.
+        Share of the rows held back that get the model's own label; of an outlier detector the mean of this share of the
+        outliers and that of the inliers, None without X or without rows of either; None for regressors.
     error : float
         Root mean square difference of decision values on these rows; NaN if labels were learnt by functions of single
         classes, and the model has those of pairs.
@@ -178,7 +181,7 @@ class Compressed(KernelMachine):
         return len(pickle.dumps(self))
 
 
-class CompressedClassifier(ClassifierMixin, OneVsRestPredictor, Compressed):
+class CompressedClassifier(Classifier, OneVsRestPredictor, Compressed):
     """A classifier with one decision function for two classes, or one for each of more."""
 
     def _n_outputs(self, fitted: FittedState) -> int:
@@ -186,7 +189,7 @@ class CompressedClassifier(ClassifierMixin, OneVsRestPredictor, Compressed):
         return 1 if k == 2 else k
 
 
-class CompressedVotes(ClassifierMixin, OneVsOnePredictor, Compressed):
+class CompressedVotes(Classifier, OneVsOnePredictor, Compressed):
     """A classifier with a decision function for every pair of classes."""
 
     def _n_outputs(self, fitted: FittedState) -> int:
@@ -194,7 +197,7 @@ class CompressedVotes(ClassifierMixin, OneVsOnePredictor, Compressed):
         return k * (k - 1) // 2
 
 
-class CompressedRegressor(RegressorMixin, ValuePredictor, Compressed):
+class CompressedRegressor(Regressor, ValuePredictor, Compressed):
     """A regressor of one target or several."""
 
     _keeps_column = False  # of predictions of one target; not in older files

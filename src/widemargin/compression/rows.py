@@ -11,7 +11,7 @@ from sklearn.utils.sparsefuncs import mean_variance_axis
 
 from .._types import RowIndices
 
-_MAX_ROUNDING, _MAX_VALUE = 1e-4, 1e18  # largest rounding error / spread, and value, of a feature in float32
+MAX_ROUNDING, _MAX_VALUE = 1e-4, 1e18  # largest rounding error / spread, and value, of a feature in float32
 
 
 def as_float32(X: Any) -> Any:
@@ -22,7 +22,7 @@ def as_float32(X: Any) -> Any:
     else:
         lowest, highest, spread = X.min(axis=0), X.max(axis=0), X.std(axis=0)
     largest = np.maximum(-lowest, highest)
-    is_kept = (largest * np.finfo(np.float32).eps < _MAX_ROUNDING * spread) | (lowest == highest)
+    is_kept = (largest * np.finfo(np.float32).eps < MAX_ROUNDING * spread) | (lowest == highest)
     is_safe = np.all((largest < _MAX_VALUE) & is_kept)
     return X.astype(np.float32) if is_safe else X
 

@@ -46,6 +46,7 @@ from ..kernels.tiles import entry_work
 from ..models.nystroem_tree import NystroemForest
 from ..nystroem.leaf_problems import DistillationProblem, HingeProblem, LeafProblem, least_squares_work
 from ..partition.kmeans import sample_rows
+from .agreement import determination, side_agreement
 from .compressed import (
     Compressed,
     CompressedClassifier,
@@ -182,6 +183,9 @@ class Compression:
                 f"raise prediction_cost (now {limit}; this machine costs {report.cost_after:,.0f}) or give more rows"
             )
             warn_user(f"only {report.agreement:.1%} of the labels agree with the model's: {advice}", UserWarning)
+        elif report.agreement is None and is_outlier_detector(self.model):
+            message = "labels were not compared with the model's: give X, with more rows like those to be predicted"
+            warn_user(message, UserWarning)
         assert best.model is not None
         best.model.report_ = report
         return best.model
@@ -344,7 +348,9 @@ class Compression:
             merits = {one.plan: one.merit for one in tried}
             before = [merits.get(plan._replace(growth=growth / 2), math.nan) for plan in plans]  # NaN: not tried
             after = [merits.get(plan._replace(growth=growth), math.nan) for plan in plans]
-            if not any(new - old > math.sqrt(new * (1.0 - new) / n) for old, new in zip(before, after, strict=True)):
+            if not any(
+                new - old > math.sqrt(abs(new * (1.0 - new)) / n) for old, new in zip(before, after, strict=True)
+            ):
                 return
             growth *= 2.0
 
@@ -471,9 +477,9 @@ class Compression:
 
     @property
     def _is_automatic(self) -> bool:
-        """Whether the prediction cost of a classifier is automatic, and with it the number of landmarks."""
+        """Whether the prediction cost of a model with labels is automatic, and with it the number of landmarks."""
         has_auto_cost = self.parameters.prediction_cost == "auto" and self.parameters.n_landmarks == "auto"
-        return has_auto_cost and is_classifier(self.model)
+        return has_auto_cost and (is_classifier(self.model) or is_outlier_detector(self.model))
 
     @property
     def _automatic_cost(self) -> float:
@@ -534,21 +540,32 @@ class Compression:
     def _agreement(self, compressed: Compressed, values: Matrix, rows: RowIndices) -> float:
         """How near a candidate's decision values (len(rows), q) on these rows are to the model's.
 
-        The share of equal labels; of a regressor, the coefficient of determination.
+        The share of equal labels; of a regressor, the coefficient of determination; of an outlier detector the lesser
+        of this and of `side_agreement`: rows held back may have few outliers.
         """
         if is_classifier(self.model):
             numbers = self._class_numbers(values, isinstance(compressed, CompressedVotes))
             return float(np.mean(numbers == self._labels[rows]))
-        given = self.values[rows]
-        error, variation = np.square(values - given).sum(), np.square(given - given.mean(axis=0)).sum()
-        return 1.0 - float(error / max(variation, 1e-300))
+        shares = determination(values, self.values[rows]), self._side_agreement(values, rows)
+        return min(share for share in shares if share is not None)
+
+    def _side_agreement(self, values: Matrix, rows: RowIndices) -> float | None:
+        """`side_agreement` of an outlier detector; None of its support vectors alone, on the boundary or outside."""
+        is_known = is_outlier_detector(self.model) and self.X is not None
+        return side_agreement(values[:, 0], self.values[rows, 0]) if is_known else None
 
     def _merit(self, compressed: Compressed, values: Matrix, agreement: float) -> float:
-        """Share of right labels: right is the class in training, where it is known, else the model's label."""
-        known = self.known_classes[self.split.validation]
-        if not is_classifier(self.model) or not np.any(known >= 0):
+        """Share of right labels: right is the class in training, where it is known, else the model's label.
+
+        Of other models than classifiers the coefficient of determination.
+        """
+        rows = self.split.validation
+        if not is_classifier(self.model):
+            return determination(values, self.values[rows])
+        known = self.known_classes[rows]
+        if not np.any(known >= 0):
             return agreement
-        right = np.where(known < 0, self._labels[self.split.validation], known)
+        right = np.where(known < 0, self._labels[rows], known)
         return float(np.mean(self._class_numbers(values, isinstance(compressed, CompressedVotes)) == right))
 
     def _report(self, best: _Candidate) -> CompressionReport:
@@ -562,8 +579,11 @@ class Compression:
         if best.plan.is_quadratic:
             self.notes.append("its kernel is linear: its features are squares along the model's principal curvatures")
         trees = best.model.predictor_.trees
+        agreement: float | None = self._side_agreement(values, rows)
+        if is_classifier(self.model):
+            agreement = self._agreement(best.model, values, rows)
         return CompressionReport(
-            agreement=self._agreement(best.model, values, rows) if is_classifier(self.model) else None,
+            agreement=agreement,
             error=float(np.sqrt(np.mean(np.square(values - given)))) if is_own else np.nan,
             spread=float(given.std()),
             cost_before=self.cost_before,

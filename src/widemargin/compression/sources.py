@@ -124,19 +124,19 @@ def check_libsvm(model: Any) -> None:
     fitted = FittedState(vars(model))
     shape = fitted.nested("shape_fit_")
     n_rows, d = (shape.integer(axis, 1) for axis in (0, 1))
-    k = len(fitted.array("_n_support", np.int32, None))
-    n = len(fitted.array("support_", np.int32, None, least=0, below=n_rows))
+    k = len(fitted.array("_n_support", np.integer, None))
+    n = len(fitted.array("support_", np.integer, None, least=0, below=n_rows))
     if fitted.value("kernel") != "precomputed" and not callable(model.kernel):
-        fitted.rows("support_vectors_", np.float64, n, d)
-    coef = fitted.rows("_dual_coef_", np.float64, k - 1, n)
+        fitted.rows("support_vectors_", np.floating, n, d)
+    coef = fitted.rows("_dual_coef_", np.floating, k - 1, n)
     if sp.issparse(coef) and coef.nnz != (k - 1) * n:
         raise ValueError(f"_dual_coef_ must have {(k - 1) * n} entries, got {coef.nnz}")
     if is_classifier(model) and ((model._n_support < 0).any() or model._n_support.sum() != n):
         raise ValueError(f"_n_support must have the sum {n}, got {model._n_support}")
     n_pairs = k * (k - 1) // 2
-    fitted.array("_intercept_", np.float64, n_pairs)
+    fitted.array("_intercept_", np.floating, n_pairs)
     for key in ("_probA", "_probB"):
-        if len(fitted.array(key, np.float64, None)) not in (0, n_pairs):
+        if len(fitted.array(key, np.floating, None)) not in (0, n_pairs):
             raise ValueError(f"{key} must have {n_pairs} entries or none, got {len(fitted.value(key))}")
 
 

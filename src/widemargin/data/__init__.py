@@ -14,7 +14,7 @@
     worker_blocks    one block of rows on each worker: tasks on it, made again when the worker is lost (this process)
     block_store      the same blocks in the workers' memory (the workers' side)
 
-    lazy_rows        dask collections for predictions: a lazy task for each block, or blocks one after the other
+    lazy_rows        dask collections for predictions: a lazy task for each block; blocks in turn, or in memory
     rows             row indices: spread over all rows, inverted, of each label
     labels           classes as binary problems: one against the rest, groups of pairs
 """
@@ -23,7 +23,7 @@ from .abstract_matrix import DesignMatrix, LocalMatrix, LostBlockError, RowAcces
 from .dask import LostPartitionError, open_design_matrix
 from .dense import has_finite_values
 from .design_matrix import is_dask_collection, make_design_matrix, with_constant
-from .lazy_rows import iterate_blocks, map_rows
+from .lazy_rows import compute_rows, iterate_blocks, map_rows
 from .memory_map import has_finite_rows, mapped_pages
 
 __all__ = [
@@ -33,6 +33,7 @@ __all__ = [
     "LostPartitionError",
     "RowAccess",
     "RowArrays",
+    "compute_rows",
     "has_finite_rows",
     "has_finite_values",
     "is_dask_collection",

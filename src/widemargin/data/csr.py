@@ -18,6 +18,7 @@ from .._threads import ThreadTeam
 from .._types import Array, Matrix, RowIndices
 from .abstract_matrix import RowAccess
 from .dense import read_only
+from .origin import FAR, origin_distance
 from .rows import spread_rows
 
 _SPARSE_DENSITY = 0.25  # up to this share of non-zeros, CSR tiles are faster than the matrix product (decision 0003)
@@ -144,9 +145,7 @@ def prefers_csr(X: Array) -> bool:
     probe = X[spread_rows(len(X), _PROBE)]
     if np.count_nonzero(probe) > _SPARSE_DENSITY * probe.size:
         return False
-    probe = probe.astype(np.float64)
-    mean = probe.mean(axis=0)
-    return bool(mean @ mean < 0.9 * np.einsum("ij,ij->", probe, probe) / len(probe))
+    return origin_distance(probe) < FAR
 
 
 def _nonzeros(X: Array) -> sp.csr_array:

@@ -187,6 +187,11 @@ def active_client() -> Iterator[Any]:
     """The active client; where there is none, one whose worker is in threads of this process.
 
     Meanwhile dask does not warn of large graphs: tasks take a few numbers for each row with them.
+
+    Raises
+    ------
+    LostPartitionError
+        In place of any error, once the client has been closed.
     """
     try:
         import dask
@@ -201,7 +206,14 @@ def active_client() -> Iterator[Any]:
             if "No global client" not in str(error):
                 raise
             client = stack.enter_context(Client(processes=False, dashboard_address=None))
-        yield client
+        try:
+            yield client
+        except Exception as error:
+            if client.status == "running":
+                raise
+            raise LostPartitionError(
+                f"the dask client is {client.status}: it must stay open until the fit has ended"
+            ) from error
 
 
 def running_workers(client: Any) -> dict[str, Any]:

@@ -6,6 +6,7 @@ Blocks depend on the data alone and their sums are added in order, so that resul
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -14,15 +15,18 @@ from .._native import dense
 from .._threads import ThreadTeam, count_blocks, row_blocks
 from .._types import Array, Matrix, RowIndices
 from .abstract_matrix import LocalMatrix, RowAccess
+from .origin import origin_distance
 
 _BLOCK_BYTES = 2**21  # least size of a block of a matrix product: enough to be fast
+_MAX_DISTANCE = 100.0  # `origin_distance` above which products are in float64
 MAX_BLOCKS = 64  # of a pass: enough for all threads
 
 
 class DenseMatrix(LocalMatrix):
     """An array with contiguous rows, at any distance from one another, which is never copied.
 
-    Sums, and products with a single vector, are float64; products with several vectors have X's dtype.
+    Sums, and products with a single vector, are float64; products with several vectors have X's dtype, or are float64
+    where rows are so far from the origin that float32 would lose three of the digits that tell them apart.
 
     Parameters
     ----------
@@ -51,13 +55,19 @@ class DenseMatrix(LocalMatrix):
         if len(W) == 1:
             self._matvec(self._team.native, self._lines, np.ascontiguousarray(W[0]), out[0])
         else:
-            V = W.astype(self._X.dtype, copy=False)
+            V = W.astype(self._product_dtype, copy=False)
 
             def multiply(rows: slice) -> None:
                 out[:, rows] = V @ self._X[rows].T
 
             self._team.map(multiply, row_blocks(self.shape[0], self.block_rows))
         return out
+
+    @cached_property
+    def _product_dtype(self) -> np.dtype[Any]:
+        """Of products with several vectors."""
+        is_far = self._X.dtype == np.float32 and origin_distance(self._X) > _MAX_DISTANCE
+        return np.dtype(np.float64) if is_far else self._X.dtype
 
     def rmatvec(self, coef: Matrix, base: Matrix | None = None) -> Matrix:
         """(coef - base) X (k, d)."""

@@ -18,10 +18,13 @@ from .._native import csr, dense
 from .._threads import row_blocks
 from .._types import Array, RowIndices, Vector
 from .csr import CSRArray, canonical, prefers_csr
+from .origin import FAR, origin_distance, shifted, subtract_row
+from .rows import spread_rows
 
 Selection = slice | RowIndices
 
 _CENTRED_VALUES = 2**21  # of X that are centred between two calls of `go_on`: 8 or 16 MiB of new memory
+_PROBE_ROWS, _MIN_STORED = 128, 0.5  # of CSR rows, and the share of them that have an entry in a column to be shifted
 _SPARSE_COST = 4  # cost of a non-zero, in multiply-adds of a dense matrix product
 
 
@@ -42,6 +45,8 @@ class Samples(Protocol):
         Mean bytes of a row of a gathered batch.
     row_cost : int
         Mean cost of an inner product with a row, in multiply-adds of a dense matrix product.
+    shift : ndarray of shape (d,) or None
+        What was subtracted from the rows.
     """
 
     dtype: np.dtype[Any]
@@ -50,6 +55,7 @@ class Samples(Protocol):
     nbytes: int
     row_bytes: int
     row_cost: int
+    shift: Array | None
 
     def __len__(self) -> int: ...
 
@@ -106,8 +112,7 @@ class DenseSamples:
 
     def __getstate__(self) -> dict[str, Any]:
         """Of the caller's array only the rows of this batch."""
-        source = None if self.source is None else (self.source[0][self.source[1]], slice(0, len(self)))
-        return {**self.__dict__, "source": source}
+        return {**self.__dict__, "source": _own_source(self)}
 
     @property
     def squares(self) -> Vector:
@@ -134,19 +139,18 @@ class DenseSamples:
 
     def pair_with(self, X: Any) -> tuple[Samples, Samples]:
         """This batch, and the rows of X as a dense batch with the same shift."""
-        rows = (X.toarray() if sp.issparse(X) else X).astype(self.precision, copy=False)
-        shifted = np.ascontiguousarray(rows if self.shift is None else rows - self.shift)
-        return self, DenseSamples(shifted, dtype=self.dtype)
+        rows = X.toarray() if sp.issparse(X) else X
+        if self.shift is None:
+            return self, DenseSamples(np.ascontiguousarray(rows, self.precision), dtype=self.dtype)
+        return self, DenseSamples(shifted(rows, self.shift, self.precision), dtype=self.dtype)
 
     def astype(self, precision: np.dtype[Any], dtype: np.dtype[Any]) -> DenseSamples:
         """A converted copy, centred in the new precision."""
         if self.shift is None or self.source is None:
             return DenseSamples(self.X.astype(precision), shift=self.shift, dtype=dtype, is_copy=True)
-        shift = self.shift.astype(precision)
         X, rows = self.source
-        return DenseSamples(
-            X[rows].astype(precision) - shift, shift=shift, dtype=dtype, source=self.source, is_copy=True
-        )
+        centred = shifted(X[rows], self.shift, precision)
+        return DenseSamples(centred, shift=self.shift, dtype=dtype, source=self.source, is_copy=True)
 
 
 class LazilyCentredSamples(DenseSamples):
@@ -156,7 +160,7 @@ class LazilyCentredSamples(DenseSamples):
     """
 
     def __init__(self, X: Array, shift: Vector, precision: np.dtype[Any], dtype: np.dtype[Any]) -> None:
-        super().__init__(X, shift=shift.astype(precision), dtype=dtype)
+        super().__init__(X, shift=shift.astype(np.promote_types(X.dtype, precision)), dtype=dtype)
         self.precision = precision
         self.row_bytes = int(X.shape[1] * precision.itemsize)
 
@@ -176,7 +180,7 @@ class LazilyCentredSamples(DenseSamples):
 
     def _batch(self, rows: Selection) -> DenseSamples:
         shift = np.asarray(self.shift)
-        centred = self.X[rows].astype(self.precision, copy=False) - shift
+        centred = shifted(self.X[rows], shift, self.precision)
         return DenseSamples(centred, shift=shift, dtype=self.dtype, source=(self.X, rows))
 
     def inner(self, other: DenseSamples, out: Array) -> None:
@@ -195,18 +199,22 @@ class LazilyCentredSamples(DenseSamples):
 
 
 class SparseSamples:
-    """Rows of CSR storage: a tile costs its non-zeros, not its columns."""
+    """Rows of CSR storage, minus a `shift` (d,) that is zero in sparse columns: a tile costs non-zeros, not columns."""
 
     def __init__(
         self,
         X: CSRArray,
         *,
+        shift: Array | None = None,
         squares: Vector | None = None,
         dtype: np.dtype[Any] | None = None,
+        source: tuple[Any, Selection] | None = None,
         is_copy: bool = False,
     ) -> None:
         self.X = X
+        self.shift = shift
         self.dtype = dtype or X.dtype
+        self.source = source  # with a shift, as of `DenseSamples`
         self.precision, self.is_sparse = X.dtype, True
         self.nbytes = X.nbytes if is_copy else 0
         self.row_bytes = 1 + X.nbytes // max(1, len(X))
@@ -215,6 +223,10 @@ class SparseSamples:
 
     def __len__(self) -> int:
         return len(self.X)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Of the caller's array only the rows of this batch."""
+        return {**self.__dict__, "source": _own_source(self)}
 
     @property
     def squares(self) -> Vector:
@@ -227,7 +239,9 @@ class SparseSamples:
 
     def take(self, rows: Selection) -> SparseSamples:
         """A view for a slice, a copy for indices."""
-        return SparseSamples(self.X[rows], squares=self.squares[rows], dtype=self.dtype)
+        source = None if self.source is None else (self.source[0], _rows_of_rows(self.source[1], rows, len(self)))
+        squares = self.squares[rows]
+        return SparseSamples(self.X[rows], shift=self.shift, squares=squares, dtype=self.dtype, source=source)
 
     def inner(self, other: SparseSamples, out: Array) -> None:
         """Write X Zᵀ into out, by the non-zeros of X and dense panels of Z."""
@@ -252,17 +266,23 @@ class SparseSamples:
         return self.X.to_scipy()
 
     def pair_with(self, X: Any) -> tuple[Samples, Samples]:
-        """This batch, and the rows of X as CSR."""
-        return self, SparseSamples(CSRArray.of(canonical(X).astype(self.precision, copy=False)), dtype=self.dtype)
+        """This batch, and the rows of X as CSR with the same shift."""
+        rows = canonical(X) if self.shift is None else subtract_row(canonical(X), self.shift)
+        return self, SparseSamples(CSRArray.of(rows.astype(self.precision, copy=False)), dtype=self.dtype)
 
     def astype(self, precision: np.dtype[Any], dtype: np.dtype[Any]) -> SparseSamples:
-        """A copy with converted values."""
-        return SparseSamples(CSRArray.of(self.stored().astype(precision)), dtype=dtype, is_copy=True)
+        """A converted copy, shifted in the new precision."""
+        if self.shift is None or self.source is None:
+            return SparseSamples(CSRArray.of(self.stored().astype(precision)), dtype=dtype, is_copy=True)
+        X, rows = self.source
+        moved = CSRArray.of(subtract_row(X[rows], self.shift).astype(precision, copy=False))
+        return SparseSamples(moved, shift=self.shift, dtype=dtype, source=self.source, is_copy=True)
 
 
 class GramSamples:
     """Rows of a given Gram matrix K, by their indices: ``A.inner(B, out)`` copies K[indices of A, indices of B]."""
 
+    shift: Array | None = None
     is_sparse = False
     nbytes = 0
     row_bytes = 8
@@ -312,15 +332,15 @@ def make_samples(X: Any, form: str = "rows", go_on: Callable[[], bool] = lambda:
     X : ndarray or CSR array of shape (n, d), float32 or float64
     form : {"rows", "products", "distances", "entries"}
         What the kernel is a function of. For "products", dense data are held as CSR where three quarters of them are
-        zero; for "distances" they are also centred, which keeps more of their digits in float32. For "entries", X is
-        the Gram matrix.
+        zero; for "distances" they are also centred, which keeps more of their digits in float32, and of CSR data the
+        columns without zeros are, if these are far from the origin. For "entries", X is the Gram matrix.
     go_on : callable
         Called before each block of rows is centred. Where it returns False, the samples are X itself, not centred.
     """
     if form == "entries":
         return GramSamples(X, np.arange(X.shape[0]))
     if sp.issparse(X):
-        return SparseSamples(CSRArray.of(canonical(X)))
+        return _shifted(canonical(X)) if form == "distances" else SparseSamples(CSRArray.of(canonical(X)))
     if form != "rows" and prefers_csr(X):
         return SparseSamples(CSRArray.of(canonical(X)), is_copy=True)
     if form != "distances" or not len(X):
@@ -340,6 +360,23 @@ def converted(samples: Samples, precision: np.dtype[Any], dtype: np.dtype[Any]) 
     return samples if (samples.precision, samples.dtype) == (precision, dtype) else samples.astype(precision, dtype)
 
 
+def _shifted(X: sp.csr_array) -> SparseSamples:
+    """X (n, d) minus a row that has an entry in each column that is far from the origin and has few zeros."""
+    probe = X[spread_rows(X.shape[0], _PROBE_ROWS)].astype(np.float64).tocsc()
+    if probe.nnz < probe.shape[0] * _MIN_STORED:
+        return SparseSamples(CSRArray.of(X))
+    columns = np.flatnonzero(np.diff(probe.indptr) >= _MIN_STORED * probe.shape[0])
+    shift = np.zeros(X.shape[1], X.dtype)
+    for column in columns:
+        stored = probe.data[probe.indptr[column] : probe.indptr[column + 1]]
+        if origin_distance(stored[:, None]) > FAR:
+            shift[column] = stored.mean()
+    if not shift.any():
+        return SparseSamples(CSRArray.of(X))
+    moved = CSRArray.of(subtract_row(X, shift))
+    return SparseSamples(moved, shift=shift, source=(X, slice(0, X.shape[0])), is_copy=True)
+
+
 def _centred(X: Array, go_on: Callable[[], bool]) -> DenseSamples:
     """X (n, d) minus its mean row, in C order; X itself if `go_on` returns False meanwhile."""
     if not go_on():
@@ -351,6 +388,11 @@ def _centred(X: Array, go_on: Callable[[], bool]) -> DenseSamples:
             return DenseSamples(np.ascontiguousarray(X))
         np.subtract(X[rows], shift, out=centred[rows])
     return DenseSamples(centred, shift=shift, source=(X, slice(0, len(X))), is_copy=True)
+
+
+def _own_source(batch: DenseSamples | SparseSamples) -> tuple[Any, Selection] | None:
+    """The rows of the caller's array that are those of the batch."""
+    return None if batch.source is None else (batch.source[0][batch.source[1]], slice(0, len(batch)))
 
 
 def _rows_of_rows(outer: Selection, inner: Selection, n: int) -> Selection:
@@ -371,7 +413,7 @@ class SampleSubset:
         self.index = index
         self.dtype, self.precision, self.is_sparse = base.dtype, base.precision, base.is_sparse
         self.row_bytes, self.row_cost = base.row_bytes, base.row_cost
-        self.nbytes = base.nbytes
+        self.nbytes, self.shift = base.nbytes, base.shift
 
     def __len__(self) -> int:
         return len(self.index)

@@ -5,6 +5,7 @@ from .clusters import ClusterDisplay
 from .convergence import ConvergenceDisplay
 from .grid_scores import GridScoresDisplay
 from .prediction_cost import PredictionCostDisplay
+from .relevance import RelevanceDisplay
 from .support_vectors import SupportVectorDisplay
 
 __all__ = [
@@ -13,5 +14,6 @@ __all__ = [
     "ConvergenceDisplay",
     "GridScoresDisplay",
     "PredictionCostDisplay",
+    "RelevanceDisplay",
     "SupportVectorDisplay",
 ]

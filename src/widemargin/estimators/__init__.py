@@ -26,6 +26,7 @@ from .dc_svm_regressor import DCSVMRegressor
 from .kernel_kmeans import TwoStepKernelKMeans
 from .landmark_nystroem import LandmarkNystroem
 from .ocas import OCASClassifier
+from .relevance_scaler import RelevanceScaler
 
 __all__ = [
     "BSGDClassifier",
@@ -36,5 +37,6 @@ __all__ = [
     "DCSVMRegressor",
     "LandmarkNystroem",
     "OCASClassifier",
+    "RelevanceScaler",
     "TwoStepKernelKMeans",
 ]

@@ -43,17 +43,28 @@ def _listens(estimator: Any) -> bool:
 
 
 def with_callbacks(fit: Callable[..., Any]) -> Callable[..., Any]:
-    """Tear down the estimator's callbacks after its fit, however it ends."""
+    """Tear down the estimator's callbacks after its fit, however it ends.
+
+    A StopIteration of a scorer, a callback or a splitter is raised as RuntimeError: it would end a loop of the caller's
+    without a word.
+    """
 
     @wraps(fit)
     def managed(estimator: Any, *args: Any, **kwargs: Any) -> Any:
-        if not _listens(estimator):
-            return fit(estimator, *args, **kwargs)
-        from sklearn.callback import with_callbacks as manage
-
-        return manage(fit)(estimator, *args, **kwargs)
+        try:
+            return _manage(fit, estimator)(estimator, *args, **kwargs)
+        except StopIteration as error:
+            raise RuntimeError(f"{type(estimator).__name__}: a function that it was given raised {error!r}") from error
 
     return managed
+
+
+def _manage(fit: Callable[..., Any], estimator: Any) -> Callable[..., Any]:
+    if not _listens(estimator):
+        return fit
+    from sklearn.callback import with_callbacks as manage
+
+    return manage(fit)  # type: ignore[no-any-return]
 
 
 class CallbackBridge:

@@ -14,7 +14,7 @@ from .._types import Array
 from ..algorithms.dc_pred import TrainedForest, needed_bytes, train
 from ..models.nystroem_tree import NystroemForest, NystroemTree
 from ..nystroem.leaf_problems import LeafProblem
-from ._cost import allocate_cost, check_cost
+from ._cost import allocate_automatic_cost, check_cost
 from ._estimator import describe_gap, relative_gap, warn_unconverged
 from ._fitted_state import FittedState
 from ._kernel_machine import KernelMachine, TrainingRows
@@ -64,7 +64,7 @@ class DCPredMachine(KernelMachine):
         kernel: Any = self._resolve_kernel(rows.X, rows.weights)
         check_scale(kernel, rows.X, rows.first_target)
         n, d = rows.X.shape
-        settings = allocate_cost(self, n, d, problem.n_outputs)
+        settings = allocate_automatic_cost(self, n, d, problem.n_outputs)
         settings = settings._replace(
             landmark_weights=self.landmark_weights,
             damping=float(self.damping),

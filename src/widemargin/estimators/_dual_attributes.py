@@ -12,12 +12,14 @@ from numpy.typing import NDArray
 from .._types import Labels, Mask, Matrix, RowIndices, Vector
 from ..algorithms.committee import fit_sigmoids, log_odds
 from ..algorithms.dc_svm import TrainedMachine
-from ..kernels.functions import Kernel
+from ..data.samples import make_samples
+from ..kernels.functions import Kernel, Linear
 from ..models.clustered import COMBINATIONS, ClusteredExpansion
 from ..models.expansion import make_point_samples
 from ..partition.routing import InputRouter, KernelRouter, RandomRouter, Router
 from ._estimator import relative_gap
 from ._fitted_state import FittedState
+from ._scale import sample_form
 
 _DENSE_BYTES = 2**24  # of coefficients of pairs of classes, nearly all zero where there are many classes
 
@@ -266,4 +268,6 @@ def _router(kernel: Kernel, clusters: dict[str, Any]) -> Router:
     samples, labels = make_point_samples(kernel, clusters["points"]), clusters["labels"]
     if clusters["method"] == "kernel" or kernel.sample_form == "entries":
         return KernelRouter(kernel, samples, labels, clusters["spread"])
+    if isinstance(kernel, Linear):
+        samples = make_samples(clusters["points"], sample_form(kernel, clusters["points"]))
     return InputRouter(samples, labels) if clusters["method"] == "input" else RandomRouter(samples, labels)

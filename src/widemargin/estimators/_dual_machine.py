@@ -16,24 +16,26 @@ from .._config import resolve_memory_budget
 from .._native import Stopped
 from .._progress import Progress, SilentProgress
 from .._threads import ThreadTeam, blas_limit, effective_n_jobs
-from .._types import Labels, Matrix, RowIndices, Vector
-from ..algorithms.dc_svm import DCSVMSettings, KernelProblem, LazyProblem, TrainedMachine
+from .._types import Array, Labels, Matrix, RowIndices, Vector
+from ..algorithms.dc_svm import DCSVMSettings, KernelProblem, LazyProblem, TrainedMachine, with_rounding
 from ..algorithms.dc_svm_fit import train, train_several
 from ..data import is_dask_collection
 from ..data.remote_rows import RemoteRows, open_remote_rows
-from ..data.samples import Samples
-from ..kernels.functions import Kernel
+from ..data.samples import GramSamples, Samples, make_samples, view_samples
+from ..kernels.definiteness import is_indefinite
+from ..kernels.functions import CallableKernel, Kernel, Linear, Precomputed
+from ..kernels.precision import ensure_precision, float64_error
 from ..models.clustered import ClusteredExpansion
 from ..models.expansion import KernelExpansion
-from ..solvers.dual.certificate import MAX_RELATIVE_GAP
+from ..solvers.dual.certificate import MAX_RELATIVE_GAP, has_negative_square
 from ..solvers.dual.memory import needed_bytes
 from ..solvers.results import DualResult, History
 from ._dual_attributes import certificate_attributes, check_clusters, clustered_model, target_attributes
 from ._estimator import describe_gap, warn_unconverged, warn_user
 from ._fitted_state import FittedState
-from ._kernel_machine import KernelMachine, LinearWeights, TrainingRows
+from ._kernel_machine import DecisionGradients, KernelMachine, LinearWeights, TrainingRows
 from ._predictor import lazy_on_dask
-from ._scale import make_checked_samples
+from ._scale import make_checked_samples, sample_form
 from ._validation import (
     FUNCTION_KERNELS,
     KERNELS,
@@ -57,7 +59,7 @@ from ._validation import (
 _DEEPEST = 62  # of the levels: 2 ** 62 clusters
 
 
-class DualMachine(LinearWeights, KernelMachine):
+class DualMachine(LinearWeights, DecisionGradients, KernelMachine):
     """A kernel machine whose dual problem is solved exactly, or cluster by cluster (an early machine).
 
     A subclass has `_problems`. The other methods are those of one machine for each target; `DCSVMClassifier`, with a
@@ -226,23 +228,71 @@ class DualMachine(LinearWeights, KernelMachine):
         samples = self._make_samples(kernel, rows, SilentProgress(progress).go_on)
         if not isinstance(samples, RemoteRows):
             self._check_memory(samples, rows)
+        if isinstance(samples, GramSamples) and is_indefinite(samples, fixes_sum=self.fit_intercept):
+            kernel = Precomputed(is_semidefinite=False)
         machines = self._train_machines(kernel, samples, rows, progress)
-        certificate = certificate_attributes(machines, is_semidefinite=kernel.is_semidefinite)
+        if not isinstance(samples, RemoteRows):
+            error = float64_error(kernel, samples)
+            machines = [with_rounding(machine, error, self.tol) for machine in machines]
+        certificate = certificate_attributes(machines, is_semidefinite=self._has_bound(kernel, machines))
         self.__dict__.update({**self._prediction_attributes(rows, machines), **certificate})
+        if isinstance(kernel, Linear) and not isinstance(samples, RemoteRows):
+            self._move_intercepts(samples.shift)
         return max(machine.result.violation for machine in machines)
+
+    def train_model(self, rows: TrainingRows, progress: Progress) -> KernelExpansion | ClusteredExpansion:
+        """The model of these rows in memory, without their checks, the certificate, and warnings: for another fit."""
+        kernel = self._resolve_kernel(rows.X, rows.weights)
+        samples = ensure_precision(kernel, make_samples(rows.X, kernel.sample_form))
+        self._check_memory(samples, rows)
+        machines = self._train_machines(kernel, samples, rows, progress)
+        self.__dict__.update(self._prediction_attributes(rows, machines))
+        return self._make_model()
+
+    def _has_bound(self, kernel: Kernel, machines: list[TrainedMachine]) -> bool:
+        """Whether the dual is a bound. Warn if not, where this was taken on trust: x'K x < 0 for some feasible x."""
+        if not isinstance(kernel, Precomputed | CallableKernel) or self.kernel in FUNCTION_KERNELS:
+            return kernel.is_semidefinite
+        is_direction = self._may_centre or not self.fit_intercept  # not coefficients of a one-class machine
+        refuted = is_direction and any(has_negative_square(machine.result) for machine in machines)
+        if kernel.is_semidefinite and not refuted:
+            return True
+        warn_user(
+            f"kernel={self.kernel!r} is not positive semidefinite: no bound on the optimum is known (dual_gap_ is "
+            "NaN), and the machine may be far from it. Use similarities, such as exp(-distance), or set negative "
+            "eigenvalues of the kernel matrix to 0",
+            UserWarning,
+        )
+        return False
 
     def _make_samples(self, kernel: Kernel, rows: TrainingRows, go_on: Callable[[], bool]) -> Samples | RemoteRows:
         """The rows as the kernel takes them; of rows on a cluster, a sample is checked, and they stay there."""
         X, targets = rows.X, self._targets_for_checks(rows)
         if not isinstance(X, RemoteRows):
-            return make_checked_samples(kernel, X, targets, go_on)
+            return make_checked_samples(kernel, X, targets, go_on, may_centre=self._may_centre)
         chosen, values = X.sample
         make_checked_samples(kernel, values, None if targets is None else targets[chosen], go_on)
         return X
 
+    def _move_intercepts(self, shift: Array | None) -> None:
+        """Of a linear machine trained on rows less `shift` (d,): b - <w, shift>, for the rows as they are."""
+        if shift is None:
+            return
+        model, shift = self._make_model(), shift.astype(np.float64)
+        if isinstance(model, ClusteredExpansion):
+            model.intercept -= np.column_stack([machine.weights @ shift for machine in model.machines])
+            self.intercept_ = model.intercept.mean(axis=1)
+        else:
+            self.intercept_ -= model.weights @ shift
+
     def _targets_for_checks(self, rows: TrainingRows) -> NDArray[Any] | None:
         """What the check of the features' scale takes as targets (n,); None without y."""
         return rows.first_target
+
+    @property
+    def _may_centre(self) -> bool:
+        """Whether a linear machine's problem is the same for rows less any vector."""
+        return bool(self.fit_intercept)
 
     def _check_memory(self, samples: Samples, rows: TrainingRows) -> None:
         """Raise a ValueError with the least memory budget if this one is smaller."""
@@ -306,6 +356,9 @@ class DualMachine(LinearWeights, KernelMachine):
         stopped.__dict__.update(
             self._prediction_attributes(rows, [TrainedMachine(point, None, np.array([intercept]), [])])
         )
+        kernel = self._make_kernel()
+        if self._may_centre and sample_form(kernel, rows.X) != kernel.sample_form:
+            stopped._move_intercepts(view_samples(rows.X, "distances").shift)
         return {**stopped.__dict__, "_model": stopped._make_model()}
 
     def _stopping_limit(self) -> str:

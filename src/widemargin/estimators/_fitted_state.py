@@ -100,7 +100,7 @@ class FittedState:
         fits = (
             isinstance(array, np.ndarray)
             and array.dtype.isnative
-            and (np.issubdtype(array.dtype, dtype) if isinstance(dtype, type) else array.dtype == dtype)
+            and (np.issubdtype(array.dtype, dtype) if dtype in (np.integer, np.floating) else array.dtype == dtype)
             and array.ndim == len(shape)
             and all(map(_is_size, array.shape, shape))
         )

@@ -16,11 +16,11 @@ from sklearn.utils.validation import check_is_fitted
 from .._config import resolve_memory_budget
 from .._progress import Progress
 from .._types import Labels, Matrix, RowIndices, Vector
-from ..kernels.functions import Kernel
+from ..kernels.functions import CallableKernel, Kernel, Precomputed
 from ..models.expansion import KernelExpansion
 from ._estimator import Estimator
 from ._fitted_state import FittedState
-from ._predictor import convert_in_blocks
+from ._predictor import convert_in_blocks, lazy_on_dask
 from ._scale import named_kernel, resolve_gamma
 from ._validation import (
     FLOATS,
@@ -47,7 +47,7 @@ class LinearWeights:
     def coef_(self) -> Any:
         """Weights of the features, of shape (n_functions, n_features), float64: one row for each intercept.
 
-        A read-only array, or a CSR one if the machine was trained on sparse rows; computed at every access.
+        A read-only array, or a CSR one if the machine was trained on sparse rows.
 
         Raises
         ------
@@ -59,12 +59,60 @@ class LinearWeights:
             raise AttributeError(f"coef_ is available for kernel='linear' alone, got kernel={self.kernel!r}")
         if not isinstance(self._model, KernelExpansion):
             raise AttributeError("coef_ is not available for an early machine: each cluster has its own weights")
-        points, coef = self.support_vectors_, self._model.coef
-        if sp.issparse(points):
-            return type(points)(coef) @ points
-        weights = coef @ points
-        weights.flags.writeable = False
-        return weights
+        weights = self._model.weights
+        return weights.copy() if sp.issparse(weights) else weights
+
+
+class DecisionGradients:
+    """`decision_gradient` of a machine that is a kernel expansion, or one for each cluster."""
+
+    kernel: Any
+    n_jobs: int | None
+    memory_budget: Any
+    _dtype: str
+    _model: Any
+    _validate: Callable[..., Any]
+
+    @lazy_on_dask
+    def decision_gradient(self, X: ArrayLike) -> NDArray[np.float64]:
+        """How the decision value of each row changes with its columns: the gradient of f at the row.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, sparse array} of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_features), or (n_samples, n_functions, n_features), float64
+            Of several decision functions one gradient each: of the pairs of classes in their order, as
+            ``decision_function_shape="ovo"`` has them, of a machine against the rest for each class
+            (`BSGDClassifier`), or of the targets of a regressor.
+
+        Raises
+        ------
+        ValueError
+            If the kernel has no gradient: "precomputed", a callable, or a function of scikit-learn's.
+
+        Notes
+        -----
+        In closed form, of f(x) = sum_j b_j k(x, z_j) + b for example ``-2 gamma sum_j b_j k(x, z_j) (x - z_j)`` with
+        the RBF kernel, ``-gamma sum_j b_j k(x, z_j) sign(x - z_j)`` with the Laplacian one, whose sign is 0 in columns
+        where x and z_j are equal, and `coef_` with the linear one. It costs the kernel entries of `decision_function`
+        and, for each entry and function, as many multiply-adds as there are columns.
+
+        Of an early machine it is the gradient of the machine of the row's cluster, or of the mean of the machines that
+        are averaged for the row: the choice of the cluster counts as constant. The result is dense, also of sparse
+        rows.
+        """
+        check_is_fitted(self)
+        X = self._validate(X, reset=False, dtype=self._dtype)
+        if isinstance(self._model.kernel, Precomputed | CallableKernel):
+            raise ValueError(
+                f"kernel must be one of {KERNELS} for gradients, got kernel={self.kernel!r}, whose gradient is unknown"
+            )
+        budget = resolve_memory_budget(self.memory_budget)
+        gradients = self._model.decision_gradients(X, n_jobs=self.n_jobs, memory_budget=budget)
+        return np.asarray(gradients[:, 0] if gradients.shape[1] == 1 else gradients)
 
 
 class TrainingRows(NamedTuple):

@@ -9,12 +9,14 @@ from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.base import ClassifierMixin, RegressorMixin, is_classifier
 from sklearn.utils.multiclass import _ovr_decision_function
 from sklearn.utils.validation import check_is_fitted
 
 from .._threads import row_blocks
 from .._types import Labels, Matrix, Vector
 from ..data import is_dask_collection, map_rows
+from ._validation import to_memory
 
 _VALUES_SHARE = 8  # memory budget / bytes of the decision values of a block of rows, which the vote copies twice
 
@@ -49,6 +51,40 @@ class _MethodOfCopy:
 
     def __call__(self, rows: Any) -> Any:
         return getattr(self._estimator, self._name)(rows)
+
+
+class ScoreOnDask:
+    """`score` of dask collections too: scikit-learn's metric of computed predictions."""
+
+    predict: Callable[[Any], NDArray[Any]]
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """The accuracy of a classifier, or the coefficient of determination of a regressor.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, sparse array} of shape (n_samples, n_features)
+            Or a dask array or data frame: its rows are predicted block by block, where they are.
+        y : array-like of shape (n_samples,), or (n_samples, n_targets) for several targets
+        sample_weight : array-like of shape (n_samples,), default=None
+
+        Returns
+        -------
+        float
+        """
+        from sklearn.metrics import accuracy_score, r2_score  # imported here, as fits do not need it
+
+        metric = accuracy_score if is_classifier(self) else r2_score
+        y, sample_weight, predicted = map(to_memory, (y, sample_weight, self.predict(X)))
+        return float(metric(y, predicted, sample_weight=sample_weight))
+
+
+class Classifier(ScoreOnDask, ClassifierMixin):
+    """scikit-learn's mixin of classifiers, whose `score` takes dask collections."""
+
+
+class Regressor(ScoreOnDask, RegressorMixin):
+    """scikit-learn's mixin of regressors, whose `score` takes dask collections."""
 
 
 class ScorePredictor:

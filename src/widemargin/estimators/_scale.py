@@ -11,9 +11,20 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from .._types import Array, RowIndices, Vector
+from ..data.origin import FAR, origin_distance
 from ..data.remote_rows import RemoteRows, do_not_check
 from ..data.samples import Samples, make_samples, view_samples
-from ..kernels.functions import RBF, CallableKernel, Kernel, Laplacian, Precomputed, make_kernel
+from ..kernels.functions import (
+    RBF,
+    CallableKernel,
+    Kernel,
+    Laplacian,
+    Linear,
+    Polynomial,
+    Precomputed,
+    Sigmoid,
+    make_kernel,
+)
 from ..kernels.precision import ensure_precision
 from ._estimator import warn_user
 from ._validation import FUNCTION_KERNELS
@@ -22,6 +33,9 @@ _PROBE_ROWS = 256  # compute the kernel matrix of so many rows, the probe, at mo
 _BLOCK_ENTRIES = 2**20  # centre about so many entries of X at once
 _SPREAD_ENTRIES, _MIN_SPREAD_ROWS = 2**18, 16  # estimate columns' standard deviations from so many entries, and rows
 _DEGENERATE = 1e-6  # warn where all kernel values are nearer to 1, or all between two rows nearer to 0
+_MAX_ORIGIN_DISTANCE = 30.0  # norm of the mean row / root mean square distance from it
+_MAX_STEP_DISTANCE = 5.0  # the same, for stochastic steps with kernels of inner products,
+_MAX_FLOAT32_DISTANCE = 1e5  # and for rows rounded to float32, which has seven digits
 _DOMINANT_RATIO = 100.0  # standard deviation of a column / median of the others', at least, to be warned of,
 _MIN_SKILL = 0.2  # if `_neighbour_skill` on the probe is at most this, three standard errors above chance,
 _DOMINANT_SHARE = 0.99  # or, where there are no labels, if the column has this part of the variance
@@ -68,8 +82,9 @@ def entry_variance(X: Any, weights: Vector) -> float:
     if sp.issparse(X):
         rows = sp.csr_array((X.data.astype(np.float64), X.indices, X.indptr), X.shape)
         mean = float(weights @ rows.sum(axis=1)) / total
-        square = float(weights @ rows.multiply(rows).sum(axis=1)) / total
-        return float(max(square - mean**2, 0.0))
+        rows.data = (rows.data - mean) ** 2
+        of_zeros = mean**2 * (X.shape[1] - np.diff(rows.indptr))
+        return float(weights @ (rows.sum(axis=1) + of_zeros) / total)
     mean = float(weights @ X.sum(axis=1, dtype=np.float64)) / total
     squares = np.empty(len(X))
     size = max(1, _BLOCK_ENTRIES // X.shape[1])
@@ -95,7 +110,12 @@ def _pooled_variance(parts: list[Vector]) -> float:
 
 
 def make_checked_samples(
-    kernel: Kernel, X: Any, targets: NDArray[Any] | None = None, go_on: Callable[[], bool] = lambda: True
+    kernel: Kernel,
+    X: Any,
+    targets: NDArray[Any] | None = None,
+    go_on: Callable[[], bool] = lambda: True,
+    *,
+    may_centre: bool = False,
 ) -> Samples:
     """Samples in the kernel's form, after checks of their range and their scale.
 
@@ -107,10 +127,18 @@ def make_checked_samples(
         Class numbers (integers) or a regressor's targets (floats); none for a transformer or a clusterer.
     go_on : callable
         As `make_samples` takes it.
+    may_centre : bool
+        Whether a linear kernel's machine has an intercept, so that it may be trained on rows less their mean.
     """
-    samples = make_samples(X, kernel.sample_form, go_on)
+    samples = make_samples(X, sample_form(kernel, X) if may_centre else kernel.sample_form, go_on)
     _check_samples(kernel, samples, X, targets)
     return ensure_precision(kernel, samples)
+
+
+def sample_form(kernel: Kernel, X: Any) -> str:
+    """The form of samples of a machine with an intercept: of a linear kernel centred, for rows far from the origin."""
+    is_far = isinstance(kernel, Linear) and origin_distance(X) > FAR
+    return "distances" if is_far else kernel.sample_form
 
 
 def check_scale(kernel: Kernel, X: Any, targets: NDArray[Any] | None = None) -> None:
@@ -136,7 +164,7 @@ def check_range(kernel: Kernel, samples: Samples) -> None:
     largest = float(np.max(np.abs(samples.squares), initial=0.0))
     if not isinstance(kernel, CallableKernel):
         largest = max(largest, float(np.max(np.abs(kernel.diagonal(samples)), initial=0.0)))
-    if largest > float(np.finfo(samples.dtype).max) / 8:
+    if not largest <= float(np.finfo(samples.dtype).max) / 8:  # NaN: rows that overflowed, less their mean
         norm = float(np.max(np.abs(samples.squares))) ** 0.5
         raise ValueError(f"X is {samples.dtype} and has a row of norm {norm:.3g}: the kernel overflows. Scale X")
     if isinstance(kernel, RBF | Laplacian) and kernel.gamma * max(1.0, largest) > np.finfo(samples.dtype).max / 8:
@@ -147,13 +175,35 @@ def warn_of_scale(kernel: Kernel, samples: Samples, X: Any, targets: NDArray[Any
     """Warn, once, where kernel values carry no information, or only that of one column which predicts no label."""
     if isinstance(kernel, Precomputed | CallableKernel) or len(samples) < 2:
         return
-    problem = _describe_degeneracy(kernel, samples, X.shape[1]) or _describe_dominance(kernel, samples, X, targets)
+    problem = (
+        _describe_origin(kernel, samples, X)
+        or _describe_degeneracy(kernel, samples, X.shape[1])
+        or _describe_dominance(kernel, samples, X, targets)
+    )
     if problem:
         scaler = "MaxAbsScaler" if sp.issparse(X) else "StandardScaler"
         gamma = f"gamma={kernel.gamma:.3g}: " if hasattr(kernel, "gamma") else ""
         change = ", or change gamma" if gamma else ""
         message = f"{gamma}{problem}. Scale the features, with sklearn.preprocessing.{scaler} for example{change}."
         warn_user(message, UserWarning)
+
+
+def warn_of_origin(estimator: str, kernel: Any, X: Any) -> None:
+    """Warn of rows too far from the origin for stochastic steps in float32.
+
+    Steps on functions of inner products diverge where these are nearly constant; of other kernels, digits in which
+    float64 rows differ are lost.
+    """
+    is_inner = kernel in ("linear", "poly", "sigmoid")
+    if not is_inner and X.dtype == np.float32:
+        return
+    most = _MAX_STEP_DISTANCE if is_inner else _MAX_FLOAT32_DISTANCE
+    if most < (distance := origin_distance(X)) < np.inf:
+        warn_user(
+            f"the rows' mean is {distance:.3g} times as far from 0 as the rows from it: too far for {estimator}, which "
+            "computes in float32. Scale the features, with sklearn.preprocessing.StandardScaler for example",
+            UserWarning,
+        )
 
 
 def _probe(kernel: Kernel, samples: Samples) -> tuple[RowIndices, Array]:
@@ -163,6 +213,16 @@ def _probe(kernel: Kernel, samples: Samples) -> tuple[RowIndices, Array]:
     K = np.empty((len(A), len(A)), samples.dtype)
     kernel.fill(A, A, K)
     return rows, K
+
+
+def _describe_origin(kernel: Kernel, samples: Samples, X: Any) -> str:
+    """In words, if the rows are far from the origin, for a kernel of inner products of rows that are not centred."""
+    if not isinstance(kernel, Linear | Polynomial | Sigmoid) or samples.shift is not None:
+        return ""
+    distance = origin_distance(X)
+    if not _MAX_ORIGIN_DISTANCE < distance < np.inf:
+        return ""
+    return f"the rows' mean is {distance:.3g} times as far from 0 as the rows from it, which inner products hide"
 
 
 def _describe_degeneracy(kernel: Kernel, samples: Samples, d: int) -> str:

@@ -50,16 +50,23 @@ def validate_rows(estimator: Any, X: Any, y: Any = "no_validation", *, sums_repe
     ValueError
         Also for a sparse array with wrong indices, naming the first row that has one. About 0.3 ns a non-zero.
     """
-    if not sp.issparse(X):
-        return validate_data(estimator, X, y, **how)
-    check_sparse(X)
+    if sp.issparse(X):
+        check_sparse(X)
     validated = validate_data(estimator, X, y, **how)
     rows, *labels = validated if isinstance(validated, tuple) else (validated,)
-    if X.format != "csr":  # SciPy has made it CSR
+    if not sp.issparse(rows):
+        return validated
+    if getattr(X, "format", None) != "csr":  # SciPy has made it CSR
         check_sparse(rows)
-    rows = with_usual_arrays(rows)
+    rows = with_usual_arrays(_with_dtype(rows, how["dtype"]))
     rows = summed(rows) if sums_repeated else rows
     return (rows, *labels) if labels else rows
+
+
+def _with_dtype(rows: Any, dtype: Any) -> Any:
+    """Rows of one of the dtypes, or converted to the first: scikit-learn leaves a frame of sparse booleans as it is."""
+    dtypes = dtype if isinstance(dtype, list) else [dtype]
+    return rows if rows.dtype in dtypes else rows.astype(dtypes[0])
 
 
 def shown(value: Any) -> str:
@@ -283,7 +290,7 @@ def weigh_classes(class_weight: Any, classes: NDArray[Any], y: Labels, weights: 
 
 
 def class_factors(class_weight: Any, classes: NDArray[Any], y: Labels, weights: Vector) -> Vector:
-    """The factor of each class: 1, the given one, or "balanced" by total sample weight.
+    """The factor of each class: 1, the given one, or "balanced" by total sample weight among those that have any.
 
     Parameters
     ----------
@@ -302,7 +309,9 @@ def class_factors(class_weight: Any, classes: NDArray[Any], y: Labels, weights: 
     if class_weight is None:
         return np.ones(len(classes))
     if isinstance(class_weight, str) and class_weight == "balanced":
-        return np.asarray(weights.sum() / (len(classes) * np.bincount(y, weights, minlength=len(classes))))
+        totals = np.bincount(y, weights, minlength=len(classes))
+        n_present = np.count_nonzero(totals)
+        return np.asarray(np.divide(weights.sum(), n_present * totals, out=np.ones(len(classes)), where=totals > 0))
     if not isinstance(class_weight, Mapping):
         raise ValueError(f"class_weight must be None, 'balanced' or a dict, got {shown(class_weight)}")
     labels = _to_python(classes)

@@ -9,7 +9,6 @@ from typing import Any, Self
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import ClassifierMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import unique_labels
 
@@ -32,9 +31,9 @@ from ..solvers.sgd.budgeted_machine import (
 )
 from ._estimator import all_or_nothing, warn_of_stop
 from ._fitted_state import FittedState
-from ._kernel_machine import KernelMachine, LinearWeights, TrainingRows
-from ._predictor import OneVsRestPredictor, argmax_classes
-from ._scale import make_checked_samples
+from ._kernel_machine import DecisionGradients, KernelMachine, LinearWeights, TrainingRows
+from ._predictor import Classifier, OneVsRestPredictor, argmax_classes
+from ._scale import make_checked_samples, warn_of_origin
 from ._validation import (
     FUNCTION_KERNELS,
     check_choice,
@@ -59,7 +58,7 @@ _OLDER_COUNTS = 6  # entries of `counts` in files of versions without EXCESS_MIS
 _MOST_NODES = 4096  # of the table, a side: compiled look-ups number the nodes in float32, exact up to 2^24
 
 
-class BSGDClassifier(ClassifierMixin, OneVsRestPredictor, LinearWeights, KernelMachine):
+class BSGDClassifier(Classifier, OneVsRestPredictor, LinearWeights, DecisionGradients, KernelMachine):
     """Kernel support vector machine with at most `budget` support vectors, by stochastic gradient descent.
 
     It minimises ``1/2 |w|^2 + C sum_i s_i max(0, 1 - y_i f(x_i))`` over machines of at most `budget` support vectors by
@@ -371,6 +370,7 @@ class BSGDClassifier(ClassifierMixin, OneVsRestPredictor, LinearWeights, KernelM
         needed += copies * float32_bytes + own_bytes
         what = f"{n} rows of {d} features, {q} machines and maintenance={self.maintenance!r} with budget={self.budget}"
         check_memory(self.memory_budget, needed, what)
+        warn_of_origin(type(self).__name__, self.kernel, X)
         return to_float32(X)
 
     def _fit(self, rows: TrainingRows, progress: Progress) -> None:

@@ -122,6 +122,7 @@ class DCOneClassSVM(OutlierMixin, OutlierPredictor, DualMachine):
     """
 
     fit_intercept = True  # rho
+    _may_centre = False  # the sum of the coefficients is not zero
 
     def __init__(
         self,

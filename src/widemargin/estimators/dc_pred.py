@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from sklearn.base import ClassifierMixin, RegressorMixin
 
 from .._progress import Progress
 from ..algorithms.ocas import train_hinges
@@ -13,11 +12,13 @@ from ..data.labels import one_vs_rest_signs
 from ..nystroem.leaf_problems import HingeProblem, RidgeProblem
 from ._dc_pred_machine import DCPredMachine
 from ._kernel_machine import TrainingRows
-from ._predictor import OneVsRestPredictor, ValuePredictor
+from ._predictor import Classifier, OneVsRestPredictor, Regressor, ValuePredictor
 from ._validation import check_number, shown, upper_bounds
 
+_LARGEST_TARGET = 1e100  # magnitude of a regressor's target: its square and sums of these must be finite
 
-class DCPredClassifier(ClassifierMixin, OneVsRestPredictor, DCPredMachine):
+
+class DCPredClassifier(Classifier, OneVsRestPredictor, DCPredMachine):
     """A kernel SVM that predicts at the cost of a few inner products: a tree of small Nystroem machines (DC-Pred++).
 
     When to use: predictions must be fast or the model small. `compress` does the same to a machine that is fitted.
@@ -34,7 +35,8 @@ class DCPredClassifier(ClassifierMixin, OneVsRestPredictor, DCPredMachine):
     degree : int, default=3
     coef0 : float, default=0.0
     prediction_cost : float or "auto", default="auto"
-        What a prediction may cost, in inner products of a row, the cost of a linear machine; at least 4. "auto" is 40.
+        What a prediction may cost, in inner products of a row, the cost of a linear machine; at least 4. "auto" is 40
+        for one decision function, and as many leaves and landmarks for several, which costs more (`prediction_cost_`).
         The time of that many linear predictions is an upper bound: most of a linear prediction's time is spent on
         checking and reading rows.
     n_clusters, n_landmarks, n_pseudo_landmarks : int or "auto", default="auto"
@@ -194,7 +196,7 @@ class DCPredClassifier(ClassifierMixin, OneVsRestPredictor, DCPredMachine):
         self.classes_ = rows.classes
 
 
-class DCPredRegressor(RegressorMixin, ValuePredictor, DCPredMachine):
+class DCPredRegressor(Regressor, ValuePredictor, DCPredMachine):
     """Kernel ridge regression that predicts at the cost of a few inner products: a tree of small Nystroem machines.
 
     When to use: `sklearn.kernel_ridge.KernelRidge` fits, but the data are too many for it, or predictions too slow.
@@ -306,6 +308,9 @@ class DCPredRegressor(RegressorMixin, ValuePredictor, DCPredMachine):
 
     def _fit(self, rows: TrainingRows, progress: Progress) -> None:
         targets = np.ascontiguousarray(rows.y.reshape(len(rows.y), -1).T)
+        if (largest := float(np.abs(targets).max())) > _LARGEST_TARGET:
+            value = shown(targets[np.abs(targets) == largest][0])
+            raise ValueError(f"y must be at most {_LARGEST_TARGET:g} in magnitude, got {value}: scale it")
         try:
             self._train(rows, RidgeProblem(targets, float(self.alpha), rows.weights), progress)
         except np.linalg.LinAlgError as error:

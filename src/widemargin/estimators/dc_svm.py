@@ -8,7 +8,6 @@ from itertools import combinations
 from typing import Any
 
 import numpy as np
-from sklearn.base import ClassifierMixin
 
 from ..algorithms.dc_svm import LazyProblem, TrainedMachine
 from ..models.clustered import COMBINATIONS
@@ -17,11 +16,11 @@ from ._dual_attributes import classifier_attributes, compact_pair_coefficients
 from ._dual_machine import DualMachine
 from ._fitted_state import FittedState
 from ._kernel_machine import TrainingRows
-from ._predictor import OneVsOnePredictor
+from ._predictor import Classifier, OneVsOnePredictor
 from ._validation import check_choice, check_flag, check_number, upper_bounds
 
 
-class DCSVMClassifier(ClassifierMixin, OneVsOnePredictor, DualMachine):
+class DCSVMClassifier(Classifier, OneVsOnePredictor, DualMachine):
     """Exact kernel support vector machine, for data sets where `sklearn.svm.SVC` takes too long.
 
     It minimises ``1/2 |w|^2 + C sum_i s_i max(0, 1 - y_i f(x_i))`` to a stated violation of the optimality conditions,
@@ -116,7 +115,8 @@ class DCSVMClassifier(ClassifierMixin, OneVsOnePredictor, DualMachine):
         ``objective_ - dual_gap_`` is a proven lower bound of the optimum (to the rounding of the kernel entries). An
         early machine's problem is that of the kernel between rows of one cluster alone (Lemma 1 of the paper). NaN for
         the kernels "sigmoid", "additive_chi2" and, with a negative `coef0`, "poly": they are not positive semidefinite,
-        and the dual of such a problem is no bound. That a precomputed or callable kernel is, is taken on trust.
+        and the dual of such a problem is no bound. A precomputed or callable kernel is taken for one, unless a part
+        of the kernel matrix, or the machine, refutes it (with a warning).
     relative_gap_ : float
         ``dual_gap_ / objective_``: how far the machine is from the optimum at most, as a share of its own objective.
     early_level_ : int
@@ -127,7 +127,8 @@ class DCSVMClassifier(ClassifierMixin, OneVsOnePredictor, DualMachine):
         with the kernel between rows of one cluster alone.
     converged_ : bool
         Whether every violation is below `tol`, and the gap at most 5 % of the objective; of several classes, in every
-        pair. Where the gap is larger at `tol` (large C), the fit goes on to a smaller violation.
+        pair. Where the gap is larger at `tol` (large C), the fit goes on to a smaller violation. False also where
+        rounding errors of float64 kernel entries, which the gap then includes, could hide a violation of `tol`.
     n_iter_ : int
         Working sets solved; those of levels before an exact machine are not counted.
     history_ : dict of ndarrays

@@ -7,18 +7,17 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from sklearn.base import RegressorMixin
 
 from .._types import RowIndices, Vector
 from ..algorithms.dc_svm import LazyProblem
 from ..solvers.dual.problem import DualProblem, regression_problem
 from ._dual_machine import DualMachine
 from ._kernel_machine import TrainingRows
-from ._predictor import ValuePredictor
+from ._predictor import Regressor, ValuePredictor
 from ._validation import check_choice, check_number, upper_bounds
 
 
-class DCSVMRegressor(RegressorMixin, ValuePredictor, DualMachine):
+class DCSVMRegressor(Regressor, ValuePredictor, DualMachine):
     """Exact support vector regression, for data sets where `sklearn.svm.SVR` takes too long.
 
     It minimises ``1/2 |w|^2 + C sum_i s_i max(0, |y_i - f(x_i)| - epsilon)`` to a stated violation of the optimality

@@ -18,8 +18,10 @@ from .._native import Stopped
 from .._progress import Progress
 from .._threads import ThreadTeam, blas_limit, run_interruptibly
 from .._types import Array, RowIndices
+from ..data.origin import dense_if_far
 from ..data.samples import make_samples
 from ..kernels.functions import Kernel
+from ..kernels.precision import ensure_precision
 from ..kernels.tiles import fill_gram
 from ..models.nystroem_coordinates import NystroemCoordinates
 from ..nystroem.factor import nystroem_factor
@@ -208,6 +210,7 @@ class LandmarkNystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Kernel
     def _fit(self, rows: TrainingRows, progress: Progress) -> None:
         kernel: Any = self._resolve_kernel(rows.X, rows.weights)
         check_scale(kernel, rows.X)
+        rows = rows._replace(X=dense_if_far(rows.X))
         self._check_memory(rows.X)
         rng = make_rng(self.random_state)
         try:
@@ -304,9 +307,10 @@ class LandmarkNystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Kernel
 
     def _gram(self, kernel: Kernel, sample: Any) -> Array:
         """The kernel matrix (r, r) of the sampled rows."""
-        K = np.empty((sample.shape[0],) * 2, sample.dtype)
+        samples = ensure_precision(kernel, make_samples(sample, kernel.sample_form))
+        K = np.empty((len(samples), len(samples)), samples.dtype)
         with blas_limit(1), ThreadTeam(self.n_jobs) as team:
-            fill_gram(kernel, make_samples(sample, kernel.sample_form), K, team)
+            fill_gram(kernel, samples, K, team)
         return K
 
     def _factor(self, K: Array, features: LandmarkFeatures, sample: Any, go_on: _GoOn) -> Array:

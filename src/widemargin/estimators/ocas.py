@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import ClassifierMixin, clone
+from sklearn.base import clone
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
@@ -28,7 +28,7 @@ from ..solvers.cutting_plane.optimal_intercept import InterceptHingeLoss
 from ..solvers.results import History, LinearResult
 from ._estimator import Estimator, describe_gap, relative_gap, warn_unconverged
 from ._fitted_state import FittedState
-from ._predictor import OneVsRestPredictor, convert_in_blocks
+from ._predictor import Classifier, OneVsRestPredictor, convert_in_blocks
 from ._validation import (
     FLOATS,
     check_choice,
@@ -68,7 +68,7 @@ class LinearProblem(NamedTuple):
     n_outputs: int  # of each loss
 
 
-class OCASClassifier(ClassifierMixin, OneVsRestPredictor, Estimator):
+class OCASClassifier(Classifier, OneVsRestPredictor, Estimator):
     """Linear support vector machine, for up to millions of rows, with a certificate.
 
     It minimises ``1/2 |w|^2 + C sum_i s_i max(0, 1 - y_i (<w, x_i> + b))`` by optimised cutting planes (OCAS) and

@@ -20,10 +20,12 @@ from ..estimators import (
     DCPredRegressor,
     DCSVMClassifier,
     DCSVMRegressor,
+    LandmarkNystroem,
     OCASClassifier,
 )
 from .estimators import Outputs, make_graph, n_scores, write_model
 from .graph import OPSET, Graph
+from .steps import write_step
 
 _KINDS = (
     BSGDClassifier,
@@ -36,20 +38,29 @@ _KINDS = (
     DCPredRegressor,
     DCSVMClassifier,
     DCSVMRegressor,
+    LandmarkNystroem,
     OCASClassifier,
 )
 
 # Of classifiers, for skl2onnx's own code around the graph; "nocl", graphs without labels, is required but never True.
-_OPTIONS = {"zipmap": [True, False, "columns"], "output_class_labels": [False, True], "nocl": [False]}
+_OPTIONS = {
+    "zipmap": [True, False, "columns"],
+    "output_class_labels": [False, True],
+    "nocl": [False],
+    "raw_scores": [True, False],
+}
 
 
 def register_converters() -> None:
     """Make skl2onnx convert our machines, alone or in its pipelines with other steps.
 
-    Call it once, before ``skl2onnx.to_onnx``. Outputs have skl2onnx's names and shapes: of a classifier "label" and
-    "probabilities", which are decision values, (rows, n_columns), of two classes ``[-f, f]`` (with the option
-    ``zipmap=False``; by default skl2onnx makes dictionaries of them); of an outlier detector "label" and "scores", of
-    shape (rows, 1); of a regressor "variable", of shape (rows, n_targets).
+    Call it once, before ``skl2onnx.to_onnx``. Outputs have skl2onnx's names and shapes:
+
+    - of a classifier "label" and "probabilities", which are decision values, (rows, n_columns). Those of two classes
+      are ``[f, -f]``, as skl2onnx writes them for `SVC`, and with the option ``raw_scores=True`` ``[-f, f]``. Without
+      the option ``zipmap=False`` skl2onnx makes dictionaries of them;
+    - of an outlier detector "label" and "scores", of shape (rows, 1); of a regressor "variable", of shape (rows,
+      n_targets); of `LandmarkNystroem` its coordinates, of shape (rows, rank).
 
     Raises
     ------
@@ -92,10 +103,14 @@ def _set_shapes(operator: Any) -> None:
         calculate_linear_classifier_output_shapes(operator)
     elif is_outlier_detector(model):
         operator.outputs[0].set_type(Int64TensorType([rows, 1]))
+    if isinstance(model, LandmarkNystroem):
+        operator.outputs[0].set_type(operator.inputs[0].type.__class__([rows, model._n_features_out]))
     operator.outputs[-1].type.shape = [rows, _n_columns(model)]
 
 
 def _n_columns(model: Any) -> int:
+    if isinstance(model, LandmarkNystroem):
+        return model._n_features_out
     is_binary = is_classifier(model) and len(model.classes_) == 2
     return 2 if is_binary else n_scores(model)
 
@@ -110,18 +125,27 @@ def _convert(scope: Any, operator: Any, container: Any) -> None:
     model = operator.raw_operator
     input_dtype = np.dtype(guess_numpy_type(operator.inputs[0].type))
     graph = make_graph(model, input_dtype)
-    dtype = input_dtype if input_dtype.kind == "f" else np.dtype("f4")
-    outputs = _as_skl2onnx(graph, model, write_model(graph, model), dtype)
+    if isinstance(model, LandmarkNystroem):
+        write_step(graph, model)
+        coordinates = graph.cast(graph.x, graph.output_dtype), graph.output_dtype, (_n_columns(model),)
+        add_onnx_graph(scope, operator, container, graph.finish({"coordinates": coordinates}))
+        return
+    is_raw = is_classifier(model) and container.get_options(model, {"raw_scores": False})["raw_scores"]
+    outputs = _as_skl2onnx(graph, model, write_model(graph, model), is_raw=is_raw)
     add_onnx_graph(scope, operator, container, graph.finish(outputs))
 
 
-def _as_skl2onnx(graph: Graph, model: Any, outputs: Outputs, dtype: np.dtype[Any]) -> Outputs:
-    """Outputs in skl2onnx's form: two axes, integers as int64, decision values f of two classes as [-f, f]."""
-    scores, _, shape = outputs["scores"]
+def _as_skl2onnx(graph: Graph, model: Any, outputs: Outputs, *, is_raw: bool) -> Outputs:
+    """Outputs in skl2onnx's form: two axes, integers as int64, decision values f of two classes as [f, -f].
+
+    So it writes `SVC`; [-f, f] with its option `raw_scores`, which its graphs of calibrated classifiers set.
+    """
+    scores, dtype, shape = outputs["scores"]
     scores = scores if shape else graph.unsqueeze(scores, 1)
     if is_classifier(model) and not shape:
-        scores = graph("Concat", graph("Neg", scores), scores, axis=1)
-    written: Outputs = {"scores": (graph.cast(scores, dtype), dtype, (_n_columns(model),))}
+        opposite = graph("Neg", scores)
+        scores = graph("Concat", *((opposite, scores) if is_raw else (scores, opposite)), axis=1)
+    written: Outputs = {"scores": (scores, dtype, (_n_columns(model),))}
     if "label" not in outputs:
         return written
     label, kind, _ = outputs["label"]

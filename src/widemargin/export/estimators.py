@@ -12,14 +12,17 @@ from sklearn.base import is_classifier, is_outlier_detector
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
+from ..estimators import LandmarkNystroem
+from ..estimators._estimator import warn_user
 from ..estimators._predictor import pair_incidence
+from ..estimators._validation import check_choice, shown
 from ..estimators._wrapped import machines_in, unwrap
 from ..models.expansion import KernelExpansion
 from ..models.linear import LinearModel
 from ..models.nystroem_tree import NystroemForest
 from .graph import Graph
 from .machines import write_expansion, write_forest, write_linear
-from .steps import write_step
+from .steps import columns_lost, is_passed, write_step
 
 Outputs = dict[str, tuple[str, Any, tuple[int, ...]]]  # by name: result, dtype, and shape without the axis of rows
 
@@ -30,7 +33,7 @@ _WRITERS: tuple[tuple[type, Callable[[Graph, Any], str]], ...] = (
 )
 
 
-def to_onnx(model: Any) -> Any:
+def to_onnx(model: Any, *, dtype: Any = None) -> Any:
     """Export a fitted machine as an ONNX model, which predicts without Python.
 
     Parameters
@@ -38,25 +41,33 @@ def to_onnx(model: Any) -> Any:
     model : estimator
         Fitted: what `compress` returns, `DCPredClassifier`, `DCPredRegressor`, `OCASClassifier`, `BSGDClassifier`, or
         `DCSVMClassifier` without early prediction, if the kernel is not a callable or precomputed; a pipeline of
-        `StandardScaler`, `MinMaxScaler` or `MaxAbsScaler` that ends in one of these; or
+        `StandardScaler`, `MinMaxScaler`, `MaxAbsScaler` or `LandmarkNystroem` that ends in one of these; or
         ``CalibratedClassifierCV(method="sigmoid")`` around one. Of a fitted search, such as `DCSVMClassifierCV` or
         `GridSearchCV`, its ``best_estimator_``.
+    dtype : {"float32", "float64"} or None, default=None
+        Of the input; scalings of a pipeline are computed from it in float64. None: float32, or float64 for a kernel
+        machine that was trained with float64, as scikit-learn's are.
 
     Returns
     -------
     onnx.ModelProto
-        Input: "X", dense, of shape (rows, n_features) for any number of rows, float32, or float64 for a kernel machine
-        that was trained with float64, as scikit-learn's are. Outputs: "label", of shape (rows,) and the dtype of
-        ``classes_``, and "scores", the values of ``decision_function``; for a regressor "scores" alone, the values of
-        ``predict``; for a calibrated classifier "label" and "probabilities", the values of ``predict_proba``.
-        Scores and probabilities have the dtype of the input.
+        Input: "X", dense, of shape (rows, n_features) for any number of rows, of `dtype`. Outputs: "label", of shape
+        (rows,) and the dtype of ``classes_``, and "scores", the values of ``decision_function``; for a regressor
+        "scores" alone, the values of ``predict``; for a calibrated classifier "label" and "probabilities", the values
+        of ``predict_proba``. Scores and probabilities have the dtype of the input.
 
     Raises
     ------
     ImportError
         If onnx is not installed (``pip install onnx``).
     ValueError
-        Naming the estimator, its kernel or its labels, if ONNX cannot express them.
+        Naming the estimator, its kernel or its labels, if ONNX cannot express them, or `dtype`.
+
+    Warns
+    -----
+    UserWarning
+        Where the input is float32, and a scaling has columns whose spread is lost in rounding to it, such as seconds
+        since 1970: with their numbers.
 
     Notes
     -----
@@ -79,7 +90,9 @@ def to_onnx(model: Any) -> Any:
     >>> label.tolist(), scores.shape
     ([0, 1, 2, 3, 4], (5, 10))
     """
-    graph = make_graph(model)
+    if dtype is not None:
+        check_choice("dtype", getattr(dtype, "__name__", dtype), ("float32", "float64"))
+    graph = make_graph(model, None if dtype is None else np.dtype(dtype))
     return graph.finish(write_model(graph, model))
 
 
@@ -92,7 +105,41 @@ def make_graph(model: Any, input_dtype: np.dtype[Any] | None = None) -> Graph:
     """
     machine = machines_in(model)[0]  # of several calibrated ones, on the same data, the first
     check_is_fitted(machine)
-    return Graph(getattr(machine, "_dtype", "float32"), machine.n_features_in_, input_dtype)
+    own = _own_dtype(model, machine) or (input_dtype if input_dtype in (np.float32, np.float64) else np.float32)
+    graph = Graph(np.dtype(own).name, _n_features(model), input_dtype)
+    if graph.input_dtype == np.float32:
+        _warn_of_rounding(model)
+    return graph
+
+
+def _own_dtype(model: Any, machine: Any) -> Any:
+    """The dtype of a kernel machine, or of the landmarks before a linear one; None of a linear machine of features."""
+    landmarks = [step.landmarks_.dtype for step in _steps(model) if isinstance(step, LandmarkNystroem)]
+    return getattr(machine, "_dtype", landmarks[0] if landmarks else None)
+
+
+def _steps(model: Any) -> list[Any]:
+    """The steps of a pipeline that change something, but for the last one."""
+    model = unwrap(model)
+    return [step for _, step in model.steps[:-1] if not is_passed(step)] if isinstance(model, Pipeline) else []
+
+
+def _n_features(model: Any) -> int:
+    """Features of the rows that a model takes."""
+    model = unwrap(model)
+    first = [*_steps(model), model.steps[-1][1]][0] if isinstance(model, Pipeline) else model
+    return _n_features(first) if isinstance(unwrap(first), Pipeline) else int(unwrap(first).n_features_in_)
+
+
+def _warn_of_rounding(model: Any) -> None:
+    """Warn of columns that a float32 input rounds before the first scaling sees them."""
+    steps = _steps(model)
+    if steps and len(lost := columns_lost(steps[0])):
+        warn_user(
+            f"the input is float32, in which the spread of columns {shown(lost[:5])} is lost in rounding: export with "
+            'dtype="float64"',
+            UserWarning,
+        )
 
 
 def write_model(graph: Graph, model: Any) -> Outputs:
@@ -114,6 +161,7 @@ def _write_machine(graph: Graph, model: Any) -> Outputs:
             f"model must be a linear machine, a kernel expansion or a compressed model, got {type(model).__name__}"
             f"{_remedy(model)}"
         )
+    graph.start_machine()
     return _write_outputs(graph, model, write(graph, machine))
 
 
@@ -123,7 +171,7 @@ def _write_calibrated(graph: Graph, model: Any) -> Outputs:
     mean, labels = graph.mean(members), _as_constant(model.classes_)
     return {
         "label": (graph.rows_of(labels, _largest(graph, mean)), labels.dtype, ()),
-        "probabilities": (graph.cast(mean, graph.dtype), graph.dtype, (len(labels),)),
+        "probabilities": (graph.cast(mean, graph.output_dtype), graph.output_dtype, (len(labels),)),
     }
 
 
@@ -180,8 +228,8 @@ def _write_outputs(graph: Graph, model: Any, values: str) -> Outputs:
     else:
         q = n_scores(model)
         scores, shape = (graph.squeeze(values, 1), ()) if q == 1 else (values, (q,))
-        return {"scores": (graph.cast(scores, graph.dtype), graph.dtype, shape)}
-    return {"label": (label, kind, ()), "scores": (graph.cast(scores, graph.dtype), graph.dtype, shape)}
+        return {"scores": (graph.cast(scores, graph.output_dtype), graph.output_dtype, shape)}
+    return {"label": (label, kind, ()), "scores": (graph.cast(scores, graph.output_dtype), graph.output_dtype, shape)}
 
 
 def n_scores(model: Any) -> int:

@@ -27,23 +27,29 @@ class Graph:
         Of the samples and of the constants of `number`.
     n_features : int
     input_dtype : dtype, optional
-        Of the input, which is converted to `dtype`; by default the same.
+        Of the input; by default the same.
 
     Attributes
     ----------
     x : str
-        Name of the samples: the input, or the converted or scaled input.
+        Name of the samples: the input, or what the steps of a pipeline and `start_machine` made of it.
+    input_dtype, output_dtype : dtype
+        Of the samples as they are given; of scores, that of the input, or float32 of integers.
     """
 
     def __init__(self, dtype: str, n_features: int, input_dtype: np.dtype[Any] | None = None) -> None:
         self.onnx = _import_onnx()
         self.x = _INPUT
         self.dtype = np.dtype(dtype)
-        self._input_dtype = input_dtype or self.dtype
+        self.input_dtype = self.dtype if input_dtype is None else np.dtype(input_dtype)
+        self.output_dtype = self.input_dtype if self.input_dtype.kind == "f" else np.dtype(np.float32)
         self.n_features = n_features
         self._nodes: list[Any] = []
         self._constants: list[Any] = []
-        if self._input_dtype != self.dtype:
+
+    def start_machine(self) -> None:
+        """Convert an input that no step has converted to the dtype of the machine."""
+        if self.x == _INPUT and self.input_dtype != self.dtype:
             self.x = self.cast(self.x, self.dtype)
 
     def __call__(self, operator: str, *inputs: Value, **attributes: Any) -> str:
@@ -99,7 +105,7 @@ class Graph:
         for name, (value, dtype, shape) in outputs.items():
             self._nodes.append(helper.make_node("Identity", [value], [name], name=name))
             infos.append(helper.make_tensor_value_info(name, self._type(np.dtype(dtype)), ["rows", *shape]))
-        samples = helper.make_tensor_value_info(_INPUT, self._type(self._input_dtype), ["rows", self.n_features])
+        samples = helper.make_tensor_value_info(_INPUT, self._type(self.input_dtype), ["rows", self.n_features])
         graph = helper.make_graph(self._nodes, "widemargin", [samples], infos, self._constants)
         opsets = [helper.make_opsetid("", OPSET)]
         model = helper.make_model(graph, opset_imports=opsets, ir_version=_IR_VERSION, producer_name="widemargin")

@@ -12,7 +12,9 @@ from .._native import nystroem
 from ..kernels.functions import RBF, Laplacian, Linear, Polynomial, Sigmoid
 from ..models.expansion import KernelExpansion
 from ..models.linear import LinearModel
+from ..models.nystroem_coordinates import NystroemCoordinates
 from ..models.nystroem_tree import NystroemForest, NystroemTree
+from ..nystroem.features import LandmarkFeatures
 from ..partition.hierarchy import Hierarchy
 from .graph import Graph, Value
 
@@ -43,6 +45,9 @@ def _write_argument(graph: Graph, x: str, points: NDArray[Any], kernel: Any) -> 
         return graph.reduce("L1", graph("Sub", graph.unsqueeze(x, 1), points), 2)
     if not isinstance(kernel, RBF):
         return graph("MatMul", x, points.T)
+    # so large an entry has no kernel value, but the sum of the squares, which must not overflow, has one
+    largest = points.dtype.type(np.sqrt(np.finfo(points.dtype).max / (16 * points.shape[1])))
+    x = graph("Clip", x, np.array(-largest), np.array(largest))
     centre = points.mean(axis=0)  # shifting both leaves distances as they are, with less rounding error
     x, points = graph("Sub", x, centre), points - centre
     products = graph("MatMul", x, -2.0 * points.T)
@@ -78,6 +83,22 @@ def _scaled(kernel: Any, points: NDArray[Any]) -> NDArray[Any]:
     return points * points.dtype.type(kernel.gamma) if isinstance(kernel, Polynomial | Sigmoid) else points
 
 
+def write_coordinates(graph: Graph, model: NystroemCoordinates) -> str:
+    """Coordinates c(x) F of features c(x) and a factor F: (rows, rank)."""
+    features, kernel = model.features, model.features.kernel
+    points = features.landmarks[0].astype(np.float64)
+    argument = _write_argument(graph, graph.cast(graph.x, np.float64), _scaled(kernel, points), kernel)
+    argument = graph.cast(argument, graph.dtype)
+    if features.pseudo_distances.shape[2]:
+        bounds = _write_bounds(graph, features, argument, lambda table: table[0])
+        argument = graph("Concat", argument, bounds, axis=1)
+    values = _write_kernel(graph, kernel, argument)
+    if features.pairs.shape[2]:
+        first, second = (graph("Gather", values, numbers.astype(np.int64), axis=1) for numbers in features.pairs[0])
+        values = graph("Concat", values, graph("Mul", first, second), axis=1)
+    return graph("MatMul", values, model.factor.astype(graph.dtype))
+
+
 def write_forest(graph: Graph, model: NystroemForest) -> str:
     """Decision values, the mean of those of the trees, at the projected samples: (rows, q)."""
     if model.projection is not None:
@@ -96,7 +117,7 @@ def _write_tree(graph: Graph, tree: NystroemTree) -> str:
     kernel = tree.features.kernel
     to_landmarks = argument = _write_leaf_argument(graph, of_leaf(_scaled(kernel, tree.features.landmarks)), kernel)
     if tree.features.pseudo_distances.shape[2]:
-        argument = graph("Concat", to_landmarks, _write_bounds(graph, tree, to_landmarks, of_leaf), axis=1)
+        argument = graph("Concat", to_landmarks, _write_bounds(graph, tree.features, to_landmarks, of_leaf), axis=1)
     values = graph.cast(_write_kernel(graph, kernel, argument), np.float64)
     total = graph("Add", _inner(graph, of_leaf(tree.coef), values), of_leaf(tree.intercept))
     if tree.products.shape[2]:
@@ -120,11 +141,11 @@ def _write_leaf_argument(graph: Graph, points: Value, kernel: Any) -> str:
     return graph.reduce("SumSquare" if kernel.argument == "squared_distance" else "L1", difference, 2)
 
 
-def _write_bounds(graph: Graph, tree: NystroemTree, to_landmarks: str, of_leaf: Any) -> str:
+def _write_bounds(graph: Graph, features: LandmarkFeatures, to_landmarks: str, of_leaf: Any) -> str:
     """Kernel arguments of each row and the pseudo-landmarks: bounds of the distance by the triangle inequality."""
-    is_square, bounds = tree.features.kernel.argument == "squared_distance", tree.features.bounds
+    is_square, bounds = features.kernel.argument == "squared_distance", features.bounds
     distances = graph.unsqueeze(graph("Sqrt", to_landmarks) if is_square else to_landmarks, 2)
-    pseudo_distances = of_leaf(tree.features.pseudo_distances)
+    pseudo_distances = of_leaf(features.pseudo_distances.astype(graph.dtype))
     lower = graph.reduce("Max", graph("Abs", graph("Sub", distances, pseudo_distances)), 1)
     upper = graph.reduce("Min", graph("Add", distances, pseudo_distances), 1)
     bound = graph("Where", of_leaf((bounds == nystroem.LOWER)[:, None]), lower, upper)

@@ -2,7 +2,7 @@
 
 To add a kernel, write a frozen dataclass with ``fill(A, B, out)`` and ``diagonal(A)``, and enter it in `make_kernel`
 and where CONTRIBUTING.md says. A function of inner products or distances alone has ``transform(G)`` as well, for loops
-that compute these themselves.
+that compute these themselves, and ``fill_slopes(A, B, out)`` and ``add_gradients``, for gradients by the rows.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from .._native import dual
+from .._native import gradients as native_gradients
 from .._native import kernels as native
 from .._types import Array, Matrix, Vector
 from ..data.samples import Samples, Selection
@@ -53,6 +54,24 @@ class Kernel(Protocol):
         return None
 
 
+class ArgumentKernel(Kernel, Protocol):
+    """A function kappa(g) of one number of two samples: "inner_product", "squared_distance" or "l1_distance".
+
+    By the chain rule the gradient of sum_j coef_j k(x, z_j) by x is sum_j coef_j kappa'(g_j) dg_j / dx.
+    """
+
+    argument: ClassVar[str]
+
+    def transform(self, G: Array) -> None:
+        """Replace arguments G (r, c) by kernel values, in place."""
+
+    def fill_slopes(self, A: Samples, B: Samples, out: Array) -> None:
+        """Write kappa'(g) of the samples of A and B into out (len(A), len(B))."""
+
+    def add_gradients(self, X: Samples, Z: Samples, weights: Array, out: Matrix) -> None:
+        """out_i += sum_j weights_ij dg(x_i, z_j) / dx_i, for out (len(X), d), weights (len(X), len(Z))."""
+
+
 class _InnerProductKernel(Kernel):
     """A kernel that is a function of the inner product <x, z>."""
 
@@ -65,14 +84,9 @@ class _InnerProductKernel(Kernel):
         A.inner(B, out)
         self.transform(out)
 
-
-class ArgumentKernel(Kernel, Protocol):
-    """A function of one number of two samples: of their "inner_product", "squared_distance" or "l1_distance"."""
-
-    argument: ClassVar[str]
-
-    def transform(self, G: Array) -> None:
-        """Replace arguments G (r, c) by kernel values, in place."""
+    def add_gradients(self, X: Samples, Z: Samples, weights: Array, out: Matrix) -> None:
+        """The gradient of <x, z> is z: one matrix product."""
+        out += weights @ Z.stored()
 
 
 @dataclass(frozen=True)
@@ -85,6 +99,11 @@ class _Exponential(Kernel):
     def transform(self, G: Array) -> None:
         """exp(-gamma g) of distances g, in place."""
         _exponential(G, -self.gamma)
+
+    def fill_slopes(self, A: Samples, B: Samples, out: Array) -> None:
+        """-gamma exp(-gamma g)."""
+        self.fill(A, B, out)
+        out *= -self.gamma
 
     def diagonal(self, A: Samples) -> Array:
         """Ones."""
@@ -101,6 +120,10 @@ class RBF(_Exponential):
     def fill(self, A: Samples, B: Samples, out: Array) -> None:
         """Write the tile: inner products and exponentials, block by block."""
         native.rbf_matrix(A.compiled(), A.squares, B.compiled(), B.squares, self.gamma, out)
+
+    def add_gradients(self, X: Samples, Z: Samples, weights: Array, out: Matrix) -> None:
+        """The gradient of |x - z|^2 is 2 (x - z): one matrix product, and the sums of the weights' rows."""
+        out += 2.0 * (weights.sum(axis=1)[:, None] * X.toarray() - weights @ Z.stored())
 
     def untiled_product(self, A: Samples) -> Product | None:
         """The compiled product, if inner products have the dtype of tiles."""
@@ -127,6 +150,10 @@ class Linear(_InnerProductKernel):
     def transform(self, G: Array) -> None:
         """Inner products are the kernel values."""
 
+    def fill_slopes(self, A: Samples, B: Samples, out: Array) -> None:
+        """Ones."""
+        out.fill(1.0)
+
     def diagonal(self, A: Samples) -> Array:
         """Squared norms."""
         return A.squares
@@ -149,6 +176,11 @@ class Polynomial(_InnerProductKernel):
         """(gamma g + coef0)^degree of inner products g, in place."""
         native.polynomial(G, self.gamma, self.coef0, self.degree)
 
+    def fill_slopes(self, A: Samples, B: Samples, out: Array) -> None:
+        """Degree gamma (gamma g + coef0)^(degree - 1)."""
+        Polynomial(self.gamma, max(0, self.degree - 1), self.coef0).fill(A, B, out)
+        out *= self.degree * self.gamma
+
     def diagonal(self, A: Samples) -> Array:
         """The polynomial of the squared norms."""
         return (self.gamma * A.squares + self.coef0) ** self.degree
@@ -168,6 +200,13 @@ class Sigmoid(_InnerProductKernel):
         G += self.coef0
         np.tanh(G, out=G)
 
+    def fill_slopes(self, A: Samples, B: Samples, out: Array) -> None:
+        """Gamma (1 - tanh(gamma g + coef0)^2)."""
+        self.fill(A, B, out)
+        np.square(out, out=out)
+        np.subtract(1.0, out, out=out)
+        out *= self.gamma
+
     def diagonal(self, A: Samples) -> Array:
         """tanh(gamma |x|^2 + coef0)."""
         return np.tanh(self.gamma * A.squares + self.coef0)
@@ -185,13 +224,18 @@ class Laplacian(_Exponential):
         native.l1_distances(A.toarray(), B.toarray(), out)
         self.transform(out)
 
+    def add_gradients(self, X: Samples, Z: Samples, weights: Array, out: Matrix) -> None:
+        """The gradient of |x - z|_1 is sign(x - z), 0 in columns where the two are equal."""
+        x, transposed = X.toarray(), np.ascontiguousarray(Z.toarray().T)
+        native_gradients.add_signed_sums(x, transposed, weights.astype(x.dtype, copy=False), out)
+
 
 @dataclass(frozen=True)
 class Precomputed(Kernel):
     """Entries of a given Gram matrix; the samples are its rows and columns."""
 
-    is_semidefinite: ClassVar[bool] = True  # assumed
     sample_form: ClassVar[str] = "entries"
+    is_semidefinite: bool = True  # unless a test refutes it
 
     def fill(self, A: Samples, B: Samples, out: Array) -> None:
         """Copy the entries."""
@@ -220,7 +264,10 @@ class CallableKernel(Kernel):
         return np.concatenate([np.zeros(0), *(self._evaluate(batch, batch).diagonal() for batch in batches)])
 
     def _evaluate(self, A: Samples, B: Samples) -> NDArray[Any]:
-        tile = _dense(self.function(A.stored(), B.stored()))
+        try:
+            tile = _dense(self.function(A.stored(), B.stored()))
+        except StopIteration as error:  # would end a loop of the caller's without a word
+            raise RuntimeError("kernel: the callable raised StopIteration") from error
         if tile.shape != (len(A), len(B)):
             expected = (len(A), len(B))
             raise ValueError(f"kernel: the callable returned shape {tile.shape} for batches that ask for {expected}")

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import numpy as np
 
+from .._types import Array
+from ..data.origin import FAR, origin_distance
 from ..data.rows import spread_rows
 from ..data.samples import Samples
-from .functions import RBF, Kernel
+from .functions import RBF, Kernel, Linear, Polynomial, Sigmoid
 
 _PROBE_ROWS = 64  # probe at least so many
 _MAX_ERROR = 1e-6  # use float64 above this error of an entry; float32 has 1e-7, more where norms exceed distances
+_MAX_RELATIVE_ERROR = 1e-5  # the same of a function of inner products, beside what differs from entry to entry
+_EPS = float(np.finfo(np.float64).eps)
+_SINGLE, _DOUBLE = np.dtype(np.float32), np.dtype(np.float64)
 
 
 def entry_error(kernel: Kernel, samples: Samples) -> float:
@@ -18,22 +23,52 @@ def entry_error(kernel: Kernel, samples: Samples) -> float:
     Measured between 64 to 127 rows spread over the data and the rows that follow them: neighbours, where entries are
     often large, and pairs from everywhere. 0 for float64 tiles, and for a Gram matrix, whose own error is not known.
     """
-    if samples.dtype == np.float64 or not len(samples) or kernel.sample_form == "entries":
+    if samples.dtype == _DOUBLE or not len(samples) or kernel.sample_form == "entries":
         return 0.0
-    single, double = np.dtype(np.float32), np.dtype(np.float64)
-    rows = spread_rows(len(samples), _PROBE_ROWS)
-    A, B = samples.take(rows), samples.take(np.minimum(rows + 1, len(samples) - 1))
-    rough, exact = np.empty((len(A), len(B)), single), np.empty((len(A), len(B)), double)
-    kernel.fill(A, B, rough)
-    kernel.fill(A.astype(double, double), B.astype(double, double), exact)
-    return float(np.sqrt(np.mean((rough - exact) ** 2)))
+    return _error(*_probe(kernel, samples))
+
+
+def float64_error(kernel: Kernel, samples: Samples) -> float:
+    """Rounding error of float64 kernel entries, about: that of inner products, times the kernel's slope.
+
+    0 for kernels whose own error is not known, or is that of the entries' last digit, as of the Laplacian.
+    """
+    if not len(samples) or not isinstance(kernel, RBF | Linear | Polynomial | Sigmoid):
+        return 0.0
+    factor = getattr(kernel, "gamma", 1.0)
+    if isinstance(kernel, Polynomial):
+        return _EPS * kernel.degree * float(np.mean(np.abs(kernel.diagonal(samples))))
+    return _EPS * factor * float(np.mean(samples.squares))
 
 
 def ensure_precision(kernel: Kernel, samples: Samples) -> Samples:
-    """The samples, with inner products in float64 if the RBF kernel's entries had an error above 1e-6 otherwise.
+    """The samples, in float64 where float32 entries would have lost what tells the rows apart.
 
-    Tiles stay float32. The samples are then copied in float64, and inner products take twice as long.
+    Of the RBF kernel with an error of entries above 1e-6: inner products are then float64, which take twice as long,
+    and tiles stay float32. Of kernels of inner products, whose values are large where rows are far from the origin,
+    with an error above 1e-5 of the entries' interaction K_ij - mean_i K_ij - mean_j K_ij + mean K: also the tiles.
     """
+    if samples.dtype == _DOUBLE or not len(samples):
+        return samples
     if isinstance(kernel, RBF) and entry_error(kernel, samples) > _MAX_ERROR:
-        return samples.astype(np.dtype(np.float64), samples.dtype)
+        return samples.astype(_DOUBLE, samples.dtype)
+    if isinstance(kernel, Linear | Polynomial | Sigmoid) and origin_distance(samples.stored()) > FAR:
+        rough, exact = _probe(kernel, samples)
+        interaction = exact - exact.mean(axis=0) - exact.mean(axis=1)[:, None] + exact.mean()
+        if not _error(rough, exact) <= _MAX_RELATIVE_ERROR * float(np.sqrt(np.mean(interaction**2))):
+            return samples.astype(_DOUBLE, _DOUBLE)
     return samples
+
+
+def _probe(kernel: Kernel, samples: Samples) -> tuple[Array, Array]:
+    """Entries between some rows and those that follow them, in the samples' precision and in float64."""
+    rows = spread_rows(len(samples), _PROBE_ROWS)
+    A, B = samples.take(rows), samples.take(np.minimum(rows + 1, len(samples) - 1))
+    rough, exact = np.empty((len(A), len(B)), _SINGLE), np.empty((len(A), len(B)), _DOUBLE)
+    kernel.fill(A, B, rough)
+    kernel.fill(A.astype(_DOUBLE, _DOUBLE), B.astype(_DOUBLE, _DOUBLE), exact)
+    return rough, exact
+
+
+def _error(rough: Array, exact: Array) -> float:
+    return float(np.sqrt(np.mean((rough - exact) ** 2)))

@@ -12,19 +12,21 @@ from typing import Any, Self, TypeVar, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.stats import rankdata
-from sklearn.base import ClassifierMixin
 from sklearn.metrics import check_scoring
 from sklearn.model_selection import check_cv
 from sklearn.utils import Tags, _safe_indexing, indexable
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from .._config import resolve_memory_budget
 from .._progress import Callback
 from .._types import Matrix, RowIndices, Vector
+from ..data import compute_rows
 from ..estimators._callbacks import CallbackBridge, CallbackSupportMixin, with_callbacks
 from ..estimators._estimator import Loadable, all_or_nothing, warn_of_stop
 from ..estimators._fitted_state import FittedState, describe
-from ..estimators._validation import check_flag, shown
+from ..estimators._predictor import Classifier
+from ..estimators._validation import check_flag, shown, to_memory
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 Score = Callable[[RowIndices], Callable[[Any], float]]  # of the numbers of test rows: the score of an estimator on them
@@ -55,6 +57,7 @@ class BestEstimator(CallbackSupportMixin, Loadable):
     scoring: Any
     refit: bool
     max_time: float | None
+    memory_budget: Any
     _machine_type: type[Any]
 
     def __getattr__(self, name: str) -> Any:
@@ -132,7 +135,8 @@ class BestEstimator(CallbackSupportMixin, Loadable):
         Parameters
         ----------
         X : {array-like, sparse matrix, sparse array} of shape (n_samples, n_features)
-            Or K(train, train), of shape (n_samples, n_samples), for a precomputed kernel.
+            Or K(train, train), of shape (n_samples, n_samples), for a precomputed kernel. A dask array or data frame
+            is computed into memory, if `memory_budget` has room for it.
         y : array-like of shape (n_samples,)
         sample_weight : array-like of shape (n_samples,), default=None
             Factor of each sample's loss and of its part in the scores, >= 0.
@@ -143,6 +147,8 @@ class BestEstimator(CallbackSupportMixin, Loadable):
         -------
         self
         """
+        X = compute_rows(X, resolve_memory_budget(self.memory_budget))
+        y, sample_weight, groups = map(to_memory, (y, sample_weight, groups))
         bridge = CallbackBridge(self, X, y)
         with all_or_nothing(self):
             begin = perf_counter()
@@ -197,7 +203,7 @@ class BestEstimator(CallbackSupportMixin, Loadable):
         return float(value)  # type: ignore[arg-type]
 
 
-class BestClassifier(ClassifierMixin, BestEstimator):
+class BestClassifier(Classifier, BestEstimator):
     """Base of classifiers among them, with `decision_function`."""
 
     @needs_refit

@@ -39,11 +39,23 @@ class Classification:
         return list(combinations(range(len(self.classes)), 2))
 
     def duals(self, weights: Vector, epsilon: float) -> list[DualProblem]:
-        """Each machine's dual at C = 1, for weights (n,) of the rows: 0 for rows that are held out."""
+        """Each machine's dual at C = 1, for weights (n,) of the rows: 0 for rows that are held out.
+
+        A pair with a class of no weight has no bounds and no intercept: its values are 0, which is no vote.
+        """
         upper = weights * class_factors(self.class_weight, self.classes, self.y, weights)[self.y]
         if len(self.classes) == 2:
             return [svm_problem(np.where(self.y > 0, 1.0, -1.0), upper, has_intercept=self.has_intercept)]
-        return [pair_problem(self.y, upper, *pair, has_intercept=self.has_intercept)[1] for pair in self._pairs]
+        has_rows = self._total_weights(weights) > 0
+        return [self._pair_dual(pair, upper, is_trained=bool(has_rows[list(pair)].all())) for pair in self._pairs]
+
+    def _pair_dual(self, pair: tuple[int, int], upper: Vector, *, is_trained: bool) -> DualProblem:
+        upper = upper if is_trained else np.zeros(len(upper))
+        return pair_problem(self.y, upper, *pair, has_intercept=self.has_intercept and is_trained)[1]
+
+    def _total_weights(self, weights: Vector) -> Vector:
+        """The sum of the weights (n,) of each class's rows."""
+        return np.bincount(self.y, weights, minlength=len(self.classes)).astype(np.float64)
 
     def held_out_estimator(self, values: Matrix) -> Any:
         """A classifier that predicts held-out rows from their decision values (n_test, n_machines)."""
@@ -55,9 +67,11 @@ class Classification:
         return Classification(**changed)
 
     def find_fault(self, weights: Vector) -> str | None:
-        """What training rows of these weights (n,) have not: the first class without a positive weight, or None."""
-        totals = np.bincount(self.y, weights, minlength=len(self.classes))
-        return f"no row of class {shown(self.classes[np.argmin(totals)])}" if totals.min() <= 0 else None
+        """What training rows of these weights (n,) have not: two classes of positive weight, or None."""
+        totals = self._total_weights(weights)
+        if np.count_nonzero(totals > 0) > 1:
+            return None
+        return f"rows of fewer than two classes: no row of class {shown(self.classes[np.argmin(totals)])}"
 
 
 @dataclass(frozen=True)
@@ -102,7 +116,7 @@ class HeldOutClassifier(ClassifierMixin, OneVsOnePredictor, BaseEstimator):
 
     def __init__(self, values: Matrix, classes: NDArray[Any], decision_function_shape: str, break_ties: bool) -> None:
         self.values = values
-        self.classes_ = classes
+        self.classes = self.classes_ = classes
         self.decision_function_shape = decision_function_shape
         self.break_ties = break_ties
 

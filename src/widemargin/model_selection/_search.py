@@ -169,7 +169,7 @@ class Search:
         n_gammas = int(self.remaining.any((1, 2)).sum())
         self.progress.stage(f"{self.remaining.sum()} cells, {len(data.rows):,} rows", n_gammas)
         base, float32 = data.samples, np.dtype(np.float32)
-        with np.errstate(over="ignore"):  # `_samples_of` checks the range
+        with np.errstate(over="ignore", invalid="ignore"):  # `_samples_of` checks the range
             single = converted(base, float32, float32)  # half the memory, and exact enough for scores
         budget = self.memory_budget - (0 if single is base else base.nbytes)
         solver = HeldOutSolver(data.problem.machines, self.limits, budget, self.progress, self.team)
@@ -218,4 +218,5 @@ def _samples_of(kernel: Kernel, base: Samples, single: Samples) -> Samples:
     except ValueError:
         check_range(kernel, base)
         return base
-    return ensure_precision(kernel, single)
+    precise = ensure_precision(kernel, single)
+    return single if precise is single else converted(base, precise.precision, precise.dtype)

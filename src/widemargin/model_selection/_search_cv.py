@@ -16,7 +16,7 @@ from ..data.rows import positions
 from ..data.samples import make_samples
 from ..estimators._dual_machine import DualMachine
 from ..estimators._kernel_machine import TrainingRows
-from ..estimators._scale import named_kernel, resolve_gamma
+from ..estimators._scale import named_kernel, resolve_gamma, sample_form
 from ..estimators._validation import WITHOUT_GAMMA, check_flag, check_weights, make_rng, shown
 from ..kernels.functions import Kernel
 from ._best_estimator import BestEstimator, Score, cv_results, make_splits
@@ -94,7 +94,7 @@ class SearchCV(BestEstimator):
         splits = [
             Split(*split).renumber(place) for split in make_splits(self.cv, y, groups, classifier=is_classifier(self))
         ]
-        samples = make_samples(rows.X, kernel.sample_form)
+        samples = make_samples(rows.X, sample_form(kernel, rows.X) if self.fit_intercept else kernel.sample_form)
         data = SearchData(samples, self._cv_problem(rows), rows.weights, splits, rows.kept, score)
         if not all(len(split.test) for split in splits):
             raise ValueError(f"cv must give folds with test rows of positive weight, got {shown(self.cv)}")

@@ -18,11 +18,13 @@ from sklearn.metrics import check_scoring
 from sklearn.model_selection import check_cv
 from sklearn.utils import _safe_indexing, indexable
 
+from .._config import resolve_memory_budget
 from .._progress import Progress
 from .._types import Matrix, RowIndices, Vector
+from ..data import compute_rows
 from ..data.csr import check_sparse
 from ..estimators._estimator import warn_of_stop
-from ..estimators._validation import check_memory
+from ..estimators._validation import check_memory, to_memory
 from ..estimators.ocas import OCASClassifier
 
 
@@ -103,6 +105,7 @@ def C_path(
     >>> path.best.C
     1
     """
+    X, y = compute_rows(X, resolve_memory_budget(estimator.memory_budget)), to_memory(y)
     if sp.issparse(X):
         check_sparse(X)  # before any of its rows are taken
     X, y = indexable(X, y)
@@ -179,7 +182,10 @@ def score_folds(
 
 
 def _call(score: Callable[..., float], X: Any, y: Any, model: Any) -> float:
-    return score(model, X, y)
+    try:
+        return score(model, X, y)
+    except StopIteration as error:
+        raise RuntimeError("scoring: the callable raised StopIteration") from error
 
 
 def _fit_share(

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from .._config import resolve_memory_budget
 from .._progress import Callback, Progress
-from .._types import Matrix
+from .._types import Matrix, RowIndices
 from ..estimators._validation import check_training_data, check_weights, shown
 from ..estimators.ocas import OCASClassifier
 from ._best_estimator import BestClassifier, Score, cv_results, make_splits
@@ -122,7 +123,7 @@ class OCASClassifierCV(BestClassifier):
         splits = make_splits(self.cv, rows.y, groups, classifier=True)
         _check_classes(splits, rows)
         check_fold_memory(machine, rows, splits)
-        score = self._make_score(machine, rows.X, rows.y, rows.weights)
+        score = _score_on_user_rows(self._make_score(machine, X, rows.y, rows.weights), machine)
         scores, stopped_by = self._score(machine, rows, splits, score, callback)
         self._set_results(scores, stopped_by)
         return {"C": self.C_}, stopped_by
@@ -161,13 +162,33 @@ class OCASClassifierCV(BestClassifier):
             self._warn_of_stop(stopped_by, state)
 
 
+def _score_on_user_rows(score: Score, machine: OCASClassifier) -> Score:
+    """The score of models trained on validated rows, given test rows in the user's form: a frame with its columns."""
+    names = getattr(machine, "feature_names_in_", None)
+
+    def score_of(test: RowIndices) -> Callable[[Any], float]:
+        of_model = score(test)
+
+        def with_names(model: Any) -> float:
+            if names is not None:
+                model.feature_names_in_ = names
+            return of_model(model)
+
+        return with_names
+
+    return score_of
+
+
 def _check_classes(splits: list[Any], rows: LabelledRows) -> None:
-    """Every fold's training rows must have all classes, with positive weight, and its test rows a positive weight."""
+    """Every fold's training rows must have two classes of positive weight, and its test rows a positive weight."""
     counted = np.ones(len(rows.y), np.bool_) if rows.weights is None else rows.weights > 0
     classes = np.unique(rows.y[counted])
     for k, (train, test) in enumerate(splits):
         if not counted[test].any():
             raise ValueError(f"cv: the test rows of fold {k} have no positive weight")
-        lacking = np.setdiff1d(classes, rows.y[train][counted[train]])
-        if len(lacking):
-            raise ValueError(f"cv: the training rows of fold {k} have no row of class {shown(lacking[0])}")
+        trained = np.unique(rows.y[train][counted[train]])
+        if len(trained) < min(2, len(classes)):
+            lacking = shown(np.setdiff1d(classes, trained)[0])
+            raise ValueError(
+                f"cv: the training rows of fold {k} have rows of fewer than two classes: no row of class {lacking}"
+            )

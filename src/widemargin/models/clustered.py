@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, fields
 from functools import cached_property
 from itertools import pairwise
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from .._threads import ThreadTeam, blas_limit, row_blocks
-from .._types import Labels, Matrix, Vector
+from .._types import Array, Gradients, Labels, Matrix, RowIndices, Vector
 from ..data.samples import GramSamples, Samples
-from ..kernels.functions import Kernel
+from ..kernels.functions import ArgumentKernel, Kernel, Linear
+from ..kernels.gradients import add_kernel_gradients
 from ..kernels.tiles import add_kernel_product
 from ..partition.routing import Router
 from .expansion import SMALL_ENTRY_WORK, KernelExpansion
@@ -75,13 +78,36 @@ class ClusteredExpansion:
             self.combine
         ]
         out = np.empty((X.shape[0], self.coef.shape[0]))
-        row_bytes = _ROW_COPIES * max(1, X.shape[1]) * X.dtype.itemsize
-        if self.combine == "bcm":
-            row_bytes += 8 * self.intercept.size  # the log odds of all clusters
         with blas_limit(1), ThreadTeam(n_jobs) as team:
-            for rows in row_blocks(X.shape[0], int(np.clip(memory_budget // row_bytes, _LEAST_ROWS, _MOST_ROWS))):
+            for rows in self._blocks_within(memory_budget, X):
                 out[rows] = compute(X[rows], team, memory_budget)
         return out
+
+    def decision_gradients(self, X: Any, *, n_jobs: int | None = None, memory_budget: int = 2**30) -> Gradients:
+        """Gradients of the decision values by the rows: (n, n_functions, d), float64.
+
+        They are those of the formula by which a row's decision values are computed: which cluster it is routed to, and
+        whether two machines are averaged, counts as constant. Parameters are those of `decision_values`.
+        """
+        how: dict[str, Any] = {"n_jobs": n_jobs, "memory_budget": memory_budget}
+        if self.combine == "naive":
+            return self._whole.decision_gradients(X, **how)
+        if self.combine == "bcm":  # log odds: sums over the clusters of -a f, but for a constant
+            slopes = -np.repeat(self.sigmoids[:, :, 0], np.diff(self.starts), axis=1)
+            coef = self.coef.multiply(slopes).tocsc() if sp.issparse(self.coef) else self.coef * slopes
+            return KernelExpansion(self.kernel, self.points, coef, self.log_prior).decision_gradients(X, **how)
+        out = np.zeros((X.shape[0], self.coef.shape[0], X.shape[1]))
+        with blas_limit(1), ThreadTeam(n_jobs) as team:
+            for rows in self._blocks_within(memory_budget, X, copied=2 * self.coef.shape[0] * X.shape[1]):
+                self._add_early_gradients(X[rows], out[rows], team)
+        return out
+
+    def _blocks_within(self, memory_budget: int, X: Any, copied: int = 0) -> list[slice]:
+        """Blocks of rows of X whose copies, and `copied` values of each row in float64, fit the budget."""
+        row_bytes = _ROW_COPIES * max(1, X.shape[1]) * X.dtype.itemsize + 8 * copied
+        if self.combine == "bcm":
+            row_bytes += 8 * self.intercept.size  # the log odds of all clusters
+        return row_blocks(X.shape[0], int(np.clip(memory_budget // row_bytes, _LEAST_ROWS, _MOST_ROWS)))
 
     @cached_property
     def _whole(self) -> KernelExpansion:
@@ -89,12 +115,22 @@ class ClusteredExpansion:
         return KernelExpansion(self.kernel, self.points, self.coef, self.intercept.mean(axis=1))
 
     @cached_property
-    def _machines(self) -> list[KernelExpansion]:
+    def machines(self) -> list[KernelExpansion]:
         """The machine of each cluster."""
         return [
             KernelExpansion(self.kernel, self.points[first:end], self.coef[:, first:end], self.intercept[:, c])
             for c, (first, end) in enumerate(pairwise(self.starts))
         ]
+
+    @cached_property
+    def _weights(self) -> list[Matrix]:
+        """Of a linear kernel the weights (n_functions, d) of each cluster's machine."""
+        return [machine.linear_model.coef for machine in self.machines]
+
+    @property
+    def _shift(self) -> Array | None:
+        """What the router subtracts from rows."""
+        return self.router.points.shift
 
     def _early_values(self, X: Any, team: ThreadTeam, memory_budget: int) -> Matrix:
         """f(x) = sum_{i: pi(x_i) = pi(x)} beta_i k(x, x_i) + b_pi(x): Hsieh et al. 2014, section 4."""
@@ -106,36 +142,88 @@ class ClusteredExpansion:
         labels, batch = self.router.route_with_samples(X, team)
         points = self._point_samples(X)
         out = self._values_of_clusters(batch, labels, points, team)
-        uncertain = np.flatnonzero((np.abs(out) < _UNCERTAIN).any(axis=1))
+        between, next_labels = self._between_clusters(out, batch, labels, team)
+        if len(between):
+            out[between] += self._values_of_clusters(batch.take(between), next_labels, points, team)
+            out[between] *= 0.5
+        return out
+
+    def _between_clusters(
+        self, values: Matrix, batch: Samples, labels: Labels, team: ThreadTeam
+    ) -> tuple[RowIndices, Labels]:
+        """The uncertain rows between two clusters, by their early decision values; and their next nearest clusters."""
+        uncertain = np.flatnonzero((np.abs(values) < _UNCERTAIN).any(axis=1))
         if not len(uncertain):  # most single rows
-            return out
+            return uncertain, uncertain
         next_labels, ratio = self.router.next_cluster(batch.take(uncertain), labels[uncertain], team)
         is_between = ratio > _BETWEEN
-        between = uncertain[is_between]
-        out[between] += self._values_of_clusters(batch.take(between), next_labels[is_between], points, team)
-        out[between] *= 0.5
-        return out
+        return uncertain[is_between], next_labels[is_between]
+
+    def _add_early_gradients(self, X: Any, out: Gradients, team: ThreadTeam) -> None:
+        """Add the gradients (n, n_functions, d) of "early" or "soft" decision values."""
+        labels, batch = self.router.route_with_samples(X, team)
+        points = self._point_samples(X)
+        self._add_gradients_of_clusters(batch, labels, points, out, team)
+        if self.combine != "soft":
+            return
+        values = self._values_of_clusters(batch, labels, points, team)
+        between, next_labels = self._between_clusters(values, batch, labels, team)
+        if len(between):
+            both = out[between]
+            self._add_gradients_of_clusters(batch.take(between), next_labels, points, both, team)
+            out[between] = 0.5 * both
 
     def _values_of_clusters(self, batch: Samples, labels: Labels, points: Samples, team: ThreadTeam) -> Matrix:
         """Decision values (n, n_functions) of each row by the machine of cluster labels[row], clusters in parallel."""
-        order = np.argsort(labels, kind="stable")
-        grouped, bounds = batch.take(order), np.searchsorted(labels[order], np.arange(self.intercept.shape[1] + 1))
-        groups = [(c, slice(bounds[c], bounds[c + 1])) for c in np.flatnonzero(np.diff(bounds))]
         out = np.empty((len(labels), self.coef.shape[0]))
 
-        def evaluate(group: tuple[Any, slice]) -> None:
+        def evaluate(c: int, own: slice, rows: RowIndices, near: Samples) -> None:
+            values = np.tile(self.intercept[:, c, None], len(rows))
+            if isinstance(self.kernel, Linear):
+                W = self._weights[c]
+                values += (near.stored() @ W.T).T
+                values += 0.0 if self._shift is None else (W @ self._shift)[:, None]
+            else:
+                add_kernel_product(self.kernel, points.take(own), self.coef[:, own], near, values, team)
+            out[rows] = values.T
+
+        self._for_each_cluster(batch, labels, evaluate, team)
+        return out
+
+    def _add_gradients_of_clusters(
+        self, batch: Samples, labels: Labels, points: Samples, out: Gradients, team: ThreadTeam
+    ) -> None:
+        """Add the gradients (n, n_functions, d) of each row's decision values by the machine of cluster labels[row]."""
+        kernel = cast(ArgumentKernel, self.kernel)
+
+        def add(c: int, own: slice, rows: RowIndices, near: Samples) -> None:
+            gradients = np.zeros((len(rows), *out.shape[1:]))
+            add_kernel_gradients(kernel, near, points.take(own), self.coef[:, own], gradients, team)
+            out[rows] += gradients
+
+        self._for_each_cluster(batch, labels, add, team)
+
+    def _for_each_cluster(
+        self,
+        batch: Samples,
+        labels: Labels,
+        task: Callable[[int, slice, RowIndices, Samples], None],
+        team: ThreadTeam,
+    ) -> None:
+        """Call task(c, points of cluster c, its rows among the n of the batch, these as samples), in parallel."""
+        order = np.argsort(labels, kind="stable")
+        grouped, bounds = batch.take(order), np.searchsorted(labels[order], np.arange(self.intercept.shape[1] + 1))
+        groups = [(int(c), slice(bounds[c], bounds[c + 1])) for c in np.flatnonzero(np.diff(bounds))]
+
+        def evaluate(group: tuple[int, slice]) -> None:
             c, rows = group
-            own = slice(self.starts[c], self.starts[c + 1])
-            values = np.tile(self.intercept[:, c, None], rows.stop - rows.start)
-            add_kernel_product(self.kernel, points.take(own), self.coef[:, own], grouped.take(rows), values, team)
-            out[order[rows]] = values.T
+            task(c, slice(self.starts[c], self.starts[c + 1]), order[rows], grouped.take(rows))
 
         sizes = np.diff(self.starts)
         work = sum(int(sizes[c]) * int(rows.stop - rows.start) for c, rows in groups)
         is_shared = work * (batch.row_cost + SMALL_ENTRY_WORK) >= _SHARED_WORK * len(groups)
         workers = team if is_shared else ThreadTeam(1)
         workers.map(evaluate, sorted(groups, key=lambda group: group[1].start - group[1].stop))
-        return out
 
     def _point_samples(self, X: Any) -> Samples:
         """The support vectors as samples of the router's form; of a precomputed kernel, as columns of X."""
@@ -150,10 +238,10 @@ class ClusteredExpansion:
         k = self.intercept.shape[1]
 
         def log_odds(c: int) -> Matrix:
-            f = self._machines[c].decision_values(X, n_jobs=1, memory_budget=memory_budget // team.n_threads)
+            f = self.machines[c].decision_values(X, n_jobs=1, memory_budget=memory_budget // team.n_threads)
             return np.asarray(-(self.sigmoids[:, c, 0] * f + self.sigmoids[:, c, 1]))
 
-        self._machines  # noqa: B018 - made once, before the threads share them
+        self.machines  # noqa: B018 - made once, before the threads share them
         return np.asarray(sum(team.map(log_odds, range(k))) - (k - 1) * self.log_prior)
 
     def __getstate__(self) -> dict[str, Any]:

@@ -4,20 +4,25 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 from functools import cached_property
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
+import scipy.sparse as sp
 
 from .._threads import ONE_THREAD, ThreadTeam, blas_limit, row_blocks
-from .._types import Matrix, Vector
+from .._types import Gradients, Matrix, Vector
+from ..data import make_design_matrix
 from ..data.samples import GramSamples, Samples, make_samples
-from ..kernels.functions import Kernel
+from ..kernels.functions import ArgumentKernel, Kernel, Linear
+from ..kernels.gradients import add_kernel_gradients
 from ..kernels.precision import ensure_precision
 from ..kernels.tiles import add_kernel_product
+from .linear import LinearModel
 
 _MIN_ROWS = 1024  # of a block
 _ROW_COPIES = 4  # memory budget / bytes of a block's rows, whose centred or CSR copy takes twice these bytes at most
 _SMALL_WORK = 2**20  # multiply-adds below which limiting BLAS and starting threads takes longer than the product
+_WEIGHTS_SHARE = 1 / 4  # weights of a linear kernel's decision functions / memory budget, at most
 SMALL_ENTRY_WORK = 16  # multiply-adds of a kernel entry beside its inner product, where there are few entries
 
 
@@ -57,8 +62,11 @@ class KernelExpansion:
 
         Notes
         -----
-        n n_points kernel entries, each computed once and used for all functions.
+        n n_points kernel entries, each computed once and used for all functions. With a linear kernel none, but the
+        products with the functions' weights in float64, where the memory budget has room for these.
         """
+        if isinstance(self.kernel, Linear) and self._weights_bytes <= _WEIGHTS_SHARE * memory_budget:
+            return self.linear_model.decision_values(X, n_jobs=n_jobs, memory_budget=memory_budget)
         out = np.tile(self.intercept[:, None], X.shape[0])
         points = self._points
         if X.shape[0] * len(points) * (X.shape[1] + SMALL_ENTRY_WORK) < _SMALL_WORK:
@@ -66,15 +74,46 @@ class KernelExpansion:
             add_kernel_product(self.kernel, A, self.coef, B, out, ONE_THREAD)
             return out.T
         with blas_limit(1), ThreadTeam(n_jobs) as team:
-            row_bytes = _ROW_COPIES * max(1, X.shape[1]) * X.dtype.itemsize
-            for rows in row_blocks(X.shape[0], max(_MIN_ROWS, memory_budget // row_bytes)):
+            for rows in _blocks_within(memory_budget, X):
                 A, B = points.pair_with(X[rows])
                 add_kernel_product(self.kernel, A, self.coef, B, out[:, rows], team)
         return out.T
 
+    def decision_gradients(self, X: Any, *, n_jobs: int | None = None, memory_budget: int = 2**30) -> Gradients:
+        """Gradients of the decision values by the rows: (n, n_functions, d), float64, on `n_jobs` threads.
+
+        Parameters are those of `decision_values`. The kernel is an `ArgumentKernel`.
+
+        Notes
+        -----
+        n n_points kernel slopes, and n n_points d multiply-adds for each function, less where coefficients are zero.
+        """
+        out = np.zeros((X.shape[0], self.coef.shape[0], X.shape[1]))
+        kernel = cast(ArgumentKernel, self.kernel)
+        with blas_limit(1), ThreadTeam(n_jobs) as team:
+            for rows in _blocks_within(memory_budget, X):
+                points, batch = self._points.pair_with(X[rows])
+                add_kernel_gradients(kernel, batch, points, self.coef, out[rows], team)
+        return out
+
     def pair_with(self, X: Any) -> tuple[Samples, Samples]:
         """The points and the rows of X as samples of the same form and precision."""
         return self._points.pair_with(X)
+
+    @property
+    def _weights_bytes(self) -> int:
+        return 8 * len(self.intercept) * int(self.points.shape[1])
+
+    @cached_property
+    def linear_model(self) -> LinearModel:
+        """The same decision functions by their weights; of a linear kernel alone."""
+        weights = self.weights
+        return LinearModel(weights.toarray() if sp.issparse(weights) else weights, self.intercept)
+
+    @cached_property
+    def weights(self) -> Any:
+        """Of a linear kernel coef @ points (n_functions, n_features), float64: read-only, or CSR if the points are."""
+        return weights_of(self.coef, self.points)
 
     @cached_property
     def _points(self) -> Samples:
@@ -82,6 +121,21 @@ class KernelExpansion:
 
     def __getstate__(self) -> dict[str, Any]:
         return {field.name: getattr(self, field.name) for field in fields(self)}
+
+
+def _blocks_within(memory_budget: int, X: Any) -> list[slice]:
+    """Blocks of rows of X whose copies fit the budget."""
+    row_bytes = _ROW_COPIES * max(1, X.shape[1]) * X.dtype.itemsize
+    return row_blocks(X.shape[0], max(_MIN_ROWS, memory_budget // row_bytes))
+
+
+def weights_of(coef: Any, points: Any) -> Any:
+    """coef @ points (q, d) in float64, of coefficients (q, n) and points (n, d): CSR if the points are."""
+    if sp.issparse(points):
+        return type(points)(coef) @ points
+    weights = coef @ points if sp.issparse(coef) else make_design_matrix(points, ONE_THREAD).rmatvec(coef)
+    weights.flags.writeable = False
+    return weights
 
 
 def make_point_samples(kernel: Kernel, points: Any) -> Samples:

@@ -5,9 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from .._threads import ThreadTeam, blas_limit
+from .._threads import ONE_THREAD, ThreadTeam, blas_limit
 from .._types import Matrix, Vector
 from ..data import make_design_matrix
+
+_SMALL_WORK = 2**20  # multiply-adds below which limiting BLAS and starting threads takes longer than the product
 
 
 @dataclass
@@ -42,7 +44,10 @@ class LinearModel:
         -----
         One pass over X, which is not copied.
         """
-        with blas_limit(1), ThreadTeam(n_jobs) as team:
-            outputs = make_design_matrix(X, team, memory_budget).matvec(self.coef)
+        if X.shape[0] * self.coef.size < _SMALL_WORK:
+            outputs = make_design_matrix(X, ONE_THREAD, memory_budget).matvec(self.coef)
+        else:
+            with blas_limit(1), ThreadTeam(n_jobs) as team:
+                outputs = make_design_matrix(X, team, memory_budget).matvec(self.coef)
         outputs += self.intercept[:, None]
         return outputs.T

@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from .._threads import ThreadTeam, blas_limit, row_blocks
 from .._types import Array
@@ -68,9 +69,10 @@ class NystroemCoordinates:
         if self.features.kernel.sample_form == "entries":
             return self.features.append_products(X)
         if self.features.pseudo_distances.shape[2]:
-            return self.features.evaluate(X)  # bounds need distances without cancellation
+            # bounds need distances without cancellation
+            return self.features.evaluate(X.toarray() if sp.issparse(X) and self.features.are_far else X)
         points, rows = self._points.pair_with(X)
-        values = np.empty((len(rows), len(points)), self.features.landmarks.dtype)
+        values = np.empty((len(rows), len(points)), points.dtype)
         self.features.kernel.fill(rows, points, values)
         return self.features.append_products(values)
 

@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from .._native import nystroem
@@ -19,6 +20,7 @@ from ..nystroem.features import LandmarkFeatures
 from ..partition.hierarchy import Hierarchy
 
 _FEW_ROWS = 64  # computed in the calling thread
+_DENSE_ROWS = 1024  # of CSR rows that are made dense at once
 _ROW_OPERATIONS = 100  # overhead of a row, in multiply-adds
 _LEAST_OPERATIONS = 4e6  # multiply-adds below which starting the other threads takes longer than they save
 
@@ -187,7 +189,10 @@ class NystroemForest:
 
     def _write(self, X: Any, out: Matrix, team: ThreadTeam) -> None:
         projection = self.projection
-        if projection is None:
+        if projection is None and sp.issparse(X) and self.trees[0].features.are_far:
+            for rows in row_blocks(len(out), _DENSE_ROWS):
+                self._write_mean(np.ascontiguousarray(X[rows].toarray()), out[rows], team)
+        elif projection is None:
             self._write_mean(row_arrays(X), out, team)
         else:
             blocks = row_blocks(len(out))

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from .._native import nystroem
 from .._types import Array
 from ..data.csr import row_arrays
+from ..data.origin import FAR, origin_distance
 from ..kernels.functions import RBF, ArgumentKernel, Laplacian, Linear, Polynomial, Sigmoid
 
 _Columns = NDArray[np.integer]
@@ -58,6 +59,11 @@ class LandmarkFeatures:
         return int(self.n_kernel_values + self.pairs.shape[2])
 
     @cached_property
+    def are_far(self) -> bool:
+        """Whether landmarks are far from the origin, so that distances of CSR rows, by their norms, lose digits."""
+        return origin_distance(self.landmarks.reshape(-1, self.landmarks.shape[2])) > FAR
+
+    @cached_property
     def compiled(self) -> nystroem.Landmarks:
         """A copy for compiled code; ValueError if the arrays do not fit one another."""
         arrays: Any = map(np.ascontiguousarray, (self.landmarks, self.pseudo_distances, self.bounds))
@@ -81,7 +87,7 @@ class LandmarkFeatures:
         return np.hstack([values, values[:, first] * values[:, second]]) if len(first) else values
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in self.__dict__.items() if name != "compiled"}
+        return {name: value for name, value in self.__dict__.items() if name not in ("compiled", "are_far")}
 
 
 def compiled_kernel(kernel: ArgumentKernel) -> nystroem.Kernel:

@@ -6,6 +6,7 @@ namespace wm {
 
 void bind_threads(nanobind::module_& m);
 void bind_kernels(nanobind::module_& m);    // kernel functions of a tile, sums of kernel rows
+void bind_gradients(nanobind::module_& m);  // weighted sums of the gradients of distances
 void bind_dual(nanobind::module_& m);       // working sets of the kernel machine's dual
 void bind_csr(nanobind::module_& m);        // the CSR view, and products with it
 void bind_dense(nanobind::module_& m);      // products with dense rows, copies and second moments of rows

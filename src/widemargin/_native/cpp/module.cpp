@@ -6,6 +6,7 @@ NB_MODULE(WM_MODULE, m) {
     m.doc() = "Compiled loops: arrays in, arrays out.";
     wm::bind_threads(m);
     wm::bind_kernels(m);
+    wm::bind_gradients(m);
     wm::bind_dual(m);
     wm::bind_csr(m);
     wm::bind_dense(m);

@@ -3,7 +3,8 @@
 Solve    for each loss   min_w  F(w) = 1/2 |w|^2 + C sum_i s_i max(0, 1 - y_i (<w, x_i> + b))
 Given    X (n, d), n small enough for X Xᵀ to be in memory; for each loss its signed weights s_i y_i
 Method   the dual of each on K = X Xᵀ by compiled working sets, all in one call; w = Xᵀ beta. F(w) minus the dual value
-         is the gap: no plane is needed
+         sum_i |beta_i| - 1/2 |w|^2 is the gap, both computed from w: no plane is needed. X is centred with an
+         intercept, which leaves the dual as it is
 """
 
 from __future__ import annotations
@@ -34,7 +35,9 @@ def solve_gram_duals(
     progress: AnyProgress,
 ) -> list[LinearResult] | None:
     """Solve on X (n, d) for all losses, each to a relative gap of `tol`; None where 25 working sets were not enough."""
-    samples = X.astype(np.float64, copy=False)
+    samples = X.astype(np.float64)
+    shift = samples.mean(axis=0) if losses[0].has_intercept else np.zeros(samples.shape[1])
+    samples -= shift
     all_rows, zero = np.arange(len(samples)), np.zeros(len(samples))
     parts = []
     for loss in losses:
@@ -45,11 +48,11 @@ def solve_gram_duals(
     duals = solve_subproblems(samples @ samples.T, parts, limits, team, progress)
     results = []
     for loss, dual in zip(losses, duals, strict=True):
-        w, f = dual.beta @ samples, dual.decision[None]
-        risk = risk_and_plane(loss, f).risk
-        objective = 0.5 * float(w @ w) + C * risk
-        gap = max(objective - (dual.objective - dual.gap), 0.0)
+        w = dual.beta @ samples
+        f, square = (samples @ w)[None], float(w @ w)
+        objective = 0.5 * square + C * risk_and_plane(loss, f).risk
+        gap = max(objective - (float(np.abs(dual.beta).sum()) - 0.5 * square), 0.0)
         if not gap <= tol * objective:
             return None
-        results.append(LinearResult(w[None], loss.intercept(f), objective, gap, True, w[None]))
+        results.append(LinearResult(w[None], loss.intercept(f) - w @ shift, objective, gap, True, w[None]))
     return results

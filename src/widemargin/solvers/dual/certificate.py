@@ -15,6 +15,7 @@ from .problem import is_free, total_loss
 NO_LIMIT = int(np.iinfo(np.int64).max)
 MAX_RELATIVE_GAP = 0.05  # a machine with a larger gap / primal objective has not converged, however small its violation
 _TOL_FACTORS = 1e-3, 0.5  # multiply the tolerance by no less and no more than this where the gap is too large
+_ROUNDED_SQUARE = 1e-5  # - beta'K beta / its terms' magnitudes, up to which it may be rounding
 START_TOL = 0.1  # solve to no less than this what only gives a start: levels, refine step, first steps of blocks
 
 
@@ -121,6 +122,12 @@ def make_result(
     history = History()
     history.record_point(elapsed, beta, certificate)
     return DualResult(beta, decision, *certificate, converged, n_iter, history)
+
+
+def has_negative_square(result: DualResult) -> bool:
+    """Whether beta'K beta < 0, beyond rounding: K is then not positive semidefinite, and the gap is no gap."""
+    magnitude = float(np.abs(result.beta) @ np.abs(result.decision))
+    return float(result.beta @ result.decision) < -_ROUNDED_SQUARE * magnitude
 
 
 def join_results(rows: list[RowIndices], parts: list[DualResult], n: int, elapsed: float) -> DualResult:

@@ -19,7 +19,7 @@ _LEAST_DECREASE = 0.01  # and take for progress a fall of the dual objective by 
 _STEP_LIMIT_SHARE = 0.8  # working sets that take more than this part of their limit of steps mostly end unsolved
 MAX_ERROR = 0.25  # a violation of tol is not certain above this error of decision values / tol
 _CERTAIN = 20.0  # distances from the margin, and violations, above so many decision errors are certain
-_MAX_OBJECTIVE_ERROR = 0.01  # correct the solution above this error of the primal objective / itself
+MAX_OBJECTIVE_ERROR = 0.01  # correct the solution above this error of the primal objective / itself
 EPS = float(np.finfo(np.float64).eps)
 
 
@@ -126,7 +126,7 @@ def hides_violation(
 ) -> bool:
     """Whether a decision error could hide a violation of `tol`, or change the primal objective by 1 %."""
     total = float(np.sum(np.maximum(problem.hi, -problem.lo)))
-    return error > MAX_ERROR * tol or error * total > _MAX_OBJECTIVE_ERROR * abs(primal_objective)
+    return error > MAX_ERROR * tol or error * total > MAX_OBJECTIVE_ERROR * abs(primal_objective)
 
 
 def is_comparable_with_rounding(violation: float, error: float, tol: float) -> bool:

@@ -51,14 +51,14 @@ class BlockSettings(NamedTuple):
     """Settings of the solves on one worker.
 
     Memory in bytes, threads of the worker, a function that tells whether the fit was stopped, one that returns a
-    feasible point near the solution of a block alone, and the precision of inner products (default: that of the rows).
+    feasible point near the solution of a block alone, and the dtypes of inner products and tiles (default: the rows').
     """
 
     memory_budget: int
     n_jobs: int | None
     should_end: Callable[[], bool] = lambda: False
     start: Start = start_at_zero
-    precision: np.dtype[Any] | None = None
+    dtypes: tuple[np.dtype[Any], np.dtype[Any]] | None = None
 
 
 class WeightedRows(NamedTuple):
@@ -226,7 +226,7 @@ class Block:
         self.uncertain, self.corrected = np.zeros(0, np.intp), np.zeros(0)  # rows, and their float64 decision values
         self.X = X
         samples = view_samples(X, kernel.sample_form)
-        self._set_samples(converted(samples, settings.precision or samples.precision, samples.dtype))
+        self._set_samples(converted(samples, *(settings.dtypes or (samples.precision, samples.dtype))))
 
     def _set_samples(self, samples: Samples) -> None:
         self.samples = samples

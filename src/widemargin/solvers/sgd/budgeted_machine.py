@@ -108,6 +108,10 @@ class BudgetedMachine(ABC):
     sums: Vector
     coef: Vector  # (2, n_slots or n_columns): rows COEF and COEF_SUM
 
+    @abstractmethod
+    def begin(self, X: Any, order: RowIndices) -> None:
+        """Take what the machine needs of the first row X[order[0]], before the first step; X as for `run`."""
+
     def prepare(self, X: Any) -> Any:
         """X (n, d), float32, dense or CSR, checked and converted once for several calls of `run`."""
         return X
@@ -153,12 +157,22 @@ class BudgetedMachine(ABC):
 
 
 class MergingMachine(BudgetedMachine):
-    """Support vectors that are merged, columns of one feature-major array. Dense rows are shifted by the first row."""
+    """Support vectors that are merged, columns of one feature-major array. Rows are shifted by the first, if dense."""
 
     def __init__(self, settings: StepSettings, arrays: Any) -> None:
         self.settings = settings
         self.arrays = arrays  # a compiled.MergingState
         self.counts, self.sums, self.coef = arrays.counts, arrays.sums, arrays.slots[: COEF_SUM + 1]
+
+    def begin(self, X: Any, order: RowIndices) -> None:
+        """Shift all rows by the first: distances stay as they are, and lose fewer digits. No CSR row with zeros."""
+        if self.counts[STEPS] or not len(order) or isinstance(X, csr.CSRMatrix):
+            return
+        first = X[order[:1]]
+        if not sp.issparse(first):
+            self.arrays.shift[:] = first[0]
+        elif first.nnz == first.shape[1]:
+            self.arrays.shift[:] = first.toarray()[0]
 
     def prepare(self, X: Any) -> Any:
         """C-contiguous array, or checked `csr.CSRMatrix`."""
@@ -170,9 +184,8 @@ class MergingMachine(BudgetedMachine):
 
     def run(self, X: Any, order: RowIndices, signed_weights: Vector) -> None:
         """Steps with budget maintenance by merging."""
+        self.begin(X, order)
         X = self.prepare(X)
-        if not isinstance(X, csr.CSRMatrix) and not self.counts[STEPS] and len(order):
-            self.arrays.shift[:] = X[order[0]]  # distances stay as they are, and lose fewer digits
         settings = self.settings
         grids = merge_table(settings.table_size).native
         gamma = settings.kernel.gamma  # type: ignore[attr-defined]
@@ -229,6 +242,9 @@ class SubsetMachine(BudgetedMachine):
     inverse: Vector
     counts: NDArray[np.int64]
     sums: Vector
+
+    def begin(self, X: Any, order: RowIndices) -> None:
+        """Nothing is needed."""
 
     def run(self, X: Any, order: RowIndices, signed_weights: Vector) -> None:
         """One step a row, by blocks whose kernel values are one tile; those of a row do not depend on its block."""

@@ -1,0 +1,61 @@
+"""How far rows lie from the origin: far beside their spread, inner products lose the digits of the spread.
+
+Rounding errors of <x, z> are as large as |x| |z|, of a distance to rows' mean only as |x - mean| |z - mean|.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from .._types import Array
+
+FAR = 3.0  # `origin_distance` from which rows are centred where they may be: nine tenths of their squares is the mean's
+_DENSE_SHARE = 0.5  # of entries that are stored: the values and indices of CSR rows then take the bytes of dense rows
+_PROBE = 64  # rows, at least, whose mean and spread are computed
+
+
+def origin_distance(X: Any) -> float:
+    """Norm of the mean row of X (n, d) / root mean square distance from it, on 64 to 127 rows spread over X.
+
+    Examples
+    --------
+    >>> origin_distance(np.array([[2000.0], [2004.0]]))
+    1001.0
+    """
+    if not X.shape[0]:
+        return 0.0
+    probe = X[:: max(1, X.shape[0] // _PROBE)].astype(np.float64)
+    mean = np.asarray(probe.sum(axis=0)).ravel() / probe.shape[0]
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+        norm = float(mean @ mean)
+        if sp.issparse(probe):
+            square = max(float(probe.data @ probe.data) / probe.shape[0] - norm, 0.0)
+        else:
+            probe -= mean
+            square = float(np.vdot(probe, probe)) / len(probe)
+        return float(np.sqrt(np.float64(norm) / square)) if norm else 0.0
+
+
+def dense_if_far(X: Any) -> Any:
+    """CSR rows (n, d) as a dense array where they are far from the origin and at least half of their entries stored.
+
+    For code that centres dense rows, or takes the differences of their entries. The copy has no more bytes than X.
+    """
+    is_dense = sp.issparse(X) and X.nnz >= _DENSE_SHARE * X.shape[0] * X.shape[1]
+    return X.toarray() if is_dense and origin_distance(X) > FAR else X
+
+
+def shifted(X: Array, row: Array, dtype: np.dtype[Any]) -> Array:
+    """X (n, d) minus `row` (d,) in C order: rounded to `dtype` only then."""
+    out = np.empty(X.shape, dtype)
+    return np.subtract(X, row, out=out, dtype=np.promote_types(X.dtype, dtype), casting="same_kind")
+
+
+def subtract_row(X: sp.csr_array, row: Array) -> sp.csr_array:
+    """X (n, d) minus `row` (d,) of few entries other than zero: entries at all of their columns are stored."""
+    n, columns = X.shape[0], np.flatnonzero(row)
+    indptr = np.arange(n + 1) * len(columns)
+    return X - sp.csr_array((np.tile(row[columns], n), np.tile(columns, n), indptr), X.shape)

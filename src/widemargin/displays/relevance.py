@@ -1,0 +1,123 @@
+"""Which columns matter to a kernel machine."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from .._types import Vector
+from ._axes import axes_of, check_lengths
+
+
+class RelevanceDisplay:
+    """Relevance of the columns as bars, the largest first.
+
+    Use `from_estimator`, which draws; or the constructor and `plot`, for example with root mean square gradients of a
+    machine of yours, ``np.sqrt((model.decision_gradient(X) ** 2).mean(axis=0))``.
+
+    Parameters
+    ----------
+    relevance : array-like of shape (n_features,)
+    names : sequence of str of length n_features, default=None
+        Names of the columns; None: x0, x1, ...
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+    figure_ : matplotlib Figure
+    bars_ : matplotlib BarContainer
+        From the top, in descending order of relevance.
+
+    Raises
+    ------
+    ValueError
+        If the arrays differ in length, or are empty.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from widemargin import RelevanceDisplay, RelevanceScaler
+    >>> X, y = load_diabetes(return_X_y=True, as_frame=True)
+    >>> display = RelevanceDisplay.from_estimator(RelevanceScaler().fit(X, y))
+    >>> display.ax_.get_yticklabels()[-1].get_text()  # at the top: the body mass index
+    'bmi'
+    """
+
+    def __init__(self, relevance: ArrayLike, names: Sequence[str] | None = None) -> None:
+        self.relevance = np.asarray(relevance, dtype=np.float64)
+        default = [f"x{j}" for j in range(self.relevance.size)]
+        self.names = np.asarray(default if names is None else names, dtype=object)
+        check_lengths(relevance=self.relevance, names=self.names)
+
+    @classmethod
+    def from_estimator(cls, estimator: Any, *, ax: Any = None, n_columns: int = 20, **bar_kwargs: Any) -> Self:
+        """Draw the relevance that an estimator has learned.
+
+        Parameters
+        ----------
+        estimator : fitted RelevanceScaler, a Pipeline that has one, or a search of such a pipeline
+        ax : matplotlib Axes, default=None
+            None: those of a new figure.
+        n_columns : int, default=20
+            Number of columns that are drawn, at most.
+        **bar_kwargs
+            As for `plot`.
+
+        Returns
+        -------
+        RelevanceDisplay
+
+        Raises
+        ------
+        ValueError
+            If the estimator has no `relevance_`.
+        """
+        relevance, names = _relevance_and_names(getattr(estimator, "best_estimator_", estimator))
+        return cls(relevance, names).plot(ax=ax, n_columns=n_columns, **bar_kwargs)
+
+    def plot(self, ax: Any = None, *, n_columns: int = 20, **bar_kwargs: Any) -> Self:
+        """Draw a bar for each column, the largest at the top.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            None: those of a new figure.
+        n_columns : int, default=20
+            Number of columns that are drawn, at most.
+        **bar_kwargs
+            For matplotlib's ``Axes.barh``.
+
+        Returns
+        -------
+        RelevanceDisplay
+
+        Raises
+        ------
+        ImportError
+            Without matplotlib.
+        """
+        self.ax_, self.figure_ = axes_of(self, ax)
+        largest = np.argsort(-self.relevance, kind="stable")[:n_columns]
+        heights = np.arange(len(largest))[::-1]
+        self.bars_ = self.ax_.barh(heights, self.relevance[largest], **bar_kwargs)
+        self.ax_.set_yticks(heights[::-1], labels=self.names[largest][::-1])
+        self.ax_.set_xlabel("Relevance (root mean square gradient)")
+        return self
+
+
+def _relevance_and_names(estimator: Any) -> tuple[Vector, Any]:
+    """The relevance of an estimator or of a step of a Pipeline, and the names of its columns."""
+    steps = [step for _, step in getattr(estimator, "steps", [("", estimator)])]
+    places = [k for k, step in enumerate(steps) if hasattr(step, "relevance_")]
+    if not places:
+        raise ValueError(f"estimator must be a fitted RelevanceScaler or a Pipeline that has one, got {estimator!r}")
+    scaler = steps[places[0]]
+    if scaler is not estimator:
+        try:
+            return scaler.relevance_, estimator[: places[0] + 1].get_feature_names_out()
+        except AttributeError:  # a step before it has no names for what it makes of the columns
+            pass
+    return scaler.relevance_, scaler.get_feature_names_out()

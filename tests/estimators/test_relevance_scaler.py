@@ -1,0 +1,143 @@
+"""RelevanceScaler: the estimator contract, irrelevant columns, weights, bad input."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.pipeline import make_pipeline
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from widemargin import DCSVMClassifier, DCSVMRegressor, RelevanceScaler
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(900, 12))
+VALUES = np.sin(2 * X[:, 0]) + X[:, 1]
+CLASSES = np.digitize(VALUES, [-0.7, 0.7])
+
+
+@parametrize_with_checks([RelevanceScaler(), RelevanceScaler("rbf")])
+def test_estimator_checks(estimator: Any, check: Any) -> None:
+    check(estimator)
+
+
+@pytest.mark.parametrize("kernel", ["laplacian", "rbf"])
+@pytest.mark.parametrize("y", [VALUES, 1e-9 * VALUES, CLASSES, CLASSES > 0, np.column_stack([VALUES, -VALUES])])
+def test_irrelevant_columns_are_found(y: NDArray[Any], kernel: str) -> None:
+    scaler = RelevanceScaler(kernel).fit(X, y)
+    assert scaler.relevance_.max() == 1.0
+    assert scaler.relevance_[:2].min() > 3 * scaler.relevance_[2:].max()
+    assert scaler.n_iter_ == 3
+    np.testing.assert_allclose(scaler.transform(X), X * scaler.scale_)
+    np.testing.assert_allclose(scaler.inverse_transform(scaler.transform(X)), X)
+
+
+@pytest.mark.parametrize(("machine", "y"), [(DCSVMRegressor(C=10), VALUES), (DCSVMClassifier(C=10), CLASSES)])
+def test_a_machine_behind_it_predicts_better(machine: Any, y: NDArray[Any]) -> None:
+    plain = machine.fit(X[:600], y[:600]).score(X[600:], y[600:])
+    scaled = make_pipeline(RelevanceScaler(), machine).fit(X[:600], y[:600]).score(X[600:], y[600:])
+    assert 1 - scaled < 0.6 * (1 - plain)
+
+
+def test_relevance_is_by_the_given_columns() -> None:
+    """A column in units a hundred times as large has a hundredth of the relevance, and a factor like the others."""
+    units = np.array([100.0, *np.ones(11)])
+    relevance = RelevanceScaler(n_iter=1).fit(X[:, :2], VALUES).relevance_
+    other = RelevanceScaler(n_iter=1, gamma=0.5).fit(X[:, :2] * units[:2], VALUES)
+    assert other.relevance_.shape == relevance.shape
+    assert other.relevance_[0] < relevance[0]
+
+
+def test_rows_of_weight_zero_and_repeated_rows() -> None:
+    y, weights = VALUES[:100], np.arange(100) % 3
+    how: dict[str, Any] = {"n_iter": 2}
+    weighted = RelevanceScaler(**how).fit(X[:100], y, sample_weight=weights)
+    repeated = RelevanceScaler(**how).fit(np.repeat(X[:100], weights, axis=0), np.repeat(y, weights))
+    np.testing.assert_allclose(weighted.scale_, repeated.scale_, rtol=1e-5)
+
+
+@pytest.mark.parametrize("y", [VALUES, CLASSES])
+def test_sparse_rows_and_float32(y: NDArray[Any]) -> None:
+    rows = np.where(RNG.uniform(size=X.shape) < 0.4, X, 0.0)
+    scaler, sparse = RelevanceScaler().fit(rows, y), RelevanceScaler().fit(sp.csr_array(rows), y)
+    np.testing.assert_allclose(sparse.scale_, scaler.scale_, rtol=1e-6)
+    scaled = sparse.transform(sp.csr_array(rows))
+    assert sp.issparse(scaled)
+    np.testing.assert_allclose(scaled.toarray(), scaler.transform(rows), rtol=1e-6)
+    single = RelevanceScaler().fit(rows.astype(np.float32), y)
+    np.testing.assert_allclose(single.scale_, scaler.scale_, rtol=0.05)
+    assert single.transform(rows.astype(np.float32)).dtype == np.float32
+
+
+def test_the_same_for_any_number_of_threads() -> None:
+    one = RelevanceScaler(n_rows=400, n_jobs=1).fit(X, CLASSES)
+    np.testing.assert_array_equal(one.scale_, RelevanceScaler(n_rows=400, n_jobs=3).fit(X, CLASSES).scale_)
+
+
+def test_names_of_the_columns() -> None:
+    table = pd.DataFrame(X, columns=[f"c{j}" for j in range(12)])
+    scaler = RelevanceScaler(n_iter=1).set_output(transform="pandas").fit(table, VALUES)
+    assert list(scaler.transform(table).columns) == list(scaler.get_feature_names_out()) == list(table.columns)
+
+
+@pytest.mark.parametrize("kernel", ["laplacian", "rbf"])
+def test_constant_columns_and_a_single_one(kernel: str) -> None:
+    with_constant = np.column_stack([X[:, 0], np.ones(len(X)), X[:, 1]])
+    scaler = RelevanceScaler(kernel).fit(with_constant, VALUES)
+    assert scaler.relevance_[1] == 0.0
+    np.testing.assert_allclose(scaler.inverse_transform(scaler.transform(with_constant)), with_constant)
+    assert RelevanceScaler(kernel).fit(X[:, :1], VALUES).scale_.tolist() == [1.0]
+
+
+@pytest.mark.filterwarnings("ignore:gamma=1")
+@pytest.mark.parametrize("kernel", ["laplacian", "rbf"])
+def test_no_column_that_matters(kernel: str) -> None:
+    with pytest.warns(UserWarning, match="every column has relevance 1"):
+        scaler = RelevanceScaler(kernel).fit(np.ones((20, 3)), np.arange(20.0) + 0.5)
+    assert scaler.relevance_.tolist() == scaler.scale_.tolist() == [1.0, 1.0, 1.0]
+
+
+def test_what_y_is() -> None:
+    whole = np.arange(300) % 150  # more than 100 different numbers
+    values = RelevanceScaler(n_iter=1).fit(X[:300], whole)
+    np.testing.assert_array_equal(values.scale_, RelevanceScaler(n_iter=1, target="values").fit(X[:300], whole).scale_)
+    few = RelevanceScaler(n_iter=1).fit(X, CLASSES)
+    np.testing.assert_array_equal(few.scale_, RelevanceScaler(n_iter=1, target="classes").fit(X, CLASSES).scale_)
+    assert (few.scale_ != RelevanceScaler(n_iter=1, target="values").fit(X, CLASSES).scale_).any()
+
+
+@pytest.mark.parametrize(
+    ("parameters", "y", "message"),
+    [
+        ({}, np.full(900, 0.1), r"y must have different values, got 0\.1 in every row"),
+        ({}, np.ones(900, int), "y must have at least two classes with positive weight, got one class: 1"),
+        ({"kernel": "poly"}, VALUES, r"kernel must be one of \['laplacian', 'rbf'\], got 'poly'"),
+        ({"gamma": "scale"}, VALUES, "gamma must be a finite number, got 'scale'"),
+        ({"n_rows": 1}, VALUES, "n_rows must be an integer, at least 2, got 1"),
+        ({"target": "labels"}, VALUES, r"target must be one of \['auto', 'classes', 'values'\], got 'labels'"),
+    ],
+)
+def test_bad_input_is_named(parameters: dict[str, Any], y: NDArray[Any], message: str) -> None:
+    scaler = RelevanceScaler(**parameters)
+    with pytest.raises(ValueError, match=message):
+        scaler.fit(X, y)
+    with pytest.raises(NotFittedError):
+        scaler.transform(X)
+
+
+def test_out_of_time() -> None:
+    with pytest.warns(ConvergenceWarning, match=r"stopped by max_time.* after 1 of 3 machines"):
+        scaler = RelevanceScaler(max_time=0).fit(X, VALUES)
+    assert scaler.n_iter_ == 1
+
+
+@pytest.mark.slow
+def test_early_machines_learn_from_many_rows() -> None:
+    rows = RNG.normal(size=(12_000, 6))
+    scaler = RelevanceScaler(n_iter=1, n_rows=12_000, max_time=60).fit(rows, np.sin(2 * rows[:, 0]) + rows[:, 1])
+    assert scaler.relevance_[:2].min() > 3 * scaler.relevance_[2:].max()

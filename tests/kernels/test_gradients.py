@@ -1,0 +1,86 @@
+"""Gradients of kernel expansions against the sums written out, dense and sparse, float32 and float64."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from naive import kernels as naive
+from widemargin._config import config_context
+from widemargin._native import gradients as native
+from widemargin._threads import ThreadTeam
+from widemargin.data.samples import make_samples
+from widemargin.kernels.functions import make_kernel
+from widemargin.kernels.gradients import add_kernel_gradients
+
+SINGLE, DOUBLE = np.dtype(np.float32), np.dtype(np.float64)
+NAMES = ["linear", "rbf", "laplacian", "poly", "sigmoid"]
+quick = settings(max_examples=60, deadline=None, derandomize=True)
+
+
+def gradients(kernel: Any, X: Any, Z: Any, coef: Any, n_jobs: int = 1) -> np.ndarray:
+    points, rows = make_samples(Z, kernel.sample_form).pair_with(X)
+    out = np.zeros((X.shape[0], coef.shape[0], X.shape[1]))
+    with ThreadTeam(n_jobs) as team:
+        add_kernel_gradients(kernel, rows, points, coef, out, team)
+    return out
+
+
+@quick
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    name=st.sampled_from(NAMES),
+    shape=st.tuples(st.integers(0, 6), st.integers(1, 7), st.integers(1, 6), st.integers(1, 3)),
+    degree=st.integers(0, 4),
+    dtype=st.sampled_from([SINGLE, DOUBLE]),
+    is_sparse=st.booleans(),
+    sparse_coef=st.booleans(),
+)
+def test_gradients(
+    seed: int,
+    name: str,
+    shape: tuple[int, int, int, int],
+    degree: int,
+    dtype: np.dtype,
+    is_sparse: bool,
+    sparse_coef: bool,
+) -> None:
+    n, m, d, k = shape
+    rng = np.random.default_rng(seed)
+    # many equal entries, where the Laplacian kernel has no derivative
+    X, Z = ((rng.normal(size=(r, d)).round(1) * rng.integers(0, 2, size=(r, d))).astype(dtype) for r in (n, m))
+    coef = rng.normal(size=(k, m)) * rng.integers(0, 2, size=(k, m))
+    how = {"gamma": 0.4, "degree": degree, "coef0": 0.5}
+    form: Any = sp.csr_array if is_sparse else np.asarray
+    found = gradients(make_kernel(name, **how), form(X), form(Z), sp.csc_array(coef) if sparse_coef else coef)
+    truth = np.array([[naive.gradient(name, x, Z, row, **how) for row in coef] for x in X]).reshape(n, k, d)
+    size = (1 + np.abs(X).max(initial=0.0) ** 2) ** max(1, degree) * (1 + np.abs(coef).sum())
+    np.testing.assert_allclose(found, truth, atol=(1e-12 if dtype == DOUBLE else 1e-5) * size)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_blocks_and_threads_do_not_show(name: str) -> None:
+    rng = np.random.default_rng(0)
+    Z, X, coef = rng.normal(size=(600, 4)), rng.normal(size=(900, 4)), rng.normal(size=(2, 600))
+    kernel = make_kernel(name, gamma=0.3)
+    with config_context(block_bytes=2**17):
+        found = gradients(kernel, X, Z, coef)
+        np.testing.assert_array_equal(found, gradients(kernel, X, Z, coef, n_jobs=3))
+    truth = [naive.gradient(name, X[i], Z, coef[1], gamma=0.3, coef0=0.0) for i in (0, 450, 899)]
+    np.testing.assert_allclose(found[[0, 450, 899], 1], truth, atol=1e-9)
+
+
+@pytest.mark.parametrize("dtype", [SINGLE, DOUBLE])
+@pytest.mark.parametrize(("c", "r", "d"), [(0, 3, 2), (3, 0, 2), (1, 1, 1), (5, 40, 3), (4, 33, 11)])
+def test_signed_sums(c: int, r: int, d: int, dtype: np.dtype) -> None:
+    rng = np.random.default_rng(r + d)
+    X, Z = (rng.integers(-2, 3, size=(n, d)).astype(dtype) for n in (c, r))
+    W, out = rng.normal(size=(c, r + 2)).astype(dtype), rng.normal(size=(c, 2, d))
+    truth = out[:, 1] + np.einsum("ij,ijk->ik", W[:, 1:-1], np.sign(X[:, None] - Z))
+    native.add_signed_sums(X, np.ascontiguousarray(Z.T), W[:, 1:-1], out[:, 1])
+    np.testing.assert_allclose(out[:, 1], truth, atol=1e-12 if dtype == DOUBLE else 1e-5)
