@@ -17,7 +17,7 @@ import pytest
 from sklearn.datasets import make_moons
 from sklearn.svm import SVC
 
-from widemargin.cli.program import _make_parser
+from widemargin.cli.arguments import make_parser
 
 ROOT = Path(__file__).parents[1]
 SLOW = {"docs/guide/dask.md"}  # it starts a cluster
@@ -78,4 +78,4 @@ def test_command_lines_are_accepted(page: Path) -> None:
     for command in commands:
         arguments = shlex.split(command)
         if "--version" not in arguments:
-            assert _make_parser().parse_args(arguments).run
+            assert make_parser().parse_args(arguments).run

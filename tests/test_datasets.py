@@ -2,6 +2,8 @@
 
 import bz2
 import gzip
+import io
+import lzma
 import zipfile
 from pathlib import Path
 
@@ -13,6 +15,7 @@ from hypothesis import strategies as st
 from sklearn.datasets import dump_svmlight_file
 
 from widemargin.datasets import (
+    compressed,
     load,
     load_benchmark,
     load_csv,
@@ -30,6 +33,14 @@ def write(folder: Path, name: str, content: str | bytes) -> Path:
     path = folder / name
     path.write_bytes(content if isinstance(content, bytes) else content.encode())
     return path
+
+
+def zipped(members: dict[str, bytes]) -> bytes:
+    content = io.BytesIO()
+    with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, text in members.items():
+            archive.writestr(name, text)
+    return content.getvalue()
 
 
 # Patches
@@ -120,10 +131,19 @@ def test_photo_is_a_copy():
 
 
 @pytest.mark.parametrize(
-    ("name", "pack"), [("a.svm", bytes), ("a.svm.gz", gzip.compress), ("a.svm.bz2", bz2.compress), ("a9a.t", bytes)]
+    ("name", "pack"),
+    [
+        ("a.svm", bytes),
+        ("a.svm.gz", gzip.compress),
+        ("a.svm.GZ", gzip.compress),
+        ("a.svm.bz2", bz2.compress),
+        ("a.svm.xz", lzma.compress),
+        ("a.zip", lambda text: zipped({"a9a": text})),
+        ("a9a.t", bytes),
+    ],
 )
 def test_svmlight_plain_and_compressed(tmp_path, name, pack):
-    text = b"+1 1:0.5 3:2 # a comment\n\n-1 qid:7 2:-1e-3\r\n1\n"
+    text = b"\xef\xbb\xbf+1 1:0.5 3:2 # a_comment\n\n-1 qid:7 2:-1e-3\r\n1\n"
     data = load(write(tmp_path, name, pack(text)))
     assert isinstance(data.X, sp.csr_array)
     assert data.X.dtype == np.float32
@@ -165,7 +185,11 @@ def test_svmlight_round_trip(tmp_path, seed, dtype, zero_based):
         ("1 1:two", "the value 'two' of feature 1 is not a number"),
         ("1 1:nan", "the value 'nan' of feature 1 is not finite"),
         ("1 1:-inf", "the value '-inf' of feature 1 is not finite"),
-        ("1 1:1e60", "the value '1e60' of feature 1 is too large for the dtype"),
+        ("1 1:1e600", "the value '1e600' of feature 1 is not finite"),
+        ("1 1_0:1", "the feature index '1_0' is not an integer"),
+        ("1 1:1_0", "the value '1_0' of feature 1 is not a number"),
+        ("1_0 1:1", "the label '1_0' is not a number"),
+        ("39, State-gov, 77516", "the label '39,' is not a number; is it delimited text? --format csv"),
         ("1 6:1", "the feature index 6 lies beyond the 5 features expected"),
         ("\x00\x01\x02 1:1", r"the label '\x00\x01\x02' is not a number"),
         ("x" * 500, "the label '" + "x" * 40 + "...' is not a number"),
@@ -185,7 +209,7 @@ def test_empty_svmlight(tmp_path, content):
         load_svmlight(write(tmp_path, "empty.svm", content))
 
 
-@pytest.mark.parametrize(("suffix", "pack"), [(".gz", gzip.compress), (".bz2", bz2.compress)])
+@pytest.mark.parametrize(("suffix", "pack"), [(".gz", gzip.compress), (".bz2", bz2.compress), (".xz", lzma.compress)])
 @pytest.mark.parametrize("stem", ["a.svm", "a.csv"])
 def test_damaged_compression(tmp_path, suffix, pack, stem):
     rng = np.random.default_rng(0)
@@ -196,6 +220,75 @@ def test_damaged_compression(tmp_path, suffix, pack, stem):
         load(truncated)
     with pytest.raises(ValueError, match=rf"{stem}{suffix}: truncated or damaged {suffix} file"):
         load(write(tmp_path, stem + suffix, b"not compressed at all\n"))
+
+
+@pytest.mark.parametrize("pack", [gzip.compress, bz2.compress, lzma.compress, lambda text: zipped({"a.csv": text})])
+def test_what_expands_to_far_more_than_its_size_is_refused(tmp_path, monkeypatch, pack):
+    monkeypatch.setattr(compressed, "_ALWAYS_EXPANDED", 10**6)
+    suffix = {b"\x1f\x8b": ".gz", b"BZ": ".bz2", b"\xfd7": ".xz", b"PK": ".zip"}
+    content = pack(b"1,0\n" * 500_000)
+    path = write(tmp_path, "a.csv" + suffix[content[:2]], content)
+    with pytest.raises(
+        ValueError, match=r"a.csv\.\w+: expands to more than .* bytes, .* 200 times its size: decompress"
+    ):
+        load_csv(path)
+
+
+def test_an_archive_of_arrays_that_expands_to_far_more_than_its_size_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr(compressed, "_ALWAYS_EXPANDED", 10**6)
+    np.savez_compressed(tmp_path / "a.npz", X=np.zeros((500, 1000)), y=np.zeros(500))
+    with pytest.raises(ValueError, match=r"a.npz: expands to more than .*: save it by numpy.savez"):
+        load_npz(tmp_path / "a.npz")
+
+
+def test_a_zip_archive_must_hold_one_file(tmp_path):
+    path = write(tmp_path, "adult.zip", zipped({"adult.data": b"1,2\n", "adult.names": b"|"}))
+    with pytest.raises(ValueError, match=r"adult.zip: must hold one file, but has 'adult.data', 'adult.names'"):
+        reader_for(path)
+    assert load(write(tmp_path, "b.zip", zipped({"b.csv": b"1,2\n3,4\n"}))).X.tolist() == [[1], [3]]
+    with pytest.raises(ValueError, match=r"c.zip: truncated or damaged .zip file"):
+        reader_for(write(tmp_path, "c.zip", b"PK\x03\x04"))
+
+
+def test_zstandard_is_read_where_there_is_a_library(tmp_path):
+    path = tmp_path / "a.csv.zst"
+    try:
+        zstandard = __import__("zstandard")
+    except ImportError:
+        path.touch()
+        with pytest.raises(ValueError, match=r"a.csv.zst: Zstandard files need the package zstandard"):
+            load(path)
+        return
+    path.write_bytes(zstandard.compress(b"1,2\n3,4\n"))
+    assert load(path).y.tolist() == [2, 4]
+    with pytest.raises(ValueError, match=r"bad.csv.zst: truncated or damaged .zst file"):
+        load(write(tmp_path, "bad.csv.zst", b"no zstandard"))
+
+
+@pytest.mark.parametrize("name", ["a.xlsx", "a.mat", "a.json", "a.h5", "a.tar.gz", "a.parquet", "a.pkl"])
+def test_formats_that_are_not_read_are_named_with_what_to_do(name):
+    with pytest.raises(ValueError, match=rf"{name}: .*(are not read|unpack it)"):
+        reader_for(name)
+
+
+def test_svmlight_labels_beyond_float64_are_kept(tmp_path):
+    data = load_svmlight(write(tmp_path, "a.svm", "9007199254740993 1:1\n9007199254740992 1:2\n"))
+    assert data.y.tolist() == [9007199254740993, 9007199254740992]
+
+
+def test_svmlight_dtype_is_what_the_columns_need(tmp_path):
+    rows = [f"1 1:{k / 7:.6f} 2:{1.6e12 + 1000 * k:.0f} 3:2024\n" for k in range(100)]
+    path = write(tmp_path, "a.svm", "".join(rows))
+    with pytest.warns(UserWarning, match=r"float32 would round the features 2: read as float64"):
+        data = load_svmlight(path)
+    assert data.X.dtype == np.float64
+    assert (
+        load_svmlight(write(tmp_path, "b.svm", "".join(r.split(" 2:")[0] + "\n" for r in rows))).X.dtype == np.float32
+    )
+    with pytest.warns(UserWarning, match="float64"):
+        assert load_svmlight(write(tmp_path, "c.svm", "1 1:1e60\n1 1:2\n")).X.dtype == np.float64
+    with pytest.raises(ValueError, match=r"c.svm:1: the value '1e60' of feature 1 is too large for the dtype"):
+        load_svmlight(tmp_path / "c.svm", dtype=np.float32)
 
 
 def test_missing_file_is_the_systems_error(tmp_path):
@@ -258,8 +351,9 @@ def test_csv_header_is_recognised_by_its_label_too(tmp_path):
         ("a,b,y\n1,2,0\n1,2,0,9\n", ":3", "4 fields where the first row has 3"),
         ("a,b,y\n1,two,0\n", ":2", "column 2 ('b') is 'two', which is not a number"),
         ("1,2,0\n1,,0\n", ":2", "column 2 is empty"),
-        ("1,2,0\n1,nan,0\n", ":2", "column 2 is 'nan', which is not finite"),
-        ("1,2,0\n1,1e60,0\n", ":2", "column 2 is '1e60', which is not finite or too large"),
+        ("1,2,0\n1,nan,0\n", ":2", "column 2 is missing ('nan'); --impute median"),
+        ("1,2,0\n1,inf,0\n", ":2", "column 2 is 'inf', which is not finite"),
+        ("1,2,0\n1,1e600,0\n", ":2", "column 2 is '1e600', which is not finite or too large"),
         ("1,2,0\n1,2,\n", ":2", "the label is missing"),
         ("1,2,0\n1,2_5,0\n", ":2", "column 2 is '2_5', which is not a number"),
         ("5\n6\n", ":1", "one column only"),

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import warnings
+from decimal import Decimal
+from fractions import Fraction
 from functools import partial
 from typing import Any
 
@@ -45,6 +47,7 @@ SEARCHES: list[Any] = [
 GRIDS = ("Cs", "gammas", "epsilons", "cv", "scoring")  # take lists and objects too
 CASES = [(kind, name) for kind in [*ESTIMATORS, *SEARCHES] for name in kind().get_params() if name not in GRIDS]
 NEVER: list[Any] = [np.nan, -np.inf, "x", "", np.array(1.0), np.array([1.0]), [1], (1,), {"a": 1}, 1 + 2j, object()]
+NEVER += [np.array([1, 2]), np.array([1.5, 2.5]), np.array([]), {1, 2}, Decimal("0.5"), Fraction(1, 2)]
 ODD: list[Any] = [np.inf, 0, 0.0, -1, -1.5, True, False, None, 1e308, 10**30]
 SCALARS: list[Any] = [np.float32(0.5), np.float64(0.5), np.int32(3), np.int64(3), np.bool_(True), np.str_("rbf")]
 
@@ -86,3 +89,15 @@ def test_a_scalar_of_numpy_is_the_number_it_is(kind: Any, name: str) -> None:
     own: dict[type, Any] = {bool: np.bool_, int: np.int64, float: np.float32, str: np.str_}
     if type(default) in own and name != "random_state":
         fit(kind(**{name: own[type(default)](default)}))
+
+
+def test_a_fraction_is_refused_with_what_to_pass() -> None:
+    with pytest.raises(ValueError, match=r"C must be a finite number, got Fraction\(1, 2\): use float\(\.\.\.\)"):
+        fit(DCSVMClassifier(C=Fraction(1, 2)))
+
+
+@pytest.mark.parametrize("kind", SEARCHES)
+@pytest.mark.parametrize("cv", [Fraction(5), np.array([1, 2]), {1, 2}, {"a": 1}, "five", b"x", True], ids=str)
+def test_folds_that_are_none_are_named(kind: Any, cv: Any) -> None:
+    with pytest.raises(ValueError, match="cv must be None, a number of folds, a splitter or pairs of rows, got"):
+        fit(kind(cv=cv))

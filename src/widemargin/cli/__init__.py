@@ -2,10 +2,17 @@
 
 ::
 
-    program      main(): arguments, exit codes, one-line errors
+    program      main(): checked files, exit codes, one-line errors
+    arguments    the arguments of each command
+    streams      closed standard streams, and signals that end the program
+    messages     notes on standard error
     commands     train, tune, predict, compress, info
     machines     the estimators that commands make, and the options that these take
-    inputs       standard input as a file, and the reader of a format
+    preparation  what a model does before its machine: missing values, scaling, categories
+    inputs       standard input and pipes as files
+    reading      the data of the commands, with the columns that a model knows
+    labels       labels compared with the classes of a model
+    reports      what was trained on what, and what is in a model file
     demo         demo: patches of photographs, compared with scikit-learn's SVC
     comparison   seconds, accuracy and dual objective of several models
     picture      predictions painted over photographs

@@ -27,6 +27,7 @@ TAKEN_BY: dict[str, Set[str]] = {
     **dict.fromkeys(("pseudo", "n_trees"), _DCPRED),
     **dict.fromkeys(("gammas", "exhaustive"), _EXACT_CV),
     "epsilons": {"regression"},
+    "stop_level": _EXACT,
     **dict.fromkeys(("test", "holdout"), _CLASSIFIERS | {"regression"}),
 }
 

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from io import BytesIO
 from numbers import Integral
 from pathlib import Path
 from typing import Any, BinaryIO
-from zipfile import ZIP_DEFLATED, ZipFile
+from zipfile import ZIP_DEFLATED, ZIP_STORED, ZipFile
+
+from widemargin.datasets.compressed import check_expansion, most_expanded
 
 #: Types that a model file may hold beside those that skops itself trusts (scikit-learn's public ones, and most of
 #: NumPy's and SciPy's): our estimators, the sparse matrices of their support vectors, which skops reads without
-#: unpickling, and the parts of a `CalibratedClassifierCV`, which hold estimators and numbers.
+#: unpickling, the dtype that a `SimpleImputer` was fitted with, and the parts of a `CalibratedClassifierCV`, which hold
+#: estimators and numbers.
 TRUSTED_TYPES: tuple[str, ...] = (
+    "numpy.dtype",
     "scipy.sparse._csr.csr_array",
     "scipy.sparse._csr.csr_matrix",
     "sklearn.calibration._CalibratedClassifier",
@@ -40,12 +44,12 @@ TRUSTED_TYPES: tuple[str, ...] = (
 )
 
 
-_METADATA = "summary.json"  # in a model file: checksums of the other members, summary, names of the features
+_METADATA = "summary.json"  # in a model file: checksums of the other members, summary, how its tables are read
 
 Summary = Sequence[tuple[str, str]]
 
 
-def save_model(model: Any, file: BinaryIO, summary: Summary = (), feature_names: Sequence[str] | None = None) -> None:
+def save_model(model: Any, file: BinaryIO, summary: Summary = (), table: Mapping[str, Any] | None = None) -> None:
     """Write a fitted model: a zip file of NumPy arrays and a JSON description, and a summary to be read without them.
 
     Parameters
@@ -56,15 +60,18 @@ def save_model(model: Any, file: BinaryIO, summary: Summary = (), feature_names:
         Open for writing.
     summary : sequence of (str, str), optional
         Names and values for `read_summary`.
-    feature_names : sequence of str, optional
-        Names of the columns that it was trained with, for `read_feature_names`.
+    table : mapping, optional
+        What `read_table_facts` returns: how a table is read for this model.
     """
     from skops.io import dump
 
     buffer = BytesIO()
     dump(model, buffer, compression=ZIP_DEFLATED, compresslevel=1)
+    if _expanded_size(buffer) > most_expanded(buffer.tell()):  # it would be refused
+        buffer = BytesIO()
+        dump(model, buffer, compression=ZIP_STORED)
     with ZipFile(buffer, "a") as archive:
-        metadata = {"members": _checksums(archive), "rows": list(summary), "features": feature_names}
+        metadata = {"members": _checksums(archive), "rows": list(summary), "table": table}
         archive.writestr(_METADATA, json.dumps(metadata))
     file.write(buffer.getbuffer())
 
@@ -91,25 +98,15 @@ def read_summary(path: str | os.PathLike[str]) -> Summary | None:
         return None
 
 
-def read_feature_names(path: str | os.PathLike[str], model: Any) -> list[str] | None:
-    """The names of the columns that a model was trained with: those saved beside it, or its `feature_names_in_`.
-
-    Returns
-    -------
-    list of str, or None
-        None where they had no names.
-    """
-    names = _read_metadata(path, "features")
-    if names is None:
-        names = getattr(model, "feature_names_in_", None)
-    names = None if names is None else [str(name) for name in names]
-    return names if names is not None and len(names) == model.n_features_in_ else None
+def read_table_facts(path: str | os.PathLike[str]) -> dict[str, Any]:
+    """How a table is read for a model, as `save_model` was told; empty where it was not."""
+    facts = _read_metadata(path, "table")
+    return facts if isinstance(facts, dict) else {}
 
 
 def _read_metadata(path: str | os.PathLike[str], key: str) -> Any:
     """A value saved beside the model; None where there is none, or where it was written for other contents."""
-    content = Path(path).read_bytes()
-    _check_archive(path, content)
+    content = _content_of(path)
     try:
         with ZipFile(BytesIO(content)) as archive:
             found = json.loads(archive.read(_METADATA))
@@ -140,8 +137,7 @@ def load_model(path: str | os.PathLike[str]) -> Any:
     OSError
         When the file cannot be opened.
     """
-    content = Path(path).read_bytes()
-    _check_archive(path, content)  # before skops, and with it all of scikit-learn, is imported
+    content = _content_of(path)  # checked before skops, and with it all of scikit-learn, is imported
     from skops.io import loads
 
     foreign = sorted(_types_in(path, content) - set(TRUSTED_TYPES))
@@ -174,13 +170,23 @@ def _check_libsvm(path: str | os.PathLike[str], model: Any) -> None:
             raise _damaged(path, error) from error
 
 
-def _check_archive(path: str | os.PathLike[str], content: bytes) -> None:
-    """Raise a ValueError unless the file is a zip archive with a description of a model."""
+def _content_of(path: str | os.PathLike[str]) -> bytes:
+    """The bytes of a zip archive with a description of a model, which does not expand to far more than its size."""
+    content = Path(path).read_bytes()
     try:
         with ZipFile(BytesIO(content)) as archive:
             archive.getinfo("schema.json")
+        expanded = _expanded_size(BytesIO(content))
     except Exception as error:  # of a damaged archive, of any kind
         raise _damaged(path, error) from error
+    check_expansion(path, expanded, len(content), "no model that was saved here does")
+    return content
+
+
+def _expanded_size(file: BinaryIO) -> int:
+    """The bytes of all members of an archive."""
+    with ZipFile(file) as archive:
+        return sum(member.file_size for member in archive.infolist())
 
 
 def _types_in(path: str | os.PathLike[str], content: bytes) -> set[str]:

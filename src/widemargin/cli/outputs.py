@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import io
 import os
 import secrets
 import shutil
@@ -10,7 +11,56 @@ import sys
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO, cast
+
+from widemargin.cli.streams import ClosedStream
+
+
+class NamedOutput(io.RawIOBase):
+    """A file open for writing, whose errors have its name: that of an output, when the disk is full.
+
+    Closed with it, unless it is standard output.
+    """
+
+    def __init__(self, file: BinaryIO, name: str, *, is_standard: bool = False) -> None:
+        self._file, self._name, self._is_standard = file, name, is_standard
+
+    def writable(self) -> bool:
+        """True."""
+        return True
+
+    def write(self, data: Any) -> int:
+        """Write all of the data; return their size in bytes."""
+        with self._named():
+            return self._file.write(data)
+
+    def flush(self) -> None:
+        """Write what the file has buffered."""
+        if not self._file.closed:
+            with self._named():
+                self._file.flush()
+
+    def close(self) -> None:
+        """Write the rest, and close the file."""
+        try:
+            if not self._is_standard:
+                with self._named():
+                    self._file.close()
+        finally:
+            super().close()
+
+    def fileno(self) -> int:
+        """The file's descriptor."""
+        return self._file.fileno()
+
+    @contextmanager
+    def _named(self) -> Iterator[None]:
+        try:
+            yield
+        except BrokenPipeError:
+            raise
+        except OSError as error:
+            raise OSError(error.errno, error.strerror, self._name) from error
 
 
 def open_output(path: str | None, *, force: bool) -> AbstractContextManager[BinaryIO]:
@@ -27,10 +77,14 @@ def open_output(path: str | None, *, force: bool) -> AbstractContextManager[Bina
     ------
     FileExistsError
         Without `force`, if there is a file at `path`.
+    OSError
+        If it is standard output, and that is closed.
     """
     if path is None or path == "-":
+        if isinstance(sys.stdout, ClosedStream):
+            raise OSError(errno.EBADF, "is closed", "standard output")
         sys.stdout.flush()
-        return nullcontext(sys.stdout.buffer)
+        return nullcontext(cast(BinaryIO, NamedOutput(sys.stdout.buffer, "standard output", is_standard=True)))
     if not force and Path(path).is_file():
         raise FileExistsError(errno.EEXIST, "exists already: --force replaces it", path)
     return replacing(path)
@@ -58,18 +112,19 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     OSError
         When `path` cannot be written. If only the replacement fails, the message has the name of the new file.
     """
-    target = Path(os.path.realpath(path))
-    if target.exists() and not (target.is_file() or target.is_dir()):
-        with target.open("wb") as device:
-            yield device
+    given = Path(path)
+    if given.exists() and not (given.is_file() or given.is_dir()):
+        with NamedOutput(given.open("wb"), os.fspath(path)) as output:
+            yield cast(BinaryIO, output)
         return
+    target = Path(os.path.realpath(path))
     _check_writable(target, path)
     temporary = target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")
     try:
-        with temporary.open("xb") as file:
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
+        with NamedOutput(temporary.open("xb"), os.fspath(path)) as output:
+            yield cast(BinaryIO, output)
+            output.flush()
+            os.fsync(output.fileno())
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise

@@ -1,28 +1,21 @@
-"""The program's arguments, exit codes and one-line errors."""
+"""The program: parsed arguments, checked files, exit codes, one-line errors."""
 
 from __future__ import annotations
 
 import argparse
-import math
+import errno
 import os
-import re
 import sys
 import warnings
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from difflib import get_close_matches
-from importlib import import_module
-from typing import Any, NoReturn
+from itertools import product
+from typing import Any
 
-_DATA_FILES = """\
-data files:
-  .csv .tsv        delimited text; the last column, or --target, is the label
-  .npz             NumPy archive: X and y, or data, indices, indptr, shape and y; optionally X_test and y_test
-  everything else  svmlight / LIBSVM: "label index:value index:value ..."
-Text files may be compressed as .gz or .bz2. - is standard input, with --format.
-
-"""
-_EXIT_CODES = "exit codes: 0 success, 1 error in the data or the model, 2 wrong usage, 130 interrupted\n"
+from widemargin.cli.arguments import make_parser
+from widemargin.cli.messages import shown
+from widemargin.cli.streams import ClosedStream, ended_by_signals, usable_streams
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -42,35 +35,54 @@ def main(argv: Sequence[str] | None = None) -> int:
     Raises
     ------
     SystemExit
-        With code 2 for wrong usage, with 0 after ``--help``.
+        With code 2 for wrong usage, with 0 after ``--help``, with 143 when terminated.
     """
-    args = _parse(argv)
+    with usable_streams(), ended_by_signals():
+        return _run(_parse(argv))
+
+
+def _run(args: argparse.Namespace) -> int:
     try:
-        with _one_line_warnings(), _checked_inputs(args):
+        with _one_line_warnings(), _checked_files(args):
             code: int = args.run(args)
             sys.stdout.flush()
             return code
     except KeyboardInterrupt:
         return _fail("interrupted; nothing was written", 130)
     except BrokenPipeError:
-        # The reader, "head" say, has closed the pipe: Python's flush at exit must not fail on it, too.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _discard_output()  # the reader, "head" say, has closed the pipe
         return 1
     except MemoryError as error:
         return _fail(f"out of memory {error}".strip(), 1)
     except OSError as error:
-        return _fail(f"{error.filename}: {error.strerror}" if error.filename and error.strerror else str(error), 1)
+        return _fail(_reason(error), 1)
     except ValueError as error:
         return _fail(str(error), 1)
 
 
+def _reason(error: OSError) -> str:
+    """An error of the system with the name of its file. A full disk without a name is that of standard output."""
+    name = error.filename
+    if name is None and error.errno == errno.ENOSPC:
+        _discard_output()
+        name = "standard output"
+    return f"{name}: {error.strerror}" if name and error.strerror else str(error)
+
+
+def _discard_output() -> None:
+    """Python's flush of standard output at exit must not fail, too."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
 def _parse(argv: Sequence[str] | None) -> argparse.Namespace:
-    """The parsed arguments. It is a usage error if two of them are standard input."""
-    args, unknown = _make_parser().parse_known_args(argv)
+    """The parsed arguments. It is a usage error if two of them are standard input, or an output is an input."""
+    args, unknown = make_parser().parse_known_args(argv)
     if unknown:
         args.command.error(f"unrecognized arguments: {' '.join(unknown)}{_suggestion(unknown[0], args.command)}")
     if sum(getattr(args, name) == "-" for name in args.inputs) > 1:
         args.command.error(f"only one of {', '.join(args.inputs)} can be standard input")
+    if sum(getattr(args, name) == "-" for name in args.outputs) > 1:
+        args.command.error(f"only one of {', '.join(args.outputs)} can be standard output")
     return args
 
 
@@ -81,432 +93,56 @@ def _suggestion(unknown: str, command: argparse.ArgumentParser) -> str:
     return "".join(f" (did you mean {name}?)" for name in near)
 
 
-def _checked_inputs(args: argparse.Namespace) -> AbstractContextManager[None]:
+def _checked_files(args: argparse.Namespace) -> AbstractContextManager[None]:
     """Check that input files exist, before anything heavy is imported, and that the machine takes the options.
 
-    Return a context in which standard input is a file.
+    Return a context in which standard input, and what else can be read only once, is a file.
     """
-    for path in filter(None, (getattr(args, name) for name in args.inputs)):
+    inputs = {name: path for name in args.inputs if (path := getattr(args, name))}
+    for path in inputs.values():
         if path != "-":
             os.stat(path)
+    _check_outputs(args, inputs)
     if "machines" in args:
         from widemargin.cli.machines import check_applicable
 
         check_applicable(args.command, args)
-    if not any(getattr(args, name) == "-" for name in args.inputs):
-        return nullcontext()
-    from widemargin.cli.inputs import standard_input_as_file
+    if "prints" in args and isinstance(sys.stdout, ClosedStream):
+        raise OSError(errno.EBADF, "is closed", "standard output")
+    from widemargin.cli.inputs import inputs_as_files
 
-    return standard_input_as_file(args)
+    return inputs_as_files(args)
+
+
+def _check_outputs(args: argparse.Namespace, inputs: dict[str, str]) -> None:
+    """End with a usage error that names an output which is an input, or another output."""
+    outputs = {name: path for name in args.outputs if (path := getattr(args, name))}
+    for (name, path), (other, used) in product(outputs.items(), [*inputs.items(), *outputs.items()]):
+        if name != other and _is_same_file(path, used):
+            args.command.error(f"{name} and {other} are the same file, {path}")
+
+
+def _is_same_file(path: str, other: str) -> bool:
+    if "-" in (path, other):
+        return False
+    if os.path.isfile(path) and os.path.isfile(other):
+        return os.path.samefile(path, other)
+    return not os.path.exists(path) and os.path.realpath(path) == os.path.realpath(other)
 
 
 def _fail(message: str, code: int) -> int:
+    from widemargin.datasets.files import escaped
+
     first_line = message.strip().split("\n", 1)[0]
-    print(f"widemargin: error: {first_line}", file=sys.stderr)
+    print(f"widemargin: error: {escaped(first_line)}", file=sys.stderr)
     return code
 
 
 @contextmanager
 def _one_line_warnings() -> Iterator[None]:
     def show(message: Warning | str, *_: Any, **__: Any) -> None:
-        print(f"widemargin: warning: {str(message).strip()}", file=sys.stderr)
+        print(f"widemargin: warning: {shown(str(message).strip())}", file=sys.stderr)
 
     with warnings.catch_warnings():
         warnings.showwarning = show
         yield
-
-
-def _lazy(module: str, function: str) -> Callable[[argparse.Namespace], int]:
-    """The function of a command, whose module is imported when it is called."""
-
-    def run(args: argparse.Namespace) -> int:
-        code: int = getattr(import_module(f"widemargin.cli.{module}"), function)(args)
-        return code
-
-    return run
-
-
-def _make_parser() -> argparse.ArgumentParser:
-    parser = _Parser(
-        prog="widemargin",
-        description="Support vector machines at scale: train, tune, predict, compress, inspect.",
-        epilog=_DATA_FILES + _EXIT_CODES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    parser.add_argument("--version", action=_Version)
-    commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
-    for add in (_add_demo, _add_train, _add_tune, _add_predict, _add_compress, _add_info):
-        add(commands)
-    _add_completion(commands, parser)
-    return parser
-
-
-class _Parser(argparse.ArgumentParser):
-    """Errors of usage in two lines: what is wrong, and where to read on."""
-
-    def error(self, message: str) -> NoReturn:
-        self.exit(2, f"{self.prog}: error: {message}\nsee {self.prog} --help\n")
-
-
-class _Version(argparse.Action):
-    """`--version`, which imports the package's metadata only when it is given."""
-
-    def __init__(self, option_strings: Sequence[str], dest: str) -> None:
-        super().__init__(option_strings, dest, nargs=0, help="show the version and exit")
-
-    def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> None:
-        from importlib.metadata import version
-
-        print(f"widemargin {version('widemargin')}")
-        parser.exit()
-
-
-def _add_command(
-    commands: Any,
-    name: str,
-    run: Callable[[argparse.Namespace], int],
-    summary: str,
-    epilog: str = _DATA_FILES,
-    inputs: tuple[str, ...] = (),
-) -> Any:
-    """Add a command; `inputs` are its arguments that may be ``-``, standard input."""
-    command = commands.add_parser(
-        name,
-        help=summary[0].lower() + summary[1:],
-        description=summary + ".",
-        epilog=epilog + _EXIT_CODES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    command.set_defaults(run=run, command=command, inputs=inputs)
-    return command
-
-
-def _add_demo(commands: Any) -> None:
-    summary = "Train on patches of two photographs, compare with scikit-learn's SVC, and paint the predictions"
-    command = _add_command(commands, "demo", _lazy("demo", "demo"), summary, epilog="")
-    add = command.add_argument
-    add("--n-samples", type=_count, default=20_000, metavar="N", help="training patches (20000)")
-    add(
-        "--task",
-        choices=("quadrant", "photo"),
-        default="quadrant",
-        help="what to predict: photograph and quadrant (8 classes), or photograph (2 classes) (quadrant)",
-    )
-    add("--no-compare", action="store_true", help="skip scikit-learn's SVC")
-    add("--out", default="widemargin-demo.png", metavar="PATH", help="output image, PNG (widemargin-demo.png)")
-    _add_running(command)
-    _add_force(command)
-
-
-def _add_train(commands: Any) -> None:
-    summary = "Train an SVM and save it; Ctrl-C stops the training and saves the best model so far"
-    _add_training(commands, "train", summary, _add_machine, _add_cost)
-
-
-def _add_tune(commands: Any) -> None:
-    summary = "Choose C and gamma by cross-validation, train with the best, and save the machine"
-    _add_training(commands, "tune", summary, _add_search)
-
-
-def _add_training(commands: Any, name: str, summary: str, *groups: Callable[[Any], None]) -> None:
-    """Add a command that reads data and saves a model, with these groups of options among the common ones."""
-    command = _add_command(commands, name, _lazy("commands", name), summary, inputs=("data", "test"))
-    command.add_argument("data", metavar="DATA", help="training data; - is standard input")
-    model_help = "output file for the model, such as model.skops; - is standard output"
-    command.add_argument("model", metavar="MODEL", help=model_help)
-    for add in (_add_reading, *groups, _add_limits, _add_testing, _add_running, _add_force):
-        add(command)
-
-
-def _add_predict(commands: Any) -> None:
-    summary = "Predict the label of every sample, one per line"
-    command = _add_command(commands, "predict", _lazy("commands", "predict"), summary, inputs=("data", "model"))
-    add = command.add_argument
-    add("data", metavar="DATA", help="samples; labels are optional in .csv and .npz files; - is standard input")
-    add("model", metavar="MODEL", help="model saved by train or compress")
-    add("out", metavar="OUT", nargs="?", help="output file (standard output); written after a complete prediction")
-    add(
-        "--decision",
-        action="store_true",
-        help="write decision values instead of labels: one for two classes (positive for the second), otherwise one "
-        "per class, separated by tabs",
-    )
-    _add_reading(command)
-    _add_force(command)
-
-
-def _add_compress(commands: Any) -> None:
-    summary = "Approximate a kernel machine by one that predicts in a few inner products, and report what is lost"
-    command = _add_command(commands, "compress", _lazy("commands", "compress"), summary, inputs=("model", "data"))
-    add = command.add_argument
-    add(
-        "model",
-        metavar="MODEL",
-        help="model saved by train, or by skops: SVC, NuSVC, SVR, NuSVR, OneClassSVM, KernelRidge of scikit-learn",
-    )
-    add("out", metavar="OUT", help="output file for the compressed model; - is standard output")
-    add(
-        "--data",
-        metavar="FILE",
-        help="samples like those to predict, best the training data (default: the support vectors)",
-    )
-    add("--onnx", metavar="FILE", help="also write the compressed model as ONNX")
-    _add_reading(command)
-    _add_cost(command)
-    _add_limits(command, tol=False)
-    _add_running(command)
-    _add_force(command)
-
-
-def _add_info(commands: Any) -> None:
-    summary = "Describe a saved model"
-    command = _add_command(commands, "info", _lazy("commands", "info"), summary, epilog="", inputs=("model",))
-    add = command.add_argument
-    add("model", metavar="MODEL", help="model saved by train or compress")
-
-
-def _add_completion(commands: Any, program: argparse.ArgumentParser) -> None:
-    summary = "Print a script that completes commands and options in a shell"
-    usage = 'bash, zsh: eval "$(widemargin completion bash)"; fish: widemargin completion fish | source\n\n'
-    command = _add_command(commands, "completion", _lazy("completion", "completion"), summary, epilog=usage)
-    command.add_argument("shell", choices=("bash", "zsh", "fish"), help="the shell")
-    command.set_defaults(program=program)
-
-
-def _add_force(command: Any) -> None:
-    command.add_argument("--force", action="store_true", help="replace output files that exist")
-
-
-def _add_reading(command: Any) -> None:
-    add = command.add_argument_group("data").add_argument
-    add(
-        "--format",
-        choices=("csv", "npz", "svmlight"),
-        help="format of the data, whatever their suffix; needed for standard input",
-    )
-    add(
-        "--target",
-        type=_column,
-        metavar="COLUMN",
-        help="label column: for .csv its name or its position, from 0 or, if negative, from the end (-1); for .npz the "
-        "key (y)",
-    )
-    add("--zero-based", action="store_true", help="svmlight feature indices start at 0 instead of 1")
-    add(
-        "--dtype",
-        choices=("float32", "float64"),
-        default="float32",
-        help="dtype of the samples read from text files, and of the kernel values (float32)",
-    )
-
-
-def _add_machine(command: Any) -> None:
-    command.set_defaults(
-        machines={
-            "dcsvm": "DCSVMClassifier",
-            "ocas": "OCASClassifier",
-            "bsgd": "BSGDClassifier",
-            "dcpred": "DCPredClassifier",
-            "regression": "DCSVMRegressor",
-            "one-class": "DCOneClassSVM",
-        }
-    )
-    add = command.add_argument_group("model").add_argument
-    add(
-        "--task",
-        choices=("classification", "regression", "one-class"),
-        default="classification",
-        help="regression: labels are numbers; one-class: find samples unlike most others, without labels (a .csv "
-        "file has none unless --target names them); both with --estimator dcsvm (classification)",
-    )
-    add(
-        "--estimator",
-        choices=("dcsvm", "ocas", "bsgd", "dcpred"),
-        default="dcsvm",
-        help="dcsvm: exact kernel SVM; ocas: linear SVM, for many samples (kernel options do not apply); bsgd: kernel "
-        "SVM with at most --budget support vectors, by stochastic gradient descent; dcpred: approximate kernel SVM, "
-        "for the fastest predictions, always with intercepts (dcsvm)",
-    )
-    add("-C", type=_positive, default=1.0, metavar="C", help="weight of the losses, > 0 (1)")
-    add("--epsilon", type=_number, default=0.1, metavar="E", help="regression: errors up to E cost nothing (0.1)")
-    add("--nu", type=_positive, default=0.5, metavar="NU", help="one-class: fraction outside (0.5)")
-    add(
-        "--gamma",
-        type=_auto(_positive, "scale"),
-        default="scale",
-        metavar="G",
-        help="kernel coefficient: a number > 0, scale = 1/(n_features * variance), or auto = 1/n_features (scale)",
-    )
-    add("--budget", type=_count, default=100, metavar="B", help="bsgd: most support vectors (100)")
-    add("--epochs", dest="n_epochs", type=_count, default=20, metavar="N", help="bsgd: passes over the samples (20)")
-    _add_kernel_and_data(add)
-
-
-def _add_search(command: Any) -> None:
-    command.set_defaults(
-        machines={"dcsvm": "DCSVMClassifierCV", "ocas": "OCASClassifierCV", "regression": "DCSVMRegressorCV"}
-    )
-    add = command.add_argument_group("search").add_argument
-    add("--task", choices=("classification", "regression"), default="classification", help="(classification)")
-    add(
-        "--estimator",
-        choices=("dcsvm", "ocas"),
-        default="dcsvm",
-        help="dcsvm: exact kernel SVM; ocas: linear SVM, of which C alone is chosen (dcsvm)",
-    )
-    add("--Cs", type=_values, default=10, metavar="N|C,C,...", help="values of C, or how many log-spaced ones (10)")
-    add("--gammas", type=_values, default=5, metavar="N|G,G,...", help="values of gamma, or how many (5)")
-    add("--epsilons", type=_values, default=(0.1,), metavar="N|E,E,...", help="regression: values of epsilon (0.1)")
-    add("--folds", type=_count, default=5, metavar="N", help="folds of the cross-validation (5)")
-    add("--scoring", metavar="NAME", help="a scorer of scikit-learn, such as roc_auc (accuracy; regression: r2)")
-    add("--exhaustive", action="store_true", help="score every cell in every fold: eliminate none")
-    _add_kernel_and_data(add)
-
-
-def _add_kernel_and_data(add: Callable[..., Any]) -> None:
-    add(
-        "--kernel",
-        choices=("rbf", "laplacian", "poly", "sigmoid", "linear"),
-        default="rbf",
-        help="kernel function (rbf)",
-    )
-    add("--degree", type=_count, default=3, metavar="D", help="degree of the poly kernel (3)")
-    add("--coef0", type=_number, default=0.0, metavar="R", help="constant term of poly and sigmoid (0)")
-    add(
-        "--intercept",
-        dest="fit_intercept",
-        action=argparse.BooleanOptionalAction,
-        default=argparse.SUPPRESS,
-        help="whether the machine has an intercept (dcsvm and ocas have one, bsgd has none)",
-    )
-    add(
-        "--balanced",
-        dest="class_weight",
-        action="store_const",
-        const="balanced",
-        help="weigh classes inversely to their frequency",
-    )
-    add(
-        "--scale",
-        choices=("none", "standard", "minmax"),
-        default="none",
-        help="scale features to zero mean and unit variance, or to [0, 1], and save the scaling with the model; sparse "
-        "data are not centred (none)",
-    )
-
-
-def _add_cost(command: Any) -> None:
-    add = command.add_argument_group("prediction cost", "for compress, and for train --estimator dcpred").add_argument
-    add(
-        "--prediction-cost",
-        type=_auto(_positive),
-        default="auto",
-        metavar="COST",
-        help="largest cost of a prediction, in inner products of all features, at least 4 (auto)",
-    )
-    add("--n-clusters", type=_auto(_count), default="auto", metavar="N", help="leaves of a tree (auto)")
-    add("--n-landmarks", type=_auto(_count), default="auto", metavar="N", help="landmarks of a leaf (auto)")
-    add(
-        "--n-pseudo-landmarks",
-        type=_auto(_count),
-        default="auto",
-        metavar="N",
-        help="pseudo-landmarks of a leaf (auto)",
-    )
-    add(
-        "--pseudo",
-        choices=("polynomial", "triangle", "none"),
-        default="polynomial",
-        help="how kernel values of pseudo-landmarks are estimated; triangle needs rbf or laplacian (polynomial)",
-    )
-    add("--n-trees", type=_count, default=1, metavar="N", help="number of trees to average (1)")
-
-
-def _add_limits(command: Any, *, tol: bool = True) -> None:
-    add = command.add_argument_group("limits").add_argument
-    if tol:
-        add(
-            "--tol",
-            type=_positive,
-            default=1e-3,
-            metavar="T",
-            help="stopping tolerance: of the KKT violation; of ocas the relative duality gap (0.001)",
-        )
-    add("--max-time", type=_positive, metavar="S", help="stop after S seconds with the best model so far (no limit)")
-    add("--memory-budget", type=_bytes, metavar="BYTES", help="memory beside the data, such as 500MB or 2GiB")
-    add("--n-jobs", type=int, metavar="N", help="number of threads (one per core)")
-
-
-def _add_testing(command: Any) -> None:
-    add = command.add_argument_group("evaluation").add_mutually_exclusive_group().add_argument
-    add("--test", metavar="FILE", help="report the accuracy on these data")
-    add(
-        "--holdout",
-        type=_fraction,
-        metavar="P",
-        help="report the accuracy on this share of the data, held out; 0 < P < 1",
-    )
-
-
-def _add_running(command: Any) -> None:
-    command.add_argument("--seed", dest="random_state", type=int, default=0, metavar="N", help="random seed (0)")
-    command.add_argument("--quiet", action="store_true", help="show no progress bar")
-
-
-def _number(text: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number") from None
-
-
-def _positive(text: str) -> float:
-    number = _number(text)
-    if not 0 < number < math.inf:
-        raise argparse.ArgumentTypeError(f"{text} is not a finite number above 0")
-    return number
-
-
-def _fraction(text: str) -> float:
-    number = _number(text)
-    if not 0 < number < 1:
-        raise argparse.ArgumentTypeError(f"{text} is not between 0 and 1")
-    return number
-
-
-def _count(text: str) -> int:
-    if not re.fullmatch(r"\+?[0-9]+", text) or int(text) == 0:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of at least 1")
-    return int(text)
-
-
-def _auto(number: Callable[[str], float], *words: str) -> Callable[[str], float | str]:
-    """A parser of an option that is a number, or "auto" or another of these words."""
-
-    def read(text: str) -> float | str:
-        if text in (*words, "auto"):
-            return text
-        try:
-            return number(text)
-        except argparse.ArgumentTypeError as error:
-            raise argparse.ArgumentTypeError(f"{error}, nor {', '.join((*words, 'auto'))}") from None
-
-    return read
-
-
-def _values(text: str) -> int | list[float]:
-    """An option N or V,V,...: how many values, or the values."""
-    return _count(text) if text.isdecimal() else [_number(part) for part in text.split(",")]
-
-
-def _column(text: str) -> int | str:
-    return int(text) if re.fullmatch(r"[+-]?[0-9]+", text) else text
-
-
-def _bytes(text: str) -> int:
-    from widemargin._config import resolve_memory_budget
-
-    try:
-        return resolve_memory_budget(text)
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(str(error)) from None

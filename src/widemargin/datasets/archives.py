@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from widemargin.datasets.compressed import check_expansion
 from widemargin.datasets.files import Dataset, PathLike, file_error, with_short_indices
 
 _HOME = "WIDEMARGIN_DATA"
@@ -68,6 +69,9 @@ def _read_arrays(path: PathLike) -> dict[str, NDArray[Any]]:
         # The directory of a zip file is at its end: a truncated file has none.
         if not zipfile.is_zipfile(file):
             raise file_error(path, "not an .npz archive, or a truncated one")
+        with zipfile.ZipFile(file) as members:
+            expanded = sum(member.file_size for member in members.infolist())
+        check_expansion(path, expanded, os.stat(path).st_size, "save it by numpy.savez, which does not compress")
         file.seek(0)
         try:
             with np.load(file, allow_pickle=False) as archive:

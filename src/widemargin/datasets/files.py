@@ -1,15 +1,10 @@
-"""`Dataset`, which all readers return; opening files; errors that name the file and the line."""
+"""`Dataset`, which all readers return; labels; errors that name the file and the line."""
 
 from __future__ import annotations
 
-import bz2
-import gzip
 import os
-import zlib
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple, TypeAlias, cast
+import re
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +13,8 @@ PathLike: TypeAlias = "str | os.PathLike[str]"
 FloatType: TypeAlias = type[np.float32] | type[np.float64]
 
 _SHOWN = 40  # characters of a quoted piece of a file
-_OPENERS: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".bz2": bz2.open}
+_INTEGER = re.compile(r"[+-]?[0-9]+")
+_LEADING_ZERO = re.compile(r"[+-]?0[0-9]")
 
 
 class Dataset(NamedTuple):
@@ -62,55 +58,62 @@ def quoted(text: str | bytes) -> str:
     """
     if isinstance(text, bytes):
         text = text.decode("ascii", "backslashreplace")
-    printable = "".join(c if c.isprintable() and c.isascii() else c.encode("unicode_escape").decode() for c in text)
+    printable = "".join(c if c.isprintable() and c.isascii() else _escape(c) for c in text)
     return f"'{printable[:_SHOWN]}...'" if len(printable) > _SHOWN else f"'{printable}'"
 
 
-@contextmanager
-def opened(path: PathLike) -> Iterator[BinaryIO]:
-    """Open a plain, ``.gz`` or ``.bz2`` file for reading bytes.
-
-    Raises
-    ------
-    ValueError
-        Naming the file, when its compression turns out truncated or damaged, here or in the body of the ``with``.
-    OSError
-        When the file cannot be opened.
-    """
-    suffix = Path(path).suffix
-    with cast(BinaryIO, _OPENERS.get(suffix, open)(path, "rb")) as file:
-        try:
-            yield file
-        except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-            raise file_error(path, f"truncated or damaged {suffix} file ({error})") from error
-        except OSError as error:
-            # bz2 reports damage as an OSError without errno; the operating system's errors have one.
-            if suffix != ".bz2" or error.errno is not None:
-                raise
-            raise file_error(path, f"truncated or damaged {suffix} file ({error})") from error
-
-
-def integers_if_whole(labels: NDArray[Any]) -> NDArray[Any]:
-    """Convert float labels to int64 if all of them are whole numbers.
-
-    Parameters
-    ----------
-    labels : ndarray of shape (n_samples,), float64
-        Finite.
-
-    Returns
-    -------
-    ndarray of shape (n_samples,), int64 or float64
+def escaped(text: str) -> str:
+    r"""A text with its line breaks, control characters and halves of surrogate pairs as escape sequences.
 
     Examples
     --------
-    >>> integers_if_whole(np.array([1.0, -1.0]))
-    array([ 1, -1])
-    >>> integers_if_whole(np.array([1.5, 2.0]))
-    array([1.5, 2. ])
+    >>> print(escaped("K\u00f6ln\n\x1b[31m"))
+    Köln\n\x1b[31m
     """
-    whole = bool((labels == np.rint(labels)).all()) and bool((np.abs(labels) < 2**53).all())
-    return labels.astype(np.int64) if whole else labels
+    return text if text.isprintable() else "".join(c if c.isprintable() else _escape(c) for c in text)
+
+
+def _escape(character: str) -> str:
+    return character.encode("unicode_escape").decode()
+
+
+def labels_of(texts: list[str]) -> NDArray[Any]:
+    """Labels as numbers where that loses nothing: neither digits nor leading zeros.
+
+    Returns
+    -------
+    ndarray of shape (n_samples,)
+        int64 where all are whole numbers of 64 bits; float64 where all are finite numbers; otherwise strings. Numbers
+        with leading zeros are strings, and so are larger whole ones.
+
+    Examples
+    --------
+    >>> labels_of(["1", "-1.0"]), labels_of(["1.5", "2"]), labels_of(["007", "42"])
+    (array([ 1, -1]), array([1.5, 2. ]), array(['007', '42'], dtype='<U3'))
+    """
+    distinct = set(texts)
+    if not all(map(is_number, distinct)) or any(map(_LEADING_ZERO.match, distinct)):
+        return np.array(texts)
+    numbers = np.array(texts, dtype=np.float64)
+    if not np.isfinite(numbers).all():
+        return np.array(texts)
+    if not (numbers == np.rint(numbers)).all():
+        return numbers
+    if np.abs(numbers).max(initial=0) < 2**53:
+        return numbers.astype(np.int64)
+    exact = {text: int(text) for text in distinct if _INTEGER.fullmatch(text)}
+    if len(exact) == len(distinct) and max(map(abs, exact.values())) < 2**63:
+        return np.array([exact[text] for text in texts], dtype=np.int64)
+    return np.array(texts)
+
+
+def is_number(cell: str) -> bool:
+    """Whether `float` reads the text, and no underscore stands between its digits."""
+    try:
+        float(cell)
+    except ValueError:
+        return False
+    return "_" not in cell
 
 
 def with_short_indices(X: Any) -> Any:

@@ -3,30 +3,35 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
-from typing import Any, NamedTuple
+import warnings
+from codecs import BOM_UTF8
+from collections.abc import Iterable, Iterator
+from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
+from widemargin.datasets.compressed import opened
 from widemargin.datasets.files import (
     Dataset,
     FloatType,
     PathLike,
     file_error,
-    integers_if_whole,
-    opened,
+    labels_of,
     quoted,
     with_short_indices,
 )
+from widemargin.datasets.precision import read_as_needed
 
 _MAX_INDEX = 2**31 - 1
+_EXACT = 2**53  # whole numbers below have a float64 of their own
 _INTEGER = re.compile(rb"[+-]?\d+")
 
 
 def load_svmlight(
-    path: PathLike, *, n_features: int | None = None, zero_based: bool = False, dtype: FloatType = np.float32
+    path: PathLike, *, n_features: int | None = None, zero_based: bool = False, dtype: FloatType | None = None
 ) -> Dataset:
-    r"""Read an svmlight / LIBSVM file, plain or compressed as ``.gz`` or ``.bz2``.
+    r"""Read an svmlight / LIBSVM file, plain or compressed as ``.gz``, ``.bz2``, ``.xz``, ``.zst`` or ``.zip``.
 
     By scikit-learn's compiled reader. Where it raises, or reads a number that is not finite, the lines are read again
     to name the first broken one and the reason.
@@ -40,14 +45,15 @@ def load_svmlight(
         may be smaller than the training file's.
     zero_based : bool, default=False
         Whether the first feature has index 0 instead of 1.
-    dtype : {numpy.float32, numpy.float64}, default=numpy.float32
-        Type of X: kernels are computed in it. Float32 keeps seven digits.
+    dtype : {numpy.float32, numpy.float64}, default=None
+        Type of X: kernels are computed in it. None: float32, which keeps seven digits; float64 where rounding to them
+        moves a value by more than 1e-5 of its column's standard deviation (with a warning).
 
     Returns
     -------
     Dataset
         X is a csr_array of shape (n_samples, n_features) and the given dtype; y is int64 where all labels are
-        whole numbers, otherwise float64.
+        whole numbers of at most 64 bits, otherwise float64.
 
     Raises
     ------
@@ -68,25 +74,81 @@ def load_svmlight(
     >>> data.y
     array([ 1, -1])
     """
-    rules = _Rules(0 if zero_based else 1, n_features, float(np.finfo(dtype).max))
-    try:
-        X, y = _parse(path, n_features, zero_based, dtype)
-    except (ValueError, OverflowError) as error:
-        raise _explain(path, rules, str(error)) from error
-    if not (np.isfinite(X.data).all() and np.isfinite(y).all()):
-        raise _explain(path, rules, "a number is not finite")
-    if len(y) == 0:
-        raise file_error(path, "the file has no samples")
-    return Dataset(X, integers_if_whole(y))
+    file = _File(path, n_features, zero_based)
+    if dtype is not None:
+        return Dataset(file.samples(dtype), file.labels())
+    X, wide = read_as_needed(lambda dtype: file.samples(dtype, may_be_infinite=dtype is np.float32))
+    if len(wide):
+        which = ", ".join(str(k + file.first) for k in wide[:3]) + (", ..." if len(wide) > 3 else "")
+        warnings.warn(f"{path}: float32 would round the features {which}: read as float64", stacklevel=2)
+    return Dataset(X, file.labels())
 
 
-def _parse(path: PathLike, n_features: int | None, zero_based: bool, dtype: FloatType) -> tuple[Any, Any]:
-    # A value beyond float32 becomes infinite with a warning; the caller names its line.
-    with opened(path) as file, np.errstate(over="ignore"):
+class _File:
+    """Reads the samples of an svmlight file, and then knows their labels."""
+
+    def __init__(self, path: PathLike, n_features: int | None, zero_based: bool) -> None:
+        self._path, self._n_features, self.first = path, n_features, 0 if zero_based else 1
+        self._y: NDArray[np.float64] = np.empty(0)
+
+    def samples(self, dtype: FloatType, *, may_be_infinite: bool = False) -> Any:
+        """X (n_samples, n_features), CSR of this dtype, in which a value may be infinite or not. Keeps the labels."""
         from sklearn.datasets import load_svmlight_file  # after the file was found
 
-        X, y = load_svmlight_file(file, n_features=n_features, zero_based=zero_based, dtype=dtype)
-    return with_short_indices(X), np.asarray(y, dtype=np.float64)
+        try:
+            with opened(self._path) as file, np.errstate(over="ignore"):
+                X, y = load_svmlight_file(
+                    _Lines(file), n_features=self._n_features, zero_based=self.first == 0, dtype=dtype
+                )
+        except (ValueError, OverflowError) as error:
+            raise self._explain(dtype, str(error)) from error
+        self._y = np.asarray(y, dtype=np.float64)
+        is_valid = not np.isnan(X.data).any() if may_be_infinite else np.isfinite(X.data).all()
+        if not (is_valid and np.isfinite(self._y).all()):
+            raise self._explain(dtype, "a number is not finite")
+        if len(self._y) == 0:
+            raise file_error(self._path, "the file has no samples")
+        return with_short_indices(X)
+
+    def labels(self) -> NDArray[Any]:
+        """y (n_samples,), int64 where all are whole."""
+        y = self._y
+        if not (y == np.rint(y)).all():
+            return y
+        if np.abs(y).max() < _EXACT:
+            return y.astype(np.int64)
+        with opened(self._path) as file:  # float64 has rounded them
+            exact = labels_of([label.decode("ascii") for label in map(_label_of, _Lines(file)) if label])
+        return exact if exact.dtype.kind == "i" else y
+
+    def _explain(self, dtype: FloatType, otherwise: str) -> ValueError:
+        """The error for the first broken line; `otherwise` is its reason if there is none."""
+        rules = _Rules(self.first, self._n_features, float(np.finfo(dtype).max))
+        with opened(self._path) as file:
+            found = _first_fault(file, rules)
+        return file_error(self._path, otherwise) if found is None else file_error(self._path, found[1], line=found[0])
+
+
+class _Lines:
+    """The lines of a file for scikit-learn's reader: without a byte order mark, and without underscores in numbers.
+
+    Python takes these for marks between digits.
+    """
+
+    def __init__(self, file: BinaryIO) -> None:
+        self.read = file.read  # that there is one makes it a file for scikit-learn
+        self._file = file
+
+    def __iter__(self) -> Iterator[bytes]:
+        for number, line in enumerate(self._file):
+            if b"_" in line and b"_" in line.split(b"#", 1)[0]:
+                raise ValueError("a number has an underscore")
+            yield line.removeprefix(BOM_UTF8) if number == 0 else line
+
+
+def _label_of(line: bytes) -> bytes:
+    tokens = line.split(b"#", 1)[0].split(None, 1)
+    return tokens[0] if tokens else b""
 
 
 class _Rules(NamedTuple):
@@ -97,16 +159,10 @@ class _Rules(NamedTuple):
     limit: float
 
 
-def _explain(path: PathLike, rules: _Rules, otherwise: str) -> ValueError:
-    """The error for the first broken line; ``otherwise`` is its reason if there is none."""
-    with opened(path) as file:
-        found = _first_fault(file, rules)
-    return file_error(path, otherwise) if found is None else file_error(path, found[1], line=found[0])
-
-
 def _first_fault(lines: Iterable[bytes], rules: _Rules) -> tuple[int, str] | None:
     for number, line in enumerate(lines, start=1):
-        reason = _line_fault(line.split(b"#", 1)[0].split(), rules)
+        text = line.removeprefix(BOM_UTF8) if number == 1 else line
+        reason = _line_fault(text.split(b"#", 1)[0].split(), rules)
         if reason is not None:
             return number, reason
     return None
@@ -118,7 +174,9 @@ def _line_fault(tokens: list[bytes], rules: _Rules) -> str | None:
         return None
     reason = _number_fault(tokens[0], float("inf"))
     if reason is not None:
-        return f"the label {quoted(tokens[0])} {reason}"
+        is_table = b"," in tokens[0] or b";" in tokens[0]
+        remedy = "; is it delimited text? --format csv, or load_csv, reads that" if is_table else ""
+        return f"the label {quoted(tokens[0])} {reason}{remedy}"
     previous = rules.first - 1
     pairs = tokens[2:] if len(tokens) > 1 and tokens[1].startswith(b"qid:") else tokens[1:]
     for token in pairs:
@@ -158,7 +216,7 @@ def _index_fault(index: bytes, previous: int, rules: _Rules) -> str | None:
 
 def _number_fault(text: bytes, limit: float) -> str | None:
     try:
-        number = float(text)
+        number = float(b"_" if b"_" in text else text)  # Python takes an underscore for a mark between digits
     except ValueError:
         return "is not a number"
     if not np.isfinite(number):

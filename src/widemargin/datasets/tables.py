@@ -1,24 +1,33 @@
-"""Delimited text: one row per sample, one column of labels, numbers in all others."""
+"""Tables: one row per sample, one column of labels, numbers or text in all others."""
 
 from __future__ import annotations
 
-import csv
-import io
+import re
+import warnings
 from array import array
 from collections.abc import Iterator
-from contextlib import contextmanager
-from difflib import get_close_matches
-from itertools import chain, islice
-from typing import Any, Literal, NamedTuple, NoReturn, TypeAlias
+from itertools import islice
+from typing import Any, Literal, NamedTuple, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
 
-from widemargin.datasets.files import Dataset, FloatType, PathLike, file_error, integers_if_whole, opened, quoted
+from widemargin.datasets.delimited import opened_rows
+from widemargin.datasets.files import Dataset, FloatType, PathLike, file_error, is_number, labels_of, quoted
+from widemargin.datasets.layouts import (
+    MISSING,
+    Columns,
+    Names,
+    TableOptions,
+    is_missing,
+    limit_of,
+    line_of,
+    read_columns,
+    text_columns,
+)
+from widemargin.datasets.precision import read_as_needed
 
-_Row: TypeAlias = tuple[int, list[str]]
-
-_SHOWN_NAMES = 20  # columns, in the message for one that does not exist
+_THOUSANDS = re.compile(r"[+-]?[0-9]{1,3}(,[0-9]{3})+(\.[0-9]*)?")
 
 
 def load_csv(
@@ -27,36 +36,58 @@ def load_csv(
     target: int | str | None = -1,
     delimiter: str | None = None,
     header: bool | Literal["auto"] = "auto",
-    dtype: FloatType = np.float32,
+    decimal: Literal[".", ","] = ".",
+    drop: Names = (),
+    text: Names | Literal["auto"] = (),
+    may_lack_values: bool = False,
+    unlabelled: Literal["raise", "drop", "keep"] = "raise",
+    dtype: FloatType | None = None,
 ) -> Dataset:
-    r"""Read delimited text: plain, or compressed as ``.gz`` or ``.bz2``.
+    r"""Read delimited text: plain, or compressed as ``.gz``, ``.bz2``, ``.xz``, ``.zst`` or ``.zip``.
 
     Parameters
     ----------
     path : str or path-like
-        The file, in UTF-8. Blank lines are skipped.
+        The file, in UTF-8. Blank lines are skipped, and so is what follows a delimiter at the end of every line. The
+        index that pandas writes, a first column of whole numbers without a name, is dropped with a warning.
     target : int, str or None, default=-1
         The column of labels: its position, counted from 0 or, if negative, from the end; or its name in the header.
         None: no labels, all columns are features.
     delimiter : str, default=None
-        One character. None takes the first of tab, semicolon and comma that the first line has.
+        One character. None takes that of a first line ``sep=;``, or the first of tab, semicolon and comma by which
+        most of the first lines have the same number of fields.
     header : bool or "auto", default="auto"
-        Whether the first line names the columns. "auto": it does if none of its features is a number, or if its label
-        is not a number and the next line's label is.
-    dtype : {numpy.float32, numpy.float64}, default=numpy.float32
-        Type of X: kernels are computed in it. Float32 keeps seven digits.
+        Whether the first line names the columns. "auto": it does if none of its features is a number, if its label
+        is not a number and the next line's label is, or if it counts the columns (0, 1, 2, ...; with a warning).
+    decimal : {".", ","}, default="."
+        The mark before decimals.
+    drop : sequence of int or str, default=()
+        Columns to leave out, by position or name.
+    text : sequence of int or str, or "auto", default=()
+        Columns of text: for a `OneHotEncoder`, say. "auto": those of which a tenth of the cells, those that are missing
+        aside, is no number.
+    may_lack_values : bool, default=False
+        Whether features may be missing: an empty cell, ``NA``, ``NaN``, ``null``, ``?`` or ``-``. They become NaN, and
+        empty strings in columns of text.
+    unlabelled : {"raise", "drop", "keep"}, default="raise"
+        What becomes of a row whose label is missing: an error, nothing, or a row whose label is NaN, or empty
+        among labels that are text.
+    dtype : {numpy.float32, numpy.float64}, default=None
+        Type of X: kernels are computed in it. None: float32, which keeps seven digits; float64 where rounding to them
+        moves a value by more than 1e-5 of its column's standard deviation (with a warning).
 
     Returns
     -------
     Dataset
-        X is an ndarray of shape (n_samples, n_features) and the given dtype. y is int64 where all labels are
-        whole numbers, float64 where all are numbers, otherwise strings; None without a target.
+        X is an ndarray of shape (n_samples, n_features) and the given dtype; with columns of text, of objects: floats
+        and strings. y is int64 where all labels are whole numbers, float64 where all are numbers, otherwise strings,
+        as numbers with leading zeros are; None without a target.
 
     Raises
     ------
     ValueError
         ``FILE:LINE: reason`` for the first row with another number of fields than the first, a feature that is not a
-        finite number, or no label; for an empty file, an unknown target and damaged compression.
+        finite number, or no label; for an empty file, an unknown column and damaged compression.
 
     Examples
     --------
@@ -72,194 +103,199 @@ def load_csv(
     >>> data.y.tolist()
     ['setosa', 'versicolor']
     """
-    with _opened_rows(path, delimiter) as rows:
-        return _collect(path, rows, target, header, dtype)
+    return read_table(
+        path,
+        TableOptions(target, delimiter, header, decimal, drop, text, may_lack_values, unlabelled, dtype),
+    ).data
 
 
-class Columns(NamedTuple):
-    """Layout of a table.
+def load_arff(path: PathLike, **options: Any) -> Dataset:
+    """Read an ARFF file, dense: a table whose header are its attributes.
 
-    Attributes
+    Parameters
     ----------
-    line : int
-        Number of the first line that is not blank.
-    width : int
-        Number of fields of a row.
-    target : int or None
-        Position of the label.
-    names : list of str, or None
-        Of all columns, where the first line names them.
-    """
+    path : str or path-like
+        The file.
+    **options
+        Those of `load_csv` but for `delimiter`, `header` and `decimal`. Nominal and string attributes are text.
 
-    line: int
-    width: int
-    target: int | None
-    names: list[str] | None
-
-    def features_of(self, row: list[str]) -> list[str]:
-        """The row without its label."""
-        return row if self.target is None else row[: self.target] + row[self.target + 1 :]
-
-    @property
-    def feature_names(self) -> list[str] | None:
-        """Names of the features, where there is a header."""
-        return None if self.names is None else self.features_of(self.names)
-
-    def number(self, feature: int) -> int:
-        """The number of a feature's column, from 1, the label's column counted."""
-        return feature + (self.target is not None and feature >= self.target) + 1
-
-    def describe(self, feature: int) -> str:
-        """The column of a feature, for a message: its number, and its name."""
-        number = self.number(feature)
-        return f"column {number}" + (f" ({quoted(self.names[number - 1])})" if self.names else "")
-
-
-def read_columns(path: PathLike, *, target: int | str | None = -1) -> Columns:
-    """The layout that `load_csv` finds in a file with this target.
+    Returns
+    -------
+    Dataset
+        As `load_csv` returns it.
 
     Raises
     ------
     ValueError
-        As `load_csv`, for the first two rows.
+        As `load_csv`; for sparse rows, dates and relational attributes.
     """
-    with _opened_rows(path) as rows:
-        return _layout_of(path, list(islice(rows, 2)), target, "auto")
+    return read_table(path, TableOptions(arff=True, **options)).data
 
 
-def line_of(path: PathLike, row: int, *, target: int | str | None = -1) -> int:
-    """The number of the line on which a sample, counted from 0, ends."""
-    place = row + (read_columns(path, target=target).names is not None)
-    with _opened_rows(path) as rows:
-        return next(islice(rows, place, None))[0]
+class Table(NamedTuple):
+    """The samples of a table, and its layout."""
+
+    data: Dataset
+    columns: Columns
 
 
-@contextmanager
-def _opened_rows(path: PathLike, delimiter: str | None = None) -> Iterator[Iterator[_Row]]:
-    """The rows of a file. A ValueError that names the file if it is no text in UTF-8, or no table."""
-    with opened(path) as binary:
+def read_table(path: PathLike, options: TableOptions) -> Table:
+    """Read a table as `load_csv` does, and warn of what was decided.
+
+    Raises
+    ------
+    ValueError
+        As `load_csv`.
+    """
+    columns = read_columns(path, options)
+    for note in columns.notes:
+        _warn(f"{path}: {note}")
+    reader = _Reader(path, columns, options)
+    if columns.text or options.dtype:
+        return Table(reader.labelled(reader.samples(options.dtype or np.float64)), columns)
+    X, wide = read_as_needed(reader.samples)
+    if len(wide):
+        which = ", ".join(columns.describe(columns.features[k]) for k in wide[:3]) + (", ..." if len(wide) > 3 else "")
+        _warn(f"{path}: float32 would round {which}: read as float64")
+    return Table(reader.labelled(X), columns)
+
+
+class _Reader:
+    """Reads the samples of a table, and then knows their labels."""
+
+    def __init__(self, path: PathLike, columns: Columns, options: TableOptions) -> None:
+        self._path, self._columns, self._options = path, columns, options
+        self._limit = limit_of(options.dtype)
+        self._labels: list[str] = []
+
+    def samples(self, dtype: FloatType) -> NDArray[Any]:
+        """X of shape (n_samples, n_features): of this dtype, or of objects with columns of text."""
+        self._labels, n_features = [], len(self._columns.features)
+        if self._columns.text:
+            rows = list(self._rows())
+            X = np.empty((len(rows), n_features), dtype=object)
+            X[:] = rows
+        else:
+            values = array("f" if dtype is np.float32 else "d")
+            for row in self._rows():
+                values.extend(row)
+            X = np.frombuffer(values, dtype=dtype).reshape(-1, n_features)
+        if len(X) == 0:
+            raise file_error(self._path, "the file has a header and no samples")
+        return X
+
+    def labelled(self, X: NDArray[Any]) -> Dataset:
+        """X and its labels; without a target, and where no row has a label, with None."""
+        if self._columns.target is None:
+            return Dataset(X, None)
+        labels = self._labels if self._options.decimal == "." else _with_points(self._labels)
+        missing = _missing_labels(labels)
+        if not missing:
+            return Dataset(X, labels_of(labels))
+        has_label = np.array([label not in missing for label in labels])
+        if self._options.unlabelled == "raise":
+            row = int(np.argmin(has_label))
+            reason = f"the label is missing ({quoted(labels[row])})"
+            remedy = "--unlabelled drop, or unlabelled='drop', leaves such rows out"
+            raise file_error(self._path, f"{reason}; {remedy}", line_of(self._path, row, self._options))
+        present = labels_of([label for label in labels if label not in missing])
+        if self._options.unlabelled == "keep":
+            return Dataset(X, _filled(present, has_label) if len(present) else None)
+        if not len(present):
+            raise file_error(self._path, "no row has a label")
+        _warn(f"{self._path}: rows without a label, left out: {len(X) - len(present)}")
+        return Dataset(X[has_label], present)
+
+    def _rows(self) -> Iterator[list[Any]]:
+        """The features of each row; its label is appended to the labels."""
+        columns, features = self._columns, self._columns.features
+        takes_all = features == tuple(range(columns.width))
+        with opened_rows(self._path, self._options.delimiter, arff=self._options.arff) as rows:
+            for line, row in islice(rows, int(columns.names is not None), None):
+                if len(row) != columns.width:
+                    raise file_error(self._path, f"{len(row)} fields where the first row has {columns.width}", line)
+                if columns.target is not None:
+                    self._labels.append(row[columns.target].strip())
+                yield self._values(line, row if takes_all else [row[k] for k in features])
+
+    def _values(self, line: int, cells: list[str]) -> list[Any]:
+        texts = self._columns.text
+        if texts:
+            return [
+                ("" if is_missing(cell) else cell.strip()) if k in texts else self._numbers(line, [cell], k)[0]
+                for k, cell in zip(self._columns.features, cells, strict=True)
+            ]
+        return self._numbers(line, cells)
+
+    def _numbers(self, line: int, cells: list[str], position: int | None = None) -> list[float]:
+        """The cells as numbers: of all features, or of the one at this position."""
+        if self._options.decimal == ",":
+            cells = _with_points(cells)
         try:
-            with io.TextIOWrapper(binary, encoding="utf-8-sig", newline="") as text:
-                yield _rows(text, delimiter)
-        except UnicodeDecodeError as error:
-            raise file_error(path, f"not a text file in UTF-8 ({error.reason} at byte {error.start})") from error
-        except csv.Error as error:
-            raise file_error(path, f"not delimited text ({error})") from error
+            values = list(map(float, cells))
+        except ValueError:
+            values = []
+        # False for NaN as well as for infinity and for what would become infinite in float32. `float` would take an
+        # underscore for a mark between digits.
+        is_valid = values and all(-self._limit <= value <= self._limit for value in values)
+        if is_valid and "_" not in "".join(cells):
+            return values
+        places = self._columns.features if position is None else (position,)
+        return [self._number(line, k, cell) for k, cell in zip(places, cells, strict=True)]
+
+    def _number(self, line: int, position: int, cell: str) -> float:
+        """One cell as a number, NaN if it is missing; an error that names it if it is none."""
+        if is_missing(cell):
+            if self._options.may_lack_values:
+                return float("nan")
+            self._refuse(line, position, f"is missing ({quoted(cell.strip())})" if cell.strip() else "is empty")
+        if not is_number(cell):
+            self._refuse(line, position, f"is {quoted(cell)}, which is not a number")
+        if not -self._limit <= float(cell) <= self._limit:
+            self._refuse(line, position, f"is {quoted(cell)}, which is not finite or too large for the dtype")
+        return float(cell)
+
+    def _refuse(self, line: int, position: int, reason: str) -> NoReturn:
+        message = f"{self._columns.describe(position)} {reason}"
+        raise file_error(self._path, message + self._remedy(position, reason), line)
+
+    def _remedy(self, position: int, reason: str) -> str:
+        """The end of a message: which option reads such a cell."""
+        columns, options = self._columns, self._options
+        if "missing" in reason or "empty" in reason:
+            return "; --impute median, or may_lack_values=True, reads tables with missing values"
+        if "not a number" not in reason:
+            return ""
+        cell = reason.split("'")[1]
+        if _THOUSANDS.fullmatch(cell):
+            return "; if the commas divide thousands, remove them; --decimal , or decimal=',' reads decimal commas"
+        if options.decimal == "." and is_number(cell.replace(",", ".")):
+            return "; --decimal , or decimal=',' reads decimal commas"
+        found = [k for k in text_columns(self._path, columns, options) if k not in columns.text]
+        if position not in found:  # a mistake
+            return ""
+        names = ", ".join(quoted(columns.names[k]) if columns.names else str(k) for k in found[:10])
+        more = f", ... ({len(found)} in all)" if len(found) > 10 else ""
+        return f"; columns with text: {names}{more}; --one-hot auto, or text='auto', takes these as categories"
 
 
-def _rows(text: io.TextIOWrapper, delimiter: str | None) -> Iterator[_Row]:
-    """Yield the rows that are not blank, each with the number of the line on which it ends."""
-    if delimiter is None:
-        first = next(filter(str.strip, text), "")
-        delimiter = next((mark for mark in "\t;," if mark in first), ",")
-        text.seek(0)
-    reader = csv.reader(text, delimiter=delimiter, skipinitialspace=True)
-    for row in reader:
-        if row and (len(row) > 1 or row[0].strip()):
-            yield reader.line_num, row
+def _warn(message: str) -> None:
+    warnings.warn(message, stacklevel=2)
 
 
-def _collect(
-    path: PathLike, rows: Iterator[_Row], target: int | str | None, header: bool | str, dtype: FloatType
-) -> Dataset:
-    head = list(islice(rows, 2))
-    columns = _layout_of(path, head, target, header)
-    values = array("f" if dtype is np.float32 else "d")
-    labels: list[str] = []
-    limit = float(np.finfo(dtype).max)
-    for line, row in chain(head[1:] if columns.names else head, rows):
-        _check_row(path, line, row, columns)
-        values.extend(_numbers(path, line, row, columns, limit))
-        if columns.target is not None:
-            labels.append(row[columns.target].strip())
-    n_features = columns.width - (columns.target is not None)
-    X = np.frombuffer(values, dtype=dtype).reshape(-1, n_features)
-    if len(X) == 0:
-        raise file_error(path, "the file has a header and no samples")
-    return Dataset(X, None if columns.target is None else _as_labels(labels))
+def _missing_labels(labels: list[str]) -> set[str]:
+    """Those of the labels that say there is none. A minus sign does, unless others are a plus sign."""
+    distinct = set(labels)
+    return distinct & (MISSING if "+" in distinct else MISSING | {"-"})
 
 
-def _layout_of(path: PathLike, head: list[_Row], target: int | str | None, header: bool | str) -> Columns:
-    """Decide from the first two rows which column is the label and whether there is a header."""
-    if not head:
-        raise file_error(path, "the file is empty")
-    line, first = head[0]
-    width = len(first)
-    if target is not None and width < 2:
-        raise file_error(path, "one column only: is the delimiter neither comma, semicolon nor tab?", line)
-    names = [cell.strip() for cell in first]
-    if isinstance(target, str):
-        if target not in names:
-            raise file_error(path, f"no column is named {target!r}{suggestion(target, names)}", line)
-        return Columns(line, width, names.index(target), names)
-    if target is not None and not -width <= target < width:
-        raise file_error(path, f"there is no column {target}: a row has {width}", line)
-    column = None if target is None else target % width
-    has_header = _looks_like_header(head, Columns(line, width, column, None)) if header == "auto" else bool(header)
-    return Columns(line, width, column, names if has_header else None)
+def _filled(present: NDArray[Any], has_label: NDArray[np.bool_]) -> NDArray[Any]:
+    """Labels for all rows: NaN where one is missing, or an empty text among texts."""
+    is_text = present.dtype.kind == "U"
+    y = np.full(len(has_label), "" if is_text else np.nan, dtype=present.dtype if is_text else np.float64)
+    y[has_label] = present
+    return y
 
 
-def suggestion(name: str, names: list[str]) -> str:
-    """The end of a message: the column with the most similar name, if there is one, and the names of the columns."""
-    meant = "".join(f": did you mean {quoted(near)}?" for near in get_close_matches(name, names, 1))
-    more = f", ... ({len(names)} in all)" if len(names) > _SHOWN_NAMES else ""
-    return f"{meant or ';'} the columns are {', '.join(map(quoted, names[:_SHOWN_NAMES]))}{more}"
-
-
-def _looks_like_header(head: list[_Row], columns: Columns) -> bool:
-    first = head[0][1]
-    if not any(_is_number(cell) for cell in columns.features_of(first)):
-        return True
-    if columns.target is None or len(head) < 2 or len(head[1][1]) != columns.width:
-        return False
-    return not _is_number(first[columns.target]) and _is_number(head[1][1][columns.target])
-
-
-def _check_row(path: PathLike, line: int, row: list[str], columns: Columns) -> None:
-    if len(row) != columns.width:
-        raise file_error(path, f"{len(row)} fields where the first row has {columns.width}", line)
-    if columns.target is not None and row[columns.target].strip().lower() in ("", "nan"):
-        raise file_error(path, "the label is missing", line)
-
-
-def _numbers(path: PathLike, line: int, row: list[str], columns: Columns, limit: float) -> list[float]:
-    cells = columns.features_of(row)
-    if "_" in "".join(cells):  # `float` would take it for a mark between digits
-        _raise_cell_fault(path, line, cells, columns, limit)
-    try:
-        values = list(map(float, cells))
-    except ValueError:
-        _raise_cell_fault(path, line, cells, columns, limit)
-    # False for NaN as well as for infinity and for what would become infinite in float32.
-    if not all(-limit <= value <= limit for value in values):
-        _raise_cell_fault(path, line, cells, columns, limit)
-    return values
-
-
-def _raise_cell_fault(path: PathLike, line: int, cells: list[str], columns: Columns, limit: float) -> NoReturn:
-    for feature, cell in enumerate(cells):
-        place = columns.describe(feature)
-        if not cell.strip():
-            raise file_error(path, f"{place} is empty", line)
-        if not _is_number(cell):
-            raise file_error(path, f"{place} is {quoted(cell)}, which is not a number", line)
-        if not -limit <= float(cell) <= limit:
-            raise file_error(path, f"{place} is {quoted(cell)}, which is not finite or too large for the dtype", line)
-    raise AssertionError("called for a row without a fault")
-
-
-def _is_number(cell: str) -> bool:
-    try:
-        float(cell)
-    except ValueError:
-        return False
-    return "_" not in cell
-
-
-def _as_labels(labels: list[str]) -> NDArray[Any]:
-    try:
-        numbers = np.array(labels, dtype=np.float64)
-    except ValueError:
-        return np.array(labels)
-    are_numbers = np.isfinite(numbers).all() and "_" not in "".join(labels)
-    return integers_if_whole(numbers) if are_numbers else np.array(labels)
+def _with_points(cells: list[str]) -> list[str]:
+    return [cell.replace(",", ".") for cell in cells]

@@ -9,7 +9,7 @@ import numpy as np
 from .._threads import BLOCK_ROWS
 from ..algorithms.dc_pred import LEAVES_AT_ONCE, ForestSettings
 from ..partition.hierarchy import count_levels
-from ._validation import check_flag, check_integer, check_number, check_pseudo_rule
+from ._validation import check_flag, check_integer, check_number, check_pseudo_rule, is_auto
 
 _DEFAULT_COST = (
     40.0  # inner products, with one output; takes as long as 5 to 10 linear predictions, as these mostly check the rows
@@ -25,10 +25,10 @@ _LINEAR_SHARE = 1 / 4  # cost of the linear terms / prediction cost, at most: ab
 
 def check_cost(model: Any) -> None:
     """Raise a ValueError that names the first invalid parameter of prediction cost and its value."""
-    if model.prediction_cost != "auto":
+    if not is_auto(model.prediction_cost):
         check_number("prediction_cost", model.prediction_cost, least=4)
     for name, least in (("n_clusters", 1), ("n_landmarks", 1), ("n_pseudo_landmarks", 0)):
-        if getattr(model, name) != "auto":
+        if not is_auto(getattr(model, name)):
             check_integer(name, getattr(model, name), least)
     check_pseudo_rule(model.pseudo)
     check_flag(linear_term=model.linear_term)

@@ -57,6 +57,7 @@ from ._validation import (
     check_resources,
     check_seed,
     check_weights,
+    is_auto,
     make_rng,
     shown,
     to_memory,
@@ -137,7 +138,7 @@ class DualMachine(LinearWeights, DecisionGradients, KernelMachine):
             if int(self.stop_level) > _DEEPEST:
                 raise ValueError(f"stop_level must be at most {_DEEPEST}, got {shown(self.stop_level)}")
         check_choice("partition", self.partition, ("auto", "kernel", "input", "random"))
-        if self.n_levels != "auto":
+        if not is_auto(self.n_levels):
             check_integer("n_levels", self.n_levels, 0)
             if self.stop_level != "auto" and int(self.stop_level) > int(self.n_levels):
                 raise ValueError(f"stop_level must be at most n_levels={self.n_levels}, got {self.stop_level}")

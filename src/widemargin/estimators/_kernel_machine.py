@@ -31,6 +31,7 @@ from ._validation import (
     class_factors,
     number_classes,
     shown,
+    text_named,
     validate_rows,
 )
 
@@ -237,7 +238,8 @@ class KernelMachine(Estimator):
             check_labels(y)
         elif isinstance(self, RegressorMixin):
             X, y = self._validate(X, y, reset=reset, y_numeric=True, multi_output=True)
-            y = y.astype(np.float64, copy=False)
+            with text_named(X):
+                y = y.astype(np.float64, copy=False)
             if not np.isfinite(y).all():  # None among objects, which becomes NaN
                 raise ValueError(f"y must be finite, got {shown(y[~np.isfinite(y)][0])}")
         else:

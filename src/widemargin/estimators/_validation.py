@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Mapping
-from numbers import Integral, Real
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from fractions import Fraction
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -19,8 +21,8 @@ from sklearn.utils.validation import (
     _check_sample_weight,
     _num_samples,
     column_or_1d,
-    validate_data,
 )
+from sklearn.utils.validation import validate_data as sklearn_validate_data
 
 from .._config import ALLOWED_BYTES, resolve_memory_budget
 from .._threads import MOST_THREADS, ThreadTeam, row_blocks
@@ -32,6 +34,8 @@ FLOATS = [np.float64, np.float32]  # the dtypes that data keep; others become th
 KERNELS = ("rbf", "poly", "polynomial", "linear", "sigmoid", "laplacian")
 FUNCTION_KERNELS = ("additive_chi2", "chi2", "cosine")  # further ones, for which scikit-learn has functions
 WITHOUT_GAMMA = ("additive_chi2", "cosine", "linear", "precomputed")
+_NUMBERS = (int, float, np.integer, np.floating)  # NumPy computes with neither fractions nor decimals
+_SHOWN_COLUMNS = 10  # in the message on columns of text
 _LARGE_BYTES = 2**24  # of X, from which on all threads look for NaN
 _BLOCK_LABELS = 2**18  # compared at a time
 
@@ -80,11 +84,12 @@ def _to_python(value: Any) -> Any:
 def check_number(name: str, value: Any, *, least: float = -np.inf, above: float = -np.inf) -> None:
     """The value must be a finite number, at least `least` and greater than `above`; the error names it."""
     try:
-        is_finite = not isinstance(value, bool) and isinstance(value, Real) and math.isfinite(value)
+        is_finite = not isinstance(value, bool) and isinstance(value, _NUMBERS) and math.isfinite(value)
     except OverflowError:  # of an integer beyond float64
         is_finite = False
     if not is_finite:
-        raise ValueError(f"{name} must be a finite number, got {shown(value)}")
+        remedy = ": use float(...)" if isinstance(value, Fraction) else ""
+        raise ValueError(f"{name} must be a finite number, got {shown(value)}{remedy}")
     if value < least or value <= above:
         bound = f"at least {least:g}" if value < least else f"greater than {above:g}"
         raise ValueError(f"{name} must be {bound}, got {shown(value)}")
@@ -134,6 +139,11 @@ def make_rng(random_state: Any, *, seed_of_none: int | None = None) -> np.random
     if random_state is None and seed_of_none is not None:
         return np.random.default_rng(seed_of_none)
     return np.random.default_rng(check_random_state(random_state).randint(2**31))
+
+
+def is_auto(value: Any) -> bool:
+    """Whether a parameter is the word "auto": an array is not."""
+    return isinstance(value, str) and value == "auto"
 
 
 def check_choice(name: str, value: Any, choices: tuple[Any, ...]) -> None:
@@ -320,6 +330,48 @@ def _class_factor(class_weight: Mapping[Any, float], label: Any) -> float:
     return float(factor)
 
 
+def validate_data(estimator: Any, X: Any, y: Any, **how: Any) -> Any:
+    """scikit-learn's `validate_data`, whose error for a table with text names the columns."""
+    with text_named(X):
+        return sklearn_validate_data(estimator, X, y, **how)
+
+
+@contextmanager
+def text_named(X: Any) -> Iterator[None]:
+    """Raise the error of a table with text again, with the names of its columns of text, or their numbers."""
+    try:
+        yield
+    except ValueError as error:
+        if "could not convert string to float" not in str(error):
+            raise
+        columns = _text_columns(X)
+        raise text_error(columns) if columns else ValueError("y must hold numbers, but has text") from error
+
+
+def text_error(columns: Sequence[Any]) -> ValueError:
+    """The error for a table in which these columns are text."""
+    names = ", ".join(map(shown, columns[:_SHOWN_COLUMNS]))
+    more = f", ... ({len(columns)} in all)" if len(columns) > _SHOWN_COLUMNS else ""
+    return ValueError(
+        f"X has columns that are not numbers: {names}{more}. Encode them: by a ColumnTransformer with a OneHotEncoder "
+        "in a Pipeline, on the command line by --one-hot"
+    )
+
+
+def _text_columns(X: Any) -> list[Any]:
+    columns = np.atleast_2d(np.asarray(X, dtype=object)).T
+    names = list(X.columns) if hasattr(X, "columns") else range(len(columns))
+    return [name for name, column in zip(names, columns, strict=False) if not _is_numeric(column)]
+
+
+def _is_numeric(column: NDArray[Any]) -> bool:
+    try:
+        column.astype(np.float64)
+    except (TypeError, ValueError):
+        return False
+    return True
+
+
 def to_float32(X: Any) -> Any:
     """The rows, of a kernel machine's validation, as float32: themselves if they are."""
     with np.errstate(over="ignore"):
@@ -380,7 +432,12 @@ def check_collection(estimator: Any, X: Any) -> None:
     """Check that a dask collection has two dimensions, and keep the number and the names of its features."""
     if X.ndim != 2:
         raise ValueError(f"X must have two dimensions, got {X.ndim}")
-    _check_feature_names(estimator, getattr(X, "_meta", X), reset=True)  # an empty frame with X's columns
+    meta = getattr(X, "_meta", X)  # an empty frame with X's columns
+    if hasattr(meta, "dtypes"):
+        text = [name for name, dtype in meta.dtypes.items() if getattr(dtype, "kind", "O") not in "biuf"]
+        if text:
+            raise text_error(text)
+    _check_feature_names(estimator, meta, reset=True)
     estimator.n_features_in_ = X.shape[1]
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import math
 from collections.abc import Callable, Sequence
+from numbers import Integral
 from time import perf_counter
 from typing import Any, Self, TypeVar, cast
 
@@ -227,6 +228,18 @@ def _takes_weights(scorer: Callable[..., Any]) -> bool:
     return "sample_weight" in parameters or any(p.kind is p.VAR_KEYWORD for p in parameters.values())
 
 
+def _folds_of(cv: Any) -> Any:
+    """None, a number of folds or a splitter as they are; otherwise the pairs of training and test rows."""
+    is_number = isinstance(cv, Integral) and not isinstance(cv, bool)
+    if cv is None or is_number or (hasattr(cv, "split") and not isinstance(cv, str | bytes)):
+        return cv
+    try:
+        return [(train, test) for train, test in cv]
+    except (TypeError, ValueError):
+        reason = f"cv must be None, a number of folds, a splitter or pairs of rows, got {shown(cv)}"
+        raise ValueError(reason) from None
+
+
 def make_splits(cv: Any, y: NDArray[Any], groups: Any, *, classifier: bool) -> list[tuple[RowIndices, RowIndices]]:
     """The numbers of the training and the test rows of each fold, at least one of each; `cv` may also give masks."""
     rows = np.arange(len(y))
@@ -237,7 +250,7 @@ def make_splits(cv: Any, y: NDArray[Any], groups: Any, *, classifier: bool) -> l
         except IndexError as error:
             raise ValueError(f"cv must give numbers of rows, or masks of them, for {len(y)} rows: {error}") from error
 
-    folds = check_cv(cv, y, classifier=classifier).split(np.zeros(len(y)), y, groups)
+    folds = check_cv(_folds_of(cv), y, classifier=classifier).split(np.zeros(len(y)), y, groups)
     splits = [(numbers(train), numbers(test)) for train, test in folds]
     if not splits or not all(len(train) and len(test) for train, test in splits):
         raise ValueError(f"cv must give folds with training rows and test rows, got {shown(cv)}")

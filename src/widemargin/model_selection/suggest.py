@@ -17,7 +17,7 @@ from sklearn.utils.multiclass import type_of_target
 
 from .._config import resolve_memory_budget
 from ..data.csr import check_sparse
-from ..estimators._validation import check_number
+from ..estimators._validation import check_number, text_named
 from ..estimators.dc_pred import DCPredClassifier, DCPredRegressor
 from ..estimators.dc_svm import DCSVMClassifier
 from ..estimators.dc_svm_regressor import DCSVMRegressor
@@ -94,7 +94,8 @@ def suggest(
     resolve_memory_budget(memory_budget)
     if sp.issparse(X):
         check_sparse(X)
-    rows, labels = check_X_y(X, y, accept_sparse="csr", dtype=(np.float64, np.float32))
+    with text_named(X):
+        rows, labels = check_X_y(X, y, accept_sparse="csr", dtype=(np.float64, np.float32))
     is_regression = type_of_target(labels) == "continuous"
     _describe(rows, labels, is_regression)
     scaler = _scaler(rows)

@@ -1,0 +1,508 @@
+"""The program's arguments: what each command takes, and how an option's text becomes a value."""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import math
+import re
+from collections.abc import Callable, Sequence
+from importlib import import_module
+from typing import Any, NoReturn
+
+_DATA_FILES = """\
+data files:
+  .csv .tsv        delimited text; the last column, or --target, is the label
+  .arff            the same, with its attributes as header
+  .npz             NumPy archive: X and y, or data, indices, indptr, shape and y; optionally X_test and y_test
+  everything else  svmlight / LIBSVM: "label index:value index:value ..."
+Text files may be compressed: .gz, .bz2, .xz, .zst, or .zip with one file. - is standard input, with --format.
+
+"""
+_EXIT_CODES = (
+    "exit codes: 0 success, 1 error in the data or the model, 2 wrong usage, 130 interrupted,\n143 terminated\n"
+)
+
+
+def _lazy(module: str, function: str) -> Callable[[argparse.Namespace], int]:
+    """The function of a command, whose module is imported when it is called."""
+
+    def run(args: argparse.Namespace) -> int:
+        code: int = getattr(import_module(f"widemargin.cli.{module}"), function)(args)
+        return code
+
+    return run
+
+
+def make_parser() -> argparse.ArgumentParser:
+    """The parser of the whole command line; a parsed command has `run`, its function, and `inputs` and `outputs`."""
+    parser = _Parser(
+        prog="widemargin",
+        description="Support vector machines at scale: train, tune, predict, compress, inspect.",
+        epilog=_DATA_FILES + _EXIT_CODES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--version", action=_Version)
+    commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
+    for add in (_add_demo, _add_train, _add_tune, _add_predict, _add_compress, _add_info):
+        add(commands)
+    _add_completion(commands, parser)
+    return parser
+
+
+class _Parser(argparse.ArgumentParser):
+    """Errors of usage in two lines: what is wrong, and where to read on."""
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(2, f"{self.prog}: error: {message}\nsee {self.prog} --help\n")
+
+
+class _Version(argparse.Action):
+    """`--version`, which imports the package's metadata only when it is given."""
+
+    def __init__(self, option_strings: Sequence[str], dest: str) -> None:
+        super().__init__(option_strings, dest, nargs=0, help="show the version and exit")
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> None:
+        from importlib.metadata import version
+
+        print(f"widemargin {version('widemargin')}")
+        parser.exit()
+
+
+def _add_command(
+    commands: Any,
+    name: str,
+    run: Callable[[argparse.Namespace], int],
+    summary: str,
+    epilog: str = _DATA_FILES,
+    inputs: tuple[str, ...] = (),
+    outputs: tuple[str, ...] = (),
+) -> Any:
+    """Add a command; `inputs` and `outputs` are its arguments that name files, or are ``-``, a standard stream."""
+    command = commands.add_parser(
+        name,
+        help=summary[0].lower() + summary[1:],
+        description=summary + ".",
+        epilog=epilog + _EXIT_CODES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    command.set_defaults(run=run, command=command, inputs=inputs, outputs=outputs)
+    return command
+
+
+def _add_demo(commands: Any) -> None:
+    summary = "Train on patches of two photographs, compare with scikit-learn's SVC, and paint the predictions"
+    command = _add_command(commands, "demo", _lazy("demo", "demo"), summary, epilog="", outputs=("out",))
+    add = command.add_argument
+    add("--n-samples", type=_count, default=20_000, metavar="N", help="training patches (20000)")
+    add(
+        "--task",
+        choices=("quadrant", "photo"),
+        default="quadrant",
+        help="what to predict: photograph and quadrant (8 classes), or photograph (2 classes) (quadrant)",
+    )
+    add("--no-compare", action="store_true", help="skip scikit-learn's SVC")
+    add(
+        "--out",
+        type=_output,
+        default="widemargin-demo.png",
+        metavar="PATH",
+        help="output image, PNG (widemargin-demo.png)",
+    )
+    _add_running(command)
+    _add_force(command)
+
+
+def _add_train(commands: Any) -> None:
+    summary = "Train an SVM and save it; Ctrl-C stops the training and saves the best model so far"
+    _add_training(commands, "train", summary, _add_machine, _add_cost)
+
+
+def _add_tune(commands: Any) -> None:
+    summary = "Choose C and gamma by cross-validation, train with the best, and save the machine"
+    _add_training(commands, "tune", summary, _add_search)
+
+
+def _add_training(commands: Any, name: str, summary: str, *groups: Callable[[Any], None]) -> None:
+    """Add a command that reads data and saves a model, with these groups of options among the common ones."""
+    run = _lazy("commands", name)
+    command = _add_command(commands, name, run, summary, inputs=("data", "test"), outputs=("model",))
+    command.add_argument("data", type=_input, metavar="DATA", help="training data; - is standard input")
+    model_help = "output file for the model, such as model.skops; - is standard output"
+    command.add_argument("model", type=_output, metavar="MODEL", help=model_help)
+    for add in (_add_reading, _add_preparation, *groups, _add_limits, _add_testing, _add_running, _add_force):
+        add(command)
+
+
+def _add_predict(commands: Any) -> None:
+    summary = "Predict the label of every sample, one per line"
+    run = _lazy("commands", "predict")
+    command = _add_command(commands, "predict", run, summary, inputs=("data", "model"), outputs=("out",))
+    add = command.add_argument
+    data_help = "samples; labels are optional in .csv and .npz files; - is standard input"
+    add("data", type=_input, metavar="DATA", help=data_help)
+    add("model", type=_input, metavar="MODEL", help="model saved by train or compress")
+    add(
+        "out",
+        type=_output,
+        metavar="OUT",
+        nargs="?",
+        help="output file (standard output); written after a complete prediction",
+    )
+    add(
+        "--decision",
+        action="store_true",
+        help="write decision values instead of labels: one for two classes (positive for the second), otherwise one "
+        "per class, separated by tabs",
+    )
+    _add_reading(command)
+    _add_force(command)
+
+
+def _add_compress(commands: Any) -> None:
+    summary = "Approximate a kernel machine by one that predicts in a few inner products, and report what is lost"
+    run = _lazy("commands", "compress")
+    command = _add_command(commands, "compress", run, summary, inputs=("model", "data"), outputs=("out", "onnx"))
+    add = command.add_argument
+    add(
+        "model",
+        type=_input,
+        metavar="MODEL",
+        help="model saved by train, or by skops: SVC, NuSVC, SVR, NuSVR, OneClassSVM, KernelRidge of scikit-learn",
+    )
+    add("out", type=_output, metavar="OUT", help="output file for the compressed model; - is standard output")
+    add(
+        "--data",
+        type=_input,
+        metavar="FILE",
+        help="samples like those to predict, best the training data (default: the support vectors)",
+    )
+    add("--onnx", type=_output, metavar="FILE", help="also write the compressed model as ONNX")
+    _add_reading(command)
+    _add_cost(command)
+    _add_limits(command, tol=False)
+    _add_running(command)
+    _add_force(command)
+
+
+def _add_info(commands: Any) -> None:
+    summary = "Describe a saved model"
+    command = _add_command(commands, "info", _lazy("commands", "info"), summary, epilog="", inputs=("model",))
+    command.add_argument("model", type=_input, metavar="MODEL", help="model saved by train or compress")
+    command.set_defaults(prints=True)
+
+
+def _add_completion(commands: Any, program: argparse.ArgumentParser) -> None:
+    summary = "Print a script that completes commands and options in a shell"
+    usage = 'bash, zsh: eval "$(widemargin completion bash)"; fish: widemargin completion fish | source\n\n'
+    command = _add_command(commands, "completion", _lazy("completion", "completion"), summary, epilog=usage)
+    command.add_argument("shell", choices=("bash", "zsh", "fish"), help="the shell")
+    command.set_defaults(program=program, prints=True)
+
+
+def _add_force(command: Any) -> None:
+    command.add_argument("--force", action="store_true", help="replace output files that exist")
+
+
+def _add_reading(command: Any) -> None:
+    add = command.add_argument_group("data").add_argument
+    add(
+        "--format",
+        choices=("csv", "arff", "npz", "svmlight"),
+        help="format of the data, whatever their suffix; needed for standard input",
+    )
+    add(
+        "--target",
+        type=_column,
+        metavar="COLUMN",
+        help="label column: for .csv its name or its position, from 0 or, if negative, from the end (-1); for .npz the "
+        "key (y)",
+    )
+    add(
+        "--header",
+        choices=("auto", "yes", "no"),
+        default="auto",
+        help="whether the first line of a .csv file names its columns; auto: if no feature in it is a number, or if "
+        "it counts them, 0, 1, 2, ... (auto)",
+    )
+    add("--delimiter", type=_mark, metavar="MARK", help="of a .csv file: one character, tab or space (, ; or tab)")
+    add("--decimal", choices=(".", ","), default=".", help="mark before the decimals in a .csv file (.)")
+    add("--zero-based", action="store_true", help="svmlight feature indices start at 0 instead of 1")
+    add(
+        "--dtype",
+        choices=("auto", "float32", "float64"),
+        default="auto",
+        help="dtype of the samples read from text files, and of the kernel values; auto: float32, or float64 where "
+        "seven digits are too few; when predicting that of the training data (auto)",
+    )
+
+
+def _add_preparation(command: Any) -> None:
+    add = command.add_argument_group("columns").add_argument
+    add("--drop", type=_columns, default=(), metavar="COL,...", help="columns to leave out, by name or position")
+    add(
+        "--one-hot",
+        dest="text",
+        type=_auto(_columns),
+        default=(),
+        metavar="COL,...",
+        help="columns of text, taken as categories: each becomes a feature 0 or 1; auto: all with text in a tenth of "
+        "their cells",
+    )
+    add(
+        "--impute",
+        choices=("none", "median", "most_frequent"),
+        default="none",
+        help="fill in missing values (empty, NA, NaN, null, ?, -) by the median of their column, or by its most "
+        "frequent value; missing categories are one of their own, or filled in by most_frequent, too (none)",
+    )
+    add(
+        "--unlabelled",
+        choices=("error", "drop"),
+        default="error",
+        help="what becomes of rows whose label is missing (error)",
+    )
+
+
+def _add_machine(command: Any) -> None:
+    command.set_defaults(
+        machines={
+            "dcsvm": "DCSVMClassifier",
+            "ocas": "OCASClassifier",
+            "bsgd": "BSGDClassifier",
+            "dcpred": "DCPredClassifier",
+            "regression": "DCSVMRegressor",
+            "one-class": "DCOneClassSVM",
+        }
+    )
+    add = command.add_argument_group("model").add_argument
+    add(
+        "--task",
+        choices=("classification", "regression", "one-class"),
+        default="classification",
+        help="regression: labels are numbers; one-class: find samples unlike most others, without labels (a .csv "
+        "file has none unless --target names them); both with --estimator dcsvm (classification)",
+    )
+    add(
+        "--estimator",
+        choices=("dcsvm", "ocas", "bsgd", "dcpred"),
+        default="dcsvm",
+        help="dcsvm: exact kernel SVM; ocas: linear SVM, for many samples (kernel options do not apply); bsgd: kernel "
+        "SVM with at most --budget support vectors, by stochastic gradient descent; dcpred: approximate kernel SVM, "
+        "for the fastest predictions, always with intercepts (dcsvm)",
+    )
+    add("-C", type=_positive, default=1.0, metavar="C", help="weight of the losses, > 0 (1)")
+    add("--epsilon", type=_number, default=0.1, metavar="E", help="regression: errors up to E cost nothing (0.1)")
+    add("--nu", type=_positive, default=0.5, metavar="NU", help="one-class: fraction outside (0.5)")
+    add(
+        "--gamma",
+        type=_auto(_positive, "scale"),
+        default="scale",
+        metavar="G",
+        help="kernel coefficient: a number > 0, scale = 1/(n_features * variance), or auto = 1/n_features (scale)",
+    )
+    add("--budget", type=_count, default=100, metavar="B", help="bsgd: most support vectors (100)")
+    add("--epochs", dest="n_epochs", type=_count, default=20, metavar="N", help="bsgd: passes over the samples (20)")
+    add(
+        "--stop-level",
+        type=_auto(_level),
+        default=0,
+        metavar="N",
+        help="stop at this level of clusters: an early machine, in a fraction of the time; 0 is exact (0)",
+    )
+    _add_kernel_and_data(add)
+
+
+def _add_search(command: Any) -> None:
+    command.set_defaults(
+        machines={"dcsvm": "DCSVMClassifierCV", "ocas": "OCASClassifierCV", "regression": "DCSVMRegressorCV"}
+    )
+    add = command.add_argument_group("search").add_argument
+    add("--task", choices=("classification", "regression"), default="classification", help="(classification)")
+    add(
+        "--estimator",
+        choices=("dcsvm", "ocas"),
+        default="dcsvm",
+        help="dcsvm: exact kernel SVM; ocas: linear SVM, of which C alone is chosen (dcsvm)",
+    )
+    add("--Cs", type=_values, default=10, metavar="N|C,C,...", help="values of C, or how many log-spaced ones (10)")
+    add("--gammas", type=_values, default=5, metavar="N|G,G,...", help="values of gamma, or how many (5)")
+    add("--epsilons", type=_values, default=(0.1,), metavar="N|E,E,...", help="regression: values of epsilon (0.1)")
+    add("--folds", type=_count, default=5, metavar="N", help="folds of the cross-validation (5)")
+    add("--scoring", metavar="NAME", help="a scorer of scikit-learn, such as roc_auc (accuracy; regression: r2)")
+    add("--exhaustive", action="store_true", help="score every cell in every fold: eliminate none")
+    _add_kernel_and_data(add)
+
+
+def _add_kernel_and_data(add: Callable[..., Any]) -> None:
+    add(
+        "--kernel",
+        choices=("rbf", "laplacian", "poly", "sigmoid", "linear"),
+        default="rbf",
+        help="kernel function (rbf)",
+    )
+    add("--degree", type=_count, default=3, metavar="D", help="degree of the poly kernel (3)")
+    add("--coef0", type=_number, default=0.0, metavar="R", help="constant term of poly and sigmoid (0)")
+    add(
+        "--intercept",
+        dest="fit_intercept",
+        action=argparse.BooleanOptionalAction,
+        default=argparse.SUPPRESS,
+        help="whether the machine has an intercept (dcsvm and ocas have one, bsgd has none)",
+    )
+    add(
+        "--balanced",
+        dest="class_weight",
+        action="store_const",
+        const="balanced",
+        help="weigh classes inversely to their frequency",
+    )
+    add(
+        "--scale",
+        choices=("none", "standard", "minmax"),
+        default="none",
+        help="scale features to zero mean and unit variance, or to [0, 1], and save the scaling with the model; sparse "
+        "data are not centred, and categories not scaled (none)",
+    )
+
+
+def _add_cost(command: Any) -> None:
+    add = command.add_argument_group("prediction cost", "for compress, and for train --estimator dcpred").add_argument
+    add(
+        "--prediction-cost",
+        type=_auto(_positive),
+        default="auto",
+        metavar="COST",
+        help="largest cost of a prediction, in inner products of all features, at least 4 (auto)",
+    )
+    add("--n-clusters", type=_auto(_count), default="auto", metavar="N", help="leaves of a tree (auto)")
+    add("--n-landmarks", type=_auto(_count), default="auto", metavar="N", help="landmarks of a leaf (auto)")
+    add(
+        "--n-pseudo-landmarks",
+        type=_auto(_count),
+        default="auto",
+        metavar="N",
+        help="pseudo-landmarks of a leaf (auto)",
+    )
+    add(
+        "--pseudo",
+        choices=("polynomial", "triangle", "none"),
+        default="polynomial",
+        help="how kernel values of pseudo-landmarks are estimated; triangle needs rbf or laplacian (polynomial)",
+    )
+    add("--n-trees", type=_count, default=1, metavar="N", help="number of trees to average (1)")
+
+
+def _add_limits(command: Any, *, tol: bool = True) -> None:
+    add = command.add_argument_group("limits").add_argument
+    if tol:
+        add(
+            "--tol",
+            type=_positive,
+            default=1e-3,
+            metavar="T",
+            help="stopping tolerance: of the KKT violation; of ocas the relative duality gap (0.001)",
+        )
+    add("--max-time", type=_positive, metavar="S", help="stop after S seconds with the best model so far (no limit)")
+    add("--memory-budget", type=_bytes, metavar="BYTES", help="memory beside the data, such as 500MB or 2GiB")
+    add("--n-jobs", type=int, metavar="N", help="number of threads (one per core)")
+
+
+def _add_testing(command: Any) -> None:
+    add = command.add_argument_group("evaluation").add_mutually_exclusive_group().add_argument
+    add("--test", type=_input, metavar="FILE", help="report the accuracy on these data")
+    add(
+        "--holdout",
+        type=_fraction,
+        metavar="P",
+        help="report the accuracy on this share of the data, held out; 0 < P < 1",
+    )
+
+
+def _add_running(command: Any) -> None:
+    command.add_argument("--seed", dest="random_state", type=int, default=0, metavar="N", help="random seed (0)")
+    command.add_argument("--quiet", action="store_true", help="show no progress bar")
+
+
+def _number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number") from None
+
+
+def _positive(text: str) -> float:
+    number = _number(text)
+    if not 0 < number < math.inf:
+        raise argparse.ArgumentTypeError(f"{text} is not a finite number above 0")
+    return number
+
+
+def _fraction(text: str) -> float:
+    number = _number(text)
+    if not 0 < number < 1:
+        raise argparse.ArgumentTypeError(f"{text} is not between 0 and 1")
+    return number
+
+
+def _count(text: str) -> int:
+    if not re.fullmatch(r"\+?[0-9]+", text) or int(text) == 0:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of at least 1")
+    return int(text)
+
+
+def _level(text: str) -> int:
+    return 0 if text == "0" else _count(text)
+
+
+def _auto(number: Callable[[str], Any], *words: str) -> Callable[[str], Any]:
+    """A parser of an option that is a number, say, or "auto" or another of these words."""
+
+    def read(text: str) -> Any:
+        if text in (*words, "auto"):
+            return text
+        try:
+            return number(text)
+        except argparse.ArgumentTypeError as error:
+            raise argparse.ArgumentTypeError(f"{error}, nor {', '.join((*words, 'auto'))}") from None
+
+    return read
+
+
+def _values(text: str) -> int | list[float]:
+    """An option N or V,V,...: how many values, or the values."""
+    return _count(text) if text.isdecimal() else [_number(part) for part in text.split(",")]
+
+
+def _column(text: str) -> int | str:
+    return int(text) if re.fullmatch(r"[+-]?[0-9]+", text) else text
+
+
+def _columns(text: str) -> list[int | str]:
+    """An option NAME,NAME,...; a name with a comma stands in quotes."""
+    return [_column(name) for name in next(csv.reader([text], skipinitialspace=True))]
+
+
+def _mark(text: str) -> str:
+    mark = {"tab": "\t", "\\t": "\t", "space": " "}.get(text, text)
+    if len(mark) != 1 or mark in '"\r\n':
+        raise argparse.ArgumentTypeError(f"{text!r} is not one character, nor tab, space")
+    return mark
+
+
+def _input(text: str) -> str:
+    return "-" if text in ("/dev/stdin", "/dev/fd/0", "/proc/self/fd/0") else text
+
+
+def _output(text: str) -> str:
+    return "-" if text in ("/dev/stdout", "/dev/fd/1", "/proc/self/fd/1") else text
+
+
+def _bytes(text: str) -> int:
+    from widemargin._config import resolve_memory_budget
+
+    try:
+        return resolve_memory_budget(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None

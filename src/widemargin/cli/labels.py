@@ -1,0 +1,127 @@
+"""Labels of files compared with a model's classes: which are unknown, rare, or no classes at all."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from widemargin.cli.messages import note
+from widemargin.datasets.files import escaped, file_error
+
+_MOST_RARE = 0.5  # classes of one row / rows: beyond, labels are rather numbers to be predicted
+
+
+def as_numbers(path: str, y: Any) -> Any:
+    """Labels for a regression. Raises a ValueError that names the file and the first that is no number."""
+    if y.dtype.kind in "iuf":
+        return y
+    try:
+        return y.astype(np.float64)
+    except ValueError:
+        wrong = next(label for label in y.tolist() if not _is_float(label))
+        raise file_error(path, f"its labels must be numbers for --task regression, got {wrong!r}") from None
+
+
+def _is_float(label: Any) -> bool:
+    try:
+        float(label)
+    except (TypeError, ValueError):
+        return False
+    return True
+
+
+def check_classes(path: str, y: Any) -> None:
+    """Raise a ValueError if labels are numbers with decimals, which are no classes."""
+    if y.dtype.kind != "f" or not np.isfinite(y).all():
+        return
+    whole = y == np.rint(y)
+    if not whole.all():
+        value = y[np.argmin(whole)].item()
+        raise file_error(path, f"its labels are numbers, not classes ({value!r}): did you mean --task regression?")
+
+
+def note_rare_classes(y: Any, line_of_row: Any) -> None:
+    """Say on stderr which class has a single row, and in which line of a table."""
+    classes, firsts, counts = np.unique(y, return_index=True, return_counts=True)
+    rare = np.flatnonzero(counts == 1)
+    if len(rare) == 1:
+        where = "" if line_of_row is None else f" (line {line_of_row(int(firsts[rare[0]]))})"
+        note(f"class {classes[rare[0]].item()!r} has 1 row{where}: a typo?")
+    elif len(rare):
+        are_numbers = y.dtype.kind in "iuf" and len(rare) > _MOST_RARE * len(y)
+        remedy = ": did you mean --task regression?" if are_numbers else ""
+        note(f"{len(rare)} classes have 1 row each: {shorten(classes[rare])}{remedy}")
+
+
+def check_test_labels(path: str, y_test: Any, y: Any) -> None:
+    """Raise a ValueError if no test label is a class of the training data; note on stderr if only some are none.
+
+    Labels that end in a full stop where the training data's do not are an error, too.
+    """
+    found, classes = alike(np.unique(y_test), np.unique(y))
+    unknown = found[~np.isin(found, classes)]
+    dotted = [label for label in map(str, unknown) if label.endswith(".") and label[:-1] in set(map(str, classes))]
+    if not len(unknown):
+        return
+    names = shorten(map(repr, unknown.tolist()))
+    if len(unknown) < len(found) and not dotted:
+        note(f"{path}: labels that the training data do not have count as errors: {names}")
+        return
+    reason = f"labels that the training data do not have: {names}; their classes are {shorten(classes)}"
+    remedy = "; in this file alone they end in a full stop: remove it" if dotted else ""
+    raise file_error(path, reason + remedy)
+
+
+def present_labels(y: Any) -> Any:
+    """Which labels (n,) are not missing: neither NaN nor an empty text."""
+    if y.dtype.kind == "f":
+        return ~np.isnan(y)
+    return y != "" if y.dtype.kind == "U" else np.ones(len(y), dtype=bool)
+
+
+def accuracy(y: Any, predicted: Any) -> float:
+    """The share of equal labels: 1, "1" and "1.0" are."""
+    y, predicted = alike(y, predicted)
+    return float(np.mean(y == predicted))
+
+
+def agreement(y: Any, predicted: Any, classes: Any) -> str:
+    """The accuracy in words, with the number of rows whose label is no class of the model."""
+    y, predicted, classes = alike(y, predicted, classes)
+    unknown = np.unique(y[~np.isin(y, classes)])
+    n_unknown = int(np.isin(y, unknown).sum())
+    if n_unknown == len(y):
+        return f"no accuracy: no label of the data is a class of the model ({shorten(classes)})"
+    right = int((y == predicted).sum())
+    text = f"accuracy {right / len(y):.4f} ({right} of {len(y)} labels agree"
+    if n_unknown:
+        rows = "1 row has a label" if n_unknown == 1 else f"{n_unknown} rows have labels"
+        text += f"; {rows} that the model does not know: {shorten(map(repr, unknown.tolist()))}"
+    return f"{text})"
+
+
+def alike(*labels: Any) -> tuple[Any, ...]:
+    """Arrays of labels as they are; all as text if some are text and some are not: a label that is no number."""
+    are_numbers = {one.dtype.kind in "iufb" for one in labels}
+    return labels if len(are_numbers) == 1 else tuple(map(_as_text, labels))
+
+
+def _as_text(labels: Any) -> Any:
+    """Labels as text, equal numbers alike: "1" for 1, "1" and "1.0"."""
+    texts, places = np.unique(labels.astype(str), return_inverse=True)
+    return np.array([_plain(text) for text in texts.tolist()])[places]
+
+
+def _plain(text: str) -> str:
+    try:
+        return text if "_" in text else f"{float(text):.15g}"
+    except ValueError:
+        return text
+
+
+def shorten(values: Iterable[Any], most: int = 12) -> str:
+    """The first values in one line, control characters as escape sequences, and the number of all."""
+    texts = [escaped(str(value)) for value in values]
+    return ", ".join(texts[:most]) + (f", ... ({len(texts)} in all)" if len(texts) > most else "")

@@ -1,0 +1,186 @@
+"""Reports: what was trained on what, how good it is, what is in a model file."""
+
+from __future__ import annotations
+
+import math
+import sys
+from argparse import Namespace
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, TextIO
+
+import numpy as np
+
+from widemargin.cli.labels import accuracy, agreement, present_labels, shorten
+from widemargin.cli.messages import shown
+from widemargin.cli.model_files import Summary, load_model
+from widemargin.cli.preparation import names_of
+from widemargin.datasets import Dataset
+from widemargin.datasets.files import file_error
+
+_MOST_SCORED_ROWS = 10_000  # of the training data, for the report
+
+
+def report(args: Namespace, model: Any, data: Dataset, seconds: float) -> None:
+    """Print what was trained on what: a line for each number, with its name. The functions below return such lines."""
+    machine, n_samples = last_step(model), data.X.shape[0]
+    classes = f", {len(machine.classes_)} classes" if hasattr(machine, "classes_") else ""
+    lines = {
+        "samples": f"{n_samples} ({data.X.shape[1]} features{classes})",
+        "seconds": f"{seconds:.2f}",
+        **_support(machine, n_samples),
+        **_prediction(machine),
+        "duality gap": _gap(machine) if hasattr(machine, "dual_gap_") else "none: bsgd has no lower bound",
+        "converged": _yes_no(machine.converged_),
+        **_quality(args, model, data),
+        "model": args.model,
+    }
+    for name, text in lines.items():
+        print(f"{name:16} {shown(text)}", file=report_stream(args.model))
+
+
+def _support(machine: Any, n_samples: int) -> dict[str, str]:
+    if not hasattr(machine, "support_vectors_"):
+        return {}
+    n_support = machine.support_vectors_.shape[0]
+    return {"support vectors": f"{n_support} ({n_support / n_samples:.1%})"}
+
+
+def _prediction(machine: Any) -> dict[str, str]:
+    if not hasattr(machine, "predictor_"):
+        return {}
+    return {"prediction": f"{machine.predictor_.n_operations:,.1f} inner products per sample"}
+
+
+def _quality(args: Namespace, model: Any, data: Dataset) -> dict[str, str]:
+    """Accuracy of a classifier, R2 of a regressor, the share of the training samples outside a one-class machine."""
+    if args.task == "one-class":
+        outside = float(np.mean(model.predict(data.X[:_MOST_SCORED_ROWS]) < 0))
+        return {"outside": f"{outside:.4f} of the training samples"}
+    where, score = _score(args, model, data)
+    return {"accuracy" if args.task == "classification" else "R2": f"{score:.4f} ({where})"}
+
+
+def _score(args: Namespace, model: Any, data: Dataset) -> tuple[str, float]:
+    """The rows that the model is scored on, in words, and its score: of test data if there are any."""
+    if data.X_test is not None and data.y_test is not None:
+        where = args.test or ("held out" if args.holdout else "test split of the file")
+        with errors_naming(where):
+            return f"{data.X_test.shape[0]} samples, {where}", _score_of(args, model, data.X_test, data.y_test)
+    rows = slice(_MOST_SCORED_ROWS)
+    assert data.y is not None
+    labels = data.y[rows]
+    where = f"{len(labels)} training samples; use --holdout or --test for other ones"
+    return where, _score_of(args, model, data.X[rows], labels)
+
+
+def _score_of(args: Namespace, model: Any, X: Any, y: Any) -> float:
+    return float(model.score(X, y)) if args.task == "regression" else accuracy(y, model.predict(X))
+
+
+def report_score(model: Any, data: Dataset, predicted: Any) -> None:
+    """Print the accuracy of predicted labels, or R2 of predicted numbers, if the file has any to compare with."""
+    from sklearn.base import is_regressor
+    from sklearn.metrics import r2_score
+
+    if data.y is None:
+        return
+    has_label = present_labels(data.y)
+    y, predicted = data.y[has_label], predicted[has_label]
+    if hasattr(model, "classes_"):
+        print(agreement(y, predicted, model.classes_), file=sys.stderr)
+    elif is_regressor(model) and y.dtype.kind in "iuf":
+        print(f"R2 {r2_score(y, predicted):.4f}", file=sys.stderr)
+
+
+def describe_file(path: str) -> Summary:
+    """The summary of the model in a file, which is loaded for that."""
+    model = load_model(path)
+    with damage_reported(path):
+        return describe(model)
+
+
+def describe(model: Any) -> Summary:
+    """Names and values that describe a model, for its file and for `widemargin info`."""
+    from widemargin.estimators._validation import WITHOUT_GAMMA
+
+    machine = last_step(model)
+    parameters = machine.get_params() | chosen_parameters(machine)
+    rows = [("type", type(machine).__name__)]
+    if machine is not model:
+        rows.append(("preparation", ", ".join(names_of(model[:-1]))))
+    names = ("kernel", "C", "nu", "epsilon", "gamma", "tol")
+    if parameters.get("kernel") in WITHOUT_GAMMA:
+        parameters.pop("gamma", None)
+    rows += [(name, _parameter(machine, name, parameters[name])) for name in names if name in parameters]
+    rows.append(("features", str(model.n_features_in_)))
+    if hasattr(machine, "classes_"):
+        rows.append(("classes", shorten(machine.classes_)))
+    if hasattr(machine, "n_support_"):
+        total = machine.support_vectors_.shape[0] or len(machine.support_)  # precomputed: indices only
+        of_classes = f" ({shorten(machine.n_support_)} by class)" if len(machine.n_support_) > 1 else ""
+        rows.append(("support vectors", f"{total}{of_classes}"))
+    rows += list(_prediction(machine).items())
+    if hasattr(machine, "report_"):
+        rows.append(("compressed", str(machine.report_)))
+    if hasattr(machine, "dual_gap_"):
+        rows += [("objective", f"{machine.objective_:.10g}"), ("duality gap", _gap(machine))]
+        rows += [("converged", _yes_no(machine.converged_)), ("iterations", str(machine.n_iter_))]
+    return rows
+
+
+def chosen_parameters(machine: Any) -> dict[str, Any]:
+    """The values of C, gamma and epsilon that a search has chosen; empty for an estimator that is no search."""
+    return {name: getattr(machine, f"{name}_") for name in ("C", "gamma", "epsilon") if hasattr(machine, f"{name}_")}
+
+
+def _parameter(machine: Any, name: str, value: Any) -> str:
+    """A parameter as `tune` prints it; gamma also as a number, where it is a rule."""
+    if isinstance(value, str):
+        number = getattr(machine, "_gamma", None) if name == "gamma" else None
+        return value if number is None else f"{value} ({number:.3g})"
+    return f"{value:.6g}" if isinstance(value, float) else str(value)
+
+
+def _gap(machine: Any) -> str:
+    if math.isnan(machine.dual_gap_):
+        return "unknown: the kernel is not positive semidefinite"
+    relative = f" ({machine.dual_gap_ / abs(machine.objective_):.1e} of the objective)" if machine.objective_ else ""
+    return f"{machine.dual_gap_:.3g}{relative}"
+
+
+def _yes_no(value: Any) -> str:
+    return "yes" if value else "no"
+
+
+def last_step(model: Any) -> Any:
+    """The machine of a pipeline; another model itself."""
+    return model[-1] if hasattr(model, "steps") else model
+
+
+def report_stream(path: str) -> TextIO:
+    """The stream for reports: standard error if the model goes to standard output, else standard output."""
+    return sys.stderr if path == "-" else sys.stdout
+
+
+@contextmanager
+def damage_reported(path: str) -> Iterator[None]:
+    """Raise errors other than ValueError, OSError and MemoryError again as ValueErrors of a damaged model file.
+
+    scikit-learn's estimators don't check the state that they are loaded with.
+    """
+    try:
+        yield
+    except (ValueError, OSError, MemoryError):
+        raise
+    except Exception as error:
+        raise file_error(path, f"a damaged model ({type(error).__name__}: {error})") from error
+
+
+@contextmanager
+def errors_naming(path: str) -> Iterator[None]:
+    """Put the file's name before the message of a ValueError about its content."""
+    try:
+        yield
+    except ValueError as error:
+        raise file_error(path, str(error)) from error
