@@ -143,7 +143,7 @@ class Compressed(KernelMachine):
         """Set the fitted attributes: the arrays of each tree, and the projection (d, rank) of rows or None."""
         self._trees = trees
         self._projection = projection
-        self._gamma = float(self.gamma)
+        self._kernel, self._gamma = self._kernel_parameters(), float(self.gamma)
         self._dtype = trees[0]["landmarks"].dtype.name
         self.n_features_in_ = len(trees[0]["landmarks"][0, 0] if projection is None else projection)
         self._model = self._make_model()
@@ -163,7 +163,6 @@ class Compressed(KernelMachine):
 
     def _check_state(self, fitted: FittedState) -> None:
         super()._check_state(fitted)
-        fitted.number("gamma", above=0)
         if not isinstance(fitted.value("report_"), CompressionReport):
             raise ValueError(f"report_ must be a CompressionReport, got {self.report_!r}")
         d, dtype = self.n_features_in_, fitted.choice("_dtype", ("float32", "float64"))

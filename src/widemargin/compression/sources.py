@@ -85,8 +85,8 @@ def read_model(model: Any) -> Source:
             f"SVC, NuSVC, SVR, NuSVR, OneClassSVM or KernelRidge), a pipeline that ends in one, a "
             f"CalibratedClassifierCV around one, or a search over these with refit=True, got {type(model).__name__}"
         )
-    if model.kernel not in KERNELS:
-        raise ValueError(f"model has kernel={model.kernel!r}: compress takes the kernels {', '.join(KERNELS)} alone")
+    if (kernel := getattr(model, "_own_kernel", vars(model))["kernel"]) not in KERNELS:
+        raise ValueError(f"model has kernel={kernel!r}: compress takes the kernels {', '.join(KERNELS)} alone")
     source = reader(model)
     if not source.points.shape[0]:
         raise ValueError("model has no support vectors: its decision function is constant")
@@ -99,7 +99,7 @@ def _read_widemargin(model: Any) -> Source:
         coef, is_one_vs_one = pair_coefficients(model.dual_coef_, model.n_support_), len(model.classes_) > 2
     elif isinstance(model, DCSVMRegressor | DCOneClassSVM):
         coef = model.dual_coef_
-    parameters = _parameters(getattr(model, "_kernel", None) or vars(model), model._gamma)
+    parameters = _parameters(model._own_kernel, model._gamma)
     values, points = model._model.decision_values, _rows(model.support_vectors_)
     return _make_source(model, values, points, coef, parameters, is_one_vs_one=is_one_vs_one)
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 import sys
+import threading
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache, partial
 from html import escape
 from typing import Any, Self
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import scipy.sparse as sp
@@ -77,6 +79,9 @@ class Estimator(CallbackSupportMixin, Loadable):
         """What a training takes: the arguments of `fit`, validated."""
         raise NotImplementedError
 
+    def _forget(self) -> None:
+        """Drop the fitted attributes in whose place parameters count until the fit has set them again."""
+
     def _snapshot(self, data: Any, progress: Progress) -> dict[str, Any] | None:
         """The attributes that callbacks need of the machine as it stands; None where there is none yet."""
         return None
@@ -95,6 +100,7 @@ class Estimator(CallbackSupportMixin, Loadable):
         _keep_freed_memory()
         bridge = CallbackBridge(self, X, y)
         with all_or_nothing(self):
+            self._forget()
             self._check_parameters()
             data = self._check_data(X, y, sample_weight)
             with self._make_progress(bridge if bridge.has_callbacks else None) as progress:
@@ -119,14 +125,28 @@ class Estimator(CallbackSupportMixin, Loadable):
 
 @contextmanager
 def all_or_nothing(estimator: Any) -> Iterator[None]:
-    """Restore the estimator's attributes if the block fails: nothing is left half-fitted."""
-    before = dict(estimator.__dict__)
-    try:
-        yield
-    except BaseException:
-        estimator.__dict__.clear()
-        estimator.__dict__.update(before)
-        raise
+    """Restore the estimator's attributes if the block fails: nothing is left half-fitted.
+
+    Fits of one object in several threads wait for one another, so that each begins and ends with a whole machine.
+    """
+    with _fit_lock(estimator):
+        before = dict(estimator.__dict__)
+        try:
+            yield
+        except BaseException:
+            estimator.__dict__.clear()
+            estimator.__dict__.update(before)
+            raise
+
+
+_fit_locks: WeakKeyDictionary[Any, Any] = WeakKeyDictionary()
+_lock_of_locks = threading.Lock()
+
+
+def _fit_lock(estimator: Any) -> Any:
+    """The lock that a fit of this object holds; not an attribute, as files and copies have none."""
+    with _lock_of_locks:
+        return _fit_locks.setdefault(estimator, threading.RLock())
 
 
 @cache

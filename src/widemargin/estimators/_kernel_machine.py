@@ -39,7 +39,7 @@ from ._validation import (
 class LinearWeights:
     """`coef_` of a machine whose kernel is linear, as of `sklearn.svm.SVC`."""
 
-    kernel: Any
+    _own_kernel: dict[str, Any]
     support_vectors_: Any
     _model: Any
 
@@ -55,8 +55,8 @@ class LinearWeights:
             If the kernel is not "linear", or the machine is an early one: it has no single vector of weights.
         """
         check_is_fitted(self)
-        if self.kernel != "linear":
-            raise AttributeError(f"coef_ is available for kernel='linear' alone, got kernel={self.kernel!r}")
+        if (kernel := self._own_kernel["kernel"]) != "linear":
+            raise AttributeError(f"coef_ is available for kernel='linear' alone, got kernel={kernel!r}")
         if not isinstance(self._model, KernelExpansion):
             raise AttributeError("coef_ is not available for an early machine: each cluster has its own weights")
         weights = self._model.weights
@@ -166,13 +166,22 @@ class KernelMachine(Estimator):
 
     @property
     def _is_gram(self) -> bool:
-        return bool(self.kernel == "precomputed")
+        """Whether X is a kernel matrix: of a fitted machine, whether it was in the fit."""
+        return bool(self._own_kernel["kernel"] == "precomputed")
+
+    @property
+    def _own_kernel(self) -> dict[str, Any]:
+        """The parameters of the kernel, of a fitted machine those of its fit; older files do not have these."""
+        return getattr(self, "_kernel", None) or self._kernel_parameters()
+
+    def _forget(self) -> None:
+        self.__dict__.pop("_kernel", None)
 
     def __sklearn_tags__(self) -> Tags:
         """Sparse input; pairwise for a precomputed kernel. Regressors take several targets."""
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = not self._is_gram
-        tags.input_tags.pairwise = self._is_gram
+        tags.input_tags.pairwise = bool(self.kernel == "precomputed")
+        tags.input_tags.sparse = not tags.input_tags.pairwise
         tags.target_tags.multi_output = isinstance(self, RegressorMixin)
         return tags
 
@@ -192,8 +201,7 @@ class KernelMachine(Estimator):
         return {name: getattr(self, name) for name in ("kernel", "gamma", "degree", "coef0")}
 
     def _make_kernel(self) -> Kernel:
-        """The kernel of the fit; of older files, which do not have it, that of the parameters."""
-        own = getattr(self, "_kernel", None) or self._kernel_parameters()
+        own = self._own_kernel
         return named_kernel(own["kernel"], gamma=self._gamma, degree=own["degree"], coef0=own["coef0"])
 
     def _fit(self, rows: TrainingRows, progress: Progress) -> None:
@@ -290,11 +298,11 @@ class KernelMachine(Estimator):
 
     def _check_state(self, fitted: FittedState) -> None:
         """Check the kernel, and the shape of the data."""
-        for parameters in (fitted, *([fitted.nested("_kernel")] if "_kernel" in fitted else [])):  # not in older files
-            if not callable(parameters.value("kernel")):
-                parameters.choice("kernel", (*KERNELS, *FUNCTION_KERNELS, "precomputed"))
-            parameters.integer("degree", 0)
-            parameters.number("coef0")
+        parameters = fitted.nested("_kernel") if "_kernel" in fitted else fitted  # not in older files
+        if not callable(parameters.value("kernel")):
+            parameters.choice("kernel", (*KERNELS, *FUNCTION_KERNELS, "precomputed"))
+        parameters.integer("degree", 0)
+        parameters.number("coef0")
         fitted.number("_gamma", above=0)
         d = fitted.integer("n_features_in_", 1)
         if "shape_fit_" in fitted:  # not in older files

@@ -45,8 +45,9 @@ def ensure_precision(kernel: Kernel, samples: Samples) -> Samples:
     """The samples, in float64 where float32 entries would have lost what tells the rows apart.
 
     Of the RBF and Laplacian kernels with an error of entries above 1e-6: distances are then float64, which take twice
-    as long, and tiles stay float32. Of kernels of inner products, whose values are large where rows are far from the origin,
-    with an error above 1e-5 of the entries' interaction K_ij - mean_i K_ij - mean_j K_ij + mean K: also the tiles.
+    as long, and tiles stay float32. Of kernels of inner products, whose values are large where rows are far from the
+    origin, with an error above 1e-5 of the entries' interaction K_ij - mean_i K_ij - mean_j K_ij + mean K: also the
+    tiles.
     """
     if samples.dtype == _DOUBLE or not len(samples):
         return samples

@@ -86,9 +86,8 @@ class BestEstimator(CallbackSupportMixin, Loadable):
         return cast(NDArray[Any], self.best_estimator_.predict(X))
 
     def _check_state(self, fitted: FittedState) -> None:
-        self._check_refit()
         d = fitted.integer("n_features_in_", 1)
-        if not self.refit:
+        if "best_estimator_" not in fitted and not self.refit:
             return
         machine = last_step(fitted.value("best_estimator_"))
         if not isinstance(machine, self._machine_type) or vars(machine).get("n_features_in_") != d:
