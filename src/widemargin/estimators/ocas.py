@@ -119,7 +119,7 @@ class OCASClassifier(ClassifierMixin, OneVsRestPredictor, Estimator):
     classes_ : ndarray of shape (n_classes,)
     coef_ : ndarray of shape (1, n_features) or (n_classes, n_features), float64
     intercept_ : ndarray of shape (1,) or (n_classes,), float64
-        Zero without `fit_intercept`.
+        Zero without `fit_intercept`. Where several are optimal, the midpoint of their interval.
     objective_ : float
         Value of the problem at the returned machine; with several classes the sum over them.
     dual_gap_ : float
