@@ -13,6 +13,7 @@ from typing import Any, BinaryIO, TextIO
 
 import numpy as np
 
+from widemargin._config import config_context
 from widemargin.cli.inputs import check_has_columns, in_order_of, label_column, reader_of
 from widemargin.cli.machines import make_estimator, parameters
 from widemargin.cli.model_files import Summary, load_model, read_feature_names, read_summary, save_model
@@ -127,8 +128,9 @@ def _options(reader: Callable[..., Dataset], args: Namespace) -> dict[str, Any]:
 
 
 def _read(path: str, args: Namespace, **more: Any) -> Dataset:
-    reader = reader_of(path, args)
-    return reader(path, **{**_options(reader, args), **more})
+    reader, budget = reader_of(path, args), getattr(args, "memory_budget", None)
+    with config_context(**({} if budget is None else {"memory_budget": budget})):
+        return reader(path, **{**_options(reader, args), **more})
 
 
 def _read_training(args: Namespace) -> tuple[Dataset, list[str] | None]:
