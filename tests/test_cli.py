@@ -238,6 +238,16 @@ def test_formats_that_are_not_read_are_named(suffix, tmp_path, capsys):
     assert_error(capsys, "numpy.savez", f"data.{suffix}")
 
 
+def test_a_feature_index_that_needs_too_much_memory_is_named(tmp_path, capsys):
+    path, model = tmp_path / "wide.svm", str(tmp_path / "m")
+    path.write_text("1 1:1\n-1 2:1\n1 1:1 2147483647:1\n-1 2:2\n")
+    for command in (["train"], ["train", "--estimator", "ocas"], ["train", "--scale", "standard"], ["tune"]):
+        assert main([command[0], str(path), model, *command[1:], "--memory-budget", "1GB"]) == 1
+        assert "wide.svm:3: the feature index 2147483647 gives X" in capsys.readouterr().err
+    assert main(["train", str(path), model, "--memory-budget", "18GB"]) == 0
+    assert main(["predict", str(path), model]) == 0
+
+
 def test_indices_from_zero_are_explained(tmp_path, capsys):
     (tmp_path / "zero.svm").write_text("1 0:1\n-1 0:2\n")
     assert main(["train", str(tmp_path / "zero.svm"), str(tmp_path / "m")]) == 1

@@ -14,6 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sklearn.datasets import dump_svmlight_file
 
+from widemargin import config_context
 from widemargin.datasets import (
     compressed,
     load,
@@ -201,6 +202,19 @@ def test_broken_svmlight_line_is_named(tmp_path, line, reason):
         load_svmlight(path, n_features=5)
     assert reason in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("index", ["2147483647", "+02147483647"])
+def test_an_index_that_needs_too_much_memory_is_named(tmp_path, index):
+    path = write(tmp_path, "wide.svm", f"1 1:1 # 2147483647:1\n1 2:1\n-1 3:1 {index}:2\n")
+    with config_context(memory_budget="1GB"):
+        with pytest.raises(ValueError, match=r"wide.svm:3: the feature index 2147483647 gives X .* set n_features"):
+            load_svmlight(path)
+        assert load_svmlight(path, n_features=2147483647).X.shape == (3, 2147483647)
+        with pytest.raises(ValueError, match="wide.svm:3: the feature index 2147483647 lies beyond the 5 features"):
+            load_svmlight(path, n_features=5)
+    with config_context(memory_budget="18GB"):
+        assert load_svmlight(path).X.nnz == 4
 
 
 @pytest.mark.parametrize("content", ["", "\n\n", "# only a comment\n"])

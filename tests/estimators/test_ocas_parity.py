@@ -40,6 +40,27 @@ def test_as_svc_with_its_intercept(binary: Data, C: float, weighted: bool) -> No
     assert model.converged_
 
 
+@pytest.mark.parametrize("C", [1e-4, 1e-3])
+@pytest.mark.parametrize("acceleration", ["auto", None])
+def test_of_equally_good_intercepts_the_middle_as_svc(C: float, acceleration: str | None) -> None:
+    rng, y = np.random.default_rng(0), np.tile([0, 1], 100)  # both classes within the margin
+    X = rng.normal(size=(200, 20)) + 0.6 * y[:, None] * (np.arange(20) < 5)
+    svc = SVC(C=C, kernel="linear", tol=1e-6).fit(X, y)
+    model = OCASClassifier(C, acceleration=acceleration, tol=1e-6).fit(X, y)
+    np.testing.assert_allclose(model.intercept_, svc.intercept_, atol=1e-4)
+    assert model.score(X, y) == svc.score(X, y)
+
+
+@pytest.mark.parametrize(
+    ("k", "d", "C", "seed"), [(60, 32, 1e4, 2), (100, 32, 100.0, 1), (40, 16, 1e4, 4), (40, 8, 1e4, 4)]
+)
+def test_samples_on_their_margin_do_not_stall_the_line_search(k: int, d: int, C: float, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    centres, y = 2 * rng.normal(size=(k, d)), np.tile(np.arange(k), 10)
+    X = rng.normal(size=(10 * k, d)) + centres[y]
+    assert OCASClassifier(C, acceleration=None).fit(X, y).converged_
+
+
 @pytest.mark.parametrize("C", [1e-2, 1.0, 100.0])
 def test_as_liblinear_without(binary: Data, C: float) -> None:
     X, y = binary

@@ -14,7 +14,7 @@ from widemargin._threads import ThreadTeam
 from widemargin.data.samples import make_samples
 from widemargin.kernels.functions import Precomputed, make_kernel
 from widemargin.kernels.precision import ensure_precision
-from widemargin.partition.routing import InputRouter, KernelRouter, RandomRouter
+from widemargin.partition.routing import InputRouter, KernelRouter, RandomRouter, _hash_factors
 
 GAMMA = 0.3
 FORMS = {
@@ -224,3 +224,10 @@ def test_random_clusters_take_repeated_entries_as_one_value() -> None:
     once = sp.csr_array(X)
     twice = sp.csr_array((np.repeat(0.5 * once.data, 2), np.repeat(once.indices, 2), 2 * once.indptr), X.shape)
     np.testing.assert_array_equal(router.route(twice, team), router.route(X, team))
+
+
+def test_the_hash_of_some_columns_is_that_of_all() -> None:
+    d = 2**21 + 5
+    every = np.random.default_rng(0).integers(2**63, size=d) | 1
+    for columns in (np.array([0, 3, 2**20 - 1, 2**20, d - 1]), np.array([d - 2]), np.zeros(0, np.int64)):
+        np.testing.assert_array_equal(_hash_factors(columns, d), every[columns])

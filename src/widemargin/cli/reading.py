@@ -5,11 +5,13 @@ from __future__ import annotations
 import warnings
 from argparse import Namespace
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from widemargin._config import config_context
 from widemargin.cli.labels import as_numbers, check_classes, check_test_labels, note_rare_classes, shorten
 from widemargin.cli.messages import note
 from widemargin.cli.model_files import read_table_facts
@@ -91,8 +93,19 @@ def _table_options(path: str, args: Namespace, **more: Any) -> TableOptions:
 # Training ---------------------------------------------------------------------------------------------------------
 
 
+def _within_budget(args: Namespace) -> AbstractContextManager[None]:
+    """Readers refuse what exceeds `--memory-budget`."""
+    budget = getattr(args, "memory_budget", None)
+    return config_context(**({} if budget is None else {"memory_budget": budget}))
+
+
 def read_training(args: Namespace) -> Training:
     """The training data with those of `--test`, and what a table for the model must have."""
+    with _within_budget(args):
+        return _read_training(args)
+
+
+def _read_training(args: Namespace) -> Training:
     table = _is_table(args.data, args)
     data, features, line_of_row = _training_table(args) if table else _training_arrays(args)
     if args.task == "one-class":

@@ -10,6 +10,7 @@ import scipy.sparse as sp
 from sklearn.utils.sparsefuncs import mean_variance_axis
 
 from .._types import RowIndices
+from ..data.csr import occupied_columns
 
 MAX_ROUNDING, _MAX_VALUE = 1e-4, 1e18  # largest rounding error / spread, and value, of a feature in float32
 
@@ -17,8 +18,9 @@ MAX_ROUNDING, _MAX_VALUE = 1e-4, 1e18  # largest rounding error / spread, and va
 def as_float32(X: Any) -> Any:
     """Rows in float32, in half the bytes and time, unless a feature's spread would be lost in rounding."""
     if sp.issparse(X):
-        lowest, highest = (values.toarray().ravel() for values in (X.min(axis=0), X.max(axis=0)))
-        spread = np.sqrt(np.maximum(mean_variance_axis(X, axis=0)[1], 0.0))
+        occupied = occupied_columns(X)[0]
+        lowest, highest = (values.toarray().ravel() for values in (occupied.min(axis=0), occupied.max(axis=0)))
+        spread = np.sqrt(np.maximum(mean_variance_axis(occupied, axis=0)[1], 0.0))
     else:
         lowest, highest, spread = X.min(axis=0), X.max(axis=0), X.std(axis=0)
     largest = np.maximum(-lowest, highest)

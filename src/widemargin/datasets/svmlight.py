@@ -11,6 +11,7 @@ from typing import Any, BinaryIO, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from widemargin._config import resolve_memory_budget
 from widemargin.datasets.compressed import opened
 from widemargin.datasets.files import (
     Dataset,
@@ -42,7 +43,8 @@ def load_svmlight(
         The file. ``# ...`` at a line's end, blank lines and ``qid:`` entries are skipped.
     n_features : int, default=None
         Number of columns of X; None: the largest index in the file. To be given for a test file, whose largest index
-        may be smaller than the training file's.
+        may be smaller than the training file's, and for so many that a vector of them exceeds the configured
+        ``memory_budget``.
     zero_based : bool, default=False
         Whether the first feature has index 0 instead of 1.
     dtype : {numpy.float32, numpy.float64}, default=None
@@ -58,7 +60,8 @@ def load_svmlight(
     Raises
     ------
     ValueError
-        ``FILE:LINE: reason`` for the first broken line; also for an empty file and for damaged compression.
+        ``FILE:LINE: reason`` for the first broken line; also for an empty file and for damaged compression. Without
+        `n_features`, for an index so large that a vector of as many numbers exceeds the ``memory_budget``.
 
     Examples
     --------
@@ -108,6 +111,8 @@ class _File:
             raise self._explain(dtype, "a number is not finite")
         if len(self._y) == 0:
             raise file_error(self._path, "the file has no samples")
+        if self._n_features is None:
+            _check_width(self._path, X, self.first)
         return with_short_indices(X)
 
     def labels(self) -> NDArray[Any]:
@@ -149,6 +154,25 @@ class _Lines:
 def _label_of(line: bytes) -> bytes:
     tokens = line.split(b"#", 1)[0].split(None, 1)
     return tokens[0] if tokens else b""
+
+
+def _check_width(path: PathLike, X: Any, first: int) -> None:
+    """Raise the error for an index, probably a typo, that gives X more columns than a vector of weights can have."""
+    n_bytes, budget, index = 8 * X.shape[1], resolve_memory_budget(), X.shape[1] - 1 + first
+    if n_bytes <= budget:
+        return
+    with opened(path) as file:
+        line = next((number for number, line in enumerate(file, start=1) if _has_index(line, index)), None)
+    reason = (
+        f"the feature index {index} gives X {X.shape[1]} columns, and one weight for each takes {n_bytes} bytes, "
+        f"more than memory_budget, {budget}. If this index is meant, set n_features, or a larger memory_budget"
+    )
+    raise file_error(path, reason, line=line)
+
+
+def _has_index(line: bytes, index: int) -> bool:
+    tokens = line.split(b"#", 1)[0].split()
+    return any(token.partition(b":")[0].lstrip(b"+0") == b"%d" % index for token in tokens[1:])
 
 
 class _Rules(NamedTuple):
@@ -207,7 +231,7 @@ def _index_fault(index: bytes, previous: int, rules: _Rules) -> str | None:
         return f"the feature index {number} is below {rules.first}{remedy}"
     if number <= previous:
         return f"the feature index {number} follows {previous}: indices must increase"
-    if number >= _MAX_INDEX:
+    if number > _MAX_INDEX:
         return f"the feature index {number} does not fit in 32 bits"
     if rules.n_features is not None and number - rules.first >= rules.n_features:
         return f"the feature index {number} lies beyond the {rules.n_features} features expected"

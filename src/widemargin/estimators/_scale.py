@@ -11,6 +11,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from .._types import Array, RowIndices, Vector
+from ..data.csr import occupied_columns
 from ..data.origin import FAR, origin_distance
 from ..data.remote_rows import RemoteRows, do_not_check
 from ..data.samples import Samples, make_samples, view_samples
@@ -262,7 +263,7 @@ def _describe_degeneracy(kernel: Kernel, samples: Samples, d: int) -> str:
 
 def _describe_dominance(kernel: Kernel, samples: Samples, X: Any, targets: NDArray[Any] | None) -> str:
     """In words, if one column spreads 100 times as far as the others and predicts next to nothing; else ""."""
-    deviations = _column_deviations(X)
+    deviations, columns = _column_deviations(X)
     ordered = np.sort(deviations[deviations > 0])
     if len(ordered) < 2:
         return ""
@@ -278,20 +279,21 @@ def _describe_dominance(kernel: Kernel, samples: Samples, X: Any, targets: NDArr
         if _neighbour_skill(K, targets[rows]) > _MIN_SKILL:
             return ""
         found = f"leaves nothing to learn: on a probe of {len(rows)} rows, nearest neighbours do not share their labels"
-    column = int(deviations.argmax())
+    column = int(deviations.argmax() if columns is None else columns[deviations.argmax()])
     return f"column {column} of X spreads {widest / median:.3g} times as far as the others' median, and {found}"
 
 
-def _column_deviations(X: Any) -> Vector:
-    """Standard deviations of the columns, of shape (d,), on a probe of the rows."""
+def _column_deviations(X: Any) -> tuple[Vector, RowIndices | None]:
+    """Standard deviations of the columns on a probe of the rows, as `occupied_columns` gives these: others have 0."""
     n, d = X.shape
     if not sp.issparse(X):
         most = max(_MIN_SPREAD_ROWS, min(_PROBE_ROWS, _SPREAD_ENTRIES // d))
-        return np.asarray(X[:: max(1, n // most)].std(axis=0, dtype=np.float64))
+        return np.asarray(X[:: max(1, n // most)].std(axis=0, dtype=np.float64)), None
     if X.nnz > _SPREAD_ENTRIES:
         X = X[:: min(-(-X.nnz // _SPREAD_ENTRIES), max(1, n // _MIN_SPREAD_ROWS))]
-    mean, square = (np.bincount(X.indices, X.data**power, minlength=d) / X.shape[0] for power in (1, 2))
-    return np.asarray(np.sqrt(np.maximum(square - mean**2, 0.0)))
+    X, columns = occupied_columns(X)
+    mean, square = (np.bincount(X.indices, X.data**power, minlength=X.shape[1]) / X.shape[0] for power in (1, 2))
+    return np.asarray(np.sqrt(np.maximum(square - mean**2, 0.0))), columns
 
 
 def _neighbour_skill(K: Array, targets: NDArray[Any]) -> float:

@@ -49,6 +49,7 @@ from ._validation import (
 _GoOn = Callable[[], bool]
 
 _FEW_LANDMARKS = 100  # of a fit that was stopped
+_LANDMARK_COPIES, _DENSE_ROWS = 3, 6  # of the landmarks at one time; dense rows of d beside them, at least
 _BYTES_OF_FEATURE, _BYTES_OF_PAIR = 24.0, 8.0  # three copies of C, and one of the kernel matrix, in float64
 
 
@@ -232,7 +233,12 @@ class LandmarkNystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Kernel
         n_features = self.n_landmarks + self.n_pseudo_landmarks
         size = min(X.shape[0], n_features)
         needed = size * (_BYTES_OF_FEATURE * n_features + (X.dtype.itemsize + _BYTES_OF_PAIR) * size)
-        check_memory(self.memory_budget, needed, f"{n_features} features, whose W is estimated on as many rows")
+        what = f"{n_features} features, whose W is estimated on as many rows"
+        if not self._is_gram:
+            n_dense = _LANDMARK_COPIES * min(self.n_landmarks, X.shape[0]) + _DENSE_ROWS
+            needed += n_dense * X.shape[1] * X.dtype.itemsize
+            what += f", and landmarks of {X.shape[1]} columns"
+        check_memory(self.memory_budget, needed, what)
 
     def _learn(
         self, kernel: Any, rows: TrainingRows, rng: np.random.Generator, go_on: _GoOn
@@ -315,7 +321,8 @@ class LandmarkNystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Kernel
 
     def _factor(self, K: Array, features: LandmarkFeatures, sample: Any, go_on: _GoOn) -> Array:
         """The factor of W, with each column's largest entry positive: any other signs would do as well."""
-        C = NystroemCoordinates(features, K[:0]).evaluate(sample)
+        coordinates = NystroemCoordinates(features, K[:0])
+        C = np.concatenate([coordinates.evaluate(sample[rows]) for rows in coordinates.blocks(sample, self._budget)])
         factor = run_interruptibly(partial(nystroem_factor, C, K), go_on)
         factor *= np.where(factor.max(axis=0, initial=0.0) < -factor.min(axis=0, initial=0.0), -1.0, 1.0)
         return factor.astype(sample.dtype)

@@ -17,10 +17,10 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted
 from .._config import resolve_memory_budget
 from .._progress import Progress
 from .._threads import ThreadTeam, blas_limit, row_blocks
-from .._types import Labels, Matrix, Vector
+from .._types import Labels, Matrix, RowIndices, Vector
 from ..algorithms.ocas import OCASSettings, Trained, train_path
 from ..data import DesignMatrix, open_design_matrix, with_constant
-from ..data.csr import canonical
+from ..data.csr import canonical, occupied_columns, restore_columns
 from ..models.linear import LinearModel
 from ..solvers.cutting_plane.crammer_singer import MulticlassHingeLoss
 from ..solvers.cutting_plane.losses import HingeLoss, Loss, one_vs_rest_weights
@@ -58,6 +58,7 @@ class ValidatedRows(NamedTuple):
     X: Any
     labels: NDArray[Any]
     weights: Vector | None
+    columns: RowIndices | None = None  # of the user's X that X has, where it has not all
 
 
 class LinearProblem(NamedTuple):
@@ -119,7 +120,7 @@ class OCASClassifier(Classifier, OneVsRestPredictor, Estimator):
     classes_ : ndarray of shape (n_classes,)
     coef_ : ndarray of shape (1, n_features) or (n_classes, n_features), float64
     intercept_ : ndarray of shape (1,) or (n_classes,), float64
-        Zero without `fit_intercept`.
+        Zero without `fit_intercept`. Where several are optimal, the midpoint of their interval.
     objective_ : float
         Value of the problem at the returned machine; with several classes the sum over them.
     dual_gap_ : float
@@ -151,6 +152,8 @@ class OCASClassifier(Classifier, OneVsRestPredictor, Estimator):
     hardly depends on that of the rows. X is not copied as a whole: dense in C or Fortran order, a memory map, CSR with
     32- or 64-bit indices (converted are CSC, and CSR whose entries are repeated or not sorted), float32 or float64. A
     fit holds about 90 bytes a row beside X, for each class, and 8 bytes x n_features a plane (16 with `warm_start`).
+    Columns of a CSR without values cost nothing but their places in `coef_`, where it has fewer values than columns
+    (and without `warm_start`).
     Decision values of a single machine and all planes are added up in float64; decision values of several machines on
     dense data are matrix products in X's dtype, and `objective_` is that of these values.
 
@@ -295,7 +298,9 @@ class OCASClassifier(Classifier, OneVsRestPredictor, Estimator):
         X, labels = check_training_data(self, X, y, resolve_memory_budget(self.memory_budget))
         X = canonical(X) if sp.issparse(X) else X  # norms of rows are sums of squared entries
         weights = None if sample_weight is None else check_weights(to_memory(sample_weight), labels)
-        return ValidatedRows(X, labels, weights)
+        # with a warm start, other samples may follow, which hold values in other columns
+        X, columns = (X, None) if self.warm_start else occupied_columns(X)
+        return ValidatedRows(X, labels, weights, columns)
 
     def _train(self, models: Sequence[Self], data: ValidatedRows, progress: Progress) -> None:
         """Train models that differ from this estimator in C alone."""
@@ -307,16 +312,16 @@ class OCASClassifier(Classifier, OneVsRestPredictor, Estimator):
         ):
             check_consistent_length(matrix, data.labels)
             problem = self._make_problem(matrix, data, team)
-            self._check_memory(problem)
+            self._check_memory(problem, len(models))
             for model, trained in zip(models, self._train_path(problem, Cs, settings, progress, team), strict=True):
-                model._set_attributes(self, *trained)
+                model._set_attributes(self, data.columns, *trained)
                 model._warn_if_stopped(progress, trained[0])
 
-    def _check_memory(self, problem: LinearProblem) -> None:
+    def _check_memory(self, problem: LinearProblem, n_models: int) -> None:
         """Raise a ValueError with the least memory budget if this one is smaller."""
-        (n, d), k = problem.X.shape, len(self.classes_)
-        needed = 8 * (problem.n_outputs * (_LEAST_VECTORS * n + _LEAST_NORMALS * d) + k * d)
-        check_memory(self.memory_budget, needed, f"{n} rows of {d} features and {k} classes")
+        (n, d), k, n_features = problem.X.shape, len(self.classes_), self.n_features_in_
+        needed = 8 * (problem.n_outputs * (_LEAST_VECTORS * n + _LEAST_NORMALS * d) + n_models * k * n_features)
+        check_memory(self.memory_budget, needed, f"{n} rows of {n_features} features and {k} classes")
 
     def _train_path(
         self, problem: LinearProblem, Cs: Sequence[float], settings: OCASSettings, progress: Progress, team: ThreadTeam
@@ -392,14 +397,16 @@ class OCASClassifier(Classifier, OneVsRestPredictor, Estimator):
         if progress.current_solution is None:
             return None
         stopped = copy.copy(self)
-        stopped._set_attributes(self, *progress.current_solution)
+        stopped._set_attributes(self, data.columns, *progress.current_solution)
         return dict(stopped.__dict__)
 
-    def _set_attributes(self, checked: Self, results: list[LinearResult], history: History) -> None:
+    def _set_attributes(
+        self, checked: Self, columns: RowIndices | None, results: list[LinearResult], history: History
+    ) -> None:
         """Set the fitted attributes; those of the data are copied from `checked`, which has validated them."""
         names = ("classes_", "n_features_in_", "feature_names_in_")
         of_data = {name: getattr(checked, name) for name in names if hasattr(checked, name)}
-        machine = _prediction_attributes(results, checked.n_features_in_)
+        machine = _prediction_attributes(results, checked.n_features_in_, columns)
         self.__dict__.update({**of_data, **machine, **_certificate(results, history)})
         self._points = [_start_points(result) for result in results] if self.warm_start else []
 
@@ -447,15 +454,18 @@ def _join_groups(machines: Sequence[Trained]) -> Trained:
     return [result for results, _ in machines for result in results], history
 
 
-def _prediction_attributes(results: list[LinearResult], n_features: int) -> dict[str, Any]:
-    """`coef_` and `intercept_`; of Crammer and Singer's two outputs for two classes the differences."""
+def _prediction_attributes(results: list[LinearResult], n_features: int, columns: RowIndices | None) -> dict[str, Any]:
+    """`coef_` and `intercept_`; of Crammer and Singer's two outputs for two classes the differences.
+
+    Weights are those of `columns`, where these are given; all others are zero.
+    """
     W = np.concatenate([result.w for result in results])
     intercept = np.concatenate([result.intercept for result in results])
-    if W.shape[1] > n_features:
+    if W.shape[1] > (n_features if columns is None else len(columns)):
         W, intercept = W[:, :-1], W[:, -1].copy()
     if len(W) == 2:
         W, intercept = W[1:] - W[:1], intercept[1:] - intercept[:1]
-    return {"coef_": np.ascontiguousarray(W), "intercept_": intercept}
+    return {"coef_": restore_columns(np.ascontiguousarray(W), columns, n_features), "intercept_": intercept}
 
 
 def _start_points(result: LinearResult) -> Matrix:

@@ -16,7 +16,7 @@ from sklearn.utils import check_X_y
 from sklearn.utils.multiclass import type_of_target
 
 from .._config import resolve_memory_budget
-from ..data.csr import check_sparse
+from ..data.csr import check_sparse, occupied_columns
 from ..estimators._validation import check_number, text_named
 from ..estimators.dc_pred import DCPredClassifier, DCPredRegressor
 from ..estimators.dc_svm import DCSVMClassifier
@@ -115,7 +115,7 @@ def _describe(X: Any, y: NDArray[Any], is_regression: bool) -> None:
 
 def _scaler(X: Any) -> Any:
     """A scaler if the spreads of the columns differ tenfold; for sparse data one that keeps zeros."""
-    scaler = StandardScaler(with_mean=False).fit(X)
+    scaler = StandardScaler(with_mean=False).fit(occupied_columns(X)[0])
     spreads = np.sort(np.sqrt(scaler.var_[scaler.var_ > 0]))
     ratio = float(spreads[-1] / spreads[(len(spreads) - 1) // 2]) if len(spreads) else 1.0
     if ratio <= _UNEQUAL:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from .._config import ALLOWED_BYTES
 from .._threads import ThreadTeam, blas_limit, row_blocks
 from .._types import Array
 from ..data.samples import Samples, make_samples
@@ -50,16 +51,25 @@ class NystroemCoordinates:
         n m d multiply-adds for the kernel values, n n_features rank for the coordinates.
         """
         out = np.empty((X.shape[0], self.factor.shape[1]), self.factor.dtype)
-        row_bytes = _ROW_COPIES * (X.shape[1] + self.features.n_features) * self.factor.itemsize
         with blas_limit(1), ThreadTeam(n_jobs) as team:
             self._points  # noqa: B018 - made once, before the threads share them
-            size = int(np.clip(memory_budget // (row_bytes * team.n_threads), _LEAST_ROWS, _MOST_ROWS))
+            blocks = self.blocks(X, memory_budget // team.n_threads, _MOST_ROWS)
 
             def block(rows: slice) -> None:
                 np.matmul(self.evaluate(X[rows]), self.factor, out=out[rows])
 
-            team.map(block, row_blocks(X.shape[0], size))
+            team.map(block, blocks)
         return out
+
+    def blocks(self, X: Any, memory_budget: int, most: int | None = None) -> list[slice]:
+        """Blocks of the rows of X, of at most `most` rows, that can be dense within a memory budget.
+
+        At least 64 rows, where these fit into what is allowed beyond the budget.
+        """
+        n, d = X.shape
+        row_bytes = _ROW_COPIES * (d + self.features.n_features) * self.factor.itemsize
+        size, allowed = memory_budget // row_bytes, ALLOWED_BYTES // row_bytes
+        return row_blocks(n, int(np.clip(size, min(_LEAST_ROWS, size + allowed + 1), most or max(1, n))))
 
     def evaluate(self, X: Any) -> Array:
         """Features of the rows of X, (n, n_features), with distances from inner products but for the triangle rule.

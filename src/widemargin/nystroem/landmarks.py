@@ -9,6 +9,7 @@ import scipy.sparse as sp
 
 from .._threads import row_blocks
 from .._types import Array, RowIndices, Vector
+from ..data.csr import occupied_columns, restore_columns
 from ..partition.kmeans import MAX_VALUES, centroids, feature_distances, kernel_kmeans, kmeans, sample_rows
 
 _BLOCK_VALUES = 2**20  # compare rows of about so many values at once
@@ -99,12 +100,13 @@ def select_medoids(
 
 def distinct_rows(X: Any, most: int) -> Array:
     """The distinct rows of X (n, d), ascending; of more than `most` those of the first blocks with more."""
+    d, (X, columns) = X.shape[1], occupied_columns(X)
     found = _dense(X[:0])
-    for block in row_blocks(X.shape[0], max(1, _BLOCK_VALUES // X.shape[1])):
+    for block in row_blocks(X.shape[0], max(1, _BLOCK_VALUES // max(1, X.shape[1]))):
         found = np.unique(np.concatenate([found, _dense(X[block])]), axis=0)
         if len(found) > most:
             break
-    return found
+    return np.asarray(restore_columns(found, columns, d))
 
 
 def _dense(X: Any) -> Array:

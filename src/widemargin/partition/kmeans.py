@@ -14,6 +14,7 @@ import scipy.sparse as sp
 from .._native import kernels
 from .._threads import openmp_limit
 from .._types import Array, Labels, Matrix, RowIndices, Vector
+from ..data.csr import occupied_columns, restore_columns
 
 _MAX_ITER = 20  # of k-means, in input or feature space
 _MAX_ROWS, MAX_VALUES = 20_000, 10**7  # of a sample to cluster: centroids of a larger one hardly differ
@@ -45,7 +46,7 @@ def kmeans(X: Any, k: int, rng: np.random.Generator, sample_weight: Vector | Non
     model = KMeans(k, n_init=1, max_iter=_MAX_ITER, random_state=seed)
     is_short = X.shape[0] <= _SINGLE_THREAD_ROWS
     with _silence, openmp_limit(1) if is_short else nullcontext():
-        model.fit(_with_short_indices(X), sample_weight=sample_weight)
+        model.fit(_compact(X), sample_weight=sample_weight)
     return np.asarray(model.labels_, np.intp)
 
 
@@ -102,8 +103,12 @@ def needed_sample_bytes(n_values: int, itemsize: int) -> int:
     return _COPIES * itemsize * min(n_values, _LEAST_VALUES)
 
 
-def _with_short_indices(X: Any) -> Any:
-    """Sparse rows with 32-bit indices if they suffice, as scikit-learn's k-means needs."""
+def _compact(X: Any) -> Any:
+    """Sparse rows with 32-bit indices if they suffice, as scikit-learn's k-means needs; only the columns with values.
+
+    Centres are dense, but no label depends on columns of zeros.
+    """
+    X = occupied_columns(X)[0]
     if not sp.issparse(X) or max(X.nnz, *X.shape) > np.iinfo(np.int32).max:
         return X
     indices, indptr = (index.astype(np.int32, copy=False) for index in (X.indices, X.indptr))
@@ -115,9 +120,10 @@ def centroids(X: Any, labels: Labels, weights: Vector | None = None) -> Array:
     present, cluster = np.unique(labels, return_inverse=True)
     weights = np.ones(X.shape[0]) if weights is None else weights
     members = sp.csr_array((weights, (cluster, np.arange(X.shape[0]))), (len(present), X.shape[0]))
+    d, (X, columns) = X.shape[1], occupied_columns(X)
     sums = members @ X
     means = (sums.toarray() if sp.issparse(sums) else sums) / np.asarray(members.sum(axis=1))[:, None]
-    return np.ascontiguousarray(means, X.dtype)
+    return np.asarray(restore_columns(np.ascontiguousarray(means, X.dtype), columns, d))
 
 
 def kernel_kmeans(

@@ -10,10 +10,11 @@ from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import NDArray
 
 from .._threads import ThreadTeam, row_blocks
 from .._types import Array, Labels, Matrix, RowIndices, Vector
-from ..data.csr import canonical
+from ..data.csr import canonical, occupied_columns, restore_columns
 from ..data.rows import group_by_label
 from ..data.samples import Samples, make_samples
 from ..kernels.functions import CallableKernel, Kernel
@@ -22,6 +23,7 @@ from .kmeans import cluster_products, feature_distances, kernel_kmeans, kmeans, 
 
 _MAX_SCORES = 2**21  # values of a block: scores of a larger one would be written to new memory
 _ROWS = 4096  # of a block, at least
+_HASHED_COLUMNS = 2**20  # draw the factors of so many columns at a time
 _DENSE_BYTES = 2**24  # of a dense copy of sparse sample points for k-means
 
 
@@ -240,14 +242,27 @@ class InputRouter(Router):
     def _centres(self) -> Samples:
         members = membership(self.labels, self.n_clusters).astype(self.points.dtype)
         rows = self.points.stored()
+        d, (rows, columns) = rows.shape[1], occupied_columns(rows)
         centres = np.ascontiguousarray((rows.T @ members).T)
-        return make_samples(sp.csr_array(centres) if sp.issparse(rows) else centres)
+        centres = sp.csr_array(centres) if sp.issparse(rows) else centres
+        return make_samples(restore_columns(centres, columns, d))
 
     @staticmethod
     def _scores(rows: Samples, centres: Samples) -> Matrix:
         products = np.empty((len(rows), len(centres)), rows.precision)
         rows.inner(centres, products)
         return centres.squares - 2.0 * products
+
+
+def _hash_factors(columns: RowIndices, d: int) -> NDArray[np.int64]:
+    """Odd random numbers (m,) of some of d columns, in ascending order: each column's is always the same."""
+    blocks, starts = np.unique(columns // _HASHED_COLUMNS, return_index=True)
+    factors = [np.empty(0, np.int64)]
+    for block, own in zip(blocks, np.split(columns, starts[1:]), strict=False):
+        first, rng = int(block) * _HASHED_COLUMNS, np.random.default_rng(0)
+        rng.bit_generator.advance(first)  # type: ignore[attr-defined]
+        factors.append(rng.integers(2**63, size=min(_HASHED_COLUMNS, d - first))[own - first] | 1)
+    return np.concatenate(factors)
 
 
 def _next_cluster(
@@ -303,9 +318,10 @@ class RandomRouter(Router):
     def route(self, X: Any, team: ThreadTeam) -> Labels:
         """Multiply-shift hashing (Dietzfelbinger 1996): equal rows get the same cluster in any batch."""
         rows = sp.csr_array(canonical(X) if sp.issparse(X) else X, dtype=np.float64)  # repeated entries are one value
-        factors = np.random.default_rng(0).integers(2**63, size=X.shape[1]) | 1
+        rows, columns = occupied_columns(rows)
+        columns = np.arange(X.shape[1]) if columns is None else columns
         bits = (rows.data + 0.0).view(np.int64)  # -0.0 and 0.0 are equal
-        hashed = sp.csr_array((bits, rows.indices, rows.indptr), rows.shape) @ factors
+        hashed = sp.csr_array((bits, rows.indices, rows.indptr), rows.shape) @ _hash_factors(columns, X.shape[1])
         return np.asarray((hashed.view(np.uint64) >> np.uint64(32)) % np.uint64(self.n_clusters), np.intp)
 
     def route_with_samples(self, X: Any, team: ThreadTeam) -> tuple[Labels, Samples]:

@@ -22,6 +22,7 @@ Segment = tuple[Vector, Vector, tuple[float, float]]  # decision values (n,) at 
 
 MIN_BRACKET_ROWS = 4096  # find a bracket from a part of so many rows or more: of fewer, it costs more than it saves
 _SAMPLE_ROWS = 2048  # least number of rows of that part
+MIN_STEP = 1e-12  # shorter steps are rounding: samples on their margin have breakpoints of 1e-16 or so
 _INFINITE_STEP = 1e300  # stands for infinity: beyond every breakpoint
 
 
@@ -102,6 +103,10 @@ class HingeLoss:
     def intercept(self, f: Matrix) -> Vector:
         """Zero."""
         return np.zeros(1)
+
+    def least_intercept(self, f: Matrix) -> float:
+        """The least of the optimal intercepts: zero."""
+        return 0.0
 
     def find_step(self, f: Matrix, f_end: Matrix, curvature: float, slope: float) -> float:
         """The paper's exact line search (appendix A), with selection instead of its sort: O(n) expected."""
@@ -186,7 +191,7 @@ class HingeLoss:
 
     def nearest_rows(self, f: Matrix, wanted: int) -> tuple[RowIndices, float]:
         """About `wanted` samples whose margins are nearest to 1, in ascending order, and the largest |1 - margin|."""
-        b = float(self.intercept(f)[0])
+        b = self.least_intercept(f)
         signs = np.sign(self.signed_weights[self._sampled_rows])
         distances = np.abs(1.0 - signs * (f[0, self._sampled_rows] + b))[signs != 0.0]
         k = len(self._sampled_rows) * wanted // self.n_rows

@@ -9,7 +9,8 @@ import numpy as np
 from ..._native import hinge as compiled
 from ..._threads import ThreadTeam
 from ..._types import Matrix, RowIndices, Vector
-from .losses import MIN_BRACKET_ROWS, HingeLoss, RiskAndPlane, Smoothed
+from ..quantile import midpoint_quantile
+from .losses import MIN_BRACKET_ROWS, MIN_STEP, HingeLoss, RiskAndPlane, Smoothed
 
 _MAX_CHORDS = 8  # try at most so many in a line search
 _BALANCE_ROUNDS, _BALANCE_TOL = 60, 1e-9  # find the smoothed hinges' intercept in 60 rounds, to 1e-9 of all weights
@@ -47,8 +48,13 @@ class InterceptHingeLoss(HingeLoss):
         self._latest: tuple[Matrix | None, float] = None, 0.0  # f of the latest `advance`, and its optimal intercept
 
     def intercept(self, f: Matrix) -> Vector:
-        """A weighted quantile of y - f."""
-        return np.array([self._latest[1] if self._latest[0] is f else self._quantile(f[0], f[0], 0.0)])
+        """A weighted quantile of y - f: the midpoint of all optimal intercepts."""
+        signed, level = self.signed_weights, self._quantile_level
+        return np.array([midpoint_quantile(np.where(signed > 0.0, 1.0, -1.0) - f[0], np.abs(signed), level)])
+
+    def least_intercept(self, f: Matrix) -> float:
+        """The least weighted quantile of y - f."""
+        return self._latest[1] if self._latest[0] is f else self._quantile(f[0], f[0], 0.0)
 
     def find_step(self, f: Matrix, f_end: Matrix, curvature: float, slope: float) -> float:
         """The minimiser along a chord: b is interpolated linearly between its optima at k = 0 and at k = `end`.
@@ -56,7 +62,7 @@ class InterceptHingeLoss(HingeLoss):
         There the objective is an upper bound of that at the optimal b, equal at k = 0 and at k = `end`. Repeated with
         `end` = the step found until both agree within a factor of 4, at most `_MAX_CHORDS` times.
         """
-        here = float(self.intercept(f)[0])
+        here = self.least_intercept(f)
         end = self._chord_end
         for _ in range(_MAX_CHORDS):
             b_rate = (self._quantile(f[0], f_end[0], end) - here) / end
@@ -65,8 +71,8 @@ class InterceptHingeLoss(HingeLoss):
             )
             if 0.25 * end <= step <= 4.0 * end:
                 break
-            end = step or 0.125 * end
-        self._chord_end = step or 1.0
+            end = step if step > MIN_STEP else 0.125 * end
+        self._chord_end = step if step > MIN_STEP else 1.0
         return step
 
     def advance(self, f: Matrix, f_end: Matrix, step: float, mu: float) -> RiskAndPlane:

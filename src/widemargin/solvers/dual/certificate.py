@@ -7,8 +7,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..._native import dual, hinge
+from ..._native import dual
 from ..._types import RowIndices, Vector
+from ..quantile import midpoint_quantile
 from ..results import DualResult, History
 from .problem import is_free, total_loss
 
@@ -154,7 +155,7 @@ def _intercept(
         # t_i - f_i + eps < b. At its minimum sum(hi) - sum(beta) of the weights hi and -lo belong to values below b.
         total = float(terms.hi.sum() - beta.sum())
         if eps == 0.0:
-            return hinge.weighted_quantile(residual, terms.hi - terms.lo, total) if len(residual) else 0.0
-        return hinge.weighted_quantile(np.r_[residual - eps, residual + eps], np.r_[terms.hi, -terms.lo], total)
+            return midpoint_quantile(residual, terms.hi - terms.lo, total)
+        return midpoint_quantile(np.r_[residual - eps, residual + eps], np.r_[terms.hi, -terms.lo], total)
     free = is_free(terms, beta)
     return float(np.mean(residual[free] - eps * np.sign(beta[free]))) if free.any() else midpoint

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from ..._native import budget as compiled
 from ..._native import csr
 from ..._types import RowIndices, Vector
-from ...data.csr import CSRArray, make_csr
+from ...data.csr import CSRArray, make_csr, occupied_columns
 from ...data.samples import Samples, SparseSamples, make_samples
 from ...kernels.functions import RBF, CallableKernel, Kernel
 from .lookup_table import merge_table
@@ -312,7 +312,8 @@ def _as_order_free_samples(X: Any, kernel: Kernel) -> Samples:
     """
     if kernel.sample_form == "rows":
         return make_samples(X)
-    return SparseSamples(CSRArray.of(sp.csr_array(X, dtype=np.float64)), dtype=np.dtype(np.float32))
+    rows = sp.csr_array(X, dtype=np.float64)
+    return SparseSamples(CSRArray.of(occupied_columns(rows)[0]), dtype=np.dtype(np.float32))
 
 
 def make_machine(settings: StepSettings, like: Any, state: Mapping[str, Any] | None = None) -> BudgetedMachine:
