@@ -165,13 +165,25 @@ class AdaptiveSearch:
             self._score_finalists(screen, final)
 
     def best(self) -> tuple[Cell, float] | None:
-        """The best cell on the most rows, and its mean score; None before any."""
+        """The best cell on the most rows, and its mean score; None before any.
+
+        Columns are scaled where that gains more than the standard error of the gain over the folds.
+        """
         levels = sorted({level for known in self.scores.values() for level in known}, key=self._n_rows)
         if not levels:
             return None
-        cell = self._best(levels[-1])
-        assert cell is not None
-        return cell, self._mean(cell, levels[-1])
+        level, chosen = levels[-1], None
+        for scaling in range(len(self.scalings)):
+            cell = self._best(level, [scaling])
+            if cell is not None and (chosen is None or self._gains(cell, chosen, level)):
+                chosen = cell
+        assert chosen is not None
+        return chosen, self._mean(chosen, level)
+
+    def _gains(self, cell: Cell, other: Cell, level: Level) -> bool:
+        gains = self.scores[cell][level] - self.scores[other][level]
+        error = gains.std(ddof=1) / np.sqrt(len(gains)) if len(gains) > 1 else 0.0
+        return bool(gains.mean() > error)
 
     def factors(self, scaling: int) -> Vector | None:
         """The factors of the columns (d,) of a scaling: the geometric mean over the folds that were looked at."""
