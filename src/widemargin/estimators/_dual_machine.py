@@ -133,14 +133,14 @@ class DualMachine(LinearWeights, DecisionGradients, KernelMachine):
     def _check_levels(self) -> None:
         check_integer("branching", self.branching, 2)
         check_integer("n_sample", self.n_sample, 1)
-        if self.stop_level != "auto":
+        if not is_auto(self.stop_level):
             check_integer("stop_level", self.stop_level, 0)
             if int(self.stop_level) > _DEEPEST:
                 raise ValueError(f"stop_level must be at most {_DEEPEST}, got {shown(self.stop_level)}")
         check_choice("partition", self.partition, ("auto", "kernel", "input", "random"))
         if not is_auto(self.n_levels):
             check_integer("n_levels", self.n_levels, 0)
-            if self.stop_level != "auto" and int(self.stop_level) > int(self.n_levels):
+            if not is_auto(self.stop_level) and int(self.stop_level) > int(self.n_levels):
                 raise ValueError(f"stop_level must be at most n_levels={self.n_levels}, got {self.stop_level}")
         if self._is_gram and self.partition in ("input", "random"):
             raise ValueError(
@@ -310,7 +310,7 @@ class DualMachine(LinearWeights, DecisionGradients, KernelMachine):
 
     def _settings(self, kernel: Kernel, n: int) -> DCSVMSettings:
         """The settings of a fit on n rows."""
-        is_auto = isinstance(self.stop_level, str)
+        has_rule = is_auto(self.stop_level)
         return DCSVMSettings(
             tol=float(self.tol),
             max_relative_gap=MAX_RELATIVE_GAP if kernel.is_semidefinite else np.inf,
@@ -318,7 +318,7 @@ class DualMachine(LinearWeights, DecisionGradients, KernelMachine):
             memory_budget=resolve_memory_budget(self.memory_budget),
             n_jobs=self.n_jobs,
             n_levels=self.n_levels if isinstance(self.n_levels, str) else int(self.n_levels),
-            stop_level=clustering_level(n, int(self.branching)) if is_auto else int(self.stop_level),
+            stop_level=clustering_level(n, int(self.branching)) if has_rule else int(self.stop_level),
             branching=int(self.branching),
             n_sample=int(self.n_sample),
             partition=self._resolve_partition(),

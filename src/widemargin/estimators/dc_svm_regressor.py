@@ -196,12 +196,16 @@ class DCSVMRegressor(Regressor, ValuePredictor, DualMachine):
             intercepts = self._clusters["intercepts"] * spreads[:, None] + np.atleast_1d(mean)[:, None]
             self._clusters = {**self._clusters, "intercepts": intercepts}
         if len(spreads) == 1:
-            s = float(spreads[0])
-            self.C, self.epsilon = self.C * s, self.epsilon * s
-            self.objective_, self.dual_gap_ = self.objective_ * s**2, self.dual_gap_ * s**2
-            factors = {"objective": s**2, "lower_bound": s**2, "violation": s}
-            self.history_ = {name: column * factors.get(name, 1.0) for name, column in self.history_.items()}
-            changed = {"objective": s**2, "lower_bound": s**2}
-            self.levels_ = [{name: v * changed.get(name, 1) for name, v in level.items()} for level in self.levels_]
+            self.C, self.epsilon = self.C * float(spreads[0]), self.epsilon * float(spreads[0])
+            self._rescale_certificate(float(spreads[0]))
         self._model = self._make_model()
         return self
+
+    def _rescale_certificate(self, spread: float) -> None:
+        """Objectives times spread^2, violations times spread."""
+        factors = dict.fromkeys(("objective", "lower_bound"), spread**2) | {"violation": spread}
+        fitted: dict[str, Any] = self.__dict__
+        for name in ("objective_", "dual_gap_"):
+            fitted[name] *= spread**2
+        fitted["history_"] = {name: column * factors.get(name, 1.0) for name, column in fitted["history_"].items()}
+        fitted["levels_"] = [{k: v * factors.get(k, 1) for k, v in level.items()} for level in fitted["levels_"]]

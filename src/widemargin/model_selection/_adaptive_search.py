@@ -189,7 +189,8 @@ class AdaptiveSearch:
         """The factors of the columns (d,) of a scaling: the geometric mean over the folds that were looked at."""
         if not scaling:
             return None
-        return np.exp(np.mean([np.log(f) for f in self.scalings[scaling].factors.values()], axis=0))
+        logarithms = [np.log(f) for f in self.scalings[scaling].factors.values()]
+        return np.asarray(np.exp(np.mean(logarithms, axis=0)))
 
     def _score_coarsely(self, level: Level) -> None:
         gammas = {kernel: self._coarse_gammas(kernel) for kernel in self.axes.kernels}
@@ -224,7 +225,7 @@ class AdaptiveSearch:
         return best
 
     def _is_worth_a_turn(self, best: Cell) -> bool:
-        has_relevance = self.learn is not None and best.kernel in ("rbf", "laplacian") and self.X.shape[1] > 1
+        has_relevance = self.learn is not None and best.kernel in ("rbf", "laplacian") and bool(self.X.shape[1] > 1)
         return has_relevance and len(self.scalings) <= _TURNS and self.progress.go_on()
 
     def _turn(self, best: Cell, level: Level) -> bool:
@@ -277,7 +278,7 @@ class AdaptiveSearch:
 
     @staticmethod
     def _has_gamma(kernel: Any) -> bool:
-        return kernel != "linear"
+        return bool(kernel != "linear")
 
     def _coarse_gammas(self, kernel: Any) -> list[float]:
         """From a quarter of 1 / mean distance to 1 / distance of near rows, each four times the last."""
