@@ -19,7 +19,7 @@ template <class T> void bind_dtype(nb::module_& m) {
             const Matrix<const T> from = rows_matrix(A, "A");
             const Matrix<T> into = rows_matrix(out, "out");
             check_shape("out", into, from.columns, from.rows);
-            nb::gil_scoped_release unlocked;
+            LockReleased unlocked;
             copy_transposed(from, into);
         },
         array("A"), array("out"), "Write A' (c, r), for A (r, c). They must not share memory.");
@@ -29,7 +29,7 @@ template <class T> void bind_dtype(nb::module_& m) {
             const Matrix<T> values = rows_matrix(G, "G");
             check_at_least("degree", degree, 0);
             std::vector<T> scratch(values.columns);
-            nb::gil_scoped_release unlocked;
+            LockReleased unlocked;
             polynomial<T>(values, gamma, coef0, degree, {scratch.data(), values.columns});
         },
         array("G"),
@@ -41,7 +41,7 @@ template <class T> void bind_dtype(nb::module_& m) {
             const Matrix<T> into = rows_matrix(out, "out");
             check_size("Z.shape[1]", z.columns, x.columns);
             check_shape("out", into, x.rows, z.rows);
-            nb::gil_scoped_release unlocked;
+            LockReleased unlocked;
             l1_distances<T>(x, z, into);
         },
         array("X"), array("Z"), array("out"), "Write the L1 distances (r, c) of the rows of X (r, d) and Z (c, d).");
@@ -52,7 +52,7 @@ template <class T> void bind_dtype(nb::module_& m) {
             check_lengths(rows.size, {{"coef", coef}});
             check_at_least("K.shape[1]", entries.columns, f.size);
             const std::vector<Index> chosen = checked_copy("rows", rows, entries.rows);
-            nb::gil_scoped_release unlocked;
+            LockReleased unlocked;
             for_each_block(team, count_blocks(f.size, kColumnBlock),
                            [&](Index block) { add_rows(entries, as_span(chosen), coef, f, block); });
         },
@@ -66,7 +66,7 @@ template <class T> void bind_dtype(nb::module_& m) {
             const std::vector<Index> chosen = checked_copy("kept", kept, entries.rows);
             for (Index i = 1; i < kept.size; ++i)
                 if (chosen[i] <= chosen[i - 1]) raise_value_error("kept must be ascending, but kept[", i, "] is ", chosen[i]);
-            nb::gil_scoped_release unlocked;
+            LockReleased unlocked;
             remove_rows(entries, as_span(chosen), run_in(team));
         },
         "team"_a, array("K"), array("kept"),
@@ -79,7 +79,7 @@ template <class T> void bind_dtype(nb::module_& m) {
             const Matrix<double> sums = rows_matrix(out, "out");
             check_size("coef.shape[1]", weights.columns, entries.rows);
             check_shape("out", sums, weights.rows, entries.columns);
-            nb::gil_scoped_release unlocked;
+            LockReleased unlocked;
             for (Index block = 0; block < count_blocks(sums.columns, kColumnBlock); ++block)
                 add_product(entries, weights, sums, block);
         },
@@ -128,7 +128,7 @@ template <class T, class Rows> void bind_rbf_matrix(nb::module_& m) {
             with_rbf_rows(X, squares, Z, other_squares, [&](const auto& x, const auto& z) {
                 if constexpr (sizeof(T) <= sizeof(ValueOf<decltype(x)>)) {
                     auto scratch = product_scratch(x.rows, z.rows);
-                    nb::gil_scoped_release unlocked;
+                    LockReleased unlocked;
                     rbf_matrix(x, z, gamma, scratch, into);
                 } else {
                     throw nb::type_error("out must not be longer numbers than X");
@@ -149,7 +149,7 @@ template <class Rows> void bind_rbf_product(nb::module_& m) {
             check_shape("out", sums, weights.rows, other_squares.size);
             with_rbf_rows(X, squares, Z, other_squares, [&](const auto& x, const auto& z) {
                 auto scratch = product_scratch(x.rows, z.rows);
-                nb::gil_scoped_release unlocked;
+                LockReleased unlocked;
                 add_rbf_product(x, weights, z, gamma, scratch, sums);
             });
         },
@@ -164,7 +164,7 @@ void bind_kernels(nb::module_& m) {
         "exponential",
         [](const RowsArray<float>& G, double factor) {
             const Matrix<float> values = rows_matrix(G, "G");
-            nb::gil_scoped_release unlocked;
+            LockReleased unlocked;
             exponential(values, factor);
         },
         array("G"), "factor"_a, "Replace G (r, c) by exp(factor G), for factor G <= 0; positive exponents count as 0.");
