@@ -2,6 +2,7 @@
 
 import io
 import math
+import os
 import pickle
 import signal
 import subprocess
@@ -348,6 +349,34 @@ class TestHandler:
         with pytest.raises(ZeroDivisionError), Progress():
             1 / 0  # noqa: B018
         assert signal.getsignal(signal.SIGINT) is before
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
+@pytest.mark.parametrize("forks_inside", [False, True])
+def test_a_forked_process_handles_sigint_as_its_own_fits_do(forks_inside: bool) -> None:
+    """Forked by another thread than that of the fit, it has none: the default handler."""
+    code = f"""
+import os, signal, threading
+from widemargin._progress import Progress
+
+def fork():
+    child = os.fork()
+    if child == 0:
+        os._exit(int(signal.getsignal(signal.SIGINT) is signal.default_int_handler))
+    codes.append(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+
+codes = []
+with Progress(), Progress():
+    if {forks_inside}:
+        fork()
+    else:
+        thread = threading.Thread(target=fork)
+        thread.start()
+        thread.join()
+print(*codes)
+"""
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)
+    assert ended.stdout == f"{int(not forks_inside)}\n"
 
 
 def test_silent_progress_ends_with_its_whole_and_shows_nothing(clock: Clock) -> None:

@@ -6,6 +6,7 @@ is not to be shown a `SilentProgress`; solvers take `AnyProgress`. The bar itsel
 """
 
 import math
+import os
 import signal
 import threading
 from collections.abc import Callable, Iterator
@@ -312,6 +313,20 @@ class Progress:
 
 
 _current: ContextVar[Progress | None] = ContextVar("widemargin_progress", default=None)
+
+
+def _restore_sigint() -> None:
+    """In a forked child: drop the handler of a fit whose thread it does not have."""
+    owner = getattr(signal.getsignal(signal.SIGINT), "__self__", None)
+    fit = _current.get()
+    while fit is not None and fit is not owner:
+        fit = fit._outer
+    if isinstance(owner, Progress) and fit is None:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+if hasattr(os, "register_at_fork"):  # not on Windows, which has no fork
+    os.register_at_fork(after_in_child=_restore_sigint)
 
 
 class SilentProgress:

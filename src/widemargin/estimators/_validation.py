@@ -237,7 +237,7 @@ def check_weights(sample_weight: Any, X: Any, *, may_be_zero: bool = False) -> V
 def upper_bounds(C: float, weights: Vector) -> Vector:
     """C times the weights (n,), the bounds of the dual variables. Raises a ValueError unless they are finite."""
     with np.errstate(over="ignore"):
-        upper: Vector = C * weights
+        upper: Vector = float(C) * weights  # NumPy keeps integers beyond 64 bits as objects
     if not np.isfinite(upper).all():
         largest = f"C={shown(C)} and a weight of {weights.max():g}"
         raise ValueError(f"C times sample_weight (times class_weight) must be finite, got {largest}")

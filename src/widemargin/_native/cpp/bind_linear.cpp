@@ -18,7 +18,7 @@ std::pair<Index, double> solve_simplex_qp(const RowsArray<const double>& H, Span
     check_at_least("len(H)", gram.rows, beta.size);
     check_at_least("H.shape[1]", gram.columns, beta.size);
     check_lengths(beta.size, {{"b", b}});
-    nb::gil_scoped_release unlocked;
+    LockReleased unlocked;
     const SimplexResult result = SimplexQP(gram, b, beta).solve(tol, max_rounds);
     return {result.n_rounds, result.gap};
 }
@@ -40,18 +40,18 @@ class MulticlassHinge {
         check_shape("f", f, n_classes_, n_rows());
         check_shape("f_end", f_end, n_classes_, n_rows());
         check_shape("coef", coef, n_classes_, n_rows());
-        nb::gil_scoped_release unlocked;
+        LockReleased unlocked;
         return std::tuple_cat(advance_multiclass(segment(f, f_end), f, step, mu, coef, run_in(team)));
     }
     double slope(Team& team, Matrix<const double> f, Matrix<const double> f_end, Span<const Index> rows, double k) const {
         check_segment(f, f_end, rows);
-        nb::gil_scoped_release unlocked;
+        LockReleased unlocked;
         return multiclass_slope(segment(f, f_end), rows, k, run_in(team));
     }
     std::pair<Index, double> drop_linear_rows(Team& team, Matrix<const double> f, Matrix<const double> f_end,
                                               Span<Index> rows, double lo, double hi) const {
         check_segment(f, f_end, rows);
-        nb::gil_scoped_release unlocked;
+        LockReleased unlocked;
         const KeptRows kept = wm::drop_linear_rows(segment(f, f_end), rows, lo, hi, run_in(team));
         return {kept.n_kept, kept.dropped_slope};
     }
@@ -102,7 +102,7 @@ template <class RowArrays> void bind_ascent(nb::module_& m) {
                 check_indices<Index>("order", order, n_rows(rows));
                 check_apart("order", order, "alpha", alpha);
                 check_apart("order", order, "w", w);
-                nb::gil_scoped_release unlocked;
+                LockReleased unlocked;
                 const DualPoint point{signed_weights, squared_norms, C, sigma, alpha, w};
                 const Epoch epoch = run_until_stopped(team, [&](const auto& go_on) {
                     return ascent_epoch(rows, point, order, shrink_above, shrink_below, go_on);
@@ -124,7 +124,7 @@ template <class RowArrays> void bind_ascent(nb::module_& m) {
             visit_rows(X, [&](const auto& rows) {
                 check_lengths(n_rows(rows), {{"coef", coef}});
                 check_lengths(rows.columns + 1, {{"w", w}});
-                nb::gil_scoped_release unlocked;
+                LockReleased unlocked;
                 add_rows(rows, coef, w.data);
             });
         },
@@ -135,7 +135,7 @@ template <class RowArrays> void bind_ascent(nb::module_& m) {
         [](const RowArrays& X, Span<double> out) {
             visit_rows(X, [&](const auto& rows) {
                 check_lengths(n_rows(rows), {{"out", out}});
-                nb::gil_scoped_release unlocked;
+                LockReleased unlocked;
                 squared_norms(rows, out);
             });
         },
