@@ -25,6 +25,15 @@ _CENTRED_VALUES = 2**21  # of X that are centred between two calls of `go_on`: 8
 _SPARSE_COST = 4  # cost of a non-zero, in multiply-adds of a dense matrix product
 
 
+def row_products(X: Any, Z: Array) -> Array:
+    """X Zᵀ (n, m) of the rows of X (n, d), dense or CSR, and Z (m, d): those of a row do not depend on the others."""
+    if sp.issparse(X):
+        return np.ascontiguousarray(X @ Z.T)
+    out = np.empty((X.shape[0], len(Z)), X.dtype)
+    dense.inner_products(np.ascontiguousarray(X), Z, out)
+    return out
+
+
 class Samples(Protocol):
     """A batch of n samples.
 

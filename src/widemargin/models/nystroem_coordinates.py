@@ -10,7 +10,7 @@ import numpy as np
 
 from .._threads import ThreadTeam, blas_limit, row_blocks
 from .._types import Array
-from ..data.samples import Samples, make_samples
+from ..data.samples import Samples, make_samples, row_products
 from ..kernels.precision import ensure_precision
 from ..nystroem.features import LandmarkFeatures
 
@@ -54,8 +54,10 @@ class NystroemCoordinates:
             self._points  # noqa: B018 - made once, before the threads share them
             size = int(np.clip(memory_budget // (row_bytes * team.n_threads), _LEAST_ROWS, _MOST_ROWS))
 
+            columns = np.ascontiguousarray(self.factor.T)
+
             def block(rows: slice) -> None:
-                np.matmul(self.evaluate(X[rows]), self.factor, out=out[rows])
+                out[rows] = row_products(self.evaluate(X[rows]), columns)
 
             team.map(block, row_blocks(X.shape[0], size))
         return out
