@@ -6,6 +6,7 @@
 #include "coordinate_ascent.hpp"
 #include "crammer_singer.hpp"
 #include "csr_matrix.hpp"
+#include "multiclass_ascent.hpp"
 #include "signals.hpp"
 #include "simplex_qp.hpp"
 
@@ -118,6 +119,31 @@ template <class RowArrays> void bind_ascent(nb::module_& m) {
         "projected gradients beyond which the next epoch shrinks variables at a bound, and the duality gap: a sum of terms\n"
         "as they were when their rows were visited. Runs in the calling thread; if the team is stopped, Stopped is raised\n"
         "within 1,024 rows, with w that belongs to alpha.");
+    m.def(
+        "multiclass_epoch",
+        [](const Team& team, const RowArrays& X, Span<const Index> y, Span<const double> s,
+           Span<const double> squared_norms, double C, double constant, Matrix<double> beta, Matrix<double> W,
+           Span<const Index> order) {
+            return visit_rows(X, [&](const auto& rows) {
+                check_lengths(n_rows(rows), {{"s", s}, {"squared_norms", squared_norms}});
+                check_at_least("W.shape[1]", W.columns, 1);
+                check_shape("beta", beta, n_rows(rows), W.columns);
+                check_shape("W", W, rows.columns + 1, W.columns);
+                check_at_least("len(y)", y.size, n_rows(rows));
+                const std::vector<Index> classes = checked_copy("y", y, W.columns);
+                const std::vector<Index> visited = checked_copy("order", order, n_rows(rows));
+                nb::gil_scoped_release unlocked;
+                const MulticlassPoint point{as_span(classes), s, squared_norms, C, constant, beta, W};
+                return run_until_stopped(
+                    team, [&](const auto& go_on) { return multiclass_epoch(rows, point, as_span(visited), go_on); });
+            });
+        },
+        "team"_a, array("X"), array("y"), array("s"), array("squared_norms"), "C"_a, "constant"_a, array("beta"),
+        array("W"), array("order"),
+        "One epoch of dual coordinate ascent for Crammer and Singer's hinge over the rows in `order`. beta (n, k) and\n"
+        "W (d + 1, k) = [X, constant]' beta are updated; y (n,) classes in [0, k); s (n,) weights; squared_norms (n,):\n"
+        "|x_i|^2. Returns the duality gap: a sum of terms as they were when their rows were visited. Runs in the calling\n"
+        "thread; if the team is stopped, Stopped is raised within 256 rows, with W that belongs to beta.");
     m.def(
         "add_rows",
         [](const RowArrays& X, Span<const double> coef, Span<double> w) {
