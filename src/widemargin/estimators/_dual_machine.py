@@ -309,10 +309,7 @@ class DualMachine(LinearWeights, KernelMachine):
 
     def _stopping_limit(self) -> str:
         """What stopped a fit that the progress object did not stop as a whole."""
-        if 0 <= self.max_iter <= self.n_iter_:
-            return "max_iter"
-        has_shares = self.max_time is not None and len(self.intercept_) > 1  # each machine has its share of the time
-        return "max_time" if has_shares else "the precision of float64"
+        return "max_iter" if 0 <= self.max_iter <= self.n_iter_ else "the precision of float64"
 
     def _make_model(self) -> KernelExpansion | ClusteredExpansion:
         kernel = self._make_kernel()

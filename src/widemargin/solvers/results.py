@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -88,6 +88,18 @@ class DualResult:
     def lower_bound(self) -> float:
         """What the optimum is at least."""
         return self.objective - self.gap
+
+    def improves(self, before: DualResult | None) -> bool:
+        """Whether this point, found from that of `before`, is the better one: converged, or with a smaller gap."""
+        return before is None or self.converged or self.gap <= before.gap
+
+    def following(self, before: DualResult | None) -> DualResult:
+        """The better one of this result and of `before`, from which it started; with the counts and rows of both."""
+        if before is None:
+            return self
+        history = before.history.followed_by(self.history)
+        best = self if self.improves(before) else before
+        return replace(best, n_iter=before.n_iter + self.n_iter, history=history)
 
 
 @dataclass

@@ -147,7 +147,8 @@ class _Batch:
     def advance(self, team: ThreadTeam) -> bool:
         """Solve for 50 ms; return whether any problem is left unsolved."""
         max_sets = np.minimum(self.next_check, self.limits.max_sets) - self.sets
-        new_sets, new_steps, left, is_stuck = self.problems.solve(team.native, self.tols, max_sets, SECONDS_PER_CHECK)
+        tols = np.where(max_sets > 0, self.tols, np.inf)  # those that have had their turn wait for the others
+        new_sets, new_steps, left, is_stuck = self.problems.solve(team.native, tols, max_sets, SECONDS_PER_CHECK)
         self.violations = np.asarray(left)
         check_finite(self.violations)
         check_finite(self.decision)
@@ -164,8 +165,10 @@ class _Batch:
         return bool(self.is_unsolved.any())
 
     def solve_stalled(self, go_on: Callable[[], bool]) -> None:
-        """Solve by Newton steps the problems whose coordinate steps no longer make progress."""
-        for k in np.flatnonzero(self.is_unsolved & (self.sets >= self.next_check)).tolist():
+        """Once all have had their turn, solve by Newton steps those whose coordinate steps make no more progress."""
+        if (self.is_unsolved & (self.sets < self.next_check)).any():
+            return
+        for k in np.flatnonzero(self.is_unsolved).tolist():
             self.next_check[k] += SETS_PER_CHECK
             point, stall_test = self._point(k), self.stall_tests.setdefault(k, CoordinateStallTest(WORKING_SET_ROWS))
             if stall_test.observe(*point, float(self.violations[k]), int(self.steps[k])):
