@@ -158,7 +158,7 @@ class _Batch:
         self.tols[~self.is_unsolved] = np.inf  # no more working sets for these
         for k in np.flatnonzero(self.is_unsolved & (self.violations < self.tols)).tolist():
             certificate = self._certify(k)
-            if certificate.is_tight(self.limits.max_relative_gap):
+            if certificate.is_tight(self.limits.max_relative_gap) or certificate.violation == 0.0:
                 self.is_unsolved[k], self.certificates[k] = False, certificate
             else:
                 self.tols[k] = certificate.tighter_tol(self.limits.max_relative_gap)
