@@ -14,7 +14,7 @@ y = (X[:, 0] > 0).astype(int)
 @pytest.mark.parametrize("estimator", [DCSVMClassifier, DCSVMRegressor, DCPredClassifier])
 @pytest.mark.parametrize(("C", "weight"), [(1e-310, 1.0), (5e-324, 1.0), (1e-200, 1e-110)])
 def test_an_error_names_c_and_the_weight(estimator: Any, C: float, weight: float) -> None:
-    with pytest.raises(ValueError, match=f"must be at least .* got C={C:g} and a largest weight of {weight:g}"):
+    with pytest.raises(ValueError, match=f"must be at least .* got C={C} and a largest weight of {weight:g}"):
         estimator(C=C).fit(X, y, sample_weight=np.full(60, weight))
 
 
