@@ -230,7 +230,9 @@ class _SeveralMachines:
         samples, silent = SampleSubset(self.samples, union), SilentProgress(progress)
         with blas_limit(1), ThreadTeam(self.settings.n_jobs) as team:
             machines = train_on_full_matrix(self.kernel, samples, subproblems, self.settings, silent, team)
-        return [replace(machine, rows=rows) for machine, (rows, _) in zip(machines, made, strict=True)]
+        for machine, (rows, _) in zip(machines, made, strict=True):
+            machine.rows = rows
+        return machines
 
     def _train_on_shared_matrix(self, problems: list[DualProblem]) -> list[TrainedMachine]:
         """Machines of all samples, on one kernel matrix; corrected in float64 where float32 entries are too coarse."""

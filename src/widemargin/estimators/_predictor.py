@@ -260,7 +260,7 @@ def ordered_votes(values: Matrix, n_classes: int) -> Matrix:
         totals[:, i + 1 :] -= block
         counts[:, i] += (block >= 0).sum(axis=1)
         counts[:, i + 1 :] += block < 0
-    return counts + totals / (3 * (np.abs(totals) + 1))
+    return np.asarray(counts + totals / (3 * (np.abs(totals) + 1)))
 
 
 def votes(values: Matrix, n_classes: int) -> NDArray[np.float32]:

@@ -21,17 +21,18 @@ class History:
 
     def record(self, **values: float) -> None:
         """Append one row."""
+        if not self.columns:
+            self.columns = {name: [float(value)] for name, value in values.items()}
+            return
         for name, value in values.items():
             self.columns.setdefault(name, []).append(float(value))
 
     def record_point(self, elapsed: float, beta: Vector, certificate: Certificate) -> None:
         """Append the row of a point beta (n,), `elapsed` seconds after the start."""
+        _, objective, gap, violation = certificate
+        n_support = int(np.count_nonzero(beta))
         self.record(
-            time=elapsed,
-            objective=certificate.primal_objective,
-            lower_bound=certificate.lower_bound,
-            violation=certificate.violation,
-            n_support=int(np.count_nonzero(beta)),
+            time=elapsed, objective=objective, lower_bound=objective - gap, violation=violation, n_support=n_support
         )
 
     def followed_by(self, other: History) -> History:
