@@ -21,6 +21,7 @@ from ..algorithms.dc_svm import DCSVMSettings, KernelProblem, LazyProblem, Train
 from ..algorithms.dc_svm_fit import train, train_several
 from ..data import is_dask_collection
 from ..data.remote_rows import RemoteRows, open_remote_rows
+from ..data.rows import find_equal_rows
 from ..data.samples import Samples
 from ..kernels.functions import Kernel
 from ..models.clustered import ClusteredExpansion
@@ -222,6 +223,8 @@ class DualMachine(LinearWeights, KernelMachine):
     def _train_and_set_attributes(self, rows: TrainingRows, progress: Progress) -> float:
         """Train, and set the attributes; return the largest violation. What only training needs is freed at the end."""
         kernel = self._resolve_kernel(rows.X, rows.weights)
+        if isinstance(self, ClassifierMixin) and isinstance(rows.X, np.ndarray) and not self._is_gram:
+            rows = rows if progress.is_observed else _merge_equal_rows(rows)
         samples = self._make_samples(kernel, rows, SilentProgress(progress).go_on)
         if not isinstance(samples, RemoteRows):
             self._check_memory(samples, rows)
@@ -335,3 +338,18 @@ class DualMachine(LinearWeights, KernelMachine):
             check_clusters(clusters, self._dtype, n_machines=n_machines, n_support=n, d=d, is_gram=self._is_gram)
         elif fitted.value("_clusters") is not None:
             raise ValueError(f"_clusters must be None where early_level_ is 0, got {self._clusters!r}")
+
+
+def _merge_equal_rows(rows: TrainingRows) -> TrainingRows:
+    """One row for equal rows of one class, with the sum of their weights, where many rows are equal.
+
+    The primal objective is the same; the dual has one variable for these rows, whose bound is the sum of theirs.
+    """
+    numbers = find_equal_rows(rows.X, rows.y)
+    if numbers is None:
+        return rows
+    _, first = np.unique(numbers, return_index=True)
+    weights = np.bincount(numbers, rows.weights).astype(np.float64)
+    if not np.isfinite(weights).all():
+        return rows
+    return rows._replace(X=rows.X[first], y=rows.y[first], weights=weights, kept=rows.kept[first])
