@@ -197,7 +197,7 @@ class Compression:
         n, (n_points, d) = self.rows.shape[0], self.source.points.shape
         order, size = self.rng.permutation(n), max(_MIN_ROWS, int(_WORK_PER_CHECK / entry_work(n_points, d)))
         resources = {"n_jobs": self.parameters.n_jobs, "memory_budget": self.memory_budget // 4}
-        share, blocks = progress.part(1), list[Matrix]()
+        share, blocks = progress.part(0.5), list[Matrix]()
         for block in row_blocks(n, size):
             if blocks and not share.go_on():
                 break

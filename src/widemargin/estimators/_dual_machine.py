@@ -28,6 +28,7 @@ from ..algorithms.dc_svm import (
 from ..algorithms.dc_svm_fit import train, train_several
 from ..data import is_dask_collection
 from ..data.remote_rows import RemoteRows, open_remote_rows
+from ..data.rows import find_equal_rows
 from ..data.samples import GramSamples, Samples, make_samples, view_samples
 from ..kernels.definiteness import is_indefinite
 from ..kernels.functions import CallableKernel, Kernel, Linear, Precomputed
@@ -233,6 +234,8 @@ class DualMachine(LinearWeights, DecisionGradients, KernelMachine):
     def _train_and_set_attributes(self, rows: TrainingRows, progress: Progress) -> float:
         """Train, and set the attributes; return the largest violation. What only training needs is freed at the end."""
         kernel = self._resolve_kernel(rows.X, rows.weights)
+        if isinstance(self, ClassifierMixin) and isinstance(rows.X, np.ndarray) and not self._is_gram:
+            rows = rows if progress.is_observed else _merge_equal_rows(rows)
         samples = self._make_samples(kernel, rows, SilentProgress(progress).go_on)
         if not isinstance(samples, RemoteRows):
             self._check_memory(samples, rows)
@@ -373,10 +376,7 @@ class DualMachine(LinearWeights, DecisionGradients, KernelMachine):
 
     def _stopping_limit(self) -> str:
         """What stopped a fit that the progress object did not stop as a whole."""
-        if 0 <= self.max_iter <= self.n_iter_:
-            return "max_iter"
-        has_shares = self.max_time is not None and len(self.intercept_) > 1  # each machine has its share of the time
-        return "max_time" if has_shares else "the precision of float64"
+        return "max_iter" if 0 <= self.max_iter <= self.n_iter_ else "the precision of float64"
 
     def _make_model(self) -> KernelExpansion | ClusteredExpansion:
         kernel = self._make_kernel()
@@ -402,3 +402,18 @@ class DualMachine(LinearWeights, DecisionGradients, KernelMachine):
             check_clusters(clusters, self._dtype, n_machines=n_machines, n_support=n, d=d, is_gram=self._is_gram)
         elif fitted.value("_clusters") is not None:
             raise ValueError(f"_clusters must be None where early_level_ is 0, got {self._clusters!r}")
+
+
+def _merge_equal_rows(rows: TrainingRows) -> TrainingRows:
+    """One row for equal rows of one class, with the sum of their weights, where many rows are equal.
+
+    The primal objective is the same; the dual has one variable for these rows, whose bound is the sum of theirs.
+    """
+    numbers = find_equal_rows(rows.X, rows.y)
+    if numbers is None:
+        return rows
+    _, first = np.unique(numbers, return_index=True)
+    weights = np.bincount(numbers, rows.weights).astype(np.float64)
+    if not np.isfinite(weights).all():
+        return rows
+    return rows._replace(X=rows.X[first], y=rows.y[first], weights=weights, kept=rows.kept[first])

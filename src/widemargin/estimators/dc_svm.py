@@ -100,7 +100,8 @@ class DCSVMClassifier(Classifier, OneVsOnePredictor, DualMachine):
     class_weight_ : ndarray of shape (n_classes,), float64
         Factor of C for each class, from `class_weight`.
     support_ : ndarray of shape (n_SV,), int
-        Indices of the support vectors, grouped by class.
+        Indices of the support vectors, grouped by class. Where most rows of an array are copies of others, equal rows
+        of a class are trained as one: the first of them is the support vector, with the sum of their coefficients.
     support_vectors_ : ndarray or CSR matrix of shape (n_SV, n_features)
         In the dtype of the data. Empty for a precomputed kernel.
     n_support_ : ndarray of shape (n_classes,), int

@@ -336,8 +336,9 @@ class OCASClassifier(Classifier, OneVsRestPredictor, Estimator):
             return train_path(problem.X, [make() for make in losses], Cs, settings, progress, start, team)
         progress.stage("classes", len(groups))
         paths = []
-        for group in groups:
-            some, points, share = [make() for make in losses[group]], start and start[group], progress.part(1)
+        for number, group in enumerate(groups):
+            some, points = [make() for make in losses[group]], start and start[group]
+            share = progress.part(1 / (len(groups) - number))
             paths.append(list(train_path(problem.X, some, Cs, settings, share, points, team)))
             progress.advance()
         return [_join_groups(machines) for machines in zip(*paths, strict=True)]
