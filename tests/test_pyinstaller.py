@@ -33,8 +33,8 @@ def test_every_module_that_is_imported_by_a_computed_name_is_listed() -> None:
 
 def test_pyinstaller_finds_the_hook() -> None:
     settings = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text(encoding="utf-8"))
-    (entry,) = settings["project"]["entry-points"]["pyinstaller40"].values()
-    assert resolve_name(entry) is get_hook_dirs
+    entries = settings["project"]["entry-points"]["pyinstaller40"]
+    assert resolve_name(entries["hook-dirs"]) is get_hook_dirs
     assert (Path(get_hook_dirs()[0]) / "hook-widemargin.py").is_file()
 
 
