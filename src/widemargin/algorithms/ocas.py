@@ -287,7 +287,9 @@ class OCASTraining:
         return [machine for machine in self.machines if not self._is_done(machine)]
 
     def _is_done(self, machine: CuttingPlaneMachine) -> bool:
-        return machine.gap <= self.settings.tol * machine.objective
+        """Whether the gap is small; at w = 0, which a small C makes nearly optimal, only after a round."""
+        is_untrained = self.n_iter == 0 and machine.gap > 0.0 and not machine.w.any()
+        return machine.gap <= self.settings.tol * machine.objective and not is_untrained
 
     def _decision_values(self, machines: Sequence[CuttingPlaneMachine], points: Sequence[Matrix]) -> list[Matrix]:
         """X w (q, n) for one point of each machine, in one pass."""
