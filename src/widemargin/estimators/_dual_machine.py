@@ -167,6 +167,9 @@ class DualMachine(LinearWeights, DecisionGradients, KernelMachine):
         data = KernelProblem(kernel, samples, problems[0]()[1])  # type: ignore[arg-type]  # `train` takes RemoteRows too
         return [train(data, settings, progress, rng, start=self._warm_start_point(data, rows.kept))]
 
+    def _warn_of_machines(self, rows: TrainingRows, machines: list[TrainedMachine]) -> None:
+        """Warn of machines, trained to the end, that have learned nothing."""
+
     def _machine_sizes(self, rows: TrainingRows) -> list[int]:
         """The number of rows of each machine."""
         return [len(rows.y)] * (1 if rows.y.ndim == 1 else rows.y.shape[1])
@@ -249,6 +252,8 @@ class DualMachine(LinearWeights, DecisionGradients, KernelMachine):
         self.__dict__.update({**self._prediction_attributes(rows, machines), **certificate})
         if isinstance(kernel, Linear) and not isinstance(samples, RemoteRows):
             self._move_intercepts(samples.shift)
+        if not progress.stopped_by:
+            self._warn_of_machines(rows, machines)
         return max(machine.result.violation for machine in machines)
 
     def train_model(self, rows: TrainingRows, progress: Progress) -> KernelExpansion | ClusteredExpansion:

@@ -9,11 +9,12 @@ from typing import Any, Self
 import numpy as np
 
 from .._types import RowIndices, Vector
-from ..algorithms.dc_svm import LazyProblem
+from ..algorithms.dc_svm import LazyProblem, TrainedMachine
 from ..solvers.dual.problem import DualProblem, regression_problem
 from ._dual_machine import DualMachine
 from ._kernel_machine import TrainingRows
 from ._predictor import Regressor, ValuePredictor
+from ._training_warnings import warn_of_targets
 from ._validation import check_choice, check_number, upper_bounds
 
 
@@ -85,7 +86,8 @@ class DCSVMRegressor(Regressor, ValuePredictor, DualMachine):
         When `max_time`, `max_iter`, Ctrl-C, a callback or the precision of float64 ended the fit: with the violation
         and the gap. The model is the best so far.
     UserWarning
-        When the features should be scaled.
+        When the features should be scaled. And when `epsilon` is at least half of y's spread, or `C` so small that
+        nearly all rows are at their bound and the machine is nearly constant: with values that would make sense.
 
     Notes
     -----
@@ -176,6 +178,10 @@ class DCSVMRegressor(Regressor, ValuePredictor, DualMachine):
             return all_rows, regression_problem(y, upper, epsilon, has_intercept=has_intercept)
 
         return [partial(problem_of, target) for target in rows.y.reshape(len(rows.y), -1).T]
+
+    def _warn_of_machines(self, rows: TrainingRows, machines: list[TrainedMachine]) -> None:
+        targets, upper = rows.y.reshape(len(rows.y), -1).T, upper_bounds(self.C, rows.weights)
+        warn_of_targets(targets, upper, float(self.C), float(self.epsilon), machines)
 
     def rescale_targets(self, mean: Any, spread: Any) -> Self:
         """Turn a machine of targets (y - mean) / spread into that of y: f becomes mean + spread f.
