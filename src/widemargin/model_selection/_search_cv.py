@@ -107,7 +107,13 @@ class SearchCV(BestEstimator):
         find = self._search_grid if self._is_exact(kernels, len(data.rows)) else self._search_adaptively
         found = find(data, rows, kernels, callback)
         self._search_seconds = perf_counter() - begin
+        if not self.refit:
+            self._forget_search()
         return found
+
+    def _forget_search(self) -> None:
+        for name in ("_problem", "_factors", "_search_seconds"):
+            self.__dict__.pop(name, None)
 
     def _check_refit(self) -> None:
         if not isinstance(self.refit, str):
@@ -118,14 +124,14 @@ class SearchCV(BestEstimator):
 
     def _fit_best(self, X: Any, y: Any, sample_weight: Any, max_time: float | None, **best: Any) -> None:
         """Train the machine of the best cell on all rows: after the scaling of the columns, if there is one."""
-        factors = self.__dict__.pop("_factors", None)
+        factors = self.__dict__.get("_factors")
         if factors is None:
             self.best_estimator_ = self._train_exact_or_early(X, y, sample_weight, max_time, **best)
         else:
             scaler = RelevanceScaler(kernel=best["kernel"], n_jobs=self.n_jobs).set_factors(X, factors)
             machine = self._train_exact_or_early(scaler.transform(X), y, sample_weight, max_time, **best)
             self.best_estimator_ = Pipeline([("relevance", scaler), ("machine", machine)])
-        del self._problem
+        self._forget_search()
 
     def _train_exact_or_early(
         self, X: Any, y: Any, sample_weight: Any, max_time: float | None, **best: Any
