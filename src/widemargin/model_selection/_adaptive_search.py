@@ -344,7 +344,7 @@ class AdaptiveSearch:
             chosen = range(level.n_clusters)
             values = self.held_out.held_out_values(self.make_kernel(kernel, gamma), samples, folds, chosen)
             for (k, e), held_out in zip(paths, values, strict=True):
-                found[level.folds.index(k), e] = self._score_values(held_out)
+                found[level.folds.index(k), e] = self._score_values(held_out, k, gamma, float(epsilons[e]), Cs)
         for e, epsilon in enumerate(epsilons.tolist()):
             for c, C in enumerate(Cs.tolist()):
                 if not np.isnan(found[:, e, c]).any():
@@ -355,13 +355,19 @@ class AdaptiveSearch:
     def _kernel_of(self, kernel: Any, gamma: float) -> Kernel | None:
         return self.make_kernel(kernel, gamma) if np.isfinite(gamma) and gamma > 0 else None
 
-    def _score_values(self, held_out: ClusterValues) -> Vector:
-        """The score of each C (n_C,); NaN for those that a stopped search has not solved."""
+    def _score_values(self, held_out: ClusterValues, k: int, gamma: float, epsilon: float, Cs: Vector) -> Vector:
+        """The score of each C (n_C,); NaN for those that a stopped search has not solved.
+
+        A ValueError if the scorer gives NaN.
+        """
         score = self.data.score(self.data.rows[held_out.rows])
-        problem = self.data.problem
-        return np.array(
-            [np.nan if np.isnan(v).any() else score(problem.held_out_estimator(v)) for v in held_out.values]
-        )
+        scores = np.full(len(Cs), np.nan)
+        for c in np.flatnonzero(~np.isnan(held_out.values).any(axis=(1, 2))):
+            scores[c] = score(self.data.problem.held_out_estimator(held_out.values[c]))
+            if np.isnan(scores[c]):
+                cell = f"gamma={gamma:.6g}, epsilon={epsilon:.6g}, C={Cs[c]:.6g}"
+                raise ValueError(f"scoring gave NaN in fold {k} of {len(held_out.rows)} held-out rows, for {cell}")
+        return scores
 
     def _record(self, cell: Cell, level: Level, scores: Vector) -> None:
         n_rows = sum(map(len, self.clusters[: level.n_clusters]))
