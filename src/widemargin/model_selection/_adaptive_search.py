@@ -12,6 +12,7 @@ are scores of the same early machine.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -320,14 +321,24 @@ class AdaptiveSearch:
         return float(self.scores[cell][level].mean())
 
     def _best(self, level: Level, scalings: Iterable[int] | None = None) -> Cell | None:
-        """The cell of the largest mean at a level; of equal ones (to six digits) that of least C, then least gamma."""
+        """The cell of the largest mean at a level.
+
+        Of equal ones (to six digits of the largest) the least scaling, then that of least C, then of least gamma.
+        """
         allowed = None if scalings is None else set(scalings)
         cells = [
             cell
             for cell, known in self.scores.items()
             if level in known and (allowed is None or cell.scaling in allowed) and not np.isnan(known[level]).any()
         ]
-        return min(cells, key=lambda cell: (-round(self._mean(cell, level), 6), cell.C, cell.gamma), default=None)
+        largest = max((self._mean(cell, level) for cell in cells), default=0.0)
+        equal = [cell for cell in cells if not self._is_above(largest, self._mean(cell, level))]
+        return min(equal, key=lambda cell: (cell.scaling, cell.C, cell.gamma), default=None)
+
+    @staticmethod
+    def _is_above(score: float, other: float) -> bool:
+        """Whether a score is better, in its first six digits."""
+        return score > other and not math.isclose(score, other, rel_tol=1e-6)
 
     def _score(self, scaling: int, kernel: Any, gamma: float, epsilons: Vector, Cs: Vector, level: Level) -> None:
         """Score the cells of a kernel and gamma."""
