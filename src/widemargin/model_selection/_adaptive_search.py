@@ -160,7 +160,7 @@ class AdaptiveSearch:
             best = self._climb(screen)
             while best is not None and self._is_worth_a_turn(best) and self._turn(best, screen):
                 better = self._best(screen, [len(self.scalings) - 1])
-                if better is None or self._mean(better, screen) <= self._mean(best, screen):
+                if better is None or not self._is_above(self._mean(better, screen), self._mean(best, screen)):
                     break
                 best = better
             self._score_finalists(screen, final)
@@ -207,7 +207,7 @@ class AdaptiveSearch:
                     self._score(scaling, kernel, gamma, np.array([epsilon]), self._costs(best), level)
                     seen += 1
             better = self._best(level, [scaling])
-            if better is None or better == best:
+            if better is None or not self._is_above(self._mean(better, level), self._mean(best, level)):
                 return best
             best = better
         return best
