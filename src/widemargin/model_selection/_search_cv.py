@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from functools import partial
 from time import perf_counter
 from typing import Any
@@ -165,8 +166,9 @@ class SearchCV(BestEstimator):
         for name, values in (("Cs", self.Cs), ("gammas", self.gammas), ("epsilons", self._epsilon_values())):
             if not _is_auto(values):
                 make_values(name, values, 1.0, 1.0, middle=1.0)
-        is_one = callable(self.kernels) or isinstance(self.kernels, str)
-        if not is_one and not (np.iterable(self.kernels) and len(list(self.kernels))):
+        is_list = isinstance(self.kernels, Collection) and len(self.kernels) > 0
+        kernels = self.kernels if is_list and not isinstance(self.kernels, str) else [self.kernels]
+        if not all(isinstance(kernel, str) or callable(kernel) for kernel in kernels):
             raise ValueError(f"kernels must be 'auto', a kernel or a list of kernels, got {shown(self.kernels)}")
         for kernel in self._kernel_list(np.empty((0, 0))):
             self._prototype(kernel=kernel)._check_parameters()
