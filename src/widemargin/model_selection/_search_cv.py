@@ -199,7 +199,8 @@ class SearchCV(BestEstimator):
 
         gammas = allowed("gammas", self.gammas, LEAST_GAMMA, LARGEST_GAMMA, 1.0)
         if gammas is not None:
-            gammas = self._scale_gammas(rows, gammas, kernels[0])
+            with_gamma = [kernel for kernel in kernels if kernel not in WITHOUT_GAMMA]
+            gammas = self._scale_gammas(rows, gammas, (with_gamma or kernels)[0])
         Cs = allowed("Cs", self.Cs, LEAST_C, LARGEST_C, 1.0)
         return Axes(
             kernels, gammas, Cs, allowed("epsilons", self._epsilon_values(), LEAST_EPSILON, LARGEST_EPSILON, 0.1)
