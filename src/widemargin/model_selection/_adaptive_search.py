@@ -270,11 +270,11 @@ class AdaptiveSearch:
 
     def _coarse_gammas(self, kernel: Any) -> list[float]:
         """From a quarter of 1 / mean distance to 1 / distance of near rows, each four times the last."""
+        if not self._has_gamma(kernel):
+            return [1.0]
         if self.axes.gammas is not None:
             return [float(gamma) for gamma in self.axes.gammas]
         power = 1 if kernel == "laplacian" else 2
-        if not self._has_gamma(kernel):
-            return [1.0]
         mean, near = self._distances(power)
         low = 0.25 / mean
         n_steps = int(np.ceil(np.log(max(4.0, 1.0 / (near * low))) / np.log(_COARSE_FACTOR)))
