@@ -246,10 +246,10 @@ class AdaptiveSearch:
         if not self._has_gamma(cell.kernel):
             gammas = gammas[:1]
         around = [(cell.kernel, gamma, cell.epsilon) for gamma in gammas]
-        if cell.epsilon > 0:
-            epsilons = self._next(self.axes.epsilons, cell.epsilon, _EPSILON_FACTOR)
-            around += [(cell.kernel, cell.gamma, epsilon) for epsilon in epsilons if epsilon < 1.0]
-        return around
+        epsilons = self._next(self.axes.epsilons, cell.epsilon, _EPSILON_FACTOR)
+        if self.axes.epsilons is None:
+            epsilons = [epsilon for epsilon in epsilons if 0.0 < epsilon < 1.0]
+        return around + [(cell.kernel, cell.gamma, epsilon) for epsilon in epsilons]
 
     def _costs(self, cell: Cell) -> Vector:
         """The Cs next to a cell's and its own, ascending."""

@@ -420,6 +420,8 @@ def _coarse(allowed: Vector | None, first: tuple[float, ...]) -> Vector:
     """The first values of a parameter: among those allowed, at most as many as there are by default."""
     if allowed is None:
         return np.array(first)
+    if len(first) == 1:
+        return allowed[[np.abs(allowed - first[0]).argmin()]]
     return allowed[np.unique(np.linspace(0, len(allowed) - 1, min(len(allowed), len(first))).round().astype(int))]
 
 
