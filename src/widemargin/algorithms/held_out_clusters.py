@@ -74,8 +74,8 @@ class ClusteredHeldOut:
     ) -> list[ClusterValues]:
         """The held-out rows of each fold that are in the `chosen` clusters, and their decision values.
 
-        A machine of a pair of classes has the values 1 or -1 in a cluster whose training rows are of one of them, and 0
-        where they are of neither. NaN for what a stopped search has not solved.
+        A machine of a pair of classes with an intercept has the values 1 or -1 in a cluster whose training rows are of
+        one of them; any has 0 where they are of neither. NaN for what a stopped search has not solved.
         """
         in_parallel = len(chosen) > 1
         share = self.memory_budget // (min(self.team.n_threads, len(chosen)) if in_parallel else 1)
@@ -146,9 +146,12 @@ def _places(rows: RowIndices, cluster: RowIndices, n: int) -> RowIndices:
 
 
 def _constant(problem: DualProblem) -> float:
-    """The decision value of a machine whose training rows have one target of +-1, 0 without any; NaN for others."""
+    """The decision value of a machine with an intercept whose training rows have one target of +-1, 0 without any rows.
+
+    NaN for others.
+    """
     target: Vector = problem.target[problem.hi > problem.lo]
     if not len(target):
         return 0.0
-    is_one_class = not problem.epsilon and abs(target[0]) == 1.0 and bool((target == target[0]).all())
-    return float(target[0]) if is_one_class else np.nan
+    is_constant = problem.has_intercept and not problem.epsilon and abs(target[0]) == 1.0
+    return float(target[0]) if is_constant and bool((target == target[0]).all()) else np.nan

@@ -12,6 +12,7 @@ are scores of the same early machine.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -159,7 +160,7 @@ class AdaptiveSearch:
             best = self._climb(screen)
             while best is not None and self._is_worth_a_turn(best) and self._turn(best, screen):
                 better = self._best(screen, [len(self.scalings) - 1])
-                if better is None or self._mean(better, screen) <= self._mean(best, screen):
+                if better is None or not self._is_above(self._mean(better, screen), self._mean(best, screen)):
                     break
                 best = better
             self._score_finalists(screen, final)
@@ -219,7 +220,7 @@ class AdaptiveSearch:
                     self._score(scaling, kernel, gamma, np.array([epsilon]), self._costs(best), level)
                     seen += 1
             better = self._best(level, [scaling])
-            if better is None or better == best:
+            if better is None or not self._is_above(self._mean(better, level), self._mean(best, level)):
                 return best
             best = better
         return best
@@ -258,10 +259,10 @@ class AdaptiveSearch:
         if not self._has_gamma(cell.kernel):
             gammas = gammas[:1]
         around = [(cell.kernel, gamma, cell.epsilon) for gamma in gammas]
-        if cell.epsilon > 0:
-            epsilons = self._next(self.axes.epsilons, cell.epsilon, _EPSILON_FACTOR)
-            around += [(cell.kernel, cell.gamma, epsilon) for epsilon in epsilons if epsilon < 1.0]
-        return around
+        epsilons = self._next(self.axes.epsilons, cell.epsilon, _EPSILON_FACTOR)
+        if self.axes.epsilons is None:
+            epsilons = [epsilon for epsilon in epsilons if 0.0 < epsilon < 1.0]
+        return around + [(cell.kernel, cell.gamma, epsilon) for epsilon in epsilons]
 
     def _costs(self, cell: Cell) -> Vector:
         """The Cs next to a cell's and its own, ascending."""
@@ -282,11 +283,11 @@ class AdaptiveSearch:
 
     def _coarse_gammas(self, kernel: Any) -> list[float]:
         """From a quarter of 1 / mean distance to 1 / distance of near rows, each four times the last."""
+        if not self._has_gamma(kernel):
+            return [1.0]
         if self.axes.gammas is not None:
             return [float(gamma) for gamma in self.axes.gammas]
         power = 1 if kernel == "laplacian" else 2
-        if not self._has_gamma(kernel):
-            return [1.0]
         mean, near = self._distances(power)
         low = 0.25 / mean
         n_steps = int(np.ceil(np.log(max(4.0, 1.0 / (near * low))) / np.log(_COARSE_FACTOR)))
@@ -333,14 +334,24 @@ class AdaptiveSearch:
         return float(self.scores[cell][level].mean())
 
     def _best(self, level: Level, scalings: Iterable[int] | None = None) -> Cell | None:
-        """The cell of the largest mean at a level; of equal ones (to six digits) that of least C, then least gamma."""
+        """The cell of the largest mean at a level.
+
+        Of equal ones (to six digits of the largest) the least scaling, then that of least C, then of least gamma.
+        """
         allowed = None if scalings is None else set(scalings)
         cells = [
             cell
             for cell, known in self.scores.items()
             if level in known and (allowed is None or cell.scaling in allowed) and not np.isnan(known[level]).any()
         ]
-        return min(cells, key=lambda cell: (-round(self._mean(cell, level), 6), cell.C, cell.gamma), default=None)
+        largest = max((self._mean(cell, level) for cell in cells), default=0.0)
+        equal = [cell for cell in cells if not self._is_above(largest, self._mean(cell, level))]
+        return min(equal, key=lambda cell: (cell.scaling, cell.C, cell.gamma), default=None)
+
+    @staticmethod
+    def _is_above(score: float, other: float) -> bool:
+        """Whether a score is better, in its first six digits."""
+        return score > other and not math.isclose(score, other, rel_tol=1e-6)
 
     def _score(self, scaling: int, kernel: Any, gamma: float, epsilons: Vector, Cs: Vector, level: Level) -> None:
         """Score the cells of a kernel and gamma."""
@@ -357,7 +368,7 @@ class AdaptiveSearch:
             chosen = range(level.n_clusters)
             values = self.held_out.held_out_values(self.make_kernel(kernel, gamma), samples, folds, chosen)
             for (k, e), held_out in zip(paths, values, strict=True):
-                found[level.folds.index(k), e] = self._score_values(held_out)
+                found[level.folds.index(k), e] = self._score_values(held_out, k, gamma, float(epsilons[e]), Cs)
         for e, epsilon in enumerate(epsilons.tolist()):
             for c, C in enumerate(Cs.tolist()):
                 if not np.isnan(found[:, e, c]).any():
@@ -368,13 +379,19 @@ class AdaptiveSearch:
     def _kernel_of(self, kernel: Any, gamma: float) -> Kernel | None:
         return self.make_kernel(kernel, gamma) if np.isfinite(gamma) and gamma > 0 else None
 
-    def _score_values(self, held_out: ClusterValues) -> Vector:
-        """The score of each C (n_C,); NaN for those that a stopped search has not solved."""
+    def _score_values(self, held_out: ClusterValues, k: int, gamma: float, epsilon: float, Cs: Vector) -> Vector:
+        """The score of each C (n_C,); NaN for those that a stopped search has not solved.
+
+        A ValueError if the scorer gives NaN.
+        """
         score = self.data.score(self.data.rows[held_out.rows])
-        problem = self.data.problem
-        return np.array(
-            [np.nan if np.isnan(v).any() else score(problem.held_out_estimator(v)) for v in held_out.values]
-        )
+        scores = np.full(len(Cs), np.nan)
+        for c in np.flatnonzero(~np.isnan(held_out.values).any(axis=(1, 2))):
+            scores[c] = score(self.data.problem.held_out_estimator(held_out.values[c]))
+            if np.isnan(scores[c]):
+                cell = f"gamma={gamma:.6g}, epsilon={epsilon:.6g}, C={Cs[c]:.6g}"
+                raise ValueError(f"scoring gave NaN in fold {k} of {len(held_out.rows)} held-out rows, for {cell}")
+        return scores
 
     def _record(self, cell: Cell, level: Level, scores: Vector) -> None:
         n_rows = sum(map(len, self.clusters[: level.n_clusters]))

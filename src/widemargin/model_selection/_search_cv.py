@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from functools import partial
 from time import perf_counter
 from typing import Any
@@ -109,7 +110,13 @@ class SearchCV(BestEstimator):
         find = self._search_grid if self._is_exact(kernels, len(data.rows)) else self._search_adaptively
         found = find(data, rows, kernels, callback)
         self._search_seconds = perf_counter() - begin
+        if not self.refit:
+            self._forget_search()
         return found
+
+    def _forget_search(self) -> None:
+        for name in ("_problem", "_factors", "_search_seconds"):
+            self.__dict__.pop(name, None)
 
     def _check_refit(self) -> None:
         if isinstance(self.refit, str):
@@ -121,14 +128,14 @@ class SearchCV(BestEstimator):
 
     def _fit_best(self, X: Any, y: Any, sample_weight: Any, max_time: float | None, **best: Any) -> None:
         """Train the machine of the best cell on all rows: after the scaling of the columns, if there is one."""
-        factors = self.__dict__.pop("_factors", None)
+        factors = self.__dict__.get("_factors")
         if factors is None:
             self.best_estimator_ = self._train_exact_or_early(X, y, sample_weight, max_time, **best)
         else:
             scaler = RelevanceScaler(kernel=best["kernel"], n_jobs=self.n_jobs).set_factors(X, factors)
             machine = self._train_exact_or_early(scaler.transform(X), y, sample_weight, max_time, **best)
             self.best_estimator_ = Pipeline([("relevance", scaler), ("machine", machine)])
-        del self._problem
+        self._forget_search()
 
     def _train_exact_or_early(self, X: Any, y: Any, sample_weight: Any, max_time: float | None, **best: Any) -> Any:
         """The exact machine, or early machines of fewer and fewer clusters as long as the time allows."""
@@ -160,8 +167,9 @@ class SearchCV(BestEstimator):
         for name, values in (("Cs", self.Cs), ("gammas", self.gammas), ("epsilons", self._epsilon_values())):
             if not is_auto(values):
                 make_values(name, values, 1.0, 1.0, middle=1.0)
-        is_one = callable(self.kernels) or isinstance(self.kernels, str)
-        if not is_one and not (np.iterable(self.kernels) and len(list(self.kernels))):
+        is_list = isinstance(self.kernels, Collection) and len(self.kernels) > 0
+        kernels = self.kernels if is_list and not isinstance(self.kernels, str) else [self.kernels]
+        if not all(isinstance(kernel, str) or callable(kernel) for kernel in kernels):
             raise ValueError(f"kernels must be 'auto', a kernel or a list of kernels, got {shown(self.kernels)}")
         for kernel in self._kernel_list(np.empty((0, 0))):
             self._prototype(kernel=kernel)._check_parameters()
@@ -192,7 +200,8 @@ class SearchCV(BestEstimator):
 
         gammas = allowed("gammas", self.gammas, LEAST_GAMMA, LARGEST_GAMMA, 1.0)
         if gammas is not None:
-            gammas = self._scale_gammas(rows, gammas, kernels[0])
+            with_gamma = [kernel for kernel in kernels if kernel not in WITHOUT_GAMMA]
+            gammas = self._scale_gammas(rows, gammas, (with_gamma or kernels)[0])
         Cs = allowed("Cs", self.Cs, LEAST_C, LARGEST_C, 1.0)
         return Axes(
             kernels, gammas, Cs, allowed("epsilons", self._epsilon_values(), LEAST_EPSILON, LARGEST_EPSILON, 0.1)
@@ -409,6 +418,8 @@ def _coarse(allowed: Vector | None, first: tuple[float, ...]) -> Vector:
     """The first values of a parameter: among those allowed, at most as many as there are by default."""
     if allowed is None:
         return np.array(first)
+    if len(first) == 1:
+        return np.asarray(allowed[[np.abs(allowed - first[0]).argmin()]])
     places = np.linspace(0, len(allowed) - 1, min(len(allowed), len(first))).round().astype(int)
     return np.asarray(allowed[np.unique(places)])
 
