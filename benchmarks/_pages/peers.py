@@ -340,26 +340,6 @@ def _many_classes(rows: Rows) -> str:
     return markdown(["classes", "rows", "ours", "scikit-learn-intelex", "its fit ÷ ours", "equal labels"], lines)
 
 
-def _boosting(rows: Rows) -> str:
-    """A line for each set: score, seconds to train and microseconds a predicted row, of each machine."""
-    sets: dict[str, dict[str, dict[str, Any]]] = defaultdict(dict)
-    for row in rows:
-        sets[row["set"]][row["machine"]] = row
-    header = ["set", "rows × features"]
-    for name in ("kernel machine", "trees", "500 trees"):
-        header += [f"{name}: score", "train", "predict"]
-    lines = []
-    for name, machines in sets.items():
-        ours = machines["kernel"]
-        cells = [
-            cell
-            for row in (ours, machines["trees"], machines["trees, 500"])
-            for cell in (f"{row['score']:.3f}", f"{row['seconds']:.2f} s", f"{row['predict_us']:.1f} µs")
-        ]
-        lines.append([name, f"{ours['n']:,} × {ours['n_features']}", *cells])
-    return markdown(header, lines)
-
-
 def _reach(rows: Rows) -> str:
     """A line for each set and C: seconds of each method, and LIBLINEAR's divided by ours."""
     rows = sorted(rows, key=lambda row: (row["set"], row["C"]))
@@ -477,7 +457,6 @@ TABLES: dict[str, Callable[[Rows], str]] = {
     "limits_interrupts": _limits_interrupts,
     "soak": _soak,
     "small_data": _small_data,
-    "boosting": _boosting,
     "linear_text": _linear_text,
     "many_classes": _many_classes,
     "regression": _regression,
