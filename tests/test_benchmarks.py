@@ -179,6 +179,7 @@ def test_a_search_is_measured_and_not_measured_again(benchmark_module, monkeypat
     first = benchmark_module("_report").read_csv(path)
     assert {row["machine"] for row in first} == {"default", "exhaustive, cold"}
     assert first[0]["means"] == first[1]["means"]
+    assert all(len(row["means"].split()) == 8 for row in first)  # 2 Cs, 4 gammas, one kernel
     tuning.main(arguments)
     assert benchmark_module("_report").read_csv(path) == first
 
