@@ -433,6 +433,30 @@ def _dask_memory(rows: Rows) -> str:
     return markdown(header, lines)
 
 
+def _novelty(rows: Rows) -> str:
+    """A line for each task: the area under the ROC curve, and the share of new rows inside that are rejected."""
+    machines = list(dict.fromkeys(row["machine"] for row in rows))
+    tasks: dict[tuple[str, str, bool], dict[str, Any]] = defaultdict(dict)
+    for row in rows:
+        tasks[row["set"], str(row["inside"]), row["is_chosen_on"]][row["machine"]] = row
+    fresh = [task for (_, _, is_chosen_on), task in tasks.items() if not is_chosen_on]
+    lines = [
+        [name + "*" * is_chosen_on, inside, *_novelty_cells([task], machines)]
+        for (name, inside, is_chosen_on), task in tasks.items()
+    ]
+    lines.append([f"mean of {len(fresh)} without *", "", *(f"**{cell}**" for cell in _novelty_cells(fresh, machines))])
+    return markdown(["set", "inside", *machines, *(f"{name} rejects" for name in machines)], lines)
+
+
+def _novelty_cells(tasks: Rows, machines: list[str]) -> list[str]:
+    """Means over the tasks, of each machine: the areas, then the shares."""
+
+    def means(column: str) -> list[float]:
+        return [sum(task[name][column] for task in tasks) / len(tasks) for name in machines]
+
+    return [*(f"{area:.3f}" for area in means("auc")), *(f"{share:.0%}" for share in means("rejected"))]
+
+
 FILES = {"intercept": "kernel_svm", "dask_rounds": "dask_kernel"}  # of tables that are not named after their file
 
 TABLES: dict[str, Callable[[Rows], str]] = {
@@ -449,6 +473,7 @@ TABLES: dict[str, Callable[[Rows], str]] = {
     "linear_path": _linear_path,
     "dask_kernel": _dask_kernel,
     "dask_rounds": _dask_rounds,
+    "novelty": _novelty,
     "dask_failures": _dask_failures,
     "dask_memory": _dask_memory,
     "model_files": _model_files,

@@ -165,7 +165,7 @@ def check_kernel(model: Any, *others: str) -> None:
     if not (others and callable(model.kernel)):
         check_choice("kernel", model.kernel, (*KERNELS, *others))
     if isinstance(model.gamma, str):
-        check_choice("gamma", model.gamma, ("scale", "auto"))
+        check_choice("gamma", model.gamma, getattr(model, "_gamma_names", ("scale", "auto")))
     else:
         check_number("gamma", model.gamma, above=0)
     check_integer("degree", model.degree, 0)
