@@ -368,7 +368,7 @@ class SearchCV(BestEstimator):
     def _set_results(self, search: AdaptiveSearch) -> dict[str, Any]:
         """Set the fitted attributes but `best_estimator_`; return the parameters of the best cell."""
         found = search.best()
-        cell = found[0] if found else Cell(0, search.axes.kernels[0], 1.0 / search.X.shape[1], 0.1, 1.0)
+        cell = found[0] if found else self._middle_cell(search)
         self.best_score_ = found[1] if found else np.nan
         values = {"kernel": cell.kernel, "C": cell.C, "gamma": cell.gamma, "epsilon": cell.epsilon}
         best = {name: values[name] for name in ("kernel", *self._names)}
@@ -390,6 +390,13 @@ class SearchCV(BestEstimator):
             )
         return best
 
+    def _middle_cell(self, search: AdaptiveSearch) -> Cell:
+        """What is chosen before any cell is scored: the first kernel, and the middle of what is tried first."""
+        kernel, given = search.axes.kernels[0], search.axes.gammas
+        scale = resolve_gamma("scale", search.X, search.data.weights, is_gram=False)
+        values = (scale if given is None else given, search.first_epsilons, search.first_costs)
+        return Cell(0, kernel, *(float(np.sort(np.ravel(v))[np.size(v) // 2]) for v in values))
+
     def _set_tables(self, search: AdaptiveSearch, best: Cell) -> None:
         """`cv_results_` of all cells, each by its best-known scores; `Cs_`, `gammas_`, `scores_` of the best kernel."""
         n_folds, cells = len(search.data.splits), list(search.scores)
@@ -409,9 +416,11 @@ class SearchCV(BestEstimator):
             g, e, c = (int(np.searchsorted(values, getattr(cells[j], name))) for name, values in axes.items())
             table[:, g, e, c] = scores[:, j]
         used = ~np.isnan(table).all(axis=(1, 2, 3)) if len(own) else np.ones(n_folds, bool)
-        self.Cs_, self.gammas_, self.scores_ = axes["C"], axes["gamma"], table[used][:, :, 0]
+        self.Cs_, self.gammas_, self.scores_ = axes["C"], axes["gamma"], table[used]
         if "epsilon" in self._names:
-            self.epsilons_, self.scores_ = axes["epsilon"], table[used]
+            self.epsilons_ = axes["epsilon"]
+        else:
+            self.scores_ = self.scores_.reshape(len(self.scores_), len(self.gammas_), len(self.Cs_))
 
 
 def _coarse(allowed: Vector | None, first: tuple[float, ...]) -> Vector:
