@@ -88,7 +88,13 @@ def solve_on_full_matrix(
 
 
 def solve_subproblems(
-    K: Array, parts: Sequence[Subproblem], limits: Limits, team: ThreadTeam, progress: AnyProgress
+    K: Array,
+    parts: Sequence[Subproblem],
+    limits: Limits,
+    team: ThreadTeam,
+    progress: AnyProgress,
+    *,
+    polish: bool = True,
 ) -> list[DualResult]:
     """Solve duals on parts of a given kernel matrix.
 
@@ -97,9 +103,11 @@ def solve_subproblems(
     K : ndarray of shape (n, n)
     parts : sequence of Subproblem
     limits : Limits
-        Of each problem; one of at most 512 rows is solved to a violation of 1e-9, where rounding allows it.
+        Of each problem.
     team : ThreadTeam
     progress : AnyProgress
+    polish : bool
+        Whether problems of at most 512 rows are solved to a violation of 1e-9, where rounding allows it.
 
     Returns
     -------
@@ -109,7 +117,7 @@ def solve_subproblems(
     results: list[DualResult] = []
     batches = [parts[first : first + _BATCH_PROBLEMS] for first in range(0, len(parts), _BATCH_PROBLEMS)]
     for number, some in enumerate(batches):
-        batch, share = _Batch(K, some, limits), progress.part(1 / (len(batches) - number))
+        batch, share = _Batch(K, some, limits, polish=polish), progress.part(1 / (len(batches) - number))
         while share.go_on() and batch.advance(team):
             if not share.go_on(violation=float(batch.violations.max()), tol=limits.tol):
                 break
@@ -121,7 +129,7 @@ def solve_subproblems(
 class _Batch:
     """The points of all problems, as slices of common arrays, with the tolerance and the counts of each."""
 
-    def __init__(self, K: Array, parts: Sequence[Subproblem], limits: Limits) -> None:
+    def __init__(self, K: Array, parts: Sequence[Subproblem], limits: Limits, *, polish: bool) -> None:
         self.K = K
         self.parts = parts
         self.limits = limits
@@ -137,7 +145,9 @@ class _Batch:
         for part, part_slice in zip(parts, self.slices, strict=True):
             if part.start.any():
                 self.decision[part_slice] = self._entries(part) @ part.start
-        self.tols = np.where(np.diff(starts) <= WORKING_SET_ROWS, min(limits.tol, SINGLE_SET_TOL), limits.tol)
+        self.tols = np.where(
+            polish & (np.diff(starts) <= WORKING_SET_ROWS), min(limits.tol, SINGLE_SET_TOL), limits.tol
+        )
         self.sets = np.array([part.n_iter for part in parts], np.int64)
         self.steps = np.zeros(len(parts), np.int64)
         self.next_check = self.sets + SETS_PER_CHECK
