@@ -26,8 +26,9 @@ from widemargin import (
     OCASClassifierCV,
     suggest,
 )
-from widemargin.model_selection.suggest import _duration
+from widemargin.model_selection.suggest import _are_targets, _duration
 
+MODULE = import_module("widemargin.model_selection.suggest")  # the function has its name
 X, Y = make_moons(300, noise=0.2, random_state=0)
 
 
@@ -37,7 +38,7 @@ def test_a_kernel_machine_where_it_is_better(capsys: pytest.CaptureFixture[str])
     assert model.memory_budget == "500MB"
     assert model.max_time is None
     out = capsys.readouterr().out
-    assert "300 rows, 2 columns, 100 % of the entries not zero, 2 classes, 50.0 % of the rows in the largest (0)" in out
+    assert "300 rows, 2 columns, 100 % of the entries not zero, 2 classes, 50 % of the rows in the largest (0)" in out
     assert "probe of 300 rows: accuracy 0.9" in out
     assert "; linear machine 0.8" in out
     assert "no probe beats" not in out
@@ -78,8 +79,16 @@ def test_regression() -> None:
     assert isinstance(suggest(X, TARGET), DCSVMRegressorCV)
 
 
-def test_parameters_of_the_probe_are_in_the_units_of_the_targets() -> None:
-    early = suggest(X, TARGET, max_time=0.1)
+def test_many_whole_floats_are_targets() -> None:
+    values = np.arange(300) % 101
+    assert isinstance(suggest(X, values.astype(float)), DCSVMRegressorCV)
+    assert not _are_targets(values)
+    assert not _are_targets(values // 2 * 1.0)
+
+
+def test_parameters_of_the_probe_are_in_the_units_of_the_targets(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(MODULE, "_LEAST_SECONDS", 60.0)
+    early = suggest(X, TARGET, max_time=1e-3)
     assert isinstance(early, DCSVMRegressor)
     assert early.C > 500
 
@@ -92,7 +101,8 @@ def test_the_cost_of_a_prediction(y: Any, kind: type) -> None:
     assert isinstance(cheap.gamma, float)  # of the probe
 
 
-def test_little_time_asks_for_an_early_machine() -> None:
+def test_little_time_asks_for_an_early_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(MODULE, "_LEAST_SECONDS", 60.0)  # the probe is finished on any computer
     rows = np.arange(30_000) % 300
     model = suggest(X[rows], Y[rows], max_time=1e-3)
     assert isinstance(model, DCSVMClassifier)
@@ -103,9 +113,8 @@ def test_little_time_asks_for_an_early_machine() -> None:
 def test_many_rows_have_a_limit_and_probes_of_more_and_more_rows(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    module = import_module("widemargin.model_selection.suggest")  # the function has its name
-    monkeypatch.setattr(module, "_PROBE_ROWS", (100, 200, 400))
-    monkeypatch.setattr(module, "_LARGE", 250)
+    monkeypatch.setattr(MODULE, "_PROBE_ROWS", (100, 200, 400))
+    monkeypatch.setattr(MODULE, "_LARGE", 250)
     model = suggest(X, Y)
     assert isinstance(model, DCSVMClassifierCV)
     assert model.max_time == 600

@@ -44,6 +44,7 @@ _LINEAR_LOSS = 0.01  # of accuracy that the linear machine may lose on the large
 _UNEQUAL_SPREADS = 10.0  # largest spread of a column / the median one, above which columns are scaled
 _SPREAD_ROWS = 100_000  # whose spreads are looked at
 _UNEQUAL_CLASSES = 0.4  # share of the smallest class / that of equal ones, below which classes are weighted
+_MOST_FLOAT_CLASSES = 100  # different floats without a fraction that are labels
 _COUNT_COLUMNS, _COUNT_SHARE = 1000, 0.1  # least columns of word counts, and share of the counts above 1
 _FOLDS = 5  # of the ...CV estimators
 _ORDERED = 0.1  # agreement of neighbouring rows' targets beyond chance, above which folds are drawn at random
@@ -140,7 +141,8 @@ def suggest(
     ----------
     X : {array-like, sparse matrix, sparse array} of shape (n_samples, n_features)
     y : array-like of shape (n_samples,)
-        Numbers with a fraction are targets of a regression; everything else is labels, of at least two classes.
+        Numbers with a fraction, or floats of more than 100 different values, are targets of a regression; everything
+        else is labels, of at least two classes.
     max_time : float, default=None
         Seconds that a fit may take; the estimator has it as its own. A tenth, and at most 40 seconds, is for probes.
         None: a search on more than 20,000 rows has ten minutes.
@@ -171,7 +173,7 @@ def suggest(
     >>> from sklearn.datasets import make_moons
     >>> from widemargin import suggest
     >>> suggest(*make_moons(300, noise=0.2, random_state=0))
-    300 rows, 2 columns, 100 % of the entries not zero, 2 classes, 50.0 % of the rows in the largest (0)
+    300 rows, 2 columns, 100 % of the entries not zero, 2 classes, 50 % of the rows in the largest (0)
     ...
     DCSVMClassifierCV: kernel, gamma and C by cross-validation on all rows; about ...
     DCSVMClassifierCV()
@@ -200,8 +202,8 @@ def _check_data(X: Any, y: Any) -> _Data:
     with text_named(X):
         rows, labels = check_X_y(X, y, accept_sparse="csr", dtype=(np.float64, np.float32))
     (n, d), n_values = rows.shape, rows.nnz if sp.issparse(rows) else np.count_nonzero(rows)
-    size = f"{n:,} rows, {d:,} columns, {n_values / (n * d):.0%} of the entries not zero".replace("%", " %")
-    if type_of_target(labels) == "continuous":
+    size = f"{n:,} rows, {d:,} columns, {_percent(n_values / (n * d))} of the entries not zero"
+    if _are_targets(labels):
         print(f"{size}, regression")
         return _Data(rows, labels, True, np.empty(0, np.intp), _is_ordered(labels))
     classes, numbers, counts = np.unique(labels, return_inverse=True, return_counts=True)
@@ -214,6 +216,11 @@ def _check_data(X: Any, y: Any) -> _Data:
         rarest = f"{shown(classes[counts.argmin()])} has {_percent(counts.min() / n)}"
         print(f'classes: unequal, {rarest} of the rows: class_weight="balanced", and scores are balanced accuracies')
     return data
+
+
+def _are_targets(y: NDArray[Any]) -> bool:
+    """Whether y are targets of a regression: numbers with a fraction, or floats of more than a hundred values."""
+    return type_of_target(y) == "continuous" or (y.dtype.kind == "f" and len(np.unique(y)) > _MOST_FLOAT_CLASSES)
 
 
 def _is_ordered(targets: NDArray[Any]) -> bool:
@@ -416,7 +423,7 @@ def _search(data: _Data, max_time: float | None) -> Any:
 
 
 def _percent(share: float) -> str:
-    return f"{100 * share:.3g} %" if share < 0.1 else f"{100 * share:.1f} %"
+    return f"{100 * share:.3g} %"
 
 
 def _duration(seconds: float) -> str:
