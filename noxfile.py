@@ -1,6 +1,13 @@
-"""Commands of development: nox -s lint types test stubs checked wheel docs bench; after --, arguments to them."""
+"""Commands of development: nox -s with the sessions below; after --, arguments to them."""
+
+from pathlib import Path
 
 import nox
+
+NEIGHBOURS = [
+    *("aeon", "cleanlab", "fairlearn", "feature-engine", "imbalanced-learn", "lime", "mapie", "mlflow", "mlxtend"),
+    *("optuna", "polars", "pyarrow", "pyod", "river", "shap", "skrub", "sktime"),
+]
 
 nox.options.sessions = ["lint", "types", "test"]
 nox.options.reuse_existing_virtualenvs = True
@@ -27,6 +34,22 @@ def test(session: nox.Session) -> None:
     """The tests and the examples in docstrings; add -m slow for the long ones."""
     session.install("-e", ".[test]")
     session.run("python", "-m", "pytest", *session.posargs)
+
+
+@nox.session(python="3.11")
+def lowest(session: nox.Session) -> None:
+    """The tests with the lowest versions that pyproject.toml allows."""
+    constraints = Path(session.create_tmp()) / "lowest.txt"
+    constraints.write_text(str(session.run("python", "building/lowest.py", silent=True)))
+    session.install("-c", str(constraints), "-e", ".[test]")
+    session.run("python", "-m", "pytest", *session.posargs)
+
+
+@nox.session
+def neighbours(session: nox.Session) -> None:
+    """Other libraries with our estimators."""
+    session.install("-e", ".[test]", *NEIGHBOURS)
+    session.run("python", "-m", "pytest", "-m", "neighbours", "tests/neighbours", *session.posargs)
 
 
 @nox.session

@@ -1,11 +1,13 @@
 """The scripts of benchmarks/ run, and what they compute themselves is right. The figures are theirs to measure."""
 
 import itertools
+import json
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
 from sklearn.svm import SVC
+from sklearn.tree import DecisionTreeClassifier
 
 from widemargin.datasets import load_patches
 
@@ -177,8 +179,88 @@ def test_a_search_is_measured_and_not_measured_again(benchmark_module, monkeypat
     first = benchmark_module("_report").read_csv(path)
     assert {row["machine"] for row in first} == {"default", "exhaustive, cold"}
     assert first[0]["means"] == first[1]["means"]
+    assert all(len(row["means"].split()) == 8 for row in first)  # 2 Cs, 4 gammas, one kernel
     tuning.main(arguments)
     assert benchmark_module("_report").read_csv(path) == first
+
+
+@pytest.fixture
+def boosting(benchmark_module, monkeypatch):
+    """The script; its fits stay in this process and are made once, and its trees are single ones."""
+    script = benchmark_module("peers.boosting")
+    monkeypatch.setattr(
+        script._process, "run_child", lambda command, environment: script.fit(**json.loads(command[-1]))
+    )
+    monkeypatch.setattr(script, "_fit_small", lambda make, kind: None)
+    monkeypatch.setattr(script, "_seconds", lambda call, n: len(call().__dict__) / 10)
+    monkeypatch.setattr(script, "HistGradientBoostingClassifier", lambda **_: DecisionTreeClassifier(random_state=0))
+    return script
+
+
+def test_searches_are_compared_with_trees(boosting, benchmark_module, monkeypatch, tmp_path, capsys):
+    old = {"set": "wine", "machine": "kernel", "seconds": 1.0, "score": 0.9}
+    report, path = benchmark_module("_report"), tmp_path / "boosting.csv"
+    report.write_csv(path, [old], {})
+    boosting.main(["--sets", "wine", "--max-time", "1", "--results", str(tmp_path)])
+    *rows, trees, _ = report.read_csv(path)
+    assert [row["machine"] for row in rows] == ["search", "trees", "trees, 500 × 63 leaves"]
+    assert rows[0]["error_ratio"] == rows[0]["seconds_ratio"] == 1.0
+    assert trees["error_ratio"] == pytest.approx(rows[1]["error_ratio"])
+    assert trees["wins"] + trees["losses"] + trees["ties"] == 1
+    assert "search beside trees: " in capsys.readouterr().out
+    assert [
+        machine.parameters.get("epsilons") is not None for machine in boosting._ablations("diabetes", 1).values()
+    ] == [*(False, False, False, True, True, True)]
+
+
+def test_errors_are_divided_and_none_counts_as_half_a_row(boosting):
+    rows = [
+        {"set": name, "machine": machine, "n_test": 100, "seconds": seconds, "error": error}
+        for name, own, other in (("a", 0.0, 0.02), ("b", 0.04, 0.01), ("c", 0.0, 0.0))
+        for machine, seconds, error in (("search", 6.0, own), ("trees", 2.0, other))
+    ]
+    mean = boosting.compared(rows)[-1]
+    assert (mean["machine"], mean["wins"], mean["losses"], mean["ties"]) == ("trees", 1, 1, 1)
+    assert mean["error_ratio"] == pytest.approx(1.0)
+    assert mean["seconds_ratio"] == pytest.approx(3.0)
+
+
+def test_covtype_leaves_accuracy_and_relevance_for_the_plots(boosting, benchmark_module, monkeypatch, tmp_path):
+    pytest.importorskip("matplotlib")
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(160, 54)).astype(np.float32)
+    y = (X[:, 0] + X[:, 1] > 0).astype(np.int8)
+    monkeypatch.setattr(boosting, "load", lambda name: (X[:100], X[100:], y[:100], y[100:]))
+    monkeypatch.setattr(boosting, "_BUDGETS", (60,))
+    monkeypatch.setattr(boosting, "_COUNTS", (3, 6))
+    boosting.main(["--covtype", "--results", str(tmp_path)])
+    report = benchmark_module("_report")
+    assert [row["machine"] for row in report.read_csv(tmp_path / "boosting_covtype.csv")] == [
+        "search, 60 s",
+        "trees, 3",
+        "trees, 6",
+    ]
+    factors = report.read_csv(tmp_path / "boosting_relevance.csv")
+    assert max(row["relevance"] for row in factors) == 1.0
+    boosting.plot(tmp_path, tmp_path)
+    assert {path.name for path in tmp_path.glob("*.png")} == {"covtype_accuracy.png", "covtype_relevance.png"}
+
+
+def test_tables_of_trees_have_ratios_below(benchmark_module):
+    tables = benchmark_module("_pages.boosting").TABLES
+    rows = [
+        {"set": "a", "machine": "search", "n": 1000, "n_features": 3, "seconds": 6.0, "error": 0.02},
+        {"set": "a", "machine": "trees", "n": 1000, "n_features": 3, "seconds": 2.0, "error": 0.03, "error_ratio": 1.5},
+        {"set": "geometric mean", "machine": "trees", "error_ratio": 1.5, "seconds_ratio": 3.0, "wins": 1, "losses": 0},
+    ]
+    lines = tables["boosting"](rows).splitlines()[2:]
+    assert lines[0] == "| a | 1,000 × 3 | 0.0200 | 6 | 0.0300 | 2 |"
+    assert lines[1].endswith("|  | **1** | **1** | **1.50** | **3** |")
+    assert lines[2].endswith("|  |  |  | 1, 0 |  |")
+    ablation = tables["boosting_ablation"](rows).splitlines()
+    assert ablation[0] == "| set | error of the search | trees |"
+    assert ablation[2:] == ["| a | 0.0200 | 1.50 |", "| geometric mean |  | 1.50 |"]
+    assert tables["boosting_covtype"](rows[:1]).splitlines()[2] == "| search | 6 | 98.00% |"
 
 
 def test_figures_in_sentences_come_from_the_results(benchmark_module):

@@ -2,17 +2,19 @@
 
 import io
 import math
+import os
 import pickle
 import signal
 import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable
 
 import pytest
 
 from widemargin import _bar, _progress
-from widemargin._progress import Progress, SilentProgress
+from widemargin._progress import AnyProgress, Progress, SilentProgress, share_time
 
 
 class Clock:
@@ -350,6 +352,34 @@ class TestHandler:
         assert signal.getsignal(signal.SIGINT) is before
 
 
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
+@pytest.mark.parametrize("forks_inside", [False, True])
+def test_a_forked_process_handles_sigint_as_its_own_fits_do(forks_inside: bool) -> None:
+    """Forked by another thread than that of the fit, it has none: the default handler."""
+    code = f"""
+import os, signal, threading
+from widemargin._progress import Progress
+
+def fork():
+    child = os.fork()
+    if child == 0:
+        os._exit(int(signal.getsignal(signal.SIGINT) is signal.default_int_handler))
+    codes.append(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+
+codes = []
+with Progress(), Progress():
+    if {forks_inside}:
+        fork()
+    else:
+        thread = threading.Thread(target=fork)
+        thread.start()
+        thread.join()
+print(*codes)
+"""
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)
+    assert ended.stdout == f"{int(not forks_inside)}\n"
+
+
 def test_silent_progress_ends_with_its_whole_and_shows_nothing(clock: Clock) -> None:
     seen: list[dict[str, float]] = []
     with Progress(max_time=5, callback=lambda state: seen.append(state) or False) as progress:  # type: ignore[func-returns-value]
@@ -405,3 +435,68 @@ def test_passes_of_an_inner_fit_end_with_the_outer() -> None:
     with Progress(max_time=50) as outer, Progress() as inner, inner.interrupting(Team()):
         outer._stop("interrupt")
     assert calls == ["after 50", "stop", "resume"]
+
+
+class TestShareTime:
+    """Parts take as many seconds as their number says; 1 s if they are sketched."""
+
+    def share(
+        self, clock: Clock, seconds: list[float], max_time: float | None, work: list[float] | None = None
+    ) -> tuple[list[float], list[str]]:
+        """The seconds that each part has had in the end, and what was done in which order."""
+        log: list[str] = []
+
+        def solve(needed: float, before: float | None, share: AnyProgress) -> float:
+            done = before or 0.0
+            begin = clock.now
+            clock.now = min(begin + needed - done, share.deadline)
+            log.append(f"solve {needed:g}")
+            return done + clock.now - begin
+
+        def sketch(needed: float, before: float | None, share: AnyProgress) -> float:
+            clock.now += 1.0
+            log.append(f"sketch {needed:g}")
+            return max(before or 0.0, 1.0)
+
+        def call_each(tasks: list[Callable[..., tuple[float, bool]]]) -> list[tuple[float, bool]]:
+            return [task() for task in tasks]
+
+        with Progress(max_time=max_time) as progress:
+            solved = share_time(
+                lambda part, before, share: solve(seconds[part], before, share),
+                range(len(seconds)),
+                work or seconds,
+                progress,
+                lambda done: any(math.isclose(done, needed) for needed in seconds),
+                call_each,
+                sketch=lambda part, before, share: sketch(seconds[part], before, share),
+            )
+        assert progress.stopped_by == ("max_time" if max_time is not None and max_time < sum(seconds) else None)
+        return solved, log
+
+    def test_without_a_limit_the_largest_come_first(self, clock: Clock) -> None:
+        assert self.share(clock, [10, 30, 20], None) == ([10, 30, 20], ["solve 30", "solve 20", "solve 10"])
+
+    def test_enough_time_cuts_no_part(self, clock: Clock) -> None:
+        assert self.share(clock, [10, 300, 20], 500.0) == ([10, 300, 20], ["solve 10", "solve 20", "solve 300"])
+
+    def test_a_part_that_was_cut_goes_on_in_what_is_left_over(self, clock: Clock) -> None:
+        """The first takes 20 times as long as its work says."""
+        solved, log = self.share(clock, [200, 30, 40], 400.0, [10, 30, 40])
+        assert solved == [200, 30, 40]
+        assert log.count("solve 200") > 1
+
+    def test_all_parts_have_a_result_before_one_is_solved_in_too_little_time(self, clock: Clock) -> None:
+        solved, log = self.share(clock, [20, 100, 110, 120], 180.0)
+        assert log[:4] == ["solve 20", "sketch 100", "sketch 110", "sketch 120"]
+        assert min(solved) >= 1.0
+        assert sum(done > 1.0 for done in solved) >= 2
+
+    def test_a_pickled_part_keeps_the_time_that_is_left(self, clock: Clock) -> None:
+        with Progress(max_time=10.0) as progress:
+            part = pickle.loads(pickle.dumps(progress.part(0.5)))
+            clock.now += 4.0
+            assert part.go_on()
+            clock.now += 2.0
+            assert not part.go_on()
+            assert progress.go_on()

@@ -17,7 +17,7 @@ from threadpoolctl import threadpool_info, threadpool_limits
 
 from widemargin import _threads
 from widemargin._config import config_context, get_config
-from widemargin._native import Stopped
+from widemargin._native import Stopped, Team
 from widemargin._threads import (
     ThreadTeam,
     blas_limit,
@@ -180,6 +180,65 @@ def test_a_forked_process_starts_its_own_threads() -> None:
     forked.start()
     forked.join(timeout=30)
     assert forked.exitcode == 0
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
+def test_a_forked_process_waits_for_no_thread_of_its_parent() -> None:
+    """Another thread holds every lock and a limit of BLAS; OpenMP's threads have begun."""
+    code = """
+import os, signal, sys, threading
+import numpy as np
+from widemargin import _threads
+from widemargin.kernels import scratch
+from widemargin.partition import kmeans
+
+X = np.random.default_rng(0).normal(size=(6000, 3))
+kmeans.kmeans(X, 4, np.random.default_rng(0))
+are_held = threading.Event()
+
+def hold():
+    with _threads.blas_limit(1), kmeans._silence:
+        for lock in (_threads._blas._lock, scratch._lock, kmeans._silence._lock):
+            lock.acquire()
+        are_held.set()
+        threading.Event().wait()
+
+threading.Thread(target=hold, daemon=True).start()
+are_held.wait()
+child = os.fork()
+if child == 0:
+    signal.alarm(30)  # ends a child that hangs
+    with _threads.blas_limit(2), scratch.Scratch(8):
+        kmeans.kmeans(X, 4, np.random.default_rng(0))
+    os._exit(len(_threads._blas._limits) + kmeans._silence._n_threads)
+os._exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) & 255)
+"""
+    assert subprocess.run([sys.executable, "-c", code], timeout=120, check=False).returncode == 0
+
+
+def test_a_task_runs_here_where_no_thread_can_be_started(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(thread: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(threading.Thread, "start", refuse)
+    assert run_interruptibly(threading.get_ident, lambda: True) == threading.get_ident()
+
+
+def test_a_team_without_all_of_its_threads_is_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    smaller = Team(2)
+    monkeypatch.setattr(_threads, "Team", lambda n_threads, is_spinning=True: smaller)
+    with ThreadTeam(5) as team:
+        assert team.map(abs, [-1, -2, -3]) == [1, 2, 3]
+    assert smaller.n_threads == 1  # it is closed
+    monkeypatch.undo()
+    with ThreadTeam(5) as team:
+        assert team.native.n_threads == 5
+
+
+def test_openmp_has_no_more_threads_than_the_system_grants(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert _threads.openmp_threads() == joblib.cpu_count()
+    monkeypatch.setattr(_threads, "Team", lambda n_threads, is_spinning: Team(1))
+    assert _threads.openmp_threads() == 1
 
 
 def test_one_worker_stays_in_the_calling_thread() -> None:

@@ -340,26 +340,6 @@ def _many_classes(rows: Rows) -> str:
     return markdown(["classes", "rows", "ours", "scikit-learn-intelex", "its fit ÷ ours", "equal labels"], lines)
 
 
-def _boosting(rows: Rows) -> str:
-    """A line for each set: score, seconds to train and microseconds a predicted row, of each machine."""
-    sets: dict[str, dict[str, dict[str, Any]]] = defaultdict(dict)
-    for row in rows:
-        sets[row["set"]][row["machine"]] = row
-    header = ["set", "rows × features"]
-    for name in ("kernel machine", "trees", "500 trees"):
-        header += [f"{name}: score", "train", "predict"]
-    lines = []
-    for name, machines in sets.items():
-        ours = machines["kernel"]
-        cells = [
-            cell
-            for row in (ours, machines["trees"], machines["trees, 500"])
-            for cell in (f"{row['score']:.3f}", f"{row['seconds']:.2f} s", f"{row['predict_us']:.1f} µs")
-        ]
-        lines.append([name, f"{ours['n']:,} × {ours['n_features']}", *cells])
-    return markdown(header, lines)
-
-
 def _reach(rows: Rows) -> str:
     """A line for each set and C: seconds of each method, and LIBLINEAR's divided by ours."""
     rows = sorted(rows, key=lambda row: (row["set"], row["C"]))
@@ -453,6 +433,30 @@ def _dask_memory(rows: Rows) -> str:
     return markdown(header, lines)
 
 
+def _novelty(rows: Rows) -> str:
+    """A line for each task: the area under the ROC curve, and the share of new rows inside that are rejected."""
+    machines = list(dict.fromkeys(row["machine"] for row in rows))
+    tasks: dict[tuple[str, str, bool], dict[str, Any]] = defaultdict(dict)
+    for row in rows:
+        tasks[row["set"], str(row["inside"]), row["is_chosen_on"]][row["machine"]] = row
+    fresh = [task for (_, _, is_chosen_on), task in tasks.items() if not is_chosen_on]
+    lines = [
+        [name + "*" * is_chosen_on, inside, *_novelty_cells([task], machines)]
+        for (name, inside, is_chosen_on), task in tasks.items()
+    ]
+    lines.append([f"mean of {len(fresh)} without *", "", *(f"**{cell}**" for cell in _novelty_cells(fresh, machines))])
+    return markdown(["set", "inside", *machines, *(f"{name} rejects" for name in machines)], lines)
+
+
+def _novelty_cells(tasks: Rows, machines: list[str]) -> list[str]:
+    """Means over the tasks, of each machine: the areas, then the shares."""
+
+    def means(column: str) -> list[float]:
+        return [sum(task[name][column] for task in tasks) / len(tasks) for name in machines]
+
+    return [*(f"{area:.3f}" for area in means("auc")), *(f"{share:.0%}" for share in means("rejected"))]
+
+
 FILES = {"intercept": "kernel_svm", "dask_rounds": "dask_kernel"}  # of tables that are not named after their file
 
 TABLES: dict[str, Callable[[Rows], str]] = {
@@ -469,6 +473,7 @@ TABLES: dict[str, Callable[[Rows], str]] = {
     "linear_path": _linear_path,
     "dask_kernel": _dask_kernel,
     "dask_rounds": _dask_rounds,
+    "novelty": _novelty,
     "dask_failures": _dask_failures,
     "dask_memory": _dask_memory,
     "model_files": _model_files,
@@ -477,7 +482,6 @@ TABLES: dict[str, Callable[[Rows], str]] = {
     "limits_interrupts": _limits_interrupts,
     "soak": _soak,
     "small_data": _small_data,
-    "boosting": _boosting,
     "linear_text": _linear_text,
     "many_classes": _many_classes,
     "regression": _regression,

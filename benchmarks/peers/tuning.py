@@ -1,4 +1,4 @@
-"""DCSVMClassifierCV beside GridSearchCV around scikit-learn-intelex's SVC and around our own DCSVMClassifier.
+"""Exact searches of DCSVMClassifierCV beside GridSearchCV around scikit-learn-intelex's SVC and around our classifier.
 
 ::
 
@@ -102,7 +102,8 @@ def machines() -> dict[str, Callable[[Any, Any], Any]]:
         return search
 
     def shared(**options: Any) -> Callable[[Any, Any], Any]:
-        return lambda X, y: DCSVMClassifierCV(_CS, gammas(X), cv=StratifiedKFold(5), tol=_TOL, **options).fit(X, y)
+        options |= {"kernels": "rbf", "search": "exact", "cv": StratifiedKFold(5), "tol": _TOL}
+        return lambda X, y: DCSVMClassifierCV(_CS, gammas(X), **options).fit(X, y)
 
     def cold(X: Any, y: Any) -> Any:
         with mock.patch.object(DualPath, "step", step_from_zero):

@@ -6,22 +6,29 @@ is not to be shown a `SilentProgress`; solvers take `AnyProgress`. The bar itsel
 """
 
 import math
+import os
 import signal
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar, Token
+from functools import partial
+from itertools import accumulate
 from time import perf_counter
 from types import FrameType, TracebackType
-from typing import Any, Protocol, Self, TypeAlias
+from typing import Any, Protocol, Self, TypeAlias, TypeVar
 
 from ._bar import Bar, Snapshot, open_bar
 
 Callback = Callable[[dict[str, float]], bool]
+Part = TypeVar("Part")
+T = TypeVar("T")
 
 _UPDATE_SECONDS = 0.1  # between two updates of the bar and the estimate
 _BAR_SECONDS = 1.0  # a fit that takes less draws nothing
 _KILL_SECONDS = 2.0  # a second SIGINT within this time raises KeyboardInterrupt, and the fit is lost
+_AMPLE_TIME = 0.7  # sketch parts of a fit that will probably take more than this part of the time left,
+_TELLING_WORK = 0.05  # once those that are solved are this part of the work of the others
 _MAX_SAMPLES = 64  # of the violation, for the estimate
 
 _last_sigint = -math.inf  # of the process, so that Ctrl-C twice ends a grid search whose next fit has begun meanwhile
@@ -223,13 +230,9 @@ class Progress:
             team.resume()
             self._check_time()
 
-    def part(self, n_workers: int) -> "PartProgress":
-        """The progress of one part of this stage: the stage's total counts parts, `n_workers` of them side by side.
-
-        Of the time that is left it gets n_workers / (parts not yet done).
-        """
-        to_do = max(1, (self._total or 1) - self._done)
-        return PartProgress(self, perf_counter() + (self._max_time - self.elapsed) * min(1.0, n_workers / to_do))
+    def part(self, share: float) -> "PartProgress":
+        """The progress of a part that begins now, for this share of the time that is left (see `share_time`)."""
+        return _begin_part(self, share)
 
     def stage(self, title: str, total: int | None = None) -> None:
         """Begin a new stage (a level, a round, the pairs of classes): a new line of the bar, a new estimate.
@@ -314,6 +317,20 @@ class Progress:
 _current: ContextVar[Progress | None] = ContextVar("widemargin_progress", default=None)
 
 
+def _restore_sigint() -> None:
+    """In a forked child: drop the handler of a fit whose thread it does not have."""
+    owner = getattr(signal.getsignal(signal.SIGINT), "__self__", None)
+    fit = _current.get()
+    while fit is not None and fit is not owner:
+        fit = fit._outer
+    if isinstance(owner, Progress) and fit is None:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+if hasattr(os, "register_at_fork"):  # not on Windows, which has no fork
+    os.register_at_fork(after_in_child=_restore_sigint)
+
+
 class SilentProgress:
     """The progress of an inner solve that is not shown: no bar, no state and no callback, but it ends with the whole.
 
@@ -329,6 +346,9 @@ class SilentProgress:
     def __init__(self, whole: "AnyProgress", deadline: float = math.inf) -> None:
         self._whole = whole
         self.deadline: float = min(deadline, whole.deadline)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return _resume, (self.deadline - perf_counter(), self.stopped_by)
 
     @property
     def stopped_by(self) -> str | None:
@@ -356,6 +376,10 @@ class SilentProgress:
         """Whether the whole has not been stopped, and the deadline not reached; the state is ignored."""
         return self.stopped_by is None
 
+    def part(self, share: float) -> "PartProgress":
+        """As `Progress.part`, of the time that this part has left."""
+        return _begin_part(self, share)
+
     def stage(self, title: str, total: int | None = None) -> None:
         """Ignored: the stages are those of the whole."""
 
@@ -364,12 +388,10 @@ class SilentProgress:
 
 
 class PartProgress(SilentProgress):
-    """The progress of a part of a stage, from `Progress.part`: ends with the whole, or with its share of the time.
+    """The progress of a part of a fit, from `part`: ends with the whole, or with its share of the time.
 
     The state of `go_on` is shown, and the callback is called, as those of the whole.
     """
-
-    _whole: Progress
 
     def go_on(self, **state: float) -> bool:
         """Whether the share of the time is not over, and the whole goes on."""
@@ -377,6 +399,126 @@ class PartProgress(SilentProgress):
 
 
 AnyProgress: TypeAlias = Progress | SilentProgress  # (a PartProgress is a SilentProgress)
+
+
+def _begin_part(whole: AnyProgress, share: float) -> PartProgress:
+    now = perf_counter()
+    return PartProgress(whole, now + (whole.deadline - now) * min(1.0, share))
+
+
+def share_time(
+    solve: Callable[..., T],
+    parts: Sequence[Part],
+    work: Sequence[float],
+    progress: AnyProgress,
+    is_done: Callable[[T], bool],
+    run: Callable[[list[Callable[..., tuple[T, bool]]]], list[tuple[T, bool]]],
+    n_workers: int = 1,
+    sketch: Callable[[Part, T | None, PartProgress], T] | None = None,
+) -> list[T]:
+    """Solve the parts of a fit, each in its share of the time; those that were cut short go on in what is left over.
+
+    A part that begins may take (time left) * n_workers * (its work) / (work of all parts not done), twice. So what a
+    part leaves over goes to the later ones. Without a time limit, the parts of most work begin first, and the workers
+    end at about one time. With one, those of least work do: the others have what they leave over; and the last one is
+    solved alone, with all threads, if it has more than twice the mean work.
+
+    Parts that are cut short are sketched, and so are all others, before one is solved, where the parts so far have
+    taken too long for their work.
+
+    Parameters
+    ----------
+    solve : callable
+        Called with a part, its result so far (None at first) and its progress: returns its result.
+    parts : sequence
+    work : sequence of float
+        Of each part, to compare with each other: about proportional to the time that it takes.
+    progress : AnyProgress
+        Of the whole.
+    is_done : callable
+        Whether a part with this result needs no more time.
+    run : callable
+        Calls a list of tasks in order, `n_workers` at a time, a single one with all threads. What else it passes to a
+        task goes on to `solve`.
+    n_workers : int
+    sketch : callable, optional
+        Called as `solve`: returns a result found in a small part of the time, or the one so far if that is better.
+
+    Returns
+    -------
+    list
+        The result of each part.
+    """
+    is_limited = math.isfinite(progress.deadline)
+    results: dict[int, T] = {}
+    unsolved = sorted(range(len(parts)), key=lambda k: work[k] if is_limited else -work[k])
+    pace = _Pace(progress, n_workers)
+    while unsolved and (not results or progress.go_on()):
+        own = [float(work[k]) for k in unsolved]
+        left = list(accumulate(reversed(own)))[::-1]
+        tasks: list[
+            Callable[..., tuple[T, bool]]
+        ] = [  # when a part begins, n_workers - 1 of those before it may still run
+            partial(
+                _solve_part,
+                solve,
+                sketch,
+                parts[k],
+                results.get(k),
+                is_done,
+                pace,
+                own[i],
+                left[max(0, i + 1 - n_workers)],
+            )
+            for i, k in enumerate(unsolved)
+        ]
+        last_alone = is_limited and own[-1] * len(own) > 2.0 * left[0]
+        solved = [*run(tasks[:-1]), *run(tasks[-1:])] if last_alone else run(tasks)
+        results.update((k, result) for k, (result, _) in zip(unsolved, solved, strict=True))
+        unsolved = [k for k, (_, is_cut) in zip(unsolved, solved, strict=True) if is_cut]
+    return [results[k] for k in range(len(parts))]
+
+
+class _Pace:
+    """How long the parts so far have taken for their work, and what is left for the others."""
+
+    def __init__(self, progress: AnyProgress, n_workers: int) -> None:
+        self.progress = progress
+        self.n_workers = n_workers
+        self.taken: list[tuple[float, float]] = []  # seconds and work of parts
+
+    def share(self, work: float, work_left: float) -> PartProgress:
+        """The progress of a part that begins now: twice its share, as its work is an estimate."""
+        return self.progress.part(2.0 * self.n_workers * work / work_left)
+
+    def is_too_slow(self, work_left: float) -> bool:
+        """Whether the parts so far, if they are a twentieth or more of the work left, took too long for the others."""
+        seconds, work = sum(seconds for seconds, _ in self.taken), sum(work for _, work in self.taken)
+        time_left = (self.progress.deadline - perf_counter()) * self.n_workers
+        return _TELLING_WORK * work_left < work and seconds * work_left > _AMPLE_TIME * time_left * work
+
+
+def _solve_part(
+    solve: Callable[..., T],
+    sketch: Callable[[Part, T | None, PartProgress], T] | None,
+    part: Part,
+    before: T | None,
+    is_done: Callable[[T], bool],
+    pace: _Pace,
+    work: float,
+    work_left: float,
+    *context: Any,
+) -> tuple[T, bool]:
+    """The result of a part, and whether it is to go on: it was cut short by its share of the time, or only sketched."""
+    share, begin = pace.share(work, work_left), perf_counter()
+    if sketch is not None and before is None and pace.is_too_slow(work_left):
+        return sketch(part, None, share), True
+    result = solve(part, before, share, *context)
+    pace.taken.append((perf_counter() - begin, work))
+    is_cut = share.stopped_by is not None and not is_done(result)
+    if is_cut and sketch is not None and before is None:
+        result = sketch(part, result, pace.share(work, work_left))
+    return result, is_cut
 
 
 @contextmanager

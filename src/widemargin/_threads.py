@@ -9,6 +9,7 @@ the same cores only wait for each other. Workers see the caller's configuration.
 
 import atexit
 import math
+import os
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, wait
@@ -112,7 +113,8 @@ def run_interruptibly(task: Callable[[], T], go_on: Callable[[], bool], work: fl
     Parameters
     ----------
     task : callable without arguments
-        A pure function: it may run on after this call has raised `Stopped`.
+        A pure function: it may run on after this call has raised `Stopped`. Where the system refuses another thread, it
+        is called in this one.
     go_on : callable
         Called before the task, and every 20 ms; it returns False to stop.
     work : float
@@ -141,7 +143,10 @@ def run_interruptibly(task: Callable[[], T], go_on: Callable[[], bool], work: fl
         except BaseException as error:  # raised again for the caller
             result.set_exception(error)
 
-    threading.Thread(target=copy_context().run, args=(finish,), daemon=True).start()
+    try:
+        threading.Thread(target=copy_context().run, args=(finish,), daemon=True).start()
+    except RuntimeError:  # the system refuses another thread
+        return task()
     while not wait([result], _POLL_SECONDS).done:
         if not go_on():
             raise Stopped
@@ -182,6 +187,23 @@ def count_blocks(n: int, size: int) -> int:
     return -(-n // size)
 
 
+_is_forked = False  # whether this process is a forked child
+
+
+def _note_fork() -> None:
+    global _is_forked
+    _is_forked = True
+
+
+def after_fork_in_child(reset: Callable[[], object]) -> None:
+    """Have `reset` called in every forked child: locks may be held there by threads that only the parent has."""
+    if hasattr(os, "register_at_fork"):  # not on Windows, which has no fork
+        os.register_at_fork(after_in_child=reset)
+
+
+after_fork_in_child(_note_fork)
+
+
 @contextmanager
 def blas_limit(n: int) -> Iterator[None]:
     """Give BLAS at most `n` threads inside a ``with`` block.
@@ -189,11 +211,12 @@ def blas_limit(n: int) -> Iterator[None]:
     BLAS has one number of threads in a process. Where ``with`` blocks overlap in time (fits in several threads), the
     smallest limit holds, and the last block to end restores what was there before the first. About 20 microseconds.
     """
+    limit = (threading.get_ident(), n)
     try:
-        _blas.add(n)
+        _blas.add(limit)
         yield
     finally:
-        _blas.remove(n)
+        _blas.remove(limit)
 
 
 @contextmanager
@@ -203,8 +226,24 @@ def openmp_limit(n: int) -> Iterator[None]:
     OpenMP's threads go on spinning for a while when a loop is over, on cores that a `ThreadTeam` uses by then. Only
     libraries that are loaded at the first call are limited.
     """
-    with _openmp_libraries().limit(limits=n, user_api="openmp"):
+    libraries = _openmp_libraries()
+    n = min([n, *(library.num_threads for library in libraries.lib_controllers)])
+    with libraries.limit(limits=n, user_api="openmp"):
         yield
+
+
+def openmp_threads() -> int:
+    """The number of threads that an OpenMP loop may have here.
+
+    GNU's OpenMP ends the process where the system refuses it a thread, and waits for ever in a forked child for those
+    of the parent.
+    """
+    if _is_forked:
+        return 1
+    probe = Team(_n_cores(), is_spinning=False)
+    n_threads = probe.n_threads
+    probe.close()
+    return n_threads
 
 
 @cache
@@ -217,25 +256,31 @@ class _BlasThreads:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._limits: list[int] = []
+        self._limits: list[tuple[int, int]] = []  # (thread, number)
         self._applied: int | None = None
         self._originals: list[int] = []
+        after_fork_in_child(self._forget_other_threads)
 
-    def add(self, n: int) -> None:
+    def add(self, limit: tuple[int, int]) -> None:
         """Add a limit: the smallest one is in force."""
         with self._lock:
-            self._limits.append(n)
+            self._limits.append(limit)
             self._apply()
 
-    def remove(self, n: int) -> None:
+    def remove(self, limit: tuple[int, int]) -> None:
         """Remove a limit that was added, or nothing if an interrupt came before it was."""
         with self._lock:
-            if n in self._limits:
-                self._limits.remove(n)
+            if limit in self._limits:
+                self._limits.remove(limit)
             self._apply()
 
+    def _forget_other_threads(self) -> None:
+        """In a forked child, which does not have them: the next limit to end restores BLAS."""
+        self._lock = threading.Lock()
+        self._limits = [limit for limit in self._limits if limit[0] == threading.get_ident()]
+
     def _apply(self) -> None:
-        wanted = min(self._limits, default=None)
+        wanted = min((n for _, n in self._limits), default=None)
         if wanted == self._applied:
             return
         libraries = _blas_libraries()
@@ -284,7 +329,7 @@ class ThreadTeam:
     Attributes
     ----------
     n_threads : int
-        The number of threads, the caller's among them.
+        The number of threads, the caller's among them; fewer work where the system refuses some.
 
     Notes
     -----
@@ -313,7 +358,7 @@ class ThreadTeam:
     ) -> None:
         if self.n_threads > 1:
             native, self._native = self._native, Team(1)
-            _team_pool.release(native)
+            _team_pool.release(native, self.n_threads)
 
     @property
     def native(self) -> Team:
@@ -381,19 +426,21 @@ class _TeamPool:
         atexit.register(self._close_all)
 
     def acquire(self, n_threads: int) -> Team:
-        """A team of `n_threads` threads that is not in use."""
+        """A team of `n_threads` threads that is not in use; of fewer where the system refuses some."""
         try:
             return self._teams[n_threads].pop()
         except (KeyError, IndexError):
             return Team(n_threads, is_spinning=n_threads <= _n_cores())
 
-    def release(self, team: Team) -> None:
-        """Keep a team for the next `acquire`."""
+    def release(self, team: Team, n_threads: int) -> None:
+        """Keep a team for the next `acquire`, if it has all of its `n_threads` threads."""
+        if team.n_threads < n_threads:
+            return team.close()
         team.resume()
-        self._teams.setdefault(team.n_threads, []).append(team)
+        self._teams.setdefault(n_threads, []).append(team)
 
     def _close_all(self) -> None:
-        for teams in self._teams.values():
+        for teams in list(self._teams.values()):  # daemon threads may still release theirs
             while teams:
                 teams.pop().close()
 

@@ -1,7 +1,7 @@
 """One machine for each pair of classes: in groups on common kernel matrices, as each alone."""
 
 from functools import partial
-from itertools import chain, combinations
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -92,26 +92,53 @@ def test_pairs_of_small_classes_share_kernel_matrices(monkeypatch: pytest.Monkey
     assert max(n for n, _ in shapes) <= 100
 
 
-def test_groups_have_all_the_time_that_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of six groups of 1,000 s each, 3,500 s are enough for three: their machines are those of a whole fit."""
+def test_what_groups_leave_over_goes_to_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Five of six groups take 1 s each and one 5,000 s, far more than its share: 7,000 s are enough for all."""
     monkeypatch.setattr(dc_svm, "_FULL_MATRIX_ENTRIES", 100**2 // 8)
-    sizes, clock, train_on_full_matrix = [10] * 12, 0.0, pairs_and_targets.train_on_full_matrix
+    sizes, clock, train_on_full_matrix, n_groups = [10] * 12, 0.0, pairs_and_targets.train_on_full_matrix, 0
 
-    def take_1000_seconds(*args: Any) -> Any:
-        nonlocal clock
-        clock += 1000.0
+    def take_time(*args: Any) -> Any:
+        nonlocal clock, n_groups
+        n_groups += 1
+        clock += 5000.0 if n_groups == 3 else 1.0
         return train_on_full_matrix(*args)
 
     whole = train_pairs(sizes)
     monkeypatch.setattr(_progress, "perf_counter", lambda: clock)
-    monkeypatch.setattr(pairs_and_targets, "train_on_full_matrix", take_1000_seconds)
-    stopped = train_pairs(sizes, max_time=3500.0)
-    groups = [pairs for _, pairs in group_pairs(sizes, dc_svm.max_rows_of_full_matrix(DCSVMSettings()))]
-    assert len(groups) == 6
-    for p in chain(*groups[:3]):
-        np.testing.assert_array_equal(stopped[p].result.beta, whole[p].result.beta)
-    assert all(whole[p].result.beta.any() for p in chain(*groups))
-    assert not any(stopped[p].result.beta.any() for p in chain(*groups[3:]))
+    monkeypatch.setattr(pairs_and_targets, "train_on_full_matrix", take_time)
+    limited = train_pairs(sizes, max_time=7000.0)
+    assert n_groups == 7  # the third was cut short, and went on
+    for ours, expected in zip(limited, whole, strict=True):
+        assert ours.result.converged
+        np.testing.assert_allclose(ours.result.beta, expected.result.beta, atol=1e-6)
+
+
+def train_pairs_of_unequal_work(monkeypatch: pytest.MonkeyPatch, share: float) -> list[TrainedMachine]:
+    """Machines of pairs that take (rows)^2 seconds each, in `share` of the time that all of them take."""
+    clock, train_alone, sizes = 0.0, pairs_and_targets.train, [300, 200, 40, 50, 60]
+
+    def take_time(data: KernelProblem, *args: Any, **keywords: Any) -> TrainedMachine:
+        nonlocal clock
+        clock += len(data.samples) ** 2
+        return train_alone(data, *args, **keywords)
+
+    monkeypatch.setattr(dc_svm, "_FULL_MATRIX_ENTRIES", 1)
+    monkeypatch.setattr(_progress, "perf_counter", lambda: clock)
+    monkeypatch.setattr(pairs_and_targets, "train", take_time)
+    needed = sum((a + b) ** 2 for a, b in combinations(sizes, 2))
+    return train_pairs(sizes, max_time=share * needed)
+
+
+def test_enough_time_for_all_pairs_is_enough_for_each(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The largest pair takes a quarter of the time, more than its share if all pairs had equal ones."""
+    assert all(machine.result.converged for machine in train_pairs_of_unequal_work(monkeypatch, 1.01))
+
+
+def test_all_pairs_have_a_machine_where_time_is_short(monkeypatch: pytest.MonkeyPatch) -> None:
+    machines = train_pairs_of_unequal_work(monkeypatch, 0.6)
+    assert all(machine.result.beta.any() for machine in machines)
+    assert any(machine.result.converged for machine in machines)
+    assert all(np.isfinite(machine.result.gap) for machine in machines)
 
 
 def test_groups_do_not_depend_on_the_number_of_threads() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import warnings
 from dataclasses import replace
 from typing import Any
 
@@ -17,6 +18,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, SVR, NuSVC, OneClassSVM
+from threadpoolctl import threadpool_limits
 
 from naive.sparse import in_halves
 from widemargin import BSGDClassifier, DCSVMClassifier, compress
@@ -101,7 +103,7 @@ def test_an_outlier_detector_that_loses_its_outliers_says_so() -> None:
         fast = compress(model, rows, prediction_cost=4, random_state=0)
     outliers = model.predict(rows) < 0
     kept = [np.mean(fast.predict(rows[side]) == model.predict(rows[side])) for side in (outliers, ~outliers)]
-    assert fast.report_.agreement == pytest.approx(np.mean(kept), abs=0.1)
+    assert fast.report_.agreement == pytest.approx(np.mean(kept), abs=0.2)
     assert np.mean(fast.predict(rows) == model.predict(rows)) > 0.9 > fast.report_.agreement
     better = compress(model, rows, random_state=0)
     assert better.report_.agreement > fast.report_.agreement
@@ -119,6 +121,25 @@ def test_a_linear_machine_stays_what_it_is() -> None:
     model = SVC(C=1, kernel="linear").fit(X[TRAIN], BINARY[TRAIN])
     fast = compress(model, X[TRAIN], n_clusters=1, random_state=0)
     np.testing.assert_allclose(fast.decision_function(X), model.decision_function(X), atol=1e-3)
+
+
+def test_the_model_and_its_values_depend_on_no_thread_and_no_other_row() -> None:
+    digits, labels = load_digits(return_X_y=True)
+    rows = np.concatenate([digits, digits[::-1] + 0.5]) / 16
+    for target, options in ((labels, {}), (labels > 4, {}), (labels > 4, {"prediction_cost": 10})):
+        model = SVC(C=5).fit(digits[:600] / 16, target[:600])
+        with warnings.catch_warnings(), threadpool_limits(1):
+            warnings.simplefilter("ignore")
+            alone = compress(model, digits[:600] / 16, **options, n_jobs=1)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            fast = compress(model, digits[:600] / 16, **options, n_jobs=2)
+        values = fast.decision_function(rows)
+        np.testing.assert_array_equal(alone.decision_function(rows), values)
+        single = [fast.decision_function(rows[i : i + 1])[0] for i in range(0, len(rows), 50)]
+        np.testing.assert_array_equal(single, values[::50])
+        np.testing.assert_array_equal(fast.decision_function(rows[3:333]), values[3:333])
+        np.testing.assert_array_equal(pickle.loads(pickle.dumps(fast)).decision_function(rows), values)
 
 
 def test_ovo_keeps_its_shape() -> None:

@@ -226,7 +226,7 @@ def test_a_linear_fit_whose_bound_stands_still_ends(scale: float) -> None:
     with pytest.warns(ConvergenceWarning, match="precision of float64"):
         model = OCASClassifier().fit(scale * X, y)
     assert model.n_iter_ < 200
-    assert model.objective_ < 1.001 * 182.63
+    assert model.objective_ < 1.005 * 182.63
 
 
 @pytest.mark.parametrize("fit_intercept", [True, False])

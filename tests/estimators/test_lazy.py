@@ -101,7 +101,7 @@ def test_a_later_fit_does_not_change_the_result() -> None:
 def test_dask_takes_a_machine_for_more_than_its_parameters() -> None:
     """As it would not for instances of dataclasses."""
     model, other = DCSVMClassifier().fit(X, LABELS), DCSVMClassifier().fit(X, LABELS[::-1])
-    assert dask.tokenize.tokenize(model) != dask.tokenize.tokenize(other)
+    assert dask.base.tokenize(model) != dask.base.tokenize(other)
     result, _ = dask.compute(model, with_blocks(X), scheduler="synchronous")
     np.testing.assert_array_equal(result.predict(X), model.predict(X))
 

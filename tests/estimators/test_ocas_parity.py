@@ -51,6 +51,15 @@ def test_of_equally_good_intercepts_the_middle_as_svc(C: float, acceleration: st
     assert model.score(X, y) == svc.score(X, y)
 
 
+@pytest.mark.parametrize("multi_class", ["ovr", "crammer_singer"])
+def test_a_small_c_trains_a_machine_too(multi_class: str) -> None:
+    rng, y = np.random.default_rng(0), np.arange(300) % 3  # w = 0 is optimal to a tolerance of 1e-3
+    X = rng.normal(size=(300, 20)) + 3.0 * (np.arange(20) == y[:, None])
+    model = OCASClassifier(1e-7, acceleration=None, multi_class=multi_class, fit_intercept=False).fit(X, y)
+    assert model.converged_
+    assert model.score(X, y) > 0.9
+
+
 @pytest.mark.parametrize(
     ("k", "d", "C", "seed"), [(60, 32, 1e4, 2), (100, 32, 100.0, 1), (40, 16, 1e4, 4), (40, 8, 1e4, 4)]
 )

@@ -9,9 +9,11 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_array_equal
+from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import LinearSVC
 
+from naive.cutting_plane import multiclass_risk
 from widemargin import OCASClassifier, OCASClassifierCV
 from widemargin._threads import ThreadTeam
 from widemargin.data import make_design_matrix
@@ -118,3 +120,51 @@ def test_repeated_entries_are_one_value() -> None:
     assert_array_equal(halves.coef_, whole.coef_)
     assert halves.converged_
     assert parts.nnz == 2 * X.nnz
+
+
+CLASSES = word_counts(5)
+
+
+def multiclass_objective(model: Any, X: Any, y: np.ndarray, C: float) -> float:
+    intercept = np.broadcast_to(model.intercept_, len(model.coef_))
+    f = model.coef_ @ X.astype(np.float64).T + intercept[:, None]
+    square = np.vdot(model.coef_, model.coef_) + intercept @ intercept
+    return float(0.5 * square + C * multiclass_risk(f, y, np.ones(len(y))))
+
+
+@pytest.mark.parametrize("C", [0.1, 10.0])
+@pytest.mark.parametrize("fit_intercept", [False, True])
+def test_crammer_singers_objective_is_that_of_liblinear(C: float, fit_intercept: bool) -> None:
+    X, y = CLASSES
+    how: dict[str, Any] = {"C": C, "multi_class": "crammer_singer", "fit_intercept": fit_intercept}
+    model = OCASClassifier(**how, tol=1e-5).fit(X, y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        rival = LinearSVC(**how, tol=1e-6, max_iter=5000, random_state=0).fit(X.astype(np.float64), y)
+    assert model.converged_
+    assert np.isclose(model.objective_, multiclass_objective(model, X, y, C), rtol=1e-9)
+    assert model.objective_ <= multiclass_objective(rival, X, y, C) * (1 + 2e-5)
+    assert model.objective_ - model.dual_gap_ <= multiclass_objective(rival, X, y, C) * (1 + 1e-9)
+    assert model.history_["n_planes"].max() == 1  # the zero plane
+
+
+def test_crammer_singer_takes_weights_and_a_path() -> None:
+    X, y = CLASSES
+    s = np.random.default_rng(0).integers(0, 3, len(y)).astype(float)
+    model = OCASClassifier(multi_class="crammer_singer", tol=1e-5)
+    repeated = np.repeat(np.arange(len(y)), s.astype(int))
+    weighted, whole = clone(model).fit(X, y, s), clone(model).fit(X[repeated], y[repeated])
+    assert np.isclose(weighted.objective_, whole.objective_, rtol=2e-5)
+    for machine in model.fit_path(X, y, [10.0, 0.1, 1.0]):
+        alone = clone(machine).fit(X, y)
+        assert machine.converged_
+        assert np.isclose(machine.objective_, alone.objective_, rtol=2e-5)
+
+
+def test_crammer_singer_goes_on_from_a_machine_and_stops_in_time() -> None:
+    X, y = CLASSES
+    model = OCASClassifier(multi_class="crammer_singer", warm_start=True).fit(X, y)
+    assert model.fit(X, y).converged_
+    with pytest.warns(ConvergenceWarning, match="max_time"):
+        model = OCASClassifier(multi_class="crammer_singer", max_time=0).fit(X, y)
+    assert 0 < model.dual_gap_ <= model.objective_

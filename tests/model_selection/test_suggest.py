@@ -1,13 +1,17 @@
-"""`suggest`: each rule of the table, and wrong arguments."""
+"""`suggest`: each rule of the table, what it prints, and wrong arguments."""
 
 from __future__ import annotations
 
+import warnings
+from importlib import import_module
 from typing import Any
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
 from sklearn.datasets import make_moons
+from sklearn.feature_extraction.text import TfidfTransformer
+from sklearn.model_selection import StratifiedKFold
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import MaxAbsScaler, StandardScaler
 
@@ -16,10 +20,13 @@ from widemargin import (
     DCPredRegressor,
     DCSVMClassifier,
     DCSVMClassifierCV,
+    DCSVMRegressor,
     DCSVMRegressorCV,
+    OCASClassifier,
     OCASClassifierCV,
     suggest,
 )
+from widemargin.model_selection.suggest import _duration
 
 X, Y = make_moons(300, noise=0.2, random_state=0)
 
@@ -28,10 +35,17 @@ def test_a_kernel_machine_where_it_is_better(capsys: pytest.CaptureFixture[str])
     model = suggest(X, Y, memory_budget="500MB")
     assert isinstance(model, DCSVMClassifierCV)
     assert model.memory_budget == "500MB"
+    assert model.max_time is None
     out = capsys.readouterr().out
-    assert "300 rows, 2 columns, 100 % of the entries not zero, 2 classes" in out
-    assert "linear machine 0.8" in out
-    assert model.fit(X, Y).score(X, Y) > 0.9
+    assert "300 rows, 2 columns, 100 % of the entries not zero, 2 classes, 50.0 % of the rows in the largest (0)" in out
+    assert "probe of 300 rows: accuracy 0.9" in out
+    assert "; linear machine 0.8" in out
+    assert "no probe beats" not in out
+
+
+@pytest.mark.slow
+def test_its_machine_can_be_fitted() -> None:
+    assert suggest(X, Y).fit(X, Y).score(X, Y) > 0.9
 
 
 def test_a_linear_machine_where_it_is_as_good() -> None:
@@ -47,25 +61,110 @@ def test_unequal_columns_are_scaled(convert: Any, scaler: type) -> None:
     assert isinstance(model[0], scaler)
 
 
-def test_regression_and_the_cost_of_a_prediction() -> None:
-    target = np.sin(3 * X[:, 0])
-    assert isinstance(suggest(X, target), DCSVMRegressorCV)
-    cheap = suggest(X, Y, prediction_cost=20)
-    assert isinstance(cheap, DCPredClassifier)
+def test_counts_of_words_are_weighted(capsys: pytest.CaptureFixture[str]) -> None:
+    counts = sp.random_array((60, 12_000), density=0.01, random_state=0, format="csr")
+    counts.data = np.ceil(3 * counts.data)
+    model = suggest(counts, np.arange(60) % 2)
+    assert isinstance(model[0], TfidfTransformer)
+    assert "counts of words" in capsys.readouterr().out
+    counts.data -= 0.5
+    assert isinstance(suggest(counts, np.arange(60) % 2), OCASClassifierCV)
+
+
+TARGET = 1000 * np.sin(3 * X[:, 0])
+
+
+def test_regression() -> None:
+    assert isinstance(suggest(X, TARGET), DCSVMRegressorCV)
+
+
+def test_parameters_of_the_probe_are_in_the_units_of_the_targets() -> None:
+    early = suggest(X, TARGET, max_time=0.1)
+    assert isinstance(early, DCSVMRegressor)
+    assert early.C > 500
+
+
+@pytest.mark.parametrize(("y", "kind"), [(Y, DCPredClassifier), (TARGET, DCPredRegressor)])
+def test_the_cost_of_a_prediction(y: Any, kind: type) -> None:
+    cheap = suggest(X, y, prediction_cost=20)
+    assert isinstance(cheap, kind)
     assert cheap.prediction_cost == 20
-    regressor = suggest(X, target, prediction_cost=20)
-    assert isinstance(regressor, DCPredRegressor)
-    assert isinstance(regressor.gamma, float)  # of the probe
+    assert isinstance(cheap.gamma, float)  # of the probe
 
 
 def test_little_time_asks_for_an_early_machine() -> None:
     rows = np.arange(30_000) % 300
     model = suggest(X[rows], Y[rows], max_time=1e-3)
     assert isinstance(model, DCSVMClassifier)
+    assert model.stop_level == "auto"
     assert model.max_time == 1e-3
+
+
+def test_many_rows_have_a_limit_and_probes_of_more_and_more_rows(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    module = import_module("widemargin.model_selection.suggest")  # the function has its name
+    monkeypatch.setattr(module, "_PROBE_ROWS", (100, 200, 400))
+    monkeypatch.setattr(module, "_LARGE", 250)
+    model = suggest(X, Y)
+    assert isinstance(model, DCSVMClassifierCV)
+    assert model.max_time == 600
+    out = capsys.readouterr().out
+    assert all(f"probe of {n} rows: accuracy 0." in out for n in (100, 200, 300))
+    assert "on all rows; at most 10 minutes" in out
+
+
+def test_unequal_classes_are_weighted(capsys: pytest.CaptureFixture[str]) -> None:
+    rows = np.concatenate([np.flatnonzero(Y == 0), np.flatnonzero(Y == 1)[:12]])
+    model = suggest(X[rows], Y[rows])
+    assert model.class_weight == "balanced"
+    assert model.scoring == "balanced_accuracy"
+    out = capsys.readouterr().out
+    assert "1 has 7.41 % of the rows" in out
+    assert "balanced accuracy 0.9" in out
+
+
+def test_nothing_to_learn_is_said(capsys: pytest.CaptureFixture[str]) -> None:
+    noise = np.random.default_rng(0).normal(size=(200, 3))
+    y = np.where(np.arange(200) % 4 == 0, "a", "b")
+    suggest(noise, y)
+    assert "no probe beats a machine that predicts the largest class for every row (accuracy 0.750)" in (
+        capsys.readouterr().out
+    )
+
+
+@pytest.mark.parametrize("n_rare", [1, 2])
+@pytest.mark.parametrize("target", ["bent", "straight"])
+def test_rare_classes_do_not_make_the_suggestion_fail(n_rare: int, target: str) -> None:
+    y = Y.copy() if target == "bent" else (X[:, 0] > X[:, 1]).astype(int)
+    y[:n_rare] = 2
+    model = suggest(X, y)
+    assert isinstance(model, DCSVMClassifier | OCASClassifier) == (n_rare == 1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model.set_params(max_time=0.2).fit(X, y)
+    assert len(model.classes_) == 3
+
+
+def test_ordered_rows_are_held_out_at_random(capsys: pytest.CaptureFixture[str]) -> None:
+    order = np.argsort(X[:, 0])
+    model = suggest(X[order], Y[order])
+    assert isinstance(model.cv, StratifiedKFold)
+    assert model.cv.shuffle
+    assert "folds are drawn at random" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"),
+    [(0.1, "a second"), (1, "1 second"), (44, "44 seconds"), (2640, "44 minutes"), (7200, "2 hours"), (3e5, "3 days")],
+)
+def test_times_are_for_people(seconds: float, words: str) -> None:
+    assert _duration(seconds) == words
 
 
 def test_bad_input_is_named() -> None:
     for options in ({"max_time": 0}, {"prediction_cost": -1}, {"memory_budget": "much"}):
         with pytest.raises(ValueError, match=next(iter(options))):
             suggest(X, Y, **options)
+    with pytest.raises(ValueError, match="y must have at least two classes, got 1 alone"):
+        suggest(X, np.ones(300, int))

@@ -10,6 +10,7 @@ import pytest
 import scipy.sparse as sp
 
 from naive import nystroem as naive
+from widemargin import DCPredClassifier, LandmarkNystroem
 from widemargin._threads import row_blocks
 from widemargin.kernels.functions import make_kernel
 from widemargin.models import nystroem_tree
@@ -174,3 +175,26 @@ def test_prediction_cost() -> None:
     tree = make_tree(4, 3, 2)
     per_row = tree.tree.n_distances + 3 + Q + (3 * 2 + Q * 5) / D
     assert tree.n_operations == pytest.approx(per_row)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
+@pytest.mark.parametrize("m", [1, 3, 9, 20, 40, 70])  # registers of a row of a tile: from half of one to several
+def test_a_row_has_the_same_values_whatever_the_others(m: int, form: Any, dtype: type) -> None:
+    rows = np.random.default_rng(m).normal(size=(400, 19)).astype(dtype)
+    labels = rows[:, 0] * rows[:, 1] > 0
+    for options in ({"n_clusters": 1}, {"n_clusters": 3, "pseudo": "triangle"}):
+        model = DCPredClassifier(n_landmarks=m, gamma=0.1, random_state=0, **options).fit(form(rows), labels)
+        values = model.decision_function(form(rows))
+        single = [model.decision_function(form(rows[i : i + 1]))[0] for i in range(0, 400, 20)]
+        np.testing.assert_array_equal(single, values[::20])
+        np.testing.assert_array_equal(model.decision_function(form(rows[5:])), values[5:])
+        np.testing.assert_array_equal(model.set_params(n_jobs=1).decision_function(form(rows)), values)
+
+
+def test_coordinates_of_a_row_are_the_same_whatever_the_others() -> None:
+    rows = np.random.default_rng(0).normal(size=(2000, 12)).astype(np.float32)
+    model = LandmarkNystroem(50, random_state=0).fit(rows)
+    coordinates = model.transform(rows)
+    np.testing.assert_array_equal(np.vstack([model.transform(row[None]) for row in rows[:40]]), coordinates[:40])
+    np.testing.assert_array_equal(model.transform(rows[7:]), coordinates[7:])

@@ -92,6 +92,24 @@ def multiclass_risk(f: Matrix, y: NDArray[np.int64], s: Vector) -> float:
     return float(s @ margins.max(axis=0))
 
 
+def multiclass_ascend(X: Matrix, y: NDArray[np.int64], upper: Vector, beta: Matrix, W: Matrix, rows: list[int]) -> None:
+    """Steps of dual coordinate ascent for Crammer and Singer's hinge: W (d, k) = X'beta, upper (n,) = C s.
+
+    A row's variables are min(u_c, (t - b_c) / A), with the t of sum 0 by bisection.
+    """
+    for i in rows:
+        others = np.arange(W.shape[1]) != y[i]
+        A, u = X[i] @ X[i], np.where(others, 0.0, upper[i])
+        b = X[i] @ W + others - A * beta[i]
+        lo, hi = float(np.min(b)) - A * upper[i] - 1.0, float(np.max(b + A * u)) + 1.0
+        for _ in range(200):
+            t = 0.5 * (lo + hi)
+            lo, hi = (t, hi) if np.minimum(u, (t - b) / A).sum() < 0.0 else (lo, t)
+        new = np.minimum(u, (hi - b) / A)
+        W += np.outer(X[i], new - beta[i])
+        beta[i] = new
+
+
 class Round(NamedTuple):
     """What a round of Algorithm 1 found."""
 

@@ -99,6 +99,12 @@ def merge_steps() -> dict[str, Any]:
     return what | {"rule": "lookup-wd", "gamma": 1.0, "inverse_lam": 1.0, "fit_intercept": True}
 
 
+def multiclass_ascent(X: Any) -> dict[str, Any]:
+    samples = {"team": ALONE, "X": X, "y": some(N, K), "s": np.ones(N), "squared_norms": np.ones(N)}
+    point = {"beta": np.zeros((N, K)), "W": np.zeros((D + 1, K))}
+    return samples | {"C": 1.0, "constant": 1.0} | point | {"order": some(20, N)}
+
+
 def ascent(X: Any) -> dict[str, Any]:
     point = {
         "signed_weights": vector(),
@@ -273,6 +279,7 @@ def calls() -> dict[str, list[Call]]:
             (multiclass().drop_linear_rows, margins() | {"rows": some(4, N), "lo": 0.0, "hi": 1.0})
         ],
         "linear.ascent_epoch": [(linear.ascent_epoch, ascent(X)) for X in (rows(), sparse())],
+        "linear.multiclass_epoch": [(linear.multiclass_epoch, multiclass_ascent(X)) for X in (rows(), sparse())],
         "linear.add_rows": [
             (linear.add_rows, {"X": X, "coef": vector(), "w": np.zeros(D + 1)}) for X in (rows(), sparse())
         ],
@@ -316,6 +323,7 @@ ANY_LENGTH = {  # arrays whose length no other argument fixes: a shorter one is 
     ("kernels.polynomial", "G"),
     ("budget.MergingState.run", "order"),
     ("linear.ascent_epoch", "order"),
+    ("linear.multiclass_epoch", "order"),
     ("linear.MulticlassHinge.slope", "rows"),
     ("linear.MulticlassHinge.drop_linear_rows", "rows"),
     ("budget.removal_steps", "inverse"),  # not read

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import textwrap
@@ -70,6 +71,53 @@ def test_a_fork_after_a_fit_then_a_fit() -> None:
         sys.exit(os.waitstatus_to_exitcode(status) or int(not np.array_equal(before, after)))
     """
     run(script)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="no such limit on this system")
+@pytest.mark.skipif("libasan" in os.environ.get("LD_PRELOAD", ""), reason="AddressSanitizer needs all addresses")
+def test_a_system_that_refuses_threads() -> None:
+    """Fewer threads work, and the machine is the same."""
+    script = """
+        import resource
+        import numpy as np
+        from widemargin import OCASClassifier
+        from widemargin._native import Team
+        from widemargin._threads import ThreadTeam
+
+        X = np.random.default_rng(0).normal(size=(50_000, 5))
+        y = X[:, 0] > 0
+        alone = OCASClassifier(n_jobs=1).fit(X, y).coef_
+        used = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
+        resource.setrlimit(resource.RLIMIT_AS, (used + 2**26,) * 2)
+        few = Team(100).n_threads
+        with ThreadTeam(100) as team:
+            squares = team.map(lambda k: k * k, range(200))
+        print(1 <= few < 100, squares == [k * k for k in range(200)])
+        print(np.array_equal(alone, OCASClassifier(n_jobs=100).fit(X, y).coef_))
+    """
+    assert run(script) == "True True\nTrue\n"
+
+
+def test_an_interpreter_that_ends_while_daemon_threads_fit_and_predict() -> None:
+    script = """
+        import threading, time, warnings
+        import numpy as np
+        from widemargin import BSGDClassifier, DCPredClassifier, DCSVMClassifier, OCASClassifier
+
+        warnings.simplefilter("ignore")
+        X = np.random.default_rng(0).normal(size=(2000, 20)).astype(np.float32)
+        y = X[:, 0] > 0
+        machines = [m(n_jobs=2) for m in (BSGDClassifier, DCPredClassifier, DCSVMClassifier, OCASClassifier)]
+
+        def fit_and_predict(machine):
+            while True:
+                machine.fit(X, y).predict(X)
+
+        for machine in machines:
+            threading.Thread(target=fit_and_predict, args=(machine,), daemon=True).start()
+        time.sleep(0.5)
+    """
+    assert run(script) == ""
 
 
 def test_an_interpreter_that_ends_while_threads_spin() -> None:

@@ -79,6 +79,25 @@ def ascent_epoch(
     within 1,024 rows, with w that belongs to alpha.
     """
 
+def multiclass_epoch(
+    team: Team,
+    X: NDArray[np.floating] | csr.CSRMatrix,
+    y: NDArray[np.int64],
+    s: NDArray[np.float64],
+    squared_norms: NDArray[np.float64],
+    C: float,
+    constant: float,
+    beta: NDArray[np.float64],
+    W: NDArray[np.float64],
+    order: NDArray[np.int64],
+) -> float:
+    """
+    One epoch of dual coordinate ascent for Crammer and Singer's hinge over the rows in `order`. beta (n, k) and
+    W (d + 1, k) = [X, constant]' beta are updated; y (n,) classes in [0, k); s (n,) weights; squared_norms (n,):
+    |x_i|^2. Returns the duality gap: a sum of terms as they were when their rows were visited. Runs in the calling
+    thread; if the team is stopped, Stopped is raised within 256 rows, with W that belongs to beta.
+    """
+
 def add_rows(X: NDArray[np.floating] | csr.CSRMatrix, coef: NDArray[np.float64], w: NDArray[np.float64]) -> None:
     """
     w[:d] += coef X, coef (n,), w (d + 1,). Rows of coefficient 0 are not read.

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._native import Stopped
-from .._progress import AnyProgress, Progress, SilentProgress
+from .._progress import AnyProgress, Progress, SilentProgress, share_time
 from .._threads import ThreadTeam, blas_limit, row_blocks
 from .._types import Labels, Matrix, RowIndices, Vector
 from ..data.remote_rows import RemoteRows
@@ -91,22 +91,36 @@ class _DaskTraining:
     ) -> list[TrainedMachine]:
         """The machine of each problem, from the feasible point `start`; beta = 0 if it is stopped before it begins."""
         layout = None
-        machines: list[TrainedMachine] = []
         with suppress(Stopped):
             layout = self._lay_out(rng)
-        for make in problems:
-            rows, problem = make()
-            share = self.progress.part(1) if len(problems) > 1 else self.progress
-            machine = None
-            if layout is not None:
-                with suppress(Stopped, StoppedAtStartError):
-                    if self.settings.stop_level:
-                        machine = self._train_early(layout, rows, problem, share)
-                    else:
-                        machine = self._train_exactly(layout, rows, problem, share, start)
-            machines.append(machine or self._zero_machine(layout, rows, problem, share))
-            self.progress.advance()
-        return machines
+        if len(problems) == 1:
+            return [self._train_one(layout, *problems[0](), self.progress, start)]
+
+        def train(make: LazyProblem, before: TrainedMachine | None, share: AnyProgress) -> TrainedMachine:
+            machine = self._train_one(layout, *make(), share, None if before is None else before.result.beta)
+            self.progress.advance(before is None)
+            return machine.following(before)
+
+        def is_done(machine: TrainedMachine) -> bool:  # an early machine has no start
+            return machine.result.converged or self.settings.stop_level > 0
+
+        work = [len(make()[0]) ** 2 for make in problems]
+        return share_time(train, problems, work, self.progress, is_done, lambda tasks: [task() for task in tasks])
+
+    def _train_one(
+        self,
+        layout: _Layout | None,
+        rows: RowIndices,
+        problem: DualProblem,
+        progress: AnyProgress,
+        start: Vector | None,
+    ) -> TrainedMachine:
+        if layout is not None:
+            with suppress(Stopped, StoppedAtStartError):
+                if self.settings.stop_level:
+                    return self._train_early(layout, rows, problem, progress)
+                return self._train_exactly(layout, rows, problem, progress, start)
+        return self._zero_machine(layout, rows, problem, progress)
 
     def _lay_out(self, rng: np.random.Generator) -> _Layout:
         """Cluster a sample, then all rows by its centres, and bring each cluster's rows to one worker."""

@@ -11,19 +11,27 @@ cluster's own: what `HeldOutSolver` does for all rows is done for every cluster,
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 
+from .._native import Stopped
 from .._progress import AnyProgress
 from .._threads import ThreadTeam
 from .._types import Array, Mask, RowIndices, Vector
 from ..data.samples import Samples, SampleSubset
 from ..kernels.functions import Kernel
+from ..kernels.tiles import fill_gram
 from ..solvers.dual.certificate import Limits
+from ..solvers.dual.dual_path import scale_bounds, scale_point
 from ..solvers.dual.problem import DualProblem
+from ..solvers.dual.subproblems import Subproblem, solve_subproblems
 from .held_out import Fold, HeldOutSolver
+
+_MANY_MACHINES = 3  # of a cluster: solved in one batch, on one matrix
+_MATRIX_SHARE = 1 / 2  # of the memory budget, at most
 
 
 class ClusterValues(NamedTuple):
@@ -119,16 +127,80 @@ class ClusteredHeldOut:
             for k, fold in enumerate(folds)
         ]
         if len(solved) and any(map(len, tests)):
-            solver = HeldOutSolver([own[p] for p in solved], self.limits, memory_budget, self.progress, team)
             parts = [
                 Fold(test, [problems[k][p] for p in solved], fold.Cs)
                 for k, (test, fold) in enumerate(zip(tests, folds, strict=True))
             ]
             local = samples if m == self.n else SampleSubset(samples, cluster).take(np.arange(m))
-            for k, found in enumerate(solver.held_out_values(kernel, local, parts)):
+            machine_rows = [own[p] for p in solved]
+            if len(solved) >= _MANY_MACHINES and m * m * samples.dtype.itemsize <= _MATRIX_SHARE * memory_budget:
+                solve = partial(_solve_on_one_matrix, limits=self.limits, progress=self.progress, team=team)
+                found_values = solve(kernel, local, machine_rows, parts)
+            else:
+                solver = HeldOutSolver(machine_rows, self.limits, memory_budget, self.progress, team)
+                found_values = solver.held_out_values(kernel, local, parts)
+            for k, found in enumerate(found_values):
                 is_solved = np.isnan(constants[k, solved])
                 values[k][:, :, solved[is_solved]] = found[:, :, is_solved]
         return [ClusterValues(cluster[test], value) for test, value in zip(tests, values, strict=True)]
+
+
+def _solve_on_one_matrix(
+    kernel: Kernel,
+    samples: Samples,
+    machine_rows: Sequence[RowIndices],
+    folds: Sequence[Fold],
+    limits: Limits,
+    progress: AnyProgress,
+    team: ThreadTeam,
+) -> list[Array]:
+    """`HeldOutSolver.held_out_values` of many machines of few rows each: all in one compiled batch for each C.
+
+    Their decision values are one product, K[held out, rows] B, of the coefficients B (m, n_machines).
+    """
+    m = len(samples)
+    values = [np.full((len(fold.Cs), len(fold.test), len(machine_rows)), np.nan) for fold in folds]
+    K = np.empty((m, m), samples.dtype)
+    try:
+        with progress.interrupting(team.native):
+            fill_gram(kernel, samples, K, team)
+    except Stopped:
+        return values
+    trained = [
+        [(own[is_free], unit.take(np.flatnonzero(is_free))) for own, unit, is_free in _free_rows(machine_rows, fold)]
+        for fold in folds
+    ]
+    starts = [[np.zeros(len(rows)) for rows, _ in of_fold] for of_fold in trained]
+    last = 1.0
+    for c, C in enumerate(folds[0].Cs):
+        parts = [
+            [_start_part(rows, unit, beta, last, C) for (rows, unit), beta in zip(of_fold, betas, strict=True)]
+            for of_fold, betas in zip(trained, starts, strict=True)
+        ]
+        flat = [part for of_fold in parts for part in of_fold if len(part.rows)]
+        results = iter(solve_subproblems(K, flat, limits, team, progress, polish=False))
+        if progress.stopped_by:
+            break
+        for k, of_fold in enumerate(parts):
+            B, b = np.zeros((m, len(machine_rows))), np.zeros(len(machine_rows))
+            for p, part in enumerate(of_fold):
+                if len(part.rows):
+                    result = next(results)
+                    B[part.rows, p], b[p], starts[k][p] = result.beta, result.intercept, result.beta
+            values[k][c] = K[folds[k].test] @ B + b
+        last = C
+    return values
+
+
+def _free_rows(machine_rows: Sequence[RowIndices], fold: Fold) -> Iterator[tuple[RowIndices, DualProblem, Mask]]:
+    """Of each machine its rows, its dual at C = 1, and which of the rows are trained on."""
+    for own, unit in zip(machine_rows, fold.problems, strict=True):
+        yield own, unit, unit.hi > unit.lo
+
+
+def _start_part(rows: RowIndices, unit: DualProblem, beta: Vector, last: float, C: float) -> Subproblem:
+    problem = scale_bounds(unit, C)
+    return Subproblem(rows, problem, scale_point(beta, scale_bounds(unit, last), problem, C / last))
 
 
 def _mask(rows: RowIndices, n: int) -> Mask:

@@ -34,15 +34,17 @@ from .._native import Stopped
 from .._progress import AnyProgress, Progress, SilentProgress
 from .._threads import ONE_THREAD, ThreadTeam
 from .._types import Array, Matrix
-from ..data import DesignMatrix, LocalMatrix, RowAccess, make_design_matrix
+from ..data import DesignMatrix, LocalMatrix, RowAccess, make_design_matrix, split_constant
 from ..solvers.cutting_plane.accelerations import Accelerations, choose_accelerations
 from ..solvers.cutting_plane.active_rows import ActiveRows
+from ..solvers.cutting_plane.crammer_singer import MulticlassHingeLoss
 from ..solvers.cutting_plane.dual_alone import DualAlone
 from ..solvers.cutting_plane.dual_epochs import DualEpochs, squared_norms
 from ..solvers.cutting_plane.gram_dual import solve_gram_duals
 from ..solvers.cutting_plane.losses import HingeLoss, Loss
 from ..solvers.cutting_plane.machine import ROUNDING, CuttingPlaneMachine, Plane, add_planes
 from ..solvers.cutting_plane.master_problem import IDLE_ROUNDS, MasterProblem
+from ..solvers.cutting_plane.multiclass_dual import MulticlassDual
 from ..solvers.cutting_plane.sample_start import draw_sample, start_from_sample
 from ..solvers.results import History, LinearResult
 
@@ -166,7 +168,7 @@ class OCASTraining:
         self.machines = [self._make_machine(loss, capacity) for loss in losses]
         self.active_rows: dict[CuttingPlaneMachine, ActiveRows] = {}
         self.dual_epochs: dict[CuttingPlaneMachine, DualEpochs] = {}
-        self.dual_alone: dict[CuttingPlaneMachine, DualAlone] = {}  # of all machines, or none
+        self.dual_alone: dict[CuttingPlaneMachine, DualAlone | MulticlassDual] = {}  # of all machines, or none
         self._accelerate(settings.memory_budget // len(losses))
 
     def _make_machine(self, loss: Loss, capacity: int) -> CuttingPlaneMachine:
@@ -182,9 +184,12 @@ class OCASTraining:
     def _accelerate(self, memory_budget: int) -> None:
         """Give the machines of hinge losses the accelerations of their rounds."""
         X, used, tol, go_on = self.X, self.accelerations, self.settings.tol, SilentProgress(self.progress).go_on
-        norms = squared_norms(X) if isinstance(X, RowAccess) and (used.epochs or used.dual_alone) else np.empty(0)
+        rows, constant = split_constant(X)
+        norms = squared_norms(rows) if isinstance(rows, RowAccess) and (used.epochs or used.dual_alone) else np.empty(0)
         for machine in self.machines:
-            hinge = machine.loss.hinge
+            loss, hinge = machine.loss, machine.loss.hinge
+            if used.dual_alone and isinstance(loss, MulticlassHingeLoss) and isinstance(rows, RowAccess):
+                self.dual_alone[machine] = MulticlassDual(rows, constant, loss, norms, tol, self.team, go_on)
             if hinge is None:
                 continue
             if used.active_rows and isinstance(X, LocalMatrix):
@@ -282,7 +287,9 @@ class OCASTraining:
         return [machine for machine in self.machines if not self._is_done(machine)]
 
     def _is_done(self, machine: CuttingPlaneMachine) -> bool:
-        return machine.gap <= self.settings.tol * machine.objective
+        """Whether the gap is small; at w = 0, which a small C makes nearly optimal, only after a round."""
+        is_untrained = self.n_iter == 0 and machine.gap > 0.0 and not machine.w.any()
+        return machine.gap <= self.settings.tol * machine.objective and not is_untrained
 
     def _decision_values(self, machines: Sequence[CuttingPlaneMachine], points: Sequence[Matrix]) -> list[Matrix]:
         """X w (q, n) for one point of each machine, in one pass."""

@@ -7,16 +7,20 @@ trained apart, one a thread.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import ChainMap
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
+from itertools import combinations
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
 from .._native import Stopped
-from .._progress import Progress, SilentProgress
+from .._progress import AnyProgress, Progress, SilentProgress, share_time
 from .._threads import ThreadTeam, blas_limit, effective_n_jobs, run
+from .._types import RowIndices, Vector
 from ..data.labels import group_pairs
 from ..data.samples import Samples, SampleSubset
 from ..kernels.functions import Kernel
@@ -28,6 +32,7 @@ from ..solvers.dual.in_memory import WORKING_SET_ROWS, solve_several_in_memory
 from ..solvers.dual.memory import share_budget
 from ..solvers.dual.problem import DualProblem
 from ..solvers.dual.subproblems import Subproblem
+from ..solvers.results import DualResult
 from .dc_svm import (
     DCSVMSettings,
     DCSVMTraining,
@@ -36,10 +41,13 @@ from .dc_svm import (
     TrainedMachine,
     divide_rows,
     max_rows_of_full_matrix,
+    sketch,
     suits_full_matrix,
     train,
     train_on_full_matrix,
 )
+
+T = TypeVar("T")
 
 _MATRIX_SHARE = 1 / 2  # several machines share a kernel matrix of at most this part of the memory budget
 
@@ -71,7 +79,17 @@ def train_several(
         In the order of `problems`, with their `rows`. They are trained in parallel and share `memory_budget`, and with
         a `stop_level` one division of the samples.
     """
-    return _SeveralMachines(kernel, samples, settings, progress, rng).run(problems, class_sizes)
+    return _SeveralMachines(kernel, samples, problems, class_sizes, settings, progress, rng).run()
+
+
+_Machines = dict[int, TrainedMachine]  # by the number of their problem
+
+
+class _Batch(NamedTuple):
+    """The numbers of some problems; the rows of all of these, if they are trained on one kernel matrix, else inf."""
+
+    numbers: list[int]
+    n_rows: float
 
 
 class _SeveralMachines:
@@ -81,78 +99,140 @@ class _SeveralMachines:
         self,
         kernel: Kernel,
         samples: Samples,
+        problems: Sequence[LazyProblem],
+        class_sizes: Sequence[int] | None,
         settings: DCSVMSettings,
         progress: Progress,
         rng: np.random.Generator,
     ) -> None:
         self.kernel = kernel
         self.samples = samples
+        self.problems = problems
+        self.class_sizes = class_sizes
         self.settings = settings
         self.progress = progress
         self.rng = rng
 
-    def run(self, problems: Sequence[LazyProblem], class_sizes: Sequence[int] | None) -> list[TrainedMachine]:
+    def run(self) -> list[TrainedMachine]:
         n, samples, settings = len(self.samples), self.samples, self.settings
-        self.progress.stage(f"{len(problems)} machines", len(problems))
+        self.progress.stage(f"{len(self.problems)} machines", len(self.problems))
         has_room = n * n * samples.dtype.itemsize <= _MATRIX_SHARE * (settings.memory_budget - samples.nbytes)
-        if class_sizes is None and has_room and n > WORKING_SET_ROWS and not settings.stop_level:
-            return self._train_on_shared_matrix([make()[1] for make in problems])
-        everything = [(n, list(range(len(problems))))]
-        groups = everything if class_sizes is None else group_pairs(class_sizes, max_rows_of_full_matrix(settings))
-        machines: dict[int, TrainedMachine] = {}
-        for n_rows, group in groups:
-            if suits_full_matrix(n_rows, len(group), settings, self.progress):
-                machines.update(zip(group, self._train_group([problems[p] for p in group]), strict=True))
-        single = [p for p in range(len(problems)) if p not in machines]
-        if single:
-            machines.update(zip(single, self._train_apart([problems[p] for p in single]), strict=True))
-        return [machines[p] for p in range(len(problems))]
+        if self.class_sizes is None and has_room and n > WORKING_SET_ROWS and not settings.stop_level:
+            return self._train_on_shared_matrix([make()[1] for make in self.problems])
+        batches = self._batches()
+        work = [sum(self._work(batch.numbers)) for batch in batches]
+        solved = share_time(self._train_batch, batches, work, self.progress, _are_converged, _call_each)
+        machines = ChainMap(*solved)
+        return [machines[p] for p in range(len(self.problems))]
 
-    def _train_apart(self, problems: Sequence[LazyProblem]) -> list[TrainedMachine]:
+    def _batches(self) -> list[_Batch]:
+        """The groups of problems that share kernel matrices, and at the end all other problems."""
+        everything, settings = range(len(self.problems)), self.settings
+        groups = [(len(self.samples), list(everything))]
+        if self.class_sizes is not None:
+            groups = group_pairs(self.class_sizes, max_rows_of_full_matrix(settings))
+        batches = [
+            _Batch(group, n_rows)
+            for n_rows, group in groups
+            if suits_full_matrix(n_rows, len(group), settings, self.progress)
+        ]
+        apart = sorted(set(everything).difference(*(batch.numbers for batch in batches)))
+        return [*batches, _Batch(apart, np.inf)] if apart else batches
+
+    def _train_batch(self, batch: _Batch, before: _Machines | None, progress: AnyProgress) -> _Machines:
+        """Train the machines of a batch that have not converged `before`."""
+        found = before or {}
+        numbers = [p for p in batch.numbers if p not in found or not _is_converged(found[p])]
+        train_some = self._train_apart if batch.n_rows == np.inf else self._train_group
+        new = train_some(numbers, found, progress)
+        self.progress.advance(0 if found else len(new))
+        return {**found, **{p: machine.following(found.get(p)) for p, machine in zip(numbers, new, strict=True)}}
+
+    def _train_apart(self, numbers: list[int], before: _Machines, progress: AnyProgress) -> list[TrainedMachine]:
         """Machines with kernel matrices of their own, one a thread."""
-        samples, stop_level = self.samples, self.settings.stop_level
-        n_workers = min(effective_n_jobs(self.settings.n_jobs), len(problems))
+        samples, stop_level, n_jobs = self.samples, self.settings.stop_level, self.settings.n_jobs
+        n_workers = min(effective_n_jobs(n_jobs), len(numbers))
         budget = share_budget(samples, self.settings.memory_budget, n_workers)
         settings, division = replace(self.settings, memory_budget=budget), None
-        if stop_level:
-            with suppress(Stopped), blas_limit(1), ThreadTeam(settings.n_jobs) as team:
+        if before:
+            division = before[numbers[0]].division
+        elif stop_level:
+            with suppress(Stopped), blas_limit(1), ThreadTeam(n_jobs) as team:
                 operator = KernelOperator(self.kernel, samples, team)
-                division = divide_rows(operator, stop_level, np.zeros(len(samples)), settings, self.progress, self.rng)
+                division = divide_rows(operator, stop_level, np.zeros(len(samples)), settings, progress, self.rng)
         samples.squares  # noqa: B018 - computed once, before the threads share it
-        tasks = [
-            partial(self._train_one, make, settings, n_workers, np.random.default_rng(seed), division)
-            for make, seed in zip(problems, self.rng.integers(2**63, size=len(problems)), strict=True)
-        ]
-        return run(tasks, settings.n_jobs)
+        seeds = self.rng.integers(2**63, size=len(numbers)).tolist()
+        parts = [(self.problems[p], seed, before.get(p)) for p, seed in zip(numbers, seeds, strict=True)]
+        train_part, sketch_part = (partial(f, settings, division) for f in (self._train_one, self._sketch_one))
+        work, run_tasks = self._work(numbers), partial(run, n_jobs=n_jobs)
+        return share_time(
+            train_part, parts, work, progress, _is_converged, run_tasks, n_workers, None if before else sketch_part
+        )
+
+    def _work(self, numbers: list[int]) -> list[int]:
+        """The work of problems: the squares of their numbers of rows."""
+        if self.class_sizes is None:
+            return [1] * len(numbers)
+        work = [(first + second) ** 2 for first, second in combinations(self.class_sizes, 2)]
+        return [work[p] for p in numbers]
 
     def _train_one(
         self,
-        make: LazyProblem,
         settings: DCSVMSettings,
-        n_workers: int,
-        rng: np.random.Generator,
         division: Division | None,
+        part: tuple[LazyProblem, int, TrainedMachine | None],
+        before: TrainedMachine | None,
+        share: AnyProgress,
     ) -> TrainedMachine:
-        rows, problem = make()
-        data = KernelProblem(self.kernel, SampleSubset(self.samples, rows), problem)
-        local = None if division is None else division._replace(labels=division.labels[rows])
-        share = self.progress.part(n_workers)
-        machine = train(data, settings, share, rng, division=local, allow_early=False)
-        self.progress.advance()
-        return replace(machine, rows=rows, division=division)
+        """A machine; from the one that an earlier share of the time has left, if any."""
+        make, seed, earlier = part
+        (rows, problem), known, rng = make(), before or earlier, np.random.default_rng(seed)
+        data, local = self._take(rows, problem, division)
+        sketched = start = None if known is None else known.result.beta
+        if known is not None and known.is_sketch:
+            start = None
+        machine = train(data, settings, share, rng, start=start, sketched=sketched, division=local, allow_early=False)
+        return replace(machine, rows=rows, division=division).following(before)
 
-    def _train_group(self, problems: Sequence[LazyProblem]) -> list[TrainedMachine]:
+    def _sketch_one(
+        self,
+        settings: DCSVMSettings,
+        division: Division | None,
+        part: tuple[LazyProblem, int, TrainedMachine | None],
+        before: TrainedMachine | None,
+        share: AnyProgress,
+    ) -> TrainedMachine:
+        """The machine of a quarter of the rows, or `before` if that is better."""
+        rows, problem = part[0]()
+        data, local = self._take(rows, problem, division)
+        machine = replace(sketch(data, settings, share, local), rows=rows, division=division, is_sketch=True)
+        return before if before is not None and before.result.improves(machine.result) else machine
+
+    def _take(
+        self, rows: RowIndices, problem: DualProblem, division: Division | None
+    ) -> tuple[KernelProblem, Division | None]:
+        """The data of a machine on these rows, and their clusters."""
+        local = None if division is None else division._replace(labels=division.labels[rows])
+        return KernelProblem(self.kernel, SampleSubset(self.samples, rows), problem), local
+
+    def _train_group(self, numbers: list[int], before: _Machines, progress: AnyProgress) -> list[TrainedMachine]:
         """Machines on the kernel matrix of all their rows; beta = 0 if the fit is stopped before that is known."""
-        made = [make() for make in problems]
+        made = [self.problems[p]() for p in numbers]
         union = np.unique(np.concatenate([rows for rows, _ in made]))
-        subproblems = [
-            Subproblem(np.searchsorted(union, rows), problem, problem.sparse_point()) for rows, problem in made
+        starts = [
+            before[p].result.beta if p in before else problem.sparse_point()
+            for p, (_, problem) in zip(numbers, made, strict=True)
         ]
-        samples, silent = SampleSubset(self.samples, union), SilentProgress(self.progress)
+        subproblems = [
+            Subproblem(np.searchsorted(union, rows), problem, start)
+            for (rows, problem), start in zip(made, starts, strict=True)
+        ]
+        samples, silent = SampleSubset(self.samples, union), SilentProgress(progress)
         with blas_limit(1), ThreadTeam(self.settings.n_jobs) as team:
             machines = train_on_full_matrix(self.kernel, samples, subproblems, self.settings, silent, team)
-        self.progress.advance(len(subproblems))
-        return [replace(machine, rows=rows) for machine, (rows, _) in zip(machines, made, strict=True)]
+        for machine, (rows, _) in zip(machines, made, strict=True):
+            machine.rows = rows
+        return machines
 
     def _train_on_shared_matrix(self, problems: list[DualProblem]) -> list[TrainedMachine]:
         """Machines of all samples, on one kernel matrix; corrected in float64 where float32 entries are too coarse."""
@@ -165,9 +245,11 @@ class _SeveralMachines:
                 for problem in problems
             ]
             try:
-                for level in settings.planned_levels(samples):
-                    division = divide_rows(operator, level, np.zeros(n), settings, progress, self.rng)
-                    points = [fit.solve_level(level, point, division) for fit, point in zip(fits, points, strict=True)]
+                levels = settings.planned_levels(samples)
+                for number, level in enumerate(levels):
+                    share = progress.part(1 / (len(levels) + 1 - number))
+                    division = divide_rows(operator, level, np.zeros(n), settings, share, self.rng)
+                    points = _solve_level(level, fits, points, division, share)
                 K = np.empty((n, n), samples.dtype)
                 with progress.interrupting(team.native):
                     fill_gram(kernel, samples.take(slice(0, n)), K, team)
@@ -175,4 +257,43 @@ class _SeveralMachines:
             except Stopped:
                 return [fit.solve_whole(point, allow_early=False) for fit, point in zip(fits, points, strict=True)]
             del K
-            return [fit.correct(result) for fit, result in zip(fits, results, strict=True)]
+            return _correct(fits, results, progress)
+
+
+def _solve_level(
+    level: int, fits: list[DCSVMTraining], points: list[Vector], division: Division, progress: AnyProgress
+) -> list[Vector]:
+    """`DCSVMTraining.solve_level` of each target, in its share of the time."""
+
+    def solve(part: tuple[DCSVMTraining, Vector], before: Vector | None, share: AnyProgress) -> Vector:
+        fit, point = part
+        return fit.within(share).solve_level(level, point, division)
+
+    parts = list(zip(fits, points, strict=True))
+    return share_time(solve, parts, [1] * len(parts), progress, lambda _: True, _call_each)
+
+
+def _correct(fits: list[DCSVMTraining], results: list[DualResult], progress: AnyProgress) -> list[TrainedMachine]:
+    """`DCSVMTraining.correct` of each target, in its share of the time."""
+
+    def correct(
+        part: tuple[DCSVMTraining, DualResult], before: TrainedMachine | None, share: AnyProgress
+    ) -> TrainedMachine:
+        fit, result = part
+        return fit.within(share).correct(result if before is None else before.result)
+
+    parts = list(zip(fits, results, strict=True))
+    return share_time(correct, parts, [1] * len(parts), progress, _is_converged, _call_each)
+
+
+def _is_converged(machine: TrainedMachine) -> bool:
+    return machine.result.converged
+
+
+def _are_converged(machines: _Machines) -> bool:
+    return all(map(_is_converged, machines.values()))
+
+
+def _call_each(tasks: list[Callable[[], T]]) -> list[T]:
+    """Call tasks one after the other."""
+    return [task() for task in tasks]

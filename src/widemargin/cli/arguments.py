@@ -326,21 +326,41 @@ def _add_search(command: Any) -> None:
         default="dcsvm",
         help="dcsvm: exact kernel SVM; ocas: linear SVM, of which C alone is chosen (dcsvm)",
     )
-    add("--Cs", type=_values, default=10, metavar="N|C,C,...", help="values of C, or how many log-spaced ones (10)")
-    add("--gammas", type=_values, default=5, metavar="N|G,G,...", help="values of gamma, or how many (5)")
-    add("--epsilons", type=_values, default=(0.1,), metavar="N|E,E,...", help="regression: values of epsilon (0.1)")
+    add("--Cs", type=_auto(_values), default="auto", metavar="N|C,C,...", help="values of C, or how many (auto)")
+    add(
+        "--gammas", type=_auto(_values), default="auto", metavar="N|G,G,...", help="values of gamma, or how many (auto)"
+    )
+    add(
+        "--epsilons",
+        type=_auto(_values),
+        default="auto",
+        metavar="N|E,E,...",
+        help="regression: values of epsilon, in units of the targets' standard deviation, or how many (auto)",
+    )
+    add(
+        "--search",
+        choices=("auto", "exact", "early"),
+        default="auto",
+        help="cells: exact machines, or early ones (auto)",
+    )
+    add(
+        "--relevance",
+        action=argparse.BooleanOptionalAction,
+        default=True,
+        help="scale the columns by their relevance, where held-out scores rise (yes)",
+    )
     add("--folds", type=_count, default=5, metavar="N", help="folds of the cross-validation (5)")
     add("--scoring", metavar="NAME", help="a scorer of scikit-learn, such as roc_auc (accuracy; regression: r2)")
-    add("--exhaustive", action="store_true", help="score every cell in every fold: eliminate none")
-    _add_kernel_and_data(add)
+    add("--exhaustive", action="store_true", help="score every cell of a grid in every fold: eliminate none")
+    _add_kernel_and_data(add, default="auto")
 
 
-def _add_kernel_and_data(add: Callable[..., Any]) -> None:
+def _add_kernel_and_data(add: Callable[..., Any], default: str = "rbf") -> None:
     add(
         "--kernel",
-        choices=("rbf", "laplacian", "poly", "sigmoid", "linear"),
-        default="rbf",
-        help="kernel function (rbf)",
+        choices=(*(["auto"] if default == "auto" else []), "rbf", "laplacian", "poly", "sigmoid", "linear"),
+        default=default,
+        help="kernel function" + (": auto chooses rbf or laplacian" if default == "auto" else "") + f" ({default})",
     )
     add("--degree", type=_count, default=3, metavar="D", help="degree of the poly kernel (3)")
     add("--coef0", type=_number, default=0.0, metavar="R", help="constant term of poly and sigmoid (0)")

@@ -61,12 +61,15 @@ def tune(args: Namespace) -> int:
         with errors_naming(args.data):
             search.fit(make_pipeline(*steps).fit_transform(X) if steps else X, data.y)
         seconds = time.perf_counter() - start
-        model = make_pipeline(*steps, search.best_estimator_) if steps else search.best_estimator_
+        best = search.best_estimator_
+        steps = [*steps, *([step for _, step in best.steps] if hasattr(best, "steps") else [best])]
+        model = make_pipeline(*steps) if len(steps) > 1 else best
         save_model(model, file, describe(model), features.facts())
     for name, value in chosen_parameters(search).items():
-        print(f"{name:16} {value:.6g}", file=report_stream(args.model))
-    n_folds, n_seen = len(search.scores_), int(np.count_nonzero(~np.isnan(search.scores_)))
-    score = f"{search.best_score_:.4f} (mean of {n_folds} folds; {n_seen} fits on whole training folds)"
+        print(f"{name:16} {value if isinstance(value, str) else f'{value:.6g}'}", file=report_stream(args.model))
+    if getattr(search, "relevance_", None) is not None:
+        print(f"{'columns':16} scaled by their relevance", file=report_stream(args.model))
+    score = f"{search.best_score_:.4f} (mean of held-out rows; {len(search.cv_results_['params'])} cells)"
     print(f"{'score':16} {score}", file=report_stream(args.model))
     report(args, model, data, seconds)
     return 0
@@ -150,7 +153,9 @@ def _make_search(args: Namespace) -> Any:
     from sklearn.model_selection import KFold, StratifiedKFold
 
     folds = KFold if args.task == "regression" else StratifiedKFold
-    return make_estimator(args, cv=folds(args.folds, shuffle=True, random_state=args.random_state))
+    cv = folds(args.folds, shuffle=True, random_state=args.random_state)
+    own: dict[str, Any] = {"Cs": 10} if args.estimator == "ocas" and args.Cs == "auto" else {}
+    return make_estimator(args, cv=cv, kernels=args.kernel, **own)
 
 
 def _decision_function(model: Any, args: Namespace) -> Callable[[Any], Any]:

@@ -25,7 +25,7 @@ TAKEN_BY: dict[str, Set[str]] = {
     "tol": _EXACT | {"ocas", "dcpred"},
     **dict.fromkeys(("prediction_cost", "n_clusters", "n_landmarks", "n_pseudo_landmarks"), _DCPRED),
     **dict.fromkeys(("pseudo", "n_trees"), _DCPRED),
-    **dict.fromkeys(("gammas", "exhaustive"), _EXACT_CV),
+    **dict.fromkeys(("gammas", "exhaustive", "search", "relevance"), _EXACT_CV),
     "epsilons": {"regression"},
     "stop_level": _EXACT,
     **dict.fromkeys(("test", "holdout"), _CLASSIFIERS | {"regression"}),

@@ -120,7 +120,7 @@ def _font() -> Any:
 
     try:
         return ImageFont.load_default(size=14)
-    except (ImportError, OSError):  # a Pillow built without FreeType has one size only
+    except (ImportError, OSError, TypeError):  # Pillow 10.0, or one built without FreeType, has one size only
         return ImageFont.load_default()
 
 

@@ -130,8 +130,9 @@ def describe(model: Any) -> Summary:
 
 
 def chosen_parameters(machine: Any) -> dict[str, Any]:
-    """The values of C, gamma and epsilon that a search has chosen; empty for an estimator that is no search."""
-    return {name: getattr(machine, f"{name}_") for name in ("C", "gamma", "epsilon") if hasattr(machine, f"{name}_")}
+    """The kernel, C, gamma and epsilon that a search has chosen; empty for an estimator that is no search."""
+    names = ("kernel", "C", "gamma", "epsilon")
+    return {name: getattr(machine, f"{name}_") for name in names if hasattr(machine, f"{name}_")}
 
 
 def _parameter(machine: Any, name: str, value: Any) -> str:

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 from sklearn.pipeline import Pipeline
 
 from .._config import resolve_memory_budget
+from .._threads import blas_limit
 from ..data import compute_rows
 from ..estimators._wrapped import unwrap
 from .search import Compression, CompressionParameters
@@ -71,6 +72,7 @@ def compress(
     verbose : int, default=0
         1 draws a progress bar.
     random_state : int, RandomState instance or None, default=None
+        None is a fixed seed. The same seed gives the same model, to the last bit, whatever BLAS's number of threads.
 
     Returns
     -------
@@ -165,7 +167,8 @@ def _compress(model: Any, X: Any, parameters: CompressionParameters, *, keeps_va
         return Pipeline([*model.steps[:-1], (name, _compress(last, rows, parameters, keeps_values=keeps_values))])
     if hasattr(model, "calibrated_classifiers_"):
         return _compress_calibrated(model, X, parameters)
-    return Compression(model, X, parameters, keeps_values).run()
+    with blas_limit(1):  # the result must not depend on BLAS's number of threads
+        return Compression(model, X, parameters, keeps_values).run()
 
 
 def _compress_calibrated(model: Any, X: Any, parameters: CompressionParameters) -> Any:

@@ -161,7 +161,8 @@ class Compression:
         """Train candidates, choose by the validation rows, and report on the test rows."""
         self.source = read_model(self.model)
         self._check_pseudo()
-        self.seed = int(check_random_state(self.parameters.random_state).randint(2**31))
+        seed = 0 if self.parameters.random_state is None else self.parameters.random_state
+        self.seed = int(check_random_state(seed).randint(2**31))
         self.rng = np.random.default_rng(self.seed)
         self.memory_budget = resolve_memory_budget(self.parameters.memory_budget)
         with Progress(max_time=self.parameters.max_time, verbose=self.parameters.verbose, title="compress") as progress:
@@ -196,7 +197,7 @@ class Compression:
         n, (n_points, d) = self.rows.shape[0], self.source.points.shape
         order, size = self.rng.permutation(n), max(_MIN_ROWS, int(_WORK_PER_CHECK / entry_work(n_points, d)))
         resources = {"n_jobs": self.parameters.n_jobs, "memory_budget": self.memory_budget // 4}
-        share, blocks = progress.part(1), list[Matrix]()
+        share, blocks = progress.part(0.5), list[Matrix]()
         for block in row_blocks(n, size):
             if blocks and not share.go_on():
                 break
@@ -579,11 +580,9 @@ class Compression:
         if best.plan.is_quadratic:
             self.notes.append("its kernel is linear: its features are squares along the model's principal curvatures")
         trees = best.model.predictor_.trees
-        agreement: float | None = self._side_agreement(values, rows)
-        if is_classifier(self.model):
-            agreement = self._agreement(best.model, values, rows)
+        has_classes = is_classifier(self.model)
         return CompressionReport(
-            agreement=agreement,
+            agreement=self._agreement(best.model, values, rows) if has_classes else self._side_agreement(values, rows),
             error=float(np.sqrt(np.mean(np.square(values - given)))) if is_own else np.nan,
             spread=float(given.std()),
             cost_before=self.cost_before,

@@ -64,6 +64,11 @@ class LocalAugmentedMatrix(AugmentedMatrix, LocalMatrix):
 
     _X: LocalMatrix
 
+    @property
+    def without_constant(self) -> LocalMatrix:
+        """X itself."""
+        return self._X
+
     def take(self, chosen: RowIndices) -> LocalAugmentedMatrix:
         """[X, 1] of a copy of the samples `chosen`."""
         return LocalAugmentedMatrix(self._X.take(chosen))
@@ -72,6 +77,11 @@ class LocalAugmentedMatrix(AugmentedMatrix, LocalMatrix):
         """A dense copy of the samples `chosen`, with the constant."""
         X, places = self._X.gather(chosen)
         return np.column_stack([X[places], np.ones(len(chosen), X.dtype)]), np.arange(len(chosen))
+
+
+def split_constant(X: DesignMatrix) -> tuple[DesignMatrix, float]:
+    """The samples without a constant last feature, and its value: 1, or 0 where there is none."""
+    return (X.without_constant, 1.0) if isinstance(X, LocalAugmentedMatrix) else (X, 0.0)
 
 
 def is_dask_collection(X: Any) -> bool:

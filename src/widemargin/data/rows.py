@@ -1,10 +1,16 @@
-"""Row indices: a sample spread over all rows, the inverse of a list, and those of each label."""
+"""Row indices: a sample spread over all rows, the inverse of a list, those of each label, and of equal rows."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import Any
+
 import numpy as np
 
-from .._types import Labels, RowIndices
+from .._types import Array, Labels, RowIndices
+
+_SAMPLED_ROWS = 512  # look for equal rows among so many first
+_KEY_ROWS = 2**16  # compare so many rows at a time
 
 
 def spread_rows(n: int, least: int) -> RowIndices:
@@ -34,3 +40,29 @@ def positions(rows: RowIndices, n: int) -> RowIndices:
 def group_by_label(labels: Labels, k: int) -> list[RowIndices]:
     """The rows of each label 0, ..., k - 1, in ascending order; labels (n,)."""
     return np.split(np.argsort(labels, kind="stable"), np.cumsum(np.bincount(labels, minlength=k))[:-1])
+
+
+def find_equal_rows(X: Array, labels: Labels) -> RowIndices | None:
+    """For each row of X (n, d), the number (n,) of its distinct row and label, in the order of their first rows.
+
+    None for n <= 512, and where more than half of 512 random rows are distinct: there is little to merge.
+    """
+    n = len(labels)
+    if n <= _SAMPLED_ROWS:
+        return None
+    sample = np.sort(np.random.default_rng(0).choice(n, _SAMPLED_ROWS, replace=False))
+    if len(set(_row_keys(X[sample], labels[sample]))) > _SAMPLED_ROWS // 2:
+        return None
+    first: dict[tuple[bytes, int], int] = {}
+    numbers = np.empty(n, np.intp)
+    for begin in range(0, n, _KEY_ROWS):
+        rows = slice(begin, begin + _KEY_ROWS)
+        numbers[rows] = [first.setdefault(key, len(first)) for key in _row_keys(X[rows], labels[rows])]
+    return numbers
+
+
+def _row_keys(X: Array, labels: Labels) -> Iterator[tuple[bytes, int]]:
+    """The bytes of each row, and its label."""
+    rows = np.ascontiguousarray(X)
+    keys: list[Any] = rows.view(np.dtype((np.void, rows.itemsize * rows.shape[1]))).ravel().tolist()
+    return zip(keys, labels.tolist(), strict=True)

@@ -28,6 +28,15 @@ _PROBE_ROWS, _MIN_STORED = 128, 0.5  # of CSR rows, and the share of them that h
 _SPARSE_COST = 4  # cost of a non-zero, in multiply-adds of a dense matrix product
 
 
+def row_products(X: Any, Z: Array) -> Array:
+    """X Zᵀ (n, m) of the rows of X (n, d), dense or CSR, and Z (m, d): those of a row do not depend on the others."""
+    if sp.issparse(X):
+        return np.ascontiguousarray(X @ Z.T)
+    out = np.empty((X.shape[0], len(Z)), X.dtype)
+    dense.inner_products(np.ascontiguousarray(X), Z, out)
+    return out
+
+
 class Samples(Protocol):
     """A batch of n samples.
 

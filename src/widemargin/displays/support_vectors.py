@@ -45,8 +45,8 @@ class SupportVectorDisplay(HistoryDisplay):
     >>> X, y = load_breast_cancer(return_X_y=True)
     >>> model = DCSVMClassifier(gamma=1e-5).fit(X, y)
     >>> display = SupportVectorDisplay.from_estimator(model)
-    >>> display.lines_[0].get_ydata()[-1] == model.n_support_.sum()
-    np.True_
+    >>> bool(display.lines_[0].get_ydata()[-1] == model.n_support_.sum())
+    True
     """
 
     _columns = ("time", "n_support")

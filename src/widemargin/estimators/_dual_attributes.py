@@ -76,15 +76,19 @@ def target_attributes(kept: RowIndices, X: Any, machines: list[TrainedMachine], 
 def _common_attributes(machines: list[TrainedMachine], group: Labels, kept: RowIndices, X: Any) -> dict[str, Any]:
     """What classifiers and regressors have; `support`: the rows (n_SV,) of the support vectors, sorted by `group`."""
     is_support = np.zeros(len(group), np.bool_)
-    for machine in machines:
-        is_support[_rows_of(machine)[machine.result.beta != 0]] = True
+    if machines[0].rows is None:
+        for machine in machines:
+            is_support |= machine.result.beta != 0
+    else:
+        rows, beta, _ = _joined(machines)
+        is_support[rows[beta != 0]] = True
     support = np.flatnonzero(is_support)
     support = support[np.argsort(group[support], kind="stable")]
     return {
         "support": support,
         "support_": kept[support],
         "support_vectors_": np.empty((0, 0)) if X is None else X[support],
-        "intercept_": np.array([machine.intercepts.mean() for machine in machines]),
+        "intercept_": np.array([m.intercepts.mean() if len(m.intercepts) > 1 else m.intercepts[0] for m in machines]),
         "early_level_": int(machines[0].levels[-1]["level"]) if machines[0].division is not None else 0,
     }
 
@@ -97,12 +101,17 @@ def _rows_of(machine: TrainedMachine) -> RowIndices:
 def certificate_attributes(machines: list[TrainedMachine], *, is_semidefinite: bool) -> dict[str, Any]:
     """The fitted attributes of the certificate; no bound (NaN) without a positive semidefinite kernel."""
     results = [machine.result for machine in machines]
-    columns = [{**r.history.as_arrays(), "problem": np.full(len(r.history), k)} for k, r in enumerate(results)]
-    order = np.argsort(np.concatenate([c["time"] for c in columns]), kind="stable")  # pairs are trained in parallel
+    histories = [result.history for result in results]
+    columns = {
+        name: np.array([value for history in histories for value in history.columns[name]])
+        for name in histories[0].columns
+    }
+    columns["problem"] = np.repeat(np.arange(len(histories)), [len(history) for history in histories])
+    order = np.argsort(columns["time"], kind="stable")  # pairs are trained in parallel
     objective, gap = sum(result.objective for result in results), sum(result.gap for result in results)
     if not is_semidefinite:
         gap = np.nan
-        columns = [{**c, "lower_bound": np.full_like(c["lower_bound"], np.nan)} for c in columns]
+        columns["lower_bound"] = np.full_like(columns["lower_bound"], np.nan)
     no_bound: dict[str, float] = {} if is_semidefinite else {"lower_bound": np.nan}
     return {
         "objective_": float(objective),
@@ -110,7 +119,7 @@ def certificate_attributes(machines: list[TrainedMachine], *, is_semidefinite: b
         "relative_gap_": relative_gap(float(objective), float(gap)),
         "converged_": all(result.converged for result in results),
         "n_iter_": max(1, sum(result.n_iter for result in results)),
-        "history_": {name: np.concatenate([c[name] for c in columns])[order] for name in columns[0]},
+        "history_": {name: column[order] for name, column in columns.items()},
         "levels_": [{"problem": k, **level, **no_bound} for k, m in enumerate(machines) for level in m.levels],
     }
 
@@ -122,13 +131,18 @@ def _class_coefficients(machines: list[TrainedMachine], y: Labels, support: RowI
     n_classes = int(y.max()) + 1
     coef, place = np.zeros((n_classes - 1, len(support))), np.zeros(len(y), np.intp)
     place[support] = np.arange(len(support))
-    for machine, (i, j) in zip(machines, combinations(range(n_classes), 2), strict=True):
-        nonzero = np.flatnonzero(machine.result.beta)
-        rows, beta = _rows_of(machine)[nonzero], machine.result.beta[nonzero]
-        is_first = y[rows] == i
-        coef[j - 1, place[rows[is_first]]] = beta[is_first]
-        coef[i, place[rows[~is_first]]] = beta[~is_first]
+    rows, beta, number = _joined(machines)
+    nonzero = np.flatnonzero(beta)
+    rows, beta, number = rows[nonzero], beta[nonzero], number[nonzero]
+    first, second = (classes[number] for classes in np.triu_indices(n_classes, 1))
+    coef[np.where(y[rows] == first, second - 1, first), place[rows]] = beta
     return coef
+
+
+def _joined(machines: list[TrainedMachine]) -> tuple[RowIndices, Vector, Labels]:
+    """The rows of all machines of pairs, their coefficients, and the number of each one's machine."""
+    rows, beta = [_rows_of(machine) for machine in machines], [machine.result.beta for machine in machines]
+    return np.concatenate(rows), np.concatenate(beta), np.repeat(np.arange(len(rows)), [len(part) for part in rows])
 
 
 def pair_coefficients(coef: Matrix, n_support: NDArray[np.intp]) -> Matrix:

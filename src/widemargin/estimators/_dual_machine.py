@@ -28,6 +28,7 @@ from ..algorithms.dc_svm import (
 from ..algorithms.dc_svm_fit import train, train_several
 from ..data import is_dask_collection
 from ..data.remote_rows import RemoteRows, open_remote_rows
+from ..data.rows import find_equal_rows
 from ..data.samples import GramSamples, Samples, make_samples, view_samples
 from ..kernels.definiteness import is_indefinite
 from ..kernels.functions import CallableKernel, Kernel, Linear, Precomputed
@@ -133,14 +134,14 @@ class DualMachine(LinearWeights, DecisionGradients, KernelMachine):
     def _check_levels(self) -> None:
         check_integer("branching", self.branching, 2)
         check_integer("n_sample", self.n_sample, 1)
-        if self.stop_level != "auto":
+        if not is_auto(self.stop_level):
             check_integer("stop_level", self.stop_level, 0)
             if int(self.stop_level) > _DEEPEST:
                 raise ValueError(f"stop_level must be at most {_DEEPEST}, got {shown(self.stop_level)}")
         check_choice("partition", self.partition, ("auto", "kernel", "input", "random"))
         if not is_auto(self.n_levels):
             check_integer("n_levels", self.n_levels, 0)
-            if self.stop_level != "auto" and int(self.stop_level) > int(self.n_levels):
+            if not is_auto(self.stop_level) and int(self.stop_level) > int(self.n_levels):
                 raise ValueError(f"stop_level must be at most n_levels={self.n_levels}, got {self.stop_level}")
         if self._is_gram and self.partition in ("input", "random"):
             raise ValueError(
@@ -165,6 +166,9 @@ class DualMachine(LinearWeights, DecisionGradients, KernelMachine):
             return train_several(kernel, samples, problems, settings, progress, rng, class_sizes=sizes)
         data = KernelProblem(kernel, samples, problems[0]()[1])  # type: ignore[arg-type]  # `train` takes RemoteRows too
         return [train(data, settings, progress, rng, start=self._warm_start_point(data, rows.kept))]
+
+    def _warn_of_machines(self, rows: TrainingRows, machines: list[TrainedMachine]) -> None:
+        """Warn of machines, trained to the end, that have learned nothing."""
 
     def _machine_sizes(self, rows: TrainingRows) -> list[int]:
         """The number of rows of each machine."""
@@ -233,6 +237,8 @@ class DualMachine(LinearWeights, DecisionGradients, KernelMachine):
     def _train_and_set_attributes(self, rows: TrainingRows, progress: Progress) -> float:
         """Train, and set the attributes; return the largest violation. What only training needs is freed at the end."""
         kernel = self._resolve_kernel(rows.X, rows.weights)
+        if isinstance(self, ClassifierMixin) and isinstance(rows.X, np.ndarray) and not self._is_gram:
+            rows = rows if progress.is_observed else _merge_equal_rows(rows)
         samples = self._make_samples(kernel, rows, SilentProgress(progress).go_on)
         if not isinstance(samples, RemoteRows):
             self._check_memory(samples, rows)
@@ -246,6 +252,8 @@ class DualMachine(LinearWeights, DecisionGradients, KernelMachine):
         self.__dict__.update({**self._prediction_attributes(rows, machines), **certificate})
         if isinstance(kernel, Linear) and not isinstance(samples, RemoteRows):
             self._move_intercepts(samples.shift)
+        if not progress.stopped_by:
+            self._warn_of_machines(rows, machines)
         return max(machine.result.violation for machine in machines)
 
     def train_model(self, rows: TrainingRows, progress: Progress) -> KernelExpansion | ClusteredExpansion:
@@ -310,7 +318,7 @@ class DualMachine(LinearWeights, DecisionGradients, KernelMachine):
 
     def _settings(self, kernel: Kernel, n: int) -> DCSVMSettings:
         """The settings of a fit on n rows."""
-        is_auto = isinstance(self.stop_level, str)
+        has_rule = is_auto(self.stop_level)
         return DCSVMSettings(
             tol=float(self.tol),
             max_relative_gap=MAX_RELATIVE_GAP if kernel.is_semidefinite else np.inf,
@@ -318,7 +326,7 @@ class DualMachine(LinearWeights, DecisionGradients, KernelMachine):
             memory_budget=resolve_memory_budget(self.memory_budget),
             n_jobs=self.n_jobs,
             n_levels=self.n_levels if isinstance(self.n_levels, str) else int(self.n_levels),
-            stop_level=clustering_level(n, int(self.branching)) if is_auto else int(self.stop_level),
+            stop_level=clustering_level(n, int(self.branching)) if has_rule else int(self.stop_level),
             branching=int(self.branching),
             n_sample=int(self.n_sample),
             partition=self._resolve_partition(),
@@ -373,10 +381,7 @@ class DualMachine(LinearWeights, DecisionGradients, KernelMachine):
 
     def _stopping_limit(self) -> str:
         """What stopped a fit that the progress object did not stop as a whole."""
-        if 0 <= self.max_iter <= self.n_iter_:
-            return "max_iter"
-        has_shares = self.max_time is not None and len(self.intercept_) > 1  # each machine has its share of the time
-        return "max_time" if has_shares else "the precision of float64"
+        return "max_iter" if 0 <= self.max_iter <= self.n_iter_ else "the precision of float64"
 
     def _make_model(self) -> KernelExpansion | ClusteredExpansion:
         kernel = self._make_kernel()
@@ -402,3 +407,18 @@ class DualMachine(LinearWeights, DecisionGradients, KernelMachine):
             check_clusters(clusters, self._dtype, n_machines=n_machines, n_support=n, d=d, is_gram=self._is_gram)
         elif fitted.value("_clusters") is not None:
             raise ValueError(f"_clusters must be None where early_level_ is 0, got {self._clusters!r}")
+
+
+def _merge_equal_rows(rows: TrainingRows) -> TrainingRows:
+    """One row for equal rows of one class, with the sum of their weights, where many rows are equal.
+
+    The primal objective is the same; the dual has one variable for these rows, whose bound is the sum of theirs.
+    """
+    numbers = find_equal_rows(rows.X, rows.y)
+    if numbers is None:
+        return rows
+    _, first = np.unique(numbers, return_index=True)
+    weights = np.bincount(numbers, rows.weights).astype(np.float64)
+    if not np.isfinite(weights).all():
+        return rows
+    return rows._replace(X=rows.X[first], y=rows.y[first], weights=weights, kept=rows.kept[first])

@@ -162,6 +162,7 @@ class KernelMachine(Estimator):
     _gamma: float
     _model: Any
     _dtype: str  # of the data, and so of the kernel
+    _gamma_names: tuple[str, ...] = ("scale", "auto")
     intercept_: Vector
 
     @property
@@ -193,8 +194,11 @@ class KernelMachine(Estimator):
     def _resolve_kernel(self, X: Any, weights: Vector) -> Kernel:
         """The kernel, with the number that "scale" and "auto" stand for on these rows, which is kept as `_gamma`."""
         self._kernel = self._kernel_parameters()
-        self._gamma = resolve_gamma(self.gamma, X, weights, is_gram=self._is_gram)
+        self._gamma = self._resolve_gamma(X, weights)
         return self._make_kernel()
+
+    def _resolve_gamma(self, X: Any, weights: Vector) -> float:
+        return resolve_gamma(self.gamma, X, weights, is_gram=self._is_gram)
 
     def _kernel_parameters(self) -> dict[str, Any]:
         """The parameters of the kernel, as the user has set them by now."""

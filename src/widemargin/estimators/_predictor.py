@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cache, wraps
 from typing import Any, TypeVar
 
@@ -19,6 +19,7 @@ from ..data import is_dask_collection, map_rows
 from ._validation import to_memory
 
 _VALUES_SHARE = 8  # memory budget / bytes of the decision values of a block of rows, which the vote copies twice
+_FEW_CLASSES = 32  # votes of up to so many are a product with a dense matrix (n_pairs, n_classes)
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 
@@ -287,15 +288,35 @@ def vote_winners(values: Matrix, n_classes: int, *, break_ties: bool) -> Labels:
 
 def ordered_votes(values: Matrix, n_classes: int) -> Matrix:
     """Votes ordered within equal ones by decision values: (n, n_classes), from decision values (n, n_pairs)."""
-    return np.asarray(_ovr_decision_function(values < 0, -values, n_classes))
+    if n_classes <= _FEW_CLASSES:
+        return np.asarray(_ovr_decision_function(values < 0, -values, n_classes))
+    totals, counts = np.zeros((2, len(values), n_classes))
+    for i, block in enumerate(_blocks_of_pairs(values, n_classes)):
+        totals[:, i] += block.sum(axis=1)
+        totals[:, i + 1 :] -= block
+        counts[:, i] += (block >= 0).sum(axis=1)
+        counts[:, i + 1 :] += block < 0
+    return np.asarray(counts + totals / (3 * (np.abs(totals) + 1)))
 
 
 def votes(values: Matrix, n_classes: int) -> NDArray[np.float32]:
     """Votes (n, n_classes) from decision values (n, n_pairs); a value of exactly 0 is no vote."""
-    for_first, for_second = pair_incidence(n_classes)
-    counts: NDArray[np.float32] = (values > 0).astype(np.float32) @ for_first
-    counts += (values < 0).astype(np.float32) @ for_second
+    if n_classes <= _FEW_CLASSES:
+        for_first, for_second = pair_incidence(n_classes)
+        counts: NDArray[np.float32] = (values > 0).astype(np.float32) @ for_first
+        counts += (values < 0).astype(np.float32) @ for_second
+        return counts
+    counts = np.zeros((len(values), n_classes), np.float32)
+    for i, block in enumerate(_blocks_of_pairs(values, n_classes)):
+        counts[:, i] += (block > 0).sum(axis=1)
+        counts[:, i + 1 :] += block < 0
     return counts
+
+
+def _blocks_of_pairs(values: Matrix, n_classes: int) -> Iterator[Matrix]:
+    """For each class but the last, the columns of `values` (n, n_pairs) of its pairs with all later classes."""
+    ends = np.cumsum(np.arange(n_classes - 1, 0, -1))
+    return (values[:, end - size : end] for end, size in zip(ends, range(n_classes - 1, 0, -1), strict=True))
 
 
 @cache

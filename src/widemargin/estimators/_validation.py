@@ -37,6 +37,7 @@ WITHOUT_GAMMA = ("additive_chi2", "cosine", "linear", "precomputed")
 _NUMBERS = (int, float, np.integer, np.floating)  # NumPy computes with neither fractions nor decimals
 _SHOWN_COLUMNS = 10  # in the message on columns of text
 _LARGE_BYTES = 2**24  # of X, from which on all threads look for NaN
+_LEAST_NORMAL = float(np.finfo(np.float64).tiny)  # smaller numbers are denormal
 _BLOCK_LABELS = 2**18  # compared at a time
 
 
@@ -164,7 +165,7 @@ def check_kernel(model: Any, *others: str) -> None:
     if not (others and callable(model.kernel)):
         check_choice("kernel", model.kernel, (*KERNELS, *others))
     if isinstance(model.gamma, str):
-        check_choice("gamma", model.gamma, ("scale", "auto"))
+        check_choice("gamma", model.gamma, getattr(model, "_gamma_names", ("scale", "auto")))
     else:
         check_number("gamma", model.gamma, above=0)
     check_integer("degree", model.degree, 0)
@@ -235,12 +236,22 @@ def check_weights(sample_weight: Any, X: Any, *, may_be_zero: bool = False) -> V
 
 
 def upper_bounds(C: float, weights: Vector) -> Vector:
-    """C times the weights (n,), the bounds of the dual variables. Raises a ValueError unless they are finite."""
+    """C times the weights (n,), the bounds of the dual variables.
+
+    Compiled loops take denormal numbers for zero, and so does this. Raises a ValueError unless the bounds are finite
+    and one is left.
+    """
     with np.errstate(over="ignore"):
-        upper: Vector = C * weights
+        upper: Vector = float(C) * weights  # NumPy keeps integers beyond 64 bits as objects
     if not np.isfinite(upper).all():
         largest = f"C={shown(C)} and a weight of {weights.max():g}"
         raise ValueError(f"C times sample_weight (times class_weight) must be finite, got {largest}")
+    if len(upper) and upper.max() < _LEAST_NORMAL:
+        largest = f"C={shown(C)} and a largest weight of {weights.max():g}"
+        raise ValueError(
+            f"C times sample_weight (times class_weight) must be at least {_LEAST_NORMAL:g}, got {largest}"
+        )
+    upper[upper < _LEAST_NORMAL] = 0.0
     return upper
 
 

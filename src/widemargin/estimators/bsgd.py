@@ -34,6 +34,7 @@ from ._fitted_state import FittedState
 from ._kernel_machine import DecisionGradients, KernelMachine, LinearWeights, TrainingRows
 from ._predictor import Classifier, OneVsRestPredictor, argmax_classes
 from ._scale import make_checked_samples, warn_of_origin
+from ._training_warnings import warn_of_one_class_on_probe
 from ._validation import (
     FUNCTION_KERNELS,
     check_choice,
@@ -169,6 +170,8 @@ class BSGDClassifier(Classifier, OneVsRestPredictor, LinearWeights, DecisionGrad
     -----
     ConvergenceWarning
         When `max_time`, Ctrl-C or a callback ended the fit before its last row. The model is that of the last step.
+    UserWarning
+        When a machine of `fit` predicts one class for all of up to 1,000 training rows, equally many of each class.
 
     Notes
     -----
@@ -400,6 +403,8 @@ class BSGDClassifier(Classifier, OneVsRestPredictor, LinearWeights, DecisionGrad
         sampler = TimedSample(_ESTIMATE_SECONDS, rng) if progress.stopped_by else None
         self.objective_ = primal_objective(model, X, signed_weights, C, self.n_jobs, memory, sampler)
         self._warn_if_stopped(progress)
+        if not progress.stopped_by:
+            warn_of_one_class_on_probe(model, X, y, classes, n_jobs=self.n_jobs, memory_budget=memory)
 
     def _snapshot(self, rows: TrainingRows, progress: Progress) -> dict[str, Any] | None:
         """The attributes of the machine after the latest pass, but objective_ and converged_."""

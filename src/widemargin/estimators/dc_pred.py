@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from .._config import resolve_memory_budget
 from .._progress import Progress
 from ..algorithms.ocas import train_hinges
 from ..data.labels import one_vs_rest_signs
@@ -13,6 +14,7 @@ from ..nystroem.leaf_problems import HingeProblem, RidgeProblem
 from ._dc_pred_machine import DCPredMachine
 from ._kernel_machine import TrainingRows
 from ._predictor import Classifier, OneVsRestPredictor, Regressor, ValuePredictor
+from ._training_warnings import warn_of_one_class_on_probe
 from ._validation import check_number, shown, upper_bounds
 
 _LARGEST_TARGET = 1e100  # magnitude of a regressor's target: its square and sums of these must be finite
@@ -106,6 +108,9 @@ class DCPredClassifier(Classifier, OneVsRestPredictor, DCPredMachine):
     -----
     ConvergenceWarning
         When the fit was stopped. The model is the best so far.
+    UserWarning
+        When the features should be scaled. And when the machine predicts one class for all of up to 1,000 training
+        rows, equally many of each class.
 
     Notes
     -----
@@ -194,6 +199,9 @@ class DCPredClassifier(Classifier, OneVsRestPredictor, DCPredMachine):
         signs = one_vs_rest_signs(rows.y, len(rows.classes))
         self._train(rows, HingeProblem(signs, upper, self.tol, train_hinges), progress)
         self.classes_ = rows.classes
+        if not progress.stopped_by:
+            how = {"n_jobs": self.n_jobs, "memory_budget": resolve_memory_budget(self.memory_budget)}
+            warn_of_one_class_on_probe(self._model, rows.X, rows.y, rows.classes, **how)
 
 
 class DCPredRegressor(Regressor, ValuePredictor, DCPredMachine):

@@ -17,6 +17,7 @@ from ._dual_machine import DualMachine
 from ._fitted_state import FittedState
 from ._kernel_machine import TrainingRows
 from ._predictor import Classifier, OneVsOnePredictor
+from ._training_warnings import predicted_classes, warn_of_one_class
 from ._validation import check_choice, check_flag, check_number, upper_bounds
 
 
@@ -100,7 +101,8 @@ class DCSVMClassifier(Classifier, OneVsOnePredictor, DualMachine):
     class_weight_ : ndarray of shape (n_classes,), float64
         Factor of C for each class, from `class_weight`.
     support_ : ndarray of shape (n_SV,), int
-        Indices of the support vectors, grouped by class.
+        Indices of the support vectors, grouped by class. Where most rows of an array are copies of others, equal rows
+        of a class are trained as one: the first of them is the support vector, with the sum of their coefficients.
     support_vectors_ : ndarray or CSR matrix of shape (n_SV, n_features)
         In the dtype of the data. Empty for a precomputed kernel.
     n_support_ : ndarray of shape (n_classes,), int
@@ -149,7 +151,7 @@ class DCSVMClassifier(Classifier, OneVsOnePredictor, DualMachine):
     UserWarning
         When the features should be scaled, on a probe of the rows: the kernel is nearly constant or nearly the
         identity; or one column spreads 100 times as far as the others' median, and nearest neighbours hardly share
-        their labels.
+        their labels. And when the machine predicts one class for all training rows.
 
     Notes
     -----
@@ -246,6 +248,9 @@ class DCSVMClassifier(Classifier, OneVsOnePredictor, DualMachine):
             return [partial(make, *pair) for pair in combinations(range(len(rows.classes)), 2)]
         y = np.where(rows.y > 0, 1.0, -1.0)
         return [lambda: (np.arange(len(upper)), svm_problem(y, upper, has_intercept=has_intercept))]
+
+    def _warn_of_machines(self, rows: TrainingRows, machines: list[TrainedMachine]) -> None:
+        warn_of_one_class(rows.classes, predicted_classes(machines, len(rows.classes)))
 
     def _machine_sizes(self, rows: TrainingRows) -> list[int]:
         return [a + b for a, b in combinations(np.bincount(rows.y).tolist(), 2)]

@@ -9,11 +9,12 @@ from typing import Any, Self
 import numpy as np
 
 from .._types import RowIndices, Vector
-from ..algorithms.dc_svm import LazyProblem
+from ..algorithms.dc_svm import LazyProblem, TrainedMachine
 from ..solvers.dual.problem import DualProblem, regression_problem
 from ._dual_machine import DualMachine
 from ._kernel_machine import TrainingRows
 from ._predictor import Regressor, ValuePredictor
+from ._training_warnings import warn_of_targets
 from ._validation import check_choice, check_number, upper_bounds
 
 
@@ -85,7 +86,8 @@ class DCSVMRegressor(Regressor, ValuePredictor, DualMachine):
         When `max_time`, `max_iter`, Ctrl-C, a callback or the precision of float64 ended the fit: with the violation
         and the gap. The model is the best so far.
     UserWarning
-        When the features should be scaled.
+        When the features should be scaled. And when `epsilon` is at least half of y's spread, or `C` so small that
+        nearly all rows are at their bound and the machine is nearly constant: with values that would make sense.
 
     Notes
     -----
@@ -177,6 +179,10 @@ class DCSVMRegressor(Regressor, ValuePredictor, DualMachine):
 
         return [partial(problem_of, target) for target in rows.y.reshape(len(rows.y), -1).T]
 
+    def _warn_of_machines(self, rows: TrainingRows, machines: list[TrainedMachine]) -> None:
+        targets, upper = rows.y.reshape(len(rows.y), -1).T, upper_bounds(self.C, rows.weights)
+        warn_of_targets(targets, upper, float(self.C), float(self.epsilon), machines)
+
     def rescale_targets(self, mean: Any, spread: Any) -> Self:
         """Turn a machine of targets (y - mean) / spread into that of y: f becomes mean + spread f.
 
@@ -196,12 +202,16 @@ class DCSVMRegressor(Regressor, ValuePredictor, DualMachine):
             intercepts = self._clusters["intercepts"] * spreads[:, None] + np.atleast_1d(mean)[:, None]
             self._clusters = {**self._clusters, "intercepts": intercepts}
         if len(spreads) == 1:
-            s = float(spreads[0])
-            self.C, self.epsilon = self.C * s, self.epsilon * s
-            self.objective_, self.dual_gap_ = self.objective_ * s**2, self.dual_gap_ * s**2
-            factors = {"objective": s**2, "lower_bound": s**2, "violation": s}
-            self.history_ = {name: column * factors.get(name, 1.0) for name, column in self.history_.items()}
-            changed = {"objective": s**2, "lower_bound": s**2}
-            self.levels_ = [{name: v * changed.get(name, 1) for name, v in level.items()} for level in self.levels_]
+            self.C, self.epsilon = self.C * float(spreads[0]), self.epsilon * float(spreads[0])
+            self._rescale_certificate(float(spreads[0]))
         self._model = self._make_model()
         return self
+
+    def _rescale_certificate(self, spread: float) -> None:
+        """Objectives times spread^2, violations times spread."""
+        factors = dict.fromkeys(("objective", "lower_bound"), spread**2) | {"violation": spread}
+        fitted: dict[str, Any] = self.__dict__
+        for name in ("objective_", "dual_gap_"):
+            fitted[name] *= spread**2
+        fitted["history_"] = {name: column * factors.get(name, 1.0) for name, column in fitted["history_"].items()}
+        fitted["levels_"] = [{k: v * factors.get(k, 1) for k, v in level.items()} for level in fitted["levels_"]]

@@ -160,8 +160,8 @@ class OCASClassifier(Classifier, OneVsRestPredictor, Estimator):
     Accelerations, where there are enough rows for each feature (the guide has the table): the dual on the Gram matrix
     for small data; a start from the machine of a sample; rounds, or Newton steps on smoothed hinges, on a copy of the
     rows near the margin, with a linear function in place of the rest; epochs of dual coordinate ascent on one thread
-    for each class, without any planes where columns outnumber rows. None on dask; with Crammer and Singer's loss, the
-    start from a sample is the only one.
+    for each class, without any planes where columns outnumber rows. None on dask; with Crammer and Singer's loss, only
+    the start from a sample and, where columns outnumber rows, epochs of dual coordinate ascent, on one thread.
 
     With ``acceleration=None`` each master problem is solved to rounding, each step is the minimiser on its line, and
     planes stay while `memory_budget` allows. With ``fit_intercept=False`` and ``multi_class="ovr"`` this is the paper's
@@ -181,6 +181,8 @@ class OCASClassifier(Classifier, OneVsRestPredictor, Estimator):
     Large-scale Linear SVM", ICML 2008, https://doi.org/10.1145/1390156.1390208.
     V. Franc, S. Sonnenburg, "Optimized Cutting Plane Algorithm for Support Vector Machines", ICML 2008,
     https://doi.org/10.1145/1390156.1390197.
+    S. S. Keerthi, S. Sundararajan, K.-W. Chang, C.-J. Hsieh, C.-J. Lin, "A Sequential Dual Method for Large Scale
+    Multi-Class Linear SVMs", KDD 2008, https://doi.org/10.1145/1401890.1401942.
     K. Crammer, Y. Singer, "On the Algorithmic Implementation of Multiclass Kernel-based Vector Machines", JMLR 2, 2001.
 
     Examples
@@ -334,8 +336,9 @@ class OCASClassifier(Classifier, OneVsRestPredictor, Estimator):
             return train_path(problem.X, [make() for make in losses], Cs, settings, progress, start, team)
         progress.stage("classes", len(groups))
         paths = []
-        for group in groups:
-            some, points, share = [make() for make in losses[group]], start and start[group], progress.part(1)
+        for number, group in enumerate(groups):
+            some, points = [make() for make in losses[group]], start and start[group]
+            share = progress.part(1 / (len(groups) - number))
             paths.append(list(train_path(problem.X, some, Cs, settings, share, points, team)))
             progress.advance()
         return [_join_groups(machines) for machines in zip(*paths, strict=True)]

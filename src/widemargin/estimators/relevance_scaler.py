@@ -195,7 +195,7 @@ class RelevanceScaler(OneToOneFeatureMixin, TransformerMixin, Estimator):
     def _check_parameters(self) -> None:
         check_choice("kernel", self.kernel, tuple(_POWERS))
         check_number("C", self.C, above=0)
-        if self.gamma != "mean":
+        if not (isinstance(self.gamma, str) and self.gamma == "mean"):  # an array is not
             check_number("gamma", self.gamma, above=0)
         check_integer("n_iter", self.n_iter, 1)
         check_integer("n_rows", self.n_rows, 2)

@@ -10,10 +10,20 @@ from contextlib import contextmanager
 import numpy as np
 from numpy.typing import NDArray
 
+from .._threads import after_fork_in_child
+
 _KEPT_BYTES = 2**24  # keep at most this in all, between fits
 _CACHE_LINE = 64
 _scratch: list[NDArray[np.uint8]] = []  # in ascending order of their sizes
 _lock = threading.Lock()
+
+
+def _renew_lock() -> None:
+    global _lock
+    _lock = threading.Lock()
+
+
+after_fork_in_child(_renew_lock)
 
 
 class Scratch:

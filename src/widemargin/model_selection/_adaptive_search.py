@@ -166,19 +166,32 @@ class AdaptiveSearch:
             self._score_finalists(screen, final)
 
     def best(self) -> tuple[Cell, float] | None:
-        """The best cell on the most rows, and its mean score; None before any."""
+        """The best cell on the most rows, and its mean score; None before any.
+
+        Columns are scaled where that gains more than the standard error of the gain over the folds.
+        """
         levels = sorted({level for known in self.scores.values() for level in known}, key=self._n_rows)
         if not levels:
             return None
-        cell = self._best(levels[-1])
-        assert cell is not None
-        return cell, self._mean(cell, levels[-1])
+        level, chosen = levels[-1], None
+        for scaling in range(len(self.scalings)):
+            cell = self._best(level, [scaling])
+            if cell is not None and (chosen is None or self._gains(cell, chosen, level)):
+                chosen = cell
+        assert chosen is not None
+        return chosen, self._mean(chosen, level)
+
+    def _gains(self, cell: Cell, other: Cell, level: Level) -> bool:
+        gains = self.scores[cell][level] - self.scores[other][level]
+        error = gains.std(ddof=1) / np.sqrt(len(gains)) if len(gains) > 1 else 0.0
+        return bool(gains.mean() > error)
 
     def factors(self, scaling: int) -> Vector | None:
         """The factors of the columns (d,) of a scaling: the geometric mean over the folds that were looked at."""
         if not scaling:
             return None
-        return np.exp(np.mean([np.log(f) for f in self.scalings[scaling].factors.values()], axis=0))
+        logarithms = [np.log(f) for f in self.scalings[scaling].factors.values()]
+        return np.asarray(np.exp(np.mean(logarithms, axis=0)))
 
     def _score_coarsely(self, level: Level) -> None:
         gammas = {kernel: self._coarse_gammas(kernel) for kernel in self.axes.kernels}
@@ -213,7 +226,7 @@ class AdaptiveSearch:
         return best
 
     def _is_worth_a_turn(self, best: Cell) -> bool:
-        has_relevance = self.learn is not None and best.kernel in ("rbf", "laplacian") and self.X.shape[1] > 1
+        has_relevance = self.learn is not None and best.kernel in ("rbf", "laplacian") and bool(self.X.shape[1] > 1)
         return has_relevance and len(self.scalings) <= _TURNS and self.progress.go_on()
 
     def _turn(self, best: Cell, level: Level) -> bool:
@@ -266,7 +279,7 @@ class AdaptiveSearch:
 
     @staticmethod
     def _has_gamma(kernel: Any) -> bool:
-        return kernel != "linear"
+        return bool(kernel != "linear")
 
     def _coarse_gammas(self, kernel: Any) -> list[float]:
         """From a quarter of 1 / mean distance to 1 / distance of near rows, each four times the last."""

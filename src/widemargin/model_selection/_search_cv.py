@@ -30,6 +30,7 @@ from ..estimators._validation import (
     check_choice,
     check_flag,
     check_weights,
+    is_auto,
     make_rng,
     shown,
 )
@@ -83,6 +84,7 @@ class SearchCV(BestEstimator):
     n_jobs: int | None
     verbose: int
     random_state: Any
+    refit: Any
     _names: tuple[str, ...]
 
     def _cv_problem(self, rows: TrainingRows) -> CVProblem:
@@ -117,9 +119,10 @@ class SearchCV(BestEstimator):
             self.__dict__.pop(name, None)
 
     def _check_refit(self) -> None:
-        if not isinstance(self.refit, str):
-            return check_flag(refit=self.refit)
-        check_choice("refit", self.refit, ("auto", "exact", "early"))
+        if isinstance(self.refit, str):
+            check_choice("refit", self.refit, ("auto", "exact", "early"))
+        else:
+            check_flag(refit=self.refit)
 
     # --- the last machine ---
 
@@ -134,9 +137,7 @@ class SearchCV(BestEstimator):
             self.best_estimator_ = Pipeline([("relevance", scaler), ("machine", machine)])
         self._forget_search()
 
-    def _train_exact_or_early(
-        self, X: Any, y: Any, sample_weight: Any, max_time: float | None, **best: Any
-    ) -> DualMachine:
+    def _train_exact_or_early(self, X: Any, y: Any, sample_weight: Any, max_time: float | None, **best: Any) -> Any:
         """The exact machine, or early machines of fewer and fewer clusters as long as the time allows."""
         n, begin = len(self._problem.y), perf_counter()
         level = clustering_level(n, _BRANCHING)
@@ -161,10 +162,10 @@ class SearchCV(BestEstimator):
     def _check_search(self) -> None:
         check_flag(exhaustive=self.exhaustive)
         check_choice("search", self.search, ("auto", "exact", "early"))
-        if self.relevance != "auto":
+        if not is_auto(self.relevance):
             check_flag(relevance=self.relevance)
         for name, values in (("Cs", self.Cs), ("gammas", self.gammas), ("epsilons", self._epsilon_values())):
-            if not _is_auto(values):
+            if not is_auto(values):
                 make_values(name, values, 1.0, 1.0, middle=1.0)
         is_list = isinstance(self.kernels, Collection) and len(self.kernels) > 0
         kernels = self.kernels if is_list and not isinstance(self.kernels, str) else [self.kernels]
@@ -175,7 +176,7 @@ class SearchCV(BestEstimator):
 
     def _kernel_list(self, X: Any) -> list[Any]:
         """The kernels to try: "auto" are RBF and Laplacian, of sparse rows RBF alone."""
-        if _is_auto(self.kernels):
+        if is_auto(self.kernels):
             return ["rbf"] if sp.issparse(X) else ["rbf", "laplacian"]
         if callable(self.kernels) or isinstance(self.kernels, str):
             return [self.kernels]
@@ -185,17 +186,17 @@ class SearchCV(BestEstimator):
         """Whether all cells of a grid are scored by exact machines: one cluster is as exact, where values are free."""
         if self.exhaustive or self.search == "exact" or any(kernel not in KERNELS for kernel in kernels):
             return True
-        is_given = not any(map(_is_auto, (self.Cs, self.gammas, self._epsilon_values())))
+        is_given = not any(map(is_auto, (self.Cs, self.gammas, self._epsilon_values())))
         return self.search == "auto" and is_given and n <= 2 * CLUSTER_ROWS
 
     def _values(self, name: str, given: Any, least: float, largest: float, count: int, middle: float) -> Vector:
-        return make_values(name, count if _is_auto(given) else given, least, largest, middle=middle)
+        return make_values(name, count if is_auto(given) else given, least, largest, middle=middle)
 
     def _axes(self, rows: TrainingRows, kernels: list[Any]) -> Axes:
         """What an adaptive search may try: any value where the user has given none."""
 
         def allowed(name: str, given: Any, least: float, largest: float, middle: float) -> Vector | None:
-            return None if _is_auto(given) else make_values(name, given, least, largest, middle=middle)
+            return None if is_auto(given) else make_values(name, given, least, largest, middle=middle)
 
         gammas = allowed("gammas", self.gammas, LEAST_GAMMA, LARGEST_GAMMA, 1.0)
         if gammas is not None:
@@ -220,7 +221,7 @@ class SearchCV(BestEstimator):
         scale = resolve_gamma("scale", rows.X, rows.weights, is_gram=kernel == "precomputed")
         if callable(kernel) or kernel in WITHOUT_GAMMA:
             return np.array([scale])
-        return gammas if np.iterable(self.gammas) and not _is_auto(self.gammas) else scale * gammas
+        return gammas if np.iterable(self.gammas) and not is_auto(self.gammas) else scale * gammas
 
     def _make_data(self, rows: TrainingRows, y: NDArray[Any], groups: Any, score: Score, kernel: Any) -> SearchData:
         """The rows of positive weight, and the folds in their numbering."""
@@ -241,7 +242,8 @@ class SearchCV(BestEstimator):
         return named_kernel(kernel, gamma=gamma, degree=self.degree, coef0=self.coef0)
 
     def _limits(self, kernel: Any) -> Limits:
-        return self._prototype(kernel=kernel)._settings(self._make_kernel(kernel, 1.0), 1).limits
+        prototype: DualMachine = self._prototype(kernel=kernel)
+        return prototype._settings(self._make_kernel(kernel, 1.0), 1).limits
 
     # --- a grid of exact cells ---
 
@@ -411,8 +413,8 @@ class SearchCV(BestEstimator):
         axes = {name: np.unique([getattr(cells[j], name) for j in own]) for name in ("gamma", "epsilon", "C")}
         table = np.full((n_folds, *(len(values) for values in axes.values())), np.nan)
         for j in own:
-            place = tuple(int(np.searchsorted(axes[name], getattr(cells[j], name))) for name in axes)
-            table[(slice(None), *place)] = scores[:, j]
+            g, e, c = (int(np.searchsorted(values, getattr(cells[j], name))) for name, values in axes.items())
+            table[:, g, e, c] = scores[:, j]
         used = ~np.isnan(table).all(axis=(1, 2, 3)) if len(own) else np.ones(n_folds, bool)
         self.Cs_, self.gammas_, self.scores_ = axes["C"], axes["gamma"], table[used]
         if "epsilon" in self._names:
@@ -421,17 +423,14 @@ class SearchCV(BestEstimator):
             self.scores_ = self.scores_.reshape(len(self.scores_), len(self.gammas_), len(self.Cs_))
 
 
-def _is_auto(values: Any) -> bool:
-    return isinstance(values, str) and values == "auto"
-
-
 def _coarse(allowed: Vector | None, first: tuple[float, ...]) -> Vector:
     """The first values of a parameter: among those allowed, at most as many as there are by default."""
     if allowed is None:
         return np.array(first)
     if len(first) == 1:
-        return allowed[[np.abs(allowed - first[0]).argmin()]]
-    return allowed[np.unique(np.linspace(0, len(allowed) - 1, min(len(allowed), len(first))).round().astype(int))]
+        return np.asarray(allowed[[np.abs(allowed - first[0]).argmin()]])
+    places = np.linspace(0, len(allowed) - 1, min(len(allowed), len(first))).round().astype(int)
+    return np.asarray(allowed[np.unique(places)])
 
 
 def _best_seen(search: Search) -> tuple[tuple[int, int, int], float]:

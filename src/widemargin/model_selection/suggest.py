@@ -1,47 +1,129 @@
-"""An estimator for given data, by a table of rules and a probe of the rows."""
+"""An estimator for given data, by a table of rules and probes of more and more rows."""
 
 from __future__ import annotations
 
 import time
 import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
+from sklearn.feature_extraction.text import TfidfTransformer
+from sklearn.model_selection import KFold, StratifiedKFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler, StandardScaler
 from sklearn.utils import check_X_y
 from sklearn.utils.multiclass import type_of_target
 
 from .._config import resolve_memory_budget
+from .._types import RowIndices
 from ..data.csr import check_sparse, occupied_columns
-from ..estimators._validation import check_number, text_named
+from ..estimators._validation import check_number, shown, text_named
 from ..estimators.dc_pred import DCPredClassifier, DCPredRegressor
 from ..estimators.dc_svm import DCSVMClassifier
 from ..estimators.dc_svm_regressor import DCSVMRegressor
+from ..estimators.ocas import OCASClassifier
 from .dc_svm_cv import DCSVMClassifierCV, DCSVMRegressorCV
 from .ocas_cv import OCASClassifierCV
 
-_SEARCH_ROWS = 20_000  # up to which the search is on all rows
-_PROBE_ROWS = 2000  # whose searches take seconds
+_PROBE_ROWS = 2000, 8000, 32_000  # and all rows, if they are fewer
+_PROBE_FOLDS = 3
+_PROBE_SECONDS = 40.0  # for all probes,
+_PROBE_SHARE = 0.1  # but at most this share of max_time
+_LEAST_SECONDS = 1.0  # of the first probe
+_PROBE_GROWTH = 2.0  # seconds of a probe / those of the probe before, about
+_LINEAR_SHARE = 0.3  # of a probe's seconds that its linear machine may take
+_NEXT_GAMMAS = 0.5, 1.0, 2.0, 4.0, 8.0  # times the gamma of a quarter of the rows: near rows are nearer among more
+_NEXT_CS = 0.25, 1.0, 4.0
 _LINEAR_COLUMNS = 10_000  # above which a linear machine is taken without a probe
-_LINEAR_LOSS = 0.01  # of accuracy that the linear machine may lose on the probe
-_UNEQUAL = 10.0  # largest spread of a column / the median one, above which columns are scaled
-_EARLY_LEVEL = 2  # 16 clusters
-_PROBE_SHARE = 0.1  # of max_time
-_PROBE_CS, _PROBE_GAMMAS, _PROBE_FOLDS = 5, 3, 3  # of the searches on the probe
-_SEARCH_FITS = 100  # fits of all rows that take as long as a search of 250 scores, about
+_LINEAR_LOSS = 0.01  # of accuracy that the linear machine may lose on the largest probe
+_UNEQUAL_SPREADS = 10.0  # largest spread of a column / the median one, above which columns are scaled
+_SPREAD_ROWS = 100_000  # whose spreads are looked at
+_UNEQUAL_CLASSES = 0.4  # share of the smallest class / that of equal ones, below which classes are weighted
+_COUNT_COLUMNS, _COUNT_SHARE = 1000, 0.1  # least columns of word counts, and share of the counts above 1
+_FOLDS = 5  # of the ...CV estimators
+_ORDERED = 0.1  # agreement of neighbouring rows' targets beyond chance, above which folds are drawn at random
+_LARGE, _LARGE_SECONDS = 20_000, 600.0  # rows from which a search has a limit of its own, and this limit
+_SEARCH_FACTOR, _SMALL_SEARCH_FACTOR = 15.0, 5.0  # seconds of a search / of the smallest probe; up to 4,000 rows
+_SMALL = 4000
+_LEAST_SHARE = 0.05  # of a search's expected seconds that max_time must be
 
 
 class _Probe(NamedTuple):
-    """What a search on some rows has found: parameters, scores, and the seconds that a fit of all rows may take."""
+    """What searches on some rows have found: parameters, scores, seconds."""
 
-    parameters: dict[str, float]
+    n_rows: int
+    parameters: dict[str, Any]
     kernel_score: float
     linear_score: float
-    fit_seconds: float
+    linear_cost: float
+    seconds: float
+
+
+@dataclass
+class _Data:
+    """The rows and what was found out about them.
+
+    Attributes
+    ----------
+    X : ndarray or CSR array of shape (n, d)
+    y : ndarray of shape (n,)
+    is_regression : bool
+    counts : ndarray of shape (n_classes,)
+        Rows of each class; none of a regression.
+    is_ordered : bool
+        Whether targets of neighbouring rows agree: folds in the order of the rows are then not alike.
+    first_step : transformer or None
+        What is done with the rows before the machine.
+    """
+
+    X: Any
+    y: NDArray[Any]
+    is_regression: bool
+    counts: NDArray[np.intp]
+    is_ordered: bool
+    first_step: Any = None
+
+    @property
+    def is_unequal(self) -> bool:
+        """Whether a class is so rare that accuracy says little."""
+        return len(self.counts) > 0 and self.counts.min() * len(self.counts) < _UNEQUAL_CLASSES * len(self.y)
+
+    @property
+    def score_name(self) -> str:
+        if self.is_regression:
+            return "R2"
+        return "balanced accuracy" if self.is_unequal else "accuracy"
+
+    @property
+    def chance(self) -> float:
+        """The score of a machine that knows y alone."""
+        if self.is_regression:
+            return 0.0
+        return 1 / len(self.counts) if self.is_unequal else float(self.counts.max() / len(self.y))
+
+    @property
+    def weighting(self) -> dict[str, Any]:
+        """The parameters of a classifier for its classes."""
+        return {"class_weight": "balanced"} if self.is_unequal else {}
+
+    @property
+    def scoring(self) -> dict[str, Any]:
+        """`weighting` and the score of a search."""
+        return {**self.weighting, "scoring": "balanced_accuracy"} if self.is_unequal else {}
+
+    @property
+    def folds(self) -> dict[str, Any]:
+        """The `cv` of a search: as many folds as the rarest class has rows, where these are few."""
+        n_folds = min(_FOLDS, int(self.counts.min(initial=_FOLDS)))
+        if self.is_ordered:
+            kind = KFold if self.is_regression else StratifiedKFold
+            return {"cv": kind(n_folds, shuffle=True, random_state=0)}
+        return {"cv": n_folds} if n_folds < _FOLDS else {}
 
 
 def suggest(
@@ -58,9 +140,10 @@ def suggest(
     ----------
     X : {array-like, sparse matrix, sparse array} of shape (n_samples, n_features)
     y : array-like of shape (n_samples,)
-        Numbers with a fraction are targets of a regression; everything else is labels.
+        Numbers with a fraction are targets of a regression; everything else is labels, of at least two classes.
     max_time : float, default=None
-        Seconds that a fit may take; the estimator has it as its own. A tenth is for the probe.
+        Seconds that a fit may take; the estimator has it as its own. A tenth, and at most 40 seconds, is for probes.
+        None: a search on more than 20,000 rows has ten minutes.
     prediction_cost : float, default=None
         Largest cost of a prediction, in inner products of all features: asks for `DCPredClassifier` or
         `DCPredRegressor`.
@@ -70,116 +153,276 @@ def suggest(
     Returns
     -------
     estimator
-        In a pipeline with a scaler, if the spreads of the columns differ tenfold.
+        In a pipeline with a scaler, if the spreads of the columns differ tenfold; with tf-idf, if X is word counts.
+        Where the smallest class has less than 0.4 times the rows of equal classes (20 % of two), it has
+        ``class_weight="balanced"`` and chooses by the balanced accuracy. Where neighbouring rows have like targets,
+        folds are drawn at random.
 
     Notes
     -----
-    The rules, of which the first that applies is taken, are in docs/tasks/tune.md. The probe is a search over 5 values
-    of C and 3 of gamma in three folds of 2,000 random rows, beside one of a linear machine; its rows are the same for
-    the same data. Seconds to expect grow with the square of the rows from those of the probe.
+    The rules, of which the first that applies is taken, are in docs/tasks/tune.md. A probe is a search for kernel,
+    gamma and C in three folds of 2,000 random rows, beside one of a linear machine. The next ones, of 8,000 and 32,000
+    rows if the time allows, look around the kernel, gamma and C of the one before. A line each shows how gamma and the
+    score grow with the rows: those of a probe are not those of all rows, and are returned only where there is no time
+    for a search. Rows of probes are the same for the same data.
 
     Examples
     --------
     >>> from sklearn.datasets import make_moons
     >>> from widemargin import suggest
     >>> suggest(*make_moons(300, noise=0.2, random_state=0))
-    300 rows, 2 columns, 100 % of the entries not zero, 2 classes
+    300 rows, 2 columns, 100 % of the entries not zero, 2 classes, 50.0 % of the rows in the largest (0)
     ...
-    DCSVMClassifierCV: C and gamma by cross-validation on all rows, some ... s
+    DCSVMClassifierCV: kernel, gamma and C by cross-validation on all rows; about ...
     DCSVMClassifierCV()
     """
     for name, value in {"max_time": max_time, "prediction_cost": prediction_cost}.items():
         if value is not None:
             check_number(name, value, above=0)
     resolve_memory_budget(memory_budget)
+    data = _check_data(X, y)
+    data.first_step = _first_step(data.X)
+    probes = _probe(data, _PROBE_SECONDS if max_time is None else min(_PROBE_SECONDS, _PROBE_SHARE * max_time))
+    _report_trend(data, probes)
+    machine, reason = _choose(data, probes, max_time, prediction_cost)
+    print(f"{type(machine).__name__}: {reason}")
+    machine.set_params(memory_budget=memory_budget)
+    return machine if data.first_step is None else make_pipeline(data.first_step, machine)
+
+
+# --- the data ---
+
+
+def _check_data(X: Any, y: Any) -> _Data:
+    """Validated rows, with a line about them."""
     if sp.issparse(X):
         check_sparse(X)
     with text_named(X):
         rows, labels = check_X_y(X, y, accept_sparse="csr", dtype=(np.float64, np.float32))
-    is_regression = type_of_target(labels) == "continuous"
-    _describe(rows, labels, is_regression)
-    scaler = _scaler(rows)
-    probe = _probe(scaler, rows, labels, is_regression, max_time)
-    machine, reason = _choose(rows.shape, probe, is_regression, max_time, prediction_cost)
-    print(f"{type(machine).__name__}: {reason}")
-    machine.set_params(max_time=max_time, memory_budget=memory_budget)
-    return machine if scaler is None else make_pipeline(scaler, machine)
+    (n, d), n_values = rows.shape, rows.nnz if sp.issparse(rows) else np.count_nonzero(rows)
+    size = f"{n:,} rows, {d:,} columns, {n_values / (n * d):.0%} of the entries not zero".replace("%", " %")
+    if type_of_target(labels) == "continuous":
+        print(f"{size}, regression")
+        return _Data(rows, labels, True, np.empty(0, np.intp), _is_ordered(labels))
+    classes, numbers, counts = np.unique(labels, return_inverse=True, return_counts=True)
+    if len(classes) < 2:
+        raise ValueError(f"y must have at least two classes, got {shown(classes[0])} alone")
+    print(f"{size}, {len(classes)} classes, {_percent(counts.max() / n)} of the rows in the largest ", end="")
+    print(f"({shown(classes[counts.argmax()])})")
+    data = _Data(rows, labels, False, counts, _is_ordered(numbers))
+    if data.is_unequal:
+        rarest = f"{shown(classes[counts.argmin()])} has {_percent(counts.min() / n)}"
+        print(f'classes: unequal, {rarest} of the rows: class_weight="balanced", and scores are balanced accuracies')
+    return data
 
 
-def _describe(X: Any, y: NDArray[Any], is_regression: bool) -> None:
-    n, d = X.shape
-    share = (X.nnz if sp.issparse(X) else np.count_nonzero(X)) / (n * d)
-    kind = "regression" if is_regression else f"{len(np.unique(y))} classes"
-    print(f"{n:,} rows, {d:,} columns, {share:.0%} of the entries not zero, {kind}".replace("%", " %"))
+def _is_ordered(targets: NDArray[Any]) -> bool:
+    """Whether targets of neighbouring rows, class numbers or values, agree more than those of any two rows."""
+    if targets.dtype.kind == "f":
+        centred = targets - targets.mean()
+        agreement = float(centred[1:] @ centred[:-1] / (centred @ centred))
+    else:
+        by_chance = float(np.sum((np.bincount(targets) / len(targets)) ** 2))
+        agreement = float((np.mean(targets[1:] == targets[:-1]) - by_chance) / (1 - by_chance))
+    is_ordered = bool(agreement > max(_ORDERED, 4 / len(targets) ** 0.5))
+    if is_ordered:
+        print(
+            "order: neighbouring rows have like targets, so folds are drawn at random; if rows belong together, as "
+            "those of a day or a person do, give a cv that keeps them together"
+        )
+    return is_ordered
 
 
-def _scaler(X: Any) -> Any:
-    """A scaler if the spreads of the columns differ tenfold; for sparse data one that keeps zeros."""
-    scaler = StandardScaler(with_mean=False).fit(occupied_columns(X)[0])
+def _first_step(X: Any) -> Any:
+    """Tf-idf of word counts; a scaler if the spreads of the columns differ tenfold, of sparse rows MaxAbsScaler."""
+    if _is_counts(X):
+        print("scaling: tf-idf, as the entries are counts of words")
+        return TfidfTransformer(sublinear_tf=True)
+    few = X[:: -(-X.shape[0] // _SPREAD_ROWS)]
+    scaler = StandardScaler(with_mean=False).fit(occupied_columns(few)[0])
     spreads = np.sort(np.sqrt(scaler.var_[scaler.var_ > 0]))
     ratio = float(spreads[-1] / spreads[(len(spreads) - 1) // 2]) if len(spreads) else 1.0
-    if ratio <= _UNEQUAL:
-        print(f"scaling: none; the widest column spreads {ratio:.3g} times as far as the median one")
+    how = f"the widest column spreads {ratio:.3g} times as far as the median one"
+    if ratio <= _UNEQUAL_SPREADS:
+        print(f"scaling: none; {how}")
         return None
-    print(f"scaling: the widest column spreads {ratio:.3g} times as far as the median one")
-    return MaxAbsScaler() if sp.issparse(X) else StandardScaler()
+    first_step = MaxAbsScaler() if sp.issparse(X) else StandardScaler()
+    print(f"scaling: {type(first_step).__name__}, as {how}")
+    return first_step
 
 
-def _probe(scaler: Any, X: Any, y: NDArray[Any], is_regression: bool, max_time: float | None) -> _Probe | None:
-    """Searches on some rows; None where there are too many columns, or too few rows of two classes."""
-    n, d = X.shape
-    rows = np.sort(np.random.default_rng(0).choice(n, min(n, _PROBE_ROWS), replace=False))
-    if not is_regression:
-        _, numbers, counts = np.unique(y[rows], return_inverse=True, return_counts=True)
-        rows = rows[counts[numbers] >= _PROBE_FOLDS]
-    if d > _LINEAR_COLUMNS or len(rows) < 2 * _PROBE_FOLDS or len(np.unique(y[rows])) < 2:
+def _is_counts(X: Any) -> bool:
+    """Whether sparse rows are counts of words: whole numbers >= 0, a tenth of them above 1."""
+    if not sp.issparse(X) or X.shape[1] < _COUNT_COLUMNS or not X.nnz:
+        return False
+    is_whole = X.data.min() >= 0 and (X.data == np.rint(X.data)).all()
+    return bool(is_whole and np.mean(X.data > 1) >= _COUNT_SHARE)
+
+
+# --- probes ---
+
+
+def _probe(data: _Data, seconds: float) -> list[_Probe]:
+    """Searches on more and more rows, as long as there is time; none where there are too many columns."""
+    n, d = data.X.shape
+    if d > _LINEAR_COLUMNS:
+        return []
+    begin, probes = time.perf_counter(), list[_Probe]()
+    order = np.random.default_rng(0).permutation(n)
+    for size in sorted({min(n, rows) for rows in _PROBE_ROWS}):
+        left = seconds - (time.perf_counter() - begin)
+        if probes and left < _PROBE_GROWTH * probes[-1].seconds:
+            break
+        found = _probe_rows(data, _usable(data, order[:size]), probes, max(left, _LEAST_SECONDS))
+        if found is None:
+            break
+        probes.append(found)
+        _report(data, found)
+    return probes
+
+
+def _usable(data: _Data, rows: RowIndices) -> RowIndices:
+    """Without rows of classes that have fewer rows than there are folds."""
+    if data.is_regression:
+        return rows
+    _, numbers, counts = np.unique(data.y[rows], return_inverse=True, return_counts=True)
+    return rows[counts[numbers] >= _PROBE_FOLDS]
+
+
+def _probe_rows(data: _Data, rows: RowIndices, before: list[_Probe], seconds: float) -> _Probe | None:
+    """A search of kernel machines on some rows, and one of linear machines; None where nothing can be scored."""
+    if len(rows) < 2 * _PROBE_FOLDS or len(np.unique(data.y[rows])) < 2:
         return None
-    sample = X[rows] if scaler is None else scaler.fit_transform(X[rows])
-    limits: dict[str, Any] = {"refit": False, "max_time": None if max_time is None else _PROBE_SHARE * max_time / 2}
+    sample = data.X[rows] if data.first_step is None else data.first_step.fit_transform(data.X[rows])
+    options: dict[str, Any] = {"cv": _PROBE_FOLDS, "refit": False, **data.scoring}
+    around = _around(before[-1]) if before else {}
+    kind: Any = DCSVMRegressorCV if data.is_regression else DCSVMClassifierCV
+    search, spent = _timed(
+        kind(**around, search="early", relevance=False, max_time=(1 - _LINEAR_SHARE) * seconds, **options).fit,
+        sample,
+        data.y[rows],
+    )
+    if np.isnan(search.best_score_):
+        return None
+    parameters = {"kernel": search.kernel_, "C": search.C_, "gamma": search.gamma_}
+    if data.is_regression:
+        spread = float(data.y.std())
+        parameters |= {"C": spread * search.C_, "epsilon": spread * search.epsilon_}
+        return _Probe(len(rows), parameters, search.best_score_, np.nan, np.nan, spent)
+    linear, more = _timed(OCASClassifierCV(5, max_time=_LINEAR_SHARE * seconds, **options).fit, sample, data.y[rows])
+    return _Probe(len(rows), parameters, search.best_score_, linear.best_score_, linear.C_, spent + more)
+
+
+def _around(probe: _Probe) -> dict[str, Any]:
+    """What a search on more rows tries."""
+    scale = probe.parameters
+    gammas = [factor * scale["gamma"] for factor in _NEXT_GAMMAS]
+    around = {"kernels": scale["kernel"], "gammas": gammas}
+    return around if "epsilon" in scale else {**around, "Cs": [factor * scale["C"] for factor in _NEXT_CS]}
+
+
+def _timed(fit: Callable[..., Any], *arguments: Any) -> tuple[Any, float]:
+    """The result of a fit without its warnings, which are of a probe, and its seconds."""
     begin = time.perf_counter()
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of a probe that was stopped: the fit warns itself
-        kind: Any = DCSVMRegressorCV if is_regression else DCSVMClassifierCV
-        search = kind(_PROBE_CS, _PROBE_GAMMAS, cv=_PROBE_FOLDS, exhaustive=True, **limits).fit(sample, y[rows])
-        seconds, linear_score = time.perf_counter() - begin, np.nan
-        if not is_regression:
-            linear = OCASClassifierCV(_PROBE_CS, cv=_PROBE_FOLDS, **limits).fit(sample, y[rows])
-            linear_score = linear.best_score_
-    n_fits = max(1, int(np.count_nonzero(~np.isnan(search.scores_))))
-    fit_seconds = seconds / n_fits * (n / len(rows)) ** 2
-    probe = _Probe({"C": search.C_, "gamma": search.gamma_}, search.best_score_, linear_score, fit_seconds)
-    against = "" if is_regression else f", linear machine {linear_score:.3f}"
-    print(
-        f"probe of {len(rows):,} rows: RBF kernel {search.best_score_:.3f} (C={search.C_:.3g}, "
-        f"gamma={search.gamma_:.3g}){against}"
-    )
-    return probe
+        warnings.simplefilter("ignore")
+        return fit(*arguments), time.perf_counter() - begin
+
+
+def _report(data: _Data, probe: _Probe) -> None:
+    own = ", ".join(f"{name}={v:.3g}" for name, v in probe.parameters.items() if name != "kernel")
+    against = "" if data.is_regression else f"; linear machine {probe.linear_score:.3f}"
+    kernel = f"{data.score_name} {probe.kernel_score:.3f} with the {probe.parameters['kernel']} kernel"
+    print(f"probe of {probe.n_rows:,} rows: {kernel}, {own}{against}")
+
+
+def _report_trend(data: _Data, probes: list[_Probe]) -> None:
+    """Say whether gamma grows with the rows, and where no probe is better than chance."""
+    gammas = [probe.parameters["gamma"] for probe in probes]
+    if len(gammas) > 1 and gammas[-1] > gammas[0]:
+        print("gamma grows with the rows: that of a probe is too small for all of them")
+    best = max((max(p.kernel_score, np.nan_to_num(p.linear_score)) for p in probes), default=0.0)
+    if probes and best <= data.chance + 0.5 / probes[-1].n_rows ** 0.5:  # the standard error of a share, at most
+        rival = "the mean of y" if data.is_regression else "the largest class for every row"
+        print(f"no probe beats a machine that predicts {rival} ({data.score_name} {data.chance:.3f})")
+
+
+# --- the rules ---
 
 
 def _choose(
-    shape: tuple[int, int],
-    probe: _Probe | None,
-    is_regression: bool,
-    max_time: float | None,
-    prediction_cost: float | None,
+    data: _Data, probes: list[_Probe], max_time: float | None, prediction_cost: float | None
 ) -> tuple[Any, str]:
     """The first rule that applies: an estimator and the reason."""
-    n, d = shape
-    parameters = {} if probe is None else probe.parameters
-    seconds = 0.0 if probe is None else probe.fit_seconds
+    n, d = data.X.shape
+    probe = probes[-1] if probes else None
     if prediction_cost is not None:
-        kind: Any = DCPredRegressor if is_regression else DCPredClassifier
-        kept = {name: value for name, value in parameters.items() if name in kind().get_params()}
-        return kind(prediction_cost=prediction_cost, **kept), "a prediction may not cost more than that"
-    if not is_regression and d > _LINEAR_COLUMNS:
-        return OCASClassifierCV(), f"more than {_LINEAR_COLUMNS:,} columns: a linear machine"
-    if not is_regression and probe is not None and probe.linear_score >= probe.kernel_score - _LINEAR_LOSS:
-        return OCASClassifierCV(), f"a linear machine loses at most {_LINEAR_LOSS:.0%} on the probe, and is the fastest"
-    if n <= _SEARCH_ROWS and (max_time is None or _SEARCH_FITS * seconds <= max_time):
-        machine = DCSVMRegressorCV() if is_regression else DCSVMClassifierCV()
-        return machine, f"C and gamma by cross-validation on all rows, some {_SEARCH_FITS * seconds:.2g} s"
-    kind = DCSVMRegressor if is_regression else DCSVMClassifier
-    if max_time is None or seconds <= max_time:
-        return kind(**parameters), f"C and gamma of the probe; some {seconds:.2g} s to train"
-    reason = f"C and gamma of the probe; an early machine, as the exact one may take {seconds:.2g} s"
-    return kind(**parameters, stop_level=_EARLY_LEVEL), reason
+        return _cheap(data, probe, max_time, prediction_cost), "a prediction may not cost more than that"
+    if not data.is_regression and d > _LINEAR_COLUMNS:
+        return _linear(data, probe, max_time), f"more than {_LINEAR_COLUMNS:,} columns: a linear machine"
+    if not data.is_regression and probe is not None and probe.linear_score >= probe.kernel_score - _LINEAR_LOSS:
+        reason = f"a linear machine loses at most {_LINEAR_LOSS:.0%} on the largest probe, and is the fastest"
+        return _linear(data, probe, max_time), reason.replace("%", " %")
+    expected = _expected_seconds(n, probes)
+    if max_time is not None and max_time < _LEAST_SHARE * expected:
+        reason = f"an early machine with the parameters of the largest probe, as a search takes {_duration(expected)}"
+        return _machine(data, probe, max_time, stop_level="auto"), reason
+    if not data.is_regression and data.counts.min() < 2:
+        reason = "the parameters of the largest probe, as a class of one row cannot be held out by a search"
+        return _machine(data, probe, max_time, stop_level="auto" if n > _LARGE else 0), reason
+    limit = _LARGE_SECONDS if max_time is None and n > _LARGE else max_time
+    took = f"about {_duration(expected)}" if limit is None else f"at most {_duration(limit)}"
+    parameters = "kernel, gamma, C and epsilon" if data.is_regression else "kernel, gamma and C"
+    return _search(data, limit), f"{parameters} by cross-validation on all rows; {took}"
+
+
+def _expected_seconds(n: int, probes: list[_Probe]) -> float:
+    """Of a search: a known number of cells, each on so many rows at most; and of the last machine as much again."""
+    if not probes:
+        return 0.0
+    first = probes[0]
+    if n <= _SMALL:
+        return _SMALL_SEARCH_FACTOR * first.seconds * (n / first.n_rows) ** 2
+    return _SEARCH_FACTOR * first.seconds
+
+
+def _cheap(data: _Data, probe: _Probe | None, max_time: float | None, prediction_cost: float) -> Any:
+    kind: Any = DCPredRegressor if data.is_regression else DCPredClassifier
+    return _with_parameters(kind, data, probe, prediction_cost=prediction_cost, max_time=max_time)
+
+
+def _machine(data: _Data, probe: _Probe | None, max_time: float | None, **options: Any) -> Any:
+    kind: Any = DCSVMRegressor if data.is_regression else DCSVMClassifier
+    return _with_parameters(kind, data, probe, max_time=max_time, **options)
+
+
+def _with_parameters(kind: Any, data: _Data, probe: _Probe | None, **options: Any) -> Any:
+    """An estimator with those of a probe's parameters that it has."""
+    found = {} if probe is None else probe.parameters
+    return kind(**{name: v for name, v in found.items() if name in kind().get_params()}, **data.weighting, **options)
+
+
+def _linear(data: _Data, probe: _Probe | None, max_time: float | None) -> Any:
+    """A linear machine; one without a search, where a class has a single row."""
+    if data.counts.min() < 2:
+        return OCASClassifier(1.0 if probe is None else probe.linear_cost, max_time=max_time, **data.weighting)
+    return OCASClassifierCV(max_time=max_time, **data.folds, **data.scoring)
+
+
+def _search(data: _Data, max_time: float | None) -> Any:
+    if data.is_regression:
+        return DCSVMRegressorCV(max_time=max_time, **data.folds)
+    return DCSVMClassifierCV(max_time=max_time, **data.folds, **data.scoring)
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.3g} %" if share < 0.1 else f"{100 * share:.1f} %"
+
+
+def _duration(seconds: float) -> str:
+    """Seconds as people say them: "44 minutes"."""
+    for unit, size in (("day", 86_400.0), ("hour", 3600.0), ("minute", 60.0), ("second", 1.0)):
+        if seconds >= 1.5 * size or (unit == "second" and seconds >= 1):
+            count = round(seconds / size)
+            return f"{count} {unit}{'s' * (count != 1)}"
+    return "a second"

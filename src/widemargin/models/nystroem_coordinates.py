@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from .._config import ALLOWED_BYTES
 from .._threads import ThreadTeam, blas_limit, row_blocks
 from .._types import Array
-from ..data.samples import Samples, make_samples
+from ..data.samples import Samples, make_samples, row_products
 from ..kernels.precision import ensure_precision
 from ..nystroem.features import LandmarkFeatures
 
@@ -55,8 +55,10 @@ class NystroemCoordinates:
             self._points  # noqa: B018 - made once, before the threads share them
             blocks = self.blocks(X, memory_budget // team.n_threads, _MOST_ROWS)
 
+            columns = np.ascontiguousarray(self.factor.T)
+
             def block(rows: slice) -> None:
-                np.matmul(self.evaluate(X[rows]), self.factor, out=out[rows])
+                out[rows] = row_products(self.evaluate(X[rows]), columns)
 
             team.map(block, blocks)
         return out

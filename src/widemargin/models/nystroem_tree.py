@@ -15,6 +15,7 @@ from .._native import nystroem
 from .._threads import ONE_THREAD, ThreadTeam, row_blocks
 from .._types import Array, Matrix
 from ..data.csr import row_arrays
+from ..data.samples import row_products
 from ..kernels.functions import ArgumentKernel
 from ..nystroem.features import LandmarkFeatures
 from ..partition.hierarchy import Hierarchy
@@ -160,7 +161,7 @@ class NystroemForest:
         return int(self.trees[0].intercept.shape[1])
 
     def decision_values(self, X: Any, *, n_jobs: int | None = None, memory_budget: int = 2**30) -> Matrix:
-        """Decision values of shape (n, q), float64, which do not depend on `n_jobs`.
+        """Decision values of shape (n, q), float64: to the last bit, whatever the other rows and `n_jobs`.
 
         Parameters
         ----------
@@ -195,8 +196,8 @@ class NystroemForest:
         elif projection is None:
             self._write_mean(row_arrays(X), out, team)
         else:
-            blocks = row_blocks(len(out))
-            team.map(lambda rows: self._write_mean(X[rows] @ projection, out[rows], team), blocks)
+            axes, blocks = np.ascontiguousarray(projection.T), row_blocks(len(out))
+            team.map(lambda rows: self._write_mean(row_products(X[rows], axes), out[rows], team), blocks)
 
     def _write_mean(self, rows: Any, out: Matrix, team: ThreadTeam) -> None:
         self.trees[0].compiled.decision_values(team.native, rows, out)

@@ -5,14 +5,14 @@ from __future__ import annotations
 import threading
 import warnings
 from collections.abc import Callable
-from contextlib import nullcontext, suppress
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
 from .._native import kernels
-from .._threads import openmp_limit
+from .._threads import after_fork_in_child, openmp_limit, openmp_threads
 from .._types import Array, Labels, Matrix, RowIndices, Vector
 from ..data.csr import occupied_columns, restore_columns
 
@@ -44,8 +44,7 @@ def kmeans(X: Any, k: int, rng: np.random.Generator, sample_weight: Vector | Non
 
     seed = int(rng.integers(2**31))
     model = KMeans(k, n_init=1, max_iter=_MAX_ITER, random_state=seed)
-    is_short = X.shape[0] <= _SINGLE_THREAD_ROWS
-    with _silence, openmp_limit(1) if is_short else nullcontext():
+    with _silence, openmp_limit(1 if X.shape[0] <= _SINGLE_THREAD_ROWS else openmp_threads()):
         model.fit(_compact(X), sample_weight=sample_weight)
     return np.asarray(model.labels_, np.intp)
 
@@ -60,6 +59,7 @@ class _Silence:
         self._lock = threading.Lock()
         self._n_threads = 0
         self._filter: Any = None
+        after_fork_in_child(self._forget_threads)
 
     def __enter__(self) -> None:
         from sklearn.exceptions import ConvergenceWarning
@@ -74,8 +74,17 @@ class _Silence:
         with self._lock:
             self._n_threads -= 1
             if self._n_threads == 0:
-                with suppress(ValueError):  # where another thread has restored filters of before
-                    warnings.filters.remove(self._filter)  # type: ignore[attr-defined]
+                self._remove_filter()
+
+    def _remove_filter(self) -> None:
+        with suppress(ValueError):  # where another thread has restored filters of before
+            warnings.filters.remove(self._filter)  # type: ignore[attr-defined]
+
+    def _forget_threads(self) -> None:
+        """In a forked child, which does not have them: none forks within its block."""
+        self._lock = threading.Lock()
+        self._n_threads = 0
+        self._remove_filter()
 
 
 _silence = _Silence()

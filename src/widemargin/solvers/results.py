@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -21,17 +21,18 @@ class History:
 
     def record(self, **values: float) -> None:
         """Append one row."""
+        if not self.columns:
+            self.columns = {name: [float(value)] for name, value in values.items()}
+            return
         for name, value in values.items():
             self.columns.setdefault(name, []).append(float(value))
 
     def record_point(self, elapsed: float, beta: Vector, certificate: Certificate) -> None:
         """Append the row of a point beta (n,), `elapsed` seconds after the start."""
+        _, objective, gap, violation = certificate
+        n_support = int(np.count_nonzero(beta))
         self.record(
-            time=elapsed,
-            objective=certificate.primal_objective,
-            lower_bound=certificate.lower_bound,
-            violation=certificate.violation,
-            n_support=int(np.count_nonzero(beta)),
+            time=elapsed, objective=objective, lower_bound=objective - gap, violation=violation, n_support=n_support
         )
 
     def followed_by(self, other: History) -> History:
@@ -88,6 +89,18 @@ class DualResult:
     def lower_bound(self) -> float:
         """What the optimum is at least."""
         return self.objective - self.gap
+
+    def improves(self, before: DualResult | None) -> bool:
+        """Whether this point, found from that of `before`, is the better one: converged, or with a smaller gap."""
+        return before is None or self.converged or self.gap <= before.gap
+
+    def following(self, before: DualResult | None) -> DualResult:
+        """The better one of this result and of `before`, from which it started; with the counts and rows of both."""
+        if before is None:
+            return self
+        history = before.history.followed_by(self.history)
+        best = self if self.improves(before) else before
+        return replace(best, n_iter=before.n_iter + self.n_iter, history=history)
 
 
 @dataclass

@@ -11,6 +11,7 @@
 #include <initializer_list>
 #include <string>
 
+#include "interpreter_lock.hpp"
 #include "span.hpp"
 
 namespace wm {
@@ -31,7 +32,7 @@ template <class T> using RowsArray = nb::ndarray<T, nb::ndim<2>, nb::device::cpu
 inline auto array(const char* name) { return nb::arg(name).noconvert(); }
 
 // Annotation of functions that need no interpreter.
-using Unlocked = nb::call_guard<nb::gil_scoped_release>;
+using Unlocked = nb::call_guard<LockReleased>;
 
 template <class T> Span<T> span(const Vector<T>& v) { return {v.data(), static_cast<Index>(v.shape(0))}; }
 template <class T> Matrix<T> matrix(const Array<T>& a) {

@@ -56,7 +56,7 @@ template <class RowArrays> void bind_run(nb::class_<MergingState>& state) {
                 const std::vector<Index> chosen = checked_copy("order", order, n_rows(view));
                 const StepState step_state = read_step_state(s.counts.span(), s.sums.span(), s.budget);
                 with_rule(rule_name, [&](auto merge_rule) {
-                    nb::gil_scoped_release unlocked;
+                    LockReleased unlocked;
                     auto rows = shifted_rows(s.shift.span(), view);
                     const StepRule rule{s.budget, inverse_lam, fit_intercept ? 1.0 : 0.0};
                     MergingSteps<merge_rule()> steps(s, step_state, grids, gamma, rule, rows.max_entries(as_span(chosen)));
@@ -152,7 +152,7 @@ void bind_search(nb::module_& budget) {
             check_shape("found", found, n, 2);
             const std::vector<Index> checked_sizes = checked_copy("sizes", sizes, coef.columns + 1);
             with_rule(rule_name, [&](auto rule) {
-                nb::gil_scoped_release unlocked;
+                LockReleased unlocked;
                 find_all<rule()>(candidates, coef, log_kappa, as_span(checked_sizes), grids, partners, found);
             });
         },
@@ -179,7 +179,7 @@ void run_subset_steps(Matrix<const float> K, Index first, Span<const double> dia
     check_at_least("first", first, 0);
     check_at_least("K.shape[1] - len(K)", K.columns - K.rows, first);
     StepState step_state = read_step_state(counts, sums, budget);
-    nb::gil_scoped_release unlocked;
+    LockReleased unlocked;
     const StepRule rule{budget, inverse_lam, fit_intercept ? 1.0 : 0.0};
     SubsetSteps<maintenance>({coef, diagonal, inverse}, rule, step_state).run(K, first, signed_weights);
     step_state.store(counts, sums);

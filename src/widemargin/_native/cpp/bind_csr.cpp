@@ -37,7 +37,7 @@ template <class I> void bind_check(nb::module_& m) {
                 raise_if_any({CSRFault::pointer, 0, static_cast<Index>(indptr[0])}, n_columns, names);
             CSRFault fault;
             {
-                nb::gil_scoped_release unlocked;
+                LockReleased unlocked;
                 fault = find_fault(CSR<float, I>{{nullptr, n_values}, indices, indptr, n_columns});
             }
             raise_if_any(fault, n_columns, names);
@@ -58,7 +58,7 @@ template <class T> void bind_products(nb::module_& m) {
             X.visit_as<T>("X", [&](const auto& x) {
                 Z.visit_as<T>("Z", [&](const auto& z) {
                     auto scratch = product_scratch(x, z);
-                    nb::gil_scoped_release unlocked;
+                    LockReleased unlocked;
                     inner_products(x, z, scratch, into);
                 });
             });
@@ -72,7 +72,7 @@ template <class T> void bind_nonzeros(nb::module_& m) {
         [](const RowsArray<const T>& X, Span<std::int64_t> indptr) {
             const Matrix<const T> values = rows_matrix(X, "X");
             check_size("len(indptr)", indptr.size, values.rows + 1);
-            nb::gil_scoped_release unlocked;
+            LockReleased unlocked;
             count_nonzeros(values, indptr);
         },
         array("X"), array("indptr"), "Write indptr (n + 1,), the row pointers of X (n, d) as a CSR array.");
@@ -87,7 +87,7 @@ template <class T, class I> void bind_copy(nb::module_& m) {
             if (values.columns > std::numeric_limits<I>::max()) raise_value_error("indices must be int64 for so many columns");
             Index n;
             {
-                nb::gil_scoped_release unlocked;
+                LockReleased unlocked;
                 n = copy_nonzeros(values, data, indices);
             }
             if (n != data.size) raise_value_error("data and indices must have as many entries as X has non-zeros");
@@ -114,7 +114,7 @@ void compute_matvec(Team& team, const CSR<T, I>& X, Matrix<const double> W, Kept
 void matvec(Team& team, const CSRMatrix& rows, Matrix<const double> W, Matrix<double> out) {
     check_size("W.shape[1]", W.columns, rows.columns());
     check_shape("out", out, W.rows, rows.rows());
-    nb::gil_scoped_release unlocked;
+    LockReleased unlocked;
     rows.visit([&](const auto& X) {
         with_group_size(group_size(W.rows, X.nnz(), X.columns, W.rows * X.columns), [&](auto size) {
             compute_matvec<decltype(size)::value>(team, X, W, rows.scratch(), out);
@@ -149,7 +149,7 @@ void rmatvec(Team& team, const CSRMatrix& rows, const RowsArray<const double>& c
     check_size("coef.shape[1]", weights.columns, rows.rows());
     if (base) check_shape("base", base_weights, weights.rows, weights.columns);
     check_shape("out", out, weights.rows, rows.columns());
-    nb::gil_scoped_release unlocked;
+    LockReleased unlocked;
     rows.visit([&](const auto& X) {
         with_group_size(group_size(weights.rows, X.nnz(), X.columns, kCachedEntries), [&](auto size) {
             compute_rmatvec<decltype(size)::value>(team, X, weights, base_weights, rows.scratch(), out);

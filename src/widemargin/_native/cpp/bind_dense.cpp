@@ -33,7 +33,7 @@ template <class T, bool is_transposed> void bind_passes(nb::module_& m) {
             const Matrix<const T> X = rows_matrix(X_, rows_name);
             check_lengths(n_columns(X), {{"w", w}});
             check_lengths(n_rows(X), {{"out", out}});
-            nb::gil_scoped_release unlocked;
+            LockReleased unlocked;
             if constexpr (is_transposed) matvec_transposed<T>(X, w, out, run_in(team));
             else matvec<T>(X, w, out, run_in(team));
         },
@@ -46,7 +46,7 @@ template <class T, bool is_transposed> void bind_passes(nb::module_& m) {
             const Matrix<const T> X = rows_matrix(X_, rows_name);
             const RowWeights weights = row_weights(coef, base, n_rows(X));
             check_shape("out", out, weights.coef.rows, n_columns(X));
-            nb::gil_scoped_release unlocked;
+            LockReleased unlocked;
             if constexpr (is_transposed) rmatvec_transposed<T>(X, weights, out, run_in(team));
             else rmatvec<T>(X, weights, out, run_in(team));
         },
@@ -61,7 +61,7 @@ template <class T, bool is_transposed> void bind_passes(nb::module_& m) {
             check_indices("chosen", chosen, n_rows(X));
             check_apart("chosen", chosen, "out", flat(out));
             check_shape("out", out, chosen.size, n_columns(X));
-            nb::gil_scoped_release unlocked;
+            LockReleased unlocked;
             if constexpr (is_transposed) take_columns<T>(X, chosen, out, run_in(team));
             else take_rows<T>(X, chosen, out, run_in(team));
         },
@@ -73,7 +73,7 @@ template <class T> void bind_others(nb::module_& m) {
     m.def(
         "are_finite",
         [](Team& team, Span<const T> numbers) {
-            nb::gil_scoped_release unlocked;
+            LockReleased unlocked;
             return are_finite<T>(numbers, run_in(team));
         },
         "team"_a, array("numbers"), "Whether none of the numbers (n,) is NaN or infinite.");
@@ -85,7 +85,7 @@ template <class T> void bind_others(nb::module_& m) {
             check_size("Z.shape[1]", Z.columns, X.columns);
             check_shape("out", into, X.rows, Z.rows);
             auto scratch = product_scratch<T>(X, Z);
-            nb::gil_scoped_release unlocked;
+            LockReleased unlocked;
             inner_products(X, Z, scratch, into);
         },
         array("X"), array("Z"), array("out"), "Write X Z' (r, c), for X (r, d) and Z (c, d) with contiguous rows.");
@@ -99,7 +99,7 @@ template <class T> void bind_others(nb::module_& m) {
             check_lengths(X.columns, {{"centre", centre}});
             check_lengths(chosen.size, {{"factors", factors}});
             check_shape("out", out, X.columns, X.columns);
-            nb::gil_scoped_release unlocked;
+            LockReleased unlocked;
             second_moments<T>(X, chosen, centre, factors, out, run_in(team));
         },
         "team"_a, array("X"), array("chosen"), array("centre"), array("factors"), array("out"),

@@ -97,7 +97,7 @@ nb::tuple solve_working_sets(Team& team, const Problem<Entry>& problem, const Du
                              Index max_sets) {
     WorkingSetsResult done;
     {
-        nb::gil_scoped_release unlocked;
+        LockReleased unlocked;
         SignalHandlers run_signal_handlers;
         const auto go_on = [&] { return team.may_go_on() && run_signal_handlers(); };
         done = solve_working_sets(team, problem, state.point, state.tile, state.work, tol, max_sets, go_on);
@@ -173,7 +173,7 @@ template <class Entry> class BoundSubproblems {
                                        [&] { return Scratch(largest_, minimum(largest_, kTileSize)); });
         std::vector<WorkingSetsResult> found(problems_.count());
         {
-            nb::gil_scoped_release unlocked;
+            LockReleased unlocked;
             const std::int64_t end = nanoseconds_now() + static_cast<std::int64_t>(clip(seconds, 0.0, 1e9) * 1e9);
             std::atomic<bool> has_begun{false};  // every call solves at least one working set
             solve_subproblems<Entry, double>(team, entries_, problems_, working_sets_, scratches, as_span(found), [&] {
@@ -266,7 +266,7 @@ void bind_dual(nb::module_& m) {
             check_lengths(terms.length(), {{"beta", beta}, {"f", f}, {"out", out}});
             Violation found;
             {
-                nb::gil_scoped_release unlocked;
+                LockReleased unlocked;
                 found = kkt_violation(terms.terms, beta, f, has_intercept, out);
             }
             return nb::make_tuple(found.intercept, found.largest);

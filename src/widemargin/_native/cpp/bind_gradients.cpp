@@ -15,7 +15,7 @@ template <class T> void bind_signed_sums(nb::module_& m) {
             check_size("Zt.shape[0]", zt.rows, x.columns);
             check_shape("weights", w, x.rows, zt.columns);
             check_shape("out", sums, x.rows, x.columns);
-            nb::gil_scoped_release unlocked;
+            LockReleased unlocked;
             add_signed_sums<T>(x, zt, w, sums);
         },
         array("X"), array("Zt"), array("weights"), array("out"),

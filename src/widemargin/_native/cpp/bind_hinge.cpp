@@ -29,13 +29,13 @@ template <class T> class Owned {
 
 // Call visit(block) for each block of n rows, without the interpreter's lock.
 template <class Visit> void for_each_row_block(Team& team, Index n, const Visit& visit) {
-    nb::gil_scoped_release unlocked;
+    LockReleased unlocked;
     for_each_block(team, count_row_blocks(n), [&](Index block) { visit(RowBlock(block, n)); });
 }
 
 // The sums over all rows of what visit(block) returns for each block.
 template <std::size_t k, class Visit> Sums<k> sum_row_blocks(Team& team, Index n, const Visit& visit) {
-    nb::gil_scoped_release unlocked;
+    LockReleased unlocked;
     return sum_blocks<k>(count_row_blocks(n), run_in(team), [&](Index block) { return visit(RowBlock(block, n)); });
 }
 
@@ -160,7 +160,7 @@ void bind_hinge(nb::module_& m) {
         "find_root",
         [](Span<const double> breakpoints, Span<const double> jumps, double curvature, double slope, double lo) {
             check_lengths(breakpoints.size, {{"jumps", jumps}});
-            nb::gil_scoped_release unlocked;
+            LockReleased unlocked;
             return find_root(breakpoints, jumps, curvature, slope, lo);
         },
         array("breakpoints"), array("jumps"), "curvature"_a, "slope"_a, "lo"_a,
@@ -183,7 +183,7 @@ void bind_hinge(nb::module_& m) {
         "weighted_quantile",
         [](Span<const double> values, Span<const double> weights, double level) {
             check_lengths(values.size, {{"weights", weights}});
-            nb::gil_scoped_release unlocked;
+            LockReleased unlocked;
             return weighted_quantile(values, weights, level);
         },
         array("values"), array("weights"), "level"_a,

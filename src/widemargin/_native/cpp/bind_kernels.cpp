@@ -19,7 +19,7 @@ template <class T> void bind_dtype(nb::module_& m) {
             const Matrix<const T> from = rows_matrix(A, "A");
             const Matrix<T> into = rows_matrix(out, "out");
             check_shape("out", into, from.columns, from.rows);
-            nb::gil_scoped_release unlocked;
+            LockReleased unlocked;
             copy_transposed(from, into);
         },
         array("A"), array("out"), "Write A' (c, r), for A (r, c). They must not share memory.");
@@ -29,7 +29,7 @@ template <class T> void bind_dtype(nb::module_& m) {
             const Matrix<T> values = rows_matrix(G, "G");
             check_at_least("degree", degree, 0);
             std::vector<T> scratch(values.columns);
-            nb::gil_scoped_release unlocked;
+            LockReleased unlocked;
             polynomial<T>(values, gamma, coef0, degree, {scratch.data(), values.columns});
         },
         array("G"),
@@ -41,7 +41,7 @@ template <class T> void bind_dtype(nb::module_& m) {
             check_lengths(rows.size, {{"coef", coef}});
             check_at_least("K.shape[1]", entries.columns, f.size);
             const std::vector<Index> chosen = checked_copy("rows", rows, entries.rows);
-            nb::gil_scoped_release unlocked;
+            LockReleased unlocked;
             for_each_block(team, count_blocks(f.size, kColumnBlock),
                            [&](Index block) { add_rows(entries, as_span(chosen), coef, f, block); });
         },
@@ -55,7 +55,7 @@ template <class T> void bind_dtype(nb::module_& m) {
             const std::vector<Index> chosen = checked_copy("kept", kept, entries.rows);
             for (Index i = 1; i < kept.size; ++i)
                 if (chosen[i] <= chosen[i - 1]) raise_value_error("kept must be ascending, but kept[", i, "] is ", chosen[i]);
-            nb::gil_scoped_release unlocked;
+            LockReleased unlocked;
             remove_rows(entries, as_span(chosen), run_in(team));
         },
         "team"_a, array("K"), array("kept"),
@@ -68,7 +68,7 @@ template <class T> void bind_dtype(nb::module_& m) {
             const Matrix<double> sums = rows_matrix(out, "out");
             check_size("coef.shape[1]", weights.columns, entries.rows);
             check_shape("out", sums, weights.rows, entries.columns);
-            nb::gil_scoped_release unlocked;
+            LockReleased unlocked;
             for (Index block = 0; block < count_blocks(sums.columns, kColumnBlock); ++block)
                 add_product(entries, weights, sums, block);
         },
@@ -117,7 +117,7 @@ void write_matrix(const KernelRows<distance, X>& x, const KernelRows<distance, Z
     check_shape("out", into, n_rows(x.rows), n_rows(z.rows));
     if constexpr (sizeof(T) <= sizeof(typename X::Value)) {
         auto scratch = product_scratch(x.rows, z.rows);
-        nb::gil_scoped_release unlocked;
+        LockReleased unlocked;
         kernel_matrix(x, z, gamma, scratch, into);
     } else {
         throw nb::type_error("out must not be longer numbers than X");
@@ -132,7 +132,7 @@ void add_product_of_rows(const KernelRows<distance, X>& x, const RowsArray<const
     check_size("coef.shape[1]", weights.columns, n_rows(x.rows));
     check_shape("out", sums, weights.rows, n_rows(z.rows));
     auto scratch = product_scratch(x.rows, z.rows);
-    nb::gil_scoped_release unlocked;
+    LockReleased unlocked;
     add_kernel_product(x, weights, z, gamma, scratch, sums);
 }
 
@@ -183,7 +183,7 @@ void bind_kernels(nb::module_& m) {
         "exponential",
         [](const RowsArray<float>& G, double factor) {
             const Matrix<float> values = rows_matrix(G, "G");
-            nb::gil_scoped_release unlocked;
+            LockReleased unlocked;
             exponential(values, factor);
         },
         array("G"), "factor"_a, "Replace G (r, c) by exp(factor G), for factor G <= 0; positive exponents count as 0.");

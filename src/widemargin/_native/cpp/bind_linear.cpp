@@ -6,6 +6,7 @@
 #include "coordinate_ascent.hpp"
 #include "crammer_singer.hpp"
 #include "csr_matrix.hpp"
+#include "multiclass_ascent.hpp"
 #include "signals.hpp"
 #include "simplex_qp.hpp"
 
@@ -18,7 +19,7 @@ std::pair<Index, double> solve_simplex_qp(const RowsArray<const double>& H, Span
     check_at_least("len(H)", gram.rows, beta.size);
     check_at_least("H.shape[1]", gram.columns, beta.size);
     check_lengths(beta.size, {{"b", b}});
-    nb::gil_scoped_release unlocked;
+    LockReleased unlocked;
     const SimplexResult result = SimplexQP(gram, b, beta).solve(tol, max_rounds);
     return {result.n_rounds, result.gap};
 }
@@ -40,18 +41,18 @@ class MulticlassHinge {
         check_shape("f", f, n_classes_, n_rows());
         check_shape("f_end", f_end, n_classes_, n_rows());
         check_shape("coef", coef, n_classes_, n_rows());
-        nb::gil_scoped_release unlocked;
+        LockReleased unlocked;
         return std::tuple_cat(advance_multiclass(segment(f, f_end), f, step, mu, coef, run_in(team)));
     }
     double slope(Team& team, Matrix<const double> f, Matrix<const double> f_end, Span<const Index> rows, double k) const {
         check_segment(f, f_end, rows);
-        nb::gil_scoped_release unlocked;
+        LockReleased unlocked;
         return multiclass_slope(segment(f, f_end), rows, k, run_in(team));
     }
     std::pair<Index, double> drop_linear_rows(Team& team, Matrix<const double> f, Matrix<const double> f_end,
                                               Span<Index> rows, double lo, double hi) const {
         check_segment(f, f_end, rows);
-        nb::gil_scoped_release unlocked;
+        LockReleased unlocked;
         const KeptRows kept = wm::drop_linear_rows(segment(f, f_end), rows, lo, hi, run_in(team));
         return {kept.n_kept, kept.dropped_slope};
     }
@@ -102,7 +103,7 @@ template <class RowArrays> void bind_ascent(nb::module_& m) {
                 check_indices<Index>("order", order, n_rows(rows));
                 check_apart("order", order, "alpha", alpha);
                 check_apart("order", order, "w", w);
-                nb::gil_scoped_release unlocked;
+                LockReleased unlocked;
                 const DualPoint point{signed_weights, squared_norms, C, sigma, alpha, w};
                 const Epoch epoch = run_until_stopped(team, [&](const auto& go_on) {
                     return ascent_epoch(rows, point, order, shrink_above, shrink_below, go_on);
@@ -119,12 +120,37 @@ template <class RowArrays> void bind_ascent(nb::module_& m) {
         "as they were when their rows were visited. Runs in the calling thread; if the team is stopped, Stopped is raised\n"
         "within 1,024 rows, with w that belongs to alpha.");
     m.def(
+        "multiclass_epoch",
+        [](const Team& team, const RowArrays& X, Span<const Index> y, Span<const double> s,
+           Span<const double> squared_norms, double C, double constant, Matrix<double> beta, Matrix<double> W,
+           Span<const Index> order) {
+            return visit_rows(X, [&](const auto& rows) {
+                check_lengths(n_rows(rows), {{"s", s}, {"squared_norms", squared_norms}});
+                check_at_least("W.shape[1]", W.columns, 1);
+                check_shape("beta", beta, n_rows(rows), W.columns);
+                check_shape("W", W, rows.columns + 1, W.columns);
+                check_at_least("len(y)", y.size, n_rows(rows));
+                const std::vector<Index> classes = checked_copy("y", y, W.columns);
+                const std::vector<Index> visited = checked_copy("order", order, n_rows(rows));
+                nb::gil_scoped_release unlocked;
+                const MulticlassPoint point{as_span(classes), s, squared_norms, C, constant, beta, W};
+                return run_until_stopped(
+                    team, [&](const auto& go_on) { return multiclass_epoch(rows, point, as_span(visited), go_on); });
+            });
+        },
+        "team"_a, array("X"), array("y"), array("s"), array("squared_norms"), "C"_a, "constant"_a, array("beta"),
+        array("W"), array("order"),
+        "One epoch of dual coordinate ascent for Crammer and Singer's hinge over the rows in `order`. beta (n, k) and\n"
+        "W (d + 1, k) = [X, constant]' beta are updated; y (n,) classes in [0, k); s (n,) weights; squared_norms (n,):\n"
+        "|x_i|^2. Returns the duality gap: a sum of terms as they were when their rows were visited. Runs in the calling\n"
+        "thread; if the team is stopped, Stopped is raised within 256 rows, with W that belongs to beta.");
+    m.def(
         "add_rows",
         [](const RowArrays& X, Span<const double> coef, Span<double> w) {
             visit_rows(X, [&](const auto& rows) {
                 check_lengths(n_rows(rows), {{"coef", coef}});
                 check_lengths(rows.columns + 1, {{"w", w}});
-                nb::gil_scoped_release unlocked;
+                LockReleased unlocked;
                 add_rows(rows, coef, w.data);
             });
         },
@@ -135,7 +161,7 @@ template <class RowArrays> void bind_ascent(nb::module_& m) {
         [](const RowArrays& X, Span<double> out) {
             visit_rows(X, [&](const auto& rows) {
                 check_lengths(n_rows(rows), {{"out", out}});
-                nb::gil_scoped_release unlocked;
+                LockReleased unlocked;
                 squared_norms(rows, out);
             });
         },

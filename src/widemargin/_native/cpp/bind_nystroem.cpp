@@ -83,7 +83,7 @@ template <class RowArrays> void bind_route(nb::class_<AnyTree>& tree) {
                 check_lengths(chosen.size, {{"out", out}});
                 const std::vector<Index> numbers = checked_copy("rows", chosen, n_rows(rows));
                 AlignedArray<typename std::decay_t<decltype(tree)>::Value> distances(tree.width());
-                nb::gil_scoped_release unlocked;
+                LockReleased unlocked;
                 for (Index t = 0; t < out.size; ++t)
                     out[t] = static_cast<std::int32_t>(tree.find_leaf(rows, numbers[t], distances.data()));
             });
@@ -102,7 +102,7 @@ void write_values(const Landmarks<T>& landmarks, const Rows& X, Matrix<T> out, I
     const auto write = [&](Index i, Index r) {
         std::memcpy(out[i].data, values.data() + r * stride, sizeof(T) * out.columns);
     };
-    nb::gil_scoped_release unlocked;
+    LockReleased unlocked;
     Index i = 0;
     for (; i + kTileRows <= out.rows; i += kTileRows) {
         const Index four[kTileRows] = {i, i + 1, i + 2, i + 3};
@@ -217,7 +217,7 @@ template <class RowArrays> void bind_decision_values(nb::class_<AnyMachine>& mac
                 const Index size = n_blocks ? count_blocks(n, n_blocks) : 0;
                 using Scratch = decltype(machine.make_scratch(size));
                 ScratchPool<Scratch> pool(minimum<Index>(team.n_threads(), n_blocks), [&] { return machine.make_scratch(size); });
-                nb::gil_scoped_release unlocked;
+                LockReleased unlocked;
                 for_each_block(team, n_blocks, [&](Index block) {
                     pool.with_one([&](Scratch& scratch) {
                         machine.decision_values(rows, block * size, minimum((block + 1) * size, n), scratch, out);

@@ -17,23 +17,27 @@ void map(Team& team, const nb::callable& fn, Index n) {
     std::atomic<Index> next{0};
     Index failed = n;  // guarded by the interpreter's lock, as is `error`
     std::optional<nb::python_error> error;
+    const auto call = [&](Index worker, Index item) {
+        try {
+            fn(worker, item);
+        } catch (nb::python_error& raised) {
+            next = n;
+            if (item < failed) failed = item, error.emplace(std::move(raised));
+        }
+    };
     const auto work = [&](Index worker) {
-        nb::gil_scoped_acquire lock;
+        LockHeld lock;
         for (Index item; (item = next.fetch_add(1)) < n;) {
-            try {
-                if (!team.may_go_on()) throw Stopped();
-                fn(worker, item);
-            } catch (nb::python_error& raised) {
-                next = n;
-                if (item < failed) failed = item, error.emplace(std::move(raised));
-            } catch (const Stopped&) {
+            if (!team.may_go_on()) {
                 next = n;
                 failed = -1;
+                break;
             }
+            sleep_at_interpreter_end([&] { call(worker, item); });
         }
     };
     {
-        nb::gil_scoped_release unlocked;
+        LockReleased unlocked;
         team.for_each_block(minimum<Index>(team.n_threads(), n), work);
     }
     if (error) throw std::move(*error);
@@ -84,7 +88,7 @@ void bind_threads(nb::module_& m) {
         .def(
             "close",
             [](Team& team) {
-                nb::gil_scoped_release unlocked;
+                LockReleased unlocked;
                 team.close();
             },
             "End the helper threads; from then on the caller computes alone.");

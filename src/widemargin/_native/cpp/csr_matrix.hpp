@@ -45,7 +45,7 @@ class CSRMatrix {
         auto& X = std::get<CSR<T, I>>(view_);
         CSRFault fault;
         {
-            nb::gil_scoped_release unlocked;
+            LockReleased unlocked;
             fault = find_fault(X);
             X.is_sorted = fault.kind == CSRFault::none && has_sorted_rows(X);
         }

@@ -216,23 +216,29 @@ template <class T> class NystroemMachine {
     }
 
     // Given   X dense or CSR, its rows from `first` to `end`; s made for so many rows; out (n, q): rows written
-    // Cost    a row: depth b + m + q inner products in d dimensions, m p + q (m + p + m^2 / 2) multiply-adds
+    // Cost    a row: depth b + m + q inner products in d dimensions, m p + q (m + p + m^2 / 2) multiply-adds; four times
+    //         as much of a row that is alone in its leaf
+    // Exact   a row's values do not depend on the other rows: it is always one of four, if need be the same row
     // Twin    tests/naive/nystroem.py::route, pairwise, bound_distances, decision_value
     template <class Rows>
     void decision_values(const Rows& X, Index first, Index end, NystroemScratch<T>& s, Matrix<double> out) const {
         const FlushDenormals flush;
         if (!is_grouped(end - first)) {
-            for (Index i = first; i < end; ++i)
-                evaluate_in_leaf<1>(X, {i}, tree_->find_leaf(X, i, s.distances.data()), s, out);
+            for (Index i = first; i < end; ++i) {
+                Index leaf[kTileRows];
+                tree_->find_leaves(X, {i, i, i, i}, s.distances.data(), leaf);
+                evaluate_in_leaf<kTileRows>(X, {i, i, i, i}, leaf[0], s, out);
+            }
             return;
         }
         group_by_leaf(X, first, end, s);
         Index t = 0;
         for (Index c = 0; c < landmarks_->n_leaves(); ++c) {
-            const Index stop = s.ends[c];
-            for (; t + kTileRows <= stop; t += kTileRows)
-                evaluate_in_leaf<kTileRows>(X, {s.order[t], s.order[t + 1], s.order[t + 2], s.order[t + 3]}, c, s, out);
-            for (; t < stop; ++t) evaluate_in_leaf<1>(X, {s.order[t]}, c, s, out);
+            const Index stop = s.ends[c], last = stop - 1;
+            const auto row = [&](Index k) { return s.order[minimum(k, last)]; };
+            for (; t < stop; t += kTileRows)
+                evaluate_in_leaf<kTileRows>(X, {row(t), row(t + 1), row(t + 2), row(t + 3)}, c, s, out);
+            t = stop;
         }
     }
 
@@ -250,11 +256,13 @@ template <class T> class NystroemMachine {
     template <class Rows> void group_by_leaf(const Rows& X, Index first, Index end, NystroemScratch<T>& s) const {
         const Index k = landmarks_->n_leaves(), n = end - first;
         for (Index& count : s.ends) count = 0;
-        Index i = 0;
-        for (; i + kTileRows <= n; i += kTileRows)
-            tree_->find_leaves(X, {first + i, first + i + 1, first + i + 2, first + i + 3}, s.distances.data(), s.leaf.data() + i);
-        for (; i < n; ++i) s.leaf[i] = tree_->find_leaf(X, first + i, s.distances.data());
-        for (i = 0; i < n; ++i) ++s.ends[s.leaf[i]];
+        for (Index i = 0; i < n; i += kTileRows) {
+            const auto row = [&](Index r) { return first + minimum(i + r, n - 1); };
+            Index leaf[kTileRows];
+            tree_->find_leaves(X, {row(0), row(1), row(2), row(3)}, s.distances.data(), leaf);
+            for (Index r = 0; r < kTileRows && i + r < n; ++r) s.leaf[i + r] = leaf[r];
+        }
+        for (Index i = 0; i < n; ++i) ++s.ends[s.leaf[i]];
         for (Index c = 0, begin = 0; c < k; ++c) begin += std::exchange(s.ends[c], begin);
         for (Index i = 0; i < n; ++i) s.order[s.ends[s.leaf[i]]++] = first + i;
     }

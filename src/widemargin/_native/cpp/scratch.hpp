@@ -11,16 +11,18 @@
 
 namespace wm {
 
-// One array, kept between calls. Of several threads that take it at once one gets it, the others allocate their own.
+// One array, kept between calls. Of several threads that take it at once one gets it, the others allocate their own. No
+// thread waits for the mutex: in a forked child its owner may be missing.
 class KeptScratch {
   public:
     std::unique_ptr<AlignedArray<double>> take() {
-        std::lock_guard<std::mutex> lock(mutex_);
+        std::unique_lock<std::mutex> lock(mutex_, std::try_to_lock);
+        if (!lock.owns_lock()) return nullptr;
         return std::move(kept_);
     }
     void give_back(std::unique_ptr<AlignedArray<double>>& numbers) {
-        std::lock_guard<std::mutex> lock(mutex_);
-        kept_.swap(numbers);
+        std::unique_lock<std::mutex> lock(mutex_, std::try_to_lock);
+        if (lock.owns_lock()) kept_.swap(numbers);
     }
 
   private:

@@ -2,6 +2,7 @@
 #pragma once
 #include <nanobind/nanobind.h>
 
+#include "interpreter_lock.hpp"
 #include "team.hpp"
 
 namespace wm {
@@ -17,12 +18,12 @@ class SignalHandlers {
         const std::int64_t now = nanoseconds_now();
         if (now < next_check_ || has_error_) return !has_error_;
         next_check_ = now + kInterval;
-        nb::gil_scoped_acquire lock;
+        LockHeld lock;
         return !(has_error_ = PyErr_CheckSignals() != 0);
     }
     void rethrow() const {
         if (!has_error_) return;
-        nb::gil_scoped_acquire lock;
+        LockHeld lock;
         throw nb::python_error();
     }
 

@@ -7,7 +7,8 @@
 //   - The caller waits for at most some 10 microseconds until a spinning helper has begun: the scheduler may have put
 //     both threads on one core. It does not wait for a sleeping helper, which may find no blocks left when it wakes up.
 //   - While one thread computes with the team, a second caller computes its blocks alone.
-//   - After a fork the child starts its own helpers.
+//   - After a fork the child starts its own helpers, and waits for no mutex that a thread of the parent has locked.
+//   - Where the system refuses another thread, the team takes half of those that it grants.
 //   - `stop` and `stop_at` end a computation before its next block: `Stopped` is thrown when all threads have left it.
 //
 // Functions that run in helpers must not throw: memory is allocated and arguments are checked before.
@@ -68,11 +69,12 @@ class Team {
 
     // End the helpers; from then on the caller computes alone.
     void close() {
-        std::lock_guard<std::mutex> lock(call_mutex_);
+        std::unique_lock<std::mutex> lock(call_mutex_, std::defer_lock);
+        if (is_of_parent()) static_cast<void>(helpers_.release());
+        else lock.lock();
         n_threads_ = 1;
         if (!helpers_) return;
-        if (fork_count.load() == helpers_->fork_count_at_start) helpers_->join();
-        else static_cast<void>(helpers_.release());
+        helpers_->join();
         helpers_.reset();
     }
 
@@ -89,7 +91,7 @@ class Team {
             }
             return;
         }
-        if (fork_count.load(std::memory_order_relaxed) != helpers_->fork_count_at_start) restart_after_fork();
+        if (is_of_parent()) restart_after_fork();
         Job<Visit> job{visit, stop_time_, n_blocks};
         helpers_->open(job, is_spinning_);
         bool is_stopped = false;
@@ -142,7 +144,6 @@ class Team {
     // The helper threads and what they share with the caller.
     struct Helpers {
         std::vector<std::thread> threads;
-        const int fork_count_at_start = fork_count.load();
         alignas(kCacheLine) std::atomic<std::uint64_t> epoch{0};  // number of calls: helpers wait for the next
         alignas(kCacheLine) std::atomic<AnyJob*> job{nullptr};
         alignas(kCacheLine) std::atomic<int> n_active{0};
@@ -204,19 +205,40 @@ class Team {
     const bool is_spinning_;
     std::atomic<std::int64_t> stop_time_{kNever};
     std::mutex call_mutex_;
-    std::unique_ptr<Helpers> helpers_;
+    std::unique_ptr<Helpers> helpers_;  // none in a team of one
+    std::atomic<int> fork_count_at_start_{0};
 
     static bool is_before(const std::atomic<std::int64_t>& stop_time) {
         const std::int64_t time = stop_time.load(std::memory_order_relaxed);
         return time == kNever || (time != 0 && nanoseconds_now() < time);
     }
 
-    void start() {
-        helpers_ = std::make_unique<Helpers>();
-        Helpers* helpers = helpers_.get();
-        for (int i = 1; i < n_threads_; ++i) helpers->threads.emplace_back([helpers] { helpers->run_helper(); });
+    // Start the helpers; where the system refuses one, half of those that it grants, as others need some too: libraries
+    // of OpenMP end the process where they cannot start theirs.
+    void start() noexcept {
+        fork_count_at_start_.store(fork_count.load());
+        while (!start_helpers()) {
+            const int n_started = helpers_ ? static_cast<int>(helpers_->threads.size()) : 0;
+            if (helpers_) helpers_->join();
+            helpers_.reset();
+            n_threads_ = 1 + n_started / 2;
+        }
     }
-    void restart_after_fork() {  // in a forked child, which has neither the parent's threads nor an owner of its mutex
+    // Whether all could be started.
+    bool start_helpers() noexcept {
+        if (n_threads_ == 1) return true;
+        try {
+            helpers_ = std::make_unique<Helpers>();
+            Helpers* helpers = helpers_.get();
+            for (int i = 1; i < n_threads_; ++i) helpers->threads.emplace_back([helpers] { helpers->run_helper(); });
+        } catch (const std::exception&) {  // std::system_error: no thread; std::bad_alloc: no memory
+            return false;
+        }
+        return true;
+    }
+    // In a forked child, which has none of the parent's threads.
+    bool is_of_parent() const { return fork_count.load(std::memory_order_relaxed) != fork_count_at_start_.load(); }
+    void restart_after_fork() {
         static_cast<void>(helpers_.release());
         start();
     }

@@ -8,10 +8,12 @@
 | `smoothed_newton` | n >= 512 d and n >= 32 d^2 | a handful of steps; the Hessian costs less than some passes |
 | `dual_epochs` | d <= n, n d (CSR: non-zeros) >= 32,768, no sample start | epochs gain fast while the gap is large |
 | `dual_alone` | as above, but d > n | epochs and conjugate gradients end with a smaller gap than planes would |
+| `multiclass_dual` | the same, of Crammer and Singer's hinge | epochs alone |
 
-All but the start from a sample are for hinges, and all need samples in this process. Newton steps run on the active
-rows, and on the sample. Below 32,768 values there is the Gram dual, or nothing: rounds are fast there, and depend
-neither on the order of the samples nor on repeated ones. The experiments behind the thresholds are in decision 0006.
+All others but the start from a sample are for hinges, and all need samples in this process. Newton steps run on the
+active rows, and on the sample. Below 32,768 values there is the Gram dual, or nothing: rounds are fast there, and
+depend neither on the order of the samples nor on repeated ones. The experiments behind the thresholds are in decision
+0006.
 """
 
 from __future__ import annotations
@@ -20,7 +22,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ..._native import linear
-from ...data import DesignMatrix, LocalMatrix, RowAccess
+from ...data import DesignMatrix, LocalMatrix, RowAccess, split_constant
 from .losses import Loss
 
 _GRAM_SIZE = 1024  # samples, and features, at most
@@ -39,7 +41,7 @@ class Accelerations:
     active_rows: bool = False
     newton: bool = False  # smoothed_newton.py
     epochs: bool = False  # dual_epochs.py
-    dual_alone: bool = False  # dual_alone.py
+    dual_alone: bool = False  # dual_alone.py, multiclass_dual.py
 
 
 def choose_accelerations(X: DesignMatrix, losses: Sequence[Loss]) -> Accelerations:
@@ -48,10 +50,11 @@ def choose_accelerations(X: DesignMatrix, losses: Sequence[Loss]) -> Acceleratio
     if not isinstance(X, LocalMatrix):
         return Accelerations()
     sample_start = n >= max(_SAMPLE_ROWS, _SAMPLE_ROWS_PER_COLUMN * d)
-    if not has_hinges:
-        return Accelerations(sample_start=sample_start)
-    n_values = linear.count_values(X.row_arrays) if isinstance(X, RowAccess) else 0
+    rows, _ = split_constant(X)
+    n_values = linear.count_values(rows.row_arrays) if isinstance(rows, RowAccess) else 0
     has_epochs = n_values >= _ASCENT_VALUES and not sample_start
+    if not has_hinges:
+        return Accelerations(sample_start=sample_start, dual_alone=has_epochs and d > n)
     return Accelerations(
         gram_dual=max(n, d) <= _GRAM_SIZE,
         sample_start=sample_start,

@@ -10,9 +10,10 @@ import numpy as np
 from ..._native import linear
 from ..._threads import ThreadTeam
 from ..._types import Labels, Matrix, RowIndices, Vector
-from .losses import MIN_STEP, RiskAndPlane
+from .losses import RiskAndPlane
 
 _PRECISION = 1e-11  # gain left / curvature k^2, at most: the step has gained at least half of that square
+_MIN_STEP = 1e-12  # take a shorter step as it is: it changes nothing
 
 
 class MulticlassHingeLoss:
@@ -47,7 +48,7 @@ class MulticlassHingeLoss:
         """A bracketing search for the zero of the derivative, from half to twice the latest step."""
         line = _MulticlassHingeLine(self._native, self._team, f, f_end)
         step = minimise_on_line(line, curvature, slope, 0.5 * self._latest_step, 2.0 * self._latest_step)
-        self._latest_step = step if step > MIN_STEP else 1.0
+        self._latest_step = step or 1.0
         return step
 
     def advance(self, f: Matrix, f_end: Matrix, step: float, mu: float) -> RiskAndPlane:
@@ -93,7 +94,7 @@ def minimise_on_line(line: _MulticlassHingeLine, curvature: float, slope: float,
 
     (lo, at_lo), (hi, at_hi) = _bracket(derivative, lo, hi)
     weighted_lo, weighted_hi, last_side, dropped_width = at_lo, at_hi, 0, math.inf
-    while at_hi * (hi - lo) > _PRECISION * curvature * hi * hi and hi > MIN_STEP:
+    while at_hi * (hi - lo) > _PRECISION * curvature * hi * hi and hi > _MIN_STEP:
         if hi - lo <= 0.5 * dropped_width:
             line.drop_linear_rows(lo, hi)
             dropped_width = hi - lo

@@ -22,7 +22,6 @@ Segment = tuple[Vector, Vector, tuple[float, float]]  # decision values (n,) at 
 
 MIN_BRACKET_ROWS = 4096  # find a bracket from a part of so many rows or more: of fewer, it costs more than it saves
 _SAMPLE_ROWS = 2048  # least number of rows of that part
-MIN_STEP = 1e-12  # shorter steps are rounding: samples on their margin have breakpoints of 1e-16 or so
 _INFINITE_STEP = 1e300  # stands for infinity: beyond every breakpoint
 
 

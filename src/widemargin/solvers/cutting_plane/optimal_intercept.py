@@ -10,8 +10,9 @@ from ..._native import hinge as compiled
 from ..._threads import ThreadTeam
 from ..._types import Matrix, RowIndices, Vector
 from ..quantile import midpoint_quantile
-from .losses import MIN_BRACKET_ROWS, MIN_STEP, HingeLoss, RiskAndPlane, Smoothed
+from .losses import MIN_BRACKET_ROWS, HingeLoss, RiskAndPlane, Smoothed
 
+_ROUNDING = 1e-12  # change of decision values / 1 and their range: a smaller one is rounding
 _MAX_CHORDS = 8  # try at most so many in a line search
 _BALANCE_ROUNDS, _BALANCE_TOL = 60, 1e-9  # find the smoothed hinges' intercept in 60 rounds, to 1e-9 of all weights
 
@@ -63,7 +64,7 @@ class InterceptHingeLoss(HingeLoss):
         `end` = the step found until both agree within a factor of 4, at most `_MAX_CHORDS` times.
         """
         here = self.least_intercept(f)
-        end = self._chord_end
+        end, least = self._chord_end, self._least_step(f[0], f_end[0])
         for _ in range(_MAX_CHORDS):
             b_rate = (self._quantile(f[0], f_end[0], end) - here) / end
             step = self._find_step(
@@ -71,9 +72,17 @@ class InterceptHingeLoss(HingeLoss):
             )
             if 0.25 * end <= step <= 4.0 * end:
                 break
-            end = step if step > MIN_STEP else 0.125 * end
-        self._chord_end = step if step > MIN_STEP else 1.0
+            end = step if step > least else 0.125 * end
+        self._chord_end = step if step > least else 1.0
         return step
+
+    def _least_step(self, f: Vector, f_end: Vector) -> float:
+        """The step that moves decision values by 1e-12 of their range, over the sampled rows.
+
+        Shorter ones are rounding: a sample on the margin has a kink at a step of 1e-16, say.
+        """
+        f, f_end = f[self._sampled_rows], f_end[self._sampled_rows]
+        return _ROUNDING * (1.0 + float(np.ptp(f))) / max(float(np.ptp(f_end - f)), 1e-300)
 
     def advance(self, f: Matrix, f_end: Matrix, step: float, mu: float) -> RiskAndPlane:
         """As without an intercept; samples exactly on the margin count in part, so that coef sums to the balance."""

@@ -13,11 +13,12 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
+from operator import attrgetter, call
 
 import numpy as np
 
 from ..._native import dual, kernels
-from ..._progress import AnyProgress, Progress
+from ..._progress import AnyProgress, share_time
 from ..._threads import ThreadTeam
 from ..._types import Array, Vector
 from ..results import DualResult
@@ -190,7 +191,7 @@ def solve_several_in_memory(
     starts: Sequence[Vector],
     limits: Limits,
     team: ThreadTeam,
-    progress: Progress,
+    progress: AnyProgress,
 ) -> list[DualResult]:
     """Solve several problems on one kernel matrix K (n, n), one a thread; a last one that is left over has all threads.
 
@@ -198,13 +199,21 @@ def solve_several_in_memory(
     """
     progress.stage(f"{len(problems)} machines", len(problems))
 
-    def solve(part: tuple[DualProblem, Vector], own: ThreadTeam) -> DualResult:
-        share = progress.part(1 if own is team else team.n_threads)
-        result = solve_in_memory(K, *part, limits, own, share)
-        progress.advance()
-        return result
+    def solve(
+        part: tuple[DualProblem, Vector], before: DualResult | None, share: AnyProgress, own: ThreadTeam
+    ) -> DualResult:
+        problem, start = part
+        point, decision = (start, None) if before is None else (before.beta, before.decision)
+        result = solve_in_memory(K, problem, point, limits, own, share, decision=decision)
+        if before is None:
+            progress.advance()
+        return result.following(before)
 
-    return team.map_with_team(solve, list(zip(problems, starts, strict=True)))
+    def run(tasks: list[Callable[[ThreadTeam], tuple[DualResult, bool]]]) -> list[tuple[DualResult, bool]]:
+        return team.map_with_team(call, tasks)
+
+    parts = list(zip(problems, starts, strict=True))
+    return share_time(solve, parts, [1] * len(parts), progress, attrgetter("converged"), run, team.n_threads)
 
 
 def zero_result(problem: DualProblem, elapsed: float) -> DualResult:

@@ -66,7 +66,8 @@ class DualProblem(NamedTuple):
 
 def svm_problem(y: Vector, upper: Vector, *, has_intercept: bool = False) -> DualProblem:
     """The dual of the C-SVM in beta = y * alpha, for labels y = +-1 and 0 <= alpha <= upper, all of shape (n,)."""
-    return DualProblem(y, np.where(y > 0, 0.0, -upper), np.where(y > 0, upper, 0.0), has_intercept=has_intercept)
+    signed = y * upper
+    return DualProblem(y, np.minimum(signed, 0.0), np.maximum(signed, 0.0), 0.0, 0.0, has_intercept)
 
 
 def pair_problem(
@@ -78,7 +79,7 @@ def pair_problem(
     classes alone the second is positive: see the glossary.)
     """
     rows = np.flatnonzero((classes == first) | (classes == second))
-    y = np.where(classes[rows] == first, 1.0, -1.0)
+    y = 2.0 * (classes[rows] == first) - 1.0
     return rows, svm_problem(y, upper[rows], has_intercept=has_intercept)
 
 

@@ -27,11 +27,14 @@ from ...kernels.functions import Kernel, check_finite
 from ...kernels.precision import entry_error
 from ...kernels.tiles import fill_gram
 from ..results import DualResult
-from .certificate import Certificate, Limits, certify, make_result
+from .certificate import Certificate, Limits, certify, certify_each, make_result
 from .in_memory import SECONDS_PER_CHECK, SINGLE_SET_TOL, WORKING_SET_ROWS
 from .newton import solve_newton_sets
 from .problem import DualProblem, join_problems, make_terms, restrict_terms
 from .stopping import SETS_PER_CHECK, CoordinateStallTest, decision_error, hides_violation
+
+_BATCH_PROBLEMS = 4096  # advance so many at a time,
+_MANY_PROBLEMS = 64  # and certify as many and more in common passes
 
 
 class Subproblem(NamedTuple):
@@ -85,7 +88,13 @@ def solve_on_full_matrix(
 
 
 def solve_subproblems(
-    K: Array, parts: Sequence[Subproblem], limits: Limits, team: ThreadTeam, progress: AnyProgress
+    K: Array,
+    parts: Sequence[Subproblem],
+    limits: Limits,
+    team: ThreadTeam,
+    progress: AnyProgress,
+    *,
+    polish: bool = True,
 ) -> list[DualResult]:
     """Solve duals on parts of a given kernel matrix.
 
@@ -94,33 +103,40 @@ def solve_subproblems(
     K : ndarray of shape (n, n)
     parts : sequence of Subproblem
     limits : Limits
-        Of each problem; one of at most 512 rows is solved to a violation of 1e-9, where rounding allows it.
+        Of each problem.
     team : ThreadTeam
     progress : AnyProgress
+    polish : bool
+        Whether problems of at most 512 rows are solved to a violation of 1e-9, where rounding allows it.
 
     Returns
     -------
     list of DualResult
         Each with one row of history.
     """
-    batch = _Batch(K, parts, limits)
-    while batch.advance(team):
-        if not progress.go_on(violation=float(batch.violations.max()), tol=limits.tol):
-            break
-        batch.solve_stalled(progress.go_on)
-    return batch.results(progress.elapsed)
+    results: list[DualResult] = []
+    batches = [parts[first : first + _BATCH_PROBLEMS] for first in range(0, len(parts), _BATCH_PROBLEMS)]
+    for number, some in enumerate(batches):
+        batch, share = _Batch(K, some, limits, polish=polish), progress.part(1 / (len(batches) - number))
+        while share.go_on() and batch.advance(team):
+            if not share.go_on(violation=float(batch.violations.max()), tol=limits.tol):
+                break
+            batch.solve_stalled(share.go_on)
+        results += batch.results(progress.elapsed)
+    return results
 
 
 class _Batch:
     """The points of all problems, as slices of common arrays, with the tolerance and the counts of each."""
 
-    def __init__(self, K: Array, parts: Sequence[Subproblem], limits: Limits) -> None:
+    def __init__(self, K: Array, parts: Sequence[Subproblem], limits: Limits, *, polish: bool) -> None:
         self.K = K
         self.parts = parts
         self.limits = limits
         problem = join_problems([part.problem for part in parts])
         self.has_intercept = problem.has_intercept
         starts = np.cumsum([0, *(len(part.rows) for part in parts)], dtype=np.int64)
+        self.starts = starts
         self.slices = [slice(*ends) for ends in pairwise(starts.tolist())]
         rows = np.concatenate([part.rows for part in parts])
         self.terms = make_terms(problem, np.asarray(K.diagonal()[rows], np.float64))
@@ -129,7 +145,9 @@ class _Batch:
         for part, part_slice in zip(parts, self.slices, strict=True):
             if part.start.any():
                 self.decision[part_slice] = self._entries(part) @ part.start
-        self.tols = np.where(np.diff(starts) <= WORKING_SET_ROWS, min(limits.tol, SINGLE_SET_TOL), limits.tol)
+        self.tols = np.where(
+            polish & (np.diff(starts) <= WORKING_SET_ROWS), min(limits.tol, SINGLE_SET_TOL), limits.tol
+        )
         self.sets = np.array([part.n_iter for part in parts], np.int64)
         self.steps = np.zeros(len(parts), np.int64)
         self.next_check = self.sets + SETS_PER_CHECK
@@ -147,7 +165,8 @@ class _Batch:
     def advance(self, team: ThreadTeam) -> bool:
         """Solve for 50 ms; return whether any problem is left unsolved."""
         max_sets = np.minimum(self.next_check, self.limits.max_sets) - self.sets
-        new_sets, new_steps, left, is_stuck = self.problems.solve(team.native, self.tols, max_sets, SECONDS_PER_CHECK)
+        tols = np.where(max_sets > 0, self.tols, np.inf)  # those that have had their turn wait for the others
+        new_sets, new_steps, left, is_stuck = self.problems.solve(team.native, tols, max_sets, SECONDS_PER_CHECK)
         self.violations = np.asarray(left)
         check_finite(self.violations)
         check_finite(self.decision)
@@ -155,17 +174,19 @@ class _Batch:
         self.steps += new_steps
         self.is_unsolved &= ~np.asarray(is_stuck) & (self.sets < self.limits.max_sets)
         self.tols[~self.is_unsolved] = np.inf  # no more working sets for these
-        for k in np.flatnonzero(self.is_unsolved & (self.violations < self.tols)).tolist():
-            certificate = self._certify(k)
-            if certificate.is_tight(self.limits.max_relative_gap):
+        ended = np.flatnonzero(self.is_unsolved & (self.violations < self.tols))
+        for k, certificate in zip(ended.tolist(), self._certify(ended), strict=True):
+            if certificate.is_tight(self.limits.max_relative_gap) or certificate.violation == 0.0:
                 self.is_unsolved[k], self.certificates[k] = False, certificate
             else:
                 self.tols[k] = certificate.tighter_tol(self.limits.max_relative_gap)
         return bool(self.is_unsolved.any())
 
     def solve_stalled(self, go_on: Callable[[], bool]) -> None:
-        """Solve by Newton steps the problems whose coordinate steps no longer make progress."""
-        for k in np.flatnonzero(self.is_unsolved & (self.sets >= self.next_check)).tolist():
+        """Once all have had their turn, solve by Newton steps those whose coordinate steps make no more progress."""
+        if (self.is_unsolved & (self.sets < self.next_check)).any():
+            return
+        for k in np.flatnonzero(self.is_unsolved).tolist():
             self.next_check[k] += SETS_PER_CHECK
             point, stall_test = self._point(k), self.stall_tests.setdefault(k, CoordinateStallTest(WORKING_SET_ROWS))
             if stall_test.observe(*point, float(self.violations[k]), int(self.steps[k])):
@@ -180,17 +201,24 @@ class _Batch:
         part = self.slices[k]
         return restrict_terms(self.terms, part), self.beta[part], self.decision[part]
 
-    def _certify(self, k: int) -> Certificate:
-        terms, beta, decision = self._point(k)
-        violations, tol = np.empty(len(beta)), self.limits.tol
-        return certify(terms, beta, decision, violations, has_intercept=self.has_intercept, tol=tol)
+    def _certify(self, problems: RowIndices) -> list[Certificate]:
+        """The certificates of some of the problems."""
+        sizes, has_intercept, tol = np.diff(self.starts)[problems], self.has_intercept, self.limits.tol
+        if len(problems) < _MANY_PROBLEMS or self.terms.epsilon or not sizes.all():
+            points = [self._point(k) for k in problems.tolist()]
+            return [certify(*p, np.empty(len(p[1])), has_intercept=has_intercept, tol=tol) for p in points]
+        ends = np.cumsum(sizes)
+        rows = np.repeat(self.starts[problems] - (ends - sizes), sizes) + np.arange(ends[-1])
+        point = restrict_terms(self.terms, rows), self.beta[rows], self.decision[rows]
+        return certify_each(*point, ends - sizes, has_intercept=has_intercept, tol=tol)
 
     def results(self, elapsed: float) -> list[DualResult]:
         """The point and the certificate of each problem."""
+        others = np.array([k for k in range(len(self.parts)) if k not in self.certificates], np.intp)
+        self.certificates.update(zip(others.tolist(), self._certify(others), strict=True))
         results = []
-        for k in range(len(self.parts)):
-            _, beta, decision = self._point(k)
-            certificate = self.certificates.get(k) or self._certify(k)
-            converged, n_iter = self.limits.are_met(certificate), int(self.sets[k])
-            results.append(make_result(beta, decision, certificate, elapsed, converged=converged, n_iter=n_iter))
+        for k, part in enumerate(self.slices):
+            certificate, n_iter = self.certificates[k], int(self.sets[k])
+            point, converged = (self.beta[part], self.decision[part]), self.limits.are_met(certificate)
+            results.append(make_result(*point, certificate, elapsed, converged=converged, n_iter=n_iter))
         return results

@@ -1,0 +1,113 @@
+"""Warnings of machines that have learned nothing: one class for all rows, or a constant for all targets."""
+
+from __future__ import annotations
+
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._types import Labels, RowIndices, Vector
+from ..algorithms.dc_svm import TrainedMachine
+from ._estimator import warn_user
+from ._predictor import argmax_classes
+from ._validation import shown
+
+_PROBE_ROWS = 1000  # training rows that a machine predicts whose decision values its training does not leave
+_LEAST_ROWS = 10  # of a regression that is judged
+_BOUNDED_SHARE, _FLAT = 0.99, 0.1  # rows at a bound, and std(f) / std(y), of a regressor that C holds down
+_EPSILON_SHARE = 0.1  # of the targets' standard deviation: an epsilon that makes sense
+
+
+def warn_of_one_class(classes: NDArray[Any], predicted: Labels, n_rows: str = "all training rows") -> None:
+    """Warn where all of the predicted class numbers are one."""
+    if len(predicted) and (predicted == predicted[0]).all():
+        only = shown(classes[predicted[0]])
+        warn_user(
+            f"the machine predicts the class {only} for {n_rows}: it has learned nothing else. Try a larger C or "
+            "gamma, class_weight='balanced' if the classes are unequal, and columns of equal scale "
+            "(sklearn.preprocessing.StandardScaler); DCSVMClassifierCV chooses C and gamma",
+            UserWarning,
+        )
+
+
+def warn_of_one_class_on_probe(model: Any, X: Any, y: Labels, classes: NDArray[Any], **how: Any) -> None:
+    """`warn_of_one_class` of a kernel machine, one for two classes or one for each, by some rows of each class."""
+    rows = rows_of_each_class(y, len(classes))
+    predicted = argmax_classes(model.decision_values(X[rows], **how))
+    warn_of_one_class(classes, predicted, f"all of {len(rows):,} training rows")
+
+
+def rows_of_each_class(y: Labels, n_classes: int) -> RowIndices:
+    """Up to 1,000 rows, equally many of each class where there are."""
+    most = max(1, _PROBE_ROWS // n_classes)
+    order = np.argsort(y, kind="stable")
+    ends = np.cumsum(np.bincount(y, minlength=n_classes))
+    starts = np.concatenate([[0], ends[:-1]])
+    spread = [np.linspace(a, b - 1, min(most, b - a)).astype(np.intp) for a, b in zip(starts, ends, strict=True)]
+    return np.sort(order[np.concatenate(spread)])
+
+
+def predicted_classes(machines: list[TrainedMachine], n_classes: int) -> Labels:
+    """Class numbers that stand for what the pairs' machines predict for their own rows: one number if they are one.
+
+    A class is predicted alone where each of its pairs decides for it on all of its rows.
+    """
+    if len(machines) == 1:
+        return (_decision_values(machines[0]) > 0).astype(np.intp)
+    wins = np.zeros(n_classes, np.intp)
+    for machine, (first, second) in zip(machines, combinations(range(n_classes), 2), strict=True):
+        values = _decision_values(machine)
+        wins[first] += bool((values > 0).all())
+        wins[second] += bool((values <= 0).all())
+    alone = np.flatnonzero(wins == n_classes - 1)
+    return alone if len(alone) else np.arange(n_classes)
+
+
+def _decision_values(machine: TrainedMachine) -> Vector:
+    """K beta + b of the machine's own rows; of an early machine with the intercepts of their clusters."""
+    if machine.division is None:
+        return np.asarray(machine.result.decision + machine.intercepts[0])
+    labels = machine.division.labels if machine.rows is None else machine.division.labels[machine.rows]
+    return np.asarray(machine.result.decision + machine.intercepts[labels])
+
+
+def warn_of_targets(targets: Vector, upper: Vector, C: float, epsilon: float, machines: list[TrainedMachine]) -> None:
+    """Warn, once, where C or epsilon leaves next to nothing to a regression's machines.
+
+    Parameters
+    ----------
+    targets : ndarray of shape (n_targets, n)
+    upper : ndarray of shape (n,)
+        C times the rows' weights.
+    C, epsilon : float
+    machines : list of TrainedMachine
+        One for each target.
+    """
+    for y, machine in zip(targets, machines, strict=True):
+        if len(y) < _LEAST_ROWS or not y.std():
+            continue
+        if problem := _describe_targets(y, upper, C, epsilon, machine):
+            warn_user(
+                f"{problem}. Scale y (sklearn.compose.TransformedTargetRegressor), or let DCSVMRegressorCV choose, "
+                f"which does; for y as it is, C={y.std():.2g} and epsilon={_EPSILON_SHARE * y.std():.2g} make sense",
+                UserWarning,
+            )
+            return
+
+
+def _describe_targets(y: Vector, upper: Vector, C: float, epsilon: float, machine: TrainedMachine) -> str:
+    """In words, if a constant is within epsilon of all targets, or C holds the machine to one; else ""."""
+    spread = float(np.ptp(y))
+    if epsilon >= 0.5 * spread:
+        return (
+            f"epsilon={epsilon:g} is at least half of the spread of y ({spread:.3g}): no row has a loss to learn from"
+        )
+    bounded = float(np.mean(np.abs(machine.result.beta) >= upper * (1 - 1e-9)))
+    if bounded >= _BOUNDED_SHARE and machine.result.decision.std() < _FLAT * y.std():
+        return (
+            f"C={C:g} is too small for y, whose standard deviation is {y.std():.3g}: {bounded:.0%} of the rows are at "
+            "the bound C, and the machine is nearly constant"
+        )
+    return ""

@@ -1,0 +1,93 @@
+"""Machines that have learned nothing warn, with the remedy; others don't."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_diabetes, make_blobs
+
+from widemargin import BSGDClassifier, DCPredClassifier, DCSVMClassifier, DCSVMRegressor, DCSVMRegressorCV
+from widemargin.estimators._training_warnings import rows_of_each_class
+
+X, Y = make_blobs(300, centers=[[-2, 0], [2, 0], [0, 3]], random_state=0)
+RARE = np.where(np.arange(300) < 6, "rare", "usual")  # whatever the row
+
+
+def user_warnings(model: Any, rows: Any, y: Any) -> list[str]:
+    """The messages of the UserWarnings of a fit."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        model.fit(rows, y)
+    return [str(w.message) for w in caught if w.category is UserWarning]
+
+
+@pytest.mark.parametrize("options", [{}, {"stop_level": 1, "n_levels": 1}, {"fit_intercept": False, "gamma": 1e-3}])
+def test_a_machine_of_one_class_says_so(options: dict[str, Any]) -> None:
+    model = DCSVMClassifier(C=0.1, combine="early", **options)
+    (message,) = user_warnings(model, X, RARE)
+    assert "predicts the class 'usual' for all training rows" in message
+    for remedy in ("larger C or gamma", "class_weight='balanced'", "StandardScaler"):
+        assert remedy in message
+    assert (model.predict(X) == "usual").all()
+
+
+def test_a_machine_of_several_classes_all_of_whose_pairs_decide_for_one() -> None:
+    y = np.where(np.arange(300) < 6, 0, np.where(np.arange(300) < 12, 2, 1))
+    (message,) = user_warnings(DCSVMClassifier(C=0.01), X, y)
+    assert "predicts the class 1 " in message
+
+
+def test_machines_that_tell_classes_apart_are_silent() -> None:
+    for model in (
+        DCSVMClassifier(),
+        DCSVMClassifier(stop_level=1, n_levels=1),
+        DCSVMClassifier(class_weight="balanced"),
+    ):
+        assert not user_warnings(model, X, Y)
+        assert not user_warnings(model, X, Y == 1)
+
+
+def test_a_stopped_fit_tells_of_the_stop_alone() -> None:
+    assert not user_warnings(DCSVMClassifier(max_time=0), X, Y)
+
+
+@pytest.mark.parametrize("kind", [DCPredClassifier, BSGDClassifier])
+def test_machines_on_a_probe_of_the_rows(kind: Any) -> None:
+    (message,) = user_warnings(kind(C=1e-3, gamma=1.0, random_state=0), X, RARE)
+    assert "predicts the class 'usual' for all of 300 training rows" in message
+    assert not user_warnings(kind(random_state=0), X, Y == 1)
+
+
+def test_the_probe_has_rows_of_each_class() -> None:
+    y = np.repeat([0, 1, 2], [5000, 3, 100])
+    rows = rows_of_each_class(y, 3)
+    assert np.bincount(y[rows]).tolist() == [333, 3, 100]
+    assert len(np.unique(rows)) == len(rows)
+
+
+ROWS, TARGETS = load_diabetes(return_X_y=True)
+
+
+@pytest.mark.parametrize(
+    ("options", "problem"),
+    [
+        ({"epsilon": 200.0}, "epsilon=200 is at least half of the spread of y (321)"),
+        ({"C": 0.01}, "C=0.01 is too small for y, whose standard deviation is 77"),
+    ],
+)
+def test_regression_out_of_all_proportion(options: dict[str, Any], problem: str) -> None:
+    (message,) = user_warnings(DCSVMRegressor(**options), ROWS, TARGETS)
+    assert message.startswith(problem)
+    assert "DCSVMRegressorCV" in message
+    assert "C=77 and epsilon=7.7 make sense" in message
+    (of_two,) = user_warnings(DCSVMRegressor(**options), ROWS, np.column_stack([TARGETS, TARGETS]))
+    assert of_two == message
+
+
+def test_regression_in_proportion_is_silent() -> None:
+    assert not user_warnings(DCSVMRegressor(C=77, epsilon=7.7), ROWS, TARGETS)
+    assert not user_warnings(DCSVMRegressorCV(max_time=0.5, cv=2), ROWS, TARGETS)
+    assert not user_warnings(DCSVMRegressor(), ROWS, np.full(len(ROWS), 3.0))  # nothing to learn, and nothing amiss
