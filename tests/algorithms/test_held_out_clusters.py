@@ -21,6 +21,8 @@ from widemargin.kernels.functions import RBF
 from widemargin.model_selection._cv_problem import Classification, CVProblem, Regression
 from widemargin.solvers.dual.certificate import Limits
 
+pytestmark = pytest.mark.filterwarnings("ignore:the machine predicts the class")  # of few rows and a small C
+
 Vector = NDArray[np.float64]
 Indices = NDArray[np.intp]
 CS, GAMMA, N = (0.3, 3.0, 30.0), 0.7, 120

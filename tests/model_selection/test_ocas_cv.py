@@ -167,7 +167,7 @@ def test_a_class_of_one_row_is_searched_as_by_grid_search(class_weight: Any) -> 
     np.testing.assert_allclose(search.cv_results_["mean_test_score"], grid.cv_results_["mean_test_score"], atol=0.007)
 
 
-@pytest.mark.parametrize("search", [OCASClassifierCV([0.1], cv=2), DCSVMClassifierCV([1.0], 1, cv=2)])
+@pytest.mark.parametrize("search", [OCASClassifierCV([0.1], cv=2), DCSVMClassifierCV([1.0], 1, kernels="rbf", cv=2)])
 def test_a_scorer_is_given_the_rows_of_a_frame(cancer: Data, search: Any) -> None:
     pd = pytest.importorskip("pandas")
     X, y = cancer

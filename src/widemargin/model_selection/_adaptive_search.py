@@ -325,7 +325,16 @@ class AdaptiveSearch:
         while folds < len(tests) and sum(tests[:folds]) < n_rows:
             folds += 1
         share = min(1.0, n_rows / max(1, sum(tests[:folds])))
-        return Level(tuple(range(folds)), max(1, int(np.ceil(share * len(self.clusters)))))
+        n_clusters = max(1, int(np.ceil(share * len(self.clusters))))
+        while n_clusters < len(self.clusters) and not self._have_rows(range(folds), n_clusters):
+            n_clusters += 1
+        return Level(tuple(range(folds)), n_clusters)
+
+    def _have_rows(self, folds: Iterable[int], n_clusters: int) -> bool:
+        """Whether each fold has two held-out rows or more in the first clusters, if it has so many: groups may not."""
+        rows = np.concatenate(self.clusters[:n_clusters])
+        tests = [self.data.splits[k].test for k in folds]
+        return all(np.isin(test, rows).sum() >= min(2, len(test)) for test in tests)
 
     def _n_rows(self, level: Level) -> float:
         return sum(len(self.data.splits[k].test) for k in level.folds) * level.n_clusters / len(self.clusters)

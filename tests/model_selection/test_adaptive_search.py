@@ -1,0 +1,588 @@
+"""Searches whose cells are early machines of clusters of all rows, and the machines that they end with."""
+
+from __future__ import annotations
+
+import pickle
+import subprocess
+import sys
+import textwrap
+import warnings
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.datasets import make_blobs, make_classification
+from sklearn.model_selection import GroupKFold
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from widemargin import (
+    DCSVMClassifier,
+    DCSVMClassifierCV,
+    DCSVMRegressor,
+    DCSVMRegressorCV,
+    GridScoresDisplay,
+    RelevanceScaler,
+    compress,
+    to_onnx,
+)
+from widemargin.cli.model_files import load_model, save_model
+from widemargin.model_selection._adaptive_search import AdaptiveSearch
+
+Data = tuple[NDArray[Any], NDArray[Any]]
+
+
+@pytest.mark.slow
+@parametrize_with_checks([DCSVMClassifierCV(), DCSVMRegressorCV()])
+def test_keeps_the_estimator_contract(estimator: Any, check: Any) -> None:
+    check(estimator)
+
+
+@pytest.fixture(scope="module")
+def binary() -> Data:
+    X, y = make_classification(300, 6, n_informative=4, flip_y=0.1, random_state=0)
+    return X, np.array(["no", "yes"])[y]
+
+
+@pytest.fixture(scope="module")
+def curve() -> Data:
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-2, 2, (300, 2))
+    return X, np.sin(2 * X[:, 0]) * X[:, 1] + 0.1 * rng.normal(size=300)
+
+
+@pytest.fixture(scope="module")
+def many() -> Data:
+    """6,000 rows, of three clusters or more."""
+    X, y = make_classification(6000, 5, n_informative=4, n_redundant=0, flip_y=0.1, random_state=1)
+    return X, y
+
+
+@pytest.fixture
+def small_clusters(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Clusters of 300 rows, screened on 500 held-out ones."""
+    for name, value in (("CLUSTER_ROWS", 300), ("_SCREEN_ROWS", 500), ("_FINAL_ROWS", 1500)):
+        monkeypatch.setattr(f"widemargin.model_selection._adaptive_search.{name}", value)
+
+
+@pytest.fixture(scope="module")
+def wide() -> Data:
+    """5 of 40 columns say something."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(600, 40))
+    return X, np.where(np.sin(2 * X[:, :2]).sum(axis=1) + X[:, 2:5].sum(axis=1) > 0, "in", "out")
+
+
+@pytest.fixture(scope="module")
+def scaled(wide: Data) -> DCSVMClassifierCV:
+    return DCSVMClassifierCV(cv=3).fit(*wide)
+
+
+def stopped(model: Any, *data: Any) -> str:
+    """Fit, and return the only ConvergenceWarning of the search."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        model.fit(*data)
+    (message,) = [str(w.message) for w in caught if f"{type(model).__name__} was stopped" in str(w.message)]
+    return message
+
+
+def cells_of(model: Any) -> set[tuple[float, ...]]:
+    """Kernel, gamma, epsilon and C of each score."""
+    return set(zip(*(model.history_[name].tolist() for name in ("kernel", "gamma", "epsilon", "C")), strict=True))
+
+
+# --------------------------------------------------------------------------------------------- the same for all threads
+
+
+@pytest.mark.usefixtures("small_clusters")
+def test_results_do_not_depend_on_the_number_of_threads(many: Data) -> None:
+    X, y = many[0][:2000], many[1][:2000]
+    one, two = (DCSVMClassifierCV(kernels="rbf", cv=3, n_jobs=n_jobs).fit(X, y) for n_jobs in (1, 2))
+    np.testing.assert_array_equal(two.scores_, one.scores_)
+    assert (two.C_, two.gamma_, two.best_score_) == (one.C_, one.gamma_, one.best_score_)
+    np.testing.assert_array_equal(two.decision_function(X), one.decision_function(X))
+    assert len(set(one.cv_results_["n_test_rows"])) == 2  # more in the end
+    np.testing.assert_array_equal(two.cv_results_["mean_test_score"], one.cv_results_["mean_test_score"])
+
+
+@pytest.mark.usefixtures("small_clusters")
+def test_none_is_a_fixed_seed_and_a_seed_is_a_search(many: Data) -> None:
+    X, y = many[0][:2000], many[1][:2000]
+    how: dict[str, Any] = {"kernels": "rbf", "Cs": [1.0, 10.0], "gammas": [0.1, 1.0], "refit": False}
+    first, again, other = (DCSVMClassifierCV(**how, random_state=seed).fit(X, y) for seed in (None, None, 3))
+    np.testing.assert_array_equal(first.scores_, again.scores_)
+    assert not np.array_equal(first.scores_, other.scores_)  # other clusters
+    np.testing.assert_allclose(first.best_score_, other.best_score_, atol=0.03)
+
+
+# ------------------------------------------------------------------------------------------------- what may be tried
+
+
+@pytest.mark.usefixtures("small_clusters")
+def test_lists_are_never_left(many: Data) -> None:
+    many = many[0][:2000], many[1][:2000]
+    Cs, gammas = [0.5, 2.0, 8.0, 32.0], [0.05, 0.2, 0.8]
+    model = DCSVMClassifierCV(Cs, gammas, search="early", cv=3).fit(*many)
+    assert {cell[3] for cell in cells_of(model)} <= set(Cs)
+    assert {cell[1] for cell in cells_of(model)} == set(gammas)
+    assert {cell[0] for cell in cells_of(model)} == {0.0, 1.0}
+    assert (model.C_ in Cs, model.gamma_ in gammas, model.kernel_ in ("rbf", "laplacian")) == (True, True, True)
+    assert model.score(*many) > model.best_score_ - 0.03
+
+
+def test_gamma_goes_beyond_the_first_range(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(AdaptiveSearch, "_coarse_gammas", lambda self, kernel: [0.03, 0.1, 0.3])
+    X = np.random.default_rng(0).uniform(-1, 1, (400, 2))
+    model = DCSVMClassifierCV(kernels="rbf", relevance=False, cv=3).fit(X, np.sin(12 * X[:, 0]) * X[:, 1] > 0)
+    assert model.gamma_ > 3.0
+    assert model.gammas_.max() >= model.gamma_
+    assert model.best_score_ > 0.85
+
+
+def test_C_goes_beyond_the_first_range(monkeypatch: pytest.MonkeyPatch, curve: Data) -> None:
+    monkeypatch.setattr("widemargin.model_selection._search_cv._FIRST_CS", (1e-3, 1e-2))
+    model = DCSVMRegressorCV(gammas=[0.7], epsilons=[0.1], kernels="rbf", cv=3).fit(*curve)
+    assert model.C_ > 0.3
+    assert model.best_score_ > 0.9
+
+
+@pytest.mark.parametrize("first", ["linear", "rbf"])
+def test_given_gammas_are_those_of_the_kernels_that_have_one(binary: Data, first: str) -> None:
+    kernels = sorted(["linear", "rbf"], key=lambda kernel: kernel != first)
+    model = DCSVMClassifierCV([1.0, 10.0], [0.01, 0.1, 1.0], kernels=kernels, search="early", cv=3).fit(*binary)
+    cells = cells_of(model)
+    assert {cell[1] for cell in cells if kernels[int(cell[0])] == "rbf"} == {0.01, 0.1, 1.0}
+    assert len({cell[1] for cell in cells if kernels[int(cell[0])] == "linear"}) == 1
+
+
+@pytest.mark.parametrize("epsilons", [[0.0, 0.05], [0.1, 2.0], [0.05, 0.2]])
+def test_given_epsilons_are_all_within_reach(curve: Data, epsilons: list[float]) -> None:
+    model = DCSVMRegressorCV(epsilons=epsilons, kernels="rbf", cv=3, refit=False).fit(*curve)
+    assert {cell[2] for cell in cells_of(model)} == set(epsilons)
+    assert model.epsilon_ in epsilons
+
+
+def test_equal_scores_lead_nowhere_and_leave_the_columns_as_they_are() -> None:
+    X, y = make_blobs(200, centers=2, cluster_std=0.1, random_state=0)
+    model = DCSVMClassifierCV(kernels="rbf").fit(X, y)
+    assert model.best_score_ == 1.0
+    assert model.C_ >= 0.125
+    assert model.relevance_ is None
+    assert len(model.support_) < 100
+
+
+@pytest.mark.parametrize("kind", [DCSVMClassifierCV, DCSVMRegressorCV])
+def test_all_kernels_and_gammas_are_seen_before_any_climb(kind: type, binary: Data) -> None:
+    X, y = binary[0], binary[1] == "yes"
+    history = kind(cv=3).fit(X, y.astype(float)).history_
+    first = list(zip(history["kernel"], history["gamma"], strict=True))
+    C = history["C"]
+    n_coarse = next(k for k in range(len(C)) if C[k] not in (1.0, 8.0, 64.0) or history["scaling"][k])
+    kernels = {kernel for kernel, _ in first[:n_coarse]}
+    assert kernels == {0.0, 1.0}
+    for kernel in kernels:
+        gammas = np.unique([gamma for k, gamma in first[:n_coarse] if k == kernel])
+        assert len(gammas) >= 3
+        np.testing.assert_allclose(gammas[1:4] / gammas[:3], 4.0)
+
+
+# ------------------------------------------------------------------------------------------------------- relevance
+
+
+def test_columns_are_scaled_where_few_are_useful(wide: Data, scaled: DCSVMClassifierCV) -> None:
+    plain = DCSVMClassifierCV(cv=3, relevance=False).fit(*wide)
+    assert plain.relevance_ is None
+    assert isinstance(plain.best_estimator_, DCSVMClassifier)
+    assert scaled.relevance_ is not None
+    assert scaled.relevance_.shape == (40,)
+    assert scaled.relevance_.max() == 1.0
+    assert set(np.argsort(-scaled.relevance_)[:5]) == {0, 1, 2, 3, 4}
+    assert scaled.best_score_ > plain.best_score_ + 0.02
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(2000, 40))
+    y = np.where(np.sin(2 * X[:, :2]).sum(axis=1) + X[:, 2:5].sum(axis=1) > 0, "in", "out")
+    assert scaled.score(X, y) > plain.score(X, y) + 0.02
+
+
+def test_the_machine_of_scaled_columns_is_a_pipeline_of_raw_ones(wide: Data, scaled: DCSVMClassifierCV) -> None:
+    X, y = wide
+    assert isinstance(scaled.best_estimator_, Pipeline)
+    assert isinstance(scaled.best_estimator_[0], RelevanceScaler)
+    machine = DCSVMClassifier(scaled.C_, kernel=scaled.kernel_, gamma=scaled.gamma_)
+    factors = scaled.best_estimator_[0].scale_
+    np.testing.assert_allclose(factors / factors.max(), scaled.relevance_)
+    values = machine.fit(X * factors, y).decision_function(X * factors)
+    np.testing.assert_allclose(scaled.decision_function(X), values, atol=1e-5)
+    np.testing.assert_array_equal(scaled.predict(X), scaled.best_estimator_.predict(X))
+    np.testing.assert_array_equal(scaled.support_, machine.support_)
+    np.testing.assert_array_equal(scaled.classes_, ["in", "out"])
+    with pytest.raises(ValueError, match="40 features"):
+        scaled.predict(X[:, :3])
+
+
+def test_a_search_that_scaled_columns_is_kept_and_shown_as_any(
+    wide: Data, scaled: DCSVMClassifierCV, tmp_path: Path
+) -> None:
+    X = wide[0]
+    labels = scaled.predict(X)
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(scaled)).predict(X), labels)
+    pytest.importorskip("skops")
+    buffer = BytesIO()
+    save_model(scaled, buffer)
+    (tmp_path / "model").write_bytes(buffer.getvalue())
+    np.testing.assert_array_equal(load_model(tmp_path / "model").predict(X), labels)
+    cheaper = compress(scaled, X, prediction_cost=40, random_state=0)
+    assert np.mean(cheaper.predict(X) == labels) > 0.9
+
+
+def test_onnx_of_scaled_columns(wide: Data, scaled: DCSVMClassifierCV) -> None:
+    onnxruntime = pytest.importorskip("onnxruntime")
+    X = wide[0]
+    session = onnxruntime.InferenceSession(to_onnx(scaled).SerializeToString())
+    labels = session.run(None, {session.get_inputs()[0].name: X})[0]
+    assert np.mean(labels == scaled.predict(X)) > 0.995
+
+
+@pytest.mark.usefixtures("plt")
+def test_scores_of_the_scaled_columns_are_drawn(scaled: DCSVMClassifierCV) -> None:
+    display = GridScoresDisplay.from_estimator(scaled)
+    assert display.scores.shape == scaled.scores_.shape == (3, len(scaled.gammas_), len(scaled.Cs_))
+    assert np.nanmax(scaled.scores_.mean(axis=0)) == scaled.best_score_
+
+
+@pytest.fixture
+def plt() -> Any:
+    matplotlib = pytest.importorskip("matplotlib")
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+
+    yield pyplot
+    pyplot.close("all")
+
+
+def test_names_of_columns_are_kept(wide: Data, scaled: DCSVMClassifierCV) -> None:
+    pd = pytest.importorskip("pandas")
+    names = [f"column {k}" for k in range(40)]
+    frame = pd.DataFrame(wide[0], columns=names)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # of names that one side lacks
+        model = clone(scaled).fit(frame, wide[1])
+        np.testing.assert_array_equal(model.predict(frame), scaled.predict(wide[0]))
+    np.testing.assert_array_equal(model.feature_names_in_, names)
+    with pytest.raises(ValueError, match="feature names"):
+        model.predict(frame[names[::-1]])
+
+
+def test_scaled_columns_behind_a_scaler(wide: Data) -> None:
+    X, y = wide
+    model = make_pipeline(StandardScaler(), DCSVMClassifierCV(cv=3)).fit(1e3 * X + 7.0, y)
+    assert model[-1].relevance_ is not None
+    assert model.score(1e3 * X + 7.0, y) > 0.9
+
+
+def test_sparse_rows_keep_their_columns(wide: Data) -> None:
+    X = sp.csr_array(np.where(np.abs(wide[0]) > 1.0, wide[0], 0.0))
+    model = DCSVMClassifierCV(cv=3).fit(X, wide[1])
+    assert model.relevance_ is None
+    assert model.kernel_ == "rbf"
+    assert model.best_score_ > 0.6
+
+
+def test_regression_of_scaled_columns() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(500, 20))
+    y = 1e-5 * (np.sin(2 * X[:, 0]) + X[:, 1] + 0.1 * rng.normal(size=500))
+    model = DCSVMRegressorCV(epsilons=[0.1], cv=3, kernels="rbf").fit(X, y)
+    assert model.relevance_ is not None
+    assert set(np.argsort(-model.relevance_)[:2]) == {0, 1}
+    assert model.best_score_ > 0.9
+    assert model.score(X, y) > 0.9
+
+
+@pytest.mark.parametrize("refit", [True, False])
+@pytest.mark.parametrize("kind", [DCSVMClassifierCV, DCSVMRegressorCV])
+def test_no_training_rows_stay_in_a_search(kind: type, refit: bool, binary: Data) -> None:
+    model = kind(Cs=[1.0], gammas=[0.1], search="early", refit=refit, cv=3).fit(binary[0], (binary[1] == "yes") * 1.0)
+    assert not [name for name in vars(model) if name.startswith("_")]
+
+
+# -------------------------------------------------------------------------------------------------------- units of y
+
+
+@pytest.mark.parametrize("unit", [2.0**-20, 2.0**20])
+def test_units_of_the_targets_do_not_matter(curve: Data, unit: float) -> None:
+    X, y = curve
+    how: dict[str, Any] = {"kernels": "rbf", "epsilons": [0.1], "relevance": False, "cv": 3}
+    one, other = (DCSVMRegressorCV(**how).fit(X, target) for target in (y, unit * y))
+    assert (one.C_, one.gamma_, one.epsilon_) == (other.C_, other.gamma_, other.epsilon_)
+    np.testing.assert_allclose(other.scores_, one.scores_, rtol=1e-9)
+    np.testing.assert_allclose(other.predict(X), unit * one.predict(X), rtol=1e-6, atol=1e-9 * unit)
+
+
+@pytest.mark.parametrize("unit", [1e-6, 1e6])
+@pytest.mark.parametrize("offset", [0.0, 100.0])
+def test_targets_of_any_unit_and_offset_are_predicted(curve: Data, unit: float, offset: float) -> None:
+    X, y = curve
+    given = {"Cs": [3.0, 30.0], "gammas": [0.3, 1.0], "epsilons": [0.03, 0.1], "kernels": "rbf", "cv": 3}
+    one, other = (DCSVMRegressorCV(**given, tol=1e-6).fit(X, t) for t in (y, unit * (y + offset)))
+    np.testing.assert_allclose(other.predict(X) / unit - offset, one.predict(X), atol=2e-4)
+
+
+def dual_of(model: DCSVMRegressor, X: Any, y: Any) -> tuple[float, float]:
+    """Primal and dual value, in float64, of an RBF machine's C and epsilon for the user's targets."""
+    beta = np.zeros(len(y))
+    beta[model.support_] = model.dual_coef_[0]
+    squares = ((X[:, None] - X[None]) ** 2).sum(axis=2)
+    K = np.exp(-model.gamma * squares)
+    f, norm = K @ beta + model.intercept_[0], beta @ K @ beta
+    losses = np.maximum(0.0, np.abs(y - f) - model.epsilon)
+    return 0.5 * norm + model.C * losses.sum(), y @ beta - model.epsilon * np.abs(beta).sum() - 0.5 * norm
+
+
+@pytest.mark.parametrize("unit", [1e-4, 1.0, 1e4])
+def test_the_machine_solves_the_problem_of_the_users_targets(curve: Data, unit: float) -> None:
+    X, y = curve[0], unit * (curve[1] + 3.0)
+    model = DCSVMRegressorCV(kernels="rbf", epsilons=[0.1], relevance=False, cv=3).fit(X, y)
+    machine = model.best_estimator_
+    spread = y.std()
+    np.testing.assert_allclose((machine.C, machine.epsilon), (model.C_ * spread, model.epsilon_ * spread))
+    primal, dual = dual_of(machine, X, y)
+    assert machine.objective_ == pytest.approx(primal, rel=1e-4)
+    assert 0.0 <= machine.dual_gap_ < 1e-3 * primal
+    assert primal - dual == pytest.approx(machine.dual_gap_, abs=1e-4 * primal)
+    assert np.abs(machine.dual_coef_).max() <= machine.C * (1 + 1e-9)
+    own = DCSVMRegressor(machine.C, gamma=machine.gamma, epsilon=machine.epsilon, tol=1e-3 * spread).fit(X, y)
+    np.testing.assert_allclose(own.predict(X), machine.predict(X), atol=5e-3 * spread)
+
+
+def test_targets_of_very_different_spreads(curve: Data) -> None:
+    """Each is as well predicted as alone; one that is constant is predicted exactly."""
+    X, y = curve
+    Y = np.stack([1e-7 * y, 1e6 * y[::-1].copy(), y, np.full(300, 5.0)], axis=1)
+    given: dict[str, Any] = {"Cs": [10.0], "gammas": [0.5], "epsilons": [0.1], "kernels": "rbf", "cv": 3, "tol": 1e-6}
+    together = DCSVMRegressorCV(**given).fit(X, Y).predict(X)
+    for k in range(4):
+        alone = DCSVMRegressorCV(**given).fit(X, Y[:, k]).predict(X)
+        np.testing.assert_allclose(together[:, k], alone, atol=1e-4 * max(Y[:, k].std(), 1e-12))
+    np.testing.assert_allclose(together[:, 3], 5.0, rtol=1e-12)
+
+
+@pytest.mark.parametrize("value", [0.0, 1.0, -3e7, 1e-30])
+def test_equal_targets_are_predicted(curve: Data, value: float) -> None:
+    model = DCSVMRegressorCV(kernels="rbf", cv=3).fit(curve[0], np.full(300, value))
+    np.testing.assert_allclose(model.predict(curve[0]), value, rtol=1e-12)
+    assert model.best_score_ == 1.0
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("n_targets", [1, 2])
+def test_targets_that_are_no_numbers_are_named(curve: Data, value: float, n_targets: int) -> None:
+    Y = np.stack([curve[1]] * n_targets, axis=1)
+    Y[7, -1] = value
+    with pytest.raises(ValueError, match="Input y contains"):
+        DCSVMRegressorCV().fit(curve[0], Y if n_targets > 1 else Y[:, 0])
+
+
+@pytest.mark.parametrize("unit", [1e-6, 1.0, 1e6])
+def test_small_scores_are_told_apart(curve: Data, unit: float) -> None:
+    """Mean squared errors of targets in small units differ in their sixth decimal and beyond."""
+    X, y = curve
+    given: dict[str, Any] = {"kernels": "rbf", "epsilons": [0.1], "cv": 3, "relevance": False}
+    model = DCSVMRegressorCV(**given, scoring="neg_mean_squared_error").fit(X, unit * y)
+    assert model.score(X, unit * y) > 0.9
+
+
+# -------------------------------------------------------------------------------------------------------- any time
+
+
+def test_no_time_leaves_a_cell_of_what_was_given(many: Data) -> None:
+    model = DCSVMClassifierCV([0.3, 3.0], [0.02, 0.2], kernels="laplacian", max_time=0)
+    stopped(model, *many)
+    assert (model.kernel_, model.C_ in (0.3, 3.0), model.gamma_ in (0.02, 0.2)) == ("laplacian", True, True)
+    assert np.isnan(model.best_score_)
+    assert model.scores_.shape == (5, 0, 0)
+
+
+@pytest.mark.parametrize("max_time", [0, 0.05, 0.5])
+@pytest.mark.parametrize("kind", [DCSVMClassifierCV, DCSVMRegressorCV])
+def test_little_time_gives_a_machine_and_names_what_was_chosen(kind: type, max_time: float, many: Data) -> None:
+    X, y = many
+    model = kind(max_time=max_time)
+    message = stopped(model, X, y.astype(float))
+    assert "max_time" in message
+    assert "The best so far: kernel=" in message
+    assert f"C={model.C_:.6g}" in message
+    assert f"gamma={model.gamma_:.6g}" in message
+    assert np.isnan(model.best_score_) == (not len(model.cv_results_))
+    assert model.predict(X[:10]).shape == (10,)
+    assert model.best_estimator_ is not None
+
+
+_INTERRUPTED = """
+    import os, signal, sys, threading, warnings
+    import numpy as np
+    from sklearn.datasets import make_classification
+    from sklearn.exceptions import ConvergenceWarning
+    from widemargin import DCSVMClassifierCV
+
+    X, y = make_classification(20000, 8, n_informative=6, flip_y=0.1, random_state=0)
+    seen = []
+
+    def score(model, X, y):
+        seen.append(len(X))
+        if len(seen) == 8:
+            os.kill(os.getpid(), signal.SIGINT)
+        return float(np.mean(model.predict(X) == y))
+
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        model = DCSVMClassifierCV(scoring=score, refit={refit!r}).fit(X, y)
+    texts = [str(w.message) for w in caught if "DCSVMClassifierCV was stopped" in str(w.message)]
+    assert len(texts) == 1 and "interrupt" in texts[0] and f"C={{model.C_:.6g}}" in texts[0], texts
+    assert 8 <= len(seen) <= 40, len(seen)
+    assert not np.isnan(model.best_score_)
+    assert model.predict(X[:5]).shape == (5,)
+    print("searched")
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="SIGINT can't be sent to one process there")
+@pytest.mark.parametrize("refit", [True, "early"])
+def test_an_interrupt_gives_a_machine(refit: Any) -> None:
+    code = textwrap.dedent(_INTERRUPTED.format(refit=refit))
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=False)
+    assert run.stdout.strip() == "searched", run.stderr
+
+
+@pytest.mark.parametrize(("refit", "is_early"), [("exact", False), ("early", True), (True, False), ("auto", False)])
+def test_the_last_machine_is_what_refit_says(many: Data, refit: Any, is_early: bool) -> None:
+    given: dict[str, Any] = {"Cs": [10.0], "gammas": [0.3], "kernels": "rbf", "search": "early"}
+    model = DCSVMClassifierCV(**given, refit=refit).fit(*many)
+    assert (model.early_level_ > 0) == is_early
+    assert model.score(*many) > 0.85
+
+
+def test_without_a_last_machine_there_are_no_predictions(binary: Data) -> None:
+    model = DCSVMClassifierCV(refit=False).fit(*binary)
+    assert model.best_score_ > 0.8
+    assert not hasattr(model, "predict")
+    assert not hasattr(model, "decision_function")
+
+
+@pytest.mark.slow
+def test_many_rows_end_with_an_early_machine() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1, 1, (60_000, 3))
+    y = np.sin(6 * X[:, 0]) * np.cos(6 * X[:, 1]) > 0
+    model = DCSVMClassifierCV().fit(X[:55_000], y[:55_000])
+    assert model.early_level_ > 0
+    assert model.score(X[55_000:], y[55_000:]) > 0.97
+
+
+# -------------------------------------------------------------------------------------------------------- odd input
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"kernels": []}, "kernels must be 'auto', a kernel or a list of kernels"),
+        ({"kernels": None}, "kernels must be 'auto', a kernel or a list of kernels"),
+        ({"kernels": [["rbf"]]}, "kernels must be 'auto', a kernel or a list of kernels"),
+        ({"kernels": "nonsense"}, "kernel must be one of .*'nonsense'"),
+        ({"kernels": ["rbf", "nonsense"]}, "kernel must be one of .*'nonsense'"),
+        ({"refit": "nonsense"}, "refit must be one of .*'nonsense'"),
+        ({"refit": None}, "refit must be True or False"),
+        ({"search": "nonsense"}, "search must be one of .*'nonsense'"),
+        ({"relevance": "nonsense"}, "relevance must be True or False"),
+        ({"scoring": lambda *_: np.nan}, "scoring gave NaN in fold 0"),
+        ({"max_time": -1.0}, "max_time must be"),
+    ],
+)
+def test_bad_input_is_named(binary: Data, options: dict[str, Any], message: str) -> None:
+    model = DCSVMClassifierCV(**options)
+    before = dict(model.__dict__)
+    with pytest.raises(ValueError, match=message):
+        model.fit(*binary)
+    assert model.__dict__ == before
+
+
+def test_an_error_of_the_scorer_is_the_callers(binary: Data) -> None:
+    def broken(*_: Any) -> float:
+        raise RuntimeError("no score today")
+
+    with pytest.raises(RuntimeError, match="no score today"):
+        DCSVMClassifierCV(scoring=broken).fit(*binary)
+
+
+def test_functions_and_matrices_are_searched_exactly(binary: Data) -> None:
+    X, y = binary
+    function = DCSVMClassifierCV(kernels=[lambda A, B: A @ B.T, "rbf"], cv=3).fit(X, y)
+    assert function.scores_.shape[0] == 3
+    gram = DCSVMClassifierCV(kernels="precomputed", cv=3).fit(X @ X.T, y)
+    assert gram.kernel_ == "precomputed"
+    assert gram.predict(X @ X.T).shape == (300,)
+
+
+def test_missing_values_are_named(binary: Data) -> None:
+    X = binary[0].copy()
+    X[3, 2] = np.nan
+    with pytest.raises(ValueError, match="Input X contains NaN"):
+        DCSVMClassifierCV().fit(X, binary[1])
+
+
+def test_one_column_and_columns_of_one_value(binary: Data) -> None:
+    X, y = binary
+    narrow = DCSVMClassifierCV(cv=3).fit(X[:, :1], y)
+    assert narrow.relevance_ is None
+    assert narrow.predict(X[:, :1]).shape == (300,)
+    with pytest.warns(UserWarning, match="nearly constant"):
+        equal = DCSVMClassifierCV(cv=3).fit(np.ones((60, 3)), np.repeat([0, 0, 1], 20))
+    assert equal.relevance_ is None
+    assert (equal.predict(np.ones((5, 3))) == 0).all()
+
+
+def test_two_rows_of_each_class() -> None:
+    X, y = np.array([[0.0, 0.0], [0.1, 0.0], [1.0, 1.0], [0.9, 1.0]]), np.array([0, 0, 1, 1])
+    model = DCSVMClassifierCV(cv=2).fit(X, y)
+    np.testing.assert_array_equal(model.predict(X), y)
+    with pytest.raises(ValueError, match="n_splits=5"):
+        DCSVMClassifierCV().fit(X, y)
+
+
+def test_repeated_rows(binary: Data) -> None:
+    X, y = np.repeat(binary[0][:100], 20, axis=0), np.repeat(binary[1][:100], 20)
+    model = DCSVMClassifierCV(kernels="rbf", cv=3).fit(X, y)
+    assert model.predict(X).shape == (2000,)
+    assert model.best_score_ > 0.7
+
+
+@pytest.mark.parametrize("class_weight", [None, "balanced", {0: 1.0, 1: 2.0, 7: 5.0}])
+def test_a_class_of_one_row(binary: Data, class_weight: Any) -> None:
+    y = (binary[1] == "yes").astype(int)
+    y[5] = 7
+    with pytest.warns(UserWarning, match="The least populated class in y has only 1 member"):
+        model = DCSVMClassifierCV(class_weight=class_weight, kernels="rbf").fit(binary[0], y)
+    np.testing.assert_array_equal(model.classes_, [0, 1, 7])
+    assert model.predict(binary[0]).shape == (300,)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_groups_that_are_clusters_have_scores(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The clusters that are scored first may have no held-out rows of the first fold: more are taken then."""
+    module = "widemargin.model_selection._adaptive_search"
+    for name, value in (("CLUSTER_ROWS", 20), ("_SCREEN_ROWS", 30), ("_FINAL_ROWS", 60)):
+        monkeypatch.setattr(f"{module}.{name}", value)
+    rng = np.random.default_rng(seed)
+    group = np.repeat(np.arange(30), 20)
+    X = np.stack([group % 6, group // 6], axis=1) + 0.1 * rng.normal(size=(600, 2))
+    y = X.sum(axis=1) + rng.normal(size=600)
+    how: dict[str, Any] = {"Cs": [1.0], "gammas": [0.3], "kernels": "rbf", "search": "early", "refit": False}
+    model = DCSVMRegressorCV(**how, epsilons=[0.1], cv=GroupKFold(5), random_state=seed).fit(X, y, groups=group)
+    assert np.isfinite(model.best_score_)
