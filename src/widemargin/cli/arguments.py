@@ -297,10 +297,10 @@ def _add_machine(command: Any) -> None:
     add("--nu", type=_positive, default=0.5, metavar="NU", help="one-class: fraction outside (0.5)")
     add(
         "--gamma",
-        type=_auto(_positive, "scale"),
-        default="scale",
+        type=_auto(_positive, "scale", "near"),
         metavar="G",
-        help="kernel coefficient: a number > 0, scale = 1/(n_features * variance), or auto = 1/n_features (scale)",
+        help="kernel coefficient: a number > 0, scale = 1/(n_features * variance), or auto = 1/n_features; one-class: also "
+        "near = 1/distance of near rows (scale; one-class: near)",
     )
     add("--budget", type=_count, default=100, metavar="B", help="bsgd: most support vectors (100)")
     add("--epochs", dest="n_epochs", type=_count, default=20, metavar="N", help="bsgd: passes over the samples (20)")
@@ -326,7 +326,7 @@ def _add_search(command: Any) -> None:
         default="dcsvm",
         help="dcsvm: exact kernel SVM; ocas: linear SVM, of which C alone is chosen (dcsvm)",
     )
-    add("--Cs", type=_auto(_values), default="auto", metavar="N|C,C,...", help="values of C, or how many (auto)")
+    add("--Cs", type=_auto(_values), metavar="N|C,C,...", help="values of C, or how many (auto; ocas: 10)")
     add(
         "--gammas", type=_auto(_values), default="auto", metavar="N|G,G,...", help="values of gamma, or how many (auto)"
     )
@@ -346,8 +346,8 @@ def _add_search(command: Any) -> None:
     add(
         "--relevance",
         action=argparse.BooleanOptionalAction,
-        default=True,
-        help="scale the columns by their relevance, where held-out scores rise (yes)",
+        default="auto",
+        help="scale the columns by their relevance, where held-out scores rise (auto)",
     )
     add("--folds", type=_count, default=5, metavar="N", help="folds of the cross-validation (5)")
     add("--scoring", metavar="NAME", help="a scorer of scikit-learn, such as roc_auc (accuracy; regression: r2)")

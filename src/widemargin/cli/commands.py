@@ -154,8 +154,7 @@ def _make_search(args: Namespace) -> Any:
 
     folds = KFold if args.task == "regression" else StratifiedKFold
     cv = folds(args.folds, shuffle=True, random_state=args.random_state)
-    own: dict[str, Any] = {"Cs": 10} if args.estimator == "ocas" and args.Cs == "auto" else {}
-    return make_estimator(args, cv=cv, kernels=args.kernel, **own)
+    return make_estimator(args, cv=cv, kernels=args.kernel)
 
 
 def _decision_function(model: Any, args: Namespace) -> Callable[[Any], Any]:

@@ -56,8 +56,12 @@ def make_estimator(args: Namespace, **others: Any) -> Any:
 
 
 def parameters(function: Callable[..., Any], args: Namespace, **others: Any) -> dict[str, Any]:
-    """Keyword arguments of the function: the options and `others` that it has as parameters; "none" becomes None."""
-    options = {name: None if value == "none" else value for name, value in vars(args).items()}
+    """Keyword arguments of the function: the options and `others` that it has as parameters; "none" becomes None.
+
+    What an option leaves open (None) is left to the function.
+    """
+    given_options = {name: value for name, value in vars(args).items() if value is not None}
+    options = {name: None if value == "none" else value for name, value in given_options.items()}
     given = {**options, "verbose": int(sys.stderr.isatty() and not args.quiet), **others}
     return {name: given[name] for name in signature(function).parameters if name in given}
 
