@@ -299,8 +299,8 @@ def _add_machine(command: Any) -> None:
         "--gamma",
         type=_auto(_positive, "scale", "near"),
         metavar="G",
-        help="kernel coefficient: a number > 0, scale = 1/(n_features * variance), auto = 1/n_features, or, of one-class, "
-        "near = 1/distance of near rows (scale; one-class: near)",
+        help="kernel coefficient: a number > 0, scale = 1/(n_features * variance), auto = 1/n_features, or, of "
+        "one-class, near = 1/distance of near rows (scale; one-class: near)",
     )
     add("--budget", type=_count, default=100, metavar="B", help="bsgd: most support vectors (100)")
     add("--epochs", dest="n_epochs", type=_count, default=20, metavar="N", help="bsgd: passes over the samples (20)")

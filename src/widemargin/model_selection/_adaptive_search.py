@@ -36,6 +36,7 @@ from ._search import SearchData, samples_of
 
 CLUSTER_ROWS = 2000  # of a cluster, in the mean, at most
 _CELL_TOL = 1e-2  # of the duals of cells: held-out values need no more
+_LEAST_GAIN = 1e-3  # of a step of a climb / the best score less the worst
 _SCREEN_ROWS, _FINAL_ROWS = 3000, 20_000  # held-out rows that a score is of: of all cells, of the best ones
 _FINALISTS = 3  # of each scaling of the columns
 _COARSE_FACTOR, _FINE_FACTOR = 4.0, 2.0  # between neighbouring gammas
@@ -135,8 +136,8 @@ class AdaptiveSearch:
         self.first_epsilons = first_epsilons
         self.make_kernel = make_kernel
         self.learn = learn
-        is_small = len(data.rows) <= WORKING_SET_ROWS  # and costs nothing
-        self.limits = Limits(SINGLE_SET_TOL if is_small else max(limits.tol, _CELL_TOL), np.inf, limits.max_iter)
+        tol = SINGLE_SET_TOL if len(data.rows) <= WORKING_SET_ROWS else max(limits.tol, _CELL_TOL)
+        self.limits = Limits(tol, np.inf, limits.max_iter)
         self.memory_budget = memory_budget
         self.progress = progress
         self.team = team
@@ -220,10 +221,15 @@ class AdaptiveSearch:
                     self._score(scaling, kernel, gamma, np.array([epsilon]), self._costs(best), level)
                     seen += 1
             better = self._best(level, [scaling])
-            if better is None or not self._is_above(self._mean(better, level), self._mean(best, level)):
-                return best
+            if better is None or not self._is_worth_a_step(better, best, level):
+                return better
             best = better
         return best
+
+    def _is_worth_a_step(self, better: Cell, best: Cell, level: Level) -> bool:
+        worst = min(self._mean(cell, level) for cell, known in self.scores.items() if level in known)
+        mean = self._mean(best, level)
+        return self._is_above(self._mean(better, level) - _LEAST_GAIN * (mean - worst), mean)
 
     def _is_worth_a_turn(self, best: Cell) -> bool:
         has_relevance = self.learn is not None and best.kernel in ("rbf", "laplacian") and bool(self.X.shape[1] > 1)

@@ -54,7 +54,7 @@ class DCSVMClassifierCV(BestClassifier, SearchCV):
         cells of an exact search are scored on a quarter of the rows, and those are eliminated whose mean score is below
         the best one's with a confidence of 95 %, but for the best one's neighbours; again after two folds of all rows.
     degree, coef0, fit_intercept, decision_function_shape, break_ties, tol, max_iter, class_weight
-        Of `DCSVMClassifier`.
+        Of `DCSVMClassifier`; `break_ties` is True here.
     max_time : float or None, default=None
         Seconds for search and last machine. The best cell seen so far, on the most rows, is taken.
     memory_budget : int, str or None, default=None
@@ -146,7 +146,7 @@ class DCSVMClassifierCV(BestClassifier, SearchCV):
         coef0: float = 0.0,
         fit_intercept: bool = True,
         decision_function_shape: str = "ovr",
-        break_ties: bool = False,
+        break_ties: bool = True,
         tol: float = 1e-3,
         max_iter: int = -1,
         max_time: float | None = None,
