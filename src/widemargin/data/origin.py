@@ -11,6 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from .._types import Array
+from .columns import occupied_columns
 
 FAR = 3.0  # `origin_distance` from which rows are centred where they may be: nine tenths of their squares is the mean's
 _DENSE_SHARE = 0.5  # of entries that are stored: the values and indices of CSR rows then take the bytes of dense rows
@@ -27,7 +28,7 @@ def origin_distance(X: Any) -> float:
     """
     if not X.shape[0]:
         return 0.0
-    probe = X[:: max(1, X.shape[0] // _PROBE)].astype(np.float64)
+    probe, _ = occupied_columns(X[:: max(1, X.shape[0] // _PROBE)].astype(np.float64))
     mean = np.asarray(probe.sum(axis=0)).ravel() / probe.shape[0]
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         norm = float(mean @ mean)
