@@ -135,29 +135,6 @@ def summed(X: Any) -> Any:
     return X if sp.csr_array(X).has_canonical_format else type(X)(canonical(X))
 
 
-def occupied_columns(X: Any) -> tuple[Any, RowIndices | None]:
-    """X (n, d) restricted to its m columns that hold values, (n, m), and the numbers of these, ascending.
-
-    X itself and None, unless it is CSR with fewer entries than columns: else X is longer than a vector of d.
-    O(nnz log nnz). The values are shared.
-    """
-    if not sp.issparse(X) or X.nnz >= X.shape[1]:
-        return X, None
-    columns, indices = np.unique(X.indices, return_inverse=True)
-    return type(X)((X.data, indices.astype(X.indices.dtype), X.indptr), (X.shape[0], len(columns))), columns
-
-
-def restore_columns(X: Any, columns: RowIndices | None, d: int) -> Any:
-    """X (n, m) of the columns that `occupied_columns` returned, CSR or dense, with all d columns again."""
-    if columns is None:
-        return X
-    if sp.issparse(X):
-        return type(X)((X.data, columns[X.indices], X.indptr), (X.shape[0], d))
-    restored = np.zeros((len(X), d), X.dtype)
-    restored[:, columns] = X
-    return restored
-
-
 def prefers_csr(X: Array) -> bool:
     """Whether most entries of a dense X (n, d) are zero, and its column means are small beside its rows' norms.
 

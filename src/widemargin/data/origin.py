@@ -11,10 +11,12 @@ import numpy as np
 import scipy.sparse as sp
 
 from .._types import Array
+from .columns import occupied_columns
 
 FAR = 3.0  # `origin_distance` from which rows are centred where they may be: nine tenths of their squares is the mean's
 _DENSE_SHARE = 0.5  # of entries that are stored: the values and indices of CSR rows then take the bytes of dense rows
 _PROBE = 64  # rows, at least, whose mean and spread are computed
+_PROBE_VALUES = 2**19  # of dense rows that are converted to float64 at a time
 
 
 def origin_distance(X: Any) -> float:
@@ -27,16 +29,23 @@ def origin_distance(X: Any) -> float:
     """
     if not X.shape[0]:
         return 0.0
-    probe = X[:: max(1, X.shape[0] // _PROBE)].astype(np.float64)
-    mean = np.asarray(probe.sum(axis=0)).ravel() / probe.shape[0]
+    probe, _ = occupied_columns(X[:: max(1, X.shape[0] // _PROBE)])
+    width = probe.shape[1] if sp.issparse(probe) else _PROBE_VALUES // probe.shape[0]
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-        norm = float(mean @ mean)
-        if sp.issparse(probe):
-            square = max(float(np.einsum("i,i->", probe.data, probe.data)) / probe.shape[0] - norm, 0.0)
-        else:
-            probe -= mean
-            square = float(np.einsum("ij,ij->", probe, probe)) / len(probe)  # BLAS would wake threads
+        parts = [_squares(probe[:, first : first + width]) for first in range(0, probe.shape[1], max(1, width))]
+        norm, square = np.sum(parts, axis=0) if parts else (0.0, 0.0)
         return float(np.sqrt(np.float64(norm) / square)) if norm else 0.0
+
+
+def _squares(X: Any) -> tuple[float, float]:
+    """Squared norm of the mean row of X (n, d), and mean square distance from it."""
+    rows = X.astype(np.float64)
+    mean = np.asarray(rows.sum(axis=0)).ravel() / rows.shape[0]
+    norm = float(mean @ mean)
+    if sp.issparse(rows):
+        return norm, max(float(np.einsum("i,i->", rows.data, rows.data)) / rows.shape[0] - norm, 0.0)
+    rows -= mean
+    return norm, float(np.einsum("ij,ij->", rows, rows)) / len(rows)  # BLAS would wake threads
 
 
 def dense_if_far(X: Any) -> Any:

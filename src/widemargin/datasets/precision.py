@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from widemargin.data.columns import occupied_columns
 from widemargin.datasets.files import FloatType
 
 _MOST_ROUNDED = 1e-5  # rounding error in float32 / standard deviation of a column
@@ -34,14 +35,16 @@ def read_as_needed(read: Callable[[FloatType], Any]) -> tuple[Any, NDArray[np.in
         That need float64; empty where X is float32.
     """
     X = read(np.float32)
-    largest, spread, is_whole = _scales(X)
+    occupied, numbers = occupied_columns(X)
+    largest, spread, is_whole = _scales(occupied)
     may_be_rounded = (_UNIT * largest > _MOST_ROUNDED * spread) & ~(is_whole & (largest < _EXACT))
     if not may_be_rounded.any():
         return X, np.flatnonzero(may_be_rounded)
     wide = read(np.float64)
-    _, spread, _ = _scales(wide)
-    columns = np.flatnonzero((_largest_rounding(wide) > _MOST_ROUNDED * spread) & (spread > 0))
-    return (wide if len(columns) else X), columns
+    occupied, _ = occupied_columns(wide)
+    _, spread, _ = _scales(occupied)
+    columns = np.flatnonzero((_largest_rounding(occupied) > _MOST_ROUNDED * spread) & (spread > 0))
+    return (wide if len(columns) else X), (columns if numbers is None else numbers[columns])
 
 
 def _blocks(X: Any) -> Iterator[NDArray[np.float64]]:

@@ -20,7 +20,8 @@ from .._threads import ThreadTeam, blas_limit, row_blocks
 from .._types import Labels, Matrix, RowIndices, Vector
 from ..algorithms.ocas import OCASSettings, Trained, train_path
 from ..data import DesignMatrix, open_design_matrix, with_constant
-from ..data.csr import canonical, occupied_columns, restore_columns
+from ..data.columns import occupied_columns, restore_columns
+from ..data.csr import canonical
 from ..models.linear import LinearModel
 from ..solvers.cutting_plane.crammer_singer import MulticlassHingeLoss
 from ..solvers.cutting_plane.losses import HingeLoss, Loss, one_vs_rest_weights

@@ -21,7 +21,8 @@ from sklearn.utils.multiclass import type_of_target
 
 from .._config import resolve_memory_budget
 from .._types import RowIndices
-from ..data.csr import check_sparse, occupied_columns
+from ..data.columns import occupied_columns
+from ..data.csr import check_sparse
 from ..estimators._validation import check_number, shown, text_named
 from ..estimators.dc_pred import DCPredClassifier, DCPredRegressor
 from ..estimators.dc_svm import DCSVMClassifier

@@ -9,7 +9,7 @@ import scipy.sparse as sp
 
 from .._threads import row_blocks
 from .._types import Array, RowIndices, Vector
-from ..data.csr import occupied_columns, restore_columns
+from ..data.columns import occupied_columns, restore_columns
 from ..partition.kmeans import MAX_VALUES, centroids, feature_distances, kernel_kmeans, kmeans, sample_rows
 
 _BLOCK_VALUES = 2**20  # compare rows of about so many values at once

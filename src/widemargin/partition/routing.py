@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 
 from .._threads import ThreadTeam, row_blocks
 from .._types import Array, Labels, Matrix, RowIndices, Vector
-from ..data.csr import canonical, occupied_columns, restore_columns
+from ..data.columns import occupied_columns, restore_columns
+from ..data.csr import canonical
 from ..data.rows import group_by_label
 from ..data.samples import Samples, make_samples
 from ..kernels.functions import CallableKernel, Kernel
