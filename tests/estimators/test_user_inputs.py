@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 import sklearn
+from packaging.version import Version
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.feature_selection import RFE, SelectFromModel
 from sklearn.metrics.pairwise import linear_kernel, pairwise_kernels
 from sklearn.model_selection import KFold, cross_val_score
 from sklearn.multiclass import OneVsOneClassifier
 from sklearn.svm import SVC
-from sklearn.utils import parse_version
 from sklearn.utils.class_weight import compute_class_weight
 
 from widemargin import (
@@ -250,7 +250,7 @@ def test_coef_says_why_it_is_not_there(binary: Data) -> None:
 def test_features_are_selected_by_coef(estimator: Any, form: Any, binary: Data) -> None:
     X, y = form(binary[0]), binary[1]
     assert RFE(estimator, n_features_to_select=2).fit(X, y).support_.sum() == 2
-    if form is sp.csr_array and parse_version(sklearn.__version__) < parse_version("1.7"):
+    if form is sp.csr_array and Version(sklearn.__version__) < Version("1.7"):
         return  # `SelectFromModel` takes no sparse array as `coef_`
     assert 0 < SelectFromModel(estimator).fit(X, y).get_support().sum() < X.shape[1]
 

@@ -25,6 +25,7 @@ from ..estimators._dual_machine import DualMachine
 from ..estimators._kernel_machine import TrainingRows
 from ..estimators._scale import named_kernel, resolve_gamma, sample_form
 from ..estimators._validation import (
+    FUNCTION_KERNELS,
     KERNELS,
     WITHOUT_GAMMA,
     check_choice,
@@ -171,6 +172,9 @@ class SearchCV(BestEstimator):
         kernels = self.kernels if is_list and not isinstance(self.kernels, str) else [self.kernels]
         if not all(isinstance(kernel, str) or callable(kernel) for kernel in kernels):
             raise ValueError(f"kernels must be 'auto', a kernel or a list of kernels, got {shown(self.kernels)}")
+        for kernel in kernels:
+            if isinstance(kernel, str) and not is_auto(self.kernels):
+                check_choice("kernels", kernel, (*KERNELS, *FUNCTION_KERNELS, "precomputed"))
         for kernel in self._kernel_list(np.empty((0, 0))):
             self._prototype(kernel=kernel)._check_parameters()
 

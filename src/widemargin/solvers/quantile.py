@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from .._native import hinge
-from .._types import Vector
+from .._types import Mask, RowIndices, Vector
 
 _ROUNDING = 1e-12  # of all weights: sums of weights that differ by less are equal
 
@@ -25,5 +25,29 @@ def midpoint_quantile(values: Vector, weights: Vector, level: float) -> float:
         hi = float(np.min(values, where=(values > b) & (weights > 0.0), initial=np.inf))
     if weights[values < b].sum() >= level - slack:
         lo = float(np.max(values, where=(values < b) & (weights > 0.0), initial=-np.inf))
-    lo, hi = (lo if np.isfinite(lo) else b), (hi if np.isfinite(hi) else b)
-    return 0.5 * (lo + hi)
+    if np.isinf(lo) and np.isinf(hi):
+        return b
+    return hi if np.isinf(lo) else lo if np.isinf(hi) else 0.5 * (lo + hi)
+
+
+def midpoint_quantiles(values: Vector, weights: Vector, levels: Vector, starts: RowIndices) -> Vector:
+    """`midpoint_quantile` of many problems (P,) in common passes: of problem p from entry starts[p] on.
+
+    `starts` (P,) are ascending, and every problem has an entry. O(n log n).
+    """
+    last = np.append(starts[1:], len(values)) - 1
+    problem = np.repeat(np.arange(len(starts)), last + 1 - starts)
+    order = np.lexsort((values, problem))
+    values, weights = values[order], weights[order]
+    below = np.cumsum(weights)
+    slack = _ROUNDING * below[-1]
+    below -= (below - weights)[starts][problem]  # without the problems before
+    level, is_weighted = levels[problem], weights > 0.0
+    lo, hi = (_first_places(is_weighted & beyond, starts) for beyond in (below >= level - slack, below > level + slack))
+    lo = np.minimum(lo, last)
+    return np.asarray(0.5 * (values[lo] + values[np.where(hi > last, lo, hi)]))
+
+
+def _first_places(mask: Mask, starts: RowIndices) -> RowIndices:
+    """The first entry of each problem where the mask (n,) is true; n if there is none."""
+    return np.asarray(np.minimum.reduceat(np.where(mask, np.arange(len(mask)), len(mask)), starts))

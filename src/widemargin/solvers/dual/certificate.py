@@ -9,7 +9,7 @@ import numpy as np
 
 from ..._native import dual
 from ..._types import Mask, RowIndices, Vector
-from ..quantile import midpoint_quantile
+from ..quantile import midpoint_quantile, midpoint_quantiles
 from ..results import DualResult, History
 from .problem import is_free, one_sided_derivatives, total_loss
 
@@ -151,17 +151,8 @@ def _intercepts(
     found = np.where(n_free > 0, mean, np.where(np.isinf(midpoint), 0.0, midpoint))
     if converged.all():
         return np.asarray(found)
-    # the weighted quantile of each problem: the first value, in ascending order, whose sum of weights is the level
-    problem = np.repeat(np.arange(len(starts)), np.diff(np.append(starts, len(beta))))
-    order = np.lexsort((-grad, problem))
-    weights = (terms.hi - terms.lo)[order]
-    below = np.cumsum(weights)
-    below -= np.repeat((below - weights)[starts], np.bincount(problem))
-    level = np.add.reduceat(terms.hi - beta, starts)
-    place = np.where(below >= level[problem], np.arange(len(beta)), len(beta))
-    last = np.append(starts[1:], len(beta)) - 1
-    first = np.minimum(np.minimum.reduceat(place, starts), last)
-    return np.where(converged, found, -grad[order[first]])
+    best = midpoint_quantiles(-grad, terms.hi - terms.lo, np.add.reduceat(terms.hi - beta, starts), starts)
+    return np.where(converged, found, best)
 
 
 def make_result(
