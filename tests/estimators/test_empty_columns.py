@@ -73,6 +73,18 @@ def test_columns_without_values_cost_nothing(model: Any) -> None:
         assert_allclose(found, narrow, atol=1e-3)
 
 
+def test_nor_does_a_column_far_from_the_origin() -> None:
+    X, columns, y = rows()
+    X = sp.csr_array(np.column_stack([X.toarray()[:, 1:], np.linspace(1000, 1001, N, dtype=np.float32)]))
+    model = DCSVMClassifier(gamma=0.5, tol=1e-5, memory_budget=BUDGET)
+    narrow = model.fit(X, y).decision_function(X)
+    wide = widened(X, columns)
+    _, in_fit = peak_of(model.fit, wide, y)
+    found, in_predict = peak_of(model.decision_function, wide)
+    assert max(in_fit, in_predict) < BUDGET
+    assert_allclose(found, narrow, atol=1e-3)
+
+
 def test_nor_in_kernel_k_means() -> None:
     X, columns, _ = rows()
     model = TwoStepKernelKMeans(3, gamma=0.5, random_state=0)

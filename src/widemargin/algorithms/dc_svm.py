@@ -43,7 +43,7 @@ from ..solvers.dual.in_memory import WORKING_SET_ROWS, solve_in_memory, zero_res
 from ..solvers.dual.memory import active_bytes, free_bytes, share_budget
 from ..solvers.dual.problem import DualProblem
 from ..solvers.dual.solver import DualSolver
-from ..solvers.dual.stopping import MAX_ERROR, MAX_OBJECTIVE_ERROR, decision_error, hides_violation
+from ..solvers.dual.stopping import hides_violation
 from ..solvers.dual.subproblems import Subproblem, solve_on_full_matrix
 from ..solvers.results import DualResult, StoppedAtStartError
 
@@ -333,10 +333,8 @@ class DCSVMTraining:
         # Lemma 1: the optimum for the kernel k(x, z) [same cluster]
         joined = join_results(clusters, results, len(beta), self.progress.elapsed)
         self.early = TrainedMachine(joined, division, np.array([result.intercept for result in results]), [])
-        record = describe_level(
-            level, n_clusters, joined, clustering_seconds=clustered - begin, seconds=time.perf_counter() - begin
-        )
-        self.levels.append(record)
+        seconds = {"clustering_seconds": clustered - begin, "seconds": time.perf_counter() - begin}
+        self.levels.append(describe_level(level, n_clusters, joined, **seconds))
         return joined.beta
 
     def solve_clusters(
@@ -391,9 +389,8 @@ class DCSVMTraining:
         budget = share_budget(self.data.samples, self.settings.memory_budget, n_shares)
         with ThreadTeam(self.settings.n_jobs) as team:
             if m > _MAX_IN_MEMORY or m * m * itemsize > free_bytes(data.samples, budget):
-                return self._solver(data, team, tol=tol, max_relative_gap=max_relative_gap, memory_budget=budget).solve(
-                    beta
-                )
+                gap = max_relative_gap
+                return self._solver(data, team, tol=tol, max_relative_gap=gap, memory_budget=budget).solve(beta)
             return self._solve_in_memory(data, team, beta, tol, max_relative_gap)
 
     def sketch(self, data: KernelProblem) -> DualResult:
@@ -494,9 +491,8 @@ class DCSVMTraining:
 
         try:
             if len(result.beta) > WORKING_SET_ROWS:
-                max_rows = max(0, self.settings.memory_budget - solver.active_matrix.K.nbytes) // (
-                    2 * data.samples.row_bytes
-                )
+                n_bytes = max(0, self.settings.memory_budget - solver.active_matrix.K.nbytes)
+                max_rows = n_bytes // (2 * data.samples.row_bytes)
                 result = solver.correct_uncertain_rows(
                     result,
                     lambda rows, beta: float64_solver(self._take(data, rows), memory_budget=0).decision_values(beta),
@@ -535,22 +531,6 @@ class DCSVMTraining:
             entry_error=self.entry_error if entry_error is None else entry_error,
             order=order,
         )
-
-
-def with_rounding(machine: TrainedMachine, float64_error: float, tol: float) -> TrainedMachine:
-    """The machine, not converged where rounding errors of float64 kernel entries could hide a violation of `tol`.
-
-    Or where they could change the objective by 1 %. The gap is then larger by what they could change it: decision
-    values with an error e change beta'K beta and the losses of support vectors by e sum |beta_i| each.
-    """
-    beta = machine.result.beta
-    if not float64_error:
-        return machine
-    error = decision_error(float64_error, beta)
-    rounding = 2.0 * error * float(np.abs(beta).sum())
-    if not (error > MAX_ERROR * tol or rounding > MAX_OBJECTIVE_ERROR * abs(machine.result.objective)):
-        return machine
-    return replace(machine, result=replace(machine.result, converged=False, gap=machine.result.gap + rounding))
 
 
 def describe_level(

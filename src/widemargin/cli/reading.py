@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from widemargin._config import config_context
+from widemargin._config import config_context, resolve_memory_budget
 from widemargin.cli.labels import as_numbers, check_classes, check_test_labels, note_rare_classes, shorten
 from widemargin.cli.messages import note
 from widemargin.cli.model_files import read_table_facts
@@ -231,7 +231,9 @@ def _are_valid(facts: dict[str, Any], n_features: int) -> bool:
 
 def _with_columns(path: str, args: Namespace, features: Features, owner: str) -> Dataset:
     """Samples of an svmlight file with as many columns as there are features; of an archive, which must have them."""
-    data, wanted = _read_arrays(path, args, features.dtype), features.n_features
+    wanted = features.n_features
+    with config_context(memory_budget=max(resolve_memory_budget(), 8 * wanted)):  # as wide as these is no typo
+        data = _read_arrays(path, args, features.dtype)
     n_found = data.X.shape[1]
     if n_found != wanted and _reader_of(path, args) is not load_svmlight:
         raise file_error(path, _mismatch(n_found, features, owner))

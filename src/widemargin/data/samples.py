@@ -17,7 +17,6 @@ import scipy.sparse as sp
 from .._native import csr, dense
 from .._threads import row_blocks
 from .._types import Array, RowIndices, Vector
-from .columns import occupied_columns, restore_columns
 from .csr import CSRArray, canonical, prefers_csr
 from .origin import FAR, origin_distance, shifted, subtract_row
 from .rows import spread_rows
@@ -371,27 +370,24 @@ def converted(samples: Samples, precision: np.dtype[Any], dtype: np.dtype[Any]) 
 
 
 def _shifted(X: sp.csr_array) -> SparseSamples:
-    """X (n, d) minus a row that has an entry in each column that is far from the origin and has few zeros."""
-    occupied, columns = occupied_columns(X)
-    means = _far_means(occupied)
-    if not means.any():
+    """X (n, d) minus a row that has an entry in each column that is far from the origin and has few zeros.
+
+    X itself if it has fewer entries than columns: the row would be longer than X.
+    """
+    if X.nnz < X.shape[1]:
         return SparseSamples(CSRArray.of(X))
-    shift = restore_columns(means[None], columns, X.shape[1])[0]
-    moved = CSRArray.of(subtract_row(X, shift))
-    return SparseSamples(moved, shift=shift, source=(X, slice(0, X.shape[0])), is_copy=True)
-
-
-def _far_means(X: sp.csr_array) -> Array:
-    """Means (d,) of the columns of X (n, d) that are far from the origin and have few zeros; 0 for all others."""
-    means = np.zeros(X.shape[1], X.dtype)
-    often = np.flatnonzero(np.bincount(X.indices, minlength=X.shape[1]) >= _MIN_STORED * X.shape[0])
-    if X.shape[0] and len(often):
+    shift = np.zeros(X.shape[1], X.dtype)
+    counts = np.bincount(X.indices, minlength=X.shape[1])
+    if counts.max(initial=0) >= _MIN_STORED * X.shape[0] > 0:
         probe = X[spread_rows(X.shape[0], _PROBE_ROWS)].astype(np.float64).tocsc()
-        for column in often:
+        for column in np.flatnonzero(counts >= _MIN_STORED * X.shape[0]):
             stored = probe.data[probe.indptr[column] : probe.indptr[column + 1]]
             if origin_distance(stored[:, None]) > FAR:
-                means[column] = stored.mean()
-    return means
+                shift[column] = stored.mean()
+    if not shift.any():
+        return SparseSamples(CSRArray.of(X))
+    moved = CSRArray.of(subtract_row(X, shift))
+    return SparseSamples(moved, shift=shift, source=(X, slice(0, X.shape[0])), is_copy=True)
 
 
 def _centred(X: Array, go_on: Callable[[], bool]) -> DenseSamples:

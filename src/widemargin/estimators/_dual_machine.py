@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -23,7 +24,6 @@ from ..algorithms.dc_svm import (
     LazyProblem,
     TrainedMachine,
     clustering_level,
-    with_rounding,
 )
 from ..algorithms.dc_svm_fit import train, train_several
 from ..data import is_dask_collection
@@ -37,6 +37,7 @@ from ..models.clustered import ClusteredExpansion
 from ..models.expansion import KernelExpansion
 from ..solvers.dual.certificate import MAX_RELATIVE_GAP, has_negative_square
 from ..solvers.dual.memory import needed_bytes
+from ..solvers.dual.stopping import with_rounding
 from ..solvers.results import DualResult, History
 from ._dual_attributes import certificate_attributes, check_clusters, clustered_model, target_attributes
 from ._estimator import describe_gap, warn_unconverged, warn_user
@@ -247,7 +248,7 @@ class DualMachine(LinearWeights, DecisionGradients, KernelMachine):
         machines = self._train_machines(kernel, samples, rows, progress)
         if not isinstance(samples, RemoteRows):
             error = float64_error(kernel, samples)
-            machines = [with_rounding(machine, error, self.tol) for machine in machines]
+            machines = [replace(m, result=with_rounding(m.result, error, self.tol)) for m in machines]
         certificate = certificate_attributes(machines, is_semidefinite=self._has_bound(kernel, machines))
         self.__dict__.update({**self._prediction_attributes(rows, machines), **certificate})
         if isinstance(kernel, Linear) and not isinstance(samples, RemoteRows):

@@ -5,10 +5,13 @@ Whether the tolerance is met, and the duality gap, are in `certificate`; callers
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from ..._native import dual
 from ..._types import Mask, Vector
+from ..results import DualResult
 from .problem import DualProblem, kink_distances
 
 SETS_PER_CHECK = 30  # test for a stall after so many working sets: nine sets of up to 512 rows, C <= 960, took up to 21
@@ -142,3 +145,16 @@ def is_uncertain(
     Errors of the other decision values change neither objective, nor the gap.
     """
     return np.asarray((beta != 0.0) | (kink_distances(problem, decision, intercept) < _CERTAIN * error))
+
+
+def with_rounding(result: DualResult, float64_error: float, tol: float) -> DualResult:
+    """The result, not converged where rounding errors of float64 kernel entries could hide a violation of `tol`.
+
+    Or where they could change the objective by 1 %. The gap is then larger by what they could change it: decision
+    values with an error e change beta'K beta and the losses of support vectors by e sum |beta_i| each.
+    """
+    error = decision_error(float64_error, result.beta) if float64_error else 0.0
+    rounding = 2.0 * error * float(np.abs(result.beta).sum())
+    if not (error > MAX_ERROR * tol or rounding > MAX_OBJECTIVE_ERROR * abs(result.objective)):
+        return result
+    return replace(result, converged=False, gap=result.gap + rounding)
