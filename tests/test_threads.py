@@ -226,11 +226,12 @@ def test_a_task_runs_here_where_no_thread_can_be_started(monkeypatch: pytest.Mon
 
 def test_a_team_without_all_of_its_threads_is_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     smaller = Team(2)
-    monkeypatch.setattr(_threads, "Team", lambda n_threads, is_spinning=True: smaller)
-    with ThreadTeam(5) as team:
-        assert team.map(abs, [-1, -2, -3]) == [1, 2, 3]
+    monkeypatch.setattr(_threads, "_team_pool", _threads._TeamPool())  # that of all tests may have a team of 5
+    with monkeypatch.context() as scarce:
+        scarce.setattr(_threads, "Team", lambda n_threads, is_spinning=True: smaller)
+        with ThreadTeam(5) as team:
+            assert team.map(abs, [-1, -2, -3]) == [1, 2, 3]
     assert smaller.n_threads == 1  # it is closed
-    monkeypatch.undo()
     with ThreadTeam(5) as team:
         assert team.native.n_threads == 5
 

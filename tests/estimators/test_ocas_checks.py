@@ -125,6 +125,8 @@ def test_inside_scikit_learn(binary: Data) -> None:
     [
         ({"C": 0}, "C must be greater than 0, got 0"),
         ({"C": np.inf}, "C must be a finite number, got inf"),
+        ({"C": 1e308}, "rows of these weights, got 1e+308"),  # the objective at 0 overflows
+        ({"C": 1e308, "multi_class": "crammer_singer"}, "C must be at most"),
         ({"C": 10**400}, "C must be a finite number, got 10"),
         ({"tol": -1}, "tol must be greater than 0, got -1"),
         ({"mu": 0}, "mu must be greater than 0, got 0"),

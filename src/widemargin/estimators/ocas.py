@@ -314,7 +314,7 @@ class OCASClassifier(Classifier, OneVsRestPredictor, Estimator):
             open_design_matrix(data.X, team, settings.memory_budget) as matrix,
         ):
             check_consistent_length(matrix, data.labels)
-            problem = self._make_problem(matrix, data, team)
+            problem = self._make_problem(matrix, data, max(Cs), team)
             self._check_memory(problem, len(models))
             for model, trained in zip(models, self._train_path(problem, Cs, settings, progress, team), strict=True):
                 model._set_attributes(self, data.columns, *trained)
@@ -356,14 +356,17 @@ class OCASClassifier(Classifier, OneVsRestPredictor, Estimator):
             keep_points=self.warm_start,
         )
 
-    def _make_problem(self, X: DesignMatrix, data: ValidatedRows, team: ThreadTeam) -> LinearProblem:
-        """Set `classes_`, and return the problem."""
+    def _make_problem(self, X: DesignMatrix, data: ValidatedRows, C: float, team: ThreadTeam) -> LinearProblem:
+        """Set `classes_`, and return the problem, whose objectives at w = 0 have a finite sum for this C."""
         weights = data.weights
         self.classes_, y = number_classes(data.labels, weights, team)
         k = len(self.classes_)
         ones = partial(np.ones, len(y))
         if weights is not None or self.class_weight is not None:
             weights = weigh_classes(self.class_weight, self.classes_, y, ones() if weights is None else weights)
+        most = np.finfo(np.float64).max / (k * (len(y) if weights is None else float(weights.sum())))
+        if float(C) > most:
+            raise ValueError(f"C must be at most {most:g} with {len(y)} rows of these weights, got {shown(C)}")
         if self.multi_class == "ovr":
             return LinearProblem(X, self._hinge_losses(y, k, weights, team), 1)
         s, numbers = ones() if weights is None else weights, y.astype(np.int64, copy=False)

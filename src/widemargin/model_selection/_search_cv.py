@@ -168,7 +168,7 @@ class SearchCV(BestEstimator):
         for name, values in (("Cs", self.Cs), ("gammas", self.gammas), ("epsilons", self._epsilon_values())):
             if not is_auto(values):
                 make_values(name, values, 1.0, 1.0, middle=1.0)
-        is_list = isinstance(self.kernels, Collection) and len(self.kernels) > 0
+        is_list = isinstance(self.kernels, Collection) and getattr(self.kernels, "ndim", 1) > 0 and len(self.kernels)
         kernels = self.kernels if is_list and not isinstance(self.kernels, str) else [self.kernels]
         if not all(isinstance(kernel, str) or callable(kernel) for kernel in kernels):
             raise ValueError(f"kernels must be 'auto', a kernel or a list of kernels, got {shown(self.kernels)}")
