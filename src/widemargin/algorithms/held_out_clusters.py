@@ -170,12 +170,12 @@ def _solve_on_one_matrix(
         [(own[is_free], unit.take(np.flatnonzero(is_free))) for own, unit, is_free in _free_rows(machine_rows, fold)]
         for fold in folds
     ]
-    starts = [[np.zeros(len(rows)) for rows, _ in of_fold] for of_fold in trained]
+    starts = [[(np.zeros(len(rows)), np.zeros(len(rows))) for rows, _ in of_fold] for of_fold in trained]
     last = 1.0
     for c, C in enumerate(folds[0].Cs):
         parts = [
-            [_start_part(rows, unit, beta, last, C) for (rows, unit), beta in zip(of_fold, betas, strict=True)]
-            for of_fold, betas in zip(trained, starts, strict=True)
+            [_start_part(rows, unit, start, last, C) for (rows, unit), start in zip(of_fold, of_starts, strict=True)]
+            for of_fold, of_starts in zip(trained, starts, strict=True)
         ]
         flat = [part for of_fold in parts for part in of_fold if len(part.rows)]
         results = iter(solve_subproblems(K, flat, limits, team, progress, polish=False))
@@ -186,8 +186,8 @@ def _solve_on_one_matrix(
             for p, part in enumerate(of_fold):
                 if len(part.rows):
                     result = next(results)
-                    B[part.rows, p], b[p], starts[k][p] = result.beta, result.intercept, result.beta
-            values[k][c] = K[folds[k].test] @ B + b
+                    B[part.rows, p], b[p], starts[k][p] = result.beta, result.intercept, (result.beta, result.decision)
+            values[k][c] = K[folds[k].test] @ B.astype(K.dtype) + b
         last = C
     return values
 
@@ -198,9 +198,11 @@ def _free_rows(machine_rows: Sequence[RowIndices], fold: Fold) -> Iterator[tuple
         yield own, unit, unit.hi > unit.lo
 
 
-def _start_part(rows: RowIndices, unit: DualProblem, beta: Vector, last: float, C: float) -> Subproblem:
-    problem = scale_bounds(unit, C)
-    return Subproblem(rows, problem, scale_point(beta, scale_bounds(unit, last), problem, C / last))
+def _start_part(rows: RowIndices, unit: DualProblem, start: tuple[Vector, Vector], last: float, C: float) -> Subproblem:
+    """A dual for C from the solution and the decision values for the last C, as `DualPath.step`."""
+    problem, (beta, decision) = scale_bounds(unit, C), start
+    scaled = scale_point(beta, scale_bounds(unit, last), problem, C / last)
+    return Subproblem(rows, problem, scaled, decision=C / last * decision)
 
 
 def _mask(rows: RowIndices, n: int) -> Mask:

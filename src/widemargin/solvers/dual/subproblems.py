@@ -38,12 +38,13 @@ _MANY_PROBLEMS = 64  # and certify as many and more in common passes
 
 
 class Subproblem(NamedTuple):
-    """A dual on K[rows, rows]: rows (m,), the problem of m coordinates and a feasible start (m,)."""
+    """A dual on K[rows, rows]: rows (m,), the problem of m coordinates, a feasible start (m,), and K start if known."""
 
     rows: RowIndices
     problem: DualProblem
     start: Vector
     n_iter: int = 0  # working sets that led to the start
+    decision: Vector | None = None
 
 
 def solve_on_full_matrix(
@@ -143,7 +144,9 @@ class _Batch:
         self.beta = np.concatenate([part.start for part in parts])
         self.decision = np.zeros(len(rows))
         for part, part_slice in zip(parts, self.slices, strict=True):
-            if part.start.any():
+            if part.decision is not None:
+                self.decision[part_slice] = part.decision
+            elif part.start.any():
                 self.decision[part_slice] = self._entries(part) @ part.start
         self.tols = np.where(
             polish & (np.diff(starts) <= WORKING_SET_ROWS), min(limits.tol, SINGLE_SET_TOL), limits.tol
