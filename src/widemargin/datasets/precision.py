@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from widemargin.data.columns import occupied_columns
 from widemargin.datasets.files import FloatType
 
 _MOST_ROUNDED = 1e-5  # rounding error in float32 / standard deviation of a column
@@ -35,6 +34,8 @@ def read_as_needed(read: Callable[[FloatType], Any]) -> tuple[Any, NDArray[np.in
         That need float64; empty where X is float32.
     """
     X = read(np.float32)
+    from widemargin.data.columns import occupied_columns  # imports SciPy: only after the file was read
+
     occupied, numbers = occupied_columns(X)
     largest, spread, is_whole = _scales(occupied)
     may_be_rounded = (_UNIT * largest > _MOST_ROUNDED * spread) & ~(is_whole & (largest < _EXACT))
