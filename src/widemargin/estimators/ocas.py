@@ -364,7 +364,8 @@ class OCASClassifier(Classifier, OneVsRestPredictor, Estimator):
         ones = partial(np.ones, len(y))
         if weights is not None or self.class_weight is not None:
             weights = weigh_classes(self.class_weight, self.classes_, y, ones() if weights is None else weights)
-        most = np.finfo(np.float64).max / (k * (len(y) if weights is None else float(weights.sum())))
+        total = float(k * (len(y) if weights is None else weights.sum()))
+        most = np.finfo(np.float64).max / max(1.0, total)
         if float(C) > most:
             raise ValueError(f"C must be at most {most:g} with {len(y)} rows of these weights, got {shown(C)}")
         if self.multi_class == "ovr":
