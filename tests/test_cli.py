@@ -530,6 +530,16 @@ def test_train_a_linear_machine(csv, tmp_path, capsys):
     assert float(re.search(r"accuracy ([0-9.]+)", capsys.readouterr().err)[1]) > 0.9
 
 
+def test_train_with_the_relevance_of_the_columns(csv, tmp_path, capsys):
+    path = tmp_path / "model"
+    options = ["--target", "kind", "--kernel", "laplacian", "--scale", "standard", "--relevance"]
+    assert main(["train", str(csv), str(path), *options]) == 0
+    model = load_model(path)
+    assert isinstance(model[1], widemargin.RelevanceScaler)
+    assert model[1].relevance_.max() == 1.0
+    assert main(["predict", str(csv), str(path), str(tmp_path / "labels"), "--target", "kind"]) == 0
+
+
 @pytest.mark.parametrize("scale", ["none", "standard"])
 def test_tune(scale, csv, tmp_path, capsys):
     path = tmp_path / "best"

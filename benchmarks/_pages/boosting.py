@@ -11,7 +11,6 @@ from benchmarks._pages.peers import markdown
 Rows = list[dict[str, Any]]
 
 _MEAN = "geometric mean"
-_NAMES = {"kernel": "kernel machine, not tuned"}  # of machines of which the file has an earlier name
 
 
 def _boosting(rows: Rows) -> str:
@@ -21,7 +20,7 @@ def _boosting(rows: Rows) -> str:
     means = {row["machine"]: row for row in sets.pop(_MEAN, {}).values()}
     header = ["set", "rows × features"]
     for machine in machines:
-        header += [f"{_NAMES.get(machine, machine)}: error", "seconds"]
+        header += [f"{machine}: error", "seconds"]
     lines = [[name, _shape(found), *_cells(found, machines)] for name, found in sets.items()]
     if means:
         lines.append(["its error ÷ ours, our seconds ÷ its", "", *_mean_cells(means, machines)])

@@ -311,6 +311,7 @@ def _add_machine(command: Any) -> None:
         metavar="N",
         help="stop at this level of clusters: an early machine, in a fraction of the time; 0 is exact (0)",
     )
+    add("--relevance", action="store_true", help="scale the columns by their relevance, learned first")
     _add_kernel_and_data(add)
 
 

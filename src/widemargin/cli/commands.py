@@ -15,7 +15,7 @@ from widemargin.cli.machines import make_estimator, parameters
 from widemargin.cli.messages import shown
 from widemargin.cli.model_files import load_model, read_summary, save_model
 from widemargin.cli.outputs import open_output
-from widemargin.cli.preparation import make_preparation
+from widemargin.cli.preparation import make_preparation, make_relevance
 from widemargin.cli.reading import Features, features_of, read_to_predict, read_training
 from widemargin.cli.reports import (
     chosen_parameters,
@@ -146,6 +146,8 @@ def _make_model(args: Namespace, features: Features, *, sparse: bool) -> Any:
 
     machine = make_estimator(args, maintenance="merge" if args.kernel == "rbf" else "projection")
     steps = make_preparation(args, features, sparse=sparse)
+    if args.relevance:
+        steps.append(make_relevance(args))
     return make_pipeline(*steps, machine) if steps else machine
 
 

@@ -37,6 +37,15 @@ def make_preparation(args: Namespace, features: Features, *, sparse: bool) -> li
     return [ColumnTransformer(branches)]
 
 
+def make_relevance(args: Namespace) -> Any:
+    """The scaling of the columns by their relevance that `--relevance` asks for."""
+    from widemargin import RelevanceScaler
+
+    kernel = args.kernel if args.kernel in ("rbf", "laplacian") else "rbf"
+    target = "values" if args.task == "regression" else "classes"
+    return RelevanceScaler(kernel=kernel, target=target, n_jobs=args.n_jobs)
+
+
 def _make_imputer(strategy: str) -> Any:
     from sklearn.impute import SimpleImputer
 
