@@ -232,4 +232,7 @@ def test_a_client_that_is_closed_during_a_fit_is_named(client: Any) -> None:
         with distributed.Client(client.cluster) as own, own.as_current():  # noqa: SIM117
             with pytest.raises(LostPartitionError, match="the dask client is closed: it must stay open"):
                 use_after_closing(open_rows, own)
+    deadline = time.monotonic() + 30  # the scheduler forgets a client's tasks some time after it has left
+    while any(client.has_what().values()) and time.monotonic() < deadline:
+        time.sleep(0.05)
     assert not any(client.has_what().values())
