@@ -132,7 +132,7 @@ template <class RowArrays> void bind_ascent(nb::module_& m) {
                 check_at_least("len(y)", y.size, n_rows(rows));
                 const std::vector<Index> classes = checked_copy("y", y, W.columns);
                 const std::vector<Index> visited = checked_copy("order", order, n_rows(rows));
-                nb::gil_scoped_release unlocked;
+                LockReleased unlocked;
                 const MulticlassPoint point{as_span(classes), s, squared_norms, C, constant, beta, W};
                 return run_until_stopped(
                     team, [&](const auto& go_on) { return multiclass_epoch(rows, point, as_span(visited), go_on); });
