@@ -35,6 +35,8 @@ MOST_THREADS = 4096  # of a compiled team
 _POLL_SECONDS = 0.02  # between two calls of `go_on` in `run_interruptibly`
 _LONG_WORK = 1e10  # multiply-adds, from which a task has a thread of its own: some tenths of a second
 
+_LONGEST_END = 3.0  # seconds that the interpreter's end waits for fits in daemon threads
+
 _is_worker: ContextVar[bool] = ContextVar("widemargin_is_worker", default=False)
 
 
@@ -249,6 +251,43 @@ def openmp_threads() -> int:
 @cache
 def _openmp_libraries() -> Any:
     return ThreadpoolController().select(user_api="openmp")
+
+
+class _InterpreterEnd:
+    """The end of the interpreter waits for ``with`` blocks under way, and daemon threads begin no other then.
+
+    Python ends a daemon thread where it asks for the interpreter's lock. Libraries abort the process where that is within
+    an OpenMP loop (scikit-learn's k-means) or a C++ function that must not throw (NumPy's `unique`).
+    """
+
+    def __init__(self) -> None:
+        self._has_begun = False
+        self._forget_threads()
+        after_fork_in_child(self._forget_threads)
+        atexit.register(self._begin)
+
+    def _forget_threads(self) -> None:
+        self._changed = threading.Condition()
+        self._n_blocks = 0
+
+    def __enter__(self) -> None:
+        with self._changed:
+            while self._has_begun and threading.current_thread().daemon:
+                self._changed.wait()
+            self._n_blocks += 1
+
+    def __exit__(self, *error: object) -> None:
+        with self._changed:
+            self._n_blocks -= 1
+            self._changed.notify_all()
+
+    def _begin(self) -> None:
+        with self._changed:
+            self._has_begun = True
+            self._changed.wait_for(lambda: self._n_blocks == 0, _LONGEST_END)
+
+
+interpreter_end = _InterpreterEnd()
 
 
 class _BlasThreads:

@@ -19,6 +19,7 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 
 from .._progress import Callback, Progress
+from .._threads import interpreter_end
 from ._callbacks import CallbackBridge, CallbackSupportMixin, with_callbacks
 from ._fitted_state import FittedState
 
@@ -129,7 +130,7 @@ def all_or_nothing(estimator: Any) -> Iterator[None]:
 
     Fits of one object in several threads wait for one another, so that each begins and ends with a whole machine.
     """
-    with _fit_lock(estimator):
+    with interpreter_end, _fit_lock(estimator):
         before = dict(estimator.__dict__)
         try:
             yield

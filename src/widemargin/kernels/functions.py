@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
 import scipy.sparse as sp
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from .._native import dual
 from .._native import gradients as native_gradients
 from .._native import kernels as native
-from .._types import Array, Matrix, Vector
+from .._types import Array, Matrix, RowIndices, Vector
 from ..data.samples import Samples, Selection
 
 Product = Callable[[Samples, Matrix, Samples, Matrix], None]
@@ -97,8 +97,20 @@ class _InnerProductKernel(Kernel):
         out += weights @ Z.stored()
 
 
+class Boxes(NamedTuple):
+    """B boxes that hold the rows of a sum, batch by batch: rows starts[b] ... starts[b + 1] - 1 are in box b.
+
+    `starts` (B + 1,); lows and highs (d, B); entries of rows whose box has a distance above `limit` are left out.
+    """
+
+    starts: RowIndices
+    lows: Array
+    highs: Array
+    limit: float
+
+
 @dataclass(frozen=True)
-class _Exponential(Kernel):
+class ExponentialKernel(Kernel):
     """exp(-gamma g) of a distance g."""
 
     argument: ClassVar[str]
@@ -123,6 +135,10 @@ class _Exponential(Kernel):
         """The compiled product, if inner products and distances have the dtype of tiles."""
         return self._add_product if A.precision == A.dtype else None
 
+    def add_near_product(self, A: Samples, boxes: Boxes, coef: Matrix, B: Samples, out: Matrix) -> None:
+        """out += coef @ K(A, B), without the entries between a row of B and batches of A in far boxes."""
+        raise NotImplementedError
+
     def entry_rows(self, A: Samples, rows: Selection) -> dual.EntryRows | None:
         """Dense float32 rows of at most `short_row` bytes; None where rows are longer, without gathering them."""
         n_columns = A.take(slice(0, 1)).stored().shape[1]
@@ -134,7 +150,7 @@ class _Exponential(Kernel):
 
 
 @dataclass(frozen=True)
-class RBF(_Exponential):
+class RBF(ExponentialKernel):
     """exp(-gamma |x - z|^2)."""
 
     argument: ClassVar[str] = "squared_distance"
@@ -150,6 +166,11 @@ class RBF(_Exponential):
 
     def _add_product(self, A: Samples, coef: Matrix, B: Samples, out: Matrix) -> None:
         native.add_rbf_product(A.compiled(), A.squares, coef, B.compiled(), B.squares, self.gamma, out)
+
+    def add_near_product(self, A: Samples, boxes: Boxes, coef: Matrix, B: Samples, out: Matrix) -> None:
+        """The compiled product."""
+        points, queries = (A.compiled(), A.squares), (B.compiled(), B.squares)
+        native.add_near_rbf_product(*points, *boxes, coef, *queries, self.gamma, out)
 
 
 @dataclass(frozen=True)
@@ -224,7 +245,7 @@ class Sigmoid(_InnerProductKernel):
 
 
 @dataclass(frozen=True)
-class Laplacian(_Exponential):
+class Laplacian(ExponentialKernel):
     """exp(-gamma |x - z|_1)."""
 
     argument: ClassVar[str] = "l1_distance"
@@ -237,6 +258,10 @@ class Laplacian(_Exponential):
 
     def _add_product(self, A: Samples, coef: Matrix, B: Samples, out: Matrix) -> None:
         native.add_laplacian_product(A.compiled(), coef, B.compiled(), self.gamma, out)
+
+    def add_near_product(self, A: Samples, boxes: Boxes, coef: Matrix, B: Samples, out: Matrix) -> None:
+        """The compiled product."""
+        native.add_near_laplacian_product(A.compiled(), *boxes, coef, B.compiled(), self.gamma, out)
 
     def add_gradients(self, X: Samples, Z: Samples, weights: Array, out: Matrix) -> None:
         """The gradient of |x - z|_1 is sign(x - z), 0 in columns where the two are equal."""

@@ -7,8 +7,8 @@ import numpy as np
 from .._threads import ThreadTeam
 from .._types import RowIndices, Vector
 from ..data.samples import Samples, SampleSubset
+from .boxed_rows import add_local_product
 from .functions import Kernel
-from .tiles import add_kernel_product
 
 
 class KernelOperator:
@@ -46,6 +46,6 @@ class KernelOperator:
         others = self.samples if columns is None else SampleSubset(self.samples, columns)
         self.n_entries += len(rows) * len(others)
         part = f if columns is None else np.zeros(len(columns))
-        add_kernel_product(self.kernel, SampleSubset(self.samples, rows), coef[None], others, part[None], self.team)
+        add_local_product(self.kernel, SampleSubset(self.samples, rows), coef[None], others, part[None], self.team)
         if columns is not None:
             f[columns] += part

@@ -13,6 +13,7 @@ from .._threads import ONE_THREAD, ThreadTeam, blas_limit, row_blocks
 from .._types import Gradients, Matrix, Vector
 from ..data import make_design_matrix
 from ..data.samples import GramSamples, Samples, make_samples
+from ..kernels.boxed_rows import BoxedRows, box_rows
 from ..kernels.functions import ArgumentKernel, Kernel, Linear
 from ..kernels.gradients import add_kernel_gradients
 from ..kernels.precision import ensure_precision
@@ -70,14 +71,20 @@ class KernelExpansion:
         out = np.tile(self.intercept[:, None], X.shape[0])
         points = self._points
         if X.shape[0] * len(points) * (X.shape[1] + SMALL_ENTRY_WORK) < _SMALL_WORK:
-            A, B = points.pair_with(X)
-            add_kernel_product(self.kernel, A, self.coef, B, out, ONE_THREAD)
+            self._add_product(X, out, ONE_THREAD)
             return out.T
         with blas_limit(1), ThreadTeam(n_jobs) as team:
             for rows in _blocks_within(memory_budget, X):
-                A, B = points.pair_with(X[rows])
-                add_kernel_product(self.kernel, A, self.coef, B, out[:, rows], team)
+                self._add_product(X[rows], out[:, rows], team)
         return out.T
+
+    def _add_product(self, X: Any, out: Matrix, team: ThreadTeam) -> None:
+        """out += coef K(points, X)."""
+        points, batch = self._points.pair_with(X)
+        if self._boxed is None:
+            add_kernel_product(self.kernel, points, self.coef, batch, out, team)
+        else:
+            self._boxed.add_product(batch, out, team)
 
     def decision_gradients(self, X: Any, *, n_jobs: int | None = None, memory_budget: int = 2**30) -> Gradients:
         """Gradients of the decision values by the rows: (n, n_functions, d), float64, on `n_jobs` threads.
@@ -114,6 +121,10 @@ class KernelExpansion:
     def weights(self) -> Any:
         """Of a linear kernel coef @ points (n_functions, n_features), float64: read-only, or CSR if the points are."""
         return weights_of(self.coef, self.points)
+
+    @cached_property
+    def _boxed(self) -> BoxedRows | None:
+        return None if sp.issparse(self.coef) else box_rows(self.kernel, self._points, self.coef)
 
     @cached_property
     def _points(self) -> Samples:

@@ -2,6 +2,7 @@
 
 #include "arrays.hpp"
 #include "bindings.hpp"
+#include "boxes.hpp"
 #include "csr_matrix.hpp"
 #include "elementwise.hpp"
 #include "kernel_rows.hpp"
@@ -156,6 +157,56 @@ template <class T, class Rows> void bind_matrices(nb::module_& m) {
         "Write exp(-gamma |x - z|_1) (r, c), for rows X (r, d), Z (c, d); CSR rows without repeated columns.");
 }
 
+template <class T, KernelArgument distance, class X, class Z>
+void add_near_product_of_rows(const KernelRows<distance, X>& x, Span<const Index> starts, Matrix<const T> lows,
+                              Matrix<const T> highs, double limit, Matrix<const double> coef,
+                              const KernelRows<distance, Z>& z, double gamma, const RowsArray<double>& out) {
+    const Matrix<double> sums = rows_matrix(out, "out");
+    if constexpr (std::is_same_v<X, Z> && std::is_same_v<typename X::Value, T>) {
+        check_size("coef.shape[1]", coef.columns, n_rows(x.rows));
+        check_shape("out", sums, coef.rows, n_rows(z.rows));
+        check_shape("highs", highs, lows.rows, lows.columns);
+        check_size("lows.shape[0]", lows.rows, n_columns(x.rows));
+        check_size("len(starts)", starts.size, lows.columns + 1);
+        std::vector<Index> own(starts.begin(), starts.end());
+        for (Index b = 0; b + 1 < starts.size; ++b)
+            if (own[b] > own[b + 1]) raise_value_error("starts must be ascending, but starts[", b + 1, "] is ", own[b + 1]);
+        if (own.front() < 0 || own.back() > n_rows(x.rows))
+            raise_index_error("starts must be in [0, ", n_rows(x.rows), "], got ", own.front(), " ... ", own.back());
+        LockReleased unlocked;
+        add_near_product(x, as_span(std::as_const(own)), Boxes<T>{lows, highs}, limit, coef, z, gamma, sums);
+    } else {
+        throw nb::type_error("X, Z and the boxes must have the same types");
+    }
+}
+
+template <class T, class Rows> void bind_near_products(nb::module_& m) {
+    m.def(
+        "add_near_rbf_product",
+        [](const Rows& X, Span<const double> squares, Span<const Index> starts, Matrix<const T> lows, Matrix<const T> highs,
+           double limit, Matrix<const double> coef, const Rows& Z, Span<const double> other_squares, double gamma,
+           const RowsArray<double>& out) {
+            with_rbf_rows(X, squares, Z, other_squares, [&](const auto& x, const auto& z) {
+                add_near_product_of_rows(x, starts, lows, highs, limit, coef, z, gamma, out);
+            });
+        },
+        array("X"), array("squares"), array("starts"), array("lows"), array("highs"), "limit"_a, array("coef"), array("Z"),
+        array("other_squares"), "gamma"_a, array("out"),
+        "add_rbf_product without the entries between a row z and the batches of rows starts[b] ... starts[b + 1] - 1 of X\n"
+        "whose box has a squared distance above `limit`: all rows of batch b are in [lows[:, b], highs[:, b]], for lows and\n"
+        "highs (d, B) and starts (B + 1,).");
+    m.def(
+        "add_near_laplacian_product",
+        [](const Rows& X, Span<const Index> starts, Matrix<const T> lows, Matrix<const T> highs, double limit,
+           Matrix<const double> coef, const Rows& Z, double gamma, const RowsArray<double>& out) {
+            with_laplacian_rows(X, Z, [&](const auto& x, const auto& z) {
+                add_near_product_of_rows(x, starts, lows, highs, limit, coef, z, gamma, out);
+            });
+        },
+        array("X"), array("starts"), array("lows"), array("highs"), "limit"_a, array("coef"), array("Z"), "gamma"_a,
+        array("out"), "The same as add_near_rbf_product for add_laplacian_product, with L1 distances.");
+}
+
 template <class Rows> void bind_products(nb::module_& m) {
     m.def(
         "add_rbf_product",
@@ -197,6 +248,10 @@ void bind_kernels(nb::module_& m) {
     bind_products<RowsArray<const float>>(kernels);
     bind_products<RowsArray<const double>>(kernels);
     bind_products<CSRMatrix>(kernels);
+    bind_near_products<float, RowsArray<const float>>(kernels);
+    bind_near_products<double, RowsArray<const double>>(kernels);
+    bind_near_products<float, CSRMatrix>(kernels);
+    bind_near_products<double, CSRMatrix>(kernels);
 }
 
 }  // namespace wm

@@ -28,6 +28,8 @@ template <class T, class I> struct CSR {
 // The number of dense or sparse rows.
 template <class T> Index n_rows(const Matrix<const T>& X) { return X.rows; }
 template <class T, class I> Index n_rows(const CSR<T, I>& X) { return X.rows(); }
+template <class T> Index n_columns(const Matrix<const T>& X) { return X.columns; }
+template <class T, class I> Index n_columns(const CSR<T, I>& X) { return X.columns; }
 
 // A fault of CSR arrays: its kind, row, and the wrong value.
 struct CSRFault {

@@ -49,8 +49,8 @@ DecisionValues = Callable[[RowIndices, Vector], Vector]
 
 _TOL_MARGIN = 4.0  # subtract so many decision errors from tol, so that the true violation is below tol too,
 _MAX_TOL_MARGIN = 0.5  # but no more than this part of tol
-_BLOCK_ROWS = 512  # compute about so many kernel rows or more between two checks of the clock,
-_WORK_PER_CHECK = 3e9  # and about so many multiply-adds: at most a tenth of a second
+_BLOCK_ROWS = 8192  # compute about so many kernel rows or more between two calls of `go_on`,
+_WORK_PER_CHECK = 3e9  # and about so many multiply-adds; passes end sooner where the fit is stopped
 _NEW_VIOLATORS = 4096  # add at most so many violators to the active set in a round, and at most this part of
 _NEW_SHARE = 0.7  # sqrt(support vectors x rows): entries of their rows then cost about as much as another round
 _NEW_VIOLATORS_FROM_ZERO = 2048  # add at most so many in the first round from beta = 0, and at most this part

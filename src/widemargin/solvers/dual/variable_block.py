@@ -24,10 +24,10 @@ from ..._types import RowIndices, Vector
 from ...data import LostBlockError
 from ...data.remote_rows import stack_rows
 from ...data.samples import Samples, converted, make_samples, view_samples
+from ...kernels.boxed_rows import add_local_product
 from ...kernels.functions import Kernel
 from ...kernels.kernel_operator import KernelOperator
 from ...kernels.precision import entry_error
-from ...kernels.tiles import add_kernel_product
 from ..results import DualResult
 from .certificate import Limits
 from .memory import active_bytes
@@ -489,7 +489,7 @@ class Block:
         if len(changes.coef):
             own, others = samples.pair_with(changes.rows)
             with blas_limit(1), ThreadTeam(self.settings.n_jobs) as team:
-                add_kernel_product(self.kernel, others, changes.coef[None], own, out[None], team)
+                add_local_product(self.kernel, others, changes.coef[None], own, out[None], team)
         return out
 
     def _kkt_violations(self, intercept: float) -> tuple[Vector, NDArray[np.bool_]]:
