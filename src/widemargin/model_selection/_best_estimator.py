@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import math
+import warnings
 from collections.abc import Callable, Sequence
 from numbers import Integral
 from time import perf_counter
@@ -219,6 +220,13 @@ class BestClassifier(Classifier, BestEstimator):
         """Decision values of `best_estimator_`: of a dask collection a lazy array, as `predict`."""
         check_is_fitted(self)
         return cast(Vector, self.best_estimator_.decision_function(X))
+
+
+def try_score(score: Callable[[Any], float], model: Any) -> None:
+    """Call a scorer for the errors that it raises, on a machine of few rows: neither its warnings nor NaN count."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        score(model)
 
 
 def _takes_weights(scorer: Callable[..., Any]) -> bool:
