@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from sklearn.base import RegressorMixin
 
 from ..estimators._kernel_machine import TrainingRows
+from ..estimators._predictor import Regressor
 from ..estimators.dc_svm import DCSVMClassifier
 from ..estimators.dc_svm_regressor import DCSVMRegressor
 from ._best_estimator import BestClassifier
@@ -185,7 +185,7 @@ class DCSVMClassifierCV(BestClassifier, SearchCV):
         return Classification(rows.y, rows.classes, has_intercept, self.class_weight, shape, break_ties)
 
 
-class DCSVMRegressorCV(RegressorMixin, SearchCV):
+class DCSVMRegressorCV(Regressor, SearchCV):
     """`DCSVMRegressor` with kernel, gamma, C, epsilon and the scale of the columns chosen, as `DCSVMClassifierCV`.
 
     Targets are scaled to unit spread inside: the user's units don't matter.
