@@ -252,9 +252,8 @@ class SearchCV(BestEstimator):
         """The rows of positive weight, and the folds in their numbering."""
         n, made = len(y), self._make_kernel(kernel, 1.0)
         place = positions(rows.kept, n)
-        splits = [
-            Split(*split).renumber(place) for split in make_splits(self.cv, y, groups, classifier=is_classifier(self))
-        ]
+        folds = make_splits(self.cv, y, groups, classifier=is_classifier(self), random_state=self.random_state)
+        splits = [Split(*fold).renumber(place) for fold in folds]
         samples = make_samples(rows.X, sample_form(made, rows.X) if self.fit_intercept else made.sample_form)
         data = SearchData(samples, self._cv_problem(rows), rows.weights, splits, rows.kept, score)
         if not all(len(split.test) for split in splits):

@@ -15,7 +15,6 @@ from numpy.typing import ArrayLike
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import check_scoring
-from sklearn.model_selection import check_cv
 from sklearn.utils import _safe_indexing, indexable
 
 from .._config import resolve_memory_budget
@@ -27,7 +26,7 @@ from ..estimators._estimator import warn_of_stop
 from ..estimators._training_warnings import rows_of_each_class
 from ..estimators._validation import check_memory, to_memory
 from ..estimators.ocas import OCASClassifier
-from ._best_estimator import try_score
+from ._best_estimator import make_splits, try_score
 
 _TRIAL_ROUNDS = 20  # of a machine that a scorer is tried on
 
@@ -85,7 +84,7 @@ def C_path(
     Cs : sequence of float
         An ascending order is the cheapest.
     cv : int, splitter or None, default=None
-        As in scikit-learn: None means five stratified folds.
+        As in scikit-learn, but None means five stratified folds of rows in a random order (of a fixed seed).
     scoring : str, callable or None, default=None
         As in scikit-learn: None means accuracy.
 
@@ -107,7 +106,7 @@ def C_path(
     >>> path.scores.shape
     (5, 4)
     >>> path.best.C
-    1
+    10
     """
     X, y = compute_rows(X, resolve_memory_budget(estimator.memory_budget)), to_memory(y)
     if sp.issparse(X):
@@ -116,7 +115,7 @@ def C_path(
     Cs = list(Cs)
     score = check_scoring(estimator, scoring=scoring)
     with Progress(max_time=estimator.max_time, title="C_path") as progress:
-        splits = list(check_cv(cv, y, classifier=True).split(X, y))
+        splits = make_splits(cv, np.asarray(y), None, classifier=True)
         data = LabelledRows(X, y, None)
         check_fold_memory(estimator, data, splits)
 
@@ -174,7 +173,6 @@ def try_scorer(
 
 def _few(data: LabelledRows, rows: RowIndices) -> RowIndices:
     """Up to 1,000 of the rows of positive weight, equally many of each class where there are."""
-    rows = np.arange(len(data.y))[rows]
     rows = rows if data.weights is None else rows[data.weights[rows] > 0]
     classes, numbers = np.unique(_safe_indexing(data.y, rows), return_inverse=True)
     return rows[rows_of_each_class(numbers, len(classes))] if len(rows) else rows

@@ -29,7 +29,8 @@ class OCASClassifierCV(BestClassifier):
     Cs : int or list of float, default=10
         Values of C, or how many, log-spaced from 0.0001 to 10.
     cv : int, splitter, iterable or None, default=None
-        As in scikit-learn; None means five stratified folds.
+        As in scikit-learn, but None means five stratified folds of rows in a random order (of a fixed seed): as for
+        `DCSVMClassifierCV`.
     scoring : str, callable or None, default=None
         A scorer of labels or of decision values, as in scikit-learn; None means accuracy.
     refit : bool, default=True
