@@ -32,9 +32,11 @@ from ._fitted_state import FittedState
 from ._predictor import Classifier, OneVsRestPredictor, convert_in_blocks
 from ._validation import (
     FLOATS,
+    LARGEST_ENTRY,
     check_choice,
     check_flag,
     check_integer,
+    check_magnitude,
     check_memory,
     check_number,
     check_resources,
@@ -299,6 +301,8 @@ class OCASClassifier(Classifier, OneVsRestPredictor, Estimator):
 
     def _check_data(self, X: Any, y: Any, sample_weight: Any) -> ValidatedRows:
         X, labels = check_training_data(self, X, y, resolve_memory_budget(self.memory_budget))
+        if sp.issparse(X) or type(X) is np.ndarray:  # neither a file, which would be read once more, nor remote rows
+            check_magnitude("X", X, LARGEST_ENTRY)
         X = canonical(X) if sp.issparse(X) else X  # norms of rows are sums of squared entries
         weights = None if sample_weight is None else check_weights(to_memory(sample_weight), labels)
         # with a warm start, other samples may follow, which hold values in other columns

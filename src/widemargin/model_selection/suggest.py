@@ -23,7 +23,7 @@ from .._config import resolve_memory_budget
 from .._types import RowIndices
 from ..data.columns import occupied_columns
 from ..data.csr import check_sparse
-from ..estimators._validation import check_number, shown, text_named
+from ..estimators._validation import LARGEST_ENTRY, LARGEST_TARGET, check_magnitude, check_number, shown, text_named
 from ..estimators.dc_pred import DCPredClassifier, DCPredRegressor
 from ..estimators.dc_svm import DCSVMClassifier
 from ..estimators.dc_svm_regressor import DCSVMRegressor
@@ -195,6 +195,8 @@ def _check_data(X: Any, y: Any) -> _Data:
         check_sparse(X)
     with text_named(X):
         rows, labels = check_X_y(X, y, accept_sparse="csr", dtype=(np.float64, np.float32))
+    check_magnitude("X", rows, LARGEST_ENTRY)
+    check_magnitude("y", labels, LARGEST_TARGET)
     (n, d), n_values = rows.shape, rows.nnz if sp.issparse(rows) else np.count_nonzero(rows)
     size = f"{n:,} rows, {d:,} columns, {_percent(n_values / (n * d))} of the entries not zero"
     if _are_targets(labels):
