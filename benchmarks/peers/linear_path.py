@@ -143,8 +143,8 @@ def machines(data: Data) -> dict[str, Callable[[], Scores]]:
     squared = partial(separate, LinearSVC(loss="squared_hinge", dual=False, tol=0.01))
     arrays = [Part(data.rows[train], data.y[train]) for train in training_rows(data)]
     known = {
-        _OURS: lambda: OCASClassifierCV(_CS).fit(data.X, data.y).scores_,
-        "C_path": lambda: C_path(OCASClassifier(), data.X, data.y, _CS.tolist()).scores,
+        _OURS: lambda: OCASClassifierCV(_CS, cv=5).fit(data.X, data.y).scores_,
+        "C_path": lambda: C_path(OCASClassifier(), data.X, data.y, _CS.tolist(), cv=5).scores,
         "LIBLINEAR": lambda: cross_validated(data, arrays, hinge),
         "LIBLINEAR, squared hinge": lambda: cross_validated(data, arrays, squared),
     }

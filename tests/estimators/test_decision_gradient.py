@@ -10,8 +10,17 @@ import pytest
 import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.metrics.pairwise import rbf_kernel
+from sklearn.pipeline import Pipeline
 
-from widemargin import BSGDClassifier, DCOneClassSVM, DCSVMClassifier, DCSVMRegressor
+from widemargin import (
+    BSGDClassifier,
+    DCOneClassSVM,
+    DCSVMClassifier,
+    DCSVMClassifierCV,
+    DCSVMRegressor,
+    DCSVMRegressorCV,
+    OCASClassifierCV,
+)
 from widemargin._config import ALLOWED_BYTES
 
 RNG = np.random.default_rng(0)
@@ -62,6 +71,23 @@ def test_one_class_and_budgeted_machines() -> None:
     check(novelty, novelty.decision_function)
     budgeted = BSGDClassifier(budget=20, n_epochs=2, random_state=0).fit(X, np.digitize(Y, [-0.8, 0.8]))
     check(budgeted, budgeted.decision_function)
+
+
+@pytest.mark.parametrize("relevance", [False, True])
+def test_searches_have_those_of_their_machine_in_units_of_the_columns(relevance: bool) -> None:
+    units, how = np.array([1.0, 0.02, 50.0]), {"relevance": relevance, "cv": 3}
+    rows, new, target = X * units, NEW * units, np.sin(2 * X[:, 0])  # two columns say nothing
+    regressor = DCSVMRegressorCV([10.0], [0.5 / rows.var()], epsilons=[0.1], kernels="rbf", search="early", **how)
+    classes = np.digitize(target, [-0.4, 0.4])
+    classifier = DCSVMClassifierCV([10.0], [0.5 / rows.var()], kernels="rbf", search="early", **how)
+    classifier.set_params(decision_function_shape="ovo", break_ties=False)
+    for model, f in ((regressor.fit(rows, target), "predict"), (classifier.fit(rows, classes), "decision_function")):
+        assert isinstance(model.best_estimator_, Pipeline) == relevance
+        scaled = differences(lambda Z, model=model, f=f: getattr(model, f)(Z * units), NEW)
+        found = model.decision_gradient(new)
+        np.testing.assert_allclose(found * units, scaled, atol=1e-6 * np.abs(scaled).max())
+        assert not hasattr(model.set_params(refit=False), "decision_gradient")
+    assert not hasattr(OCASClassifierCV(), "decision_gradient")
 
 
 @pytest.mark.parametrize("kernel", ["rbf", "laplacian", "poly"])

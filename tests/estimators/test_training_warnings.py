@@ -7,9 +7,18 @@ from typing import Any
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from sklearn.datasets import load_diabetes, make_blobs
 
-from widemargin import BSGDClassifier, DCPredClassifier, DCSVMClassifier, DCSVMRegressor, DCSVMRegressorCV
+from widemargin import (
+    BSGDClassifier,
+    DCPredClassifier,
+    DCSVMClassifier,
+    DCSVMRegressor,
+    DCSVMRegressorCV,
+    OCASClassifier,
+    OCASClassifierCV,
+)
 from widemargin.estimators._training_warnings import rows_of_each_class
 
 X, Y = make_blobs(300, centers=[[-2, 0], [2, 0], [0, 3]], random_state=0)
@@ -59,6 +68,29 @@ def test_machines_on_a_probe_of_the_rows(kind: Any) -> None:
     (message,) = user_warnings(kind(C=1e-3, gamma=1.0, random_state=0), X, RARE)
     assert "predicts the class 'usual' for all of 300 training rows" in message
     assert not user_warnings(kind(random_state=0), X, Y == 1)
+
+
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
+@pytest.mark.parametrize("multi_class", ["ovr", "crammer_singer"])
+def test_linear_machines(multi_class: str, form: Any) -> None:
+    model = OCASClassifier(C=1e-4, multi_class=multi_class)
+    rows = 0.01 * np.c_[X, np.zeros(300)]  # a column without entries
+    (message,) = user_warnings(model, form(rows), RARE)
+    assert "predicts the class 'usual' for all of 300 training rows" in message
+    assert "Try a larger C, class_weight" in message
+    assert message.endswith("OCASClassifierCV chooses C")
+    (message,) = user_warnings(OCASClassifierCV([1e-4], multi_class=multi_class, cv=2), form(rows), RARE)
+    assert "predicts the class 'usual'" in message
+    for y in (Y, Y == 1):
+        assert not user_warnings(model.set_params(C=1e4), form(rows), y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model.set_params(C=1e-4).fit_path(form(rows), RARE, [1e-4])  # the first machines of a path often are such ones
+
+
+def test_a_rare_class_that_a_linear_machine_finds_is_no_warning() -> None:
+    rows = np.concatenate([np.tile(X, (20, 1)), [[50.0, 50.0]] * 2])  # 2 of 6,002 rows
+    assert not user_warnings(OCASClassifier(C=10.0), rows, np.arange(6002) >= 6000)
 
 
 def test_the_probe_has_rows_of_each_class() -> None:

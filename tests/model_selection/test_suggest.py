@@ -157,10 +157,12 @@ def test_rare_classes_do_not_make_the_suggestion_fail(n_rare: int, target: str) 
 
 def test_ordered_rows_are_held_out_at_random(capsys: pytest.CaptureFixture[str]) -> None:
     order = np.argsort(X[:, 0])
-    model = suggest(X[order], Y[order])
-    assert isinstance(model.cv, StratifiedKFold)
-    assert model.cv.shuffle
+    assert suggest(X[order], Y[order]).cv is None
     assert "folds are drawn at random" in capsys.readouterr().out
+    rare = np.where(np.arange(len(Y)) < 3, 2, Y)
+    cv = suggest(X, rare).cv
+    assert isinstance(cv, StratifiedKFold)
+    assert (cv.n_splits, cv.shuffle) == (3, True)
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .._types import Vector
-from ._axes import axes_of, check_lengths
+from ._axes import axes_of, check_lengths, last_step
 
 
 class RelevanceDisplay:
@@ -58,7 +58,9 @@ class RelevanceDisplay:
 
         Parameters
         ----------
-        estimator : fitted RelevanceScaler, a Pipeline that has one, or a search of such a pipeline
+        estimator : fitted RelevanceScaler, a Pipeline that has one, or a search
+            A search of such a pipeline, or one that has scaled the columns itself (`DCSVMClassifierCV`,
+            `DCSVMRegressorCV`), alone or as the last step of a Pipeline.
         ax : matplotlib Axes, default=None
             None: those of a new figure.
         n_columns : int, default=20
@@ -73,9 +75,10 @@ class RelevanceDisplay:
         Raises
         ------
         ValueError
-            If the estimator has no `relevance_`.
+            If the estimator has no `relevance_`: so has a search that has kept the columns as they are. The message
+            says how to draw its machine's gradients.
         """
-        relevance, names = _relevance_and_names(getattr(estimator, "best_estimator_", estimator))
+        relevance, names = _relevance_and_names(estimator)
         return cls(relevance, names).plot(ax=ax, n_columns=n_columns, **bar_kwargs)
 
     def plot(self, ax: Any = None, *, n_columns: int = 20, **bar_kwargs: Any) -> Self:
@@ -109,15 +112,37 @@ class RelevanceDisplay:
 
 
 def _relevance_and_names(estimator: Any) -> tuple[Vector, Any]:
-    """The relevance of an estimator or of a step of a Pipeline, and the names of its columns."""
-    steps = [step for _, step in getattr(estimator, "steps", [("", estimator)])]
-    places = [k for k, step in enumerate(steps) if hasattr(step, "relevance_")]
+    """The relevance of the first of an estimator's steps that has one, and the names of its columns."""
+    steps = _steps(estimator)
+    places = [k for k, step in enumerate(steps) if getattr(step, "relevance_", None) is not None]
     if not places:
-        raise ValueError(f"estimator must be a fitted RelevanceScaler or a Pipeline that has one, got {estimator!r}")
-    scaler = steps[places[0]]
-    if scaler is not estimator:
-        try:
-            return scaler.relevance_, estimator[: places[0] + 1].get_feature_names_out()
-        except AttributeError:  # a step before it has no names for what it makes of the columns
-            pass
-    return scaler.relevance_, scaler.get_feature_names_out()
+        raise ValueError(_no_relevance(estimator))
+    scaler, names = steps[places[0]], None
+    try:
+        for step in steps[: places[0] + 1]:
+            names = step.get_feature_names_out(names)
+    except AttributeError:  # a step has no names for what it makes of the columns, nor has a search without `refit`
+        names = getattr(scaler, "feature_names_in_", None)
+    return scaler.relevance_, names
+
+
+def _steps(estimator: Any) -> list[Any]:
+    """What rows go through: of a Pipeline its steps, of a search those of its best estimator, and of these theirs."""
+    estimator = getattr(estimator, "best_estimator_", estimator)
+    inner = getattr(estimator, "steps", None)
+    if inner is None:
+        return [] if estimator is None or isinstance(estimator, str) else [estimator]  # "passthrough"
+    return [last for _, step in inner for last in _steps(step)]
+
+
+def _no_relevance(estimator: Any) -> str:
+    has_kept_columns = getattr(last_step(estimator), "relevance_", ()) is None
+    reason = (
+        "estimator has no relevance to draw: the search has kept the columns as they are (relevance_ is None)"
+        if has_kept_columns
+        else f"estimator must be a fitted RelevanceScaler, or a Pipeline or search that has one, got {estimator!r}"
+    )
+    return (
+        f"{reason}. To draw a machine's gradients at rows X instead: "
+        "RelevanceDisplay((machine.decision_gradient(X) ** 2).mean(axis=0) ** 0.5).plot()"
+    )

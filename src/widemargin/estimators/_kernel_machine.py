@@ -26,7 +26,10 @@ from ._validation import (
     FLOATS,
     FUNCTION_KERNELS,
     KERNELS,
+    LARGEST_ENTRY,
+    LARGEST_TARGET,
     check_labels,
+    check_magnitude,
     check_weights,
     class_factors,
     number_classes,
@@ -254,11 +257,14 @@ class KernelMachine(Estimator):
                 y = y.astype(np.float64, copy=False)
             if not np.isfinite(y).all():  # None among objects, which becomes NaN
                 raise ValueError(f"y must be finite, got {shown(y[~np.isfinite(y)][0])}")
+            check_magnitude("y", y, LARGEST_TARGET)
         else:
             X = self._validate(X, reset=reset)
             y = np.zeros(X.shape[0])
         if self._is_gram and X.shape[0] != X.shape[1]:
             raise ValueError(f"X must be a square kernel matrix for kernel='precomputed', got shape {X.shape}")
+        if not self._is_gram and not callable(self.kernel):
+            check_magnitude("X", X, LARGEST_ENTRY)
         if reset:
             self._dtype = X.dtype.name
         self.shape_fit_ = X.shape

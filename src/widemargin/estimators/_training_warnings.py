@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import combinations
 from typing import Any
 
@@ -15,19 +16,23 @@ from ._predictor import argmax_classes
 from ._validation import shown
 
 _PROBE_ROWS = 1000  # training rows that a machine predicts whose decision values its training does not leave
+_KERNEL_REMEDY = "C or gamma", "DCSVMClassifierCV chooses C and gamma"
 _LEAST_ROWS = 10  # of a regression that is judged
 _BOUNDED_SHARE, _FLAT = 0.99, 0.1  # rows at a bound, and std(f) / std(y), of a regressor that C holds down
 _EPSILON_SHARE = 0.1  # of the targets' standard deviation: an epsilon that makes sense
 
 
-def warn_of_one_class(classes: NDArray[Any], predicted: Labels, n_rows: str = "all training rows") -> None:
+def warn_of_one_class(
+    classes: NDArray[Any], predicted: Labels, n_rows: str = "all training rows", *, is_linear: bool = False
+) -> None:
     """Warn where all of the predicted class numbers are one."""
     if len(predicted) and (predicted == predicted[0]).all():
         only = shown(classes[predicted[0]])
+        larger, search = ("C", "OCASClassifierCV chooses C") if is_linear else _KERNEL_REMEDY
         warn_user(
-            f"the machine predicts the class {only} for {n_rows}: it has learned nothing else. Try a larger C or "
-            "gamma, class_weight='balanced' if the classes are unequal, and columns of equal scale "
-            "(sklearn.preprocessing.StandardScaler); DCSVMClassifierCV chooses C and gamma",
+            f"the machine predicts the class {only} for {n_rows}: it has learned nothing else. Try a larger {larger}, "
+            "class_weight='balanced' if the classes are unequal, and columns of equal scale "
+            f"(sklearn.preprocessing.StandardScaler); {search}",
             UserWarning,
         )
 
@@ -37,6 +42,18 @@ def warn_of_one_class_on_probe(model: Any, X: Any, y: Labels, classes: NDArray[A
     rows = rows_of_each_class(y, len(classes))
     predicted = argmax_classes(model.decision_values(X[rows], **how))
     warn_of_one_class(classes, predicted, f"all of {len(rows):,} training rows")
+
+
+def warn_of_one_class_of_linear(
+    model: Any, X: Any, number_rows: Callable[[], Labels], classes: NDArray[Any], **how: Any
+) -> None:
+    """`warn_of_one_class_on_probe` of a linear machine: rows have class numbers only where it is in doubt."""
+    few = np.arange(0, X.shape[0], -(-X.shape[0] // _PROBE_ROWS))
+    for rows in (lambda: few, lambda: rows_of_each_class(number_rows(), len(classes))):
+        predicted = argmax_classes(model.decision_values(X[rows()], **how))
+        if (predicted != predicted[0]).any():
+            return
+    warn_of_one_class(classes, predicted, f"all of {len(predicted):,} training rows", is_linear=True)
 
 
 def rows_of_each_class(y: Labels, n_classes: int) -> RowIndices:

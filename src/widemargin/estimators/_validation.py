@@ -35,6 +35,7 @@ KERNELS = ("rbf", "poly", "polynomial", "linear", "sigmoid", "laplacian")
 FUNCTION_KERNELS = ("additive_chi2", "chi2", "cosine")  # further ones, for which scikit-learn has functions
 WITHOUT_GAMMA = ("additive_chi2", "cosine", "linear", "precomputed")
 _NUMBERS = (int, float, np.integer, np.floating)  # NumPy computes with neither fractions nor decimals
+LARGEST_ENTRY, LARGEST_TARGET = 1e150, 1e100  # magnitudes of X and y whose squares, and sums of these, are finite
 _SHOWN_COLUMNS = 10  # in the message on columns of text
 _LARGE_BYTES = 2**24  # of X, from which on all threads look for NaN
 _LEAST_NORMAL = float(np.finfo(np.float64).tiny)  # smaller numbers are denormal
@@ -94,6 +95,22 @@ def check_number(name: str, value: Any, *, least: float = -np.inf, above: float 
     if value < least or value <= above:
         bound = f"at least {least:g}" if value < least else f"greater than {above:g}"
         raise ValueError(f"{name} must be {bound}, got {shown(value)}")
+
+
+def check_magnitude(name: str, values: Any, most: float) -> None:
+    """The largest magnitude of X or y must be at most `most`, and at least 1 / `most` unless it is 0.
+
+    Squares of others overflow, or are no normal numbers. float32 has neither. Of several targets each is checked.
+    """
+    entries = values.data if sp.issparse(values) else values
+    if entries.dtype != np.float64 or not entries.size:
+        return
+    axis = 0 if name == "y" else None
+    for largest in np.atleast_1d(np.maximum(entries.max(axis=axis), -entries.min(axis=axis))).tolist():
+        if largest > most:
+            raise ValueError(f"{name} must be at most {most:g} in magnitude, got {largest}: scale it")
+        if 0 < largest < 1 / most:
+            raise ValueError(f"{name} must have magnitudes of at least {1 / most:g}, got at most {largest}: scale it")
 
 
 def check_integer(name: str, value: Any, least: int) -> None:

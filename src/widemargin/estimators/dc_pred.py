@@ -17,8 +17,6 @@ from ._predictor import Classifier, OneVsRestPredictor, Regressor, ValuePredicto
 from ._training_warnings import warn_of_one_class_on_probe
 from ._validation import check_number, shown, upper_bounds
 
-_LARGEST_TARGET = 1e100  # magnitude of a regressor's target: its square and sums of these must be finite
-
 
 class DCPredClassifier(Classifier, OneVsRestPredictor, DCPredMachine):
     """A kernel SVM that predicts at the cost of a few inner products: a tree of small Nystroem machines (DC-Pred++).
@@ -316,9 +314,6 @@ class DCPredRegressor(Regressor, ValuePredictor, DCPredMachine):
 
     def _fit(self, rows: TrainingRows, progress: Progress) -> None:
         targets = np.ascontiguousarray(rows.y.reshape(len(rows.y), -1).T)
-        if (largest := float(np.abs(targets).max())) > _LARGEST_TARGET:
-            value = shown(targets[np.abs(targets) == largest][0])
-            raise ValueError(f"y must be at most {_LARGEST_TARGET:g} in magnitude, got {value}: scale it")
         try:
             self._train(rows, RidgeProblem(targets, float(self.alpha), rows.weights), progress)
         except np.linalg.LinAlgError as error:

@@ -15,7 +15,7 @@ from ._dual_machine import DualMachine
 from ._kernel_machine import TrainingRows
 from ._predictor import Regressor, ValuePredictor
 from ._training_warnings import warn_of_targets
-from ._validation import check_choice, check_number, upper_bounds
+from ._validation import LARGEST_TARGET, check_choice, check_number, shown, upper_bounds
 
 
 class DCSVMRegressor(Regressor, ValuePredictor, DualMachine):
@@ -189,6 +189,7 @@ class DCSVMRegressor(Regressor, ValuePredictor, DualMachine):
         Parameters
         ----------
         mean, spread : ndarray of shape () or (n_targets,)
+            `spread` > 0, and at most 1e100: its square must be finite.
 
         Notes
         -----
@@ -196,6 +197,8 @@ class DCSVMRegressor(Regressor, ValuePredictor, DualMachine):
         targets have no common C and epsilon: these and the certificate stay in units of the spreads.
         """
         spreads = np.atleast_1d(np.asarray(spread, np.float64))
+        if not ((spreads > 0) & (spreads <= LARGEST_TARGET)).all():
+            raise ValueError(f"spread must be greater than 0 and at most {LARGEST_TARGET:g}, got {shown(spread)}")
         self.dual_coef_ = self.dual_coef_ * spreads[:, None]
         self.intercept_ = self.intercept_ * spreads + np.atleast_1d(mean)
         if self._clusters is not None:

@@ -30,11 +30,14 @@ from ..solvers.results import History, LinearResult
 from ._estimator import Estimator, describe_gap, relative_gap, warn_unconverged
 from ._fitted_state import FittedState
 from ._predictor import Classifier, OneVsRestPredictor, convert_in_blocks
+from ._training_warnings import warn_of_one_class_of_linear
 from ._validation import (
     FLOATS,
+    LARGEST_ENTRY,
     check_choice,
     check_flag,
     check_integer,
+    check_magnitude,
     check_memory,
     check_number,
     check_resources,
@@ -268,7 +271,7 @@ class OCASClassifier(Classifier, OneVsRestPredictor, Estimator):
         -------
         self
         """
-        self._run(partial(self._train, [self]), X, y, sample_weight)
+        self._run(self._fit, X, y, sample_weight)
         return self
 
     def fit_path(
@@ -299,11 +302,21 @@ class OCASClassifier(Classifier, OneVsRestPredictor, Estimator):
 
     def _check_data(self, X: Any, y: Any, sample_weight: Any) -> ValidatedRows:
         X, labels = check_training_data(self, X, y, resolve_memory_budget(self.memory_budget))
+        if sp.issparse(X) or type(X) is np.ndarray:  # neither a file, which would be read once more, nor remote rows
+            check_magnitude("X", X, LARGEST_ENTRY)
         X = canonical(X) if sp.issparse(X) else X  # norms of rows are sums of squared entries
         weights = None if sample_weight is None else check_weights(to_memory(sample_weight), labels)
         # with a warm start, other samples may follow, which hold values in other columns
         X, columns = (X, None) if self.warm_start else occupied_columns(X)
         return ValidatedRows(X, labels, weights, columns)
+
+    def _fit(self, data: ValidatedRows, progress: Progress) -> None:
+        self._train([self], data, progress)
+        if (isinstance(data.X, np.ndarray) or sp.issparse(data.X)) and not progress.stopped_by:
+            model = LinearModel(self.coef_ if data.columns is None else self.coef_[:, data.columns], self.intercept_)
+            warn_of_one_class_of_linear(
+                model, data.X, lambda: number_classes(data.labels, data.weights)[1], self.classes_, n_jobs=self.n_jobs
+            )
 
     def _train(self, models: Sequence[Self], data: ValidatedRows, progress: Progress) -> None:
         """Train models that differ from this estimator in C alone."""

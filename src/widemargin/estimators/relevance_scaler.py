@@ -24,9 +24,11 @@ from ._predictor import lazy_on_dask
 from ._scale import check_scale
 from ._validation import (
     FLOATS,
+    LARGEST_ENTRY,
     check_choice,
     check_integer,
     check_labels,
+    check_magnitude,
     check_number,
     check_resources,
     check_seed,
@@ -206,6 +208,7 @@ class RelevanceScaler(OneToOneFeatureMixin, TransformerMixin, Estimator):
     def _check_data(self, X: Any, y: Any, sample_weight: Any) -> TrainingRows:
         """At most `n_rows` rows of positive weight; their y as class numbers (n,), or as values of unit spread."""
         X, y = self._validate(X, y, multi_output=True)
+        check_magnitude("X", X, LARGEST_ENTRY)
         weights = check_weights(sample_weight, X)
         kept, rng = np.flatnonzero(weights), make_rng(self.random_state, seed_of_none=0)
         if len(kept) > self.n_rows:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import math
+import warnings
 from collections.abc import Callable, Sequence
 from numbers import Integral
 from time import perf_counter
@@ -27,7 +28,7 @@ from ..estimators._callbacks import CallbackBridge, CallbackSupportMixin, with_c
 from ..estimators._estimator import Loadable, all_or_nothing, warn_of_stop
 from ..estimators._fitted_state import FittedState, describe
 from ..estimators._predictor import Classifier
-from ..estimators._validation import check_flag, shown, to_memory
+from ..estimators._validation import check_flag, make_rng, shown, to_memory
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 Score = Callable[[RowIndices], Callable[[Any], float]]  # of the numbers of test rows: the score of an estimator on them
@@ -221,6 +222,13 @@ class BestClassifier(Classifier, BestEstimator):
         return cast(Vector, self.best_estimator_.decision_function(X))
 
 
+def try_score(score: Callable[[Any], float], model: Any) -> None:
+    """Call a scorer for the errors that it raises, on a machine of few rows: neither its warnings nor NaN count."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        score(model)
+
+
 def _takes_weights(scorer: Callable[..., Any]) -> bool:
     """Whether a scorer has the parameter `sample_weight`, or takes any; scikit-learn's do."""
     parameters = inspect.signature(scorer).parameters
@@ -239,8 +247,13 @@ def _folds_of(cv: Any) -> Any:
         raise ValueError(reason) from None
 
 
-def make_splits(cv: Any, y: NDArray[Any], groups: Any, *, classifier: bool) -> list[tuple[RowIndices, RowIndices]]:
-    """The numbers of the training and the test rows of each fold, at least one of each; `cv` may also give masks."""
+def make_splits(
+    cv: Any, y: NDArray[Any], groups: Any, *, classifier: bool, random_state: Any = None
+) -> list[tuple[RowIndices, RowIndices]]:
+    """The numbers of the training and the test rows of each fold, at least one of each; `cv` may also give masks.
+
+    None are five folds, stratified ones of classes, of rows in a random order.
+    """
     rows = np.arange(len(y))
 
     def numbers(chosen: Any) -> RowIndices:
@@ -249,8 +262,10 @@ def make_splits(cv: Any, y: NDArray[Any], groups: Any, *, classifier: bool) -> l
         except IndexError as error:
             raise ValueError(f"cv must give numbers of rows, or masks of them, for {len(y)} rows: {error}") from error
 
-    folds = check_cv(_folds_of(cv), y, classifier=classifier).split(np.zeros(len(y)), y, groups)
-    splits = [(numbers(train), numbers(test)) for train, test in folds]
+    splitter = check_cv(_folds_of(cv), y, classifier=classifier)
+    if cv is None:
+        splitter.shuffle, splitter.random_state = True, int(make_rng(random_state, seed_of_none=0).integers(2**31))
+    splits = [(numbers(train), numbers(test)) for train, test in splitter.split(np.zeros(len(y)), y, groups)]
     if not splits or not all(len(train) and len(test) for train, test in splits):
         raise ValueError(f"cv must give folds with training rows and test rows, got {shown(cv)}")
     return splits

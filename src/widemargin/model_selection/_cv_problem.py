@@ -14,6 +14,7 @@ from sklearn.utils.validation import _num_samples
 
 from .._types import Matrix, RowIndices, Vector
 from ..estimators._predictor import OneVsOnePredictor
+from ..estimators._training_warnings import rows_of_each_class
 from ..estimators._validation import class_factors, shown
 from ..solvers.dual.problem import DualProblem, pair_problem, regression_problem, svm_problem
 
@@ -65,6 +66,10 @@ class Classification:
         """The same classes on some of the rows."""
         changed: dict[str, Any] = {**self.__dict__, "y": self.y[rows]}
         return Classification(**changed)
+
+    def few(self, rows: RowIndices) -> RowIndices:
+        """Up to 1,000 of the rows, equally many of each class where there are."""
+        return rows[rows_of_each_class(self.y[rows], len(self.classes))]
 
     def find_fault(self, weights: Vector) -> str | None:
         """What training rows of these weights (n,) have not: two classes of positive weight, or None."""
@@ -126,6 +131,10 @@ class Regression:
     def take(self, rows: RowIndices) -> Regression:
         """The same targets on some of the rows."""
         return replace(self, y=self.y[rows])
+
+    def few(self, rows: RowIndices) -> RowIndices:
+        """Up to 1,000 of the rows, evenly spread."""
+        return rows[rows_of_each_class(np.zeros(len(rows), np.intp), 1)]
 
     def find_fault(self, weights: Vector) -> str | None:
         """What training rows of these weights (n,) have not: a positive weight, or None."""

@@ -24,7 +24,7 @@ from ..kernels.functions import Kernel
 from ..kernels.precision import ensure_precision
 from ..solvers.dual.certificate import Limits
 from ..solvers.results import History
-from ._best_estimator import Score
+from ._best_estimator import Score, try_score
 from ._cv_problem import CVProblem
 from ._grid import Grid
 from ._race import Race
@@ -139,6 +139,7 @@ class Search:
         folds = list(range(len(self.data.splits)))
         sample = None if exhaustive else self._sample(rng)
         with blas_limit(1):
+            self._try_scorer()
             if sample is None:
                 self._score_cells(self.data, folds, self.scores)
                 return
@@ -153,6 +154,19 @@ class Search:
                 if not batch or not self.progress.go_on():
                     return
                 self.remaining = race.update(self.scores[: batch[-1] + 1])
+
+    def _try_scorer(self) -> None:
+        """Score the middle cell on few rows of the first fold: a scorer that raises does so before the search."""
+        few = self.data.take(np.unique(np.concatenate([self.data.problem.few(rows) for rows in self.data.splits[0]])))
+        if len(few.rows) == len(self.data.rows):
+            return
+        gamma, epsilon, C = (float(values[len(values) // 2]) for values in self.grid)
+        fold = Fold(few.splits[0].test, few.problem.duals(few.training_weights(0), epsilon), [C])
+        solver = HeldOutSolver(few.problem.machines, self.limits, self.memory_budget, self.progress, self.team)
+        kernel = self.make_kernel(gamma)
+        ((decision,),) = solver.held_out_values(kernel, samples_of(kernel, few.samples, few.samples), [fold])
+        if not np.isnan(decision).any():
+            try_score(few.score(few.rows[fold.test]), few.problem.held_out_estimator(decision))
 
     def _sample(self, rng: np.random.Generator) -> SearchData | None:
         """A quarter of the rows, if every fold has all classes there, and there are cells to eliminate."""

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Collection
 from functools import partial
 from time import perf_counter
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import is_classifier
 from sklearn.pipeline import Pipeline
+from sklearn.utils.validation import check_is_fitted
 
 from .._config import resolve_memory_budget
 from .._progress import Callback, Progress
@@ -39,7 +40,7 @@ from ..estimators.relevance_scaler import RelevanceScaler
 from ..kernels.functions import Kernel
 from ..solvers.dual.certificate import Limits
 from ._adaptive_search import CLUSTER_ROWS, AdaptiveSearch, Axes, Cell
-from ._best_estimator import BestEstimator, Score, cv_results, make_splits
+from ._best_estimator import BestEstimator, Score, cv_results, make_splits, needs_refit
 from ._cv_problem import CVProblem
 from ._grid import (
     LARGEST_C,
@@ -118,6 +119,26 @@ class SearchCV(BestEstimator):
     def _forget_search(self) -> None:
         for name in ("_problem", "_factors", "_search_seconds"):
             self.__dict__.pop(name, None)
+
+    @needs_refit
+    def decision_gradient(self, X: ArrayLike) -> NDArray[np.float64]:
+        """How the decision value of each row changes with its columns, in units of the given columns.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, sparse array} of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_features), or (n_samples, n_functions, n_features), float64
+            As of the machine's `decision_gradient`; where it is one of scaled columns, times their factors.
+        """
+        check_is_fitted(self)
+        best = self.best_estimator_
+        if not isinstance(best, Pipeline):
+            return cast(NDArray[np.float64], best.decision_gradient(X))
+        scaler, machine = best
+        return cast(NDArray[np.float64], machine.decision_gradient(scaler.transform(X)) * scaler.scale_)
 
     def _check_refit(self) -> None:
         if isinstance(self.refit, str):
@@ -231,9 +252,8 @@ class SearchCV(BestEstimator):
         """The rows of positive weight, and the folds in their numbering."""
         n, made = len(y), self._make_kernel(kernel, 1.0)
         place = positions(rows.kept, n)
-        splits = [
-            Split(*split).renumber(place) for split in make_splits(self.cv, y, groups, classifier=is_classifier(self))
-        ]
+        folds = make_splits(self.cv, y, groups, classifier=is_classifier(self), random_state=self.random_state)
+        splits = [Split(*fold).renumber(place) for fold in folds]
         samples = make_samples(rows.X, sample_form(made, rows.X) if self.fit_intercept else made.sample_form)
         data = SearchData(samples, self._cv_problem(rows), rows.weights, splits, rows.kept, score)
         if not all(len(split.test) for split in splits):

@@ -15,7 +15,6 @@ from numpy.typing import ArrayLike
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import check_scoring
-from sklearn.model_selection import check_cv
 from sklearn.utils import _safe_indexing, indexable
 
 from .._config import resolve_memory_budget
@@ -24,8 +23,12 @@ from .._types import Matrix, RowIndices, Vector
 from ..data import compute_rows
 from ..data.csr import check_sparse
 from ..estimators._estimator import warn_of_stop
+from ..estimators._training_warnings import rows_of_each_class
 from ..estimators._validation import check_memory, to_memory
 from ..estimators.ocas import OCASClassifier
+from ._best_estimator import make_splits, try_score
+
+_TRIAL_ROUNDS = 20  # of a machine that a scorer is tried on
 
 
 @dataclass
@@ -81,7 +84,7 @@ def C_path(
     Cs : sequence of float
         An ascending order is the cheapest.
     cv : int, splitter or None, default=None
-        As in scikit-learn: None means five stratified folds.
+        As in scikit-learn, but None means five stratified folds of rows in a random order (of a fixed seed).
     scoring : str, callable or None, default=None
         As in scikit-learn: None means accuracy.
 
@@ -103,7 +106,7 @@ def C_path(
     >>> path.scores.shape
     (5, 4)
     >>> path.best.C
-    1
+    10
     """
     X, y = compute_rows(X, resolve_memory_budget(estimator.memory_budget)), to_memory(y)
     if sp.issparse(X):
@@ -112,17 +115,16 @@ def C_path(
     Cs = list(Cs)
     score = check_scoring(estimator, scoring=scoring)
     with Progress(max_time=estimator.max_time, title="C_path") as progress:
-        splits = list(check_cv(cv, y, classifier=True).split(X, y))
-        check_fold_memory(estimator, LabelledRows(X, y, None), splits)
-        models, is_cut = _fit_share(estimator, LabelledRows(X, y, None), Cs, progress, len(splits) + 1)
-        folds, folds_are_cut = score_folds(
-            estimator,
-            LabelledRows(X, y, None),
-            Cs,
-            splits,
-            lambda test: partial(_call, score, _safe_indexing(X, test), _safe_indexing(y, test)),
-            progress,
-        )
+        splits = make_splits(cv, np.asarray(y), None, classifier=True)
+        data = LabelledRows(X, y, None)
+        check_fold_memory(estimator, data, splits)
+
+        def score_of(test: RowIndices) -> Callable[[Any], float]:
+            return partial(_call, score, _safe_indexing(X, test), _safe_indexing(y, test))
+
+        try_scorer(estimator, data, Cs, splits, score_of)
+        models, is_cut = _fit_share(estimator, data, Cs, progress, len(splits) + 1)
+        folds, folds_are_cut = score_folds(estimator, data, Cs, splits, score_of, progress)
     scores = np.array(folds).reshape(-1, len(Cs))
     if reason := progress.stopped_by or ("max_time" if is_cut or folds_are_cut else None):
         n_open = sum(not model.converged_ for model in models)
@@ -150,6 +152,30 @@ def check_fold_memory(
     n, X = max((len(train) for train, _ in splits), default=0), data.X
     size = X.data.nbytes + X.indices.nbytes if sp.issparse(X) else getattr(X, "nbytes", 0)
     check_memory(estimator.memory_budget, size * n / len(data.y), f"a copy of the {n} training rows of a fold")
+
+
+def try_scorer(
+    estimator: OCASClassifier,
+    data: LabelledRows,
+    Cs: Sequence[float],
+    splits: Sequence[tuple[RowIndices, RowIndices]],
+    score: Callable[[RowIndices], Callable[[Any], float]],
+) -> None:
+    """Score a machine of few rows of the first fold: a scorer that raises does so before the search."""
+    train, test = (_few(data, rows) for rows in splits[0])
+    if len(train) + len(test) < len(data.y):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            few, machine = data.take(train), clone(estimator).set_params(max_iter=_TRIAL_ROUNDS, verbose=0)
+            (model,) = machine.fit_path(few.X, few.y, Cs[:1], few.weights)
+        try_score(score(test), model)
+
+
+def _few(data: LabelledRows, rows: RowIndices) -> RowIndices:
+    """Up to 1,000 of the rows of positive weight, equally many of each class where there are."""
+    rows = rows if data.weights is None else rows[data.weights[rows] > 0]
+    classes, numbers = np.unique(_safe_indexing(data.y, rows), return_inverse=True)
+    return rows[rows_of_each_class(numbers, len(classes))] if len(rows) else rows
 
 
 def score_folds(

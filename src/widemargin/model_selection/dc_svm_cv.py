@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from sklearn.base import RegressorMixin
 
 from ..estimators._kernel_machine import TrainingRows
+from ..estimators._predictor import Regressor
 from ..estimators.dc_svm import DCSVMClassifier
 from ..estimators.dc_svm_regressor import DCSVMRegressor
 from ._best_estimator import BestClassifier
@@ -41,8 +41,10 @@ class DCSVMClassifierCV(BestClassifier, SearchCV):
         Whether columns are also scaled by the gradients of the best cell's machine, as `RelevanceScaler` does. The
         scaled rows are kept only where they score better. Not of sparse rows, and not of exact searches.
     cv : int, splitter, iterable or None, default=None
-        As in scikit-learn; None means five stratified folds. Of many rows only some of the folds are used: as many as
-        have 20,000 held-out rows.
+        As in scikit-learn, but None means five stratified folds of rows in a random order: a number of folds takes them
+        as they come, so that of a sorted file each is another part. Rows that belong together, or follow one another
+        in time, need a splitter (`GroupKFold`, `TimeSeriesSplit`). Of many rows only some of the folds are used: as
+        many as have 20,000 held-out rows.
     scoring : str, callable or None, default=None
         A scorer of labels or of decision values, as in scikit-learn; None means accuracy. A callable is given an
         estimator that predicts the held-out rows, and nothing else.
@@ -66,7 +68,7 @@ class DCSVMClassifierCV(BestClassifier, SearchCV):
     verbose : int, default=0
         1 draws a progress bar when a search takes longer than a second.
     random_state : int, RandomState instance or None, default=None
-        For clusters, samples of the rows, and the machine. None is a fixed seed.
+        For folds (`cv` None), clusters, samples of the rows, and the machine. None is a fixed seed.
 
     Attributes
     ----------
@@ -124,7 +126,7 @@ class DCSVMClassifierCV(BestClassifier, SearchCV):
     >>> model.scores_.shape
     (5, 3, 4)
     >>> print(f"C={model.C_:.3g}, accuracy {model.best_score_:.2f}")
-    C=2.15, accuracy 0.98
+    C=2.15, accuracy 0.97
     """
 
     _machine_type = DCSVMClassifier
@@ -185,7 +187,7 @@ class DCSVMClassifierCV(BestClassifier, SearchCV):
         return Classification(rows.y, rows.classes, has_intercept, self.class_weight, shape, break_ties)
 
 
-class DCSVMRegressorCV(RegressorMixin, SearchCV):
+class DCSVMRegressorCV(Regressor, SearchCV):
     """`DCSVMRegressor` with kernel, gamma, C, epsilon and the scale of the columns chosen, as `DCSVMClassifierCV`.
 
     Targets are scaled to unit spread inside: the user's units don't matter.
@@ -194,8 +196,8 @@ class DCSVMRegressorCV(RegressorMixin, SearchCV):
     ----------
     Cs, gammas, kernels, search, relevance, cv, scoring, refit, exhaustive, max_time, memory_budget, n_jobs, verbose, \
         random_state
-        Of `DCSVMClassifierCV`; `Cs` in units of the targets' spread. `cv` None means five folds; `scoring` None means
-        the coefficient of determination.
+        Of `DCSVMClassifierCV`; `Cs` in units of the targets' spread. `cv` None means five folds of rows in a random
+        order; `scoring` None means the coefficient of determination.
     epsilons : "auto", int or list of float, default="auto"
         Values of epsilon >= 0 in units of the targets' spread (their standard deviation). "auto": 0.1, and wherever
         held-out scores rise. A number: so many, log-spaced from 0.001 to 1.

@@ -14,7 +14,7 @@ from ..estimators._validation import check_training_data, check_weights, shown
 from ..estimators.ocas import OCASClassifier
 from ._best_estimator import BestClassifier, Score, cv_results, make_splits
 from ._grid import make_values
-from .c_path import LabelledRows, check_fold_memory, score_folds
+from .c_path import LabelledRows, check_fold_memory, score_folds, try_scorer
 
 _LEAST_C, _LARGEST_C = 1e-4, 10.0  # of an automatic path
 
@@ -29,7 +29,8 @@ class OCASClassifierCV(BestClassifier):
     Cs : int or list of float, default=10
         Values of C, or how many, log-spaced from 0.0001 to 10.
     cv : int, splitter, iterable or None, default=None
-        As in scikit-learn; None means five stratified folds.
+        As in scikit-learn, but None means five stratified folds of rows in a random order (of a fixed seed): as for
+        `DCSVMClassifierCV`.
     scoring : str, callable or None, default=None
         A scorer of labels or of decision values, as in scikit-learn; None means accuracy.
     refit : bool, default=True
@@ -124,6 +125,7 @@ class OCASClassifierCV(BestClassifier):
         _check_classes(splits, rows)
         check_fold_memory(machine, rows, splits)
         score = _score_on_user_rows(self._make_score(machine, X, rows.y, rows.weights), machine)
+        try_scorer(machine, rows, self.Cs_.tolist(), splits, score)
         scores, stopped_by = self._score(machine, rows, splits, score, callback)
         self._set_results(scores, stopped_by)
         return {"C": self.C_}, stopped_by

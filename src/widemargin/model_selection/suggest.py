@@ -13,7 +13,7 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 from sklearn.feature_extraction.text import TfidfTransformer
-from sklearn.model_selection import KFold, StratifiedKFold
+from sklearn.model_selection import StratifiedKFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler, StandardScaler
 from sklearn.utils import check_X_y
@@ -23,7 +23,7 @@ from .._config import resolve_memory_budget
 from .._types import RowIndices
 from ..data.columns import occupied_columns
 from ..data.csr import check_sparse
-from ..estimators._validation import check_number, shown, text_named
+from ..estimators._validation import LARGEST_ENTRY, LARGEST_TARGET, check_magnitude, check_number, shown, text_named
 from ..estimators.dc_pred import DCPredClassifier, DCPredRegressor
 from ..estimators.dc_svm import DCSVMClassifier
 from ..estimators.dc_svm_regressor import DCSVMRegressor
@@ -48,7 +48,7 @@ _UNEQUAL_CLASSES = 0.4  # share of the smallest class / that of equal ones, belo
 _MOST_FLOAT_CLASSES = 100  # different floats without a fraction that are labels
 _COUNT_COLUMNS, _COUNT_SHARE = 1000, 0.1  # least columns of word counts, and share of the counts above 1
 _FOLDS = 5  # of the ...CV estimators
-_ORDERED = 0.1  # agreement of neighbouring rows' targets beyond chance, above which folds are drawn at random
+_ORDERED = 0.1  # agreement of neighbouring rows' targets beyond chance, above which the user is told
 _LARGE, _LARGE_SECONDS = 20_000, 600.0  # rows from which a search has a limit of its own, and this limit
 _SEARCH_FACTOR, _SMALL_SEARCH_FACTOR = 15.0, 5.0  # seconds of a search / of the smallest probe; up to 4,000 rows
 _SMALL = 4000
@@ -77,8 +77,6 @@ class _Data:
     is_regression : bool
     counts : ndarray of shape (n_classes,)
         Rows of each class; none of a regression.
-    is_ordered : bool
-        Whether targets of neighbouring rows agree: folds in the order of the rows are then not alike.
     first_step : transformer or None
         What is done with the rows before the machine.
     """
@@ -87,7 +85,6 @@ class _Data:
     y: NDArray[Any]
     is_regression: bool
     counts: NDArray[np.intp]
-    is_ordered: bool
     first_step: Any = None
 
     @property
@@ -122,10 +119,7 @@ class _Data:
     def folds(self) -> dict[str, Any]:
         """The `cv` of a search: as many folds as the rarest class has rows, where these are few."""
         n_folds = min(_FOLDS, int(self.counts.min(initial=_FOLDS)))
-        if self.is_ordered:
-            kind = KFold if self.is_regression else StratifiedKFold
-            return {"cv": kind(n_folds, shuffle=True, random_state=0)}
-        return {"cv": n_folds} if n_folds < _FOLDS else {}
+        return {"cv": StratifiedKFold(n_folds, shuffle=True, random_state=0)} if n_folds < _FOLDS else {}
 
 
 def suggest(
@@ -158,8 +152,7 @@ def suggest(
     estimator
         In a pipeline with a scaler, if the spreads of the columns differ tenfold; with tf-idf, if X is word counts.
         Where the smallest class has less than 0.4 times the rows of equal classes (20 % of two), it has
-        ``class_weight="balanced"`` and chooses by the balanced accuracy. Where neighbouring rows have like targets,
-        folds are drawn at random.
+        ``class_weight="balanced"`` and chooses by the balanced accuracy. Folds are drawn at random.
 
     Notes
     -----
@@ -202,17 +195,21 @@ def _check_data(X: Any, y: Any) -> _Data:
         check_sparse(X)
     with text_named(X):
         rows, labels = check_X_y(X, y, accept_sparse="csr", dtype=(np.float64, np.float32))
+    check_magnitude("X", rows, LARGEST_ENTRY)
+    check_magnitude("y", labels, LARGEST_TARGET)
     (n, d), n_values = rows.shape, rows.nnz if sp.issparse(rows) else np.count_nonzero(rows)
     size = f"{n:,} rows, {d:,} columns, {_percent(n_values / (n * d))} of the entries not zero"
     if _are_targets(labels):
         print(f"{size}, regression")
-        return _Data(rows, labels, True, np.empty(0, np.intp), _is_ordered(labels))
+        _report_order(labels)
+        return _Data(rows, labels, True, np.empty(0, np.intp))
     classes, numbers, counts = np.unique(labels, return_inverse=True, return_counts=True)
     if len(classes) < 2:
         raise ValueError(f"y must have at least two classes, got {shown(classes[0])} alone")
     print(f"{size}, {len(classes)} classes, {_percent(counts.max() / n)} of the rows in the largest ", end="")
     print(f"({shown(classes[counts.argmax()])})")
-    data = _Data(rows, labels, False, counts, _is_ordered(numbers))
+    _report_order(numbers)
+    data = _Data(rows, labels, False, counts)
     if data.is_unequal:
         rarest = f"{shown(classes[counts.argmin()])} has {_percent(counts.min() / n)}"
         print(f'classes: unequal, {rarest} of the rows: class_weight="balanced", and scores are balanced accuracies')
@@ -224,21 +221,19 @@ def _are_targets(y: NDArray[Any]) -> bool:
     return type_of_target(y) == "continuous" or (y.dtype.kind == "f" and len(np.unique(y)) > _MOST_FLOAT_CLASSES)
 
 
-def _is_ordered(targets: NDArray[Any]) -> bool:
-    """Whether targets of neighbouring rows, class numbers or values, agree more than those of any two rows."""
+def _report_order(targets: NDArray[Any]) -> None:
+    """Say where targets of neighbouring rows, class numbers or values, agree more than those of any two rows."""
     if targets.dtype.kind == "f":
         centred = targets - targets.mean()
         agreement = float(centred[1:] @ centred[:-1] / (centred @ centred))
     else:
         by_chance = float(np.sum((np.bincount(targets) / len(targets)) ** 2))
         agreement = float((np.mean(targets[1:] == targets[:-1]) - by_chance) / (1 - by_chance))
-    is_ordered = bool(agreement > max(_ORDERED, 4 / len(targets) ** 0.5))
-    if is_ordered:
+    if agreement > max(_ORDERED, 4 / len(targets) ** 0.5):
         print(
-            "order: neighbouring rows have like targets, so folds are drawn at random; if rows belong together, as "
+            "order: neighbouring rows have like targets, and folds are drawn at random; if rows belong together, as "
             "those of a day or a person do, give a cv that keeps them together"
         )
-    return is_ordered
 
 
 def _first_step(X: Any) -> Any:

@@ -1,0 +1,97 @@
+"""X and y whose squares overflow or underflow are named, and NumPy warns of nothing; others are as scaled data are."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from widemargin import (
+    BSGDClassifier,
+    DCOneClassSVM,
+    DCPredRegressor,
+    DCSVMClassifier,
+    DCSVMClassifierCV,
+    DCSVMRegressor,
+    DCSVMRegressorCV,
+    LandmarkNystroem,
+    OCASClassifier,
+    OCASClassifierCV,
+    RelevanceScaler,
+    TwoStepKernelKMeans,
+    suggest,
+)
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(120, 3))
+Y = X[:, 0] + 0.3 * X[:, 1] ** 2
+LABELS = (X[:, 0] > 0).astype(np.intp)
+CLASSIFIERS = [DCSVMClassifier, DCSVMClassifierCV, OCASClassifier, OCASClassifierCV, BSGDClassifier, RelevanceScaler]
+REGRESSORS = [DCSVMRegressor, DCSVMRegressorCV, DCPredRegressor]
+OTHERS = [DCOneClassSVM, LandmarkNystroem, TwoStepKernelKMeans]
+
+
+@pytest.fixture(autouse=True)
+def no_warnings() -> Any:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RuntimeWarning)
+        yield
+
+
+@pytest.mark.parametrize("scale", [1e200, 1e-200, 1e160, 1e-160])
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
+@pytest.mark.parametrize("kind", [*CLASSIFIERS, *REGRESSORS, *OTHERS, suggest])
+def test_rows_beyond_squares_are_named(kind: Any, form: Any, scale: float) -> None:
+    fit = suggest if kind is suggest else kind().fit
+    with pytest.raises(
+        ValueError, match=r"X must (be at most 1e\+150 in magnitude|have magnitudes of at least 1e-150)"
+    ):
+        fit(form(X * scale), LABELS)
+
+
+@pytest.mark.parametrize("scale", [1e250, 1e160, 1e-160, 1e-250])
+@pytest.mark.parametrize("kind", [*REGRESSORS, suggest])
+def test_targets_beyond_squares_are_named(kind: Any, scale: float) -> None:
+    fit = suggest if kind is suggest else kind().fit
+    named = r"y must (be at most 1e\+100 in magnitude|have magnitudes of at least 1e-100), got .* scale it"
+    with pytest.raises(ValueError, match=named):
+        fit(X, Y * scale)
+    if kind is not suggest:
+        with pytest.raises(ValueError, match=named):
+            fit(X, np.column_stack([Y, Y * scale]))
+
+
+@pytest.mark.parametrize("scale", [1e140, 1e-140])
+def test_rows_within_the_bounds(scale: float) -> None:
+    how: dict[str, Any] = {"Cs": [10.0], "kernels": "rbf", "gammas": 1, "cv": 3}
+    for kind, y in ((DCSVMRegressorCV, Y), (DCSVMClassifierCV, LABELS)):
+        parameters = {"epsilons": [0.1]} if kind is DCSVMRegressorCV else {}
+        one, other = (kind(**how, **parameters).fit(rows, y) for rows in (X, X * scale))
+        np.testing.assert_allclose(other.scores_, one.scores_, atol=0.01)
+    np.testing.assert_allclose(RelevanceScaler().fit(X * scale, Y).relevance_, RelevanceScaler().fit(X, Y).relevance_)
+
+
+@pytest.mark.parametrize("scale", [1e95, 1e-95])
+def test_targets_within_the_bounds(scale: float) -> None:
+    model = DCSVMRegressorCV([10.0], [0.3], epsilons=[0.1], kernels="rbf", cv=3).fit(X, Y * scale)
+    assert model.best_score_ > 0.9
+    assert model.score(X, Y * scale) > 0.95
+
+
+def test_zeros_and_kernel_matrices_are_as_they_are() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        DCSVMClassifier().fit(np.zeros((120, 3)), LABELS)
+        DCSVMRegressor().fit(X, np.zeros(120))
+    K = 1e-152 * X @ X.T
+    assert DCSVMClassifier(C=1e150, kernel="precomputed").fit(K, LABELS).score(K, LABELS) > 0.9
+
+
+def test_a_spread_whose_square_overflows_is_named() -> None:
+    model = DCSVMRegressor().fit(X, Y)
+    for spread in (1e250, 0.0, -1.0, np.nan):
+        with pytest.raises(ValueError, match=r"spread must be greater than 0 and at most 1e\+100, got"):
+            model.rescale_targets(0.0, spread)
