@@ -6,6 +6,7 @@ import pickle
 import subprocess
 import sys
 import textwrap
+import time
 import warnings
 from io import BytesIO
 from pathlib import Path
@@ -192,6 +193,27 @@ def test_all_kernels_and_gammas_are_seen_before_any_climb(kind: type, binary: Da
         gammas = np.unique([gamma for k, gamma in first[:n_coarse] if k == kernel])
         assert len(gammas) >= 3
         np.testing.assert_allclose(gammas[1:4] / gammas[:3], 4.0)
+
+
+@pytest.mark.parametrize("gammas", [[0.03, 0.1, 0.3, 30.0, 120.0], [120.0, 30.0, 0.3, 0.1, 0.03]])
+def test_gammas_beyond_a_steep_fall_are_looked_at_only_if_given(
+    monkeypatch: pytest.MonkeyPatch, curve: Data, gammas: list[float]
+) -> None:
+    monkeypatch.setattr(AdaptiveSearch, "_coarse_gammas", lambda self, kernel: gammas)
+    how: dict[str, Any] = {"kernels": "rbf", "relevance": False, "cv": 3, "refit": False}
+    seen = {cell[1] for cell in cells_of(DCSVMRegressorCV(**how).fit(*curve))}
+    assert {0.1, 0.3, 30.0} <= seen
+    assert 120.0 not in seen
+    given = DCSVMRegressorCV(gammas=gammas, **how).fit(*curve)
+    assert {cell[1] for cell in cells_of(given)} == set(gammas)
+
+
+@pytest.mark.parametrize("kind", [DCSVMClassifierCV, DCSVMRegressorCV])
+def test_no_cell_is_scored_twice_in_a_fold(kind: type, binary: Data) -> None:
+    history = kind(cv=3).fit(binary[0], (binary[1] == "yes").astype(float)).history_
+    names = "fold", "scaling", "kernel", "gamma", "epsilon", "C"
+    cells = list(zip(*(history[name].tolist() for name in names), strict=True))
+    assert len(cells) == len(set(cells))
 
 
 # ------------------------------------------------------------------------------------------------------- relevance
@@ -405,7 +427,7 @@ def test_small_scores_are_told_apart(curve: Data, unit: float) -> None:
 
 def test_no_time_leaves_a_cell_of_what_was_given(many: Data) -> None:
     model = DCSVMClassifierCV([0.3, 3.0], [0.02, 0.2], kernels="laplacian", max_time=0)
-    stopped(model, *many)
+    assert "Not looked at: 'laplacian' with gamma=0.02, 0.2. " in stopped(model, *many)
     assert (model.kernel_, model.C_ in (0.3, 3.0), model.gamma_ in (0.02, 0.2)) == ("laplacian", True, True)
     assert np.isnan(model.best_score_)
     assert model.scores_.shape == (5, 0, 0)
@@ -424,6 +446,16 @@ def test_little_time_gives_a_machine_and_names_what_was_chosen(kind: type, max_t
     assert np.isnan(model.best_score_) == (not len(model.cv_results_))
     assert model.predict(X[:10]).shape == (10,)
     assert model.best_estimator_ is not None
+
+
+def test_a_stopped_search_names_the_kernels_and_gammas_that_it_has_not_seen(binary: Data) -> None:
+    def slow(model: Any, X: Any, y: Any) -> float:
+        time.sleep(0.5)
+        return float(np.mean(model.predict(X) == y))
+
+    how: dict[str, Any] = {"kernels": ["rbf", "linear", "laplacian"], "search": "early", "cv": 2, "scoring": slow}
+    message = stopped(DCSVMClassifierCV([1.0], [0.1, 0.3, 0.5], **how, max_time=0.6, relevance=False), *binary)
+    assert "Not looked at: 'rbf' with gamma=0.1, 0.5; 'linear'; 'laplacian' with gamma=0.1, 0.3, 0.5. The" in message
 
 
 _INTERRUPTED = """

@@ -234,6 +234,7 @@ def test_no_time_gives_a_machine_and_says_what_was_not_seen(binary: Data) -> Non
     message = stopped(model, *binary)
     assert "max_time" in message
     assert "30 of 30 cells (C, gamma and fold) were not scored (NaN in scores_)" in message
+    assert f"Not looked at: 'rbf' with gamma={', '.join(f'{gamma:.6g}' for gamma in GAMMAS)}. The best" in message
     assert np.isnan(model.best_score_)
     assert model.predict(binary[0]).shape == (300,)
 

@@ -25,7 +25,7 @@ from ..data.samples import Samples, SampleSubset
 from ..kernels.functions import Kernel
 from ..kernels.tiles import fill_gram
 from ..solvers.dual.certificate import Limits
-from ..solvers.dual.dual_path import scale_bounds, scale_point
+from ..solvers.dual.dual_path import scale_bounds
 from ..solvers.dual.problem import DualProblem
 from ..solvers.dual.subproblems import Subproblem, solve_subproblems
 from .held_out import Fold, HeldOutSolver
@@ -171,24 +171,24 @@ def _solve_on_one_matrix(
         for fold in folds
     ]
     starts = [[(np.zeros(len(rows)), np.zeros(len(rows))) for rows, _ in of_fold] for of_fold in trained]
-    last = 1.0
-    for c, C in enumerate(folds[0].Cs):
+    for c in range(max(len(fold.Cs) for fold in folds)):
+        walking = [k for k, fold in enumerate(folds) if c < len(fold.Cs)]
         parts = [
-            [_start_part(rows, unit, start, last, C) for (rows, unit), start in zip(of_fold, of_starts, strict=True)]
-            for of_fold, of_starts in zip(trained, starts, strict=True)
+            (k, p, Subproblem(rows, scale_bounds(unit, folds[k].Cs[c]), beta, decision=decision))
+            for k in walking
+            for p, ((rows, unit), (beta, decision)) in enumerate(zip(trained[k], starts[k], strict=True))
+            if len(rows)
         ]
-        flat = [part for of_fold in parts for part in of_fold if len(part.rows)]
-        results = iter(solve_subproblems(K, flat, limits, team, progress, polish=False))
+        results = solve_subproblems(K, [part for _, _, part in parts], limits, team, progress, polish=False)
         if progress.stopped_by:
             break
-        for k, of_fold in enumerate(parts):
-            B, b = np.zeros((m, len(machine_rows))), np.zeros(len(machine_rows))
-            for p, part in enumerate(of_fold):
-                if len(part.rows):
-                    result = next(results)
-                    B[part.rows, p], b[p], starts[k][p] = result.beta, result.intercept, (result.beta, result.decision)
-            values[k][c] = K[folds[k].test] @ B.astype(K.dtype) + b
-        last = C
+        coefs = np.zeros((len(folds), m, len(machine_rows)), K.dtype)
+        b = np.zeros((len(folds), len(machine_rows)))
+        for (k, p, part), result in zip(parts, results, strict=True):
+            starts[k][p] = result.beta, result.decision
+            coefs[k, part.rows, p], b[k, p] = result.beta, result.intercept
+        for k in walking:
+            values[k][c] = K[folds[k].test] @ coefs[k] + b[k]
     return values
 
 
@@ -196,13 +196,6 @@ def _free_rows(machine_rows: Sequence[RowIndices], fold: Fold) -> Iterator[tuple
     """Of each machine its rows, its dual at C = 1, and which of the rows are trained on."""
     for own, unit in zip(machine_rows, fold.problems, strict=True):
         yield own, unit, unit.hi > unit.lo
-
-
-def _start_part(rows: RowIndices, unit: DualProblem, start: tuple[Vector, Vector], last: float, C: float) -> Subproblem:
-    """A dual for C from the solution and the decision values for the last C, as `DualPath.step`."""
-    problem, (beta, decision) = scale_bounds(unit, C), start
-    scaled = scale_point(beta, scale_bounds(unit, last), problem, C / last)
-    return Subproblem(rows, problem, scaled, decision=C / last * decision)
 
 
 def _mask(rows: RowIndices, n: int) -> Mask:

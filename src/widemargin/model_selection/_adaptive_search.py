@@ -1,9 +1,11 @@
 """A search over kernels, gamma, C and epsilon whose cells are early machines: one for each cluster of all rows.
 
     divide the rows into clusters of at most 2,000 rows, once
-    coarse: score all kernels, each at gammas from the mean distance of rows to that of near rows, for some Cs
+    coarse: score all kernels, each at gammas from the mean distance of rows to that of near rows, for some Cs;
+        from the middle outwards, until scores fall steeply
     climb: from the best cell to better neighbours, beyond the range as well
-    relevance: scale the columns by the gradients of the best cell's machine, and climb there; as long as it gains
+    relevance: scale the columns by the gradients of the best cell's machine; until it loses
+    climb there, with other epsilons
     score the best cells on more clusters and folds; the best of these is chosen
 
 Rows keep their density in a cluster: gamma and C are those of all rows, not of a sample. Scores on some of the clusters
@@ -13,7 +15,7 @@ are scores of the same early machine.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -38,22 +40,25 @@ CLUSTER_ROWS = 2000  # of a cluster, in the mean, at most
 _CELL_TOL = 1e-2  # of the duals of cells: held-out values need no more
 _LEAST_GAIN = 1e-3  # of a step of a climb / the best score less the worst
 _SCREEN_ROWS, _FINAL_ROWS = 3000, 20_000  # held-out rows that a score is of: of all cells, of the best ones
-_FINALISTS = 3  # of each scaling of the columns
+_FINALISTS = 3  # of the best scaling of the columns
 _COARSE_FACTOR, _FINE_FACTOR = 4.0, 2.0  # between neighbouring gammas
 _C_FACTOR, _EPSILON_FACTOR = 4.0, 3.0  # between neighbouring Cs, epsilons
 _CLIMB_STEPS = 12  # gammas of a climb, at most
 _TURNS = 4  # of relevance, at most
+_STEEP = 0.25  # fall from one gamma to the next / the best score less the worst: beyond it none is looked at
 _NEAR_ROWS = 512  # whose nearest rows are looked for
 _SMALLEST, _LARGEST = 1e-6, 1e6  # of C
 
 
 class Axes(NamedTuple):
-    """What may be tried: kernels, and the values of gamma, C and epsilon; None: any."""
+    """What may be tried: kernels, values of gamma, C and epsilon (None: any); the Cs and epsilons of first cells."""
 
     kernels: Sequence[Any]
     gammas: Vector | None
     Cs: Vector | None
     epsilons: Vector | None
+    first_costs: Vector
+    first_epsilons: Vector
 
 
 class Cell(NamedTuple):
@@ -82,7 +87,25 @@ class Scaling:
     factors: dict[int, Vector]  # (d,) of each fold
 
 
+Costs = Mapping[float, Sequence[float]]  # of each epsilon: ascending Cs
 Learn = Callable[[Any, RowIndices, Cell], Vector]  # of columns X, training rows, a cell: factors (d,)
+
+
+class Machines(NamedTuple):
+    """The kernel of a name and a gamma; the relevance of the columns, None: they stay as they are; limits of duals."""
+
+    make_kernel: Callable[[Any, float], Kernel]
+    learn: Learn | None
+    limits: Limits
+
+
+class Means(NamedTuple):
+    """What a search may use: bytes, time and threads, and a source of random numbers."""
+
+    memory_budget: int
+    progress: Progress
+    team: ThreadTeam
+    rng: np.random.Generator
 
 
 class AdaptiveSearch:
@@ -94,62 +117,37 @@ class AdaptiveSearch:
     X : ndarray or CSR array of shape (n, d)
         The rows of `data`.
     axes : Axes
-    first_costs, first_epsilons : ndarray
-        Of the first cells.
-    make_kernel : callable
-        The kernel of a name and a gamma.
-    learn : callable or None
-        The relevance of the columns; None: they stay as they are.
-    limits : Limits
-    memory_budget : int
-    progress : Progress
-    team : ThreadTeam
-    rng : Generator
+    machines : Machines
+    means : Means
 
     Attributes
     ----------
     scores : dict
         Of each cell, by level: the scores (n_folds of the level,).
     scalings : list of Scaling
+    unseen : dict
+        Of each kernel, the first gammas that a stopped search has not looked at.
     history : History
     """
 
-    def __init__(
-        self,
-        data: SearchData,
-        X: Any,
-        axes: Axes,
-        first_costs: Vector,
-        first_epsilons: Vector,
-        make_kernel: Callable[[Any, float], Kernel],
-        learn: Learn | None,
-        limits: Limits,
-        memory_budget: int,
-        progress: Progress,
-        team: ThreadTeam,
-        rng: np.random.Generator,
-    ) -> None:
+    def __init__(self, data: SearchData, X: Any, axes: Axes, machines: Machines, means: Means) -> None:
         self.data = data
         self.X = X
         self.axes = axes
-        self.first_costs = first_costs
-        self.first_epsilons = first_epsilons
-        self.make_kernel = make_kernel
-        self.learn = learn
-        tol = SINGLE_SET_TOL if len(data.rows) <= WORKING_SET_ROWS else max(limits.tol, _CELL_TOL)
-        self.limits = Limits(tol, np.inf, limits.max_iter)
-        self.memory_budget = memory_budget
-        self.progress = progress
-        self.team = team
-        self.rng = rng
+        self.make_kernel, self.learn = machines.make_kernel, machines.learn
+        self.progress, self.team, self.rng = means.progress, means.team, means.rng
         self.scores: dict[Cell, dict[Level, Vector]] = {}
         self.scalings = [Scaling(0, None, {})]
+        self.unseen: dict[Any, list[float]] = {}
         self.history = History()
         self.clusters = self._divide()
+        tol = SINGLE_SET_TOL if len(data.rows) <= WORKING_SET_ROWS else max(machines.limits.tol, _CELL_TOL)
+        limits, n = Limits(tol, np.inf, machines.limits.max_iter), len(data.rows)
         self.held_out = ClusteredHeldOut(
-            self.clusters, data.problem.machines, len(data.rows), self.limits, memory_budget, progress, team
+            self.clusters, data.problem.machines, n, limits, means.memory_budget, means.progress, means.team
         )
         self._samples: dict[tuple[int, int], Samples] = {}
+        self._fold_scores: dict[tuple[Cell, int], dict[int, float]] = {}  # of a cell on so many clusters, by fold
 
     # --- the search ---
 
@@ -159,12 +157,13 @@ class AdaptiveSearch:
             screen, final = self._level(_SCREEN_ROWS), self._level(_FINAL_ROWS)
             self._score_coarsely(screen)
             best = self._climb(screen)
-            while best is not None and self._is_worth_a_turn(best) and self._turn(best, screen):
-                better = self._best(screen, [len(self.scalings) - 1])
-                if better is None or not self._is_above(self._mean(better, screen), self._mean(best, screen)):
+            while best is not None and self._is_worth_a_turn(best):
+                better = self._turn(best, screen)
+                if better is None or self._is_above(self._mean(best, screen), self._mean(better, screen)):
                     break
                 best = better
-            self._score_finalists(screen, final)
+            if best is not None:
+                self._score_finalists(self._climb(screen, best.scaling, with_epsilons=True) or best, screen, final)
 
     def best(self) -> tuple[Cell, float] | None:
         """The best cell on the most rows, and its mean score; None before any.
@@ -196,30 +195,44 @@ class AdaptiveSearch:
 
     def _score_coarsely(self, level: Level) -> None:
         gammas = {kernel: self._coarse_gammas(kernel) for kernel in self.axes.kernels}
+        self.unseen = {kernel: list(values) for kernel, values in gammas.items()}
         jobs = [
-            (abs(2 * g + 1 - len(values)) / len(values), kernel, gamma)
+            (abs(2 * g + 1 - len(values)) / len(values), kernel, g)
             for kernel, values in gammas.items()
-            for g, gamma in enumerate(values)
+            for g in range(len(values))
         ]
         self.progress.stage(f"{len(jobs)} kernels and gammas, {len(self.data.rows):,} rows", len(jobs))
-        for _, kernel, gamma in sorted(jobs, key=lambda job: job[0]):  # the middle first
+        costs = {epsilon: self.axes.first_costs.tolist() for epsilon in self.axes.first_epsilons.tolist()}
+        for _, kernel, g in sorted(jobs, key=lambda job: job[0]):  # the middle first
             if not self.progress.go_on(round=float(len(self.history))):
                 return
-            self._score(0, kernel, gamma, self.first_epsilons, self.first_costs, level)
+            values, outwards = gammas[kernel], slice(g, None) if 2 * g + 1 > len(gammas[kernel]) else slice(g + 1)
+            if values[g] in self.unseen[kernel]:
+                done = values[outwards]
+                if self.axes.gammas is not None or not self._falls_steeply(kernel, values, g, level):
+                    self._score(0, kernel, values[g], costs, level)
+                    done = [values[g]]
+                if not self.progress.stopped_by:
+                    self.unseen[kernel] = [gamma for gamma in self.unseen[kernel] if gamma not in done]
             self.progress.advance()
 
-    def _climb(self, level: Level, scaling: int = 0) -> Cell | None:
+    def _falls_steeply(self, kernel: Any, gammas: Sequence[float], g: int, level: Level) -> bool:
+        """Whether the best score fell steeply at the last step from the middle gammas towards the g-th."""
+        step = 1 if 2 * g + 1 < len(gammas) else -1  # to the middle
+        last, before = (
+            [self._mean(cell, level) for cell in self.scores if (cell.kernel, cell.gamma) == (kernel, gamma)]
+            for gamma in (gammas[k] if 0 <= k < len(gammas) else np.nan for k in (g + step, g + 2 * step))
+        )
+        known = [self._mean(cell, level) for cell in self.scores]
+        return bool(last and before and max(before) - max(last) > _STEEP * (max(known) - min(known)))
+
+    def _climb(self, level: Level, scaling: int = 0, *, with_epsilons: bool = False) -> Cell | None:
         """Go from the best cell of a scaling to its best neighbour until none is better."""
         self.progress.stage("climb")
         best, seen = self._best(level, [scaling]), 0
         while best is not None and seen < _CLIMB_STEPS and self.progress.go_on(round=float(len(self.history))):
-            for kernel, gamma, epsilon in self._neighbours(best):
-                known = [
-                    self.scores.get(best._replace(gamma=gamma, epsilon=epsilon, C=C), {}) for C in self._costs(best)
-                ]
-                if not all(level in scores for scores in known) and self.progress.go_on():
-                    self._score(scaling, kernel, gamma, np.array([epsilon]), self._costs(best), level)
-                    seen += 1
+            for gamma, costs in self._neighbours(best, with_epsilons=with_epsilons).items():
+                seen += self._score(scaling, best.kernel, gamma, costs, level)
             better = self._best(level, [scaling])
             if better is None or not self._is_worth_a_step(better, best, level):
                 return better
@@ -235,45 +248,55 @@ class AdaptiveSearch:
         has_relevance = self.learn is not None and best.kernel in ("rbf", "laplacian") and bool(self.X.shape[1] > 1)
         return has_relevance and len(self.scalings) <= _TURNS and self.progress.go_on()
 
-    def _turn(self, best: Cell, level: Level) -> bool:
-        """Scale the columns by the gradients of the best cell's machine, and look around it; False if stopped."""
+    def _turn(self, best: Cell, level: Level) -> Cell | None:
+        """Scale the columns by the gradients of the best cell's machine; the best cell there, None if stopped.
+
+        The first scaling changes most: there is a climb in it.
+        """
         self.progress.stage("relevance of the columns")
         self.scalings.append(Scaling(best.scaling, best, {}))
         scaling = len(self.scalings) - 1
         self._samples.clear()
-        self._score(scaling, best.kernel, best.gamma, np.array([best.epsilon]), self._costs(best), level)
-        return self._climb(level, scaling) is not None
+        self._score(scaling, best.kernel, best.gamma, {best.epsilon: [best.C]}, level)
+        return self._climb(level, scaling) if scaling == 1 else self._best(level, [scaling])
 
-    def _score_finalists(self, screen: Level, final: Level) -> None:
+    def _score_finalists(self, best: Cell, screen: Level, final: Level) -> None:
+        """Score on more rows the best cells of a scaling, and the best one without any."""
         self.progress.stage("the best on more rows")
         if self._n_rows(final) <= self._n_rows(screen):
             return
-        finalists: list[Cell] = []
-        for scaling in range(len(self.scalings)):
-            cells = [cell for cell in self.scores if cell.scaling == scaling and screen in self.scores[cell]]
-            finalists += sorted(cells, key=lambda cell: -self._mean(cell, screen))[:_FINALISTS]
-        for cell in sorted(finalists, key=lambda cell: -self._mean(cell, screen))[: 2 * _FINALISTS]:
+        cells = [cell for cell in self.scores if cell.scaling == best.scaling and screen in self.scores[cell]]
+        finalists = sorted(cells, key=lambda cell: -self._mean(cell, screen))[:_FINALISTS]
+        plain = self._best(screen, [0])
+        if best.scaling and plain is not None:
+            finalists.append(plain)
+        for key in dict.fromkeys(cell[:3] for cell in finalists):
             if not self.progress.go_on(round=float(len(self.history))):
                 return
-            self._score(cell.scaling, cell.kernel, cell.gamma, np.array([cell.epsilon]), np.array([cell.C]), final)
+            costs: dict[float, list[float]] = {}
+            for cell in sorted(cell for cell in finalists if cell[:3] == key):
+                costs.setdefault(cell.epsilon, []).append(cell.C)
+            self._score(*key, costs, final)
 
     # --- neighbours ---
 
-    def _neighbours(self, cell: Cell) -> list[tuple[Any, float, float]]:
-        """The kernel, gamma and epsilon of the cells around one, itself first."""
-        gammas = [cell.gamma, *self._next(self.axes.gammas, cell.gamma, _FINE_FACTOR)]
-        if not self._has_gamma(cell.kernel):
-            gammas = gammas[:1]
-        around = [(cell.kernel, gamma, cell.epsilon) for gamma in gammas]
-        epsilons = self._next(self.axes.epsilons, cell.epsilon, _EPSILON_FACTOR)
+    def _neighbours(self, cell: Cell, *, with_epsilons: bool) -> dict[float, Costs]:
+        """The gammas around a cell, its own first, and the epsilons and Cs to try there.
+
+        The best C falls as gamma rises.
+        """
+        gammas = self._next(self.axes.gammas, cell.gamma, _FINE_FACTOR) if self._has_gamma(cell.kernel) else []
+        Cs = [C for C in self._next(self.axes.Cs, cell.C, _C_FACTOR) if _SMALLEST <= C <= _LARGEST]
+        epsilons = self._next(self.axes.epsilons, cell.epsilon, _EPSILON_FACTOR) if with_epsilons else []
         if self.axes.epsilons is None:
             epsilons = [epsilon for epsilon in epsilons if 0.0 < epsilon < 1.0]
-        return around + [(cell.kernel, cell.gamma, epsilon) for epsilon in epsilons]
-
-    def _costs(self, cell: Cell) -> Vector:
-        """The Cs next to a cell's and its own, ascending."""
-        Cs = [cell.C, *self._next(self.axes.Cs, cell.C, _C_FACTOR)]
-        return np.array(sorted(C for C in Cs if _SMALLEST <= C <= _LARGEST or C == cell.C))
+        around: dict[float, Costs] = {
+            cell.gamma: {cell.epsilon: sorted([cell.C, *Cs]), **{epsilon: [cell.C] for epsilon in epsilons}}
+        }
+        for gamma in gammas:
+            beside = [C for C in Cs if (C < cell.C) == (gamma > cell.gamma)]
+            around[gamma] = {cell.epsilon: sorted([cell.C, *beside])}
+        return around
 
     @staticmethod
     def _next(allowed: Vector | None, value: float, factor: float) -> list[float]:
@@ -368,31 +391,37 @@ class AdaptiveSearch:
         """Whether a score is better, in its first six digits."""
         return score > other and not math.isclose(score, other, rel_tol=1e-6)
 
-    def _score(self, scaling: int, kernel: Any, gamma: float, epsilons: Vector, Cs: Vector, level: Level) -> None:
-        """Score the cells of a kernel and gamma."""
-        if self._kernel_of(kernel, gamma) is None:
-            return
-        groups = [[k] for k in level.folds] if scaling else [list(level.folds)]  # a fold has its own factors
-        found = np.full((len(level.folds), len(epsilons), len(Cs)), np.nan)
-        for group in groups:
-            if not self.progress.go_on():
-                return
-            samples = self._scaled_samples(scaling, group[0], self.make_kernel(kernel, gamma))
-            paths = [(k, e) for k in group for e in range(len(epsilons))]
-            folds = [self._fold(k, float(epsilons[e]), Cs) for k, e in paths]
-            chosen = range(level.n_clusters)
-            values = self.held_out.held_out_values(self.make_kernel(kernel, gamma), samples, folds, chosen)
-            for (k, e), held_out in zip(paths, values, strict=True):
-                found[level.folds.index(k), e] = self._score_values(held_out, k, gamma, float(epsilons[e]), Cs)
-        for e, epsilon in enumerate(epsilons.tolist()):
-            for c, C in enumerate(Cs.tolist()):
-                if not np.isnan(found[:, e, c]).any():
-                    cell = Cell(scaling, kernel, float(gamma), epsilon, C)
-                    self.scores.setdefault(cell, {})[level] = found[:, e, c]
-                    self._record(cell, level, found[:, e, c])
+    def _score(self, scaling: int, kernel: Any, gamma: float, costs: Costs, level: Level) -> bool:
+        """Score those cells of a scaling, kernel and gamma that are not known; whether there are any.
 
-    def _kernel_of(self, kernel: Any, gamma: float) -> Kernel | None:
-        return self.make_kernel(kernel, gamma) if np.isfinite(gamma) and gamma > 0 else None
+        Scores in other folds, on as many clusters, are kept.
+        """
+        unknown = {
+            epsilon: [C for C in Cs if level not in self.scores.get(Cell(scaling, kernel, gamma, epsilon, C), {})]
+            for epsilon, Cs in costs.items()
+        }
+        cells = [Cell(scaling, kernel, gamma, epsilon, C) for epsilon, Cs in unknown.items() for C in Cs]
+        if not cells or not (np.isfinite(gamma) and gamma > 0):
+            return False
+        known = [self._fold_scores.setdefault((cell, level.n_clusters), {}) for cell in cells]
+        folds = [k for k in level.folds if not all(k in scores for scores in known)]
+        made, epsilons = self.make_kernel(kernel, gamma), [epsilon for epsilon in unknown if unknown[epsilon]]
+        for group in [[k] for k in folds] if scaling else [folds]:  # a fold has its own factors
+            if not group or not self.progress.go_on():
+                break
+            samples = self._scaled_samples(scaling, group[0], made)
+            paths = [(k, epsilon) for k in group for epsilon in epsilons]
+            duals = [self._fold(k, epsilon, unknown[epsilon]) for k, epsilon in paths]
+            values = self.held_out.held_out_values(made, samples, duals, range(level.n_clusters))
+            for (k, epsilon), held_out in zip(paths, values, strict=True):
+                found = self._score_values(held_out, k, gamma, epsilon, np.array(unknown[epsilon]))
+                for C, score in zip(unknown[epsilon], found.tolist(), strict=True):
+                    if not np.isnan(score):
+                        self._record(Cell(scaling, kernel, gamma, epsilon, C), level.n_clusters, k, score)
+        for cell, scores in zip(cells, known, strict=True):
+            if all(k in scores for k in level.folds):
+                self.scores.setdefault(cell, {})[level] = np.array([scores[k] for k in level.folds])
+        return True
 
     def _score_values(self, held_out: ClusterValues, k: int, gamma: float, epsilon: float, Cs: Vector) -> Vector:
         """The score of each C (n_C,); NaN for those that a stopped search has not solved.
@@ -408,24 +437,23 @@ class AdaptiveSearch:
                 raise ValueError(f"scoring gave NaN in fold {k} of {len(held_out.rows)} held-out rows, for {cell}")
         return scores
 
-    def _record(self, cell: Cell, level: Level, scores: Vector) -> None:
-        n_rows = sum(map(len, self.clusters[: level.n_clusters]))
-        for k, score in zip(level.folds, scores.tolist(), strict=True):
-            self.history.record(
-                time=self.progress.elapsed,
-                n_rows=n_rows,
-                fold=k,
-                scaling=cell.scaling,
-                kernel=self.axes.kernels.index(cell.kernel),
-                gamma=cell.gamma,
-                epsilon=cell.epsilon,
-                C=cell.C,
-                score=score,
-            )
+    def _record(self, cell: Cell, n_clusters: int, k: int, score: float) -> None:
+        self._fold_scores[cell, n_clusters][k] = score
+        self.history.record(
+            time=self.progress.elapsed,
+            n_rows=sum(map(len, self.clusters[:n_clusters])),
+            fold=k,
+            scaling=cell.scaling,
+            kernel=self.axes.kernels.index(cell.kernel),
+            gamma=cell.gamma,
+            epsilon=cell.epsilon,
+            C=cell.C,
+            score=score,
+        )
 
-    def _fold(self, k: int, epsilon: float, Cs: Vector) -> Fold:
+    def _fold(self, k: int, epsilon: float, Cs: Sequence[float]) -> Fold:
         problems = self.data.problem.duals(self.data.training_weights(k), epsilon)
-        return Fold(self.data.splits[k].test, problems, Cs.tolist())
+        return Fold(self.data.splits[k].test, problems, Cs)
 
     # --- rows ---
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping, Sequence
 from functools import partial
 from time import perf_counter
 from typing import Any, cast
@@ -39,7 +39,7 @@ from ..estimators._validation import (
 from ..estimators.relevance_scaler import RelevanceScaler
 from ..kernels.functions import Kernel
 from ..solvers.dual.certificate import Limits
-from ._adaptive_search import CLUSTER_ROWS, AdaptiveSearch, Axes, Cell
+from ._adaptive_search import CLUSTER_ROWS, AdaptiveSearch, Axes, Cell, Machines, Means
 from ._best_estimator import BestEstimator, Score, cv_results, make_splits, needs_refit
 from ._cv_problem import CVProblem
 from ._grid import (
@@ -228,9 +228,9 @@ class SearchCV(BestEstimator):
             with_gamma = [kernel for kernel in kernels if kernel not in WITHOUT_GAMMA]
             gammas = self._scale_gammas(rows, gammas, (with_gamma or kernels)[0])
         Cs = allowed("Cs", self.Cs, LEAST_C, LARGEST_C, 1.0)
-        return Axes(
-            kernels, gammas, Cs, allowed("epsilons", self._epsilon_values(), LEAST_EPSILON, LARGEST_EPSILON, 0.1)
-        )
+        epsilons = allowed("epsilons", self._epsilon_values(), LEAST_EPSILON, LARGEST_EPSILON, 0.1)
+        first = _coarse(epsilons, _FIRST_EPSILONS) if "epsilon" in self._names else np.zeros(1)
+        return Axes(kernels, gammas, Cs, epsilons, _coarse(Cs, _FIRST_CS), first)
 
     def _take_rows(
         self, prototype: DualMachine, X: Any, y: Any, sample_weight: Any
@@ -322,10 +322,11 @@ class SearchCV(BestEstimator):
         n_missing, stopped_by = int(np.isnan(scores).sum()), next(iter(searches.values())).progress.stopped_by
         if stopped_by and n_missing:
             chosen = ", ".join(f"{name}={value:.6g}" for name, value in best.items())
+            unseen = {kernel: _unseen_gammas(search) for kernel, search in searches.items()}
             self._warn_of_stop(
                 stopped_by,
                 f"too early: {n_missing} of {len(scores)} cells ({', '.join(self._names)} and fold) were not scored "
-                f"(NaN in scores_). The best so far: {chosen}.",
+                f"(NaN in scores_). {_describe_unseen(unseen)}The best so far: {chosen}.",
             )
 
     # --- cells of early machines, wherever the best are ---
@@ -333,27 +334,16 @@ class SearchCV(BestEstimator):
     def _search_adaptively(
         self, data: SearchData, rows: TrainingRows, kernels: list[Any], callback: Callback | None
     ) -> tuple[dict[str, Any], str | None]:
-        axes, title = self._axes(rows, kernels), type(self).__name__
-        is_regression = "epsilon" in self._names
+        title, budget = type(self).__name__, resolve_memory_budget(self.memory_budget)
         with (
             Progress(max_time=self._search_time(), verbose=self.verbose, title=title, callback=callback) as progress,
             ThreadTeam(self.n_jobs) as team,
         ):
             has_relevance = self.relevance and not sp.issparse(rows.X)
-            search = AdaptiveSearch(
-                data,
-                rows.X,
-                axes,
-                _coarse(axes.Cs, _FIRST_CS),
-                _coarse(axes.epsilons, _FIRST_EPSILONS) if is_regression else np.zeros(1),
-                self._make_kernel,
-                partial(self._learn_factors, data, rows, progress) if has_relevance else None,
-                self._limits(kernels[0]),
-                resolve_memory_budget(self.memory_budget),
-                progress,
-                team,
-                make_rng(self.random_state, seed_of_none=0),
-            )
+            learn = partial(self._learn_factors, data, rows, progress) if has_relevance else None
+            machines = Machines(self._make_kernel, learn, self._limits(kernels[0]))
+            means = Means(budget, progress, team, make_rng(self.random_state, seed_of_none=0))
+            search = AdaptiveSearch(data, rows.X, self._axes(rows, kernels), machines, means)
             search.run()
         return self._set_results(search), progress.stopped_by
 
@@ -410,7 +400,7 @@ class SearchCV(BestEstimator):
             self._warn_of_stop(
                 search.progress.stopped_by,
                 f"too early: {len(search.scores)} cells were scored, neighbours of the best not all. "
-                f"The best so far: {chosen}.",
+                f"{_describe_unseen(search.unseen)}The best so far: {chosen}.",
             )
         return best
 
@@ -418,7 +408,7 @@ class SearchCV(BestEstimator):
         """What is chosen before any cell is scored: the first kernel, and the middle of what is tried first."""
         kernel, given = search.axes.kernels[0], search.axes.gammas
         scale = resolve_gamma("scale", search.X, search.data.weights, is_gram=False)
-        values = (scale if given is None else given, search.first_epsilons, search.first_costs)
+        values = (scale if given is None else given, search.axes.first_epsilons, search.axes.first_costs)
         return Cell(0, kernel, *(float(np.sort(np.ravel(v))[np.size(v) // 2]) for v in values))
 
     def _set_tables(self, search: AdaptiveSearch, best: Cell) -> None:
@@ -455,6 +445,26 @@ def _coarse(allowed: Vector | None, first: tuple[float, ...]) -> Vector:
         return np.asarray(allowed[[np.abs(allowed - first[0]).argmin()]])
     places = np.linspace(0, len(allowed) - 1, min(len(allowed), len(first))).round().astype(int)
     return np.asarray(allowed[np.unique(places)])
+
+
+def _describe_unseen(unseen: Mapping[Any, Sequence[float]]) -> str:
+    """A sentence on the kernels and gammas that a stopped search has not looked at; empty if there are none."""
+    parts = [
+        f"{kernel!r} with gamma={', '.join(f'{gamma:.6g}' for gamma in gammas)}"
+        if isinstance(kernel, str) and kernel not in WITHOUT_GAMMA
+        else f"{kernel!r}"
+        for kernel, gammas in unseen.items()
+        if len(gammas)
+    ]
+    return f"Not looked at: {'; '.join(parts)}. " if parts else ""
+
+
+def _unseen_gammas(search: Search) -> list[float]:
+    """The gammas without any score, on all rows or on the sample."""
+    known = ~np.isnan(search.scores)
+    if search.sample_scores is not None:
+        known |= ~np.isnan(search.sample_scores)
+    return [float(gamma) for gamma in search.grid.gammas[~known.any(axis=(0, 2, 3))]]
 
 
 def _best_seen(search: Search) -> tuple[tuple[int, int, int], float]:

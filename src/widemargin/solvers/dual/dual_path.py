@@ -2,9 +2,10 @@
 
 Solve    min_beta  1/2 beta'K beta - t'beta + eps |beta|_1   s.t.  C lo <= beta <= C hi   [and sum(beta) = 0]
          for C = C_1 < C_2 < ...
-Method   C_k / C_(k-1) times the last solution is feasible, and its decision values are as many times the last ones: a
-         start that costs no kernel entry. Coordinates at a bound stay there
-Source   alpha seeding: DeCoste and Wagstaff, KDD 2000
+Method   The last solution is feasible, and its decision values are known: a start that costs no kernel entry. It is the
+         solution where no coordinate was at a bound. (C_k / C_(k-1) times it, with coordinates that stay at a bound,
+         takes more steps.)
+Source   alpha seeding: DeCoste and Wagstaff, KDD 2000, who multiply
 Twin     tests/naive/tuning.py::held_out_values
 """
 
@@ -36,15 +37,12 @@ class DualPath:
     def __init__(self, problem: DualProblem, solve: Solve) -> None:
         self.unit = problem
         self.solve = solve
-        self.problem = scale_bounds(problem, 1.0)
         self.beta, self.decision = np.zeros((2, len(problem.target)))
-        self.C = 1.0
 
     def step(self, C: float) -> DualResult:
         """Solve for C, starting from the last C's solution."""
-        problem, factor = scale_bounds(self.unit, C), C / self.C
-        result = self.solve(problem, scale_point(self.beta, self.problem, problem, factor), factor * self.decision)
-        self.problem, self.beta, self.decision, self.C = problem, result.beta, result.decision, C
+        result = self.solve(scale_bounds(self.unit, C), self.beta, self.decision)
+        self.beta, self.decision = result.beta, result.decision
         return result
 
     def follow(self, Cs: Sequence[float], progress: AnyProgress) -> list[DualResult]:
@@ -63,11 +61,3 @@ class DualPath:
 def scale_bounds(problem: DualProblem, C: float) -> DualProblem:
     """The problem with C times its bounds."""
     return problem._replace(lo=C * problem.lo, hi=C * problem.hi)
-
-
-def scale_point(beta: Vector, old: DualProblem, new: DualProblem, factor: float) -> Vector:
-    """Factor times beta (m,), with coordinates that were at a bound of `old` exactly at that of `new`."""
-    scaled = np.clip(factor * beta, new.lo, new.hi)
-    scaled[beta == old.hi] = new.hi[beta == old.hi]
-    scaled[beta == old.lo] = new.lo[beta == old.lo]
-    return np.asarray(np.where(beta == 0.0, 0.0, scaled))
