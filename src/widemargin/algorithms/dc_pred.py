@@ -481,8 +481,8 @@ class _LeafTrainer:
         self._raise_if_stopped()
         settings = self.settings
         max_values = max_sample_values(self.memory_budget, batch.dtype.itemsize)
-        how = {"weights": weights, "method": settings.landmark_method, "max_values": max_values}
-        landmarks = select_landmarks(batch, settings.n_landmarks, rng, **how)
+        select = partial(select_landmarks, method=settings.landmark_method, max_values=max_values)
+        landmarks = select(batch, settings.n_landmarks, rng, weights=weights)
         features = landmark_features(self.kernel, landmarks)
         return add_pseudo_landmarks(features, batch, settings.pseudo, settings.n_pseudo_landmarks, rng, weights=weights)
 

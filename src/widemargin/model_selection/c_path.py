@@ -114,7 +114,7 @@ def C_path(
     with Progress(max_time=estimator.max_time, title="C_path") as progress:
         splits = list(check_cv(cv, y, classifier=True).split(X, y))
         check_fold_memory(estimator, LabelledRows(X, y, None), splits)
-        rows_left = len(y) + sum(len(train) for train, _ in splits)
+        rows_left = np.shape(y)[0] + sum(len(train) for train, _ in splits)
         models, is_cut = _fit_share(estimator, LabelledRows(X, y, None), Cs, progress, rows_left)
         folds, folds_are_cut = score_folds(
             estimator,
