@@ -104,7 +104,8 @@ def test_fifty_classes_of_three_rows(name: str) -> None:
     assert tiny_classes.measure(f"{name}: 50")[0]["accuracy"] > 0.9
 
 
-def test_a_limit_above_the_need_ends_no_fit() -> None:
-    whole, *_, ample = shares.measure("DCSVMRegressor")
+@pytest.mark.parametrize("case", ["DCSVMRegressor", "OCASClassifier", "DCPredClassifier", "C_path"])
+def test_a_limit_above_the_need_ends_no_fit(case: str) -> None:
+    whole, ample = shares.measure(case, [100.0])
     assert not ample["cut"]
     assert ample["score"] == whole["score"]

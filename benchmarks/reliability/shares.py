@@ -16,7 +16,7 @@ from __future__ import annotations
 import sys
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -76,7 +76,7 @@ CASES: dict[str, tuple[str, int, Callable[[float | None, Any, Any], Any]]] = {
 }
 
 
-def measure(case: str) -> _campaign.Rows:
+def measure(case: str, factors: Sequence[float] = FACTORS) -> _campaign.Rows:
     """A fit without a limit, and those with limits."""
     parts, n, fit = CASES[case]
     X, y = problem(n, is_regression=case.endswith("Regressor"))
@@ -98,7 +98,7 @@ def measure(case: str) -> _campaign.Rows:
     whole = one(None)
     need = whole["seconds"]
     head = {"case": case, "parts": parts, "rows": n}
-    limited = [(factor, one(factor * need)) for factor in FACTORS]
+    limited = [(factor, one(factor * need)) for factor in factors]
     return [
         {**head, "factor": "none", **whole},
         *({**head, "factor": k, **row, "over": row["seconds"] - k * need} for k, row in limited),
