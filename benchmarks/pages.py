@@ -21,7 +21,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from benchmarks import _report
-from benchmarks._pages import boosting, evidence, papers, peers
+from benchmarks._pages import boosting, evidence, papers, peers, reliability
 from benchmarks._pages.derived import DERIVED
 from benchmarks._pages.figures import figure
 
@@ -29,7 +29,12 @@ _ROOT = Path(__file__).resolve().parents[1]
 PAGES = [_ROOT / "README.md", *sorted((_ROOT / "docs").rglob("*.md"))]
 _TABLE = re.compile(r"(<!-- table ([\w/]+) -->\n).*?(<!-- end -->)", re.DOTALL)
 _VALUE = re.compile(r"(<!-- value ([\w/]+) (.+?) -->).*?(<!-- end -->)", re.DOTALL)
-_TABLES: dict[str, Callable[[list[dict[str, Any]]], str]] = {**peers.TABLES, **boosting.TABLES, **papers.TABLES}
+_TABLES: dict[str, Callable[[list[dict[str, Any]]], str]] = {
+    **peers.TABLES,
+    **boosting.TABLES,
+    **papers.TABLES,
+    **reliability.TABLES,
+}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -9,7 +9,18 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from benchmarks.reliability import limits, memory, offsets, soak
+from benchmarks.reliability import (
+    _campaign,
+    foreign_files,
+    limits,
+    memory,
+    offsets,
+    processes,
+    shares,
+    soak,
+    tiny_classes,
+    wide_rows,
+)
 
 pytestmark = pytest.mark.slow
 
@@ -68,3 +79,33 @@ def test_rows_far_from_the_origin_are_not_silently_misjudged(case: str, kernel: 
         for dtype in ("float32", "float64"):
             for storage in ("dense", "csr"):
                 assert "wrong" not in offsets.measure(case, kernel, offset, dtype, storage)["outcome"]
+
+
+@pytest.mark.parametrize("case", foreign_files.FILES)
+def test_files_of_other_programs_are_read_or_refused(case: str) -> None:
+    assert foreign_files.measure(case)[0]["outcome"] != "wrong"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="no such limits and forks on this system")
+@pytest.mark.parametrize("case", processes.SITUATIONS)
+def test_threads_in_the_life_of_a_process(case: str) -> None:
+    assert processes.once(case, 0)[0] == "equal"
+
+
+@pytest.mark.skipif(not Path("/proc/self/clear_refs").exists(), reason="the peak can't be reset there")
+@pytest.mark.parametrize("case", wide_rows.ESTIMATORS)
+def test_sparse_rows_of_many_columns_keep_the_budget(case: str) -> None:
+    for row in _campaign.measure_apart(wide_rows.__file__, case, 300.0):
+        assert row["outcome"] in ("ok", "refused"), row
+
+
+@pytest.mark.parametrize("name", tiny_classes.ESTIMATORS)
+def test_fifty_classes_of_three_rows(name: str) -> None:
+    assert tiny_classes.measure(f"{name}: 50")[0]["accuracy"] > 0.9
+
+
+@pytest.mark.parametrize("case", ["DCSVMRegressor", "OCASClassifier", "DCPredClassifier", "C_path"])
+def test_a_limit_above_the_need_ends_no_fit(case: str) -> None:
+    whole, ample = shares.measure(case, [100.0])
+    assert not ample["cut"]
+    assert ample["score"] == whole["score"]

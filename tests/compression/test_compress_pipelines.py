@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 import warnings
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,7 @@ from sklearn.svm import SVC
 
 from widemargin import DCSVMClassifier, compress
 from widemargin.compression.compressed import CompressedClassifier
+from widemargin.compression.search import Compression
 
 
 def mixed_table(n: int = 600) -> tuple[Any, NDArray[Any]]:
@@ -107,6 +109,21 @@ def test_calibrated_probabilities_stay(ensemble: bool, n_classes: int) -> None:
     assert all(machine.report_.learnt == "decision values" for machine in machines)
     assert type(slow.calibrated_classifiers_[0].estimator) is SVC  # the given one is left as it was
     np.testing.assert_array_equal(pickle.loads(pickle.dumps(fast)).predict_proba(X), fast.predict_proba(X))
+
+
+def test_members_get_the_time_that_those_before_leave_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    X, y = load_digits(n_class=2, return_X_y=True)
+    slow, limits = CalibratedClassifierCV(SVC(gamma=0.001), cv=2).fit(X, y), []
+    module = import_module("widemargin.compression.compress")
+
+    def record(model: Any, X: Any, parameters: Any, keeps_values: bool) -> Compression:
+        limits.append(parameters.max_time)
+        return Compression(model, X, parameters, keeps_values)
+
+    monkeypatch.setattr(module, "perf_counter", lambda: 0.0)
+    monkeypatch.setattr(module, "Compression", record)
+    compress(slow, X, max_time=60.0, random_state=0)
+    assert limits == [30.0, 60.0]
 
 
 def test_calibration_of_a_frozen_machine_and_of_what_is_no_kernel_machine() -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from sklearn.base import clone
+from sklearn.base import clone, is_classifier
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.svm import SVC
@@ -19,7 +19,8 @@ from naive import dc_pred
 from naive.dual import reference_box_qp, signed
 from naive.nystroem import pairwise
 from naive.sparse import in_halves
-from widemargin import DCPredClassifier, DCPredRegressor, DCSVMClassifier
+from widemargin import DCPredClassifier, DCPredRegressor, DCSVMClassifier, _progress
+from widemargin.algorithms import dc_pred as dc_pred_trees
 from widemargin.estimators._cost import allocate_cost
 
 RNG = np.random.default_rng(0)
@@ -308,6 +309,26 @@ def test_out_of_time_there_is_a_model() -> None:
         model.fit(X, BINARY)
     assert not model.converged_
     assert model.score(X, BINARY) > 0.5
+
+
+@pytest.mark.parametrize("model", [DCPredClassifier(C=10.0), DCPredRegressor(alpha=0.1)], ids=str)
+def test_half_of_the_time_is_shared_among_all_leaves(model: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a clock of rows: of half the time no leaf goes without, and more than all of it changes nothing."""
+    run, now, y = dc_pred_trees._LeafTrainer._run_algorithm, [0.0], FOUR if is_classifier(model) else WAVE
+
+    def take_time(trainer: Any, rows: Any, rng: Any) -> Any:
+        now[0] += len(rows)
+        return run(trainer, rows, rng)
+
+    monkeypatch.setattr(_progress, "perf_counter", lambda: now[0])
+    monkeypatch.setattr(dc_pred_trees._LeafTrainer, "_run_algorithm", take_time)
+    model = clone(model).set_params(n_clusters=8, n_jobs=1, random_state=0)
+    whole = clone(model).fit(X, y)
+    ample = clone(model).set_params(max_time=1.6 * len(X)).fit(X, y)
+    np.testing.assert_array_equal(ample.predict(X), whole.predict(X))
+    with pytest.warns(ConvergenceWarning, match="stopped by max_time"):
+        half = clone(model).set_params(max_time=0.5 * len(X)).fit(X, y)
+    assert half.score(X, y) > whole.score(X, y) - 0.15
 
 
 @pytest.mark.parametrize(

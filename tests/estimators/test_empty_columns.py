@@ -20,6 +20,7 @@ from widemargin import (
     LandmarkNystroem,
     OCASClassifier,
     OCASClassifierCV,
+    RelevanceScaler,
     TwoStepKernelKMeans,
     compress,
     suggest,
@@ -94,6 +95,19 @@ def test_nor_in_kernel_k_means() -> None:
     np.testing.assert_array_equal(model.labels_, narrow)
 
 
+def test_nor_in_relevance_scaler() -> None:
+    X, columns, y = rows()
+    d = 2**20
+    columns %= d
+    model = RelevanceScaler(n_iter=2, memory_budget=BUDGET, random_state=0)
+    narrow = model.fit(sp.hstack([X, np.zeros((N, 1))], "csr").astype(np.float32), y).scale_
+    wide = sp.csr_array((X.data, columns[X.indices], X.indptr), shape=(N, d))
+    _, peak = peak_of(model.fit, wide, y)
+    assert peak < BUDGET
+    assert_allclose(model.scale_[columns], narrow[:-1], rtol=1e-3)
+    assert_allclose(np.delete(model.scale_, columns), narrow[-1], rtol=1e-3)
+
+
 @pytest.mark.parametrize("multi_class", ["ovr", "crammer_singer"])
 @pytest.mark.parametrize("acceleration", ["auto", None])
 def test_a_linear_machine_has_weights_in_columns_with_values(multi_class: str, acceleration: str | None) -> None:
@@ -130,6 +144,7 @@ REFUSED = [
     DCPredRegressor(),
     LandmarkNystroem(),
     LandmarkNystroem(10, landmarks="uniform"),
+    RelevanceScaler(),
 ]
 
 

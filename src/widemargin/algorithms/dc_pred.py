@@ -16,6 +16,7 @@ The loss is a `LeafProblem`: hinge loss, kernel ridge regression, or least squar
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import copy
 from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
@@ -24,7 +25,7 @@ import scipy.sparse as sp
 from scipy.linalg import cho_factor, cho_solve
 
 from .._native import Stopped
-from .._progress import Progress, SilentProgress
+from .._progress import AnyProgress, Progress, SilentProgress, share_time
 from .._threads import ThreadTeam, blas_limit, effective_n_jobs, run_interruptibly
 from .._types import Array, Matrix, RowIndices, Vector
 from ..data.origin import dense_if_far
@@ -45,7 +46,8 @@ T = TypeVar("T")
 
 LEAVES_AT_ONCE = 2  # leaves whose training fits in memory at a time: a constant, as results must not depend on `n_jobs`
 _MAX_KERNEL_ROWS = 3000  # rows of a leaf whose kernel matrix is computed, at most
-_PRELIMINARY_ROWS = 300  # rows of a leaf that its first machine is trained on where time is limited
+_SKETCHED_PART, _MAX_SKETCHED_ROWS = 4, 300  # where time is short, train on a quarter of a leaf's rows, at most 300
+_TREE_SHARE = 0.5  # of the time that is left, for the clusters of a tree at most
 _SIZE_STEP = 100  # try multiples of it as the number r of sampled rows; the largest that fits in memory is taken
 _N_VECTORS = 6  # float64 vectors (n,) of a training, beside two for each output
 _UNEVEN = 2.0  # rows of the largest leaf / mean, about
@@ -65,6 +67,8 @@ class ForestSettings(NamedTuple):
     landmark_weights : {"auto", "alpha"} or None
         Centroids weighted by the squared dual variables ("alpha"), or unweighted ones (None); "auto": in each leaf
         those of the two on whose features the exact machine's decision values have the smaller least-squares residual.
+    landmark_method : {"kmeans", "uniform"}
+        Centroids, or random rows.
     linear : bool
         Whether a leaf's kernel is the approximate one plus <x, z>, scaled to the leaf.
     damping : float
@@ -80,6 +84,7 @@ class ForestSettings(NamedTuple):
     n_pseudo_landmarks: int
     pseudo: str | None = "triangle"
     landmark_weights: str | None = "alpha"
+    landmark_method: str = "kmeans"
     linear: bool = True
     damping: float = 0.05
     n_trees: int = 1
@@ -129,8 +134,9 @@ def train(
     Notes
     -----
     O(n_leaf^2) kernel entries a leaf, of at most 3,000 rows each. Leaves are independent: one after the other on every
-    thread. With a time limit, a preliminary machine on 300 rows of each leaf comes first. When the fit is stopped, an
-    untrained leaf keeps that one or gets the best constant; of the trees after the first only complete ones are kept.
+    thread. With a time limit, the smallest leaves come first. Where the time will probably not suffice, all others get
+    a machine of a quarter of their rows before one of them is trained (`share_time`). When the fit is stopped, an
+    untrained leaf keeps that one, or gets the best constant. Of the trees after the first only complete ones are kept.
     """
     X = dense_if_far(X)
     with blas_limit(1), ThreadTeam(_count_workers(settings, X, problem.n_outputs)) as team:
@@ -149,7 +155,7 @@ def needed_bytes(settings: ForestSettings, X: Any, n_outputs: int) -> float:
     """The least memory for training on the rows X (n, d): clusters, and one leaf after the other."""
     n, d = map(int, X.shape)
     n_leaf = _leaf_rows(settings, n)
-    leaf = _leaf_bytes(settings, n_leaf, d, n_outputs, min(n_leaf, _PRELIMINARY_ROWS))
+    leaf = _leaf_bytes(settings, n_leaf, d, n_outputs, min(n_leaf, _MAX_SKETCHED_ROWS))
     clusters = needed_sample_bytes(n * d, X.dtype.itemsize) if settings.n_clusters > 1 else 0
     return 8.0 * n * (_N_VECTORS + 2 * n_outputs) + clusters + leaf
 
@@ -157,7 +163,7 @@ def needed_bytes(settings: ForestSettings, X: Any, n_outputs: int) -> float:
 def _max_kernel_rows(settings: ForestSettings, X: Any, n_outputs: int) -> int:
     """The number r of sampled rows of a leaf, 300 to 3,000, whose kernel matrix and factorisation fit in memory."""
     n_leaf, n_at_once = _leaf_rows(settings, X.shape[0]), min(LEAVES_AT_ONCE, settings.n_clusters)
-    sizes = range(_PRELIMINARY_ROWS, _MAX_KERNEL_ROWS + 1, _SIZE_STEP)
+    sizes = range(_MAX_SKETCHED_ROWS, _MAX_KERNEL_ROWS + 1, _SIZE_STEP)
     each = [n_at_once * _leaf_bytes(settings, n_leaf, X.shape[1], n_outputs, r) for r in sizes]
     return max((r for r, size in zip(sizes, each, strict=True) if size <= settings.memory_budget), default=sizes[0])
 
@@ -197,18 +203,21 @@ def _train_tree(trainer: _LeafTrainer, rng: np.random.Generator, number: int) ->
     trainer.progress.stage("clusters")
     X, settings = trainer.X, trainer.settings
     max_values = max_sample_values(settings.memory_budget, X.dtype.itemsize)
-    tree, labels = grow(X, settings.n_clusters, rng, trainer.may_go_on, max_values)
+    share = SilentProgress(trainer.progress).part(_TREE_SHARE)
+    tree, labels = grow(X, settings.n_clusters, rng, share.go_on, max_values)
     k = tree.n_leaves
     clusters = group_by_label(labels, k)
     trainer.progress.stage("leaves", k)
     rngs = rng.spawn(k)
-    preliminary: list[_LeafMachine | None] = [None] * k
-    if np.isfinite(trainer.progress.deadline):
-        preliminary = trainer.team.map(
-            lambda pair: trainer.train_preliminary(*pair), list(zip(clusters, rng.spawn(k), strict=True))
-        )
-    machines = trainer.team.map_largest_first(
-        lambda leaf: trainer.train(*leaf), [*zip(clusters, rngs, preliminary, strict=True)], lambda leaf: len(leaf[0])
+    machines = share_time(
+        trainer.train,
+        [*zip(clusters, rngs, strict=True)],
+        [len(rows) for rows in clusters],
+        trainer.progress,
+        lambda machine: machine.is_complete,
+        lambda tasks: trainer.team.map(lambda task: task(), tasks),
+        trainer.team.n_threads,
+        trainer.sketch,
     )
     leaves = {
         "tree": np.full(k, number),
@@ -252,6 +261,10 @@ class _LeafMachine(NamedTuple):
     intercept: Vector  # (q,)
     fit: LinearFit
     time: float  # seconds from the start of the fit
+    is_complete: bool = True  # whether it was trained on all rows
+
+
+_Leaf = tuple[RowIndices, np.random.Generator]
 
 
 class _LeafTrainer:
@@ -278,18 +291,35 @@ class _LeafTrainer:
         self.max_kernel_rows = _max_kernel_rows(settings, X, problem.n_outputs)
         self.memory_budget = settings.memory_budget // LEAVES_AT_ONCE  # of a leaf
 
-    def train_preliminary(self, rows: RowIndices, rng: np.random.Generator) -> _LeafMachine | None:
-        """A machine trained on 300 rows of a leaf of more than 600; its gap is its objective on all the leaf's rows."""
-        if len(rows) <= 2 * _PRELIMINARY_ROWS:
-            return None
-        some = np.sort(rng.choice(rows, _PRELIMINARY_ROWS, replace=False))
+    def train(self, leaf: _Leaf, before: _LeafMachine | None, share: AnyProgress) -> _LeafMachine:
+        """Train a leaf; once the fit is stopped, return the machine `before`, or a constant.
+
+        A leaf that has begun may take longer than its share of the time: what it has computed would be lost.
+        """
         try:
-            machine = self._run_algorithm(some, rng)
+            machine = self._run_algorithm(*leaf)
+            self.progress.advance()
+        except Stopped:
+            self.progress.go_on()  # records what has stopped it
+            machine = before or self._constant(leaf[0])
+        return machine
+
+    def sketch(self, leaf: _Leaf, before: _LeafMachine | None, share: AnyProgress) -> _LeafMachine:
+        """A machine of a quarter of a leaf's rows, at most 300, with some of these as landmarks.
+
+        Its gap is its objective on all rows of the leaf.
+        """
+        rows, rng, quick = leaf[0], leaf[1].spawn(1)[0], copy(self)
+        quick.settings = self.settings._replace(landmark_weights=None, landmark_method="uniform")
+        some = np.sort(rng.choice(rows, min(-(-len(rows) // _SKETCHED_PART), _MAX_SKETCHED_ROWS), replace=False))
+        try:
+            machine = quick._run_algorithm(some, rng)
             work = len(rows) * self.X.shape[1] * (1 + self.settings.n_landmarks)
             objective = self._until_stopped(partial(self._objective, machine, rows), work)
         except Stopped:
-            return None
-        return machine._replace(fit=machine.fit._replace(objective=objective, gap=objective, converged=False))
+            return before or self._constant(rows)
+        fit = machine.fit._replace(objective=objective, gap=objective, converged=False)
+        return machine._replace(fit=fit, is_complete=False)
 
     def _objective(self, machine: _LeafMachine, rows: RowIndices) -> float:
         """The objective of a machine on rows (n_leaf,)."""
@@ -298,16 +328,6 @@ class _LeafTrainer:
         if len(machine.slopes):
             values += batch @ machine.slopes.T
         return self.problem.objective(values.T, machine.fit.weights, rows)
-
-    def train(self, rows: RowIndices, rng: np.random.Generator, preliminary: _LeafMachine | None) -> _LeafMachine:
-        """Train a leaf; once the fit is stopped, return the machine of `train_preliminary`, or a constant."""
-        try:
-            machine = self._run_algorithm(rows, rng)
-        except Stopped:
-            self.progress.go_on()  # records what has stopped it
-            machine = preliminary or self._constant(rows)
-        self.progress.advance()
-        return machine
 
     def _run_algorithm(self, rows: RowIndices, rng: np.random.Generator) -> _LeafMachine:
         """Algorithm 2 on the rows (n_leaf,).
@@ -393,7 +413,8 @@ class _LeafTrainer:
         point = self.X[rows[:1]]
         features = landmark_features(self.kernel, point.toarray() if sp.issparse(point) else point)
         fit = self.problem.constant(rows)
-        return _LeafMachine(features, fit.weights, self._no_slopes(), fit.intercept, fit, self.progress.elapsed)
+        slopes, time = self._no_slopes(), self.progress.elapsed
+        return _LeafMachine(features, fit.weights, slopes, fit.intercept, fit, time, is_complete=False)
 
     def _no_slopes(self) -> Matrix:
         """Slopes of zero (q, d), or (0, d) if the machines have no linear term."""
@@ -460,7 +481,8 @@ class _LeafTrainer:
         self._raise_if_stopped()
         settings = self.settings
         max_values = max_sample_values(self.memory_budget, batch.dtype.itemsize)
-        landmarks = select_landmarks(batch, settings.n_landmarks, rng, weights=weights, max_values=max_values)
+        select = partial(select_landmarks, method=settings.landmark_method, max_values=max_values)
+        landmarks = select(batch, settings.n_landmarks, rng, weights=weights)
         features = landmark_features(self.kernel, landmarks)
         return add_pseudo_landmarks(features, batch, settings.pseudo, settings.n_pseudo_landmarks, rng, weights=weights)
 

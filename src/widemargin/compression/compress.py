@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from copy import copy
 from dataclasses import replace
+from math import inf
+from time import perf_counter
 from typing import Any
 
 from numpy.typing import ArrayLike
@@ -175,13 +177,12 @@ def _compress_calibrated(model: Any, X: Any, parameters: CompressionParameters) 
     """The calibrated classifier with each member's machine compressed; calibration curves stay as they are."""
     members = [copy(member) for member in model.calibrated_classifiers_]
     cost, limit = parameters.prediction_cost, parameters.max_time
-    share = replace(
-        parameters,
-        prediction_cost=cost if isinstance(cost, str) else cost / len(members),
-        max_time=None if limit is None else limit / len(members),
-    )
+    share = replace(parameters, prediction_cost=cost if isinstance(cost, str) else cost / len(members))
     share.check()
-    for member in members:
+    end = perf_counter() + (inf if limit is None else limit)
+    for n_before, member in enumerate(members):
+        if limit is not None:  # with what the members before have left over
+            share = replace(share, max_time=max(0.0, end - perf_counter()) / (len(members) - n_before))
         member.estimator = _compress(member.estimator, X, share, keeps_values=True)
     compressed = copy(model)
     compressed.calibrated_classifiers_ = members

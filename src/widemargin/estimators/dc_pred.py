@@ -60,8 +60,8 @@ class DCPredClassifier(Classifier, OneVsRestPredictor, DCPredMachine):
     tol : float, default=1e-3
         Violation at which a leaf's machine is done.
     max_time : float or None, default=None
-        Seconds. With a limit, machines of 300 rows of each leaf come first, and leaves for which no time is left keep
-        these, or a constant. 0 gives a constant.
+        Seconds. Where they will probably not suffice, machines of a quarter of each leaf's rows come first. Leaves for
+        which no time is left keep these, or a constant. 0 gives a constant.
     memory_budget : int, str or None, default=None
         Bytes, or such as "200MB", that `fit` and `predict` may take beyond the data; None is the value of
         `widemargin.get_config`. With less memory, fewer rows are clustered, and kernel matrices are of fewer rows. A

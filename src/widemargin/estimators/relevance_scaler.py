@@ -13,8 +13,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._config import resolve_memory_budget
 from .._progress import Progress
-from .._types import Array, Vector
+from .._types import Array, RowIndices, Vector
 from ..algorithms.relevance import learn_relevance, mean_differences, scale_columns
+from ..data.columns import occupied_columns
 from ..kernels.functions import make_kernel
 from ._dual_machine import DualMachine
 from ._estimator import Estimator, warn_of_stop, warn_user
@@ -29,6 +30,7 @@ from ._validation import (
     check_integer,
     check_labels,
     check_magnitude,
+    check_memory,
     check_number,
     check_resources,
     check_seed,
@@ -233,6 +235,10 @@ class RelevanceScaler(OneToOneFeatureMixin, TransformerMixin, Estimator):
         )
 
     def _fit(self, rows: TrainingRows, progress: Progress) -> None:
+        d, (X, columns) = rows.X.shape[1], occupied_columns(rows.X)
+        check_memory(self.memory_budget, 16 * d, f"relevance and factors of {d} columns")
+        if columns is not None:  # with one column that stands for those without values
+            rows = rows._replace(X=type(X)((X.data, X.indices, X.indptr), (X.shape[0], len(columns) + 1)))
         power, budget = _POWERS[self.kernel], resolve_memory_budget(self.memory_budget)
         rng = make_rng(self.random_state, seed_of_none=0)
         gamma = self._resolve_gamma(rows, power)
@@ -249,7 +255,8 @@ class RelevanceScaler(OneToOneFeatureMixin, TransformerMixin, Estimator):
             n_jobs=self.n_jobs,
             memory_budget=budget,
         )
-        self.relevance_, self.scale_, self.n_iter_ = learned.relevance, learned.scale, learned.n_iter
+        self.relevance_, self.scale_ = (_all_columns(v, columns, d) for v in (learned.relevance, learned.scale))
+        self.n_iter_ = learned.n_iter
         if progress.stopped_by:
             state = f"after {self.n_iter_} of {self.n_iter} machines: their relevance is kept."
             warn_of_stop(self, progress.stopped_by, state)
@@ -322,6 +329,15 @@ class RelevanceScaler(OneToOneFeatureMixin, TransformerMixin, Estimator):
             raise ValueError(f"relevance_ must not be negative, got {self.relevance_.min()}")
         if (fitted.array("scale_", np.float64, d) <= 0).any():
             raise ValueError(f"scale_ must be positive, got {self.scale_.min()}")
+
+
+def _all_columns(values: Vector, columns: RowIndices | None, d: int) -> Vector:
+    """Values (d,), from those of `columns` and, the last one, of every other column; as they are without `columns`."""
+    if columns is None:
+        return values
+    restored = np.full(d, values[-1])
+    restored[columns] = values[:-1]
+    return restored
 
 
 def _unit_spread(y: NDArray[Any], weights: Vector) -> NDArray[np.float64]:

@@ -123,7 +123,8 @@ def C_path(
             return partial(_call, score, _safe_indexing(X, test), _safe_indexing(y, test))
 
         try_scorer(estimator, data, Cs, splits, score_of)
-        models, is_cut = _fit_share(estimator, data, Cs, progress, len(splits) + 1)
+        rows_left = np.shape(y)[0] + sum(len(train) for train, _ in splits)
+        models, is_cut = _fit_share(estimator, data, Cs, progress, rows_left)
         folds, folds_are_cut = score_folds(estimator, data, Cs, splits, score_of, progress)
     scores = np.array(folds).reshape(-1, len(Cs))
     if reason := progress.stopped_by or ("max_time" if is_cut or folds_are_cut else None):
@@ -193,10 +194,12 @@ def score_folds(
     """
     folds: list[list[float]] = []
     folds_are_cut = False
-    for k, (train, test) in enumerate(splits):
+    rows_left = sum(len(train) for train, _ in splits)
+    for train, test in splits:
         if not progress.go_on():
             break
-        path, is_cut = _fit_share(estimator, data.take(train), Cs, progress, len(splits) - k)
+        path, is_cut = _fit_share(estimator, data.take(train), Cs, progress, rows_left)
+        rows_left -= len(train)
         folds_are_cut = folds_are_cut or is_cut
         if progress.go_on():
             score_of = score(test)
@@ -215,16 +218,16 @@ def _call(score: Callable[..., float], X: Any, y: Any, model: Any) -> float:
 
 
 def _fit_share(
-    estimator: OCASClassifier, data: LabelledRows, Cs: Sequence[float], progress: Progress, n_left: int
+    estimator: OCASClassifier, data: LabelledRows, Cs: Sequence[float], progress: Progress, rows_left: int
 ) -> tuple[list[OCASClassifier], bool]:
-    """Fit the machines for all Cs, in the time left / `n_left`, the number of paths still to fit.
+    """Fit the machines for all Cs, in the share of the time left that their rows are of the rows of all paths left.
 
     Returned with them is whether this time ended before they had converged.
     """
     if not np.isfinite(progress.deadline):
         return estimator.fit_path(data.X, data.y, Cs, data.weights), False
     begin = perf_counter()
-    seconds = max(0.0, progress.deadline - begin) / n_left
+    seconds = max(0.0, progress.deadline - begin) * len(data.y) / rows_left
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", ".* was stopped by max_time ", ConvergenceWarning)  # the caller warns once
         models = clone(estimator).set_params(max_time=seconds).fit_path(data.X, data.y, Cs, data.weights)
