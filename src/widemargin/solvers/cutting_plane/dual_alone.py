@@ -46,14 +46,16 @@ class Face(NamedTuple):
     curvatures: Vector  # of each variable alone
     gradient: Vector  # y (X w + b) - 1
     sigma: float  # penalty of the intercept's term, sigma / 2 (y'alpha)^2
+    upper: Vector  # bounds of the variables
 
 
 def face_step(face: Face, gain_ratio: float, go_on: Callable[[], bool]) -> Vector:
     """The change (m,) of the free variables to about the maximum, their bounds ignored: conjugate gradients.
 
-    They end at the first step whose gain is at most `gain_ratio` times the largest.
+    They end at the first step whose gain is at most `gain_ratio` times the largest, or once the change is longer than
+    the box's diagonal: where more variables than columns are free, the maximum without bounds is often at infinity.
     """
-    step, residual, largest = np.zeros(len(face.y)), -face.gradient, 0.0
+    step, residual, largest, diagonal = np.zeros(len(face.y)), -face.gradient, 0.0, float(face.upper @ face.upper)
     scaled = residual / face.curvatures
     direction, square = scaled.copy(), float(residual @ scaled)
     while square > 0.0 and go_on():
@@ -62,7 +64,7 @@ def face_step(face: Face, gain_ratio: float, go_on: Callable[[], bool]) -> Vecto
         length = square / (float(np.vdot(w, w)) + b * signed.sum() or np.inf)
         step += length * direction
         gain = 0.5 * length * square
-        if not gain > gain_ratio * largest:
+        if not gain > gain_ratio * largest or float(step @ step) > diagonal:
             break
         largest = max(gain, largest)
         residual -= length * face.y * (face.X.matvec(w)[0] + b)
@@ -98,6 +100,7 @@ class DualAlone(DualPoint):
     ) -> None:
         super().__init__(X, loss, squared_norms)
         self._X = X
+        self._loss = loss
         self._y = np.sign(loss.signed_weights)
         self._tol = tol
         self._max_free = int(_MEMORY_SHARE * memory_budget / X.row_bytes)
@@ -120,6 +123,7 @@ class DualAlone(DualPoint):
     def _reset(self) -> None:
         """Give everything that adapts during a fit its first value, for a new C."""
         self._f: Vector | None = None  # decision values of w, from `take_decision_values`
+        self._is_first = True  # whether they will be the first for this C
         self._gain_ratio = _GAIN_RATIO
         self._is_slow, self._gap = False, np.inf  # of the latest epoch since the last conjugate gradients
 
@@ -140,7 +144,13 @@ class DualAlone(DualPoint):
             self._gap, n_epochs = gap, n_epochs + share
 
     def take_decision_values(self, f: Vector) -> None:
-        """Shrink by the decision values f (n,) of `point`, and keep them for the next conjugate gradients."""
+        """Shrink by the decision values f (n,) of `point`, and keep them for the next conjugate gradients.
+
+        The first of a C set the intercept to its optimum: at a small C, where w hardly changes, that is the last.
+        """
+        if self._is_first and self._has_intercept:
+            self._w[-1] = self._loss.intercept(f[None])[0]
+        self._is_first = False
         self.update_shrinking(f)
         self._f = f
 
@@ -160,7 +170,7 @@ class DualAlone(DualPoint):
             return
         y, sigma = self._y[free], self._sigma
         gradient = y * (f[free] + self._w[-1]) - 1.0
-        face = Face(self._X.take(free), y, self._squared_norms[free] + sigma, gradient, sigma)
+        face = Face(self._X.take(free), y, self._squared_norms[free] + sigma, gradient, sigma, upper[free])
         self._move(free, face_step(face, self._gain_ratio, self._go_on), gradient, upper[free])
 
     def _move(self, free: RowIndices, step: Vector, gradient: Vector, upper: Vector) -> None:
