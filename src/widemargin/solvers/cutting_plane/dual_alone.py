@@ -8,11 +8,12 @@ Method   Epochs of coordinate ascent with shrinking find which variables are at 
 Returns  w, where the primal's best point is searched next, and the dual objective, a lower bound of the primal
 Cost     an epoch: two passes over the samples not shrunk; a step of conjugate gradients: two over the free ones
 Sources  Hsieh, Chang, Lin, Keerthi, Sundararajan, ICML 2008; Moré, Toraldo, On the Solution of Large Quadratic
-         Programming Problems with Bound Constraints, SIAM Journal on Optimization 1, 1991
+         Programming Problems with Bound Constraints, SIAM Journal on Optimization 1, 1991; Steihaug, The Conjugate
+         Gradient Method and Trust Regions in Large Scale Optimization, SIAM Journal on Numerical Analysis 20, 1983
 Twin     tests/naive/cutting_plane.py::face_maximum
 
-With several columns for each sample, cutting planes have little to add: each is as long as w, and a problem has as many
-degrees of freedom as samples. Experiments: decision 0006.
+With about as many columns as samples, cutting planes have little to add: each is as long as w, and a problem has as
+many degrees of freedom as samples. Experiments: decision 0006.
 """
 
 from __future__ import annotations
