@@ -14,6 +14,7 @@ Processor seconds of a fit on one thread, without an intercept unless `--interce
 from __future__ import annotations
 
 import argparse
+import math
 import sys
 import time
 import warnings
@@ -70,7 +71,7 @@ def _restricted(X: Any, y: Any, shares: Sequence[float]) -> Iterator[tuple[Any, 
             yield X[: int(d / share)], y[: int(d / share)]
         elif sp.issparse(X) and share * n <= d:
             order = np.argsort(-np.bincount(X.indices, minlength=d), kind="stable")
-            yield sp.csr_array(X.tocsc()[:, order[: int(share * n)]]), y
+            yield sp.csr_array(X.tocsc()[:, order[: math.ceil(share * n)]]), y
 
 
 def _measure(name: str, X: Any, y: Any, C: float, options: argparse.Namespace) -> Row:

@@ -33,6 +33,7 @@ _SLOW = 0.9  # gap after an epoch / gap before it: where it is larger, conjugate
 _GAIN_RATIO = 0.25  # a step's gain / the largest where conjugate gradients end, at first
 _GAIN_RATIO_FACTOR = 0.25  # multiply that ratio by it where bounds hardly matter; divide where they matter most
 _FREE_RISE, _HELD_RISE = 0.75, 0.25  # rise in the box / rise without bounds: more, or less, where that is so
+_FEW_FREE = 0.1  # free variables / all, at most, where the optimal intercept is that of the dual too
 _ARMIJO = 0.1  # rise / promised rise that the projected step must have, at least
 _MAX_HALVINGS = 6  # try at most so many lengths of that step
 _VALUES_BETWEEN_POINTS = 1e8  # values that epochs visit in a few tenths of a second: a stopped fit loses no more
@@ -147,10 +148,13 @@ class DualAlone(DualPoint):
     def take_decision_values(self, f: Vector) -> None:
         """Shrink by the decision values f (n,) of `point`, and keep them for the next conjugate gradients.
 
-        The first of a C set the intercept to its optimum: at a small C, where w hardly changes, that is the last.
+        The first of a C set the intercept to its optimum where nearly all variables are at their bounds, as at a small
+        C: w hardly changes any more.
         """
         if self._is_first and self._has_intercept:
-            self._w[-1] = self._loss.intercept(f[None])[0]
+            is_free = (self._alpha > 0.0) & (self._alpha < self._C * np.abs(self._signed_weights))
+            if np.count_nonzero(is_free) < _FEW_FREE * len(f):
+                self._w[-1] = self._loss.intercept(f[None])[0]
         self._is_first = False
         self.update_shrinking(f)
         self._f = f
