@@ -91,3 +91,12 @@ def test_experiments_run(benchmark_module: Any, name: str, monkeypatch: pytest.M
     assert all(key in row for row in rows for key in experiment.keys)
     assert experiment.panels(rows)
     assert all(table for table in experiment.tables(rows).values())
+
+
+def test_passes_over_all_rows_are_counted(benchmark_module: Any) -> None:
+    large = benchmark_module("papers._ocas.large")
+    for name in ("gaussians", "letters"):
+        row = large.child(name, 40_000, 1e-3)
+        assert row["converged"], name
+        assert row["values"] >= row["rounds"], name
+        assert row["extra_mb"] < 100, name

@@ -483,6 +483,7 @@ TABLES: dict[str, Callable[[Rows], str]] = {
     "soak": _soak,
     "small_data": _small_data,
     "linear_text": _linear_text,
+    "linear_text_intercept": _linear_text,
     "many_classes": _many_classes,
     "regression": _regression,
     "papers_ocas/reach": _reach,

@@ -14,6 +14,7 @@ of every CSV is the number of cores that other processes kept busy meanwhile.
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -22,7 +23,15 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from benchmarks import _report
 from benchmarks.papers._command import Paper, run_command
-from benchmarks.papers._ocas import memory, reach, rounds, scaling, selection, several_classes
+from benchmarks.papers._experiment import Row
+from benchmarks.papers._ocas import large, memory, reach, rounds, scaling, selection, several_classes
+
+
+def _child(asked: str) -> Row:
+    """The row of a set, a number of rows and, of `large` alone, a C: as JSON."""
+    given = json.loads(asked)
+    return large.child(*given) if len(given) == 3 else memory.child(*given)
+
 
 PAPER = Paper(
     summary=str(__doc__).partition("\n")[0],
@@ -36,6 +45,7 @@ PAPER = Paper(
         "table4": scaling.TABLE4,
         "bandwidth": scaling.BANDWIDTH,
         "memory": memory.MEMORY,
+        "large": large.LARGE,
         "crammer_singer": several_classes.CRAMMER_SINGER,
     },
     arguments={
@@ -48,7 +58,7 @@ PAPER = Paper(
             "help": "a rival that takes so many times ours is given up",
         },
     },
-    child=lambda asked: memory.child(int(asked)),
+    child=_child,
 )
 
 

@@ -112,6 +112,25 @@ def test_the_objective_of_a_linear_machine_is_its_own(offset: float, C: float) -
     assert model.objective_ == pytest.approx(optimum, rel=2e-3)
 
 
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_a_wide_linear_machine_is_that_of_centred_rows(form: str, n_classes: int) -> None:
+    centred = np.round(np.random.default_rng(0).normal(size=(300, 1100)), 3)
+    y = np.digitize(centred[:, 0], [0.0] if n_classes == 2 else [-0.5, 0.5])
+    model, oracle = (OCASClassifier().fit(FORMS[form](rows), y) for rows in (centred + 1e5, centred))
+    assert model.converged_
+    assert model.objective_ == pytest.approx(oracle.objective_, rel=2e-3)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_crammer_and_singers_wide_machine_converges_far_from_the_origin(form: str) -> None:
+    X = np.random.default_rng(0).normal(size=(200, 400))
+    y = np.digitize(X[:, 0], [-0.5, 0.5])
+    model = OCASClassifier(multi_class="crammer_singer").fit(FORMS[form](X + 100.0), y)
+    assert model.converged_
+    assert model.score(FORMS[form](X + 100.0), y) == 1.0
+
+
 @pytest.mark.parametrize("n", [600, 3000])
 def test_the_objective_of_linear_machines_of_several_classes_is_their_own(n: int) -> None:
     X, _, centred = far_rows(1e6, "float32", n)

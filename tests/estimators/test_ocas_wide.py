@@ -18,6 +18,7 @@ from widemargin import OCASClassifier, OCASClassifierCV
 from widemargin._threads import ThreadTeam
 from widemargin.data import make_design_matrix
 from widemargin.solvers.cutting_plane.accelerations import choose_accelerations
+from widemargin.solvers.cutting_plane.crammer_singer import MulticlassHingeLoss
 from widemargin.solvers.cutting_plane.losses import HingeLoss
 
 
@@ -41,11 +42,42 @@ def objective(model: Any, X: Any, y: np.ndarray, C: float, s: Any = 1.0) -> floa
     return float(0.5 * model.coef_[0] @ model.coef_[0] + C * (s * hinges).sum())
 
 
-def test_these_samples_are_solved_by_the_dual_alone() -> None:
-    team = ThreadTeam(1)
-    losses = [HingeLoss(np.ones(len(Y)), team)]
-    assert choose_accelerations(make_design_matrix(X, team), losses).dual_alone
-    assert not choose_accelerations(make_design_matrix(sp.vstack([X] * 5, format="csr"), team), losses).dual_alone
+def hashed(n: int, d: int, share: float) -> tuple[Any, np.ndarray]:
+    """10 of d columns a row, and the sign of a noisy linear function, positive in a share of the rows."""
+    rng = np.random.default_rng(0)
+    columns = rng.integers(d, size=(n, 10))
+    X = sp.csr_array((rng.random(10 * n), (np.repeat(np.arange(n), 10), columns.ravel())), shape=(n, d))
+    f = X @ rng.standard_normal(d)
+    f += 0.5 * f.std() * rng.standard_normal(n)
+    return X.astype(np.float32), np.where(f > np.quantile(f, 1.0 - share), 1, -1)
+
+
+@pytest.mark.parametrize(
+    ("rows", "n_classes", "is_dual"),
+    [
+        (X, 2, True),
+        (X.toarray(), 2, True),
+        (X + 5000.0 * sp.csr_array(np.eye(1, 2000, dtype=np.float32).repeat(500, axis=0)), 2, False),  # far
+        (hashed(4000, 1000, 0.5)[0], 2, True),
+        (hashed(4000, 1000, 0.5)[0], 3, False),  # Crammer and Singer's
+        (hashed(4000, 1000, 0.5)[0].toarray(), 2, False),
+        (hashed(4001, 1000, 0.5)[0], 2, False),
+        (sp.hstack([hashed(4000, 1000, 0.5)[0], np.full((4000, 1), 2.0)], format="csr"), 2, False),  # of one direction
+    ],
+)
+def test_storage_and_shape_decide_for_the_dual_alone(rows: Any, n_classes: int, is_dual: bool) -> None:
+    team, n = ThreadTeam(1), rows.shape[0]
+    hinge = HingeLoss(np.ones(n), team)
+    loss = hinge if n_classes == 2 else MulticlassHingeLoss(np.zeros(n, np.int64), np.ones(n), n_classes, team)
+    assert choose_accelerations(make_design_matrix(rows, team), [loss]).dual_alone == is_dual
+
+
+@pytest.mark.parametrize("share", [0.1, 0.5])
+def test_at_a_small_C_an_intercept_takes_few_rounds(share: float) -> None:
+    rows, y = hashed(4000, 1000, share)
+    model = OCASClassifier(C=0.01).fit(rows, y)
+    assert model.converged_
+    assert model.n_iter_ <= 4
 
 
 @pytest.mark.parametrize("C", [0.01, 1.0, 100.0])

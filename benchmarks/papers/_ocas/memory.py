@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import tempfile
 import threading
 import time
@@ -19,17 +20,17 @@ from benchmarks.papers._ocas import ours
 from benchmarks.papers._ocas.problems import make_linear, two_gaussians
 
 _STATUS = Path("/proc/self/status")
-_SCRIPT = Path(__file__).resolve().parents[1] / "ocas.py"
+SCRIPT = str(Path(__file__).resolve().parents[1] / "ocas.py")
 
 
 def _memory(name: str, options: Namespace) -> Iterator[Row]:
     n = options.rows or 1_000_000
     if not is_wanted(options, set=name, n=n):
         return
-    yield {"set": name, **_process.run_child([str(_SCRIPT), "child", str(n)])}
+    yield {"set": name, **_process.run_child([SCRIPT, "child", json.dumps([name, n])])}
 
 
-def child(n: int) -> Row:
+def child(name: str, n: int) -> Row:
     """In a process of its own: write the file, map it, fit with half its size as the budget."""
     with tempfile.TemporaryDirectory() as folder:
         X, labels = two_gaussians(n)
@@ -37,11 +38,11 @@ def child(n: int) -> Row:
         np.save(path, X)
         size = X.nbytes
         del X
-        problem = make_linear("gaussians", np.load(path, mmap_mode="r"), labels)
+        problem = make_linear(name, np.load(path, mmap_mode="r"), labels)
         ours.warm_up(problem._replace(X=problem.X[:100], labels=labels[:100]))
-        held = _anonymous()
+        held = anonymous_bytes()
         start = time.perf_counter()
-        with _Watch(_anonymous) as watch:
+        with Watch(anonymous_bytes) as watch:
             model, _ = ours.fit(problem, 0.01, memory_budget=size // 2)
         return {
             "n": n,
@@ -54,7 +55,7 @@ def child(n: int) -> Row:
         }
 
 
-def _anonymous() -> int:
+def anonymous_bytes() -> int:
     """Resident bytes without those of mapped files, whose pages the system can drop."""
     for line in _STATUS.read_text().splitlines():
         if line.startswith("RssAnon:"):
@@ -62,7 +63,7 @@ def _anonymous() -> int:
     raise OSError("no RssAnon in /proc/self/status: this experiment needs Linux")
 
 
-class _Watch:
+class Watch:
     """The largest value of a function, which a thread calls every two milliseconds."""
 
     def __init__(self, look: Callable[[], int]) -> None:
@@ -71,7 +72,7 @@ class _Watch:
         self._end = threading.Event()
         self._thread = threading.Thread(target=self._run, daemon=True)
 
-    def __enter__(self) -> _Watch:
+    def __enter__(self) -> Watch:
         self._thread.start()
         return self
 

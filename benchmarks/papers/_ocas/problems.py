@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -81,19 +81,26 @@ def two_gaussians(n: int, n_features: int = 50, random_state: int = 0) -> tuple[
     is a fifth of the larger one: about 1 row in 5 is misclassified by the best linear rule. The paper gives neither
     the scales nor the means. A smaller sample is the beginning of a larger one.
     """
+    labels, X = np.empty(n, dtype=np.int64), np.empty((n, n_features), dtype=np.float32)
+    for rows, block, signs in gaussian_blocks(n, n_features, random_state):
+        X[rows], labels[rows] = block, signs
+    return X, labels
+
+
+def gaussian_blocks(
+    n: int, n_features: int = 50, random_state: int = 0
+) -> Iterator[tuple[slice, NDArray[np.float32], NDArray[Any]]]:
+    """The rows and labels of `two_gaussians`, 100,000 at a time."""
     rng = np.random.default_rng(random_state)
     scale = 10.0 ** rng.uniform(-1, 1, (2, n_features))
     mean = 0.1 * scale.max(axis=0) * np.array([[1.0], [-1.0]])
-    labels = np.empty(n, dtype=np.int64)
-    X = np.empty((n, n_features), dtype=np.float32)
     for start in range(0, n, 100_000):  # by blocks, so that the beginning does not depend on n
         block = np.random.default_rng([random_state, start])
-        stop = min(start + 100_000, n)
         sign = block.integers(2, size=100_000)
         noise = block.standard_normal((100_000, n_features), dtype=np.float32)
-        X[start:stop] = (noise * scale[sign] + mean[sign])[: stop - start]
-        labels[start:stop] = (1 - 2 * sign)[: stop - start]
-    return X, labels
+        rows = slice(start, min(start + 100_000, n))
+        used = rows.stop - start
+        yield rows, (noise * scale[sign] + mean[sign])[:used].astype(np.float32), (1 - 2 * sign)[:used]
 
 
 _MAKERS: dict[str, Callable[[], tuple[Any, NDArray[Any]]]] = {

@@ -17,7 +17,7 @@ once (one for each class), so that each of the two passes over the data serves t
     few samples and features ── Gram dual ─────────────────────────────────────────────────── done
     all others ── start: given points, a sample's machines, or w = 0 ── rounds ── gap <= tol ── done
     a round: [active rows, or epochs of dual ascent: another w_t] ── X w_t ── line search ── plane ── master problem
-    if d > n, a round: conjugate gradients and epochs on the dual: w_t and bound ── X w_t ── line search
+    of wide samples, a round: conjugate gradients and epochs on the dual: w_t and bound ── X w_t ── line search
 """
 
 from __future__ import annotations

@@ -57,3 +57,8 @@ class RowAccess(LocalMatrix):
     """Samples that compiled code can visit one by one, in any order: `row_arrays` is what it takes."""
 
     row_arrays: RowArrays
+
+    @property
+    @abstractmethod
+    def origin_distance(self) -> float:
+        """How far the samples are from the origin, as of `origin.origin_distance`."""

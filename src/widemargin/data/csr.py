@@ -96,6 +96,11 @@ class SparseMatrix(RowAccess):
         self.row_arrays = X.view
         self.row_bytes = 1 + X.nbytes // max(1, self.shape[0])
 
+    @property
+    def origin_distance(self) -> float:
+        """How far the samples are from the origin."""
+        return origin_distance(self._X.to_scipy())
+
     def matvec(self, W: Matrix) -> Matrix:
         """W Xᵀ (k, n), in float64."""
         out = np.empty((len(W), self.shape[0]))

@@ -102,6 +102,11 @@ class RowMajorMatrix(DenseMatrix, RowAccess):
         super().__init__(X, team)
         self.row_arrays = self._X
 
+    @property
+    def origin_distance(self) -> float:
+        """How far the samples are from the origin."""
+        return origin_distance(self._X)
+
 
 class ColumnMajorMatrix(DenseMatrix):
     """An array with contiguous columns."""

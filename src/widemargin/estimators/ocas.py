@@ -164,8 +164,9 @@ class OCASClassifier(Classifier, OneVsRestPredictor, Estimator):
     Accelerations, where there are enough rows for each feature (the guide has the table): the dual on the Gram matrix
     for small data; a start from the machine of a sample; rounds, or Newton steps on smoothed hinges, on a copy of the
     rows near the margin, with a linear function in place of the rest; epochs of dual coordinate ascent on one thread
-    for each class, without any planes where columns outnumber rows. None on dask; with Crammer and Singer's loss, only
-    the start from a sample and, where columns outnumber rows, epochs of dual coordinate ascent, on one thread.
+    for each class, without any planes where columns outnumber rows, or sparse rows have one for four. None on dask;
+    with Crammer and Singer's loss, only the start from a sample and, where columns outnumber rows, epochs of dual
+    coordinate ascent, on one thread.
 
     With ``acceleration=None`` each master problem is solved to rounding, each step is the minimiser on its line, and
     planes stay while `memory_budget` allows. With ``fit_intercept=False`` and ``multi_class="ovr"`` this is the paper's

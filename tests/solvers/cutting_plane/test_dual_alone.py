@@ -64,7 +64,7 @@ def primal(X: np.ndarray, signed: np.ndarray, w: np.ndarray, C: float, *, has_in
 def test_conjugate_gradients_come_near_the_maximum_on_a_face(form: str, sigma: float) -> None:
     X, signed = problem(0, 30, 200)
     y, gradient = np.sign(signed), np.random.default_rng(1).normal(size=30)
-    face = Face(samples(FORMS[form](X)), y, (X**2).sum(axis=1) + sigma, gradient, sigma)
+    face = Face(samples(FORMS[form](X)), y, (X**2).sum(axis=1) + sigma, gradient, sigma, np.full(30, 1e3))
 
     def gain(step: np.ndarray) -> float:
         w, total = (y * step) @ X, float(y @ step)
@@ -77,8 +77,17 @@ def test_conjugate_gradients_come_near_the_maximum_on_a_face(form: str, sigma: f
 def test_on_orthogonal_samples_one_step_is_exact() -> None:
     X, y = np.diag([1.0, 20.0, 300.0]), np.array([1.0, -1.0, 1.0])
     gradient = np.array([-1.0, 2.0, -3.0])
-    step = face_step(Face(samples(X), y, (X**2).sum(axis=1), gradient, 0.0), 0.25, always)
+    step = face_step(Face(samples(X), y, (X**2).sum(axis=1), gradient, 0.0, np.full(3, 9.0)), 0.25, always)
     np.testing.assert_allclose(step, naive.face_maximum(X, y, gradient, 0.0))
+
+
+def test_conjugate_gradients_end_outside_the_box_where_there_is_no_maximum() -> None:
+    X = np.random.default_rng(0).normal(size=(300, 200))
+    steps: list[int] = []
+    face = Face(samples(X), np.ones(300), (X**2).sum(axis=1), np.full(300, -1.0), 0.0, np.ones(300))
+    step = face_step(face, 0.25, lambda: steps.append(1) is None)
+    assert len(steps) < 30
+    assert np.linalg.norm(step) > np.sqrt(300)
 
 
 @quick

@@ -15,6 +15,6 @@
     smoothed_newton      Newton's method on smoothed hinges
     dual_epochs          epochs of dual coordinate ascent at the beginning of a round
     alternation          which rounds begin with them
-    dual_alone           d > n: epochs and conjugate gradients on the dual, without planes
+    dual_alone           wide samples: epochs and conjugate gradients on the dual, without planes
     multiclass_dual      the same for the multiclass hinge: epochs
 """

@@ -8,11 +8,12 @@ Method   Epochs of coordinate ascent with shrinking find which variables are at 
 Returns  w, where the primal's best point is searched next, and the dual objective, a lower bound of the primal
 Cost     an epoch: two passes over the samples not shrunk; a step of conjugate gradients: two over the free ones
 Sources  Hsieh, Chang, Lin, Keerthi, Sundararajan, ICML 2008; Moré, Toraldo, On the Solution of Large Quadratic
-         Programming Problems with Bound Constraints, SIAM Journal on Optimization 1, 1991
+         Programming Problems with Bound Constraints, SIAM Journal on Optimization 1, 1991; Steihaug, The Conjugate
+         Gradient Method and Trust Regions in Large Scale Optimization, SIAM Journal on Numerical Analysis 20, 1983
 Twin     tests/naive/cutting_plane.py::face_maximum
 
-With several columns for each sample, cutting planes have little to add: each is as long as w, and a problem has as many
-degrees of freedom as samples. Experiments: decision 0006.
+With about as many columns as samples, cutting planes have little to add: each is as long as w, and a problem has as
+many degrees of freedom as samples. Experiments: decision 0006.
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ _SLOW = 0.9  # gap after an epoch / gap before it: where it is larger, conjugate
 _GAIN_RATIO = 0.25  # a step's gain / the largest where conjugate gradients end, at first
 _GAIN_RATIO_FACTOR = 0.25  # multiply that ratio by it where bounds hardly matter; divide where they matter most
 _FREE_RISE, _HELD_RISE = 0.75, 0.25  # rise in the box / rise without bounds: more, or less, where that is so
+_FEW_FREE = 0.1  # free variables / all, at most, where the optimal intercept is that of the dual too
 _ARMIJO = 0.1  # rise / promised rise that the projected step must have, at least
 _MAX_HALVINGS = 6  # try at most so many lengths of that step
 _VALUES_BETWEEN_POINTS = 1e8  # values that epochs visit in a few tenths of a second: a stopped fit loses no more
@@ -46,14 +48,16 @@ class Face(NamedTuple):
     curvatures: Vector  # of each variable alone
     gradient: Vector  # y (X w + b) - 1
     sigma: float  # penalty of the intercept's term, sigma / 2 (y'alpha)^2
+    upper: Vector  # bounds of the variables
 
 
 def face_step(face: Face, gain_ratio: float, go_on: Callable[[], bool]) -> Vector:
     """The change (m,) of the free variables to about the maximum, their bounds ignored: conjugate gradients.
 
-    They end at the first step whose gain is at most `gain_ratio` times the largest.
+    They end at the first step whose gain is at most `gain_ratio` times the largest, or once the change is longer than
+    the box's diagonal: where more variables than columns are free, the maximum without bounds is often at infinity.
     """
-    step, residual, largest = np.zeros(len(face.y)), -face.gradient, 0.0
+    step, residual, largest, diagonal = np.zeros(len(face.y)), -face.gradient, 0.0, float(face.upper @ face.upper)
     scaled = residual / face.curvatures
     direction, square = scaled.copy(), float(residual @ scaled)
     while square > 0.0 and go_on():
@@ -62,7 +66,7 @@ def face_step(face: Face, gain_ratio: float, go_on: Callable[[], bool]) -> Vecto
         length = square / (float(np.vdot(w, w)) + b * signed.sum() or np.inf)
         step += length * direction
         gain = 0.5 * length * square
-        if not gain > gain_ratio * largest:
+        if not gain > gain_ratio * largest or float(step @ step) > diagonal:
             break
         largest = max(gain, largest)
         residual -= length * face.y * (face.X.matvec(w)[0] + b)
@@ -98,6 +102,7 @@ class DualAlone(DualPoint):
     ) -> None:
         super().__init__(X, loss, squared_norms)
         self._X = X
+        self._loss = loss
         self._y = np.sign(loss.signed_weights)
         self._tol = tol
         self._max_free = int(_MEMORY_SHARE * memory_budget / X.row_bytes)
@@ -120,6 +125,7 @@ class DualAlone(DualPoint):
     def _reset(self) -> None:
         """Give everything that adapts during a fit its first value, for a new C."""
         self._f: Vector | None = None  # decision values of w, from `take_decision_values`
+        self._is_first = True  # whether they will be the first for this C
         self._gain_ratio = _GAIN_RATIO
         self._is_slow, self._gap = False, np.inf  # of the latest epoch since the last conjugate gradients
 
@@ -140,7 +146,16 @@ class DualAlone(DualPoint):
             self._gap, n_epochs = gap, n_epochs + share
 
     def take_decision_values(self, f: Vector) -> None:
-        """Shrink by the decision values f (n,) of `point`, and keep them for the next conjugate gradients."""
+        """Shrink by the decision values f (n,) of `point`, and keep them for the next conjugate gradients.
+
+        The first of a C set the intercept to its optimum where nearly all variables are at their bounds, as at a small
+        C: w hardly changes any more.
+        """
+        if self._is_first and self._has_intercept:
+            is_free = (self._alpha > 0.0) & (self._alpha < self._C * np.abs(self._signed_weights))
+            if np.count_nonzero(is_free) < _FEW_FREE * len(f):
+                self._w[-1] = self._loss.intercept(f[None])[0]
+        self._is_first = False
         self.update_shrinking(f)
         self._f = f
 
@@ -160,7 +175,7 @@ class DualAlone(DualPoint):
             return
         y, sigma = self._y[free], self._sigma
         gradient = y * (f[free] + self._w[-1]) - 1.0
-        face = Face(self._X.take(free), y, self._squared_norms[free] + sigma, gradient, sigma)
+        face = Face(self._X.take(free), y, self._squared_norms[free] + sigma, gradient, sigma, upper[free])
         self._move(free, face_step(face, self._gain_ratio, self._go_on), gradient, upper[free])
 
     def _move(self, free: RowIndices, step: Vector, gradient: Vector, upper: Vector) -> None:

@@ -62,6 +62,8 @@ class DualPoint:
         self._sigma = _SIGMA * _mean_square(squared_norms) if loss.has_intercept else 0.0
         self._has_intercept = self._sigma > 0.0
         self._alpha, self._w = np.zeros(n), np.zeros(d + 1)  # w, and the intercept as its last value
+        if self._has_intercept:  # near 1 or -1 where one class outweighs the other, as at a small C
+            self._w[-1] = loss.signed_weights.sum() / max(float(np.abs(loss.signed_weights).sum()), 1e-300)
         self._rng = np.random.default_rng(0)
         self._visit_all()
 
