@@ -321,8 +321,8 @@ class DCSVMTraining:
             division = divide_rows(operator, level, beta, self.settings, self.progress, self.rng)
         clustered = time.perf_counter()
         n_clusters = division.router.n_clusters
-        self.progress.stage(f"level {level}: {n_clusters} clusters", n_clusters)
         clusters = group_by_label(division.labels, n_clusters)
+        self.progress.stage(f"level {level}: {n_clusters} clusters", sum(len(rows) ** 2 for rows in clusters))
         tol, max_relative_gap = max(self.settings.tol, START_TOL), np.inf
         if level == self.settings.stop_level:
             tol, max_relative_gap = self.settings.tol, self.settings.max_relative_gap
@@ -349,8 +349,8 @@ class DCSVMTraining:
                 start[rows] = before.beta
             steps = self if self.data.problem.nu else self.within(share)  # zero is not feasible: no share is enough
             result = steps._solve_cluster(rows, start, tol, max_relative_gap)
-            if before is None:
-                self.progress.advance()
+            if share.stopped_by is None:  # else it goes on later
+                self.progress.advance(len(rows) ** 2)
             return result.following(before)
 
         run, n_workers = partial(self.team.map, call), self.team.n_threads
