@@ -24,7 +24,7 @@ import scipy.sparse as sp
 from scipy.linalg import cho_factor, cho_solve
 
 from .._native import Stopped
-from .._progress import Progress, SilentProgress
+from .._progress import AnyProgress, SilentProgress
 from .._threads import ThreadTeam, blas_limit, effective_n_jobs, run_interruptibly
 from .._types import Array, Matrix, RowIndices, Vector
 from ..data.origin import dense_if_far
@@ -108,7 +108,7 @@ def train(
     X: Any,
     problem: LeafProblem,
     settings: ForestSettings,
-    progress: Progress,
+    progress: AnyProgress,
     rng: np.random.Generator,
     features: LandmarkFeatures | None = None,
 ) -> TrainedForest:
@@ -121,7 +121,7 @@ def train(
     problem : LeafProblem
         With the targets of the n rows.
     settings : ForestSettings
-    progress : Progress
+    progress : AnyProgress
     rng : numpy.random.Generator
     features : LandmarkFeatures, optional
         Features of one leaf that every leaf uses; by default each has landmarks of its own.
@@ -263,7 +263,7 @@ class _LeafTrainer:
         X: Any,
         problem: LeafProblem,
         settings: ForestSettings,
-        progress: Progress,
+        progress: AnyProgress,
         team: ThreadTeam,
         features: LandmarkFeatures | None = None,
     ) -> None:
