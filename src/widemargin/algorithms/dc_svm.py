@@ -37,7 +37,7 @@ from ..kernels.kernel_operator import KernelOperator
 from ..kernels.precision import entry_error
 from ..kernels.scratch import Scratch, closing_scratch, free_scratch
 from ..kernels.tiles import fill_gram
-from ..partition.divide import ClusteringSettings, Division, divide
+from ..partition.divide import ClusteringSettings, Division, clustering_level, divide
 from ..solvers.dual.certificate import MAX_RELATIVE_GAP, START_TOL, Limits, join_results
 from ..solvers.dual.in_memory import WORKING_SET_ROWS, solve_in_memory, zero_result
 from ..solvers.dual.memory import active_bytes, free_bytes, share_budget
@@ -51,7 +51,6 @@ from ..solvers.results import DualResult, StoppedAtStartError
 LazyProblem = Callable[[], tuple[RowIndices, DualProblem]]
 
 _MAX_IN_MEMORY = 6000  # solve clusters of at most so many rows on their full matrix
-_CLUSTER_ROWS = 2000  # choose an automatic level with clusters of at most so many rows in the mean
 _FULL_MATRIX_ENTRIES = 2**20  # solve a problem without levels and rounds if its full matrix has at most so many,
 _FULL_MATRIX_PROBLEMS = 8  # or several whose shared matrix has as many for each of up to so many problems,
 _FULL_MATRIX_SHARE = 1 / 4  # and takes at most this part of the memory budget
@@ -117,11 +116,6 @@ class DCSVMSettings:
             return range(0)
         level = clustering_level(n, self.branching)
         return range(level, level - 1, -1)
-
-
-def clustering_level(n: int, branching: int) -> int:
-    """The level of fewest clusters of n rows that have at most 2,000 rows in the mean; 0 for one cluster."""
-    return max(0, int(np.ceil(np.log(max(n, 1) / _CLUSTER_ROWS) / np.log(branching))))
 
 
 class KernelProblem(NamedTuple):

@@ -18,6 +18,8 @@ from .routing import InputRouter, KernelRouter, RandomRouter, Router, cluster_ro
 
 _POINTS_PER_CENTRE = 10  # of the sample, at least: a centre is their mean
 _MAX_POINTS = 5000  # of the sample, whose kernel matrix is in memory: 100 MB
+_MAX_CLUSTERS = _MAX_POINTS // _POINTS_PER_CENTRE
+_CLUSTER_ROWS = 2000  # choose an automatic level with clusters of at most so many rows in the mean
 _MAX_SIZE = 3.0  # size / mean size above which a cluster is split
 _MIN_SIZE = 0.125  # size / mean size below which a cluster is dissolved
 _BALANCING_ROUNDS = 4  # at most
@@ -56,6 +58,15 @@ class ClusteringSettings(NamedTuple):
     k: int
     method: str = "kernel"
     n_sample: int = 1000
+
+
+def clustering_level(n: int, branching: int) -> int:
+    """The level of fewest clusters of n rows that have at most 2,000 rows in the mean; 0 for one cluster.
+
+    Or the first level of as many clusters as there can be: of more rows in the mean, where n is above a million.
+    """
+    n_clusters = min(max(n, 1) / _CLUSTER_ROWS, _MAX_CLUSTERS)
+    return max(0, int(np.ceil(np.log(n_clusters) / np.log(branching))))
 
 
 def divide(
@@ -108,7 +119,7 @@ def divisions(
     kernel, samples, team = operator.kernel, operator.samples, operator.team
     weighted = np.arange(len(samples)) if weights is None else np.flatnonzero(weights)
     pool = weighted if candidates is None or len(candidates) < _POINTS_PER_CENTRE * clustering.k else candidates
-    k = min(clustering.k, max(1, _MAX_POINTS // _POINTS_PER_CENTRE))
+    k = min(clustering.k, _MAX_CLUSTERS)
     m = min(len(pool), _MAX_POINTS, max(clustering.n_sample, _POINTS_PER_CENTRE * k))
     index = pool if m == len(pool) else np.sort(rng.choice(pool, m, replace=False))
     point_weights = None if weights is None else weights[index]
