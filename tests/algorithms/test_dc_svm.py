@@ -45,8 +45,8 @@ def test_levels_refine_and_whole_are_algorithm_1(noisy: Any, monkeypatch: pytest
     X, y = noisy
     divisions, solved, refined = [], [], []
 
-    def divide(rows: Any, clustering: Any, rng: Any, *, candidates: Any) -> Any:
-        division = real_divide(rows, clustering, rng, candidates=candidates)
+    def divide(rows: Any, clustering: Any, rng: Any, *, candidates: Any, go_on: Any) -> Any:
+        division = real_divide(rows, clustering, rng, candidates=candidates, go_on=go_on)
         divisions.append((candidates, clustering.method, clustering.k, division.labels))
         return division
 

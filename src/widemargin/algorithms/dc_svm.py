@@ -311,6 +311,7 @@ class DCSVMTraining:
         """Divide the data, and solve (or sketch) the clusters from beta (n,) in parallel; return all solutions."""
         begin = time.perf_counter()
         if division is None:
+            self.progress.stage(f"level {level}: division")
             operator = KernelOperator(self.data.kernel, self.data.samples, self.team)
             division = divide_rows(operator, level, beta, self.settings, self.progress, self.rng)
         clustered = time.perf_counter()
@@ -591,4 +592,4 @@ def divide_rows(
     candidates = np.flatnonzero(beta) if beta.any() else None
     clustering = ClusteringSettings(min(settings.branching**level, len(beta)), settings.partition, settings.n_sample)
     with progress.interrupting(operator.team.native):
-        return divide(operator, clustering, rng, candidates=candidates)
+        return divide(operator, clustering, rng, candidates=candidates, go_on=progress.go_on)

@@ -100,7 +100,8 @@ def divisions(
     weights : ndarray of shape (n,), optional
         Of the samples in centres and sizes of kernel k-means, >= 0; ones by default. None of weight 0 is sampled.
     go_on : callable
-        Called after each iteration of kernel k-means, which ends where it returns False.
+        Called after each iteration of kernel k-means, which ends where it returns False, all the time of k-means, where
+        `Stopped` is raised then, and before each balancing round, which is the last one then.
 
     Yields
     ------
@@ -130,7 +131,7 @@ def divisions(
     yield Division(router, labels, index)
     for _ in range(_BALANCING_ROUNDS):
         balanced = _balance(router, np.bincount(labels, weights, router.n_clusters), mean, rng)
-        if balanced is None:
+        if balanced is None or not go_on():
             return
         router, labels = balanced, balanced.assign(samples, team)
         yield Division(router, labels, index)
@@ -148,7 +149,8 @@ def _cluster(
         return RandomRouter(points, rng.permutation(len(points)) % k)
     if clustering.method == "input":
         work = kmeans_work(points.stored().size, k)
-        labels = run_interruptibly(partial(cluster_rows, points, k, rng), lambda: not team.native.is_stopped, work)
+        task = partial(cluster_rows, points, k, rng)
+        labels = run_interruptibly(task, lambda: go_on() and not team.native.is_stopped, work)
         return InputRouter(points, _renumbered(labels))
     K = np.empty((len(points), len(points)), points.dtype)
     fill_gram(kernel, points, K, team)
