@@ -85,6 +85,16 @@ def test_early_table_has_the_fastest_that_loses_little_or_the_one_that_loses_lea
     assert lines[1] == "| b | 1,000 × 3 | 2.00 s | 9.00 s | 0.50 s | 4 | 4.0 | 18.0 | 0.60 | 50% | 1.50 |"
 
 
+def test_early_machines_of_many_rows_are_measured(benchmark_module):
+    script = benchmark_module("early_millions")
+    row = script.measure(3000)
+    assert row["rows"] == 3000
+    assert row["data"] == 20 * 3000 * (4 + 4) + 4 * 3001
+    assert row["accuracy"] > 60
+    line = benchmark_module("_pages.papers").TABLES["early_millions"]([row]).splitlines()[2]
+    assert line.startswith(f"| 3,000 | {row['clusters']} | ")
+
+
 def test_early_machines_are_measured_beside_exact_ones(benchmark_module, capsys):
     pytest.importorskip("sklearnex")
     benchmark_module("peers.early").main(["--sets", "patches:1500", "--levels", "1", "--repeats", "1", "--no-files"])

@@ -340,6 +340,13 @@ def test_info_has_the_chosen_parameters_of_a_search(tmp_path, capsys):
     assert re.search(r"│ gamma +│ 1\.3 ", out)
 
 
+def test_info_has_the_level_and_the_clusters_of_an_early_machine(tmp_path, capsys):
+    X = np.random.default_rng(0).normal(size=(200, 2))
+    skops.io.dump(widemargin.DCSVMClassifier(stop_level=1).fit(X, X[:, 0] > 0), tmp_path / "m")
+    assert main(["info", str(tmp_path / "m")]) == 0
+    assert re.search(r"│ early machine +│ level 1, 4 clusters ", capsys.readouterr().out)
+
+
 def test_predict_to_a_file_equals_the_estimator(csv, model, tmp_path):
     assert main(["predict", str(csv), str(model), str(tmp_path / "labels")]) == 0
     rows = np.array([line.split(",")[:2] for line in csv.read_text().split()[1:]], dtype=np.float32)

@@ -168,7 +168,8 @@ class TestEstimate:
 
     def test_never_exceeds_the_time_limit(self, clock: Clock) -> None:
         with Progress(max_time=3.0) as progress:
-            assert progress.remaining == pytest.approx(3.0)
+            assert progress.remaining is None  # the limit says nothing of the fit
+            assert progress.time_left == pytest.approx(3.0)
             walk(progress, clock, 2.0)
             assert progress.remaining == pytest.approx(1.0)
 
@@ -186,7 +187,7 @@ class TestEstimate:
                 assert progress.go_on(violation=violation, tol=1e-3)
             assert progress.remaining in (None, 0.0)
 
-    def test_from_the_counts_of_a_stage(self, clock: Clock) -> None:
+    def test_from_the_work_of_a_stage(self, clock: Clock) -> None:
         with Progress() as progress:
             progress.stage("pairs", total=4)
             assert progress.remaining is None
@@ -198,6 +199,14 @@ class TestEstimate:
             assert progress.remaining == 0.0
             progress.stage("refine")
             assert progress.remaining is None
+
+    def test_parts_of_a_stage_have_their_own_work(self, clock: Clock) -> None:
+        with Progress(max_time=600.0) as progress:
+            progress.stage("clusters", total=100.0)
+            clock.now += 2.0
+            progress.advance(20.0)
+            assert progress.remaining == pytest.approx(8.0)
+            assert progress.fraction == pytest.approx(0.2)
 
 
 class TestBar:

@@ -194,6 +194,25 @@ def _streams_turned(rows: Rows) -> str:
     return markdown(["set", *header], _streams(rows, "turned", columns))
 
 
+def _early_millions(rows: Rows) -> str:
+    """A line for each number of rows."""
+    header = ["rows", "clusters", "fit", "processor time", "data", "memory beside them", "accuracy", "a prediction"]
+    lines = [
+        [
+            f"{row['rows']:,}",
+            row["clusters"],
+            f"{row['seconds']:.0f} s",
+            f"{row['cpu_seconds']:.0f} s",
+            f"{row['data'] / 1e6:,.0f} MB",
+            f"{row['memory'] / 1e6:,.0f} MB",
+            f"{row['accuracy']:.1f} %",
+            f"{row['predict_us']:.0f} µs",
+        ]
+        for row in rows
+    ]
+    return markdown(header, lines)
+
+
 # OCAS ----------------------------------------------------------------------------------------------------------------
 
 
@@ -471,6 +490,7 @@ _OF_OTHERS: dict[str, Table] = {  # made from other tables, or of scripts whose 
     "papers_dc_svm/sweep_totals": _sweep_totals,
     "papers_dc_pred/figure1_gains": _gains,
     "papers_dc_pred/figure3_verdicts": _verdicts,
+    "early_millions": _early_millions,
     "streams": _streams_lam,
     "streams_turned": _streams_turned,
 }

@@ -11,7 +11,10 @@ _MAX_LINES = 6  # stages on the screen at a time
 
 
 class Snapshot(NamedTuple):
-    """What is shown: number and title of the stage, latest state of `go_on`, fraction done, seconds gone and left."""
+    """What is shown: number and title of the stage, latest state of `go_on`, fraction done, and seconds.
+
+    Seconds gone, to the end of the stage as estimated (None: unknown), and to the time limit (infinite: none).
+    """
 
     stage: int
     title: str
@@ -19,6 +22,7 @@ class Snapshot(NamedTuple):
     fraction: float | None
     elapsed: float
     remaining: float | None
+    limit: float = math.inf
 
 
 class Bar(Protocol):
@@ -109,10 +113,14 @@ def describe(now: Snapshot) -> str:
     --------
     >>> describe(Snapshot(1, "fit", {"violation": 0.0123, "tol": 1e-3, "n_support": 1234}, 0.6, 75.2, 8))
     '1:15, about 0:08 left, violation 0.0123, 1,234 support vectors'
+    >>> describe(Snapshot(1, "fit", {}, None, 2.0, None, limit=58.0))
+    '0:02, at most 0:58 left'
     """
     parts = [_clock(now.elapsed)]
     if now.remaining is not None:
         parts.append(f"about {_clock(now.remaining)} left")
+    elif now.limit < math.inf:
+        parts.append(f"at most {_clock(now.limit)} left")
     parts += [_PHRASES.get(key, f"{key} {{:.6g}}").format(value) for key, value in now.state.items() if key != "tol"]
     return ", ".join(parts)
 

@@ -167,20 +167,22 @@ class Progress:
     def remaining(self) -> float | None:
         """Estimated seconds to the end of this stage, or None if nothing can be said yet.
 
-        From the counts of `advance` where the stage has a total; else from the violation, whose logarithm is continued
-        along a straight line to that of the tolerance. Never more than `max_time` leaves.
+        From the work of `advance` where the stage has a total; else from the violation, whose logarithm is continued
+        along a straight line to that of the tolerance. Never more than `max_time` leaves, which is no estimate itself.
         """
-        estimate = self._remaining_by_count()
+        estimate = self._remaining_by_work()
         if estimate is None and self.state.get("tol"):
             estimate = _time_to_reach(math.log(self.state["tol"]), self._samples, perf_counter())
-        left = max(0.0, self._max_time - self.elapsed)
-        if estimate is None:
-            return left if math.isfinite(left) else None
-        return min(estimate, left)
+        return None if estimate is None else min(estimate, self.time_left)
+
+    @property
+    def time_left(self) -> float:
+        """Seconds that `max_time` leaves; infinite without one."""
+        return max(0.0, self._max_time - self.elapsed)
 
     @property
     def fraction(self) -> float | None:
-        """How much of this stage is done, in [0, 1]: by counts, else by log violation; None if that is unknown."""
+        """How much of this stage is done, in [0, 1]: by work, else by log violation; None if that is unknown."""
         if self._total:
             return min(1.0, self._done / self._total)
         if not self.state.get("tol") or not self._samples:
@@ -234,27 +236,27 @@ class Progress:
         """The progress of a part that begins now, for this share of the time that is left (see `share_time`)."""
         return _begin_part(self, share)
 
-    def stage(self, title: str, total: int | None = None) -> None:
+    def stage(self, title: str, total: float | None = None) -> None:
         """Begin a new stage (a level, a round, the pairs of classes): a new line of the bar, a new estimate.
 
         Parameters
         ----------
         title : str
             Its name, for the reader.
-        total : int or None
-            How often `advance` will be called, where that is known.
+        total : float or None
+            The sum of the work that `advance` will be called with, where that is known: in any unit.
         """
         with self._busy:
             self._begin_stage(title, total)
 
-    def advance(self, n: int = 1) -> None:
-        """Count `n` more of this stage's total as done. Any thread may call it."""
+    def advance(self, work: float = 1) -> None:
+        """Count `work` more of this stage's total as done. Any thread may call it."""
         with self._busy:
-            self._done += n
+            self._done += work
 
-    def _begin_stage(self, title: str, total: int | None) -> None:
+    def _begin_stage(self, title: str, total: float | None) -> None:
         self._stage += 1
-        self._title, self._total, self._done = title, total, 0
+        self._title, self._total, self._done = title, total, 0.0
         self._samples: list[tuple[float, float]] = []  # (time, log violation), thinned out as they grow
         self._sample_every = 0.0
         self._stage_start = perf_counter()
@@ -305,13 +307,14 @@ class Progress:
             del samples[1::2]
             self._sample_every = 2 * self._sample_every or 2 * _UPDATE_SECONDS
 
-    def _remaining_by_count(self) -> float | None:
+    def _remaining_by_work(self) -> float | None:
         if not self._total or not self._done:
             return None
         return (perf_counter() - self._stage_start) / self._done * max(0, self._total - self._done)
 
     def _snapshot(self) -> Snapshot:
-        return Snapshot(self._stage, self._title, self.state, self.fraction, self.elapsed, self.remaining)
+        remaining, limit = self.remaining, self.time_left
+        return Snapshot(self._stage, self._title, self.state, self.fraction, self.elapsed, remaining, limit)
 
 
 _current: ContextVar[Progress | None] = ContextVar("widemargin_progress", default=None)
@@ -380,10 +383,10 @@ class SilentProgress:
         """As `Progress.part`, of the time that this part has left."""
         return _begin_part(self, share)
 
-    def stage(self, title: str, total: int | None = None) -> None:
+    def stage(self, title: str, total: float | None = None) -> None:
         """Ignored: the stages are those of the whole."""
 
-    def advance(self, n: int = 1) -> None:
+    def advance(self, work: float = 1) -> None:
         """Ignored."""
 
 

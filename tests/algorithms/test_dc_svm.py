@@ -15,12 +15,15 @@ from sklearn.svm import SVC
 
 from naive import dc_svm as naive
 from naive.kernels import rbf
+from widemargin import _progress
 from widemargin._progress import Progress
 from widemargin.algorithms import dc_svm
 from widemargin.algorithms.dc_svm import DCSVMSettings, KernelProblem, approximate_solution, train
 from widemargin.algorithms.pairs_and_targets import train_several
 from widemargin.data.samples import Samples, make_samples
 from widemargin.kernels.functions import RBF
+from widemargin.partition.divide import Division
+from widemargin.partition.routing import RandomRouter
 from widemargin.solvers.dual.in_memory import WorkingSetSolver
 from widemargin.solvers.dual.problem import one_class_problem, pair_problem, svm_problem
 from widemargin.solvers.results import StoppedAtStartError
@@ -42,8 +45,8 @@ def test_levels_refine_and_whole_are_algorithm_1(noisy: Any, monkeypatch: pytest
     X, y = noisy
     divisions, solved, refined = [], [], []
 
-    def divide(rows: Any, clustering: Any, rng: Any, *, candidates: Any) -> Any:
-        division = real_divide(rows, clustering, rng, candidates=candidates)
+    def divide(rows: Any, clustering: Any, rng: Any, *, candidates: Any, go_on: Any) -> Any:
+        division = real_divide(rows, clustering, rng, candidates=candidates, go_on=go_on)
         divisions.append((candidates, clustering.method, clustering.k, division.labels))
         return division
 
@@ -106,6 +109,40 @@ def test_each_cluster_of_an_early_machine_is_solved_to_its_own_optimum(noisy: An
             np.testing.assert_allclose(fitted.decision_function(K), values + b, atol=1e-3)
     if not has_sum:
         assert machine.result.objective == pytest.approx(objective, rel=1e-6)
+
+
+@pytest.mark.parametrize("max_time", [None, 600.0])
+def test_the_estimate_of_a_level_is_of_its_clusters(
+    noisy: Any, max_time: float | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where a cluster of m rows takes m^2 / 10,000 seconds: after each one the seconds of all others.
+
+    With a limit, which is no estimate, the small clusters are solved first.
+    """
+    X, y = noisy
+    sizes, now, left = [500, 150, 100, 50], 0.0, []
+    solve, advance = dc_svm.DCSVMTraining._solve_cluster, Progress.advance
+
+    def solve_slowly(training: Any, rows: Any, *args: Any) -> Any:
+        nonlocal now
+        now += len(rows) ** 2 / 10_000
+        return solve(training, rows, *args)
+
+    def look(progress: Progress, work: float = 1) -> None:
+        advance(progress, work)
+        left.append(progress.remaining)
+
+    monkeypatch.setattr(_progress, "perf_counter", lambda: now)
+    monkeypatch.setattr(dc_svm.DCSVMTraining, "_solve_cluster", solve_slowly)
+    monkeypatch.setattr(Progress, "advance", look)
+    samples, labels = make_samples(X, "distances"), np.repeat(np.arange(4), sizes)
+    division = Division(RandomRouter(samples, labels), labels, np.arange(N))
+    settings = DCSVMSettings(n_levels=1, stop_level=1, n_jobs=1)
+    data = KernelProblem(RBF(GAMMA), samples, svm_problem(y, np.full(N, C)))
+    with Progress(max_time=max_time) as progress:
+        train(data, settings, progress, np.random.default_rng(0), division=division)
+    seconds = np.square(sizes if max_time is None else sizes[::-1]) / 10_000
+    np.testing.assert_allclose(left, seconds.sum() - np.cumsum(seconds), atol=1e-9)
 
 
 def test_clusters_in_memory_keep_max_iter(noisy: Any) -> None:

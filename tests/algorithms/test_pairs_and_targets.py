@@ -53,6 +53,26 @@ def train_pairs(sizes: list[int], n_jobs: int = 1, max_time: float | None = None
         return train_several(KERNEL, samples, problems, settings, progress, rng, class_sizes=sizes)
 
 
+@pytest.mark.parametrize("stop_level", [0, 1])  # a group on one matrix; machines apart
+def test_the_work_of_pairs_is_their_rows_squared(stop_level: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each machine that is trained apart counts when it is done, not with the last one."""
+    done, advance = [], Progress.advance
+
+    def count(progress: Progress, work: float = 1) -> None:
+        advance(progress, work)
+        done.append(progress.fraction)
+
+    monkeypatch.setattr(Progress, "advance", count)
+    samples, problems = pairs_of_classes([300, 200, 100])
+    settings = DCSVMSettings(n_jobs=1, n_levels=stop_level, stop_level=stop_level)
+    with Progress() as progress:
+        train_several(
+            KERNEL, samples, problems, settings, progress, np.random.default_rng(0), class_sizes=[300, 200, 100]
+        )
+    work = np.cumsum([500**2, 400**2, 300**2])  # of most rows first
+    np.testing.assert_allclose(done, work / work[-1] if stop_level else [1.0])
+
+
 def train_each_alone(sizes: list[int]) -> list[TrainedMachine]:
     machines, (samples, problems) = [], pairs_of_classes(sizes)
     for make in problems:

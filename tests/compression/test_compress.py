@@ -22,6 +22,7 @@ from threadpoolctl import threadpool_limits
 
 from naive.sparse import in_halves
 from widemargin import BSGDClassifier, DCSVMClassifier, compress
+from widemargin._progress import Progress
 from widemargin.compression import search
 from widemargin.compression.compressed import CompressedClassifier
 from widemargin.compression.rows import as_float32
@@ -32,6 +33,7 @@ X = RNG.uniform(-2, 2, size=(1200, 3))
 WAVE = np.sin(2 * X[:, 0]) * X[:, 1]
 BINARY = np.where(WAVE > 0.1, "up", "down")
 FOUR = np.digitize(WAVE, [-0.8, 0, 0.8])
+NOISY = np.where(np.random.default_rng(1).random(len(X)) < 0.3, "up", BINARY)
 TRAIN, TEST = slice(0, 800), slice(800, 1200)
 
 
@@ -42,6 +44,44 @@ def test_machines_of_other_libraries_have_other_integers() -> None:
         setattr(model, name, getattr(model, name).astype(np.int64))
     fast = compress(model, X[TRAIN], n_landmarks=4, random_state=0)
     np.testing.assert_array_equal(fast.decision_function(X[TEST]), wanted)
+
+
+@pytest.mark.parametrize("has_rows", [True, False])
+def test_of_many_support_vectors_some_are_evaluated(has_rows: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And of many rows: with a progress that counts them, and then the candidates."""
+    monkeypatch.setattr(search, "_MAX_ROWS", 100)
+    stages: list[list[Any]] = []
+    stage, advance = Progress.stage, Progress.advance
+
+    def begin(progress: Progress, title: str, total: float | None = None) -> None:
+        stages.append([title, total, 0])
+        stage(progress, title, total)
+
+    def count(progress: Progress, work: float = 1) -> None:
+        stages[-1][2] += work
+        advance(progress, work)
+
+    monkeypatch.setattr(Progress, "stage", begin)
+    monkeypatch.setattr(Progress, "advance", count)
+    model = DCSVMClassifier(C=100, gamma=0.5, stop_level=2).fit(X[TRAIN], NOISY[TRAIN])
+    assert len(model.support_) > 300
+    stages.clear()
+    fast = compress(model, X[TRAIN] if has_rows else None, n_landmarks=4, random_state=0)
+    n = 200 if has_rows else 100
+    assert stages[0] == ["the model's own predictions", n, n]
+    title, most, done = stages[1]
+    assert title.startswith("candidates")
+    assert 0 < done <= most
+    assert len(stages) < 4  # the stages of a candidate's training are not those of compress
+    assert fast.report_.n_rows < n
+
+
+def test_the_cost_of_an_early_machine_is_its_routing_and_a_cluster() -> None:
+    model = DCSVMClassifier(C=100, gamma=0.5, stop_level=1).fit(X[TRAIN], NOISY[TRAIN])
+    sizes = np.diff(model._model.starts)
+    n_used = model._model.router.n_clusters + np.square(sizes).sum() / sizes.sum()
+    report = compress(model, X[TRAIN], n_landmarks=4, n_clusters=1, random_state=0).report_
+    assert report.cost_before == pytest.approx(n_used * (1 + 1 / X.shape[1]))
 
 
 @pytest.mark.parametrize(

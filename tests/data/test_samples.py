@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from naive import kernels as naive
+from widemargin.data import samples as module
 from widemargin.data.csr import prefers_csr
 from widemargin.data.rows import spread_rows
 from widemargin.data.samples import (
@@ -294,3 +296,18 @@ def test_far_columns_of_csr_rows_are_shifted_alike_in_batches_and_new_rows() -> 
             batch.take(np.array([7, 3])).astype(np.dtype(np.float64), np.dtype(np.float64)).toarray(), expected[[7, 3]]
         )
         np.testing.assert_array_equal(batch.pair_with(sp.csr_array(dense[:9]))[1].toarray(), expected[:9])
+
+
+def test_sparse_rows_are_looked_at_in_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither the count of the columns' entries nor the squared norms take memory of the size of the rows."""
+    monkeypatch.setattr(module, "_CENTRED_VALUES", 2**12)
+    n, rng = 20_000, np.random.default_rng(0)
+    values, columns = rng.standard_normal((n, 20)).astype(np.float32), np.tile(np.arange(20, dtype=np.int32), (n, 1))
+    starts = np.arange(0, 20 * n + 1, 20, dtype=np.int32)
+    X = sp.csr_array((values.ravel(), columns.ravel(), starts), (n, 100))
+    tracemalloc.start()
+    squares = make_samples(X, "distances").squares
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 0.6 * X.data.nbytes  # of 1.6 MB, for the squares and their parts 0.3
+    np.testing.assert_allclose(squares, np.square(values.astype(np.float64)).sum(axis=1))

@@ -48,6 +48,7 @@ def digits(n_classes: int, dtype: type) -> tuple[Any, Any]:
 
 CLASSIFIERS = {
     "exact": lambda X, y: DCSVMClassifier(gamma=0.1).fit(X, y),
+    "early": lambda X, y: DCSVMClassifier(gamma=0.1, stop_level=1).fit(X, y),
     "ovo": lambda X, y: DCSVMClassifier(gamma=0.1, decision_function_shape="ovo").fit(X, y),
     "budgeted": lambda X, y: BSGDClassifier(gamma=0.1, random_state=0).fit(X, y),
     "tree": lambda X, y: DCPredClassifier(n_clusters=2, random_state=0).fit(X, y),
@@ -139,7 +140,7 @@ def test_integers_as_input_and_calibration_by_skl2onnx() -> None:
 
 def test_what_cannot_be_written() -> None:
     X, y = digits(2, np.float32)
-    with pytest.raises(ValueError, match="with stop_level=1: compress it first"):
-        run(DCSVMClassifier(n_levels=1, stop_level=1).fit(X, y), X)
+    with pytest.raises(ValueError, match="combine='bcm'"):
+        run(DCSVMClassifier(stop_level=1, combine="bcm").fit(X, y), X)
     with pytest.raises(ValueError, match="target_opset must be at least 18, got 17"):
         skl2onnx.to_onnx(OCASClassifier().fit(X, y), X[:1], target_opset=17)

@@ -92,6 +92,98 @@ def test_a_linear_kernel_on_sparse_rows(digits) -> None:
     assert_same(DCSVMClassifier(kernel="linear").fit(sp.csr_array(X), y), X)
 
 
+EARLY = {
+    "soft": {},
+    "early": {"combine": "early"},
+    "naive": {"combine": "naive"},
+    "clusters in feature space": {"partition": "kernel"},
+    "those of a polynomial": {**KERNELS["poly"], "kernel": "poly", "partition": "kernel"},
+    **{name: {**how, "kernel": name} for name, how in KERNELS.items() if name != "rbf"},
+}
+
+
+def noisy_rings(n_classes, dtype):
+    """Rows of a plane in rings of these classes, two in five in another: many are uncertain."""
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-2, 2, size=(2000, 2)).astype(dtype)
+    y = (np.hypot(*X.T) * 2).astype(int) % n_classes
+    return X, np.where(rng.random(len(y)) < 0.4, (y + 1) % n_classes, y)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("n_classes", [2, 4])
+@pytest.mark.parametrize("how", EARLY)
+def test_early_machine(how, n_classes, dtype) -> None:
+    """All rows agree but for those that rounding sends to another cluster."""
+    X, y = noisy_rings(n_classes, dtype)
+    model = DCSVMClassifier(**{"stop_level": 1, "gamma": 1.0, "C": 0.05, **EARLY[how]}).fit(X[:400], y[:400])
+    outputs, expected = run(model, X), model.decision_function(X)
+    assert outputs["scores"].dtype == dtype
+    tol = 1e-5 if dtype == np.float32 else 1e-9
+    error = np.abs(outputs["scores"] - expected)
+    assert np.mean(error > tol * max(1.0, np.abs(expected).max())) < 0.002
+    assert np.mean(outputs["label"] == model.predict(X)) > 0.99
+
+
+def test_an_early_machine_of_any_number_of_rows(digits) -> None:
+    X, y = digits
+    model = DCSVMClassifier(stop_level=1, gamma=0.05).fit(X, y)
+    np.testing.assert_allclose(run(model, X[:1])["scores"], model.decision_function(X[:1]), atol=1e-5)
+    assert run(model, X[:0])["scores"].shape == (0, 4)
+
+
+def test_a_soft_machine_averages_some_rows() -> None:
+    """More than the test above would let differ."""
+    X, y = noisy_rings(2, np.float32)
+    how = {"C": 0.05, "stop_level": 1, "gamma": 1.0}
+    soft, early = (DCSVMClassifier(**how, combine=combine).fit(X[:400], y[:400]) for combine in ("soft", "early"))
+    is_averaged = ~np.isclose(soft.decision_function(X), early.decision_function(X), atol=1e-3)
+    assert is_averaged.mean() > 0.005
+
+
+@pytest.mark.parametrize("scaler", [StandardScaler(), RelevanceScaler(n_iter=1)])
+def test_early_regression_and_novelty_in_pipelines(scaler, digits) -> None:
+    X, y = digits
+    assert_same(make_pipeline(scaler, DCSVMRegressor(stop_level=1)).fit(X, y.astype(float)), X)
+    assert_same(make_pipeline(StandardScaler(), DCSVMRegressor(stop_level=1)).fit(X, np.column_stack([y, y % 2])), X)
+    assert_same(make_pipeline(StandardScaler(), DCOneClassSVM(stop_level=1)).fit(X), X)
+
+
+def test_an_early_machine_of_sparse_rows(digits) -> None:
+    X, y = digits
+    assert_same(DCSVMClassifier(stop_level=2, gamma=0.1).fit(sp.csr_array(X), y), X)
+
+
+def test_clusters_without_support_vectors(digits) -> None:
+    """Those of a single class have a constant: all, or most."""
+    X, y = digits
+    for labels in (y < 1, (y < 1) ^ (np.arange(len(y)) == 0)):
+        model = DCSVMClassifier(stop_level=2, gamma=0.1).fit(X, labels)
+        assert (np.diff(model._model.starts) == 0).any()
+        assert_same(model, X)
+
+
+def test_a_single_cluster() -> None:
+    X, y = np.ones((40, 3), np.float32), np.arange(40) % 4 == 0
+    model = DCSVMClassifier(stop_level=1, gamma=0.1).fit(X, y)
+    assert model._model.router.n_clusters == 1
+    np.testing.assert_allclose(run(model, X)["scores"], model.decision_function(X), atol=1e-5)
+
+
+def test_support_vectors_of_an_early_machine_are_written_once(digits) -> None:
+    X, y = digits
+    model = DCSVMClassifier(stop_level=1, gamma=0.05).fit(X, y)
+    assert to_onnx(model).ByteSize() < 1.5 * model.support_vectors_.nbytes + 30_000
+
+
+def test_more_support_vectors_than_a_file_can_have(digits, monkeypatch) -> None:
+    X, y = digits
+    monkeypatch.setattr("widemargin.export.kernels._MAX_BYTES", 1000)
+    for level in (0, 1):
+        with pytest.raises(ValueError, match=r"points of 64 features, 0\.0 GB, and an ONNX file at most 2 GB"):
+            to_onnx(DCSVMClassifier(stop_level=level).fit(X, y))
+
+
 @pytest.mark.parametrize("shape", ["ovr", "ovo"])
 @pytest.mark.parametrize("break_ties", [False, True])
 def test_votes_of_pairs(shape, break_ties, digits) -> None:
@@ -305,7 +397,18 @@ def test_a_single_row_and_none(digits) -> None:
             lambda X, y: make_pipeline(PCA(2), OCASClassifier()).fit(X, y),
             r"the step PCA\(n_components=2\).*model\[-1\]",
         ),
-        (lambda X, y: DCSVMClassifier(n_levels=1, stop_level=1).fit(X, y), "stop_level=1: compress it first"),
+        (
+            lambda X, y: DCSVMClassifier(stop_level=1, combine="bcm").fit(X, y),
+            "combine='bcm': to_onnx writes 'soft', 'early' and 'naive'; compress it first",
+        ),
+        (
+            lambda X, y: DCSVMClassifier(stop_level=1, partition="random").fit(X, y),
+            "partition='random': to_onnx writes 'input' and 'kernel'; compress it first",
+        ),
+        (
+            lambda X, y: DCSVMClassifier(stop_level=1, kernel="precomputed").fit(X @ X.T, y),
+            "Precomputed kernel: to_onnx writes",
+        ),
         (lambda X, y: DCSVMClassifier(kernel=lambda A, B: A @ B.T).fit(X, y), "CallableKernel kernel: to_onnx writes"),
         (lambda X, y: DCSVMClassifier(kernel="precomputed").fit(X @ X.T, y), "Precomputed kernel: to_onnx writes"),
         (lambda X, y: OCASClassifier(), "not fitted"),

@@ -15,7 +15,7 @@ from widemargin.data.samples import make_samples
 from widemargin.kernels.functions import Precomputed, make_kernel
 from widemargin.kernels.kernel_operator import KernelOperator
 from widemargin.partition import routing
-from widemargin.partition.divide import ClusteringSettings, Division, divide
+from widemargin.partition.divide import ClusteringSettings, Division, clustering_level, divide, divisions
 
 METHODS = ("kernel", "input", "random")
 RBF = make_kernel("rbf", gamma=0.5)
@@ -171,3 +171,28 @@ def test_clusters_keep_more_of_the_kernel_than_chance(method: str, k: int) -> No
     K, labels = rbf_kernel(X, gamma=0.5), {name: cut(X, k, name).labels for name in (method, "random")}
     between = {name: K[mine[:, None] != mine].sum() for name, mine in labels.items()}
     assert between[method] < 0.9 * between["random"]
+
+
+@pytest.mark.parametrize(
+    ("n", "level"), [(0, 0), (2000, 0), (2001, 1), (8001, 2), (450_000, 4), (3_000_000, 5), (10**9, 5)]
+)
+def test_an_automatic_level_has_clusters_of_2000_rows_or_as_many_as_there_can_be(n: int, level: int) -> None:
+    """A level below would be divided into the same 500 clusters."""
+    assert clustering_level(n, 4) == level
+
+
+@pytest.mark.parametrize("method", ["kernel", "input"])
+def test_a_division_asks_whether_to_go_on(method: str) -> None:
+    """So that the bar of a fit shows this time, too: while it clusters, and before each round of balancing."""
+    rng, n_asked = np.random.default_rng(0), 0
+
+    def go_on() -> bool:
+        nonlocal n_asked
+        n_asked += 1
+        return True
+
+    X = rng.exponential(size=(2000, 2)) ** 3
+    with ThreadTeam(1) as team:
+        rows = KernelOperator(RBF, make_samples(X, "distances"), team)
+        rounds = list(divisions(rows, ClusteringSettings(20, method), rng, go_on=go_on))
+    assert n_asked >= len(rounds) > 1

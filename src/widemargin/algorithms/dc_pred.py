@@ -113,7 +113,7 @@ def train(
     X: Any,
     problem: LeafProblem,
     settings: ForestSettings,
-    progress: Progress,
+    progress: AnyProgress,
     rng: np.random.Generator,
     features: LandmarkFeatures | None = None,
 ) -> TrainedForest:
@@ -126,7 +126,7 @@ def train(
     problem : LeafProblem
         With the targets of the n rows.
     settings : ForestSettings
-    progress : Progress
+    progress : AnyProgress
     rng : numpy.random.Generator
     features : LandmarkFeatures, optional
         Features of one leaf that every leaf uses; by default each has landmarks of its own.
@@ -276,7 +276,7 @@ class _LeafTrainer:
         X: Any,
         problem: LeafProblem,
         settings: ForestSettings,
-        progress: Progress,
+        progress: AnyProgress,
         team: ThreadTeam,
         features: LandmarkFeatures | None = None,
     ) -> None:

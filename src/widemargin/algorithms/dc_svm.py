@@ -37,7 +37,7 @@ from ..kernels.kernel_operator import KernelOperator
 from ..kernels.precision import entry_error
 from ..kernels.scratch import Scratch, closing_scratch, free_scratch
 from ..kernels.tiles import fill_gram
-from ..partition.divide import ClusteringSettings, Division, divide
+from ..partition.divide import ClusteringSettings, Division, clustering_level, divide
 from ..solvers.dual.certificate import MAX_RELATIVE_GAP, START_TOL, Limits, join_results
 from ..solvers.dual.in_memory import WORKING_SET_ROWS, solve_in_memory, zero_result
 from ..solvers.dual.memory import active_bytes, free_bytes, share_budget
@@ -51,7 +51,6 @@ from ..solvers.results import DualResult, StoppedAtStartError
 LazyProblem = Callable[[], tuple[RowIndices, DualProblem]]
 
 _MAX_IN_MEMORY = 6000  # solve clusters of at most so many rows on their full matrix
-_CLUSTER_ROWS = 2000  # choose an automatic level with clusters of at most so many rows in the mean
 _FULL_MATRIX_ENTRIES = 2**20  # solve a problem without levels and rounds if its full matrix has at most so many,
 _FULL_MATRIX_PROBLEMS = 8  # or several whose shared matrix has as many for each of up to so many problems,
 _FULL_MATRIX_SHARE = 1 / 4  # and takes at most this part of the memory budget
@@ -117,11 +116,6 @@ class DCSVMSettings:
             return range(0)
         level = clustering_level(n, self.branching)
         return range(level, level - 1, -1)
-
-
-def clustering_level(n: int, branching: int) -> int:
-    """The level of fewest clusters of n rows that have at most 2,000 rows in the mean; 0 for one cluster."""
-    return max(0, int(np.ceil(np.log(max(n, 1) / _CLUSTER_ROWS) / np.log(branching))))
 
 
 class KernelProblem(NamedTuple):
@@ -317,12 +311,13 @@ class DCSVMTraining:
         """Divide the data, and solve (or sketch) the clusters from beta (n,) in parallel; return all solutions."""
         begin = time.perf_counter()
         if division is None:
+            self.progress.stage(f"level {level}: division")
             operator = KernelOperator(self.data.kernel, self.data.samples, self.team)
             division = divide_rows(operator, level, beta, self.settings, self.progress, self.rng)
         clustered = time.perf_counter()
         n_clusters = division.router.n_clusters
-        self.progress.stage(f"level {level}: {n_clusters} clusters", n_clusters)
         clusters = group_by_label(division.labels, n_clusters)
+        self.progress.stage(f"level {level}: {n_clusters} clusters", sum(len(rows) ** 2 for rows in clusters))
         tol, max_relative_gap = max(self.settings.tol, START_TOL), np.inf
         if level == self.settings.stop_level:
             tol, max_relative_gap = self.settings.tol, self.settings.max_relative_gap
@@ -349,8 +344,8 @@ class DCSVMTraining:
                 start[rows] = before.beta
             steps = self if self.data.problem.nu else self.within(share)  # zero is not feasible: no share is enough
             result = steps._solve_cluster(rows, start, tol, max_relative_gap)
-            if before is None:
-                self.progress.advance()
+            if share.stopped_by is None:  # else it goes on later
+                self.progress.advance(len(rows) ** 2)
             return result.following(before)
 
         run, n_workers = partial(self.team.map, call), self.team.n_threads
@@ -597,4 +592,4 @@ def divide_rows(
     candidates = np.flatnonzero(beta) if beta.any() else None
     clustering = ClusteringSettings(min(settings.branching**level, len(beta)), settings.partition, settings.n_sample)
     with progress.interrupting(operator.team.native):
-        return divide(operator, clustering, rng, candidates=candidates)
+        return divide(operator, clustering, rng, candidates=candidates, go_on=progress.go_on)

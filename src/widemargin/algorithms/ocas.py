@@ -31,7 +31,7 @@ import numpy as np
 
 from .._config import ALLOWED_BYTES
 from .._native import Stopped
-from .._progress import AnyProgress, Progress, SilentProgress
+from .._progress import AnyProgress, SilentProgress
 from .._threads import ONE_THREAD, ThreadTeam
 from .._types import Array, Matrix
 from ..data import DesignMatrix, LocalMatrix, RowAccess, make_design_matrix, split_constant
@@ -130,7 +130,7 @@ def train_path(
 
 
 def train_hinges(
-    X: Array, signed_weights: Matrix, tol: float, progress: Progress, memory_budget: int
+    X: Array, signed_weights: Matrix, tol: float, progress: AnyProgress, memory_budget: int
 ) -> list[LinearResult]:
     """Train q machines without intercept, C = 1, on dense samples X (n, d) in this thread.
 

@@ -92,6 +92,14 @@ class _Batch(NamedTuple):
     n_rows: float
 
 
+class _Part(NamedTuple):
+    """The number of a problem, its seed, and the machine that an earlier share of the time has left, if any."""
+
+    number: int
+    seed: int
+    earlier: TrainedMachine | None
+
+
 class _SeveralMachines:
     """Trains machines on rows of `samples`, in one of three ways: on a shared matrix, in groups, or apart."""
 
@@ -115,7 +123,8 @@ class _SeveralMachines:
 
     def run(self) -> list[TrainedMachine]:
         n, samples, settings = len(self.samples), self.samples, self.settings
-        self.progress.stage(f"{len(self.problems)} machines", len(self.problems))
+        everything = range(len(self.problems))
+        self.progress.stage(f"{len(everything)} machines", sum(self._work(everything)))
         has_room = n * n * samples.dtype.itemsize <= _MATRIX_SHARE * (settings.memory_budget - samples.nbytes)
         if self.class_sizes is None and has_room and n > WORKING_SET_ROWS and not settings.stop_level:
             return self._train_on_shared_matrix([make()[1] for make in self.problems])
@@ -145,7 +154,6 @@ class _SeveralMachines:
         numbers = [p for p in batch.numbers if p not in found or not _is_converged(found[p])]
         train_some = self._train_apart if batch.n_rows == np.inf else self._train_group
         new = train_some(numbers, found, progress)
-        self.progress.advance(0 if found else len(new))
         return {**found, **{p: machine.following(found.get(p)) for p, machine in zip(numbers, new, strict=True)}}
 
     def _train_apart(self, numbers: list[int], before: _Machines, progress: AnyProgress) -> list[TrainedMachine]:
@@ -162,14 +170,14 @@ class _SeveralMachines:
                 division = divide_rows(operator, stop_level, np.zeros(len(samples)), settings, progress, self.rng)
         samples.squares  # noqa: B018 - computed once, before the threads share it
         seeds = self.rng.integers(2**63, size=len(numbers)).tolist()
-        parts = [(self.problems[p], seed, before.get(p)) for p, seed in zip(numbers, seeds, strict=True)]
+        parts = [_Part(p, seed, before.get(p)) for p, seed in zip(numbers, seeds, strict=True)]
         train_part, sketch_part = (partial(f, settings, division) for f in (self._train_one, self._sketch_one))
         work, run_tasks = self._work(numbers), partial(run, n_jobs=n_jobs)
         return share_time(
             train_part, parts, work, progress, _is_converged, run_tasks, n_workers, None if before else sketch_part
         )
 
-    def _work(self, numbers: list[int]) -> list[int]:
+    def _work(self, numbers: Sequence[int]) -> list[int]:
         """The work of problems: the squares of their numbers of rows."""
         if self.class_sizes is None:
             return [1] * len(numbers)
@@ -180,30 +188,32 @@ class _SeveralMachines:
         self,
         settings: DCSVMSettings,
         division: Division | None,
-        part: tuple[LazyProblem, int, TrainedMachine | None],
+        part: _Part,
         before: TrainedMachine | None,
         share: AnyProgress,
     ) -> TrainedMachine:
         """A machine; from the one that an earlier share of the time has left, if any."""
-        make, seed, earlier = part
-        (rows, problem), known, rng = make(), before or earlier, np.random.default_rng(seed)
+        known, rng = before or part.earlier, np.random.default_rng(part.seed)
+        rows, problem = self.problems[part.number]()
         data, local = self._take(rows, problem, division)
         sketched = start = None if known is None else known.result.beta
         if known is not None and known.is_sketch:
             start = None
         machine = train(data, settings, share, rng, start=start, sketched=sketched, division=local, allow_early=False)
+        if share.stopped_by is None:  # else it goes on later
+            self.progress.advance(sum(self._work([part.number])))
         return replace(machine, rows=rows, division=division).following(before)
 
     def _sketch_one(
         self,
         settings: DCSVMSettings,
         division: Division | None,
-        part: tuple[LazyProblem, int, TrainedMachine | None],
+        part: _Part,
         before: TrainedMachine | None,
         share: AnyProgress,
     ) -> TrainedMachine:
         """The machine of a quarter of the rows, or `before` if that is better."""
-        rows, problem = part[0]()
+        rows, problem = self.problems[part.number]()
         data, local = self._take(rows, problem, division)
         machine = replace(sketch(data, settings, share, local), rows=rows, division=division, is_sketch=True)
         return before if before is not None and before.result.improves(machine.result) else machine
@@ -232,6 +242,7 @@ class _SeveralMachines:
             machines = train_on_full_matrix(self.kernel, samples, subproblems, self.settings, silent, team)
         for machine, (rows, _) in zip(machines, made, strict=True):
             machine.rows = rows
+        self.progress.advance(sum(self._work(numbers)))
         return machines
 
     def _train_on_shared_matrix(self, problems: list[DualProblem]) -> list[TrainedMachine]:

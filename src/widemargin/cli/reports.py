@@ -120,6 +120,8 @@ def describe(model: Any) -> Summary:
         total = machine.support_vectors_.shape[0] or len(machine.support_)  # precomputed: indices only
         of_classes = f" ({shorten(machine.n_support_)} by class)" if len(machine.n_support_) > 1 else ""
         rows.append(("support vectors", f"{total}{of_classes}"))
+    if level := getattr(machine, "early_level_", 0):
+        rows.append(("early machine", f"level {level}, {machine.levels_[-1]['n_clusters']} clusters"))
     rows += list(_prediction(machine).items())
     if hasattr(machine, "report_"):
         rows.append(("compressed", str(machine.report_)))

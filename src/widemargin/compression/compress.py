@@ -15,7 +15,8 @@ from .._config import resolve_memory_budget
 from .._threads import blas_limit
 from ..data import compute_rows
 from ..estimators._wrapped import unwrap
-from .search import Compression, CompressionParameters
+from .parameters import CompressionParameters
+from .search import Compression
 
 
 def compress(
@@ -48,7 +49,8 @@ def compress(
         of a fitted search, such as `GridSearchCV`, its ``best_estimator_``. Kernels rbf, laplacian, poly, sigmoid,
         linear.
     X : {array-like, sparse matrix, sparse array} of shape (n_samples, n_features), default=None
-        Rows like those to be predicted, such as the training rows, without labels; at most 60,000 of them are used.
+        Rows like those to be predicted, such as the training rows, without labels; at most 60,000 of them are used, and
+        as many of the model's support vectors that are not among these.
         Without X the result is learnt from the support vectors, which lie near the border alone: give X if you can.
         For a pipeline: rows as its first step takes them. A dask collection is computed into memory, if
         `memory_budget` has room for it.
@@ -119,6 +121,10 @@ def compress(
     one is returned. Nothing more is tried once 99.5 % of the labels agree. Seconds to a minute or two; most of it are
     n_rows predictions of the model and O(n_rows m^2). The result holds float32 numbers, unless the spread of a feature
     would be lost in rounding.
+
+    A prediction of an early machine costs its routing and the support vectors of one cluster, and "auto" is a part of
+    that. So early machines of millions of rows take about as long as exact ones with as many support vectors as one of
+    their clusters has, and the time for one reading of all their support vectors.
 
     Differences from the paper: (1) the model may be anyone's, and its decision values are fitted in place of labels;
     (2) the linear term, the choice of gamma, the projection and the squares are ours: with few landmarks they matter

@@ -34,12 +34,15 @@ def stored_bytes(X: Any) -> int:
     return int(X.data.nbytes + X.indices.nbytes + X.indptr.nbytes if sp.issparse(X) else X.nbytes)
 
 
+def sample_of(rows: RowIndices, most: int, rng: np.random.Generator) -> RowIndices:
+    """A random sample of rows, in their order, or all of them where these are not too many."""
+    return rows if len(rows) <= most else rows[np.sort(rng.choice(len(rows), most, replace=False))]
+
+
 def find_rows(points: Any, X: Any) -> RowIndices:
     """For each of the points the number of the last row of X that equals it, or -1: (n_points,)."""
-    keys = list(_keys(points))
-    known = set(keys)
-    where = {key: i for i, key in enumerate(_keys(X)) if key in known}
-    return np.array([where.get(key, -1) for key in keys], np.intp)
+    where = {key: i for i, key in enumerate(_keys(X))}
+    return np.fromiter((where.get(key, -1) for key in _keys(points)), np.intp, points.shape[0])
 
 
 def _keys(X: Any) -> Iterator[bytes]:

@@ -21,7 +21,7 @@ from sklearn.utils import check_random_state
 
 from .._config import resolve_memory_budget
 from .._native import Stopped
-from .._progress import Progress, SilentProgress
+from .._progress import AnyProgress, Progress, SilentProgress
 from .._threads import BLOCK_ROWS, row_blocks, run_interruptibly
 from .._types import Array, Labels, Matrix, RowIndices, Vector
 from ..algorithms.dc_pred import ForestSettings, train
@@ -30,7 +30,6 @@ from ..data.labels import one_vs_rest_signs
 from ..estimators._cost import (
     allocate_cost,
     allocate_without_tree,
-    check_cost,
     forest_bytes,
     least_training_rows,
     max_training_rows,
@@ -40,7 +39,7 @@ from ..estimators._cost import (
 from ..estimators._dc_pred_machine import tree_arrays
 from ..estimators._estimator import warn_user
 from ..estimators._predictor import argmax_classes, vote_winners
-from ..estimators._validation import check_resources, check_seed, shown, validate_rows
+from ..estimators._validation import shown, validate_rows
 from ..kernels.functions import RBF, make_kernel
 from ..kernels.tiles import entry_work
 from ..models.nystroem_tree import NystroemForest
@@ -56,13 +55,14 @@ from .compressed import (
     CompressionReport,
 )
 from .curvature import principal_directions, squares_along
-from .rows import as_float32, find_rows, stored_bytes
+from .parameters import CompressionParameters
+from .rows import as_float32, find_rows, sample_of, stored_bytes
 from .sources import Source, read_model
 
 _GAMMA_FACTORS = (1.0, 4.0, 0.25)  # gamma of the landmarks' kernel / the model's, to choose from
 _LEAVES = 12, 4, 1, 48  # leaves of a tree, to choose from
 _MAX_FINALISTS = 2  # train at most so many candidates again, on all rows
-_MAX_ROWS = 60_000  # learn from so many rows of X, at most
+_MAX_ROWS = 60_000  # learn from so many rows of X, at most, and as many of the model's other points
 _HELD_OUT_SHARE, _MAX_HELD_OUT = 0.2, 10_000  # hold out this part of the rows, so many at most: see `_split_rows`
 _PILOT_ROWS = 8000  # train candidates on so many rows at first, at most
 _WANTED_AGREEMENT = 0.99  # double an automatic cost while the share of equal labels is below
@@ -80,30 +80,6 @@ _KEPT_VARIANCE = 0.92  # share of the variance that a projection keeps, at least
 _MAX_RANK_SHARE, _MAX_RANK = 0.4, 256  # features of a projection / all, and features, at most: more need much memory
 _PASSES_OF_AXES = 20  # passes over the rows that their principal axes take, about
 _WORK_PER_CHECK = 2e9  # multiply-adds between two checks of the clock
-
-
-@dataclass
-class CompressionParameters:
-    """The parameters of `compress`."""
-
-    prediction_cost: float | str
-    n_clusters: int | str
-    n_landmarks: int | str
-    n_pseudo_landmarks: int | str
-    pseudo: str | None
-    linear_term: bool
-    n_trees: int
-    max_time: float | None
-    memory_budget: int | str | None
-    n_jobs: int | None
-    verbose: int
-    random_state: Any
-
-    def check(self) -> None:
-        """Raise a ValueError that names the first invalid one and its value."""
-        check_cost(self)
-        check_resources(self)
-        check_seed(self.random_state)
 
 
 class _Plan(NamedTuple):
@@ -193,15 +169,17 @@ class Compression:
 
     def _evaluate_model(self, progress: Progress) -> None:
         """Set the model's decision values (n, q); rows that are not evaluated in half of `max_time` are left out."""
-        progress.stage("the model's own predictions", 2)  # the first of two parts; training is the other
-        n, (n_points, d) = self.rows.shape[0], self.source.points.shape
-        order, size = self.rng.permutation(n), max(_MIN_ROWS, int(_WORK_PER_CHECK / entry_work(n_points, d)))
+        (n, d), source = self.rows.shape, self.source
+        size = max(_MIN_ROWS * source.n_clusters, int(_WORK_PER_CHECK / entry_work(int(source.n_used), d)))
+        order = self.rng.permutation(n)
+        progress.stage("the model's own predictions", n)
         resources = {"n_jobs": self.parameters.n_jobs, "memory_budget": self.memory_budget // 4}
         share, blocks = progress.part(0.5), list[Matrix]()
         for block in row_blocks(n, size):
             if blocks and not share.go_on():
                 break
-            blocks.append(self.source.decision_values(self.rows[order[block]], **resources))
+            blocks.append(source.decision_values(self.rows[order[block]], **resources))
+            progress.advance(len(blocks[-1]))
         known = order[: sum(map(len, blocks))]
         kept = np.sort(known)
         self.values = np.concatenate(blocks)[np.argsort(known)]
@@ -218,7 +196,8 @@ class Compression:
         """Raise a ValueError with the least `memory_budget` that can be kept, if this one cannot."""
         n, d = self.rows.shape
         rows = (stored_bytes(self.rows) + 8 * n * self.source.n_outputs) / _ROWS_SHARE
-        n_most = self.source.points.shape[0] + (0 if self.X is None else min(_MAX_ROWS, np.shape(self.X)[0]))
+        n_given = 0 if self.X is None else np.shape(self.X)[0]
+        n_most = sum(min(_MAX_ROWS, n_rows) for n_rows in (self.source.points.shape[0], n_given))
         settings = self._settings(_Plan(1.0, self._leaves[0]), n_most, self.source.n_outputs, 0.0)
         training = training_bytes(settings, least_training_rows(settings), d, self.source.n_outputs)
         least = math.ceil(max(rows, training / _TRAINING_SHARE["decision values"]))
@@ -238,37 +217,40 @@ class Compression:
     def _training_rows(self) -> tuple[Any, Vector]:
         """The rows of X and the model's points that are not among them (n, d), and their landmark weights (n,).
 
-        Also sets `n_given` and `known_classes`.
+        Of too many points a random sample. Also sets `n_given` and `known_classes`.
         """
         points, landmark_weights = self.source.points, self.source.landmark_weights
         classes = np.full(len(landmark_weights), -1) if self.source.classes is None else self.source.classes
         if self.X is None:
-            self.known_classes = classes
+            some = sample_of(np.arange(points.shape[0]), _MAX_ROWS, self.rng)
+            self.known_classes = classes[some]
             self.notes.append("no X was given: learnt from the support vectors alone, which lie close to the border")
-            self.n_given = points.shape[0]
-            return points, landmark_weights
+            self.n_given = len(some)
+            return points[some], landmark_weights[some]
         X = self._draw_rows(points)
         if sp.issparse(X) or sp.issparse(points):
             X, points = sp.csr_array(X), sp.csr_array(points)
         place, self.n_given = find_rows(points, X), X.shape[0]
         weights, is_new = np.zeros(X.shape[0]), place < 0
         np.add.at(weights, place[~is_new], landmark_weights[~is_new])
-        self.known_classes = np.concatenate([np.full(X.shape[0], -1), classes[is_new]])
+        new = sample_of(np.flatnonzero(is_new), _MAX_ROWS, self.rng)
+        self.known_classes = np.concatenate([np.full(X.shape[0], -1), classes[new]])
         self.known_classes[place[~is_new]] = classes[~is_new]
-        rows = sp.vstack([X, points[is_new]], format="csr") if sp.issparse(X) else np.concatenate([X, points[is_new]])
-        return rows, np.concatenate([weights, landmark_weights[is_new]])
+        rows = sp.vstack([X, points[new]], format="csr") if sp.issparse(X) else np.concatenate([X, points[new]])
+        return rows, np.concatenate([weights, landmark_weights[new]])
 
     def _draw_rows(self, points: Any) -> Any:
         """The rows of X, validated; of too many a random sample, which fits in memory beside the points."""
         how = {"accept_sparse": "csr", "dtype": points.dtype, "order": "C", "accept_large_sparse": True}
         X = validate_rows(self.model, self.X, reset=False, sums_repeated=True, **how)
         rows_bytes, points_bytes = (stored_bytes(A) + 8 * A.shape[0] * self.source.n_outputs for A in (X, points))
+        points_bytes *= min(1.0, _MAX_ROWS / points.shape[0])
         free_bytes = _ROWS_SHARE * self.memory_budget - points_bytes
         most = max(_MIN_ROWS, min(_MAX_ROWS, int(free_bytes * X.shape[0] / rows_bytes)))
         if X.shape[0] <= most:
             return X
         self.notes.append(f"learnt from {most:,} of {X.shape[0]:,} rows")
-        return X[np.sort(self.rng.choice(X.shape[0], most, replace=False))]
+        return X[sample_of(np.arange(X.shape[0]), most, self.rng)]
 
     def _split_rows(self) -> _Split:
         """Hold out a fifth of the given rows for validation and test, half each; of few rows, all are in every set."""
@@ -290,7 +272,9 @@ class Compression:
         finalists: dict[_Plan, _Plan] = {}  # by merit; of plans that differ in gamma alone the best one
         for pilot in pilots:
             finalists.setdefault(pilot.plan._replace(gamma=0.0), pilot.plan)
-        trained = self._train_all([*finalists.values()][:_MAX_FINALISTS], self.split.train, progress)
+        best = [*finalists.values()][:_MAX_FINALISTS]
+        progress.stage(f"the best, {len(self.split.train):,} rows", len(best))
+        trained = self._train_all(best, self.split.train, progress)
         candidates = [*trained, *pilots] if progress.stopped_by else trained
         return max(candidates, key=attrgetter("merit"))
 
@@ -305,6 +289,8 @@ class Compression:
         factors, given = _GAMMA_FACTORS if is_stationary else (1.0,), self.parameters.n_clusters
         first, *others = self._leaves
         tried: list[_Candidate] = []
+        n_most = 2 * len(factors) + len(others) + 2  # labels, and without a tree; a larger cost is not counted
+        progress.stage(f"candidates, {len(self.split.pilot):,} rows", n_most)
 
         def attempt(plans: list[_Plan]) -> _Plan:
             """Train those not tried before; return the best plan tried so far, of those that are not quadratic."""
@@ -367,10 +353,11 @@ class Compression:
             known = [*before, *trained]
             if not known or (max(candidate.agreement for candidate in known) < _ENOUGH_AGREEMENT and progress.go_on()):
                 with suppress(Stopped):
-                    trained.append(self._train(plan, train_rows, progress))
+                    trained.append(self._train(plan, train_rows, progress.part(1.0)))  # its stages are not shown
+                progress.advance()
         return trained
 
-    def _train(self, plan: _Plan, train_rows: RowIndices, progress: Progress) -> _Candidate:
+    def _train(self, plan: _Plan, train_rows: RowIndices, progress: AnyProgress) -> _Candidate:
         """Train a plan on these rows, or on as many of them as fit in memory."""
         problem = self._problem(plan.learnt, train_rows)
         parameters = {**self.source.parameters, "gamma": plan.gamma}
@@ -427,7 +414,8 @@ class Compression:
         """Whether the model has principal directions, which take less time than its predictions of the pilot rows."""
         n, d = self.source.points.shape
         is_cheap = d * (n + d) <= _PILOT_ROWS * n and 32 * d * (d + BLOCK_ROWS) <= _ROWS_SHARE * self.memory_budget
-        return isinstance(self.source.kernel, RBF) and self.source.n_outputs == 1 and is_cheap
+        is_sum = isinstance(self.source.kernel, RBF) and self.source.n_clusters == 1
+        return is_sum and self.source.n_outputs == 1 and is_cheap
 
     def _directions(self, m: int) -> Array:
         """The principal directions (m, d) of curvature of the model's decision function at the mean of the rows."""
@@ -465,8 +453,7 @@ class Compression:
     @property
     def cost_before(self) -> float:
         """Prediction cost of the model, in inner products."""
-        n, d = self.source.points.shape
-        return float(n * (1 + self.source.n_outputs / d))
+        return float(self.source.n_used * (1 + self.source.n_outputs / self.source.points.shape[1]))
 
     @property
     def _leaves(self) -> tuple[int, ...]:

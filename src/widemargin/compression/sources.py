@@ -22,6 +22,7 @@ from ..estimators.dc_one_class_svm import DCOneClassSVM
 from ..estimators.dc_svm import DCSVMClassifier
 from ..estimators.dc_svm_regressor import DCSVMRegressor
 from ..kernels.functions import ArgumentKernel, make_kernel
+from ..models.clustered import ClusteredExpansion
 from ..models.expansion import KernelExpansion
 
 
@@ -40,6 +41,10 @@ class Source:
         `kernel`, `gamma`, `degree` and `coef0`, gamma a number.
     is_one_vs_one : bool
         Whether there is a function for each pair of more than two classes, which vote.
+    n_used : float
+        Points, of all, and centres that a prediction needs in the mean: of an early machine those of a cluster.
+    n_clusters : int
+        Of an early machine; 1 of other ones, whose decision function is the sum over all points.
     nbytes : int
         Of the pickled model.
     classes : ndarray of shape (n_points,), int, or None
@@ -54,6 +59,8 @@ class Source:
     kernel: ArgumentKernel
     parameters: dict[str, Any]
     is_one_vs_one: bool
+    n_used: float
+    n_clusters: int
     nbytes: int
     classes: Labels | None
     keeps_column: bool = False
@@ -172,6 +179,7 @@ def _make_source(
     is_one_vs_one: bool,
 ) -> Source:
     kernel: Any = make_kernel(**parameters)
+    n_used, n_clusters = _points_used(getattr(model, "_model", None), points.shape[0])
     return Source(
         decision_values,
         points,
@@ -179,9 +187,41 @@ def _make_source(
         kernel,
         parameters,
         is_one_vs_one,
-        len(pickle.dumps(model)),
+        n_used,
+        n_clusters,
+        _pickled_bytes(model),
         _point_classes(model, coef),
     )
+
+
+def _points_used(machine: Any, n_points: int) -> tuple[float, int]:
+    """Points and centres that a prediction needs, and the number of clusters: see `Source`.
+
+    As many rows are in a cluster as it has points, about.
+    """
+    if not isinstance(machine, ClusteredExpansion) or machine.combine not in ("early", "soft"):
+        return n_points, 1
+    router, sizes = machine.router, np.diff(machine.starts)
+    n_routing = len(router.points) if router.name == "kernel" else router.n_clusters
+    return n_routing + float(np.square(sizes).sum() / max(1, sizes.sum())), router.n_clusters
+
+
+class _ByteCount:
+    """A file that counts what is written to it."""
+
+    n = 0
+
+    def write(self, data: Any) -> int:
+        """Count the bytes."""
+        self.n += memoryview(data).nbytes
+        return memoryview(data).nbytes
+
+
+def _pickled_bytes(model: Any) -> int:
+    """Bytes of a pickled model, without holding them."""
+    count = _ByteCount()
+    pickle.dump(model, count)
+    return count.n
 
 
 def _point_classes(model: Any, coef: Vector) -> Labels | None:

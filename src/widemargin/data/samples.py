@@ -23,7 +23,7 @@ from .rows import spread_rows
 
 Selection = slice | RowIndices
 
-_CENTRED_VALUES = 2**21  # of X that are centred between two calls of `go_on`: 8 or 16 MiB of new memory
+_CENTRED_VALUES = 2**21  # of X that are centred between two calls of `go_on`, or converted: 8 or 16 MiB of new memory
 _PROBE_ROWS, _MIN_STORED = 128, 0.5  # of CSR rows, and the share of them that have an entry in a column to be shifted
 _SPARSE_COST = 4  # cost of a non-zero, in multiply-adds of a dense matrix product
 
@@ -239,11 +239,11 @@ class SparseSamples:
 
     @property
     def squares(self) -> Vector:
-        """Squared norms (n,), in float64, computed once."""
+        """Squared norms (n,), in float64, computed once, block by block."""
         if self._squares is None:
-            X = self.stored().astype(np.float64)
-            X.data **= 2
-            self._squares = np.asarray(X.sum(axis=1))
+            X = self.stored()
+            blocks = row_blocks(X.shape[0], max(1, _CENTRED_VALUES * X.shape[0] // max(1, X.nnz)))
+            self._squares = np.concatenate([np.empty(0), *(_squared_norms(X[rows]) for rows in blocks)])
         return self._squares
 
     def take(self, rows: Selection) -> SparseSamples:
@@ -369,6 +369,13 @@ def converted(samples: Samples, precision: np.dtype[Any], dtype: np.dtype[Any]) 
     return samples if (samples.precision, samples.dtype) == (precision, dtype) else samples.astype(precision, dtype)
 
 
+def _squared_norms(X: sp.csr_array) -> Vector:
+    """Squared norms of the rows (n,), in float64."""
+    squares = X.astype(np.float64)
+    squares.data **= 2
+    return np.asarray(squares.sum(axis=1))
+
+
 def _shifted(X: sp.csr_array) -> SparseSamples:
     """X (n, d) minus a row that has an entry in each column that is far from the origin and has few zeros.
 
@@ -377,7 +384,9 @@ def _shifted(X: sp.csr_array) -> SparseSamples:
     if X.nnz < X.shape[1]:
         return SparseSamples(CSRArray.of(X))
     shift = np.zeros(X.shape[1], X.dtype)
-    counts = np.bincount(X.indices, minlength=X.shape[1])
+    counts = np.zeros(X.shape[1], np.intp)
+    for values in row_blocks(X.nnz, _CENTRED_VALUES):  # NumPy converts the indices
+        counts += np.bincount(X.indices[values], minlength=X.shape[1])
     if counts.max(initial=0) >= _MIN_STORED * X.shape[0] > 0:
         probe = X[spread_rows(X.shape[0], _PROBE_ROWS)].astype(np.float64).tocsc()
         for column in np.flatnonzero(counts >= _MIN_STORED * X.shape[0]):

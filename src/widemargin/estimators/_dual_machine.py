@@ -23,7 +23,6 @@ from ..algorithms.dc_svm import (
     KernelProblem,
     LazyProblem,
     TrainedMachine,
-    clustering_level,
 )
 from ..algorithms.dc_svm_fit import train, train_several
 from ..data import is_dask_collection
@@ -35,6 +34,7 @@ from ..kernels.functions import CallableKernel, Kernel, Linear, Precomputed
 from ..kernels.precision import ensure_precision, float64_error
 from ..models.clustered import ClusteredExpansion
 from ..models.expansion import KernelExpansion
+from ..partition.divide import clustering_level
 from ..solvers.dual.certificate import MAX_RELATIVE_GAP, has_negative_square
 from ..solvers.dual.memory import needed_bytes
 from ..solvers.dual.stopping import with_rounding

@@ -60,7 +60,7 @@ class DCSVMClassifier(Classifier, OneVsOnePredictor, DualMachine):
         and "kernel" for precomputed kernels and callables.
     stop_level : int or "auto", default=0
         Above 0, the early machine of that level is the result: a machine for each of its clusters. "auto": the level of
-        clusters of 500 to 2,000 rows; up to 2,000 rows the exact machine.
+        clusters of 500 to 2,000 rows; up to 2,000 rows the exact machine; above a million rows about 500 clusters.
     combine : {"soft", "early", "naive", "bcm"}, default="soft"
         Decision values of an early machine. "early": those of the row's own cluster alone, as in the paper.
         "soft": the same, or the mean with the next nearest cluster's for rows near their margin and between the two

@@ -5,6 +5,8 @@
     converters   register_converters(): the same graphs in those of skl2onnx
     estimators   to_onnx(): labels, votes, scores and probabilities of an estimator
     machines     decision functions: linear, kernel expansions, trees of Nystroem machines
+    clusters     those of early machines: routing, and the machine of each row's cluster
+    kernels      kernel values
     steps        scalings of a pipeline before its machine
     graph        nodes and constants
 """

@@ -17,9 +17,11 @@ from ..estimators._estimator import warn_user
 from ..estimators._predictor import pair_incidence
 from ..estimators._validation import check_choice, shown
 from ..estimators._wrapped import machines_in, unwrap
+from ..models.clustered import ClusteredExpansion
 from ..models.expansion import KernelExpansion
 from ..models.linear import LinearModel
 from ..models.nystroem_tree import NystroemForest
+from .clusters import write_clustered
 from .graph import Graph
 from .machines import write_expansion, write_forest, write_linear
 from .steps import columns_lost, is_passed, write_step
@@ -29,6 +31,7 @@ Outputs = dict[str, tuple[str, Any, tuple[int, ...]]]  # by name: result, dtype,
 _WRITERS: tuple[tuple[type, Callable[[Graph, Any], str]], ...] = (
     (NystroemForest, write_forest),
     (KernelExpansion, write_expansion),
+    (ClusteredExpansion, write_clustered),
     (LinearModel, write_linear),
 )
 
@@ -40,8 +43,9 @@ def to_onnx(model: Any, *, dtype: Any = None) -> Any:
     ----------
     model : estimator
         Fitted: what `compress` returns, `DCPredClassifier`, `DCPredRegressor`, `OCASClassifier`, `BSGDClassifier`, or
-        `DCSVMClassifier` without early prediction, if the kernel is not a callable or precomputed; a pipeline of
-        `StandardScaler`, `MinMaxScaler`, `MaxAbsScaler` or `LandmarkNystroem` that ends in one of these; or
+        `DCSVMClassifier`, `DCSVMRegressor` and `DCOneClassSVM`, exact or early (but for ``combine="bcm"`` and
+        ``partition="random"``), if the kernel is not a callable or precomputed; a pipeline of `StandardScaler`,
+        `MinMaxScaler`, `MaxAbsScaler`, `RelevanceScaler` or `LandmarkNystroem` that ends in one of these; or
         ``CalibratedClassifierCV(method="sigmoid")`` around one. Of a fitted search, such as `DCSVMClassifierCV` or
         `GridSearchCV`, its ``best_estimator_``.
     dtype : {"float32", "float64"} or None, default=None
@@ -75,6 +79,10 @@ def to_onnx(model: Any, *, dtype: Any = None) -> Any:
     have float32 coefficients and other formats of scores. Sums over support vectors are in float64. A tree gathers the
     landmarks of each row's leaf, (rows, landmarks, features) numbers, and a laplacian expansion computes (rows, points,
     features) differences: predict some hundreds of rows at a time.
+
+    An early machine costs a distance to each cluster's centre and the kernel values of the row's own cluster, as in
+    `predict`: the graph has all support vectors as one dense matrix, beside q coefficients in float64 for each, and
+    loops over the clusters that a call's rows are in. 256 clusters of 1,000 support vectors with 54 features are 59 MB.
 
     Examples
     --------
@@ -157,9 +165,10 @@ def _write_machine(graph: Graph, model: Any) -> Outputs:
     machine = _machine_of(model)
     write = next((write for kind, write in _WRITERS if isinstance(machine, kind)), None)
     if write is None:
+        is_theirs = type(model).__module__.startswith("sklearn.")
         raise ValueError(
             f"model must be a linear machine, a kernel expansion or a compressed model, got {type(model).__name__}"
-            f"{_remedy(model)}"
+            f"{': see skl2onnx, or compress it first' if is_theirs else ''}"
         )
     graph.start_machine()
     return _write_outputs(graph, model, write(graph, machine))
@@ -205,13 +214,6 @@ def _machine_of(model: Any) -> Any:
         coef = model.coef_  # CSR, of a linear kernel on sparse rows
         return LinearModel(coef.toarray() if sp.issparse(coef) else coef, model.intercept_)
     return getattr(model, "predictor_", getattr(model, "_model", None))
-
-
-def _remedy(model: Any) -> str:
-    """What to do about an estimator that cannot be written: the end of an error message."""
-    if type(model).__module__.startswith("sklearn."):
-        return ": see skl2onnx, or compress it first"
-    return f" with stop_level={model.stop_level}: compress it first" if hasattr(model, "stop_level") else ""
 
 
 def _write_outputs(graph: Graph, model: Any, values: str) -> Outputs:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -44,6 +46,7 @@ class Graph:
         self.input_dtype = self.dtype if input_dtype is None else np.dtype(input_dtype)
         self.output_dtype = self.input_dtype if self.input_dtype.kind == "f" else np.dtype(np.float32)
         self.n_features = n_features
+        self._numbers = count()  # of names, which a loop's body must not use again
         self._nodes: list[Any] = []
         self._constants: list[Any] = []
 
@@ -54,14 +57,14 @@ class Graph:
 
     def __call__(self, operator: str, *inputs: Value, **attributes: Any) -> str:
         """Add a node; returns the name of its result."""
-        name = f"{operator.lower()}_{len(self._nodes)}"
+        name = f"{operator.lower()}_{next(self._numbers)}"
         names = [value if isinstance(value, str) else self._constant(value) for value in inputs]
         self._nodes.append(self.onnx.helper.make_node(operator, names, [name], name=name, **attributes))
         return name
 
     def _constant(self, array: NDArray[Any]) -> str:
-        name = f"constant_{len(self._constants)}"
-        self._constants.append(self.onnx.numpy_helper.from_array(np.ascontiguousarray(array), name))
+        name = f"constant_{next(self._numbers)}"
+        self._constants.append(self.onnx.numpy_helper.from_array(np.asarray(array, order="C"), name))
         return name
 
     def number(self, value: float) -> NDArray[Any]:
@@ -88,9 +91,54 @@ class Graph:
         """The mean of some tensors of float64 of one shape."""
         return values[0] if len(values) == 1 else self("Div", self("Sum", *values), np.array(float(len(values))))
 
-    def rows_of(self, table: NDArray[Any], index: Value) -> str:
-        """table[index]: entries of the first axis of an array."""
+    def rows_of(self, table: Value, index: Value) -> str:
+        """table[index]: entries of the first axis."""
         return self("Gather", table, index, axis=0)
+
+    def loop(
+        self, n: Value, states: Sequence[tuple[Value, Any]], body: Callable[[str, list[str]], list[str]]
+    ) -> list[str]:
+        """Replace some states by body(step, states), n times; returns the last ones.
+
+        Parameters
+        ----------
+        n : str or ndarray of shape (), int64
+        states : sequence of (str or ndarray, dtype)
+            All that the body uses but for constants: skl2onnx renames what is outside a body, but not inside.
+        body : callable
+            Adds nodes to the graph.
+        """
+        make = self.onnx.helper.make_tensor_value_info
+        boolean, int64 = (self._type(np.dtype(kind)) for kind in (np.bool_, np.int64))
+        kinds = [self._type(np.dtype(dtype)) for _, dtype in states]
+        step, go_on, *given = (f"given_{next(self._numbers)}" for _ in range(2 + len(states)))
+        outer, self._nodes, self._constants = (self._nodes, self._constants), [], []
+        found = [self("Identity", value) for value in (go_on, *body(step, given))]
+        inputs = [make(step, int64, []), make(go_on, boolean, [])]
+        inputs += [make(name, kind, None) for name, kind in zip(given, kinds, strict=True)]
+        outputs = [make(name, kind, None) for name, kind in zip(found, [boolean, *kinds], strict=True)]
+        graph = self.onnx.helper.make_graph(self._nodes, "body", inputs, outputs, self._constants)
+        self._nodes, self._constants = outer
+        names = [f"loop_{next(self._numbers)}" for _ in states]
+        values = [n, np.array(True), *(value for value, _ in states)]
+        values = [value if isinstance(value, str) else self._constant(value) for value in values]
+        self._nodes.append(self.onnx.helper.make_node("Loop", values, names, name=names[0], body=graph))
+        return names
+
+    def for_each_row(self, number: NDArray[Any], rows: Value) -> str:
+        """A number, as often as an array has rows: (rows,)."""
+        return self("Expand", number, self("Shape", rows, end=1))
+
+    def two_smallest(self, values: Value) -> tuple[str, str]:
+        """The two smallest values of each row, in ascending order, and their columns: (rows, 2) each."""
+        names = [f"{name}_{next(self._numbers)}" for name in ("smallest", "columns")]
+        two = self._constant(np.array([2], np.int64))
+        self._nodes.append(self.onnx.helper.make_node("TopK", [values, two], names, name=names[0], largest=0))
+        return names[0], names[1]
+
+    def column(self, values: Value, c: int) -> str:
+        """One column (rows,) of a matrix."""
+        return self("Gather", values, np.array(c, np.int64), axis=1)
 
     def finish(self, outputs: dict[str, tuple[str, Any, tuple[int, ...]]]) -> Any:
         """The model, checked by onnx.

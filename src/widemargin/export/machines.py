@@ -9,7 +9,6 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from .._native import nystroem
-from ..kernels.functions import RBF, Laplacian, Linear, Polynomial, Sigmoid
 from ..models.expansion import KernelExpansion
 from ..models.linear import LinearModel
 from ..models.nystroem_coordinates import NystroemCoordinates
@@ -17,6 +16,7 @@ from ..models.nystroem_tree import NystroemForest, NystroemTree
 from ..nystroem.features import LandmarkFeatures
 from ..partition.hierarchy import Hierarchy
 from .graph import Graph, Value
+from .kernels import check_written, dense, prepare, scaled, write_argument, write_kernel
 
 
 def write_linear(graph: Graph, model: LinearModel) -> str:
@@ -27,72 +27,29 @@ def write_linear(graph: Graph, model: LinearModel) -> str:
 
 def write_expansion(graph: Graph, model: KernelExpansion) -> str:
     """Decision values sum_j coef_j k(x, z_j) + b of q kernel expansions: (rows, q)."""
+    check_written(model.kernel)
     if not model.coef.shape[1]:
         zeros = np.zeros((len(model.intercept), model.points.shape[1]))
         return write_linear(graph, LinearModel(zeros, model.intercept))
-    points = model.points.toarray() if sp.issparse(model.points) else model.points
     precision = model.pair_with(model.points[:1])[0].precision  # float64 where float32 distances are too inexact
     x = graph.x if precision == graph.dtype else graph.cast(graph.x, precision)
-    argument = _write_argument(graph, x, _scaled(model.kernel, points.astype(precision)), model.kernel)
-    K = _write_kernel(graph, model.kernel, argument if precision == graph.dtype else graph.cast(argument, graph.dtype))
+    x, points = prepare(graph, x, dense(model.points).astype(precision), model.kernel)
+    argument = write_argument(graph, x, points, model.kernel)
+    K = write_kernel(graph, model.kernel, argument if precision == graph.dtype else graph.cast(argument, graph.dtype))
     coef = model.coef.toarray() if sp.issparse(model.coef) else model.coef
     return graph("Add", graph("MatMul", graph.cast(K, np.float64), coef.T), model.intercept)
-
-
-def _write_argument(graph: Graph, x: str, points: NDArray[Any], kernel: Any) -> str:
-    """Kernel arguments, inner products or distances, of all rows and all points: (rows, points)."""
-    if isinstance(kernel, Laplacian):
-        return graph.reduce("L1", graph("Sub", graph.unsqueeze(x, 1), points), 2)
-    if not isinstance(kernel, RBF):
-        return graph("MatMul", x, points.T)
-    # so large an entry has no kernel value, but the sum of the squares, which must not overflow, has one
-    largest = points.dtype.type(np.sqrt(np.finfo(points.dtype).max / (16 * points.shape[1])))
-    x = graph("Clip", x, np.array(-largest), np.array(largest))
-    centre = points.mean(axis=0)  # shifting both leaves distances as they are, with less rounding error
-    x, points = graph("Sub", x, centre), points - centre
-    products = graph("MatMul", x, -2.0 * points.T)
-    squares = graph("Add", graph.reduce("SumSquare", x, 1, keep=True), np.square(points).sum(axis=1))
-    return graph("Relu", graph("Add", products, squares))
-
-
-def _write_kernel(graph: Graph, kernel: Any, argument: str) -> str:
-    """Kernel values from kernel arguments: inner products with `_scaled` points, or distances.
-
-    Raises
-    ------
-    ValueError
-        Naming a kernel that has no such argument.
-    """
-    if isinstance(kernel, RBF | Laplacian):
-        return graph("Exp", graph("Mul", argument, graph.number(-kernel.gamma)))
-    if isinstance(kernel, Linear):
-        return argument
-    if isinstance(kernel, Polynomial | Sigmoid):
-        inner = graph("Add", argument, graph.number(kernel.coef0))
-        return graph("Tanh", inner) if isinstance(kernel, Sigmoid) else graph("Pow", inner, np.array(kernel.degree))
-    raise ValueError(
-        f"model has a {type(kernel).__name__} kernel: to_onnx writes rbf, laplacian, poly, sigmoid, linear"
-    )
-
-
-def _scaled(kernel: Any, points: NDArray[Any]) -> NDArray[Any]:
-    """Points, for kernels of inner products with gamma times gamma.
-
-    If gamma were a factor of the inner products, onnxruntime would fuse the two and round gamma to float32.
-    """
-    return points * points.dtype.type(kernel.gamma) if isinstance(kernel, Polynomial | Sigmoid) else points
 
 
 def write_coordinates(graph: Graph, model: NystroemCoordinates) -> str:
     """Coordinates c(x) F of features c(x) and a factor F: (rows, rank)."""
     features, kernel = model.features, model.features.kernel
     points = features.landmarks[0].astype(np.float64)
-    argument = _write_argument(graph, graph.cast(graph.x, np.float64), _scaled(kernel, points), kernel)
+    argument = write_argument(graph, *prepare(graph, graph.cast(graph.x, np.float64), points, kernel), kernel)
     argument = graph.cast(argument, graph.dtype)
     if features.pseudo_distances.shape[2]:
         bounds = _write_bounds(graph, features, argument, lambda table: table[0])
         argument = graph("Concat", argument, bounds, axis=1)
-    values = _write_kernel(graph, kernel, argument)
+    values = write_kernel(graph, kernel, argument)
     if features.pairs.shape[2]:
         first, second = (graph("Gather", values, numbers.astype(np.int64), axis=1) for numbers in features.pairs[0])
         values = graph("Concat", values, graph("Mul", first, second), axis=1)
@@ -115,13 +72,13 @@ def _write_tree(graph: Graph, tree: NystroemTree) -> str:
         return table[0] if leaf is None else graph.rows_of(table, leaf)
 
     kernel = tree.features.kernel
-    to_landmarks = argument = _write_leaf_argument(graph, of_leaf(_scaled(kernel, tree.features.landmarks)), kernel)
+    to_landmarks = argument = _write_leaf_argument(graph, of_leaf(scaled(kernel, tree.features.landmarks)), kernel)
     if tree.features.pseudo_distances.shape[2]:
         argument = graph("Concat", to_landmarks, _write_bounds(graph, tree.features, to_landmarks, of_leaf), axis=1)
-    values = graph.cast(_write_kernel(graph, kernel, argument), np.float64)
+    values = graph.cast(write_kernel(graph, kernel, argument), np.float64)
     total = graph("Add", _inner(graph, of_leaf(tree.coef), values), of_leaf(tree.intercept))
     if tree.products.shape[2]:
-        products = _write_products(graph, _write_kernel(graph, kernel, to_landmarks), of_leaf(tree.products))
+        products = _write_products(graph, write_kernel(graph, kernel, to_landmarks), of_leaf(tree.products))
         total = graph("Add", total, products)
     if tree.slopes.shape[1]:
         total = graph("Add", total, graph.cast(_inner(graph, of_leaf(tree.slopes), graph.x), np.float64))

@@ -18,7 +18,6 @@ from .._config import resolve_memory_budget
 from .._progress import Callback, Progress
 from .._threads import ThreadTeam
 from .._types import RowIndices, Vector
-from ..algorithms.dc_svm import clustering_level
 from ..algorithms.relevance import learn_relevance
 from ..data.rows import positions
 from ..data.samples import make_samples
@@ -38,6 +37,7 @@ from ..estimators._validation import (
 )
 from ..estimators.relevance_scaler import RelevanceScaler
 from ..kernels.functions import Kernel
+from ..partition.divide import clustering_level
 from ..solvers.dual.certificate import Limits
 from ._adaptive_search import CLUSTER_ROWS, AdaptiveSearch, Axes, Cell, Machines, Means
 from ._best_estimator import BestEstimator, Score, cv_results, make_splits, needs_refit

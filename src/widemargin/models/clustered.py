@@ -24,8 +24,8 @@ from .expansion import SMALL_ENTRY_WORK, KernelExpansion
 _LEAST_ROWS, _MOST_ROWS = 1024, 65_536  # of a block, which is converted once for all clusters
 _ROW_COPIES = 4  # of a block's rows: converted, grouped by cluster, and both for routing
 _SHARED_WORK = 4_000_000  # multiply-adds a cluster, above which threads share out the clusters
-_UNCERTAIN = 0.35  # "soft": |decision value| below which the next cluster is evaluated too
-_BETWEEN = 0.7  # "soft": squared distance to the own centre / to the next centre above which it is
+UNCERTAIN = 0.35  # "soft": |decision value| below which the next cluster is evaluated too
+BETWEEN = 0.7  # "soft": squared distance to the own centre / to the next centre above which it is
 COMBINATIONS = ("early", "soft", "naive", "bcm")
 
 
@@ -73,7 +73,7 @@ class ClusteredExpansion:
         rows, "naive" and "bcm" those of all support vectors.
         """
         if self.combine == "naive":
-            return self._whole.decision_values(X, n_jobs=n_jobs, memory_budget=memory_budget)
+            return self.whole.decision_values(X, n_jobs=n_jobs, memory_budget=memory_budget)
         compute = {"early": self._early_values, "soft": self._soft_values, "bcm": self._committee_log_odds}[
             self.combine
         ]
@@ -91,7 +91,7 @@ class ClusteredExpansion:
         """
         how: dict[str, Any] = {"n_jobs": n_jobs, "memory_budget": memory_budget}
         if self.combine == "naive":
-            return self._whole.decision_gradients(X, **how)
+            return self.whole.decision_gradients(X, **how)
         if self.combine == "bcm":  # log odds: sums over the clusters of -a f, but for a constant
             slopes = -np.repeat(self.sigmoids[:, :, 0], np.diff(self.starts), axis=1)
             coef = self.coef.multiply(slopes).tocsc() if sp.issparse(self.coef) else self.coef * slopes
@@ -110,7 +110,7 @@ class ClusteredExpansion:
         return row_blocks(X.shape[0], int(np.clip(memory_budget // row_bytes, _LEAST_ROWS, _MOST_ROWS)))
 
     @cached_property
-    def _whole(self) -> KernelExpansion:
+    def whole(self) -> KernelExpansion:
         """The sum over all clusters, with the mean intercept."""
         return KernelExpansion(self.kernel, self.points, self.coef, self.intercept.mean(axis=1))
 
@@ -152,11 +152,11 @@ class ClusteredExpansion:
         self, values: Matrix, batch: Samples, labels: Labels, team: ThreadTeam
     ) -> tuple[RowIndices, Labels]:
         """The uncertain rows between two clusters, by their early decision values; and their next nearest clusters."""
-        uncertain = np.flatnonzero((np.abs(values) < _UNCERTAIN).any(axis=1))
+        uncertain = np.flatnonzero((np.abs(values) < UNCERTAIN).any(axis=1))
         if not len(uncertain):  # most single rows
             return uncertain, uncertain
         next_labels, ratio = self.router.next_cluster(batch.take(uncertain), labels[uncertain], team)
-        is_between = ratio > _BETWEEN
+        is_between = ratio > BETWEEN
         return uncertain[is_between], next_labels[is_between]
 
     def _add_early_gradients(self, X: Any, out: Gradients, team: ThreadTeam) -> None:

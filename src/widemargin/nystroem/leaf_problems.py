@@ -12,7 +12,7 @@ from scipy.linalg import cho_factor, cho_solve, eigh, lstsq
 from scipy.linalg.blas import dsyrk
 from scipy.linalg.lapack import dpocon
 
-from .._progress import Progress, SilentProgress
+from .._progress import AnyProgress, SilentProgress
 from .._threads import ThreadTeam, row_blocks, run_interruptibly
 from .._types import Array, Mask, Matrix, RowIndices, Vector
 from ..solvers.dual.certificate import Limits
@@ -81,10 +81,10 @@ class LeafProblem(Protocol):
     n_outputs: int
     needs_kernel_matrix: bool  # of a leaf's rows, for its exact machine and for W; without, W is the identity
 
-    def exact_solution(self, K: Array | None, rows: RowIndices, progress: Progress) -> ExactSolution:
+    def exact_solution(self, K: Array | None, rows: RowIndices, progress: AnyProgress) -> ExactSolution:
         """Train the exact machine, on the kernel matrix K (n, n) of these rows."""
 
-    def fit(self, coordinates: Array, rows: RowIndices, progress: Progress, memory_budget: int) -> LinearFit:
+    def fit(self, coordinates: Array, rows: RowIndices, progress: AnyProgress, memory_budget: int) -> LinearFit:
         """Train linear machines on coordinates (n, n_coordinates); raises `Stopped` if least squares are stopped."""
 
     def objective(self, values: Matrix, weights: Matrix, rows: RowIndices) -> float:
@@ -95,7 +95,7 @@ class LeafProblem(Protocol):
 
 
 # `ocas.train_hinges`, of coordinates (n, n_coordinates), signed weights (q, n), tolerance, progress and memory
-LinearTrainer = Callable[[Array, Matrix, float, Progress, int], list[LinearResult]]
+LinearTrainer = Callable[[Array, Matrix, float, AnyProgress, int], list[LinearResult]]
 
 
 class HingeProblem:
@@ -121,7 +121,7 @@ class HingeProblem:
         self.train_linear = train_linear
         self.n_outputs = len(signs)
 
-    def exact_solution(self, K: Array | None, rows: RowIndices, progress: Progress) -> ExactSolution:
+    def exact_solution(self, K: Array | None, rows: RowIndices, progress: AnyProgress) -> ExactSolution:
         """Solve the duals of the outputs with both labels; the decision values of the others are 0."""
         assert K is not None
         landmark_weights, values = np.zeros(len(rows)), np.zeros((self.n_outputs, len(rows)))
@@ -132,7 +132,7 @@ class HingeProblem:
             values[output] = result.decision
         return ExactSolution(landmark_weights, values)
 
-    def fit(self, coordinates: Array, rows: RowIndices, progress: Progress, memory_budget: int) -> LinearFit:
+    def fit(self, coordinates: Array, rows: RowIndices, progress: AnyProgress, memory_budget: int) -> LinearFit:
         """Minimise ½‖w‖² + Σ u_i max(0, 1 - y_i <w, z_i>) per output; with one label, that label as the intercept."""
         signs, single, is_mixed = self.signs[:, rows], coordinates.astype(np.float32), self._is_mixed(rows)
         weights, intercept = np.zeros((self.n_outputs, coordinates.shape[1])), np.where(is_mixed, 0.0, signs[:, 0])
@@ -169,7 +169,7 @@ class HingeProblem:
         return np.asarray(np.any(signs != signs[:, :1], axis=1))
 
 
-def _solve(K: Array, problem: DualProblem, limits: Limits, progress: Progress) -> DualResult:
+def _solve(K: Array, problem: DualProblem, limits: Limits, progress: AnyProgress) -> DualResult:
     """Solve a dual on K (n, n) in float32, which is enough for an approximate kernel."""
     return solve_in_memory(K.astype(np.float32, copy=False), problem, np.zeros(len(K)), limits, ThreadTeam(1), progress)
 
@@ -179,7 +179,7 @@ class _LeastSquares:
 
     _fit: Callable[[Array, RowIndices], LinearFit]
 
-    def fit(self, coordinates: Array, rows: RowIndices, progress: Progress, memory_budget: int) -> LinearFit:
+    def fit(self, coordinates: Array, rows: RowIndices, progress: AnyProgress, memory_budget: int) -> LinearFit:
         """Train linear machines on coordinates (n, n_coordinates); raises `Stopped` once the fit should end."""
         return run_interruptibly(
             partial(self._fit, coordinates, rows),
@@ -207,7 +207,7 @@ class RidgeProblem(_LeastSquares):
         self.sample_weights = sample_weights
         self.n_outputs = len(targets)
 
-    def exact_solution(self, K: Array | None, rows: RowIndices, progress: Progress) -> ExactSolution:
+    def exact_solution(self, K: Array | None, rows: RowIndices, progress: AnyProgress) -> ExactSolution:
         """Solve (K + penalty S^-1) alpha = y by Cholesky factors.
 
         Raises
@@ -299,7 +299,7 @@ class DistillationProblem(_LeastSquares):
         self.landmark_weights = landmark_weights
         self.n_outputs = len(values)
 
-    def exact_solution(self, K: Array | None, rows: RowIndices, progress: Progress) -> ExactSolution:
+    def exact_solution(self, K: Array | None, rows: RowIndices, progress: AnyProgress) -> ExactSolution:
         """The other machine's squared coefficients and decision values."""
         return ExactSolution(self.landmark_weights[rows], self.values[:, rows])
 

@@ -18,6 +18,8 @@ from .routing import InputRouter, KernelRouter, RandomRouter, Router, cluster_ro
 
 _POINTS_PER_CENTRE = 10  # of the sample, at least: a centre is their mean
 _MAX_POINTS = 5000  # of the sample, whose kernel matrix is in memory: 100 MB
+_MAX_CLUSTERS = _MAX_POINTS // _POINTS_PER_CENTRE
+_CLUSTER_ROWS = 2000  # choose an automatic level with clusters of at most so many rows in the mean
 _MAX_SIZE = 3.0  # size / mean size above which a cluster is split
 _MIN_SIZE = 0.125  # size / mean size below which a cluster is dissolved
 _BALANCING_ROUNDS = 4  # at most
@@ -58,6 +60,15 @@ class ClusteringSettings(NamedTuple):
     n_sample: int = 1000
 
 
+def clustering_level(n: int, branching: int) -> int:
+    """The level of fewest clusters of n rows that have at most 2,000 rows in the mean; 0 for one cluster.
+
+    Or the first level of as many clusters as there can be: of more rows in the mean, where n is above a million.
+    """
+    n_clusters = min(max(n, 1) / _CLUSTER_ROWS, _MAX_CLUSTERS)
+    return max(0, int(np.ceil(np.log(n_clusters) / np.log(branching))))
+
+
 def divide(
     operator: KernelOperator, clustering: ClusteringSettings, rng: np.random.Generator, **options: Any
 ) -> Division:
@@ -89,7 +100,8 @@ def divisions(
     weights : ndarray of shape (n,), optional
         Of the samples in centres and sizes of kernel k-means, >= 0; ones by default. None of weight 0 is sampled.
     go_on : callable
-        Called after each iteration of kernel k-means, which ends where it returns False.
+        Called after each iteration of kernel k-means, which ends where it returns False, all the time of k-means, where
+        `Stopped` is raised then, and before each balancing round, which is the last one then.
 
     Yields
     ------
@@ -108,7 +120,7 @@ def divisions(
     kernel, samples, team = operator.kernel, operator.samples, operator.team
     weighted = np.arange(len(samples)) if weights is None else np.flatnonzero(weights)
     pool = weighted if candidates is None or len(candidates) < _POINTS_PER_CENTRE * clustering.k else candidates
-    k = min(clustering.k, max(1, _MAX_POINTS // _POINTS_PER_CENTRE))
+    k = min(clustering.k, _MAX_CLUSTERS)
     m = min(len(pool), _MAX_POINTS, max(clustering.n_sample, _POINTS_PER_CENTRE * k))
     index = pool if m == len(pool) else np.sort(rng.choice(pool, m, replace=False))
     point_weights = None if weights is None else weights[index]
@@ -119,7 +131,7 @@ def divisions(
     yield Division(router, labels, index)
     for _ in range(_BALANCING_ROUNDS):
         balanced = _balance(router, np.bincount(labels, weights, router.n_clusters), mean, rng)
-        if balanced is None:
+        if balanced is None or not go_on():
             return
         router, labels = balanced, balanced.assign(samples, team)
         yield Division(router, labels, index)
@@ -137,7 +149,8 @@ def _cluster(
         return RandomRouter(points, rng.permutation(len(points)) % k)
     if clustering.method == "input":
         work = kmeans_work(points.stored().size, k)
-        labels = run_interruptibly(partial(cluster_rows, points, k, rng), lambda: not team.native.is_stopped, work)
+        task = partial(cluster_rows, points, k, rng)
+        labels = run_interruptibly(task, lambda: go_on() and not team.native.is_stopped, work)
         return InputRouter(points, _renumbered(labels))
     K = np.empty((len(points), len(points)), points.dtype)
     fill_gram(kernel, points, K, team)

@@ -214,7 +214,7 @@ class InputRouter(Router):
 
     def distances(self) -> Matrix:
         """Squared distances (m, k) of the points to the centres, less |x|^2."""
-        return self._scores(self.points, self._centres)
+        return self._scores(self.points, self.centres)
 
     def split(self, rows: RowIndices, k: int, rng: np.random.Generator) -> Labels:
         """k-means of the points `rows`."""
@@ -222,7 +222,7 @@ class InputRouter(Router):
 
     def assign(self, samples: Samples, team: ThreadTeam) -> Labels:
         """The nearest centres, in blocks of rows on all threads."""
-        centres = self._centres
+        centres = self.centres
 
         def block(rows: slice) -> Labels:
             return np.asarray(self._scores(samples.take(rows), centres).argmin(axis=1))
@@ -236,11 +236,12 @@ class InputRouter(Router):
 
     def next_cluster(self, samples: Samples, labels: Labels, team: ThreadTeam) -> tuple[Labels, Vector]:
         """The second nearest."""
-        centres = self._centres
+        centres = self.centres
         return _next_cluster(samples, labels, team, lambda rows: self._scores(rows, centres), lambda rows: rows.squares)
 
     @cached_property
-    def _centres(self) -> Samples:
+    def centres(self) -> Samples:
+        """The centres: k samples of the points' form."""
         members = membership(self.labels, self.n_clusters).astype(self.points.dtype)
         rows = self.points.stored()
         d, (rows, columns) = rows.shape[1], occupied_columns(rows)

@@ -1,0 +1,167 @@
+"""Early machines as nodes of a graph: routing, and a loop over the clusters that rows are in."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+
+from ..kernels.functions import RBF, Laplacian, Linear
+from ..models.clustered import BETWEEN, UNCERTAIN, ClusteredExpansion
+from ..models.expansion import KernelExpansion
+from ..partition.routing import InputRouter, KernelRouter, Router
+from .graph import Graph
+from .kernels import Points, check_written, dense, prepare, write_argument, write_kernel
+from .machines import write_expansion
+
+
+class _Nearest(NamedTuple):
+    """The nearest clusters (rows,), the next ones, and the ratios of the squared distances to these two.
+
+    Without a second cluster the last two are None.
+    """
+
+    first: str
+    second: str | None
+    ratio: str | None
+
+
+class _Machines(NamedTuple):
+    """The clusters' machines, and their support vectors as `write_argument` takes them, in this precision."""
+
+    model: ClusteredExpansion
+    precision: Any
+    points: Points
+
+
+def write_clustered(graph: Graph, model: ClusteredExpansion) -> str:
+    """Decision values of q early machines: (rows, q)."""
+    check_written(model.kernel)
+    if model.combine == "naive":
+        return write_expansion(graph, model.whole)
+    if model.combine == "bcm":
+        raise ValueError("model has combine='bcm': to_onnx writes 'soft', 'early' and 'naive'; compress it first")
+    nearest = _write_nearest(graph, model.router)
+    precision = model.router.points.pair_with(model.points[:1])[1].precision
+    x = graph.x if precision == graph.dtype else graph.cast(graph.x, precision)
+    if not model.points.shape[0]:  # of clusters that have constants
+        return graph.rows_of(model.intercept.T, nearest.first)
+    rows = dense(model.points[:1] if isinstance(model.kernel, Linear) else model.points)  # of linear ones the weights
+    x, points = prepare(graph, x, rows.astype(precision), model.kernel)
+    machines = _Machines(model, precision, points)
+    if model.combine == "early" or nearest.second is None:
+        return _write_values(graph, machines, x, nearest.first)
+    return _write_soft(graph, machines, x, nearest)
+
+
+def _write_soft(graph: Graph, machines: _Machines, x: str, nearest: _Nearest) -> str:
+    """Values by the nearest clusters, and the mean with the next ones' for uncertain rows between the two: (rows, q).
+
+    A loop of two steps, so that the graph has the support vectors once: step t is for some rows the mean of their
+    values by t + 1 machines.
+    """
+
+    def average(step: str, states: list[str]) -> list[str]:
+        x, second, ratio, rows, labels, values = states
+        known = graph.rows_of(values, rows)
+        change = graph("Sub", _write_values(graph, machines, graph.rows_of(x, rows), labels), known)
+        n_machines = graph("Add", graph.cast(step, np.float64), np.array(1.0))
+        mean = graph("Add", known, graph("Div", change, n_machines))
+        values = graph("ScatterND", values, graph.unsqueeze(rows, 1), mean)
+        is_uncertain = graph("Less", graph.reduce("Min", graph("Abs", values), 1), np.array(UNCERTAIN))
+        is_between = graph("And", is_uncertain, graph("Greater", ratio, np.array(BETWEEN)))
+        rows = _places_of(graph, is_between)
+        return [x, second, ratio, rows, graph.rows_of(second, rows), values]
+
+    int64, float64 = np.int64, np.float64
+    everything = _places_of(graph, graph.for_each_row(np.array(1), x))
+    start = graph.rows_of(machines.model.intercept.T, nearest.first)
+    states: list[Any] = [(x, machines.precision), (nearest.second, int64), (nearest.ratio, float64)]
+    states += [(everything, int64), (nearest.first, int64), (start, float64)]
+    return graph.loop(np.array(2), states, average)[-1]
+
+
+def _places_of(graph: Graph, mask: str) -> str:
+    """The places of the entries of a vector that are not zero."""
+    return graph.squeeze(graph("NonZero", mask), 0)
+
+
+def _write_nearest(graph: Graph, router: Router) -> _Nearest:
+    """The two nearest clusters of each row, by distances in float64."""
+    if router.n_clusters == 1:
+        return _Nearest(graph.for_each_row(np.array(0), graph.x), None, None)
+    if isinstance(router, InputRouter):
+        distances, square = _write_input_distances(graph, router)
+    elif isinstance(router, KernelRouter):
+        distances, square = _write_kernel_distances(graph, router)
+    else:
+        raise ValueError("model has partition='random': to_onnx writes 'input' and 'kernel'; compress it first")
+    nearest, places = graph.two_smallest(distances)
+    near, far = (graph("Add", graph.column(nearest, c), square) for c in (0, 1))
+    near = graph("Relu", near)
+    far = graph("Max", far, near)
+    is_zero = graph("Equal", far, np.array(0.0))
+    ratio = graph("Where", is_zero, np.array(1.0), graph("Div", near, far))
+    return _Nearest(graph.column(places, 0), graph.column(places, 1), ratio)
+
+
+def _write_input_distances(graph: Graph, router: InputRouter) -> tuple[str, str]:
+    """Squared distances (rows, k) to the centres, less |x|^2, and |x|^2 (rows,)."""
+    x, shift = graph.cast(graph.x, np.float64), router.points.shift
+    x = x if shift is None else graph("Sub", x, shift.astype(np.float64))
+    centres = router.centres.toarray().astype(np.float64)
+    distances = graph("Gemm", x, centres, np.square(centres).sum(axis=1), alpha=-2.0, transB=1)
+    return distances, graph.reduce("SumSquare", x, 1)
+
+
+def _write_kernel_distances(graph: Graph, router: KernelRouter) -> tuple[str, str]:
+    """Squared distances (rows, k) to the centres in feature space, less k(x, x), and k(x, x) (rows,)."""
+    points, shift = dense(router.points.stored()), router.points.shift
+    points = points if shift is None else points + shift
+    weights = np.zeros((router.n_clusters, len(points)))
+    weights[router.labels, np.arange(len(points))] = 1.0
+    weights *= -2.0 / weights.sum(axis=1, keepdims=True)
+    machine = KernelExpansion(router.kernel, points, weights, router.squared_centre_norms)
+    distances = write_expansion(graph, machine)
+    if isinstance(router.kernel, RBF | Laplacian):
+        return distances, graph.for_each_row(np.array(1.0), graph.x)
+    gamma = graph.number(getattr(router.kernel, "gamma", 1.0))
+    square = graph.reduce("SumSquare", graph.x, 1)
+    own = square if isinstance(router.kernel, Linear) else graph("Mul", square, gamma)
+    return distances, graph.cast(write_kernel(graph, router.kernel, own), np.float64)
+
+
+def _write_values(graph: Graph, machines: _Machines, x: str, labels: str) -> str:
+    """Decision values of rows x by the machines of clusters `labels` (rows,): (rows, q)."""
+    model = machines.model
+    values = graph.rows_of(model.intercept.T, labels)
+    if isinstance(model.kernel, Linear):
+        weights = np.array([machine.linear_model.coef for machine in model.machines])
+        products = graph("MatMul", graph.rows_of(weights, labels), graph.unsqueeze(graph.cast(x, np.float64), 2))
+        return graph("Add", values, graph.squeeze(products, 2))
+    return _write_sums(graph, machines, x, labels, values)
+
+
+def _write_sums(graph: Graph, machines: _Machines, x: str, labels: str, values: str) -> str:
+    """Add the sums over the support vectors of each row's cluster: one product for each cluster with rows."""
+    (model, precision, points), sizes = machines, np.diff(machines.model.starts)
+    coef = np.ascontiguousarray((model.coef.toarray() if sp.issparse(model.coef) else model.coef).T)
+
+    def add_cluster(step: str, states: list[str]) -> list[str]:
+        x, labels, present, values = states
+        cluster = graph.rows_of(present, step)
+        rows = _places_of(graph, graph("Equal", labels, cluster))
+        bounds = [graph.unsqueeze(graph.rows_of(ends, cluster), 0) for ends in (model.starts[:-1], model.starts[1:])]
+        own, own_coef = (graph("Slice", part, *bounds, np.array([0])) for part in (points.rows, coef))
+        squares = graph("Slice", points.squares, *bounds, np.array([0]))
+        argument = write_argument(graph, graph.rows_of(x, rows), Points(own, squares), model.kernel)
+        argument = argument if precision == graph.dtype else graph.cast(argument, graph.dtype)
+        K = graph.cast(write_kernel(graph, model.kernel, argument), np.float64)
+        added = graph("Add", graph.rows_of(values, rows), graph("MatMul", K, own_coef))
+        return [x, labels, present, graph("ScatterND", values, graph.unsqueeze(rows, 1), added)]
+
+    has_rows = graph("ScatterElements", np.zeros(len(sizes), np.int64), labels, graph.for_each_row(np.array(1), labels))
+    present = _places_of(graph, graph("Mul", has_rows, (sizes > 0).astype(np.int64)))
+    states: list[Any] = [(x, precision), (labels, np.int64), (present, np.int64), (values, np.float64)]
+    return graph.loop(graph("Squeeze", graph("Shape", present)), states, add_cluster)[-1]
