@@ -11,23 +11,25 @@ cluster's own: what `HeldOutSolver` does for all rows is done for every cluster,
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
 
 import numpy as np
+import scipy.sparse as sp
 
 from .._native import Stopped
 from .._progress import AnyProgress
 from .._threads import ThreadTeam
-from .._types import Array, Mask, RowIndices, Vector
+from .._types import Array, Labels, Mask, RowIndices, Vector
 from ..data.samples import Samples, SampleSubset
 from ..kernels.functions import Kernel
 from ..kernels.tiles import fill_gram
 from ..solvers.dual.certificate import Limits
 from ..solvers.dual.dual_path import scale_bounds, scale_point
 from ..solvers.dual.problem import DualProblem
-from ..solvers.dual.subproblems import Subproblem, solve_subproblems
+from ..solvers.dual.subproblems import Subproblem, Subproblems, join_subproblems, solve_subproblems
 from .held_out import Fold, HeldOutSolver
 
 _MANY_MACHINES = 3  # of a cluster: solved in one batch, on one matrix
@@ -156,7 +158,7 @@ def _solve_on_one_matrix(
 ) -> list[Array]:
     """`HeldOutSolver.held_out_values` of many machines of few rows each: all in one compiled batch for each C.
 
-    Their decision values are one product, K[held out, rows] B, of the coefficients B (m, n_machines).
+    Their decision values are one product, B K[:, held out], of the coefficients B (n_machines, m).
     """
     m = len(samples)
     values = [np.full((len(fold.Cs), len(fold.test), len(machine_rows)), np.nan) for fold in folds]
@@ -166,43 +168,38 @@ def _solve_on_one_matrix(
             fill_gram(kernel, samples, K, team)
     except Stopped:
         return values
-    trained = [
-        [(own[is_free], unit.take(np.flatnonzero(is_free))) for own, unit, is_free in _free_rows(machine_rows, fold)]
-        for fold in folds
-    ]
-    starts = [[(np.zeros(len(rows)), np.zeros(len(rows))) for rows, _ in of_fold] for of_fold in trained]
-    last = 1.0
+    of_fold, of_machine, parts = _free_parts(machine_rows, folds)
+    unit, last = parts.problem, 1.0
+    point = decision = parts.point
     for c, C in enumerate(folds[0].Cs):
-        parts = [
-            [_start_part(rows, unit, start, last, C) for (rows, unit), start in zip(of_fold, of_starts, strict=True)]
-            for of_fold, of_starts in zip(trained, starts, strict=True)
-        ]
-        flat = [part for of_fold in parts for part in of_fold if len(part.rows)]
-        results = iter(solve_subproblems(K, flat, limits, team, progress, polish=False))
+        problem, factor = scale_bounds(unit, C), C / last
+        point = scale_point(point, scale_bounds(unit, last), problem, factor)  # as `DualPath.step`
+        parts = replace(parts, problem=problem, point=point, decision=factor * decision)
+        results = solve_subproblems(K, parts, limits, team, progress, polish=False)
         if progress.stopped_by:
             break
-        for k, of_fold in enumerate(parts):
-            B, b = np.zeros((m, len(machine_rows))), np.zeros(len(machine_rows))
-            for p, part in enumerate(of_fold):
-                if len(part.rows):
-                    result = next(results)
-                    B[part.rows, p], b[p], starts[k][p] = result.beta, result.intercept, (result.beta, result.decision)
-            values[k][c] = K[folds[k].test] @ B.astype(K.dtype) + b
-        last = C
+        point, decision, last, numbers = results.beta, results.decision, C, results.numbers
+        for k, fold in enumerate(folds):
+            own, is_own = of_fold == k, of_fold[numbers] == k
+            b = np.zeros(len(machine_rows))
+            b[of_machine[own]] = results.intercept[own]
+            place = of_machine[numbers[is_own]], parts.rows[is_own]
+            B = sp.csr_array((point[is_own].astype(K.dtype), place), shape=(len(machine_rows), m))
+            values[k][c] = (B @ K[:, fold.test]).T + b
     return values
 
 
-def _free_rows(machine_rows: Sequence[RowIndices], fold: Fold) -> Iterator[tuple[RowIndices, DualProblem, Mask]]:
-    """Of each machine its rows, its dual at C = 1, and which of the rows are trained on."""
-    for own, unit in zip(machine_rows, fold.problems, strict=True):
-        yield own, unit, unit.hi > unit.lo
-
-
-def _start_part(rows: RowIndices, unit: DualProblem, start: tuple[Vector, Vector], last: float, C: float) -> Subproblem:
-    """A dual for C from the solution and the decision values for the last C, as `DualPath.step`."""
-    problem, (beta, decision) = scale_bounds(unit, C), start
-    scaled = scale_point(beta, scale_bounds(unit, last), problem, C / last)
-    return Subproblem(rows, problem, scaled, decision=C / last * decision)
+def _free_parts(machine_rows: Sequence[RowIndices], folds: Sequence[Fold]) -> tuple[Labels, Labels, Subproblems]:
+    """The duals at C = 1 of all machines on the rows that a fold trains on, with the fold and the machine of each."""
+    numbers, parts = list[tuple[int, int]](), list[Subproblem]()
+    for k, fold in enumerate(folds):
+        for p, (own, unit) in enumerate(zip(machine_rows, fold.problems, strict=True)):
+            free = np.flatnonzero(unit.hi > unit.lo)
+            if len(free):
+                numbers.append((k, p))
+                parts.append(Subproblem(own[free], unit.take(free), np.zeros(len(free))))
+    of_fold, of_machine = np.array(numbers).T
+    return of_fold, of_machine, join_subproblems(parts)
 
 
 def _mask(rows: RowIndices, n: int) -> Mask:
