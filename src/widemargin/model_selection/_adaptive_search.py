@@ -31,6 +31,7 @@ from ..kernels.kernel_operator import KernelOperator
 from ..partition.divide import ClusteringSettings, divide
 from ..solvers.dual.certificate import Limits
 from ..solvers.dual.in_memory import SINGLE_SET_TOL, WORKING_SET_ROWS
+from ..solvers.dual.problem import DualProblem
 from ..solvers.results import History
 from ._search import SearchData, samples_of
 
@@ -150,6 +151,7 @@ class AdaptiveSearch:
             self.clusters, data.problem.machines, len(data.rows), self.limits, memory_budget, progress, team
         )
         self._samples: dict[tuple[int, int], Samples] = {}
+        self._duals: dict[tuple[int, float], list[DualProblem]] = {}  # of a fold and an epsilon, of few rows
 
     # --- the search ---
 
@@ -424,7 +426,11 @@ class AdaptiveSearch:
             )
 
     def _fold(self, k: int, epsilon: float, Cs: Vector) -> Fold:
-        problems = self.data.problem.duals(self.data.training_weights(k), epsilon)
+        problems = self._duals.get((k, epsilon))
+        if problems is None:
+            problems = self.data.problem.duals(self.data.training_weights(k), epsilon)
+        if len(self.clusters) == 1:
+            self._duals[k, epsilon] = problems
         return Fold(self.data.splits[k].test, problems, Cs.tolist())
 
     # --- rows ---
