@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import partial
-from itertools import combinations
 from typing import Any, ClassVar
 
 import numpy as np
@@ -25,7 +23,7 @@ from widemargin.kernels.functions import RBF
 from widemargin.partition.divide import Division
 from widemargin.partition.routing import RandomRouter
 from widemargin.solvers.dual.in_memory import WorkingSetSolver
-from widemargin.solvers.dual.problem import one_class_problem, pair_problem, svm_problem
+from widemargin.solvers.dual.problem import PairProblems, one_class_problem, svm_problem
 from widemargin.solvers.results import StoppedAtStartError
 
 N, C, GAMMA = 800, 0.5, 40.0
@@ -253,11 +251,10 @@ def test_a_stop_ends_all_pairs_at_the_next_tile(n: int, k: int, stopping: Progre
     """Of the kernel matrix that all pairs share, and of one for each pair: ten tiles each."""
     samples, _ = wide_rows(n)
     classes, upper = np.arange(n) % k, np.full(n, C)
-    problems = [partial(pair_problem, classes, upper, *pair) for pair in combinations(range(k), 2)]
+    problems = PairProblems(classes, upper, has_intercept=False)
     settings = DCSVMSettings(n_levels="auto", n_jobs=1)
-    rng, sizes = np.random.default_rng(0), np.bincount(classes).tolist()
-    kernel = _StoppingRBF(0.01)
-    machines = train_several(kernel, samples, problems, settings, stopping, rng, class_sizes=sizes)
+    rng, kernel = np.random.default_rng(0), _StoppingRBF(0.01)
+    machines = train_several(kernel, samples, problems, settings, stopping, rng)
     assert _StoppingRBF.n_tiles == 2
     assert {len(machine.result.history) for machine in machines} == {1}
     assert not any(machine.result.beta.any() for machine in machines)

@@ -1,6 +1,5 @@
 """One machine for each pair of classes: in groups on common kernel matrices, as each alone."""
 
-from functools import partial
 from itertools import combinations
 from typing import Any
 
@@ -12,12 +11,13 @@ from hypothesis import strategies as st
 from widemargin import _progress
 from widemargin._progress import Progress
 from widemargin.algorithms import dc_svm, pairs_and_targets
-from widemargin.algorithms.dc_svm import DCSVMSettings, KernelProblem, LazyProblem, TrainedMachine, train
+from widemargin.algorithms.dc_svm import DCSVMSettings, KernelProblem, train
 from widemargin.algorithms.pairs_and_targets import train_several
+from widemargin.algorithms.trained_machines import TrainedMachine, TrainedMachines
 from widemargin.data.labels import group_pairs
 from widemargin.data.samples import Samples, make_samples
 from widemargin.kernels.functions import RBF
-from widemargin.solvers.dual.problem import pair_problem
+from widemargin.solvers.dual.problem import PairProblems
 
 KERNEL = RBF(0.2)
 
@@ -34,23 +34,20 @@ def test_groups_have_each_pair_once_and_few_rows(sizes: list[int], most_rows: in
         assert n_rows <= max(most_rows, 2 * max(sizes))
 
 
-def pairs_of_classes(sizes: list[int]) -> tuple[Samples, list[LazyProblem]]:
+def pairs_of_classes(sizes: list[int]) -> tuple[Samples, PairProblems]:
     """Samples of classes of these sizes, and the problem of each pair of classes."""
     rng = np.random.default_rng(0)
     classes = rng.permutation(np.repeat(np.arange(len(sizes)), sizes))
     X = (rng.standard_normal((len(sizes), 4))[classes] + rng.standard_normal((len(classes), 4))).astype(np.float32)
-    upper = np.full(len(classes), 3.0)
-    make = partial(pair_problem, classes, upper, has_intercept=True)
-    problems = [partial(make, *pair) for pair in combinations(range(len(sizes)), 2)]
-    return make_samples(X, "distances"), problems
+    return make_samples(X, "distances"), PairProblems(classes, np.full(len(classes), 3.0), has_intercept=True)
 
 
-def train_pairs(sizes: list[int], n_jobs: int = 1, max_time: float | None = None) -> list[TrainedMachine]:
+def train_pairs(sizes: list[int], n_jobs: int = 1, max_time: float | None = None) -> TrainedMachines:
     """The machines of all pairs of classes of these sizes, trained together."""
     samples, problems = pairs_of_classes(sizes)
     settings, rng = DCSVMSettings(n_jobs=n_jobs), np.random.default_rng(0)
     with Progress(max_time=max_time) as progress:
-        return train_several(KERNEL, samples, problems, settings, progress, rng, class_sizes=sizes)
+        return train_several(KERNEL, samples, problems, settings, progress, rng)
 
 
 @pytest.mark.parametrize("stop_level", [0, 1])  # a group on one matrix; machines apart
@@ -75,8 +72,8 @@ def test_the_work_of_pairs_is_their_rows_squared(stop_level: int, monkeypatch: p
 
 def train_each_alone(sizes: list[int]) -> list[TrainedMachine]:
     machines, (samples, problems) = [], pairs_of_classes(sizes)
-    for make in problems:
-        rows, problem = make()
+    for p in range(len(problems)):
+        rows, problem = problems[p]()
         data = KernelProblem(KERNEL, samples.take(rows), problem)
         with Progress() as progress:
             machines.append(train(data, DCSVMSettings(n_jobs=1), progress, np.random.default_rng(0)))
@@ -133,7 +130,7 @@ def test_what_groups_leave_over_goes_to_the_others(monkeypatch: pytest.MonkeyPat
         np.testing.assert_allclose(ours.result.beta, expected.result.beta, atol=1e-6)
 
 
-def train_pairs_of_unequal_work(monkeypatch: pytest.MonkeyPatch, share: float) -> list[TrainedMachine]:
+def train_pairs_of_unequal_work(monkeypatch: pytest.MonkeyPatch, share: float) -> TrainedMachines:
     """Machines of pairs that take (rows)^2 seconds each, in `share` of the time that all of them take."""
     clock, train_alone, sizes = 0.0, pairs_and_targets.train, [300, 200, 40, 50, 60]
 

@@ -1,11 +1,19 @@
 """Hundreds of classes: votes without a matrix of pairs and classes, tiny problems of pairs solved in common passes."""
 
+import sys
+from collections.abc import Callable
+from typing import TypeAlias
+
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 from sklearn.utils.multiclass import _ovr_decision_function
 
 from widemargin import DCSVMClassifier
 from widemargin.estimators import _predictor
+
+Matrix: TypeAlias = NDArray[np.float64]
+Labels: TypeAlias = NDArray[np.intp]
 
 
 @pytest.mark.parametrize("n_classes", [33, 40])
@@ -25,10 +33,41 @@ def test_votes_of_many_classes_take_memory_of_their_values_alone() -> None:
     assert _predictor.vote_winners(-values, n_classes, break_ties=True).tolist() == [n_classes - 1]
 
 
-def test_hundred_classes_of_three_rows() -> None:
+def rows_of_classes(k: int) -> tuple[Matrix, Labels]:
+    """Three rows of each of k classes."""
     rng = np.random.default_rng(0)
-    y = np.repeat(np.arange(100), 3)
-    X = rng.standard_normal((100, 20))[y] + 0.3 * rng.standard_normal((300, 20))
+    y = np.repeat(np.arange(k), 3)
+    return rng.standard_normal((k, 20))[y] + 0.3 * rng.standard_normal((3 * k, 20)), y
+
+
+def test_hundred_classes_of_three_rows() -> None:
+    X, y = rows_of_classes(100)
     model = DCSVMClassifier().fit(X, y)
     assert model.converged_
     assert model.score(X, y) == 1.0
+
+
+def count_calls(function: Callable[..., object], *arguments: object) -> int:
+    """The calls of Python functions in this thread."""
+    calls = 0
+
+    def count(frame: object, event: str, argument: object) -> None:
+        nonlocal calls
+        calls += event == "call"
+
+    sys.setprofile(count)
+    try:
+        function(*arguments)
+    finally:
+        sys.setprofile(None)
+    return calls
+
+
+@pytest.mark.parametrize("C", [1.0, 1e5])  # with the larger one, pairs are corrected in float64
+def test_pairs_are_arrays_and_no_calls_of_functions(C: float) -> None:
+    """7,140 pairs are fitted with fewer calls than there are pairs."""
+    X, y = rows_of_classes(120)
+    model = DCSVMClassifier(C, gamma=0.001, n_jobs=1)
+    assert count_calls(model.fit, X.astype(np.float32), y) < 7140
+    n_rows = len(model.history_["time"])
+    assert n_rows == 7140 if C == 1 else n_rows > 7140

@@ -32,6 +32,7 @@ from widemargin import (
     compress,
     to_onnx,
 )
+from widemargin.estimators import _dual_attributes
 
 onnxruntime = pytest.importorskip("onnxruntime")
 
@@ -196,6 +197,23 @@ def test_votes_of_pairs(shape, break_ties, digits) -> None:
             to_onnx(model)
         return
     assert_same(model, X)
+
+
+@pytest.mark.parametrize("shape", ["ovr", "ovo"])
+def test_coefficients_of_many_pairs_are_written_without_their_zeros(shape, digits, monkeypatch) -> None:
+    X, y = digits[0][:300], digits[1][:300]
+    dense = to_onnx(DCSVMClassifier(gamma=0.01, decision_function_shape=shape).fit(X, y))
+    monkeypatch.setattr(_dual_attributes, "_DENSE_BYTES", 0)
+    model = DCSVMClassifier(gamma=0.01, decision_function_shape=shape).fit(X, y)
+    assert_same(model, X)
+    assert len(to_onnx(model).SerializeToString()) < len(dense.SerializeToString())
+
+
+def test_votes_take_memory_of_the_square_of_the_classes() -> None:
+    """The incidence of pairs and classes alone would be 20 MB twice, the coefficients of the pairs as much."""
+    model = DCSVMClassifier(gamma=1.0).fit(np.eye(170), np.arange(170))
+    assert len(to_onnx(model).SerializeToString()) < 2e6
+    np.testing.assert_array_equal(run(model, np.eye(170))["label"], np.arange(170))
 
 
 def test_equal_votes_give_the_same_label(digits) -> None:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from contextlib import ExitStack
+from typing import Any
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from naive import kernels as naive
@@ -110,3 +112,15 @@ def test_little_scratch_is_kept_between_fits() -> None:
             stack.enter_context(Scratch(2**23))
     scratch.free_scratch()
     assert 0 < sum(buffer.nbytes for buffer in scratch._scratch) <= 2**24
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_a_product_with_sparse_coefficients_is_that_with_dense_ones(dtype: Any) -> None:
+    rng = np.random.default_rng(0)
+    A, B = (make_samples(rng.standard_normal((n, 3)).astype(dtype), "distances") for n in (700, 90))
+    coef = sp.random(40, 700, 0.1, format="csc", random_state=0)
+    sparse, dense = np.ones((2, 40, 90))
+    with ThreadTeam(2) as team:
+        add_kernel_product(RBF(0.5), A, sp.csc_array(coef), B, sparse, team)
+        add_kernel_product(RBF(0.5), A, coef.toarray(), B, dense, team)
+    np.testing.assert_allclose(sparse, dense, rtol=1e-6 if dtype == np.float32 else 1e-12)

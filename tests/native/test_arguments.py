@@ -173,6 +173,18 @@ def calls() -> dict[str, list[Call]]:
         "kernels.add_rows": [(kernels.add_rows, {**f, "K": np.eye(N), "rows": some(4, N), "coef": vector(4)})],
         "kernels.remove_rows": [(kernels.remove_rows, {"team": ALONE, "K": np.eye(N), "kept": np.array([0, 2, 3])})],
         "kernels.add_product": [(kernels.add_product, {"K": rows(), "coef": rows(K, N), "out": np.zeros((K, D))})],
+        "kernels.add_sparse_product": [
+            (
+                kernels.add_sparse_product,
+                {
+                    "K": rows(),
+                    "starts": np.arange(N + 1),
+                    "functions": some(N, K),
+                    "coef": vector(),
+                    "out": np.zeros((K, D)),
+                },
+            )
+        ],
         "dual.SeparableTerms": [
             (dual.SeparableTerms, {"target": vector(), "lo": -np.ones(N), "hi": np.ones(N), "scale": np.ones(N)})
         ],
@@ -201,6 +213,12 @@ def calls() -> dict[str, list[Call]]:
         "dual.Subproblems64": [(dual.Subproblems64, subproblems(np.float64) | {"has_intercept": True})],
         "dual.Subproblems32.solve": [(dual.Subproblems32(**subproblems(np.float32), has_intercept=True).solve, solve)],
         "dual.Subproblems64.solve": [(dual.Subproblems64(**subproblems(np.float64), has_intercept=False).solve, solve)],
+        "dual.Subproblems32.compute_decision_values": [
+            (dual.Subproblems32(**subproblems(np.float32), has_intercept=True).compute_decision_values, {})
+        ],
+        "dual.Subproblems64.compute_decision_values": [
+            (dual.Subproblems64(**subproblems(np.float64), has_intercept=False).compute_decision_values, {})
+        ],
         "csr.CSRMatrix": [(csr.CSRMatrix, {"data": np.ones(N), **indices, "n_columns": D})],
         "csr.CSRMatrix.rows": [(sparse().rows, {"first": 2, "end": 5})],
         "csr.CSRMatrix.__len__": [(sparse().__len__, {})],

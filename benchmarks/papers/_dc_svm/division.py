@@ -17,7 +17,8 @@ from benchmarks.papers._dc_svm.machines import SETS, Machine, make, settings_of
 from benchmarks.papers._experiment import Experiment, Row, grouped, is_wanted
 from widemargin._config import resolve_memory_budget
 from widemargin._progress import Progress
-from widemargin.algorithms.dc_svm import DCSVMSettings, KernelProblem, TrainedMachine, train
+from widemargin.algorithms.dc_svm import DCSVMSettings, KernelProblem, train
+from widemargin.algorithms.trained_machines import TrainedMachine
 from widemargin.data.samples import make_samples
 from widemargin.kernels.functions import make_kernel
 from widemargin.solvers.dual.problem import svm_problem

@@ -186,6 +186,9 @@ class Subproblems32:
         f: NDArray[np.float64],
         has_intercept: bool,
     ) -> None: ...
+    def compute_decision_values(self) -> None:
+        """f = K[rows, rows] beta, of each problem."""
+
     def solve(
         self, team: Team, tol: NDArray[np.float64], max_sets: NDArray[np.int64], seconds: float
     ) -> tuple[Any, ...]:
@@ -211,6 +214,9 @@ class Subproblems64:
         f: NDArray[np.float64],
         has_intercept: bool,
     ) -> None: ...
+    def compute_decision_values(self) -> None:
+        """f = K[rows, rows] beta, of each problem."""
+
     def solve(
         self, team: Team, tol: NDArray[np.float64], max_sets: NDArray[np.int64], seconds: float
     ) -> tuple[Any, ...]:

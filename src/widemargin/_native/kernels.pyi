@@ -37,6 +37,18 @@ def add_product(K: NDArray[np.floating], coef: NDArray[np.float64], out: NDArray
     out += coef K in float64, K (r, c), coef (k, r), out (k, c). Rows of K with coefficient zero are not read.
     """
 
+def add_sparse_product(
+    K: NDArray[np.floating],
+    starts: NDArray[np.int64],
+    functions: NDArray[np.int64],
+    coef: NDArray[np.float64],
+    out: NDArray[np.float64],
+) -> None:
+    """
+    out += C K in float64, K (r, c), out (k, c), C (k, r) in CSC form: column i has coef[starts[i]:starts[i + 1]] in the
+    rows functions[starts[i]:starts[i + 1]].
+    """
+
 def rbf_matrix(
     X: NDArray[np.floating] | csr.CSRMatrix,
     squares: NDArray[np.float64],

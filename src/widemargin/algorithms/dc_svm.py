@@ -22,7 +22,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from math import isqrt
 from operator import attrgetter, call
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -41,14 +41,16 @@ from ..partition.divide import ClusteringSettings, Division, clustering_level, d
 from ..solvers.dual.certificate import MAX_RELATIVE_GAP, START_TOL, Limits, join_results
 from ..solvers.dual.in_memory import WORKING_SET_ROWS, solve_in_memory, zero_result
 from ..solvers.dual.memory import active_bytes, free_bytes, share_budget
-from ..solvers.dual.problem import DualProblem
+from ..solvers.dual.problem import DualProblem, PairProblems
 from ..solvers.dual.solver import DualSolver
 from ..solvers.dual.stopping import hides_violation
-from ..solvers.dual.subproblems import Subproblem, solve_on_full_matrix
-from ..solvers.results import DualResult, StoppedAtStartError
+from ..solvers.dual.subproblems import Subproblem, Subproblems, join_subproblems, solve_on_full_matrix, zero_results
+from ..solvers.results import DualResult, DualResults, StoppedAtStartError
+from .trained_machines import TrainedMachine
 
 # A function that returns a machine's rows (m,) and its dual problem of m coordinates.
 LazyProblem = Callable[[], tuple[RowIndices, DualProblem]]
+Problems: TypeAlias = Sequence[LazyProblem] | PairProblems  # several: by number, a LazyProblem
 
 _MAX_IN_MEMORY = 6000  # solve clusters of at most so many rows on their full matrix
 _FULL_MATRIX_ENTRIES = 2**20  # solve a problem without levels and rounds if its full matrix has at most so many,
@@ -126,41 +128,6 @@ class KernelProblem(NamedTuple):
     problem: DualProblem
 
 
-@dataclass
-class TrainedMachine:
-    """A trained machine.
-
-    Attributes
-    ----------
-    result : DualResult
-        For an early machine, of the problem with the kernel k(x, z) [same cluster] (Lemma 1).
-    division : Division or None
-        The clusters of an early machine; None for the exact one.
-    intercepts : ndarray of shape (n_clusters,) or (1,)
-    levels : list of dict
-        For each level: its number, number of clusters and support vectors, seconds for clustering and in all, and the
-        primal objective and its lower bound, sums over the clusters.
-    rows : ndarray of int or None
-        Of a pair of classes: the rows that are the result's coordinates. None: all.
-    is_sketch : bool
-        Whether it is from `sketch`.
-    """
-
-    result: DualResult
-    division: Division | None
-    intercepts: Vector
-    levels: list[dict[str, float]]
-    rows: RowIndices | None = None
-    is_sketch: bool = False
-
-    def following(self, before: TrainedMachine | None) -> TrainedMachine:
-        """The better one of this machine and of `before`, from which its training started (`DualResult.following`)."""
-        if before is None:
-            return self
-        best = self if self.result.improves(before.result) else before
-        return replace(best, result=self.result.following(before.result), levels=best.levels or before.levels)
-
-
 def train(
     data: KernelProblem,
     settings: DCSVMSettings,
@@ -201,8 +168,9 @@ def train(
         if suits_full_matrix(len(data.samples), 1, settings, progress):
             start = data.problem.sparse_point() if start is None else start
             progress.stage("whole problem")
-            whole = Subproblem(np.arange(len(data.samples)), data.problem, start)
-            return train_on_full_matrix(data.kernel, data.samples, [whole], settings, progress, team)[0]
+            whole = join_subproblems([Subproblem(np.arange(len(data.samples)), data.problem, start)])
+            result = train_on_full_matrix(data.kernel, data.samples, whole, settings, progress, team)[0]
+            return TrainedMachine(result, None, np.array([result.intercept]), [])
         training = DCSVMTraining(data, settings, progress, rng, team)
         if start is None:
             levels = training.worthwhile_levels()
@@ -562,17 +530,16 @@ def max_rows_of_full_matrix(settings: DCSVMSettings, n_problems: int = _FULL_MAT
 def train_on_full_matrix(
     kernel: Kernel,
     samples: Samples,
-    subproblems: list[Subproblem],
+    parts: Subproblems,
     settings: DCSVMSettings,
     progress: AnyProgress,
     team: ThreadTeam,
-) -> list[TrainedMachine]:
-    """Train a machine for each subproblem, on one kernel matrix; beta = 0 if the fit is stopped before it is known."""
+) -> DualResults:
+    """Solve each subproblem, on one kernel matrix; beta = 0 if the fit is stopped before it is known."""
     try:
-        results = solve_on_full_matrix(kernel, samples, subproblems, settings.limits, team, progress)
+        return solve_on_full_matrix(kernel, samples, parts, settings.limits, team, progress)
     except Stopped:
-        results = [zero_result(part.problem, progress.elapsed) for part in subproblems]
-    return [TrainedMachine(result, None, np.array([result.intercept]), []) for result in results]
+        return zero_results(parts, progress.elapsed)
 
 
 def divide_rows(

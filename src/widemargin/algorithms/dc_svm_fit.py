@@ -6,7 +6,6 @@ on the workers of a dask cluster, all machines by `dc_svm_on_dask`.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -18,8 +17,9 @@ from ..data.samples import Samples, SampleSubset, make_samples
 from ..kernels.functions import Kernel
 from ..kernels.precision import ensure_precision
 from . import dc_svm, pairs_and_targets
-from .dc_svm import DCSVMSettings, KernelProblem, LazyProblem, TrainedMachine
+from .dc_svm import DCSVMSettings, KernelProblem, LazyProblem, Problems
 from .dc_svm_on_dask import train_on_workers
+from .trained_machines import TrainedMachine, TrainedMachines
 
 
 def train(
@@ -43,20 +43,17 @@ def train(
 def train_several(
     kernel: Kernel,
     samples: Samples | RemoteRows,
-    problems: Sequence[LazyProblem],
+    problems: Problems,
     settings: DCSVMSettings,
     progress: Progress,
     rng: np.random.Generator,
-    *,
-    class_sizes: Sequence[int] | None = None,
-) -> list[TrainedMachine]:
+) -> TrainedMachines:
     """`pairs_and_targets.train_several`, also of `RemoteRows`: one after the other, on one division of the rows."""
     if not isinstance(samples, RemoteRows):
-        return pairs_and_targets.train_several(
-            kernel, samples, problems, settings, progress, rng, class_sizes=class_sizes
-        )
+        return pairs_and_targets.train_several(kernel, samples, problems, settings, progress, rng)
     progress.stage(f"{len(problems)} machines", len(problems))
-    return train_on_workers(kernel, samples, problems, settings, progress, rng)
+    each = [problems[p] for p in range(len(problems))]
+    return TrainedMachines.join(train_on_workers(kernel, samples, each, settings, progress, rng))
 
 
 def take_samples(kernel: Kernel, samples: Samples | RemoteRows, rows: RowIndices) -> Samples:

@@ -38,7 +38,8 @@ from ..solvers.dual.variable_block import Block, BlockSettings
 from ..solvers.results import DualResult, StoppedAtStartError
 from . import dc_svm
 from .block_minimization import BlockMinimizer, RoundSettings
-from .dc_svm import DCSVMSettings, KernelProblem, LazyProblem, TrainedMachine
+from .dc_svm import DCSVMSettings, KernelProblem, LazyProblem
+from .trained_machines import TrainedMachine
 
 _CLUSTERS_PER_BLOCK = 8  # make so many of an exact machine, so that blocks have about the same size
 _GRACE = 5.0  # give workers so many seconds to return their clusters once a fit is stopped

@@ -11,23 +11,25 @@ cluster's own: what `HeldOutSolver` does for all rows is done for every cluster,
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
 
 import numpy as np
+import scipy.sparse as sp
 
 from .._native import Stopped
 from .._progress import AnyProgress
 from .._threads import ThreadTeam
-from .._types import Array, Mask, RowIndices, Vector
+from .._types import Array, Labels, Mask, RowIndices, Vector
 from ..data.samples import Samples, SampleSubset
 from ..kernels.functions import Kernel
 from ..kernels.tiles import fill_gram
 from ..solvers.dual.certificate import Limits
 from ..solvers.dual.dual_path import scale_bounds
 from ..solvers.dual.problem import DualProblem
-from ..solvers.dual.subproblems import Subproblem, solve_subproblems
+from ..solvers.dual.subproblems import Subproblem, Subproblems, join_subproblems, solve_subproblems
 from .held_out import Fold, HeldOutSolver
 
 _MANY_MACHINES = 3  # of a cluster: solved in one batch, on one matrix
@@ -39,6 +41,22 @@ class ClusterValues(NamedTuple):
 
     rows: RowIndices
     values: Array
+
+
+_JoinedDuals = tuple[Labels, Labels, Subproblems]  # the fold and the machine of each problem, and the problems
+
+
+class _LocalDuals(NamedTuple):
+    """Of a cluster: the rows of the machines to solve, their duals in each fold; and of all machines constant values.
+
+    `constants` (n_folds, n_machines) are NaN where there is no constant; `solved` are the numbers of machines to solve.
+    """
+
+    machine_rows: list[RowIndices]
+    problems: list[list[DualProblem]]
+    constants: Array
+    solved: RowIndices
+    joined: _JoinedDuals | None  # of three machines and more
 
 
 class ClusteredHeldOut:
@@ -76,6 +94,8 @@ class ClusteredHeldOut:
         self.memory_budget = memory_budget
         self.progress = progress
         self.team = team
+        # of one cluster, whose folds have the same lists of duals for all kernels: by these lists
+        self._local: dict[tuple[int, ...], tuple[Sequence[Fold], _LocalDuals]] = {}
 
     def held_out_values(
         self, kernel: Kernel, samples: Samples, folds: Sequence[Fold], chosen: Sequence[int]
@@ -112,14 +132,7 @@ class ClusteredHeldOut:
         team: ThreadTeam,
     ) -> list[ClusterValues]:
         m = len(cluster)
-        places = [_places(rows, cluster, self.n) for rows in self.machine_rows]
-        own = [np.flatnonzero(place >= 0) for place in places]  # of each machine, among the cluster's rows
-        problems = [
-            [problem.take(place[place >= 0]) for problem, place in zip(fold.problems, places, strict=True)]
-            for fold in folds
-        ]
-        constants = np.array([[_constant(problem) for problem in of_fold] for of_fold in problems])
-        solved = np.flatnonzero(np.isnan(constants).any(axis=0))  # machines
+        machine_rows, problems, constants, solved, joined = self._local_duals(folds, cluster)
         tests = [np.flatnonzero(mask[cluster]) for mask in masks]
         shape = len(self.machine_rows)
         values = [
@@ -127,15 +140,11 @@ class ClusteredHeldOut:
             for k, fold in enumerate(folds)
         ]
         if len(solved) and any(map(len, tests)):
-            parts = [
-                Fold(test, [problems[k][p] for p in solved], fold.Cs)
-                for k, (test, fold) in enumerate(zip(tests, folds, strict=True))
-            ]
+            parts = [Fold(test, own, fold.Cs) for test, own, fold in zip(tests, problems, folds, strict=True)]
             local = samples if m == self.n else SampleSubset(samples, cluster).take(np.arange(m))
-            machine_rows = [own[p] for p in solved]
-            if len(solved) >= _MANY_MACHINES and m * m * samples.dtype.itemsize <= _MATRIX_SHARE * memory_budget:
+            if joined is not None and m * m * samples.dtype.itemsize <= _MATRIX_SHARE * memory_budget:
                 solve = partial(_solve_on_one_matrix, limits=self.limits, progress=self.progress, team=team)
-                found_values = solve(kernel, local, machine_rows, parts)
+                found_values = solve(kernel, local, joined, len(machine_rows), parts)
             else:
                 solver = HeldOutSolver(machine_rows, self.limits, memory_budget, self.progress, team)
                 found_values = solver.held_out_values(kernel, local, parts)
@@ -144,11 +153,32 @@ class ClusteredHeldOut:
                 values[k][:, :, solved[is_solved]] = found[:, :, is_solved]
         return [ClusterValues(cluster[test], value) for test, value in zip(tests, values, strict=True)]
 
+    def _local_duals(self, folds: Sequence[Fold], cluster: RowIndices) -> _LocalDuals:
+        """The machines of a cluster, and their duals in each fold."""
+        key = tuple(id(fold.problems) for fold in folds)
+        if key in self._local:
+            return self._local[key][1]
+        places = [_places(rows, cluster, self.n) for rows in self.machine_rows]
+        problems = [
+            [problem.take(place[place >= 0]) for problem, place in zip(fold.problems, places, strict=True)]
+            for fold in folds
+        ]
+        constants = np.array([[_constant(problem) for problem in of_fold] for of_fold in problems])
+        solved = np.flatnonzero(np.isnan(constants).any(axis=0))
+        machine_rows = [np.flatnonzero(places[p] >= 0) for p in solved]
+        problems = [[of_fold[p] for p in solved] for of_fold in problems]
+        joined = _join_free(machine_rows, problems) if len(solved) >= _MANY_MACHINES else None
+        found = _LocalDuals(machine_rows, problems, constants, solved, joined)
+        if len(self.clusters) == 1:
+            self._local[key] = folds, found
+        return found
+
 
 def _solve_on_one_matrix(
     kernel: Kernel,
     samples: Samples,
-    machine_rows: Sequence[RowIndices],
+    joined: _JoinedDuals,
+    n_machines: int,
     folds: Sequence[Fold],
     limits: Limits,
     progress: AnyProgress,
@@ -156,46 +186,48 @@ def _solve_on_one_matrix(
 ) -> list[Array]:
     """`HeldOutSolver.held_out_values` of many machines of few rows each: all in one compiled batch for each C.
 
-    Their decision values are one product, K[held out, rows] B, of the coefficients B (m, n_machines).
+    Their decision values are one product, B K[:, held out], of the coefficients B (n_machines, m).
     """
     m = len(samples)
-    values = [np.full((len(fold.Cs), len(fold.test), len(machine_rows)), np.nan) for fold in folds]
+    values = [np.full((len(fold.Cs), len(fold.test), n_machines), np.nan) for fold in folds]
     K = np.empty((m, m), samples.dtype)
     try:
         with progress.interrupting(team.native):
             fill_gram(kernel, samples, K, team)
     except Stopped:
         return values
-    trained = [
-        [(own[is_free], unit.take(np.flatnonzero(is_free))) for own, unit, is_free in _free_rows(machine_rows, fold)]
-        for fold in folds
-    ]
-    starts = [[(np.zeros(len(rows)), np.zeros(len(rows))) for rows, _ in of_fold] for of_fold in trained]
+    of_fold, of_machine, parts = joined
+    parts = replace(parts, decision=parts.point)
     for c in range(max(len(fold.Cs) for fold in folds)):
-        walking = [k for k, fold in enumerate(folds) if c < len(fold.Cs)]
-        parts = [
-            (k, p, Subproblem(rows, scale_bounds(unit, folds[k].Cs[c]), beta, decision=decision))
-            for k in walking
-            for p, ((rows, unit), (beta, decision)) in enumerate(zip(trained[k], starts[k], strict=True))
-            if len(rows)
-        ]
-        results = solve_subproblems(K, [part for _, _, part in parts], limits, team, progress, polish=False)
+        is_walking = np.array([c < len(fold.Cs) for fold in folds])
+        left = np.flatnonzero(is_walking[of_fold])
+        of_fold, of_machine, parts = of_fold[left], of_machine[left], parts.take(left)
+        Cs = np.array([fold.Cs[c] if c < len(fold.Cs) else np.nan for fold in folds])
+        bounds = scale_bounds(parts.problem, np.repeat(Cs[of_fold], parts.sizes))
+        results = solve_subproblems(K, replace(parts, problem=bounds), limits, team, progress, polish=False)
         if progress.stopped_by:
             break
-        coefs = np.zeros((len(folds), m, len(machine_rows)), K.dtype)
-        b = np.zeros((len(folds), len(machine_rows)))
-        for (k, p, part), result in zip(parts, results, strict=True):
-            starts[k][p] = result.beta, result.decision
-            coefs[k, part.rows, p], b[k, p] = result.beta, result.intercept
-        for k in walking:
-            values[k][c] = K[folds[k].test] @ coefs[k] + b[k]
+        parts, numbers = replace(parts, point=results.beta, decision=results.decision), results.numbers
+        for k in np.flatnonzero(is_walking):
+            own, is_own = of_fold == k, of_fold[numbers] == k
+            b = np.zeros(n_machines)
+            b[of_machine[own]] = results.intercept[own]
+            place = of_machine[numbers[is_own]], parts.rows[is_own]
+            B = sp.csr_array((results.beta[is_own].astype(K.dtype), place), shape=(n_machines, m))
+            values[k][c] = (B @ K[:, folds[k].test]).T + b
     return values
 
 
-def _free_rows(machine_rows: Sequence[RowIndices], fold: Fold) -> Iterator[tuple[RowIndices, DualProblem, Mask]]:
-    """Of each machine its rows, its dual at C = 1, and which of the rows are trained on."""
-    for own, unit in zip(machine_rows, fold.problems, strict=True):
-        yield own, unit, unit.hi > unit.lo
+def _join_free(machine_rows: Sequence[RowIndices], problems: Sequence[list[DualProblem]]) -> _JoinedDuals:
+    """The duals at C = 1 of all machines on the rows that a fold trains on, with the fold and the machine of each."""
+    numbers, parts = list[tuple[int, int]](), list[Subproblem]()
+    for k, of_fold in enumerate(problems):
+        for p, (own, unit) in enumerate(zip(machine_rows, of_fold, strict=True)):
+            free = np.flatnonzero(unit.hi > unit.lo)
+            if len(free):
+                numbers.append((k, p))
+                parts.append(Subproblem(own[free], unit.take(free), np.zeros(len(free))))
+    return *np.array(numbers).T, join_subproblems(parts)
 
 
 def _mask(rows: RowIndices, n: int) -> Mask:

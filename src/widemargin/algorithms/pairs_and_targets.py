@@ -7,12 +7,10 @@ trained apart, one a thread.
 
 from __future__ import annotations
 
-from collections import ChainMap
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
-from itertools import combinations
 from typing import NamedTuple, TypeVar
 
 import numpy as np
@@ -30,15 +28,15 @@ from ..kernels.tiles import fill_gram
 from ..partition.divide import Division
 from ..solvers.dual.in_memory import WORKING_SET_ROWS, solve_several_in_memory
 from ..solvers.dual.memory import share_budget
-from ..solvers.dual.problem import DualProblem
-from ..solvers.dual.subproblems import Subproblem
+from ..solvers.dual.problem import DualProblem, PairProblems
+from ..solvers.dual.subproblems import Subproblem, Subproblems, join_subproblems
 from ..solvers.results import DualResult
 from .dc_svm import (
     DCSVMSettings,
     DCSVMTraining,
     KernelProblem,
     LazyProblem,
-    TrainedMachine,
+    Problems,
     divide_rows,
     max_rows_of_full_matrix,
     sketch,
@@ -46,6 +44,7 @@ from .dc_svm import (
     train,
     train_on_full_matrix,
 )
+from .trained_machines import TrainedMachine, TrainedMachines, in_order
 
 T = TypeVar("T")
 
@@ -55,40 +54,33 @@ _MATRIX_SHARE = 1 / 2  # several machines share a kernel matrix of at most this 
 def train_several(
     kernel: Kernel,
     samples: Samples,
-    problems: Sequence[LazyProblem],
+    problems: Problems,
     settings: DCSVMSettings,
     progress: Progress,
     rng: np.random.Generator,
-    *,
-    class_sizes: Sequence[int] | None = None,
-) -> list[TrainedMachine]:
+) -> TrainedMachines:
     """Train machines on rows of the same samples: one for every pair of classes, or for every target.
 
     Parameters
     ----------
-    problems : sequence of callables
-        Each returns the rows of a machine, in ascending order, and its dual problem on these rows.
-    class_sizes : sequence of int, optional
-        The numbers of rows of the classes, where the problems are those of their pairs, in order. Pairs of small
-        classes are trained in groups that share a kernel matrix. None: the rows of every machine are all samples.
-        Machines then share each level's clusters, and the kernel matrix if it takes at most half of `memory_budget`.
+    problems : PairProblems, or sequence of callables
+        Pairs of small classes are trained in groups that share a kernel matrix. Callables return the rows of a machine,
+        which are all samples, and its dual problem. Such machines share each level's clusters, and the kernel matrix if
+        it takes at most half of `memory_budget`.
 
     Returns
     -------
-    list of TrainedMachine
-        In the order of `problems`, with their `rows`. They are trained in parallel and share `memory_budget`, and with
-        a `stop_level` one division of the samples.
+    TrainedMachines
+        In the order of `problems`. They are trained in parallel and share `memory_budget`, and with a `stop_level` one
+        division of the samples.
     """
-    return _SeveralMachines(kernel, samples, problems, class_sizes, settings, progress, rng).run()
-
-
-_Machines = dict[int, TrainedMachine]  # by the number of their problem
+    return _SeveralMachines(kernel, samples, problems, settings, progress, rng).run()
 
 
 class _Batch(NamedTuple):
     """The numbers of some problems; the rows of all of these, if they are trained on one kernel matrix, else inf."""
 
-    numbers: list[int]
+    numbers: RowIndices
     n_rows: float
 
 
@@ -107,8 +99,7 @@ class _SeveralMachines:
         self,
         kernel: Kernel,
         samples: Samples,
-        problems: Sequence[LazyProblem],
-        class_sizes: Sequence[int] | None,
+        problems: Problems,
         settings: DCSVMSettings,
         progress: Progress,
         rng: np.random.Generator,
@@ -116,73 +107,79 @@ class _SeveralMachines:
         self.kernel = kernel
         self.samples = samples
         self.problems = problems
-        self.class_sizes = class_sizes
         self.settings = settings
         self.progress = progress
         self.rng = rng
 
-    def run(self) -> list[TrainedMachine]:
+    def run(self) -> TrainedMachines:
         n, samples, settings = len(self.samples), self.samples, self.settings
-        everything = range(len(self.problems))
-        self.progress.stage(f"{len(everything)} machines", sum(self._work(everything)))
+        everything = np.arange(len(self.problems))
+        self.progress.stage(f"{len(everything)} machines", float(self._work(everything).sum()))
         has_room = n * n * samples.dtype.itemsize <= _MATRIX_SHARE * (settings.memory_budget - samples.nbytes)
-        if self.class_sizes is None and has_room and n > WORKING_SET_ROWS and not settings.stop_level:
-            return self._train_on_shared_matrix([make()[1] for make in self.problems])
+        are_pairs = isinstance(self.problems, PairProblems)
+        if not are_pairs and has_room and n > WORKING_SET_ROWS and not settings.stop_level:
+            return TrainedMachines.join(self._train_on_shared_matrix([problem for _, problem in self._make_all()]))
         batches = self._batches()
-        work = [sum(self._work(batch.numbers)) for batch in batches]
+        work = [float(self._work(batch.numbers).sum()) for batch in batches]
         solved = share_time(self._train_batch, batches, work, self.progress, _are_converged, _call_each)
-        machines = ChainMap(*solved)
-        return [machines[p] for p in range(len(self.problems))]
+        return in_order([batch.numbers for batch in batches], solved)
+
+    def _make_all(self) -> list[tuple[RowIndices, DualProblem]]:
+        return [self.problems[p]() for p in range(len(self.problems))]
 
     def _batches(self) -> list[_Batch]:
         """The groups of problems that share kernel matrices, and at the end all other problems."""
-        everything, settings = range(len(self.problems)), self.settings
-        groups = [(len(self.samples), list(everything))]
-        if self.class_sizes is not None:
-            groups = group_pairs(self.class_sizes, max_rows_of_full_matrix(settings))
+        everything, settings = np.arange(len(self.problems)), self.settings
+        groups = [(len(self.samples), everything)]
+        if isinstance(self.problems, PairProblems):
+            groups = group_pairs(self.problems.class_sizes.tolist(), max_rows_of_full_matrix(settings))
         batches = [
             _Batch(group, n_rows)
             for n_rows, group in groups
             if suits_full_matrix(n_rows, len(group), settings, self.progress)
         ]
-        apart = sorted(set(everything).difference(*(batch.numbers for batch in batches)))
-        return [*batches, _Batch(apart, np.inf)] if apart else batches
+        is_apart = np.ones(len(everything), np.bool_)
+        for batch in batches:
+            is_apart[batch.numbers] = False
+        return [*batches, _Batch(np.flatnonzero(is_apart), np.inf)] if is_apart.any() else batches
 
-    def _train_batch(self, batch: _Batch, before: _Machines | None, progress: AnyProgress) -> _Machines:
+    def _train_batch(self, batch: _Batch, before: TrainedMachines | None, progress: AnyProgress) -> TrainedMachines:
         """Train the machines of a batch that have not converged `before`."""
-        found = before or {}
-        numbers = [p for p in batch.numbers if p not in found or not _is_converged(found[p])]
         train_some = self._train_apart if batch.n_rows == np.inf else self._train_group
-        new = train_some(numbers, found, progress)
-        return {**found, **{p: machine.following(found.get(p)) for p, machine in zip(numbers, new, strict=True)}}
+        return train_some(batch.numbers, before, progress)
 
-    def _train_apart(self, numbers: list[int], before: _Machines, progress: AnyProgress) -> list[TrainedMachine]:
+    def _train_apart(
+        self, numbers: RowIndices, before: TrainedMachines | None, progress: AnyProgress
+    ) -> TrainedMachines:
         """Machines with kernel matrices of their own, one a thread."""
+        found = {} if before is None else dict(enumerate(before))
+        left = [k for k in range(len(numbers)) if k not in found or not found[k].result.converged]
         samples, stop_level, n_jobs = self.samples, self.settings.stop_level, self.settings.n_jobs
-        n_workers = min(effective_n_jobs(n_jobs), len(numbers))
+        n_workers = min(effective_n_jobs(n_jobs), len(left))
         budget = share_budget(samples, self.settings.memory_budget, n_workers)
         settings, division = replace(self.settings, memory_budget=budget), None
-        if before:
-            division = before[numbers[0]].division
+        if before is not None:
+            division = before.division
         elif stop_level:
             with suppress(Stopped), blas_limit(1), ThreadTeam(n_jobs) as team:
                 operator = KernelOperator(self.kernel, samples, team)
                 division = divide_rows(operator, stop_level, np.zeros(len(samples)), settings, progress, self.rng)
         samples.squares  # noqa: B018 - computed once, before the threads share it
-        seeds = self.rng.integers(2**63, size=len(numbers)).tolist()
-        parts = [_Part(p, seed, before.get(p)) for p, seed in zip(numbers, seeds, strict=True)]
+        seeds = self.rng.integers(2**63, size=len(left)).tolist()
+        parts = [_Part(int(numbers[k]), seed, found.get(k)) for k, seed in zip(left, seeds, strict=True)]
         train_part, sketch_part = (partial(f, settings, division) for f in (self._train_one, self._sketch_one))
-        work, run_tasks = self._work(numbers), partial(run, n_jobs=n_jobs)
-        return share_time(
+        work, run_tasks = self._work(numbers[left]).tolist(), partial(run, n_jobs=n_jobs)
+        machines = share_time(
             train_part, parts, work, progress, _is_converged, run_tasks, n_workers, None if before else sketch_part
         )
+        found |= {k: machine.following(found.get(k)) for k, machine in zip(left, machines, strict=True)}
+        return TrainedMachines.join([found[k] for k in range(len(numbers))])
 
-    def _work(self, numbers: Sequence[int]) -> list[int]:
+    def _work(self, numbers: RowIndices) -> Vector:
         """The work of problems: the squares of their numbers of rows."""
-        if self.class_sizes is None:
-            return [1] * len(numbers)
-        work = [(first + second) ** 2 for first, second in combinations(self.class_sizes, 2)]
-        return [work[p] for p in numbers]
+        if isinstance(self.problems, PairProblems):
+            return self.problems.sizes[numbers].astype(np.float64) ** 2
+        return np.ones(len(numbers))
 
     def _train_one(
         self,
@@ -201,7 +198,7 @@ class _SeveralMachines:
             start = None
         machine = train(data, settings, share, rng, start=start, sketched=sketched, division=local, allow_early=False)
         if share.stopped_by is None:  # else it goes on later
-            self.progress.advance(sum(self._work([part.number])))
+            self.progress.advance(float(self._work(np.array([part.number])).sum()))
         return replace(machine, rows=rows, division=division).following(before)
 
     def _sketch_one(
@@ -225,25 +222,34 @@ class _SeveralMachines:
         local = None if division is None else division._replace(labels=division.labels[rows])
         return KernelProblem(self.kernel, SampleSubset(self.samples, rows), problem), local
 
-    def _train_group(self, numbers: list[int], before: _Machines, progress: AnyProgress) -> list[TrainedMachine]:
+    def _train_group(
+        self, numbers: RowIndices, before: TrainedMachines | None, progress: AnyProgress
+    ) -> TrainedMachines:
         """Machines on the kernel matrix of all their rows; beta = 0 if the fit is stopped before that is known."""
-        made = [self.problems[p]() for p in numbers]
-        union = np.unique(np.concatenate([rows for rows, _ in made]))
-        starts = [
-            before[p].result.beta if p in before else problem.sparse_point()
-            for p, (_, problem) in zip(numbers, made, strict=True)
-        ]
-        subproblems = [
-            Subproblem(np.searchsorted(union, rows), problem, start)
-            for (rows, problem), start in zip(made, starts, strict=True)
-        ]
+        left = np.arange(len(numbers)) if before is None else np.flatnonzero(~before.results.converged)
+        parts = self._join(numbers[left])
+        if before is not None:
+            parts = parts.starting_at(before.results.take(left))
+        is_used = np.zeros(len(self.samples), np.bool_)
+        is_used[parts.rows] = True
+        union = np.flatnonzero(is_used)
         samples, silent = SampleSubset(self.samples, union), SilentProgress(progress)
         with blas_limit(1), ThreadTeam(self.settings.n_jobs) as team:
-            machines = train_on_full_matrix(self.kernel, samples, subproblems, self.settings, silent, team)
-        for machine, (rows, _) in zip(machines, made, strict=True):
-            machine.rows = rows
-        self.progress.advance(sum(self._work(numbers)))
-        return machines
+            local = replace(parts, rows=(np.cumsum(is_used) - 1)[parts.rows])
+            results = train_on_full_matrix(self.kernel, samples, local, self.settings, silent, team)
+        self.progress.advance(float(self._work(numbers[left]).sum()))
+        if before is None:
+            return TrainedMachines.of_results(parts.rows, results)
+        is_better = results.converged | (results.gap <= before.results.gap[left])
+        return TrainedMachines.of_results(before.rows, before.results.followed_by(left, results, is_better))
+
+    def _join(self, numbers: RowIndices) -> Subproblems:
+        """Some of the problems as slices of common arrays, each from its sparse point."""
+        if isinstance(self.problems, PairProblems):
+            rows, starts, problem = self.problems.join(numbers)
+            return Subproblems(rows, starts, problem, np.zeros(len(rows)))
+        made = [self.problems[p]() for p in numbers]
+        return join_subproblems([Subproblem(rows, problem, problem.sparse_point()) for rows, problem in made])
 
     def _train_on_shared_matrix(self, problems: list[DualProblem]) -> list[TrainedMachine]:
         """Machines of all samples, on one kernel matrix; corrected in float64 where float32 entries are too coarse."""
@@ -301,8 +307,8 @@ def _is_converged(machine: TrainedMachine) -> bool:
     return machine.result.converged
 
 
-def _are_converged(machines: _Machines) -> bool:
-    return all(map(_is_converged, machines.values()))
+def _are_converged(machines: TrainedMachines) -> bool:
+    return bool(machines.results.converged.all())
 
 
 def _call_each(tasks: list[Callable[[], T]]) -> list[T]:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import combinations, combinations_with_replacement
 
 import numpy as np
 
-from .._types import Labels, Matrix
+from .._types import Labels, Matrix, RowIndices
 
 
 def one_vs_rest_signs(numbers: Labels, n_classes: int) -> Matrix:
@@ -36,7 +35,7 @@ def one_vs_rest_signs(numbers: Labels, n_classes: int) -> Matrix:
     return np.array([np.where(numbers == number, 1.0, -1.0) for number in positive])
 
 
-def group_pairs(class_sizes: Sequence[int], most_rows: int) -> list[tuple[int, list[int]]]:
+def group_pairs(class_sizes: Sequence[int], most_rows: int) -> list[tuple[int, RowIndices]]:
     """Divide the pairs of classes into groups, each of which fits in one kernel matrix of `most_rows` rows.
 
     Consecutive classes form blocks of at most most_rows / 2 rows; a group has the pairs within a block, or those
@@ -51,32 +50,30 @@ def group_pairs(class_sizes: Sequence[int], most_rows: int) -> list[tuple[int, l
 
     Returns
     -------
-    list of (int, list of int)
+    list of (int, ndarray of int)
         The number of rows of each group, and the numbers of its pairs in the order of
         ``itertools.combinations(range(k), 2)``.
 
     Examples
     --------
     >>> group_pairs([2, 2, 2], 6)
-    [(6, [0, 1, 2])]
-    >>> group_pairs([1, 1, 2], 4)  # the pairs (0, 1), (0, 2), (1, 2)
-    [(4, [0, 1, 2])]
-    >>> group_pairs([1, 1, 2, 2], 4)
-    [(2, [0]), (4, [1, 3]), (4, [2, 4]), (4, [5])]
+    [(6, array([0, 1, 2]))]
+    >>> group_pairs([1, 1, 2, 2], 4)  # (0, 1); (0, 2) and (1, 2); (0, 3) and (1, 3); (2, 3)
+    [(2, array([0])), (4, array([1, 3])), (4, array([2, 4])), (4, array([5]))]
     """
     whole = sum(class_sizes) <= most_rows
-    blocks: list[list[int]] = []
     rows: list[int] = []
+    block = np.zeros(len(class_sizes), np.intp)  # of each class
     for number, size in enumerate(class_sizes):
-        if not blocks or (rows[-1] + size > most_rows // 2 and not whole):
-            blocks.append([])
+        if not rows or (rows[-1] + size > most_rows // 2 and not whole):
             rows.append(0)
-        blocks[-1].append(number)
+        block[number] = len(rows) - 1
         rows[-1] += size
-    numbers = {pair: p for p, pair in enumerate(combinations(range(len(class_sizes)), 2))}
+    first, second = (block[classes] for classes in np.triu_indices(len(class_sizes), 1))
+    order = np.lexsort((second, first))
+    starts = np.flatnonzero(np.diff(first[order] * len(rows) + second[order], prepend=-1))
     groups = []
-    for a, b in combinations_with_replacement(range(len(blocks)), 2):
-        pairs = [numbers[i, j] for i in blocks[a] for j in blocks[b] if i < j]
-        if pairs:
-            groups.append((rows[a] + rows[b] * (a != b), pairs))
+    for pairs in np.split(order, starts[1:]) if len(order) else []:
+        a, b = first[pairs[0]], second[pairs[0]]
+        groups.append((rows[a] + rows[b] * bool(a != b), pairs))
     return groups

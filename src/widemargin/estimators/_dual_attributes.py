@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from .._types import Labels, Mask, Matrix, RowIndices, Vector
 from ..algorithms.committee import fit_sigmoids, log_odds
-from ..algorithms.dc_svm import TrainedMachine
+from ..algorithms.trained_machines import TrainedMachines
 from ..data.samples import make_samples
 from ..kernels.functions import Kernel, Linear
 from ..models.clustered import COMBINATIONS, ClusteredExpansion
@@ -30,7 +30,7 @@ def classifier_attributes(
     weights: Vector,
     kept: RowIndices,
     X: Any,
-    machines: list[TrainedMachine],
+    machines: TrainedMachines,
     combine: str,
 ) -> dict[str, Any]:
     """The fitted attributes from which a model is made, support vectors grouped by class.
@@ -46,7 +46,7 @@ def classifier_attributes(
         The rows' numbers in the data that the user gave.
     X : ndarray or CSR array of shape (n, d), or None
         None for a precomputed kernel.
-    machines : list of TrainedMachine
+    machines : TrainedMachines
         One, or one for every pair of classes.
     combine : {"soft", "early", "naive", "bcm"}
     """
@@ -61,88 +61,67 @@ def classifier_attributes(
     }
 
 
-def target_attributes(kept: RowIndices, X: Any, machines: list[TrainedMachine], combine: str) -> dict[str, Any]:
+def target_attributes(kept: RowIndices, X: Any, machines: TrainedMachines, combine: str) -> dict[str, Any]:
     """As `classifier_attributes`, of a regressor or a one-class machine: one machine for each target."""
     common = _common_attributes(machines, np.zeros(len(kept), np.intp), kept, X)
     support = common.pop("support")
     return {
         **common,
         "n_support_": np.array([len(support)]),
-        "dual_coef_": np.array([machine.result.beta[support] for machine in machines]),
+        "dual_coef_": machines.results.beta.reshape(len(machines), -1)[:, support],
         "_clusters": cluster_attributes(machines, None, None, X, kept, support, combine),
     }
 
 
-def _common_attributes(machines: list[TrainedMachine], group: Labels, kept: RowIndices, X: Any) -> dict[str, Any]:
+def _common_attributes(machines: TrainedMachines, group: Labels, kept: RowIndices, X: Any) -> dict[str, Any]:
     """What classifiers and regressors have; `support`: the rows (n_SV,) of the support vectors, sorted by `group`."""
-    is_support = np.zeros(len(group), np.bool_)
-    if machines[0].rows is None:
-        for machine in machines:
-            is_support |= machine.result.beta != 0
-    else:
-        rows, beta, _ = _joined(machines)
-        is_support[rows[beta != 0]] = True
+    is_support, intercepts = np.zeros(len(group), np.bool_), machines.intercepts
+    is_support[machines.rows[machines.results.beta != 0]] = True
     support = np.flatnonzero(is_support)
     support = support[np.argsort(group[support], kind="stable")]
     return {
         "support": support,
         "support_": kept[support],
         "support_vectors_": np.empty((0, 0)) if X is None else X[support],
-        "intercept_": np.array([m.intercepts.mean() if len(m.intercepts) > 1 else m.intercepts[0] for m in machines]),
-        "early_level_": int(machines[0].levels[-1]["level"]) if machines[0].division is not None else 0,
+        "intercept_": intercepts.mean(axis=1) if intercepts.shape[1] > 1 else intercepts[:, 0].copy(),
+        "early_level_": int(machines.levels[-1]["level"]) if machines.division is not None else 0,
     }
 
 
-def _rows_of(machine: TrainedMachine) -> RowIndices:
-    """The rows that are the coordinates of a machine's result."""
-    return np.arange(len(machine.result.beta)) if machine.rows is None else machine.rows
-
-
-def certificate_attributes(machines: list[TrainedMachine], *, is_semidefinite: bool) -> dict[str, Any]:
+def certificate_attributes(machines: TrainedMachines, *, is_semidefinite: bool) -> dict[str, Any]:
     """The fitted attributes of the certificate; no bound (NaN) without a positive semidefinite kernel."""
-    results = [machine.result for machine in machines]
-    histories = [result.history for result in results]
-    columns = {
-        name: np.array([value for history in histories for value in history.columns[name]])
-        for name in histories[0].columns
-    }
-    columns["problem"] = np.repeat(np.arange(len(histories)), [len(history) for history in histories])
-    order = np.argsort(columns["time"], kind="stable")  # pairs are trained in parallel
-    objective, gap = sum(result.objective for result in results), sum(result.gap for result in results)
+    results = machines.results
+    order = np.lexsort((results.history["problem"], results.history["time"]))  # pairs are trained in parallel
+    history = {name: column[order] for name, column in results.history.items()}
+    objective, gap = sum(results.objective.tolist()), sum(results.gap.tolist())
     if not is_semidefinite:
         gap = np.nan
-        columns["lower_bound"] = np.full_like(columns["lower_bound"], np.nan)
+        history["lower_bound"] = np.full_like(history["lower_bound"], np.nan)
     no_bound: dict[str, float] = {} if is_semidefinite else {"lower_bound": np.nan}
     return {
         "objective_": float(objective),
         "dual_gap_": float(gap),
         "relative_gap_": relative_gap(float(objective), float(gap)),
-        "converged_": all(result.converged for result in results),
-        "n_iter_": max(1, sum(result.n_iter for result in results)),
-        "history_": {name: column[order] for name, column in columns.items()},
-        "levels_": [{"problem": k, **level, **no_bound} for k, m in enumerate(machines) for level in m.levels],
+        "converged_": bool(results.converged.all()),
+        "n_iter_": max(1, int(results.n_iter.sum())),
+        "history_": history,
+        "levels_": [{**level, **no_bound} for level in machines.levels],
     }
 
 
-def _class_coefficients(machines: list[TrainedMachine], y: Labels, support: RowIndices) -> Matrix:
+def _class_coefficients(machines: TrainedMachines, y: Labels, support: RowIndices) -> Matrix:
     """scikit-learn's `dual_coef_` (n_classes - 1, n_SV): row j of a column of class i is for the j-th other class."""
+    beta = machines.results.beta
     if len(machines) == 1:
-        return machines[0].result.beta[None, support]
+        return beta[None, support]
     n_classes = int(y.max()) + 1
     coef, place = np.zeros((n_classes - 1, len(support))), np.zeros(len(y), np.intp)
     place[support] = np.arange(len(support))
-    rows, beta, number = _joined(machines)
     nonzero = np.flatnonzero(beta)
-    rows, beta, number = rows[nonzero], beta[nonzero], number[nonzero]
+    rows, number = machines.rows[nonzero], machines.results.numbers[nonzero]
     first, second = (classes[number] for classes in np.triu_indices(n_classes, 1))
-    coef[np.where(y[rows] == first, second - 1, first), place[rows]] = beta
+    coef[np.where(y[rows] == first, second - 1, first), place[rows]] = beta[nonzero]
     return coef
-
-
-def _joined(machines: list[TrainedMachine]) -> tuple[RowIndices, Vector, Labels]:
-    """The rows of all machines of pairs, their coefficients, and the number of each one's machine."""
-    rows, beta = [_rows_of(machine) for machine in machines], [machine.result.beta for machine in machines]
-    return np.concatenate(rows), np.concatenate(beta), np.repeat(np.arange(len(rows)), [len(part) for part in rows])
 
 
 def pair_coefficients(coef: Matrix, n_support: NDArray[np.intp]) -> Matrix:
@@ -169,7 +148,7 @@ def compact_pair_coefficients(coef: Matrix, n_support: NDArray[np.intp]) -> Any:
 
 
 def cluster_attributes(
-    machines: list[TrainedMachine],
+    machines: TrainedMachines,
     y: Labels | None,
     weights: Vector | None,
     X: Any,
@@ -181,7 +160,7 @@ def cluster_attributes(
 
     Parameters
     ----------
-    machines : list of TrainedMachine
+    machines : TrainedMachines
         With one division of the n rows for all.
     y : ndarray of shape (n,), int, or None
         Class numbers; None for machines that are not classifiers.
@@ -196,7 +175,7 @@ def cluster_attributes(
     combine : {"soft", "early", "naive", "bcm"}
         How decision values will be combined; only for "bcm" are the clusters' sigmoids fitted.
     """
-    division = machines[0].division
+    division = machines.division
     if division is None:
         return None
     router = division.router
@@ -204,8 +183,8 @@ def cluster_attributes(
     if y is not None and weights is not None:
         pairs = combinations(range(int(y.max()) + 1), 2)
         for k, (machine, (first, _)) in enumerate(zip(machines, pairs, strict=True)):
-            rows = _rows_of(machine)
-            is_positive = _is_positive(y[rows], None if machine.rows is None else first)
+            rows = machine.rows
+            is_positive = _is_positive(y[rows], None if len(machines) == 1 else first)
             log_prior[k] = log_odds(is_positive, weights[rows])
             sigmoids[k] = 0.0, -log_prior[k]  # the prior probability, whatever the decision value
             if combine == "bcm":
@@ -220,7 +199,7 @@ def cluster_attributes(
         # file format: historical name of the squared centre norms (k,)
         "spread": router.squared_centre_norms if isinstance(router, KernelRouter) else np.zeros(router.n_clusters),
         "support": division.labels[support],  # file format: historical name of the support vectors' clusters (n_SV,)
-        "intercepts": np.array([machine.intercepts for machine in machines]),
+        "intercepts": machines.intercepts,
         "sigmoids": sigmoids,
         "log_prior": log_prior,
     }

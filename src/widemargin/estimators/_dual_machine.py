@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -21,10 +21,10 @@ from .._types import Array, Labels, Matrix, RowIndices, Vector
 from ..algorithms.dc_svm import (
     DCSVMSettings,
     KernelProblem,
-    LazyProblem,
-    TrainedMachine,
+    Problems,
 )
 from ..algorithms.dc_svm_fit import train, train_several
+from ..algorithms.trained_machines import TrainedMachine, TrainedMachines
 from ..data import is_dask_collection
 from ..data.remote_rows import RemoteRows, open_remote_rows
 from ..data.rows import find_equal_rows
@@ -35,7 +35,7 @@ from ..kernels.precision import ensure_precision, float64_error
 from ..models.clustered import ClusteredExpansion
 from ..models.expansion import KernelExpansion
 from ..partition.divide import clustering_level
-from ..solvers.dual.certificate import MAX_RELATIVE_GAP, has_negative_square
+from ..solvers.dual.certificate import MAX_RELATIVE_GAP, have_negative_square
 from ..solvers.dual.memory import needed_bytes
 from ..solvers.dual.stopping import with_rounding
 from ..solvers.results import DualResult, History
@@ -150,32 +150,33 @@ class DualMachine(LinearWeights, DecisionGradients, KernelMachine):
                 "by which to find their clusters"
             )
 
-    def _problems(self, rows: TrainingRows) -> Sequence[LazyProblem]:
+    def _problems(self, rows: TrainingRows) -> Problems:
         """Of each machine a function that returns its rows among the n of `rows`, and its dual problem on these."""
         raise NotImplementedError
 
     def _train_machines(
         self, kernel: Kernel, samples: Samples | RemoteRows, rows: TrainingRows, progress: Progress
-    ) -> list[TrainedMachine]:
+    ) -> TrainedMachines:
         """The machine of each of `_problems`."""
         settings, rng = self._settings(kernel, len(samples)), make_rng(self.random_state, seed_of_none=0)
         problems = self._problems(rows)
         if self.warm_start and hasattr(self, "dual_coef_"):
             self._warn_of_cold_start(len(problems))
         if len(problems) > 1:
-            sizes = np.bincount(rows.y).tolist() if isinstance(self, ClassifierMixin) else None
-            return train_several(kernel, samples, problems, settings, progress, rng, class_sizes=sizes)
+            return train_several(kernel, samples, problems, settings, progress, rng)
         data = KernelProblem(kernel, samples, problems[0]()[1])  # type: ignore[arg-type]  # `train` takes RemoteRows too
-        return [train(data, settings, progress, rng, start=self._warm_start_point(data, rows.kept))]
+        return TrainedMachines.join(
+            [train(data, settings, progress, rng, start=self._warm_start_point(data, rows.kept))]
+        )
 
-    def _warn_of_machines(self, rows: TrainingRows, machines: list[TrainedMachine]) -> None:
+    def _warn_of_machines(self, rows: TrainingRows, machines: TrainedMachines) -> None:
         """Warn of machines, trained to the end, that have learned nothing."""
 
     def _machine_sizes(self, rows: TrainingRows) -> list[int]:
         """The number of rows of each machine."""
         return [len(rows.y)] * (1 if rows.y.ndim == 1 else rows.y.shape[1])
 
-    def _prediction_attributes(self, rows: TrainingRows, machines: list[TrainedMachine]) -> dict[str, Any]:
+    def _prediction_attributes(self, rows: TrainingRows, machines: TrainedMachines) -> dict[str, Any]:
         """The fitted attributes that predictions need, by name."""
         return target_attributes(rows.kept, None if self._is_gram else rows.X, machines, self.combine)
 
@@ -248,14 +249,14 @@ class DualMachine(LinearWeights, DecisionGradients, KernelMachine):
         machines = self._train_machines(kernel, samples, rows, progress)
         if not isinstance(samples, RemoteRows):
             error = float64_error(kernel, samples)
-            machines = [replace(m, result=with_rounding(m.result, error, self.tol)) for m in machines]
+            machines = replace(machines, results=with_rounding(machines.results, error, self.tol))
         certificate = certificate_attributes(machines, is_semidefinite=self._has_bound(kernel, machines))
         self.__dict__.update({**self._prediction_attributes(rows, machines), **certificate})
         if isinstance(kernel, Linear) and not isinstance(samples, RemoteRows):
             self._move_intercepts(samples.shift)
         if not progress.stopped_by:
             self._warn_of_machines(rows, machines)
-        return max(machine.result.violation for machine in machines)
+        return float(machines.results.violation.max())
 
     def train_model(self, rows: TrainingRows, progress: Progress) -> KernelExpansion | ClusteredExpansion:
         """The model of these rows in memory, without their checks, the certificate, and warnings: for another fit."""
@@ -266,12 +267,12 @@ class DualMachine(LinearWeights, DecisionGradients, KernelMachine):
         self.__dict__.update(self._prediction_attributes(rows, machines))
         return self._make_model()
 
-    def _has_bound(self, kernel: Kernel, machines: list[TrainedMachine]) -> bool:
+    def _has_bound(self, kernel: Kernel, machines: TrainedMachines) -> bool:
         """Whether the dual is a bound. Warn if not, where this was taken on trust: x'K x < 0 for some feasible x."""
         if not isinstance(kernel, Precomputed | CallableKernel) or self.kernel in FUNCTION_KERNELS:
             return kernel.is_semidefinite
         is_direction = self._may_centre or not self.fit_intercept  # not coefficients of a one-class machine
-        refuted = is_direction and any(has_negative_square(machine.result) for machine in machines)
+        refuted = is_direction and bool(have_negative_square(machines.results).any())
         if kernel.is_semidefinite and not refuted:
             return True
         warn_user(
@@ -373,7 +374,9 @@ class DualMachine(LinearWeights, DecisionGradients, KernelMachine):
         point = DualResult(beta, np.zeros_like(beta), intercept, 0.0, 0.0, 0.0, False, 0, History())
         stopped = copy.copy(self)
         stopped.__dict__.update(
-            self._prediction_attributes(rows, [TrainedMachine(point, None, np.array([intercept]), [])])
+            self._prediction_attributes(
+                rows, TrainedMachines.join([TrainedMachine(point, None, np.array([intercept]), [])])
+            )
         )
         kernel = self._make_kernel()
         if self._may_centre and sample_form(kernel, rows.X) != kernel.sample_form:

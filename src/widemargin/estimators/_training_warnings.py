@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from itertools import combinations
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .._types import Labels, RowIndices, Vector
-from ..algorithms.dc_svm import TrainedMachine
+from ..algorithms.trained_machines import TrainedMachine, TrainedMachines
 from ._estimator import warn_user
 from ._predictor import argmax_classes
 from ._validation import shown
@@ -66,31 +65,28 @@ def rows_of_each_class(y: Labels, n_classes: int) -> RowIndices:
     return np.sort(order[np.concatenate(spread)])
 
 
-def predicted_classes(machines: list[TrainedMachine], n_classes: int) -> Labels:
+def predicted_classes(machines: TrainedMachines, n_classes: int) -> Labels:
     """Class numbers that stand for what the pairs' machines predict for their own rows: one number if they are one.
 
     A class is predicted alone where each of its pairs decides for it on all of its rows.
     """
+    is_positive, results = _decision_values(machines) > 0, machines.results
     if len(machines) == 1:
-        return (_decision_values(machines[0]) > 0).astype(np.intp)
-    wins = np.zeros(n_classes, np.intp)
-    for machine, (first, second) in zip(machines, combinations(range(n_classes), 2), strict=True):
-        values = _decision_values(machine)
-        wins[first] += bool((values > 0).all())
-        wins[second] += bool((values <= 0).all())
-    alone = np.flatnonzero(wins == n_classes - 1)
+        return is_positive.astype(np.intp)
+    n_positive, sizes = results.sums(is_positive), np.diff(results.starts)
+    first, second = np.triu_indices(n_classes, 1)
+    winners = np.concatenate([first[n_positive == sizes], second[n_positive == 0]])
+    alone = np.flatnonzero(np.bincount(winners, minlength=n_classes) == n_classes - 1)
     return alone if len(alone) else np.arange(n_classes)
 
 
-def _decision_values(machine: TrainedMachine) -> Vector:
-    """K beta + b of the machine's own rows; of an early machine with the intercepts of their clusters."""
-    if machine.division is None:
-        return np.asarray(machine.result.decision + machine.intercepts[0])
-    labels = machine.division.labels if machine.rows is None else machine.division.labels[machine.rows]
-    return np.asarray(machine.result.decision + machine.intercepts[labels])
+def _decision_values(machines: TrainedMachines) -> Vector:
+    """K beta + b (N,) of the machines' own rows; of early machines with the intercepts of their clusters."""
+    results, labels = machines.results, 0 if machines.division is None else machines.division.labels[machines.rows]
+    return np.asarray(results.decision + machines.intercepts[results.numbers, labels])
 
 
-def warn_of_targets(targets: Vector, upper: Vector, C: float, epsilon: float, machines: list[TrainedMachine]) -> None:
+def warn_of_targets(targets: Vector, upper: Vector, C: float, epsilon: float, machines: TrainedMachines) -> None:
     """Warn, once, where C or epsilon leaves next to nothing to a regression's machines.
 
     Parameters
@@ -99,7 +95,7 @@ def warn_of_targets(targets: Vector, upper: Vector, C: float, epsilon: float, ma
     upper : ndarray of shape (n,)
         C times the rows' weights.
     C, epsilon : float
-    machines : list of TrainedMachine
+    machines : TrainedMachines
         One for each target.
     """
     for y, machine in zip(targets, machines, strict=True):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Self
 
@@ -12,8 +11,9 @@ from sklearn.base import OutlierMixin
 
 from .._progress import Progress
 from .._types import Vector
-from ..algorithms.dc_svm import KernelProblem, LazyProblem, TrainedMachine
+from ..algorithms.dc_svm import KernelProblem, Problems
 from ..algorithms.dc_svm_fit import take_samples, train
+from ..algorithms.trained_machines import TrainedMachine, TrainedMachines
 from ..data.remote_rows import RemoteRows, count_rows
 from ..data.samples import Samples
 from ..kernels.functions import Kernel
@@ -218,17 +218,17 @@ class DCOneClassSVM(OutlierMixin, OutlierPredictor, DualMachine):
         gamma = "scale" if self.gamma == "near" else self.gamma
         return resolve_gamma(gamma, X, weights, is_gram=self._is_gram) if near is None else near
 
-    def _problems(self, rows: TrainingRows) -> Sequence[LazyProblem]:
+    def _problems(self, rows: TrainingRows) -> Problems:
         return [lambda: (np.arange(len(rows.weights)), one_class_problem(rows.weights, float(self.nu)))]
 
     def _train_machines(
         self, kernel: Kernel, samples: Samples | RemoteRows, rows: TrainingRows, progress: Progress
-    ) -> list[TrainedMachine]:
+    ) -> TrainedMachines:
         try:
             (machine,) = super()._train_machines(kernel, samples, rows, progress)
         except StoppedAtStartError:
-            return [self._sample_machine(kernel, samples, rows.weights)]
-        return [self._with_border_inside(machine, rows)]
+            return TrainedMachines.join([self._sample_machine(kernel, samples, rows.weights)])
+        return TrainedMachines.join([self._with_border_inside(machine, rows)])
 
     def _with_border_inside(self, machine: TrainedMachine, rows: TrainingRows) -> TrainedMachine:
         """The machine with rho smaller by the error of its decision values: free support vectors are inside.

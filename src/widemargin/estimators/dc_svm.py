@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from functools import partial
 from itertools import combinations
 from typing import Any
 
 import numpy as np
 
-from ..algorithms.dc_svm import LazyProblem, TrainedMachine
+from ..algorithms.dc_svm import Problems
+from ..algorithms.trained_machines import TrainedMachines
 from ..models.clustered import COMBINATIONS
-from ..solvers.dual.problem import pair_problem, svm_problem
+from ..solvers.dual.problem import PairProblems, svm_problem
 from ._dual_attributes import classifier_attributes, compact_pair_coefficients
 from ._dual_machine import DualMachine
 from ._fitted_state import FittedState
@@ -240,22 +239,21 @@ class DCSVMClassifier(Classifier, OneVsOnePredictor, DualMachine):
         check_choice("decision_function_shape", self.decision_function_shape, ("ovr", "ovo"))
         check_flag(break_ties=self.break_ties)
 
-    def _problems(self, rows: TrainingRows) -> Sequence[LazyProblem]:
+    def _problems(self, rows: TrainingRows) -> Problems:
         upper = upper_bounds(self.C, self._set_class_weight(rows.classes, rows.y, rows.weights))
         has_intercept = bool(self.fit_intercept)
         if len(rows.classes) > 2:
-            make = partial(pair_problem, rows.y, upper, has_intercept=has_intercept)
-            return [partial(make, *pair) for pair in combinations(range(len(rows.classes)), 2)]
+            return PairProblems(rows.y, upper, has_intercept=has_intercept)
         y = np.where(rows.y > 0, 1.0, -1.0)
         return [lambda: (np.arange(len(upper)), svm_problem(y, upper, has_intercept=has_intercept))]
 
-    def _warn_of_machines(self, rows: TrainingRows, machines: list[TrainedMachine]) -> None:
+    def _warn_of_machines(self, rows: TrainingRows, machines: TrainedMachines) -> None:
         warn_of_one_class(rows.classes, predicted_classes(machines, len(rows.classes)))
 
     def _machine_sizes(self, rows: TrainingRows) -> list[int]:
         return [a + b for a, b in combinations(np.bincount(rows.y).tolist(), 2)]
 
-    def _prediction_attributes(self, rows: TrainingRows, machines: list[TrainedMachine]) -> dict[str, Any]:
+    def _prediction_attributes(self, rows: TrainingRows, machines: TrainedMachines) -> dict[str, Any]:
         X = None if self._is_gram else rows.X
         weights = rows.weights * self.class_weight_[rows.y]
         return classifier_attributes(rows.classes, rows.y, weights, rows.kept, X, machines, self.combine)

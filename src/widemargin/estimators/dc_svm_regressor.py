@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import partial
 from typing import Any, Self
 
 import numpy as np
 
 from .._types import RowIndices, Vector
-from ..algorithms.dc_svm import LazyProblem, TrainedMachine
+from ..algorithms.dc_svm import Problems
+from ..algorithms.trained_machines import TrainedMachines
 from ..solvers.dual.problem import DualProblem, regression_problem
 from ._dual_machine import DualMachine
 from ._kernel_machine import TrainingRows
@@ -169,7 +169,7 @@ class DCSVMRegressor(Regressor, ValuePredictor, DualMachine):
         super()._check_parameters()
         check_choice("combine", self.combine, ("early", "naive"))
 
-    def _problems(self, rows: TrainingRows) -> Sequence[LazyProblem]:
+    def _problems(self, rows: TrainingRows) -> Problems:
         all_rows, upper = np.arange(len(rows.y)), upper_bounds(self.C, rows.weights)
         epsilon, has_intercept = float(self.epsilon), bool(self.fit_intercept)
 
@@ -179,7 +179,7 @@ class DCSVMRegressor(Regressor, ValuePredictor, DualMachine):
 
         return [partial(problem_of, target) for target in rows.y.reshape(len(rows.y), -1).T]
 
-    def _warn_of_machines(self, rows: TrainingRows, machines: list[TrainedMachine]) -> None:
+    def _warn_of_machines(self, rows: TrainingRows, machines: TrainedMachines) -> None:
         targets, upper = rows.y.reshape(len(rows.y), -1).T, upper_bounds(self.C, rows.weights)
         warn_of_targets(targets, upper, float(self.C), float(self.epsilon), machines)
 

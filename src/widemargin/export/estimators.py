@@ -14,7 +14,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..estimators import LandmarkNystroem
 from ..estimators._estimator import warn_user
-from ..estimators._predictor import pair_incidence
 from ..estimators._validation import check_choice, shown
 from ..estimators._wrapped import machines_in, unwrap
 from ..models.clustered import ClusteredExpansion
@@ -258,16 +257,23 @@ def _classify(graph: Graph, model: Any, values: str) -> tuple[str, str, tuple[in
         return graph.cast(graph("Greater", score, np.array(0.0)), np.int64), score, ()
     if not hasattr(model, "break_ties"):
         return _largest(graph, values), values, (k,)
-    first, second = (np.asarray(matrix, np.float64) for matrix in pair_incidence(k))
-    pairs, zero = len(first), np.array(0.0)
-    of_second = graph("MatMul", graph.cast(graph("Less", values, zero), np.float64), second)
-    votes = graph("Add", graph("MatMul", graph.cast(graph("Greater", values, zero), np.float64), first), of_second)
+    against = _write_pair_matrix(graph, values, k)
+    votes = graph.reduce("Sum", graph.cast(graph("Greater", against, np.array(0.0)), np.float64), 2)
     if model.decision_function_shape == "ovo":
         if model.break_ties:  # as `predict` says
             raise ValueError("break_ties must be False with decision_function_shape='ovo', got True")
-        return _largest(graph, votes), values, (pairs,)
-    scores = _write_vote_scores(graph, values, of_second, first, second)
+        return _largest(graph, votes), values, (k * (k - 1) // 2,)
+    scores = _write_vote_scores(graph, against, votes, k)
     return _largest(graph, scores if model.break_ties else votes), scores, (k,)
+
+
+def _write_pair_matrix(graph: Graph, values: str, k: int) -> str:
+    """Decision values for class i against class j: (rows, k, k), antisymmetric, from those of the pairs."""
+    first, second = np.triu_indices(k, 1)
+    place = np.full((k, k), 2 * len(first))  # on the diagonal a zero
+    place[first, second] = np.arange(len(first))
+    place[second, first] = place[first, second] + len(first)
+    return graph("Gather", graph.with_zero(graph("Concat", values, graph("Neg", values), axis=1)), place, axis=1)
 
 
 def _largest(graph: Graph, values: str) -> str:
@@ -275,14 +281,13 @@ def _largest(graph: Graph, values: str) -> str:
     return graph("ArgMax", values, axis=1, keepdims=0)
 
 
-def _write_vote_scores(
-    graph: Graph, values: str, of_second: str, first: NDArray[np.float64], second: NDArray[np.float64]
-) -> str:
+def _write_vote_scores(graph: Graph, against: str, votes: str, k: int) -> str:
     """Votes plus a term below 1/2 that orders equal ones by sums of decision values, as scikit-learn does.
 
-    `first` and `second` (n_pairs, k) mark the classes of each pair; `of_second` (rows, k) are votes for second ones.
+    A decision value of exactly zero is a vote for the first class of its pair.
     """
-    of_first = graph("MatMul", graph.cast(graph("GreaterOrEqual", values, np.array(0.0)), np.float64), first)
-    sums = graph("MatMul", values, first - second)
+    ties = graph("And", graph("Equal", against, np.array(0.0)), np.triu(np.ones((k, k), np.bool_), 1))
+    sums = graph.reduce("Sum", against, 2)
     scale = graph("Mul", graph("Add", graph("Abs", sums), np.array(1.0)), np.array(3.0))
-    return graph("Add", graph("Add", of_first, of_second), graph("Div", sums, scale))
+    counts = graph("Add", votes, graph.reduce("Sum", graph.cast(ties, np.float64), 2))
+    return graph("Add", counts, graph("Div", sums, scale))

@@ -91,6 +91,19 @@ class Graph:
         """The mean of some tensors of float64 of one shape."""
         return values[0] if len(values) == 1 else self("Div", self("Sum", *values), np.array(float(len(values))))
 
+    def split(self, values: str, sizes: list[int]) -> list[str]:
+        """Consecutive columns of values (rows, q), in parts of these sizes."""
+        if len(sizes) == 1:
+            return [values]
+        results = [f"split_{next(self._numbers)}" for _ in sizes]
+        inputs = [values, self._constant(np.array(sizes, np.int64))]
+        self._nodes.append(self.onnx.helper.make_node("Split", inputs, results, name=results[0], axis=1))
+        return results
+
+    def with_zero(self, values: str) -> str:
+        """Values (rows, q) and a column of zeros: (rows, q + 1)."""
+        return self("Pad", values, np.array([0, 0, 0, 1], np.int64))
+
     def rows_of(self, table: Value, index: Value) -> str:
         """table[index]: entries of the first axis."""
         return self("Gather", table, index, axis=0)

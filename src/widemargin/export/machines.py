@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -36,8 +37,35 @@ def write_expansion(graph: Graph, model: KernelExpansion) -> str:
     x, points = prepare(graph, x, dense(model.points).astype(precision), model.kernel)
     argument = write_argument(graph, x, points, model.kernel)
     K = write_kernel(graph, model.kernel, argument if precision == graph.dtype else graph.cast(argument, graph.dtype))
-    coef = model.coef.toarray() if sp.issparse(model.coef) else model.coef
-    return graph("Add", graph("MatMul", graph.cast(K, np.float64), coef.T), model.intercept)
+    write_product = _write_sparse_product if sp.issparse(model.coef) else _write_product
+    return graph("Add", write_product(graph, graph.cast(K, np.float64), model.coef), model.intercept)
+
+
+def _write_product(graph: Graph, K: str, coef: NDArray[Any]) -> str:
+    """K coef' of kernel values K (rows, points) and coefficients (q, points): (rows, q)."""
+    return graph("MatMul", K, coef.T)
+
+
+def _write_sparse_product(graph: Graph, K: str, coef: Any) -> str:
+    """`_write_product` of a CSC array, without its zeros: points of one class have coefficients in the same functions.
+
+    The classes' products, side by side, contain each function's parts: two for a pair of classes.
+    """
+    ends, functions = coef.indptr, np.split(coef.indices, coef.indptr[1:-1])
+    is_first = [not j or not np.array_equal(functions[j], functions[j - 1]) for j in range(len(functions))]
+    starts = np.flatnonzero(is_first)
+    groups = [slice(*pair) for pair in pairwise([*starts.tolist(), len(functions)])]
+    parts = [
+        graph("MatMul", columns, coef.data[ends[group.start] : ends[group.stop]].reshape(group.stop - group.start, -1))
+        for group, columns in zip(groups, graph.split(K, [group.stop - group.start for group in groups]), strict=True)
+    ]
+    of_part = np.concatenate([functions[start] for start in starts])
+    order = np.argsort(of_part, kind="stable")
+    counts = np.bincount(of_part, minlength=coef.shape[0])
+    place = np.full((coef.shape[0], counts.max()), len(of_part))  # without a part: the zero at the end
+    place[np.arange(place.shape[1]) < counts[:, None]] = order
+    products = graph.with_zero(graph("Concat", *parts, axis=1))
+    return graph.reduce("Sum", graph("Gather", products, place, axis=1), 2)
 
 
 def write_coordinates(graph: Graph, model: NystroemCoordinates) -> str:

@@ -87,7 +87,8 @@ def box_rows(kernel: Kernel, A: Samples, coef: Matrix) -> BoxedRows | None:
     batches = _near_batches(X)
     order, starts = np.concatenate(batches), np.cumsum([0, *map(len, batches)])
     lows, highs = (
-        np.ascontiguousarray(np.stack([bound(X[rows], axis=0) for rows in batches], axis=1)) for bound in (np.min, np.max)
+        np.ascontiguousarray(np.stack([bound(X[rows], axis=0) for rows in batches], axis=1))
+        for bound in (np.min, np.max)
     )
     boxes = Boxes(starts, lows, highs, -log_kappa / kernel.gamma)
     return BoxedRows(kernel, A.take(order), np.ascontiguousarray(coef[:, order]), boxes)

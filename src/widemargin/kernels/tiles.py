@@ -7,11 +7,12 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import NDArray
 
 from .._config import get_config
 from .._native import kernels
 from .._threads import ThreadTeam, row_blocks
-from .._types import Array, Matrix
+from .._types import Array, Matrix, Vector
 from ..data.samples import Samples
 from .functions import Kernel, Product
 from .scratch import Scratch
@@ -70,7 +71,8 @@ def add_kernel_product(
     r c kernel entries; extra memory is one tile a thread. Threads share out the columns and sum rows in order, so the
     result does not depend on their number.
     """
-    is_sparse = sp.issparse(coef)  # made dense tile by tile
+    is_sparse = sp.issparse(coef)
+    columns_of = _SparseColumns(coef) if is_sparse else None
     coef = coef if is_sparse else np.ascontiguousarray(coef)
     n_columns = _even_columns(len(B), A.dtype)
     add = kernel.untiled_product(A) if len(out) == 1 and not is_sparse else None
@@ -84,10 +86,27 @@ def add_kernel_product(
 
     def column_block(columns: slice) -> None:
         for rows, K in _tiles(kernel, batches, B.take(columns), team):
-            part = coef[:, rows].toarray(order="C") if is_sparse else coef[:, rows]
-            kernels.add_product(K, part, out[:, columns])  # skips zeros: a pair of classes uses few rows
+            if columns_of is not None:
+                kernels.add_sparse_product(K, *columns_of.take(rows), out[:, columns])
+            else:
+                kernels.add_product(K, coef[:, rows], out[:, columns])  # skips zeros: a pair of classes uses few rows
 
     team.map(column_block, row_blocks(len(B), n_columns))
+
+
+class _SparseColumns:
+    """The columns of a CSC array as the arrays of `add_sparse_product`."""
+
+    def __init__(self, coef: Any) -> None:
+        self.starts = coef.indptr.astype(np.int64)
+        self.functions = coef.indices.astype(np.int64)
+        self.coef = coef.data
+
+    def take(self, columns: slice) -> tuple[NDArray[np.int64], NDArray[np.int64], Vector]:
+        """Starts, rows and values of some columns."""
+        starts = self.starts[columns.start : columns.stop + 1]
+        part = slice(starts[0], starts[-1])
+        return starts - starts[0], self.functions[part], self.coef[part]
 
 
 def _add_untiled(

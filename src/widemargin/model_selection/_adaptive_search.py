@@ -33,6 +33,7 @@ from ..kernels.kernel_operator import KernelOperator
 from ..partition.divide import ClusteringSettings, divide
 from ..solvers.dual.certificate import Limits
 from ..solvers.dual.in_memory import SINGLE_SET_TOL, WORKING_SET_ROWS
+from ..solvers.dual.problem import DualProblem
 from ..solvers.results import History
 from ._search import SearchData, samples_of
 
@@ -148,6 +149,7 @@ class AdaptiveSearch:
         )
         self._samples: dict[tuple[int, int], Samples] = {}
         self._fold_scores: dict[tuple[Cell, int], dict[int, float]] = {}  # of a cell on so many clusters, by fold
+        self._duals: dict[tuple[int, float], list[DualProblem]] = {}  # of a fold and an epsilon, of few rows
 
     # --- the search ---
 
@@ -452,7 +454,11 @@ class AdaptiveSearch:
         )
 
     def _fold(self, k: int, epsilon: float, Cs: Sequence[float]) -> Fold:
-        problems = self.data.problem.duals(self.data.training_weights(k), epsilon)
+        problems = self._duals.get((k, epsilon))
+        if problems is None:
+            problems = self.data.problem.duals(self.data.training_weights(k), epsilon)
+        if len(self.clusters) == 1:
+            self._duals[k, epsilon] = problems
         return Fold(self.data.splits[k].test, problems, Cs)
 
     # --- rows ---

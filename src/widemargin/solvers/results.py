@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from .._types import Matrix, Vector
+from .._types import Labels, Mask, Matrix, RowIndices, Vector
 
 if TYPE_CHECKING:
     from .dual.certificate import Certificate
@@ -101,6 +103,123 @@ class DualResult:
         history = before.history.followed_by(self.history)
         best = self if self.improves(before) else before
         return replace(best, n_iter=before.n_iter + self.n_iter, history=history)
+
+
+@dataclass
+class DualResults:
+    """The results of P duals, as arrays: points as slices of common ones, certificates as columns (P,).
+
+    Attributes
+    ----------
+    starts : ndarray of shape (P + 1,), int
+        Problem p has the coordinates starts[p]:starts[p + 1].
+    beta, decision : ndarray of shape (N,), float64
+    intercept, objective, gap, violation : ndarray of shape (P,), float64
+    converged : ndarray of shape (P,), bool
+    n_iter : ndarray of shape (P,), int
+    history : dict of ndarrays
+        The rows of all histories, those of a problem in the order of time; "problem" is its number.
+    """
+
+    starts: RowIndices
+    beta: Vector
+    decision: Vector
+    intercept: Vector
+    objective: Vector
+    gap: Vector
+    violation: Vector
+    converged: Mask
+    n_iter: RowIndices
+    history: dict[str, NDArray[Any]]
+
+    def __len__(self) -> int:
+        return len(self.objective)
+
+    def __getitem__(self, p: int) -> DualResult:
+        part, is_own = slice(*self.starts[p : p + 2]), self.history["problem"] == p
+        history = {name: column[is_own].tolist() for name, column in self.history.items() if name != "problem"}
+        return DualResult(
+            self.beta[part],
+            self.decision[part],
+            float(self.intercept[p]),
+            float(self.objective[p]),
+            float(self.gap[p]),
+            float(self.violation[p]),
+            bool(self.converged[p]),
+            int(self.n_iter[p]),
+            History(history),
+        )
+
+    def __iter__(self) -> Iterator[DualResult]:
+        return (self[p] for p in range(len(self)))
+
+    @property
+    def numbers(self) -> Labels:
+        """The problem (N,) of each coordinate."""
+        return np.repeat(np.arange(len(self)), np.diff(self.starts))
+
+    def sums(self, values: Vector | Mask) -> Vector:
+        """The sum (P,) of the values (N,) of each problem's coordinates."""
+        return np.bincount(self.numbers, values, minlength=len(self)).astype(np.float64, copy=False)
+
+    @classmethod
+    def join(cls, results: Sequence[DualResult]) -> DualResults:
+        """The arrays of several results; of their histories the columns of the first."""
+        histories = [result.history for result in results]
+        history: dict[str, NDArray[Any]] = {
+            name: np.array([value for history in histories for value in history.columns[name]])
+            for name in histories[0].columns
+        }
+        history["problem"] = np.repeat(np.arange(len(results)), [len(history) for history in histories])
+        columns = {name: np.array([getattr(result, name) for result in results]) for name in _COLUMNS}
+        points = {name: np.concatenate([getattr(result, name) for result in results]) for name in _POINTS}
+        starts = np.cumsum([0, *(len(result.beta) for result in results)])
+        return cls(starts, **points, **columns, history=history)
+
+    @classmethod
+    def concatenate(cls, parts: Sequence[DualResults]) -> DualResults:
+        """The results of all problems of the parts."""
+        if len(parts) == 1:
+            return parts[0]
+        first = np.cumsum([0, *map(len, parts)])
+        sizes = np.concatenate([np.diff(part.starts) for part in parts])
+        columns = {name: np.concatenate([getattr(part, name) for part in parts]) for name in _POINTS + _COLUMNS}
+        history = {name: np.concatenate([part.history[name] for part in parts]) for name in parts[0].history}
+        history["problem"] += np.repeat(first[:-1], [len(part.history["problem"]) for part in parts])
+        return cls(np.append(0, np.cumsum(sizes)), **columns, history=history)
+
+    def take(self, problems: RowIndices) -> DualResults:
+        """The results of some of the problems."""
+        coordinates, place = coordinates_of(self.starts, problems), np.full(len(self), -1)
+        place[problems] = np.arange(len(problems))
+        points = {name: getattr(self, name)[coordinates] for name in _POINTS}
+        columns = {name: getattr(self, name)[problems] for name in _COLUMNS}
+        is_kept = place[self.history["problem"]] >= 0
+        history = {name: column[is_kept] for name, column in self.history.items()}
+        history["problem"] = place[history["problem"]]
+        starts = np.append(0, np.cumsum(np.diff(self.starts)[problems]))
+        return DualResults(starts, **points, **columns, history=history)
+
+    def followed_by(self, problems: RowIndices, later: DualResults, is_better: Mask) -> DualResults:
+        """With the later results of some problems where these are better; with the history and the counts of both."""
+        joined = DualResults.concatenate([self, later])
+        best = np.arange(len(self))
+        best[problems[is_better]] = len(self) + np.flatnonzero(is_better)
+        found, history = joined.take(best), joined.history
+        found.n_iter[problems] = later.n_iter
+        history["problem"] = np.concatenate([np.arange(len(self)), problems])[history["problem"]]
+        return replace(found, history=history)
+
+
+_POINTS = "beta", "decision"
+_COLUMNS = "intercept", "objective", "gap", "violation", "converged", "n_iter"
+
+
+def coordinates_of(starts: RowIndices, problems: RowIndices) -> RowIndices:
+    """The coordinates of some problems, one after the other, of which p has starts[p]:starts[p + 1]."""
+    sizes = np.diff(starts)[problems]
+    ends = np.cumsum(sizes)
+    return np.asarray(np.repeat(starts[problems] - (ends - sizes), sizes) + np.arange(sizes.sum()))
 
 
 @dataclass

@@ -19,8 +19,8 @@ def test_they_are_those_of_each_problem_alone(has_intercept: bool, tol: float) -
     starts = np.cumsum([0, *map(len, points)])
     beta, decision = np.concatenate(points), rng.standard_normal(starts[-1])
     terms = make_terms(join_problems(problems), np.ones(len(beta)))
-    together = certify_each(terms, beta, decision, starts[:-1], has_intercept=has_intercept, tol=tol)
-    for k, certificate in enumerate(together):
+    together = certify_each(terms, beta, decision, starts, has_intercept=has_intercept, tol=tol)
+    for k, certificate in enumerate(zip(*together, strict=True)):
         part = slice(starts[k], starts[k + 1])
         own, violations = restrict_terms(terms, part), np.empty(len(points[k]))
         alone = certify(own, beta[part], decision[part], violations, has_intercept=has_intercept, tol=tol)

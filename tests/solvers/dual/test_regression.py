@@ -14,13 +14,14 @@ from naive import dual as naive
 from widemargin._progress import Progress
 from widemargin._threads import ThreadTeam
 from widemargin.algorithms import dc_svm
-from widemargin.algorithms.dc_svm import DCSVMSettings, KernelProblem, TrainedMachine, train
+from widemargin.algorithms.dc_svm import DCSVMSettings, KernelProblem, train
+from widemargin.algorithms.trained_machines import TrainedMachine
 from widemargin.data.samples import make_samples
 from widemargin.kernels.functions import RBF
 from widemargin.solvers.dual.certificate import Limits, certify
 from widemargin.solvers.dual.newton import solve_newton_sets
 from widemargin.solvers.dual.problem import DualProblem, make_terms, one_class_problem, regression_problem, svm_problem
-from widemargin.solvers.dual.subproblems import Subproblem, solve_subproblems
+from widemargin.solvers.dual.subproblems import Subproblem, join_subproblems, solve_subproblems
 
 Vector = NDArray[np.float64]
 GAMMA = 0.3
@@ -103,9 +104,9 @@ def test_the_optimum_is_that_of_the_textbook_problem(
     X, y = samples_of(n, seed)
     K, upper = kernel_matrix(X), C * np.random.default_rng(seed).uniform(0.5, 2.0, n)
     problem = regression_problem(y, upper, epsilon, has_intercept=has_intercept)
-    part = Subproblem(np.arange(n), problem, np.zeros(n))
+    part = join_subproblems([Subproblem(np.arange(n), problem, np.zeros(n))])
     with ThreadTeam(1) as team, Progress() as progress:
-        (result,) = solve_subproblems(K, [part], Limits(1e-6), team, progress)
+        (result,) = solve_subproblems(K, part, Limits(1e-6), team, progress)
     best = value(K, y, epsilon, twin(K, y, upper, epsilon, has_intercept=has_intercept))
     assert value(K, y, epsilon, result.beta) == pytest.approx(best, rel=1e-7, abs=1e-7)
     assert np.all(np.abs(result.beta) <= upper)

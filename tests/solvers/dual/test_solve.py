@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
-from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -13,12 +11,13 @@ from numpy.typing import NDArray
 from naive import dual as naive
 from widemargin._progress import Progress
 from widemargin.algorithms import dc_svm
-from widemargin.algorithms.dc_svm import DCSVMSettings, KernelProblem, TrainedMachine, train
+from widemargin.algorithms.dc_svm import DCSVMSettings, KernelProblem, train
 from widemargin.algorithms.pairs_and_targets import train_several
+from widemargin.algorithms.trained_machines import TrainedMachine, TrainedMachines
 from widemargin.data.samples import make_samples
 from widemargin.kernels.functions import RBF, Precomputed
 from widemargin.solvers.dual import solver as dual
-from widemargin.solvers.dual.problem import pair_problem, svm_problem
+from widemargin.solvers.dual.problem import PairProblems, svm_problem
 
 Vector = NDArray[np.float64]
 SINGLE, DOUBLE = np.dtype(np.float32), np.dtype(np.float64)
@@ -63,18 +62,9 @@ def train_pairs(
     progress: Progress,
     *,
     has_intercept: bool = False,
-) -> list[TrainedMachine]:
-    pairs = combinations(range(classes.max() + 1), 2)
-    problems = [partial(pair_problem, classes, upper, *pair, has_intercept=has_intercept) for pair in pairs]
-    return train_several(
-        kernel,
-        samples,
-        problems,
-        settings,
-        progress,
-        np.random.default_rng(0),
-        class_sizes=np.bincount(classes).tolist(),
-    )
+) -> TrainedMachines:
+    problems = PairProblems(classes, upper, has_intercept=has_intercept)
+    return train_several(kernel, samples, problems, settings, progress, np.random.default_rng(0))
 
 
 def true_violation(X: NDArray[Any], y: Vector, C: float, gamma: float, beta: Vector) -> float:

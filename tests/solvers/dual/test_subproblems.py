@@ -16,9 +16,14 @@ from widemargin.data.samples import make_samples
 from widemargin.kernels.functions import RBF
 from widemargin.solvers.dual import subproblems
 from widemargin.solvers.dual.certificate import Limits
-from widemargin.solvers.dual.problem import svm_problem
-from widemargin.solvers.dual.subproblems import Subproblem, solve_on_full_matrix, solve_subproblems
-from widemargin.solvers.results import DualResult
+from widemargin.solvers.dual.problem import PairProblems, pair_problem, svm_problem
+from widemargin.solvers.dual.subproblems import (
+    Subproblem,
+    join_subproblems,
+    solve_on_full_matrix,
+    solve_subproblems,
+)
+from widemargin.solvers.results import DualResult, DualResults
 
 Vector = NDArray[np.float64]
 
@@ -40,10 +45,10 @@ def make_parts(n: int, sizes: list[int], C: float = 1.0, *, has_intercept: bool 
     return parts
 
 
-def solve(K: NDArray[Any], parts: list[Subproblem], n_jobs: int = 1, max_iter: int = -1) -> list[DualResult]:
+def solve(K: NDArray[Any], parts: list[Subproblem], n_jobs: int = 1, max_iter: int = -1) -> DualResults:
     limits = Limits(1e-3, max_iter=max_iter)
     with ThreadTeam(n_jobs) as team, Progress() as progress:
-        return solve_subproblems(K, parts, limits, team, progress)
+        return solve_subproblems(K, join_subproblems(parts), limits, team, progress)
 
 
 @pytest.mark.parametrize("has_intercept", [False, True])
@@ -93,10 +98,10 @@ def solve_coarse(max_iter: int = -1) -> tuple[NDArray[np.float32], Vector, DualR
     rng = np.random.default_rng(0)
     X = rng.normal(size=(300, 3)).astype(np.float32)
     y = np.where(X[:, 0] + 0.5 * rng.normal(size=300) > 0, 1.0, -1.0)
-    part = Subproblem(np.arange(300), svm_problem(y, np.full(300, 3e4)), np.zeros(300))
+    part = join_subproblems([Subproblem(np.arange(300), svm_problem(y, np.full(300, 3e4)), np.zeros(300))])
     samples, limits = make_samples(X, RBF.sample_form), Limits(1e-3, max_iter=max_iter)
     with ThreadTeam(1) as team, Progress() as progress:
-        return X, y, solve_on_full_matrix(RBF(0.3), samples, [part], limits, team, progress)[0]
+        return X, y, solve_on_full_matrix(RBF(0.3), samples, part, limits, team, progress)[0]
 
 
 def test_violations_that_float32_hides_are_solved_in_float64() -> None:
@@ -113,10 +118,10 @@ def test_working_sets_of_both_precisions_count(max_iter: int, monkeypatch: pytes
     """In `n_iter`, and towards `max_iter`."""
     advance, n_sets = subproblems._Batch.advance, 0
 
-    def count(batch: Any, team: ThreadTeam) -> bool:
+    def count(batch: Any, team: ThreadTeam, seconds_left: float) -> bool:
         nonlocal n_sets
         before = batch.sets.sum()
-        is_left = advance(batch, team)
+        is_left = advance(batch, team, seconds_left)
         n_sets += batch.sets.sum() - before
         return is_left
 
@@ -159,3 +164,32 @@ def test_lying_arguments_are_refused() -> None:
         problems.solve(Team(1), np.ones(2), np.ones(1, np.int64), 1.0)
     for seconds in (np.nan, -1.0, np.inf):
         problems.solve(Team(1), np.ones(2), np.ones(2, np.int64), seconds)
+
+
+@pytest.mark.parametrize("has_intercept", [False, True])
+def test_joined_pairs_are_those_of_each_pair(has_intercept: bool) -> None:
+    rng = np.random.default_rng(0)
+    classes, upper = rng.permutation(np.repeat(np.arange(5), [3, 1, 4, 2, 3])), rng.random(13)
+    pairs = PairProblems(classes, upper, has_intercept=has_intercept)
+    chosen = np.array([7, 0, 3, 9])
+    rows, starts, joined = pairs.join(chosen)
+    for p, (first, second) in enumerate([(2, 3), (0, 1), (0, 4), (3, 4)]):
+        own_rows, own = pair_problem(classes, upper, first, second, has_intercept=has_intercept)
+        part = slice(starts[p], starts[p + 1])
+        np.testing.assert_array_equal(rows[part], own_rows)
+        for vector, of_pair in zip(joined.take(part)[:3], own[:3], strict=True):
+            np.testing.assert_array_equal(vector, of_pair)
+        assert len(own_rows) == pairs.sizes[chosen[p]]
+    assert joined.has_intercept == has_intercept
+
+
+def test_results_followed_by_later_ones() -> None:
+    K = make_matrix(60)
+    first = solve(K, make_parts(60, [30, 20, 10]), max_iter=0)
+    later = solve(K, make_parts(60, [30, 20, 10])).take(np.array([2, 0]))
+    joined = first.followed_by(np.array([2, 0]), later, np.array([True, False]))
+    np.testing.assert_array_equal(joined[2].beta, later[0].beta)
+    np.testing.assert_array_equal(joined[0].beta, first[0].beta)
+    assert joined.converged.tolist() == [False, False, True]
+    assert [result.n_iter for result in joined] == [later[1].n_iter, 0, later[0].n_iter]
+    assert [len(result.history) for result in joined] == [2, 1, 2]

@@ -120,6 +120,19 @@ inline std::vector<Index> checked_copy(const char* name, Span<const Index> indic
     return own;
 }
 
+// Check that starts (P + 1,) ascends from 0 to n; returns the size of the largest slice.
+inline Index check_starts(Span<const Index> starts, Index n) {
+    check_at_least("len(starts)", starts.size, 1);
+    check_size("starts[0]", starts[0], 0);  // first: no difference of ascending starts can overflow then
+    Index largest = 0;
+    for (Index p = 0; p + 1 < starts.size; ++p) {
+        check_at_least("starts", starts[p + 1], starts[p]);
+        largest = maximum(largest, starts[p + 1] - starts[p]);
+    }
+    check_size("starts[-1]", starts[starts.size - 1], n);
+    return largest;
+}
+
 // Check that two arrays share no memory: indices that were checked must not be overwritten while they are in use.
 template <class T, class U> void check_apart(const char* name, Span<T> a, const char* other, Span<U> b) {
     const auto begin = [](const auto& x) { return reinterpret_cast<std::uintptr_t>(x.data); };

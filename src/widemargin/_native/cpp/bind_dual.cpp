@@ -132,19 +132,6 @@ template <class Entry, class T> void bind_solver(nb::module_& m) {
         "too.");
 }
 
-// Check that starts (P + 1,) ascends from 0 to n; returns the size of the largest problem.
-Index check_starts(Span<const Index> starts, Index n) {
-    check_at_least("len(starts)", starts.size, 1);
-    check_size("starts[0]", starts[0], 0);  // first: no difference of ascending starts can overflow then
-    Index largest = 0;
-    for (Index p = 0; p + 1 < starts.size; ++p) {
-        check_at_least("starts", starts[p + 1], starts[p]);
-        largest = maximum(largest, starts[p + 1] - starts[p]);
-    }
-    check_size("starts[-1]", starts[starts.size - 1], n);
-    return largest;
-}
-
 // Subproblems, bound: with the arrays that they view, and their working sets, kept from call to call.
 template <class Entry> class BoundSubproblems {
   public:
@@ -162,6 +149,11 @@ template <class Entry> class BoundSubproblems {
             const Index size = problems_.starts[p + 1] - problems_.starts[p];
             working_sets_.emplace_back(minimum(size, kTileSize), size);
         }
+    }
+
+    void compute_decision_values() {
+        LockReleased unlocked;
+        wm::compute_decision_values(entries_, problems_);
     }
 
     nb::tuple solve(Team& team, Span<const double> tol, Span<const Index> max_sets, double seconds) {
@@ -210,6 +202,7 @@ template <class Entry> void bind_subproblems(nb::module_& m, const char* name) {
         .def(nb::init<const RowsArray<const Entry>&, Span<const Index>, Span<const Index>, const BoundTerms&,
                       const Vector<double>&, const Vector<double>&, bool>(),
              array("K"), array("rows"), array("starts"), "terms"_a, array("beta"), array("f"), "has_intercept"_a)
+        .def("compute_decision_values", &Bound::compute_decision_values, "f = K[rows, rows] beta, of each problem.")
         .def("solve", &Bound::solve, "team"_a, array("tol"), array("max_sets"), "seconds"_a,
              "Solve each problem to a violation below tol (P,) in at most max_sets (P,) working sets, each problem in one\n"
              "thread; stop after about `seconds`. Returns lists: working sets, steps in them, violations, and whether the\n"

@@ -75,6 +75,24 @@ template <class T> void bind_dtype(nb::module_& m) {
         },
         array("K"), array("coef"), array("out"),
         "out += coef K in float64, K (r, c), coef (k, r), out (k, c). Rows of K with coefficient zero are not read.");
+    m.def(
+        "add_sparse_product",
+        [](const RowsArray<const T>& K, Span<const Index> starts, Span<const Index> functions, Span<const double> coef,
+           const RowsArray<double>& out) {
+            const Matrix<const T> entries = rows_matrix(K, "K");
+            const Matrix<double> sums = rows_matrix(out, "out");
+            check_lengths(entries.rows + 1, {{"starts", starts}});
+            check_lengths(coef.size, {{"functions", functions}});
+            check_shape("out", sums, sums.rows, entries.columns);
+            const std::vector<Index> own_starts(starts.begin(), starts.end());
+            check_starts(as_span(own_starts), coef.size);
+            const std::vector<Index> own_functions = checked_copy("functions", functions, sums.rows);
+            LockReleased unlocked;
+            add_sparse_product(entries, as_span(own_starts), as_span(own_functions), coef, sums);
+        },
+        array("K"), array("starts"), array("functions"), array("coef"), array("out"),
+        "out += C K in float64, K (r, c), out (k, c), C (k, r) in CSC form: column i has coef[starts[i]:starts[i + 1]] in the\n"
+        "rows functions[starts[i]:starts[i + 1]].");
 }
 
 // Call f with the rows of X and of Z: Matrix or CSR, of one type of values and as many columns.

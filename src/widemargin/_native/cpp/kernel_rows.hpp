@@ -91,6 +91,25 @@ void add_product(Matrix<const Entry> K, Matrix<const double> coef, Matrix<double
     }
 }
 
+// out += coef K with a CSC matrix of coefficients
+//
+// Given   K (r, c); column i of coef (k, r): coef[starts[i]:starts[i + 1]], in the rows functions[...]; out (k, c),
+//         changed in place
+// Cost    a multiply-add a column of K for each coefficient
+// Twin    out + coef @ K.astype(float64)
+template <class Entry>
+void add_sparse_product(Matrix<const Entry> K, Span<const Index> starts, Span<const Index> functions,
+                        Span<const double> coef, Matrix<double> out) {
+    for (Index i = 0; i < K.rows; ++i) {
+        const Entry* __restrict row = K[i].data;
+        for (Index k = starts[i]; k < starts[i + 1]; ++k) {
+            double* __restrict sum = out[functions[k]].data;
+            const double c = coef[k];
+            for (Index j = 0; j < K.columns; ++j) sum[j] += c * row[j];
+        }
+    }
+}
+
 // K[:m, :m] = K[kept][:, kept], in place. run(n, visit) calls visit(block) for each of n blocks, in any order
 //
 // Given   K (r, >= r); kept (m,): ascending rows

@@ -45,6 +45,20 @@ template <class Entry> Matrix<const Entry> gather_square(Matrix<const Entry> K, 
     return {into, m, m, m};
 }
 
+// f = K[rows, rows] beta of each problem; columns of coordinates that are zero are not read
+template <class Entry> void compute_decision_values(Matrix<const Entry> K, const Subproblems& problems) {
+    for (Index p = 0; p < problems.count(); ++p) {
+        const Index first = problems.starts[p], end = problems.starts[p + 1];
+        for (Index i = first; i < end; ++i) problems.f.data[i] = 0.0;
+        for (Index j = first; j < end; ++j) {
+            const double beta = problems.beta.data[j];
+            if (beta == 0.0) continue;
+            const Entry* column = K[problems.rows[j]].data;  // K is symmetric
+            for (Index i = first; i < end; ++i) problems.f.data[i] += beta * column[problems.rows[i]];
+        }
+    }
+}
+
 // The duals of P problems, each by working sets on its own copy of its kernel matrix.
 //
 // Solve   for each problem   min_beta  1/2 beta'K_p beta - t'beta + eps |beta|_1   s.t.  lo <= beta <= hi

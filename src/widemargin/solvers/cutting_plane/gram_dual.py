@@ -18,7 +18,7 @@ from ..._threads import ThreadTeam
 from ..._types import Array
 from ..dual.certificate import Limits
 from ..dual.problem import svm_problem
-from ..dual.subproblems import Subproblem, solve_subproblems
+from ..dual.subproblems import Subproblem, join_subproblems, solve_subproblems
 from ..results import LinearResult
 from .losses import HingeLoss, risk_and_plane
 
@@ -45,7 +45,7 @@ def solve_gram_duals(
         parts.append(Subproblem(all_rows, svm_problem(y, upper, has_intercept=loss.has_intercept), zero))
     # the primal's gap is checked below
     limits = Limits(_TOL, max_relative_gap=np.inf, max_iter=_MAX_SETS)
-    duals = solve_subproblems(samples @ samples.T, parts, limits, team, progress)
+    duals = solve_subproblems(samples @ samples.T, join_subproblems(parts), limits, team, progress)
     results = []
     for loss, dual in zip(losses, duals, strict=True):
         w = dual.beta @ samples

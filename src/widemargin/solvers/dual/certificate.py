@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from itertools import pairwise
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..._native import dual
 from ..._types import Mask, RowIndices, Vector
 from ..quantile import midpoint_quantile, midpoint_quantiles
-from ..results import DualResult, History
-from .problem import is_free, one_sided_derivatives, total_loss
+from ..results import DualResult, DualResults, History
+from .problem import is_free, one_sided_derivatives, restrict_terms, total_loss
 
 NO_LIMIT = int(np.iinfo(np.int64).max)
 MAX_RELATIVE_GAP = 0.05  # a machine with a larger gap / primal objective has not converged, however small its violation
 _TOL_FACTORS = 1e-3, 0.5  # multiply the tolerance by no less and no more than this where the gap is too large
 _ROUNDED_SQUARE = 1e-5  # - beta'K beta / its terms' magnitudes, up to which it may be rounding
+_MANY_PROBLEMS = 64  # certify so many and more in common passes
 START_TOL = 0.1  # solve to no less than this what only gives a start: levels, refine step, first steps of blocks
 
 
@@ -44,32 +46,37 @@ class Limits:
         """`max_iter`, or the largest integer."""
         return self.max_iter if self.max_iter >= 0 else NO_LIMIT
 
-    def are_met(self, certificate: Certificate) -> bool:
+    def are_met(self, certificate: Certificate) -> Any:
         """Whether a machine with this certificate has converged."""
-        return certificate.violation < self.tol and certificate.is_tight(self.max_relative_gap)
+        return (certificate.violation < self.tol) & certificate.is_tight(self.max_relative_gap)
 
 
 class Certificate(NamedTuple):
-    """The intercept (see `certify`), the primal objective, the duality gap and the KKT violation."""
+    """The intercept (see `certify`), the primal objective, the duality gap and the KKT violation.
 
-    intercept: float
-    primal_objective: float
-    gap: float
-    violation: float
+    Of many problems these are columns (P,), and what the methods return are, too.
+    """
+
+    intercept: Any
+    primal_objective: Any
+    gap: Any
+    violation: Any
 
     @property
-    def lower_bound(self) -> float:
+    def lower_bound(self) -> Any:
         """Of the optimum: minus the dual objective."""
         return self.primal_objective - self.gap
 
-    def is_tight(self, max_relative_gap: float) -> bool:
+    def is_tight(self, max_relative_gap: float) -> Any:
         """Whether gap <= max_relative_gap * primal objective; true for an infinite limit."""
-        return self.gap <= max_relative_gap * abs(self.primal_objective) or max_relative_gap == np.inf
+        if max_relative_gap == np.inf:
+            return np.ones_like(self.gap, np.bool_)[()]
+        return self.gap <= max_relative_gap * abs(self.primal_objective)
 
-    def tighter_tol(self, max_relative_gap: float) -> float:
+    def tighter_tol(self, max_relative_gap: float) -> Any:
         """A smaller tolerance, at which the gap is half the allowed one if it is proportional to the violation."""
         factor = 0.5 * max_relative_gap * abs(self.primal_objective) / self.gap
-        return self.violation * float(np.clip(factor, *_TOL_FACTORS))
+        return self.violation * np.clip(factor, *_TOL_FACTORS)
 
 
 def certify(
@@ -112,25 +119,29 @@ def certify(
 
 def certify_each(
     terms: dual.SeparableTerms, beta: Vector, decision: Vector, starts: RowIndices, *, has_intercept: bool, tol: float
-) -> list[Certificate]:
-    """`certify` of many problems without epsilon, in common passes: of problem p from coordinate starts[p] on.
+) -> Certificate:
+    """`certify` of many problems, as columns (P,): problem p has the coordinates starts[p]:starts[p + 1].
 
-    `starts` (P,) are ascending, and every problem has a coordinate.
+    64 and more without epsilon, each with a coordinate, are certified in common passes.
     """
-    sizes = np.diff(np.append(starts, len(beta)))
+    first, sizes = starts[:-1], np.diff(starts)
+    if len(sizes) < _MANY_PROBLEMS or terms.epsilon or not sizes.all():
+        parts = (slice(*ends) for ends in pairwise(starts.tolist()))
+        points = ((restrict_terms(terms, part), beta[part], decision[part]) for part in parts)
+        each = [certify(*p, np.empty(len(p[1])), has_intercept=has_intercept, tol=tol) for p in points]
+        return Certificate(*np.array(each, np.float64).reshape(-1, 4).T)
     grad = decision - terms.target
     right, left = one_sided_derivatives(terms, beta, grad)
-    rise, fall = np.minimum.reduceat(right, starts), np.maximum.reduceat(left, starts)
-    violation, intercept = np.maximum(np.maximum(-rise, fall), 0.0), np.zeros(len(starts))
+    rise, fall = np.minimum.reduceat(right, first), np.maximum.reduceat(left, first)
+    violation, intercept = np.maximum(np.maximum(-rise, fall), 0.0), np.zeros(len(sizes))
     if has_intercept:
         violation = np.where(np.isinf(rise) | np.isinf(fall), 0.0, np.maximum(fall - rise, 0.0))
-        intercept = _intercepts(terms, beta, grad, starts, (rise, fall), violation < tol)
+        intercept = _intercepts(terms, beta, grad, first, (rise, fall), violation < tol)
     grad = grad + np.repeat(intercept, sizes)
     loss = terms.hi * np.maximum(-grad, 0.0) - terms.lo * np.maximum(grad, 0.0)
-    gap = np.maximum(np.add.reduceat(beta * grad + loss, starts), 0.0)
-    lower_bound = np.add.reduceat((terms.target - 0.5 * decision) * beta, starts)
-    columns = intercept, lower_bound + gap, gap, violation
-    return list(map(Certificate, *(column.tolist() for column in columns)))
+    gap = np.maximum(np.add.reduceat(beta * grad + loss, first), 0.0)
+    lower_bound = np.add.reduceat((terms.target - 0.5 * decision) * beta, first)
+    return Certificate(intercept, lower_bound + gap, gap, violation)
 
 
 def _intercepts(
@@ -170,10 +181,10 @@ def make_result(
     return DualResult(beta, decision, *certificate, converged, n_iter, history)
 
 
-def has_negative_square(result: DualResult) -> bool:
-    """Whether beta'K beta < 0, beyond rounding: K is then not positive semidefinite, and the gap is no gap."""
-    magnitude = float(np.abs(result.beta) @ np.abs(result.decision))
-    return float(result.beta @ result.decision) < -_ROUNDED_SQUARE * magnitude
+def have_negative_square(results: DualResults) -> Mask:
+    """Whether beta'K beta < 0, beyond rounding: K is then not positive semidefinite, and the gap is no gap. (P,)"""
+    terms = results.beta * results.decision
+    return np.asarray(results.sums(terms) < -_ROUNDED_SQUARE * results.sums(np.abs(terms)))
 
 
 def join_results(rows: list[RowIndices], parts: list[DualResult], n: int, elapsed: float) -> DualResult:

@@ -10,7 +10,8 @@ bounds -C s_i and C s_i, s = 0. One-class machine: beta = alpha, t = 0, eps = 0,
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -18,6 +19,7 @@ import numpy as np
 from ..._native import dual
 from ..._types import Labels, Mask, RowIndices, Vector
 from ...kernels.functions import check_finite
+from ..results import coordinates_of
 
 
 class DualProblem(NamedTuple):
@@ -81,6 +83,51 @@ def pair_problem(
     rows = np.flatnonzero((classes == first) | (classes == second))
     y = 2.0 * (classes[rows] == first) - 1.0
     return rows, svm_problem(y, upper[rows], has_intercept=has_intercept)
+
+
+class PairProblems:
+    """The binary problems of all pairs of k classes, as `pair_problem`, in the order of combinations(range(k), 2).
+
+    Parameters
+    ----------
+    classes : ndarray of shape (n,), int
+        Class numbers; each from 0 to the largest has a row.
+    upper : ndarray of shape (n,), float64
+        Upper bounds of alpha.
+    has_intercept : bool
+    """
+
+    def __init__(self, classes: Labels, upper: Vector, *, has_intercept: bool) -> None:
+        self.classes = classes
+        self.upper = upper
+        self.has_intercept = has_intercept
+        self.class_sizes = np.bincount(classes)
+        self.first, self.second = np.triu_indices(len(self.class_sizes), 1)
+
+    def __len__(self) -> int:
+        return len(self.first)
+
+    def __getitem__(self, p: int) -> Callable[[], tuple[RowIndices, DualProblem]]:
+        """A function that returns the rows of a pair, and its problem on these."""
+        pair = int(self.first[p]), int(self.second[p])
+        return partial(pair_problem, self.classes, self.upper, *pair, has_intercept=self.has_intercept)
+
+    @property
+    def sizes(self) -> RowIndices:
+        """The number of rows (n_pairs,) of each pair."""
+        return np.asarray(self.class_sizes[self.first] + self.class_sizes[self.second])
+
+    def join(self, pairs: RowIndices) -> tuple[RowIndices, RowIndices, DualProblem]:
+        """Rows (N,) of some pairs, starts (P + 1,) of each pair's rows among these, and the problem of all N rows."""
+        ends = np.append(0, np.cumsum(self.class_sizes))
+        members = np.column_stack([self.first[pairs], self.second[pairs]])
+        places = coordinates_of(ends, members.ravel())
+        starts = np.append(0, np.cumsum(self.sizes[pairs]))
+        number = np.repeat(np.arange(len(pairs)), np.diff(starts))
+        rows = np.argsort(self.classes, kind="stable")[places]
+        rows = rows[np.lexsort((rows, number))]
+        y = 2.0 * (self.classes[rows] == members[number, 0]) - 1.0
+        return rows, starts, svm_problem(y, self.upper[rows], has_intercept=self.has_intercept)
 
 
 def regression_problem(y: Vector, upper: Vector, epsilon: float, *, has_intercept: bool = False) -> DualProblem:

@@ -11,7 +11,7 @@ import numpy as np
 
 from ..._native import dual
 from ..._types import Mask, Vector
-from ..results import DualResult
+from ..results import DualResults
 from .problem import DualProblem, kink_distances
 
 SETS_PER_CHECK = 30  # test for a stall after so many working sets: nine sets of up to 512 rows, C <= 960, took up to 21
@@ -132,6 +132,13 @@ def hides_violation(
     return error > MAX_ERROR * tol or error * total > MAX_OBJECTIVE_ERROR * abs(primal_objective)
 
 
+def hide_violations(entry_error: float, tol: float, problem: DualProblem, results: DualResults) -> Mask:
+    """`hides_violation` (P,) of many problems; the coordinates of all are those of `problem`."""
+    errors = entry_error * np.sqrt(results.sums(results.beta**2))
+    totals = results.sums(np.maximum(problem.hi, -problem.lo))
+    return np.asarray((errors > MAX_ERROR * tol) | (errors * totals > MAX_OBJECTIVE_ERROR * np.abs(results.objective)))
+
+
 def is_comparable_with_rounding(violation: float, error: float, tol: float) -> bool:
     """Whether decision errors are too large for `tol` and explain the violation: more rounds would not reduce it."""
     return error > MAX_ERROR * tol and violation < _CERTAIN * error
@@ -147,14 +154,16 @@ def is_uncertain(
     return np.asarray((beta != 0.0) | (kink_distances(problem, decision, intercept) < _CERTAIN * error))
 
 
-def with_rounding(result: DualResult, float64_error: float, tol: float) -> DualResult:
-    """The result, not converged where rounding errors of float64 kernel entries could hide a violation of `tol`.
+def with_rounding(results: DualResults, float64_error: float, tol: float) -> DualResults:
+    """The results, not converged where rounding errors of float64 kernel entries could hide a violation of `tol`.
 
     Or where they could change the objective by 1 %. The gap is then larger by what they could change it: decision
     values with an error e change beta'K beta and the losses of support vectors by e sum |beta_i| each.
     """
-    error = decision_error(float64_error, result.beta) if float64_error else 0.0
-    rounding = 2.0 * error * float(np.abs(result.beta).sum())
-    if not (error > MAX_ERROR * tol or rounding > MAX_OBJECTIVE_ERROR * abs(result.objective)):
-        return result
-    return replace(result, converged=False, gap=result.gap + rounding)
+    if not float64_error:
+        return results
+    errors = float64_error * np.sqrt(results.sums(results.beta**2))
+    rounding = 2.0 * errors * results.sums(np.abs(results.beta))
+    is_coarse = (errors > MAX_ERROR * tol) | (rounding > MAX_OBJECTIVE_ERROR * np.abs(results.objective))
+    gap = results.gap + np.where(is_coarse, rounding, 0.0)
+    return replace(results, converged=results.converged & ~is_coarse, gap=gap)

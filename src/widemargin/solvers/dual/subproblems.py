@@ -10,10 +10,10 @@ Method   compiled working sets, one problem a thread, interrupted every 50 ms fo
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
-from dataclasses import replace
-from itertools import pairwise
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,40 +21,78 @@ import numpy as np
 from ..._native import dual
 from ..._progress import AnyProgress
 from ..._threads import ThreadTeam
-from ..._types import Array, RowIndices, Vector
+from ..._types import Array, Mask, RowIndices, Vector
 from ...data.samples import Samples
 from ...kernels.functions import Kernel, check_finite
 from ...kernels.precision import entry_error
 from ...kernels.tiles import fill_gram
-from ..results import DualResult
-from .certificate import Certificate, Limits, certify, certify_each, make_result
+from ..results import DualResults, coordinates_of
+from .certificate import Certificate, Limits, certify_each
 from .in_memory import SECONDS_PER_CHECK, SINGLE_SET_TOL, WORKING_SET_ROWS
 from .newton import solve_newton_sets
 from .problem import DualProblem, join_problems, make_terms, restrict_terms
-from .stopping import SETS_PER_CHECK, CoordinateStallTest, decision_error, hides_violation
+from .stopping import SETS_PER_CHECK, CoordinateStallTest, hide_violations
 
-_BATCH_PROBLEMS = 4096  # advance so many at a time,
-_MANY_PROBLEMS = 64  # and certify as many and more in common passes
+_BATCH_PROBLEMS = 4096  # advance so many at a time
 
 
 class Subproblem(NamedTuple):
-    """A dual on K[rows, rows]: rows (m,), the problem of m coordinates, a feasible start (m,), and K start if known."""
+    """A dual on K[rows, rows]: rows (m,), the problem of m coordinates, a feasible start (m,)."""
 
     rows: RowIndices
     problem: DualProblem
     start: Vector
-    n_iter: int = 0  # working sets that led to the start
+
+
+@dataclass(frozen=True)
+class Subproblems:
+    """P duals on parts of one matrix, as slices of common arrays: p has the coordinates starts[p]:starts[p + 1].
+
+    Rows (N,), the problem of all N coordinates, feasible starts `point` (N,), and K_p times these, if known.
+    """
+
+    rows: RowIndices
+    starts: RowIndices
+    problem: DualProblem
+    point: Vector
     decision: Vector | None = None
+    n_iter: RowIndices | None = None  # (P,): working sets that led to the start
+
+    def __len__(self) -> int:
+        return len(self.starts) - 1
+
+    @property
+    def sizes(self) -> RowIndices:
+        """The rows (P,) of each problem."""
+        return np.diff(self.starts)
+
+    def take(self, problems: RowIndices) -> Subproblems:
+        """Some of the problems."""
+        coordinates = coordinates_of(self.starts, problems)
+        return Subproblems(
+            self.rows[coordinates],
+            np.append(0, np.cumsum(self.sizes[problems])),
+            self.problem.take(coordinates),
+            self.point[coordinates],
+            None if self.decision is None else self.decision[coordinates],
+            None if self.n_iter is None else self.n_iter[problems],
+        )
+
+    def starting_at(self, results: DualResults) -> Subproblems:
+        """The problems, from the points of results on the same or another precision of the matrix."""
+        return replace(self, point=results.beta, decision=None, n_iter=results.n_iter)
+
+
+def join_subproblems(parts: Sequence[Subproblem]) -> Subproblems:
+    """Several problems as slices of common arrays."""
+    rows, problems, points = zip(*parts, strict=True)
+    starts = np.cumsum([0, *map(len, rows)])
+    return Subproblems(np.concatenate(rows), starts, join_problems(problems), np.concatenate(points))
 
 
 def solve_on_full_matrix(
-    kernel: Kernel,
-    samples: Samples,
-    parts: Sequence[Subproblem],
-    limits: Limits,
-    team: ThreadTeam,
-    progress: AnyProgress,
-) -> list[DualResult]:
+    kernel: Kernel, samples: Samples, parts: Subproblems, limits: Limits, team: ThreadTeam, progress: AnyProgress
+) -> DualResults:
     """Compute the kernel matrix of all samples and solve problems on parts of it.
 
     Parameters and results are those of `solve_subproblems`. Problems for which float32 entries are too coarse go on
@@ -66,43 +104,30 @@ def solve_on_full_matrix(
         If all starts are zero and the fit is stopped before the kernel matrix is known.
     """
 
-    def solve(samples: Samples, parts: Sequence[Subproblem]) -> list[DualResult]:
+    def solve(samples: Samples, parts: Subproblems) -> DualResults:
         K = np.empty((len(samples), len(samples)), samples.dtype)
-        from_zero = not any(part.start.any() for part in parts)
-        with progress.interrupting(team.native) if from_zero else nullcontext():
+        with nullcontext() if parts.point.any() else progress.interrupting(team.native):
             fill_gram(kernel, samples, K, team)
         return solve_subproblems(K, parts, limits, team, progress)
 
     results, sigma = solve(samples, parts), entry_error(kernel, samples)
-    errors = [decision_error(sigma, result.beta) for result in results]
-    coarse = [
-        k
-        for k, (part, result) in enumerate(zip(parts, results, strict=True))
-        if hides_violation(errors[k], limits.tol, part.problem, result.objective)
-    ]
-    if coarse and progress.go_on():
-        float64_samples = samples.astype(np.dtype(np.float64), np.dtype(np.float64))
-        reached = [parts[k]._replace(start=results[k].beta, n_iter=results[k].n_iter) for k in coarse]
-        for k, result in zip(coarse, solve(float64_samples, reached), strict=True):
-            results[k] = replace(result, history=results[k].history.followed_by(result.history))
-    return results
+    coarse = np.flatnonzero(hide_violations(sigma, limits.tol, parts.problem, results))
+    if not len(coarse) or not progress.go_on():
+        return results
+    float64_samples = samples.astype(np.dtype(np.float64), np.dtype(np.float64))
+    corrected = solve(float64_samples, parts.starting_at(results).take(coarse))
+    return results.followed_by(coarse, corrected, np.ones(len(coarse), np.bool_))
 
 
 def solve_subproblems(
-    K: Array,
-    parts: Sequence[Subproblem],
-    limits: Limits,
-    team: ThreadTeam,
-    progress: AnyProgress,
-    *,
-    polish: bool = True,
-) -> list[DualResult]:
+    K: Array, parts: Subproblems, limits: Limits, team: ThreadTeam, progress: AnyProgress, *, polish: bool = True
+) -> DualResults:
     """Solve duals on parts of a given kernel matrix.
 
     Parameters
     ----------
     K : ndarray of shape (n, n)
-    parts : sequence of Subproblem
+    parts : Subproblems
     limits : Limits
         Of each problem.
     team : ThreadTeam
@@ -112,64 +137,89 @@ def solve_subproblems(
 
     Returns
     -------
-    list of DualResult
+    DualResults
         Each with one row of history.
     """
-    results: list[DualResult] = []
-    batches = [parts[first : first + _BATCH_PROBLEMS] for first in range(0, len(parts), _BATCH_PROBLEMS)]
+    results: list[DualResults] = []
+    numbers = np.arange(len(parts))
+    batches = [numbers[first : first + _BATCH_PROBLEMS] for first in range(0, len(parts), _BATCH_PROBLEMS)]
     for number, some in enumerate(batches):
-        batch, share = _Batch(K, some, limits, polish=polish), progress.part(1 / (len(batches) - number))
-        while share.go_on() and batch.advance(team):
+        own = parts if len(batches) == 1 else parts.take(some)
+        batch, share = _Batch(K, own, limits, polish=polish), progress.part(1 / (len(batches) - number))
+        while share.go_on() and batch.advance(team, share.deadline - time.perf_counter()):
             if not share.go_on(violation=float(batch.violations.max()), tol=limits.tol):
                 break
             batch.solve_stalled(share.go_on)
-        results += batch.results(progress.elapsed)
-    return results
+        results.append(batch.results(progress.elapsed))
+    return DualResults.concatenate(results)
+
+
+def zero_results(parts: Subproblems, elapsed: float) -> DualResults:
+    """beta = 0 with its certificates, for a fit that is out of time after `elapsed` seconds: no kernel entry."""
+    terms, zero = make_terms(parts.problem, np.ones(len(parts.rows))), np.zeros(len(parts.rows))
+    has_intercept, nothing = parts.problem.has_intercept, np.zeros(len(parts), np.int64)
+    certificates = certify_each(terms, zero, zero, parts.starts, has_intercept=has_intercept, tol=0.0)
+    point = parts.starts, zero, zero.copy()
+    return _make_results(*point, certificates, elapsed, converged=nothing.astype(np.bool_), n_iter=nothing)
+
+
+def _make_results(
+    starts: RowIndices,
+    beta: Vector,
+    decision: Vector,
+    certificates: Certificate,
+    elapsed: float,
+    *,
+    converged: Mask,
+    n_iter: RowIndices,
+) -> DualResults:
+    """`make_result` of many problems with the certificates as columns (P,)."""
+    n_support = np.diff(np.append(0, np.cumsum(beta != 0.0))[starts])
+    history = {
+        "time": np.full(len(n_iter), elapsed),
+        "objective": certificates.primal_objective,
+        "lower_bound": certificates.lower_bound,
+        "violation": certificates.violation,
+        "n_support": n_support.astype(np.float64),
+        "problem": np.arange(len(n_iter)),
+    }
+    return DualResults(starts, beta, decision, *certificates, converged, n_iter, history)
 
 
 class _Batch:
     """The points of all problems, as slices of common arrays, with the tolerance and the counts of each."""
 
-    def __init__(self, K: Array, parts: Sequence[Subproblem], limits: Limits, *, polish: bool) -> None:
+    def __init__(self, K: Array, parts: Subproblems, limits: Limits, *, polish: bool) -> None:
         self.K = K
         self.parts = parts
         self.limits = limits
-        problem = join_problems([part.problem for part in parts])
-        self.has_intercept = problem.has_intercept
-        starts = np.cumsum([0, *(len(part.rows) for part in parts)], dtype=np.int64)
-        self.starts = starts
-        self.slices = [slice(*ends) for ends in pairwise(starts.tolist())]
-        rows = np.concatenate([part.rows for part in parts])
-        self.terms = make_terms(problem, np.asarray(K.diagonal()[rows], np.float64))
-        self.beta = np.concatenate([part.start for part in parts])
-        self.decision = np.zeros(len(rows))
-        for part, part_slice in zip(parts, self.slices, strict=True):
-            if part.decision is not None:
-                self.decision[part_slice] = part.decision
-            elif part.start.any():
-                self.decision[part_slice] = self._entries(part) @ part.start
-        self.tols = np.where(
-            polish & (np.diff(starts) <= WORKING_SET_ROWS), min(limits.tol, SINGLE_SET_TOL), limits.tol
-        )
-        self.sets = np.array([part.n_iter for part in parts], np.int64)
+        self.has_intercept = parts.problem.has_intercept
+        self.terms = make_terms(parts.problem, np.asarray(K.diagonal()[parts.rows], np.float64))
+        self.beta = parts.point.copy()
+        self.decision = np.zeros(len(self.beta)) if parts.decision is None else parts.decision.copy()
+        self.tols = np.where(polish & (parts.sizes <= WORKING_SET_ROWS), min(limits.tol, SINGLE_SET_TOL), limits.tol)
+        self.sets = np.zeros(len(parts), np.int64) if parts.n_iter is None else parts.n_iter.copy()
         self.steps = np.zeros(len(parts), np.int64)
         self.next_check = self.sets + SETS_PER_CHECK
         self.is_unsolved = np.ones(len(parts), bool)
         self.violations = np.zeros(len(parts))
-        self.certificates: dict[int, Certificate] = {}  # of solved problems
+        self.certificates = np.full((4, len(parts)), np.nan)  # columns: of solved problems
         self.stall_tests: dict[int, CoordinateStallTest] = {}
         make: Any = dual.Subproblems32 if K.dtype == np.float32 else dual.Subproblems64
-        self.problems = make(K, rows, starts, self.terms, self.beta, self.decision, self.has_intercept)
+        self.problems = make(K, parts.rows, parts.starts, self.terms, self.beta, self.decision, self.has_intercept)
+        if parts.decision is None:
+            self.problems.compute_decision_values()
 
-    def _entries(self, part: Subproblem) -> Array:
-        """K[rows, rows] (m, m)."""
-        return np.asarray(self.K[np.ix_(part.rows, part.rows)])
+    def _slice(self, k: int) -> slice:
+        """The coordinates of a problem."""
+        return slice(*self.parts.starts[k : k + 2].tolist())
 
-    def advance(self, team: ThreadTeam) -> bool:
-        """Solve for 50 ms; return whether any problem is left unsolved."""
+    def advance(self, team: ThreadTeam, seconds_left: float) -> bool:
+        """Solve for 50 ms, or the seconds left; return whether any problem is left unsolved."""
         max_sets = np.minimum(self.next_check, self.limits.max_sets) - self.sets
         tols = np.where(max_sets > 0, self.tols, np.inf)  # those that have had their turn wait for the others
-        new_sets, new_steps, left, is_stuck = self.problems.solve(team.native, tols, max_sets, SECONDS_PER_CHECK)
+        seconds = min(SECONDS_PER_CHECK, max(0.0, seconds_left))
+        new_sets, new_steps, left, is_stuck = self.problems.solve(team.native, tols, max_sets, seconds)
         self.violations = np.asarray(left)
         check_finite(self.violations)
         check_finite(self.decision)
@@ -177,13 +227,18 @@ class _Batch:
         self.steps += new_steps
         self.is_unsolved &= ~np.asarray(is_stuck) & (self.sets < self.limits.max_sets)
         self.tols[~self.is_unsolved] = np.inf  # no more working sets for these
-        ended = np.flatnonzero(self.is_unsolved & (self.violations < self.tols))
-        for k, certificate in zip(ended.tolist(), self._certify(ended), strict=True):
-            if certificate.is_tight(self.limits.max_relative_gap) or certificate.violation == 0.0:
-                self.is_unsolved[k], self.certificates[k] = False, certificate
-            else:
-                self.tols[k] = certificate.tighter_tol(self.limits.max_relative_gap)
+        self._end(np.flatnonzero(self.is_unsolved & (self.violations < self.tols)))
         return bool(self.is_unsolved.any())
+
+    def _end(self, problems: RowIndices) -> None:
+        """Certify problems that have reached their tolerances; where a gap is too large, go on to a smaller one."""
+        self._certify(problems)
+        found = Certificate(*self.certificates[:, problems])
+        is_solved = found.is_tight(self.limits.max_relative_gap) | (found.violation == 0.0)
+        self.is_unsolved[problems[is_solved]] = False
+        wide = problems[~is_solved]
+        self.tols[wide] = Certificate(*self.certificates[:, wide]).tighter_tol(self.limits.max_relative_gap)
+        self.certificates[:, wide] = np.nan
 
     def solve_stalled(self, go_on: Callable[[], bool]) -> None:
         """Once all have had their turn, solve by Newton steps those whose coordinate steps make no more progress."""
@@ -193,7 +248,8 @@ class _Batch:
             self.next_check[k] += SETS_PER_CHECK
             point, stall_test = self._point(k), self.stall_tests.setdefault(k, CoordinateStallTest(WORKING_SET_ROWS))
             if stall_test.observe(*point, float(self.violations[k]), int(self.steps[k])):
-                K, limits = self._entries(self.parts[k]), replace(self.limits, tol=float(self.tols[k]))
+                rows = self.parts.rows[self._slice(k)]
+                K, limits = self.K[np.ix_(rows, rows)], replace(self.limits, tol=float(self.tols[k]))
                 self.sets[k] += solve_newton_sets(
                     K, *point, WORKING_SET_ROWS, limits, go_on, has_intercept=self.has_intercept
                 )
@@ -201,27 +257,20 @@ class _Batch:
 
     def _point(self, k: int) -> tuple[dual.SeparableTerms, Vector, Vector]:
         """The terms of a problem of m coordinates, and views of its beta and its decision values (m,)."""
-        part = self.slices[k]
+        part = self._slice(k)
         return restrict_terms(self.terms, part), self.beta[part], self.decision[part]
 
-    def _certify(self, problems: RowIndices) -> list[Certificate]:
-        """The certificates of some of the problems."""
-        sizes, has_intercept, tol = np.diff(self.starts)[problems], self.has_intercept, self.limits.tol
-        if len(problems) < _MANY_PROBLEMS or self.terms.epsilon or not sizes.all():
-            points = [self._point(k) for k in problems.tolist()]
-            return [certify(*p, np.empty(len(p[1])), has_intercept=has_intercept, tol=tol) for p in points]
-        ends = np.cumsum(sizes)
-        rows = np.repeat(self.starts[problems] - (ends - sizes), sizes) + np.arange(ends[-1])
+    def _certify(self, problems: RowIndices) -> None:
+        """Certify some of the problems."""
+        rows, sizes = coordinates_of(self.parts.starts, problems), self.parts.sizes[problems]
         point = restrict_terms(self.terms, rows), self.beta[rows], self.decision[rows]
-        return certify_each(*point, ends - sizes, has_intercept=has_intercept, tol=tol)
+        self.certificates[:, problems] = certify_each(
+            *point, np.append(0, np.cumsum(sizes)), has_intercept=self.has_intercept, tol=self.limits.tol
+        )
 
-    def results(self, elapsed: float) -> list[DualResult]:
+    def results(self, elapsed: float) -> DualResults:
         """The point and the certificate of each problem."""
-        others = np.array([k for k in range(len(self.parts)) if k not in self.certificates], np.intp)
-        self.certificates.update(zip(others.tolist(), self._certify(others), strict=True))
-        results = []
-        for k, part in enumerate(self.slices):
-            certificate, n_iter = self.certificates[k], int(self.sets[k])
-            point, converged = (self.beta[part], self.decision[part]), self.limits.are_met(certificate)
-            results.append(make_result(*point, certificate, elapsed, converged=converged, n_iter=n_iter))
-        return results
+        self._certify(np.flatnonzero(np.isnan(self.certificates[1])))
+        certificates, point = Certificate(*self.certificates), (self.parts.starts, self.beta, self.decision)
+        converged = self.limits.are_met(certificates)
+        return _make_results(*point, certificates, elapsed, converged=converged, n_iter=self.sets)

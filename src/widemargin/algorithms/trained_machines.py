@@ -1,0 +1,120 @@
+"""What the training of DC-SVM returns: a machine, or the machines of many pairs of classes or targets as arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from .._types import Mask, Matrix, RowIndices, Vector
+from ..partition.divide import Division
+from ..solvers.results import DualResult, DualResults, coordinates_of
+
+
+@dataclass
+class TrainedMachine:
+    """A trained machine.
+
+    Attributes
+    ----------
+    result : DualResult
+        For an early machine, of the problem with the kernel k(x, z) [same cluster] (Lemma 1).
+    division : Division or None
+        The clusters of an early machine; None for the exact one.
+    intercepts : ndarray of shape (n_clusters,) or (1,)
+    levels : list of dict
+        For each level: its number, number of clusters and support vectors, seconds for clustering and in all, and the
+        primal objective and its lower bound, sums over the clusters.
+    rows : ndarray of int or None
+        Of a pair of classes: the rows that are the result's coordinates. None: all.
+    is_sketch : bool
+        Whether it is from `sketch`.
+    """
+
+    result: DualResult
+    division: Division | None
+    intercepts: Vector
+    levels: list[dict[str, float]]
+    rows: RowIndices | None = None
+    is_sketch: bool = False
+
+    def following(self, before: TrainedMachine | None) -> TrainedMachine:
+        """The better one of this machine and of `before`, from which its training started (`DualResult.following`)."""
+        if before is None:
+            return self
+        best = self if self.result.improves(before.result) else before
+        return replace(best, result=self.result.following(before.result), levels=best.levels or before.levels)
+
+
+@dataclass
+class TrainedMachines:
+    """Trained machines on rows of the same samples, as arrays; by number or one after the other, a `TrainedMachine`.
+
+    Attributes
+    ----------
+    rows : ndarray of shape (N,), int
+        The rows that are the coordinates of `results`.
+    results : DualResults
+        Of P problems.
+    intercepts : ndarray of shape (P, n_clusters) or (P, 1)
+    division : Division or None
+        That of all early machines.
+    levels : list of dict
+        Of all machines; "problem" is the machine's number.
+    is_sketch : ndarray of shape (P,), bool
+    """
+
+    rows: RowIndices
+    results: DualResults
+    intercepts: Matrix
+    division: Division | None
+    levels: list[dict[str, Any]]
+    is_sketch: Mask
+
+    @classmethod
+    def join(cls, machines: Sequence[TrainedMachine]) -> TrainedMachines:
+        """The arrays of several machines."""
+        rows = [np.arange(len(m.result.beta)) if m.rows is None else m.rows for m in machines]
+        results = DualResults.join([machine.result for machine in machines])
+        levels = [{"problem": p, **level} for p, machine in enumerate(machines) for level in machine.levels]
+        intercepts = np.array([machine.intercepts for machine in machines])
+        is_sketch = np.array([machine.is_sketch for machine in machines])
+        return cls(np.concatenate(rows), results, intercepts, machines[0].division, levels, is_sketch)
+
+    @classmethod
+    def of_results(cls, rows: RowIndices, results: DualResults) -> TrainedMachines:
+        """Exact machines without levels."""
+        return cls(rows, results, results.intercept[:, None], None, [], np.zeros(len(results), np.bool_))
+
+    def __len__(self) -> int:
+        return len(self.results)
+
+    def __getitem__(self, p: int) -> TrainedMachine:
+        result, rows = self.results[p], self.rows[slice(*self.results.starts[p : p + 2])]
+        levels = [level for level in self.levels if level["problem"] == p]
+        return TrainedMachine(result, self.division, self.intercepts[p], levels, rows, bool(self.is_sketch[p]))
+
+    def __iter__(self) -> Iterator[TrainedMachine]:
+        return (self[p] for p in range(len(self)))
+
+
+def in_order(numbers: Sequence[RowIndices], parts: Sequence[TrainedMachines]) -> TrainedMachines:
+    """All machines in the order of their problems, whose `numbers` in each of the parts are given."""
+    if len(parts) == 1:
+        return parts[0]
+    place = np.concatenate(numbers)
+    order = np.argsort(place)
+    joined = DualResults.concatenate([part.results for part in parts])
+    rows, first = np.concatenate([part.rows for part in parts]), np.cumsum([0, *map(len, parts)])
+    levels = [
+        {**level, "problem": int(place[k + level["problem"]])}
+        for k, part in zip(first, parts, strict=False)
+        for level in part.levels
+    ]
+    rows = rows[coordinates_of(joined.starts, order)]
+    intercepts, is_sketch = (
+        np.concatenate([getattr(part, name) for part in parts])[order] for name in ("intercepts", "is_sketch")
+    )
+    return TrainedMachines(rows, joined.take(order), intercepts, parts[0].division, levels, is_sketch)
