@@ -256,8 +256,9 @@ def _openmp_libraries() -> Any:
 class _InterpreterEnd:
     """The end of the interpreter waits for ``with`` blocks under way, and daemon threads begin no other then.
 
-    Python ends a daemon thread where it asks for the interpreter's lock. Libraries abort the process where that is within
-    an OpenMP loop (scikit-learn's k-means) or a C++ function that must not throw (NumPy's `unique`).
+    Python ends a daemon thread where it asks for the interpreter's lock. Libraries abort the process if that
+    is in an OpenMP loop (scikit-learn's k-means) or in a C++ function that must not throw (NumPy's
+    `unique`).
     """
 
     def __init__(self) -> None:

@@ -94,3 +94,37 @@ def add_laplacian_product(
     """
     out += coef K in float64, coef (k, r), out (k, c), with K (r, c) as laplacian_matrix writes it, in X's dtype.
     """
+
+def add_near_rbf_product(
+    X: NDArray[np.floating] | csr.CSRMatrix,
+    squares: NDArray[np.float64],
+    starts: NDArray[np.int64],
+    lows: NDArray[np.floating],
+    highs: NDArray[np.floating],
+    limit: float,
+    coef: NDArray[np.float64],
+    Z: NDArray[np.floating] | csr.CSRMatrix,
+    other_squares: NDArray[np.float64],
+    gamma: float,
+    out: NDArray[np.float64],
+) -> None:
+    """
+    add_rbf_product without the entries between a row z and the batches of rows starts[b] ... starts[b + 1] - 1 of X
+    whose box has a squared distance above `limit`: all rows of batch b are in [lows[:, b], highs[:, b]], for lows and
+    highs (d, B) and starts (B + 1,).
+    """
+
+def add_near_laplacian_product(
+    X: NDArray[np.floating] | csr.CSRMatrix,
+    starts: NDArray[np.int64],
+    lows: NDArray[np.floating],
+    highs: NDArray[np.floating],
+    limit: float,
+    coef: NDArray[np.float64],
+    Z: NDArray[np.floating] | csr.CSRMatrix,
+    gamma: float,
+    out: NDArray[np.float64],
+) -> None:
+    """
+    The same as add_near_rbf_product for add_laplacian_product, with L1 distances.
+    """

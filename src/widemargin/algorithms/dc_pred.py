@@ -25,7 +25,7 @@ import scipy.sparse as sp
 from scipy.linalg import cho_factor, cho_solve
 
 from .._native import Stopped
-from .._progress import AnyProgress, Progress, SilentProgress, share_time
+from .._progress import AnyProgress, SilentProgress, share_time
 from .._threads import ThreadTeam, blas_limit, effective_n_jobs, run_interruptibly
 from .._types import Array, Matrix, RowIndices, Vector
 from ..data.origin import dense_if_far

@@ -208,7 +208,7 @@ def _solve_on_one_matrix(
         if progress.stopped_by:
             break
         parts, numbers = replace(parts, point=results.beta, decision=results.decision), results.numbers
-        for k in np.flatnonzero(is_walking):
+        for k in np.flatnonzero(is_walking).tolist():
             own, is_own = of_fold == k, of_fold[numbers] == k
             b = np.zeros(n_machines)
             b[of_machine[own]] = results.intercept[own]

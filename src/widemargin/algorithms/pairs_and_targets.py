@@ -35,7 +35,6 @@ from .dc_svm import (
     DCSVMSettings,
     DCSVMTraining,
     KernelProblem,
-    LazyProblem,
     Problems,
     divide_rows,
     max_rows_of_full_matrix,

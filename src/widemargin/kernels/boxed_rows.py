@@ -1,14 +1,15 @@
 """Weighted sums of kernel rows without the entries that round to nothing.
 
 exp(-gamma D(x, z)) is far below the rounding of a sum where z is far from x. So the rows x of a sum
-f(z) = sum_i c_i k(x_i, z) are put into batches of near rows, each with the box that holds it, and a row z is combined with
-the batches whose boxes are near alone. Which these are depends on z, the rows x and their coefficients: the sum of a row
-does not depend on the other rows z.
+f(z) = sum_i c_i k(x_i, z) are put into batches of near rows, each with the box that holds it. A row z is combined with
+the batches whose boxes are near alone. Which these are depends on z, the rows x and their coefficients: f(z) does not
+depend on the other rows z.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+
 import numpy as np
 
 from .._threads import ThreadTeam, row_blocks
@@ -71,8 +72,8 @@ def box_rows(kernel: Kernel, A: Samples, coef: Matrix) -> BoxedRows | None:
 
     Notes
     -----
-    Entries left out are at most kappa = eps |c| / (100 sum_i |c_i|), so that a sum changes by a hundredth of its rounding
-    error eps |c| at most, for coefficients c and the precision eps of entries.
+    Entries left out are at most kappa = eps |c| / (100 sum_i |c_i|), for coefficients c and entries of precision eps.
+    So a sum changes by a hundredth of its rounding error eps |c| at most.
     """
     if not isinstance(kernel, ExponentialKernel) or len(A) < _LEAST_ROWS or A.precision != A.dtype:
         return None
@@ -99,7 +100,7 @@ def _far_share(kernel: Kernel, A: Samples, log_kappa: float) -> float:
     probe = A.take(spread_rows(len(A), _PROBE_ROWS))
     K = np.empty((len(probe), len(probe)), A.dtype)
     kernel.fill(probe, probe, K)
-    return float(np.mean(K < np.exp(log_kappa)))
+    return float(np.mean(np.exp(log_kappa) > K))
 
 
 def _near_batches(X: Array) -> list[RowIndices]:
@@ -110,7 +111,7 @@ def _near_batches(X: Array) -> list[RowIndices]:
 
 
 def _leaves(X: Array, rows: RowIndices, sample: Array, n_sampled: int) -> list[RowIndices]:
-    """`rows` of X, split at the mean of the column with the largest variance while they and their sample are too many."""
+    """`rows` of X, split at the mean of the column of largest variance while they and their sample are too many."""
     if len(sample) <= n_sampled or len(rows) <= _BATCH_ROWS:
         return [rows]
     column = int(np.argmax(sample.var(axis=0)))

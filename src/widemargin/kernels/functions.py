@@ -169,8 +169,9 @@ class RBF(ExponentialKernel):
 
     def add_near_product(self, A: Samples, boxes: Boxes, coef: Matrix, B: Samples, out: Matrix) -> None:
         """The compiled product."""
+        starts, lows, highs, limit = boxes
         points, queries = (A.compiled(), A.squares), (B.compiled(), B.squares)
-        native.add_near_rbf_product(*points, *boxes, coef, *queries, self.gamma, out)
+        native.add_near_rbf_product(*points, starts, lows, highs, limit, coef, *queries, self.gamma, out)
 
 
 @dataclass(frozen=True)
@@ -261,7 +262,8 @@ class Laplacian(ExponentialKernel):
 
     def add_near_product(self, A: Samples, boxes: Boxes, coef: Matrix, B: Samples, out: Matrix) -> None:
         """The compiled product."""
-        native.add_near_laplacian_product(A.compiled(), *boxes, coef, B.compiled(), self.gamma, out)
+        starts, lows, highs, limit = boxes
+        native.add_near_laplacian_product(A.compiled(), starts, lows, highs, limit, coef, B.compiled(), self.gamma, out)
 
     def add_gradients(self, X: Samples, Z: Samples, weights: Array, out: Matrix) -> None:
         """The gradient of |x - z|_1 is sign(x - z), 0 in columns where the two are equal."""

@@ -58,6 +58,6 @@ class DualPath:
         return results
 
 
-def scale_bounds(problem: DualProblem, C: float) -> DualProblem:
-    """The problem with C times its bounds."""
+def scale_bounds(problem: DualProblem, C: float | Vector) -> DualProblem:
+    """The problem of m coordinates with C times its bounds; C (m,) for each."""
     return problem._replace(lo=C * problem.lo, hi=C * problem.hi)
