@@ -47,9 +47,11 @@ _SETTINGS: dict[str, _Setting] = {
     "letter": _Setting(32.0, 4.0, "letters 1-13 against 14-26", lambda y: y <= 13),
     "usps": _Setting(8.0, 2.0**-6, "digits 0-4 against 5-9", lambda y: y <= 4),
     "pendigits": _Setting(8.0, 2.0**-12, "even digits against odd", lambda y: y % 2 == 0),
+    "covtype": _Setting(32.0, 32.0, "class 2 against the rest, columns scaled to [0, 1]", lambda y: y == 2, scale=True),
     "covtype_20k": _Setting(32.0, 32.0, "class 2 against the rest, columns scaled to [0, 1]", _is_largest, scale=True),
     "sparse_wide": _Setting(32.0, 0.02, "generated: 12 of 300 columns", _is_largest),
     "one_hot": _Setting(1.0, 0.05, "generated: 20 columns of 4 levels", _is_largest),
+    "noisy": _Setting(1.0, 0.1, "generated: a smooth function of 4 of 10 columns, and noise", _is_largest),
     "kddcup99_10": _Setting(32.0, 0.25, "normal against attack, columns scaled to [0, 1]", _is_largest, scale=True),
 }
 
@@ -121,6 +123,14 @@ def _make_one_hot(n_rows: int | None, random_state: int) -> tuple[Any, Any, None
     return X, np.where(value > np.median(value), 1, -1), None, None
 
 
+def _make_noisy(n_rows: int | None, random_state: int) -> tuple[Any, Any, None, None]:
+    """1,250,000 rows (a fifth for tests) of 10 normal columns, and the sign of a function of 4 of them and noise."""
+    rng = np.random.default_rng(random_state)
+    X = rng.standard_normal((n_rows or 1_250_000, 10), dtype=np.float32)
+    value = np.sin(2 * X[:, 0]) + X[:, 1] * X[:, 2] + 0.5 * np.cos(3 * X[:, 3])
+    return X, np.where(value + 0.6 * rng.standard_normal(len(X)) > 0, 1, -1), None, None
+
+
 def make_word_counts(n: int = 25_000, d: int = 75_000, random_state: int = 0) -> tuple[Any, NDArray[np.int64]]:
     """Word counts of n documents of 20 topics, CSR float32, and which half of the topics: 2 % of the labels are wrong.
 
@@ -157,4 +167,9 @@ def _to_unit_range(
     return (X - low) / span, (X_test - low) / span
 
 
-_GENERATED = {"patches": _load_patches, "sparse_wide": _make_sparse_wide, "one_hot": _make_one_hot}
+_GENERATED = {
+    "patches": _load_patches,
+    "sparse_wide": _make_sparse_wide,
+    "one_hot": _make_one_hot,
+    "noisy": _make_noisy,
+}

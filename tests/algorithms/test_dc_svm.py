@@ -196,12 +196,27 @@ def test_a_stop_before_any_cluster_leaves_the_uniform_point(monkeypatch: pytest.
         np.testing.assert_array_equal(approximate_solution(data, DCSVMSettings(n_jobs=1), progress), np.full(50, 0.3))
 
 
-def test_an_automatic_level_is_for_dense_rows() -> None:
-    X = np.ones((6000, 2))
+def test_an_automatic_level_is_for_dense_rows_and_local_kernels() -> None:
+    X = np.random.default_rng(0).normal(size=(6000, 2))
     dense, sparse = make_samples(X, "distances"), make_samples(sp.csr_array(X), "distances")
-    assert list(DCSVMSettings(n_levels="auto").planned_levels(dense)) == [1]
-    assert list(DCSVMSettings(n_levels="auto").planned_levels(sparse)) == []
-    assert list(DCSVMSettings(n_levels="auto", stop_level=2).planned_levels(sparse)) == [2]
+    wide, local = RBF(0.1), RBF(1e4)
+    assert list(DCSVMSettings(n_levels="auto").planned_levels(wide, dense)) == [1]
+    assert list(DCSVMSettings(n_levels="auto").planned_levels(wide, sparse)) == []
+    assert list(DCSVMSettings(n_levels="auto").planned_levels(local, sparse)) == [1]
+    assert list(DCSVMSettings(n_levels="auto", stop_level=2).planned_levels(wide, sparse)) == [2]
+
+
+@pytest.mark.parametrize(("memory_budget", "expected"), [(2**30, [2]), (2**20, [2, 1])])
+def test_levels_follow_while_the_support_vectors_do_not_fit_in_memory(memory_budget: int, expected: list[int]) -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(9000, 3)).astype(np.float32)
+    samples, y = make_samples(X, "distances"), np.sign(X[:, 0] * X[:, 1] + 0.5 * rng.normal(size=9000))
+    data = KernelProblem(RBF(2.0), samples, svm_problem(y, np.ones(9000)))
+    settings = DCSVMSettings(n_jobs=1, n_levels="auto", memory_budget=memory_budget)
+    with Progress() as progress:
+        machine = train(data, settings, progress, np.random.default_rng(0))
+    assert [level["level"] for level in machine.levels] == expected
+    assert machine.result.converged
 
 
 class _StoppingRBF(RBF):
@@ -236,12 +251,12 @@ def wide_rows(n: int) -> tuple[Samples, NDArray[np.float64]]:
 
 @pytest.mark.parametrize("stop_level", [0, 1])
 def test_a_stop_ends_a_cluster_at_its_next_tile(stop_level: int, stopping: Progress) -> None:
-    """Of the sample that says whether a level pays, and of a level's cluster: three tiles and more."""
+    """Of the sample that says whether a level pays, after a probe of some rows, and of a level's cluster."""
     samples, y = wide_rows(5000)
     settings = DCSVMSettings(n_levels="auto", stop_level=stop_level, n_jobs=1)
     data = KernelProblem(_StoppingRBF(0.01), samples, svm_problem(y, np.full(len(y), C)))
     machine = train(data, settings, stopping, np.random.default_rng(0))
-    assert _StoppingRBF.n_tiles == 2
+    assert _StoppingRBF.n_tiles == 2 + (stop_level == 0)
     assert not machine.result.beta.any()
     assert machine.result.gap == machine.result.objective == pytest.approx(C * len(y))
 

@@ -63,9 +63,7 @@ def test_the_work_of_pairs_is_their_rows_squared(stop_level: int, monkeypatch: p
     samples, problems = pairs_of_classes([300, 200, 100])
     settings = DCSVMSettings(n_jobs=1, n_levels=stop_level, stop_level=stop_level)
     with Progress() as progress:
-        train_several(
-            KERNEL, samples, problems, settings, progress, np.random.default_rng(0), class_sizes=[300, 200, 100]
-        )
+        train_several(KERNEL, samples, problems, settings, progress, np.random.default_rng(0))
     work = np.cumsum([500**2, 400**2, 300**2])  # of most rows first
     np.testing.assert_allclose(done, work / work[-1] if stop_level else [1.0])
 

@@ -56,6 +56,10 @@ def rbf_rows(X: Any) -> dict[str, Any]:
     return {"X": X, "squares": vector(), "Z": X, "other_squares": vector(), "gamma": 0.5}
 
 
+def boxes() -> dict[str, Any]:
+    return {"starts": np.array([0, 5, N]), "lows": rows(D, 2) - 3.0, "highs": rows(D, 2) + 3.0, "limit": 4.0}
+
+
 def multiclass() -> linear.MulticlassHinge:
     return linear.MulticlassHinge(some(N, K), np.ones(N), K)
 
@@ -167,6 +171,20 @@ def calls() -> dict[str, list[Call]]:
             (
                 kernels.add_laplacian_product,
                 {"X": X, "coef": rows(2, N), "Z": X, "gamma": 0.5, "out": np.zeros((2, N))},
+            )
+            for X in (rows(), sparse())
+        ],
+        "kernels.add_near_rbf_product": [
+            (
+                kernels.add_near_rbf_product,
+                rbf_rows(X) | boxes() | {"coef": rows(2, N), "out": np.zeros((2, N))},
+            )
+            for X in (rows(), sparse())
+        ],
+        "kernels.add_near_laplacian_product": [
+            (
+                kernels.add_near_laplacian_product,
+                {"X": X, "coef": rows(2, N), "Z": X, "gamma": 0.5, "out": np.zeros((2, N))} | boxes(),
             )
             for X in (rows(), sparse())
         ],

@@ -55,10 +55,13 @@ class WorkingSet:
 class EntryRows:
     """
     Rows X (m, d) whose kernel matrix is exp(-gamma |x - z|^2), with squares (m,): |x|^2; or
-    exp(-gamma |x - z|_1), with None.
+    exp(-gamma |x - z|_1), with None. Computed sums leave out entries between a row and blocks of 256
+    rows whose box is at a (squared) distance above `limit`.
     """
 
-    def __init__(self, X: NDArray[np.float32], squares: NDArray[np.float64] | None, gamma: float) -> None: ...
+    def __init__(
+        self, X: NDArray[np.float32], squares: NDArray[np.float64] | None, gamma: float, limit: float = float("inf")
+    ) -> None: ...
     def __len__(self) -> int: ...
 
 class Tile32:

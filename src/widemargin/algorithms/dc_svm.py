@@ -15,7 +15,7 @@ By Lemma 1 the concatenated solution is optimal for the kernel k(x, z) [same clu
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from copy import copy
 from dataclasses import dataclass, replace
@@ -32,6 +32,7 @@ from .._threads import ThreadTeam, blas_limit
 from .._types import RowIndices, Vector
 from ..data.rows import group_by_label
 from ..data.samples import Samples, SampleSubset
+from ..kernels.boxed_rows import far_distance
 from ..kernels.functions import Kernel
 from ..kernels.kernel_operator import KernelOperator
 from ..kernels.precision import entry_error
@@ -76,9 +77,10 @@ class DCSVMSettings:
         Bytes beside the caller's data.
     n_jobs : int or None
     n_levels : int or "auto"
-        Levels n_levels, ..., 1, of ``branching ** l`` clusters each, are solved before the whole problem. "auto": only
-        the one of fewest clusters of at most 2,000 rows in the mean; none below 5,000 rows, nor where few support
-        vectors are expected.
+        Levels n_levels, ..., 1, of ``branching ** l`` clusters each, are solved before the whole problem. "auto": the
+        one of fewest clusters of at most 2,000 rows in the mean, and those after it while the kernel matrix of the
+        support vectors does not fit in the memory budget; none below 5,000 rows, nor where few support vectors are
+        expected.
     stop_level : int
         0, or the level whose machine is the result.
     branching : int
@@ -103,10 +105,11 @@ class DCSVMSettings:
         """Where the solve of each dual ends."""
         return Limits(self.tol, self.max_relative_gap, self.max_iter)
 
-    def planned_levels(self, samples: Samples) -> range:
+    def planned_levels(self, kernel: Kernel, samples: Samples) -> range:
         """The levels to solve for these n rows, in descending order: most clusters first.
 
-        An automatic level for dense rows only: one of sparse rows costs more than it saves (docs/decisions/0005).
+        An automatic level of sparse rows only where most kernel values round to nothing: elsewhere it costs more than
+        it saves (docs/decisions/0005).
         """
         n = len(samples)
         if not isinstance(self.n_levels, str):
@@ -114,7 +117,7 @@ class DCSVMSettings:
             return range(min(self.n_levels, deepest), max(self.stop_level, 1) - 1, -1)
         if self.stop_level:
             return range(self.stop_level, self.stop_level - 1, -1)
-        if n < _MIN_ROWS_FOR_LEVEL or samples.is_sparse:
+        if n < _MIN_ROWS_FOR_LEVEL or (samples.is_sparse and far_distance(kernel, samples) == np.inf):
             return range(0)
         level = clustering_level(n, self.branching)
         return range(level, level - 1, -1)
@@ -173,8 +176,9 @@ def train(
             return TrainedMachine(result, None, np.array([result.intercept]), [])
         training = DCSVMTraining(data, settings, progress, rng, team)
         if start is None:
-            levels = training.worthwhile_levels()
-            start = data.problem.uniform_point() if levels else data.problem.sparse_point()
+            planned = training.worthwhile_levels()
+            start = data.problem.uniform_point() if planned else data.problem.sparse_point()
+            levels: Iterable[int] = training.following_levels(planned)
             if sketched is not None:
                 start = training.sample_beta = sketched
         else:
@@ -222,7 +226,7 @@ def approximate_solution(data: KernelProblem, settings: DCSVMSettings, progress:
     Without levels, as for sparse rows, it is the whole problem's. A fit that is stopped gives what it has reached.
     """
     n, beta = len(data.samples), data.problem.uniform_point()
-    levels = settings.planned_levels(data.samples)
+    levels = settings.planned_levels(data.kernel, data.samples)
     stops = suppress(Stopped, StoppedAtStartError)
     with blas_limit(1), ThreadTeam(settings.n_jobs) as team, closing_scratch(), stops:
         training = DCSVMTraining(data, settings, progress, np.random.default_rng(0), team)
@@ -261,7 +265,7 @@ class DCSVMTraining:
         vectors: those of a sample of at most 512 rows, times the square root of rows / rows of the sample.
         """
         n = len(self.data.samples)
-        levels = self.settings.planned_levels(self.data.samples)
+        levels = self.settings.planned_levels(self.data.kernel, self.data.samples)
         if not isinstance(self.settings.n_levels, str) or self.settings.stop_level or not levels:
             return levels
         if self.data.problem.nu:  # that share of the rows are support vectors
@@ -274,6 +278,19 @@ class DCSVMTraining:
         expected = np.count_nonzero(self.sample_beta) * np.sqrt(n / m)
         expects_few = np.ptp(self.data.problem.target[rows]) > 0.0 and expected <= cluster_rows
         return range(0) if expects_few else levels
+
+    def following_levels(self, planned: range) -> Iterator[int]:
+        """The planned levels; after automatic ones those of fewer clusters, while the support vectors are too many.
+
+        That is, while their kernel matrix does not fit in the memory budget: a cluster's does.
+        """
+        yield from planned
+        if isinstance(self.settings.n_levels, str) and planned and not self.settings.stop_level:
+            most = isqrt(self.settings.memory_budget // self.data.samples.dtype.itemsize)
+            for level in range(planned[-1] - 1, 0, -1):
+                if self.early is None or np.count_nonzero(self.early.result.beta) <= most:
+                    return
+                yield level
 
     def solve_level(self, level: int, beta: Vector, division: Division | None, *, is_sketch: bool = False) -> Vector:
         """Divide the data, and solve (or sketch) the clusters from beta (n,) in parallel; return all solutions."""

@@ -261,7 +261,7 @@ class _SeveralMachines:
                 for problem in problems
             ]
             try:
-                levels = settings.planned_levels(samples)
+                levels = settings.planned_levels(self.kernel, samples)
                 for number, level in enumerate(levels):
                     share = progress.part(1 / (len(levels) + 1 - number))
                     division = divide_rows(operator, level, np.zeros(n), settings, share, self.rng)

@@ -80,8 +80,7 @@ def box_rows(kernel: Kernel, A: Samples, coef: Matrix) -> BoxedRows | None:
     if len(A) * A.take(slice(0, 1)).stored().shape[1] > _MOST_VALUES:
         return None
     total, norm = np.abs(coef).sum(axis=1), np.linalg.norm(coef, axis=1)
-    ratio = np.min(norm[total > 0] / total[total > 0], initial=1.0)
-    log_kappa = float(np.log(_ROUNDING_SHARE * np.finfo(A.dtype).eps * ratio))
+    log_kappa = _log_kappa(A, float(np.min(norm[total > 0] / total[total > 0], initial=1.0)))
     if _far_share(kernel, A, log_kappa) < _LEAST_FAR:
         return None
     X = A.toarray()
@@ -93,6 +92,24 @@ def box_rows(kernel: Kernel, A: Samples, coef: Matrix) -> BoxedRows | None:
     )
     boxes = Boxes(starts, lows, highs, -log_kappa / kernel.gamma)
     return BoxedRows(kernel, A.take(order), np.ascontiguousarray(coef[:, order]), boxes)
+
+
+def far_distance(kernel: Kernel, A: Samples) -> float:
+    """The distance from which entries round to nothing in sums with about equal coefficients; inf unless most do."""
+    if not isinstance(kernel, ExponentialKernel) or len(A) < _LEAST_ROWS:
+        return np.inf
+    log_kappa = _log_kappa(A, len(A) ** -0.5)
+    return -log_kappa / kernel.gamma if _far_share(kernel, A, log_kappa) >= _LEAST_FAR else np.inf
+
+
+def local_order(A: Samples) -> RowIndices:
+    """The samples in an order in which near rows follow each other."""
+    return np.concatenate(_near_batches(A.toarray()))
+
+
+def _log_kappa(A: Samples, ratio: float) -> float:
+    """Logarithm of the largest entry that may be left out, for coefficients c with |c| / sum_i |c_i| = ratio."""
+    return float(np.log(_ROUNDING_SHARE * np.finfo(A.dtype).eps * ratio))
 
 
 def _far_share(kernel: Kernel, A: Samples, log_kappa: float) -> float:

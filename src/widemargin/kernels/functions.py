@@ -57,8 +57,11 @@ class Kernel(Protocol):
         """
         return None
 
-    def entry_rows(self, A: Samples, rows: Selection) -> dual.EntryRows | None:
-        """Samples as rows that compiled loops compute entries of K from; None where reading K is faster."""
+    def entry_rows(self, A: Samples, rows: Selection, limit: float = np.inf) -> dual.EntryRows | None:
+        """Samples as rows that compiled loops compute entries of K from; None where reading K is faster.
+
+        Entries of rows at distances above `limit` may be left out of sums.
+        """
         return None
 
 
@@ -139,14 +142,14 @@ class ExponentialKernel(Kernel):
         """out += coef @ K(A, B), without the entries between a row of B and batches of A in far boxes."""
         raise NotImplementedError
 
-    def entry_rows(self, A: Samples, rows: Selection) -> dual.EntryRows | None:
+    def entry_rows(self, A: Samples, rows: Selection, limit: float = np.inf) -> dual.EntryRows | None:
         """Dense float32 rows of at most `short_row` bytes; None where rows are longer, without gathering them."""
         n_columns = A.take(slice(0, 1)).stored().shape[1]
         if A.precision != np.float32 or n_columns * A.precision.itemsize > self.short_row:
             return None
         chosen = A.take(rows)
         squares = chosen.squares if self.argument == "squared_distance" else None
-        return dual.EntryRows(chosen.toarray(), squares, self.gamma)
+        return dual.EntryRows(chosen.toarray(), squares, self.gamma, limit)
 
 
 @dataclass(frozen=True)

@@ -27,22 +27,25 @@ struct BoundTerms {
 
 // Rows X (m, d) of an RBF or Laplacian kernel matrix, bound, with the arrays that they view.
 struct BoundRows {
-    BoundRows(const RowsArray<const float>& X, const std::optional<Vector<const double>>& squares, double gamma)
+    BoundRows(const RowsArray<const float>& X, const std::optional<Vector<const double>>& squares, double gamma, double limit)
         : X(X), squares(squares), rows(rows_matrix(X, "X")), gamma(gamma) {
         if (squares) check_lengths(rows.rows, {{"squares", span(*squares)}});
+        if (limit < kInfinity<double>) boxes = RowBoxes(rows, limit);
     }
     // Entries of their kernel matrix, for tiles of `size` rows. Its diagonal is 1, and so must be the terms' scale.
     ComputedEntries entries(const SeparableTerms& terms, Index size, const Team& team) const {
         check_size("len(rows)", rows.rows, terms.target.size);
         for (const double scale : terms.scale)
             if (!(std::abs(scale - 1.0) < 1e-3)) raise_value_error("scale must be 1 with the rows of a kernel, got ", scale);
-        return {rows, squares ? span(*squares) : Span<const double>{}, squares.has_value(), gamma, size, team.n_threads()};
+        return {rows, squares ? span(*squares) : Span<const double>{}, squares.has_value(), gamma, boxes, size,
+                team.n_threads()};
     }
 
     RowsArray<const float> X;
     std::optional<Vector<const double>> squares;
     Matrix<const float> rows;
     double gamma;
+    RowBoxes boxes;
 };
 
 // A new array of Python's with the same numbers.
@@ -247,9 +250,10 @@ void bind_dual(nb::module_& m) {
             "The rows of the last working set, newest last; a copy.");
     nb::class_<BoundRows>(dual, "EntryRows",
                           "Rows X (m, d) whose kernel matrix is exp(-gamma |x - z|^2), with squares (m,): |x|^2; or\n"
-                          "exp(-gamma |x - z|_1), with None.")
-        .def(nb::init<const RowsArray<const float>&, const std::optional<Vector<const double>>&, double>(), array("X"),
-             array("squares").none(), "gamma"_a)
+                          "exp(-gamma |x - z|_1), with None. Computed sums leave out entries between a row and blocks of 256\n"
+                          "rows whose box is at a (squared) distance above `limit`.")
+        .def(nb::init<const RowsArray<const float>&, const std::optional<Vector<const double>>&, double, double>(),
+             array("X"), array("squares").none(), "gamma"_a, "limit"_a = kInfinity<double>)
         .def("__len__", [](const BoundRows& r) { return r.rows.rows; });
     bind_tile<float>(dual, "Tile32");
     bind_tile<double>(dual, "Tile64");

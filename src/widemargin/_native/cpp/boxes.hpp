@@ -54,6 +54,16 @@ void box_distances(const CSR<T, I>& Z, Index i, const Boxes<T>& boxes, Span<cons
     }
 }
 
+// Write the distances (n,) of n points to one box; Xt (d, n): the points, feature by feature.
+template <KernelArgument distance, class T>
+void distances_to_box(Matrix<const T> Xt, Span<const T> low, Span<const T> high, T* __restrict out) {
+    std::fill_n(out, Xt.columns, T(0));
+    for (Index k = 0; k < Xt.rows; ++k) {
+        const T *x = Xt[k].data, from = low[k], to = high[k];
+        for (Index i = 0; i < Xt.columns; ++i) out[i] += gap<distance>(x[i], from, to);
+    }
+}
+
 // near[b]: the rows of Z, in ascending order, whose distance to box b is at most `limit`
 //
 // Given   Z: rows, without repeated columns in CSR
@@ -111,7 +121,7 @@ constexpr Index kNearRows = 1024;  // rows z that are compared with the boxes at
 // Cost    as find_near, and as add_kernel_product for the entries that are not left out
 // Exact   the terms of a batch are added in the order of its rows, and the batches in theirs: a sum does not depend on the
 //         other rows z
-// Twin    tests/naive/kernels.py::boxed_product
+// Twin    tests/naive/kernels.py::near_product
 template <KernelArgument distance, class Rows, class T>
 void add_near_product(const KernelRows<distance, Rows>& x, Span<const Index> starts, const Boxes<T>& boxes, double limit,
                       Matrix<const double> coef, const KernelRows<distance, Rows>& z, double gamma, Matrix<double> out) {

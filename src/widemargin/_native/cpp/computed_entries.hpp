@@ -3,29 +3,47 @@
 //
 // The q entries of a tile's row are in q cache lines of K: where K is larger than the caches and rows are short, a kernel
 // value takes a fifth of the time of a read. In a sum of rows of K it takes about twice the time of a read, but no K has
-// to be written first.
+// to be written first; entries between far rows can be left out.
 #pragma once
 #include <algorithm>
 
-#include "row_products.hpp"
+#include "boxes.hpp"
 #include "scratch.hpp"
 #include "tile_qp.hpp"
 #include "transpose.hpp"
 
 namespace wm {
 
+// Boxes of consecutive rows of X (m, d), block by block; entries of rows at a larger distance than `limit` from a block's
+// box are left out of sums.
+struct RowBoxes {
+    static constexpr Index kRows = 256;  // of a block
+
+    RowBoxes() = default;
+    RowBoxes(Matrix<const float> X, double limit)
+        : lows(count_blocks(X.rows, kRows) * X.columns, kInfinity<float>), highs(lows.size(), -kInfinity<float>), limit(limit) {
+        for (Index i = 0; i < X.rows; ++i) {
+            float *low = lows.data() + i / kRows * X.columns, *high = highs.data() + i / kRows * X.columns;
+            for (Index k = 0; k < X.columns; ++k) low[k] = minimum(low[k], X[i][k]), high[k] = maximum(high[k], X[i][k]);
+        }
+    }
+
+    std::vector<float> lows, highs;  // (blocks, d)
+    double limit = kInfinity<double>;
+};
+
 // The rows X (m, d) whose kernel matrix is K (m, m), and a copy of up to q chosen ones: those of a working set, or those
 // whose dual variables it changed. squares (m,): |x|^2, of the RBF kernel; the Laplacian kernel needs none.
 class ComputedEntries {
   public:
     static constexpr Index kTileColumns = ProductScratch<float>::width;  // of a block of a tile
-    static constexpr Index kSumColumns = 256;                            // of a block of sums
+    static constexpr Index kSumColumns = RowBoxes::kRows;                // of a block of sums
 
-    ComputedEntries(Matrix<const float> all, Span<const double> squares, bool is_rbf, double gamma, Index size,
-                    Index n_threads)
-        : all_(all), squares_(squares), is_rbf_(is_rbf), gamma_(gamma), chosen_(size * all.columns),
-          chosen_squares_(is_rbf ? size : 0),
-          scratches_(n_threads, [&] { return ProductScratch<float>(kTileColumns, all.columns); }) {}
+    ComputedEntries(Matrix<const float> all, Span<const double> squares, bool is_rbf, double gamma, const RowBoxes& boxes,
+                    Index size, Index n_threads)
+        : all_(all), squares_(squares), is_rbf_(is_rbf), gamma_(gamma), boxes_(boxes), chosen_(size * all.columns),
+          transposed_(boxes.lows.empty() ? 0 : size * all.columns), chosen_squares_(is_rbf ? size : 0),
+          scratches_(n_threads, [&] { return Scratch(kTileColumns, all.columns, size); }) {}
 
     const void* source() const { return all_.data; }
 
@@ -35,6 +53,8 @@ class ComputedEntries {
             std::copy_n(all_[rows[i]].data, all_.columns, chosen_.data() + i * all_.columns);
             if (is_rbf_) chosen_squares_[i] = squares_[rows[i]];
         }
+        for (Index k = 0; k < all_.columns && transposed_.size() > 0; ++k)
+            for (Index i = 0; i < n_; ++i) transposed_[k * n_ + i] = chosen_[i * all_.columns + k];
     }
 
     Index n_tile_blocks() const { return count_blocks(n_, kTileColumns); }
@@ -46,7 +66,7 @@ class ComputedEntries {
         float* const into = tile.Q[n_kept].data;
         const Matrix<float> out{into + first, n_ - n_kept, end - first, tile.Q.stride};
         with_kernel([&](auto distance, auto& scratch) {
-            kernel_matrix(chosen(distance, n_kept, n_), chosen(distance, first, end), gamma_, scratch, out);
+            kernel_matrix(chosen(distance, n_kept, n_), chosen(distance, first, end), gamma_, scratch.products, out);
         });
         if (first < n_kept) {
             const Matrix<const float> old{into + first, out.rows, minimum(end, n_kept) - first, tile.Q.stride};
@@ -56,18 +76,50 @@ class ComputedEntries {
             for (Index i = n_kept; i < n_; ++i) std::fill(tile.Q[i].data + n_, tile.Q[i].data + tile.extent, 0.0f);
     }
 
-    // f += coef' K[rows] for the chosen rows, in one block of columns.
+    // f += coef' K[rows] for the chosen rows, in one block of columns; without those that are far from its box.
     void add_rows(Span<const double> coef, Span<double> f, Index block) {
         const Index first = block * kSumColumns, end = minimum(first + kSumColumns, f.size);
         const Matrix<double> out{f.data + first, 1, end - first, end - first};
         with_kernel([&](auto distance, auto& scratch) {
             const auto columns = part(distance, all_, squares_, first, end);
-            const Matrix<const double> weights{coef.data, 1, n_, n_};
-            add_kernel_product(chosen(distance, 0, n_), weights, columns, gamma_, scratch, out);
+            const Index n = transposed_.size() > 0 ? gather_near<decltype(distance)::value>(coef, block, scratch) : n_;
+            if (n == n_) {
+                const Matrix<const double> weights{coef.data, 1, n_, n_};
+                add_kernel_product(chosen(distance, 0, n_), weights, columns, gamma_, scratch.products, out);
+            } else if (n > 0) {
+                const Matrix<const float> rows{scratch.rows.data(), n, all_.columns, all_.columns};
+                const Matrix<const double> weights{scratch.coef.data(), 1, n, n};
+                const auto near = part(distance, rows, is_rbf_ ? as_span(std::as_const(scratch.squares)) : Span<const double>{}, 0, n);
+                add_kernel_product(near, weights, columns, gamma_, scratch.products, out);
+            }
         });
     }
 
   private:
+    // Of one thread: for products; and the near ones of the chosen rows, with their coefficients and distances.
+    struct Scratch {
+        ProductScratch<float> products;
+        std::vector<float> rows, distances;
+        std::vector<double> coef, squares;
+
+        Scratch(Index c, Index d, Index size) : products(c, d), rows(size * d), distances(size), coef(size), squares(size) {}
+    };
+
+    // Copy the chosen rows near the box of a block to the scratch, in their order, with their coefficients.
+    template <KernelArgument distance> Index gather_near(Span<const double> coef, Index block, Scratch& near) const {
+        const Index d = all_.columns;
+        const Span<const float> low{boxes_.lows.data() + block * d, d}, high{boxes_.highs.data() + block * d, d};
+        distances_to_box<distance>(Matrix<const float>{transposed_.data(), d, n_, n_}, low, high, near.distances.data());
+        Index n = 0;
+        for (Index i = 0; i < n_; ++i) {
+            if (!(near.distances[i] <= boxes_.limit)) continue;
+            std::copy_n(chosen_.data() + i * d, d, near.rows.data() + n * d);
+            if (is_rbf_) near.squares[n] = chosen_squares_.data()[i];
+            near.coef[n++] = coef[i];
+        }
+        return n;
+    }
+
     // Call use(distance, scratch), the kernel's distance as a compile-time constant.
     template <class Use> void with_kernel(const Use& use) {
         using A = KernelArgument;
@@ -91,9 +143,11 @@ class ComputedEntries {
     Span<const double> squares_;
     bool is_rbf_;
     double gamma_;
-    AlignedArray<float> chosen_;  // (q, d)
+    const RowBoxes& boxes_;
+    AlignedArray<float> chosen_;      // (q, d)
+    AlignedArray<float> transposed_;  // (d, n) of the n chosen rows; empty without boxes
     AlignedArray<double> chosen_squares_;
-    ScratchPool<ProductScratch<float>> scratches_;
+    ScratchPool<Scratch> scratches_;
     Index n_ = 0;
 };
 

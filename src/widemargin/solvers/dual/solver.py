@@ -8,7 +8,8 @@ Method   A round: choose the active set (free coordinates and violators); solve 
          violation of all coordinates; add the kernel rows of the coordinates that changed to K beta, over all n
          columns. Coordinates that stay at a bound need no kernel entry.
          The active set's kernel matrix is in memory. Where rows are short, the first working sets of a round compute
-         their entries instead, and the matrix is made only if the round needs more working sets.
+         their entries instead, and the matrix is made only if the round needs more working sets. It is never made where
+         most entries round to nothing, as those between far rows are not computed: any number of rows is active then.
          Shrinking: once most rows are farther from the margin than a round changes decision values, the rounds go on
          with the rows near the margin alone until these are solved; then K beta of the others is computed, and shows
          whether one violates.
@@ -19,6 +20,7 @@ Source   decomposition, shrinking: Joachims 1999; working sets: Fan, Chen, Lin 2
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -29,6 +31,7 @@ from ..._types import Array, Mask, RowIndices, Vector
 from ...data.rows import positions
 from ...data.samples import SampleSubset
 from ...kernels.active_matrix import ActiveMatrix
+from ...kernels.boxed_rows import far_distance, local_order
 from ...kernels.functions import check_finite
 from ...kernels.kernel_operator import KernelOperator
 from ...kernels.tiles import entry_work
@@ -59,6 +62,7 @@ _LEAST_VIOLATION = 0.03  # add those with a violation above this part of the lar
 _NEAR_MARGIN = 512, 2048  # add as many satisfied coordinates near their margin: so many at least and at most
 _CHANGE_QUANTILE = 0.95  # take this quantile of the rows' last changes of decision values for a bound of later ones
 _NEAR_SHARE = 0.5  # run rounds on the near rows alone if these are at most this part of the rows
+_LOCAL_ROWS = 4096  # with more active rows make no matrix where far rows are left out of sums
 _ROUND_TOL = 0.1  # solve a round on the active set to this part of the largest violation before it
 
 
@@ -159,6 +163,7 @@ class DualSolver:
         self.terms = make_terms(problem, np.asarray(operator.kernel.diagonal(operator.samples), np.float64))
         least_bytes = WORKING_SET_ROWS**2 * operator.samples.dtype.itemsize
         self.active_matrix = active_matrix or ActiveMatrix(operator, max(active_bytes, least_bytes))
+        self.far = far_distance(operator.kernel, operator.samples)
         self.float64_beta: Vector | float = 0.0  # the beta of the latest decision values computed in float64
         self.history = History()
         self.violations = np.empty(n)
@@ -354,7 +359,7 @@ class DualSolver:
         rows are too many, or too few, or if the free ones do not fit in the active matrix.
         """
         free = is_free(self.terms, point.beta)
-        if np.count_nonzero(free) > self.active_matrix.capacity:
+        if np.count_nonzero(free) > self._max_active:
             return None
         is_near = kink_distances(self.terms, point.decision, certificate.intercept) < self.last_change
         is_near |= free | (self.violations != 0.0)
@@ -396,6 +401,16 @@ class DualSolver:
         self.n_iter += part.n_iter
         return _Part(near, result.beta, result.decision)
 
+    @cached_property
+    def _max_active(self) -> int:
+        """Rows of an active set, at most: those of the active matrix, or all where far rows are left out of sums."""
+        return len(self.operator) if self._is_local else self.active_matrix.capacity
+
+    @cached_property
+    def _is_local(self) -> bool:
+        """Whether sums of kernel rows are computed from the rows faster than they are read, as most entries are left out."""
+        return self.far < np.inf and self._entry_rows(np.arange(1)) is not None
+
     def _choose_active(self, point: _Point, intercept: float) -> RowIndices:
         """Free coordinates, the largest violators, and satisfied coordinates near their margin, as far as they fit."""
         is_first, self.is_first_round_from_zero = self.is_first_round_from_zero, False
@@ -430,14 +445,14 @@ class DualSolver:
         margin_distance = kink_distances(self.terms, point.decision, intercept)
         near = margin_distance < np.abs(self.violations).max()
         near[active] = False
-        room = self.active_matrix.capacity - len(active)
+        room = self._max_active - len(active)
         is_active = np.zeros(len(near), bool)
         is_active[active] = is_active[_largest(-margin_distance, np.flatnonzero(near), min(k, room))] = True
         return np.flatnonzero(is_active)
 
     def _cut_to_memory(self, active: RowIndices) -> RowIndices:
         """As many rows as fit: the newer half of the last active set, and the largest violators of the others."""
-        if len(active) <= self.active_matrix.capacity:
+        if len(active) <= self._max_active:
             was_active = np.isin(active, self.last_active)
             self.last_active = np.concatenate([active[was_active], active[~was_active]])  # newest last
             return active
@@ -455,6 +470,10 @@ class DualSolver:
         """Solve on an active set: with entries computed from its rows, then, if it needs more, on its kernel matrix."""
         wanted = self._choose_active(point, certificate.intercept)
         tol = max(self._observable_tol(point), _ROUND_TOL * certificate.violation)
+        if self._is_local and len(wanted) > _LOCAL_ROWS:
+            part = point.take(wanted[local_order(self.operator.samples.take(wanted))])
+            self._solve_sets(None, part, tol)
+            return part
         part, n_sets = point.take(wanted), self._n_sets_from_rows(wanted)
         if n_sets and (self._solve_sets(None, part, tol, n_sets) or self.n_iter >= self.limits.max_sets):
             return part
@@ -480,7 +499,7 @@ class DualSolver:
         return n_missing // (WORKING_SET_ROWS * m)
 
     def _entry_rows(self, rows: RowIndices) -> dual.EntryRows | None:
-        return self.operator.kernel.entry_rows(self.operator.samples, rows)
+        return self.operator.kernel.entry_rows(self.operator.samples, rows, self.far)
 
     def _solve_sets(self, K: Array | None, part: _Part, tol: float, max_sets: int = NO_LIMIT) -> bool:
         """`WorkingSetSolver.solve` of the part, in place: on its kernel matrix K, or with None from its rows."""
