@@ -55,6 +55,11 @@ class ActiveMatrix:
         self._set(rows)
 
     @property
+    def n_bytes(self) -> int:
+        """Memory of the largest matrix."""
+        return self._buffer.nbytes
+
+    @property
     def K(self) -> Array:
         """Array (m, >= m), C-contiguous: its leading m columns are the kernel matrix."""
         return self._view(len(self.rows), self._stride)

@@ -63,6 +63,7 @@ _NEAR_MARGIN = 512, 2048  # add as many satisfied coordinates near their margin:
 _CHANGE_QUANTILE = 0.95  # take this quantile of the rows' last changes of decision values for a bound of later ones
 _NEAR_SHARE = 0.5  # run rounds on the near rows alone if these are at most this part of the rows
 _LOCAL_ROWS = 4096  # with more active rows make no matrix where far rows are left out of sums
+_ROW_COPIES = 4  # count so many dense copies of them
 _ROUND_TOL = 0.1  # solve a round on the active set to this part of the largest violation before it
 
 
@@ -401,14 +402,18 @@ class DualSolver:
         self.n_iter += part.n_iter
         return _Part(near, result.beta, result.decision)
 
-    @cached_property
+    @property
     def _max_active(self) -> int:
-        """Rows of an active set, at most: those of the active matrix, or all where far rows are left out of sums."""
-        return len(self.operator) if self._is_local else self.active_matrix.capacity
+        """Rows of an active set, at most: those of the active matrix, or copies of rows that have room in its place."""
+        capacity = self.active_matrix.capacity
+        if not self._is_local:
+            return capacity
+        row_bytes = _ROW_COPIES * self.operator.kernel.short_row
+        return max(capacity, min(len(self.operator), self.active_matrix.n_bytes // row_bytes))
 
     @cached_property
     def _is_local(self) -> bool:
-        """Whether sums of kernel rows are computed from the rows faster than they are read, as most entries are left out."""
+        """Whether sums of kernel rows are computed from short rows: fast where most entries are left out."""
         return self.far < np.inf and self._entry_rows(np.arange(1)) is not None
 
     def _choose_active(self, point: _Point, intercept: float) -> RowIndices:
@@ -456,8 +461,8 @@ class DualSolver:
             was_active = np.isin(active, self.last_active)
             self.last_active = np.concatenate([active[was_active], active[~was_active]])  # newest last
             return active
-        kept = self.last_active[-(self.active_matrix.capacity // 2) :]
-        others, room = np.setdiff1d(active, kept), self.active_matrix.capacity - len(kept)
+        kept = self.last_active[-(self._max_active // 2) :]
+        others, room = np.setdiff1d(active, kept), self._max_active - len(kept)
         magnitude = np.abs(self.violations)
         if self.has_intercept:  # half of the room for those that should increase, what they leave for the others
             increasing, decreasing = (others[sign * self.violations[others] > 0] for sign in (1, -1))
