@@ -91,7 +91,7 @@ def measure(name: str, n: int) -> Row:
         if seconds > 10:
             break
     row: Row = {"machine": name, "rows": len(y), "seconds": seconds, "memory": _process.peak_bytes() - before}
-    row |= {"support_vectors": len(model.support_), "gap": getattr(model, "gap_", np.nan)}
+    row |= {"support_vectors": len(model.support_), "relative_gap": float(getattr(model, "relative_gap_", np.nan))}
     start = time.perf_counter()
     model.decision_function(X)
     row["decision_seconds"] = time.perf_counter() - start

@@ -459,7 +459,32 @@ def _novelty_cells(tasks: Rows, machines: list[str]) -> list[str]:
 
 FILES = {"intercept": "kernel_svm", "dask_rounds": "dask_kernel"}  # of tables that are not named after their file
 
+def _scale(rows: Rows) -> str:
+    """A line for each number of rows: the exact machine, the early one, and scikit-learn-intelex's."""
+    header = ["training rows", "exact", "support vectors", "relative gap", "decision values of all rows", "accuracy"]
+    header += ["early", "accuracy", "scikit-learn-intelex", "its fit ÷ exact"]
+    by_rows: dict[int, dict[str, dict[str, Any]]] = {}
+    for row in rows:
+        by_rows.setdefault(row["rows"], {})[row["machine"]] = row
+    lines = []
+    for n, found in by_rows.items():
+        exact, early, rival = (found.get(name) for name in ("exact", "early", "intelex"))
+        cells = [f"{n:,}"]
+        cells += [
+            f"{exact['seconds']:.2g} s",
+            f"{exact['support_vectors']:,}",
+            f"{exact['relative_gap']:.1e}",
+            f"{exact['decision_seconds']:.2g} s",
+            f"{exact['accuracy']:.2f} %",
+        ] if exact else ["-"] * 5
+        cells += [f"{early['seconds']:.2g} s", f"{early['accuracy']:.2f} %"] if early else ["-"] * 2
+        ratio = f"{rival['seconds'] / exact['seconds']:.1f}" if rival and exact else "-"
+        lines.append([*cells, f"{rival['seconds']:.3g} s" if rival else "-", ratio])
+    return markdown(header, lines)
+
+
 TABLES: dict[str, Callable[[Rows], str]] = {
+    "scale": _scale,
     "kernel_svm": _kernel_svm,
     "kernel_svm_float64": _kernel_svm_float64,
     "early": _early,

@@ -46,9 +46,10 @@ class DCSVMClassifier(Classifier, OneVsOnePredictor, DualMachine):
         paper; with the RBF kernel its accuracy is usually the same (docs/decisions/0019).
     n_levels : int or "auto", default="auto"
         Levels of divide and conquer: n_levels, ..., 1, of ``branching ** level`` clusters each, are solved before the
-        whole. 0 solves the whole directly. "auto" solves one level, with clusters of 500 to 2,000 rows, and none
-        below 5,000 rows, for sparse rows, or where fewer support vectors than rows of a cluster are expected: such
-        levels cost more than they save (docs/decisions/0005).
+        whole. 0 solves the whole directly. "auto" solves one level, with clusters of 500 to 2,000 rows, and those of
+        larger clusters while the support vectors' kernel matrix exceeds ``memory_budget``; none below 5,000 rows, for
+        sparse rows unless most kernel values between rows round to nothing, or where fewer support vectors than rows of
+        a cluster are expected: such levels cost more than they save (docs/decisions/0005).
     branching : int, default=4
         Clusters of a level for each of the level above; a level has about 500 at most.
     n_sample : int, default=1000
