@@ -31,6 +31,9 @@ Four ways to solve a dual, by what is kept of K. A *full matrix* is the kernel m
     active matrix: that    solver                   all other duals: the whole problem and the refine step of DC-SVM,
     of the active set      .DualSolver              larger clusters, larger folds, the near rows of a round
 
+    nothing: sums are      solver                   the same with more than 4,096 active rows, where these are short and
+    computed from rows     .DualSolver              most entries round to nothing (`kernels.boxed_rows.far_distance`)
+
     an active matrix on    variable_block           rows on the workers of a dask cluster, of any number
     each worker            .Block                   (`block_minimization.BlockMinimizer`)
 
