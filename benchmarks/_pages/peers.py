@@ -459,6 +459,7 @@ def _novelty_cells(tasks: Rows, machines: list[str]) -> list[str]:
 
 FILES = {"intercept": "kernel_svm", "dask_rounds": "dask_kernel"}  # of tables that are not named after their file
 
+
 def _scale(rows: Rows) -> str:
     """A line for each number of rows: the exact machine, the early one, and scikit-learn-intelex's."""
     header = ["training rows", "exact", "support vectors", "relative gap", "decision values of all rows", "accuracy"]
@@ -470,13 +471,17 @@ def _scale(rows: Rows) -> str:
     for n, found in by_rows.items():
         exact, early, rival = (found.get(name) for name in ("exact", "early", "intelex"))
         cells = [f"{n:,}"]
-        cells += [
-            f"{exact['seconds']:.2g} s",
-            f"{exact['support_vectors']:,}",
-            f"{exact['relative_gap']:.1e}",
-            f"{exact['decision_seconds']:.2g} s",
-            f"{exact['accuracy']:.2f} %",
-        ] if exact else ["-"] * 5
+        cells += (
+            [
+                f"{exact['seconds']:.2g} s",
+                f"{exact['support_vectors']:,}",
+                f"{exact['relative_gap']:.1e}",
+                f"{exact['decision_seconds']:.2g} s",
+                f"{exact['accuracy']:.2f} %",
+            ]
+            if exact
+            else ["-"] * 5
+        )
         cells += [f"{early['seconds']:.2g} s", f"{early['accuracy']:.2f} %"] if early else ["-"] * 2
         ratio = f"{rival['seconds'] / exact['seconds']:.1f}" if rival and exact else "-"
         lines.append([*cells, f"{rival['seconds']:.3g} s" if rival else "-", ratio])
