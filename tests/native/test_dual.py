@@ -927,9 +927,9 @@ def test_working_sets_without_a_matrix_are_those_with_one(has_intercept: bool, m
 
 @pytest.mark.parametrize("seconds", [0.0, 0.001, 0.004])
 def test_decision_values_of_stopped_working_sets_are_those_of_their_coefficients(seconds: float) -> None:
-    X, squares, K, terms, _ = kernel_problem(3000, 5)
-    beta, f, team, rows = np.zeros(3000), np.zeros(3000), Team(2), dual.EntryRows(X, squares, 0.14)
-    state = terms, beta, f, dual.Tile32(512), dual.WorkingSet(512, 3000)
+    X, squares, K, terms, _ = kernel_problem(5000, 5)
+    beta, f, team, rows = np.zeros(5000), np.zeros(5000), Team(2), dual.EntryRows(X, squares, 0.14)
+    state = terms, beta, f, dual.Tile32(512), dual.WorkingSet(512, 5000)
     team.stop_after(seconds)
     n_sets, _, _, violation = dual.solve_from_rows(team, rows, *state, 1e-12, True, 10**9)
     team.close()
