@@ -34,7 +34,6 @@ BLOCK_ROWS = 1024  # of a pass in Python over rows
 MOST_THREADS = 4096  # of a compiled team
 _POLL_SECONDS = 0.02  # between two calls of `go_on` in `run_interruptibly`
 _LONG_WORK = 1e10  # multiply-adds, from which a task has a thread of its own: some tenths of a second
-
 _LONGEST_END = 3.0  # seconds that the interpreter's end waits for fits in daemon threads
 
 _is_worker: ContextVar[bool] = ContextVar("widemargin_is_worker", default=False)
@@ -256,9 +255,8 @@ def _openmp_libraries() -> Any:
 class _InterpreterEnd:
     """The end of the interpreter waits for ``with`` blocks under way, and daemon threads begin no other then.
 
-    Python ends a daemon thread where it asks for the interpreter's lock. Libraries abort the process if that
-    is in an OpenMP loop (scikit-learn's k-means) or in a C++ function that must not throw (NumPy's
-    `unique`).
+    Python ends a daemon thread where it asks for the interpreter's lock. Libraries abort the process if that is in a
+    loop of OpenMP (scikit-learn's k-means) or a C++ function that must not throw (NumPy's `unique`).
     """
 
     def __init__(self) -> None:

@@ -131,9 +131,6 @@ void add_near_product(const KernelRows<distance, Rows>& x, Span<const Index> sta
     std::vector<std::vector<Index>> near(boxes.size());
     GatheredRows<Rows> gathered;
     auto scratch = product_scratch(x.rows, z.rows.slice(0, minimum(kNearRows, n_rows(z.rows))));
-    const auto part = [](Span<const double> values, Index first, Index end) {
-        return values.size > 0 ? values.slice(first, end) : values;
-    };
     for (Index first = 0; first < n_rows(z.rows); first += kNearRows) {
         const Rows block = z.rows.slice(first, minimum(first + kNearRows, n_rows(z.rows)));
         find_near<distance>(block, boxes, as_span(gaps), as_span(of_zero), limit, near);
@@ -144,11 +141,11 @@ void add_near_product(const KernelRows<distance, Rows>& x, Span<const Index> sta
             if (z.norms.size > 0)
                 for (const Index j : rows) norms.push_back(z.norms[first + j]);
             const KernelRows<distance, Rows> points{gathered.take(block, rows), as_span(norms)};
-            const KernelRows<distance, Rows> batch{x.rows.slice(starts[b], starts[b + 1]), part(x.norms, starts[b], starts[b + 1])};
             const Matrix<double> into{sums.data(), out.rows, rows.size, rows.size};
             std::fill_n(sums.data(), out.rows * rows.size, 0.0);
-            add_kernel_product(batch, Matrix<const double>{coef.data + starts[b], coef.rows, starts[b + 1] - starts[b], coef.stride},
-                               points, gamma, scratch, into);
+            const Index size = starts[b + 1] - starts[b];
+            const Matrix<const double> weights{coef.data + starts[b], coef.rows, size, coef.stride};
+            add_kernel_product(x.slice(starts[b], starts[b + 1]), weights, points, gamma, scratch, into);
             for (Index a = 0; a < out.rows; ++a)
                 for (Index j = 0; j < rows.size; ++j) out[a][first + rows[j]] += into[a][j];
         }

@@ -53,6 +53,11 @@ class ComputedEntries {
             std::copy_n(all_[rows[i]].data, all_.columns, chosen_.data() + i * all_.columns);
             if (is_rbf_) chosen_squares_[i] = squares_[rows[i]];
         }
+    }
+
+    // `choose`, for `add_rows`.
+    void choose_for_sums(Span<const Index> rows) {
+        choose(rows);
         for (Index k = 0; k < all_.columns && transposed_.size() > 0; ++k)
             for (Index i = 0; i < n_; ++i) transposed_[k * n_ + i] = chosen_[i * all_.columns + k];
     }
@@ -132,7 +137,7 @@ class ComputedEntries {
     template <class Distance>
     static KernelRows<Distance::value, Matrix<const float>> part(Distance, Matrix<const float> X, Span<const double> squares,
                                                                  Index first, Index end) {
-        return {X.slice(first, end), squares.size > 0 ? squares.slice(first, end) : squares};
+        return KernelRows<Distance::value, Matrix<const float>>{X, squares}.slice(first, end);
     }
     template <class Distance> auto chosen(Distance distance, Index first, Index end) const {
         const Matrix<const float> rows{chosen_.data(), n_, all_.columns, all_.columns};

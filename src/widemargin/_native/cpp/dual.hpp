@@ -358,7 +358,7 @@ void update_decision_values(Team& team, const Problem<Entry>& problem, Span<doub
     const Span<const Index> changed = as_span(work.changed).head(n_changed);
     const Span<const double> change = as_span(work.change).head(n_changed);
     const bool is_shared = n_changed * f.size >= kSharedEntries, is_read = problem.K.data != nullptr;
-    if (!is_read) problem.computed->choose(changed);
+    if (!is_read) problem.computed->choose_for_sums(changed);
     const Index n_columns = is_read ? kColumnBlock : ComputedEntries::kSumColumns;
     visit_all(team, count_blocks(f.size, n_columns), is_shared, work, [&](Index block) {
         if (is_read) add_rows(problem.K, changed, change, f, block);

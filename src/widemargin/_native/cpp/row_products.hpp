@@ -44,6 +44,9 @@ template <KernelArgument distance, class Rows> struct KernelRows {
     Rows rows;
     Span<const double> norms;
 
+    KernelRows slice(Index first, Index end) const {
+        return {rows.slice(first, end), norms.size > 0 ? norms.slice(first, end) : norms};
+    }
     double slope(double gamma) const { return norms.size > 0 ? 2.0 * gamma : -gamma; }  // of the exponent, as a function of s
 };
 template <class Rows> using RBFRows = KernelRows<KernelArgument::squared_distance, Rows>;
@@ -72,13 +75,10 @@ void exponentials_of_sums(Matrix<P> sums, Span<const double> x_norms, Span<const
 template <KernelArgument distance, class X, class Z, class Scratch, class Visit>
 void visit_kernel(const KernelRows<distance, X>& x, const KernelRows<distance, Z>& z, double gamma, Scratch& scratch,
                   const Visit& visit) {
-    const auto part = [](Span<const double> norms, Index first, Index end) {
-        return norms.size > 0 ? norms.slice(first, end) : norms;
-    };
     visit_sums<KernelRows<distance, X>::sum>(x.rows, z.rows, scratch, [&](Index i, Index j, auto block) {
         const Index end = minimum(j + block.columns, n_rows(z.rows));
         visit(i, j, end - j, block, [&](auto K) {
-            exponentials_of_sums(block, part(x.norms, i, i + block.rows), part(z.norms, j, end), x.slope(gamma), gamma, K);
+            exponentials_of_sums(block, x.slice(i, i + block.rows).norms, z.slice(j, end).norms, x.slope(gamma), gamma, K);
         });
     });
 }
