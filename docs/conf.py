@@ -51,7 +51,7 @@ html_title = "widemargin"
 html_static_path = ["_static"]
 html_css_files = ["widemargin.css"]
 html_show_sourcelink = False
-html_sidebars = {"index": [], "changelog": []}
+html_sidebars = {"index": [], "benchmarks": [], "changelog": []}
 html_theme_options = {
     "logo": {"text": f"widemargin {release}"},
     "navbar_align": "left",
