@@ -19,4 +19,3 @@ for cost in (4, 8, 40):
 display = PredictionCostDisplay.from_estimators(models, X_test, y_test)
 display.ax_.set_ylabel("Accuracy on other patches")
 display.ax_.margins(x=0.15, y=0.15)
-display.figure_.tight_layout()

@@ -312,7 +312,6 @@ def _plot_relevance(rows: Sequence[Row], path: Path) -> None:
     names = [row["column"].replace("_", " ") for row in rows]
     display = RelevanceDisplay([row["relevance"] for row in rows], names).plot(n_columns=15)
     display.figure_.set_size_inches(6.0, 3.6)
-    display.figure_.tight_layout()
     display.figure_.savefig(path, dpi=90)
 
 
