@@ -34,6 +34,7 @@ sphinx_gallery_conf = {
     "gallery_dirs": "gallery",
     "filename_pattern": r"/plot_",
     "ignore_pattern": r"bsgd_stream",  # a program with an argument, shown in the guide
+    "subsection_order": ["../examples/uses", "../examples/fast", "../examples/choose"],
     "within_subsection_order": "ExampleTitleSortKey",
     "remove_config_comments": True,
     "backreferences_dir": "gallery/backreferences",

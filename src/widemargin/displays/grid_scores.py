@@ -134,7 +134,7 @@ class GridScoresDisplay:
         self.ax_.set(xlabel="C", ylabel="gamma")
         if not np.isnan(faded).all():
             self.ax_.plot([], [], "s", color="0.8", markersize=10, label="faded: on fewer rows or folds")
-        self.ax_.legend(loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=2, borderpad=0.0, frameon=False)
+        self.ax_.legend(loc="lower left", bbox_to_anchor=(0.0, 1.0), borderpad=0.0, frameon=False)
         return self
 
 

@@ -17,4 +17,4 @@ X, y = load_patches(4_000, task="photo", random_state=0)
 Cs, gammas = np.logspace(-2, 2, 5), np.logspace(-2, 1, 7)
 search = DCSVMClassifierCV(Cs, gammas, kernels="rbf", search="exact", cv=3).fit(X, y)
 
-GridScoresDisplay.from_estimator(search)
+display = GridScoresDisplay.from_estimator(search)
