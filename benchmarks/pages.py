@@ -1,4 +1,4 @@
-"""Write the tables and figures of the README and of the documentation from the files in results/.
+"""Write the tables, figures and pictures of the README and of the documentation from the files in results/.
 
 ::
 
@@ -7,7 +7,8 @@
 
 Everything between a line ``<!-- table NAME -->`` and the next ``<!-- end -->`` is replaced by a table of ``NAME.csv``,
 everything between ``<!-- value NAME COLUMN ... -->`` and ``<!-- end -->`` by a figure of it (`_pages.figures`), or of
-rows computed from it (`_pages.derived`): ``kernel_svm/quotients`` has those of the table.
+rows computed from it (`_pages.derived`): ``kernel_svm/quotients`` has those of the table. Pictures of `_pages.pictures`
+whose results have changed are drawn anew.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from benchmarks import _report
-from benchmarks._pages import boosting, evidence, papers, peers, reliability
+from benchmarks._pages import boosting, evidence, papers, peers, pictures, reliability, scale
 from benchmarks._pages.derived import DERIVED
 from benchmarks._pages.figures import figure
 
@@ -34,18 +35,24 @@ _TABLES: dict[str, Callable[[list[dict[str, Any]]], str]] = {
     **boosting.TABLES,
     **papers.TABLES,
     **reliability.TABLES,
+    **scale.TABLES,
 }
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Write all pages, or compare them; returns the number that differ."""
+    """Write all pages and pictures, or compare them; returns the number that differ."""
     only_compare = "--check" in (sys.argv[1:] if arguments is None else arguments)
     stale = [path for path in PAGES if path.read_text(encoding="utf-8") != render(path)]
     for path in stale:
         print(f"{path.relative_to(_ROOT)} {'differs from' if only_compare else 'written from'} the results")
         if not only_compare:
             path.write_text(render(path), encoding="utf-8")
-    return len(stale) if only_compare else 0
+    undrawn = [name for name in pictures.PICTURES if pictures.is_stale(name)]
+    for name in undrawn:
+        print(f"{name}.svg {'differs from' if only_compare else 'drawn from'} the results")
+        if not only_compare:
+            pictures.draw(name)
+    return len(stale) + len(undrawn) if only_compare else 0
 
 
 def render(path: Path) -> str:
@@ -70,7 +77,7 @@ def render(path: Path) -> str:
     return _VALUE.sub(value, _TABLE.sub(table, path.read_text(encoding="utf-8")))
 
 
-_FILES = {**peers.FILES, **papers.FILES}  # of tables that are not named after their file
+_FILES = {**peers.FILES, **papers.FILES, **scale.FILES}  # of tables that are not named after their file
 
 
 if __name__ == "__main__":

@@ -43,6 +43,30 @@ def test_tables_in_pages_are_those_of_the_results(benchmark_module):
         assert path.read_text(encoding="utf-8") == pages.render(path), f"{path.name}: run python benchmarks/pages.py"
 
 
+def test_pictures_are_those_of_the_results(benchmark_module, monkeypatch, tmp_path):
+    """A picture is stale where a row of its results has changed."""
+    pictures, report = benchmark_module("_pages.pictures"), benchmark_module("_report")
+    assert not [name for name in pictures.PICTURES if pictures.is_stale(name)], "run python benchmarks/pages.py"
+    (tmp_path / "scale.csv").write_text(report.RESULTS.joinpath("scale.csv").read_text() + "exact,9,1,1,1,1,1,90\n")
+    monkeypatch.setattr(report, "RESULTS", tmp_path)
+    assert pictures.is_stale("scale")
+
+
+@pytest.mark.parametrize("name", ["covtype_accuracy", "fits", "linear", "compress"])
+def test_pictures_are_drawn_again_as_they_are(benchmark_module, monkeypatch, tmp_path, name):
+    pytest.importorskip("matplotlib")
+    pictures = benchmark_module("_pages.pictures")
+    monkeypatch.setattr(pictures, "IMAGES", tmp_path)
+    pictures.draw(name)
+    assert not pictures.is_stale(name)
+
+
+def test_seconds_by_rows_say_who_was_not_measured(benchmark_module):
+    tables = benchmark_module("_pages.scale").TABLES
+    rows = [{"machine": m, "rows": 9000, "seconds": s, "accuracy": 90.0} for m, s in (("exact", 2.0), ("early", 0.5))]
+    assert tables["how_long"](rows).splitlines()[2] == "| 9,000 | 0.5 s | 90.0 % | 2 s | 90.0 % | - |"
+
+
 def test_speed_table_divides_the_time_of_the_rival_by_ours(benchmark_module, monkeypatch, tmp_path):
     pages, report = benchmark_module("pages"), benchmark_module("_report")
     seconds = {"widemargin": 2.0, "widemargin, no level": 5.0, "widemargin, no intercept": 3.0}
@@ -253,7 +277,7 @@ def test_covtype_leaves_accuracy_and_relevance_for_the_plots(boosting, benchmark
     factors = report.read_csv(tmp_path / "boosting_relevance.csv")
     assert max(row["relevance"] for row in factors) == 1.0
     boosting.plot(tmp_path, tmp_path)
-    assert {path.name for path in tmp_path.glob("*.png")} == {"covtype_accuracy.png", "covtype_relevance.png"}
+    assert {path.name for path in tmp_path.glob("*.png")} == {"covtype_relevance.png"}
 
 
 def test_tables_of_trees_have_ratios_below(benchmark_module):

@@ -19,10 +19,13 @@ from ._validation import LARGEST_TARGET, check_choice, check_number, shown, uppe
 
 
 class DCSVMRegressor(Regressor, ValuePredictor, DualMachine):
-    """Exact support vector regression, for data sets where `sklearn.svm.SVR` takes too long.
+    r"""Exact support vector regression, for data sets where `sklearn.svm.SVR` takes too long.
 
-    It minimises ``1/2 |w|^2 + C sum_i s_i max(0, |y_i - f(x_i)| - epsilon)`` to a stated violation of the optimality
-    conditions, and reports how far from the optimum it stopped.
+    It minimises, to a stated violation of the optimality conditions,
+
+    .. math:: \tfrac12 \|w\|^2 + C \sum_i s_i \max(0, |y_i - f(x_i)| - \varepsilon),
+
+    and reports how far from the optimum it stopped.
 
     Parameters
     ----------
@@ -92,9 +95,9 @@ class DCSVMRegressor(Regressor, ValuePredictor, DualMachine):
     Notes
     -----
     The dual is solved in the n variables beta, with the 1-norm in the objective:
-    ``min 1/2 beta'K beta - y'beta + epsilon |beta|_1`` over ``|beta_i| <= C s_i`` and, with an intercept,
-    ``sum(beta) = 0``. Each working set holds its coordinates on one side of zero. Cost as of `DCSVMClassifier`: about
-    n_SV x n kernel entries for each target. Several targets share the clusters of each
+    :math:`\min \tfrac12 \beta^\top K \beta - y^\top \beta + \varepsilon \|\beta\|_1` over :math:`|\beta_i| \le C s_i`
+    and, with an intercept, :math:`\sum_i \beta_i = 0`. Each working set holds its coordinates on one side of zero. Cost
+    as of `DCSVMClassifier`: about n_SV x n kernel entries for each target. Several targets share the clusters of each
     level and, where it takes at most half of `memory_budget`, the kernel matrix: n^2 entries for all of them.
 
     References

@@ -74,10 +74,13 @@ class LinearProblem(NamedTuple):
 
 
 class OCASClassifier(Classifier, OneVsRestPredictor, Estimator):
-    """Linear support vector machine, for up to millions of rows, with a certificate.
+    r"""Linear support vector machine, for up to millions of rows, with a certificate.
 
-    It minimises ``1/2 |w|^2 + C sum_i s_i max(0, 1 - y_i (<w, x_i> + b))`` by optimised cutting planes (OCAS) and
-    reports how far from the optimum it stopped. Take it for many rows, for a large C, and where the
+    It minimises, by optimised cutting planes (OCAS),
+
+    .. math:: \tfrac12 \|w\|^2 + C \sum_i s_i \max(0, 1 - y_i (\langle w, x_i \rangle + b)),
+
+    and reports how far from the optimum it stopped. Take it for many rows, for a large C, and where the
     precision must be known.
 
     Parameters
@@ -86,36 +89,39 @@ class OCASClassifier(Classifier, OneVsRestPredictor, Estimator):
         Weight of the losses, > 0. For each sample it is multiplied by its weight and by its class's weight.
     tol : float, default=1e-3
         Largest duality gap at the end, relative to the objective; of each class with several.
+    fit_intercept : bool, default=True
+        Whether the machine has an intercept. It is not regularised.
+    multi_class : {"ovr", "crammer_singer"}, default="ovr"
+        With more than two classes: one machine for each class against the rest, all in the same passes over the data;
+        or Crammer and Singer's single problem, for two classes too:
+        :math:`\tfrac12 \|W\|^2 + C \sum_i s_i \max_c ([c \neq y_i] + f_c(x_i) - f_{y_i}(x_i))`. Its intercepts are
+        regularised, as weights of a constant feature 1 (as in LIBLINEAR).
+    class_weight : dict, "balanced" or None, default=None
+        Factor of C for each class; "balanced" is inversely proportional to the classes' total sample weight.
+    max_time : float or None, default=None
+        Seconds after which `fit` returns the best model so far; 0 gives weights of zero.
+    n_jobs : int or None, default=None
+        Threads; None means all cores, and one inside a worker of joblib. The model does not depend on it.
+
+    Other Parameters
+    ----------------
     mu : float, default=0.1
-        In (0, 1]: new planes touch the risk at ``(1 - mu) w_b + mu w_t``, w_b the best point,
-        w_t the search point.
+        In (0, 1]: new planes touch the risk at :math:`(1 - \mu) w_b + \mu w_t`, :math:`w_b` the best point,
+        :math:`w_t` the search point.
     line_search : bool, default=True
         False gives the plain cutting plane algorithm (CPA, as in SVMperf and BMRM), to be compared with; it is never
         accelerated.
     acceleration : {"auto"} or None, default="auto"
         None trains by Algorithm 1 of the paper as it is; see Notes. "auto" adds what makes it faster, by the shape of X
         and the loss. Both find the same machine, to `tol`.
-    fit_intercept : bool, default=True
-        Whether the machine has an intercept. It is not regularised.
-    multi_class : {"ovr", "crammer_singer"}, default="ovr"
-        With more than two classes: one machine for each class against the rest, all in the same passes over the data;
-        or Crammer and Singer's single problem, for two classes too:
-        ``1/2 |W|^2 + C sum_i s_i max_c (1[c != y_i] + f_c(x_i) - f_(y_i)(x_i))``. Its intercepts are regularised, as
-        weights of a constant feature 1 (as in LIBLINEAR).
     max_iter : int, default=1000
         Most rounds on all rows, of two passes over the data each.
-    max_time : float or None, default=None
-        Seconds after which `fit` returns the best model so far; 0 gives weights of zero.
     memory_budget : int, str or None, default=None
         Bytes, or such as "200MB", that `fit` and `predict` may take beyond the data; None is the value of
         `widemargin.get_config`. A ValueError names the least that can be kept.
-    class_weight : dict, "balanced" or None, default=None
-        Factor of C for each class; "balanced" is inversely proportional to the classes' total sample weight.
     warm_start : bool, default=False
         Start from the fitted machine: from planes at its best point and, if it was fitted with `warm_start` too, at up
         to 23 others, taken anew on these data. For a path of C on the same data `fit_path` is cheaper.
-    n_jobs : int or None, default=None
-        Threads; None means all cores, and one inside a worker of joblib. The model does not depend on it.
     verbose : int, default=0
         1 draws a progress bar when a fit takes longer than a second.
 
@@ -209,32 +215,32 @@ class OCASClassifier(Classifier, OneVsRestPredictor, Estimator):
         C: float = 1.0,
         *,
         tol: float = 1e-3,
+        fit_intercept: bool = True,
+        multi_class: str = "ovr",
+        class_weight: Any = None,
+        max_time: float | None = None,
+        n_jobs: int | None = None,
         mu: float = 0.1,
         line_search: bool = True,
         acceleration: str | None = "auto",
-        fit_intercept: bool = True,
-        multi_class: str = "ovr",
         max_iter: int = 1000,
-        max_time: float | None = None,
         memory_budget: int | str | None = None,
-        class_weight: Any = None,
         warm_start: bool = False,
-        n_jobs: int | None = None,
         verbose: int = 0,
     ) -> None:
         self.C = C
         self.tol = tol
+        self.fit_intercept = fit_intercept
+        self.multi_class = multi_class
+        self.class_weight = class_weight
+        self.max_time = max_time
+        self.n_jobs = n_jobs
         self.mu = mu
         self.line_search = line_search
         self.acceleration = acceleration
-        self.fit_intercept = fit_intercept
-        self.multi_class = multi_class
         self.max_iter = max_iter
-        self.max_time = max_time
         self.memory_budget = memory_budget
-        self.class_weight = class_weight
         self.warm_start = warm_start
-        self.n_jobs = n_jobs
         self.verbose = verbose
 
     def __sklearn_tags__(self) -> Tags:

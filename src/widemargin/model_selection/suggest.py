@@ -156,11 +156,11 @@ def suggest(
 
     Notes
     -----
-    The rules, of which the first that applies is taken, are in docs/tasks/tune.md. A probe is a search for kernel,
-    gamma and C in three folds of 2,000 random rows, beside one of a linear machine. The next ones, of 8,000 and 32,000
-    rows if the time allows, look around the kernel, gamma and C of the one before. A line each shows how gamma and the
-    score grow with the rows: those of a probe are not those of all rows, and are returned only where there is no time
-    for a search. Rows of probes are the same for the same data.
+    The rules, of which the first that applies is taken, are on :doc:`a page </tasks/tune>`. A probe is a search for
+    kernel, gamma and C in three folds of 2,000 random rows, beside one of a linear machine. The next ones, of 8,000 and
+    32,000 rows if the time allows, look around the kernel, gamma and C of the one before. A line each shows how gamma
+    and the score grow with the rows: those of a probe are not those of all rows, and are returned only where there is
+    no time for a search. Rows of probes are the same for the same data.
 
     Examples
     --------

@@ -2,9 +2,10 @@
 A path of C, with its certificate
 =================================
 
-Cutting planes do not depend on C, so a whole path costs little more than its most expensive fit. Left: the scores of
-five folds. Right: by which share each machine's objective can be above the
-optimum, at most.
+A whole path of C costs little more than its most expensive fit.
+
+Cutting planes do not depend on C. Left: the scores of five folds. Right: by which share each machine's objective can be
+above the optimum, at most.
 """
 
 import matplotlib.pyplot as plt
@@ -17,7 +18,7 @@ from widemargin import C_path, CPathDisplay, OCASClassifier
 X, y = load_breast_cancer(return_X_y=True)
 path = C_path(OCASClassifier(), StandardScaler().fit_transform(X), y, Cs=np.logspace(-4, 2, 13))
 
-figure, (left, right) = plt.subplots(1, 2, figsize=(10, 3.6))
+figure, (left, right) = plt.subplots(1, 2, figsize=(8, 3.2))
 CPathDisplay.from_path(path, ax=left)
 gap = [model.relative_gap_ for model in path.models]
 right.loglog(path.Cs, gap, "o-", label="relative gap")

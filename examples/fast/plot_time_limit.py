@@ -2,8 +2,9 @@
 A time limit, and how far it got
 ================================
 
-The same problem with several limits. A fit that is stopped returns its best machine, and says how far from the
-optimum it can be. Times are of the machine that made this page.
+A fit that is stopped returns its best machine, and says how far from the optimum it can be.
+
+The same problem with several limits. Times are of the machine that made this page.
 """
 
 import warnings
@@ -14,7 +15,7 @@ from widemargin import ConvergenceDisplay, DCSVMClassifier, SupportVectorDisplay
 from widemargin.datasets import load_patches
 
 X, y = load_patches(12_000, task="photo", random_state=0)
-figure, (left, right) = plt.subplots(1, 2, figsize=(10, 3.6))
+figure, (left, right) = plt.subplots(1, 2, figsize=(8.4, 3.4))
 for limit in (0.1, None):
     model = DCSVMClassifier(C=100, gamma=0.3, n_levels=0, max_time=limit)
     with warnings.catch_warnings():

@@ -2,8 +2,9 @@
 Exact or early?
 ===============
 
-An early machine has one small kernel machine for each cluster. More clusters take less time, until there are too few
-rows in each. Times are of the machine that made this page.
+More clusters take less time, until there are too few rows in each.
+
+An early machine has one small kernel machine for each cluster. Times are of the machine that made this page.
 """
 
 from time import perf_counter

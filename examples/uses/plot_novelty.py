@@ -2,8 +2,9 @@
 What is unusual?
 ================
 
-A one-class machine learns from rows without labels where most of them are. Here: the digit 0, and which of the other
-digits look least like it.
+Trained on zeros alone, the machine finds the digits that look least like them.
+
+A one-class machine learns from rows without labels where most of them are.
 """
 
 import matplotlib.pyplot as plt

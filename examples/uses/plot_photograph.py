@@ -2,7 +2,9 @@
 Two photographs, patch by patch
 ===============================
 
-From which photograph is each 5 × 5 patch, and from which quarter of it? The machine sees 6,000 patches, and then
+Sky, tower and leaves are told apart by 5 × 5 pixels; a blurred background is not.
+
+From which photograph is each patch, and from which quarter of it? The machine sees 6,000 patches, and then
 labels every third pixel of both photographs. The white part of the right-hand pictures is where it is wrong.
 """
 

@@ -2,6 +2,8 @@
 Probabilities
 =============
 
+Calibrated decision values are right about as often as they say.
+
 Decision values are not probabilities. scikit-learn's calibration makes probabilities of them; here it is checked
 against how often the predicted class is right.
 """

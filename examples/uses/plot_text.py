@@ -2,8 +2,9 @@
 Text
 ====
 
-Which package is a function from, by its documentation alone? Sparse TF-IDF features, a linear machine, and the words of
-the largest weight for each package.
+Words of its documentation tell which package a function is from.
+
+Sparse TF-IDF features, a linear machine, and the words of the largest weight for each package.
 """
 
 import matplotlib.pyplot as plt
@@ -32,7 +33,7 @@ print(f"{len(texts)} texts, {cross_val_score(model, texts, y, cv=3).mean():.0%} 
 
 model.fit(texts, y)
 words = vectorizer.get_feature_names_out()
-figure, axes = plt.subplots(1, 4, figsize=(12, 3.2))
+figure, axes = plt.subplots(1, 4, figsize=(9, 3))
 for ax, package, weights in zip(axes, model[-1].classes_, model[-1].coef_, strict=True):
     top = np.argsort(weights)[-8:]
     ax.barh(words[top], weights[top])

@@ -2,9 +2,11 @@
 Which columns matter, and why this prediction?
 ==============================================
 
+The five columns that matter are found, and scaling columns by relevance makes a better machine.
+
 Of thirty columns five matter: the first three through a sine and a parabola, the others through a straight line. The
-relevance of the columns is learned from gradients of kernel machines; columns scaled by it give a better machine, whose
-gradient at a row says what would change its prediction.
+relevance of the columns is learned from gradients of kernel machines. The gradient at a row says what would change its
+prediction.
 """
 
 import matplotlib.pyplot as plt
@@ -23,7 +25,7 @@ plain = make_pipeline(StandardScaler(), machine).fit(X_train, y_train).score(X_t
 model = make_pipeline(StandardScaler(), RelevanceScaler(), machine).fit(X_train, y_train)
 print(f"R2 {plain:.3f}, with relevance {model.score(X_test, y_test):.3f}")
 
-_, (left, right) = plt.subplots(1, 2, figsize=(9, 4))
+_, (left, right) = plt.subplots(1, 2, figsize=(8.4, 3.8))
 RelevanceDisplay.from_estimator(model, ax=left, n_columns=10)
 left.set_title(f"R2 {plain:.2f}, with relevance {model.score(X_test, y_test):.2f}")
 

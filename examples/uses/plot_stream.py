@@ -2,6 +2,8 @@
 A stream whose labels change
 ============================
 
+After the labels turn, the model is right again within some thousand rows.
+
 Rows arrive in chunks. Each chunk is predicted before it is learnt, which is an honest test. After half of the stream,
 inside becomes outside.
 """
