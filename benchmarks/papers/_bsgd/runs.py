@@ -19,6 +19,8 @@ Vector = NDArray[np.float64]
 
 PAPER_RULE = "gss-paper"  # Algorithm 1 as published
 FAST = ("lookup-wd", "lookup-h", "gss", PAPER_RULE)
+LAST_STEP = ", last step"  # after a rule: the machine of the last step, as published, not the average of the steps
+PUBLISHED = (PAPER_RULE + LAST_STEP, "lookup-wd" + LAST_STEP)
 PIECES = 40  # of a run of several rules, which alternate
 EPOCHS = {"ijcnn1": 20, "a9a": 20, "codrna": 20, "covtype_20k": 20, "kddcup99_10": 5, "mnist": 5, "patches": 1}
 SETS = tuple(EPOCHS)
@@ -36,7 +38,9 @@ class Run(NamedTuple):
 
 def settings_of(problem: Problem, budget: int, rule: str, lam: float | None = None) -> StepSettings:
     """lam = 1 / (C n)."""
-    return StepSettings(RBF(problem.gamma), lam or 1 / (problem.C * len(problem.y)), budget=budget, merge=rule)
+    lam = lam or 1 / (problem.C * len(problem.y))
+    merge, average = rule.removesuffix(LAST_STEP), not rule.endswith(LAST_STEP)
+    return StepSettings(RBF(problem.gamma), lam, budget=budget, merge=merge, average=average)
 
 
 def load(name: str, n_rows: int | None = None) -> Problem:

@@ -16,7 +16,9 @@ from benchmarks.papers._bsgd.decisions import judge, record_decisions
 from benchmarks.papers._bsgd.runs import (
     EPOCHS,
     FAST,
+    LAST_STEP,
     PAPER_RULE,
+    PUBLISHED,
     SETS,
     Run,
     accuracy,
@@ -87,8 +89,8 @@ TABLE1 = Experiment(
 
 
 def _tables(name: str, options: Namespace) -> Iterator[list[Row]]:
-    """Every rule at every budget: the fast ones in turns, the slow one apart."""
-    groups = [(FAST, options.seeds), (("gss-precise",), options.slow_seeds)]
+    """Every rule at every budget: the fast ones in turns, the slow one apart; and machines of the last step."""
+    groups = [(FAST, options.seeds), (("gss-precise",), options.slow_seeds), (PUBLISHED, options.seeds)]
     problem = None
     for budget in options.budgets:
         for rules, n_seeds in groups:
@@ -107,7 +109,7 @@ def _rules(problem: Problem, budget: int, rules: Sequence[str], n_seeds: int) ->
         for rule, run in train(problem, budget, rules, EPOCHS[problem.name], seed).items():
             scores[rule].append(accuracy(problem, run.sgd))
             is_full = len(run.sgd.machines[0]) == budget
-            if seed == 0 and is_full:
+            if seed == 0 and is_full and not rule.endswith(LAST_STEP):
                 times[rule] = _merging_times(problem, run, rule)
             runs[rule].append(run._replace(sgd=None))  # type: ignore[arg-type]
     decisions = record_decisions(problem, budget, EPOCHS[problem.name]) if "lookup-wd" in rules else []
@@ -117,7 +119,7 @@ def _rules(problem: Problem, budget: int, rules: Sequence[str], n_seeds: int) ->
         row = {"set": problem.name, "budget": budget, "rule": rule, "epochs": EPOCHS[problem.name]}
         row |= _accuracy_and_time(runs[rule], scores[rule]) | times.get(rule, {})
         row |= _saved(runs[rule], runs[PAPER_RULE]) if PAPER_RULE in runs else {}
-        row["paper accuracy %"] = _PAPER_ACCURACY.get((problem.name, budget), {}).get(rule)
+        row["paper accuracy %"] = _PAPER_ACCURACY.get((problem.name, budget), {}).get(rule.removesuffix(LAST_STEP))
         if rule == "lookup-wd":
             paper = _PAPER_DECISIONS.get(problem.name, {}) if budget == 100 else {}
             row |= verdict | {f"paper {key}": value for key, value in paper.items()}
