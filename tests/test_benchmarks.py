@@ -2,6 +2,7 @@
 
 import itertools
 import json
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -392,6 +393,22 @@ def test_a_merger_contains_its_search(benchmark_module):
     assert np.count_nonzero(state["slots"][0] > 0) == 1
     merger = runs.merger_seconds(problem, run.sgd, "lookup-wd")
     assert merger.search <= merger.whole
+
+
+def test_mergers_are_averaged_over_the_rows_within_the_margin(benchmark_module):
+    runs = benchmark_module("papers._bsgd.runs")
+    values = np.array([[2.0], [0.0], [0.0], [-2.0]])
+    sgd = SimpleNamespace(model=lambda: SimpleNamespace(decision_values=lambda X: values))
+    problem = SimpleNamespace(X=None, y=np.array([1, 1, -1, 1]))
+    assert runs._positive_share(problem, sgd) == pytest.approx(2 / 3)
+
+
+def test_the_published_machine_of_bsgd_is_that_of_the_last_step(benchmark_module):
+    runs = benchmark_module("papers._bsgd.runs")
+    problem = benchmark_module("_problems").load_problem("patches", n_rows=400)
+    rules = ("gss-paper", *runs.PUBLISHED)
+    settings = [runs.settings_of(problem, 20, rule) for rule in rules]
+    assert [(s.merge, s.average) for s in settings] == [("gss-paper", True), ("gss-paper", False), ("lookup-wd", False)]
 
 
 def test_crammer_singer_objective_is_the_naive_one(benchmark_module):
