@@ -20,9 +20,13 @@ from widemargin import DCPredClassifier, DCPredRegressor
 OURS, NYSTROEM, FOURIER, REDUCED = "DC-Pred++", "k-means Nyström", "Fourier features", "reduced set"
 LDKL_NAME, EXACT, EARLY, UNIFORM = "LDKL", "exact SVM", "DC-SVM early", "Nyström"
 FASTFOOD, AESVM_NAME = "Fastfood", "AESVM"
+PUBLISHED = "DC-Pred++ as published"
 
 _MAKERS: dict[str, Callable[..., Any]] = {
     OURS: lambda **options: DCPredClassifier(random_state=0, **options),
+    PUBLISHED: lambda **options: DCPredClassifier(
+        random_state=0, linear_term=False, landmark_weights="alpha", damping=0.0, **options
+    ),
     NYSTROEM: Landmarks,
     FOURIER: Fourier,
     FASTFOOD: Fastfood,
@@ -47,6 +51,11 @@ class Machine(NamedTuple):
     label: str
     options: Mapping[str, Any]
 
+    @property
+    def settings(self) -> str:
+        """The arguments as text, for tables."""
+        return " ".join(f"{key}={value}" for key, value in self.options.items())
+
 
 def compile_all() -> None:
     """Compile the loops of LDKL and AESVM, so that no time has it."""
@@ -57,7 +66,7 @@ def compile_all() -> None:
 
 
 def classify(machines: Sequence[Machine], problems: Sequence[Any], linear: Linear) -> list[Row]:
-    """Train machines of two classes, each on its problem; their decision functions are timed in turns."""
+    """Train machines of two classes, each on its problem; their decision functions are timed one by one."""
     rows, trained = [], []
     for machine, problem in zip(machines, problems, strict=True):
         model, row = _train(_MAKERS[machine.label], machine, problem)
@@ -69,7 +78,7 @@ def classify(machines: Sequence[Machine], problems: Sequence[Any], linear: Linea
 
 
 def regress(machines: Sequence[Machine], problem: Any, linear: Linear | None) -> list[Row]:
-    """Train regressors and measure their errors; and their costs, in turns, if the unit of cost is given."""
+    """Train regressors and measure their errors; and their costs, if the unit of cost is given."""
     rows, trained = [], []
     for machine in machines:
         model, row = _train(_REGRESSORS[machine.label], machine, problem)
@@ -92,7 +101,7 @@ def _train(make: Callable[..., Any], machine: Machine, problem: Any) -> tuple[An
     return model, {
         "set": problem.name,
         "machine": machine.label,
-        "options": " ".join(f"{key}={value}" for key, value in machine.options.items()),
+        "options": machine.settings,
         "n": len(problem.X),
         "n_features": problem.X.shape[1],
         "seconds": seconds,

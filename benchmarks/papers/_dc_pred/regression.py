@@ -48,7 +48,7 @@ def _best(label: str, options: dict[str, Any], inner: Any) -> Machine:
 
 
 def _figure3(name: str, options: Namespace) -> Iterator[list[Row]]:
-    """One cell a set: all machines are timed in turns."""
+    """One cell a set: the unit of cost is measured with its machines."""
     if not is_wanted(options, set=name):
         return
     compile_all()
