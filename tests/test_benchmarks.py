@@ -22,6 +22,7 @@ EXPERIMENTS = {
     "table2": ["--only", "LTPU", "Cascade"],
     "figure3": ["--only", "Cascade", "LTPU", "greedy"],
     "levels": ["--turns", "2"],
+    "subsamples": ["--only", "DC-SVM", "--repeats", "1"],
     "figure4": ["--only", "Cascade"],
     "scale": ["--sizes", "1000", "1500", "--only", "DC-SVM"],
 }
