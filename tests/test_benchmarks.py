@@ -385,6 +385,11 @@ def test_evidence_names_every_results_file_once(benchmark_module):
         assert all("commit" in row and "machine_card" in row for row in rows)
 
 
+def test_what_is_measured_is_no_longer_missing(benchmark_module):
+    evidence = benchmark_module("_pages.evidence")
+    assert evidence._missing({"missing": "covtype, webspam; a, b"}, [{"set": "covtype"}]) == "webspam; a, b"
+
+
 def test_a_merger_contains_its_search(benchmark_module):
     runs = benchmark_module("papers._bsgd.runs")
     problem = runs.load("patches", 3000)
