@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -37,7 +38,10 @@ _MAKERS: dict[str, Callable[..., Any]] = {
     EARLY: Exact,
 }
 _REGRESSORS: dict[str, Callable[..., Any]] = {
-    OURS: lambda C, **options: DCPredRegressor(random_state=0, alpha=1 / C, **options),
+    OURS: lambda C, **options: DCPredRegressor(alpha=1 / C, **options),
+    PUBLISHED: lambda C, **options: DCPredRegressor(
+        alpha=1 / C, linear_term=False, landmark_weights="alpha", damping=0.0, **options
+    ),
     UNIFORM: lambda **options: Landmarks(method="uniform", is_ridge=True, **options),
     NYSTROEM: lambda **options: Landmarks(is_ridge=True, **options),
     FOURIER: lambda **options: Fourier(is_ridge=True, **options),
@@ -77,11 +81,11 @@ def classify(machines: Sequence[Machine], problems: Sequence[Any], linear: Linea
     return [row | cost for row, cost in zip(rows, linear.multiples(trained), strict=True)]
 
 
-def regress(machines: Sequence[Machine], problem: Any, linear: Linear | None) -> list[Row]:
+def regress(machines: Sequence[Machine], problem: Any, linear: Linear | None = None, seed: int = 0) -> list[Row]:
     """Train regressors and measure their errors; and their costs, if the unit of cost is given."""
     rows, trained = [], []
     for machine in machines:
-        model, row = _train(_REGRESSORS[machine.label], machine, problem)
+        model, row = _train(partial(_REGRESSORS[machine.label], random_state=seed), machine, problem)
         decide = model.predict if hasattr(model, "predict") else model.decision_function
         row["rmse"] = float(np.sqrt(np.mean(np.square(decide(problem.X_test) - problem.y_test))))
         rows.append(row | _operations(model))
