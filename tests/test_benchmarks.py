@@ -106,6 +106,13 @@ def test_early_machines_are_measured_beside_exact_ones(benchmark_module, capsys)
     assert "sklearnex" in rival
 
 
+def test_early_machines_are_compared_with_the_faster_form_of_the_rival(benchmark_module):
+    seconds = {"widemargin": 2.0, "early, level 1": 0.5, "sklearnex": 9.0, "sklearnex, dense": 8.0}
+    rows = [{"competitor": name, "seconds": s, "accuracy": 0.9} for name, s in seconds.items()]
+    benchmark_module("peers.early")._compare(rows)
+    assert [row["times_rival"] for row in rows] == [4.0, 16.0, 8 / 9, 1.0]
+
+
 @pytest.mark.parametrize("kernel", ["rbf", "poly"])
 @pytest.mark.parametrize("intercept", [False, True])
 def test_recomputed_certificate_agrees_with_libsvm(benchmark_module, kernel, intercept):
@@ -383,6 +390,41 @@ def test_evidence_names_every_results_file_once(benchmark_module):
         assert name in script.PAPER.experiments
         rows = report.read_csv(report.RESULTS / f"{item['results']}.csv")
         assert all("commit" in row and "machine_card" in row for row in rows)
+
+
+def test_every_claim_has_its_figures(benchmark_module):
+    claims = benchmark_module("_pages.claims")
+    for paper in ("dc_svm", "dc_pred", "ocas", "bsgd"):
+        assert claims.table(paper).count("\n") == len(claims.items(paper)) + 2
+
+
+def test_a_claim_holds_by_a_figure_of_the_results(benchmark_module, monkeypatch, tmp_path):
+    claims, report = benchmark_module("_pages.claims"), benchmark_module("_report")
+    report.write_csv(tmp_path / "a.csv", [{"set": "x", "times": 5.0, "commit": "abc"}], {})
+    monkeypatch.setattr(report, "RESULTS", tmp_path)
+    item = {"claim": "fast", "where": "Table 1", "published": "9 times", "here": "{a times set=x .1f} times"}
+    item |= {"figure": "a times set=x .9g", "least": 6, "remark": ", nearly"}
+    assert claims._line(item) == ["fast (Table 1)", "9 times", "5.0 times", "**no**, nearly", "abc"]
+    assert claims.verdict(item | {"least": 5}) == "yes"
+    assert claims.verdict(item | {"least": 5, "most": 4}) == "no"
+    assert claims.verdict({"here": "not run"}) == "not measured"
+
+
+def test_new_rows_of_a_run_have_its_origin_and_old_ones_theirs(benchmark_module, tmp_path):
+    report, path = benchmark_module("_report"), tmp_path / "a.csv"
+    old = [{"set": "a", "seconds": 0.123456789012}, {"set": "b", "commit": "first"}]
+    report.write_csv(path, old, {"cores": "2"})
+    card = {"processor": "P", "cores": "2", "commit": "second", "date": "2026-11-26"}
+    report.write_csv(path, [*old, {"set": "c", "seconds": None}], card)
+    assert [row.get("commit") for row in report.read_csv(path)] == [None, "first", "second"]
+    assert report.read_csv(path)[2]["machine_card"] == "P, 2 cores"
+
+
+def test_rows_of_a_table_have_the_origins_of_their_set(benchmark_module):
+    origins = benchmark_module("papers._provenance").origins
+    rows = [{"set": name, "commit": commit} for name, commit in (("a", "2"), ("a", "1"), ("b", "3"))]
+    assert origins({"set": "a"}, rows)["commit"] == "1, 2"
+    assert origins({"mean": 1.0}, rows)["commit"] == "1, 2, 3"
 
 
 def test_what_is_measured_is_no_longer_missing(benchmark_module):

@@ -38,21 +38,22 @@ def _times_libsvm(rows: Rows) -> Rows:
         for row in rows
         if row["machine"] == "LIBSVM" and row["tol"] == 1e-3
     }
-    return [row | {"times_libsvm": libsvm[row["set"]] / row["seconds"]} for row in rows if "seconds" in row]
+    timed = [row for row in rows if "seconds" in row and row["set"] in libsvm]
+    return [row | {"times_libsvm": libsvm[row["set"]] / row["seconds"]} for row in timed]
 
 
-def _lead(rows: Rows, keys: tuple[str, ...], ours: str, rivals: tuple[str, ...], column: str, sign: float = 1) -> Rows:
-    """A row for each cell of `keys`: how far the best of `column` of ours is above the rivals' best one."""
+def _lead(rows: Rows, keys: tuple[str, ...], ours: str, rivals: tuple[str, ...]) -> Rows:
+    """A row for each cell of `keys`: how far the best accuracy of ours is above the rivals' best one."""
     cells: dict[tuple[Any, ...], Rows] = {}
     for row in rows:
         cells.setdefault(tuple(row[key] for key in keys), []).append(row)
     found = []
     for cell, mine in cells.items():
-        best = [
-            max((sign * row[column] for row in mine if row["machine"] in who), default=None) for who in ((ours,), rivals)
-        ]
-        if best[0] is not None and best[1] is not None:
-            found.append({**mine[-1], **dict(zip(keys, cell, strict=True)), "lead": best[0] - best[1]})
+        best, rival = ([row["accuracy"] for row in mine if row["machine"] in who] for who in ((ours,), rivals))
+        if best and rival:
+            commits = {str(row["commit"]) for row in mine if "commit" in row}
+            lead = {"lead": max(best) - max(rival), "commit": ", ".join(sorted(commits))}
+            found.append(dict(zip(keys, cell, strict=True)) | lead)
     return found
 
 
@@ -60,7 +61,7 @@ def _early_lead(rows: Rows) -> Rows:
     """Early prediction's accuracy less that of the better of naive and committee prediction; its speed over naive's."""
     keys = ("set", "partition", "clusters")
     us = {(*(row[key] for key in keys), row["machine"]): row["predict_us"] for row in rows}
-    leads = _lead(rows, keys, "early", ("naive", "bcm"), "accuracy")
+    leads = _lead(rows, keys, "early", ("naive", "bcm"))
     cells = [tuple(row[key] for key in keys) for row in leads]
     return [row | {"faster": us[*cell, "naive"] / us[*cell, "early"]} for row, cell in zip(leads, cells, strict=True)]
 
@@ -68,7 +69,7 @@ def _early_lead(rows: Rows) -> Rows:
 def _ldkl_lead(rows: Rows) -> Rows:
     """For each set, ours less LDKL in accuracy, of all machines of at most 20 inner products, LDKL's most."""
     few = [row for row in rows if row["operations"] <= 20]
-    return _lead(few, ("set",), "DC-Pred++", ("LDKL",), "accuracy")
+    return _lead(few, ("set",), "DC-Pred++", ("LDKL",))
 
 
 def _random_parts(rows: Rows) -> Rows:
@@ -78,7 +79,7 @@ def _random_parts(rows: Rows) -> Rows:
     return [
         row | {"times_random": random[tuple(row[k] for k in keys)] / row["difference"]}
         for row in rows
-        if row["partition"] == "kernel k-means"
+        if row["partition"] == "kernel k-means" and tuple(row[k] for k in keys) in random
     ]
 
 
