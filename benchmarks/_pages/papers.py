@@ -172,7 +172,10 @@ def _bsgd_tradeoff(rows: Rows) -> str:
 
 def _bsgd_figure2(rows: Rows) -> str:
     columns = [f"{kind} error of {what}" for what in ("wd", "h") for kind in ("largest", "mean")]
-    return markdown(["nodes a side", *columns], [[row["nodes"], *(f"{row[c]:.1g}" for c in columns)] for row in rows])
+    lines = [
+        [row["nodes"], "half" if row["set"] == "grid" else "all"] + [f"{row[c]:.1g}" for c in columns] for row in rows
+    ]
+    return markdown(["nodes a side", "of the square", *columns], lines)
 
 
 def _streams(rows: Rows, of_labels: str, columns: Sequence[tuple[bool, float]]) -> list[list[str]]:
