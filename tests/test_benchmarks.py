@@ -427,6 +427,17 @@ def test_rows_of_a_table_have_the_origins_of_their_set(benchmark_module):
     assert origins({"mean": 1.0}, rows)["commit"] == "1, 2, 3"
 
 
+def test_the_full_square_is_ours_mirrored(benchmark_module):
+    tables = benchmark_module("papers._bsgd.tables")
+    m, kappa = np.array([0.3, 0.7, 0.9]), np.array([0.4, 0.4, 0.6])
+    h, wd = tables._merge(m, kappa)
+    assert h[0] == pytest.approx(1 - h[1])
+    assert wd[0] == pytest.approx(wd[1])
+    s = m * kappa ** ((1 - h) ** 2) + (1 - m) * kappa ** (h**2)
+    np.testing.assert_allclose(wd, m**2 + (1 - m) ** 2 + 2 * m * (1 - m) * kappa - s**2)
+    assert tables._interpolate(np.array([[0.0, 1.0], [2.0, 3.0]]), np.array([0.5]), np.array([0.25])) == 1.25
+
+
 def test_what_is_measured_is_no_longer_missing(benchmark_module):
     evidence = benchmark_module("_pages.evidence")
     assert evidence._missing({"missing": "covtype, webspam; a, b"}, [{"set": "covtype"}]) == "webspam; a, b"
