@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from benchmarks._problems import Problem, load_problem
 from widemargin.datasets import load_benchmark
 
-CLASSES = ("letter", "usps", "a9a", "covtype_20k", "kddcup99_10")
+CLASSES = ("letter", "usps", "a9a", "covtype_20k", "kddcup99_10", "covtype")
 NUMBERS = ("cadata", "cpusmall", "census_house8L", "mnist_3_5")
 _SKEWED = ("census_house8L",)  # the logarithm of the target is learnt
 _HELD = 0.2
