@@ -428,7 +428,11 @@ def _scale(rows: Rows) -> str:
 
 def _levels(rows: Rows) -> str:
     def cell(row: dict[str, Any]) -> str:
-        return f"{row['seconds']:.2f} s ± {100 * (row.get('spread') or 0) / 2:.0f} %, {row['ratio']:.2f}"
+        """With a dagger where memory was not touched before: page faults."""
+        half = 100 * (row.get("spread") or 0) / 2
+        return f"{row['seconds']:.2f} s{_star(row, 'others')} ± {half:.0f} %, {row['ratio']:.2f}" + "†" * (
+            "memory" not in row
+        )
 
     return _pivot(rows, ("set", "n"), "machine", cell)
 

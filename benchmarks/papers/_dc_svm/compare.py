@@ -187,7 +187,10 @@ def _levels(name: str, options: Namespace) -> Iterator[list[Row]]:
     yield [
         runs[label][-1]
         | repeated(mine)
-        | {"ratio": statistics.median(b / a for a, b in zip(seconds[EXACT.label], mine, strict=True))}
+        | {
+            "memory": "touched",
+            "ratio": statistics.median(b / a for a, b in zip(seconds[EXACT.label], mine, strict=True)),
+        }
         for label, mine in seconds.items()
     ]
 
