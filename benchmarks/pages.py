@@ -22,9 +22,8 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from benchmarks import _report
-from benchmarks._pages import boosting, evidence, papers, peers, pictures, reliability, scale
-from benchmarks._pages.derived import DERIVED
-from benchmarks._pages.figures import figure
+from benchmarks._pages import boosting, claims, evidence, papers, peers, pictures, reliability, scale
+from benchmarks._pages.derived import look_up
 
 _ROOT = Path(__file__).resolve().parents[1]
 PAGES = [_ROOT / "README.md", *sorted((_ROOT / "docs").rglob("*.md"))]
@@ -62,15 +61,15 @@ def render(path: Path) -> str:
         begin, name, end = match.groups()
         if name == "evidence":
             return begin + evidence.table() + end
+        if name.startswith("claims/"):
+            return begin + claims.table(name.removeprefix("claims/")) + end
         rows = _report.read_csv(_report.RESULTS / f"{_FILES.get(name, name)}.csv")
         return begin + (_TABLES[name](rows) if rows else "Not measured yet.\n") + end
 
     def value(match: re.Match[str]) -> str:
         begin, name, asked, end = match.groups()
-        file, derived = DERIVED.get(name, (name, None))
-        rows = _report.read_csv(_report.RESULTS / f"{file}.csv")
         try:
-            return begin + figure(derived(rows) if derived else rows, asked) + end
+            return begin + look_up(name, asked) + end
         except ValueError as error:
             raise ValueError(f"{path}: {name}: {error}") from error
 

@@ -2,6 +2,7 @@
 
 import itertools
 import json
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -21,6 +22,7 @@ EXPERIMENTS = {
     "table2": ["--only", "LTPU", "Cascade"],
     "figure3": ["--only", "Cascade", "LTPU", "greedy"],
     "levels": ["--turns", "2"],
+    "subsamples": ["--only", "DC-SVM", "--repeats", "1"],
     "figure4": ["--only", "Cascade"],
     "scale": ["--sizes", "1000", "1500", "--only", "DC-SVM"],
 }
@@ -126,6 +128,13 @@ def test_early_machines_are_measured_beside_exact_ones(benchmark_module, capsys)
     assert "widemargin" in exact
     assert "early, level 1" in early
     assert "sklearnex" in rival
+
+
+def test_early_machines_are_compared_with_the_faster_form_of_the_rival(benchmark_module):
+    seconds = {"widemargin": 2.0, "early, level 1": 0.5, "sklearnex": 9.0, "sklearnex, dense": 8.0}
+    rows = [{"competitor": name, "seconds": s, "accuracy": 0.9} for name, s in seconds.items()]
+    benchmark_module("peers.early")._compare(rows)
+    assert [row["times_rival"] for row in rows] == [4.0, 16.0, 8 / 9, 1.0]
 
 
 @pytest.mark.parametrize("kernel", ["rbf", "poly"])
@@ -407,6 +416,57 @@ def test_evidence_names_every_results_file_once(benchmark_module):
         assert all("commit" in row and "machine_card" in row for row in rows)
 
 
+def test_every_claim_has_its_figures(benchmark_module):
+    claims = benchmark_module("_pages.claims")
+    for paper in ("dc_svm", "dc_pred", "ocas", "bsgd"):
+        assert claims.table(paper).count("\n") == len(claims.items(paper)) + 2
+
+
+def test_a_claim_holds_by_a_figure_of_the_results(benchmark_module, monkeypatch, tmp_path):
+    claims, report = benchmark_module("_pages.claims"), benchmark_module("_report")
+    report.write_csv(tmp_path / "a.csv", [{"set": "x", "times": 5.0, "commit": "abc"}], {})
+    monkeypatch.setattr(report, "RESULTS", tmp_path)
+    item = {"claim": "fast", "where": "Table 1", "published": "9 times", "here": "{a times set=x .1f} times"}
+    item |= {"figure": "a times set=x .9g", "least": 6, "remark": ", nearly"}
+    assert claims._line(item) == ["fast (Table 1)", "9 times", "5.0 times", "**no**, nearly", "abc"]
+    assert claims.verdict(item | {"least": 5}) == "yes"
+    assert claims.verdict(item | {"least": 5, "most": 4}) == "no"
+    assert claims.verdict({"here": "not run"}) == "not measured"
+
+
+def test_new_rows_of_a_run_have_its_origin_and_old_ones_theirs(benchmark_module, tmp_path):
+    report, path = benchmark_module("_report"), tmp_path / "a.csv"
+    old = [{"set": "a", "seconds": 0.123456789012}, {"set": "b", "commit": "first"}]
+    report.write_csv(path, old, {"cores": "2"})
+    card = {"processor": "P", "cores": "2", "commit": "second", "date": "2026-11-26"}
+    report.write_csv(path, [*old, {"set": "c", "seconds": None}], card)
+    assert [row.get("commit") for row in report.read_csv(path)] == [None, "first", "second"]
+    assert report.read_csv(path)[2]["machine_card"] == "P, 2 cores"
+
+
+def test_rows_of_a_table_have_the_origins_of_their_set(benchmark_module):
+    origins = benchmark_module("papers._provenance").origins
+    rows = [{"set": name, "commit": commit} for name, commit in (("a", "2"), ("a", "1"), ("b", "3"))]
+    assert origins({"set": "a"}, rows)["commit"] == "1, 2"
+    assert origins({"mean": 1.0}, rows)["commit"] == "1, 2, 3"
+
+
+def test_the_full_square_is_ours_mirrored(benchmark_module):
+    tables = benchmark_module("papers._bsgd.tables")
+    m, kappa = np.array([0.3, 0.7, 0.9]), np.array([0.4, 0.4, 0.6])
+    h, wd = tables._merge(m, kappa)
+    assert h[0] == pytest.approx(1 - h[1])
+    assert wd[0] == pytest.approx(wd[1])
+    s = m * kappa ** ((1 - h) ** 2) + (1 - m) * kappa ** (h**2)
+    np.testing.assert_allclose(wd, m**2 + (1 - m) ** 2 + 2 * m * (1 - m) * kappa - s**2)
+    assert tables._interpolate(np.array([[0.0, 1.0], [2.0, 3.0]]), np.array([0.5]), np.array([0.25])) == 1.25
+
+
+def test_what_is_measured_is_no_longer_missing(benchmark_module):
+    evidence = benchmark_module("_pages.evidence")
+    assert evidence._missing({"missing": "covtype, webspam; a, b"}, [{"set": "covtype"}]) == "webspam; a, b"
+
+
 def test_a_merger_contains_its_search(benchmark_module):
     runs = benchmark_module("papers._bsgd.runs")
     problem = runs.load("patches", 3000)
@@ -416,6 +476,22 @@ def test_a_merger_contains_its_search(benchmark_module):
     assert np.count_nonzero(state["slots"][0] > 0) == 1
     merger = runs.merger_seconds(problem, run.sgd, "lookup-wd")
     assert merger.search <= merger.whole
+
+
+def test_mergers_are_averaged_over_the_rows_within_the_margin(benchmark_module):
+    runs = benchmark_module("papers._bsgd.runs")
+    values = np.array([[2.0], [0.0], [0.0], [-2.0]])
+    sgd = SimpleNamespace(model=lambda: SimpleNamespace(decision_values=lambda X: values))
+    problem = SimpleNamespace(X=None, y=np.array([1, 1, -1, 1]))
+    assert runs._positive_share(problem, sgd) == pytest.approx(2 / 3)
+
+
+def test_the_published_machine_of_bsgd_is_that_of_the_last_step(benchmark_module):
+    runs = benchmark_module("papers._bsgd.runs")
+    problem = benchmark_module("_problems").load_problem("patches", n_rows=400)
+    rules = ("gss-paper", *runs.PUBLISHED)
+    settings = [runs.settings_of(problem, 20, rule) for rule in rules]
+    assert [(s.merge, s.average) for s in settings] == [("gss-paper", True), ("gss-paper", False), ("lookup-wd", False)]
 
 
 def test_crammer_singer_objective_is_the_naive_one(benchmark_module):

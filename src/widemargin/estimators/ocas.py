@@ -178,13 +178,14 @@ class OCASClassifier(Classifier, OneVsRestPredictor, Estimator):
     planes stay while `memory_budget` allows. With ``fit_intercept=False`` and ``multi_class="ovr"`` this is the paper's
     Algorithm 1 line by line, whose first round, at w = 0, is not counted in `n_iter_`.
 
-    Differences from the paper, with ``acceleration=None`` too: (1) C multiplies the sum of the hinges, not their mean.
-    (2) Weights, an unregularised intercept, several classes. (3) The line search selects instead of sorting, O(n)
-    expected; with an intercept, b is interpolated linearly between its optima at step 0 and at about the step. (4) The
-    master problem is solved by Newton steps as well as steps in pairs. (5) Where `memory_budget` is reached, planes
-    with multiplier 0 are dropped, and others merged. (6) After 50 rounds in which the gap has not fallen, the
-    precision of float64 ends the fit. With "auto" also: (7) The accelerations. (8) Steps are at most 2, master problems
-    are solved to 5 % of the gap, and planes are dropped after 20 rounds with multiplier 0.
+    Differences from the paper, with ``acceleration=None`` too: (1) C multiplies the sum of the hinges, not their mean,
+    and `tol` is a gap relative to the objective, where the paper's is absolute. (2) Weights, an unregularised
+    intercept, several classes. (3) The line search selects instead of sorting, O(n) expected; with an intercept, b is
+    interpolated linearly between its optima at step 0 and at about the step. (4) The master problem is solved by Newton
+    steps as well as steps in pairs. (5) Where `memory_budget` is reached, planes with multiplier 0 are dropped, and
+    others merged. (6) After 50 rounds in which the gap has not fallen, the precision of float64 ends the fit. With
+    "auto" also: (7) The accelerations. (8) Steps are at most 2, master problems are solved to 5 % of the gap, and
+    planes are dropped after 20 rounds with multiplier 0.
 
     References
     ----------
