@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from . import datasets
     from ._config import config_context, get_config, set_config
+    from ._model_files import load, save
     from .compression import compress
     from .displays import (
         ClusterDisplay,
@@ -72,7 +73,9 @@ __all__ = [
     "config_context",
     "datasets",
     "get_config",
+    "load",
     "register_converters",
+    "save",
     "set_config",
     "suggest",
     "to_onnx",
@@ -103,7 +106,9 @@ _PACKAGE_OF = {
     "compress": "compression",
     "config_context": "_config",
     "get_config": "_config",
+    "load": "_model_files",
     "register_converters": "export",
+    "save": "_model_files",
     "set_config": "_config",
     "suggest": "model_selection",
     "to_onnx": "export",
