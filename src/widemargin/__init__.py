@@ -42,7 +42,7 @@ if TYPE_CHECKING:
         TwoStepKernelKMeans,
     )
     from .export import register_converters, to_onnx
-    from .model_selection import C_path, DCSVMClassifierCV, DCSVMRegressorCV, OCASClassifierCV, suggest
+    from .model_selection import C_path, DCSVMClassifierCV, DCSVMRegressorCV, OCASClassifierCV, calibrate, suggest
 
 __version__ = "0.1.0"
 
@@ -69,6 +69,7 @@ __all__ = [
     "SupportVectorDisplay",
     "TwoStepKernelKMeans",
     "__version__",
+    "calibrate",
     "compress",
     "config_context",
     "datasets",
@@ -103,6 +104,7 @@ _PACKAGE_OF = {
     "RelevanceScaler": "estimators",
     "SupportVectorDisplay": "displays",
     "TwoStepKernelKMeans": "estimators",
+    "calibrate": "model_selection",
     "compress": "compression",
     "config_context": "_config",
     "get_config": "_config",

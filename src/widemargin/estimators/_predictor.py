@@ -111,10 +111,10 @@ class ScorePredictor(RowFunction):
     def _no_probabilities(self, name: str) -> Any:
         kind = type(self).__name__
         raise AttributeError(
-            f"'{kind}' object has no attribute '{name}': decision values are not probabilities. Calibrate it, by "
-            f"cross-validation: sklearn.calibration.CalibratedClassifierCV({kind}(...), ensemble=False).fit(X, y)"
-            f".{name}(X); a fitted model on other rows: CalibratedClassifierCV(sklearn.frozen.FrozenEstimator(model))"
-            f".fit(X_other, y_other)"
+            f"'{kind}' object has no attribute '{name}': decision values are not probabilities. Calibrate it: a fitted "
+            f"DCSVMClassifier by widemargin.calibrate(model, X, y).{name}(X); others by cross-validation, "
+            f"sklearn.calibration.CalibratedClassifierCV({kind}(...), ensemble=False).fit(X, y).{name}(X); a fitted "
+            f"model on other rows: CalibratedClassifierCV(sklearn.frozen.FrozenEstimator(model)).fit(X_other, y_other)"
         )
 
 
