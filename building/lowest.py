@@ -4,7 +4,7 @@ import re
 import tomllib
 from pathlib import Path
 
-_EXTRAS = ("plot", "onnx", "dask", "test")
+_EXTRAS = ("plot", "demo", "onnx", "dask", "test")
 
 
 def lowest_versions() -> list[str]:

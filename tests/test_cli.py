@@ -27,11 +27,11 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.svm import SVC, SVR
 
 import widemargin
+from widemargin._model_files import TRUSTED_TYPES, load, write_model
+from widemargin._output_files import replacing
 from widemargin.cli import main
 from widemargin.cli.comparison import dual_objective
 from widemargin.cli.machines import TAKEN_BY
-from widemargin.cli.model_files import TRUSTED_TYPES, load_model, save_model
-from widemargin.cli.outputs import replacing
 from widemargin.cli.program import _parse
 from widemargin.datasets import load_patches
 
@@ -352,10 +352,10 @@ def test_predict_to_a_file_equals_the_estimator(csv, model, tmp_path):
     rows = np.array([line.split(",")[:2] for line in csv.read_text().split()[1:]], dtype=np.float32)
     labels = (tmp_path / "labels").read_text().split("\n")
     assert labels[-1] == ""
-    assert labels[:-1] == load_model(model).predict(rows).tolist()
+    assert labels[:-1] == load(model).predict(rows).tolist()
     assert main(["predict", str(csv), str(model), str(tmp_path / "values"), "--decision"]) == 0
     values = np.loadtxt(tmp_path / "values", delimiter="\t")
-    np.testing.assert_allclose(values, load_model(model).decision_function(rows), rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(values, load(model).decision_function(rows), rtol=1e-5, atol=1e-6)
     assert not leftovers(tmp_path)
 
 
@@ -501,7 +501,7 @@ def test_train_with_a_budget(kernel, maintenance, csv, tmp_path, capsys):
     ]
     assert main(["train", str(csv), str(tmp_path / "m"), *options]) == 0
     assert re.search(r"^support vectors +(\d+)", capsys.readouterr().out, re.MULTILINE)
-    machine = load_model(tmp_path / "m")[-1]
+    machine = load(tmp_path / "m")[-1]
     assert machine.maintenance == maintenance
     assert machine.n_support_.max() <= 12
     assert main(["info", str(tmp_path / "m")]) == 0
@@ -514,7 +514,7 @@ def test_train_with_every_option(csv, tmp_path, capsys):
     limits = "--max-time 60 --memory-budget 200MB --n-jobs 1 --holdout 0.25 --seed 7 --quiet --dtype float64"
     assert main(["train", str(csv), str(tmp_path / "m"), "--target", "kind", *options.split(), *limits.split()]) == 0
     assert "30 samples, held out" in capsys.readouterr().out
-    machine = load_model(tmp_path / "m")[-1]
+    machine = load(tmp_path / "m")[-1]
     expected = {"kernel": "poly", "degree": 2, "coef0": 1, "gamma": "auto", "tol": 0.01, "fit_intercept": True}
     assert expected.items() <= machine.get_params().items()
     assert machine.class_weight == "balanced"
@@ -541,7 +541,7 @@ def test_train_with_the_relevance_of_the_columns(csv, tmp_path, capsys):
     path = tmp_path / "model"
     options = ["--target", "kind", "--kernel", "laplacian", "--scale", "standard", "--relevance"]
     assert main(["train", str(csv), str(path), *options]) == 0
-    model = load_model(path)
+    model = load(path)
     assert isinstance(model[1], widemargin.RelevanceScaler)
     assert model[1].relevance_.max() == 1.0
     assert main(["predict", str(csv), str(path), str(tmp_path / "labels"), "--target", "kind"]) == 0
@@ -555,7 +555,7 @@ def test_tune(scale, csv, tmp_path, capsys):
     out = capsys.readouterr().out
     C = float(re.search(r"^C +([0-9.]+)", out, re.MULTILINE)[1])
     assert re.search(r"^score +0\.\d+ \(mean of held-out rows; \d+ cells\)", out, re.MULTILINE)
-    model = load_model(path)
+    model = load(path)
     machine = model if isinstance(model, widemargin.DCSVMClassifier) else model[-1]
     assert isinstance(machine, widemargin.DCSVMClassifier)
     assert machine.C == C
@@ -565,7 +565,7 @@ def test_tune(scale, csv, tmp_path, capsys):
 def test_tune_other_machines(csv, digits, tmp_path, capsys):
     linear = ["--estimator", "ocas", "--Cs", "0.1,1", "--scoring", "balanced_accuracy", "--target", "kind"]
     assert main(["tune", str(csv), str(tmp_path / "linear"), *linear]) == 0
-    assert isinstance(load_model(tmp_path / "linear"), widemargin.OCASClassifier)
+    assert isinstance(load(tmp_path / "linear"), widemargin.OCASClassifier)
     regression = ["--task", "regression", "--Cs", "1,10", "--gammas", "0.05", "--epsilons", "0.1,0.5", "--folds", "2"]
     assert main(["tune", str(digits), str(tmp_path / "regressor"), *regression]) == 0
     assert re.search(r"^epsilon +0\.[15]$", capsys.readouterr().out, re.MULTILINE)
@@ -579,7 +579,7 @@ def test_train_dcpred(csv, tmp_path, capsys):
     options = "--estimator dcpred --n-clusters 2 --n-landmarks 5 --pseudo triangle --n-pseudo-landmarks 3 --n-trees 2"
     assert main(["train", str(csv), str(path), "-C", "10", *options.split()]) == 0
     assert re.search(r"^prediction +\S+ inner products per sample", capsys.readouterr().out, re.MULTILINE)
-    machine = load_model(path)
+    machine = load(path)
     assert (machine.n_clusters, machine.n_landmarks, machine.pseudo, machine.n_trees) == (2, 5, "triangle", 2)
     assert main(["info", str(path)]) == 0
     assert "DCPredClassifier" in capsys.readouterr().out
@@ -609,7 +609,7 @@ def test_compress_a_model_of_ours(digits, tmp_path, capsys):
     for line in ("same label", "cost of a prediction", "size", "note: its decision values are one for each class"):
         assert re.search(f"^{line},? +\\S", out, re.MULTILINE), out
     assert "nan" not in out
-    machine = load_model(small)[-1]
+    machine = load(small)[-1]
     assert machine.report_.cost_after <= 31
     assert machine.predictor_.trees[0].tree.n_leaves == 2
     assert main(["predict", str(digits), small, labels]) == 0
@@ -631,7 +631,7 @@ def test_compress_a_model_of_scikit_learn(machine, digits, tmp_path, capsys):
     assert main(["compress", str(tmp_path / "model"), str(small), "--n-landmarks", "8"]) == 0
     assert "cost of a prediction" in capsys.readouterr().out
     assert main(["predict", str(digits), str(small), str(tmp_path / "out")]) == 0
-    predicted, expected = np.loadtxt(tmp_path / "out"), load_model(small)
+    predicted, expected = np.loadtxt(tmp_path / "out"), load(small)
     with np.load(digits) as arrays:
         np.testing.assert_allclose(predicted, expected.predict(arrays["X"]), rtol=1e-12)
     # the arrays, a few numbers and names, and nothing twice
@@ -659,7 +659,7 @@ def test_compress_a_calibrated_machine(digits, tmp_path, capsys):
     assert main(["info", str(small)]) == 0
     session = onnxruntime.InferenceSession(str(graph), providers=["CPUExecutionProvider"])
     np.testing.assert_allclose(
-        session.run(["probabilities"], {"X": X.astype(np.float32)})[0], load_model(small).predict_proba(X), atol=1e-3
+        session.run(["probabilities"], {"X": X.astype(np.float32)})[0], load(small).predict_proba(X), atol=1e-3
     )
 
 
@@ -711,7 +711,7 @@ def test_models_without_classes(machine, digits, tmp_path, capsys):
     with np.load(digits) as arrays:
         X, y = arrays["X"], arrays["y"].astype(np.float64)
     with (tmp_path / "model").open("wb") as file:
-        save_model(machine.fit(X, y), file)
+        write_model(machine.fit(X, y), file)
     assert main(["info", str(tmp_path / "model")]) == 0
     out = capsys.readouterr().out
     assert "duality gap" in out
@@ -732,7 +732,7 @@ def test_train_uses_the_test_split_of_an_archive(tmp_path, capsys):
 def test_training_is_repeatable(csv, tmp_path):
     for name in ("a", "b"):
         assert main(["train", str(csv), str(tmp_path / name)]) == 0
-    a, b = load_model(tmp_path / "a"), load_model(tmp_path / "b")
+    a, b = load(tmp_path / "a"), load(tmp_path / "b")
     np.testing.assert_array_equal(a.dual_coef_, b.dual_coef_)
 
 
@@ -862,7 +862,7 @@ def test_something_else_than_a_model(tmp_path, capsys):
 
 
 def test_trusted_types_are_ours_and_needed(model):
-    known = ("widemargin.", "scipy.sparse._csr.", "sklearn.calibration.", "numpy.dtype")
+    known = ("widemargin.", "scipy.sparse._csr.", "sklearn.calibration.", "sklearn.compose.", "numpy.dtype")
     assert all(name.startswith(known) for name in TRUSTED_TYPES)
     assert set(skops.io.get_untrusted_types(file=model)) <= set(TRUSTED_TYPES)
 
@@ -967,7 +967,7 @@ def test_interrupted_training_saves_the_best_model(tmp_path):
     assert done.returncode == 0, done.stderr
     assert re.search(r"^converged +no$", done.stdout, re.MULTILINE), done.stdout
     assert "widemargin: warning: " in done.stderr
-    assert load_model(tmp_path / "m.skops").n_features_in_ == 75
+    assert load(tmp_path / "m.skops").n_features_in_ == 75
 
 
 @pytest.mark.skipif(os.name != "posix", reason="sends a signal")

@@ -9,8 +9,8 @@ import pytest
 from sklearn.svm import SVC
 
 import widemargin
+from widemargin._model_files import load
 from widemargin.cli import main
-from widemargin.cli.model_files import load_model
 from widemargin.cli.reading import Features, features_of
 
 
@@ -166,7 +166,7 @@ def test_dropped_columns_without_a_header(tmp_path, capsys, has_label):
     (tmp_path / "b.csv").write_text("".join(row if has_label else row.rsplit(",", 1)[0] + "\n" for row in rows))
     assert main(["predict", str(tmp_path / "b.csv"), str(tmp_path / "m"), str(tmp_path / "out")]) == 0
     data = np.array([row.split(",")[1:3] for row in rows], dtype=np.float32)
-    assert (tmp_path / "out").read_text().split() == load_model(tmp_path / "m").predict(data).tolist()
+    assert (tmp_path / "out").read_text().split() == load(tmp_path / "m").predict(data).tolist()
 
 
 @pytest.mark.parametrize("what", ["times", "metres"])
@@ -319,4 +319,4 @@ def test_facts_of_a_model_that_do_not_fit_it_are_ignored(adult, tmp_path, wrong)
                 facts["table"] |= wrong
                 content = json.dumps(facts).encode()
             new.writestr(name, content)
-    assert features_of(load_model(tmp_path / "n"), tmp_path / "n") == Features(2)
+    assert features_of(load(tmp_path / "n"), tmp_path / "n") == Features(2)

@@ -13,8 +13,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from widemargin._model_files import load
 from widemargin.cli import main
-from widemargin.cli.model_files import load_model
 from widemargin.datasets import compressed
 
 POSIX = pytest.mark.skipif(os.name != "posix", reason="needs pipes and signals of POSIX")
@@ -120,7 +120,7 @@ def test_outputs_that_are_pipes(csv, model, tmp_path):
 @POSIX
 def test_standard_output_by_its_name(csv, tmp_path):
     done = shell(f"{PROGRAM} train a.csv /dev/stdout > trained", tmp_path)
-    assert load_model(tmp_path / "trained").n_features_in_ == 1
+    assert load(tmp_path / "trained").n_features_in_ == 1
     assert "support vectors" in done.stderr
     assert not parts(tmp_path)
 
@@ -262,5 +262,5 @@ def test_models_of_many_zeros_are_loaded(tmp_path, monkeypatch):
     X[:, 0] = np.arange(2000)
     np.savez(tmp_path / "a.npz", X=X, y=np.arange(2000) % 2)
     assert main(["train", str(tmp_path / "a.npz"), str(tmp_path / "m"), "--gamma", "1"]) == 0
-    assert load_model(tmp_path / "m").n_features_in_ == 400
+    assert load(tmp_path / "m").n_features_in_ == 400
     assert (tmp_path / "m").stat().st_size > 2000 * 400 * 4

@@ -2,8 +2,10 @@
 
 import bz2
 import gzip
+import importlib
 import io
 import lzma
+import sys
 import zipfile
 from pathlib import Path
 
@@ -15,6 +17,7 @@ from hypothesis import strategies as st
 from sklearn.datasets import dump_svmlight_file
 
 from widemargin import config_context
+from widemargin.cli import main
 from widemargin.datasets import (
     compressed,
     load,
@@ -103,6 +106,25 @@ def test_there_are_over_half_a_million_patches():
 def test_impossible_patches_are_refused(arguments, options, error, message):
     with pytest.raises(error, match=message):
         load_patches(*arguments, **options)
+
+
+@pytest.fixture
+def no_pillow(monkeypatch):
+    monkeypatch.setitem(sys.modules, "PIL", None)
+    importlib.import_module("widemargin.datasets.patches")._photos.cache_clear()
+    yield
+    importlib.import_module("widemargin.datasets.patches")._photos.cache_clear()
+
+
+@pytest.mark.usefixtures("no_pillow")
+def test_without_pillow_the_error_says_what_to_install(tmp_path, capsys):
+    with pytest.raises(ImportError, match=r"need the package pillow: pip install widemargin\[demo\]"):
+        load_patches(10)
+    assert main(["demo", "--out", str(tmp_path / "demo.png"), "--n-samples", "100"]) == 1
+    assert capsys.readouterr().err == (
+        "widemargin: error: the photographs need the package pillow: pip install widemargin[demo], or pillow\n"
+    )
+    assert not list(tmp_path.iterdir())
 
 
 def test_grid_covers_the_photograph_with_the_labels_of_load_patches():

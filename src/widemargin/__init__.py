@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from . import datasets
     from ._config import config_context, get_config, set_config
+    from ._model_files import load, save
     from .compression import compress
     from .displays import (
         ClusterDisplay,
@@ -41,7 +42,7 @@ if TYPE_CHECKING:
         TwoStepKernelKMeans,
     )
     from .export import register_converters, to_onnx
-    from .model_selection import C_path, DCSVMClassifierCV, DCSVMRegressorCV, OCASClassifierCV, suggest
+    from .model_selection import C_path, DCSVMClassifierCV, DCSVMRegressorCV, OCASClassifierCV, calibrate, suggest
 
 __version__ = "0.1.0"
 
@@ -68,11 +69,14 @@ __all__ = [
     "SupportVectorDisplay",
     "TwoStepKernelKMeans",
     "__version__",
+    "calibrate",
     "compress",
     "config_context",
     "datasets",
     "get_config",
+    "load",
     "register_converters",
+    "save",
     "set_config",
     "suggest",
     "to_onnx",
@@ -100,10 +104,13 @@ _PACKAGE_OF = {
     "RelevanceScaler": "estimators",
     "SupportVectorDisplay": "displays",
     "TwoStepKernelKMeans": "estimators",
+    "calibrate": "model_selection",
     "compress": "compression",
     "config_context": "_config",
     "get_config": "_config",
+    "load": "_model_files",
     "register_converters": "export",
+    "save": "_model_files",
     "set_config": "_config",
     "suggest": "model_selection",
     "to_onnx": "export",

@@ -18,10 +18,10 @@ from sklearn.metrics.pairwise import polynomial_kernel, rbf_kernel
 
 from naive import dc_svm as naive
 from widemargin import DCSVMClassifier
+from widemargin._model_files import load, write_model
 from widemargin._threads import ThreadTeam
 from widemargin.algorithms import dc_svm
 from widemargin.algorithms.committee import fit_slope
-from widemargin.cli.model_files import load_model, save_model
 from widemargin.datasets import load_patches
 
 Data = tuple[NDArray[Any], NDArray[np.int64]]
@@ -273,8 +273,8 @@ def test_copies_of_an_early_machine(early: DCSVMClassifier, patches: Data, tmp_p
     f = early.decision_function(patches[0])
     np.testing.assert_array_equal(pickle.loads(pickle.dumps(early)).decision_function(patches[0]), f)
     with (tmp_path / "early.skops").open("wb") as file:
-        save_model(early, file)
-    np.testing.assert_array_equal(load_model(tmp_path / "early.skops").decision_function(patches[0]), f)
+        write_model(early, file)
+    np.testing.assert_array_equal(load(tmp_path / "early.skops").decision_function(patches[0]), f)
     fresh = clone(early)
     assert fresh.get_params() == early.get_params()
     assert not hasattr(fresh, "levels_")
@@ -285,8 +285,8 @@ def test_sparse_model_files(combine: str, binary: Data, tmp_path: Path) -> None:
     X, y = sp.csr_array(binary[0]), binary[1]
     model = DCSVMClassifier(n_levels=1, stop_level=1, combine=combine, random_state=0).fit(X, y)
     with (tmp_path / "m.skops").open("wb") as file:
-        save_model(model, file)
-    np.testing.assert_array_equal(load_model(tmp_path / "m.skops").decision_function(X), model.decision_function(X))
+        write_model(model, file)
+    np.testing.assert_array_equal(load(tmp_path / "m.skops").decision_function(X), model.decision_function(X))
 
 
 @pytest.mark.parametrize("fit_intercept", [False, True])

@@ -91,12 +91,12 @@ def test_zero_rows_and_columns(binary: Data) -> None:
 
 
 def test_pickle_clone_and_skops(four: Data, tmp_path: Path) -> None:
-    from widemargin.cli.model_files import load_model, save_model
+    from widemargin._model_files import load, write_model
 
     model = OCASClassifier(tol=0.01, warm_start=True).fit(*four)
     with open(tmp_path / "m.skops", "wb") as file:
-        save_model(model, file)
-    for copy in (pickle.loads(pickle.dumps(model)), load_model(tmp_path / "m.skops")):
+        write_model(model, file)
+    for copy in (pickle.loads(pickle.dumps(model)), load(tmp_path / "m.skops")):
         np.testing.assert_array_equal(copy.decision_function(four[0]), model.decision_function(four[0]))
     assert not hasattr(clone(model), "coef_")
 

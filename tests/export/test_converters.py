@@ -3,13 +3,15 @@
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.base import is_classifier, is_outlier_detector
 from sklearn.calibration import CalibratedClassifierCV
+from sklearn.compose import ColumnTransformer
 from sklearn.datasets import load_digits
 from sklearn.decomposition import PCA
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.svm import SVC, SVR, OneClassSVM
 
 from widemargin import (
@@ -23,10 +25,12 @@ from widemargin import (
     OCASClassifier,
     compress,
     register_converters,
+    to_onnx,
 )
 
 skl2onnx = pytest.importorskip("skl2onnx")
 onnxruntime = pytest.importorskip("onnxruntime")
+from skl2onnx.common.data_types import FloatTensorType, StringTensorType  # noqa: E402
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -144,3 +148,28 @@ def test_what_cannot_be_written() -> None:
         run(DCSVMClassifier(stop_level=1, combine="bcm").fit(X, y), X)
     with pytest.raises(ValueError, match="target_opset must be at least 18, got 17"):
         skl2onnx.to_onnx(OCASClassifier().fit(X, y), X[:1], target_opset=17)
+
+
+@pytest.mark.parametrize("machine", ["exact", "kernel", "input"])
+@pytest.mark.parametrize("is_sparse", [True, False])
+def test_columns_of_numbers_and_of_text(machine: str, is_sparse: bool) -> None:
+    numbers, y = digits(4, np.float32)
+    table = pd.DataFrame(numbers[:, 20:24], columns=["a", "b", "c", "d"])
+    table["size"] = np.where(numbers[:, 42] > 0.5, "large", np.where(numbers[:, 30] > 0.5, "small", "none"))
+    encoder = OneHotEncoder(handle_unknown="ignore", sparse_output=is_sparse)
+    steps = [("scaled", StandardScaler(), ["a", "b", "c", "d"]), ("encoded", encoder, ["size"])]
+    columns = ColumnTransformer(steps, sparse_threshold=float(is_sparse))
+    early = {} if machine == "exact" else {"stop_level": 1, "n_levels": 1, "partition": machine, "random_state": 0}
+    model = make_pipeline(columns, DCSVMClassifier(**early)).fit(table, np.array(["p", "q", "r", "s"])[y])
+    assert machine == "exact" or model[-1].levels_[-1]["n_clusters"] > 1
+    with pytest.raises(ValueError, match=r"(?s)has the step ColumnTransformer.*skl2onnx.to_onnx after widemargin"):
+        to_onnx(model)
+    kinds = dict.fromkeys(table, FloatTensorType([None, 1])) | {"size": StringTensorType([None, 1])}
+    opset = {"": 18, "ai.onnx.ml": 3}
+    graph = skl2onnx.to_onnx(model, initial_types=list(kinds.items()), options={"zipmap": False}, target_opset=opset)
+    session = onnxruntime.InferenceSession(graph.SerializeToString(), providers=["CPUExecutionProvider"])
+    table.loc[0, "size"] = "never seen"
+    label, scores = session.run(None, {name: table[[name]].to_numpy() for name in table})
+    expected = model.decision_function(table)
+    np.testing.assert_allclose(scores, expected, atol=1e-3 * expected.std())
+    assert np.mean(label == model.predict(table)) > 0.99

@@ -33,7 +33,7 @@ from widemargin import (
     compress,
     to_onnx,
 )
-from widemargin.cli.model_files import load_model, save_model
+from widemargin._model_files import load, write_model
 from widemargin.model_selection import _cv_problem
 from widemargin.model_selection._adaptive_search import AdaptiveSearch
 
@@ -259,9 +259,9 @@ def test_a_search_that_scaled_columns_is_kept_and_shown_as_any(
     np.testing.assert_array_equal(pickle.loads(pickle.dumps(scaled)).predict(X), labels)
     pytest.importorskip("skops")
     buffer = BytesIO()
-    save_model(scaled, buffer)
+    write_model(scaled, buffer)
     (tmp_path / "model").write_bytes(buffer.getvalue())
-    np.testing.assert_array_equal(load_model(tmp_path / "model").predict(X), labels)
+    np.testing.assert_array_equal(load(tmp_path / "model").predict(X), labels)
     cheaper = compress(scaled, X, prediction_cost=40, random_state=0)
     assert np.mean(cheaper.predict(X) == labels) > 0.9
 

@@ -16,9 +16,8 @@
     demo         demo: patches of photographs, compared with scikit-learn's SVC
     comparison   seconds, accuracy and dual objective of several models
     picture      predictions painted over photographs
-    model_files  saving and loading models with skops
     completion   scripts for shells
-    outputs      output files that are replaced as a whole or not at all
+    outputs      the output of a command: a file, or standard output
 
 Each command imports what it needs when it is run: ``--help`` takes no time.
 """

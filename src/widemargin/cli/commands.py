@@ -11,9 +11,9 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
+from widemargin._model_files import load, read_summary, write_model
 from widemargin.cli.machines import make_estimator, parameters
 from widemargin.cli.messages import shown
-from widemargin.cli.model_files import load_model, read_summary, save_model
 from widemargin.cli.outputs import open_output
 from widemargin.cli.preparation import make_preparation, make_relevance
 from widemargin.cli.reading import Features, features_of, read_to_predict, read_training
@@ -43,7 +43,7 @@ def train(args: Namespace) -> int:
         with errors_naming(args.data):
             model.fit(data.X, data.y)
         seconds = time.perf_counter() - start
-        save_model(model, file, describe(model), features.facts())
+        write_model(model, file, describe(model), features.facts())
     report(args, model, data, seconds)
     return 0
 
@@ -64,7 +64,7 @@ def tune(args: Namespace) -> int:
         best = search.best_estimator_
         steps = [*steps, *([step for _, step in best.steps] if hasattr(best, "steps") else [best])]
         model = make_pipeline(*steps) if len(steps) > 1 else best
-        save_model(model, file, describe(model), features.facts())
+        write_model(model, file, describe(model), features.facts())
     for name, value in chosen_parameters(search).items():
         print(f"{name:16} {value if isinstance(value, str) else f'{value:.6g}'}", file=report_stream(args.model))
     if getattr(search, "relevance_", None) is not None:
@@ -78,7 +78,9 @@ def tune(args: Namespace) -> int:
 def predict(args: Namespace) -> int:
     """Write a label, or decision values, for every sample: `widemargin predict`."""
     with open_output(args.out, force=args.force) as file:
-        model = load_model(args.model)
+        model = load(args.model)
+        if not hasattr(model, "predict"):
+            raise file_error(args.model, f"holds a {type(model).__name__}, which predicts nothing")
         data = read_to_predict(model, args)
         with damage_reported(args.model), errors_naming(args.data):
             values = _decision_function(model, args)(data.X) if args.decision else model.predict(data.X)
@@ -97,13 +99,13 @@ def compress(args: Namespace) -> int:
     from widemargin.estimators._wrapped import machines_in
 
     with open_output(args.out, force=args.force) as file, _open_optional(args) as graph:
-        model = load_model(args.model)
+        model = load(args.model)
         X = None if args.data is None else read_to_predict(model, args).X
         with damage_reported(args.model), errors_naming(args.model):
             small = compress_model(**parameters(compress_model, args, model=model, X=X))
             if graph is not None:
                 graph.write(to_onnx(small).SerializeToString())
-        save_model(small, file, describe(small), features_of(model, args.model).facts())
+        write_model(small, file, describe(small), features_of(model, args.model).facts())
     for machine in machines_in(small):
         if hasattr(machine, "report_"):
             print(machine.report_, file=report_stream(args.out))

@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from widemargin._output_files import NamedOutput
 from widemargin.cli.messages import names_of_copies, shown
-from widemargin.cli.outputs import NamedOutput
 
 
 @contextmanager

@@ -1,66 +1,15 @@
-"""Output files that are replaced as a whole or not at all."""
+"""The output of a command: a file that is replaced as a whole or not at all, or standard output."""
 
 from __future__ import annotations
 
 import errno
-import io
-import os
-import secrets
-import shutil
 import sys
-from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
-from typing import Any, BinaryIO, cast
+from typing import BinaryIO, cast
 
+from widemargin._output_files import NamedOutput, replacing
 from widemargin.cli.streams import ClosedStream
-
-
-class NamedOutput(io.RawIOBase):
-    """A file open for writing, whose errors have its name: that of an output, when the disk is full.
-
-    Closed with it, unless it is standard output.
-    """
-
-    def __init__(self, file: BinaryIO, name: str, *, is_standard: bool = False) -> None:
-        self._file, self._name, self._is_standard = file, name, is_standard
-
-    def writable(self) -> bool:
-        """True."""
-        return True
-
-    def write(self, data: Any) -> int:
-        """Write all of the data; return their size in bytes."""
-        with self._named():
-            return self._file.write(data)
-
-    def flush(self) -> None:
-        """Write what the file has buffered."""
-        if not self._file.closed:
-            with self._named():
-                self._file.flush()
-
-    def close(self) -> None:
-        """Write the rest, and close the file."""
-        try:
-            if not self._is_standard:
-                with self._named():
-                    self._file.close()
-        finally:
-            super().close()
-
-    def fileno(self) -> int:
-        """The file's descriptor."""
-        return self._file.fileno()
-
-    @contextmanager
-    def _named(self) -> Iterator[None]:
-        try:
-            yield
-        except BrokenPipeError:
-            raise
-        except OSError as error:
-            raise OSError(error.errno, error.strerror, self._name) from error
 
 
 def open_output(path: str | None, *, force: bool) -> AbstractContextManager[BinaryIO]:
@@ -88,64 +37,3 @@ def open_output(path: str | None, *, force: bool) -> AbstractContextManager[Bina
     if not force and Path(path).is_file():
         raise FileExistsError(errno.EEXIST, "exists already: --force replaces it", path)
     return replacing(path)
-
-
-@contextmanager
-def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
-    """Open a new file for writing that replaces `path` at the end of the block.
-
-    Enter the block before the long computation: a path that cannot be written raises at once. If the block raises, or
-    is interrupted, an old file at `path` stays. Pipes and devices are written to directly.
-
-    Parameters
-    ----------
-    path : str or path-like
-        Name of the file. A symbolic link stays a link.
-
-    Yields
-    ------
-    BinaryIO
-        The new file, open for writing.
-
-    Raises
-    ------
-    OSError
-        When `path` cannot be written. If only the replacement fails, the message has the name of the new file.
-    """
-    given = Path(path)
-    if given.exists() and not (given.is_file() or given.is_dir()):
-        with NamedOutput(given.open("wb"), os.fspath(path)) as output:
-            yield cast(BinaryIO, output)
-        return
-    target = Path(os.path.realpath(path))
-    _check_writable(target, path)
-    temporary = target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")
-    try:
-        with NamedOutput(temporary.open("xb"), os.fspath(path)) as output:
-            yield cast(BinaryIO, output)
-            output.flush()
-            os.fsync(output.fileno())
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
-    _replace(target, temporary, path)
-
-
-def _check_writable(target: Path, path: str | os.PathLike[str]) -> None:
-    if target.is_dir():
-        raise IsADirectoryError(errno.EISDIR, "cannot be written: it is a folder", os.fspath(path))
-    if not target.parent.is_dir():
-        raise FileNotFoundError(errno.ENOENT, "cannot be written: its folder does not exist", os.fspath(path))
-    # Replacing needs only the folder's permission; a file without write permission must stay all the same.
-    if not os.access(target if target.exists() else target.parent, os.W_OK):
-        raise PermissionError(errno.EACCES, "cannot be written: permission denied", os.fspath(path))
-
-
-def _replace(target: Path, temporary: Path, path: str | os.PathLike[str]) -> None:
-    try:
-        if target.exists():
-            shutil.copymode(target, temporary)
-        os.replace(temporary, target)
-    except OSError as error:
-        reason = f"cannot be replaced ({error.strerror}); the new file was kept as {temporary}"
-        raise OSError(error.errno, reason, os.fspath(path)) from error

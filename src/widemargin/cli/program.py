@@ -29,8 +29,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     Returns
     -------
     int
-        Exit code: 0, or 1 for an error in the data or the model (one line on stderr), or 130 when interrupted before
-        there was a result.
+        Exit code: 0, or 1 for an error in the data or the model, or a missing package (one line on stderr), or 130 when
+        interrupted before there was a result.
 
     Raises
     ------
@@ -56,7 +56,7 @@ def _run(args: argparse.Namespace) -> int:
         return _fail(f"out of memory {error}".strip(), 1)
     except OSError as error:
         return _fail(_reason(error), 1)
-    except ValueError as error:
+    except (ImportError, ValueError) as error:  # a package that is not installed
         return _fail(str(error), 1)
 
 

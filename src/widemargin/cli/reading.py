@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from widemargin._config import config_context, resolve_memory_budget
+from widemargin._model_files import read_table_facts
 from widemargin.cli.labels import as_numbers, check_classes, check_test_labels, note_rare_classes, shorten
 from widemargin.cli.messages import note
-from widemargin.cli.model_files import read_table_facts
 from widemargin.datasets import Dataset, load_arff, load_csv, load_npz, load_svmlight, reader_for
 from widemargin.datasets.files import file_error, quoted
 from widemargin.datasets.layouts import Columns, TableOptions, line_of, read_columns, suggestion

@@ -11,9 +11,9 @@ from typing import Any, TextIO
 
 import numpy as np
 
+from widemargin._model_files import Summary, load
 from widemargin.cli.labels import accuracy, agreement, present_labels, shorten
 from widemargin.cli.messages import shown
-from widemargin.cli.model_files import Summary, load_model
 from widemargin.cli.preparation import names_of
 from widemargin.datasets import Dataset
 from widemargin.datasets.files import file_error
@@ -95,7 +95,7 @@ def report_score(model: Any, data: Dataset, predicted: Any) -> None:
 
 def describe_file(path: str) -> Summary:
     """The summary of the model in a file, which is loaded for that."""
-    model = load_model(path)
+    model = load(path)
     with damage_reported(path):
         return describe(model)
 

@@ -83,7 +83,7 @@ def compress(
     estimator
         With the interface of `model`: `predict`, `decision_function`, `classes_`, `score`; a pipeline of a pipeline;
         of a `CalibratedClassifierCV` one with compressed machines, for `predict_proba`.
-        Its ``report_`` prints what was gained and lost; ``predictor_.as_function()`` is a function of one row without
+        Its ``report_`` prints what was gained and lost; ``as_function()`` is a function of one row without
         scikit-learn's checks. It holds arrays alone, for pickle, skops and `widemargin.to_onnx`.
 
     Raises

@@ -114,7 +114,7 @@ class Compressed(KernelMachine):
     ----------
     report_ : CompressionReport
     predictor_ : NystroemForest
-        ``predictor_.as_function()`` predicts single rows without scikit-learn's checks.
+        The model.
     n_features_in_ : int
     """
 
@@ -212,10 +212,9 @@ class CompressedRegressor(Regressor, ValuePredictor, Compressed):
 
     _keeps_column = False  # of predictions of one target; not in older files
 
-    @lazy_on_dask
-    def predict(self, X: ArrayLike) -> Vector:
-        """The value of each row, as `ValuePredictor`; of shape (n_samples, 1) where the model was fitted to such y."""
-        return self._decision_values(X) if self._keeps_column else super().predict(X)
+    def _values(self, values: Matrix) -> Matrix:
+        """As of `ValuePredictor`; (n_samples, 1) where the model was fitted to such y."""
+        return values if self._keeps_column else super()._values(values)
 
 
 class CompressedOutlierDetector(OutlierMixin, OutlierPredictor, Compressed):
@@ -232,4 +231,4 @@ class CompressedOutlierDetector(OutlierMixin, OutlierPredictor, Compressed):
         ----------
         X : {array-like, sparse matrix, sparse array} of shape (n_samples, n_features)
         """
-        return self._decision_values(X)[:, 0]
+        return self._scores(self._decision_values(X))

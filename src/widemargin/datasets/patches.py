@@ -9,6 +9,7 @@ task is to interpolate within these photographs, not to recognise new ones.
 from __future__ import annotations
 
 from functools import lru_cache
+from importlib.util import find_spec
 from typing import Any, Literal, NamedTuple, overload
 
 import numpy as np
@@ -102,6 +103,8 @@ def load_patches(
 
     Raises
     ------
+    ImportError
+        If pillow, which reads photographs, is not installed.
     ValueError
         If there are fewer patches, or none of that size, or no such task.
 
@@ -201,6 +204,8 @@ def photo_patches(
 def _photos() -> tuple[NDArray[np.uint8], ...]:
     from sklearn.datasets import load_sample_images
 
+    if find_spec("PIL") is None:
+        raise ImportError("the photographs need the package pillow: pip install widemargin[demo], or pillow")
     return tuple(load_sample_images().images)
 
 

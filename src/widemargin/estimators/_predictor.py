@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from .._threads import row_blocks
 from .._types import Labels, Matrix, Vector
 from ..data import is_dask_collection, map_rows
+from ._row_function import RowFunction
 from ._validation import to_memory
 
 _VALUES_SHARE = 8  # memory budget / bytes of the decision values of a block of rows, which the vote copies twice
@@ -88,7 +89,7 @@ class Regressor(ScoreOnDask, RegressorMixin):
     """scikit-learn's mixin of regressors, whose `score` takes dask collections."""
 
 
-class ScorePredictor:
+class ScorePredictor(RowFunction):
     """A classifier of scores; the error of `predict_proba` says how to get probabilities."""
 
     @property
@@ -110,10 +111,10 @@ class ScorePredictor:
     def _no_probabilities(self, name: str) -> Any:
         kind = type(self).__name__
         raise AttributeError(
-            f"'{kind}' object has no attribute '{name}': decision values are not probabilities. Calibrate it, by "
-            f"cross-validation: sklearn.calibration.CalibratedClassifierCV({kind}(...), ensemble=False).fit(X, y)"
-            f".{name}(X); a fitted model on other rows: CalibratedClassifierCV(sklearn.frozen.FrozenEstimator(model))"
-            f".fit(X_other, y_other)"
+            f"'{kind}' object has no attribute '{name}': decision values are not probabilities. Calibrate it: a fitted "
+            f"DCSVMClassifier by widemargin.calibrate(model, X, y).{name}(X); others by cross-validation, "
+            f"sklearn.calibration.CalibratedClassifierCV({kind}(...), ensemble=False).fit(X, y).{name}(X); a fitted "
+            f"model on other rows: CalibratedClassifierCV(sklearn.frozen.FrozenEstimator(model)).fit(X_other, y_other)"
         )
 
 
@@ -141,15 +142,18 @@ class OneVsOnePredictor(ScorePredictor):
             within equal votes by the decision values) or per pair of classes ("ovo": positive for the first one).
         """
         if self.decision_function_shape == "ovo":
-            values: Matrix = self._decision_values(X)
-            return values[:, 0] if len(self.classes_) == 2 else values
-        return np.asarray(self._decision_values(X, self._one_against_rest))
+            return self._scores(self._decision_values(X))
+        return np.asarray(self._decision_values(X, self._scores))
 
-    def _one_against_rest(self, values: Matrix) -> Matrix:
-        """Votes ordered by decision values, (n, n_classes), from decision values (n, n_pairs)."""
+    def _scores(self, values: Matrix) -> Matrix:
+        """Votes ordered by decision values, (n, n_classes), or these themselves, from decision values (n, n_pairs)."""
         if len(self.classes_) == 2:
             return values[:, 0]
-        return ordered_votes(values, len(self.classes_))
+        return values if self.decision_function_shape == "ovo" else ordered_votes(values, len(self.classes_))
+
+    @property
+    def _responses(self) -> dict[str, Callable[[Matrix], NDArray[Any]]]:
+        return {"predict": lambda values: self.classes_[self._class_numbers(values)], "decision_function": self._scores}
 
     @lazy_on_dask
     def predict(self, X: ArrayLike) -> NDArray[Any]:
@@ -165,8 +169,6 @@ class OneVsOnePredictor(ScorePredictor):
             With more than two classes, that with most votes among the pairs; of equal votes the first, unless
             `break_ties`.
         """
-        if self.break_ties and self.decision_function_shape == "ovo" and len(getattr(self, "classes_", ())) > 2:
-            raise ValueError("break_ties must be False with decision_function_shape='ovo', got True")
         numbers = self._decision_values(X, self._class_numbers)  # before `classes_`: raises NotFittedError
         return np.asarray(self.classes_[numbers])
 
@@ -175,6 +177,8 @@ class OneVsOnePredictor(ScorePredictor):
         k = len(self.classes_)
         if k == 2:
             return (values[:, 0] > 0).astype(np.intp)
+        if self.break_ties and self.decision_function_shape == "ovo":
+            raise ValueError("break_ties must be False with decision_function_shape='ovo', got True")
         return vote_winners(values, k, break_ties=self.break_ties)
 
 
@@ -197,8 +201,14 @@ class OneVsRestPredictor(ScorePredictor):
         ndarray of shape (n_samples,) or (n_samples, n_classes), float64
             With two classes, positive for ``classes_[1]``; else a column per class.
         """
-        values = self._decision_values(X)
+        return self._scores(self._decision_values(X))
+
+    def _scores(self, values: Matrix) -> Matrix:
         return values[:, 0] if len(self.classes_) == 2 else values
+
+    @property
+    def _responses(self) -> dict[str, Callable[[Matrix], NDArray[Any]]]:
+        return {"predict": lambda values: self.classes_[argmax_classes(values)], "decision_function": self._scores}
 
     @lazy_on_dask
     def predict(self, X: ArrayLike) -> NDArray[Any]:
@@ -216,10 +226,18 @@ class OneVsRestPredictor(ScorePredictor):
         return np.asarray(self.classes_[numbers])
 
 
-class OutlierPredictor:
+class OutlierPredictor(RowFunction):
     """`predict` of an outlier detector, by the sign of its `decision_function`."""
 
     decision_function: Callable[..., Vector]
+
+    def _scores(self, values: Matrix) -> Vector:
+        """What `decision_function` returns for decision values (n, 1)."""
+        return values[:, 0]
+
+    @property
+    def _responses(self) -> dict[str, Callable[[Matrix], NDArray[Any]]]:
+        return {"predict": lambda values: _inside(self._scores(values)), "decision_function": self._scores}
 
     @lazy_on_dask
     def predict(self, X: ArrayLike) -> NDArray[np.intp]:
@@ -233,10 +251,14 @@ class OutlierPredictor:
         -------
         ndarray of shape (n_samples,), int
         """
-        return np.where(self.decision_function(X) >= 0.0, 1, -1)
+        return _inside(self.decision_function(X))
 
 
-class ValuePredictor:
+def _inside(scores: Vector) -> NDArray[np.intp]:
+    return np.where(scores >= 0.0, 1, -1)
+
+
+class ValuePredictor(RowFunction):
     """`predict` of a regressor: its decision values."""
 
     _decision_values: Callable[..., Matrix]
@@ -254,8 +276,14 @@ class ValuePredictor:
         -------
         ndarray of shape (n_samples,), or (n_samples, n_targets) for several targets, float64
         """
-        values = self._decision_values(X)
+        return self._values(self._decision_values(X))
+
+    def _values(self, values: Matrix) -> Matrix:
         return values[:, 0] if values.shape[1] == 1 else values
+
+    @property
+    def _responses(self) -> dict[str, Callable[[Matrix], NDArray[Any]]]:
+        return {"predict": self._values}
 
 
 def convert_in_blocks(

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import OutlierMixin
 
 from .._progress import Progress
-from .._types import Vector
+from .._types import Matrix, Vector
 from ..algorithms.dc_svm import KernelProblem, Problems
 from ..algorithms.dc_svm_fit import take_samples, train
 from ..algorithms.trained_machines import TrainedMachine, TrainedMachines
@@ -285,7 +285,14 @@ class DCOneClassSVM(OutlierMixin, OutlierPredictor, DualMachine):
         -------
         ndarray of shape (n_samples,), float64
         """
-        return np.asarray(self.score_samples(X) - self.offset_)
+        return self._scores(self._decision_values(X))
+
+    def _scores(self, values: Matrix) -> Vector:
+        return np.asarray(self._ordinariness(values) - self.offset_)
+
+    def _ordinariness(self, values: Matrix) -> Vector:
+        """`score_samples` of decision values (n, 1)."""
+        return np.asarray(values[:, 0] + self.offset_)
 
     @lazy_on_dask
     def score_samples(self, X: ArrayLike) -> Vector:
@@ -299,4 +306,4 @@ class DCOneClassSVM(OutlierMixin, OutlierPredictor, DualMachine):
         -------
         ndarray of shape (n_samples,), float64
         """
-        return np.asarray(self._decision_values(X)[:, 0] + self.offset_)
+        return self._ordinariness(self._decision_values(X))

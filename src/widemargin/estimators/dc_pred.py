@@ -81,7 +81,7 @@ class DCPredClassifier(Classifier, OneVsRestPredictor, DCPredMachine):
     class_weight_ : ndarray of shape (n_classes,), float64
         Factor of C for each class, from `class_weight`.
     predictor_ : NystroemForest
-        The model; ``predictor_.as_function()`` is a function of one row without scikit-learn's checks.
+        The model.
     prediction_cost_ : float
         What a dense row costs, in inner products: ``(md + ps + routing) / d`` with m landmarks and p pseudo-landmarks.
     leaves_ : dict of ndarrays
@@ -136,8 +136,8 @@ class DCPredClassifier(Classifier, OneVsRestPredictor, DCPredMachine):
     >>> model = DCPredClassifier(C=8, gamma=1.0, prediction_cost=20, random_state=0).fit(X[:4_000], y[:4_000])
     >>> model.score(X[4_000:], y[4_000:]) > 0.95, model.prediction_cost_ <= 22
     (True, True)
-    >>> decide = model.predictor_.as_function()
-    >>> bool(decide(X[0])[0] == model.decision_function(X[:1])[0])
+    >>> decide = model.as_function("decision_function")
+    >>> bool(decide(X[0]) == model.decision_function(X[:1])[0])
     True
     """
 

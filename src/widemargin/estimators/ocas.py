@@ -443,10 +443,14 @@ class OCASClassifier(Classifier, OneVsRestPredictor, Estimator):
         """Decision values (n, n_functions), or `convert` of them, block by block within the memory budget."""
         check_is_fitted(self)
         X = validate_rows(self, X, reset=False, accept_sparse="csr", dtype=FLOATS)
-        model = LinearModel(self.coef_, self.intercept_)
+        model = self._row_model
         budget = resolve_memory_budget(self.memory_budget)
         compute: Callable[[Any], Matrix] = partial(model.decision_values, n_jobs=self.n_jobs, memory_budget=budget)
         return convert_in_blocks(compute, convert, X, len(self.coef_), budget)
+
+    @property
+    def _row_model(self) -> LinearModel:
+        return LinearModel(self.coef_, self.intercept_)
 
     def _check_state(self, fitted: FittedState) -> None:
         d, k = fitted.integer("n_features_in_", 1), fitted.count_classes()

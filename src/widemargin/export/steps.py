@@ -60,7 +60,8 @@ def _scaled(graph: Graph, x: str, step: Any) -> str:
         return graph("Clip", x, *map(np.float64, step.feature_range)) if step.clip else x
     raise ValueError(
         f"model has the step {step!r}: to_onnx writes StandardScaler, MinMaxScaler, MaxAbsScaler, LandmarkNystroem and "
-        "RelevanceScaler alone. Export the last step, model[-1]"
+        "RelevanceScaler alone. Export the last step, model[-1], or all of them with skl2onnx.to_onnx after "
+        "widemargin.register_converters()"
     )
 
 

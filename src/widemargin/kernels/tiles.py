@@ -71,27 +71,46 @@ def add_kernel_product(
     r c kernel entries; extra memory is one tile a thread. Threads share out the columns and sum rows in order, so the
     result does not depend on their number.
     """
-    is_sparse = sp.issparse(coef)
-    columns_of = _SparseColumns(coef) if is_sparse else None
-    coef = coef if is_sparse else np.ascontiguousarray(coef)
-    n_columns = _even_columns(len(B), A.dtype)
-    add = kernel.untiled_product(A) if len(out) == 1 and not is_sparse else None
-    if add is not None:
-        _add_untiled(add, _batches(A, _UNTILED_ROWS), coef, B, out, team, n_columns)
-        return
-    n_rows = TILE_ROWS
-    if kernel.sample_form != "rows" and not is_sparse:  # a Python function may copy its batches
-        n_rows = TILE_ROWS * tile_columns(A.dtype) // n_columns
-    batches = _batches(A, n_rows)
+    KernelProduct(kernel, A, coef).add_to(B, out, team)
 
-    def column_block(columns: slice) -> None:
-        for rows, K in _tiles(kernel, batches, B.take(columns), team):
-            if columns_of is not None:
-                kernels.add_sparse_product(K, *columns_of.take(rows), out[:, columns])
-            else:
-                kernels.add_product(K, coef[:, rows], out[:, columns])  # skips zeros: a pair of classes uses few rows
 
-    team.map(column_block, row_blocks(len(B), n_columns))
+class KernelProduct:
+    """coef @ K(A, .) of points A and coefficients, prepared for many batches B; as `add_kernel_product`."""
+
+    def __init__(self, kernel: Kernel, A: Samples, coef: Any) -> None:
+        is_sparse = sp.issparse(coef)
+        self._kernel = kernel
+        self._points = A
+        self._columns_of = _SparseColumns(coef) if is_sparse else None
+        self._coef = coef if is_sparse else np.ascontiguousarray(coef)
+        self._add = kernel.untiled_product(A) if coef.shape[0] == 1 and not is_sparse else None
+        self._batches_of: dict[int, _Batches] = {}  # by their number of rows
+
+    def add_to(self, B: Samples, out: Matrix, team: ThreadTeam) -> None:
+        """out += coef @ K(A, B)."""
+        kernel, coef, columns_of = self._kernel, self._coef, self._columns_of
+        n_columns = _even_columns(len(B), self._points.dtype)
+        if self._add is not None:
+            _add_untiled(self._add, self._batches(_UNTILED_ROWS), coef, B, out, team, n_columns)
+            return
+        n_rows = TILE_ROWS
+        if kernel.sample_form != "rows" and columns_of is None:  # a Python function may copy its batches
+            n_rows = TILE_ROWS * tile_columns(self._points.dtype) // n_columns
+        batches = self._batches(n_rows)
+
+        def column_block(columns: slice) -> None:
+            for rows, K in _tiles(kernel, batches, B.take(columns), team):
+                if columns_of is not None:
+                    kernels.add_sparse_product(K, *columns_of.take(rows), out[:, columns])
+                else:
+                    kernels.add_product(K, coef[:, rows], out[:, columns])  # skips zeros: a pair uses few rows
+
+        team.map(column_block, row_blocks(len(B), n_columns))
+
+    def _batches(self, n_rows: int) -> _Batches:
+        if n_rows not in self._batches_of:
+            self._batches_of[n_rows] = _batches(self._points, n_rows)
+        return self._batches_of[n_rows]
 
 
 class _SparseColumns:

@@ -12,12 +12,12 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from .._threads import ThreadTeam, blas_limit, row_blocks
+from .._threads import ONE_THREAD, ThreadTeam, blas_limit, row_blocks
 from .._types import Array, Gradients, Labels, Matrix, RowIndices, Vector
 from ..data.samples import GramSamples, Samples
 from ..kernels.functions import ArgumentKernel, Kernel, Linear
 from ..kernels.gradients import add_kernel_gradients
-from ..kernels.tiles import add_kernel_product
+from ..kernels.tiles import KernelProduct
 from ..partition.routing import Router
 from .expansion import SMALL_ENTRY_WORK, KernelExpansion
 
@@ -82,6 +82,28 @@ class ClusteredExpansion:
             for rows in self._blocks_within(memory_budget, X):
                 out[rows] = compute(X[rows], team, memory_budget)
         return out
+
+    def as_function(self, *, memory_budget: int = 2**30) -> Callable[[Array], Vector]:
+        """A function of one row (d,), of the points' dtype, that gives its decision values (n_functions,)."""
+        if self.combine == "naive":
+            return self.whole.as_function(memory_budget=memory_budget)
+        scores = self.router.score_function()
+        if self.combine == "bcm" or scores is None or self.kernel.sample_form == "entries":
+            return lambda x: np.asarray(self.decision_values(x[None], n_jobs=1, memory_budget=memory_budget)[0])
+        products = self._cluster_products
+
+        def decide(x: Array) -> Vector:
+            row = self.router.points.pair_with(x[None])[1]
+            c = int(scores(row, ONE_THREAD).argmin())
+            values = self._values_of(c, row, products[c], ONE_THREAD)
+            if self.combine == "soft" and bool((np.abs(values) < UNCERTAIN).any()):
+                (other,), (ratio,) = self.router.next_cluster(row, np.array([c]), ONE_THREAD, scores)
+                if ratio > BETWEEN:
+                    values += self._values_of(int(other), row, products[other], ONE_THREAD)
+                    values *= 0.5
+            return values[:, 0]
+
+        return decide
 
     def decision_gradients(self, X: Any, *, n_jobs: int | None = None, memory_budget: int = 2**30) -> Gradients:
         """Gradients of the decision values by the rows: (n, n_functions, d), float64.
@@ -178,17 +200,28 @@ class ClusteredExpansion:
         out = np.empty((len(labels), self.coef.shape[0]))
 
         def evaluate(c: int, own: slice, rows: RowIndices, near: Samples) -> None:
-            values = np.tile(self.intercept[:, c, None], len(rows))
-            if isinstance(self.kernel, Linear):
-                W = self._weights[c]
-                values += (near.stored() @ W.T).T
-                values += 0.0 if self._shift is None else (W @ self._shift)[:, None]
-            else:
-                add_kernel_product(self.kernel, points.take(own), self.coef[:, own], near, values, team)
-            out[rows] = values.T
+            product = KernelProduct(self.kernel, points.take(own), self.coef[:, own])
+            out[rows] = self._values_of(c, near, product, team).T
 
         self._for_each_cluster(batch, labels, evaluate, team)
         return out
+
+    def _values_of(self, c: int, near: Samples, product: KernelProduct, team: ThreadTeam) -> Matrix:
+        """Decision values (n_functions, n) of samples by the machine of cluster c, whose kernel sums are `product`."""
+        values = np.tile(self.intercept[:, c, None], len(near))
+        if isinstance(self.kernel, Linear):
+            W = self._weights[c]
+            values += (near.stored() @ W.T).T
+            values += 0.0 if self._shift is None else (W @ self._shift)[:, None]
+        else:
+            product.add_to(near, values, team)
+        return values
+
+    @property
+    def _cluster_products(self) -> list[KernelProduct]:
+        """The kernel sums of each cluster's machine, for many rows one at a time."""
+        points, bounds = self._routed_points, [slice(*pair) for pair in pairwise(self.starts.tolist())]
+        return [KernelProduct(self.kernel, points.take(own), self.coef[:, own]) for own in bounds]
 
     def _add_gradients_of_clusters(
         self, batch: Samples, labels: Labels, points: Samples, out: Gradients, team: ThreadTeam

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any, cast
@@ -10,14 +11,14 @@ import numpy as np
 import scipy.sparse as sp
 
 from .._threads import ONE_THREAD, ThreadTeam, blas_limit, row_blocks
-from .._types import Gradients, Matrix, Vector
+from .._types import Array, Gradients, Matrix, Vector
 from ..data import make_design_matrix
 from ..data.samples import GramSamples, Samples, make_samples
 from ..kernels.boxed_rows import BoxedRows, box_rows
 from ..kernels.functions import ArgumentKernel, Kernel, Linear
 from ..kernels.gradients import add_kernel_gradients
 from ..kernels.precision import ensure_precision
-from ..kernels.tiles import add_kernel_product
+from ..kernels.tiles import KernelProduct, add_kernel_product
 from .linear import LinearModel
 
 _MIN_ROWS = 1024  # of a block
@@ -85,6 +86,21 @@ class KernelExpansion:
             add_kernel_product(self.kernel, points, self.coef, batch, out, team)
         else:
             self._boxed.add_product(batch, out, team)
+
+    def as_function(self, *, memory_budget: int = 2**30) -> Callable[[Array], Vector]:
+        """A function of one row (d,), of the points' dtype, that gives its decision values (n_functions,)."""
+        if isinstance(self.kernel, Linear) and self._weights_bytes <= _WEIGHTS_SHARE * memory_budget:
+            return self.linear_model.as_function(memory_budget=memory_budget)
+        if self.kernel.sample_form == "entries" or self._boxed is not None:
+            return lambda x: np.asarray(self.decision_values(x[None], n_jobs=1)[0])
+        product = KernelProduct(self.kernel, self._points, self.coef)
+
+        def decide(x: Array) -> Vector:
+            values = self.intercept[:, None].copy()
+            product.add_to(self._points.pair_with(x[None])[1], values, ONE_THREAD)
+            return values[:, 0]
+
+        return decide
 
     def decision_gradients(self, X: Any, *, n_jobs: int | None = None, memory_budget: int = 2**30) -> Gradients:
         """Gradients of the decision values by the rows: (n, n_functions, d), float64, on `n_jobs` threads.

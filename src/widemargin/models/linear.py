@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from .._threads import ONE_THREAD, ThreadTeam, blas_limit
-from .._types import Matrix, Vector
+from .._types import Array, Matrix, Vector
 from ..data import make_design_matrix
 
 _SMALL_WORK = 2**20  # multiply-adds below which limiting BLAS and starting threads takes longer than the product
@@ -51,3 +54,7 @@ class LinearModel:
                 outputs = make_design_matrix(X, team, memory_budget).matvec(self.coef)
         outputs += self.intercept[:, None]
         return outputs.T
+
+    def as_function(self, *, memory_budget: int = 2**30) -> Callable[[Array], Vector]:
+        """A function of one row (d,), float32 or float64, that gives its decision values (n_functions,)."""
+        return lambda x: np.asarray(self.decision_values(x[None], n_jobs=1, memory_budget=memory_budget)[0])

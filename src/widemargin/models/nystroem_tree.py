@@ -9,11 +9,11 @@ from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from .._native import nystroem
 from .._threads import ONE_THREAD, ThreadTeam, row_blocks
-from .._types import Array, Matrix
+from .._types import Array, Matrix, Vector
 from ..data.csr import row_arrays
 from ..data.samples import row_products
 from ..kernels.functions import ArgumentKernel
@@ -208,20 +208,19 @@ class NystroemForest:
                 out += values
             out /= len(self.trees)
 
-    def as_function(self) -> Callable[[Array], Matrix]:
+    def as_function(self, *, memory_budget: int = 2**30) -> Callable[[ArrayLike], Vector]:
         """A function of one dense row, of shape (d,), that gives its q decision values: a microsecond or two a tree.
 
         The row's values are not checked.
         """
-        dtype, projection, alone = self._dtype, self.projection, ONE_THREAD.native
-        shape = len(self.trees), 1, self.n_outputs
-        functions = [tree.compiled.decision_values for tree in self.trees]
+        dtype = self._dtype
 
-        def decide(x: Array) -> Matrix:
-            row = np.ascontiguousarray(x if projection is None else x @ projection, dtype)[None]
-            values = np.empty(shape)
-            for function, out in zip(functions, values, strict=True):
-                function(alone, row, out)
-            return np.asarray(values[0, 0] if len(values) == 1 else np.add.reduce(values)[0] / len(values))
+        def decide(x: ArrayLike) -> Vector:
+            row = np.ascontiguousarray(x, dtype)[None]
+            if self.projection is not None:
+                return np.asarray(self.decision_values(row)[0])
+            values = np.empty((1, self.n_outputs))
+            self._write_mean(row, values, ONE_THREAD)
+            return np.asarray(values[0])
 
         return decide

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, Self
 
 import numpy as np
@@ -19,11 +19,13 @@ from ..data.csr import canonical
 from ..data.rows import group_by_label
 from ..data.samples import Samples, make_samples
 from ..kernels.functions import CallableKernel, Kernel
-from ..kernels.tiles import add_kernel_product
+from ..kernels.tiles import KernelProduct, add_kernel_product
 from .kmeans import cluster_products, feature_distances, kernel_kmeans, kmeans, membership
 
 _MAX_SCORES = 2**21  # values of a block: scores of a larger one would be written to new memory
 _ROWS = 4096  # of a block, at least
+Scores = Callable[[Samples, ThreadTeam], Array]  # squared distances (n, k) to the centres, but for a term of the sample
+
 _HASHED_COLUMNS = 2**20  # draw the factors of so many columns at a time
 _DENSE_BYTES = 2**24  # of a dense copy of sparse sample points for k-means
 
@@ -66,11 +68,18 @@ class Router(ABC):
         """The clusters (n,) of the rows of X, and these rows as samples of the same form as the points."""
 
     @abstractmethod
-    def next_cluster(self, samples: Samples, labels: Labels, team: ThreadTeam) -> tuple[Labels, Vector]:
+    def next_cluster(
+        self, samples: Samples, labels: Labels, team: ThreadTeam, scores: Scores | None = None
+    ) -> tuple[Labels, Vector]:
         """The second nearest clusters (n,), and the ratios (n,) of the squared distances to the nearest and to it.
 
-        `labels` are the nearest clusters. The ratio is 0 where there is no second one.
+        `labels` are the nearest clusters; `scores` is `score_function()`, where it is known. The ratio is 0 where there
+        is no second one.
         """
+
+    def score_function(self) -> Scores | None:
+        """The squared distances (n, k) of samples to the centres, but for a term of the sample; None without these."""
+        return None
 
     @abstractmethod
     def split(self, rows: RowIndices, k: int, rng: np.random.Generator) -> Labels:
@@ -139,10 +148,10 @@ class KernelRouter(Router):
         """
         points, samples = self.points.pair_with(X)
         norms = self.kernel.diagonal if diagonal is None else lambda batch: np.full(len(batch), diagonal)
-        out, clusters = np.empty((len(samples), self.n_clusters)), self._by_cluster(points)
+        out, sums = np.empty((len(samples), self.n_clusters)), self._cluster_sums(points)
         for rows in self._blocks(samples):
             batch = samples.take(rows)
-            out[rows] = self._scores(*clusters, batch, team).T + norms(batch)[:, None]
+            out[rows] = self._scores(sums, batch, team) + norms(batch)[:, None]
         return np.maximum(out, 0.0, out=out)
 
     def distances_to_own(self, samples: Samples, labels: Labels, team: ThreadTeam) -> Vector:
@@ -171,37 +180,40 @@ class KernelRouter(Router):
         points, samples = self.points.pair_with(X)
         return self._nearest(points, samples, team), samples
 
-    def next_cluster(self, samples: Samples, labels: Labels, team: ThreadTeam) -> tuple[Labels, Vector]:
+    def next_cluster(
+        self, samples: Samples, labels: Labels, team: ThreadTeam, scores: Scores | None = None
+    ) -> tuple[Labels, Vector]:
         """The second nearest; none with callables, which take too long, and with Gram matrices, for want of k(x, x)."""
         if self.kernel.sample_form == "entries" or isinstance(self.kernel, CallableKernel):
             return labels, np.zeros(len(labels))
-        clusters = self._by_cluster(self.points)
-        return _next_cluster(
-            samples, labels, team, lambda batch: self._scores(*clusters, batch, team).T, self.kernel.diagonal
-        )
+        return _next_cluster(samples, labels, team, scores or self.score_function(), self.kernel.diagonal)
+
+    def score_function(self) -> Scores:
+        """Squared distances (n, k) less k(x, x)."""
+        return partial(self._scores, self._cluster_sums(self.points))
 
     def _nearest(self, points: Samples, samples: Samples, team: ThreadTeam) -> Labels:
-        labels, clusters = np.empty(len(samples), np.intp), self._by_cluster(points)
+        labels, sums = np.empty(len(samples), np.intp), self._cluster_sums(points)
         for rows in self._blocks(samples):
-            labels[rows] = self._scores(*clusters, samples.take(rows), team).argmin(axis=0)
+            labels[rows] = self._scores(sums, samples.take(rows), team).argmin(axis=1)
         return labels
 
     def _blocks(self, samples: Samples) -> list[slice]:
         return row_blocks(len(samples), max(_ROWS, _MAX_SCORES // self.n_clusters))
 
-    def _by_cluster(self, points: Samples) -> tuple[Samples, Matrix]:
-        """The points in the order of their clusters, so that a tile has few of these, and their weights (k, m)."""
+    def _cluster_sums(self, points: Samples) -> KernelProduct:
+        """Weighted kernel sums of each cluster's points, which are in the order of the clusters: a tile has few."""
         order = np.argsort(self.labels, kind="stable")
         members = membership(self.labels, self.n_clusters, self.weights)[order]
-        return points.take(order), np.ascontiguousarray(members.T)
+        return KernelProduct(self.kernel, points.take(order), members.T)
 
-    def _scores(self, points: Samples, members: Matrix, samples: Samples, team: ThreadTeam) -> Matrix:
-        """Squared distances (k, n) to the centres less k(x, x); points and weights are those of `_by_cluster`."""
-        products = np.zeros((self.n_clusters, len(samples)))
-        add_kernel_product(self.kernel, points, members, samples, products, team)
+    def _scores(self, sums: KernelProduct, samples: Samples, team: ThreadTeam) -> Matrix:
+        """Squared distances (n, k) to the centres less k(x, x), from `_cluster_sums`."""
+        products = np.zeros((len(self.squared_centre_norms), len(samples)))
+        sums.add_to(samples, products, team)
         products *= -2.0
         products += self.squared_centre_norms[:, None]
-        return products
+        return products.T
 
 
 @dataclass(frozen=True)
@@ -222,10 +234,10 @@ class InputRouter(Router):
 
     def assign(self, samples: Samples, team: ThreadTeam) -> Labels:
         """The nearest centres, in blocks of rows on all threads."""
-        centres = self.centres
+        scores = self.score_function()
 
         def block(rows: slice) -> Labels:
-            return np.asarray(self._scores(samples.take(rows), centres).argmin(axis=1))
+            return np.asarray(scores(samples.take(rows), team).argmin(axis=1))
 
         return np.concatenate([np.empty(0, np.intp), *team.map(block, row_blocks(len(samples), _ROWS))])
 
@@ -234,10 +246,16 @@ class InputRouter(Router):
         samples = self.points.pair_with(X)[1]
         return self.assign(samples, team), samples
 
-    def next_cluster(self, samples: Samples, labels: Labels, team: ThreadTeam) -> tuple[Labels, Vector]:
+    def next_cluster(
+        self, samples: Samples, labels: Labels, team: ThreadTeam, scores: Scores | None = None
+    ) -> tuple[Labels, Vector]:
         """The second nearest."""
+        return _next_cluster(samples, labels, team, scores or self.score_function(), lambda rows: rows.squares)
+
+    def score_function(self) -> Scores:
+        """Squared distances (n, k) less |x|^2."""
         centres = self.centres
-        return _next_cluster(samples, labels, team, lambda rows: self._scores(rows, centres), lambda rows: rows.squares)
+        return lambda samples, team: self._scores(samples, centres)
 
     @cached_property
     def centres(self) -> Samples:
@@ -271,7 +289,7 @@ def _next_cluster(
     samples: Samples,
     labels: Labels,
     team: ThreadTeam,
-    scores: Callable[[Samples], Array],
+    scores: Scores,
     squares: Callable[[Samples], Array],
 ) -> tuple[Labels, Vector]:
     """`Router.next_cluster` in blocks. Squared distances are `scores` (n, k) plus `squares` (n,), terms of x alone."""
@@ -279,7 +297,7 @@ def _next_cluster(
 
     def block(rows: slice) -> None:
         batch, first, index = samples.take(rows), labels[rows], np.arange(rows.stop - rows.start)
-        distances, own_squares = scores(batch).astype(np.float64), squares(batch)
+        distances, own_squares = scores(batch, team).astype(np.float64), squares(batch)
         near = np.maximum(distances[index, first] + own_squares, 0.0)
         distances[index, first] = np.inf
         next_labels[rows] = distances.argmin(axis=1)
@@ -330,6 +348,8 @@ class RandomRouter(Router):
         """As `route`, and the rows as samples."""
         return self.route(X, team), self.points.pair_with(X)[1]
 
-    def next_cluster(self, samples: Samples, labels: Labels, team: ThreadTeam) -> tuple[Labels, Vector]:
+    def next_cluster(
+        self, samples: Samples, labels: Labels, team: ThreadTeam, scores: Scores | None = None
+    ) -> tuple[Labels, Vector]:
         """No second one: the ratios are 0."""
         return labels, np.zeros(len(labels))

@@ -1,4 +1,4 @@
-"""Saving and loading models with skops: files hold values and types from a fixed list, and no code is run."""
+"""`save` and `load`, with skops: files hold values and types from a fixed list, and no code is run."""
 
 from __future__ import annotations
 
@@ -11,18 +11,20 @@ from pathlib import Path
 from typing import Any, BinaryIO
 from zipfile import ZIP_DEFLATED, ZIP_STORED, ZipFile
 
-from widemargin.datasets.compressed import check_expansion, most_expanded
+from ._output_files import replacing
+from .datasets.compressed import check_expansion, most_expanded
 
 #: Types that a model file may hold beside those that skops itself trusts (scikit-learn's public ones, and most of
 #: NumPy's and SciPy's): our estimators, the sparse matrices of their support vectors, which skops reads without
-#: unpickling, the dtype that a `SimpleImputer` was fitted with, and the parts of a `CalibratedClassifierCV`, which hold
-#: estimators and numbers.
+#: unpickling, the dtype that a `SimpleImputer` was fitted with, and parts of a `CalibratedClassifierCV` and of a
+#: `ColumnTransformer`, which hold estimators, names and numbers.
 TRUSTED_TYPES: tuple[str, ...] = (
     "numpy.dtype",
     "scipy.sparse._csr.csr_array",
     "scipy.sparse._csr.csr_matrix",
     "sklearn.calibration._CalibratedClassifier",
     "sklearn.calibration._SigmoidCalibration",
+    "sklearn.compose._column_transformer.make_column_selector",
     "widemargin.compression.compressed.CompressedClassifier",
     "widemargin.compression.compressed.CompressedOutlierDetector",
     "widemargin.compression.compressed.CompressedRegressor",
@@ -49,13 +51,47 @@ _METADATA = "summary.json"  # in a model file: checksums of the other members, s
 Summary = Sequence[tuple[str, str]]
 
 
-def save_model(model: Any, file: BinaryIO, summary: Summary = (), table: Mapping[str, Any] | None = None) -> None:
+def save(model: Any, path: str | os.PathLike[str]) -> None:
+    """Write a fitted model to a file that `load` reads, that runs no code when it is read, and that holds no pickle.
+
+    Parameters
+    ----------
+    model : estimator
+        Fitted: one of ours, or a pipeline, search, column transformer or calibrated classifier of scikit-learn's with
+        one of ours in it.
+    path : str or path-like
+        Name of the file, usually with the suffix .skops. A file that is there is replaced, as a whole or not at all.
+
+    Raises
+    ------
+    ValueError
+        When the model is not fitted, or holds types that `load` does not trust, which are named: functions of your own,
+        such as a callable kernel, and classes of other packages.
+    OSError
+        When the file cannot be written.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import widemargin
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> path = tempfile.mkdtemp() + "/irises.skops"
+    >>> widemargin.save(widemargin.DCSVMClassifier().fit(X, y), path)
+    >>> widemargin.load(path).predict(X[:3])
+    array([0, 0, 0])
+    """
+    with replacing(path) as file:
+        write_model(model, file)
+
+
+def write_model(model: Any, file: BinaryIO, summary: Summary = (), table: Mapping[str, Any] | None = None) -> None:
     """Write a fitted model: a zip file of NumPy arrays and a JSON description, and a summary to be read without them.
 
     Parameters
     ----------
     model : estimator
-        Fitted: one of ours, or a scikit-learn pipeline that ends in one.
+        As for `save`.
     file : BinaryIO
         Open for writing.
     summary : sequence of (str, str), optional
@@ -63,17 +99,47 @@ def save_model(model: Any, file: BinaryIO, summary: Summary = (), table: Mapping
     table : mapping, optional
         What `read_table_facts` returns: how a table is read for this model.
     """
-    from skops.io import dump
-
-    buffer = BytesIO()
-    dump(model, buffer, compression=ZIP_DEFLATED, compresslevel=1)
+    if not _is_fitted_model(model):
+        raise ValueError(f"model must be a fitted estimator, got {model!r}")
+    buffer = _dump(model, ZIP_DEFLATED)
+    foreign = _foreign_types(buffer.getvalue())
+    if foreign:
+        raise ValueError(
+            f"model holds types that load does not trust: {', '.join(foreign)}. Save it with joblib.dump, whose files "
+            "run code when they are read"
+        )
     if _expanded_size(buffer) > most_expanded(buffer.tell()):  # it would be refused
-        buffer = BytesIO()
-        dump(model, buffer, compression=ZIP_STORED)
+        buffer = _dump(model, ZIP_STORED)
     with ZipFile(buffer, "a") as archive:
         metadata = {"members": _checksums(archive), "rows": list(summary), "table": table}
         archive.writestr(_METADATA, json.dumps(metadata))
     file.write(buffer.getbuffer())
+
+
+def _skops() -> Any:
+    """skops.io, imported here, as it imports all of scikit-learn."""
+    try:
+        import skops.io
+    except ImportError as error:
+        raise ImportError("model files need the package skops: pip install skops") from error
+    return skops.io
+
+
+def _dump(model: Any, compression: int) -> BytesIO:
+    buffer = BytesIO()
+    _skops().dump(model, buffer, compression=compression, compresslevel=1)
+    return buffer
+
+
+def _is_fitted_model(model: Any) -> bool:
+    """Whether it predicts or transforms, and knows its number of features."""
+    is_estimator = hasattr(model, "predict") or hasattr(model, "transform")
+    return is_estimator and isinstance(getattr(model, "n_features_in_", None), Integral)
+
+
+def _foreign_types(content: bytes) -> list[str]:
+    """The types in a file that are neither trusted here nor by skops itself."""
+    return sorted(set(_skops().get_untrusted_types(data=content)) - set(TRUSTED_TYPES))
 
 
 def read_summary(path: str | os.PathLike[str]) -> Summary | None:
@@ -99,7 +165,7 @@ def read_summary(path: str | os.PathLike[str]) -> Summary | None:
 
 
 def read_table_facts(path: str | os.PathLike[str]) -> dict[str, Any]:
-    """How a table is read for a model, as `save_model` was told; empty where it was not."""
+    """How a table is read for a model, as `write_model` was told; empty where it was not."""
     facts = _read_metadata(path, "table")
     return facts if isinstance(facts, dict) else {}
 
@@ -121,8 +187,12 @@ def _checksums(archive: ZipFile) -> dict[str, int]:
     return {member.filename: member.CRC for member in archive.infolist() if member.filename != _METADATA}
 
 
-def load_model(path: str | os.PathLike[str]) -> Any:
-    """Read a model that `save_model` wrote. No code in the file is run.
+def load(path: str | os.PathLike[str]) -> Any:
+    """Read a model that `save` or the command line wrote, or skops itself. No code in the file is run.
+
+    Parameters
+    ----------
+    path : str or path-like
 
     Returns
     -------
@@ -132,15 +202,14 @@ def load_model(path: str | os.PathLike[str]) -> Any:
     Raises
     ------
     ValueError
-        Naming the file: when it is not a model file, or damaged; when it holds types that are not in `TRUSTED_TYPES`,
-        which are named; when another version of widemargin saved it; when it holds an object that cannot predict.
+        Naming the file: when it is not a model file, or damaged; when it holds types that are neither ours nor trusted
+        by skops, which are named; when another version of widemargin saved it; when it holds another object than a
+        fitted estimator.
     OSError
         When the file cannot be opened.
     """
     content = _content_of(path)  # checked before skops, and with it all of scikit-learn, is imported
-    from skops.io import loads
-
-    foreign = sorted(_types_in(path, content) - set(TRUSTED_TYPES))
+    foreign = _types_in(path, content)
     if foreign and all(name.startswith("widemargin.") for name in foreign):
         raise ValueError(
             f"{os.fspath(path)}: saved by another version of widemargin, whose {', '.join(foreign)} this one does not "
@@ -149,19 +218,19 @@ def load_model(path: str | os.PathLike[str]) -> Any:
     if foreign:
         raise ValueError(f"{os.fspath(path)}: refused: it holds types that are not trusted: {', '.join(foreign)}")
     try:
-        model = loads(content, trusted=list(TRUSTED_TYPES))
-        n_features = getattr(model, "n_features_in_", None)  # a damaged pipeline may raise any exception
+        model = _skops().loads(content, trusted=list(TRUSTED_TYPES))
+        is_model = _is_fitted_model(model)  # a damaged pipeline may raise any exception
     except Exception as error:  # an invalid description of types, too
         raise _damaged(path, error) from error
-    if not hasattr(model, "predict") or not isinstance(n_features, Integral):
+    if not is_model:
         raise ValueError(f"{os.fspath(path)}: holds a {type(model).__name__}, not a fitted model")
     _check_libsvm(path, model)
     return model
 
 
 def _check_libsvm(path: str | os.PathLike[str], model: Any) -> None:
-    from ..compression.sources import check_libsvm
-    from ..estimators._wrapped import machines_in
+    from .compression.sources import check_libsvm
+    from .estimators._wrapped import machines_in
 
     for machine in machines_in(model):
         try:
@@ -189,11 +258,11 @@ def _expanded_size(file: BinaryIO) -> int:
         return sum(member.file_size for member in archive.infolist())
 
 
-def _types_in(path: str | os.PathLike[str], content: bytes) -> set[str]:
-    from skops.io import get_untrusted_types
-
+def _types_in(path: str | os.PathLike[str], content: bytes) -> list[str]:
     try:
-        return set(get_untrusted_types(data=content))
+        return _foreign_types(content)
+    except ImportError:
+        raise
     except Exception as error:  # from a damaged zip file to a missing key
         raise _damaged(path, error) from error
 

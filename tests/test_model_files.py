@@ -1,0 +1,161 @@
+"""save and load: predictions survive to the last bit, foreign types are refused by name, files replaced as a whole."""
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+import skops.io
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.compose import ColumnTransformer, make_column_selector
+from sklearn.datasets import make_classification
+from sklearn.frozen import FrozenEstimator
+from sklearn.impute import SimpleImputer
+from sklearn.multiclass import OneVsRestClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
+
+import widemargin
+from widemargin import (
+    BSGDClassifier,
+    DCOneClassSVM,
+    DCPredClassifier,
+    DCPredRegressor,
+    DCSVMClassifier,
+    DCSVMClassifierCV,
+    DCSVMRegressor,
+    LandmarkNystroem,
+    OCASClassifier,
+    RelevanceScaler,
+    compress,
+)
+
+
+def rows(n_classes: int = 3) -> tuple[Any, Any]:
+    X, y = make_classification(150, 6, n_informative=4, n_classes=n_classes, random_state=0)
+    return X, np.array(["ant", "bee", "cat"])[y]
+
+
+def table() -> tuple[Any, Any]:
+    X, y = rows()
+    kind = np.where(X[:, 0] > 0, "long", "short").astype(object)
+    return pd.DataFrame({"length": X[:, 1], "width": X[:, 2], "kind": kind}), y
+
+
+MODELS: dict[str, Any] = {
+    "exact": DCSVMClassifier(),
+    "early": DCSVMClassifier(n_levels=1, stop_level=1),
+    "tree": DCPredClassifier(random_state=0),
+    "linear": OCASClassifier(),
+    "budgeted": BSGDClassifier(random_state=0),
+    "novelty": DCOneClassSVM(),
+    "search": DCSVMClassifierCV(Cs=2, gammas=2, cv=2),
+    "pipeline": make_pipeline(StandardScaler(), RelevanceScaler(), DCSVMClassifier()),
+    "landmarks": make_pipeline(LandmarkNystroem(10), OCASClassifier()),
+    "sigmoid": CalibratedClassifierCV(DCSVMClassifier(), cv=2),
+    "isotonic": CalibratedClassifierCV(FrozenEstimator(DCSVMClassifier().fit(*rows())), method="isotonic"),
+    "one against the rest": OneVsRestClassifier(DCSVMClassifier()),
+}
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_predictions_survive(name: str, tmp_path: Path) -> None:
+    X, y = rows()
+    model = MODELS[name].fit(X, y)
+    widemargin.save(model, tmp_path / "m.skops")
+    again = widemargin.load(str(tmp_path / "m.skops"))
+    np.testing.assert_array_equal(again.predict(X), model.predict(X))
+    for method in ("decision_function", "predict_proba"):
+        if hasattr(model, method):
+            np.testing.assert_array_equal(getattr(again, method)(X), getattr(model, method)(X))
+
+
+@pytest.mark.parametrize("machine", [DCSVMRegressor(), DCPredRegressor(random_state=0)])
+def test_regressors_survive(machine: Any, tmp_path: Path) -> None:
+    X, _ = rows()
+    widemargin.save(machine.fit(X, X[:, 0]), tmp_path / "m")
+    np.testing.assert_array_equal(widemargin.load(tmp_path / "m").predict(X), machine.predict(X))
+
+
+@pytest.mark.parametrize("remainder", ["drop", "passthrough"])
+def test_a_table_with_columns_of_text_survives(remainder: str, tmp_path: Path) -> None:
+    X, y = table()
+    scaled = make_pipeline(SimpleImputer(), StandardScaler()), ["length"]
+    encoded = OneHotEncoder(handle_unknown="ignore", sparse_output=False), make_column_selector(dtype_exclude=float)
+    columns = ColumnTransformer([("scaled", *scaled), ("encoded", *encoded)], remainder=remainder)
+    model = make_pipeline(columns, DCSVMClassifier(n_levels=1, stop_level=1)).fit(X, y)
+    widemargin.save(model, tmp_path / "m.skops")
+    again = widemargin.load(tmp_path / "m.skops")
+    np.testing.assert_array_equal(again.decision_function(X), model.decision_function(X))
+    assert again[-1].early_level_ == 1
+
+
+def test_what_is_not_a_predictor(tmp_path: Path) -> None:
+    X, y = rows()
+    landmarks = LandmarkNystroem(10, random_state=0).fit(X)
+    widemargin.save(landmarks, tmp_path / "m")
+    np.testing.assert_array_equal(widemargin.load(tmp_path / "m").transform(X), landmarks.transform(X))
+    small = compress(DCSVMClassifier().fit(X, y), X, random_state=0)
+    widemargin.save(small, tmp_path / "m")
+    assert widemargin.load(tmp_path / "m").report_ == small.report_
+
+
+class Foreign(TransformerMixin, BaseEstimator):
+    """A step of the user's own."""
+
+    def fit(self, X: Any, y: Any = None) -> "Foreign":
+        self.n_features_in_ = X.shape[1]
+        return self
+
+    def transform(self, X: Any) -> Any:
+        return X
+
+
+def own_kernel(A: Any, B: Any) -> Any:
+    return A @ B.T
+
+
+def test_foreign_types_are_refused_by_name_when_saved_and_when_loaded(tmp_path: Path) -> None:
+    X, y = rows()
+    model, path = make_pipeline(Foreign(), DCSVMClassifier()).fit(X, y), tmp_path / "m.skops"
+    widemargin.save(model[-1], path)
+    before = path.read_bytes()
+    with pytest.raises(
+        ValueError, match=r"model holds types that load does not trust: .*Foreign\. Save it with joblib"
+    ):
+        widemargin.save(model, path)
+    with pytest.raises(ValueError, match="own_kernel"):
+        widemargin.save(DCSVMClassifier(kernel=own_kernel).fit(X, y), path)
+    assert path.read_bytes() == before
+    assert list(tmp_path.iterdir()) == [path]
+    skops.io.dump(model, path)
+    with pytest.raises(ValueError, match=r"m\.skops: refused: it holds types that are not trusted: .*Foreign"):
+        widemargin.load(path)
+
+
+@pytest.mark.parametrize("model", [DCSVMClassifier(), {"a": 1}, make_pipeline(StandardScaler(), DCSVMClassifier())])
+def test_what_is_not_fitted_is_refused(model: Any, tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="model must be a fitted estimator, got "):
+        widemargin.save(model, tmp_path / "m")
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_place_that_cannot_be_written(tmp_path: Path) -> None:
+    model = OCASClassifier().fit(*rows())
+    with pytest.raises(FileNotFoundError, match="its folder does not exist"):
+        widemargin.save(model, tmp_path / "none" / "m")
+    with pytest.raises(IsADirectoryError, match="it is a folder"):
+        widemargin.save(model, tmp_path)
+
+
+def test_without_skops_the_error_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    model = OCASClassifier().fit(*rows())
+    widemargin.save(model, tmp_path / "m")
+    monkeypatch.setitem(sys.modules, "skops.io", None)
+    monkeypatch.delattr("skops.io")
+    for call in (lambda: widemargin.save(model, tmp_path / "m"), lambda: widemargin.load(tmp_path / "m")):
+        with pytest.raises(ImportError, match="model files need the package skops: pip install skops"):
+            call()
