@@ -195,6 +195,16 @@ def _kernel_entries(rows: Rows) -> str:
     return markdown(["set", "columns", "a kernel matrix", "and its transpose", "a sum of rows"], lines)
 
 
+def _landmarks(rows: Rows) -> str:
+    """A line for each set and number of landmarks: error and seconds by how they are chosen."""
+    of, methods = {(row["set"], row["m"], row["landmarks"]): row for row in rows}, ("kmeans", "uniform", "rpcholesky")
+    lines = []
+    for name, m in dict.fromkeys((row["set"], row["m"]) for row in rows):
+        found = [of[name, m, method] for method in methods]
+        lines.append([name, m, *(f"{row['error']:.2g}, {row['seconds']:.2f} s" for row in found)])
+    return markdown(["set", "landmarks", *methods], lines)
+
+
 def _laplacian_entries(rows: Rows) -> str:
     """A line for each set and kind of rows: nanoseconds of an RBF entry, and of a Laplacian one before and now."""
     kinds = ("matrix", "with transpose", "sum")
@@ -490,6 +500,7 @@ TABLES: dict[str, Callable[[Rows], str]] = {
     "seconds": _seconds,
     "kernel_entries": _kernel_entries,
     "laplacian_entries": _laplacian_entries,
+    "landmarks": _landmarks,
     "tuning": _tuning,
     "linear_path": _linear_path,
     "dask_kernel": _dask_kernel,

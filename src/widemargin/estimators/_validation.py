@@ -20,6 +20,7 @@ from sklearn.utils.validation import (
     _check_feature_names,
     _check_sample_weight,
     _num_samples,
+    check_array,
     column_or_1d,
 )
 from sklearn.utils.validation import validate_data as sklearn_validate_data
@@ -230,6 +231,20 @@ def check_pseudo(model: Any) -> None:
             f"pseudo='triangle' needs a kernel of distances, rbf or laplacian, got kernel={model.kernel!r}; "
             "use pseudo='polynomial' or None"
         )
+
+
+def check_landmarks(landmarks: Any, X: Any) -> NDArray[Any]:
+    """A user's landmarks (m, d), as a dense copy of X's dtype."""
+    if getattr(landmarks, "ndim", np.ndim(landmarks) if isinstance(landmarks, list | tuple) else 0) != 2:
+        raise ValueError(
+            f"landmarks must be the name of a method or an array of two dimensions, got {shown(landmarks)}"
+        )
+    points = check_array(landmarks, accept_sparse="csr", dtype=X.dtype, copy=True, input_name="landmarks")
+    points = np.ascontiguousarray(points.toarray() if sp.issparse(points) else points)
+    if points.shape[1] != X.shape[1]:
+        raise ValueError(f"landmarks must have {X.shape[1]} columns, as X has, got {points.shape[1]}")
+    check_magnitude("landmarks", points, LARGEST_ENTRY)
+    return points
 
 
 def check_labels(y: NDArray[Any]) -> None:

@@ -15,7 +15,7 @@ from ._dc_pred_machine import DCPredMachine
 from ._kernel_machine import TrainingRows
 from ._predictor import Classifier, OneVsRestPredictor, Regressor, ValuePredictor
 from ._training_warnings import warn_of_one_class_on_probe
-from ._validation import check_number, shown, upper_bounds
+from ._validation import check_flag, check_number, shown, upper_bounds
 
 
 class DCPredClassifier(Classifier, OneVsRestPredictor, DCPredMachine):
@@ -212,10 +212,12 @@ class DCPredRegressor(Regressor, ValuePredictor, DCPredMachine):
     ----------
     alpha : float, default=1.0
         Weight of the squared norm, >= 0: the paper's lambda, as in `KernelRidge`. 0, least squares, is an error where
-        the kernel matrix of a leaf is singular, unless ``landmark_weights=None``. There is no intercept but the linear
-        term's, which the norm counts: centre y, with `sklearn.compose.TransformedTargetRegressor` for example.
+        the kernel matrix of a leaf is singular, unless ``landmark_weights=None``.
     kernel, gamma, degree, coef0
         As of `DCPredClassifier`.
+    fit_intercept : bool, default=False
+        Whether each leaf has an intercept that is not regularised. Without it there is that of the linear term alone,
+        which the norm counts: centre y then.
     prediction_cost, n_clusters, n_landmarks, n_pseudo_landmarks, pseudo, linear_term, n_trees
         As of `DCPredClassifier`.
     landmark_weights, damping, max_time, memory_budget, n_jobs, verbose, random_state
@@ -274,6 +276,7 @@ class DCPredRegressor(Regressor, ValuePredictor, DCPredMachine):
         gamma: float | str = "scale",
         degree: int = 3,
         coef0: float = 0.0,
+        fit_intercept: bool = False,
         prediction_cost: float | str = "auto",
         n_clusters: int | str = "auto",
         n_landmarks: int | str = "auto",
@@ -294,6 +297,7 @@ class DCPredRegressor(Regressor, ValuePredictor, DCPredMachine):
         self.gamma = gamma
         self.degree = degree
         self.coef0 = coef0
+        self.fit_intercept = fit_intercept
         self.prediction_cost = prediction_cost
         self.n_clusters = n_clusters
         self.n_landmarks = n_landmarks
@@ -311,12 +315,14 @@ class DCPredRegressor(Regressor, ValuePredictor, DCPredMachine):
 
     def _check_parameters(self) -> None:
         check_number("alpha", self.alpha, least=0)
+        check_flag(fit_intercept=self.fit_intercept)
         super()._check_parameters()
 
     def _fit(self, rows: TrainingRows, progress: Progress) -> None:
         targets = np.ascontiguousarray(rows.y.reshape(len(rows.y), -1).T)
         try:
-            self._train(rows, RidgeProblem(targets, float(self.alpha), rows.weights), progress)
+            problem = RidgeProblem(targets, float(self.alpha), rows.weights, has_intercept=bool(self.fit_intercept))
+            self._train(rows, problem, progress)
         except np.linalg.LinAlgError as error:
             raise ValueError(
                 "alpha must be larger for this kernel, whose matrix is singular to the precision of float64 in a leaf, "
