@@ -16,7 +16,7 @@ once (one for each class), so that each of the two passes over the data serves t
 
     few samples and features ── Gram dual ─────────────────────────────────────────────────── done
     all others ── start: given points, a sample's machines, or w = 0 ── rounds ── gap <= tol ── done
-    a round: [active rows, or epochs of dual ascent: another w_t] ── X w_t ── line search ── plane ── master problem
+    a round: [another w_t: active rows, Newton steps, epochs] ── X w_t ── line search ── plane ── master problem
     of wide samples, a round: conjugate gradients and epochs on the dual: w_t and bound ── X w_t ── line search
 """
 
@@ -45,6 +45,7 @@ from ..solvers.cutting_plane.losses import HingeLoss, Loss
 from ..solvers.cutting_plane.machine import ROUNDING, CuttingPlaneMachine, Plane, add_planes
 from ..solvers.cutting_plane.master_problem import IDLE_ROUNDS, MasterProblem
 from ..solvers.cutting_plane.multiclass_dual import MulticlassDual
+from ..solvers.cutting_plane.newton_steps import NewtonSteps
 from ..solvers.cutting_plane.sample_start import draw_sample, start_from_sample
 from ..solvers.results import History, LinearResult
 
@@ -167,6 +168,7 @@ class OCASTraining:
         capacity = settings.memory_budget // (2 * 2 * 8 * n_outputs * max(1, X.shape[1]))
         self.machines = [self._make_machine(loss, capacity) for loss in losses]
         self.active_rows: dict[CuttingPlaneMachine, ActiveRows] = {}
+        self.newton_steps: dict[CuttingPlaneMachine, NewtonSteps] = {}
         self.dual_epochs: dict[CuttingPlaneMachine, DualEpochs] = {}
         self.dual_alone: dict[CuttingPlaneMachine, DualAlone | MulticlassDual] = {}  # of all machines, or none
         self._accelerate(settings.memory_budget // len(losses))
@@ -182,7 +184,7 @@ class OCASTraining:
         return CuttingPlaneMachine(loss, master, mu=settings.mu, is_plain=settings.is_plain)
 
     def _accelerate(self, memory_budget: int) -> None:
-        """Give the machines of hinge losses the accelerations of their rounds."""
+        """Give the machines the accelerations of their rounds."""
         X, used, tol, go_on = self.X, self.accelerations, self.settings.tol, SilentProgress(self.progress).go_on
         rows, constant = split_constant(X)
         norms = squared_norms(rows) if isinstance(rows, RowAccess) and (used.epochs or used.dual_alone) else np.empty(0)
@@ -190,6 +192,8 @@ class OCASTraining:
             loss, hinge = machine.loss, machine.loss.hinge
             if used.dual_alone and isinstance(loss, MulticlassHingeLoss) and isinstance(rows, RowAccess):
                 self.dual_alone[machine] = MulticlassDual(rows, constant, loss, norms, tol, self.team, go_on)
+            if used.newton_cg and loss.smooth is not None:
+                self.newton_steps[machine] = NewtonSteps(X, machine, loss.smooth, go_on)
             if hinge is None:
                 continue
             if used.active_rows and isinstance(X, LocalMatrix):
@@ -207,7 +211,7 @@ class OCASTraining:
         if self.dual_alone:
             self._run_dual_round(machines, clock)
             return
-        self._run_active_rows(machines)
+        self._run_inner_rounds(machines)
         clock.lap("active_rows")
         with self.progress.interrupting(self.team.native):
             ascended, dual_planes = self._run_epochs(machines)
@@ -320,9 +324,11 @@ class OCASTraining:
         self._record(objective, objective - gap, 1.0, 0, clock)
         return results, self.history
 
-    def _run_active_rows(self, machines: Sequence[CuttingPlaneMachine]) -> None:
-        """Rounds on the active rows of each machine whose round does not begin with epochs."""
+    def _run_inner_rounds(self, machines: Sequence[CuttingPlaneMachine]) -> None:
+        """Newton steps, or rounds on the active rows, of each machine whose round does not begin with epochs."""
         for machine in machines:
+            if machine in self.newton_steps:
+                self.newton_steps[machine].run()
             if machine in self.active_rows and not self._has_epochs(machine):
                 self.active_rows[machine].run()
 

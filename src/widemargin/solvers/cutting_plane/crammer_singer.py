@@ -29,7 +29,8 @@ class MulticlassHingeLoss:
     team : ThreadTeam
     """
 
-    hinge = None
+    hinge = smooth = None
+    accelerations = frozenset({"sample_start", "dual_alone"})
 
     def __init__(self, y: Labels, s: Vector, n_classes: int, team: ThreadTeam) -> None:
         self.y = y

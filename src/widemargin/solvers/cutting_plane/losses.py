@@ -2,14 +2,14 @@
 
 A loss is a convex function R of the decision values f (q, n) of q weight vectors on n samples. It gives
 coefficients of subgradients, and minimises along a line. A new loss is one class with the members of `Loss`: it gets
-Algorithm 1 and the start from a sample. The other accelerations are written for `HingeLoss`.
+Algorithm 1, and of the accelerations those that it names.
 """
 
 from __future__ import annotations
 
 import math
 from functools import cached_property
-from typing import NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
 
@@ -17,6 +17,9 @@ from ..._native import hinge as compiled
 from ..._threads import ThreadTeam
 from ..._types import Labels, Matrix, RowIndices, Vector
 from ...data.rows import spread_rows
+
+if TYPE_CHECKING:
+    from .smooth_losses import SmoothLoss
 
 Segment = tuple[Vector, Vector, tuple[float, float]]  # decision values (n,) at steps 0 and 1, and the intercepts there
 
@@ -49,10 +52,15 @@ class Loss(Protocol):
 
     n_outputs: int
     n_rows: int
+    accelerations: frozenset[str]  # fields of `Accelerations` that may be used for it
 
     @property
     def hinge(self) -> HingeLoss | None:
         """This loss, if it is a sum of weighted hinges; None for other losses."""
+
+    @property
+    def smooth(self) -> SmoothLoss | None:
+        """This loss, if it has second derivatives; None for other losses."""
 
     def intercept(self, f: Matrix) -> Vector:
         """Optimal intercepts (q,); zeros for a loss without."""
@@ -82,6 +90,8 @@ class HingeLoss:
 
     n_outputs = 1
     has_intercept = False
+    smooth = None
+    accelerations = frozenset({"gram_dual", "sample_start", "active_rows", "newton", "epochs", "dual_alone"})
 
     def __init__(self, signed_weights: Vector, team: ThreadTeam) -> None:
         self.signed_weights = signed_weights

@@ -247,10 +247,14 @@ class CuttingPlaneMachine:
     def search_towards(self, other: CuttingPlaneMachine) -> None:
         """Take over the bound of a machine that shares the master problem; search next towards its best point.
 
-        That point is no master solution, and so the next plane is taken at the best point itself: an exact base plane,
-        even if the step is zero.
+        The plane at the best point is an exact base plane, even if the step is zero.
         """
-        self.bound, self.search_point, self._plane_at_best = other.bound, other.w, True
+        self.bound = other.bound
+        self.search_for(other.w)
+
+    def search_for(self, point: Matrix) -> None:
+        """Search next towards a point that is no master solution: the next plane is taken at the best point itself."""
+        self.search_point, self._plane_at_best = point, True
 
     def gradient(self, w: Matrix, normal: Matrix) -> Matrix:
         """The gradient of the objective at w, where that of the samples' risk is `normal`."""
