@@ -37,6 +37,7 @@ if TYPE_CHECKING:
         DCSVMRegressor,
         LandmarkNystroem,
         OCASClassifier,
+        OCASRegressor,
         RelevanceScaler,
         TwoStepKernelKMeans,
     )
@@ -62,6 +63,7 @@ __all__ = [
     "LandmarkNystroem",
     "OCASClassifier",
     "OCASClassifierCV",
+    "OCASRegressor",
     "PredictionCostDisplay",
     "RelevanceDisplay",
     "RelevanceScaler",
@@ -93,6 +95,7 @@ _PACKAGE_OF = {
     "DCSVMRegressorCV": "model_selection",
     "LandmarkNystroem": "estimators",
     "OCASClassifier": "estimators",
+    "OCASRegressor": "estimators",
     "OCASClassifierCV": "model_selection",
     "GridScoresDisplay": "displays",
     "PredictionCostDisplay": "displays",

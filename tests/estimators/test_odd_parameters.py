@@ -23,6 +23,7 @@ from widemargin import (
     LandmarkNystroem,
     OCASClassifier,
     OCASClassifierCV,
+    OCASRegressor,
     RelevanceScaler,
     TwoStepKernelKMeans,
 )
@@ -34,6 +35,7 @@ ESTIMATORS = [
     DCPredClassifier,
     DCPredRegressor,
     OCASClassifier,
+    OCASRegressor,
     BSGDClassifier,
     LandmarkNystroem,
     RelevanceScaler,

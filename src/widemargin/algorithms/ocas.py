@@ -296,8 +296,8 @@ class OCASTraining:
         return machine.gap <= self.settings.tol * machine.objective and not is_untrained
 
     def _decision_values(self, machines: Sequence[CuttingPlaneMachine], points: Sequence[Matrix]) -> list[Matrix]:
-        """X w (q, n) for one point of each machine, in one pass."""
-        stacked = self.X.matvec(np.concatenate(points))
+        """Decision values (q, n) of one point of each machine, in one pass."""
+        stacked = self.X.decision_values(np.concatenate(points))
         ends = np.cumsum([machine.loss.n_outputs for machine in machines])
         return np.split(stacked, ends[:-1])
 
@@ -372,7 +372,7 @@ class OCASTraining:
         at_zero = [machine for machine in self.machines if not np.isfinite(machine.objective)]  # without a point so far
         for first in range(0, len(at_zero), _BLOCK_POINTS):
             some = at_zero[first : first + _BLOCK_POINTS]
-            zeros = [np.zeros((machine.loss.n_outputs, self.X.shape[0])) for machine in some]
+            zeros = [self.X.decision_values_at_zero(machine.loss.n_outputs) for machine in some]
             self._add_planes_at(some, [np.zeros_like(machine.w) for machine in some], zeros)
 
     def _start_from_sample(self, X: LocalMatrix, C: float) -> list[Matrix]:

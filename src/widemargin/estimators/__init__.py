@@ -10,6 +10,7 @@ What the modules of the classes share:
     _dual_machine       the base of DCSVMClassifier, DCSVMRegressor, DCOneClassSVM
     _dual_attributes    their fitted attributes: made of trained machines, made into models
     _dc_pred_machine    the base of DCPredClassifier, DCPredRegressor
+    _linear_machine     the base of OCASClassifier, OCASRegressor, OCASRanker
     _cost               numbers of leaves and landmarks for a prediction cost
     _predictor          mixins: decision_function and predict from decision values
     _validation         checks of parameters and data
@@ -26,6 +27,7 @@ from .dc_svm_regressor import DCSVMRegressor
 from .kernel_kmeans import TwoStepKernelKMeans
 from .landmark_nystroem import LandmarkNystroem
 from .ocas import OCASClassifier
+from .ocas_regressor import OCASRegressor
 from .relevance_scaler import RelevanceScaler
 
 __all__ = [
@@ -37,6 +39,7 @@ __all__ = [
     "DCSVMRegressor",
     "LandmarkNystroem",
     "OCASClassifier",
+    "OCASRegressor",
     "RelevanceScaler",
     "TwoStepKernelKMeans",
 ]

@@ -26,6 +26,7 @@ from ..models.linear import LinearModel
 from ..solvers.cutting_plane.losses import Loss
 from ..solvers.results import History, LinearResult
 from ._estimator import Estimator, describe_gap, relative_gap, warn_unconverged
+from ._fitted_state import FittedState
 from ._predictor import convert_in_blocks
 from ._validation import (
     FLOATS,
@@ -263,6 +264,14 @@ class LinearMachine(Estimator):
         budget = resolve_memory_budget(self.memory_budget)
         compute: Callable[[Any], Matrix] = partial(model.decision_values, n_jobs=self.n_jobs, memory_budget=budget)
         return convert_in_blocks(compute, convert, X, len(model.coef), budget)
+
+    def _check_linear_state(self, fitted: FittedState, n_functions: int) -> None:
+        """Check all fitted attributes but `coef_`."""
+        fitted.array("intercept_", np.float64, n_functions)
+        fitted.check_certificate()
+        points = fitted.nested("_points")
+        for i in points:
+            points.array(i, np.float64, None, None)
 
     def _warn_if_stopped(self, progress: Progress, results: list[LinearResult]) -> None:
         if not progress.ended_with_outer:

@@ -296,11 +296,7 @@ class OCASClassifier(Classifier, OneVsRestPredictor, LinearMachine):
         d, k = fitted.integer("n_features_in_", 1), fitted.count_classes()
         q = 1 if k == 2 else k
         fitted.array("coef_", np.float64, q, d)
-        fitted.array("intercept_", np.float64, q)
-        fitted.check_certificate()
-        points = fitted.nested("_points")
-        for i in points:
-            points.array(i, np.float64, None, None)
+        self._check_linear_state(fitted, q)
 
 
 def _log_sigmoids(values: Matrix) -> Matrix:

@@ -6,6 +6,7 @@
     master_problem       the planes, and the quadratic program on them
     losses               the interface of a loss, and the hinge without intercept
     optimal_intercept    the hinge at its optimal intercept
+    two_hinges           epsilon-insensitive, absolute and quantile losses as hinges
     smooth_losses        squared and logistic ones, with and without intercept
     line_search          steps, intercepts, and both at once
     crammer_singer       the multiclass hinge

@@ -35,9 +35,15 @@ class InterceptHingeLoss(HingeLoss):
     has_intercept = True
 
     def __init__(
-        self, signed_weights: Vector, team: ThreadTeam, plane_balance: float = 0.0, intercept_guess: float = 0.0
+        self,
+        signed_weights: Vector,
+        team: ThreadTeam,
+        plane_balance: float = 0.0,
+        intercept_guess: float = 0.0,
+        *,
+        shift: Vector | None = None,
     ) -> None:
-        super().__init__(signed_weights, team)
+        super().__init__(signed_weights, team, shift=shift)
         self._plane_balance = plane_balance
         # the weight of the residuals y - f below the optimal b, where the derivative in b is zero: a sample with y = 1
         # adds -s to it while its residual is above b, one with y = -1 adds s while below; and there is -plane_balance
@@ -78,7 +84,7 @@ class InterceptHingeLoss(HingeLoss):
             *hinges, step, best, self._residuals, at_plane, self._plane_balance, coef[0]
         )
         self._latest = f, best
-        return RiskAndPlane(risk - self._plane_balance * best, coef, offset)
+        return RiskAndPlane(risk - self._plane_balance * best, coef, offset + self._shift_of(coef))
 
     def smoothed(self, f: Matrix, width: float) -> Smoothed | None:
         """The Huberised hinges at their optimal intercept; coef sums to `plane_balance`.
@@ -102,7 +108,8 @@ class InterceptHingeLoss(HingeLoss):
 
     def restrict(self, chosen: RowIndices, factor: float = 1.0, plane_balance: float = 0.0) -> InterceptHingeLoss:
         """The hinges of some samples, beside a linear remainder with the term -plane_balance b."""
-        return InterceptHingeLoss(self._restricted_weights(chosen, factor), self.team, plane_balance, self._latest[1])
+        weights, shift = self._restricted_weights(chosen, factor), self._restricted_shift(chosen)
+        return InterceptHingeLoss(weights, self.team, plane_balance, self._latest[1], shift=shift)
 
     def _smoothed_intercept_at(self, f: Matrix, width: float) -> tuple[float, tuple[float, float]]:
         """The smoothed hinges' optimal intercept, and the sums of slopes of positive and negative samples there."""
