@@ -40,6 +40,7 @@ if TYPE_CHECKING:
         OCASRegressor,
         RelevanceScaler,
         TwoStepKernelKMeans,
+        cutting_plane,
     )
     from .export import register_converters, to_onnx
     from .model_selection import C_path, DCSVMClassifierCV, DCSVMRegressorCV, OCASClassifierCV, suggest
@@ -72,6 +73,7 @@ __all__ = [
     "__version__",
     "compress",
     "config_context",
+    "cutting_plane",
     "datasets",
     "get_config",
     "register_converters",
@@ -105,6 +107,7 @@ _PACKAGE_OF = {
     "TwoStepKernelKMeans": "estimators",
     "compress": "compression",
     "config_context": "_config",
+    "cutting_plane": "estimators",
     "get_config": "_config",
     "register_converters": "export",
     "set_config": "_config",

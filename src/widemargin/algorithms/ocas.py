@@ -34,12 +34,13 @@ from .._native import Stopped
 from .._progress import AnyProgress, SilentProgress
 from .._threads import ONE_THREAD, ThreadTeam
 from .._types import Array, Matrix
-from ..data import DesignMatrix, LocalMatrix, RowAccess, make_design_matrix, split_constant
+from ..data import DesignMatrix, IdentityMatrix, LocalMatrix, RowAccess, make_design_matrix, split_constant
 from ..solvers.cutting_plane.accelerations import Accelerations, choose_accelerations
 from ..solvers.cutting_plane.active_rows import ActiveRows
 from ..solvers.cutting_plane.crammer_singer import MulticlassHingeLoss
 from ..solvers.cutting_plane.dual_alone import DualAlone
 from ..solvers.cutting_plane.dual_epochs import DualEpochs, squared_norms
+from ..solvers.cutting_plane.given_risk import GivenRisk, Risk
 from ..solvers.cutting_plane.gram_dual import solve_gram_duals
 from ..solvers.cutting_plane.losses import HingeLoss, Loss
 from ..solvers.cutting_plane.machine import ROUNDING, CuttingPlaneMachine, Plane, add_planes
@@ -114,7 +115,27 @@ def train_path(
     team: ThreadTeam | None = None,
 ) -> Iterator[Trained]:
     """Train as `train` does, for one C after another; planes, which do not depend on C, are kept."""
-    training = OCASTraining(X, losses, settings, progress, team or ThreadTeam(1))
+    yield from _train_each(OCASTraining(X, losses, settings, progress, team or ThreadTeam(1)), Cs, start)
+
+
+def train_risk(
+    risk: Risk, n_features: int, settings: OCASSettings, progress: AnyProgress, start: Matrix | None = None
+) -> Trained:
+    """Minimise ``1/2 |w|^2 + C risk(w)``, beginning with planes at the points `start` (n_points, n_features).
+
+    Raises
+    ------
+    WrongSubgradientError
+        If a cutting plane lies above the risk at a point where it is known.
+    """
+    loss = GivenRisk(risk, n_features)
+    training = OCASTraining(IdentityMatrix(n_features), [loss], settings, progress, ThreadTeam(1))
+    loss.master = training.machines[0].master
+    return next(_train_each(training, [settings.C], None if start is None else [start]))
+
+
+def _train_each(training: OCASTraining, Cs: Sequence[float], start: Sequence[Matrix] | None) -> Iterator[Trained]:
+    progress = training.progress
     for C in Cs:
         training.restart(C)
         if (solved := training.solve_gram_duals(C)) is not None:
@@ -180,6 +201,7 @@ class OCASTraining:
             capacity,
             keep_points=settings.keep_points,
             idle_rounds=np.inf if settings.is_plain else IDLE_ROUNDS,
+            first=loss.first_plane,
         )
         return CuttingPlaneMachine(loss, master, mu=settings.mu, is_plain=settings.is_plain)
 
@@ -221,8 +243,10 @@ class OCASTraining:
         clock.lap("decision_values")
         planes = [self._move_best_point(machine, f) for machine, f in zip(machines, values, strict=True)]
         clock.lap("line_search")
+        further = [(machine, plane) for machine in machines for plane in machine.further_planes]
         with self.progress.interrupting(self.team.native):
-            add_planes(self.X, [*machines, *ascended], [*planes, *dual_planes])
+            owners = [*machines, *ascended, *(machine for machine, _ in further)]
+            add_planes(self.X, owners, [*planes, *dual_planes, *(plane for _, plane in further)])
         clock.lap("plane")
         self.update_bounds()
         clock.lap("master_problem")
@@ -284,7 +308,8 @@ class OCASTraining:
             return False
         objective, bound = (self.history.columns[name] for name in ("objective", "lower_bound"))
         rise, fall = bound[-1] - bound[-1 - _STALL_ROUNDS], objective[-1 - _STALL_ROUNDS] - objective[-1]
-        return not (rise > ROUNDING * objective[-1] or fall > self.settings.tol * objective[-1])
+        size = abs(objective[-1])
+        return not (rise > ROUNDING * size or fall > self.settings.tol * size)
 
     def _unconverged(self) -> list[CuttingPlaneMachine]:
         """The machines that are not done: their gap is above the tolerance."""
@@ -293,7 +318,7 @@ class OCASTraining:
     def _is_done(self, machine: CuttingPlaneMachine) -> bool:
         """Whether the gap is small; at w = 0, which a small C makes nearly optimal, only after a round."""
         is_untrained = self.n_iter == 0 and machine.gap > 0.0 and not machine.w.any()
-        return machine.gap <= self.settings.tol * machine.objective and not is_untrained
+        return machine.gap <= self.settings.tol * abs(machine.objective) and not is_untrained
 
     def _decision_values(self, machines: Sequence[CuttingPlaneMachine], points: Sequence[Matrix]) -> list[Matrix]:
         """Decision values (q, n) of one point of each machine, in one pass."""

@@ -23,13 +23,14 @@
 from .abstract_matrix import DesignMatrix, LocalMatrix, LostBlockError, RowAccess, RowArrays
 from .dask import LostPartitionError, open_design_matrix
 from .dense import has_finite_values
-from .design_matrix import is_dask_collection, make_design_matrix, split_constant, with_constant
+from .design_matrix import IdentityMatrix, is_dask_collection, make_design_matrix, split_constant, with_constant
 from .lazy_rows import compute_rows, iterate_blocks, map_rows
 from .memory_map import has_finite_rows, mapped_pages
 from .repeated import RepeatedMatrix, repeat_rows
 
 __all__ = [
     "DesignMatrix",
+    "IdentityMatrix",
     "LocalMatrix",
     "LostBlockError",
     "LostPartitionError",

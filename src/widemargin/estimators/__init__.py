@@ -24,6 +24,7 @@ from .dc_one_class_svm import DCOneClassSVM
 from .dc_pred import DCPredClassifier, DCPredRegressor
 from .dc_svm import DCSVMClassifier
 from .dc_svm_regressor import DCSVMRegressor
+from .given_risk import cutting_plane
 from .kernel_kmeans import TwoStepKernelKMeans
 from .landmark_nystroem import LandmarkNystroem
 from .ocas import OCASClassifier
@@ -42,4 +43,5 @@ __all__ = [
     "OCASRegressor",
     "RelevanceScaler",
     "TwoStepKernelKMeans",
+    "cutting_plane",
 ]

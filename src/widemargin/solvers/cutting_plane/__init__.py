@@ -9,6 +9,7 @@
     two_hinges           epsilon-insensitive, absolute and quantile losses as hinges
     smooth_losses        squared and logistic ones, with and without intercept
     line_search          steps, intercepts, and both at once
+    given_risk           a function of w, of which value and subgradient are known
     crammer_singer       the multiclass hinge
 
     accelerations        which of the following a fit uses, with the thresholds

@@ -29,7 +29,7 @@ class MulticlassHingeLoss:
     team : ThreadTeam
     """
 
-    hinge = smooth = None
+    hinge = smooth = first_plane = None
     accelerations = frozenset({"sample_start", "dual_alone"})
 
     def __init__(self, y: Labels, s: Vector, n_classes: int, team: ThreadTeam) -> None:

@@ -8,6 +8,7 @@ Algorithm 1, and of the accelerations those that it names.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
@@ -36,6 +37,7 @@ class RiskAndPlane(NamedTuple):
     risk: float  # R at the best point
     coef: Matrix  # subgradient coefficients (q, n): the plane's normal is coef X
     offset: float
+    further: Sequence[tuple[Matrix, float, Vector]] = ()  # coef, offset and point of other planes, known for nothing
 
 
 class Smoothed(NamedTuple):
@@ -67,6 +69,10 @@ class Loss(Protocol):
     def smooth(self) -> SmoothLoss | None:
         """This loss, if it has second derivatives; None for other losses."""
 
+    @property
+    def first_plane(self) -> tuple[Vector, float] | None:
+        """Normal and offset of a plane below R; None for the zero plane, which is below what is never negative."""
+
     def intercept(self, f: Matrix) -> Vector:
         """Optimal intercepts (q,); zeros for a loss without."""
 
@@ -97,7 +103,7 @@ class HingeLoss:
 
     n_outputs = 1
     has_intercept = False
-    smooth = None
+    smooth = first_plane = None
 
     def __init__(self, signed_weights: Vector, team: ThreadTeam, *, shift: Vector | None = None) -> None:
         self.signed_weights = signed_weights

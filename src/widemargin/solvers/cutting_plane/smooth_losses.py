@@ -116,7 +116,7 @@ class SmoothLoss:
     """
 
     n_outputs = 1
-    hinge = None
+    hinge = first_plane = None
     accelerations = frozenset({"sample_start", "newton_cg"})
 
     def __init__(
