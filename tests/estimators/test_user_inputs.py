@@ -31,6 +31,7 @@ from widemargin import (
     LandmarkNystroem,
     OCASClassifier,
     OCASClassifierCV,
+    OCASRanker,
     OCASRegressor,
     RelevanceScaler,
     TwoStepKernelKMeans,
@@ -53,6 +54,7 @@ ESTIMATORS = [
     DCOneClassSVM(),
     DCPredRegressor(random_state=0),
     OCASRegressor(),
+    OCASRanker(C=0.01),
     LandmarkNystroem(20, random_state=0),
     RelevanceScaler(n_iter=1),
     TwoStepKernelKMeans(3, random_state=0),
@@ -328,7 +330,7 @@ def one_wide(kind: Any = np.asarray, n: int = 400) -> tuple[Any, Any]:
 @pytest.mark.parametrize(
     "estimator",
     [
-        *(e for e in ESTIMATORS if not isinstance(e, OCASClassifier | OCASRegressor)),
+        *(e for e in ESTIMATORS if not isinstance(e, OCASClassifier | OCASRanker | OCASRegressor)),
         DCSVMClassifier(kernel="poly", max_iter=5),
     ],
     ids=lambda e: f"{name_of(e)}-{e.kernel}",

@@ -28,6 +28,7 @@ from .given_risk import cutting_plane
 from .kernel_kmeans import TwoStepKernelKMeans
 from .landmark_nystroem import LandmarkNystroem
 from .ocas import OCASClassifier
+from .ocas_ranker import OCASRanker
 from .ocas_regressor import OCASRegressor
 from .relevance_scaler import RelevanceScaler
 
@@ -40,6 +41,7 @@ __all__ = [
     "DCSVMRegressor",
     "LandmarkNystroem",
     "OCASClassifier",
+    "OCASRanker",
     "OCASRegressor",
     "RelevanceScaler",
     "TwoStepKernelKMeans",

@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted
 from .._config import resolve_memory_budget
 from .._progress import Progress
 from .._threads import ThreadTeam, blas_limit, row_blocks
-from .._types import Matrix, RowIndices, Vector
+from .._types import Labels, Matrix, RowIndices, Vector
 from ..algorithms.ocas import OCASSettings, Trained, train_path
 from ..data import DesignMatrix, open_design_matrix
 from ..data.columns import occupied_columns, restore_columns
@@ -57,6 +57,7 @@ class ValidatedRows(NamedTuple):
     labels: NDArray[Any]
     weights: Vector | None
     columns: RowIndices | None = None  # of the user's X that X has, where it has not all
+    groups: Labels | None = None  # (n,), of a ranking
 
 
 class LinearProblem(NamedTuple):
@@ -123,12 +124,17 @@ class LinearMachine(Estimator):
         list of estimators
             Fitted copies of this estimator, which stays as it is. `max_time` is for all of them together.
         """
+        models = self._models_of(Cs)
+        models[0]._run(partial(models[0]._train, models), X, y, sample_weight)
+        return models
+
+    def _models_of(self, Cs: Sequence[float]) -> list[Self]:
+        """An unfitted copy of this estimator for each C, with valid parameters."""
         models = [clone(self).set_params(C=C) for C in Cs]
         if not models:
             raise ValueError("Cs must have at least one value, got none")
         for model in models:
             model._check_parameters()
-        models[0]._run(partial(models[0]._train, models), X, y, sample_weight)
         return models
 
     def _check_targets(self, X: Any, y: Any) -> tuple[Any, NDArray[Any]]:
@@ -277,6 +283,20 @@ class LinearMachine(Estimator):
         if not progress.ended_with_outer:
             reason = next((result.stopped_by for result in results if not result.converged), None)
             warn_unconverged(self, progress.stopped_by or reason, f"{describe_gap(self)} where tol={self.tol:g}")
+
+
+class SingleFunction:
+    """A machine of one function, of weights `coef_` (n_features,) as scikit-learn's regressors."""
+
+    def _prediction_attributes(
+        self, results: list[LinearResult], n_features: int, columns: RowIndices | None
+    ) -> dict[str, Any]:
+        fitted = LinearMachine._prediction_attributes(self, results, n_features, columns)  # type: ignore[arg-type]
+        return {**fitted, "coef_": fitted["coef_"][0]}
+
+    def _check_state(self, fitted: FittedState) -> None:
+        fitted.array("coef_", np.float64, fitted.integer("n_features_in_", 1))
+        LinearMachine._check_linear_state(self, fitted, 1)  # type: ignore[arg-type]
 
 
 def _join_groups(machines: Sequence[Trained]) -> Trained:

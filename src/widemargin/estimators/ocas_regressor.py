@@ -10,20 +10,18 @@ from numpy.typing import ArrayLike, NDArray
 
 from .._config import resolve_memory_budget
 from .._threads import ThreadTeam
-from .._types import RowIndices, Vector
+from .._types import Vector
 from ..data import DesignMatrix
 from ..solvers.cutting_plane.smooth_losses import SmoothLoss, SquaredEpsilonInsensitive
 from ..solvers.cutting_plane.two_hinges import double_rows, two_hinges
-from ..solvers.results import LinearResult
-from ._fitted_state import FittedState
-from ._linear_machine import LinearMachine, LinearProblem, ValidatedRows
+from ._linear_machine import LinearMachine, LinearProblem, SingleFunction, ValidatedRows
 from ._predictor import Regressor, ValuePredictor
 from ._validation import check_choice, check_number, check_regression_data, shown
 
 _LOSSES = ("epsilon_insensitive", "squared_epsilon_insensitive", "absolute", "quantile")
 
 
-class OCASRegressor(Regressor, ValuePredictor, LinearMachine):
+class OCASRegressor(SingleFunction, Regressor, ValuePredictor, LinearMachine):
     """Linear regression with a robust, a quantile or a squared loss, for up to millions of rows, with a certificate.
 
     It minimises ``1/2 |w|^2 + C sum_i s_i L(y_i, <w, x_i> + b)`` by optimised cutting planes, as `OCASClassifier` does,
@@ -184,14 +182,3 @@ class OCASRegressor(Regressor, ValuePredictor, LinearMachine):
         most = np.finfo(np.float64).max / max(1.0, at_zero)
         if float(C) > most:
             raise ValueError(f"C must be at most {most:g} with {len(y)} rows of these targets, got {shown(C)}")
-
-    def _prediction_attributes(
-        self, results: list[LinearResult], n_features: int, columns: RowIndices | None
-    ) -> dict[str, Any]:
-        fitted = super()._prediction_attributes(results, n_features, columns)
-        return {**fitted, "coef_": fitted["coef_"][0]}
-
-    def _check_state(self, fitted: FittedState) -> None:
-        d = fitted.integer("n_features_in_", 1)
-        fitted.array("coef_", np.float64, d)
-        self._check_linear_state(fitted, 1)

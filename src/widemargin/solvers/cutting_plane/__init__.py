@@ -8,6 +8,7 @@
     optimal_intercept    the hinge at its optimal intercept
     two_hinges           epsilon-insensitive, absolute and quantile losses as hinges
     smooth_losses        squared and logistic ones, with and without intercept
+    pair_hinge           the pairwise hinge of rankings
     line_search          steps, intercepts, and both at once
     given_risk           a function of w, of which value and subgradient are known
     crammer_singer       the multiclass hinge

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from typing import Protocol
 
 import numpy as np
 
@@ -14,7 +15,20 @@ _LARGEST = 1e300  # steps beyond it are none
 _MAX_CHORDS = 8  # try at most so many in a line search
 _ROUNDING = 1e-12  # change of decision values / 1 and their range: a smaller one is rounding
 
+_PRECISION = 1e-11  # of `minimise_on_line`: rounding
+_MIN_STEP = 1e-12  # take a shorter step as it is: it changes nothing
+
 Derivative = Callable[[float], tuple[float, float]]
+
+
+class Line(Protocol):
+    """A convex function of the step k, a sum over samples."""
+
+    def slope(self, k: float) -> float:
+        """Right derivative at k."""
+
+    def drop_linear_rows(self, lo: float, hi: float) -> None:
+        """Replace samples that are linear between lo and hi by their slope: later steps lie between these."""
 
 
 def find_zero(
@@ -85,3 +99,56 @@ class ChordSearch:
             end = step if step > least else 0.125 * end
         self._end = step if step > least else 1.0
         return step
+
+
+def minimise_on_line(
+    line: Line, curvature: float, slope: float, lo: float, hi: float, *, precision: float = _PRECISION
+) -> float:
+    """The k >= 0 that minimises ``curvature k^2 / 2 + slope k + line(k)``, curvature > 0, probably in [lo, hi].
+
+    Regula falsi with the Illinois rule: the derivative at an end that stays twice is halved. Exact once the bracket
+    lies within one linear piece of the derivative. With dropped samples O(n) where breakpoints are spread out.
+    `precision` is the gain left / curvature k^2, at most: the step has gained at least half of that square.
+    """
+
+    def derivative(k: float) -> float:
+        return curvature * k + slope + line.slope(k)
+
+    (lo, at_lo), (hi, at_hi) = _bracket(derivative, lo, hi)
+    weighted_lo, weighted_hi, last_side, dropped_width = at_lo, at_hi, 0, math.inf
+    while at_hi * (hi - lo) > precision * curvature * hi * hi and hi > _MIN_STEP:
+        if hi - lo <= 0.5 * dropped_width:
+            line.drop_linear_rows(lo, hi)
+            dropped_width = hi - lo
+        k = (lo * weighted_hi - hi * weighted_lo) / (weighted_hi - weighted_lo)
+        if not lo < k < hi:
+            return min(max(k, lo), hi)  # the zero is an end, to rounding
+        at_k = derivative(k)
+        side = -1 if at_k < 0.0 else 1
+        if side < 0:
+            lo, weighted_lo = k, at_k
+            weighted_hi *= 0.5 if last_side == side else 1.0
+        else:
+            hi, weighted_hi, at_hi = k, at_k, at_k
+            weighted_lo *= 0.5 if last_side == side else 1.0
+        last_side = side
+    return hi
+
+
+def _bracket(
+    derivative: Callable[[float], float], lo: float, hi: float
+) -> tuple[tuple[float, float], tuple[float, float]]:
+    """A step (k, derivative(k)) on either side of the zero of an increasing derivative, k >= 0.
+
+    These are lo and hi, if the zero is between them; 0 and lo, if it is below lo, or 0 twice where derivative(0) >= 0.
+    If it is above hi, hi is doubled until it is not.
+    """
+    at_lo = derivative(lo)
+    if at_lo >= 0.0:
+        at_zero = derivative(0.0)
+        return (0.0, at_zero), ((0.0, at_zero) if at_zero >= 0.0 else (lo, at_lo))
+    at_hi = derivative(hi)
+    while at_hi < 0.0:
+        lo, at_lo, hi = hi, at_hi, 2.0 * hi
+        at_hi = derivative(hi)
+    return (lo, at_lo), (hi, at_hi)
