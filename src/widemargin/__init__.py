@@ -44,7 +44,7 @@ if TYPE_CHECKING:
         cutting_plane,
     )
     from .export import register_converters, to_onnx
-    from .model_selection import C_path, DCSVMClassifierCV, DCSVMRegressorCV, OCASClassifierCV, suggest
+    from .model_selection import C_path, DCSVMClassifierCV, DCSVMRegressorCV, OCASClassifierCV, OCASRegressorCV, suggest
 
 __version__ = "0.1.0"
 
@@ -67,6 +67,7 @@ __all__ = [
     "OCASClassifierCV",
     "OCASRanker",
     "OCASRegressor",
+    "OCASRegressorCV",
     "PredictionCostDisplay",
     "RelevanceDisplay",
     "RelevanceScaler",
@@ -102,6 +103,7 @@ _PACKAGE_OF = {
     "OCASRanker": "estimators",
     "OCASRegressor": "estimators",
     "OCASClassifierCV": "model_selection",
+    "OCASRegressorCV": "model_selection",
     "GridScoresDisplay": "displays",
     "PredictionCostDisplay": "displays",
     "RelevanceDisplay": "displays",

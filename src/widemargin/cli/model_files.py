@@ -43,6 +43,7 @@ TRUSTED_TYPES: tuple[str, ...] = (
     "widemargin.model_selection.dc_svm_cv.DCSVMClassifierCV",
     "widemargin.model_selection.dc_svm_cv.DCSVMRegressorCV",
     "widemargin.model_selection.ocas_cv.OCASClassifierCV",
+    "widemargin.model_selection.ocas_cv.OCASRegressorCV",
 )
 
 

@@ -2,7 +2,7 @@
 
 from .c_path import C_path, CPath
 from .dc_svm_cv import DCSVMClassifierCV, DCSVMRegressorCV
-from .ocas_cv import OCASClassifierCV
+from .ocas_cv import OCASClassifierCV, OCASRegressorCV
 from .suggest import suggest
 
-__all__ = ["CPath", "C_path", "DCSVMClassifierCV", "DCSVMRegressorCV", "OCASClassifierCV", "suggest"]
+__all__ = ["CPath", "C_path", "DCSVMClassifierCV", "DCSVMRegressorCV", "OCASClassifierCV", "OCASRegressorCV", "suggest"]
