@@ -31,6 +31,8 @@ from widemargin import (
     LandmarkNystroem,
     OCASClassifier,
     OCASClassifierCV,
+    OCASRanker,
+    OCASRegressor,
     RelevanceScaler,
     TwoStepKernelKMeans,
     compress,
@@ -51,6 +53,8 @@ ESTIMATORS = [
     DCSVMRegressor(),
     DCOneClassSVM(),
     DCPredRegressor(random_state=0),
+    OCASRegressor(),
+    OCASRanker(C=0.01),
     LandmarkNystroem(20, random_state=0),
     RelevanceScaler(n_iter=1),
     TwoStepKernelKMeans(3, random_state=0),
@@ -324,7 +328,10 @@ def one_wide(kind: Any = np.asarray, n: int = 400) -> tuple[Any, Any]:
 @pytest.mark.parametrize("kind", [np.asarray, sp.csr_array])
 @pytest.mark.parametrize(
     "estimator",
-    [*(e for e in ESTIMATORS if not isinstance(e, OCASClassifier)), DCSVMClassifier(kernel="poly", max_iter=5)],
+    [
+        *(e for e in ESTIMATORS if not isinstance(e, OCASClassifier | OCASRanker | OCASRegressor)),
+        DCSVMClassifier(kernel="poly", max_iter=5),
+    ],
     ids=lambda e: f"{name_of(e)}-{e.kernel}",
 )
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
