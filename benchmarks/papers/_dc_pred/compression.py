@@ -102,7 +102,7 @@ def _compress(name: str, options: Namespace) -> Iterator[Row]:
     fitted = fit(name, options.rows, options.kept)
     theirs = _Theirs(fitted)
     for cost in options.costs:
-        if not is_wanted(options, set=name, prediction_cost=cost, n_clusters=options.clusters):
+        if not is_wanted(options, str(cost), set=name, prediction_cost=cost, n_clusters=options.clusters):
             continue
         start = time.perf_counter()
         small = compress(fitted.svc, fitted.X, prediction_cost=cost, n_clusters=options.clusters, random_state=0)
