@@ -953,6 +953,24 @@ def test_interrupt_without_a_model_is_code_130(csv, tmp_path, capsys, monkeypatc
     assert not leftovers(tmp_path)
 
 
+def test_interrupt_while_modules_load_is_code_130():
+    script = """
+        import sys
+
+        class Interrupting:
+            def find_spec(self, name, *_):
+                if name == "widemargin.cli.program":
+                    raise KeyboardInterrupt
+
+        sys.meta_path.insert(0, Interrupting())
+        from widemargin.cli import main
+
+        sys.exit(main(["--version"]))
+    """
+    done = subprocess.run([sys.executable, "-c", textwrap.dedent(script)], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "")
+
+
 @pytest.mark.skipif(os.name != "posix", reason="sends a signal")
 def test_interrupted_training_saves_the_best_model(tmp_path):
     X, y = load_patches(12_000, task="quadrant")

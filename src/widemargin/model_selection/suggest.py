@@ -200,6 +200,8 @@ def _check_data(X: Any, y: Any) -> _Data:
     (n, d), n_values = rows.shape, rows.nnz if sp.issparse(rows) else np.count_nonzero(rows)
     size = f"{n:,} rows, {d:,} columns, {_percent(n_values / (n * d))} of the entries not zero"
     if _are_targets(labels):
+        if labels.min() == labels.max():
+            raise ValueError(f"y must have at least two different values, got {shown(labels[0])} alone")
         print(f"{size}, regression")
         _report_order(labels)
         return _Data(rows, labels, True, np.empty(0, np.intp))
