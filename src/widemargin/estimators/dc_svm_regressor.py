@@ -103,7 +103,7 @@ class DCSVMRegressor(Regressor, ValuePredictor, DualMachine):
     :math:`|\beta_i| \le C s_i` and, with an intercept, :math:`\sum_i \beta_i = 0`. Squared losses add
     :math:`\sum_i \beta_i^2 / (4 C s_i)` instead of the bounds. Each working set holds its coordinates on one side of
     zero. Cost as of `DCSVMClassifier`: about n_SV x n kernel entries for each target. Several targets share the
-    clusters of each level and, where it takes at most half of `memory_budget`, the kernel matrix: n^2 entries for all of them.
+    clusters of each level and, where it takes at most half of `memory_budget`, the kernel matrix: n^2 entries for all.
 
     References
     ----------
