@@ -45,6 +45,17 @@ def _how_long(rows: Rows) -> str:
     return markdown(["training rows", "early machine", "accuracy", "exact", "accuracy", "scikit-learn-intelex"], lines)
 
 
+def _larger_sets(rows: Rows) -> str:
+    """A line for each machine."""
+    header = ["set", "training rows", "machine", "seconds", "support vectors", "relative gap", "accuracy", "memory"]
+    lines = []
+    for row in rows:
+        gap, memory = f"{row['relative_gap']:.1e}", f"{row['memory'] / 2**20:,.0f} MiB"
+        fit = [row["machine"], f"{row['seconds']:.3g}", f"{row['support_vectors']:,}", gap]
+        lines.append([row["set"], f"{row['rows']:,}", *fit, f"{row['accuracy']:.2f} %", memory])
+    return markdown(header, lines)
+
+
 def _fit(row: dict[str, Any]) -> tuple[str, str]:
     return f"{row['seconds']:.2g} s", f"{row['accuracy']:.1f} %"
 
@@ -58,4 +69,4 @@ def _by_rows(rows: Rows) -> dict[int, dict[str, dict[str, Any]]]:
 
 FILES = {"how_long": "scale"}  # of tables that are not named after their file
 
-TABLES: dict[str, Callable[[Rows], str]] = {"scale": _scale, "how_long": _how_long}
+TABLES: dict[str, Callable[[Rows], str]] = {"scale": _scale, "how_long": _how_long, "larger_sets": _larger_sets}
