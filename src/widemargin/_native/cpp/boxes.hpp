@@ -2,6 +2,7 @@
 // that leave out batches far from a row.
 #pragma once
 #include <algorithm>
+#include <utility>
 #include <vector>
 
 #include "row_products.hpp"

@@ -19,128 +19,34 @@
 #include "kernel_rows.hpp"
 #include "team.hpp"
 #include "tile_qp.hpp"
+#include "violations.hpp"
 
 namespace wm {
 
-constexpr int kBins = 256;                 // of the histogram of violations
 constexpr Index kGatherRows = 32;          // of a tile, in a block that one thread gathers
 constexpr double kSumNoise = 1e-13;        // relative rounding error of a sum of 512 changes in double precision
 constexpr Index kSharedEntries = 1 << 16;  // of K: a pass over fewer stays in the calling thread
-
-// The dual's terms of single coordinates, sum_i 1/2 D_i beta_i^2 + eps |beta_i| - t_i beta_i on lo_i <= beta_i <= hi_i, and
-// the scale 1 / sqrt(K_ii + D_i) that gives tiles a unit diagonal: vectors (m,); no curvature: D = 0.
-struct SeparableTerms {
-    Span<const double> target, lo, hi, scale;
-    double epsilon = 0.0;            // >= 0
-    Span<const double> curvature{};  // D
-
-    double curvature_of(Index i) const { return curvature.size ? curvature[i] : 0.0; }
-    // Those of the coordinates [first, end).
-    SeparableTerms slice(Index first, Index end) const {
-        return {target.slice(first, end), lo.slice(first, end), hi.slice(first, end), scale.slice(first, end), epsilon,
-                curvature.size ? curvature.slice(first, end) : curvature};
-    }
-};
-
-// Midpoint of the KKT bounds of the intercept (0 without one), and the KKT violation.
-struct Violation {
-    double intercept = 0.0, largest = 0.0;
-};
+constexpr Index kViolationRows = 1 << 13;  // coordinates of a block whose violations one thread computes
 
 // A working set of at most `size` of m coordinates, kept from one to the next: its rows, and the coordinates that it
 // changed; the other vectors are scratch.
 struct WorkingSet {
     WorkingSet(Index size, Index m)
-        : rows(size), changed(size), lo(size), hi(size), change(size), violation(m), bins(m),
+        : rows(size), changed(size), lo(size), hi(size), change(size), violation(m), violators(m), bins(m),
+          extremes(count_blocks(m, kViolationRows)), n_listed(extremes.size()),
           is_visited(maximum(count_blocks(m, ComputedEntries::kSumColumns),
                              count_blocks(size, minimum(kGatherRows, ComputedEntries::kTileColumns)))) {}
     std::vector<Index> rows, changed;  // rows: the first n_used are those of the set, newest last
     std::vector<double> lo, hi;        // bounds of the rows, on one side of zero if epsilon > 0
     std::vector<double> change, violation;
-    std::vector<std::int16_t> bins;         // of largest_violators
-    std::vector<unsigned char> is_visited;  // of visit_all
+    std::vector<Index> violators;             // coordinates whose violation is not zero: the first n_violators
+    std::vector<std::int16_t> bins;           // of largest_violators
+    std::vector<Extremes<double>> extremes;   // of the blocks of find_violators,
+    std::vector<Index> n_listed;              // and the number of their violators
+    std::vector<unsigned char> is_visited;    // of visit_all
+    Index n_violators = 0;
     Index n_used = 0, n_kept = 0;           // n_kept: rows kept from the working set before, the first ones
 };
-
-// --- violation and choice of rows ----------------------------------------------------------------------------------
-
-// The intercept midway between both extremes, and LIBSVM's m - M; without an intercept 0 and the largest projected
-// gradient.
-inline Violation intercept_and_violation(Extremes<double> e, bool has_intercept) {
-    if (!has_intercept) return {0.0, maximum(maximum(-e.rise, e.fall), 0.0)};
-    if (e.rise == kInfinity<double>) return {e.fall == -kInfinity<double> ? 0.0 : -e.fall, 0.0};
-    if (e.fall == -kInfinity<double>) return {-e.rise, 0.0};
-    return {-0.5 * (e.rise + e.fall), maximum(e.fall - e.rise, 0.0)};
-}
-
-// KKT violation of each coordinate: positive where beta should rise, negative where it should fall.
-//
-// Given   terms of (m,) vectors; beta, f (m,): a feasible point and its decision values K beta; out (m,), written
-// Returns the intercept, and the violation that is compared with the tolerance
-// Cost    O(m), no allocation
-// Source  Fan, Chen, Lin 2005, JMLR 6, section 2; without intercept: largest projected gradient
-// Twin    tests/naive/dual.py::violation, equality_violation
-inline Violation kkt_violation(const SeparableTerms& terms, Span<const double> beta, Span<const double> f,
-                               bool has_intercept, Span<double> out) {
-    const double *__restrict coef = beta.data, *__restrict values = f.data, *__restrict target = terms.target.data;
-    const double *__restrict lo = terms.lo.data, *__restrict hi = terms.hi.data;
-    double* __restrict violation = out.data;
-    const double epsilon = terms.epsilon;
-    const auto violation_with = [=](const auto& smooth) {  // the gradient without the term of epsilon
-        const auto rising = [=](Index t) { return smooth(t) + (coef[t] >= 0.0 ? epsilon : -epsilon); };
-        const auto falling = [=](Index t) { return smooth(t) + (coef[t] > 0.0 ? epsilon : -epsilon); };
-        const Violation found = intercept_and_violation(
-            extremes<double>(
-                beta.size, rising, falling, [=](Index t) { return coef[t] < hi[t]; },
-                [=](Index t) { return coef[t] > lo[t]; }),
-            has_intercept);
-        for (Index t = 0; t < beta.size; ++t) {
-            const double rise = coef[t] < hi[t] ? maximum(-(rising(t) + found.intercept), 0.0) : 0.0;
-            const double fall = coef[t] > lo[t] ? maximum(falling(t) + found.intercept, 0.0) : 0.0;
-            violation[t] = rise - fall;
-        }
-        return found;
-    };
-    if (!terms.curvature.size) return violation_with([=](Index t) { return values[t] - target[t]; });
-    const double* __restrict curvature = terms.curvature.data;
-    return violation_with([=](Index t) { return values[t] - target[t] + curvature[t] * coef[t]; });
-}
-
-// Whether to list violations of coordinates that should fall, of those that should rise, or all.
-enum class Side { kFall = -1, kBoth = 0, kRise = 1 };
-
-// Indices of the k largest violations, by a histogram: of the last bin that is taken, the least indices.
-//
-// Given   violation (m,) as kkt_violation writes it; bins (m,), scratch; out (>= min(k, m),), written
-// Returns how many were written: at most k, in no order but that the top bins come first
-// Cost    O(m), no sort
-// Twin    tests/naive/dual.py::largest_rows
-inline Index largest_violators(Span<const double> violation, Side side, Index k, Span<std::int16_t> bins, Span<Index> out) {
-    const double sign = static_cast<double>(side);
-    const auto magnitude = [&](double v) { return side == Side::kBoth ? std::abs(v) : sign * v; };
-    Bits<double> largest = 0;
-    for (Index i = 0; i < violation.size; ++i) largest = maximum(largest, bit_cast<Bits<double>>(magnitude(violation[i])));
-    const double top = bit_cast<double>(largest);
-    if (!(top > 0.0) || k <= 0) return 0;
-    for (Index i = 0; i < violation.size; ++i) {  // vectorised, without the counts
-        const double v = magnitude(violation[i]), share = v / top * kBins;
-        const int bin = share < kBins ? static_cast<int>(share) : kBins;  // infinity / infinity: the top bin
-        bins[i] = static_cast<std::int16_t>(v > 0.0 ? bin + 1 : 0);
-    }
-    Index count[kBins + 2] = {}, odd[kBins + 2] = {};  // bin 0: no violation on this side
-    // two counters for even and odd rows: most rows are in the same few bins, and increments of one counter wait for each
-    // other
-    for (Index i = 0; i < violation.size; ++i) ++(i % 2 ? odd : count)[bins[i]];
-    for (int bin = 0; bin < kBins + 2; ++bin) count[bin] += odd[bin];
-    Index total = 0;
-    int edge = kBins + 1;
-    while (edge > 0 && total + count[edge] <= k) total += count[edge--];
-    Index n = 0;
-    for (const bool is_in_edge : {false, true})
-        for (Index i = 0; i < violation.size && n < k; ++i)
-            if (bins[i] > 0 && (is_in_edge ? bins[i] == edge : bins[i] > edge)) out[n++] = i;
-    return n;
-}
 
 // --- working sets --------------------------------------------------------------------------------------------------
 
@@ -177,6 +83,37 @@ template <class Visit> void visit_all(Team& team, Index n_blocks, bool is_shared
     }
 }
 
+// `kkt_violation` into work.violation, shared out over the threads; lists the coordinates where it is not zero.
+inline Violation find_violators(Team& team, const SeparableTerms& terms, Point point, bool has_intercept, WorkingSet& work) {
+    const Index m = point.beta.size, n_blocks = count_blocks(m, kViolationRows);
+    const auto in_blocks = [&](const auto& visit) {
+        visit_all(team, n_blocks, true, work, [&](Index block) {
+            const FlushDenormals flush;
+            const Index first = block * kViolationRows, end = minimum(first + kViolationRows, m);
+            visit(block, first, terms.slice(first, end), point.beta.slice(first, end), point.f.slice(first, end));
+        });
+    };
+    in_blocks([&](Index block, Index, const SeparableTerms& own, Span<const double> beta, Span<const double> f) {
+        work.extremes[block] = derivative_extremes(own, beta, f);
+    });
+    Extremes<double> extremes{kInfinity<double>, -kInfinity<double>};
+    for (const Extremes<double>& one : work.extremes)
+        extremes = {minimum(extremes.rise, one.rise), maximum(extremes.fall, one.fall)};
+    const Violation found = intercept_and_violation(extremes, has_intercept);
+    in_blocks([&](Index block, Index first, const SeparableTerms& own, Span<const double> beta, Span<const double> f) {
+        const Span<double> violation = as_span(work.violation).slice(first, first + beta.size);
+        write_violations(own, beta, f, found.intercept, violation);
+        work.n_listed[block] = list_violators(violation, first, work.violators.data() + first);
+    });
+    work.n_violators = 0;
+    for (Index block = 0; block < n_blocks; ++block) {
+        std::copy_n(work.violators.data() + block * kViolationRows, work.n_listed[block],
+                    work.violators.data() + work.n_violators);
+        work.n_violators += work.n_listed[block];
+    }
+    return found;
+}
+
 // Choose the next working set: the newer half of a full one, and the largest violators; with an intercept, half of them
 // coordinates that should rise, half that should fall. Returns work.rows[:n_used].
 inline Span<const Index> choose_rows(WorkingSet& work, bool has_intercept) {
@@ -190,7 +127,8 @@ inline Span<const Index> choose_rows(WorkingSet& work, bool has_intercept) {
     }
     work.n_kept = n;
     const auto add = [&](Side side, Index k) {
-        n += largest_violators(violation, side, k, as_span(work.bins), rows.slice(n, limit));
+        n += largest_violators(violation, as_span(work.violators).head(work.n_violators), side, k, as_span(work.bins),
+                               rows.slice(n, limit));
     };
     if (has_intercept) add(Side::kRise, (limit - n + 1) / 2);
     add(has_intercept ? Side::kFall : Side::kBoth, limit - n);
@@ -348,7 +286,7 @@ template <class Entry, class T>
 SetResult solve_working_set(Team& team, const Problem<Entry>& problem, Point point, Tile<T>& tile, WorkingSet& work,
                             double tol) {
     const FlushDenormals flush;
-    const Violation before = kkt_violation(problem.terms, point.beta, point.f, problem.has_intercept, as_span(work.violation));
+    const Violation before = find_violators(team, problem.terms, point, problem.has_intercept, work);
     if (before.largest < tol) return {0, 0, before};
     const Span<const Index> rows = choose_rows(work, problem.has_intercept);
     set_up_tile(problem, point, rows, before.intercept, tile, work);
