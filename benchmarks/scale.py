@@ -8,7 +8,7 @@
     python benchmarks/scale.py --set noisy --rows 1000000 --machines exact early --to larger_sets.csv
 
 covtype: class 2 against the rest with C = gamma = 32, columns scaled to [0, 1]; a fifth of the 581,012 rows is for
-tests. Each fit has a process of its own; `memory` is its largest size less that before the fit, with the data. The linear
+tests. Each fit has a process of its own; `memory` is its largest size less that before it, with the data. The linear
 machine has C = 1 and one thread, and its seconds are processor time. The machine "paper" is Algorithm 1 as published:
 four levels, kernel k-means, no intercept. Exact machines stop after 600 seconds.
 """
