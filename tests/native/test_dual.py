@@ -914,7 +914,7 @@ def test_tiles_computed_from_rows_are_those_read_from_the_matrix(
     X, squares, K, terms, _ = kernel_problem(m, d, name)
     found = []
     team = Team(n_threads)
-    for rows in (None, dual.EntryRows(X, squares, 0.7 / max(d, 1))):
+    for rows in (None, dual.EntryRows32(X, squares, 0.7 / max(d, 1))):
         beta, f, tile, work = np.zeros(m), np.zeros(m), dual.Tile32(size), dual.WorkingSet(size, m)
         counts = [
             dual.solve_working_sets(team, K, terms, beta, f, tile, work, 1e-3, has_intercept, 1, rows) for _ in range(6)
@@ -929,7 +929,7 @@ def test_tiles_computed_from_rows_are_those_read_from_the_matrix(
 @pytest.mark.parametrize(("m", "d", "size"), [(1500, 9, 512), (700, 64, 512), (300, 1, 130), (90, 33, 17), (40, 0, 8)])
 def test_working_sets_without_a_matrix_are_those_with_one(has_intercept: bool, m: int, d: int, size: int) -> None:
     X, squares, K, terms, _ = kernel_problem(m, d)
-    rows, tol = dual.EntryRows(X, squares, 0.7 / max(d, 1)), 1e-3
+    rows, tol = dual.EntryRows32(X, squares, 0.7 / max(d, 1)), 1e-3
     expected = np.zeros(m), np.zeros(m)
     dual.solve_working_sets(
         ALONE, K, terms, *expected, dual.Tile32(size), dual.WorkingSet(size, m), tol, has_intercept, 10**6, rows
@@ -955,7 +955,7 @@ def test_working_sets_without_a_matrix_are_those_with_one(has_intercept: bool, m
 @pytest.mark.parametrize("seconds", [0.0, 0.001, 0.004])
 def test_decision_values_of_stopped_working_sets_are_those_of_their_coefficients(seconds: float) -> None:
     X, squares, K, terms, _ = kernel_problem(5000, 5)
-    beta, f, team, rows = np.zeros(5000), np.zeros(5000), Team(2), dual.EntryRows(X, squares, 0.14)
+    beta, f, team, rows = np.zeros(5000), np.zeros(5000), Team(2), dual.EntryRows32(X, squares, 0.14)
     state = terms, beta, f, dual.Tile32(512), dual.WorkingSet(512, 5000)
     team.stop_after(seconds)
     n_sets, _, _, violation = dual.solve_from_rows(team, rows, *state, 1e-12, True, 10**9)
@@ -969,7 +969,7 @@ def test_rows_of_another_kernel_matrix_are_refused() -> None:
     X, _, K, terms, _ = kernel_problem(40, 3)
     squares = np.ones(40)
     state, rest = (np.zeros(40), np.zeros(40)), (1e-3, False, 1)
-    of_all, of_some = dual.EntryRows(X, squares, 1.0), dual.EntryRows(X[:39], squares[:39], 1.0)
+    of_all, of_some = dual.EntryRows32(X, squares, 1.0), dual.EntryRows32(X[:39], squares[:39], 1.0)
     scaled = dual.SeparableTerms(terms.target, terms.lo, terms.hi, np.full(40, 2.0))
 
     def with_matrix(tile: Any, terms: Any, rows: Any) -> None:
@@ -986,6 +986,6 @@ def test_rows_of_another_kernel_matrix_are_refused() -> None:
         with pytest.raises(ValueError, match="scale"):
             run(dual.Tile32(8), scaled, of_all)
     with pytest.raises(ValueError, match="squares"):
-        dual.EntryRows(X, squares[:39], 1.0)
-    assert len(dual.EntryRows(X, squares, 1.0)) == 40
+        dual.EntryRows32(X, squares[:39], 1.0)
+    assert len(dual.EntryRows32(X, squares, 1.0)) == 40
     assert not state[0].any()

@@ -23,7 +23,16 @@ from ..data.samples import Samples, Selection
 
 Product = Callable[[Samples, Matrix, Samples, Matrix], None]
 
+_LONGEST_ROW = 8  # rows of so many times `short_row` are computed from where most entries are left out
 _DIAGONAL_ROWS = 16  # compute the diagonal of a callable kernel in tiles of so many rows: a sixteenth of the calls
+
+
+EntryRows = dual.EntryRows32 | dual.EntryRows64
+
+
+def dense_row_bytes(A: Samples) -> int:
+    """Bytes of a sample as a dense row."""
+    return int(A.take(slice(0, 1)).stored().shape[1] * A.precision.itemsize)
 
 
 class Kernel(Protocol):
@@ -57,7 +66,7 @@ class Kernel(Protocol):
         """
         return None
 
-    def entry_rows(self, A: Samples, rows: Selection, limit: float = np.inf) -> dual.EntryRows | None:
+    def entry_rows(self, A: Samples, rows: Selection, limit: float = np.inf) -> EntryRows | None:
         """Samples as rows that compiled loops compute entries of K from; None where reading K is faster.
 
         Entries of rows at distances above `limit` may be left out of sums.
@@ -142,14 +151,14 @@ class ExponentialKernel(Kernel):
         """out += coef @ K(A, B), without the entries between a row of B and batches of A in far boxes."""
         raise NotImplementedError
 
-    def entry_rows(self, A: Samples, rows: Selection, limit: float = np.inf) -> dual.EntryRows | None:
-        """Dense float32 rows of at most `short_row` bytes; None where rows are longer, without gathering them."""
-        n_columns = A.take(slice(0, 1)).stored().shape[1]
-        if A.precision != np.float32 or n_columns * A.precision.itemsize > self.short_row:
+    def entry_rows(self, A: Samples, rows: Selection, limit: float = np.inf) -> EntryRows | None:
+        """Dense rows; None, without gathering them, where they are long, or float64 and no entry may be left out."""
+        longest = self.short_row * (_LONGEST_ROW if limit < np.inf else A.precision == np.float32)
+        if A.precision != A.dtype or dense_row_bytes(A) > longest:
             return None
-        chosen = A.take(rows)
+        chosen, make = A.take(rows), dual.EntryRows32 if A.dtype == np.float32 else dual.EntryRows64
         squares = chosen.squares if self.argument == "squared_distance" else None
-        return dual.EntryRows(chosen.toarray(), squares, self.gamma, limit)
+        return make(chosen.toarray(), squares, self.gamma, limit)
 
 
 @dataclass(frozen=True)

@@ -30,14 +30,14 @@ struct BoundTerms {
 };
 
 // Rows X (m, d) of an RBF or Laplacian kernel matrix, bound, with the arrays that they view.
-struct BoundRows {
-    BoundRows(const RowsArray<const float>& X, const std::optional<Vector<const double>>& squares, double gamma, double limit)
+template <class T> struct BoundRows {
+    BoundRows(const RowsArray<const T>& X, const std::optional<Vector<const double>>& squares, double gamma, double limit)
         : X(X), squares(squares), rows(rows_matrix(X, "X")), gamma(gamma) {
         if (squares) check_lengths(rows.rows, {{"squares", span(*squares)}});
-        if (limit < kInfinity<double>) boxes = RowBoxes(rows, limit);
+        if (limit < kInfinity<double>) boxes = RowBoxes<T>(rows, limit);
     }
     // Entries of their kernel matrix, for tiles of `size` rows. Its diagonal is 1, and so must be the terms' scale.
-    ComputedEntries entries(const SeparableTerms& terms, Index size, const Team& team) const {
+    ComputedEntries<T> entries(const SeparableTerms& terms, Index size, const Team& team) const {
         check_size("len(rows)", rows.rows, terms.target.size);
         for (const double scale : terms.scale)
             if (!(std::abs(scale - 1.0) < 1e-3)) raise_value_error("scale must be 1 with the rows of a kernel, got ", scale);
@@ -45,11 +45,11 @@ struct BoundRows {
                 team.n_threads()};
     }
 
-    RowsArray<const float> X;
+    RowsArray<const T> X;
     std::optional<Vector<const double>> squares;
-    Matrix<const float> rows;
+    Matrix<const T> rows;
     double gamma;
-    RowBoxes boxes;
+    RowBoxes<T> boxes;
 };
 
 // A new array of Python's with the same numbers.
@@ -117,14 +117,14 @@ template <class Entry, class T> void bind_solver(nb::module_& m) {
     m.def(
         "solve_working_sets",
         [](Team& team, const RowsArray<const Entry>& K, const BoundTerms& terms, Span<double> beta, Span<double> f,
-           Tile<T>& tile, WorkingSet& work, double tol, bool has_intercept, Index max_sets, const BoundRows* rows) {
+           Tile<T>& tile, WorkingSet& work, double tol, bool has_intercept, Index max_sets, const BoundRows<Entry>* rows) {
             Problem<Entry> problem{rows_matrix(K, "K"), terms.terms, has_intercept};
             check_at_least("len(K)", problem.K.rows, terms.length());
             check_at_least("K.shape[1]", problem.K.columns, terms.length());
             const DualState<T> state(terms.length(), beta, f, tile, work);
-            std::optional<ComputedEntries> computed;
+            std::optional<ComputedEntries<Entry>> computed;
             if (rows) {
-                if (!std::is_same_v<T, float>) throw nb::type_error("rows are for a tile of float32 numbers");
+                if (!std::is_same_v<T, Entry>) throw nb::type_error("rows are for a tile of their own dtype");
                 problem.computed = &computed.emplace(rows->entries(terms.terms, tile.size, team));
             }
             return solve_working_sets(team, problem, state, tol, max_sets);
@@ -133,10 +133,34 @@ template <class Entry, class T> void bind_solver(nb::module_& m) {
         "terms"_a, array("beta"), array("f"), "tile"_a, "working_set"_a, "tol"_a, "has_intercept"_a,
         "max_sets"_a, "rows"_a.none() = nb::none(),
         "Solve the dual on K (m, >= m) by working sets, from a feasible beta (m,) and f = K beta (m,), in place.\n\n"
-        "rows: those whose kernel matrix K is; entries of a Tile32 are then computed from them instead of read.\n"
+        "rows: those whose kernel matrix K is; entries of a tile of their dtype are then computed, not read.\n"
         "Ends when the violation is below tol, after max_sets working sets, or when the team is stopped. Returns the\n"
         "numbers of working sets and of steps in them, the intercept, the violation. f = K beta holds after an exception\n"
         "too.");
+}
+
+// Rows of a kernel matrix, and the solver that computes all of its entries from them.
+template <class T> void bind_rows(nb::module_& m, const char* name) {
+    using Bound = BoundRows<T>;
+    nb::class_<Bound>(m, name,
+                      "Rows X (m, d) whose kernel matrix is exp(-gamma |x - z|^2), with squares (m,): |x|^2; or\n"
+                      "exp(-gamma |x - z|_1), with None. Computed sums leave out entries between a row and blocks of 256\n"
+                      "rows whose box is at a (squared) distance above `limit`.")
+        .def(nb::init<const RowsArray<const T>&, const std::optional<Vector<const double>>&, double, double>(), array("X"),
+             array("squares").none(), "gamma"_a, "limit"_a = kInfinity<double>)
+        .def("__len__", [](const Bound& r) { return r.rows.rows; });
+    m.def(
+        "solve_from_rows",
+        [](Team& team, const Bound& rows, const BoundTerms& terms, Span<double> beta, Span<double> f, Tile<T>& tile,
+           WorkingSet& work, double tol, bool has_intercept, Index max_sets) {
+            const DualState<T> state(terms.length(), beta, f, tile, work);
+            ComputedEntries<T> computed = rows.entries(terms.terms, tile.size, team);
+            const Problem<T> problem{{}, terms.terms, has_intercept, &computed};
+            return solve_working_sets(team, problem, state, tol, max_sets);
+        },
+        "team"_a, "rows"_a, "terms"_a, array("beta"), array("f"), "tile"_a, "working_set"_a, "tol"_a, "has_intercept"_a,
+        "max_sets"_a,
+        "As solve_working_sets, on the kernel matrix of `rows`: no matrix is in memory, all entries are computed.");
 }
 
 // Subproblems, bound: with the arrays that they view, and their working sets, kept from call to call.
@@ -255,13 +279,6 @@ void bind_dual(nb::module_& m) {
         .def_prop_ro(
             "rows", [](WorkingSet& w) { return copy(as_span(w.rows).head(w.n_used)); },
             "The rows of the last working set, newest last; a copy.");
-    nb::class_<BoundRows>(dual, "EntryRows",
-                          "Rows X (m, d) whose kernel matrix is exp(-gamma |x - z|^2), with squares (m,): |x|^2; or\n"
-                          "exp(-gamma |x - z|_1), with None. Computed sums leave out entries between a row and blocks of 256\n"
-                          "rows whose box is at a (squared) distance above `limit`.")
-        .def(nb::init<const RowsArray<const float>&, const std::optional<Vector<const double>>&, double, double>(),
-             array("X"), array("squares").none(), "gamma"_a, "limit"_a = kInfinity<double>)
-        .def("__len__", [](const BoundRows& r) { return r.rows.rows; });
     bind_tile<float>(dual, "Tile32");
     bind_tile<double>(dual, "Tile64");
     dual.def(
@@ -293,18 +310,8 @@ void bind_dual(nb::module_& m) {
         array("violation"), "side"_a, "k"_a,
         "Indices of the k largest violations (m,), exact to 1/256 of the largest: positive ones (side 1), negative ones (-1),\n"
         "or by absolute value (0).");
-    dual.def(
-        "solve_from_rows",
-        [](Team& team, const BoundRows& rows, const BoundTerms& terms, Span<double> beta, Span<double> f, Tile<float>& tile,
-           WorkingSet& work, double tol, bool has_intercept, Index max_sets) {
-            const DualState<float> state(terms.length(), beta, f, tile, work);
-            ComputedEntries computed = rows.entries(terms.terms, tile.size, team);
-            const Problem<float> problem{{}, terms.terms, has_intercept, &computed};
-            return solve_working_sets(team, problem, state, tol, max_sets);
-        },
-        "team"_a, "rows"_a, "terms"_a, array("beta"), array("f"), "tile"_a, "working_set"_a, "tol"_a, "has_intercept"_a,
-        "max_sets"_a,
-        "As solve_working_sets, on the kernel matrix of `rows`: no matrix is in memory, all entries are computed.");
+    bind_rows<float>(dual, "EntryRows32");
+    bind_rows<double>(dual, "EntryRows64");
     bind_solver<float, float>(dual);
     bind_solver<float, double>(dual);
     bind_solver<double, double>(dual);

@@ -34,8 +34,8 @@ struct WorkingSet {
     WorkingSet(Index size, Index m)
         : rows(size), changed(size), lo(size), hi(size), change(size), violation(m), violators(m), bins(m),
           extremes(count_blocks(m, kViolationRows)), n_listed(extremes.size()),
-          is_visited(maximum(count_blocks(m, ComputedEntries::kSumColumns),
-                             count_blocks(size, minimum(kGatherRows, ComputedEntries::kTileColumns)))) {}
+          is_visited(maximum(count_blocks(m, ComputedEntries<float>::kSumColumns),
+                             count_blocks(size, minimum(kGatherRows, ComputedEntries<double>::kTileColumns)))) {}
     std::vector<Index> rows, changed;  // rows: the first n_used are those of the set, newest last
     std::vector<double> lo, hi;        // bounds of the rows, on one side of zero if epsilon > 0
     std::vector<double> change, violation;
@@ -54,7 +54,7 @@ template <class Entry> struct Problem {
     Matrix<const Entry> K;  // (m, >= m); empty: all entries are computed
     SeparableTerms terms;   // of (m,) vectors
     bool has_intercept;
-    ComputedEntries* computed = nullptr;  // of K, for float32 tiles; null: entries of tiles are read from K
+    ComputedEntries<Entry>* computed = nullptr;  // of K, for tiles of type Entry; null: entries of tiles are read from K
 
     // An address that identifies the kernel matrix: K, or the rows that its entries are computed from.
     const void* source() const { return K.data ? static_cast<const void*>(K.data) : computed->source(); }
@@ -206,8 +206,8 @@ void gather(Matrix<const Entry> K, Span<const Index> rows, Index first, Index en
 template <class Entry, class T, class Run>
 void fill_tile(const Problem<Entry>& problem, Span<const Index> rows, Index n_kept, Tile<T>& tile, const Run& run) {
     if (n_kept == rows.size) return;
-    if constexpr (std::is_same_v<T, float>)
-        if (ComputedEntries* const computed = problem.computed) {
+    if constexpr (std::is_same_v<T, Entry>)
+        if (ComputedEntries<T>* const computed = problem.computed) {
             computed->choose(rows);
             return run(computed->n_tile_blocks(), [&](Index block) { computed->fill_tile_block(block, n_kept, tile); });
         }
@@ -312,7 +312,7 @@ void update_decision_values(Team& team, const Problem<Entry>& problem, Span<doub
     const Span<const double> change = as_span(work.change).head(n_changed);
     const bool is_shared = n_changed * f.size >= kSharedEntries, is_read = problem.K.data != nullptr;
     if (!is_read) problem.computed->choose_for_sums(changed);
-    const Index n_columns = is_read ? kColumnBlock : ComputedEntries::kSumColumns;
+    const Index n_columns = is_read ? kColumnBlock : ComputedEntries<Entry>::kSumColumns;
     visit_all(team, count_blocks(f.size, n_columns), is_shared, work, [&](Index block) {
         if (is_read) add_rows(problem.K, changed, change, f, block);
         else problem.computed->add_rows(change, f, block);

@@ -21,6 +21,7 @@ from ..._native import dual, kernels
 from ..._progress import AnyProgress, share_time
 from ..._threads import ThreadTeam
 from ..._types import Array, Vector
+from ...kernels.functions import EntryRows
 from ..results import DualResult
 from .certificate import NO_LIMIT, Limits, certify, make_result
 from .newton import solve_newton_sets
@@ -44,8 +45,8 @@ class WorkingSetSolver:
     has_intercept : bool
         Whether sum(beta) keeps its value.
     progress : AnyProgress
-    entry_rows : dual.EntryRows or None
-        The samples of K: entries of float32 tiles are computed from these instead of read from K.
+    entry_rows : EntryRows or None
+        The samples of K: entries of tiles of their dtype are computed from these instead of read from K.
 
     Notes
     -----
@@ -60,7 +61,7 @@ class WorkingSetSolver:
         *,
         has_intercept: bool,
         progress: AnyProgress,
-        entry_rows: dual.EntryRows | None = None,
+        entry_rows: EntryRows | None = None,
     ) -> None:
         self.K = K
         self.entry_rows = entry_rows
@@ -102,7 +103,8 @@ class WorkingSetSolver:
         team, rows = self.team.native, self.entry_rows
         if self.K is None:
             assert rows is not None
-            return partial(dual.solve_from_rows, team, rows, *state, dual.Tile32(size), work, *how)
+            tile = dual.Tile32(size) if isinstance(rows, dual.EntryRows32) else dual.Tile64(size)
+            return partial(dual.solve_from_rows, team, rows, *state, tile, work, *how)
         if self.K.dtype == np.float32 and m > WORKING_SET_ROWS:
             return partial(dual.solve_working_sets, team, self.K, *state, dual.Tile32(size), work, *how, rows=rows)
         return partial(dual.solve_working_sets, team, self.K, *state, dual.Tile64(size), work, *how)
@@ -134,7 +136,7 @@ def solve_in_memory(
     progress: AnyProgress,
     *,
     decision: Vector | None = None,
-    entry_rows: dual.EntryRows | None = None,
+    entry_rows: EntryRows | None = None,
 ) -> DualResult:
     """Solve the dual of a problem whose kernel matrix is given.
 
@@ -149,7 +151,7 @@ def solve_in_memory(
     progress : AnyProgress
     decision : ndarray of shape (m,), optional
         K beta, where it is known; not changed.
-    entry_rows : dual.EntryRows, optional
+    entry_rows : EntryRows, optional
         The samples of K, see `WorkingSetSolver`.
 
     Returns

@@ -32,7 +32,7 @@ from ...data.rows import positions
 from ...data.samples import SampleSubset
 from ...kernels.active_matrix import ActiveMatrix
 from ...kernels.boxed_rows import far_distance, local_order
-from ...kernels.functions import check_finite
+from ...kernels.functions import EntryRows, check_finite, dense_row_bytes
 from ...kernels.kernel_operator import KernelOperator
 from ...kernels.tiles import entry_work
 from ..results import DualResult, History, StoppedAtStartError
@@ -408,13 +408,13 @@ class DualSolver:
         capacity = self.active_matrix.capacity
         if not self._is_local:
             return capacity
-        row_bytes = _ROW_COPIES * self.operator.kernel.short_row
+        row_bytes = _ROW_COPIES * dense_row_bytes(self.operator.samples)
         return max(capacity, min(len(self.operator), self.active_matrix.n_bytes // row_bytes))
 
     @cached_property
     def _is_local(self) -> bool:
-        """Whether sums of kernel rows are computed from short rows: fast where most entries are left out."""
-        return self.far < np.inf and self._entry_rows(np.arange(1)) is not None
+        """Whether sums of kernel rows are computed from the samples: fast where most entries are left out."""
+        return self.far < np.inf and self._entry_rows(np.arange(1), self.far) is not None
 
     def _choose_active(self, point: _Point, intercept: float) -> RowIndices:
         """Free coordinates, the largest violators, and satisfied coordinates near their margin, as far as they fit."""
@@ -499,14 +499,14 @@ class DualSolver:
         0 if the matrix has most entries, or rows are not short.
         """
         m, n_missing = len(wanted), self.active_matrix.n_missing(wanted)
-        if m <= WORKING_SET_ROWS or 2 * n_missing < m * m or self._entry_rows(wanted[:1]) is None:
+        if m <= WORKING_SET_ROWS or 2 * n_missing < m * m or self._entry_rows(wanted[:1], self.far) is None:
             return 0
         return n_missing // (WORKING_SET_ROWS * m)
 
-    def _entry_rows(self, rows: RowIndices) -> dual.EntryRows | None:
+    def _entry_rows(self, rows: RowIndices, limit: float) -> EntryRows | None:
         if self.terms.curvature is not None:  # tiles of computed entries are not scaled to a unit diagonal
             return None
-        return self.operator.kernel.entry_rows(self.operator.samples, rows, self.far)
+        return self.operator.kernel.entry_rows(self.operator.samples, rows, limit)
 
     def _solve_sets(self, K: Array | None, part: _Part, tol: float, max_sets: int = NO_LIMIT) -> bool:
         """`WorkingSetSolver.solve` of the part, in place: on its kernel matrix K, or with None from its rows."""
@@ -516,7 +516,7 @@ class DualSolver:
             self.operator.team,
             has_intercept=self.has_intercept,
             progress=self.progress,
-            entry_rows=self._entry_rows(part.rows),
+            entry_rows=self._entry_rows(part.rows, self.far if K is None else np.inf),
         )
         is_done = solver.solve(part.beta, part.decision, tol, min(max_sets, self.limits.max_sets - self.n_iter))
         self.n_iter += solver.n_iter
