@@ -56,18 +56,6 @@ class WorkingSet:
     def rows(self) -> Any:
         """The rows of the last working set, newest last; a copy."""
 
-class EntryRows:
-    """
-    Rows X (m, d) whose kernel matrix is exp(-gamma |x - z|^2), with squares (m,): |x|^2; or
-    exp(-gamma |x - z|_1), with None. Computed sums leave out entries between a row and blocks of 256
-    rows whose box is at a (squared) distance above `limit`.
-    """
-
-    def __init__(
-        self, X: NDArray[np.float32], squares: NDArray[np.float64] | None, gamma: float, limit: float = float("inf")
-    ) -> None: ...
-    def __len__(self) -> int: ...
-
 class Tile32:
     """
     A working set's quadratic program: Q (size, size); diagonal, grad, lo, hi and step (size,).
@@ -139,13 +127,25 @@ def largest_violators(violation: NDArray[np.float64], side: int, k: int) -> Any:
     or by absolute value (0).
     """
 
+class EntryRows32:
+    """
+    Rows X (m, d) whose kernel matrix is exp(-gamma |x - z|^2), with squares (m,): |x|^2; or
+    exp(-gamma |x - z|_1), with None. Computed sums leave out entries between a row and blocks of 256
+    rows whose box is at a (squared) distance above `limit`.
+    """
+
+    def __init__(
+        self, X: NDArray[np.float32], squares: NDArray[np.float64] | None, gamma: float, limit: float = float("inf")
+    ) -> None: ...
+    def __len__(self) -> int: ...
+
 def solve_from_rows(
     team: Team,
-    rows: EntryRows,
+    rows: EntryRows32 | EntryRows64,
     terms: SeparableTerms,
     beta: NDArray[np.float64],
     f: NDArray[np.float64],
-    tile: Tile32,
+    tile: Tile32 | Tile64,
     working_set: WorkingSet,
     tol: float,
     has_intercept: bool,
@@ -154,6 +154,18 @@ def solve_from_rows(
     """
     As solve_working_sets, on the kernel matrix of `rows`: no matrix is in memory, all entries are computed.
     """
+
+class EntryRows64:
+    """
+    Rows X (m, d) whose kernel matrix is exp(-gamma |x - z|^2), with squares (m,): |x|^2; or
+    exp(-gamma |x - z|_1), with None. Computed sums leave out entries between a row and blocks of 256
+    rows whose box is at a (squared) distance above `limit`.
+    """
+
+    def __init__(
+        self, X: NDArray[np.float64], squares: NDArray[np.float64] | None, gamma: float, limit: float = float("inf")
+    ) -> None: ...
+    def __len__(self) -> int: ...
 
 def solve_working_sets(
     team: Team,
@@ -166,12 +178,12 @@ def solve_working_sets(
     tol: float,
     has_intercept: bool,
     max_sets: int,
-    rows: EntryRows | None = None,
+    rows: EntryRows32 | EntryRows64 | None = None,
 ) -> tuple[Any, ...]:
     """
     Solve the dual on K (m, >= m) by working sets, from a feasible beta (m,) and f = K beta (m,), in place.
 
-    rows: those whose kernel matrix K is; entries of a Tile32 are then computed from them instead of read.
+    rows: those whose kernel matrix K is; entries of a tile of their dtype are then computed, not read.
     Ends when the violation is below tol, after max_sets working sets, or when the team is stopped. Returns the
     numbers of working sets and of steps in them, the intercept, the violation. f = K beta holds after an exception
     too.
