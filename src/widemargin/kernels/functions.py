@@ -23,7 +23,7 @@ from ..data.samples import Samples, Selection
 
 Product = Callable[[Samples, Matrix, Samples, Matrix], None]
 
-_LONGEST_ROW = 8  # rows of so many times `short_row` are computed from where most entries are left out
+_LONGEST_ROW = 2  # rows of so many times `short_row` are computed from where most entries are left out
 _DIAGONAL_ROWS = 16  # compute the diagonal of a callable kernel in tiles of so many rows: a sixteenth of the calls
 
 
