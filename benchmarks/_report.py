@@ -77,9 +77,12 @@ def git(*arguments: str) -> str:
 def write_csv(path: Path, rows: Sequence[Row], card: Mapping[str, str]) -> None:
     """Write the rows, all keys of all rows as columns, below the card as `#` lines (`pandas.read_csv(comment="#")`).
 
-    Into a file beside it that then takes its place: a process that is ended meanwhile leaves all earlier rows.
+    Into a file beside it that then takes its place: a process that is ended meanwhile leaves all earlier rows. Where
+    the card is that of a run, rows that the file did not have get its commit, date and machine.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
+    if "commit" in card:
+        rows = _with_origin(rows, read_csv(path), card)
     columns = list(dict.fromkeys(key for row in rows for key in row))
     unfinished = path.with_suffix(".csv.part")
     with unfinished.open("w", newline="") as file:
@@ -88,6 +91,19 @@ def write_csv(path: Path, rows: Sequence[Row], card: Mapping[str, str]) -> None:
         writer.writeheader()
         writer.writerows({key: _exact(value) for key, value in row.items()} for row in rows)
     unfinished.replace(path)
+
+
+def _with_origin(rows: Sequence[Row], old: Sequence[Row], card: Mapping[str, str]) -> list[Row]:
+    origin = {key: card[key] for key in ("commit", "date")}
+    origin["machine_card"] = f"{card['processor']}, {card['cores']} cores"
+    known = {_as_read(row) for row in old}
+    return [row if "commit" in row or _as_read(row) in known else {**row, **origin} for row in rows]
+
+
+def _as_read(row: Row) -> frozenset[tuple[str, Any]]:
+    """A row as `read_csv` gives it."""
+    texts = {key: str(_exact(value)) for key, value in row.items() if value is not None}
+    return frozenset((key, _parsed(text)) for key, text in texts.items() if text != "")
 
 
 def read_csv(path: Path) -> list[dict[str, Any]]:

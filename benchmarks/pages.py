@@ -1,4 +1,4 @@
-"""Write the tables and figures of the README and of the documentation from the files in results/.
+"""Write the tables, figures and pictures of the README and of the documentation from the files in results/.
 
 ::
 
@@ -7,7 +7,8 @@
 
 Everything between a line ``<!-- table NAME -->`` and the next ``<!-- end -->`` is replaced by a table of ``NAME.csv``,
 everything between ``<!-- value NAME COLUMN ... -->`` and ``<!-- end -->`` by a figure of it (`_pages.figures`), or of
-rows computed from it (`_pages.derived`): ``kernel_svm/quotients`` has those of the table.
+rows computed from it (`_pages.derived`): ``kernel_svm/quotients`` has those of the table. Pictures of `_pages.pictures`
+whose results have changed are drawn anew.
 """
 
 from __future__ import annotations
@@ -21,9 +22,8 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from benchmarks import _report
-from benchmarks._pages import boosting, evidence, papers, peers, reliability
-from benchmarks._pages.derived import DERIVED
-from benchmarks._pages.figures import figure
+from benchmarks._pages import boosting, claims, evidence, papers, peers, pictures, reliability, scale
+from benchmarks._pages.derived import look_up
 
 _ROOT = Path(__file__).resolve().parents[1]
 PAGES = [_ROOT / "README.md", *sorted((_ROOT / "docs").rglob("*.md"))]
@@ -34,18 +34,24 @@ _TABLES: dict[str, Callable[[list[dict[str, Any]]], str]] = {
     **boosting.TABLES,
     **papers.TABLES,
     **reliability.TABLES,
+    **scale.TABLES,
 }
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Write all pages, or compare them; returns the number that differ."""
+    """Write all pages and pictures, or compare them; returns the number that differ."""
     only_compare = "--check" in (sys.argv[1:] if arguments is None else arguments)
     stale = [path for path in PAGES if path.read_text(encoding="utf-8") != render(path)]
     for path in stale:
         print(f"{path.relative_to(_ROOT)} {'differs from' if only_compare else 'written from'} the results")
         if not only_compare:
             path.write_text(render(path), encoding="utf-8")
-    return len(stale) if only_compare else 0
+    undrawn = [name for name in pictures.PICTURES if pictures.is_stale(name)]
+    for name in undrawn:
+        print(f"{name}.svg {'differs from' if only_compare else 'drawn from'} the results")
+        if not only_compare:
+            pictures.draw(name)
+    return len(stale) + len(undrawn) if only_compare else 0
 
 
 def render(path: Path) -> str:
@@ -55,22 +61,22 @@ def render(path: Path) -> str:
         begin, name, end = match.groups()
         if name == "evidence":
             return begin + evidence.table() + end
+        if name.startswith("claims/"):
+            return begin + claims.table(name.removeprefix("claims/")) + end
         rows = _report.read_csv(_report.RESULTS / f"{_FILES.get(name, name)}.csv")
         return begin + (_TABLES[name](rows) if rows else "Not measured yet.\n") + end
 
     def value(match: re.Match[str]) -> str:
         begin, name, asked, end = match.groups()
-        file, derived = DERIVED.get(name, (name, None))
-        rows = _report.read_csv(_report.RESULTS / f"{file}.csv")
         try:
-            return begin + figure(derived(rows) if derived else rows, asked) + end
+            return begin + look_up(name, asked) + end
         except ValueError as error:
             raise ValueError(f"{path}: {name}: {error}") from error
 
     return _VALUE.sub(value, _TABLE.sub(table, path.read_text(encoding="utf-8")))
 
 
-_FILES = {**peers.FILES, **papers.FILES}  # of tables that are not named after their file
+_FILES = {**peers.FILES, **papers.FILES, **scale.FILES}  # of tables that are not named after their file
 
 
 if __name__ == "__main__":

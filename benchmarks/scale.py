@@ -1,13 +1,14 @@
-"""Exact and early machines of the whole covtype by the number of rows, beside scikit-learn-intelex.
+"""Exact, early and linear machines of the whole covtype by the number of rows, beside scikit-learn-intelex.
 
 ::
 
     python benchmarks/scale.py                                  # minutes
     python benchmarks/scale.py --rows 20000 60000 --rival-rows 0
-    python benchmarks/scale.py --plot                           # draws docs/images/scale.png from the results
+    python benchmarks/scale.py --machines linear                # others' rows stay as they are
 
 Class 2 against the rest with C = gamma = 32, columns scaled to [0, 1]; a fifth of the 581,012 rows is for tests. Each
-fit has a process of its own; `memory` is its largest size less that before the fit, with the data.
+fit has a process of its own; `memory` is its largest size less that before the fit, with the data. The linear machine
+has C = 1 and one thread, and its seconds are processor time.
 """
 
 from __future__ import annotations
@@ -26,11 +27,10 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from benchmarks import _process, _report
 from benchmarks._problems import load_problem
-from widemargin import DCSVMClassifier
+from widemargin import DCSVMClassifier, OCASClassifier
 
 ROWS = 20_000, 60_000, 116_202, 232_405, 464_810
 _RESULT = _report.RESULTS / "scale.csv"
-_IMAGE = Path(__file__).resolve().parents[1] / "docs" / "images" / "scale.png"
 
 Row = dict[str, Any]
 
@@ -49,28 +49,29 @@ def _intelex() -> Any:
     return SVC(C=32, gamma=32, cache_size=1000)
 
 
-MACHINES: dict[str, Callable[[], Any]] = {"exact": _exact, "early": _early, "intelex": _intelex}
+def _linear() -> Any:
+    return OCASClassifier(n_jobs=1)
+
+
+MACHINES: dict[str, Callable[[], Any]] = {"exact": _exact, "early": _early, "intelex": _intelex, "linear": _linear}
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Measure, print and write the table, or draw it."""
+    """Measure, print and write the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rows", nargs="+", type=int, default=ROWS)
     parser.add_argument(
         "--rival-rows", type=int, default=116_202, help="largest number of rows of scikit-learn-intelex"
     )
-    parser.add_argument("--plot", action="store_true")
+    parser.add_argument("--machines", nargs="+", choices=MACHINES, default=list(MACHINES))
     parser.add_argument("--child", nargs=2, help=argparse.SUPPRESS)
     options = parser.parse_args(arguments)
     if options.child:
         print(json.dumps(measure(options.child[0], int(options.child[1]))))
         return
-    if options.plot:
-        plot(_report.read_csv(_RESULT))
-        return
-    rows: list[Row] = []
+    rows = [row for row in _report.read_csv(_RESULT) if row["machine"] not in options.machines]
     for n in options.rows:
-        for name in MACHINES:
+        for name in options.machines:
             if name != "intelex" or n <= options.rival_rows:
                 rows.append(_process.run_child([__file__, "--child", name, str(n)]))
                 print(_report.format_table(rows, list(rows[0])), flush=True)
@@ -84,34 +85,20 @@ def measure(name: str, n: int) -> Row:
     MACHINES[name]().fit(X[:1000], y[:1000]).predict(X[:100])  # libraries are loaded
     _process.reset_peak()
     before, seconds = _process.resident_bytes(), 0.0
+    clock = time.process_time if name == "linear" else time.perf_counter
     for _ in range(2):
-        model, start = MACHINES[name](), time.perf_counter()
+        model, start = MACHINES[name](), clock()
         model.fit(X, y)
-        seconds = time.perf_counter() - start
+        seconds = clock() - start
         if seconds > 10:
             break
     row: Row = {"machine": name, "rows": len(y), "seconds": seconds, "memory": _process.peak_bytes() - before}
-    row |= {"support_vectors": len(model.support_), "relative_gap": float(getattr(model, "relative_gap_", np.nan))}
+    row |= {"support_vectors": len(model.support_)} if name != "linear" else {}
+    row |= {"relative_gap": float(getattr(model, "relative_gap_", np.nan))}
     start = time.perf_counter()
     model.decision_function(X)
     row["decision_seconds"] = time.perf_counter() - start
     return row | {"accuracy": 100 * float(np.mean(model.predict(problem.X_test) == problem.y_test))}
-
-
-def plot(rows: Sequence[Row], path: Path = _IMAGE) -> None:
-    """Draw seconds, and the exact machine's support vectors, over the number of rows."""
-
-    def series(name: str, column: str) -> tuple[list[float], list[float]]:
-        own = [row for row in rows if row["machine"] == name]
-        return [row["rows"] for row in own], [row[column] for row in own]
-
-    seconds = {name: series(name, "seconds") for name in MACHINES}
-    support = {"exact": series("exact", "support_vectors")}
-    panels = [
-        _report.Panel("covtype, 2 cores", "training rows", "seconds of a fit", seconds, "xy"),
-        _report.Panel("covtype", "training rows", "support vectors", support, "xy"),
-    ]
-    _report.plot_panels(path, panels)
 
 
 if __name__ == "__main__":

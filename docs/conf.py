@@ -10,6 +10,7 @@ extensions = [
     "myst_parser",
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
+    "sphinx.ext.mathjax",
     "numpydoc",
     "sphinx_copybutton",
     "sphinx_design",
@@ -33,8 +34,11 @@ sphinx_gallery_conf = {
     "gallery_dirs": "gallery",
     "filename_pattern": r"/plot_",
     "ignore_pattern": r"bsgd_stream",  # a program with an argument, shown in the guide
+    "subsection_order": ["../examples/uses", "../examples/fast", "../examples/choose"],
     "within_subsection_order": "ExampleTitleSortKey",
     "remove_config_comments": True,
+    "backreferences_dir": "gallery/backreferences",
+    "doc_module": ("widemargin",),
     "show_memory": False,
     "download_all_examples": False,
     "min_reported_time": 10,
@@ -51,7 +55,7 @@ html_title = "widemargin"
 html_static_path = ["_static"]
 html_css_files = ["widemargin.css"]
 html_show_sourcelink = False
-html_sidebars = {"index": [], "install": [], "quick_start": [], "changelog": []}
+html_sidebars = {"index": [], "benchmarks": [], "changelog": []}
 html_theme_options = {
     "logo": {"text": f"widemargin {release}"},
     "navbar_align": "left",
@@ -66,9 +70,9 @@ html_theme_options = {
 
 
 def _is_inherited(app, what, name, obj, skip, options):
-    """Leave out scikit-learn's own methods, and those that exist to say that there are none."""
+    """Leave out scikit-learn's own methods, those that exist to say that there are none, and one for other fits."""
     is_sklearns = (getattr(obj, "__module__", None) or "").startswith("sklearn.")
-    return True if is_sklearns or name in ("predict_proba", "predict_log_proba") else None
+    return True if is_sklearns or name in ("predict_proba", "predict_log_proba", "train_model") else None
 
 
 def setup(app):

@@ -2,6 +2,7 @@
 
 import itertools
 import json
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -21,6 +22,7 @@ EXPERIMENTS = {
     "table2": ["--only", "LTPU", "Cascade"],
     "figure3": ["--only", "Cascade", "LTPU", "greedy"],
     "levels": ["--turns", "2"],
+    "subsamples": ["--only", "DC-SVM", "--repeats", "1"],
     "figure4": ["--only", "Cascade"],
     "scale": ["--sizes", "1000", "1500", "--only", "DC-SVM"],
 }
@@ -41,6 +43,30 @@ def test_tables_in_pages_are_those_of_the_results(benchmark_module):
     pages = benchmark_module("pages")
     for path in pages.PAGES:
         assert path.read_text(encoding="utf-8") == pages.render(path), f"{path.name}: run python benchmarks/pages.py"
+
+
+def test_pictures_are_those_of_the_results(benchmark_module, monkeypatch, tmp_path):
+    """A picture is stale where a row of its results has changed."""
+    pictures, report = benchmark_module("_pages.pictures"), benchmark_module("_report")
+    assert not [name for name in pictures.PICTURES if pictures.is_stale(name)], "run python benchmarks/pages.py"
+    (tmp_path / "scale.csv").write_text(report.RESULTS.joinpath("scale.csv").read_text() + "exact,9,1,1,1,1,1,90\n")
+    monkeypatch.setattr(report, "RESULTS", tmp_path)
+    assert pictures.is_stale("scale")
+
+
+@pytest.mark.parametrize("name", ["covtype_accuracy", "fits", "linear", "compress"])
+def test_pictures_are_drawn_again_as_they_are(benchmark_module, monkeypatch, tmp_path, name):
+    pytest.importorskip("matplotlib")
+    pictures = benchmark_module("_pages.pictures")
+    monkeypatch.setattr(pictures, "IMAGES", tmp_path)
+    pictures.draw(name)
+    assert not pictures.is_stale(name)
+
+
+def test_seconds_by_rows_say_who_was_not_measured(benchmark_module):
+    tables = benchmark_module("_pages.scale").TABLES
+    rows = [{"machine": m, "rows": 9000, "seconds": s, "accuracy": 90.0} for m, s in (("exact", 2.0), ("early", 0.5))]
+    assert tables["how_long"](rows).splitlines()[2] == "| 9,000 | 0.5 s | 90.0 % | 2 s | 90.0 % | - |"
 
 
 def test_speed_table_divides_the_time_of_the_rival_by_ours(benchmark_module, monkeypatch, tmp_path):
@@ -102,6 +128,13 @@ def test_early_machines_are_measured_beside_exact_ones(benchmark_module, capsys)
     assert "widemargin" in exact
     assert "early, level 1" in early
     assert "sklearnex" in rival
+
+
+def test_early_machines_are_compared_with_the_faster_form_of_the_rival(benchmark_module):
+    seconds = {"widemargin": 2.0, "early, level 1": 0.5, "sklearnex": 9.0, "sklearnex, dense": 8.0}
+    rows = [{"competitor": name, "seconds": s, "accuracy": 0.9} for name, s in seconds.items()]
+    benchmark_module("peers.early")._compare(rows)
+    assert [row["times_rival"] for row in rows] == [4.0, 16.0, 8 / 9, 1.0]
 
 
 @pytest.mark.parametrize("kernel", ["rbf", "poly"])
@@ -253,7 +286,7 @@ def test_covtype_leaves_accuracy_and_relevance_for_the_plots(boosting, benchmark
     factors = report.read_csv(tmp_path / "boosting_relevance.csv")
     assert max(row["relevance"] for row in factors) == 1.0
     boosting.plot(tmp_path, tmp_path)
-    assert {path.name for path in tmp_path.glob("*.png")} == {"covtype_accuracy.png", "covtype_relevance.png"}
+    assert {path.name for path in tmp_path.glob("*.png")} == {"covtype_relevance.png"}
 
 
 def test_tables_of_trees_have_ratios_below(benchmark_module):
@@ -383,6 +416,57 @@ def test_evidence_names_every_results_file_once(benchmark_module):
         assert all("commit" in row and "machine_card" in row for row in rows)
 
 
+def test_every_claim_has_its_figures(benchmark_module):
+    claims = benchmark_module("_pages.claims")
+    for paper in ("dc_svm", "dc_pred", "ocas", "bsgd"):
+        assert claims.table(paper).count("\n") == len(claims.items(paper)) + 2
+
+
+def test_a_claim_holds_by_a_figure_of_the_results(benchmark_module, monkeypatch, tmp_path):
+    claims, report = benchmark_module("_pages.claims"), benchmark_module("_report")
+    report.write_csv(tmp_path / "a.csv", [{"set": "x", "times": 5.0, "commit": "abc"}], {})
+    monkeypatch.setattr(report, "RESULTS", tmp_path)
+    item = {"claim": "fast", "where": "Table 1", "published": "9 times", "here": "{a times set=x .1f} times"}
+    item |= {"figure": "a times set=x .9g", "least": 6, "remark": ", nearly"}
+    assert claims._line(item) == ["fast (Table 1)", "9 times", "5.0 times", "**no**, nearly", "abc"]
+    assert claims.verdict(item | {"least": 5}) == "yes"
+    assert claims.verdict(item | {"least": 5, "most": 4}) == "no"
+    assert claims.verdict({"here": "not run"}) == "not measured"
+
+
+def test_new_rows_of_a_run_have_its_origin_and_old_ones_theirs(benchmark_module, tmp_path):
+    report, path = benchmark_module("_report"), tmp_path / "a.csv"
+    old = [{"set": "a", "seconds": 0.123456789012}, {"set": "b", "commit": "first"}]
+    report.write_csv(path, old, {"cores": "2"})
+    card = {"processor": "P", "cores": "2", "commit": "second", "date": "2026-11-26"}
+    report.write_csv(path, [*old, {"set": "c", "seconds": None}], card)
+    assert [row.get("commit") for row in report.read_csv(path)] == [None, "first", "second"]
+    assert report.read_csv(path)[2]["machine_card"] == "P, 2 cores"
+
+
+def test_rows_of_a_table_have_the_origins_of_their_set(benchmark_module):
+    origins = benchmark_module("papers._provenance").origins
+    rows = [{"set": name, "commit": commit} for name, commit in (("a", "2"), ("a", "1"), ("b", "3"))]
+    assert origins({"set": "a"}, rows)["commit"] == "1, 2"
+    assert origins({"mean": 1.0}, rows)["commit"] == "1, 2, 3"
+
+
+def test_the_full_square_is_ours_mirrored(benchmark_module):
+    tables = benchmark_module("papers._bsgd.tables")
+    m, kappa = np.array([0.3, 0.7, 0.9]), np.array([0.4, 0.4, 0.6])
+    h, wd = tables._merge(m, kappa)
+    assert h[0] == pytest.approx(1 - h[1])
+    assert wd[0] == pytest.approx(wd[1])
+    s = m * kappa ** ((1 - h) ** 2) + (1 - m) * kappa ** (h**2)
+    np.testing.assert_allclose(wd, m**2 + (1 - m) ** 2 + 2 * m * (1 - m) * kappa - s**2)
+    assert tables._interpolate(np.array([[0.0, 1.0], [2.0, 3.0]]), np.array([0.5]), np.array([0.25])) == 1.25
+
+
+def test_what_is_measured_is_no_longer_missing(benchmark_module):
+    evidence = benchmark_module("_pages.evidence")
+    assert evidence._missing({"missing": "covtype, webspam; a, b"}, [{"set": "covtype"}]) == "webspam; a, b"
+
+
 def test_a_merger_contains_its_search(benchmark_module):
     runs = benchmark_module("papers._bsgd.runs")
     problem = runs.load("patches", 3000)
@@ -392,6 +476,22 @@ def test_a_merger_contains_its_search(benchmark_module):
     assert np.count_nonzero(state["slots"][0] > 0) == 1
     merger = runs.merger_seconds(problem, run.sgd, "lookup-wd")
     assert merger.search <= merger.whole
+
+
+def test_mergers_are_averaged_over_the_rows_within_the_margin(benchmark_module):
+    runs = benchmark_module("papers._bsgd.runs")
+    values = np.array([[2.0], [0.0], [0.0], [-2.0]])
+    sgd = SimpleNamespace(model=lambda: SimpleNamespace(decision_values=lambda X: values))
+    problem = SimpleNamespace(X=None, y=np.array([1, 1, -1, 1]))
+    assert runs._positive_share(problem, sgd) == pytest.approx(2 / 3)
+
+
+def test_the_published_machine_of_bsgd_is_that_of_the_last_step(benchmark_module):
+    runs = benchmark_module("papers._bsgd.runs")
+    problem = benchmark_module("_problems").load_problem("patches", n_rows=400)
+    rules = ("gss-paper", *runs.PUBLISHED)
+    settings = [runs.settings_of(problem, 20, rule) for rule in rules]
+    assert [(s.merge, s.average) for s in settings] == [("gss-paper", True), ("gss-paper", False), ("lookup-wd", False)]
 
 
 def test_crammer_singer_objective_is_the_naive_one(benchmark_module):

@@ -160,6 +160,7 @@ def test_wrong_usage_is_explained(options, reason, capsys):
             "--kernel does not apply to --estimator ocas; it is for bsgd, dcpred, ",
         ),
         ("--budget 10", "--budget does not apply to --estimator dcsvm; it is for bsgd"),
+        ("--loss logistic", "--loss does not apply to --estimator dcsvm; it is for ocas"),
         ("--estimator bsgd --tol 0.1", "--tol does not apply to --estimator bsgd"),
         ("--estimator dcpred --intercept", "--intercept does not apply to --estimator dcpred"),
         ("--n-trees 3", "--n-trees does not apply to --estimator dcsvm; it is for dcpred"),
@@ -535,6 +536,14 @@ def test_train_a_linear_machine(csv, tmp_path, capsys):
     assert "OCASClassifier" in capsys.readouterr().out
     assert main(["predict", str(csv), str(path), str(tmp_path / "labels")]) == 0
     assert float(re.search(r"accuracy ([0-9.]+)", capsys.readouterr().err)[1]) > 0.9
+
+
+def test_loss_of_a_linear_machine(csv, tmp_path):
+    options = ["--estimator", "ocas", "--loss", "logistic", "--target", "kind"]
+    assert main(["train", str(csv), str(tmp_path / "one"), *options]) == 0
+    assert main(["tune", str(csv), str(tmp_path / "best"), *options, "--Cs", "0.1,1"]) == 0
+    for name in ("one", "best"):
+        assert load(tmp_path / name).loss == "logistic"
 
 
 def test_train_with_the_relevance_of_the_columns(csv, tmp_path, capsys):
@@ -942,6 +951,24 @@ def test_interrupt_without_a_model_is_code_130(csv, tmp_path, capsys, monkeypatc
     assert_error(capsys, "interrupted; nothing was written")
     assert not (tmp_path / "m").exists()
     assert not leftovers(tmp_path)
+
+
+def test_interrupt_while_modules_load_is_code_130():
+    script = """
+        import sys
+
+        class Interrupting:
+            def find_spec(self, name, *_):
+                if name == "widemargin.cli.program":
+                    raise KeyboardInterrupt
+
+        sys.meta_path.insert(0, Interrupting())
+        from widemargin.cli import main
+
+        sys.exit(main(["--version"]))
+    """
+    done = subprocess.run([sys.executable, "-c", textwrap.dedent(script)], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "")
 
 
 @pytest.mark.skipif(os.name != "posix", reason="sends a signal")

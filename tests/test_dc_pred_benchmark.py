@@ -1,5 +1,7 @@
 """What the DC-Pred++ benchmark computes itself is right: rivals, costs. The figures are its own to measure."""
 
+import itertools
+
 import numpy as np
 import pytest
 from sklearn.metrics.pairwise import rbf_kernel
@@ -14,7 +16,7 @@ EXPERIMENTS = {
     "figure2": [],
     "ablation": ["--clusters", "2"],
     "tradeoff": [],
-    "figure3": [],
+    "figure3": ["--seeds", "2"],
     "compress": ["--costs", "20"],
 }
 
@@ -98,6 +100,29 @@ def test_cost_is_a_ratio_to_the_linear_machine(benchmark_module, data):
     (row,) = linear.multiples([lambda rows: [linear._model.decision_function(rows) for _ in range(5)]])
     assert row["multiple"] == pytest.approx(row["predict_us"] / row["linear_us"])
     assert row["multiple"] > 1
+
+
+def test_the_linear_machine_is_timed_alone_before_and_after_the_others(benchmark_module, data, monkeypatch):
+    linear, called = benchmark_module("papers._dc_pred.cost").Linear(data[0]), []
+    monkeypatch.setattr(linear, "_linear", lambda rows: called.append("linear"))
+    rows = linear.multiples([lambda rows: called.append("first"), lambda rows: called.append("second")])
+    order = [called[0]] + [name for last, name in itertools.pairwise(called) if name != last]
+    assert order[:4] == ["linear", "first", "second", "linear"]
+    assert len({row["linear_us"] for row in rows}) == 1
+
+
+def test_settings_of_an_earlier_run_are_found(benchmark_module):
+    regression = benchmark_module("papers._dc_pred.regression")
+    rows = [{"machine": "DC-Pred++", "options": "n_clusters=1 n_landmarks=2 n_trees=1 gamma=0.06 C=10.0"}]
+    size = {"n_clusters": 1, "n_landmarks": 2, "n_trees": 1}
+    for label in ("DC-Pred++", "DC-Pred++ as published"):
+        assert regression._known(label, size, rows).options == {**size, "gamma": 0.06, "C": 10.0}
+    assert regression._known("Nyström", {"m": 5}, rows) is None
+
+
+def test_regression_is_compared_over_seeds(benchmark_module):
+    row = benchmark_module("papers._dc_pred.regression")._over_seeds([1.0, 3.0])
+    assert row == {"rmse": 2.0, "rmse_std": 1.0, "seeds": 2}
 
 
 def test_pseudo_landmarks_are_compared_at_equal_cost(benchmark_module):

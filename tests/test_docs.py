@@ -1,5 +1,6 @@
 """Pages of docs/ that restate what the code says agree with it."""
 
+import inspect
 import re
 import tomllib
 from pathlib import Path
@@ -60,6 +61,35 @@ def test_every_page_is_in_a_table_of_contents() -> None:
 def test_the_reference_has_all_public_names() -> None:
     listed = set(re.findall(r"^   (\w+)$", read("api.md"), re.MULTILINE))
     assert set(widemargin.__all__) - {"__version__", "datasets"} == listed
+
+
+CLASSES = [name for name in widemargin.__all__ if inspect.isclass(getattr(widemargin, name))]
+
+
+def documented(name: str, section: str) -> list[str]:
+    """The parameters in a section of a class's docstring."""
+    text = inspect.getdoc(getattr(widemargin, name)) or ""
+    found = re.search(rf"(?<![\w ]){section}\n-+\n(.*?)(?=\n\n\w+( \w+)?\n-+\n)", text, re.DOTALL)
+    lines = re.findall(r"^(\w+(?:,\s+\w+)*)", found.group(1), re.MULTILINE) if found else []
+    return [parameter for line in lines for parameter in re.split(r",\s+", line)]
+
+
+@pytest.mark.parametrize("name", CLASSES)
+def test_all_parameters_are_documented(name: str) -> None:
+    listed = [*documented(name, "Parameters"), *documented(name, "Other Parameters")]
+    assert sorted(listed) == sorted(inspect.signature(getattr(widemargin, name)).parameters)
+
+
+@pytest.mark.parametrize("name", ["DCSVMClassifier", "OCASClassifier", "BSGDClassifier"])
+def test_the_parameters_that_matter_come_first(name: str) -> None:
+    first, others = documented(name, "Parameters"), documented(name, "Other Parameters")
+    assert len(first) <= 8
+    assert [*first, *others] == list(inspect.signature(getattr(widemargin, name)).parameters)
+
+
+@pytest.mark.parametrize("name", sorted(set(widemargin.__all__) - {"__version__", "datasets"}))
+def test_the_reference_has_links_and_no_paths(name: str) -> None:
+    assert not re.search(r"docs/\w+/", inspect.getdoc(getattr(widemargin, name)) or "")
 
 
 @pytest.mark.parametrize("page", [ROOT / "README.md", *PAGES], ids=lambda page: page.name)

@@ -60,7 +60,7 @@ def test_a_release_has_absolute_links(monkeypatch: pytest.MonkeyPatch) -> None:
     text, links = fields["readme"]["text"], re.findall(r"\]\(([^)]+)\)", fields["readme"]["text"])
     assert links
     assert not [link for link in links if not link.startswith(("https://", "#"))]
-    assert f"]({forge}/raw/v1.2.3/docs/images/demo.png)" in text
+    assert f"]({forge}/raw/v1.2.3/docs/images/covtype_accuracy.svg)" in text
     assert f"]({forge}/blob/v1.2.3/docs/tasks/index.md)" in text
     local = [link.partition("/v1.2.3/")[2].partition("#")[0] for link in links if link.startswith(forge)]
     assert not [path for path in local if not (ROOT / path).exists()]

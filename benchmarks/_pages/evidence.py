@@ -32,7 +32,13 @@ def _line(item: dict[str, str]) -> list[Any]:
     count = f"{len(rows):,}" + (f", {busy:,} beside a busy process" if busy else "")
     name = f"[{item['name']}](../benchmarks/results/{item['results']}.csv): {item['shows']}"
     compared = _distinct(rows, item["who"]) if item["who"] else ""
-    return [item["paper"], name, _distinct(rows, "set"), compared, count, _commits(rows), item["missing"]]
+    return [item["paper"], name, _distinct(rows, "set"), compared, count, _commits(rows), _missing(item, rows)]
+
+
+def _missing(item: dict[str, str], rows: list[dict[str, Any]]) -> str:
+    """What the list says is missing, less the sets that have been measured since."""
+    measured = {str(row["set"]) for row in rows}
+    return ", ".join(part for part in item["missing"].split(", ") if part not in measured)
 
 
 def _distinct(rows: list[dict[str, Any]], column: str) -> str:

@@ -76,10 +76,11 @@ def _early(rows: Rows) -> str:
     for row in rows:
         sets[row["set"]][row["competitor"]] = row
     lines = []
-    for name, machines in sets.items():
-        early = [row for key, row in machines.items() if key.startswith("early")]
-        best = min(early, key=lambda row: (max(row["points_lost"], 0.5), row["seconds"]))
-        seconds = [f"{row['seconds']:.2f} s" for row in (machines["widemargin"], machines["sklearnex"], best)]
+    for best in early_choices(rows):
+        name, machines = best["set"], sets[best["set"]]
+        rivals = [row for key, row in machines.items() if key.startswith("sklearnex")]
+        rival = min(rivals, key=lambda row: row["seconds"])
+        seconds = [f"{row['seconds']:.2f} s" for row in (machines["widemargin"], rival, best)]
         shape = f"{best['n']:,} × {best['n_features']}"
         parts = [f"{best['solving_seconds'] / best['seconds']:.0%}", f"{best['predict_us']:.2f}"]
         ratios = [f"{best['times_exact']:.1f}", f"{best['times_rival']:.1f}", f"{best['points_lost']:.2f}", *parts]
@@ -87,6 +88,15 @@ def _early(rows: Rows) -> str:
     header = ["set", "training rows × features", "exact", "scikit-learn-intelex", "early", "clusters", "exact ÷ early"]
     header += ["its fit ÷ early", "points lost", "solving clusters", "µs to predict a row"]
     return markdown(header, lines)
+
+
+def early_choices(rows: Rows) -> Rows:
+    """The row of each set's early machine that the table shows."""
+    sets: dict[str, Rows] = defaultdict(list)
+    for row in rows:
+        if row["competitor"].startswith("early"):
+            sets[row["set"]].append(row)
+    return [min(early, key=lambda row: (max(row["points_lost"], 0.5), row["seconds"])) for early in sets.values()]
 
 
 def _faster(machines: dict[str, dict[str, Any]], name: str) -> dict[str, Any]:
@@ -183,6 +193,16 @@ def _kernel_entries(rows: Rows) -> str:
         if row["label"] == "now"
     ]
     return markdown(["set", "columns", "a kernel matrix", "and its transpose", "a sum of rows"], lines)
+
+
+def _landmarks(rows: Rows) -> str:
+    """A line for each set and number of landmarks: error and seconds by how they are chosen."""
+    of, methods = {(row["set"], row["m"], row["landmarks"]): row for row in rows}, ("kmeans", "uniform", "rpcholesky")
+    lines = []
+    for name, m in dict.fromkeys((row["set"], row["m"]) for row in rows):
+        found = [of[name, m, method] for method in methods]
+        lines.append([name, m, *(f"{row['error']:.2g}, {row['seconds']:.2f} s" for row in found)])
+    return markdown(["set", "landmarks", *methods], lines)
 
 
 def _laplacian_entries(rows: Rows) -> str:
@@ -325,6 +345,16 @@ def _regression(rows: Rows) -> str:
     return markdown(["set", "rows", "problem", "C", "ours", *(f"{rival} ÷ ours" for rival in rivals)], lines)
 
 
+def regression_ratios(rows: Rows) -> dict[str, dict[str, float]]:
+    """Of each set and problem, the times of other libraries divided by ours."""
+    ratios: dict[str, dict[str, float]] = defaultdict(dict)
+    for row in rows:
+        library, _, kind = str(row["machine"]).rpartition(" ")
+        if "n" in row and library.startswith("scikit-learn"):
+            ratios[f"{row['set']}, {kind}"][library] = row["ratio"]
+    return ratios
+
+
 def _many_classes(rows: Rows) -> str:
     """A line for each problem: seconds of both, their ratio, and equal labels."""
     lines = []
@@ -460,36 +490,7 @@ def _novelty_cells(tasks: Rows, machines: list[str]) -> list[str]:
 FILES = {"intercept": "kernel_svm", "dask_rounds": "dask_kernel"}  # of tables that are not named after their file
 
 
-def _scale(rows: Rows) -> str:
-    """A line for each number of rows: the exact machine, the early one, and scikit-learn-intelex's."""
-    header = ["training rows", "exact", "support vectors", "relative gap", "decision values of all rows", "accuracy"]
-    header += ["early", "accuracy", "scikit-learn-intelex", "its fit ÷ exact"]
-    by_rows: dict[int, dict[str, dict[str, Any]]] = {}
-    for row in rows:
-        by_rows.setdefault(row["rows"], {})[row["machine"]] = row
-    lines = []
-    for n, found in by_rows.items():
-        exact, early, rival = (found.get(name) for name in ("exact", "early", "intelex"))
-        cells = [f"{n:,}"]
-        cells += (
-            [
-                f"{exact['seconds']:.2g} s",
-                f"{exact['support_vectors']:,}",
-                f"{exact['relative_gap']:.1e}",
-                f"{exact['decision_seconds']:.2g} s",
-                f"{exact['accuracy']:.2f} %",
-            ]
-            if exact
-            else ["-"] * 5
-        )
-        cells += [f"{early['seconds']:.2g} s", f"{early['accuracy']:.2f} %"] if early else ["-"] * 2
-        ratio = f"{rival['seconds'] / exact['seconds']:.1f}" if rival and exact else "-"
-        lines.append([*cells, f"{rival['seconds']:.3g} s" if rival else "-", ratio])
-    return markdown(header, lines)
-
-
 TABLES: dict[str, Callable[[Rows], str]] = {
-    "scale": _scale,
     "kernel_svm": _kernel_svm,
     "kernel_svm_float64": _kernel_svm_float64,
     "early": _early,
@@ -499,6 +500,7 @@ TABLES: dict[str, Callable[[Rows], str]] = {
     "seconds": _seconds,
     "kernel_entries": _kernel_entries,
     "laplacian_entries": _laplacian_entries,
+    "landmarks": _landmarks,
     "tuning": _tuning,
     "linear_path": _linear_path,
     "dask_kernel": _dask_kernel,

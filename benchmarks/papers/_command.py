@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 from benchmarks import _report
 from benchmarks.papers._experiment import Cells, Experiment, Row, joined
 from benchmarks.papers._load import Others
-from benchmarks.papers._provenance import is_current, is_quiet, origin
+from benchmarks.papers._provenance import is_current, is_quiet, origin, origins
 
 
 class Paper(NamedTuple):
@@ -85,6 +85,7 @@ def _run(paper: Paper, options: argparse.Namespace, deadline: float | None) -> l
     known = joined(old, rows, experiment.keys)
     print(_report.format_table([row for row in rows or known if _is_shown(row)], columns))
     for title, table in experiment.tables(known).items():
+        table = [row | origins(row, known) for row in table]
         print(f"\n{title}\n{_report.format_table(table, list(dict.fromkeys(key for row in table for key in row)))}")
         if writes:
             _report.write_csv(paper.results / f"{title}.csv", table, card)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
@@ -20,6 +21,12 @@ COLUMNS = ("commit", "date", "machine_card", "repeats", "spread", "others")
 def origin() -> dict[str, str]:
     """Return the columns `commit`, `date` and `machine_card` of a row that is measured now."""
     return {"commit": commit(), "date": datetime.now(UTC).date().isoformat(), "machine_card": machine()}
+
+
+def origins(row: dict[str, Any], rows: Sequence[dict[str, Any]]) -> dict[str, str]:
+    """Return these columns of a row that is computed from rows: all of theirs, of its own set if it has one."""
+    mine = [other for other in rows if "set" not in row or other.get("set") == row["set"]]
+    return {column: ", ".join(sorted({str(other[column]) for other in mine if column in other})) for column in origin()}
 
 
 def is_quiet(row: dict[str, Any]) -> bool:

@@ -23,7 +23,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from benchmarks import _report
 from benchmarks.papers._command import Paper, run_command
-from benchmarks.papers._dc_svm import combine, compare, convergence, division, machines, scale, sweep
+from benchmarks.papers._dc_svm import combine, compare, convergence, division, machines, scale, subsamples, sweep
 
 PAPER = Paper(
     summary=str(__doc__).partition("\n")[0],
@@ -40,6 +40,7 @@ PAPER = Paper(
         "scale": scale.SCALE,
         "early": compare.EARLY,
         "levels": compare.LEVELS,
+        "subsamples": subsamples.SUBSAMPLES,
     },
     arguments={
         "--tol": {"type": float, "default": 1e-3},

@@ -6,7 +6,7 @@
     python benchmarks/peers/boosting.py                # the panel: boosting.csv
     python benchmarks/peers/boosting.py --ablation     # one part of the search taken away: boosting_ablation.csv
     python benchmarks/peers/boosting.py --covtype      # the whole set: boosting_covtype.csv, boosting_relevance.csv
-    python benchmarks/peers/boosting.py --plot         # docs/images, from the last two files
+    python benchmarks/peers/boosting.py --plot         # docs/images, from the last file
 
 Searches are `DCSVMClassifierCV()` and `DCSVMRegressorCV()` behind `StandardScaler` (`MaxAbsScaler` for sparse rows),
 trees are `HistGradientBoosting...` by default, and with 500 iterations of 63 leaves. Test rows are those of the set, or
@@ -300,16 +300,7 @@ def _measure_covtype(results: Path) -> None:
 
 
 def plot(results: Path, images: Path = _IMAGES) -> None:
-    """Draw accuracy over seconds, and the relevance of the columns, of covtype."""
-    rows = _report.read_csv(results / "boosting_covtype.csv")
-    curves = {
-        name: sorted((row["seconds"], 100 * (1 - row["error"])) for row in rows if row["machine"].startswith(start))
-        for name, start in (("DCSVMClassifierCV", "search"), ("HistGradientBoostingClassifier", "trees"))
-    }
-    series = {name: ([x for x, _ in points], [y for _, y in points]) for name, points in curves.items()}
-    title = f"covtype, {rows[0]['n']:,} training rows"
-    panel = _report.Panel(title, "seconds, search included", "accuracy on test rows, %", series, "x")
-    _report.plot_panels(images / "covtype_accuracy.png", [panel])
+    """Draw the relevance of the columns of covtype."""
     if factors := _report.read_csv(results / "boosting_relevance.csv"):
         _plot_relevance(factors, images / "covtype_relevance.png")
 
@@ -321,7 +312,6 @@ def _plot_relevance(rows: Sequence[Row], path: Path) -> None:
     names = [row["column"].replace("_", " ") for row in rows]
     display = RelevanceDisplay([row["relevance"] for row in rows], names).plot(n_columns=15)
     display.figure_.set_size_inches(6.0, 3.6)
-    display.figure_.tight_layout()
     display.figure_.savefig(path, dpi=90)
 
 

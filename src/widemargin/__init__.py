@@ -38,11 +38,22 @@ if TYPE_CHECKING:
         DCSVMRegressor,
         LandmarkNystroem,
         OCASClassifier,
+        OCASRanker,
+        OCASRegressor,
         RelevanceScaler,
         TwoStepKernelKMeans,
+        cutting_plane,
     )
     from .export import register_converters, to_onnx
-    from .model_selection import C_path, DCSVMClassifierCV, DCSVMRegressorCV, OCASClassifierCV, calibrate, suggest
+    from .model_selection import (
+        C_path,
+        DCSVMClassifierCV,
+        DCSVMRegressorCV,
+        OCASClassifierCV,
+        OCASRegressorCV,
+        calibrate,
+        suggest,
+    )
 
 __version__ = "0.1.0"
 
@@ -63,6 +74,9 @@ __all__ = [
     "LandmarkNystroem",
     "OCASClassifier",
     "OCASClassifierCV",
+    "OCASRanker",
+    "OCASRegressor",
+    "OCASRegressorCV",
     "PredictionCostDisplay",
     "RelevanceDisplay",
     "RelevanceScaler",
@@ -72,6 +86,7 @@ __all__ = [
     "calibrate",
     "compress",
     "config_context",
+    "cutting_plane",
     "datasets",
     "get_config",
     "load",
@@ -97,7 +112,10 @@ _PACKAGE_OF = {
     "DCSVMRegressorCV": "model_selection",
     "LandmarkNystroem": "estimators",
     "OCASClassifier": "estimators",
+    "OCASRanker": "estimators",
+    "OCASRegressor": "estimators",
     "OCASClassifierCV": "model_selection",
+    "OCASRegressorCV": "model_selection",
     "GridScoresDisplay": "displays",
     "PredictionCostDisplay": "displays",
     "RelevanceDisplay": "displays",
@@ -107,6 +125,7 @@ _PACKAGE_OF = {
     "calibrate": "model_selection",
     "compress": "compression",
     "config_context": "_config",
+    "cutting_plane": "estimators",
     "get_config": "_config",
     "load": "_model_files",
     "register_converters": "export",

@@ -52,7 +52,7 @@ def get_config() -> Config:
     -------
     dict
         ``memory_budget``: as it was set, None for the default rule (see `resolve_memory_budget`).
-        ``block_bytes``: bytes of one kernel tile.
+        ``block_bytes``: bytes of one block of kernel values.
 
     Examples
     --------
@@ -73,7 +73,7 @@ def set_config(**settings: Any) -> None:
         names the least budget; one that needs less than the 10 MB runs with any budget.
         None: a quarter of the physical memory, at least 256 MiB and at most 4 GiB.
     block_bytes : int
-        Bytes of one kernel tile; a tile should fit the processor's cache.
+        Bytes of one block of kernel values; a block should fit the processor's cache.
 
     Raises
     ------

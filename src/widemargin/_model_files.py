@@ -39,10 +39,13 @@ TRUSTED_TYPES: tuple[str, ...] = (
     "widemargin.estimators.kernel_kmeans.TwoStepKernelKMeans",
     "widemargin.estimators.landmark_nystroem.LandmarkNystroem",
     "widemargin.estimators.ocas.OCASClassifier",
+    "widemargin.estimators.ocas_ranker.OCASRanker",
+    "widemargin.estimators.ocas_regressor.OCASRegressor",
     "widemargin.estimators.relevance_scaler.RelevanceScaler",
     "widemargin.model_selection.dc_svm_cv.DCSVMClassifierCV",
     "widemargin.model_selection.dc_svm_cv.DCSVMRegressorCV",
     "widemargin.model_selection.ocas_cv.OCASClassifierCV",
+    "widemargin.model_selection.ocas_cv.OCASRegressorCV",
 )
 
 

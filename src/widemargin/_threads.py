@@ -11,6 +11,7 @@ import atexit
 import math
 import os
 import threading
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, wait
 from contextlib import contextmanager, nullcontext
@@ -253,10 +254,11 @@ def _openmp_libraries() -> Any:
 
 
 class _InterpreterEnd:
-    """The end of the interpreter waits for ``with`` blocks under way, and daemon threads begin no other then.
+    """The end of the interpreter waits for threads inside a ``with`` block; daemon threads begin no other then.
 
     Python ends a daemon thread where it asks for the interpreter's lock. Libraries abort the process if that is in a
-    loop of OpenMP (scikit-learn's k-means) or a C++ function that must not throw (NumPy's `unique`).
+    loop of OpenMP (scikit-learn's k-means) or a C++ function that must not throw (NumPy's `unique`). Blocks may be
+    nested; a worker's task is inside its caller's block.
     """
 
     def __init__(self) -> None:
@@ -267,26 +269,31 @@ class _InterpreterEnd:
 
     def _forget_threads(self) -> None:
         self._changed = threading.Condition()
-        self._n_blocks = 0
+        self._depths: Counter[int] = Counter()  # of blocks, by thread
 
     def __enter__(self) -> None:
+        if _is_worker.get():
+            return
+        thread = threading.get_ident()
         with self._changed:
-            while self._has_begun and threading.current_thread().daemon:
+            while self._has_begun and not self._depths[thread] and threading.current_thread().daemon:
                 self._changed.wait()
-            self._n_blocks += 1
+            self._depths[thread] += 1
 
     def __exit__(self, *error: object) -> None:
+        if _is_worker.get():
+            return
+        thread = threading.get_ident()
         with self._changed:
-            self._n_blocks -= 1
-            self._changed.notify_all()
+            self._depths[thread] -= 1
+            if not self._depths[thread]:
+                del self._depths[thread]
+                self._changed.notify_all()
 
     def _begin(self) -> None:
         with self._changed:
             self._has_begun = True
-            self._changed.wait_for(lambda: self._n_blocks == 0, _LONGEST_END)
-
-
-interpreter_end = _InterpreterEnd()
+            self._changed.wait_for(lambda: self._depths.keys() <= {threading.get_ident()}, _LONGEST_END)
 
 
 class _BlasThreads:
@@ -389,6 +396,7 @@ class ThreadTeam:
     def __enter__(self) -> Self:
         if self.n_threads > 1:
             self._native = _team_pool.acquire(self.n_threads)
+        interpreter_end.__enter__()
         return self
 
     def __exit__(
@@ -397,6 +405,7 @@ class ThreadTeam:
         if self.n_threads > 1:
             native, self._native = self._native, Team(1)
             _team_pool.release(native, self.n_threads)
+        interpreter_end.__exit__()
 
     @property
     def native(self) -> Team:
@@ -484,6 +493,7 @@ class _TeamPool:
 
 
 _team_pool = _TeamPool()
+interpreter_end = _InterpreterEnd()  # after the pool, as the last function registered is the first that is called
 
 
 ONE_THREAD = ThreadTeam(1)  # calls everything inline

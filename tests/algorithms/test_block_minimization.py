@@ -32,6 +32,10 @@ PROBLEMS = {
     "svm with intercept": svm_problem(Y, np.full(N, C), has_intercept=True),
     "regression": regression_problem(VALUES, np.full(N, C), 0.1),
     "regression with intercept": regression_problem(VALUES, np.full(N, C), 0.1, has_intercept=True),
+    "squared losses": regression_problem(VALUES, np.full(N, C), 0.1, is_squared=True),
+    "squared losses with intercept": regression_problem(
+        VALUES, np.full(N, C), 0.1, has_intercept=True, is_squared=True
+    ),
     "one class": one_class_problem(np.ones(N), 0.3),
 }
 
@@ -77,6 +81,8 @@ def minimize(name: str, lose: dict[int, int] | None = None, from_zero: bool = Fa
 
 def dual_objective(problem: DualProblem, beta: NDArray[np.float64]) -> float:
     K = np.exp(-GAMMA * ((X[:, None] - X[None]) ** 2).sum(axis=2))
+    if problem.curvature is not None:
+        K += np.diag(problem.curvature)
     return float(0.5 * beta @ K @ beta - problem.target @ beta + problem.epsilon * np.abs(beta).sum())
 
 

@@ -122,7 +122,7 @@ def test_what_groups_leave_over_goes_to_the_others(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(_progress, "perf_counter", lambda: clock)
     monkeypatch.setattr(pairs_and_targets, "train_on_full_matrix", take_time)
     limited = train_pairs(sizes, max_time=7000.0)
-    assert n_groups == 7  # the third was cut short, and went on
+    assert n_groups == 11  # the third was cut short, it and the three after it sketched; all four went on
     for ours, expected in zip(limited, whole, strict=True):
         assert ours.result.converged
         np.testing.assert_allclose(ours.result.beta, expected.result.beta, atol=1e-6)
@@ -160,3 +160,18 @@ def test_groups_do_not_depend_on_the_number_of_threads() -> None:
     one, two = train_pairs([60] * 5), train_pairs([60] * 5, n_jobs=2)
     for a, b in zip(one, two, strict=True):
         np.testing.assert_array_equal(a.result.beta, b.result.beta)
+
+
+def test_groups_beyond_the_time_have_machines_without_a_working_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Six groups of 10 s each to solve and none to sketch, in 25 s: pairs of every class have machines."""
+    monkeypatch.setattr(dc_svm, "_FULL_MATRIX_ENTRIES", 100**2 // 8)
+    clock, train_on_full_matrix = 0.0, pairs_and_targets.train_on_full_matrix
+
+    def take_time(kernel: Any, samples: Any, parts: Any, settings: DCSVMSettings, *rest: Any) -> Any:
+        nonlocal clock
+        clock += 10.0 * (settings.max_iter != 0)
+        return train_on_full_matrix(kernel, samples, parts, settings, *rest)
+
+    monkeypatch.setattr(_progress, "perf_counter", lambda: clock)
+    monkeypatch.setattr(pairs_and_targets, "train_on_full_matrix", take_time)
+    assert all(machine.result.beta.any() for machine in train_pairs([10] * 12, max_time=25.0))

@@ -298,6 +298,9 @@ def test_the_report_is_readable() -> None:
     text = str(fast.report_)
     for words in ("same label", "cost of a prediction", "size", "decision values", "held back"):
         assert words in text
+    html = replace(fast.report_, notes=("a < b",))._repr_html_()
+    assert html.startswith("<table><tr><th>same label</th><td>")
+    assert html.endswith("<tr><th>note</th><td>a &lt; b</td></tr></table>")
     report = replace(fast.report_, bytes_before=2_306_037, bytes_after=3_149_772, error=np.nan)
     assert "2,306,037 -> 3,149,772 bytes (1.4 times more)" in str(report)
     assert "decision values" not in str(report)

@@ -35,12 +35,20 @@ def legend(display: ConvergenceDisplay) -> list[str]:
 
 
 def test_curves_are_the_columns(plt: Any) -> None:
-    display = ConvergenceDisplay.from_history(HISTORY, name="ours")
+    display = ConvergenceDisplay.from_history(HISTORY, name="ours", kind="objective")
     assert [points(line) for line in display.lines_] == [[(0.1, 9.0), (0.2, 5.0), (0.4, 4.0)]]
     assert [points(line) for line in display.bound_lines_] == [[(0.1, 0.0), (0.2, 3.0), (0.4, 3.9)]]
     assert display.lines_[0].get_color() == display.bound_lines_[0].get_color()
     assert legend(display) == ["ours: objective", "ours: lower bound"]
     assert display.figure_ is display.ax_.figure
+
+
+def test_the_gap_is_drawn_on_a_logarithmic_axis_where_there_is_a_bound(plt: Any) -> None:
+    display = ConvergenceDisplay.from_history(HISTORY, name="ours")
+    assert [points(line) for line in display.lines_] == [[(0.1, 9.0), (0.2, 2.0), (0.4, pytest.approx(0.1))]]
+    assert (display.bound_lines_, display.ax_.get_yscale(), legend(display)) == ([], "log", ["ours: gap"])
+    with pytest.raises(ValueError, match="kind must be 'objective', 'gap' or None, got 'bound'"):
+        display.plot(kind="bound")
 
 
 def test_without_a_bound_there_is_one_curve(plt: Any) -> None:
@@ -51,8 +59,8 @@ def test_without_a_bound_there_is_one_curve(plt: Any) -> None:
 
 def test_axes_are_shared_and_line_options_passed_on(plt: Any) -> None:
     _, ax = plt.subplots()
-    first = ConvergenceDisplay.from_history(HISTORY, ax=ax, name="a", color="red", linestyle=":")
-    second = first.plot(ax=ax, name="b")
+    first = ConvergenceDisplay.from_history(HISTORY, ax=ax, name="a", kind="objective", color="red", linestyle=":")
+    second = first.plot(ax=ax, name="b", kind="objective")
     assert first.ax_ is ax
     assert len(ax.lines) == 4
     assert ax.lines[0].get_color() == ax.lines[1].get_color() == "red"
@@ -62,7 +70,7 @@ def test_axes_are_shared_and_line_options_passed_on(plt: Any) -> None:
 
 
 def test_the_axis_of_the_objective_is_logarithmic_if_asked_for(plt: Any) -> None:
-    assert ConvergenceDisplay.from_history(HISTORY).ax_.get_yscale() == "linear"
+    assert ConvergenceDisplay.from_history(HISTORY, kind="objective").ax_.get_yscale() == "linear"
     assert ConvergenceDisplay.from_history(HISTORY, log=True).ax_.get_yscale() == "log"
 
 
@@ -80,7 +88,7 @@ MODELS = [
 def test_fitted_estimator(plt: Any, model: Any) -> None:
     X, y = load_iris(return_X_y=True)
     model.fit(X[:100], y[:100])
-    display = ConvergenceDisplay.from_estimator(model)
+    display = ConvergenceDisplay.from_estimator(model, kind="objective")
     assert np.array_equal(display.lines_[0].get_ydata(), model.history_["objective"])
     assert np.array_equal(display.bound_lines_[0].get_ydata(), model.history_["lower_bound"])
     assert display.lines_[0].get_ydata()[-1] == pytest.approx(model.objective_)
@@ -100,14 +108,14 @@ def test_of_bsgd_the_hinge_loss_of_its_passes_is_drawn(plt: Any) -> None:
 def test_of_a_search_the_best_machine_is_drawn(plt: Any, search: Any) -> None:
     X, y = load_iris(return_X_y=True)
     search.fit(X[:100], y[:100])
-    display = ConvergenceDisplay.from_estimator(search)
+    display = ConvergenceDisplay.from_estimator(search, kind="objective")
     assert np.array_equal(display.lines_[0].get_ydata(), search.best_estimator_.history_["objective"])
 
 
 def test_each_pair_of_classes_has_a_curve(plt: Any) -> None:
     X, y = load_iris(return_X_y=True)
     model = make_pipeline(StandardScaler(), DCSVMClassifier(gamma=0.5)).fit(X, y)
-    display = ConvergenceDisplay.from_estimator(model, name="iris")
+    display = ConvergenceDisplay.from_estimator(model, name="iris", kind="objective")
     assert len(display.lines_) == len(display.bound_lines_) == 3
     assert sum(len(line.get_xdata()) for line in display.lines_) == len(model[-1].history_["time"])
     ends = sum(line.get_ydata()[-1] for line in display.lines_)

@@ -43,7 +43,7 @@ def test_gap_is_the_difference_where_it_is_positive() -> None:
 def test_gap_needs_a_bound_and_a_kind_that_exists() -> None:
     with pytest.raises(ValueError, match="no lower bound, got 'gap'"):
         ConvergenceDisplay([1.0], [2.0]).plot(kind="gap")
-    with pytest.raises(ValueError, match="kind must be 'objective' or 'gap', got 'log'"):
+    with pytest.raises(ValueError, match="kind must be 'objective', 'gap' or None, got 'log'"):
         ConvergenceDisplay([1.0], [2.0]).plot(kind="log")
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from sklearn.datasets import load_iris, make_regression
+from sklearn.datasets import load_iris, make_moons, make_regression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -34,6 +34,31 @@ def test_cells_that_were_left_are_empty() -> None:
     np.testing.assert_array_equal(path.line_.get_xdata(), [1.0])
 
 
+def test_eliminated_cells_are_faded_by_their_scores_on_fewer_rows() -> None:
+    X, y = make_moons(2400, noise=0.25, random_state=0)
+    search = DCSVMClassifierCV(np.logspace(-2, 2, 5), [0.001, 0.1], kernels="rbf", search="exact", cv=3).fit(X, y)
+    display = GridScoresDisplay.from_estimator(search)
+    eliminated = np.isnan(search.scores_).all(axis=0)
+    g, c = np.argwhere(eliminated)[0]
+    history = search.history_
+    cell = (history["gamma"] == search.gammas_[g]) & (history["C"] == search.Cs_[c]) & (history["n_rows"] == 600)
+    faded = np.ma.filled(display.partial_image_.get_array().reshape(2, 5).astype(float), np.nan)
+    assert faded[g, c] == pytest.approx(history["score"][cell].mean())
+    assert np.isnan(faded[~np.isnan(search.scores_.mean(axis=0))]).all()
+    assert display.partial_image_.get_alpha() < 1
+    assert display.partial_image_.get_clim() == display.image_.get_clim()
+
+
+def test_early_searches_fade_cells_that_were_not_scored_in_every_fold() -> None:
+    X, y = make_moons(2400, noise=0.25, random_state=0)
+    search = DCSVMClassifierCV(kernels="rbf", relevance=False, random_state=0).fit(X, y)
+    display = GridScoresDisplay.from_estimator(search)
+    known = ~np.isnan(search.scores_)
+    is_partial = known.any(axis=0) & ~known.all(axis=0)
+    drawn = ~np.ma.getmaskarray(display.partial_image_.get_array())
+    np.testing.assert_array_equal(drawn.reshape(is_partial.shape), is_partial)
+
+
 def test_regression_and_a_path_of_the_linear_machine() -> None:
     X, y = make_regression(60, 3, random_state=0)
     search = DCSVMRegressorCV([1.0, 10.0], [0.1, 1.0], epsilons=[0.1, 1.0], cv=2).fit(X, y / y.std())
@@ -49,6 +74,8 @@ def test_what_cannot_be_drawn() -> None:
         GridScoresDisplay([1.0], [1.0], np.zeros((2, 1)))
     with pytest.raises(ValueError, match="all have NaN"):
         GridScoresDisplay([1.0], [1.0], np.full((2, 1, 1), np.nan))
+    with pytest.raises(ValueError, match="partial_scores must have shape"):
+        GridScoresDisplay([1.0], [1.0], np.ones((2, 1, 1)), np.ones((2, 1)))
     with pytest.raises(ValueError, match="all have NaN"):
         CPathDisplay([1.0], np.full((2, 1), np.nan))
 

@@ -19,7 +19,7 @@ from naive import dc_pred
 from naive.dual import reference_box_qp, signed
 from naive.nystroem import pairwise
 from naive.sparse import in_halves
-from widemargin import DCPredClassifier, DCPredRegressor, DCSVMClassifier, _progress
+from widemargin import DCPredClassifier, DCPredRegressor, DCSVMClassifier, DCSVMRegressor, _progress
 from widemargin.algorithms import dc_pred as dc_pred_trees
 from widemargin.estimators._cost import allocate_cost
 
@@ -37,7 +37,12 @@ def statistical_checks(estimator: Any) -> dict[str, str]:
 
 
 @parametrize_with_checks(
-    [DCPredClassifier(random_state=0), DCPredRegressor(random_state=0)], expected_failed_checks=statistical_checks
+    [
+        DCPredClassifier(random_state=0),
+        DCPredRegressor(random_state=0),
+        DCPredRegressor(fit_intercept=True, random_state=0),
+    ],
+    expected_failed_checks=statistical_checks,
 )
 def test_scikit_learns_checks(estimator: Any, check: Callable[[Any], None]) -> None:
     check(estimator)
@@ -80,6 +85,28 @@ def test_several_targets() -> None:
     np.testing.assert_allclose(ridge.predict(X), exact.predict(X), atol=1e-8)
     one = DCPredRegressor(**options).fit(X[:300], WAVE[:300, None])
     np.testing.assert_array_equal(one.predict(X), DCPredRegressor(**options).fit(X[:300], WAVE[:300]).predict(X))
+
+
+def test_an_intercept_is_not_regularised() -> None:
+    """Machines of shifted targets are shifted; with all rows as landmarks it is the exact one, of the dual solver."""
+    options: dict[str, Any] = {"alpha": 0.1, "gamma": 0.5, "fit_intercept": True, "random_state": 0}
+    weights = np.random.default_rng(0).uniform(0.5, 2.0, 600)
+    targets = np.column_stack([WAVE[:600], X[:600, 0]])
+    shift = np.array([1e3, -50.0])
+    small = DCPredRegressor(n_clusters=3, **options).fit(X[:600], targets, weights)
+    shifted = DCPredRegressor(n_clusters=3, **options).fit(X[:600], targets + shift, weights)
+    np.testing.assert_allclose(shifted.predict(X), small.predict(X) + shift, atol=1e-6)
+    assert shifted.objective_ == pytest.approx(small.objective_, rel=1e-8)
+    whole = DCPredRegressor(n_clusters=1, n_landmarks=300, **options).fit(X[:300], WAVE[:300] + 7.0)
+    exact = DCSVMRegressor(C=5.0, gamma=0.5, epsilon=0.0, loss="squared_epsilon_insensitive", tol=1e-6)
+    exact.fit(X[:300], WAVE[:300] + 7.0)
+    np.testing.assert_allclose(whole.predict(X), exact.predict(X), atol=1e-6)
+    assert whole.objective_ == pytest.approx(exact.objective_ / 5.0, rel=1e-6)
+    with pytest.raises(ValueError, match="fit_intercept must be True or False, got 'yes'"):
+        DCPredRegressor(fit_intercept="yes").fit(X, WAVE)
+    with pytest.warns(ConvergenceWarning):
+        constant = DCPredRegressor(fit_intercept=True, max_time=0).fit(X, WAVE + 7.0)
+    assert np.abs(constant.predict(X) - 7.0).max() < 2.0
 
 
 def test_without_a_penalty() -> None:

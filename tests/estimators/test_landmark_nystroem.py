@@ -46,6 +46,7 @@ def relative_error(K, Z):
         LandmarkNystroem(random_state=0),
         LandmarkNystroem(20, n_pseudo_landmarks=5, pseudo="triangle", random_state=0),
         LandmarkNystroem(kernel="precomputed", random_state=0),
+        LandmarkNystroem(20, landmarks="rpcholesky", random_state=0),
     ]
 )
 def test_keeps_the_estimator_contract(estimator, check) -> None:
@@ -68,6 +69,7 @@ def test_coordinates_are_features_times_the_factor(kernel, pseudo, digits) -> No
         m, kernel=kernel, n_pseudo_landmarks=p, pseudo=pseudo, random_state=0, **KERNELS[kernel]
     ).fit(X)
     U = model.landmarks_
+    X = np.concatenate([U, X])  # the rows on which W is estimated
     C = gram(X, kernel, U)
     if pseudo == "polynomial":
         i, j = model._pseudo["pairs"][0]
@@ -81,7 +83,7 @@ def test_coordinates_are_features_times_the_factor(kernel, pseudo, digits) -> No
         extra = np.exp(-KERNELS[kernel]["gamma"] * bounds[model._pseudo["rules"][0]] ** norm)
     C = np.hstack([C, extra])
     np.testing.assert_allclose(model.transform(X), C @ model.factor_, atol=1e-7 * np.abs(model.factor_).max())
-    inverse = np.linalg.pinv(C, rcond=150 * np.finfo(float).eps)
+    inverse = np.linalg.pinv(C, rcond=156 * np.finfo(float).eps)
     W = inverse @ gram(X, kernel) @ inverse.T
     if kernel != "sigmoid":
         np.testing.assert_allclose(C @ model.factor_ @ model.factor_.T @ C.T, C @ W @ C.T, atol=1e-6)
@@ -193,6 +195,82 @@ def test_rows_that_a_sample_lacks_are_landmarks_too() -> None:
     np.testing.assert_allclose(Z @ Z.T, pairwise_kernels(D, metric="rbf", gamma=1.0), atol=1e-8)
 
 
+@pytest.mark.parametrize("form", [np.asarray, np.float32, sp.csr_array])
+def test_own_landmarks(form, digits) -> None:
+    """Those of a fit give its coordinates again; a copy of them is kept."""
+    X = form(digits)
+    first = LandmarkNystroem(20, random_state=0).fit(X)
+    own = np.asfortranarray(first.landmarks_, np.float64)
+    model = LandmarkNystroem(landmarks=own, random_state=0).fit(X)
+    assert model.landmarks_.dtype == X.dtype
+    np.testing.assert_array_equal(model.landmarks_, first.landmarks_)
+    np.testing.assert_allclose(model.transform(X), first.transform(X), rtol=1e-3, atol=1e-4)
+    Z = model.transform(np.concatenate([own, digits])).astype(float)
+    assert model.trace_error_ == pytest.approx(1 - np.sum(Z**2) / len(Z), abs=1e-5)
+    own[:] = 0.0
+    np.testing.assert_array_equal(model.landmarks_, first.landmarks_)
+    sparse = LandmarkNystroem(landmarks=sp.csr_array(first.landmarks_), random_state=0).fit(X)
+    np.testing.assert_array_equal(sparse.transform(X), model.transform(X))
+
+
+@pytest.mark.parametrize("method", ["kmeans", "uniform", "rpcholesky"])
+def test_on_the_landmarks_alone_it_is_the_nystroem_method(method, digits) -> None:
+    model = LandmarkNystroem(30, landmarks=method, n_sample=1, random_state=0, **KERNELS["rbf"]).fit(digits)
+    C, K = gram(digits, "rbf", model.landmarks_), gram(model.landmarks_, "rbf")
+    Z = model.transform(digits)
+    np.testing.assert_allclose(Z @ Z.T, C @ np.linalg.solve(K, C.T), atol=1e-8)
+    assert abs(model.trace_error_) < 1e-10
+
+
+def test_more_own_landmarks_than_rows(digits) -> None:
+    with pytest.warns(UserWarning, match="landmarks has 60 rows, but X has 30"):
+        Z = LandmarkNystroem(landmarks=digits[:60], **KERNELS["rbf"]).fit_transform(digits[:30])
+    np.testing.assert_allclose(Z @ Z.T, gram(digits[:30], "rbf"), atol=1e-8)
+
+
+def test_pivoted_cholesky_finds_rare_rows() -> None:
+    """One large cluster and 29 of ten rows, most of which random rows miss. The error is that of all rows."""
+    X, _ = make_blobs([1000, *[10] * 29], n_features=5, center_box=(-10, 10), cluster_std=0.3, random_state=0)
+    options = {"gamma": 0.1, "random_state": 0}
+    models = {method: LandmarkNystroem(60, landmarks=method, **options).fit(X) for method in ("uniform", "rpcholesky")}
+    for model in models.values():
+        assert {tuple(u) for u in model.landmarks_} <= {tuple(x) for x in X}
+        Z = model.transform(np.concatenate([model.landmarks_, X]))
+        assert model.trace_error_ == pytest.approx(1 - np.sum(Z**2) / len(Z), abs=1e-9)
+    assert models["rpcholesky"].trace_error_ < 0.2 * models["uniform"].trace_error_
+
+
+@pytest.mark.parametrize("landmarks", ["kmeans", "uniform", "rpcholesky"])
+def test_a_row_near_a_lonely_landmark_has_no_large_coordinates(landmarks) -> None:
+    """W is estimated on the landmarks too: |c(x) F|^2 = k(x, x) = 1 at each of them, and nearly so beside them."""
+    X = np.random.default_rng(0).uniform(size=(3000, 6))
+    model = LandmarkNystroem(200, landmarks=landmarks, gamma=60.0, n_sample=600, random_state=0).fit(X)
+    assert np.square(model.transform(X)).sum(axis=1).max() < 1.5
+
+
+def test_pivots_end_where_they_leave_no_error(digits) -> None:
+    X = digits[:, 20:23] - digits[:, 20:23].mean(axis=0)
+    with pytest.warns(UserWarning, match="n_landmarks=10, but there are 3 landmarks that leave no error"):
+        model = LandmarkNystroem(10, kernel="linear", landmarks="rpcholesky", random_state=0).fit(X)
+    assert abs(model.trace_error_) < 1e-12
+    with pytest.warns(UserWarning, match="there are 1 distinct rows"):
+        assert LandmarkNystroem(10, kernel="linear").fit(np.zeros((5, 2))).trace_error_ == 0.0
+
+
+def test_pivots_within_the_memory_are_those_of_a_sample(digits) -> None:
+    """Beside what landmarks at random need, the memory is at most the budget; 50 values of all rows are 7 MB."""
+    X, peaks = np.tile(digits, (20, 1)).astype(np.float32), []
+    for method in ("uniform", "rpcholesky"):
+        model = LandmarkNystroem(50, landmarks=method, n_sample=200, gamma=0.1, memory_budget="4MB", random_state=0)
+        model.fit(X[:500])
+        tracemalloc.start()
+        model.fit(X)
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+        assert len(model.landmarks_) == 50
+    assert peaks[1] < peaks[0] + 4e6
+
+
 def test_checks_make_no_copy_of_the_rows() -> None:
     X = np.random.default_rng(0).standard_normal((100_000, 100), dtype=np.float32)
     model = LandmarkNystroem(10, landmarks="uniform", n_sample=100, gamma=0.01, random_state=0).fit(X[:200])
@@ -211,6 +289,12 @@ def test_checks_make_no_copy_of_the_rows() -> None:
         ({"kernel": "precomputed"}, r"X must be a square kernel matrix .* got shape \(1797, 64\)"),
         ({"pseudo": "square"}, "pseudo must be one of .* got 'square'"),
         ({"landmarks": "all"}, "landmarks must be one of .* got 'all'"),
+        ({"landmarks": np.ones((5, 63))}, "landmarks must have 64 columns, as X has, got 63"),
+        ({"landmarks": np.full((5, 64), np.nan)}, "landmarks contains NaN"),
+        ({"landmarks": np.full((5, 64), 1e200)}, "landmarks must be at most 1e.150 in magnitude"),
+        ({"landmarks": np.ones(64)}, "landmarks must be the name of a method or an array of two dimensions"),
+        ({"landmarks": np.empty((0, 64))}, "0 sample"),
+        ({"landmarks": np.ones((5, 64)), "kernel": "precomputed"}, "landmarks must be one of"),
         ({"n_landmarks": 0}, "n_landmarks must be an integer, at least 1, got 0"),
         ({"n_pseudo_landmarks": -1}, "n_pseudo_landmarks must be an integer, at least 0, got -1"),
         ({"n_sample": 1.5}, "n_sample must be an integer, at least 1, got 1.5"),
@@ -254,7 +338,7 @@ def test_scikit_learns_kernels_and_callables(kernel, digits) -> None:
 
 
 @pytest.mark.filterwarnings("ignore:n_landmarks=")
-@pytest.mark.parametrize("landmarks", ["kmeans", "uniform"])
+@pytest.mark.parametrize("landmarks", ["kmeans", "uniform", "rpcholesky"])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_a_kernel_matrix(dtype, landmarks, digits) -> None:
     X = digits[:300]

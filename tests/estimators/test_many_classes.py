@@ -7,10 +7,12 @@ from typing import TypeAlias
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.multiclass import _ovr_decision_function
 
 from widemargin import DCSVMClassifier
 from widemargin.estimators import _predictor
+from widemargin.solvers.dual import subproblems
 
 Matrix: TypeAlias = NDArray[np.float64]
 Labels: TypeAlias = NDArray[np.intp]
@@ -71,3 +73,12 @@ def test_pairs_are_arrays_and_no_calls_of_functions(C: float) -> None:
     assert count_calls(model.fit, X.astype(np.float32), y) < 7140
     n_rows = len(model.history_["time"])
     assert n_rows == 7140 if C == 1 else n_rows > 7140
+
+
+def test_every_pair_of_classes_votes_where_time_is_short(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No pair has time for a working set."""
+    monkeypatch.setattr(subproblems._Batch, "advance", lambda *args: False)
+    X, y = rows_of_classes(100)
+    with pytest.warns(ConvergenceWarning):
+        model = DCSVMClassifier().fit(X, y)
+    assert model.score(X, y) > 0.99

@@ -23,6 +23,9 @@ from widemargin import (
     LandmarkNystroem,
     OCASClassifier,
     OCASClassifierCV,
+    OCASRanker,
+    OCASRegressor,
+    OCASRegressorCV,
     RelevanceScaler,
     TwoStepKernelKMeans,
 )
@@ -34,6 +37,8 @@ ESTIMATORS = [
     DCPredClassifier,
     DCPredRegressor,
     OCASClassifier,
+    OCASRanker,
+    OCASRegressor,
     BSGDClassifier,
     LandmarkNystroem,
     RelevanceScaler,
@@ -43,6 +48,7 @@ SEARCHES: list[Any] = [
     partial(DCSVMClassifierCV, Cs=[1.0], gammas=1, cv=2),
     partial(DCSVMRegressorCV, Cs=[1.0], gammas=1, cv=2),
     partial(OCASClassifierCV, Cs=[1.0], cv=2),
+    partial(OCASRegressorCV, Cs=[1.0], cv=2),
 ]
 GRIDS = ("Cs", "gammas", "epsilons", "cv", "scoring")  # take lists and objects too
 CASES = [(kind, name) for kind in [*ESTIMATORS, *SEARCHES] for name in kind().get_params() if name not in GRIDS]

@@ -12,17 +12,24 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.feature_selection import RFE
+from sklearn.kernel_ridge import KernelRidge
 from sklearn.metrics.pairwise import rbf_kernel as rbf
 from sklearn.model_selection import GridSearchCV
-from sklearn.svm import SVR, OneClassSVM
+from sklearn.svm import SVR, LinearSVR, OneClassSVM
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from widemargin import DCOneClassSVM, DCPredRegressor, DCSVMRegressor, DCSVMRegressorCV, compress
+from widemargin._threads import ThreadTeam
 
 Data = tuple[NDArray[np.float64], NDArray[np.float64]]
 
 
-@parametrize_with_checks([DCSVMRegressor(), DCSVMRegressor(fit_intercept=False), DCOneClassSVM()])
+RIDGE = {"loss": "squared_epsilon_insensitive", "epsilon": 0.0}  # kernel ridge regression, alpha = 1 / (2 C)
+
+
+@parametrize_with_checks(
+    [DCSVMRegressor(), DCSVMRegressor(fit_intercept=False), DCSVMRegressor(**RIDGE), DCOneClassSVM()]
+)
 def test_keeps_the_estimator_contract(estimator: Any, check: Any) -> None:
     check(estimator)
 
@@ -65,6 +72,101 @@ def test_regression_is_svr(waves: Data, C: float, weighted: bool) -> None:
     beta[theirs.support_] = theirs.dual_coef_[0]
     dual = y @ beta - ours.epsilon * np.abs(beta).sum() - 0.5 * beta @ rbf(X, X, 0.2) @ beta
     assert ours.objective_ - ours.dual_gap_ >= dual * (1 - 1e-4)  # at least as large a dual objective
+
+
+def ridge_with_intercept(K: Any, y: Any, penalty: Any) -> tuple[Any, float]:
+    """beta and b of min sum_i (y_i - f_i - b)^2 / (2 penalty_i) + 1/2 |f|^2, by one linear system."""
+    n = len(K)
+    system = np.block([[K + np.diag(penalty), np.ones((n, 1))], [np.ones((1, n)), np.zeros((1, 1))]])
+    solution = np.linalg.solve(system, np.append(y, 0.0))
+    return solution[:-1], solution[-1]
+
+
+@pytest.mark.parametrize("n_rows", [400, 600])  # one working set, several
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("C", [0.1, 3.0, 100.0])
+def test_squared_losses_are_kernel_ridge(waves: Data, C: float, weighted: bool, n_rows: int) -> None:
+    X, y = waves[0][:n_rows], waves[1][:n_rows] + 2.0
+    weights = np.random.default_rng(1).uniform(0.1, 2.0, n_rows) if weighted else np.ones(n_rows)
+    options = {"C": C, "gamma": 0.2, "tol": 1e-6} | RIDGE
+    theirs = KernelRidge(alpha=1 / (2 * C), kernel="rbf", gamma=0.2).fit(X, y, sample_weight=weights)
+    ours = DCSVMRegressor(**options, fit_intercept=False).fit(X, y, sample_weight=weights)
+    np.testing.assert_allclose(ours.predict(X), theirs.predict(X), atol=1e-5)
+    f = ours.predict(X)
+    objective = C * weights @ (y - f) ** 2 + 0.5 * ours.dual_coef_[0] @ f[ours.support_]
+    assert ours.objective_ == pytest.approx(objective, rel=1e-6)
+    assert ours.converged_
+    assert 0 <= ours.relative_gap_ < 1e-9
+    beta, b = ridge_with_intercept(rbf(X, X, 0.2), y, 1 / (2 * C * weights))
+    ours = DCSVMRegressor(**options).fit(X, y, sample_weight=weights)
+    assert ours.intercept_[0] == pytest.approx(b, abs=1e-5)
+    np.testing.assert_allclose(ours.predict(X), rbf(X, X, 0.2) @ beta + b, atol=1e-5)
+    assert 0 <= ours.relative_gap_ < 1e-9
+
+
+@pytest.mark.parametrize("fit_intercept", [False, True])
+def test_squared_losses_of_a_linear_kernel_are_linear_svr(waves: Data, fit_intercept: bool) -> None:
+    X, y = waves
+    options = {"C": 0.5, "epsilon": 0.2, "loss": "squared_epsilon_insensitive", "fit_intercept": fit_intercept}
+    ours = DCSVMRegressor(kernel="linear", tol=1e-7, **options).fit(X, y)
+    scaling = {"intercept_scaling": 1e4} if fit_intercept else {}  # liblinear's intercept is in the norm
+    theirs = LinearSVR(dual=False, tol=1e-10, max_iter=10_000, **scaling, **options).fit(X, y)
+    np.testing.assert_allclose(ours.predict(X), theirs.predict(X), atol=1e-4)
+    assert len(ours.support_) < 0.95 * len(y)
+
+
+def test_kernel_ridge_of_several_targets_sparse_rows_and_a_kernel_matrix(waves: Data) -> None:
+    X, Y = waves[0], np.column_stack([waves[1], waves[0][:, 0] ** 2])
+    options = {"C": 2.0, "gamma": 0.2, "tol": 1e-6, "fit_intercept": False} | RIDGE
+    expected = KernelRidge(alpha=0.25, kernel="rbf", gamma=0.2).fit(X, Y).predict(X)
+    np.testing.assert_allclose(DCSVMRegressor(**options).fit(X, Y).predict(X), expected, atol=1e-5)
+    sparse = DCSVMRegressor(**options).fit(sp.csr_array(X), Y)
+    np.testing.assert_allclose(sparse.predict(X), expected, atol=1e-5)
+    K = rbf(X, X, 0.2)
+    given = DCSVMRegressor(**options | {"kernel": "precomputed"}).fit(K, Y)
+    np.testing.assert_allclose(given.predict(K), expected, atol=1e-5)
+
+
+def test_an_early_machine_of_squared_losses_is_kernel_ridge_in_each_cluster() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-2, 2, size=(3000, 3))
+    y = np.sin(2 * X[:, 0]) * X[:, 1] + 0.1 * rng.normal(size=3000)
+    early = DCSVMRegressor(C=5.0, gamma=0.5, stop_level=1, tol=1e-6, fit_intercept=False, random_state=0, **RIDGE)
+    early.fit(X, y)
+    assert early.converged_
+    with ThreadTeam(1) as team:
+        labels, _ = early._model.router.route_with_samples(X, team)
+    expected = np.empty(3000)
+    for cluster in np.unique(labels):
+        rows = labels == cluster
+        expected[rows] = KernelRidge(alpha=0.1, kernel="rbf", gamma=0.5).fit(X[rows], y[rows]).predict(X[rows])
+    np.testing.assert_allclose(early.predict(X), expected, atol=1e-5)
+    exact = DCSVMRegressor(C=5.0, gamma=0.5, fit_intercept=False, **RIDGE).fit(X, y)
+    assert exact.objective_ - exact.dual_gap_ <= early.objective_
+
+
+def test_kernel_ridge_goes_on_and_is_stopped(waves: Data) -> None:
+    X, y = waves
+    model = DCSVMRegressor(C=50.0, gamma=0.2, warm_start=True, **RIDGE).fit(X, y)
+    first = model.n_iter_
+    assert model.fit(X, y).n_iter_ < first
+    with pytest.warns(ConvergenceWarning, match="max_time"):
+        stopped = DCSVMRegressor(max_time=0, **RIDGE).fit(np.tile(X, (10, 1)), np.tile(y, 10) + 5.0)
+    assert stopped.objective_ <= np.sum((y - y.mean()) ** 2) * 10 * (1 + 1e-9)
+    assert not stopped.converged_
+    constant = DCSVMRegressor(**RIDGE).fit(X, np.full(len(y), 7.0))
+    np.testing.assert_allclose(constant.predict(X), 7.0, atol=1e-6)
+    zero = DCSVMRegressor(fit_intercept=False, **RIDGE).fit(X, np.zeros(len(y)))
+    np.testing.assert_array_equal(zero.predict(X), 0.0)
+
+
+def test_kernel_ridge_of_targets_in_other_units(waves: Data) -> None:
+    X, y = waves
+    model = DCSVMRegressor(C=5.0, gamma=0.2, tol=1e-8, **RIDGE).fit(X, y)
+    scaled = DCSVMRegressor(C=5.0, gamma=0.2, tol=1e-6, **RIDGE).fit(X, 100 * y + 7)
+    np.testing.assert_allclose(model.rescale_targets(7.0, 100.0).predict(X), scaled.predict(X), atol=1e-3)
+    assert model.C == 5.0
+    assert model.objective_ == pytest.approx(scaled.objective_, rel=1e-6)
 
 
 @pytest.mark.parametrize("kernel", ["linear", "poly", "laplacian", "precomputed"])
@@ -187,6 +289,7 @@ def test_no_time_gives_a_constant_with_its_gap() -> None:
         ({"C": 0.0}, "C must be greater than 0"),
         ({"C": np.nan}, "C must be a finite number"),
         ({"epsilon": -0.1}, "epsilon must be at least 0"),
+        ({"loss": "squared"}, "loss must be one of .*'squared_epsilon_insensitive'.* got 'squared'"),
         ({"epsilon": "small"}, "epsilon must be a finite number"),
         ({"combine": "bcm"}, "combine must be one of"),
         ({"stop_level": 2, "n_levels": 1}, "stop_level must be at most"),

@@ -28,6 +28,7 @@ X = RNG.normal(size=(N, 4))
 Y = np.where(X[:, 0] * X[:, 1] + 0.3 * RNG.normal(size=N) > 0, "yes", "no")
 CLASSES = np.digitize(X[:, 0] + 0.3 * RNG.normal(size=N), [-0.5, 0.5])
 VALUES = np.sin(2 * X[:, 0]) + 0.1 * RNG.normal(size=N)
+RIDGE: dict[str, Any] = {"epsilon": 0.0, "loss": "squared_epsilon_insensitive"}
 
 MODELS: dict[str, tuple[Callable[..., Any], Any]] = {
     "svm": (DCSVMClassifier, Y),
@@ -35,6 +36,7 @@ MODELS: dict[str, tuple[Callable[..., Any], Any]] = {
     "three classes": (DCSVMClassifier, CLASSES),
     "balanced": (lambda **how: DCSVMClassifier(class_weight="balanced", **how), Y),
     "regression": (DCSVMRegressor, VALUES),
+    "kernel ridge": (lambda **how: DCSVMRegressor(C=5, **RIDGE, **how), VALUES),
     "two targets": (DCSVMRegressor, np.column_stack([VALUES, X[:, 1]])),
     "novelty": (lambda **how: DCOneClassSVM(nu=0.2, **how), None),
     "float64 kernel": (lambda **how: DCSVMClassifier(kernel="laplacian", **how), Y),
@@ -78,7 +80,7 @@ def test_a_linear_machine_of_float32_rows_far_from_the_origin(threads: Any) -> N
     assert_same(DCSVMClassifier(kernel="linear").fit(with_blocks(far), y), local.fit(far, y), far)
 
 
-@pytest.mark.parametrize("name", ["intercept", "regression", "novelty"])
+@pytest.mark.parametrize("name", ["intercept", "regression", "kernel ridge", "novelty"])
 def test_exact_machine(threads: Any, name: str) -> None:
     make, y = MODELS[name]
     assert_same(make().fit(with_blocks(), y), make().fit(X, y))
@@ -113,6 +115,8 @@ def test_early_machine(threads: Any) -> None:
     assert_same(model, local)
     assert model.levels_[0].keys() == local.levels_[0].keys()
     assert model.levels_[0]["objective"] == model.objective_
+    ridge = DCSVMRegressor(**RIDGE, **how)
+    assert_same(ridge.fit(with_blocks(), VALUES), DCSVMRegressor(**RIDGE, **how).fit(X, VALUES))
 
 
 @pytest.mark.slow

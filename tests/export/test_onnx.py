@@ -28,6 +28,8 @@ from widemargin import (
     DCSVMRegressor,
     LandmarkNystroem,
     OCASClassifier,
+    OCASRanker,
+    OCASRegressor,
     RelevanceScaler,
     compress,
     to_onnx,
@@ -361,6 +363,12 @@ def test_columns_that_float32_rounds_away(scaler, machine, digits) -> None:
     np.testing.assert_allclose(outputs["scores"], expected, atol=1e-4 * expected.std())
     np.testing.assert_array_equal(outputs["label"], model.predict(X))
     assert outputs["scores"].dtype == np.float64
+
+
+@pytest.mark.parametrize("machine", [OCASRegressor(), OCASRanker(1e-4), OCASClassifier(loss="logistic")], ids=str)
+def test_linear_machines_of_other_losses(machine, digits) -> None:
+    X, y = digits
+    assert_same(machine.fit(X[:150], y[:150]), X)
 
 
 def test_dtypes_of_the_input(digits) -> None:

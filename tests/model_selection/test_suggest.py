@@ -179,3 +179,8 @@ def test_bad_input_is_named() -> None:
             suggest(X, Y, **options)
     with pytest.raises(ValueError, match="y must have at least two classes, got 1 alone"):
         suggest(X, np.ones(300, int))
+
+
+def test_targets_of_one_value_are_refused() -> None:
+    with pytest.raises(ValueError, match=r"y must have at least two different values, got 0\.5 alone"):
+        suggest(np.eye(20), np.full(20, 0.5))

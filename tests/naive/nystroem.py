@@ -42,3 +42,11 @@ def decision_value(f: Vector, coef: Vector, products: Matrix, slope: Vector, x: 
     total = float(coef @ f) + intercept + float(slope @ x)
     m = len(products)
     return total + sum(products[a, b] * f[a] * f[b] for a in range(m) for b in range(a + 1))
+
+
+def pivoted_residual(K: Matrix, pivots: NDArray[np.intp]) -> Matrix:
+    """Return K - K[:, S] K[S, S]^-1 K[S, :], by one elimination for each of the rows S."""
+    R = K.astype(float)
+    for s in pivots:
+        R = R - np.outer(R[:, s], R[s]) / R[s, s]
+    return R

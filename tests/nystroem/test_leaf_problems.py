@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.linear_model import LinearRegression
 from sklearn.svm import SVC
@@ -65,6 +66,35 @@ def test_ridge_machines() -> None:
     landmark_weights, values = task.exact_solution(K, ROWS, PROGRESS)
     np.testing.assert_allclose(values.T, rival.predict(K), atol=1e-10)
     np.testing.assert_allclose(landmark_weights, np.square(rival.dual_coef_).sum(axis=1), rtol=1e-8)
+
+
+@pytest.mark.parametrize("rows", [np.arange(150), np.arange(3)])  # more and fewer rows than columns
+@pytest.mark.parametrize("penalty", [0.7, 1e-18])
+def test_ridge_machines_with_an_intercept(rows: NDArray[np.intp], penalty: float) -> None:
+    """Against one linear system in the weights and the intercepts."""
+    y, weights = RNG.normal(size=(2, 150)) + 5.0, RNG.uniform(0.5, 2, 150)
+    task, s = RidgeProblem(y, penalty, weights, has_intercept=True), weights[rows, None]
+    fit = task.fit(Z[rows], rows, PROGRESS, 2**26)
+    C = np.column_stack([Z[rows], np.ones(len(rows))])
+    system = C.T @ (s * C) + penalty * np.diag(np.append(np.ones(Z.shape[1]), 0.0))
+    if penalty < 1e-9:
+        expected = (np.linalg.lstsq(np.sqrt(s) * C, np.sqrt(s) * y[:, rows].T, rcond=None)[0]).T
+    else:
+        expected = np.linalg.solve(system, C.T @ (s * y[:, rows].T)).T
+    values = fit.weights @ Z[rows].T + fit.intercept[:, None]
+    np.testing.assert_allclose(values, expected @ C.T, atol=1e-8)
+    assert fit.objective == pytest.approx(float(np.sum((y[:, rows] - values) ** 2 @ s)), abs=1e-6 + penalty * 1e3)
+    constant = task.constant(rows)
+    np.testing.assert_allclose(constant.intercept, y[:, rows] @ s[:, 0] / s.sum())
+    K = np.exp(-0.5 * np.square(Z[rows, None] - Z[None, rows]).sum(axis=2))
+    if penalty > 1e-9:
+        landmark_weights, exact = task.exact_solution(K, rows, PROGRESS)
+        A = np.block(
+            [[K + np.diag(penalty / s[:, 0]), np.ones((len(rows), 1))], [np.ones((1, len(rows))), np.zeros((1, 1))]]
+        )
+        solution = np.linalg.solve(A, np.vstack([y[:, rows].T, np.zeros((1, 2))]))
+        np.testing.assert_allclose(landmark_weights, np.square(solution[:-1]).sum(axis=1), rtol=1e-8)
+        np.testing.assert_allclose(exact.T, K @ solution[:-1] + solution[-1], atol=1e-8)
 
 
 @pytest.mark.parametrize("shape", [(4, 2), (2, 4)])

@@ -16,7 +16,9 @@ from benchmarks.papers._bsgd.decisions import judge, record_decisions
 from benchmarks.papers._bsgd.runs import (
     EPOCHS,
     FAST,
+    LAST_STEP,
     PAPER_RULE,
+    PUBLISHED,
     SETS,
     Run,
     accuracy,
@@ -40,6 +42,7 @@ _PAPER_DECISIONS = {  # its Table 3
     "ijcnn1": {"merging frequency %": 17, "equal %": 91.79, "factor gss": 1.02429, "factor lookup-wd": 1.00149},
     "a9a": {"merging frequency %": 32, "equal %": 92.54, "factor gss": 1.05064, "factor lookup-wd": 1.00402},
 }
+_PUBLISHED_TABLE = "the full square"
 _PAPER_SAVED = {("ijcnn1", 100): 30.372, ("ijcnn1", 500): 29.861, ("a9a", 100): 18.452, ("a9a", 500): 22.339}
 
 # Table 1 -------------------------------------------------------------------------------------------------------------
@@ -87,8 +90,8 @@ TABLE1 = Experiment(
 
 
 def _tables(name: str, options: Namespace) -> Iterator[list[Row]]:
-    """Every rule at every budget: the fast ones in turns, the slow one apart."""
-    groups = [(FAST, options.seeds), (("gss-precise",), options.slow_seeds)]
+    """Every rule at every budget: the fast ones in turns, the slow one apart; and machines of the last step."""
+    groups = [(FAST, options.seeds), (("gss-precise",), options.slow_seeds), (PUBLISHED, options.seeds)]
     problem = None
     for budget in options.budgets:
         for rules, n_seeds in groups:
@@ -107,7 +110,7 @@ def _rules(problem: Problem, budget: int, rules: Sequence[str], n_seeds: int) ->
         for rule, run in train(problem, budget, rules, EPOCHS[problem.name], seed).items():
             scores[rule].append(accuracy(problem, run.sgd))
             is_full = len(run.sgd.machines[0]) == budget
-            if seed == 0 and is_full:
+            if seed == 0 and is_full and not rule.endswith(LAST_STEP):
                 times[rule] = _merging_times(problem, run, rule)
             runs[rule].append(run._replace(sgd=None))  # type: ignore[arg-type]
     decisions = record_decisions(problem, budget, EPOCHS[problem.name]) if "lookup-wd" in rules else []
@@ -117,7 +120,7 @@ def _rules(problem: Problem, budget: int, rules: Sequence[str], n_seeds: int) ->
         row = {"set": problem.name, "budget": budget, "rule": rule, "epochs": EPOCHS[problem.name]}
         row |= _accuracy_and_time(runs[rule], scores[rule]) | times.get(rule, {})
         row |= _saved(runs[rule], runs[PAPER_RULE]) if PAPER_RULE in runs else {}
-        row["paper accuracy %"] = _PAPER_ACCURACY.get((problem.name, budget), {}).get(rule)
+        row["paper accuracy %"] = _PAPER_ACCURACY.get((problem.name, budget), {}).get(rule.removesuffix(LAST_STEP))
         if rule == "lookup-wd":
             paper = _PAPER_DECISIONS.get(problem.name, {}) if budget == 100 else {}
             row |= verdict | {f"paper {key}": value for key, value in paper.items()}
@@ -188,17 +191,24 @@ TABLES = Experiment(
 
 
 def _figure2(name: str, options: Namespace) -> Iterator[Row]:
-    """Errors of bilinear interpolation in the tables, against golden section search to 1e-10 on random (m, kappa)."""
+    """Errors of bilinear interpolation in the tables, against golden section search to 1e-10 on random (m, kappa).
+
+    Ours hold m >= 1/2 and the root of wd, the one "as published" all m and wd itself.
+    """
     rng = np.random.default_rng(0)
-    m, kappa = rng.uniform(0.5, 1, options.pairs), rng.uniform(0, 1, options.pairs)
-    log_kappa = np.log(kappa)
-    h, s = golden_section(lambda h: merged_coef(h, m, log_kappa), np.full_like(m, 0.5), 0.5, 1e-10)
-    wd = np.maximum(m**2 + (1 - m) ** 2 + 2 * m * (1 - m) * kappa - s**2, 0)
-    for size in options.sizes:
+    is_full = name == _PUBLISHED_TABLE
+    m, kappa = rng.uniform(0 if is_full else 0.5, 1, options.pairs), rng.uniform(0, 1, options.pairs)
+    h, wd = _merge(m, kappa)
+    for size in [400] if is_full else options.sizes:
         if is_wanted(options, set=name, nodes=size):
-            table_h, root = (merge_table().grids if size == 400 else tabulate(size)).astype(np.float64)
-            error_wd = np.abs(_interpolate(root, m, kappa) ** 2 - wd)
-            error_h = np.abs(_interpolate(table_h, m, kappa) - h)
+            if is_full:
+                nodes = np.linspace(0, 1, size)
+                found_h, found_wd = (_interpolate(grid, m, kappa) for grid in _merge(nodes[:, None], nodes[None]))
+            else:
+                table_h, root = (merge_table().grids if size == 400 else tabulate(size)).astype(np.float64)
+                found_h, found_wd = (_interpolate(grid, 2 * m - 1, kappa) for grid in (table_h, root))
+                found_wd **= 2
+            error_wd, error_h = np.abs(found_wd - wd), np.abs(found_h - h)
             yield {
                 "set": name,
                 "nodes": size,
@@ -210,9 +220,19 @@ def _figure2(name: str, options: Namespace) -> Iterator[Row]:
             }
 
 
-def _interpolate(grid: Any, m: Any, kappa: Any) -> Any:
+def _merge(m: Any, kappa: Any) -> tuple[Any, Any]:
+    """h and wd of pairs (m, kappa), which broadcast; those of m < 1/2 are those of 1 - m with the points exchanged."""
+    larger, log_kappa = np.maximum(m, 1 - m), np.log(np.maximum(kappa, 1e-300))
+    low = np.full(np.broadcast_shapes(np.shape(m), np.shape(kappa)), 0.5)
+    h, s = golden_section(lambda h: merged_coef(h, larger, log_kappa), low, 0.5, 1e-10)
+    wd = np.maximum(m**2 + (1 - m) ** 2 + 2 * m * (1 - m) * kappa - s**2, 0)
+    return np.where(np.asarray(m) < 0.5, 1 - h, h), wd
+
+
+def _interpolate(grid: Any, x: Any, y: Any) -> Any:
+    """Bilinear interpolation on the unit square."""
     last = len(grid) - 1
-    row, column = (2 * m - 1) * last, kappa * last
+    row, column = x * last, y * last
     i, j = np.minimum(row.astype(int), last - 1), np.minimum(column.astype(int), last - 1)
     u, v = row - i, column - j
     low = (1 - v) * grid[i, j] + v * grid[i, j + 1]
@@ -221,6 +241,7 @@ def _interpolate(grid: Any, m: Any, kappa: Any) -> Any:
 
 
 def _errors(rows: Sequence[Row]) -> list[Panel]:
+    rows = [row for row in rows if row["set"] != _PUBLISHED_TABLE]
     columns = [f"{kind} error of {what}" for what in ("wd", "h") for kind in ("largest", "mean")]
     series = {column: ([row["nodes"] for row in rows], [row[column] for row in rows]) for column in columns}
     return [Panel("bilinear interpolation", "nodes a side", "error", series, "xy")]
@@ -228,9 +249,9 @@ def _errors(rows: Sequence[Row]) -> list[Panel]:
 
 FIGURE2 = Experiment(
     "Figure 2: h and wd as functions of m and kappa; errors of the look-up table over its size",
-    ("grid",),
+    ("grid", _PUBLISHED_TABLE),
     ("set", "nodes"),
-    ("nodes", "largest error of wd", "mean error of wd", "largest error of h", "mean error of h"),
+    ("set", "nodes", "largest error of wd", "mean error of wd", "largest error of h", "mean error of h"),
     _figure2,
     _errors,
     arguments={

@@ -81,7 +81,7 @@ def _machine(features: LandmarkFeatures) -> NystroemForest:
 
 
 def _figure1(name: str, options: Namespace) -> Iterator[list[Row]]:
-    """One cell a set: all machines are timed in turns."""
+    """One cell a set: the unit of cost is measured with its machines."""
     if not is_wanted(options, set=name):
         return
     compile_all()

@@ -18,11 +18,12 @@ from benchmarks import _process
 from benchmarks._problems import load_problem
 from benchmarks._report import Panel
 from benchmarks.papers._experiment import Experiment, Row, grouped, is_wanted
-from widemargin import compress
+from widemargin import DCSVMClassifier, compress
 from widemargin.datasets import load_benchmark
 
 _FEW = 500  # rows that SVC.predict is timed on
 _COSTS: tuple[float | str, ...] = ("auto", 10, 20, 40)
+_SHARES = (4, 16, 64)  # of so many rows one, for exact machines to compare with
 
 
 class Fitted(NamedTuple):
@@ -30,6 +31,7 @@ class Fitted(NamedTuple):
 
     name: str
     X: Any  # dense or CSR, float32
+    y: NDArray[Any]
     X_test: Any
     y_test: NDArray[Any]
     intelex: Any
@@ -59,7 +61,7 @@ def fit(name: str, n_rows: int | None = None, kept: str | None = None) -> Fitted
         model, seconds = _fit_intelex(X, y, C, gamma)
         if path:
             path.write_bytes(pickle.dumps((model, seconds)))
-    return Fitted(name, X, X_test, y_test, model, as_svc(model), seconds)
+    return Fitted(name, X, y, X_test, y_test, model, as_svc(model), seconds)
 
 
 def _fit_intelex(X: NDArray[np.float32], y: NDArray[Any], C: float, gamma: float) -> tuple[Any, float]:
@@ -98,39 +100,64 @@ def _sparse(A: Any, dtype: Any) -> Any:
 
 def _compress(name: str, options: Namespace) -> Iterator[Row]:
     fitted = fit(name, options.rows, options.kept)
-    X_test, few = fitted.X_test, fitted.X_test[:_FEW]
-    labels = fitted.intelex.predict(X_test)
-    sklearn_us = 1e6 * _process.time_predict(fitted.svc, few) / few.shape[0]
-    size = len(pickle.dumps(fitted.svc))
+    theirs = _Theirs(fitted)
     for cost in options.costs:
-        if not is_wanted(options, set=name, prediction_cost=cost, n_clusters=options.clusters):
+        if not is_wanted(options, str(cost), set=name, prediction_cost=cost, n_clusters=options.clusters):
             continue
         start = time.perf_counter()
         small = compress(fitted.svc, fitted.X, prediction_cost=cost, n_clusters=options.clusters, random_state=0)
         seconds = time.perf_counter() - start
+        about = {"set": name, "prediction_cost": cost, "n_clusters": options.clusters, "seconds": seconds}
+        report = {"operations": small.report_.cost_after, "leaves": small.report_.n_leaves}
+        report |= {"landmarks": small.report_.n_landmarks, "learnt": small.report_.learnt}
+        yield about | theirs.compare(small) | report
+    yield from _subsamples(name, options, theirs)
+
+
+def _subsamples(name: str, options: Namespace, theirs: _Theirs) -> Iterator[Row]:
+    """Exact machines of ours on a share of the rows, in the place of a compressed one."""
+    fitted = theirs.fitted
+    for share in _SHARES:
+        cost = f"DCSVMClassifier, 1/{share} of the rows"
+        if is_wanted(options, cost, set=name, prediction_cost=cost, n_clusters=options.clusters):
+            n = fitted.X.shape[0]
+            rows = np.sort(np.random.default_rng(0).choice(n, n // share, replace=False))
+            start = time.perf_counter()
+            params = {key: fitted.intelex.get_params()[key] for key in ("C", "gamma")}
+            small = DCSVMClassifier(**params, random_state=0).fit(fitted.X[rows], fitted.y[rows])
+            seconds = time.perf_counter() - start
+            about = {"set": name, "prediction_cost": cost, "n_clusters": options.clusters, "seconds": seconds}
+            yield about | theirs.compare(small) | {"operations": len(small.support_)}
+
+
+class _Theirs:
+    """The machine that is made cheaper: its labels of the test rows, and what a prediction takes."""
+
+    def __init__(self, fitted: Fitted) -> None:
+        self.fitted = fitted
+        few = fitted.X_test[:_FEW]
+        self.labels = fitted.intelex.predict(fitted.X_test)
+        self.sklearn_us = 1e6 * _process.time_predict(fitted.svc, few) / few.shape[0]
+        self.size = len(pickle.dumps(fitted.svc))
+
+    def compare(self, small: Any) -> Row:
+        """Speed, agreement, accuracy and size of a cheaper machine."""
+        fitted, X_test = self.fitted, self.fitted.X_test
         us = [1e6 * _process.time_predict(model, X_test) / X_test.shape[0] for model in (small, fitted.intelex)]
         found = small.predict(X_test)
-        own = float(np.mean(labels == fitted.y_test))
-        yield {
-            "set": name,
-            "prediction_cost": cost,
-            "n_clusters": options.clusters,
+        accuracy, own = (float(np.mean(labels == fitted.y_test)) for labels in (found, self.labels))
+        return {
             "support_vectors": len(fitted.svc.support_),
-            "times_sklearn": sklearn_us / us[0],
+            "times_sklearn": self.sklearn_us / us[0],
             "times_intelex": us[1] / us[0],
-            "agreement": float(np.mean(found == labels)),
-            "accuracy": float(np.mean(found == fitted.y_test)),
-            "points": 100 * (float(np.mean(found == fitted.y_test)) - own),
-            "times_smaller": size / len(pickle.dumps(small)),
-            "seconds": seconds,
+            "agreement": float(np.mean(found == self.labels)),
+            "accuracy": accuracy,
+            "points": 100 * (accuracy - own),
+            "times_smaller": self.size / len(pickle.dumps(small)),
             "fit_seconds": fitted.seconds,
-            "sklearn_us": sklearn_us,
+            "sklearn_us": self.sklearn_us,
             "intelex_us": us[1],
             "predict_us": us[0],
-            "operations": small.report_.cost_after,
-            "leaves": small.report_.n_leaves,
-            "landmarks": small.report_.n_landmarks,
-            "learnt": small.report_.learnt,
         }
 
 

@@ -19,6 +19,7 @@ _ROWS = 10_000, 20_000  # at least and at most
 _ROUNDS = 3, 300
 _SECONDS = 0.5
 _TRIES = 3
+_DRIFT = 1.25  # of the linear machine's time, from the start to the end of a run: above, all is timed again
 
 
 class Linear:
@@ -32,34 +33,32 @@ class Linear:
         self.rows = np.resize(X, (max(_ROWS[0], min(len(X), _ROWS[1])), X.shape[1]))
 
     def multiples(self, decide: Sequence[Decide]) -> list[dict[str, float]]:
-        """Time decision functions and the linear one in turns; medians, and their ratios to the one linear median.
+        """Time decision functions one after the other, and the linear one before and after them: medians and ratios.
 
-        Each is called once before it is timed: a change in the number of BLAS's threads costs the next call dearly.
-        Where another process was busy meanwhile, all is timed again, some times at most: `beside` is how many cores it
-        took in the end.
+        Each is timed alone, call after call: beside other machines, which change caches and BLAS's threads, a linear
+        prediction takes up to five times as long. Where another process was busy meanwhile, or the linear machine's
+        time changed, all is timed again, some times at most: `beside` is how many cores it took in the end.
         """
         for _ in range(_TRIES):
             others = Others()
-            linear, *machines = (1e6 * statistics.median(times) / len(self.rows) for times in self._turns(decide))
-            beside = others.look() or 0.0
-            if beside < QUIET:
+            first, *machines, last = map(self._microseconds, [self._linear, *decide, self._linear])
+            beside, drift = others.look() or 0.0, max(first, last) / min(first, last)
+            if beside < QUIET and drift < _DRIFT:
                 break
             time.sleep(_SECONDS)
-        return [{"multiple": us / linear, "predict_us": us, "linear_us": linear, "beside": beside} for us in machines]
+        unit = (first + last) / 2
+        common = {"linear_us": unit, "linear_drift": last / first, "beside": beside}
+        return [{"multiple": us / unit, "predict_us": us} | common for us in machines]
 
-    def _turns(self, decide: Sequence[Decide]) -> list[list[float]]:
-        """Seconds of the linear machine, then of the others, one of each a turn."""
-        everyone = [self._model.decision_function, *decide]
-        times: list[list[float]] = [[] for _ in everyone]
-        start, seconds = time.perf_counter(), _SECONDS * len(everyone)
-        while len(times[0]) < _ROUNDS[0] or (time.perf_counter() - start < seconds and len(times[0]) < _ROUNDS[1]):
-            for mine, machine in zip(times, everyone, strict=True):
-                mine.append(_seconds(machine, self.rows))
-        return times
+    def _linear(self, X: Any) -> Any:
+        return self._model.decision_function(X)
 
-
-def _seconds(decide: Decide, X: NDArray[np.float32]) -> float:
-    decide(X)
-    start = time.perf_counter()
-    decide(X)
-    return time.perf_counter() - start
+    def _microseconds(self, decide: Decide) -> float:
+        """Median time of a row, over calls in a row."""
+        decide(self.rows)
+        times: list[float] = []
+        while len(times) < _ROUNDS[0] or (sum(times) < _SECONDS and len(times) < _ROUNDS[1]):
+            start = time.perf_counter()
+            decide(self.rows)
+            times.append(time.perf_counter() - start)
+        return 1e6 * statistics.median(times) / len(self.rows)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,9 +21,13 @@ from widemargin import DCPredClassifier, DCPredRegressor
 OURS, NYSTROEM, FOURIER, REDUCED = "DC-Pred++", "k-means Nyström", "Fourier features", "reduced set"
 LDKL_NAME, EXACT, EARLY, UNIFORM = "LDKL", "exact SVM", "DC-SVM early", "Nyström"
 FASTFOOD, AESVM_NAME = "Fastfood", "AESVM"
+PUBLISHED = "DC-Pred++ as published"
 
 _MAKERS: dict[str, Callable[..., Any]] = {
     OURS: lambda **options: DCPredClassifier(random_state=0, **options),
+    PUBLISHED: lambda **options: DCPredClassifier(
+        random_state=0, linear_term=False, landmark_weights="alpha", damping=0.0, **options
+    ),
     NYSTROEM: Landmarks,
     FOURIER: Fourier,
     FASTFOOD: Fastfood,
@@ -33,7 +38,10 @@ _MAKERS: dict[str, Callable[..., Any]] = {
     EARLY: Exact,
 }
 _REGRESSORS: dict[str, Callable[..., Any]] = {
-    OURS: lambda C, **options: DCPredRegressor(random_state=0, alpha=1 / C, **options),
+    OURS: lambda C, **options: DCPredRegressor(alpha=1 / C, **options),
+    PUBLISHED: lambda C, **options: DCPredRegressor(
+        alpha=1 / C, linear_term=False, landmark_weights="alpha", damping=0.0, **options
+    ),
     UNIFORM: lambda **options: Landmarks(method="uniform", is_ridge=True, **options),
     NYSTROEM: lambda **options: Landmarks(is_ridge=True, **options),
     FOURIER: lambda **options: Fourier(is_ridge=True, **options),
@@ -47,6 +55,11 @@ class Machine(NamedTuple):
     label: str
     options: Mapping[str, Any]
 
+    @property
+    def settings(self) -> str:
+        """The arguments as text, for tables."""
+        return " ".join(f"{key}={value}" for key, value in self.options.items())
+
 
 def compile_all() -> None:
     """Compile the loops of LDKL and AESVM, so that no time has it."""
@@ -57,7 +70,7 @@ def compile_all() -> None:
 
 
 def classify(machines: Sequence[Machine], problems: Sequence[Any], linear: Linear) -> list[Row]:
-    """Train machines of two classes, each on its problem; their decision functions are timed in turns."""
+    """Train machines of two classes, each on its problem; their decision functions are timed one by one."""
     rows, trained = [], []
     for machine, problem in zip(machines, problems, strict=True):
         model, row = _train(_MAKERS[machine.label], machine, problem)
@@ -68,11 +81,11 @@ def classify(machines: Sequence[Machine], problems: Sequence[Any], linear: Linea
     return [row | cost for row, cost in zip(rows, linear.multiples(trained), strict=True)]
 
 
-def regress(machines: Sequence[Machine], problem: Any, linear: Linear | None) -> list[Row]:
-    """Train regressors and measure their errors; and their costs, in turns, if the unit of cost is given."""
+def regress(machines: Sequence[Machine], problem: Any, linear: Linear | None = None, seed: int = 0) -> list[Row]:
+    """Train regressors and measure their errors; and their costs, if the unit of cost is given."""
     rows, trained = [], []
     for machine in machines:
-        model, row = _train(_REGRESSORS[machine.label], machine, problem)
+        model, row = _train(partial(_REGRESSORS[machine.label], random_state=seed), machine, problem)
         decide = model.predict if hasattr(model, "predict") else model.decision_function
         row["rmse"] = float(np.sqrt(np.mean(np.square(decide(problem.X_test) - problem.y_test))))
         rows.append(row | _operations(model))
@@ -92,7 +105,7 @@ def _train(make: Callable[..., Any], machine: Machine, problem: Any) -> tuple[An
     return model, {
         "set": problem.name,
         "machine": machine.label,
-        "options": " ".join(f"{key}={value}" for key, value in machine.options.items()),
+        "options": machine.settings,
         "n": len(problem.X),
         "n_features": problem.X.shape[1],
         "seconds": seconds,

@@ -53,18 +53,29 @@ class Landmarks(Machine):
         Of LIBLINEAR; of ridge regression 1/C is the penalty.
     method : {"kmeans", "uniform"}
     is_ridge : bool
+    random_state : int
     """
 
-    def __init__(self, m: int, gamma: float, C: float = 1.0, method: str = "kmeans", is_ridge: bool = False) -> None:
+    def __init__(
+        self,
+        m: int,
+        gamma: float,
+        C: float = 1.0,
+        method: str = "kmeans",
+        is_ridge: bool = False,
+        random_state: int = 0,
+    ) -> None:
         self.m = m
         self.gamma = gamma
         self.C = C
         self.method = method
         self.is_ridge = is_ridge
+        self.random_state = random_state
 
     def fit(self, X: Rows, y: Any) -> Self:
         """Whiten the landmarks' kernel values, train on them, fold the whitening into the weights."""
-        points = select_landmarks(X, self.m, np.random.default_rng(0), method=self.method)
+        rng = np.random.default_rng(self.random_state)
+        points = select_landmarks(X, self.m, rng, method=self.method)
         root = self._inverse_root(points)
         weights, intercept = fit_linear(kernel_values(X, points, self.gamma) @ root, y, self.C, self.is_ridge)
         self.model_ = expansion(points, root @ weights, self.gamma, intercept)
@@ -83,15 +94,16 @@ class Landmarks(Machine):
 class Fourier(Machine):
     """Random Fourier features (Rahimi and Recht 2007), then LIBLINEAR, or ridge regression."""
 
-    def __init__(self, m: int, gamma: float, C: float = 1.0, is_ridge: bool = False) -> None:
+    def __init__(self, m: int, gamma: float, C: float = 1.0, is_ridge: bool = False, random_state: int = 0) -> None:
         self.m = m
         self.gamma = gamma
         self.C = C
         self.is_ridge = is_ridge
+        self.random_state = random_state
 
     def fit(self, X: Rows, y: Any) -> Self:
         """Draw the features, train on them."""
-        rng = np.random.default_rng(0)
+        rng = np.random.default_rng(self.random_state)
         self.directions_ = (rng.normal(size=(X.shape[1], self.m)) * np.sqrt(2 * self.gamma)).astype(np.float32)
         self.phases_ = rng.uniform(0, 2 * np.pi, self.m).astype(np.float32)
         features = np.vstack([self._features(X[rows]) for rows in row_blocks(len(X), _BLOCK)])
@@ -120,15 +132,16 @@ class Fourier(Machine):
 class Fastfood(Machine):
     """Random features by Hadamard transforms (Le, Sarlos, Smola 2013), then LIBLINEAR, or ridge regression."""
 
-    def __init__(self, m: int, gamma: float, C: float = 1.0, is_ridge: bool = False) -> None:
+    def __init__(self, m: int, gamma: float, C: float = 1.0, is_ridge: bool = False, random_state: int = 0) -> None:
         self.m = m
         self.gamma = gamma
         self.C = C
         self.is_ridge = is_ridge
+        self.random_state = random_state
 
     def fit(self, X: Rows, y: Any) -> Self:
         """Draw the features, train on them."""
-        self.features_ = FastfoodFeatures(self.m, self.gamma).fit(X)
+        self.features_ = FastfoodFeatures(self.m, self.gamma, self.random_state).fit(X)
         weights, self.intercept_ = fit_linear(self.features_.transform(X), y, self.C, self.is_ridge)
         self.weights_ = weights.astype(np.float32)
         n_blocks, d = self.features_.signs_.shape

@@ -68,7 +68,7 @@ def _panels(rows: Sequence[Row]) -> list[Panel | Surface]:
 
 SWEEP = Experiment(
     "section 5: a 5 x 5 grid of C and gamma",
-    ("ijcnn1", "covtype_20k", "codrna"),
+    ("ijcnn1", "covtype_20k", "codrna", "covtype"),
     ("set", "n", "log2_C", "log2_gamma"),
     ("set", "machine", "log2_C", "log2_gamma", "seconds", "times", "accuracy", "support_vectors", "converged"),
     _sweep,

@@ -114,12 +114,13 @@ _MAKERS: dict[str, Callable[[], tuple[Any, NDArray[Any]]]] = {
     "codrna": lambda: _real("codrna"),
     "mnist": lambda: _real("mnist", scaled, lambda y: np.isin(y, (0, 3, 6, 8, 9))),
     "kddcup99_10": lambda: _real("kddcup99_10", scaled),
+    "cov1": lambda: _real("covtype", scaled, lambda y: y == 1),
     "patches": lambda: load_patches(500_000, 5),
     "gaussians": lambda: two_gaussians(1_000_000),
 }
 
 NAMES = tuple(_MAKERS)
-DENSE = ("ijcnn1", "codrna", "mnist", "patches", "gaussians")
+DENSE = ("ijcnn1", "codrna", "mnist", "cov1", "patches", "gaussians")
 
 
 def make_linear(name: str, X: Any, labels: NDArray[Any]) -> Linear:

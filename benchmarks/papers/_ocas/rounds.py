@@ -52,7 +52,7 @@ def _panels(rows: Sequence[Row]) -> list[Panel]:
 
 FIGURE1 = Experiment(
     "Figure 1: objective and lower bound over the iterations",
-    ("a9a", "codrna", "spam_assassin"),
+    ("a9a", "codrna", "spam_assassin", "cov1"),
     ("set", "C", "solver"),
     ("set", "C", "solver", "iteration", "objective", "lower_bound"),
     _figure1,

@@ -109,7 +109,7 @@ def _figure3_panels(rows: Sequence[Row]) -> list[Panel]:
 
 FIGURE3 = Experiment(
     "Figure 3: time and iterations against the number of rows",
-    ("gaussians", "kddcup99_10", "codrna"),
+    ("gaussians", "kddcup99_10", "codrna", "cov1"),
     ("set", "setting", "n", "solver"),
     ("setting", "n", "solver", "seconds", "iterations", "objective"),
     _figure3,
@@ -168,7 +168,7 @@ def _table4_panels(rows: Sequence[Row]) -> list[Panel]:
 
 TABLE4 = Experiment(
     "Table 4: one and two threads, split by part",
-    ("gaussians", "patches", "kddcup99_10"),
+    ("gaussians", "patches", "kddcup99_10", "cov1"),
     ("set", "n", "C", "solver"),
     ("set", "n", "C", "solver", "threads", "seconds", *PARTS, "iterations", "speedup", "least", "speedup, least"),
     _table4,

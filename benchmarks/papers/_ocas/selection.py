@@ -17,7 +17,7 @@ from benchmarks.papers._ocas.rivals import liblinear, most_epochs, pegasos, sgd
 
 GRID = (1e-3, 1e-2, 0.1, 1.0, 10.0, 100.0)
 EPOCHS = 10  # of the approximate solvers, as in the paper for SGD
-BINARY = ("a9a", "spam_assassin", "news20_1", "ijcnn1", "codrna")
+BINARY = ("a9a", "spam_assassin", "news20_1", "ijcnn1", "codrna", "cov1")
 
 Train = Callable[[Linear, float], Matrix]
 

@@ -17,9 +17,10 @@ BINS: int = 256
 
 class SeparableTerms:
     """
-    The dual's terms of single coordinates, sum_i epsilon |beta_i| - target_i beta_i on
-    lo_i <= beta_i <= hi_i, lo_i <= 0 <= hi_i, and the scale 1 / sqrt(K_ii) that gives tiles a unit
-    diagonal: four float64 arrays (m,), which it keeps alive.
+    The dual's terms of single coordinates, sum_i curvature_i beta_i^2 / 2 + epsilon |beta_i|
+    - target_i beta_i on lo_i <= beta_i <= hi_i, lo_i <= 0 <= hi_i, and the scale
+    1 / sqrt(K_ii + curvature_i) that gives tiles a unit diagonal: float64 arrays (m,), which it keeps
+    alive. No curvature is one of zero.
     """
 
     def __init__(
@@ -29,6 +30,7 @@ class SeparableTerms:
         hi: NDArray[np.float64],
         scale: NDArray[np.float64],
         epsilon: float = 0.0,
+        curvature: NDArray[np.float64] | None = None,
     ) -> None: ...
     def __len__(self) -> int: ...
     @property
@@ -41,6 +43,8 @@ class SeparableTerms:
     def scale(self) -> NDArray[np.float64]: ...
     @property
     def epsilon(self) -> float: ...
+    @property
+    def curvature(self) -> NDArray[np.float64] | None: ...
 
 class WorkingSet:
     """

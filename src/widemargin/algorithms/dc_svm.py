@@ -268,6 +268,8 @@ class DCSVMTraining:
         levels = self.settings.planned_levels(self.data.kernel, self.data.samples)
         if not isinstance(self.settings.n_levels, str) or self.settings.stop_level or not levels:
             return levels
+        if self.data.problem.curvature is not None:  # from zero it takes half the time that levels take
+            return range(0)
         if self.data.problem.nu:  # that share of the rows are support vectors
             return levels
         cluster_rows = max(1, n // self.settings.branching ** levels[0])

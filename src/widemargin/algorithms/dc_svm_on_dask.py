@@ -209,9 +209,10 @@ class _DaskTraining:
     def _solve_clusters(
         self, layout: _Layout, rows: RowIndices, problem: DualProblem, progress: AnyProgress
     ) -> list[_Solved]:
-        row_values = np.zeros((5, len(self.rows)))  # as `_train_clusters` takes them
-        row_values[:3, rows] = problem.target, problem.lo, problem.hi
-        row_values[3:] = layout.division.labels, positions(rows, len(self.rows))
+        row_values = np.zeros((6, len(self.rows)))  # as `_train_clusters` takes them
+        curvature = 0.0 if problem.curvature is None else problem.curvature
+        row_values[:4, rows] = np.broadcast_arrays(problem.target, problem.lo, problem.hi, curvature)
+        row_values[4:] = layout.division.labels, positions(rows, len(self.rows))
         left = progress.deadline - perf_counter()
         max_time = max(left, 0.0) if isfinite(left) else None
         shared = problem.take(np.empty(0, np.intp))  # the workers have their own coordinates
@@ -271,14 +272,16 @@ def _train_clusters(
 ) -> list[_Solved] | None:
     """The machines of a block's clusters; None if the fit is stopped and beta = 0 is not feasible.
 
-    `row_values` (5, m): of each row of the block the target, lo, hi, its cluster, and its coordinate in the whole
-    problem, -1 if it has none.
+    `row_values` (6, m): of each row of the block the target, lo, hi, the diagonal of D, its cluster, and its coordinate
+    in the whole problem, -1 if it has none.
     """
     from ..data.block_store import ended_test
 
-    target, lo, hi, clusters, coordinates = row_values
+    target, lo, hi, curvature, clusters, coordinates = row_values
     chosen = np.flatnonzero(coordinates >= 0)
-    problem = problem._replace(target=target[chosen], lo=lo[chosen], hi=hi[chosen])
+    has_curvature = problem.curvature is not None
+    own = problem._replace(target=target, lo=lo, hi=hi, curvature=curvature if has_curvature else None)
+    problem = own.take(chosen)
     samples = view_samples(X if len(chosen) == len(target) else X[chosen], task.kernel.sample_form)
     data = KernelProblem(task.kernel, converted(samples, *task.dtypes), problem)
     numbers = np.unique(clusters[chosen])

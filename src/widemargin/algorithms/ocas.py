@@ -16,7 +16,7 @@ once (one for each class), so that each of the two passes over the data serves t
 
     few samples and features ── Gram dual ─────────────────────────────────────────────────── done
     all others ── start: given points, a sample's machines, or w = 0 ── rounds ── gap <= tol ── done
-    a round: [active rows, or epochs of dual ascent: another w_t] ── X w_t ── line search ── plane ── master problem
+    a round: [another w_t: active rows, Newton steps, epochs] ── X w_t ── line search ── plane ── master problem
     of wide samples, a round: conjugate gradients and epochs on the dual: w_t and bound ── X w_t ── line search
 """
 
@@ -34,17 +34,19 @@ from .._native import Stopped
 from .._progress import AnyProgress, SilentProgress
 from .._threads import ONE_THREAD, ThreadTeam
 from .._types import Array, Matrix
-from ..data import DesignMatrix, LocalMatrix, RowAccess, make_design_matrix, split_constant
+from ..data import DesignMatrix, IdentityMatrix, LocalMatrix, RowAccess, make_design_matrix, split_constant
 from ..solvers.cutting_plane.accelerations import Accelerations, choose_accelerations
 from ..solvers.cutting_plane.active_rows import ActiveRows
 from ..solvers.cutting_plane.crammer_singer import MulticlassHingeLoss
 from ..solvers.cutting_plane.dual_alone import DualAlone
 from ..solvers.cutting_plane.dual_epochs import DualEpochs, squared_norms
+from ..solvers.cutting_plane.given_risk import GivenRisk, Risk
 from ..solvers.cutting_plane.gram_dual import solve_gram_duals
 from ..solvers.cutting_plane.losses import HingeLoss, Loss
 from ..solvers.cutting_plane.machine import ROUNDING, CuttingPlaneMachine, Plane, add_planes
 from ..solvers.cutting_plane.master_problem import IDLE_ROUNDS, MasterProblem
 from ..solvers.cutting_plane.multiclass_dual import MulticlassDual
+from ..solvers.cutting_plane.newton_steps import NewtonSteps
 from ..solvers.cutting_plane.sample_start import draw_sample, start_from_sample
 from ..solvers.results import History, LinearResult
 
@@ -113,7 +115,27 @@ def train_path(
     team: ThreadTeam | None = None,
 ) -> Iterator[Trained]:
     """Train as `train` does, for one C after another; planes, which do not depend on C, are kept."""
-    training = OCASTraining(X, losses, settings, progress, team or ThreadTeam(1))
+    yield from _train_each(OCASTraining(X, losses, settings, progress, team or ThreadTeam(1)), Cs, start)
+
+
+def train_risk(
+    risk: Risk, n_features: int, settings: OCASSettings, progress: AnyProgress, start: Matrix | None = None
+) -> Trained:
+    """Minimise ``1/2 |w|^2 + C risk(w)``, beginning with planes at the points `start` (n_points, n_features).
+
+    Raises
+    ------
+    WrongSubgradientError
+        If a cutting plane lies above the risk at a point where it is known.
+    """
+    loss = GivenRisk(risk, n_features)
+    training = OCASTraining(IdentityMatrix(n_features), [loss], settings, progress, ThreadTeam(1))
+    loss.master = training.machines[0].master
+    return next(_train_each(training, [settings.C], None if start is None else [start]))
+
+
+def _train_each(training: OCASTraining, Cs: Sequence[float], start: Sequence[Matrix] | None) -> Iterator[Trained]:
+    progress = training.progress
     for C in Cs:
         training.restart(C)
         if (solved := training.solve_gram_duals(C)) is not None:
@@ -167,6 +189,7 @@ class OCASTraining:
         capacity = settings.memory_budget // (2 * 2 * 8 * n_outputs * max(1, X.shape[1]))
         self.machines = [self._make_machine(loss, capacity) for loss in losses]
         self.active_rows: dict[CuttingPlaneMachine, ActiveRows] = {}
+        self.newton_steps: dict[CuttingPlaneMachine, NewtonSteps] = {}
         self.dual_epochs: dict[CuttingPlaneMachine, DualEpochs] = {}
         self.dual_alone: dict[CuttingPlaneMachine, DualAlone | MulticlassDual] = {}  # of all machines, or none
         self._accelerate(settings.memory_budget // len(losses))
@@ -178,11 +201,12 @@ class OCASTraining:
             capacity,
             keep_points=settings.keep_points,
             idle_rounds=np.inf if settings.is_plain else IDLE_ROUNDS,
+            first=loss.first_plane,
         )
         return CuttingPlaneMachine(loss, master, mu=settings.mu, is_plain=settings.is_plain)
 
     def _accelerate(self, memory_budget: int) -> None:
-        """Give the machines of hinge losses the accelerations of their rounds."""
+        """Give the machines the accelerations of their rounds."""
         X, used, tol, go_on = self.X, self.accelerations, self.settings.tol, SilentProgress(self.progress).go_on
         rows, constant = split_constant(X)
         norms = squared_norms(rows) if isinstance(rows, RowAccess) and (used.epochs or used.dual_alone) else np.empty(0)
@@ -190,6 +214,8 @@ class OCASTraining:
             loss, hinge = machine.loss, machine.loss.hinge
             if used.dual_alone and isinstance(loss, MulticlassHingeLoss) and isinstance(rows, RowAccess):
                 self.dual_alone[machine] = MulticlassDual(rows, constant, loss, norms, tol, self.team, go_on)
+            if used.newton_cg and loss.smooth is not None:
+                self.newton_steps[machine] = NewtonSteps(X, machine, loss.smooth, go_on)
             if hinge is None:
                 continue
             if used.active_rows and isinstance(X, LocalMatrix):
@@ -207,7 +233,7 @@ class OCASTraining:
         if self.dual_alone:
             self._run_dual_round(machines, clock)
             return
-        self._run_active_rows(machines)
+        self._run_inner_rounds(machines)
         clock.lap("active_rows")
         with self.progress.interrupting(self.team.native):
             ascended, dual_planes = self._run_epochs(machines)
@@ -217,8 +243,10 @@ class OCASTraining:
         clock.lap("decision_values")
         planes = [self._move_best_point(machine, f) for machine, f in zip(machines, values, strict=True)]
         clock.lap("line_search")
+        further = [(machine, plane) for machine in machines for plane in machine.further_planes]
         with self.progress.interrupting(self.team.native):
-            add_planes(self.X, [*machines, *ascended], [*planes, *dual_planes])
+            owners = [*machines, *ascended, *(machine for machine, _ in further)]
+            add_planes(self.X, owners, [*planes, *dual_planes, *(plane for _, plane in further)])
         clock.lap("plane")
         self.update_bounds()
         clock.lap("master_problem")
@@ -280,7 +308,8 @@ class OCASTraining:
             return False
         objective, bound = (self.history.columns[name] for name in ("objective", "lower_bound"))
         rise, fall = bound[-1] - bound[-1 - _STALL_ROUNDS], objective[-1 - _STALL_ROUNDS] - objective[-1]
-        return not (rise > ROUNDING * objective[-1] or fall > self.settings.tol * objective[-1])
+        size = abs(objective[-1])
+        return not (rise > ROUNDING * size or fall > self.settings.tol * size)
 
     def _unconverged(self) -> list[CuttingPlaneMachine]:
         """The machines that are not done: their gap is above the tolerance."""
@@ -289,11 +318,11 @@ class OCASTraining:
     def _is_done(self, machine: CuttingPlaneMachine) -> bool:
         """Whether the gap is small; at w = 0, which a small C makes nearly optimal, only after a round."""
         is_untrained = self.n_iter == 0 and machine.gap > 0.0 and not machine.w.any()
-        return machine.gap <= self.settings.tol * machine.objective and not is_untrained
+        return machine.gap <= self.settings.tol * abs(machine.objective) and not is_untrained
 
     def _decision_values(self, machines: Sequence[CuttingPlaneMachine], points: Sequence[Matrix]) -> list[Matrix]:
-        """X w (q, n) for one point of each machine, in one pass."""
-        stacked = self.X.matvec(np.concatenate(points))
+        """Decision values (q, n) of one point of each machine, in one pass."""
+        stacked = self.X.decision_values(np.concatenate(points))
         ends = np.cumsum([machine.loss.n_outputs for machine in machines])
         return np.split(stacked, ends[:-1])
 
@@ -320,9 +349,11 @@ class OCASTraining:
         self._record(objective, objective - gap, 1.0, 0, clock)
         return results, self.history
 
-    def _run_active_rows(self, machines: Sequence[CuttingPlaneMachine]) -> None:
-        """Rounds on the active rows of each machine whose round does not begin with epochs."""
+    def _run_inner_rounds(self, machines: Sequence[CuttingPlaneMachine]) -> None:
+        """Newton steps, or rounds on the active rows, of each machine whose round does not begin with epochs."""
         for machine in machines:
+            if machine in self.newton_steps:
+                self.newton_steps[machine].run()
             if machine in self.active_rows and not self._has_epochs(machine):
                 self.active_rows[machine].run()
 
@@ -366,7 +397,7 @@ class OCASTraining:
         at_zero = [machine for machine in self.machines if not np.isfinite(machine.objective)]  # without a point so far
         for first in range(0, len(at_zero), _BLOCK_POINTS):
             some = at_zero[first : first + _BLOCK_POINTS]
-            zeros = [np.zeros((machine.loss.n_outputs, self.X.shape[0])) for machine in some]
+            zeros = [self.X.decision_values_at_zero(machine.loss.n_outputs) for machine in some]
             self._add_planes_at(some, [np.zeros_like(machine.w) for machine in some], zeros)
 
     def _start_from_sample(self, X: LocalMatrix, C: float) -> list[Matrix]:

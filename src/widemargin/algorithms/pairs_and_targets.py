@@ -120,7 +120,8 @@ class _SeveralMachines:
             return TrainedMachines.join(self._train_on_shared_matrix([problem for _, problem in self._make_all()]))
         batches = self._batches()
         work = [float(self._work(batch.numbers).sum()) for batch in batches]
-        solved = share_time(self._train_batch, batches, work, self.progress, _are_converged, _call_each)
+        train, sketch = self._train_batch, self._sketch_batch
+        solved = share_time(train, batches, work, self.progress, _are_converged, _call_each, sketch=sketch)
         return in_order([batch.numbers for batch in batches], solved)
 
     def _make_all(self) -> list[tuple[RowIndices, DualProblem]]:
@@ -146,6 +147,14 @@ class _SeveralMachines:
         """Train the machines of a batch that have not converged `before`."""
         train_some = self._train_apart if batch.n_rows == np.inf else self._train_group
         return train_some(batch.numbers, before, progress)
+
+    def _sketch_batch(self, batch: _Batch, before: TrainedMachines | None, progress: AnyProgress) -> TrainedMachines:
+        """The machines of a batch `before`; if none or all zero, those without a working set, or of pairs apart."""
+        if before is not None and (batch.n_rows == np.inf or before.results.beta.any()):
+            return before
+        if batch.n_rows == np.inf:
+            return self._train_apart(batch.numbers, None, progress)
+        return self._train_group(batch.numbers, None, progress, replace(self.settings, max_iter=0))
 
     def _train_apart(
         self, numbers: RowIndices, before: TrainedMachines | None, progress: AnyProgress
@@ -222,7 +231,11 @@ class _SeveralMachines:
         return KernelProblem(self.kernel, SampleSubset(self.samples, rows), problem), local
 
     def _train_group(
-        self, numbers: RowIndices, before: TrainedMachines | None, progress: AnyProgress
+        self,
+        numbers: RowIndices,
+        before: TrainedMachines | None,
+        progress: AnyProgress,
+        settings: DCSVMSettings | None = None,
     ) -> TrainedMachines:
         """Machines on the kernel matrix of all their rows; beta = 0 if the fit is stopped before that is known."""
         left = np.arange(len(numbers)) if before is None else np.flatnonzero(~before.results.converged)
@@ -235,7 +248,7 @@ class _SeveralMachines:
         samples, silent = SampleSubset(self.samples, union), SilentProgress(progress)
         with blas_limit(1), ThreadTeam(self.settings.n_jobs) as team:
             local = replace(parts, rows=(np.cumsum(is_used) - 1)[parts.rows])
-            results = train_on_full_matrix(self.kernel, samples, local, self.settings, silent, team)
+            results = train_on_full_matrix(self.kernel, samples, local, settings or self.settings, silent, team)
         self.progress.advance(float(self._work(numbers[left]).sum()))
         if before is None:
             return TrainedMachines.of_results(parts.rows, results)

@@ -23,7 +23,8 @@ _N_TEST = 5_000
 _STRIDE = 2
 _SVC_CACHE_MB = 1_000
 _CAPTION = (
-    "SVs: support vectors. dual: the dual objective, recomputed in float64 for both;\nlarger is nearer to the optimum"
+    "accuracy: of patches of both photographs, the pictures' are of one each. SVs: support vectors.\n"
+    "dual: the dual objective, recomputed in float64 for both; larger is nearer to the optimum"
 )
 
 
@@ -103,5 +104,5 @@ def _panel(model: Any, photo: Any, task: Any) -> Panel:
     predicted = model.predict(grid.X)
     accuracy = float(np.mean(predicted == grid.y))
     height, width = grid.image.shape[:2]
-    caption = f"{photo}: {accuracy:.1%} of the patches classified correctly"
+    caption = f"{photo}: {accuracy:.1%} of its patches, each {_STRIDE} pixels from the next, are classified correctly"
     return Panel(grid.image, nearest_patch_labels(predicted, grid.centres, (height, width)), caption)

@@ -18,6 +18,7 @@ TAKEN_BY: dict[str, Set[str]] = {
     "C": _CLASSIFIERS | {"regression"},
     "epsilon": {"regression"},
     "nu": {"one-class"},
+    "loss": {"ocas"},
     **dict.fromkeys(("kernel", "gamma", "degree", "coef0", "random_state"), _KERNEL),
     **dict.fromkeys(("budget", "n_epochs"), _BSGD),
     "fit_intercept": {"dcsvm", "ocas", "bsgd", "regression"},

@@ -7,6 +7,7 @@ import pickle
 from collections.abc import Callable
 from copy import copy
 from dataclasses import dataclass
+from html import escape
 from typing import Any, Self
 
 from numpy.typing import ArrayLike, NDArray
@@ -74,20 +75,30 @@ class CompressionReport:
     notes: tuple[str, ...] = ()
 
     def __str__(self) -> str:
+        lines = [f"{name:<22} {text}" for name, text in self._lines()]
+        return "\n".join([*lines, *(f"note: {note}" for note in self.notes)])
+
+    def _repr_html_(self) -> str:
+        """A table, in a notebook."""
+        lines = [*self._lines(), *(("note", note) for note in self.notes)]
+        cells = (f"<tr><th>{name}</th><td>{escape(text)}</td></tr>" for name, text in lines)
+        return f"<table>{''.join(cells)}</table>"
+
+    def _lines(self) -> list[tuple[str, str]]:
+        """What is reported, and its figures in words."""
         where = f"{self.n_held:,} rows held back" if self.n_held else "the rows learnt from (too few to hold any back)"
+        cost = f"{self.cost_before:,.0f} -> {self.cost_after:,.0f} inner products"
+        size = f"{self.bytes_before:,} -> {self.bytes_after:,} bytes"
         lines = [
-            f"cost of a prediction   {self.cost_before:,.0f} -> {self.cost_after:,.0f} inner products "
-            f"({_times(self.cost_before, self.cost_after)})",
-            f"size                   {self.bytes_before:,} -> {self.bytes_after:,} bytes "
-            f"({_times(self.bytes_before, self.bytes_after)})",
+            ("cost of a prediction", f"{cost} ({_times(self.cost_before, self.cost_after)})"),
+            ("size", f"{size} ({_times(self.bytes_before, self.bytes_after)})"),
         ]
         if not math.isnan(self.error):
-            lines.append(
-                f"decision values        off by {self.error:.3g} (their spread: {self.spread:.3g}), on {where}"
-            )
+            off = f"off by {self.error:.3g} (their spread: {self.spread:.3g}), on {where}"
+            lines.append(("decision values", off))
         if self.agreement is not None:
-            lines.insert(0, f"same label             {self.agreement:.2%} of {where}")
-        return "\n".join([*lines, *(f"note: {note}" for note in self.notes)])
+            lines.insert(0, ("same label", f"{self.agreement:.2%} of {where}"))
+        return lines
 
 
 def _times(before: float, after: float) -> str:

@@ -5,6 +5,7 @@
     abstract_matrix  DesignMatrix: products with weight vectors, of linear machines; what every storage provides
     design_matrix    make_design_matrix: the storage for X; [X, 1] for a regularised intercept
     dense            arrays in C or Fortran order
+    repeated         samples that occur several times, with a constant each
     csr              CSR arrays: storage for both kinds of machines, and the check of their indices
     memory_map       memory maps larger than the memory budget
     dask             dask collections for linear machines: products where the partitions are; waiting for tasks
@@ -22,15 +23,18 @@
 from .abstract_matrix import DesignMatrix, LocalMatrix, LostBlockError, RowAccess, RowArrays
 from .dask import LostPartitionError, open_design_matrix
 from .dense import has_finite_values
-from .design_matrix import is_dask_collection, make_design_matrix, split_constant, with_constant
+from .design_matrix import IdentityMatrix, is_dask_collection, make_design_matrix, split_constant, with_constant
 from .lazy_rows import compute_rows, iterate_blocks, map_rows
 from .memory_map import has_finite_rows, mapped_pages
+from .repeated import RepeatedMatrix, repeat_rows
 
 __all__ = [
     "DesignMatrix",
+    "IdentityMatrix",
     "LocalMatrix",
     "LostBlockError",
     "LostPartitionError",
+    "RepeatedMatrix",
     "RowAccess",
     "RowArrays",
     "compute_rows",
@@ -42,6 +46,7 @@ __all__ = [
     "map_rows",
     "mapped_pages",
     "open_design_matrix",
+    "repeat_rows",
     "split_constant",
     "with_constant",
 ]

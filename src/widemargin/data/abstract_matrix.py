@@ -5,8 +5,10 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import TypeAlias
 
+import numpy as np
+
 from .._native import csr
-from .._types import Array, Matrix, RowIndices
+from .._types import Array, Matrix, RowIndices, Vector
 
 RowArrays: TypeAlias = "Array | csr.CSRMatrix"  # dense ones in C order
 
@@ -24,10 +26,13 @@ class DesignMatrix(ABC):
         n and d.
     row_bytes : int
         Mean number of bytes of a sample.
+    shift : ndarray of shape (n,), or None
+        Constants that decision values have beside the product.
     """
 
     shape: tuple[int, int]
     row_bytes: int
+    shift: Vector | None = None
 
     @abstractmethod
     def matvec(self, W: Matrix) -> Matrix:
@@ -39,6 +44,20 @@ class DesignMatrix(ABC):
 
         Most samples whose weights are all zero are not read.
         """
+
+    def decision_values(self, W: Matrix) -> Matrix:
+        """W Xᵀ + shift (k, n)."""
+        f = self.matvec(W)
+        if self.shift is not None:
+            f += self.shift
+        return f
+
+    def decision_values_at_zero(self, k: int) -> Matrix:
+        """Those of k weight vectors of zeros, without a pass over the samples."""
+        f = np.zeros((k, self.shape[0]))
+        if self.shift is not None:
+            f += self.shift
+        return f
 
 
 class LocalMatrix(DesignMatrix):

@@ -79,6 +79,22 @@ class LocalAugmentedMatrix(AugmentedMatrix, LocalMatrix):
         return np.column_stack([X[places], np.ones(len(chosen), X.dtype)]), np.arange(len(chosen))
 
 
+class IdentityMatrix(DesignMatrix):
+    """The identity (d, d): decision values of w are w."""
+
+    def __init__(self, d: int) -> None:
+        self.shape = d, d
+        self.row_bytes = 8 * d
+
+    def matvec(self, W: Matrix) -> Matrix:
+        """A copy of W."""
+        return W.copy()
+
+    def rmatvec(self, coef: Matrix, base: Matrix | None = None) -> Matrix:
+        """A copy of coef, less base."""
+        return coef.copy() if base is None else coef - base
+
+
 def split_constant(X: DesignMatrix) -> tuple[DesignMatrix, float]:
     """The samples without a constant last feature, and its value: 1, or 0 where there is none."""
     return (X.without_constant, 1.0) if isinstance(X, LocalAugmentedMatrix) else (X, 0.0)

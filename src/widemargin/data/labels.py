@@ -52,14 +52,15 @@ def group_pairs(class_sizes: Sequence[int], most_rows: int) -> list[tuple[int, R
     -------
     list of (int, ndarray of int)
         The number of rows of each group, and the numbers of its pairs in the order of
-        ``itertools.combinations(range(k), 2)``.
+        ``itertools.combinations(range(k), 2)``. Groups follow each other so that any first ones have about equally many
+        pairs of each class: those of the blocks a and b in the order of (a + b) modulo the number of blocks.
 
     Examples
     --------
     >>> group_pairs([2, 2, 2], 6)
     [(6, array([0, 1, 2]))]
-    >>> group_pairs([1, 1, 2, 2], 4)  # (0, 1); (0, 2) and (1, 2); (0, 3) and (1, 3); (2, 3)
-    [(2, array([0])), (4, array([1, 3])), (4, array([2, 4])), (4, array([5]))]
+    >>> group_pairs([1, 1, 2, 2], 4)  # (0, 1); (2, 3); (0, 2) and (1, 2); (0, 3) and (1, 3)
+    [(2, array([0])), (4, array([5])), (4, array([1, 3])), (4, array([2, 4]))]
     """
     whole = sum(class_sizes) <= most_rows
     rows: list[int] = []
@@ -70,7 +71,7 @@ def group_pairs(class_sizes: Sequence[int], most_rows: int) -> list[tuple[int, R
         block[number] = len(rows) - 1
         rows[-1] += size
     first, second = (block[classes] for classes in np.triu_indices(len(class_sizes), 1))
-    order = np.lexsort((second, first))
+    order = np.lexsort((second, (first + second) % len(rows) if rows else first))
     starts = np.flatnonzero(np.diff(first[order] * len(rows) + second[order], prepend=-1))
     groups = []
     for pairs in np.split(order, starts[1:]) if len(order) else []:

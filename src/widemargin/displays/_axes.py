@@ -25,7 +25,7 @@ def axes_of(display: Any, ax: Any) -> tuple[Any, Any]:
         except ImportError as error:
             name = type(display).__name__
             raise ImportError(f"{name} needs matplotlib: pip install matplotlib") from error
-        ax = plt.subplots()[1]
+        ax = plt.subplots(layout="constrained")[1]
     return ax, ax.figure
 
 

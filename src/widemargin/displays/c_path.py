@@ -63,7 +63,7 @@ class CPathDisplay:
 
         Parameters
         ----------
-        path : CPath, OCASClassifierCV, DCSVMClassifierCV or DCSVMRegressorCV
+        path : CPath, OCASClassifierCV, OCASRegressorCV, DCSVMClassifierCV or DCSVMRegressorCV
             Values of C that a search eliminated are omitted.
         ax : matplotlib Axes, default=None
             None: those of a new figure.

@@ -12,7 +12,7 @@ from ._axes import HistoryDisplay, axes_of, check_lengths, draw_lines
 
 
 class ConvergenceDisplay(HistoryDisplay):
-    """Primal objective and lower bound of the optimum against time; of `BSGDClassifier`, the mean hinge loss.
+    """How far from the optimum a fit can have been, against time; of `BSGDClassifier`, the mean hinge loss.
 
     Use `from_estimator` or `from_history`; both draw. It follows scikit-learn's convention for displays. A history
     without an ``objective`` is drawn by its ``hinge``: `BSGDClassifier` computes no objective during a fit.
@@ -39,7 +39,7 @@ class ConvergenceDisplay(HistoryDisplay):
     lines_ : list of matplotlib Line2D
         The objective, or the gap, one line for each problem.
     bound_lines_ : list of matplotlib Line2D
-        The lower bound, dashed and of the same colour; empty where there is none.
+        The lower bound, dashed and of the same colour; empty where there is none, and beside a gap.
 
     Raises
     ------
@@ -54,7 +54,7 @@ class ConvergenceDisplay(HistoryDisplay):
     >>> model = DCSVMClassifier(gamma=1e-5).fit(X, y)
     >>> display = ConvergenceDisplay.from_estimator(model)
     >>> display.ax_.get_xlabel(), display.lines_[0].get_label()
-    ('Time (s)', 'DCSVMClassifier: objective')
+    ('Time (s)', 'DCSVMClassifier: gap')
     """
 
     _columns = ("time", "objective")
@@ -92,7 +92,7 @@ class ConvergenceDisplay(HistoryDisplay):
         self,
         ax: Any = None,
         *,
-        kind: str = "objective",
+        kind: str | None = None,
         log: bool = False,
         name: str | None = None,
         **line_kwargs: Any,
@@ -103,11 +103,11 @@ class ConvergenceDisplay(HistoryDisplay):
         ----------
         ax : matplotlib Axes, default=None
             None: those of a new figure. Several displays may share them.
-        kind : {"objective", "gap"}, default="objective"
-            "objective" draws objective and lower bound, "gap" their difference on a logarithmic axis, where it is
-            positive.
+        kind : {"gap", "objective"} or None, default=None
+            "gap" draws the objective less its lower bound on a logarithmic axis, where it is positive; "objective"
+            draws both. None: the gap where there is a lower bound.
         log : bool, default=False
-            Whether the axis of the objective is logarithmic.
+            Whether the axis of the objective, which is then drawn, is logarithmic.
         name : str, default=None
             Name in the legend; None: `estimator_name`.
         **line_kwargs
@@ -124,8 +124,9 @@ class ConvergenceDisplay(HistoryDisplay):
         ValueError
             If `kind` is "gap" and there is no lower bound, or another word.
         """
-        if kind not in ("objective", "gap"):
-            raise ValueError(f"kind must be 'objective' or 'gap', got {kind!r}")
+        if kind not in ("objective", "gap", None):
+            raise ValueError(f"kind must be 'objective', 'gap' or None, got {kind!r}")
+        kind = kind or ("objective" if self.lower_bound is None or log else "gap")
         self.ax_, self.figure_ = axes_of(self, ax)
         prefix = f"{name or self.estimator_name}: " if name or self.estimator_name else ""
         self.bound_lines_: list[Any] = []

@@ -10,6 +10,7 @@ What the modules of the classes share:
     _dual_machine       the base of DCSVMClassifier, DCSVMRegressor, DCOneClassSVM
     _dual_attributes    their fitted attributes: made of trained machines, made into models
     _dc_pred_machine    the base of DCPredClassifier, DCPredRegressor
+    _linear_machine     the base of OCASClassifier, OCASRegressor, OCASRanker
     _cost               numbers of leaves and landmarks for a prediction cost
     _predictor          mixins: decision_function and predict from decision values
     _validation         checks of parameters and data
@@ -23,9 +24,12 @@ from .dc_one_class_svm import DCOneClassSVM
 from .dc_pred import DCPredClassifier, DCPredRegressor
 from .dc_svm import DCSVMClassifier
 from .dc_svm_regressor import DCSVMRegressor
+from .given_risk import cutting_plane
 from .kernel_kmeans import TwoStepKernelKMeans
 from .landmark_nystroem import LandmarkNystroem
 from .ocas import OCASClassifier
+from .ocas_ranker import OCASRanker
+from .ocas_regressor import OCASRegressor
 from .relevance_scaler import RelevanceScaler
 
 __all__ = [
@@ -37,6 +41,9 @@ __all__ = [
     "DCSVMRegressor",
     "LandmarkNystroem",
     "OCASClassifier",
+    "OCASRanker",
+    "OCASRegressor",
     "RelevanceScaler",
     "TwoStepKernelKMeans",
+    "cutting_plane",
 ]

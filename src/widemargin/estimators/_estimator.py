@@ -177,10 +177,10 @@ def warn_of_stop(estimator: Any, reason: str | None, state: str) -> None:
     warn_user(f"{name} was stopped by {reason} {state}", ConvergenceWarning)
 
 
-def warn_unconverged(estimator: Any, reason: str | None, certificate: str) -> None:
-    """Warn of a fit that has not converged, but for which reason, and the certificate of its machine."""
+def warn_unconverged(estimator: Any, reason: str | None, certificate: str, *, name: str | None = None) -> None:
+    """Warn of a fit, or of the function `name`, that has not converged: for which reason, and the certificate."""
     if not estimator.converged_:
-        warn_of_stop(estimator, reason, f"before it converged: {certificate}. The model is the best so far.")
+        warn_of_stop(name or estimator, reason, f"before it converged: {certificate}. The model is the best so far.")
 
 
 def relative_gap(objective: float, gap: float) -> float:

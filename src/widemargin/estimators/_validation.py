@@ -14,12 +14,13 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn import get_config
-from sklearn.utils import check_random_state
+from sklearn.utils import assert_all_finite, check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import (
     _check_feature_names,
     _check_sample_weight,
     _num_samples,
+    check_array,
     column_or_1d,
 )
 from sklearn.utils.validation import validate_data as sklearn_validate_data
@@ -232,6 +233,20 @@ def check_pseudo(model: Any) -> None:
         )
 
 
+def check_landmarks(landmarks: Any, X: Any) -> NDArray[Any]:
+    """A user's landmarks (m, d), as a dense copy of X's dtype."""
+    if getattr(landmarks, "ndim", np.ndim(landmarks) if isinstance(landmarks, list | tuple) else 0) != 2:
+        raise ValueError(
+            f"landmarks must be the name of a method or an array of two dimensions, got {shown(landmarks)}"
+        )
+    points = check_array(landmarks, accept_sparse="csr", dtype=X.dtype, copy=True, input_name="landmarks")
+    points = np.ascontiguousarray(points.toarray() if sp.issparse(points) else points)
+    if points.shape[1] != X.shape[1]:
+        raise ValueError(f"landmarks must have {X.shape[1]} columns, as X has, got {points.shape[1]}")
+    check_magnitude("landmarks", points, LARGEST_ENTRY)
+    return points
+
+
 def check_labels(y: NDArray[Any]) -> None:
     """Raise a ValueError unless y can be class labels: whole numbers always can."""
     if y.dtype.kind not in "biu":
@@ -419,13 +434,27 @@ def check_training_data(estimator: Any, X: Any, y: Any, memory_budget: int) -> t
     X : ndarray, CSR array, or the collection itself
     labels : ndarray of shape (n_samples,)
     """
-    check = _check_collection if is_dask_collection(X) else _check_array
-    X, labels = check(estimator, X, y, memory_budget)
+    X, labels = _check_rows(estimator, X, y, memory_budget)
     check_labels(labels)
     return X, labels
 
 
-def _check_array(estimator: Any, X: Any, y: Any, memory_budget: int) -> tuple[Any, NDArray[Any]]:
+def check_regression_data(estimator: Any, X: Any, y: Any, memory_budget: int) -> tuple[Any, Vector]:
+    """As `check_training_data`, of finite targets (n_samples,)."""
+    X, targets = _check_rows(estimator, X, y, memory_budget, y_numeric=True)
+    targets = np.asarray(targets, np.float64)
+    assert_all_finite(targets, input_name="y")
+    check_magnitude("y", targets, LARGEST_TARGET)
+    return X, targets
+
+
+def _check_rows(estimator: Any, X: Any, y: Any, memory_budget: int, **how: Any) -> tuple[Any, NDArray[Any]]:
+    if is_dask_collection(X):
+        return _check_collection(estimator, X, y)
+    return _check_array(estimator, X, y, memory_budget, **how)
+
+
+def _check_array(estimator: Any, X: Any, y: Any, memory_budget: int, **how: Any) -> tuple[Any, NDArray[Any]]:
     pages = mapped_pages(X, memory_budget)
     X, labels = validate_rows(
         estimator,
@@ -434,6 +463,7 @@ def _check_array(estimator: Any, X: Any, y: Any, memory_budget: int) -> tuple[An
         accept_sparse="csr",
         dtype=FLOATS,
         ensure_all_finite=pages is None and not _is_known_to_be_finite(X, estimator.n_jobs),
+        **how,
     )
     if pages is not None and not has_finite_rows(X, pages):
         raise ValueError("Input X contains NaN or infinity.")
@@ -449,7 +479,7 @@ def _is_known_to_be_finite(X: Any, n_jobs: int | None) -> bool:
         return has_finite_values(X, team)
 
 
-def _check_collection(estimator: Any, X: Any, y: Any, memory_budget: int) -> tuple[Any, NDArray[Any]]:
+def _check_collection(estimator: Any, X: Any, y: Any) -> tuple[Any, NDArray[Any]]:
     if y is None:
         raise ValueError(f"{type(estimator).__name__} requires y to be passed, but the target y is None")
     check_collection(estimator, X)

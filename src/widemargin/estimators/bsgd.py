@@ -60,11 +60,14 @@ _MOST_NODES = 4096  # of the table, a side: compiled look-ups number the nodes i
 
 
 class BSGDClassifier(Classifier, OneVsRestPredictor, LinearWeights, DecisionGradients, KernelMachine):
-    """Kernel support vector machine with at most `budget` support vectors, by stochastic gradient descent.
+    r"""Kernel support vector machine with at most `budget` support vectors, by stochastic gradient descent.
 
-    It minimises ``1/2 |w|^2 + C sum_i s_i max(0, 1 - y_i f(x_i))`` over machines of at most `budget` support vectors by
-    stochastic gradient steps on one row each. Above the budget, two support vectors are merged into one. Memory and the
-    cost of a step and of a prediction are bounded from the start: for data that exceed the memory, and for streams.
+    It minimises, over machines of at most `budget` support vectors,
+
+    .. math:: \tfrac12 \|w\|^2 + C \sum_i s_i \max(0, 1 - y_i f(x_i))
+
+    by stochastic gradient steps on one row each. Above the budget, two support vectors are merged into one. Memory and
+    the cost of a step and of a prediction are bounded from the start: for data that exceed the memory, and for streams.
 
     Parameters
     ----------
@@ -75,12 +78,23 @@ class BSGDClassifier(Classifier, OneVsRestPredictor, LinearWeights, DecisionGrad
         "cosine", "chi2" and "additive_chi2", as of `DCSVMClassifier`.
     gamma : {"scale", "auto"} or float, default="scale"
         ``1 / (n_features * X.var())``, ``1 / n_features`` or a number > 0. In `partial_fit`, X is the first chunk.
-    degree : int, default=3
-        Of the polynomial kernel ``(gamma <x, z> + coef0) ** degree``.
-    coef0 : float, default=0.0
-        Of the polynomial and the sigmoid kernel.
     budget : int, default=100
         Largest number of support vectors, at least 2; of each class's machine if there are more than two classes.
+    lam : float or None, default=None
+        Weight of :math:`\tfrac12 \|w\|^2` against the *mean* loss, at least 1e-100. None: ``1 / (C n)`` in `fit`;
+        `lam_` of an earlier `fit`, else ``1 / (10,000 C)``, in `partial_fit`, where the number of rows is unknown: of
+        1e-2 to 1e-6, the best or nearly so on :doc:`seven streams </guide/bsgd>` of 20,000 rows.
+    n_epochs : int, default=20
+        Passes of `fit` over the rows.
+    class_weight : dict, "balanced" or None, default=None
+        Factor of C for each class; "balanced" in `fit` only.
+
+    Other Parameters
+    ----------------
+    degree : int, default=3
+        Of the polynomial kernel :math:`(\gamma \langle x, z \rangle + \mathrm{coef0})^{\mathrm{degree}}`.
+    coef0 : float, default=0.0
+        Of the polynomial and the sigmoid kernel.
     maintenance : {"merge", "removal", "projection"}, default="merge"
         Budget maintenance of budget + 1 support vectors: merge two; remove the one of least ``coef ** 2 * k(x, x)``; or
         project one onto the span of the others, which takes ``3 budget ** 2`` operations. Removal and projection take
@@ -92,14 +106,8 @@ class BSGDClassifier(Classifier, OneVsRestPredictor, LinearWeights, DecisionGrad
         which is Algorithm 1 as published. All but the first are for comparisons.
     table_size : int, default=400
         Nodes a side of the look-up tables, at least 2, at most 4096.
-    lam : float or None, default=None
-        Weight of ``1/2 |w|^2`` against the *mean* loss, at least 1e-100. None: ``1 / (C n)`` in `fit`; `lam_` of an
-        earlier `fit`, else ``1 / (10,000 C)``, in `partial_fit`, where the number of rows is unknown: of 1e-2 to 1e-6,
-        the best or nearly so on seven streams of 20,000 rows (docs/guide/bsgd.md).
     fit_intercept : bool, default=False
         Whether the machine has an intercept, regularised as in `sklearn.svm.LinearSVC` with intercept_scaling=1.
-    n_epochs : int, default=20
-        Passes of `fit` over the rows.
     average : bool, default=True
         Whether the model is the weighted average over the steps instead of the machine of the last step. Step t has
         ``1 + 3 / t`` times the weight of the step before, ``1 + 3 / t + 1 / budget`` with a merger: machines before the
@@ -118,8 +126,6 @@ class BSGDClassifier(Classifier, OneVsRestPredictor, LinearWeights, DecisionGrad
         Bytes, or such as "200MB", that `fit`, `partial_fit` and `predict` may take beyond the data, the copy in float32
         of other data included; None is the value of `widemargin.get_config`. A ValueError names the least that can be
         kept.
-    class_weight : dict, "balanced" or None, default=None
-        Factor of C for each class; "balanced" in `fit` only.
     shuffle : bool, default=True
         Whether each pass of `fit` reads the rows in a new random order.
     n_jobs : int or None, default=None
@@ -222,21 +228,21 @@ class BSGDClassifier(Classifier, OneVsRestPredictor, LinearWeights, DecisionGrad
         *,
         kernel: Any = "rbf",
         gamma: float | str = "scale",
+        budget: int = 100,
+        lam: float | None = None,
+        n_epochs: int = 20,
+        class_weight: Any = None,
         degree: int = 3,
         coef0: float = 0.0,
-        budget: int = 100,
         maintenance: str = "merge",
         merge: str = "lookup-wd",
         table_size: int = 400,
-        lam: float | None = None,
         fit_intercept: bool = False,
-        n_epochs: int = 20,
         average: bool = True,
         early_stopping: bool = False,
         validation_fraction: float = 0.1,
         max_time: float | None = None,
         memory_budget: int | str | None = None,
-        class_weight: Any = None,
         shuffle: bool = True,
         n_jobs: int | None = None,
         verbose: int = 0,
@@ -245,21 +251,21 @@ class BSGDClassifier(Classifier, OneVsRestPredictor, LinearWeights, DecisionGrad
         self.C = C
         self.kernel = kernel
         self.gamma = gamma
+        self.budget = budget
+        self.lam = lam
+        self.n_epochs = n_epochs
+        self.class_weight = class_weight
         self.degree = degree
         self.coef0 = coef0
-        self.budget = budget
         self.maintenance = maintenance
         self.merge = merge
         self.table_size = table_size
-        self.lam = lam
         self.fit_intercept = fit_intercept
-        self.n_epochs = n_epochs
         self.average = average
         self.early_stopping = early_stopping
         self.validation_fraction = validation_fraction
         self.max_time = max_time
         self.memory_budget = memory_budget
-        self.class_weight = class_weight
         self.shuffle = shuffle
         self.n_jobs = n_jobs
         self.verbose = verbose

@@ -32,10 +32,13 @@ _SAMPLE_ROWS = 300  # rows of the machine of a fit that has no time for all
 
 
 class DCOneClassSVM(OutlierMixin, OutlierPredictor, DualMachine):
-    """Exact one-class support vector machine, for data sets where `sklearn.svm.OneClassSVM` takes too long.
+    r"""Exact one-class support vector machine, for data sets where `sklearn.svm.OneClassSVM` takes too long.
 
-    It estimates the region that holds a fraction 1 - nu of the data: with S = sum_i s_i it minimises
-    ``1/2 |w|^2 - nu S rho + sum_i s_i max(0, rho - <w, phi(x_i)>)``; rows with ``<w, phi(x)> < rho`` are outliers.
+    It estimates the region that holds a fraction 1 - nu of the data: with :math:`S = \sum_i s_i` it minimises
+
+    .. math:: \tfrac12 \|w\|^2 - \nu S \rho + \sum_i s_i \max(0, \rho - \langle w, \phi(x_i) \rangle);
+
+    rows with :math:`\langle w, \phi(x) \rangle < \rho` are outliers.
 
     Parameters
     ----------

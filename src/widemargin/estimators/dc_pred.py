@@ -15,7 +15,7 @@ from ._dc_pred_machine import DCPredMachine
 from ._kernel_machine import TrainingRows
 from ._predictor import Classifier, OneVsRestPredictor, Regressor, ValuePredictor
 from ._training_warnings import warn_of_one_class_on_probe
-from ._validation import check_number, shown, upper_bounds
+from ._validation import check_flag, check_number, shown, upper_bounds
 
 
 class DCPredClassifier(Classifier, OneVsRestPredictor, DCPredMachine):
@@ -118,10 +118,11 @@ class DCPredClassifier(Classifier, OneVsRestPredictor, DCPredMachine):
     The paper's Algorithm 2 is ``linear_term=False, landmark_weights="alpha", damping=0`` (and ``n_trees=1``, the
     default), with as many `n_clusters`, `n_landmarks` and `n_pseudo_landmarks` as one likes. Each of these parameters
     switches one difference off: (1) the linear term, k(x, z) + <x, z>, which the leaf's landmarks alone express badly;
-    (2) plain landmarks where they serve better; (3) the damping; (4) the average of several trees. Where the paper
-    leaves a choice: a tree is two levels deep up to 144 leaves; W is estimated on the rows of the exact machine, at
-    most 3,000, whose violation is at most 0.1; all pseudo-landmarks of a leaf take the same one of the two bounds;
-    several classes share landmarks, weighted by the sum of their squared dual variables.
+    (2) plain landmarks where they serve better; (3) the damping; (4) the average of several trees. What remains:
+    with `landmark_weights`, points of the triangle rule are drawn in proportion to the squared dual variables, in the
+    paper uniformly. Where the paper leaves a choice: a tree is two levels deep up to 144 leaves; W is estimated on the
+    rows of the exact machine, at most 3,000, whose violation is at most 0.1; all pseudo-landmarks of a leaf take the
+    same one of the two bounds; several classes share landmarks, weighted by the sum of their squared dual variables.
 
     References
     ----------
@@ -211,10 +212,12 @@ class DCPredRegressor(Regressor, ValuePredictor, DCPredMachine):
     ----------
     alpha : float, default=1.0
         Weight of the squared norm, >= 0: the paper's lambda, as in `KernelRidge`. 0, least squares, is an error where
-        the kernel matrix of a leaf is singular, unless ``landmark_weights=None``. There is no intercept but the linear
-        term's, which the norm counts: centre y, with `sklearn.compose.TransformedTargetRegressor` for example.
+        the kernel matrix of a leaf is singular, unless ``landmark_weights=None``.
     kernel, gamma, degree, coef0
         As of `DCPredClassifier`.
+    fit_intercept : bool, default=False
+        Whether each leaf has an intercept that is not regularised. Without it there is that of the linear term alone,
+        which the norm counts: centre y then.
     prediction_cost, n_clusters, n_landmarks, n_pseudo_landmarks, pseudo, linear_term, n_trees
         As of `DCPredClassifier`.
     landmark_weights, damping, max_time, memory_budget, n_jobs, verbose, random_state
@@ -273,6 +276,7 @@ class DCPredRegressor(Regressor, ValuePredictor, DCPredMachine):
         gamma: float | str = "scale",
         degree: int = 3,
         coef0: float = 0.0,
+        fit_intercept: bool = False,
         prediction_cost: float | str = "auto",
         n_clusters: int | str = "auto",
         n_landmarks: int | str = "auto",
@@ -293,6 +297,7 @@ class DCPredRegressor(Regressor, ValuePredictor, DCPredMachine):
         self.gamma = gamma
         self.degree = degree
         self.coef0 = coef0
+        self.fit_intercept = fit_intercept
         self.prediction_cost = prediction_cost
         self.n_clusters = n_clusters
         self.n_landmarks = n_landmarks
@@ -310,12 +315,14 @@ class DCPredRegressor(Regressor, ValuePredictor, DCPredMachine):
 
     def _check_parameters(self) -> None:
         check_number("alpha", self.alpha, least=0)
+        check_flag(fit_intercept=self.fit_intercept)
         super()._check_parameters()
 
     def _fit(self, rows: TrainingRows, progress: Progress) -> None:
         targets = np.ascontiguousarray(rows.y.reshape(len(rows.y), -1).T)
         try:
-            self._train(rows, RidgeProblem(targets, float(self.alpha), rows.weights), progress)
+            problem = RidgeProblem(targets, float(self.alpha), rows.weights, has_intercept=bool(self.fit_intercept))
+            self._train(rows, problem, progress)
         except np.linalg.LinAlgError as error:
             raise ValueError(
                 "alpha must be larger for this kernel, whose matrix is singular to the precision of float64 in a leaf, "

@@ -21,9 +21,12 @@ from ._validation import check_choice, check_flag, check_number, upper_bounds
 
 
 class DCSVMClassifier(Classifier, OneVsOnePredictor, DualMachine):
-    """Exact kernel support vector machine, for data sets where `sklearn.svm.SVC` takes too long.
+    r"""Exact kernel support vector machine, for data sets where `sklearn.svm.SVC` takes too long.
 
-    It minimises ``1/2 |w|^2 + C sum_i s_i max(0, 1 - y_i f(x_i))`` to a stated violation of the optimality conditions,
+    It minimises, to a stated violation of the optimality conditions,
+
+    .. math:: \tfrac12 \|w\|^2 + C \sum_i s_i \max(0, 1 - y_i f(x_i)),
+
     and reports how far from the optimum it stopped.
 
     Parameters
@@ -31,25 +34,38 @@ class DCSVMClassifier(Classifier, OneVsOnePredictor, DualMachine):
     C : float, default=1.0
         Weight of the losses, > 0. For each sample it is multiplied by its weight and by its class's weight.
     kernel : {"rbf", "poly", "linear", "sigmoid", "laplacian", "precomputed"} or callable, default="rbf"
-        "laplacian" is ``exp(-gamma |x - z|_1)``. For "precomputed", `fit` takes K(train, train) and `predict` takes
-        K(test, train). A callable takes arrays of shapes (r, d) and (c, d) and returns (r, c). Also "cosine", "chi2"
-        (of `gamma`) and "additive_chi2", by scikit-learn's functions: slower than the others.
+        "laplacian" is :math:`\exp(-\gamma \|x - z\|_1)`. For "precomputed", `fit` takes K(train, train) and `predict`
+        takes K(test, train). A callable takes arrays of shapes (r, d) and (c, d) and returns (r, c). Also "cosine",
+        "chi2" (of `gamma`) and "additive_chi2", by scikit-learn's functions: slower than the others.
     gamma : {"scale", "auto"} or float, default="scale"
         ``1 / (n_features * X.var())``, ``1 / n_features`` or a number > 0. With sample weights the variance of "scale"
         is the weighted one, so that a weight of 2 is the same as a repeated row.
+    class_weight : dict, "balanced" or None, default=None
+        Factor of C for each class; "balanced" is inversely proportional to the classes' total sample weight.
+    stop_level : int or "auto", default=0
+        Above 0, the early machine of that level is the result: a machine for each of its clusters. "auto": the level of
+        clusters of 500 to 2,000 rows; up to 2,000 rows the exact machine; above a million rows about 500 clusters.
+    max_time : float or None, default=None
+        Seconds after which `fit` returns the best model so far; 0 gives a constant one.
+    n_jobs : int or None, default=None
+        Threads; None means all cores, and one inside a worker of joblib. The model does not depend on it, save where
+        `memory_budget` is too small for the kernel matrices of all threads: models then agree to `tol`.
+
+    Other Parameters
+    ----------------
     degree : int, default=3
-        Of the polynomial kernel ``(gamma <x, z> + coef0) ** degree``.
+        Of the polynomial kernel :math:`(\gamma \langle x, z \rangle + \mathrm{coef0})^{\mathrm{degree}}`.
     coef0 : float, default=0.0
         Of the polynomial and the sigmoid kernel.
     fit_intercept : bool, default=True
         Whether the machine has an (unregularised) intercept, as `sklearn.svm.SVC` always has. False: the problem of the
-        paper; with the RBF kernel its accuracy is usually the same (docs/decisions/0019).
+        paper; with the RBF kernel its accuracy is usually :doc:`the same </decisions/0019-intercept>`.
     n_levels : int or "auto", default="auto"
         Levels of divide and conquer: n_levels, ..., 1, of ``branching ** level`` clusters each, are solved before the
         whole. 0 solves the whole directly. "auto" solves one level, with clusters of 500 to 2,000 rows, and those of
         larger clusters while the support vectors' kernel matrix exceeds ``memory_budget``; none below 5,000 rows, for
         sparse rows unless most kernel values between rows round to nothing, or where fewer support vectors than rows of
-        a cluster are expected: such levels cost more than they save (docs/decisions/0005).
+        a cluster are expected: such levels :doc:`cost more than they save </decisions/0005-levels>`.
     branching : int, default=4
         Clusters of a level for each of the level above; a level has about 500 at most.
     n_sample : int, default=1000
@@ -58,14 +74,11 @@ class DCSVMClassifier(Classifier, OneVsOnePredictor, DualMachine):
     partition : {"auto", "kernel", "input", "random"}, default="auto"
         Clusters by kernel k-means, by k-means of the rows, or by chance. The last two need features. "auto" is "input",
         and "kernel" for precomputed kernels and callables.
-    stop_level : int or "auto", default=0
-        Above 0, the early machine of that level is the result: a machine for each of its clusters. "auto": the level of
-        clusters of 500 to 2,000 rows; up to 2,000 rows the exact machine; above a million rows about 500 clusters.
     combine : {"soft", "early", "naive", "bcm"}, default="soft"
         Decision values of an early machine. "early": those of the row's own cluster alone, as in the paper.
-        "soft": the same, or the mean with the next nearest cluster's for rows near their margin and between the two
-        (docs/decisions/0010). "naive": the sum over all clusters. "bcm": a Bayesian committee of all clusters. The last
-        two exist for comparison.
+        "soft": the same, or the mean with the next nearest cluster's for rows near their margin and
+        :doc:`between the two </decisions/0010-soft-early-prediction>`. "naive": the sum over all clusters. "bcm": a
+        Bayesian committee of all clusters. The last two exist for comparison.
     decision_function_shape : {"ovr", "ovo"}, default="ovr"
         Shape of the multiclass decision function: one column per class, or one per pair of classes.
     break_ties : bool, default=False
@@ -79,17 +92,10 @@ class DCSVMClassifier(Classifier, OneVsOnePredictor, DualMachine):
     max_iter : int, default=-1
         Largest number of working sets (of up to 512 samples) for each binary problem, and for each cluster of a level;
         -1 for no limit.
-    max_time : float or None, default=None
-        Seconds after which `fit` returns the best model so far; 0 gives a constant one.
     memory_budget : int, str or None, default=None
         Bytes, or such as "200MB", that `fit` and `predict` may use beside the data; None is the value of
         `widemargin.get_config`. With less memory more kernel entries are computed again, for the same result.
         A ValueError names the least that can be kept.
-    class_weight : dict, "balanced" or None, default=None
-        Factor of C for each class; "balanced" is inversely proportional to the classes' total sample weight.
-    n_jobs : int or None, default=None
-        Threads; None means all cores, and one inside a worker of joblib. The model does not depend on it, save where
-        `memory_budget` is too small for the kernel matrices of all threads: models then agree to `tol`.
     verbose : int, default=0
         1 draws a progress bar when a fit takes longer than a second.
     random_state : int, RandomState instance or None, default=None
@@ -188,6 +194,10 @@ class DCSVMClassifier(Classifier, OneVsOnePredictor, DualMachine):
         kernel: Any = "rbf",
         *,
         gamma: float | str = "scale",
+        class_weight: Any = None,
+        stop_level: int | str = 0,
+        max_time: float | None = None,
+        n_jobs: int | None = None,
         degree: int = 3,
         coef0: float = 0.0,
         fit_intercept: bool = True,
@@ -195,23 +205,23 @@ class DCSVMClassifier(Classifier, OneVsOnePredictor, DualMachine):
         branching: int = 4,
         n_sample: int = 1000,
         partition: str = "auto",
-        stop_level: int | str = 0,
         combine: str = "soft",
         decision_function_shape: str = "ovr",
         break_ties: bool = False,
         warm_start: bool = False,
         tol: float = 1e-3,
         max_iter: int = -1,
-        max_time: float | None = None,
         memory_budget: int | str | None = None,
-        class_weight: Any = None,
-        n_jobs: int | None = None,
         verbose: int = 0,
         random_state: Any = None,
     ) -> None:
         self.C = C
         self.kernel = kernel
         self.gamma = gamma
+        self.class_weight = class_weight
+        self.stop_level = stop_level
+        self.max_time = max_time
+        self.n_jobs = n_jobs
         self.degree = degree
         self.coef0 = coef0
         self.fit_intercept = fit_intercept
@@ -219,17 +229,13 @@ class DCSVMClassifier(Classifier, OneVsOnePredictor, DualMachine):
         self.branching = branching
         self.n_sample = n_sample
         self.partition = partition
-        self.stop_level = stop_level
         self.combine = combine
         self.decision_function_shape = decision_function_shape
         self.break_ties = break_ties
         self.warm_start = warm_start
         self.tol = tol
         self.max_iter = max_iter
-        self.max_time = max_time
         self.memory_budget = memory_budget
-        self.class_weight = class_weight
-        self.n_jobs = n_jobs
         self.verbose = verbose
         self.random_state = random_state
 

@@ -19,10 +19,14 @@ from ._validation import LARGEST_TARGET, check_choice, check_number, shown, uppe
 
 
 class DCSVMRegressor(Regressor, ValuePredictor, DualMachine):
-    """Exact support vector regression, for data sets where `sklearn.svm.SVR` takes too long.
+    r"""Exact support vector regression, for data sets where `sklearn.svm.SVR` takes too long.
 
-    It minimises ``1/2 |w|^2 + C sum_i s_i max(0, |y_i - f(x_i)| - epsilon)`` to a stated violation of the optimality
-    conditions, and reports how far from the optimum it stopped.
+    It minimises, to a stated violation of the optimality conditions,
+
+    .. math:: \tfrac12 \|w\|^2 + C \sum_i s_i \max(0, |y_i - f(x_i)| - \varepsilon),
+
+    or with the square of these losses, and reports how far from the optimum it stopped. With squared losses and
+    ``epsilon=0`` it is kernel ridge regression, of ``alpha = 1 / (2 C)``, exactly.
 
     Parameters
     ----------
@@ -32,6 +36,9 @@ class DCSVMRegressor(Regressor, ValuePredictor, DualMachine):
         As of `DCSVMClassifier`.
     epsilon : float, default=0.1
         Half the width of the tube around f in which errors cost nothing, >= 0, in the units of y.
+    loss : {"epsilon_insensitive", "squared_epsilon_insensitive"}, default="epsilon_insensitive"
+        As of `sklearn.svm.LinearSVR`. With squared losses the rows on the tube are no support vectors, and with
+        ``epsilon=0`` nearly all rows are: a fit takes memory and time like n^2 at least.
     fit_intercept : bool, default=True
         Whether the machine has an (unregularised) intercept.
     n_levels, branching, n_sample, partition, stop_level
@@ -92,10 +99,11 @@ class DCSVMRegressor(Regressor, ValuePredictor, DualMachine):
     Notes
     -----
     The dual is solved in the n variables beta, with the 1-norm in the objective:
-    ``min 1/2 beta'K beta - y'beta + epsilon |beta|_1`` over ``|beta_i| <= C s_i`` and, with an intercept,
-    ``sum(beta) = 0``. Each working set holds its coordinates on one side of zero. Cost as of `DCSVMClassifier`: about
-    n_SV x n kernel entries for each target. Several targets share the clusters of each
-    level and, where it takes at most half of `memory_budget`, the kernel matrix: n^2 entries for all of them.
+    :math:`\min \tfrac12 \beta^\top K \beta - y^\top \beta + \varepsilon \|\beta\|_1` over
+    :math:`|\beta_i| \le C s_i` and, with an intercept, :math:`\sum_i \beta_i = 0`. Squared losses add
+    :math:`\sum_i \beta_i^2 / (4 C s_i)` instead of the bounds. Each working set holds its coordinates on one side of
+    zero. Cost as of `DCSVMClassifier`: about n_SV x n kernel entries for each target. Several targets share the
+    clusters of each level and, where it takes at most half of `memory_budget`, the kernel matrix: n^2 entries for all.
 
     References
     ----------
@@ -125,6 +133,7 @@ class DCSVMRegressor(Regressor, ValuePredictor, DualMachine):
         degree: int = 3,
         coef0: float = 0.0,
         epsilon: float = 0.1,
+        loss: str = "epsilon_insensitive",
         fit_intercept: bool = True,
         n_levels: int | str = "auto",
         branching: int = 4,
@@ -147,6 +156,7 @@ class DCSVMRegressor(Regressor, ValuePredictor, DualMachine):
         self.degree = degree
         self.coef0 = coef0
         self.epsilon = epsilon
+        self.loss = loss
         self.fit_intercept = fit_intercept
         self.n_levels = n_levels
         self.branching = branching
@@ -166,21 +176,27 @@ class DCSVMRegressor(Regressor, ValuePredictor, DualMachine):
     def _check_parameters(self) -> None:
         check_number("C", self.C, above=0)
         check_number("epsilon", self.epsilon, least=0)
+        check_choice("loss", self.loss, ("epsilon_insensitive", "squared_epsilon_insensitive"))
         super()._check_parameters()
         check_choice("combine", self.combine, ("early", "naive"))
 
     def _problems(self, rows: TrainingRows) -> Problems:
         all_rows, upper = np.arange(len(rows.y)), upper_bounds(self.C, rows.weights)
-        epsilon, has_intercept = float(self.epsilon), bool(self.fit_intercept)
+        how = {"has_intercept": bool(self.fit_intercept), "is_squared": self._is_squared}
 
         def problem_of(target: Vector) -> tuple[RowIndices, DualProblem]:
             y = np.ascontiguousarray(target)
-            return all_rows, regression_problem(y, upper, epsilon, has_intercept=has_intercept)
+            return all_rows, regression_problem(y, upper, float(self.epsilon), **how)
 
         return [partial(problem_of, target) for target in rows.y.reshape(len(rows.y), -1).T]
 
+    @property
+    def _is_squared(self) -> bool:
+        return self.loss == "squared_epsilon_insensitive"
+
     def _warn_of_machines(self, rows: TrainingRows, machines: TrainedMachines) -> None:
         targets, upper = rows.y.reshape(len(rows.y), -1).T, upper_bounds(self.C, rows.weights)
+        upper = upper + np.inf if self._is_squared else upper
         warn_of_targets(targets, upper, float(self.C), float(self.epsilon), machines)
 
     def rescale_targets(self, mean: Any, spread: Any) -> Self:
@@ -193,8 +209,9 @@ class DCSVMRegressor(Regressor, ValuePredictor, DualMachine):
 
         Notes
         -----
-        It solves the problem of y with spread C and spread epsilon, whose objective is spread^2 times as large. Several
-        targets have no common C and epsilon: these and the certificate stay in units of the spreads.
+        It solves the problem of y with spread C (C itself, of squared losses) and spread epsilon, whose objective is
+        spread^2 times as large. Several targets have no common C and epsilon: these and the certificate stay in units
+        of the spreads.
         """
         spreads = np.atleast_1d(np.asarray(spread, np.float64))
         if not ((spreads > 0) & (spreads <= LARGEST_TARGET)).all():
@@ -205,7 +222,8 @@ class DCSVMRegressor(Regressor, ValuePredictor, DualMachine):
             intercepts = self._clusters["intercepts"] * spreads[:, None] + np.atleast_1d(mean)[:, None]
             self._clusters = {**self._clusters, "intercepts": intercepts}
         if len(spreads) == 1:
-            self.C, self.epsilon = self.C * float(spreads[0]), self.epsilon * float(spreads[0])
+            self.C *= 1.0 if self._is_squared else float(spreads[0])
+            self.epsilon *= float(spreads[0])
             self._rescale_certificate(float(spreads[0]))
         self._model = self._make_model()
         return self

@@ -1,4 +1,4 @@
-"""The Nystroem method with k-means landmarks and pseudo-landmarks, as a scikit-learn transformer."""
+"""The Nystroem method with a choice of landmarks, and pseudo-landmarks, as a scikit-learn transformer."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any, Self
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import ArrayLike
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import Tags
@@ -16,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 from .._config import resolve_memory_budget
 from .._native import Stopped
 from .._progress import Progress
-from .._threads import ThreadTeam, blas_limit, run_interruptibly
+from .._threads import ThreadTeam, blas_limit, row_blocks, run_interruptibly
 from .._types import Array, RowIndices
 from ..data.origin import dense_if_far
 from ..data.samples import make_samples
@@ -26,7 +27,8 @@ from ..kernels.tiles import fill_gram
 from ..models.nystroem_coordinates import NystroemCoordinates
 from ..nystroem.factor import nystroem_factor
 from ..nystroem.features import LandmarkFeatures
-from ..nystroem.landmarks import distinct_rows, select_landmarks, select_medoids
+from ..nystroem.landmarks import dense_rows, distinct_rows, select_landmarks, select_medoids
+from ..nystroem.pivoted_cholesky import pivot_rows
 from ..nystroem.pseudo_landmarks import add_pseudo_landmarks, landmark_features
 from ..partition.kmeans import max_sample_values
 from ._estimator import warn_of_stop, warn_user
@@ -39,6 +41,7 @@ from ._validation import (
     check_choice,
     check_integer,
     check_kernel,
+    check_landmarks,
     check_memory,
     check_n_jobs,
     check_pseudo,
@@ -48,16 +51,19 @@ from ._validation import (
 
 _GoOn = Callable[[], bool]
 
+_METHODS = ("kmeans", "uniform", "rpcholesky")
 _FEW_LANDMARKS = 100  # of a fit that was stopped
 _LANDMARK_COPIES, _DENSE_ROWS = 3, 6  # of the landmarks at one time; dense rows of d beside them, at least
 _BYTES_OF_FEATURE, _BYTES_OF_PAIR = 24.0, 8.0  # three copies of C, and one of the kernel matrix, in float64
+_BYTES_OF_RESIDUALS = 64.0  # eight vectors of a pivoted Cholesky's rows
 
 
 class LandmarkNystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelMachine):
     """Coordinates whose inner products approximate a kernel: a better `Nystroem`.
 
     The kernel matrix is approximated through a few landmark points, as by `sklearn.kernel_approximation.Nystroem`, with
-    three differences: landmarks are centroids of k-means instead of random rows, weighted where some rows matter more;
+    three differences: landmarks are centroids of k-means, rows drawn by randomly pivoted Cholesky, or points of your
+    own, instead of random rows, weighted where some rows matter more;
     pseudo-landmarks, whose kernel values are estimated from those of the landmarks, add to the approximation at next to
     no cost; and the matrix between them is the best one for many rows, not for the landmarks alone. It is algorithm 1
     of the paper that `DCPredClassifier` comes from. Put a linear machine behind it, `OCASClassifier` say, where many
@@ -67,7 +73,7 @@ class LandmarkNystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Kernel
     ----------
     n_landmarks : int, default=100
         Rows that a row is compared with, >= 1. Not more than there are distinct rows: then the approximation is exact
-        on these rows, and a warning says so.
+        on these rows, and a warning says so. Unused where `landmarks` is an array.
     kernel : {"rbf", "poly", "linear", "sigmoid", "laplacian", "precomputed"} or callable, default="rbf"
         As of `DCSVMClassifier`. For "precomputed", `fit` takes K(train, train) and `transform` takes K(new, train).
     gamma : {"scale", "auto"} or float, default="scale"
@@ -78,12 +84,13 @@ class LandmarkNystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Kernel
     pseudo : {"triangle", "polynomial"} or None, default="polynomial"
         How they are estimated: the distance to a random row by the triangle inequality, for the kernels rbf and
         laplacian; or a product of the kernel values of two landmarks, for any kernel. None is without them.
-    landmarks : {"kmeans", "uniform"}, default="kmeans"
-        Centroids, or random rows. For a precomputed kernel the rows nearest to the centres of kernel k-means on
-        `n_sample` rows.
+    landmarks : {"kmeans", "uniform", "rpcholesky"} or array-like of shape (m, n_features), default="kmeans"
+        Centroids; random rows; rows drawn one by one with probability proportional to the error that those before
+        leave in k(x, x), by randomly pivoted Cholesky; or these points. For a precomputed kernel "kmeans" are the rows
+        nearest to the centres of kernel k-means on `n_sample` rows, and an array is an error.
     n_sample : int, default=2000
-        Rows on which the matrix between the features is estimated, >= 1: at most as many as `memory_budget` has room
-        for, at least as many as there are features.
+        Rows on which the matrix between the features is estimated, the landmarks among them, >= 1: at most as many as
+        `memory_budget` has room for, at least as many as there are features.
     memory_budget : int or str or None, default=None
         Bytes to work in beside data and result, such as "500MB"; None is `get_config`'s. A ValueError names the least
         that can be kept.
@@ -96,9 +103,12 @@ class LandmarkNystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Kernel
     landmarks_ : ndarray of shape (n_landmarks, n_features)
         Fewer than asked for where rows are equal. Of shape (n_landmarks, 0) for a precomputed kernel.
     landmark_indices_ : ndarray of shape (n_landmarks,), int
-        Which rows the landmarks are, for a precomputed kernel; else empty, as landmarks lie between rows.
+        Which rows the landmarks are, for a precomputed kernel; else empty, as landmarks may lie between rows.
     factor_ : ndarray of shape (n_landmarks + n_pseudo_landmarks, rank)
         What a row's features are multiplied with: ``W = factor_ @ factor_.T``.
+    trace_error_ : float
+        ``tr(K - C W C') / tr(K)`` on the rows on which W is estimated, whatever the landmarks are: 0 if it is exact
+        there. For the sigmoid kernel, and others that are not positive semidefinite, it may be negative.
     shape_fit_ : tuple of int
         Shape of the training data.
     n_features_in_ : int
@@ -113,25 +123,30 @@ class LandmarkNystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Kernel
 
     Notes
     -----
-    With the features c(x) = [k(x, u_1), ..., k(x, u_m), f_1(x), ..., f_p(x)] of n_sample rows as the rows of C, and K
-    the kernel matrix of these rows, W = C+ K (C+)' minimises the Frobenius norm of K - C W C' (equation 5). The
+    With the features c(x) = [k(x, u_1), ..., k(x, u_m), f_1(x), ..., f_p(x)] of n_sample rows, of which the first are
+    the landmarks, as the rows of C, and K the kernel matrix of these rows, W = C+ K (C+)' minimises the Frobenius norm
+    of K - C W C' (equation 5). The
     pseudo-landmark v has f(x) = ``kappa(max_j ||x - u_j| - |v - u_j||)`` or ``kappa(min_j (|x - u_j| + |v - u_j|))``
     (equation 6), whichever is closer to the kernel on these rows; or f(x) = k(x, u_i) k(x, u_j) (equation 7). The
     coordinates of x are c(x) F with W = F F'.
 
     `fit` costs k-means with 20 iterations of n m d multiply-adds, on at most 20,000 rows, n_sample^2 kernel entries,
-    and n_sample^2 (m + p) multiply-adds. `transform` costs m d + (m + p) rank multiply-adds a row.
+    and n_sample^2 (m + p) multiply-adds. Pivoted Cholesky costs m n kernel entries and m^2 n / 2 multiply-adds instead
+    of k-means, on as many random rows as half of `memory_budget` has room for m kernel values of. `transform` costs
+    m d + (m + p) rank multiply-adds a row.
 
     Differences from the paper: (1) directions in which W is negative, or is nothing but rounding errors, are left out,
     so that coordinates exist for any kernel. (2) All pseudo-landmarks have the same bound, lower or upper. (3) Products
     of two landmarks' values are features themselves, not regressors for those of a pseudo-landmark: with all products
-    that is at least as good (lemma 1).
+    that is at least as good (lemma 1). (4) W is estimated on the landmarks, too: else the features of a new row near a
+    landmark that is far from all n_sample rows are of any size.
 
     References
     ----------
     C.-J. Hsieh, S. Si, I. S. Dhillon, "Fast Prediction for Large-Scale Kernel Machines", NIPS 2014. K. Zhang, I. W.
     Tsang, J. T. Kwok, "Improved Nystroem Low-Rank Approximation and Error Analysis", ICML 2008,
-    doi:10.1145/1390156.1390311.
+    doi:10.1145/1390156.1390311. E. N. Epperly, J. A. Tropp, R. J. Webber, "Embrace Rejection: Kernel Matrix
+    Approximation by Accelerated Randomly Pivoted Cholesky", 2024, arXiv:2410.03969.
 
     Examples
     --------
@@ -154,7 +169,7 @@ class LandmarkNystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Kernel
         coef0: float = 0.0,
         n_pseudo_landmarks: int = 0,
         pseudo: str | None = "polynomial",
-        landmarks: str = "kmeans",
+        landmarks: str | ArrayLike = "kmeans",
         n_sample: int = 2000,
         memory_budget: int | str | None = None,
         n_jobs: int | None = None,
@@ -187,8 +202,8 @@ class LandmarkNystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Kernel
         X : {array-like, sparse matrix, sparse array} of shape (n_samples, n_features)
         y : ignored
         sample_weight : array-like of shape (n_samples,), default=None
-            How much the error at each row matters, >= 0: the weights of k-means. The paper's are the squared dual
-            variables of the machine that is to be approximated.
+            How much the error at each row matters, >= 0: the weights of k-means, or of the draws. The paper's are the
+            squared dual variables of the machine that is to be approximated.
 
         Returns
         -------
@@ -203,7 +218,8 @@ class LandmarkNystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Kernel
         check_integer("n_landmarks", self.n_landmarks, 1)
         check_integer("n_pseudo_landmarks", self.n_pseudo_landmarks, 0)
         check_integer("n_sample", self.n_sample, 1)
-        check_choice("landmarks", self.landmarks, ("kmeans", "uniform"))
+        if isinstance(self.landmarks, str) or self.kernel == "precomputed":
+            check_choice("landmarks", self.landmarks, _METHODS)
         check_n_jobs(self.n_jobs)
         check_seed(self.random_state)
         resolve_memory_budget(self.memory_budget)
@@ -212,10 +228,12 @@ class LandmarkNystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Kernel
         kernel: Any = self._resolve_kernel(rows.X, rows.weights)
         check_scale(kernel, rows.X)
         rows = rows._replace(X=dense_if_far(rows.X))
-        self._check_memory(rows.X)
+        own = None if isinstance(self.landmarks, str) else check_landmarks(self.landmarks, rows.X)
+        m = self.n_landmarks if own is None else len(own)
+        self._check_memory(rows.X, m)
         rng = make_rng(self.random_state)
         try:
-            features, factor = self._learn(kernel, rows, rng, progress.go_on)
+            features, factor = self._learn(kernel, rows, m, own, rng, progress.go_on)
         except Stopped:
             features, factor = self._learn_from_few_rows(kernel, rows, rng)
             m = len(features.landmarks[0])
@@ -228,48 +246,61 @@ class LandmarkNystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Kernel
     def _budget(self) -> int:
         return min(resolve_memory_budget(self.memory_budget), sys.maxsize)
 
-    def _check_memory(self, X: Any) -> None:
+    def _check_memory(self, X: Any, m: int) -> None:
         """Raise a ValueError with the least memory budget if this one has no room for as many rows as features."""
-        n_features = self.n_landmarks + self.n_pseudo_landmarks
-        size = min(X.shape[0], n_features)
+        n_features = m + self.n_pseudo_landmarks
+        size = min(X.shape[0] + m * (X.shape[0] > m), n_features)
         needed = size * (_BYTES_OF_FEATURE * n_features + (X.dtype.itemsize + _BYTES_OF_PAIR) * size)
         what = f"{n_features} features, whose W is estimated on as many rows"
         if not self._is_gram:
-            n_dense = _LANDMARK_COPIES * min(self.n_landmarks, X.shape[0]) + _DENSE_ROWS
+            n_dense = _LANDMARK_COPIES * min(m, X.shape[0]) + _DENSE_ROWS
             needed += n_dense * X.shape[1] * X.dtype.itemsize
             what += f", and landmarks of {X.shape[1]} columns"
         check_memory(self.memory_budget, needed, what)
 
     def _learn(
-        self, kernel: Any, rows: TrainingRows, rng: np.random.Generator, go_on: _GoOn
+        self, kernel: Any, rows: TrainingRows, m: int, own: Array | None, rng: np.random.Generator, go_on: _GoOn
     ) -> tuple[LandmarkFeatures, Array]:
-        """The features, and the factor of W; raises `Stopped` once `go_on` returns False."""
-        X, points = self._select(rows, self.n_landmarks, self.landmarks, rng, go_on)
-        weights = rows.weights
-        if min(X.shape[0], len(points) + 1) <= self.n_landmarks and not self._is_gram:
-            distinct = distinct_rows(X, self.n_landmarks)
-            if len(distinct) <= self.n_landmarks:  # every one is a landmark
+        """The features of m landmarks, and the factor of W; raises `Stopped` once `go_on` returns False."""
+        X, points, weights, what = rows.X, own, rows.weights, "distinct rows"
+        if points is None:
+            X, points = self._select(kernel, rows, m, str(self.landmarks), rng, go_on)
+        if own is None and not self._is_gram and min(X.shape[0], len(points) + 1) <= m:
+            distinct = distinct_rows(X, m)
+            if len(distinct) <= m:  # every one is a landmark
                 X = points = distinct
                 weights = np.ones(len(points))
+            elif self.landmarks == "rpcholesky":
+                what = "landmarks that leave no error beyond rounding"
             else:  # the rows that were clustered were a sample, which has fewer
-                points = select_landmarks(distinct, self.n_landmarks, rng)
-        if len(points) < self.n_landmarks:
-            message = f"n_landmarks={self.n_landmarks}, but there are {len(points)} distinct rows"
+                points = select_landmarks(distinct, m, rng)
+        if len(points) < m:
+            message = f"n_landmarks={m}, but there are {len(points)} {what}"
             warn_user(f"{message}: these are the landmarks.", UserWarning)
-        chosen = self._sample(X, len(points), rng)
+        elif len(points) > X.shape[0]:
+            warn_user(f"landmarks has {m} rows, but X has {X.shape[0]}: W is estimated on these.", UserWarning)
+        chosen = np.arange(len(points)) if X is points else self._sample(X, len(points), rng)
         features = landmark_features(kernel, points)
         features = add_pseudo_landmarks(
             features, X[chosen], self.pseudo, self.n_pseudo_landmarks, rng, weights=weights[chosen]
         )
-        gram = rows.X[np.ix_(chosen, chosen)] if self._is_gram else self._gram(kernel, X[chosen])
-        return features, self._factor(gram, features, X[chosen], go_on)
+        if self._is_gram:
+            chosen = np.concatenate([np.searchsorted(rows.kept, self.landmark_indices_), chosen])
+            return features, self._factor(rows.X[np.ix_(chosen, chosen)], features, X[chosen], go_on)
+        sample = X[chosen]
+        if X is not points:
+            sample = (
+                sp.vstack([sp.csr_array(points), sample], "csr") if sp.issparse(X) else np.concatenate([points, sample])
+            )
+        return features, self._factor(self._gram(kernel, sample), features, sample, go_on)
 
     def _learn_from_few_rows(
         self, kernel: Any, rows: TrainingRows, rng: np.random.Generator
     ) -> tuple[LandmarkFeatures, Array]:
         """A few random rows as landmarks, and the factor of W on these: a fraction of a second."""
         unweighted = rows._replace(weights=np.ones(len(rows.weights)))
-        X, points = self._select(unweighted, min(self.n_landmarks, _FEW_LANDMARKS), "uniform", rng, lambda: True)
+        m = min(self.n_landmarks, _FEW_LANDMARKS)
+        X, points = self._select(kernel, unweighted, m, "uniform", rng, lambda: True)
         features = landmark_features(kernel, points)
         if self._is_gram:
             chosen = np.searchsorted(rows.kept, self.landmark_indices_)
@@ -280,35 +311,46 @@ class LandmarkNystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Kernel
             return features, self._factor(gram, features, points, lambda: True)
 
     def _select(
-        self, rows: TrainingRows, m: int, method: str, rng: np.random.Generator, go_on: _GoOn
+        self, kernel: Kernel, rows: TrainingRows, m: int, method: str, rng: np.random.Generator, go_on: _GoOn
     ) -> tuple[Any, Array]:
         """The rows as `NystroemCoordinates` takes them, and landmarks; raises `Stopped` once `go_on` returns False.
 
         For a precomputed kernel the rows are kernel values with the landmarks, (n, m), and these are of shape (m, 0).
         """
-        how: dict[str, Any]
+        how: dict[str, Any] = {"weights": rows.weights, "method": method}
         with blas_limit(1):  # the seeding of k-means makes thousands of short products
-            if not self._is_gram:
-                self.landmark_indices_ = np.empty(0, np.intp)
-                how = {
-                    "weights": rows.weights,
-                    "method": method,
-                    "max_values": max_sample_values(self._budget, rows.X.dtype.itemsize),
-                }
-                select = partial(select_landmarks, rows.X, m, rng, **how)
-                return rows.X, run_interruptibly(select, go_on)
-            how = {"weights": rows.weights, "n_sample": self.n_sample, "method": method}
-            columns = run_interruptibly(partial(select_medoids, rows.X, m, rng, **how), go_on)
+            if method == "rpcholesky":
+                columns = self._pivots(kernel, rows, m, rng, go_on)
+            elif self._is_gram:
+                select = partial(select_medoids, rows.X, m, rng, n_sample=self.n_sample, **how)
+                columns = run_interruptibly(select, go_on)
+            else:
+                how["max_values"] = max_sample_values(self._budget, rows.X.dtype.itemsize)
+                return rows.X, run_interruptibly(partial(select_landmarks, rows.X, m, rng, **how), go_on)
+        if not self._is_gram:
+            return rows.X, dense_rows(rows.X[columns])
         self.landmark_indices_ = rows.kept[columns]
         return np.ascontiguousarray(rows.X[:, columns]), np.empty((len(columns), 0), rows.X.dtype)
 
+    def _pivots(self, kernel: Kernel, rows: TrainingRows, m: int, rng: Any, go_on: _GoOn) -> RowIndices:
+        """Row numbers (at most m,), ascending, by pivoted Cholesky of the rows that half of the memory has room for."""
+        X, (n, d) = rows.X, rows.X.shape
+        m, of_row = min(m, n), (m + d * (not self._is_gram)) * X.dtype.itemsize + _BYTES_OF_RESIDUALS
+        size = max(m, int(self._budget / 2 / of_row))
+        sampled = np.arange(n) if size >= n else np.sort(rng.choice(n, size, replace=False))
+        form = kernel.sample_form
+        samples = make_samples(X, form).take(sampled) if self._is_gram else make_samples(X[sampled], form)
+        with ThreadTeam(self.n_jobs) as team:
+            how: dict[str, Any] = {"weights": rows.weights[sampled], "go_on": go_on}
+            return np.sort(sampled[pivot_rows(kernel, ensure_precision(kernel, samples), m, rng, team, **how)])
+
     def _sample(self, X: Any, m: int, rng: np.random.Generator) -> RowIndices:
-        """Rows to estimate on: as many as memory has room for, but no fewer than there are features."""
+        """Rows to estimate on beside m landmarks: as memory has room for, in all at least as many as features."""
         n_features = m + self.n_pseudo_landmarks
         of_row, of_pair = _BYTES_OF_FEATURE * n_features, X.dtype.itemsize + _BYTES_OF_PAIR
         budget = self._budget
         room = (np.sqrt(of_row**2 + 4 * of_pair * budget) - of_row) / (2 * of_pair)
-        size = min(X.shape[0], max(n_features, min(self.n_sample, int(room))))
+        size = min(X.shape[0], max(n_features, min(self.n_sample, int(room))) - m)
         return np.sort(rng.choice(X.shape[0], size, replace=False))
 
     def _gram(self, kernel: Kernel, sample: Any) -> Array:
@@ -324,12 +366,17 @@ class LandmarkNystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Kernel
         coordinates = NystroemCoordinates(features, K[:0])
         C = np.concatenate([coordinates.evaluate(sample[rows]) for rows in coordinates.blocks(sample, self._budget)])
         factor = run_interruptibly(partial(nystroem_factor, C, K), go_on)
+        trace = float(K.diagonal().sum(dtype=np.float64))
+        explained = sum(float(np.square(C[rows] @ factor).sum()) for rows in row_blocks(len(C)))
+        self.trace_error_ = (trace - explained) / trace if trace else 0.0
         factor *= np.where(factor.max(axis=0, initial=0.0) < -factor.min(axis=0, initial=0.0), -1.0, 1.0)
         return factor.astype(sample.dtype)
 
     def _set_attributes(self, features: LandmarkFeatures, factor: Array) -> None:
         """Set the fitted attributes, arrays that can be saved, and the model of them."""
         self.landmarks_ = features.landmarks[0]
+        if not self._is_gram:
+            self.landmark_indices_ = np.empty(0, np.intp)
         self.factor_ = factor
         self._pseudo: dict[str, Any] = {  # file format: the first two names are historical
             "anchors": features.pseudo_distances,

@@ -41,7 +41,7 @@ def to_onnx(model: Any, *, dtype: Any = None) -> Any:
     Parameters
     ----------
     model : estimator
-        Fitted: what `compress` returns, `DCPredClassifier`, `DCPredRegressor`, `OCASClassifier`, `BSGDClassifier`, or
+        Fitted: what `compress` returns, `DCPredClassifier`, `DCPredRegressor`, `OCAS...`, `BSGDClassifier`, or
         `DCSVMClassifier`, `DCSVMRegressor` and `DCOneClassSVM`, exact or early (but for ``combine="bcm"`` and
         ``partition="random"``), if the kernel is not a callable or precomputed; a pipeline of `StandardScaler`,
         `MinMaxScaler`, `MaxAbsScaler`, `RelevanceScaler` or `LandmarkNystroem` that ends in one of these; or
@@ -211,7 +211,7 @@ def _machine_of(model: Any) -> Any:
         return None
     if hasattr(model, "coef_"):
         coef = model.coef_  # CSR, of a linear kernel on sparse rows
-        return LinearModel(coef.toarray() if sp.issparse(coef) else coef, model.intercept_)
+        return LinearModel(np.atleast_2d(coef.toarray() if sp.issparse(coef) else coef), model.intercept_)
     return getattr(model, "predictor_", getattr(model, "_model", None))
 
 

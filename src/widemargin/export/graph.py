@@ -143,11 +143,16 @@ class Graph:
         return self("Expand", number, self("Shape", rows, end=1))
 
     def two_smallest(self, values: Value) -> tuple[str, str]:
-        """The two smallest values of each row, in ascending order, and their columns: (rows, 2) each."""
+        """The two smallest values of each row, in ascending order, and their columns: (rows, 2) each.
+
+        With a row more on the way: in some versions of ONNX Runtime, 1.22 for one, a TopK of no rows ends the process.
+        """
         names = [f"{name}_{next(self._numbers)}" for name in ("smallest", "columns")]
-        two = self._constant(np.array([2], np.int64))
-        self._nodes.append(self.onnx.helper.make_node("TopK", [values, two], names, name=names[0], largest=0))
-        return names[0], names[1]
+        two, padded = self._constant(np.array([2], np.int64)), self("Pad", values, np.array([0, 0, 1, 0], np.int64))
+        self._nodes.append(self.onnx.helper.make_node("TopK", [padded, two], names, name=names[0], largest=0))
+        start, end = np.array([0], np.int64), np.array([-1], np.int64)
+        smallest, columns = (self("Slice", name, start, end, start) for name in names)
+        return smallest, columns
 
     def column(self, values: Value, c: int) -> str:
         """One column (rows,) of a matrix."""

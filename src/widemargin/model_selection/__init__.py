@@ -3,7 +3,16 @@
 from .c_path import C_path, CPath
 from .calibrate import calibrate
 from .dc_svm_cv import DCSVMClassifierCV, DCSVMRegressorCV
-from .ocas_cv import OCASClassifierCV
+from .ocas_cv import OCASClassifierCV, OCASRegressorCV
 from .suggest import suggest
 
-__all__ = ["CPath", "C_path", "DCSVMClassifierCV", "DCSVMRegressorCV", "OCASClassifierCV", "calibrate", "suggest"]
+__all__ = [
+    "CPath",
+    "C_path",
+    "DCSVMClassifierCV",
+    "DCSVMRegressorCV",
+    "OCASClassifierCV",
+    "OCASRegressorCV",
+    "calibrate",
+    "suggest",
+]

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike
-from sklearn.base import clone
+from sklearn.base import clone, is_classifier
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import check_scoring
 from sklearn.utils import _safe_indexing, indexable
@@ -22,13 +22,15 @@ from .._progress import Progress
 from .._types import Matrix, RowIndices, Vector
 from ..data import compute_rows
 from ..data.csr import check_sparse
+from ..data.rows import spread_rows
 from ..estimators._estimator import warn_of_stop
+from ..estimators._linear_machine import LinearMachine
 from ..estimators._training_warnings import rows_of_each_class
 from ..estimators._validation import check_memory, to_memory
-from ..estimators.ocas import OCASClassifier
 from ._best_estimator import make_splits, try_score
 
 _TRIAL_ROUNDS = 20  # of a machine that a scorer is tried on
+_MOST_CLASSES = 1000  # different labels; more are targets, of which so many rows are enough for a trial
 
 
 @dataclass
@@ -38,18 +40,18 @@ class CPath:
     Attributes
     ----------
     Cs : ndarray of shape (n_C,)
-    models : list of OCASClassifier
+    models : list of OCASClassifier or OCASRegressor
         Fitted on all data, one for each C.
     scores : ndarray of shape (n_folds, n_C)
         On the rows of each test fold; of a stopped search, of the folds that were finished.
     """
 
     Cs: Vector
-    models: list[OCASClassifier]
+    models: list[LinearMachine]
     scores: Matrix
 
     @property
-    def best(self) -> OCASClassifier:
+    def best(self) -> LinearMachine:
         """The machine whose C has the best mean score; of equal ones that with the smallest C.
 
         Raises
@@ -64,7 +66,7 @@ class CPath:
 
 
 def C_path(
-    estimator: OCASClassifier,
+    estimator: LinearMachine,
     X: ArrayLike,
     y: ArrayLike,
     Cs: Sequence[float],
@@ -78,7 +80,7 @@ def C_path(
 
     Parameters
     ----------
-    estimator : OCASClassifier
+    estimator : OCASClassifier or OCASRegressor
         Its other parameters; it is not changed. `max_time` is for the whole search.
     X, y : as its `fit`
     Cs : sequence of float
@@ -86,7 +88,7 @@ def C_path(
     cv : int, splitter or None, default=None
         As in scikit-learn, but None means five stratified folds of rows in a random order (of a fixed seed).
     scoring : str, callable or None, default=None
-        As in scikit-learn: None means accuracy.
+        As in scikit-learn: None means the estimator's score.
 
     Returns
     -------
@@ -115,7 +117,7 @@ def C_path(
     Cs = list(Cs)
     score = check_scoring(estimator, scoring=scoring)
     with Progress(max_time=estimator.max_time, title="C_path") as progress:
-        splits = make_splits(cv, np.asarray(y), None, classifier=True)
+        splits = make_splits(cv, np.asarray(y), None, classifier=is_classifier(estimator))
         data = LabelledRows(X, y, None)
         check_fold_memory(estimator, data, splits)
 
@@ -147,7 +149,7 @@ class LabelledRows(NamedTuple):
 
 
 def check_fold_memory(
-    estimator: OCASClassifier, data: LabelledRows, splits: Sequence[tuple[RowIndices, RowIndices]]
+    estimator: LinearMachine, data: LabelledRows, splits: Sequence[tuple[RowIndices, RowIndices]]
 ) -> None:
     """Raise a ValueError with the least memory budget if the copy of a fold's training rows exceeds this one."""
     n, X = max((len(train) for train, _ in splits), default=0), data.X
@@ -156,7 +158,7 @@ def check_fold_memory(
 
 
 def try_scorer(
-    estimator: OCASClassifier,
+    estimator: LinearMachine,
     data: LabelledRows,
     Cs: Sequence[float],
     splits: Sequence[tuple[RowIndices, RowIndices]],
@@ -173,14 +175,16 @@ def try_scorer(
 
 
 def _few(data: LabelledRows, rows: RowIndices) -> RowIndices:
-    """Up to 1,000 of the rows of positive weight, equally many of each class where there are."""
+    """About 1,000 of the rows of positive weight, equally many of each class where there are."""
     rows = rows if data.weights is None else rows[data.weights[rows] > 0]
     classes, numbers = np.unique(_safe_indexing(data.y, rows), return_inverse=True)
+    if len(classes) > _MOST_CLASSES:
+        return rows[spread_rows(len(rows), _MOST_CLASSES)]
     return rows[rows_of_each_class(numbers, len(classes))] if len(rows) else rows
 
 
 def score_folds(
-    estimator: OCASClassifier,
+    estimator: LinearMachine,
     data: LabelledRows,
     Cs: Sequence[float],
     splits: Sequence[tuple[RowIndices, RowIndices]],
@@ -218,8 +222,8 @@ def _call(score: Callable[..., float], X: Any, y: Any, model: Any) -> float:
 
 
 def _fit_share(
-    estimator: OCASClassifier, data: LabelledRows, Cs: Sequence[float], progress: Progress, rows_left: int
-) -> tuple[list[OCASClassifier], bool]:
+    estimator: LinearMachine, data: LabelledRows, Cs: Sequence[float], progress: Progress, rows_left: int
+) -> tuple[list[LinearMachine], bool]:
     """Fit the machines for all Cs, in the share of the time left that their rows are of the rows of all paths left.
 
     Returned with them is whether this time ended before they had converged.

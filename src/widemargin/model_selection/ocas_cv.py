@@ -1,4 +1,4 @@
-"""The linear machine that chooses C by cross-validation along a path."""
+"""The linear machines that choose C by cross-validation along a path."""
 
 from __future__ import annotations
 
@@ -6,20 +6,90 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import is_classifier
 
-from .._config import resolve_memory_budget
 from .._progress import Callback, Progress
 from .._types import Matrix, RowIndices
-from ..estimators._validation import check_training_data, check_weights, shown
+from ..estimators._linear_machine import LinearMachine
+from ..estimators._predictor import Regressor
+from ..estimators._validation import check_weights, shown
 from ..estimators.ocas import OCASClassifier
-from ._best_estimator import BestClassifier, Score, cv_results, make_splits
+from ..estimators.ocas_regressor import OCASRegressor
+from ._best_estimator import BestClassifier, BestEstimator, Score, cv_results, make_splits
 from ._grid import make_values
 from .c_path import LabelledRows, check_fold_memory, score_folds, try_scorer
 
 _LEAST_C, _LARGEST_C = 1e-4, 10.0  # of an automatic path
 
 
-class OCASClassifierCV(BestClassifier):
+class PathSearch(BestEstimator):
+    """Base of linear machines with C chosen along a path: in each fold a machine goes on with the planes before it."""
+
+    Cs: Any
+    cv: Any
+    verbose: int
+
+    def _choose(
+        self, X: Any, y: Any, sample_weight: Any, groups: Any, callback: Callback | None
+    ) -> tuple[dict[str, float], str | None]:
+        Cs = make_values("Cs", self.Cs, _LEAST_C, _LARGEST_C, middle=1.0)
+        machine: LinearMachine = self._prototype()
+        machine._check_parameters()
+        rows = self._check_rows(machine, X, y, sample_weight)
+        self.Cs_ = Cs * self._path_unit(rows.y) if np.ndim(self.Cs) == 0 else Cs
+        splits = make_splits(self.cv, rows.y, groups, classifier=is_classifier(self))
+        self._check_folds(splits, rows)
+        check_fold_memory(machine, rows, splits)
+        score = _score_on_user_rows(self._make_score(machine, X, rows.y, rows.weights), machine)
+        try_scorer(machine, rows, self.Cs_.tolist(), splits, score)
+        scores, stopped_by = self._score(machine, rows, splits, score, callback)
+        self._set_results(scores, stopped_by)
+        return {"C": self.C_}, stopped_by
+
+    def _check_rows(self, machine: LinearMachine, X: Any, y: Any, sample_weight: Any) -> LabelledRows:
+        """Validated rows; sets `n_features_in_`, and `feature_names_in_` where there are any."""
+        X, y = machine._check_targets(X, y)
+        self._take_features(machine)
+        return LabelledRows(X, y, None if sample_weight is None else check_weights(sample_weight, y))
+
+    def _path_unit(self, y: NDArray[Any]) -> float:
+        """What the values of an automatic path are multiples of."""
+        return 1.0
+
+    def _check_folds(self, splits: list[Any], rows: LabelledRows) -> None:
+        """Raise a ValueError if the rows of a fold cannot be trained or tested on."""
+        raise NotImplementedError
+
+    def _score(
+        self,
+        machine: LinearMachine,
+        rows: LabelledRows,
+        splits: list[Any],
+        score: Score,
+        callback: Callback | None,
+    ) -> tuple[Matrix, str | None]:
+        """Scores (n_folds, n_Cs), NaN where there was no time, and what stopped the search."""
+        scores = np.full((len(splits), len(self.Cs_)), np.nan)
+        title = type(self).__name__
+        with Progress(max_time=self._search_time(), verbose=self.verbose, title=title, callback=callback) as progress:
+            folds, is_cut = score_folds(machine, rows, self.Cs_.tolist(), splits, score, progress)
+        scores[: len(folds)] = np.array(folds).reshape(-1, len(self.Cs_))
+        return scores, progress.stopped_by or ("max_time" if is_cut else None)
+
+    def _set_results(self, scores: Matrix, stopped_by: str | None) -> None:
+        n_seen = int(np.count_nonzero(~np.isnan(scores).any(axis=1)))
+        means = scores[:n_seen].mean(axis=0) if n_seen else np.full(len(self.Cs_), np.nan)
+        best = int(np.argmax(means)) if n_seen else len(self.Cs_) // 2
+        self.C_, self.best_score_ = float(self.Cs_[best]), float(means[best])
+        self.scores_ = scores
+        self.cv_results_ = cv_results([{"C": C} for C in self.Cs_.tolist()], scores)
+        if stopped_by:
+            state = f"after {n_seen} of {len(scores)} folds. The best so far: C={self.C_:.6g}."
+            self._warn_of_stop(stopped_by, state)
+
+
+class OCASClassifierCV(BestClassifier, PathSearch):
     """`OCASClassifier` with C chosen by cross-validation along a path, at a fraction of the cost of separate fits.
 
     In each fold a machine goes on with the planes of those with smaller C (`OCASClassifier.fit_path`).
@@ -35,7 +105,7 @@ class OCASClassifierCV(BestClassifier):
         A scorer of labels or of decision values, as in scikit-learn; None means accuracy.
     refit : bool, default=True
         Whether a machine with the best C is trained on all rows. Without it there are no predictions.
-    tol, fit_intercept, multi_class, max_iter, memory_budget, class_weight, n_jobs
+    loss, tol, fit_intercept, multi_class, max_iter, memory_budget, class_weight, n_jobs
         Of `OCASClassifier`.
     max_time : float or None, default=None
         Seconds for the whole search; a fifth of them are for the machine that is trained on all rows.
@@ -90,6 +160,7 @@ class OCASClassifierCV(BestClassifier):
         cv: Any = None,
         scoring: Any = None,
         refit: bool = True,
+        loss: str = "hinge",
         tol: float = 1e-3,
         fit_intercept: bool = True,
         multi_class: str = "ovr",
@@ -104,6 +175,7 @@ class OCASClassifierCV(BestClassifier):
         self.cv = cv
         self.scoring = scoring
         self.refit = refit
+        self.loss = loss
         self.tol = tol
         self.fit_intercept = fit_intercept
         self.multi_class = multi_class
@@ -114,57 +186,100 @@ class OCASClassifierCV(BestClassifier):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    def _choose(
-        self, X: Any, y: Any, sample_weight: Any, groups: Any, callback: Callback | None
-    ) -> tuple[dict[str, float], str | None]:
-        self.Cs_ = make_values("Cs", self.Cs, _LEAST_C, _LARGEST_C, middle=1.0)
-        machine: OCASClassifier = self._prototype()
-        machine._check_parameters()
-        rows = self._check_rows(machine, X, y, sample_weight)
-        splits = make_splits(self.cv, rows.y, groups, classifier=True)
+    def _check_folds(self, splits: list[Any], rows: LabelledRows) -> None:
         _check_classes(splits, rows)
-        check_fold_memory(machine, rows, splits)
-        score = _score_on_user_rows(self._make_score(machine, X, rows.y, rows.weights), machine)
-        try_scorer(machine, rows, self.Cs_.tolist(), splits, score)
-        scores, stopped_by = self._score(machine, rows, splits, score, callback)
-        self._set_results(scores, stopped_by)
-        return {"C": self.C_}, stopped_by
 
-    def _check_rows(self, machine: OCASClassifier, X: Any, y: Any, sample_weight: Any) -> LabelledRows:
-        """Validated rows; sets `n_features_in_`, and `feature_names_in_` where there are any."""
-        X, y = check_training_data(machine, X, y, resolve_memory_budget(self.memory_budget))
-        self._take_features(machine)
-        return LabelledRows(X, y, None if sample_weight is None else check_weights(sample_weight, y))
 
-    def _score(
+class OCASRegressorCV(Regressor, PathSearch):
+    """`OCASRegressor` with C chosen by cross-validation along a path, at a fraction of the cost of separate fits.
+
+    Parameters
+    ----------
+    Cs : int or list of float, default=10
+        Values of C, or how many, log-spaced from 0.0001 to 10; with losses that are not squared times the standard
+        deviation of y, so that the units of y do not matter.
+    cv : int, splitter, iterable or None, default=None
+        As in scikit-learn, but None means five folds of rows in a random order (of a fixed seed).
+    scoring : str, callable or None, default=None
+        As in scikit-learn; None means the coefficient of determination. Take ``"neg_mean_absolute_error"`` or a scorer
+        of `sklearn.metrics.mean_pinball_loss` with the losses that these are.
+    refit : bool, default=True
+        Whether a machine with the best C is trained on all rows. Without it there are no predictions.
+    loss, epsilon, quantile, tol, fit_intercept, max_iter, memory_budget, n_jobs
+        Of `OCASRegressor`.
+    max_time : float or None, default=None
+        Seconds for the whole search; a fifth of them are for the machine that is trained on all rows.
+    verbose : int, default=0
+        1 draws a progress bar when a fit takes longer than a second.
+
+    Attributes
+    ----------
+    C_, best_score_, best_estimator_, Cs_, scores_, cv_results_, n_features_in_, feature_names_in_
+        As of `OCASClassifierCV`.
+
+    Warns
+    -----
+    ConvergenceWarning
+        As `OCASClassifierCV`.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from widemargin import OCASRegressorCV
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> model = OCASRegressorCV(Cs=6, loss="absolute").fit(X / X.std(axis=0), y)
+    >>> model.scores_.shape, bool(model.best_score_ > 0.45)
+    ((5, 6), True)
+    """
+
+    _machine_type = OCASRegressor
+
+    def __init__(
         self,
-        machine: OCASClassifier,
-        rows: LabelledRows,
-        splits: list[Any],
-        score: Score,
-        callback: Callback | None,
-    ) -> tuple[Matrix, str | None]:
-        """Scores (n_folds, n_Cs), NaN where there was no time, and what stopped the search."""
-        scores = np.full((len(splits), len(self.Cs_)), np.nan)
-        title = type(self).__name__
-        with Progress(max_time=self._search_time(), verbose=self.verbose, title=title, callback=callback) as progress:
-            folds, is_cut = score_folds(machine, rows, self.Cs_.tolist(), splits, score, progress)
-        scores[: len(folds)] = np.array(folds).reshape(-1, len(self.Cs_))
-        return scores, progress.stopped_by or ("max_time" if is_cut else None)
+        Cs: Any = 10,
+        *,
+        cv: Any = None,
+        scoring: Any = None,
+        refit: bool = True,
+        loss: str = "epsilon_insensitive",
+        epsilon: float = 0.0,
+        quantile: float = 0.5,
+        tol: float = 1e-3,
+        fit_intercept: bool = True,
+        max_iter: int = 1000,
+        max_time: float | None = None,
+        memory_budget: int | str | None = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.Cs = Cs
+        self.cv = cv
+        self.scoring = scoring
+        self.refit = refit
+        self.loss = loss
+        self.epsilon = epsilon
+        self.quantile = quantile
+        self.tol = tol
+        self.fit_intercept = fit_intercept
+        self.max_iter = max_iter
+        self.max_time = max_time
+        self.memory_budget = memory_budget
+        self.n_jobs = n_jobs
+        self.verbose = verbose
 
-    def _set_results(self, scores: Matrix, stopped_by: str | None) -> None:
-        n_seen = int(np.count_nonzero(~np.isnan(scores).any(axis=1)))
-        means = scores[:n_seen].mean(axis=0) if n_seen else np.full(len(self.Cs_), np.nan)
-        best = int(np.argmax(means)) if n_seen else len(self.Cs_) // 2
-        self.C_, self.best_score_ = float(self.Cs_[best]), float(means[best])
-        self.scores_ = scores
-        self.cv_results_ = cv_results([{"C": C} for C in self.Cs_.tolist()], scores)
-        if stopped_by:
-            state = f"after {n_seen} of {len(scores)} folds. The best so far: C={self.C_:.6g}."
-            self._warn_of_stop(stopped_by, state)
+    def _path_unit(self, y: NDArray[Any]) -> float:
+        return 1.0 if self.loss == "squared_epsilon_insensitive" else float(y.std()) or 1.0
+
+    def _check_folds(self, splits: list[Any], rows: LabelledRows) -> None:
+        if rows.weights is None:
+            return
+        for k, parts in enumerate(splits):
+            for name, part in zip(("training", "test"), parts, strict=True):
+                if not (rows.weights[part] > 0).any():
+                    raise ValueError(f"cv: the {name} rows of fold {k} have no positive weight")
 
 
-def _score_on_user_rows(score: Score, machine: OCASClassifier) -> Score:
+def _score_on_user_rows(score: Score, machine: LinearMachine) -> Score:
     """The score of models trained on validated rows, given test rows in the user's form: a frame with its columns."""
     names = getattr(machine, "feature_names_in_", None)
 

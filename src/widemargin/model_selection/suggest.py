@@ -156,11 +156,11 @@ def suggest(
 
     Notes
     -----
-    The rules, of which the first that applies is taken, are in docs/tasks/tune.md. A probe is a search for kernel,
-    gamma and C in three folds of 2,000 random rows, beside one of a linear machine. The next ones, of 8,000 and 32,000
-    rows if the time allows, look around the kernel, gamma and C of the one before. A line each shows how gamma and the
-    score grow with the rows: those of a probe are not those of all rows, and are returned only where there is no time
-    for a search. Rows of probes are the same for the same data.
+    The rules, of which the first that applies is taken, are on :doc:`a page </tasks/tune>`. A probe is a search for
+    kernel, gamma and C in three folds of 2,000 random rows, beside one of a linear machine. The next ones, of 8,000 and
+    32,000 rows if the time allows, look around the kernel, gamma and C of the one before. A line each shows how gamma
+    and the score grow with the rows: those of a probe are not those of all rows, and are returned only where there is
+    no time for a search. Rows of probes are the same for the same data.
 
     Examples
     --------
@@ -200,6 +200,8 @@ def _check_data(X: Any, y: Any) -> _Data:
     (n, d), n_values = rows.shape, rows.nnz if sp.issparse(rows) else np.count_nonzero(rows)
     size = f"{n:,} rows, {d:,} columns, {_percent(n_values / (n * d))} of the entries not zero"
     if _are_targets(labels):
+        if labels.min() == labels.max():
+            raise ValueError(f"y must have at least two different values, got {shown(labels[0])} alone")
         print(f"{size}, regression")
         _report_order(labels)
         return _Data(rows, labels, True, np.empty(0, np.intp))

@@ -55,7 +55,7 @@ def select_landmarks(
         probabilities = None if weights is None else weights[rows] / weights[rows].sum()
         rows = np.sort(rng.choice(rows, m, replace=False, p=probabilities))
     if len(rows) <= m:
-        return _dense(X[rows])
+        return dense_rows(X[rows])
     rows = sample_rows(X, rows, m, rng, max_values)
     weight = np.ones(len(rows)) if weights is None else weights[rows]
     labels = kmeans(X[rows], m, rng, weight)
@@ -101,13 +101,14 @@ def select_medoids(
 def distinct_rows(X: Any, most: int) -> Array:
     """The distinct rows of X (n, d), ascending; of more than `most` those of the first blocks with more."""
     d, (X, columns) = X.shape[1], occupied_columns(X)
-    found = _dense(X[:0])
+    found = dense_rows(X[:0])
     for block in row_blocks(X.shape[0], max(1, _BLOCK_VALUES // max(1, X.shape[1]))):
-        found = np.unique(np.concatenate([found, _dense(X[block])]), axis=0)
+        found = np.unique(np.concatenate([found, dense_rows(X[block])]), axis=0)
         if len(found) > most:
             break
     return np.asarray(restore_columns(found, columns, d))
 
 
-def _dense(X: Any) -> Array:
+def dense_rows(X: Any) -> Array:
+    """The rows of X (n, d), dense or CSR, as a C-contiguous array."""
     return np.ascontiguousarray(X.toarray() if sp.issparse(X) else X)

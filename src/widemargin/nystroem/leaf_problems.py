@@ -189,7 +189,7 @@ class _LeastSquares:
 
 
 class RidgeProblem(_LeastSquares):
-    """Kernel ridge regression: minimise sum_i s_i (y_i - f(x_i))^2 + penalty |f|^2.
+    """Kernel ridge regression: minimise sum_i s_i (y_i - f(x_i) - b)^2 + penalty |f|^2, with b = 0 or over b, too.
 
     Parameters
     ----------
@@ -197,18 +197,21 @@ class RidgeProblem(_LeastSquares):
     penalty : float
         The paper's lambda, >= 0; 0 is least squares, of the weights of least norm.
     sample_weights : ndarray of shape (n,)
+    has_intercept : bool, default False
+        Whether there is an intercept b.
     """
 
     needs_kernel_matrix = True
 
-    def __init__(self, targets: Matrix, penalty: float, sample_weights: Vector) -> None:
+    def __init__(self, targets: Matrix, penalty: float, sample_weights: Vector, *, has_intercept: bool = False) -> None:
         self.targets = targets
         self.penalty = penalty
         self.sample_weights = sample_weights
+        self.has_intercept = has_intercept
         self.n_outputs = len(targets)
 
     def exact_solution(self, K: Array | None, rows: RowIndices, progress: AnyProgress) -> ExactSolution:
-        """Solve (K + penalty S^-1) alpha = y by Cholesky factors.
+        """Solve (K + penalty S^-1) alpha = y - b by Cholesky factors; an intercept b is the one with sum(alpha) = 0.
 
         Raises
         ------
@@ -218,21 +221,31 @@ class RidgeProblem(_LeastSquares):
         assert K is not None
         A, penalties, targets = K.astype(np.float64), self.penalty / self.sample_weights[rows], self.targets[:, rows]
         A[np.diag_indices(len(A))] += penalties
-        solve = partial(_solve_regular, A, targets.T)
+        solve = partial(_solve_regular, A, np.vstack([targets, *np.ones((int(self.has_intercept), len(A)))]).T)
         alpha = run_interruptibly(solve, SilentProgress(progress).go_on, least_squares_work(*A.shape)).T
+        if self.has_intercept:
+            alpha, of_ones = alpha[:-1], alpha[-1]
+            alpha = alpha - np.outer(alpha.sum(axis=1) / of_ones.sum(), of_ones)
         return ExactSolution(np.square(alpha).sum(axis=0), targets - penalties * alpha)
 
     def _fit(self, coordinates: Array, rows: RowIndices) -> LinearFit:
-        """By normal equations; without a penalty, or if these are singular to float64, by singular values."""
+        """By normal equations; without a penalty, or if these are singular to float64, by singular values.
+
+        With an intercept that of the centred coordinates and targets.
+        """
         targets, s = self.targets[:, rows], self.sample_weights[rows]
+        centre, mean = np.zeros(coordinates.shape[1]), np.zeros(self.n_outputs)
+        if self.has_intercept:
+            centre, mean = s @ coordinates / s.sum(), targets @ s / s.sum()
+            coordinates, targets = coordinates - centre, targets - mean[:, None]
         weights = None
         if self.penalty > 0.0:
             with suppress(np.linalg.LinAlgError):
                 weights = self._solve_normal_equations(coordinates, targets, s)
         if weights is None:
             weights = self._solve_least_squares(coordinates, targets, s)
-        objective = self.objective(weights @ coordinates.T, weights, rows)
-        return LinearFit(weights, np.zeros(self.n_outputs), objective, 0.0, True)
+        objective = self.objective(weights @ coordinates.T + mean[:, None], weights, rows)
+        return LinearFit(weights, mean - weights @ centre, objective, 0.0, True)
 
     def _solve_normal_equations(self, coordinates: Array, targets: Matrix, s: Vector) -> Matrix:
         """Weights (q, n_coordinates), by the equations or their dual: O(n n_coordinates min(n, n_coordinates))."""
@@ -262,9 +275,10 @@ class RidgeProblem(_LeastSquares):
         return float(errors.sum() + self.penalty * np.vdot(weights, weights))
 
     def constant(self, rows: RowIndices) -> LinearFit:
-        """Zero weights: there is no intercept."""
-        zero = np.zeros((self.n_outputs, 1))
-        return LinearFit.constant(zero[:, 0], self.objective(zero, zero, rows))
+        """The weighted means of the targets, or zero without an intercept."""
+        zero, s = np.zeros((self.n_outputs, 1)), self.sample_weights[rows]
+        mean = self.targets[:, rows] @ s / s.sum() if self.has_intercept else zero[:, 0]
+        return LinearFit.constant(mean, self.objective(mean[:, None], zero, rows))
 
 
 def least_squares_work(n: int, n_coordinates: int) -> float:

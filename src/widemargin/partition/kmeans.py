@@ -167,7 +167,7 @@ def kernel_kmeans(
     k : int
         At most m.
     rng : numpy.random.Generator
-        For the k first centres, chosen as in k-means++ (the paper does not say how).
+        For the k first centres, chosen as in k-means++ (the paper draws them at random).
     weights : ndarray of shape (m,), optional
         Of the points, > 0; ones by default. A weight of 2 is the same as a point twice, and so are the first centres.
     go_on : callable

@@ -53,8 +53,8 @@ def twin(K: Vector, y: Vector, upper: Vector, epsilon: float, *, has_intercept: 
     return both[: len(y)] - both[len(y) :]
 
 
-def primal(K: Vector, y: Vector, upper: Vector, epsilon: float, beta: Vector, b: float) -> float:
-    return float(0.5 * beta @ K @ beta + upper @ np.maximum(np.abs(y - K @ beta - b) - epsilon, 0.0))
+def primal(K: Vector, y: Vector, upper: Vector, epsilon: float, beta: Vector, b: float, power: int = 1) -> float:
+    return float(0.5 * beta @ K @ beta + upper @ np.maximum(np.abs(y - K @ beta - b) - epsilon, 0.0) ** power)
 
 
 @pytest.mark.parametrize("nu", [0.05, 0.3, 0.9, 1.0])
@@ -173,3 +173,95 @@ def test_epsilon_must_be_a_number_from_zero_on() -> None:
     for epsilon in (-0.1, np.nan):
         with pytest.raises(ValueError, match="epsilon"):
             make_terms(regression_problem(np.zeros(3), np.ones(3), epsilon), np.ones(3))
+
+
+# --------------------------------------------------------------------------------------------------- squared losses
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    n=st.integers(1, 40),
+    C=st.sampled_from([1e-3, 1.0, 1e3]),
+    epsilon=st.sampled_from([0.0, 0.1, 1.0]),
+    has_intercept=st.booleans(),
+    seed=st.integers(0, 99),
+)
+def test_certificate_of_squared_losses(n: int, C: float, epsilon: float, has_intercept: bool, seed: int) -> None:
+    """At a point near zero, where all residuals are within what the bounds allow."""
+    X, y = samples_of(n, seed)
+    rng, y = np.random.default_rng(seed), y + 3.0
+    K, upper = kernel_matrix(X), C * rng.uniform(0.5, 2.0, n)
+    problem = regression_problem(y, upper, epsilon, has_intercept=has_intercept, is_squared=True)
+    beta = 1e-3 * min(1.0, C) * rng.normal(size=n)
+    beta -= has_intercept * beta.mean()
+    terms = make_terms(problem, K.diagonal().copy())
+    found = certify(terms, beta, K @ beta, np.empty(n), has_intercept=has_intercept, tol=1e-3)
+    dual_value = value(K + np.diag(0.5 / upper), y, epsilon, beta)
+    assert found.lower_bound == pytest.approx(-dual_value, rel=1e-9, abs=1e-12 * (1 + found.primal_objective))
+    b = found.intercept
+    if primal(K, y, upper, epsilon, 0 * beta, b, 2) > primal(K, y, upper, epsilon, beta, b, 2):
+        assert found.primal_objective == pytest.approx(primal(K, y, upper, epsilon, beta, b, 2), rel=1e-9, abs=1e-12)
+    if has_intercept:
+        around = [primal(K, y, upper, epsilon, beta, b + step, 2) for step in (-1e-4, 1e-4)]
+        assert primal(K, y, upper, epsilon, beta, b, 2) <= min(around) * (1 + 1e-12)
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    n=st.integers(1, 40),
+    C=st.sampled_from([0.1, 1.0, 30.0]),
+    epsilon=st.sampled_from([0.0, 0.05, 0.5]),
+    has_intercept=st.booleans(),
+    seed=st.integers(0, 99),
+)
+def test_squared_losses_are_a_ridge_of_the_kernel_matrix(
+    n: int, C: float, epsilon: float, has_intercept: bool, seed: int
+) -> None:
+    """The dual without bounds, of K + D; its bounds, by the loss of a constant, are not reached."""
+    X, y = samples_of(n, seed)
+    K, upper = kernel_matrix(X), C * np.random.default_rng(seed).uniform(0.5, 2.0, n)
+    problem = regression_problem(y, upper, epsilon, has_intercept=has_intercept, is_squared=True)
+    part = join_subproblems([Subproblem(np.arange(n), problem, np.zeros(n))])
+    with ThreadTeam(1) as team, Progress() as progress:
+        (result,) = solve_subproblems(K, part, Limits(1e-6), team, progress)
+    ridge = K + np.diag(0.5 / upper)
+    best = value(ridge, y, epsilon, twin(ridge, y, 1e3 * upper + 1e3, epsilon, has_intercept=has_intercept))
+    assert value(ridge, y, epsilon, result.beta) == pytest.approx(best, rel=1e-7, abs=1e-7)
+    assert np.all(np.abs(result.beta) <= problem.hi)
+    assert abs(result.beta.sum()) < 1e-9 or not has_intercept
+    assert result.converged
+    assert result.objective == pytest.approx(primal(K, y, upper, epsilon, result.beta, result.intercept, 2), abs=1e-9)
+
+
+@pytest.mark.parametrize("has_intercept", [False, True])
+@pytest.mark.parametrize(("C", "epsilon"), [(1.0, 0.0), (50.0, 0.1)])
+@pytest.mark.parametrize("budget", [2**20, 2**22])
+def test_squared_losses_on_an_active_set(
+    monkeypatch: pytest.MonkeyPatch, C: float, epsilon: float, has_intercept: bool, budget: int
+) -> None:
+    monkeypatch.setattr(dc_svm, "_FULL_MATRIX_ENTRIES", 0)
+    X, y = samples_of(900)
+    upper = np.full(900, C)
+    problem = regression_problem(y, upper, epsilon, has_intercept=has_intercept, is_squared=True)
+    K = kernel_matrix(X)
+    for levels in (0, 1):
+        result = fit(X.astype(np.float32), problem, memory_budget=budget, tol=1e-5, n_levels=levels).result
+        assert result.converged
+        assert result.gap < 1e-6 * result.objective
+        found = primal(K, y, upper, epsilon, result.beta, result.intercept, 2)
+        assert found == pytest.approx(result.objective, rel=1e-4)
+
+
+@pytest.mark.parametrize("has_intercept", [False, True])
+def test_newton_sets_of_squared_losses(has_intercept: bool) -> None:
+    n = 60
+    X, y = samples_of(n)
+    K, upper = X @ X.T, np.full(n, 1e3)  # of rank 3
+    problem = regression_problem(y, upper, 0.05, has_intercept=has_intercept, is_squared=True)
+    terms, beta, decision = make_terms(problem, K.diagonal().copy()), np.zeros(n), np.zeros(n)
+    limits = Limits(1e-9, np.inf)
+    solve_newton_sets(K, terms, beta, decision, 512, limits, lambda: True, has_intercept=has_intercept)
+    found = certify(terms, beta, decision, np.empty(n), has_intercept=has_intercept, tol=1e-9)
+    assert found.violation < 1e-8
+    assert 0 <= found.gap < 1e-9 * found.primal_objective
+    assert primal(K, y, upper, 0.05, beta, found.intercept, 2) == pytest.approx(found.primal_objective)

@@ -193,3 +193,24 @@ def test_results_followed_by_later_ones() -> None:
     assert joined.converged.tolist() == [False, False, True]
     assert [result.n_iter for result in joined] == [later[1].n_iter, 0, later[0].n_iter]
     assert [len(result.history) for result in joined] == [2, 1, 2]
+
+
+@pytest.mark.parametrize("has_intercept", [False, True])
+def test_pairs_without_time_are_machines_of_their_classes_means(has_intercept: bool) -> None:
+    """The point of the smallest dual along its gradient at zero, and its certificate; an empty problem stays empty."""
+    K, parts = make_matrix(80), make_parts(80, [40, 3, 80], C=0.02, has_intercept=has_intercept)
+    parts.append(Subproblem(np.empty(0, np.intp), parts[0].problem.take(slice(0, 0)), np.empty(0)))
+    with ThreadTeam(1) as team, Progress(max_time=0) as progress:
+        results = solve_subproblems(K, join_subproblems(parts), Limits(1e-3), team, progress)
+    for part, result in zip(parts[:3], results, strict=False):
+        square, y = K[np.ix_(part.rows, part.rows)], part.problem.target
+        step = y - y.mean() if has_intercept else y
+        room = np.min(np.where(step > 0, part.problem.hi, part.problem.lo) / step)
+        beta = min(y @ step / (step @ square @ step), room) * step
+        np.testing.assert_allclose(result.beta, beta, atol=1e-14)
+        np.testing.assert_allclose(result.decision, square @ beta, atol=1e-12)
+        objective = 0.5 * beta @ square @ beta
+        objective += 0.02 * np.maximum(0.0, 1.0 - y * (square @ beta + result.intercept)).sum()
+        assert result.objective == pytest.approx(objective)
+        assert 0.0 <= result.gap < 0.02 * len(y)  # that of zero
+        assert result.converged == (result.violation < 1e-3)

@@ -14,14 +14,18 @@ namespace {
 // SeparableTerms, bound: with the arrays that they view.
 struct BoundTerms {
     using Array = Vector<const double>;
-    BoundTerms(const Array& target, const Array& lo, const Array& hi, const Array& scale, double epsilon)
-        : arrays{target, lo, hi, scale}, terms{span(target), span(lo), span(hi), span(scale), epsilon} {
+    BoundTerms(const Array& target, const Array& lo, const Array& hi, const Array& scale, double epsilon,
+               const std::optional<Array>& curvature)
+        : arrays{target, lo, hi, scale}, curvature(curvature),
+          terms{span(target), span(lo), span(hi), span(scale), epsilon, curvature ? span(*curvature) : Span<const double>{}} {
         if (!(epsilon >= 0.0)) raise_value_error("epsilon must be at least 0");
         check_lengths(length(), {{"lo", terms.lo}, {"hi", terms.hi}, {"scale", terms.scale}});
+        if (curvature) check_lengths(length(), {{"curvature", terms.curvature}});
     }
     Index length() const { return terms.target.size; }
 
     Array arrays[4];
+    std::optional<Array> curvature;
     SeparableTerms terms;
 };
 
@@ -223,18 +227,21 @@ void bind_dual(nb::module_& m) {
     dual.attr("STEPS_PER_ROW") = kStepsPerRow;
     dual.attr("BINS") = kBins;
     nb::class_<BoundTerms>(dual, "SeparableTerms",
-                           "The dual's terms of single coordinates, sum_i epsilon |beta_i| - target_i beta_i on\n"
-                           "lo_i <= beta_i <= hi_i, lo_i <= 0 <= hi_i, and the scale 1 / sqrt(K_ii) that gives tiles a unit\n"
-                           "diagonal: four float64 arrays (m,), which it keeps alive.")
+                           "The dual's terms of single coordinates, sum_i curvature_i beta_i^2 / 2 + epsilon |beta_i|\n"
+                           "- target_i beta_i on lo_i <= beta_i <= hi_i, lo_i <= 0 <= hi_i, and the scale\n"
+                           "1 / sqrt(K_ii + curvature_i) that gives tiles a unit diagonal: float64 arrays (m,), which it keeps\n"
+                           "alive. No curvature is one of zero.")
         .def(nb::init<const BoundTerms::Array&, const BoundTerms::Array&, const BoundTerms::Array&,
-                      const BoundTerms::Array&, double>(),
-             array("target"), array("lo"), array("hi"), array("scale"), "epsilon"_a = 0.0)
+                      const BoundTerms::Array&, double, const std::optional<BoundTerms::Array>&>(),
+             array("target"), array("lo"), array("hi"), array("scale"), "epsilon"_a = 0.0,
+             array("curvature").none() = nb::none())
         .def("__len__", &BoundTerms::length)
         .def_prop_ro("target", [](const BoundTerms& t) { return view(t.terms.target); })
         .def_prop_ro("lo", [](const BoundTerms& t) { return view(t.terms.lo); })
         .def_prop_ro("hi", [](const BoundTerms& t) { return view(t.terms.hi); })
         .def_prop_ro("scale", [](const BoundTerms& t) { return view(t.terms.scale); })
-        .def_prop_ro("epsilon", [](const BoundTerms& t) { return t.terms.epsilon; });
+        .def_prop_ro("epsilon", [](const BoundTerms& t) { return t.terms.epsilon; })
+        .def_prop_ro("curvature", [](const BoundTerms& t) { return t.curvature; });
     nb::class_<WorkingSet>(dual, "WorkingSet",
                            "A working set of at most `size` of `n_rows` coordinates, kept from one call to the next, and scratch.")
         .def(

@@ -2,10 +2,10 @@
 //
 // Signed form, with no labels in the loops: beta = y alpha, targets t, bounds around zero,
 //
-//     min  1/2 beta'K beta - t'beta + eps |beta|_1   s.t.  lo <= beta <= hi   [and sum(beta) = s]
+//     min  1/2 beta'(K + D) beta - t'beta + eps |beta|_1   s.t.  lo <= beta <= hi   [and sum(beta) = s]
 //
-// where the constraint on the sum is the dual of an intercept, and eps = 0 in classification. The gradient is
-// f - t + eps sign(beta), with the decision values f = K beta. At beta_i = 0 the objective has a kink: the derivative is
+// where the constraint on the sum is the dual of an intercept, and eps = 0 in classification. The diagonal D >= 0 is zero
+// but for squared losses. The gradient is f - t + D beta + eps sign(beta), with the decision values f = K beta. At beta_i = 0 the objective has a kink: the derivative is
 // f - t + eps upwards and f - t - eps downwards. In a working set the sign of each coordinate is fixed, so that the
 // objective is quadratic. A tile is the (q, q) piece of K of a working set, gathered into contiguous memory; its
 // variables are the changes since it was gathered, so that rounding errors of a float32 tile do not add up over tiles.
@@ -27,11 +27,19 @@ constexpr Index kGatherRows = 32;          // of a tile, in a block that one thr
 constexpr double kSumNoise = 1e-13;        // relative rounding error of a sum of 512 changes in double precision
 constexpr Index kSharedEntries = 1 << 16;  // of K: a pass over fewer stays in the calling thread
 
-// The dual's terms of single coordinates, sum_i eps |beta_i| - t_i beta_i on lo_i <= beta_i <= hi_i, and the scale
-// 1 / sqrt(K_ii) that gives tiles a unit diagonal: four vectors (m,).
+// The dual's terms of single coordinates, sum_i 1/2 D_i beta_i^2 + eps |beta_i| - t_i beta_i on lo_i <= beta_i <= hi_i, and
+// the scale 1 / sqrt(K_ii + D_i) that gives tiles a unit diagonal: vectors (m,); no curvature: D = 0.
 struct SeparableTerms {
     Span<const double> target, lo, hi, scale;
-    double epsilon = 0.0;  // >= 0
+    double epsilon = 0.0;            // >= 0
+    Span<const double> curvature{};  // D
+
+    double curvature_of(Index i) const { return curvature.size ? curvature[i] : 0.0; }
+    // Those of the coordinates [first, end).
+    SeparableTerms slice(Index first, Index end) const {
+        return {target.slice(first, end), lo.slice(first, end), hi.slice(first, end), scale.slice(first, end), epsilon,
+                curvature.size ? curvature.slice(first, end) : curvature};
+    }
 };
 
 // Midpoint of the KKT bounds of the intercept (0 without one), and the KKT violation.
@@ -78,19 +86,24 @@ inline Violation kkt_violation(const SeparableTerms& terms, Span<const double> b
     const double *__restrict lo = terms.lo.data, *__restrict hi = terms.hi.data;
     double* __restrict violation = out.data;
     const double epsilon = terms.epsilon;
-    const auto rising = [=](Index t) { return values[t] - target[t] + (coef[t] >= 0.0 ? epsilon : -epsilon); };
-    const auto falling = [=](Index t) { return values[t] - target[t] + (coef[t] > 0.0 ? epsilon : -epsilon); };
-    const Violation found = intercept_and_violation(
-        extremes<double>(
-            beta.size, rising, falling, [=](Index t) { return coef[t] < hi[t]; },
-            [=](Index t) { return coef[t] > lo[t]; }),
-        has_intercept);
-    for (Index t = 0; t < beta.size; ++t) {
-        const double rise = coef[t] < hi[t] ? maximum(-(rising(t) + found.intercept), 0.0) : 0.0;
-        const double fall = coef[t] > lo[t] ? maximum(falling(t) + found.intercept, 0.0) : 0.0;
-        violation[t] = rise - fall;
-    }
-    return found;
+    const auto violation_with = [=](const auto& smooth) {  // the gradient without the term of epsilon
+        const auto rising = [=](Index t) { return smooth(t) + (coef[t] >= 0.0 ? epsilon : -epsilon); };
+        const auto falling = [=](Index t) { return smooth(t) + (coef[t] > 0.0 ? epsilon : -epsilon); };
+        const Violation found = intercept_and_violation(
+            extremes<double>(
+                beta.size, rising, falling, [=](Index t) { return coef[t] < hi[t]; },
+                [=](Index t) { return coef[t] > lo[t]; }),
+            has_intercept);
+        for (Index t = 0; t < beta.size; ++t) {
+            const double rise = coef[t] < hi[t] ? maximum(-(rising(t) + found.intercept), 0.0) : 0.0;
+            const double fall = coef[t] > lo[t] ? maximum(falling(t) + found.intercept, 0.0) : 0.0;
+            violation[t] = rise - fall;
+        }
+        return found;
+    };
+    if (!terms.curvature.size) return violation_with([=](Index t) { return values[t] - target[t]; });
+    const double* __restrict curvature = terms.curvature.data;
+    return violation_with([=](Index t) { return values[t] - target[t] + curvature[t] * coef[t]; });
 }
 
 // Whether to list violations of coordinates that should fall, of those that should rise, or all.
@@ -197,7 +210,7 @@ void set_up_tile(const Problem<Entry>& problem, Point point, Span<const Index> r
         if (i >= rows.size) continue;
         const Index w = rows[i];
         const double s = problem.has_intercept ? 1.0 : terms.scale[w], now = point.beta[w];
-        double grad = point.f[w] - terms.target[w] + intercept;
+        double grad = point.f[w] - terms.target[w] + terms.curvature_of(w) * now + intercept;
         work.lo[i] = terms.lo[w];
         work.hi[i] = terms.hi[w];
         if (terms.epsilon > 0.0) {
@@ -251,7 +264,7 @@ void gather(Matrix<const Entry> K, Span<const Index> rows, Index first, Index en
     }
 }
 
-// Write the entries of a tile's rows from n_kept on, block by block: run(n, visit) calls visit(block) for n blocks.
+// Write the entries of K in a tile's rows from n_kept on, block by block: run(n, visit) calls visit(block) for n blocks.
 template <class Entry, class T, class Run>
 void fill_tile(const Problem<Entry>& problem, Span<const Index> rows, Index n_kept, Tile<T>& tile, const Run& run) {
     if (n_kept == rows.size) return;
@@ -343,6 +356,8 @@ SetResult solve_working_set(Team& team, const Problem<Entry>& problem, Point poi
     const Index n_kept = keep_entries(problem.source(), work, tile);
     fill_tile(problem, rows, n_kept, tile,
               [&](Index n_blocks, const auto& visit) { visit_all(team, n_blocks, is_shared, work, visit); });
+    for (Index i = n_kept; i < rows.size; ++i)
+        tile.Q[i][i] += T(problem.terms.curvature_of(rows[i])) * (tile.scale[i] * tile.scale[i]);
     const double goal = maximum(0.5 * tol, 0.1 * before.largest);
     T least_scale = kInfinity<T>;
     for (Index i = 0; i < rows.size; ++i) least_scale = minimum(least_scale, tile.scale[i]);
@@ -374,7 +389,7 @@ struct WorkingSetsResult {
 
 // The dual by working sets, on a kernel matrix in memory or on one whose entries are computed.
 //
-// Solve   min_beta  1/2 beta'K beta - t'beta + eps |beta|_1   s.t.  lo <= beta <= hi  [, sum(beta) = s]      (in place)
+// Solve   min_beta  1/2 beta'(K + D) beta - t'beta + eps |beta|_1   s.t.  lo <= beta <= hi  [, sum(beta) = s]  (in place)
 // Given   a feasible point; tile and work for q rows; go_on(): whether to solve another working set
 // Returns the number of working sets, of steps in them, the intercept and violation at the end; beta and f, updated
 // Cost    a working set needs q^2 entries of K for the tile and up to q m to update f, shared out over the threads

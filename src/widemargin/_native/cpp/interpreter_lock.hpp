@@ -2,7 +2,7 @@
 //
 // A daemon thread may ask for the lock of an interpreter that ends. Python before 3.14 then ends the thread by
 // pthread_exit, which on Linux unwinds its stack, and std::terminate is called at the first noexcept function. Here such a
-// thread sleeps until the process ends.
+// thread sleeps until the process ends. So does one that asks when the interpreter has ended: it has no states to give.
 #pragma once
 #include <nanobind/nanobind.h>
 
@@ -41,6 +41,7 @@ class LockReleased {
 class LockHeld {
   public:
     LockHeld() {
+        if (!Py_IsInitialized()) SleepIfUnwound{};
         sleep_at_interpreter_end([this] { state_ = PyGILState_Ensure(); });
     }
     ~LockHeld() { PyGILState_Release(state_); }

@@ -73,9 +73,7 @@ void solve_subproblems(Team& team, Matrix<const Entry> K, const Subproblems& pro
                        const GoOn& go_on) {
     const auto solve_one = [&](Index p) {
         const Index first = problems.starts[p], end = problems.starts[p + 1];
-        const SeparableTerms& terms = problems.terms;
-        const SeparableTerms own{terms.target.slice(first, end), terms.lo.slice(first, end), terms.hi.slice(first, end),
-                                 terms.scale.slice(first, end), terms.epsilon};
+        const SeparableTerms own = problems.terms.slice(first, end);
         const Point point{problems.beta.slice(first, end), problems.f.slice(first, end)};
         WorkingSetsResult& result = results[p];
         result.violation = kkt_violation(own, point.beta, point.f, problems.has_intercept, as_span(working_sets[p].violation));

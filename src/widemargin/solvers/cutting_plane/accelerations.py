@@ -9,11 +9,12 @@
 | `dual_epochs` | n d (CSR: non-zeros) >= 32,768, no sample start | epochs gain fast while the gap is large |
 | `dual_alone` | as above, and d > n; of sparse rows in many directions 4 d >= n; not far from the origin | see there |
 | `multiclass_dual` | the same, of Crammer and Singer's hinge, and d > n | epochs alone |
+| `newton_steps` | everywhere, of smooth losses | planes alone need hundreds of rounds |
 
-All others but the start from a sample are for hinges, and all need samples in this process. Newton steps run on the
-active rows, and on the sample. Below 32,768 values there is the Gram dual, or nothing: rounds are fast there, and
-depend neither on the order of the samples nor on repeated ones. The experiments behind the thresholds are in decision
-0006.
+A loss names those that are written for it (`Loss.accelerations`). All but `newton_steps` need samples in this process.
+Newton steps on smoothed hinges run on the active rows, and on the sample. Below 32,768 values hinges have the Gram
+dual, or nothing: rounds are fast there, and depend neither on the order of the samples nor on repeated ones. The
+experiments behind the thresholds are in decision 0006.
 """
 
 from __future__ import annotations
@@ -45,28 +46,33 @@ class Accelerations:
     newton: bool = False  # smoothed_newton.py
     epochs: bool = False  # dual_epochs.py
     dual_alone: bool = False  # dual_alone.py, multiclass_dual.py
+    newton_cg: bool = False  # newton_steps.py
 
 
 def choose_accelerations(X: DesignMatrix, losses: Sequence[Loss]) -> Accelerations:
     """The table above, for losses of one kind on the samples X (n, d)."""
-    (n, d), has_hinges = X.shape, all(loss.hinge is not None for loss in losses)
-    if not isinstance(X, LocalMatrix):
-        return Accelerations()
+    allowed = losses[0].accelerations
+    suited = {"newton_cg": True, **(_suited(X, losses[0]) if isinstance(X, LocalMatrix) else {})}
+    return Accelerations(**{name: is_suited and name in allowed for name, is_suited in suited.items()})
+
+
+def _suited(X: LocalMatrix, loss: Loss) -> dict[str, bool]:
+    """Which accelerations samples in this process suit."""
+    n, d = X.shape
     sample_start = n >= max(_SAMPLE_ROWS, _SAMPLE_ROWS_PER_COLUMN * d)
     rows, _ = split_constant(X)
     n_values = linear.count_values(rows.row_arrays) if isinstance(rows, RowAccess) else 0
-    has_ascent = n_values >= _ASCENT_VALUES and not sample_start
+    has_ascent = n_values >= _ASCENT_VALUES and not sample_start and "dual_alone" in loss.accelerations
+    has_hinges = loss.hinge is not None
     dual_alone = has_ascent and isinstance(rows, RowAccess) and _suits_dual(rows, n_values, has_hinges=has_hinges)
-    if not has_hinges:
-        return Accelerations(sample_start=sample_start, dual_alone=dual_alone)
-    return Accelerations(
-        gram_dual=max(n, d) <= _GRAM_SIZE,
-        sample_start=sample_start,
-        active_rows=n >= max(_ACTIVE_ROWS, _ACTIVE_ROWS_PER_COLUMN * d),
-        newton=suits_newton(n, d),
-        epochs=has_ascent and not dual_alone,
-        dual_alone=dual_alone,
-    )
+    return {
+        "gram_dual": max(n, d) <= _GRAM_SIZE,
+        "sample_start": sample_start,
+        "active_rows": n >= max(_ACTIVE_ROWS, _ACTIVE_ROWS_PER_COLUMN * d),
+        "newton": suits_newton(n, d),
+        "epochs": has_ascent and not dual_alone,
+        "dual_alone": dual_alone,
+    }
 
 
 def _suits_dual(X: RowAccess, n_values: int, *, has_hinges: bool) -> bool:

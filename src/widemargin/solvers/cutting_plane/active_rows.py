@@ -118,7 +118,7 @@ class ActiveRows:
         goal = max(_GAP_SHARE * restricted.gap, tol * restricted.objective)
         n_read, max_read = 0, _MAX_PASSES * self._X.shape[0]  # samples read, summed over the rounds
         while n_read < max_read and restricted.gap > goal and not region.is_at_boundary and self._go_on():
-            plane = restricted.move_best_point(X.matvec(restricted.search_point))
+            plane = restricted.move_best_point(X.decision_values(restricted.search_point))
             add_planes(X, [restricted], [plane])
             restricted.solve_master()
             n_read += X.shape[0]
@@ -155,9 +155,9 @@ class ActiveRows:
         X = self._X.take(chosen)
         plane, normal = machine.base
         coef, f = (self._loss.gather(values, chosen) for values in (plane.coef, machine.decision_values))
-        base = BasePlane(Plane(coef, float(np.abs(coef).sum()), plane.point), X.rmatvec(coef))
-        remainder = LinearRemainder(normal - base.normal, plane.offset - base.plane.offset)
         loss = self._loss.restrict(chosen, plane_balance=float(coef.sum()))
+        base = BasePlane(Plane(coef, loss.plane_offset(coef), plane.point), X.rmatvec(coef))
+        remainder = LinearRemainder(normal - base.normal, plane.offset - base.plane.offset)
         region = TrustRegion(loss, f, _RADIUS_SHARE * distance)
         restricted = CuttingPlaneMachine(
             loss, machine.master, machine.C, mu=machine.mu, remainder=remainder, trust_region=region

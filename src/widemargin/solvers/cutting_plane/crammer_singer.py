@@ -1,19 +1,14 @@
-"""The multiclass hinge of Crammer and Singer, and a line search for its derivative by bracketing."""
+"""The multiclass hinge of Crammer and Singer."""
 
 from __future__ import annotations
-
-import math
-from collections.abc import Callable
 
 import numpy as np
 
 from ..._native import linear
 from ..._threads import ThreadTeam
 from ..._types import Labels, Matrix, RowIndices, Vector
+from .line_search import minimise_on_line
 from .losses import RiskAndPlane
-
-_PRECISION = 1e-11  # gain left / curvature k^2, at most: the step has gained at least half of that square
-_MIN_STEP = 1e-12  # take a shorter step as it is: it changes nothing
 
 
 class MulticlassHingeLoss:
@@ -29,7 +24,8 @@ class MulticlassHingeLoss:
     team : ThreadTeam
     """
 
-    hinge = None
+    hinge = smooth = first_plane = None
+    accelerations = frozenset({"sample_start", "dual_alone"})
 
     def __init__(self, y: Labels, s: Vector, n_classes: int, team: ThreadTeam) -> None:
         self.y = y
@@ -80,53 +76,3 @@ class _MulticlassHingeLine:
         n_kept, slope = self._native.drop_linear_rows(*self._line, self._rows, lo, hi)
         self._rows = self._rows[:n_kept]
         self._dropped_slope += slope
-
-
-def minimise_on_line(line: _MulticlassHingeLine, curvature: float, slope: float, lo: float, hi: float) -> float:
-    """The k >= 0 that minimises ``curvature k^2 / 2 + slope k + line(k)``, curvature > 0, probably in [lo, hi].
-
-    Regula falsi with the Illinois rule: the derivative at an end that stays twice is halved. Exact once the bracket
-    lies within one linear piece of the derivative. With dropped samples O(n) where breakpoints are spread out.
-    """
-
-    def derivative(k: float) -> float:
-        return curvature * k + slope + line.slope(k)
-
-    (lo, at_lo), (hi, at_hi) = _bracket(derivative, lo, hi)
-    weighted_lo, weighted_hi, last_side, dropped_width = at_lo, at_hi, 0, math.inf
-    while at_hi * (hi - lo) > _PRECISION * curvature * hi * hi and hi > _MIN_STEP:
-        if hi - lo <= 0.5 * dropped_width:
-            line.drop_linear_rows(lo, hi)
-            dropped_width = hi - lo
-        k = (lo * weighted_hi - hi * weighted_lo) / (weighted_hi - weighted_lo)
-        if not lo < k < hi:
-            return min(max(k, lo), hi)  # the zero is an end, to rounding
-        at_k = derivative(k)
-        side = -1 if at_k < 0.0 else 1
-        if side < 0:
-            lo, weighted_lo = k, at_k
-            weighted_hi *= 0.5 if last_side == side else 1.0
-        else:
-            hi, weighted_hi, at_hi = k, at_k, at_k
-            weighted_lo *= 0.5 if last_side == side else 1.0
-        last_side = side
-    return hi
-
-
-def _bracket(
-    derivative: Callable[[float], float], lo: float, hi: float
-) -> tuple[tuple[float, float], tuple[float, float]]:
-    """A step (k, derivative(k)) on either side of the zero of an increasing derivative, k >= 0.
-
-    These are lo and hi, if the zero is between them; 0 and lo, if it is below lo, or 0 twice where derivative(0) >= 0.
-    If it is above hi, hi is doubled until it is not.
-    """
-    at_lo = derivative(lo)
-    if at_lo >= 0.0:
-        at_zero = derivative(0.0)
-        return (0.0, at_zero), ((0.0, at_zero) if at_zero >= 0.0 else (lo, at_lo))
-    at_hi = derivative(hi)
-    while at_hi < 0.0:
-        lo, at_lo, hi = hi, at_hi, 2.0 * hi
-        at_hi = derivative(hi)
-    return (lo, at_lo), (hi, at_hi)

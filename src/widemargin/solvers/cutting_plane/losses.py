@@ -2,14 +2,15 @@
 
 A loss is a convex function R of the decision values f (q, n) of q weight vectors on n samples. It gives
 coefficients of subgradients, and minimises along a line. A new loss is one class with the members of `Loss`: it gets
-Algorithm 1 and the start from a sample. The other accelerations are written for `HingeLoss`.
+Algorithm 1, and of the accelerations those that it names.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from functools import cached_property
-from typing import NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
 
@@ -18,11 +19,16 @@ from ..._threads import ThreadTeam
 from ..._types import Labels, Matrix, RowIndices, Vector
 from ...data.rows import spread_rows
 
+if TYPE_CHECKING:
+    from .smooth_losses import SmoothLoss
+
 Segment = tuple[Vector, Vector, tuple[float, float]]  # decision values (n,) at steps 0 and 1, and the intercepts there
 
 MIN_BRACKET_ROWS = 4096  # find a bracket from a part of so many rows or more: of fewer, it costs more than it saves
 _SAMPLE_ROWS = 2048  # least number of rows of that part
 _INFINITE_STEP = 1e300  # stands for infinity: beyond every breakpoint
+_DUALS = frozenset({"gram_dual", "epochs", "dual_alone"})
+_HINGES = _DUALS | {"sample_start", "active_rows", "newton"}
 
 
 class RiskAndPlane(NamedTuple):
@@ -31,6 +37,7 @@ class RiskAndPlane(NamedTuple):
     risk: float  # R at the best point
     coef: Matrix  # subgradient coefficients (q, n): the plane's normal is coef X
     offset: float
+    further: Sequence[tuple[Matrix, float, Vector]] = ()  # coef, offset and point of other planes, known for nothing
 
 
 class Smoothed(NamedTuple):
@@ -51,8 +58,20 @@ class Loss(Protocol):
     n_rows: int
 
     @property
+    def accelerations(self) -> frozenset[str]:
+        """The fields of `Accelerations` that may be used for this loss."""
+
+    @property
     def hinge(self) -> HingeLoss | None:
         """This loss, if it is a sum of weighted hinges; None for other losses."""
+
+    @property
+    def smooth(self) -> SmoothLoss | None:
+        """This loss, if it has second derivatives; None for other losses."""
+
+    @property
+    def first_plane(self) -> tuple[Vector, float] | None:
+        """Normal and offset of a plane below R; None for the zero plane, which is below what is never negative."""
 
     def intercept(self, f: Matrix) -> Vector:
         """Optimal intercepts (q,); zeros for a loss without."""
@@ -78,13 +97,17 @@ class HingeLoss:
     signed_weights : ndarray of shape (n,)
         s_i y_i.
     team : ThreadTeam
+    shift : ndarray of shape (n,), optional
+        That of the design matrix: f = X w + shift. The offsets of planes of w are <coef, shift> larger then.
     """
 
     n_outputs = 1
     has_intercept = False
+    smooth = first_plane = None
 
-    def __init__(self, signed_weights: Vector, team: ThreadTeam) -> None:
+    def __init__(self, signed_weights: Vector, team: ThreadTeam, *, shift: Vector | None = None) -> None:
         self.signed_weights = signed_weights
+        self.shift = shift
         self.n_rows = len(signed_weights)
         self.team = team
         self._total: float = compiled.absolute_sum(team.native, signed_weights)
@@ -93,6 +116,11 @@ class HingeLoss:
     def hinge(self) -> HingeLoss:
         """This loss."""
         return self
+
+    @property
+    def accelerations(self) -> frozenset[str]:
+        """All; with a shift none of the duals."""
+        return _HINGES if self.shift is None else _HINGES - _DUALS
 
     @cached_property
     def _sampled_rows(self) -> RowIndices:
@@ -147,7 +175,7 @@ class HingeLoss:
         """The plane's coefficients are -s_i y_i on samples within the margin, else 0; one pass over f."""
         coef = np.empty((1, self.n_rows))
         risk, offset = compiled.advance(self.team.native, f[0], f_end[0], self.signed_weights, step, mu, coef[0])
-        return RiskAndPlane(risk, coef, offset)
+        return RiskAndPlane(risk, coef, offset + self._shift_of(coef))
 
     def smoothed(self, f: Matrix, width: float) -> Smoothed | None:
         """The Huberised hinges: quadratic where |1 - y f| < width, with curvature s / (2 width).
@@ -161,7 +189,14 @@ class HingeLoss:
         value, offset, plane_gap, risk = compiled.smoothed_hinges(
             self.team.native, f[0], intercept, self.signed_weights, width, *factors, coef[0]
         )
-        return Smoothed(value, coef, offset, plane_gap, intercept, risk)
+        return Smoothed(value, coef, offset + self._shift_of(coef), plane_gap, intercept, risk)
+
+    def plane_offset(self, coef: Matrix) -> float:
+        """The offset of the plane of coefficients (1, n) between 0 and -s y."""
+        return float(np.abs(coef).sum()) + self._shift_of(coef)
+
+    def _shift_of(self, coef: Matrix) -> float:
+        return 0.0 if self.shift is None else float(coef[0] @ self.shift)
 
     def rows_near_kink(self, f: Matrix, intercept: float, width: float) -> RowIndices:
         """The samples with weight where |1 - y (f + intercept)| <= width, in ascending order."""
@@ -181,7 +216,10 @@ class HingeLoss:
 
     def restrict(self, chosen: RowIndices, factor: float = 1.0, plane_balance: float = 0.0) -> HingeLoss:
         """The hinges of some samples; `plane_balance` is for losses with an intercept."""
-        return HingeLoss(self._restricted_weights(chosen, factor), self.team)
+        return HingeLoss(self._restricted_weights(chosen, factor), self.team, shift=self._restricted_shift(chosen))
+
+    def _restricted_shift(self, chosen: RowIndices) -> Vector | None:
+        return None if self.shift is None else self.shift[chosen]
 
     def _restricted_weights(self, chosen: RowIndices, factor: float) -> Vector:
         signed_weights: Vector = self.gather(self.signed_weights[None], chosen)[0]

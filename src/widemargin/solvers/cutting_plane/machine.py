@@ -123,6 +123,8 @@ class CuttingPlaneMachine:
         Of the latest line search; 1 where there was none.
     base : BasePlane or None
         The latest plane at, or near, the best point.
+    further_planes : list of Plane
+        Those that the latest line search found beside it.
     """
 
     def __init__(
@@ -141,7 +143,8 @@ class CuttingPlaneMachine:
         self.C = C
         self.mu = mu
         self.w = self.search_point = np.zeros((loss.n_outputs, master.normals.shape[1] // loss.n_outputs))
-        self.objective, self.bound, self.step = np.inf, 0.0, 0.0
+        self.objective, self.bound, self.step = np.inf, master.first_bound(C), 0.0
+        self.further_planes: list[Plane] = []
         self.base: BasePlane | None = None
         self.trust_region = trust_region
         self._master_tol, self._max_step = (0.0, np.inf) if is_plain else (_MASTER_TOL, _MAX_STEP)
@@ -166,7 +169,7 @@ class CuttingPlaneMachine:
     @property
     def relative_gap(self) -> float:
         """The gap as a part of the objective."""
-        return self.gap / max(self.objective, 1e-300)
+        return self.gap / max(abs(self.objective), 1e-300)
 
     @property
     def intercept(self) -> Vector:
@@ -175,7 +178,7 @@ class CuttingPlaneMachine:
 
     def set_risk_weight(self, C: float) -> None:
         """Set C, the weight of the risk, anew; the planes, which are below the risk itself, stay."""
-        self.C, self.bound = C, 0.0
+        self.C, self.bound = C, self.master.first_bound(C)
         self.objective = self.value(self.w, self._risk)
 
     def solve_master(self, objective: float | None = None) -> None:
@@ -216,6 +219,7 @@ class CuttingPlaneMachine:
         self.w = self.w + self.step * toward
         self._risk = found.risk
         self.objective = min(self.objective, self.value(self.w, found.risk))  # a rise is rounding
+        self.further_planes = [Plane(*plane) for plane in found.further]
         touching = self.w + mu * (self.search_point - self.w)
         self._next_base = Plane(found.coef, found.offset, touching.ravel())
         return self._next_base
@@ -247,10 +251,14 @@ class CuttingPlaneMachine:
     def search_towards(self, other: CuttingPlaneMachine) -> None:
         """Take over the bound of a machine that shares the master problem; search next towards its best point.
 
-        That point is no master solution, and so the next plane is taken at the best point itself: an exact base plane,
-        even if the step is zero.
+        The plane at the best point is an exact base plane, even if the step is zero.
         """
-        self.bound, self.search_point, self._plane_at_best = other.bound, other.w, True
+        self.bound = other.bound
+        self.search_for(other.w)
+
+    def search_for(self, point: Matrix) -> None:
+        """Search next towards a point that is no master solution: the next plane is taken at the best point itself."""
+        self.search_point, self._plane_at_best = point, True
 
     def gradient(self, w: Matrix, normal: Matrix) -> Matrix:
         """The gradient of the objective at w, where that of the samples' risk is `normal`."""

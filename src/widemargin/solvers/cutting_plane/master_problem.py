@@ -1,7 +1,7 @@
 """The master problem: the objective with the risk R replaced by the maximum of its cutting planes.
 
 Solve    min_w  1/2 |w|^2 + C max_j (<a_j, w> + c_j)
-Given    normals a_j (t, d) and offsets c_j (t,); the zero plane is the first
+Given    normals a_j (t, d) and offsets c_j (t,); the first is never dropped: the zero plane, for a risk R >= 0
 Returns  w = -sum_j beta_j a_j, and the dual value c' beta - 1/2 |w|^2, a lower bound of F
 Cost     O(t d) and a quadratic program over the simplex, beta >= 0, sum(beta) = C, on the planes' Gram matrix
 Source   Franc and Sonnenburg, ICML 2008, section 2, equation (3) ("reduced problem")
@@ -33,10 +33,18 @@ class MasterProblem:
         False saves half of the memory; `binding_points` is empty then.
     idle_rounds : float
         Rounds with multiplier 0 after which a plane is dropped.
+    first : tuple of ndarray (n_weights,) and float, optional
+        Normal and offset of the first plane, which is never dropped; the zero plane by default.
     """
 
     def __init__(
-        self, n_weights: int, capacity: int, *, keep_points: bool = True, idle_rounds: float = IDLE_ROUNDS
+        self,
+        n_weights: int,
+        capacity: int,
+        *,
+        keep_points: bool = True,
+        idle_rounds: float = IDLE_ROUNDS,
+        first: tuple[Vector, float] | None = None,
     ) -> None:
         self.capacity = max(3, capacity)  # the zero plane, and two to replace by their mean
         self.n_planes = 1
@@ -45,6 +53,9 @@ class MasterProblem:
         self._points = np.zeros((1, n_weights if keep_points else 0))
         self._gram = np.zeros((1, 1))
         self._offsets, self._beta, self._idle = np.zeros((3, 1))
+        if first is not None:
+            self._normals[0], self._offsets[0] = first
+            self._gram[0, 0] = first[0] @ first[0]
 
     @property
     def normals(self) -> Matrix:
@@ -79,6 +90,10 @@ class MasterProblem:
         self._beta[t] = self._idle[t] = 0.0
         self._gram[t, : t + 1] = self._gram[: t + 1, t] = self._normals[: t + 1] @ normal
         self.n_planes += 1
+
+    def first_bound(self, C: float) -> float:
+        """The lower bound of the objective by the first plane alone: 0 for the zero plane."""
+        return C * float(self._offsets[0]) - 0.5 * C * C * float(self._gram[0, 0])
 
     def solve(self, C: float, tol: float) -> tuple[Vector, float]:
         """Solve to a gap of `tol`, starting from the latest multipliers.

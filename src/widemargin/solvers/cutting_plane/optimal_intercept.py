@@ -10,11 +10,10 @@ from ..._native import hinge as compiled
 from ..._threads import ThreadTeam
 from ..._types import Matrix, RowIndices, Vector
 from ..quantile import midpoint_quantile
+from .line_search import ChordSearch, find_zero, least_step
 from .losses import MIN_BRACKET_ROWS, HingeLoss, RiskAndPlane, Smoothed
 
-_ROUNDING = 1e-12  # change of decision values / 1 and their range: a smaller one is rounding
-_MAX_CHORDS = 8  # try at most so many in a line search
-_BALANCE_ROUNDS, _BALANCE_TOL = 60, 1e-9  # find the smoothed hinges' intercept in 60 rounds, to 1e-9 of all weights
+_BALANCE_TOL = 1e-9  # sum of slopes / all weights at the smoothed hinges' intercept, at most
 
 
 class InterceptHingeLoss(HingeLoss):
@@ -36,15 +35,21 @@ class InterceptHingeLoss(HingeLoss):
     has_intercept = True
 
     def __init__(
-        self, signed_weights: Vector, team: ThreadTeam, plane_balance: float = 0.0, intercept_guess: float = 0.0
+        self,
+        signed_weights: Vector,
+        team: ThreadTeam,
+        plane_balance: float = 0.0,
+        intercept_guess: float = 0.0,
+        *,
+        shift: Vector | None = None,
     ) -> None:
-        super().__init__(signed_weights, team)
+        super().__init__(signed_weights, team, shift=shift)
         self._plane_balance = plane_balance
         # the weight of the residuals y - f below the optimal b, where the derivative in b is zero: a sample with y = 1
         # adds -s to it while its residual is above b, one with y = -1 adds s while below; and there is -plane_balance
         self._quantile_level = 0.5 * (self._total + float(signed_weights.sum())) + plane_balance
         self._residuals = np.empty(self.n_rows)
-        self._chord_end = 1.0
+        self._chords = ChordSearch()
         self._smoothed_intercept = intercept_guess
         self._latest: tuple[Matrix | None, float] = None, 0.0  # f of the latest `advance`, and its optimal intercept
 
@@ -58,31 +63,16 @@ class InterceptHingeLoss(HingeLoss):
         return self._latest[1] if self._latest[0] is f else self._quantile(f[0], f[0], 0.0)
 
     def find_step(self, f: Matrix, f_end: Matrix, curvature: float, slope: float) -> float:
-        """The minimiser along a chord: b is interpolated linearly between its optima at k = 0 and at k = `end`.
-
-        There the objective is an upper bound of that at the optimal b, equal at k = 0 and at k = `end`. Repeated with
-        `end` = the step found until both agree within a factor of 4, at most `_MAX_CHORDS` times.
-        """
+        """The minimiser along a chord of the intercept."""
         here = self.least_intercept(f)
-        end, least = self._chord_end, self._least_step(f[0], f_end[0])
-        for _ in range(_MAX_CHORDS):
-            b_rate = (self._quantile(f[0], f_end[0], end) - here) / end
-            step = self._find_step(
-                (f[0], f_end[0], (here, here + b_rate)), curvature, slope - self._plane_balance * b_rate
-            )
-            if 0.25 * end <= step <= 4.0 * end:
-                break
-            end = step if step > least else 0.125 * end
-        self._chord_end = step if step > least else 1.0
-        return step
 
-    def _least_step(self, f: Vector, f_end: Vector) -> float:
-        """The step that moves decision values by 1e-12 of their range, over the sampled rows.
+        def step_on(b_rate: float) -> float:
+            segment = f[0], f_end[0], (here, here + b_rate)
+            return self._find_step(segment, curvature, slope - self._plane_balance * b_rate)
 
-        Shorter ones are rounding: a sample on the margin has a kink at a step of 1e-16, say.
-        """
-        f, f_end = f[self._sampled_rows], f_end[self._sampled_rows]
-        return _ROUNDING * (1.0 + float(np.ptp(f))) / max(float(np.ptp(f_end - f)), 1e-300)
+        # a sample on the margin has a kink at a step of 1e-16, say
+        least = least_step(f[0, self._sampled_rows], f_end[0, self._sampled_rows])
+        return self._chords.find_step(here, lambda k: self._quantile(f[0], f_end[0], k), step_on, least)
 
     def advance(self, f: Matrix, f_end: Matrix, step: float, mu: float) -> RiskAndPlane:
         """As without an intercept; samples exactly on the margin count in part, so that coef sums to the balance."""
@@ -94,7 +84,7 @@ class InterceptHingeLoss(HingeLoss):
             *hinges, step, best, self._residuals, at_plane, self._plane_balance, coef[0]
         )
         self._latest = f, best
-        return RiskAndPlane(risk - self._plane_balance * best, coef, offset)
+        return RiskAndPlane(risk - self._plane_balance * best, coef, offset + self._shift_of(coef))
 
     def smoothed(self, f: Matrix, width: float) -> Smoothed | None:
         """The Huberised hinges at their optimal intercept; coef sums to `plane_balance`.
@@ -118,30 +108,23 @@ class InterceptHingeLoss(HingeLoss):
 
     def restrict(self, chosen: RowIndices, factor: float = 1.0, plane_balance: float = 0.0) -> InterceptHingeLoss:
         """The hinges of some samples, beside a linear remainder with the term -plane_balance b."""
-        return InterceptHingeLoss(self._restricted_weights(chosen, factor), self.team, plane_balance, self._latest[1])
+        weights, shift = self._restricted_weights(chosen, factor), self._restricted_shift(chosen)
+        return InterceptHingeLoss(weights, self.team, plane_balance, self._latest[1], shift=shift)
 
     def _smoothed_intercept_at(self, f: Matrix, width: float) -> tuple[float, tuple[float, float]]:
-        """The smoothed hinges' optimal intercept, and the sums of slopes of positive and negative samples there.
+        """The smoothed hinges' optimal intercept, and the sums of slopes of positive and negative samples there."""
+        known: dict[float, tuple[float, float]] = {}
 
-        Newton's method, and bisection where a step leaves the bracket.
-        """
-        lo, hi, stride = -math.inf, math.inf, width
-        b = self._smoothed_intercept
-        for _ in range(_BALANCE_ROUNDS):
+        def derivative(b: float) -> tuple[float, float]:
             plus, minus, rate = compiled.smoothed_slopes(self.team.native, f[0], b, self.signed_weights, width)
-            excess = plus - minus + self._plane_balance
-            if abs(excess) <= _BALANCE_TOL * self._total:
-                break
-            lo, hi = (b, hi) if excess > 0.0 else (lo, b)
-            next_b = b + excess / rate if rate > 0.0 else math.inf
-            if not lo < next_b < hi:
-                next_b = lo + stride if hi == math.inf else hi - stride if lo == -math.inf else 0.5 * (lo + hi)
-                stride *= 2.0
-            b = next_b
-        else:
-            plus, minus, _ = compiled.smoothed_slopes(self.team.native, f[0], b, self.signed_weights, width)
+            known[b] = plus, minus
+            return -(plus - minus + self._plane_balance), rate
+
+        b = find_zero(derivative, self._smoothed_intercept, width, _BALANCE_TOL * self._total)
+        if b not in known:
+            derivative(b)
         self._smoothed_intercept = b
-        return b, (plus, minus)
+        return b, known[b]
 
     def _quantile(self, f: Vector, f_end: Vector, k: float) -> float:
         """The optimal intercept at f + k (f_end - f): a weighted quantile of the residuals y - f."""

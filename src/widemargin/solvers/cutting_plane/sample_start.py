@@ -72,6 +72,6 @@ def start_from_sample(
 def _newton_point(X: LocalMatrix, loss: HingeLoss, C: float, tol: float, progress: SilentProgress) -> Matrix | None:
     """The minimiser of the smoothed objective; None if Newton's method fails."""
     machine = CuttingPlaneMachine(loss, MasterProblem(X.shape[1], _MAX_PLANES, keep_points=False), C)
-    machine.evaluate(machine.w, np.zeros((1, X.shape[0])))
+    machine.evaluate(machine.w, X.decision_values_at_zero(1))
     descent = NewtonDescent(X, machine, _WIDTH)
     return descent.point if descent.approach(tol, progress.go_on) else None

@@ -163,7 +163,7 @@ class NewtonDescent:
 
         None, without moving, if steps would be shorter than a quarter.
         """
-        f_end = self._X.matvec(self.point + step)
+        f_end = self._X.decision_values(self.point + step)
         length = 1.0
         while length >= _MIN_STEP:
             point = self.point + length * step

@@ -12,12 +12,13 @@ from ..._native import dual
 from ..._types import Mask, RowIndices, Vector
 from ..quantile import midpoint_quantile, midpoint_quantiles
 from ..results import DualResult, DualResults, History
-from .problem import is_free, one_sided_derivatives, restrict_terms, total_loss
+from .problem import is_free, loss_multipliers, one_sided_derivatives, penalty, restrict_terms, total_loss
 
 NO_LIMIT = int(np.iinfo(np.int64).max)
 MAX_RELATIVE_GAP = 0.05  # a machine with a larger gap / primal objective has not converged, however small its violation
 _TOL_FACTORS = 1e-3, 0.5  # multiply the tolerance by no less and no more than this where the gap is too large
 _ROUNDED_SQUARE = 1e-5  # - beta'K beta / its terms' magnitudes, up to which it may be rounding
+_MAX_ROOT_STEPS = 100  # of a search for an intercept: more than bisection needs to halve to rounding
 _MANY_PROBLEMS = 64  # certify so many and more in common passes
 START_TOL = 0.1  # solve to no less than this what only gives a start: levels, refine step, first steps of blocks
 
@@ -95,7 +96,7 @@ def certify(
         Whether sum(beta) is fixed: the dual of an unregularised intercept.
     tol : float
         Below this violation the intercept is LIBSVM's, the mean of target - decision over free coordinates. Above it
-        these values still differ, and the intercept is the minimiser of the primal objective.
+        these values still differ, and the intercept is the minimiser of the primal objective; of squared losses always.
 
     Returns
     -------
@@ -104,13 +105,12 @@ def certify(
     Notes
     -----
     O(n), expected where the intercept minimises the primal; no kernel entry is needed. With g = K beta - t + intercept
-    the gap is sum_i beta_i g_i + eps |beta_i|, plus the losses (`total_loss`).
+    the gap is beta'g, plus `penalty` and the losses (`total_loss`).
     """
     intercept, violation = dual.kkt_violation(terms, beta, decision, has_intercept, violations)
     if has_intercept:
         intercept = _intercept(terms, beta, decision, intercept, converged=violation < tol)
-    grad, eps = decision - terms.target + intercept, terms.epsilon
-    norm = eps * np.abs(beta).sum() if eps else 0.0
+    grad, norm = decision - terms.target + intercept, penalty(terms, beta)
     gap = beta @ grad + norm + total_loss(terms, grad)
     lower_bound = terms.target @ beta - norm - 0.5 * beta @ decision
     gap = max(float(gap), 0.0)
@@ -122,10 +122,10 @@ def certify_each(
 ) -> Certificate:
     """`certify` of many problems, as columns (P,): problem p has the coordinates starts[p]:starts[p + 1].
 
-    64 and more without epsilon, each with a coordinate, are certified in common passes.
+    64 and more without epsilon and D, each with a coordinate, are certified in common passes.
     """
     first, sizes = starts[:-1], np.diff(starts)
-    if len(sizes) < _MANY_PROBLEMS or terms.epsilon or not sizes.all():
+    if len(sizes) < _MANY_PROBLEMS or terms.epsilon or terms.curvature is not None or not sizes.all():
         parts = (slice(*ends) for ends in pairwise(starts.tolist()))
         points = ((restrict_terms(terms, part), beta[part], decision[part]) for part in parts)
         each = [certify(*p, np.empty(len(p[1])), has_intercept=has_intercept, tol=tol) for p in points]
@@ -206,6 +206,8 @@ def _intercept(
 ) -> float:
     """The intercept that `certify` describes; `midpoint` of its KKT bounds where no coordinate is free."""
     residual, eps = terms.target - decision, terms.epsilon
+    if terms.curvature is not None:
+        return _root_intercept(terms, residual, float(beta.sum()))
     if not converged:
         # Slope of the primal in b: sum(beta), -hi_i for each i with t_i - f_i - eps > b, -lo_i for each with
         # t_i - f_i + eps < b. At its minimum sum(hi) - sum(beta) of the weights hi and -lo belong to values below b.
@@ -215,3 +217,26 @@ def _intercept(
         return midpoint_quantile(np.r_[residual - eps, residual + eps], np.r_[terms.hi, -terms.lo], total)
     free = is_free(terms, beta)
     return float(np.mean(residual[free] - eps * np.sign(beta[free]))) if free.any() else midpoint
+
+
+def _root_intercept(terms: dual.SeparableTerms, residual: Vector, total: float) -> float:
+    """The minimiser b of the primal objective with squared losses of residual - b: their multipliers have this sum.
+
+    The sum decreases in b, piecewise linearly: Newton steps, kept between points of either sign.
+    """
+    if not len(residual) or np.ptp(residual) == 0.0:  # with no rounding: else a loss of zero would not be
+        return float(residual[0]) if len(residual) else 0.0
+    weights = 1.0 / np.asarray(terms.curvature)
+    low, high = float(residual.min()) - terms.epsilon, float(residual.max()) + terms.epsilon
+    b = float(weights @ residual / weights.sum())
+    for _ in range(_MAX_ROOT_STEPS):
+        multipliers = loss_multipliers(terms, b - residual)
+        excess = float(multipliers.sum()) - total
+        low, high = (b, high) if excess > 0.0 else (low, b)
+        slope = float(weights[(multipliers != 0.0) & (multipliers > terms.lo) & (multipliers < terms.hi)].sum())
+        step = excess / slope if slope else np.inf
+        new = b + step if low <= b + step <= high else 0.5 * (low + high)
+        if new == b or abs(step) <= np.finfo(np.float64).eps * abs(b):
+            break
+        b = new
+    return b

@@ -159,6 +159,8 @@ def solve_in_memory(
     """
     # k(x, x) = 1 of an RBF kernel, which float32 entries may miss where gamma |x|^2 is huge
     terms = make_terms(problem, np.ones(len(K)) if entry_rows is not None else K.diagonal().astype(np.float64))
+    if problem.curvature is not None:  # tiles of computed entries are not scaled to a unit diagonal
+        entry_rows = None
     beta = beta.copy()
     if decision is None:
         decision = np.zeros(len(beta))

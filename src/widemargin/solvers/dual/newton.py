@@ -1,6 +1,6 @@
 """The dual on ill-conditioned kernel matrices: working sets solved by Newton steps on the free coordinates.
 
-Solve    min_beta  1/2 beta'K beta - t'beta + eps |beta|_1   s.t.  lo <= beta <= hi   [and sum(beta) = s]
+Solve    min_beta  1/2 beta'(K + D) beta - t'beta + eps |beta|_1   s.t.  lo <= beta <= hi   [and sum(beta) = s]
 Given    K (m, m) in memory, positive semidefinite, of any rank; a feasible start
 Method   The number of one- or two-coordinate steps grows with the condition number of K on the free coordinates. Here
          each working set of at most 512 rows is solved to rounding by a primal active-set method: a Newton step on the
@@ -104,13 +104,14 @@ def _select_working_set(
 
 
 class _Box(NamedTuple):
-    """A working set of q coordinates, with all others fixed: values, scale, bounds and gradient, each (q,)."""
+    """A working set of q coordinates, with all others fixed: values, scale, bounds, gradient, diagonal of D: (q,)."""
 
     beta: Vector
     scale: Vector
     lo: Vector
     hi: Vector
     grad: Vector
+    curvature: Vector | float
 
 
 def _make_box(terms: dual.SeparableTerms, rows: RowIndices, beta: Vector, decision: Vector, intercept: float) -> _Box:
@@ -119,19 +120,22 @@ def _make_box(terms: dual.SeparableTerms, rows: RowIndices, beta: Vector, decisi
     With epsilon > 0 every coordinate stays on its side of zero; one at zero gets the side on which the dual objective
     decreases, given the intercept.
     """
-    lo, hi, grad = terms.lo[rows], terms.hi[rows], decision - terms.target[rows]
+    lo, hi, curvature = terms.lo[rows], terms.hi[rows], 0.0 if terms.curvature is None else terms.curvature[rows]
+    grad = decision - terms.target[rows] + curvature * beta
     if terms.epsilon:
         side = np.where(beta != 0.0, np.sign(beta), np.where(grad + intercept < 0.0, 1.0, -1.0))
         lo, hi = np.where(side > 0, np.maximum(lo, 0.0), lo), np.where(side > 0, hi, np.minimum(hi, 0.0))
         grad = grad + terms.epsilon * side
-    return _Box(beta, terms.scale[rows], lo, hi, grad)
+    return _Box(beta, terms.scale[rows], lo, hi, grad, curvature)
 
 
 def _solve_set(K: Array, box: _Box, tol: Vector, has_intercept: bool, go_on: GoOn) -> Vector:
     """The optimal values (q,) of a working set with the kernel matrix K (q, q), to violations of `tol` (q,)."""
-    beta, scale, lo, hi, grad = box
+    beta, scale, lo, hi, grad, curvature = box
+    Q = K.astype(np.float64) * scale[:, None] * scale
+    Q[np.diag_indices(len(Q))] += curvature * scale**2
     newton = _BoxNewton(
-        K.astype(np.float64) * scale[:, None] * scale,
+        Q,
         grad * scale,
         (lo - beta) / scale,
         (hi - beta) / scale,

@@ -1,18 +1,19 @@
 """The dual problem in the coefficients beta, for each machine.
 
-    min_beta  1/2 beta'K beta - t'beta + eps |beta|_1   s.t.  lo <= beta <= hi   [and sum(beta) = s]
+    min_beta  1/2 beta'(K + D) beta - t'beta + eps |beta|_1   s.t.  lo <= beta <= hi   [and sum(beta) = s]
 
-The constraint on the sum is the dual of an unregularised intercept b.
+The constraint on the sum is the dual of an unregularised intercept b. The diagonal D is zero but for squared losses.
 
 C-SVM: beta_i = y_i alpha_i, t = y, eps = 0, bounds 0 and y_i C s_i, s = 0. Regression: beta = alpha - alpha*, t = y,
-bounds -C s_i and C s_i, s = 0. One-class machine: beta = alpha, t = 0, eps = 0, bounds 0 and s_i, s = nu sum(s_i).
+bounds -C s_i and C s_i, s = 0; of the squared loss D_ii = 1 / (2 C s_i), and the bounds hold for any optimum. One-class
+machine: beta = alpha, t = 0, eps = 0, bounds 0 and s_i, s = nu sum(s_i).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -23,10 +24,11 @@ from ..results import coordinates_of
 
 
 class DualProblem(NamedTuple):
-    """min 1/2 beta'K beta - target'beta + epsilon |beta|_1 subject to lo <= beta <= hi [and a fixed sum(beta)].
+    """min 1/2 beta'(K + D) beta - target'beta + epsilon |beta|_1 subject to lo <= beta <= hi [and a fixed sum(beta)].
 
-    target, lo, hi are float64 arrays of shape (n,); epsilon >= 0. With `has_intercept` sum(beta) keeps the value of the
-    start: nu sum(hi) for a whole problem, whose `uniform_point`, `sparse_point` and `nearby_point` have it.
+    target, lo, hi and `curvature`, the diagonal of D > 0 or None for D = 0, are float64 arrays (n,); epsilon >= 0. With
+    `has_intercept` sum(beta) keeps the value of the start: nu sum(hi) for a whole problem, whose `uniform_point`,
+    `sparse_point` and `nearby_point` have it.
     """
 
     target: Vector
@@ -35,10 +37,12 @@ class DualProblem(NamedTuple):
     epsilon: float = 0.0
     nu: float = 0.0
     has_intercept: bool = False
+    curvature: Vector | None = None
 
     def take(self, rows: slice | RowIndices) -> DualProblem:
         """The problem of the coordinates `rows` alone."""
-        return self._replace(target=self.target[rows], lo=self.lo[rows], hi=self.hi[rows])
+        curvature = None if self.curvature is None else self.curvature[rows]
+        return self._replace(target=self.target[rows], lo=self.lo[rows], hi=self.hi[rows], curvature=curvature)
 
     def uniform_point(self) -> Vector:
         """nu hi (n,): feasible, and so is its restriction to any subset of the coordinates."""
@@ -130,9 +134,19 @@ class PairProblems:
         return rows, starts, svm_problem(y, self.upper[rows], has_intercept=self.has_intercept)
 
 
-def regression_problem(y: Vector, upper: Vector, epsilon: float, *, has_intercept: bool = False) -> DualProblem:
-    """The dual of the epsilon-insensitive loss: target values y, and beta = alpha - alpha* in [-upper, upper]."""
-    return DualProblem(y, -upper, upper, epsilon, has_intercept=has_intercept)
+def regression_problem(
+    y: Vector, upper: Vector, epsilon: float, *, has_intercept: bool = False, is_squared: bool = False
+) -> DualProblem:
+    """The dual of the epsilon-insensitive loss: target values y, and beta = alpha - alpha* in [-upper, upper].
+
+    Of squared losses upper_i max(0, |r_i| - epsilon)^2, with residuals r, |beta_i| is 2 upper_i (|r_i| - epsilon). None
+    of them exceeds the loss P of a constant in any machine as good as this: thus |beta_i| <= 2 sqrt(upper_i P).
+    """
+    if not is_squared:
+        return DualProblem(y, -upper, upper, epsilon, has_intercept=has_intercept)
+    constant = upper @ y / upper.sum() if has_intercept else 0.0
+    bound = 2.0 * np.sqrt(upper * (float(upper @ np.square(y - constant)) or 1.0))
+    return DualProblem(y, -bound, bound, epsilon, has_intercept=has_intercept, curvature=0.5 / upper)
 
 
 def one_class_problem(weights: Vector, nu: float) -> DualProblem:
@@ -143,29 +157,33 @@ def one_class_problem(weights: Vector, nu: float) -> DualProblem:
 def join_problems(parts: Sequence[DualProblem]) -> DualProblem:
     """One problem of the coordinates of several, with the numbers of the first."""
     target, lo, hi = (np.concatenate(vectors) for vectors in list(zip(*parts, strict=True))[:3])
-    return parts[0]._replace(target=target, lo=lo, hi=hi)
+    curvatures = [part.curvature for part in parts if part.curvature is not None]
+    return parts[0]._replace(target=target, lo=lo, hi=hi, curvature=np.concatenate(curvatures) if curvatures else None)
 
 
 def make_terms(problem: DualProblem, diagonal: Vector) -> dual.SeparableTerms:
-    """The problem's separable terms, with scale_i = K_ii^(-1/2): in beta_i / scale_i, K has a unit diagonal.
+    """The problem's separable terms, with scale_i = (K + D)_ii^(-1/2): in beta_i / scale_i, K + D has a unit diagonal.
 
-    K_ii, the `diagonal` (n,), is raised to at least 1e-12 of the largest.
+    K_ii, the `diagonal` (n,), and D_ii are in sum raised to at least 1e-12 of the largest.
     """
     check_finite(diagonal, "k(x, x)")
+    diagonal = diagonal if problem.curvature is None else diagonal + problem.curvature
     largest = float(np.max(diagonal, initial=0.0))
     floor = 1e-12 * largest if largest > 0 else 1.0
     scale = 1.0 / np.sqrt(np.maximum(diagonal, floor))
-    return _terms_of([problem.target, problem.lo, problem.hi, scale], problem.epsilon)
+    return _terms_of([problem.target, problem.lo, problem.hi, scale], problem.epsilon, problem.curvature)
 
 
 def restrict_terms(terms: dual.SeparableTerms, rows: slice | RowIndices) -> dual.SeparableTerms:
     """The terms of the coordinates `rows` alone."""
-    return _terms_of([part[rows] for part in (terms.target, terms.lo, terms.hi, terms.scale)], terms.epsilon)
+    curvature = None if terms.curvature is None else terms.curvature[rows]
+    return _terms_of([part[rows] for part in (terms.target, terms.lo, terms.hi, terms.scale)], terms.epsilon, curvature)
 
 
-def _terms_of(parts: list[Vector], epsilon: float) -> dual.SeparableTerms:
+def _terms_of(parts: list[Vector], epsilon: float, curvature: Vector | None) -> dual.SeparableTerms:
     target, lo, hi, scale = (np.ascontiguousarray(part, np.float64) for part in parts)
-    return dual.SeparableTerms(target, lo, hi, scale, epsilon)
+    curvature = None if curvature is None else np.ascontiguousarray(curvature, np.float64)
+    return dual.SeparableTerms(target, lo, hi, scale, epsilon, curvature)
 
 
 def is_free(terms: dual.SeparableTerms, beta: Vector) -> Mask:
@@ -174,8 +192,22 @@ def is_free(terms: dual.SeparableTerms, beta: Vector) -> Mask:
     return np.asarray(free & (beta != 0.0) if terms.epsilon else free)
 
 
+def smooth_gradient(problem: DualProblem | dual.SeparableTerms, beta: Vector, decision: Vector) -> Vector:
+    """(K + D) beta - t (n,), for decision = K beta."""
+    grad = decision - problem.target
+    return grad if problem.curvature is None else grad + problem.curvature * beta
+
+
+def penalty(problem: DualProblem | dual.SeparableTerms, beta: Vector) -> float:
+    """eps |beta|_1 + 1/2 beta'D beta."""
+    norm = problem.epsilon * float(np.abs(beta).sum()) if problem.epsilon else 0.0
+    return norm if problem.curvature is None else norm + 0.5 * float(problem.curvature @ np.square(beta))
+
+
 def one_sided_derivatives(terms: dual.SeparableTerms, beta: Vector, grad: Vector) -> tuple[Vector, Vector]:
-    """Right and left derivatives (n,) of the dual objective in each coordinate; `grad` (n,) is K beta - t + intercept.
+    """Right and left derivatives (n,) of the dual objective in each coordinate.
+
+    `grad` (n,) is `smooth_gradient` + intercept.
 
     At an upper bound the right one is infinite, at a lower bound the left one is minus infinity.
     """
@@ -188,11 +220,29 @@ def one_sided_derivatives(terms: dual.SeparableTerms, beta: Vector, grad: Vector
 def total_loss(terms: dual.SeparableTerms, grad: Vector) -> float:
     """sum_i hi_i max(0, -g_i - eps) - lo_i max(0, g_i - eps) for `grad` g = K beta - t + intercept (n,).
 
-    These are the losses of the primal objective times C: hinge losses, or epsilon-insensitive ones.
+    These are the losses of the primal objective times C: hinge losses, or epsilon-insensitive ones. With D the sum of
+    max -g_i b - eps |b| - 1/2 D_ii b^2 over lo_i <= b <= hi_i: squared ones.
     """
     eps = terms.epsilon
+    if terms.curvature is not None:
+        multipliers = loss_multipliers(terms, grad)
+        return float(-multipliers @ grad) - penalty(terms, multipliers)
     above, below = (-grad - eps, grad - eps) if eps else (-grad, grad)
     return float(terms.hi @ np.maximum(above, 0.0) - terms.lo @ np.maximum(below, 0.0))
+
+
+def loss_multipliers(terms: dual.SeparableTerms, grad: Vector) -> Vector:
+    """The b (n,) at which the maxima of `total_loss` are attained: minus the slopes of the losses. D must be given."""
+    shrunk = np.sign(-grad) * np.maximum(np.abs(grad) - terms.epsilon, 0.0)
+    return np.asarray(np.clip(shrunk / terms.curvature, terms.lo, terms.hi))
+
+
+def slope_sums(problem: DualProblem | dual.SeparableTerms, objective: Any, sums: Callable[[Vector], Any]) -> Any:
+    """Sums of the losses' largest slopes: by the bounds or, with D, by Cauchy and Schwarz from the objective."""
+    bounds = sums(np.maximum(problem.hi, -problem.lo))
+    if problem.curvature is None:
+        return bounds
+    return np.minimum(bounds, np.sqrt(2.0 * np.abs(objective) * sums(1.0 / problem.curvature)))
 
 
 def kink_distances(problem: DualProblem | dual.SeparableTerms, decision: Vector, intercept: float) -> Vector:

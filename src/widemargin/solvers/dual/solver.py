@@ -504,6 +504,8 @@ class DualSolver:
         return n_missing // (WORKING_SET_ROWS * m)
 
     def _entry_rows(self, rows: RowIndices) -> dual.EntryRows | None:
+        if self.terms.curvature is not None:  # tiles of computed entries are not scaled to a unit diagonal
+            return None
         return self.operator.kernel.entry_rows(self.operator.samples, rows, self.far)
 
     def _solve_sets(self, K: Array | None, part: _Part, tol: float, max_sets: int = NO_LIMIT) -> bool:

@@ -12,7 +12,7 @@ import numpy as np
 from ..._native import dual
 from ..._types import Mask, Vector
 from ..results import DualResults
-from .problem import DualProblem, kink_distances
+from .problem import DualProblem, kink_distances, penalty, slope_sums, total_loss
 
 SETS_PER_CHECK = 30  # test for a stall after so many working sets: nine sets of up to 512 rows, C <= 960, took up to 21
 MAX_IDLE_CHECKS = 10  # stop after so many tests without progress, one after another: a stall
@@ -97,7 +97,7 @@ def is_beyond_precision(terms: dual.SeparableTerms) -> bool:
 
 def primal_at_zero(terms: dual.SeparableTerms) -> float:
     """The primal objective of the machine beta = 0: an upper bound of the negative dual objective."""
-    return float(terms.hi @ np.maximum(terms.target, 0.0) - terms.lo @ np.maximum(-terms.target, 0.0))
+    return total_loss(terms, -terms.target)
 
 
 def dual_objective_change(
@@ -106,14 +106,14 @@ def dual_objective_change(
     """D(beta) - D(beta_0), for the dual objective D and `start`, beta_0 and its decision values; its rounding error.
 
     With f = K beta + c, where c is that of fixed coordinates, the change is
-    (beta - beta_0)'(1/2 (f + f_0) - t) + eps (|beta|_1 - |beta_0|_1). An entry of K beta is a sum of terms K_ij beta_j,
+    (beta - beta_0)'(1/2 (f + f_0) - t), and that of `penalty`. An entry of K beta is a sum of terms K_ij beta_j,
     of at most sqrt(K_ii K_jj) |beta_j|, with independent errors.
     """
     scaled = beta / terms.scale
-    size, norm = np.abs(terms.target) @ np.abs(beta), terms.epsilon * np.abs(beta).sum()
+    size, norm = np.abs(terms.target) @ np.abs(beta), penalty(terms, beta)
     rounding = EPS * float(size + norm + scaled @ scaled)
     quadratic = (beta - start[0]) @ (0.5 * (decision + start[1]) - terms.target)
-    return float(quadratic + norm - terms.epsilon * np.abs(start[0]).sum()), rounding
+    return float(quadratic + norm - penalty(terms, start[0])), rounding
 
 
 def decision_error(entry_error: float, beta: Vector, exact_beta: Vector | float = 0.0) -> float:
@@ -128,14 +128,14 @@ def hides_violation(
     error: float, tol: float, problem: DualProblem | dual.SeparableTerms, primal_objective: float
 ) -> bool:
     """Whether a decision error could hide a violation of `tol`, or change the primal objective by 1 %."""
-    total = float(np.sum(np.maximum(problem.hi, -problem.lo)))
+    total = float(slope_sums(problem, primal_objective, np.sum))
     return error > MAX_ERROR * tol or error * total > MAX_OBJECTIVE_ERROR * abs(primal_objective)
 
 
 def hide_violations(entry_error: float, tol: float, problem: DualProblem, results: DualResults) -> Mask:
     """`hides_violation` (P,) of many problems; the coordinates of all are those of `problem`."""
     errors = entry_error * np.sqrt(results.sums(results.beta**2))
-    totals = results.sums(np.maximum(problem.hi, -problem.lo))
+    totals = slope_sums(problem, results.objective, results.sums)
     return np.asarray((errors > MAX_ERROR * tol) | (errors * totals > MAX_OBJECTIVE_ERROR * np.abs(results.objective)))
 
 

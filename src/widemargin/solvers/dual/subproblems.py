@@ -150,6 +150,7 @@ def solve_subproblems(
             if not share.go_on(violation=float(batch.violations.max()), tol=limits.tol):
                 break
             batch.solve_stalled(share.go_on)
+        batch.step_from_zero()
         results.append(batch.results(progress.elapsed))
     return DualResults.concatenate(results)
 
@@ -186,6 +187,27 @@ def _make_results(
     return DualResults(starts, beta, decision, *certificates, converged, n_iter, history)
 
 
+def _gradient_at_zero(parts: Subproblems) -> Vector:
+    """Minus the gradient (N,) of each dual at zero in proportion to the bounds: of two classes, that of their means."""
+    first, problem = parts.starts[:-1], parts.problem
+    width, slope = problem.hi - problem.lo, problem.target
+    if problem.has_intercept:  # sum(beta) stays zero
+        total = np.maximum(np.add.reduceat(width, first), np.finfo(np.float64).tiny)
+        slope = slope - np.repeat(np.add.reduceat(width * slope, first) / total, parts.sizes)
+    return np.asarray(width * slope)
+
+
+def _step_lengths(parts: Subproblems, step: Vector, along: Vector) -> Vector:
+    """The length (P,) at which each dual is least along its `step` (N,) from zero; `along` (N,) is K_p times that."""
+    first, problem = parts.starts[:-1], parts.problem
+    gain = np.add.reduceat(problem.target * step - problem.epsilon * np.abs(step), first)
+    square = np.add.reduceat(step * along, first)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        room = np.where(step == 0.0, np.inf, np.where(step > 0.0, problem.hi, problem.lo) / step)
+        best = np.where(square > 0.0, gain / square, np.inf)
+    return np.asarray(np.clip(best, 0.0, np.minimum.reduceat(room, first)))
+
+
 class _Batch:
     """The points of all problems, as slices of common arrays, with the tolerance and the counts of each."""
 
@@ -209,6 +231,19 @@ class _Batch:
         self.problems = make(K, parts.rows, parts.starts, self.terms, self.beta, self.decision, self.has_intercept)
         if parts.decision is None:
             self.problems.compute_decision_values()
+
+    def step_from_zero(self) -> None:
+        """Move the problems without a working set, which are at zero, to the best point along their gradients."""
+        n_support = np.diff(np.append(0, np.cumsum(self.beta != 0.0))[self.parts.starts])
+        is_open = np.isnan(self.certificates[1]) & (self.sets == 0)
+        idle = np.flatnonzero(is_open & (n_support == 0) & (self.parts.sizes > 0))
+        if len(idle):
+            parts, rows = self.parts.take(idle), coordinates_of(self.parts.starts, idle)
+            step = _gradient_at_zero(parts)
+            along = _Batch(self.K, replace(parts, point=step, decision=None), self.limits, polish=False).decision
+            check_finite(along)
+            length = np.repeat(_step_lengths(parts, step, along), parts.sizes)
+            self.beta[rows], self.decision[rows] = length * step, length * along
 
     def _slice(self, k: int) -> slice:
         """The coordinates of a problem."""

@@ -31,7 +31,17 @@ from ...kernels.precision import entry_error
 from ..results import DualResult
 from .certificate import Limits
 from .memory import active_bytes
-from .problem import DualProblem, is_free, join_problems, kink_distances, make_terms, one_sided_derivatives, total_loss
+from .problem import (
+    DualProblem,
+    is_free,
+    join_problems,
+    kink_distances,
+    make_terms,
+    one_sided_derivatives,
+    penalty,
+    smooth_gradient,
+    total_loss,
+)
 from .solver import DualSolver
 from .stopping import is_uncertain
 
@@ -118,9 +128,9 @@ class CertificateSums(NamedTuple):
     max_left_derivative: float  # of those that can decrease
     target_beta: float  # sum of t beta
     beta_decision: float  # sum of beta K beta
-    norm: float  # eps |beta|_1
+    norm: float  # eps |beta|_1 + 1/2 beta'D beta
     total: float  # sum of beta
-    free_residual_sum: float  # sum of t - K beta -+ eps of the free variables: of their optimal intercepts
+    free_residual_sum: float  # sum of t - (K + D) beta -+ eps of the free variables: of their optimal intercepts
     n_free: int
     n_support: int
 
@@ -378,8 +388,9 @@ class Block:
         for product in self._products(self.step_blocks, numbers, changes):
             self.decision_step += product
         norm = self.problem.epsilon * float(np.abs(self.beta + step).sum() - np.abs(self.beta).sum())
-        slope = float(step @ (self.decision - self.problem.target)) + norm
-        return StepObjective(slope, float(step @ self.decision_step))
+        slope = float(step @ smooth_gradient(self.problem, self.beta, self.decision)) + norm
+        curve = 0.0 if self.problem.curvature is None else float(self.problem.curvature @ np.square(step))
+        return StepObjective(slope, float(step @ self.decision_step) + curve)
 
     def step(self, steps: Sequence[StepObjective], version: int, n_blocks: int) -> CertificateSums:
         """Go along the sum of all proposals to the least dual objective, with the same length in all blocks; `sums`."""
@@ -400,7 +411,7 @@ class Block:
 
     def sums(self) -> CertificateSums:
         """The block's share in the certificate, without the terms that depend on the intercept."""
-        grad, eps, beta = self.decision - self.problem.target, self.problem.epsilon, self.beta
+        grad, eps, beta = smooth_gradient(self.problem, self.beta, self.decision), self.problem.epsilon, self.beta
         free, support = is_free(self.terms, beta), beta != 0
         right, left = one_sided_derivatives(self.terms, beta, grad)
         return CertificateSums(
@@ -408,7 +419,7 @@ class Block:
             max_left_derivative=float(np.max(left, initial=-np.inf)),
             target_beta=float(self.problem.target @ beta),
             beta_decision=float(beta @ self.decision),
-            norm=eps * float(np.abs(beta).sum()),
+            norm=penalty(self.problem, beta),
             total=float(beta.sum()),
             free_residual_sum=float(np.sum(-grad[free] - eps * np.sign(beta[free]))),
             n_free=int(np.count_nonzero(free)),
@@ -494,7 +505,7 @@ class Block:
 
     def _kkt_violations(self, intercept: float) -> tuple[Vector, NDArray[np.bool_]]:
         """Sizes (m,) of the KKT violations with this intercept, and whether variables violate or are free."""
-        grad = self.decision - self.problem.target + intercept
+        grad = smooth_gradient(self.problem, self.beta, self.decision) + intercept
         right, left = one_sided_derivatives(self.terms, self.beta, grad)
         violations = np.maximum(np.maximum(-right, left), 0.0)
         return violations, is_free(self.terms, self.beta) | (violations > 0.0)

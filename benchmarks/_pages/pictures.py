@@ -1,0 +1,269 @@
+"""Pictures of the README and of the documentation, drawn from the files in results/.
+
+An SVG states in its metadata a digest of the results it was drawn from, so that a stale one is found without drawing.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from benchmarks import _report
+from benchmarks._pages.peers import early_choices, kernel_svm_quotients, regression_ratios, tuning_quotients
+
+IMAGES = Path(__file__).resolve().parents[2] / "docs" / "images"
+Rows = list[dict[str, Any]]
+Bars = Mapping[str, Mapping[str, float]]  # of a line of the picture: series and their ratios
+
+_OURS, _EARLY, _SEARCH, _INTELEX, _SKLEARN, _TREES = "#1d5c85", "#4ea3d8", "#12324a", "#c8553d", "#8a8a8a", "#e0a030"
+_STYLE = {
+    "font.size": 11,
+    "font.sans-serif": ["DejaVu Sans", "Verdana", "Arial", "sans-serif"],
+    "svg.fonttype": "none",
+    "svg.hashsalt": "widemargin",
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "legend.frameon": False,
+}
+
+
+class Picture(NamedTuple):
+    """What is drawn on a pair of axes, from the rows of which results, in how many inches."""
+
+    sources: tuple[str, ...]
+    draw: Callable[..., None]
+    size: tuple[float, float]
+
+    def digest(self) -> str:
+        """A name of the contents of all sources."""
+        texts = [(_report.RESULTS / f"{name}.csv").read_bytes() for name in self.sources]
+        return hashlib.sha256(b"".join(texts)).hexdigest()[:16]
+
+
+def path_of(name: str) -> Path:
+    """Return the file of a picture."""
+    return IMAGES / f"{name}.svg"
+
+
+def is_stale(name: str) -> bool:
+    """Whether the file of a picture is absent, or drawn from other results than there are."""
+    picture, path = PICTURES[name], path_of(name)
+    is_measured = all((_report.RESULTS / f"{source}.csv").exists() for source in picture.sources)
+    return is_measured and not (path.exists() and picture.digest() in path.read_text(encoding="utf-8"))
+
+
+def draw(name: str) -> None:
+    """Write the file of a picture."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    picture = PICTURES[name]
+    with plt.rc_context(_STYLE):
+        figure, axes = plt.subplots(figsize=picture.size, layout="constrained")
+        picture.draw(axes, *(_report.read_csv(_report.RESULTS / f"{source}.csv") for source in picture.sources))
+        figure.savefig(path_of(name), metadata={"Date": None, "Description": picture.digest()})
+        plt.close(figure)
+
+
+def _covtype(axes: Any, scale: Rows, boosting: Rows) -> None:
+    """Accuracy over seconds: each machine's curve over the number of rows, of trees, or of seconds given."""
+    curves = {name: _curve(row for row in scale if row["machine"] == name) for name in ("exact", "early", "intelex")}
+    for kind in ("search", "trees"):
+        curves[kind] = sorted(
+            (row["seconds"], 100 * (1 - row["error"])) for row in boosting if row["machine"].startswith(kind)
+        )
+    curves["linear"] = _curve(row for row in scale if row["machine"] == "linear")
+    for name, (label, colour, shift, side) in _LABELS.items():
+        x, y = zip(*curves[name], strict=True)
+        axes.plot(x, y, "o-", color=colour, markersize=5, linewidth=2)
+        at = {"textcoords": "offset points", "xytext": shift, "ha": side, "va": "center"}
+        axes.annotate(label, (x[-1], y[-1]), color=colour, **at)
+    axes.set_xscale("log")
+    axes.set_xlim(0.02, 1000)
+    axes.set_xticks([0.1, 1, 10, 100], ["0.1", "1", "10", "100"])
+    axes.set_yscale("function", functions=(_depth_of, _accuracy_of))
+    axes.set_ylim(74, 98.6)
+    axes.set_yticks([76, 80, 85, 90, 95, 97, 98], minor=False)
+    axes.set_yticks([], minor=True)
+    axes.grid(alpha=0.25)
+    axes.set(xlabel="seconds of a fit, two cores", ylabel="% of the test rows predicted correctly")
+
+
+_LABELS = {
+    "exact": ("exact", _OURS, (8, -8), "left"),
+    "early": ("early", _EARLY, (-8, 8), "right"),
+    "search": ("search of kernel, γ, C", _SEARCH, (8, 10), "right"),
+    "intelex": ("scikit-learn-intelex,\n116,202 rows", _INTELEX, (4, -30), "center"),
+    "trees": ("boosted trees", _TREES, (4, -10), "left"),
+    "linear": ("linear", "#6a4c93", (9, 0), "left"),
+}
+
+
+def _curve(rows: Any) -> list[tuple[float, float]]:
+    return [(row["seconds"], row["accuracy"]) for row in rows]
+
+
+def _depth_of(accuracy: Any) -> Any:
+    """Minus the logarithm of the error: halving it is one step everywhere on the axis."""
+    import numpy as np
+
+    return -np.log(np.maximum(100.0 - np.asarray(accuracy), 1e-3))
+
+
+def _accuracy_of(depth: Any) -> Any:
+    import numpy as np
+
+    return 100.0 - np.exp(-np.asarray(depth))
+
+
+def _scale(axes: Any, rows: Rows) -> None:
+    """Seconds of a fit over the number of rows."""
+    names = {
+        "intelex": ("scikit-learn-intelex", _INTELEX, "left"),
+        "exact": ("exact", _OURS, "left"),
+        "early": ("early", _EARLY, "left"),
+    }
+    for name, (label, colour, side) in names.items():
+        own = [row for row in rows if row["machine"] == name]
+        n, seconds = [row["rows"] for row in own], [row["seconds"] for row in own]
+        axes.plot(n, seconds, "o-", color=colour, markersize=5, linewidth=2)
+        at = {"textcoords": "offset points", "xytext": (8, 0), "ha": side, "va": "center"}
+        axes.annotate(label, (n[-1], seconds[-1]), color=colour, **at)
+    ticks = sorted({row["rows"] for row in rows})
+    axes.set(xscale="log", yscale="log", xlabel="training rows", ylabel="seconds of a fit, two cores")
+    axes.set_xticks(ticks, [f"{n:,}" for n in ticks])
+    axes.set_xticks([], minor=True)
+    axes.set_xlim(ticks[0] / 1.2, ticks[-1] * 1.7)
+    axes.set_yticks([0.1, 1, 10, 100], ["0.1", "1", "10", "100"])
+    axes.grid(alpha=0.25)
+
+
+def _fits(axes: Any, rows: Rows, sklearns: Rows) -> None:
+    """Of each set, how many times as long other fits of the same machine take."""
+    libsvm = {row["set"]: row["seconds"] for row in sklearns if row.get("competitor") == "sklearn" and "seconds" in row}
+    ours = {
+        row["set"]: row["seconds"] for row in sklearns if row.get("competitor") == "widemargin" and "seconds" in row
+    }
+    of = {(row["set"], row["competitor"]): row for row in rows if "seconds" in row}
+    bars = {}
+    for row in kernel_svm_quotients(rows):
+        name = row["set"]
+        n = of[name, "widemargin"]["n"]
+        bars[f"{name.partition(':')[0]}, {n:,}"] = {"scikit-learn-intelex": row["fit"]} | (
+            {"scikit-learn's SVC (LIBSVM)": libsvm[name] / ours[name]} if name in libsvm else {}
+        )
+    _times(axes, bars, "times as long as our fit of the same machine", [_INTELEX, _SKLEARN])
+
+
+def _early(axes: Any, rows: Rows) -> None:
+    """Of each set, how many times as long exact machines take as the early one."""
+    bars = {
+        f"{row['set'].partition(':')[0]}, {row['points_lost']:.2f} points lost": {
+            "exact": row["times_exact"],
+            "scikit-learn-intelex": row["times_rival"],
+        }
+        for row in early_choices(rows)
+    }
+    _times(axes, bars, "times as long as the early machine", [_OURS, _INTELEX])
+
+
+def _tuning(axes: Any, rows: Rows) -> None:
+    """Of each set, how many times as long searches of the same grid take."""
+    names = {"GridSearchCV, intelex": "grid search of intelex", "GridSearchCV, ours": "grid search of ours"}
+    names |= {"exhaustive": "all cells"}
+    bars = {row["set"]: {label: row[key] for key, label in names.items()} for row in tuning_quotients(rows)}
+    _times(axes, bars, "times as long as the search", [_INTELEX, _SKLEARN, _EARLY])
+
+
+def _linear(axes: Any, rows: Rows) -> None:
+    """Of each set, how many times as long LIBLINEAR takes, for the least C, 1 and the largest."""
+    bars: dict[str, dict[str, float]] = {}
+    for row in sorted(rows, key=lambda row: (row["set"], row["C"])):
+        if row["C"] in (0.01, 1, 100) and "LIBLINEAR / OCAS" in row:
+            bars.setdefault(f"{row['set']}, {row['n']:,}", {})[f"C = {row['C']:g}"] = row["LIBLINEAR / OCAS"]
+    _times(axes, bars, "LIBLINEAR's seconds ÷ ours, or a lower bound", [_EARLY, _OURS, _SEARCH])
+
+
+def _compress(axes: Any, rows: Rows) -> None:
+    """How many labels differ over how many times as fast predictions are, a curve over the cost for each set."""
+    colours = [_OURS, _EARLY, _INTELEX, _SKLEARN, _TREES]
+    for name, colour in zip(dict.fromkeys(row["set"] for row in rows), colours, strict=True):
+        own = sorted((row["times_sklearn"], 100 * (1 - row["agreement"])) for row in rows if row["set"] == name)
+        axes.plot(
+            *zip(*own, strict=True), "o-", color=colour, label=name.partition(":")[0], linewidth=1.5, markersize=5
+        )
+    axes.set(xscale="log", yscale="log", xlabel="times as fast as SVC.predict", ylabel="% of the labels that differ")
+    axes.set_xticks([1000, 2000, 5000, 10_000], ["1,000", "2,000", "5,000", "10,000"])
+    axes.set_xticks([], minor=True)
+    axes.set_yticks([0.1, 0.3, 1, 3, 10], ["0.1", "0.3", "1", "3", "10"])
+    axes.set_yticks([], minor=True)
+    axes.grid(alpha=0.25)
+    axes.legend(ncols=2)
+
+
+def _boosting(axes: Any, rows: Rows) -> None:
+    """Of each set, the errors of boosted trees divided by those of the search."""
+    names = {"trees": "trees by default", "trees, 500 × 63 leaves": "500 trees of 63 leaves"}
+    bars: dict[str, dict[str, float]] = {}
+    for row in rows:
+        if row["machine"] in names and "n" in row:
+            bars.setdefault(f"{row['set']}, {row['n']:,}", {})[names[row["machine"]]] = row["error_ratio"]
+    _times(axes, bars, "their test error ÷ ours", [_TREES, _SKLEARN])
+
+
+def _regression(axes: Any, rows: Rows) -> None:
+    """Of each set and problem, how many times as long other fits take."""
+    _times(axes, regression_ratios(rows), "times as long as our fit", [_INTELEX, _SKLEARN])
+
+
+def _small_data(axes: Any, rows: Rows) -> None:
+    """Of each small set, how many times as long scikit-learn's machines take."""
+    bars: dict[str, dict[str, float]] = {}
+    for row in rows:
+        if "machine" in row and row["what"] in ("fit", "predict one row"):
+            what = {"fit": "fit", "predict one row": "prediction of a row"}[row["what"]]
+            bars.setdefault(f"{row['set']}, {row['rival']}", {})[what] = row["ratio"]
+    _times(axes, bars, "scikit-learn's time ÷ ours: below 1 we are slower", [_OURS, _SKLEARN])
+
+
+def _times(axes: Any, bars: Bars, label: str, colours: Sequence[str]) -> None:
+    """Horizontal bars of ratios on a logarithmic axis, from 1 to each, a group for each line."""
+    series = list(dict.fromkeys(name for group in bars.values() for name in group))
+    height = 0.8 / len(series)
+    for k, (name, colour) in enumerate(zip(series, colours, strict=True)):
+        at = [line + (k - (len(series) - 1) / 2) * height for line, group in enumerate(bars.values()) if name in group]
+        ratios = [group[name] for group in bars.values() if name in group]
+        axes.barh(at, [ratio - 1 for ratio in ratios], height, left=1, color=colour, label=name)
+    axes.set_xscale("log")
+    ratios = [ratio for group in bars.values() for ratio in group.values()]
+    least, largest = min(ratios), max(ratios)
+    steps = (1, 10, 100, 1000) if largest > 100 else (0.5, 1, 2, 5, 10, 20, 50)
+    ticks = [tick for tick in steps if min(1, least / 1.2) <= tick <= largest * 1.2]
+    axes.set_xticks(ticks, [f"{tick:,g}" for tick in ticks])
+    axes.set_xticks([], minor=True)
+    axes.axvline(1, color="0.3", linewidth=1)
+    axes.set_yticks(range(len(bars)), list(bars))
+    axes.tick_params(axis="y", length=0)
+    axes.invert_yaxis()
+    axes.grid(axis="x", alpha=0.25)
+    axes.set_axisbelow(True)
+    axes.set_xlabel(label)
+    axes.figure.legend(loc="outside upper center", ncols=len(series))
+
+
+PICTURES: dict[str, Picture] = {
+    "covtype_accuracy": Picture(("scale", "boosting_covtype"), _covtype, (6.0, 4.2)),
+    "fits": Picture(("kernel_svm", "kernel_svm_sklearn"), _fits, (6.4, 4.6)),
+    "scale": Picture(("scale",), _scale, (6.4, 3.6)),
+    "early": Picture(("early",), _early, (6.4, 4.2)),
+    "tuning": Picture(("tuning",), _tuning, (6.4, 3.4)),
+    "linear": Picture(("papers_ocas/reach",), _linear, (6.4, 4.8)),
+    "compress": Picture(("papers_dc_pred/compress",), _compress, (6.4, 3.8)),
+    "boosting": Picture(("boosting",), _boosting, (6.4, 4.8)),
+    "regression": Picture(("regression",), _regression, (6.4, 3.4)),
+    "small_data": Picture(("small_data",), _small_data, (6.4, 3.4)),
+}

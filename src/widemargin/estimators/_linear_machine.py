@@ -1,0 +1,339 @@
+"""`LinearMachine`, the base of machines that are trained by cutting planes: a fit, a path of C, predictions."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import clone
+from sklearn.utils import Tags
+from sklearn.utils.validation import check_consistent_length, check_is_fitted
+
+from .._config import resolve_memory_budget
+from .._progress import Progress
+from .._threads import ThreadTeam, blas_limit, row_blocks
+from .._types import Labels, Matrix, RowIndices, Vector
+from ..algorithms.ocas import OCASSettings, Trained, train_path
+from ..data import DesignMatrix, open_design_matrix
+from ..data.columns import occupied_columns, restore_columns
+from ..data.csr import canonical
+from ..models.linear import LinearModel
+from ..solvers.cutting_plane.losses import Loss
+from ..solvers.results import History, LinearResult
+from ._estimator import Estimator, describe_gap, relative_gap, warn_unconverged
+from ._fitted_state import FittedState
+from ._predictor import convert_in_blocks
+from ._validation import (
+    FLOATS,
+    LARGEST_ENTRY,
+    check_choice,
+    check_flag,
+    check_integer,
+    check_magnitude,
+    check_memory,
+    check_number,
+    check_resources,
+    check_weights,
+    shown,
+    to_memory,
+    validate_rows,
+)
+
+_START_POINTS = 24  # of a warm start: each costs a third of a round
+_VECTORS, _VECTORS_SHARE = 14, 0.5  # vectors of n that a machine's training holds; part of the memory budget for them
+_LEAST_VECTORS = 11  # of them, those that it cannot do without
+_LEAST_NORMALS = 6  # vectors of d that it cannot do without: planes, points and search directions
+
+
+class ValidatedRows(NamedTuple):
+    """Samples X (n, d) in memory, in a file or on a cluster; labels (n,); weights (n,), or None where all are 1."""
+
+    X: Any
+    labels: NDArray[Any]
+    weights: Vector | None
+    columns: RowIndices | None = None  # of the user's X that X has, where it has not all
+    groups: Labels | None = None  # (n,), of a ranking
+
+
+class LinearProblem(NamedTuple):
+    """What a fit solves: a machine for each loss on the same samples. Losses hold vectors of n: made when needed."""
+
+    X: DesignMatrix
+    losses: list[Callable[[], Loss]]
+    n_outputs: int  # of each loss
+
+
+class LinearMachine(Estimator):
+    """A machine that is trained by cutting planes.
+
+    A subclass has `_check_targets` and `_make_problem`; also `_prediction_attributes` if `coef_` is no matrix.
+    """
+
+    C: float
+    tol: float
+    mu: float
+    acceleration: str | None
+    fit_intercept: bool
+    max_iter: int
+    memory_budget: int | str | None
+    n_jobs: int | None
+    line_search: bool = True  # for machines without these parameters
+    warm_start: bool = False
+    coef_: NDArray[np.float64]
+    intercept_: NDArray[np.float64]
+    n_features_in_: int
+
+    def __sklearn_tags__(self) -> Tags:
+        """Sparse input."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+    def _check_parameters(self) -> None:
+        check_number("C", self.C, above=0)
+        check_number("tol", self.tol, above=0)
+        check_number("mu", self.mu, above=0)
+        if self.mu > 1:
+            raise ValueError(f"mu must be at most 1, got {shown(self.mu)}")
+        if self.acceleration is not None:
+            check_choice("acceleration", self.acceleration, ("auto", None))
+        check_integer("max_iter", self.max_iter, 1)
+        check_flag(fit_intercept=self.fit_intercept, line_search=self.line_search, warm_start=self.warm_start)
+        check_resources(self)
+
+    def fit_path(
+        self, X: ArrayLike, y: ArrayLike, Cs: Sequence[float], sample_weight: ArrayLike | None = None
+    ) -> list[Self]:
+        """Train a machine for each of several C, at a fraction of the cost of separate fits.
+
+        What a fit learns of the risk does not depend on C: each machine goes on with the planes of those before it.
+
+        Parameters
+        ----------
+        X, y, sample_weight : as `fit`
+        Cs : sequence of float
+            In this order; an ascending one is the cheapest.
+
+        Returns
+        -------
+        list of estimators
+            Fitted copies of this estimator, which stays as it is. `max_time` is for all of them together.
+        """
+        models = self._models_of(Cs)
+        models[0]._run(partial(models[0]._train, models), X, y, sample_weight)
+        return models
+
+    def _models_of(self, Cs: Sequence[float]) -> list[Self]:
+        """An unfitted copy of this estimator for each C, with valid parameters."""
+        models = [clone(self).set_params(C=C) for C in Cs]
+        if not models:
+            raise ValueError("Cs must have at least one value, got none")
+        for model in models:
+            model._check_parameters()
+        return models
+
+    def _check_targets(self, X: Any, y: Any) -> tuple[Any, NDArray[Any]]:
+        """Validated rows, and labels or targets (n,)."""
+        raise NotImplementedError
+
+    def _make_problem(self, X: DesignMatrix, data: ValidatedRows, C: float, team: ThreadTeam) -> LinearProblem:
+        """The problem, whose objectives at w = 0 have a finite sum for this C."""
+        raise NotImplementedError
+
+    def _check_data(self, X: Any, y: Any, sample_weight: Any) -> ValidatedRows:
+        X, labels = self._check_targets(X, y)
+        if sp.issparse(X) or type(X) is np.ndarray:  # neither a file, which would be read once more, nor remote rows
+            check_magnitude("X", X, LARGEST_ENTRY)
+        X = canonical(X) if sp.issparse(X) else X  # norms of rows are sums of squared entries
+        weights = None if sample_weight is None else check_weights(to_memory(sample_weight), labels)
+        # with a warm start, other samples may follow, which hold values in other columns
+        X, columns = (X, None) if self.warm_start else occupied_columns(X)
+        return ValidatedRows(X, labels, weights, columns)
+
+    def _fit(self, data: ValidatedRows, progress: Progress) -> None:
+        self._train([self], data, progress)
+
+    def _train(self, models: Sequence[Self], data: ValidatedRows, progress: Progress) -> None:
+        """Train models that differ from this estimator in C alone."""
+        settings, Cs = self._settings(), [model.C for model in models]
+        with (
+            blas_limit(1),  # the products are bound by memory, and the same on any number of threads
+            ThreadTeam(self.n_jobs) as team,
+            open_design_matrix(data.X, team, settings.memory_budget) as matrix,
+        ):
+            check_consistent_length(matrix, data.labels)
+            problem = self._make_problem(matrix, data, max(Cs), team)
+            self._check_memory(problem, len(models))
+            for model, trained in zip(models, self._train_path(problem, Cs, settings, progress, team), strict=True):
+                model._set_attributes(self, data.columns, *trained)
+                model._warn_if_stopped(progress, trained[0])
+
+    def _check_memory(self, problem: LinearProblem, n_models: int) -> None:
+        """Raise a ValueError with the least memory budget if this one is smaller."""
+        (n, d), n_features = problem.X.shape, self.n_features_in_
+        k = len(getattr(self, "classes_", ())) or 1
+        classes = f" and {k} classes" if k > 1 else ""
+        needed = 8 * (problem.n_outputs * (_LEAST_VECTORS * n + _LEAST_NORMALS * d) + n_models * k * n_features)
+        check_memory(self.memory_budget, needed, f"{n} rows of {n_features} features{classes}")
+
+    def _train_path(
+        self, problem: LinearProblem, Cs: Sequence[float], settings: OCASSettings, progress: Progress, team: ThreadTeam
+    ) -> Iterable[Trained]:
+        """The machines for each C: in groups one after the other, where memory has no room for all decision values."""
+        losses, start = problem.losses, self._warm_start_points(problem)
+        size = int(_VECTORS_SHARE * settings.memory_budget / (_VECTORS * 8 * max(problem.X.shape[0], 1)))
+        groups = row_blocks(len(losses), max(size, 1))
+        if len(groups) == 1:
+            return train_path(problem.X, [make() for make in losses], Cs, settings, progress, start, team)
+        progress.stage("classes", len(groups))
+        paths = []
+        for number, group in enumerate(groups):
+            some, points = [make() for make in losses[group]], start and start[group]
+            share = progress.part(1 / (len(groups) - number))
+            paths.append(list(train_path(problem.X, some, Cs, settings, share, points, team)))
+            progress.advance()
+        return [_join_groups(machines) for machines in zip(*paths, strict=True)]
+
+    def _settings(self) -> OCASSettings:
+        return OCASSettings(
+            C=self.C,
+            tol=self.tol,
+            mu=self.mu,
+            line_search=self.line_search,
+            is_plain=self.acceleration is None,
+            max_iter=self.max_iter,
+            memory_budget=resolve_memory_budget(self.memory_budget),
+            keep_points=self.warm_start,
+        )
+
+    def _warm_start_points(self, problem: LinearProblem) -> list[Matrix] | None:
+        """With `warm_start`, for each loss points (n_points, q n_features) that the fitted machine has; else None.
+
+        None, too, if the fitted machine was of another shape.
+        """
+        points: list[Matrix] = (getattr(self, "_points", []) or self._best_points(problem)) if self.warm_start else []
+        sizes = [problem.n_outputs * problem.X.shape[1]] * len(problem.losses)
+        return points if points and [own.shape[1] for own in points] == sizes else None
+
+    def _best_points(self, problem: LinearProblem) -> list[Matrix]:
+        """The fitted machine as a point (1, q n_features) for each loss: all that a fit without `warm_start` leaves."""
+        W: Matrix = np.atleast_2d(getattr(self, "coef_", np.empty((0, 0))))
+        if problem.n_outputs == 1 or not len(W):
+            return list(W[:, None])
+        W = np.column_stack([W, self.intercept_]) if self.fit_intercept else W
+        W = np.concatenate([-0.5 * W, 0.5 * W]) if len(W) == 1 else W
+        return [W.reshape(1, -1)]
+
+    def _snapshot(self, data: ValidatedRows, progress: Progress) -> dict[str, Any] | None:
+        """The attributes of the current solution."""
+        if progress.current_solution is None:
+            return None
+        stopped = copy.copy(self)
+        stopped._set_attributes(self, data.columns, *progress.current_solution)
+        return dict(stopped.__dict__)
+
+    def _set_attributes(
+        self, checked: Self, columns: RowIndices | None, results: list[LinearResult], history: History
+    ) -> None:
+        """Set the fitted attributes; those of the data are copied from `checked`, which has validated them."""
+        names = ("classes_", "n_features_in_", "feature_names_in_")
+        of_data = {name: getattr(checked, name) for name in names if hasattr(checked, name)}
+        machine = self._prediction_attributes(results, checked.n_features_in_, columns)
+        self.__dict__.update({**of_data, **machine, **_certificate(results, history)})
+        self._points = [_start_points(result) for result in results] if self.warm_start else []
+
+    def _prediction_attributes(
+        self, results: list[LinearResult], n_features: int, columns: RowIndices | None
+    ) -> dict[str, Any]:
+        """`coef_` and `intercept_`; of Crammer and Singer's two outputs for two classes the differences.
+
+        Weights are those of `columns`, where these are given; all others are zero.
+        """
+        W = np.concatenate([result.w for result in results])
+        intercept = np.concatenate([result.intercept for result in results])
+        if W.shape[1] > (n_features if columns is None else len(columns)):
+            W, intercept = W[:, :-1], W[:, -1].copy()
+        if len(W) == 2:
+            W, intercept = W[1:] - W[:1], intercept[1:] - intercept[:1]
+        return {"coef_": restore_columns(np.ascontiguousarray(W), columns, n_features), "intercept_": intercept}
+
+    @property
+    def _row_model(self) -> LinearModel:
+        return LinearModel(np.atleast_2d(self.coef_), self.intercept_)
+
+    def _decision_values(self, X: Any, convert: Callable[[Matrix], NDArray[Any]] | None = None) -> NDArray[Any]:
+        """Decision values (n, n_functions), or `convert` of them, block by block within the memory budget."""
+        check_is_fitted(self)
+        X = validate_rows(self, X, reset=False, accept_sparse="csr", dtype=FLOATS)
+        model = self._row_model
+        budget = resolve_memory_budget(self.memory_budget)
+        compute: Callable[[Any], Matrix] = partial(model.decision_values, n_jobs=self.n_jobs, memory_budget=budget)
+        return convert_in_blocks(compute, convert, X, len(model.coef), budget)
+
+    def _check_linear_state(self, fitted: FittedState, n_functions: int) -> None:
+        """Check all fitted attributes but `coef_`."""
+        fitted.array("intercept_", np.float64, n_functions)
+        fitted.check_certificate()
+        points = fitted.nested("_points")
+        for i in points:
+            points.array(i, np.float64, None, None)
+
+    def _warn_if_stopped(self, progress: Progress, results: list[LinearResult]) -> None:
+        if not progress.ended_with_outer:
+            reason = next((result.stopped_by for result in results if not result.converged), None)
+            warn_unconverged(self, progress.stopped_by or reason, f"{describe_gap(self)} where tol={self.tol:g}")
+
+
+class SingleFunction:
+    """A machine of one function, of weights `coef_` (n_features,) as scikit-learn's regressors."""
+
+    def _prediction_attributes(
+        self, results: list[LinearResult], n_features: int, columns: RowIndices | None
+    ) -> dict[str, Any]:
+        fitted = LinearMachine._prediction_attributes(self, results, n_features, columns)  # type: ignore[arg-type]
+        return {**fitted, "coef_": fitted["coef_"][0]}
+
+    def _check_state(self, fitted: FittedState) -> None:
+        fitted.array("coef_", np.float64, fitted.integer("n_features_in_", 1))
+        LinearMachine._check_linear_state(self, fitted, 1)  # type: ignore[arg-type]
+
+
+def _join_groups(machines: Sequence[Trained]) -> Trained:
+    """All machines, and one history of groups that were trained one after the other.
+
+    In it, the machines of later groups count with their objective after round 1.
+    """
+    history = History()
+    initial = [columns.as_arrays()["objective"][0] for _, columns in machines]
+    objective = lower_bound = 0.0
+    for k, (results, rows) in enumerate(machines):
+        columns = rows.as_arrays()
+        columns["objective"] += objective + sum(initial[k + 1 :])
+        columns["lower_bound"] += lower_bound
+        for values in zip(*columns.values(), strict=True):
+            history.record(**dict(zip(columns, values, strict=True)))
+        objective += sum(result.objective for result in results)
+        lower_bound += sum(result.lower_bound for result in results)
+    return [result for results, _ in machines for result in results], history
+
+
+def _start_points(result: LinearResult) -> Matrix:
+    """The best point, and those where the heaviest planes touch the risk."""
+    return np.vstack([result.w.reshape(1, -1), result.points[: _START_POINTS - 1]])
+
+
+def _certificate(results: list[LinearResult], history: History) -> dict[str, Any]:
+    objective, gap = float(sum(r.objective for r in results)), float(sum(r.gap for r in results))
+    return {
+        "objective_": objective,
+        "dual_gap_": gap,
+        "relative_gap_": relative_gap(objective, gap),
+        "converged_": all(result.converged for result in results),
+        "n_iter_": max(1, len(history)),
+        "history_": history.as_arrays(),
+    }

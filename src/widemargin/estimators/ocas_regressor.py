@@ -1,0 +1,184 @@
+"""Linear regression by optimised cutting planes: robust, quantile and squared losses."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from .._config import resolve_memory_budget
+from .._threads import ThreadTeam
+from .._types import Vector
+from ..data import DesignMatrix
+from ..solvers.cutting_plane.smooth_losses import SmoothLoss, SquaredEpsilonInsensitive
+from ..solvers.cutting_plane.two_hinges import double_rows, two_hinges
+from ._linear_machine import LinearMachine, LinearProblem, SingleFunction, ValidatedRows
+from ._predictor import Regressor, ValuePredictor
+from ._validation import check_choice, check_number, check_regression_data, shown
+
+_LOSSES = ("epsilon_insensitive", "squared_epsilon_insensitive", "absolute", "quantile")
+
+
+class OCASRegressor(SingleFunction, Regressor, ValuePredictor, LinearMachine):
+    """Linear regression with a robust, a quantile or a squared loss, for up to millions of rows, with a certificate.
+
+    It minimises ``1/2 |w|^2 + C sum_i s_i L(y_i, <w, x_i> + b)`` by optimised cutting planes, as `OCASClassifier` does,
+    and reports how far from the optimum it stopped.
+
+    Parameters
+    ----------
+    C : float, default=1.0
+        Weight of the losses, > 0. For each sample it is multiplied by its weight.
+    loss : {"epsilon_insensitive", "squared_epsilon_insensitive", "absolute", "quantile"}, default="epsilon_insensitive"
+        Of a residual r = y - f(x): ``max(0, |r| - epsilon)``, its square, ``|r|``, or the pinball loss
+        ``max(quantile r, (quantile - 1) r)``.
+    epsilon : float, default=0.0
+        In units of y, >= 0: residuals up to it are free, with the two losses named after it.
+    quantile : float, default=0.5
+        In (0, 1): the share of targets below the prediction, with the loss named after it.
+    tol : float, default=1e-3
+        Largest duality gap at the end, relative to the objective.
+    mu : float, default=0.1
+        As of `OCASClassifier`.
+    acceleration : {"auto"} or None, default="auto"
+        None trains by Algorithm 1 of the paper as it is.
+    fit_intercept : bool, default=True
+        Whether the machine has an intercept. It is not regularised.
+    max_iter : int, default=1000
+        Most rounds on all rows, of two passes over the data each.
+    max_time : float or None, default=None
+        Seconds after which `fit` returns the best model so far.
+    memory_budget : int, str or None, default=None
+        Bytes, or such as "200MB", that `fit` and `predict` may take beyond the data.
+    warm_start : bool, default=False
+        Start from the fitted machine. For a path of C on the same data `fit_path` is cheaper.
+    n_jobs : int or None, default=None
+        Threads; None means all cores, and one inside a worker of joblib. The model does not depend on it.
+    verbose : int, default=0
+        1 draws a progress bar when a fit takes longer than a second.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (n_features,), float64
+    intercept_ : ndarray of shape (1,), float64
+    objective_, dual_gap_, relative_gap_, converged_, n_iter_, history_
+        As of `OCASClassifier`.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape (n_features,)
+
+    Warns
+    -----
+    ConvergenceWarning
+        When `max_time`, `max_iter`, Ctrl-C or a callback ended the fit: with the gap. The machine is the best so far.
+
+    Notes
+    -----
+    All losses but the squared one are two hinges a row: exact line searches, active rows and Newton's method on
+    smoothed hinges are those of `OCASClassifier`, on twice as many rows. The squared loss has Newton steps. Targets of
+    large units make C small: scale y.
+
+    References
+    ----------
+    V. Franc, S. Sonnenburg, "Optimized Cutting Plane Algorithm for Support Vector Machines", ICML 2008,
+    https://doi.org/10.1145/1390156.1390197.
+    R. Koenker, G. Bassett, "Regression Quantiles", Econometrica 46, 1978.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from widemargin import OCASRegressor
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(2_000, 3))
+    >>> y = X @ [1.0, -2.0, 0.5] + 3.0 + rng.exponential(size=2_000)
+    >>> model = OCASRegressor(loss="quantile", quantile=0.9).fit(X, y)
+    >>> print(f"{np.mean(y <= model.predict(X)):.2f}")
+    0.90
+    >>> model.converged_
+    True
+    """
+
+    def __init__(
+        self,
+        C: float = 1.0,
+        *,
+        loss: str = "epsilon_insensitive",
+        epsilon: float = 0.0,
+        quantile: float = 0.5,
+        tol: float = 1e-3,
+        mu: float = 0.1,
+        acceleration: str | None = "auto",
+        fit_intercept: bool = True,
+        max_iter: int = 1000,
+        max_time: float | None = None,
+        memory_budget: int | str | None = None,
+        warm_start: bool = False,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.C = C
+        self.loss = loss
+        self.epsilon = epsilon
+        self.quantile = quantile
+        self.tol = tol
+        self.mu = mu
+        self.acceleration = acceleration
+        self.fit_intercept = fit_intercept
+        self.max_iter = max_iter
+        self.max_time = max_time
+        self.memory_budget = memory_budget
+        self.warm_start = warm_start
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def _check_parameters(self) -> None:
+        check_choice("loss", self.loss, _LOSSES)
+        check_number("epsilon", self.epsilon, least=0)
+        check_number("quantile", self.quantile, above=0)
+        if self.quantile >= 1:
+            raise ValueError(f"quantile must be less than 1, got {shown(self.quantile)}")
+        super()._check_parameters()
+
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Train the machine.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, sparse array, dask array, dask data frame} of shape (n_samples, n_features)
+            The rows of a dask collection stay on the workers of the active client's cluster.
+        y : array-like or dask collection of shape (n_samples,)
+        sample_weight : array-like of shape (n_samples,), default=None
+            Factor of C for each sample, >= 0.
+
+        Returns
+        -------
+        self
+        """
+        self._run(self._fit, X, y, sample_weight)
+        return self
+
+    def _check_targets(self, X: Any, y: Any) -> tuple[Any, NDArray[Any]]:
+        return check_regression_data(self, X, y, resolve_memory_budget(self.memory_budget))
+
+    def _make_problem(self, X: DesignMatrix, data: ValidatedRows, C: float, team: ThreadTeam) -> LinearProblem:
+        y = data.labels
+        s = np.ones(len(y)) if data.weights is None else data.weights
+        self._check_objective(y, s, C)
+        has_intercept = bool(self.fit_intercept)
+        if self.loss == "squared_epsilon_insensitive":
+            function = SquaredEpsilonInsensitive(float(self.epsilon))
+            return LinearProblem(X, [partial(SmoothLoss, function, y, s, team, has_intercept=has_intercept)], 1)
+        epsilon = float(self.epsilon) if self.loss == "epsilon_insensitive" else 0.0
+        below, above = (self.quantile, 1.0 - self.quantile) if self.loss == "quantile" else (1.0, 1.0)
+        doubled = double_rows(X, y - epsilon, y + epsilon)
+        loss = partial(two_hinges, below * s, above * s, doubled.shift, team, has_intercept=has_intercept)
+        return LinearProblem(doubled, [loss], 1)
+
+    def _check_objective(self, y: Vector, s: Vector, C: float) -> None:
+        """Raise a ValueError unless the objective at w = 0 is finite."""
+        largest = max(1.0, float(np.abs(y).max()))
+        at_zero = float(s.sum()) * (largest**2 if self.loss == "squared_epsilon_insensitive" else largest)
+        most = np.finfo(np.float64).max / max(1.0, at_zero)
+        if float(C) > most:
+            raise ValueError(f"C must be at most {most:g} with {len(y)} rows of these targets, got {shown(C)}")

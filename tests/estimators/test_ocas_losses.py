@@ -1,0 +1,156 @@
+"""Linear machines of other losses than the hinge: the optima of LIBLINEAR and scikit-learn, forms of input, errors."""
+
+from __future__ import annotations
+
+import pickle
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.linear_model import LogisticRegression
+from sklearn.svm import LinearSVC
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from naive import losses as naive
+from widemargin import OCASClassifier
+
+Data = tuple[NDArray[np.float64], NDArray[np.int64]]
+SMOOTH = ["squared_hinge", "logistic"]
+
+
+def objective(model: Any, X: Any, y: Any, s: Any, C: float, loss: str, **parameters: float) -> float:
+    """The primal objective of a fitted linear machine of one function."""
+    w, b = np.ravel(model.coef_), float(np.ravel(model.intercept_)[0])
+    return float(0.5 * w @ w + C * naive.risk(loss, X @ w + b, y, s, **parameters))
+
+
+@parametrize_with_checks([OCASClassifier(loss="squared_hinge"), OCASClassifier(loss="logistic")])
+def test_scikit_learns_estimator_checks(estimator: OCASClassifier, check: Any) -> None:
+    check(estimator)
+
+
+@pytest.mark.parametrize("C", [1e-2, 1.0, 100.0])
+@pytest.mark.parametrize("fit_intercept", [False, True])
+@pytest.mark.parametrize("acceleration", ["auto", None])
+@pytest.mark.parametrize("loss", SMOOTH)
+def test_as_liblinear(binary: Data, loss: str, C: float, fit_intercept: bool, acceleration: str | None) -> None:
+    X, y = binary
+    s, signs = np.random.default_rng(0).uniform(0.2, 3, len(y)), np.where(y == 1, 1.0, -1.0)
+    # LIBLINEAR regularises the intercept: by next to nothing where the constant is large
+    rival = LinearSVC(C=C, fit_intercept=fit_intercept, intercept_scaling=1e3, tol=1e-9, max_iter=100_000)
+    if loss == "logistic":
+        rival = LogisticRegression(C=C, fit_intercept=fit_intercept, tol=1e-8, max_iter=1000)
+    rival.fit(X, y, s)
+    model = OCASClassifier(C, loss=loss, tol=1e-6, fit_intercept=fit_intercept, acceleration=acceleration).fit(X, y, s)
+    assert model.converged_
+    assert model.objective_ == pytest.approx(objective(model, X, signs, s, C, loss), rel=1e-9)
+    assert model.objective_ == pytest.approx(objective(rival, X, signs, s, C, loss), rel=1e-5)
+    assert model.objective_ - model.dual_gap_ <= objective(rival, X, signs, s, C, loss) * (1 + 1e-12)
+
+
+@pytest.mark.parametrize("loss", SMOOTH)
+def test_newton_steps_take_a_few_rounds(loss: str) -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(2000, 40)) * np.logspace(0, 2, 40)
+    y = X @ rng.normal(size=40) + 30.0 * rng.normal(size=2000) > 0
+    assert OCASClassifier(10.0, loss=loss, acceleration=None, max_iter=1000).fit(X, y).n_iter_ > 40
+    assert OCASClassifier(10.0, loss=loss).fit(X, y).n_iter_ < 15
+
+
+def test_a_start_from_a_sample() -> None:
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(40_000, 4)).astype(np.float32)
+    y = X[:, 0] + rng.normal(size=len(X)) > 1.0
+    for loss in SMOOTH:
+        models = [OCASClassifier(loss=loss, tol=1e-7, acceleration=how).fit(X, y) for how in ("auto", None)]
+        assert models[0].converged_
+        assert models[0].objective_ == pytest.approx(models[1].objective_, rel=1e-6)
+        assert models[0].n_iter_ < models[1].n_iter_
+
+
+@pytest.mark.parametrize("loss", SMOOTH)
+def test_forms_of_the_same_data(four: Data, loss: str, tmp_path: Path) -> None:
+    X, y = four
+    model = OCASClassifier(loss=loss, tol=1e-6, n_jobs=1).fit(X, y)
+    np.save(tmp_path / "X.npy", X)
+    mapped = np.load(tmp_path / "X.npy", mmap_mode="r")
+    for form in (sp.csr_array(X), np.asfortranarray(X), mapped):
+        other = OCASClassifier(loss=loss, tol=1e-6, n_jobs=1).fit(form, y)
+        np.testing.assert_allclose(other.coef_, model.coef_, atol=1e-5)
+    threads = OCASClassifier(loss=loss, tol=1e-6, n_jobs=2).fit(X, y)
+    np.testing.assert_array_equal(threads.coef_, model.coef_)
+
+
+def test_dask(binary: Data) -> None:
+    da = pytest.importorskip("dask.array")
+    X, y = binary
+    for loss in SMOOTH:
+        lazy = da.from_array(X, chunks=(50, X.shape[1]))
+        model, own = (OCASClassifier(loss=loss, tol=1e-7).fit(rows, y) for rows in (lazy, X))
+        np.testing.assert_allclose(model.coef_, own.coef_, atol=1e-4)
+    np.testing.assert_allclose(model.predict_proba(lazy).compute(), own.predict_proba(X), atol=1e-4)
+
+
+def test_weights_are_repetitions(binary: Data) -> None:
+    X, y = binary
+    repeats = np.random.default_rng(0).integers(0, 4, len(y))
+    for loss in SMOOTH:
+        weighted = OCASClassifier(loss=loss, tol=1e-8).fit(X, y, repeats)
+        repeated = OCASClassifier(loss=loss, tol=1e-8).fit(np.repeat(X, repeats, axis=0), np.repeat(y, repeats))
+        np.testing.assert_allclose(weighted.coef_, repeated.coef_, atol=1e-6)
+        np.testing.assert_allclose(weighted.intercept_, repeated.intercept_, atol=1e-6)
+
+
+def test_probabilities(binary: Data, four: Data) -> None:
+    X, y = binary
+    model = OCASClassifier(loss="logistic", tol=1e-8).fit(X, y)
+    rival = LogisticRegression(tol=1e-9).fit(X, y)
+    np.testing.assert_allclose(model.predict_proba(X), rival.predict_proba(X), atol=1e-3)
+    np.testing.assert_allclose(np.exp(model.predict_log_proba(X)), model.predict_proba(X))
+    several = OCASClassifier(loss="logistic").fit(*four)
+    probabilities = several.predict_proba(four[0])
+    np.testing.assert_allclose(probabilities.sum(axis=1), 1.0)
+    np.testing.assert_array_equal(several.classes_[probabilities.argmax(axis=1)], several.predict(four[0]))
+    assert np.isfinite(several.predict_log_proba(1e6 * four[0])).all()
+    for loss in ("hinge", "squared_hinge"):
+        assert not hasattr(OCASClassifier(loss=loss), "predict_proba")
+
+
+@pytest.mark.parametrize("loss", SMOOTH)
+def test_path_warm_start_and_pickle(binary: Data, loss: str) -> None:
+    X, y = binary
+    path = OCASClassifier(loss=loss, tol=1e-6).fit_path(X, y, [0.01, 1.0])
+    alone = OCASClassifier(1.0, loss=loss, tol=1e-6).fit(X, y)
+    assert path[1].objective_ == pytest.approx(alone.objective_, rel=1e-5)
+    warm = OCASClassifier(1.0, loss=loss, warm_start=True).fit(X, y).set_params(C=1.01).fit(X, y)
+    assert warm.n_iter_ <= alone.n_iter_
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(alone)).predict(X), alone.predict(X))
+
+
+@pytest.mark.parametrize("loss", SMOOTH)
+def test_a_stopped_fit_has_the_best_machine_so_far(binary: Data, loss: str) -> None:
+    X, y = binary
+    with pytest.warns(ConvergenceWarning, match="was stopped by max_iter before it converged: duality gap"):
+        model = OCASClassifier(100.0, loss=loss, tol=1e-12, max_iter=1).fit(X, y)
+    assert 0 < model.dual_gap_ < model.objective_
+    with pytest.warns(ConvergenceWarning, match="max_time"):
+        assert not OCASClassifier(loss=loss, max_time=0).fit(X, y).coef_.any()
+
+
+def test_far_from_the_origin_and_separable() -> None:
+    X, y = np.arange(20.0)[:, None], np.arange(20) >= 10
+    for loss in SMOOTH:
+        near, far = (OCASClassifier(100.0, loss=loss, tol=1e-9).fit(rows, y) for rows in (X, X + 1e4))
+        assert near.score(X, y) == 1.0
+        np.testing.assert_allclose(far.coef_, near.coef_, rtol=1e-4)
+
+
+def test_bad_losses(binary: Data) -> None:
+    with pytest.raises(ValueError, match=r"loss must be one of .*, got 'log_loss'"):
+        OCASClassifier(loss="log_loss").fit(*binary)
+    with pytest.raises(ValueError, match="multi_class='crammer_singer' needs loss='hinge', got loss='logistic'"):
+        OCASClassifier(loss="logistic", multi_class="crammer_singer").fit(*binary)

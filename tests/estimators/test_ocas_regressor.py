@@ -1,0 +1,193 @@
+"""`OCASRegressor`: optima of LIBLINEAR and scikit-learn, certificates, every form of input, errors."""
+
+from __future__ import annotations
+
+import pickle
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.linear_model import QuantileRegressor
+from sklearn.svm import LinearSVR
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from naive import losses as naive
+from widemargin import OCASRegressor
+
+Data = tuple[NDArray[np.float64], NDArray[np.float64]]
+PARAMETERS: dict[str, dict[str, float]] = {
+    "epsilon_insensitive": {"epsilon": 0.3},
+    "squared_epsilon_insensitive": {"epsilon": 0.3},
+    "absolute": {},
+    "quantile": {"quantile": 0.8},
+}
+LOSSES = list(PARAMETERS)
+
+
+@pytest.fixture(scope="module")
+def noisy() -> Data:
+    """200 rows, 5 features, heavy tails."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 5))
+    return X, X @ rng.normal(size=5) + 2.0 + rng.standard_t(2, size=200)
+
+
+def objective(model: Any, X: Any, y: Any, s: Any, C: float, loss: str) -> float:
+    """The primal objective of a fitted machine."""
+    w, b = np.ravel(model.coef_), float(np.ravel(model.intercept_)[0])
+    return float(0.5 * w @ w + C * naive.risk(loss, X @ w + b, y, s, **PARAMETERS[loss]))
+
+
+def machine(C: float, loss: str, **options: Any) -> OCASRegressor:
+    return OCASRegressor(C, loss=loss, **PARAMETERS[loss], **options)
+
+
+@parametrize_with_checks([machine(1.0, loss) for loss in LOSSES])
+def test_scikit_learns_estimator_checks(estimator: OCASRegressor, check: Any) -> None:
+    check(estimator)
+
+
+@pytest.mark.parametrize("C", [1e-2, 1.0, 100.0])
+@pytest.mark.parametrize("acceleration", ["auto", None])
+@pytest.mark.parametrize("loss", ["epsilon_insensitive", "squared_epsilon_insensitive", "absolute"])
+def test_as_liblinear(noisy: Data, loss: str, C: float, acceleration: str | None) -> None:
+    X, y = noisy
+    s = np.random.default_rng(0).uniform(0.2, 3, len(y))
+    epsilon, name = PARAMETERS[loss].get("epsilon", 0.0), "epsilon_insensitive" if loss == "absolute" else loss
+    options = {"dual": not loss.startswith("squared"), "tol": 1e-7, "max_iter": 100_000}
+    rival = LinearSVR(C=C, epsilon=epsilon, loss=name, fit_intercept=False, **options).fit(X, y, s)
+    model = machine(C, loss, fit_intercept=False, tol=1e-6, acceleration=acceleration).fit(X, y, s)
+    assert model.converged_
+    assert model.objective_ == pytest.approx(objective(model, X, y, s, C, loss), rel=1e-9)
+    assert model.objective_ == pytest.approx(objective(rival, X, y, s, C, loss), rel=1e-4)
+    assert model.objective_ - model.dual_gap_ <= objective(rival, X, y, s, C, loss) * (1 + 1e-12)
+
+
+@pytest.mark.parametrize("quantile", [0.1, 0.5, 0.9])
+def test_as_quantile_regressor(noisy: Data, quantile: float) -> None:
+    X, y = noisy
+    s, C = np.random.default_rng(0).uniform(0.2, 3, len(y)), 1e4  # its penalty is the l1 norm: none, and next to none
+    rival = QuantileRegressor(quantile=quantile, alpha=0.0).fit(X, y, s)
+    model = OCASRegressor(C, loss="quantile", quantile=quantile, tol=1e-7).fit(X, y, s)
+    own, other = (naive.risk("quantile", m.predict(X), y, s, quantile=quantile) for m in (model, rival))
+    assert other * (1 - 1e-9) <= own <= other * (1 + 1e-4)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_the_objective_is_that_of_the_intercept_too(noisy: Data, loss: str) -> None:
+    X, y = noisy
+    s = np.ones(len(y))
+    model = machine(1.0, loss, tol=1e-7).fit(X, y)
+    assert model.objective_ == pytest.approx(objective(model, X, y, s, 1.0, loss), rel=1e-9)
+    for change in (-0.1, 0.1):
+        moved = pickle.loads(pickle.dumps(model))
+        moved.intercept_ = moved.intercept_ + change
+        assert objective(moved, X, y, s, 1.0, loss) >= model.objective_
+    far = machine(1.0, loss, tol=1e-7).fit(X, y + 1e5)
+    np.testing.assert_allclose(far.coef_, model.coef_, atol=2e-3)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_accelerations_find_the_same_machine(loss: str) -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40_000, 4)).astype(np.float32)
+    y = X @ rng.normal(size=4) + 5.0 + rng.standard_t(3, size=len(X))
+    models = [machine(1.0, loss, tol=1e-5, acceleration=how).fit(X, y) for how in ("auto", None)]
+    assert models[0].converged_
+    assert models[0].objective_ == pytest.approx(models[1].objective_, rel=1e-5)
+    assert models[0].n_iter_ < models[1].n_iter_
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_forms_of_the_same_data(noisy: Data, loss: str, tmp_path: Path) -> None:
+    X, y = noisy
+    model = machine(1.0, loss, tol=1e-8, n_jobs=1).fit(X, y)
+    np.save(tmp_path / "X.npy", X)
+    mapped = np.load(tmp_path / "X.npy", mmap_mode="r")
+    for form in (sp.csr_array(X), np.asfortranarray(X), mapped):
+        other = machine(1.0, loss, tol=1e-8, n_jobs=1).fit(form, y)
+        np.testing.assert_allclose(other.coef_, model.coef_, atol=1e-4)
+        np.testing.assert_allclose(other.predict(form), other.predict(X))
+    np.testing.assert_array_equal(machine(1.0, loss, tol=1e-8, n_jobs=2).fit(X, y).coef_, model.coef_)
+
+
+def test_dask(noisy: Data) -> None:
+    da = pytest.importorskip("dask.array")
+    X, y = noisy
+    for loss in LOSSES:
+        lazy = da.from_array(X, chunks=(70, X.shape[1]))
+        model, own = (machine(1.0, loss, tol=1e-6).fit(rows, y) for rows in (lazy, X))
+        assert model.objective_ == pytest.approx(own.objective_, rel=1e-5)
+        np.testing.assert_allclose(model.predict(lazy).compute(), model.predict(X))
+    with pytest.raises(ValueError, match="y contains NaN"):
+        machine(1.0, loss).fit(lazy, np.full(len(y), np.nan))
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_weights_are_repetitions(noisy: Data, loss: str) -> None:
+    X, y = noisy
+    repeats = np.random.default_rng(0).integers(0, 4, len(y))
+    weighted = machine(1.0, loss, tol=1e-8).fit(X, y, repeats)
+    repeated = machine(1.0, loss, tol=1e-8).fit(np.repeat(X, repeats, axis=0), np.repeat(y, repeats))
+    assert weighted.objective_ == pytest.approx(repeated.objective_, rel=1e-7)
+    np.testing.assert_allclose(weighted.coef_, repeated.coef_, atol=1e-3)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_path_warm_start_and_files(noisy: Data, loss: str, tmp_path: Path) -> None:
+    from widemargin.cli.model_files import load_model, save_model
+
+    X, y = noisy
+    path = machine(1.0, loss, tol=1e-6).fit_path(X, y, [0.01, 1.0])
+    alone = machine(1.0, loss, tol=1e-6).fit(X, y)
+    assert path[1].objective_ == pytest.approx(alone.objective_, rel=1e-5)
+    warm = machine(1.0, loss, tol=1e-6, warm_start=True).fit(X, y).set_params(C=1.01).fit(X, y)
+    assert warm.n_iter_ < alone.n_iter_
+    with open(tmp_path / "m.skops", "wb") as file:
+        save_model(alone, file)
+    for copy in (pickle.loads(pickle.dumps(alone)), load_model(tmp_path / "m.skops")):
+        np.testing.assert_array_equal(copy.predict(X), alone.predict(X))
+
+
+def test_a_stopped_fit_has_the_best_machine_so_far(noisy: Data) -> None:
+    with pytest.warns(ConvergenceWarning, match="was stopped by max_iter before it converged: duality gap"):
+        model = OCASRegressor(tol=1e-9, max_iter=2).fit(*noisy)
+    assert 0 < model.dual_gap_ < model.objective_
+
+
+def test_constant_targets(noisy: Data) -> None:
+    X, y = noisy
+    for loss in LOSSES:
+        model = machine(1.0, loss).fit(X, np.full(len(y), 7.0))
+        assert not model.coef_.any()
+        np.testing.assert_allclose(model.predict(X), 7.0, atol=0.31)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"loss": "huber"}, "loss must be one of .*, got 'huber'"),
+        ({"epsilon": -0.1}, "epsilon must be at least 0, got -0.1"),
+        ({"quantile": 0.0}, "quantile must be greater than 0, got 0.0"),
+        ({"quantile": 1.0}, "quantile must be less than 1, got 1.0"),
+        ({"quantile": np.nan}, "quantile must be a finite number, got nan"),
+        ({"C": 1e308}, "C must be at most .* with 200 rows of these targets, got 1e\\+308"),
+        ({"mu": 2}, "mu must be at most 1, got 2"),
+    ],
+)
+def test_bad_parameters(noisy: Data, options: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        OCASRegressor(**options).fit(*noisy)
+
+
+def test_bad_targets(noisy: Data) -> None:
+    X, y = noisy
+    for bad, message in ((np.nan, "y contains NaN"), (np.inf, "y contains infinity"), (1e200, "y must be at most 1e")):
+        with pytest.raises(ValueError, match=message):
+            OCASRegressor().fit(X, np.where(np.arange(len(y)) == 3, bad, y))
+    with pytest.raises(ValueError, match="y should be a 1d array"):
+        OCASRegressor().fit(X, np.column_stack([y, y]))

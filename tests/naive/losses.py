@@ -1,0 +1,47 @@
+"""Losses of linear machines the slow way: one sample, or one pair of samples, at a time."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+Vector = NDArray[np.float64]
+
+LOSSES: dict[str, Callable[..., float]] = {
+    "hinge": lambda f, y: max(0.0, 1.0 - y * f),
+    "squared_hinge": lambda f, y: max(0.0, 1.0 - y * f) ** 2,
+    "logistic": lambda f, y: math.log(1.0 + math.exp(-y * f)),
+    "epsilon_insensitive": lambda f, y, epsilon: max(0.0, abs(y - f) - epsilon),
+    "squared_epsilon_insensitive": lambda f, y, epsilon: max(0.0, abs(y - f) - epsilon) ** 2,
+    "absolute": lambda f, y: abs(y - f),
+    "quantile": lambda f, y, quantile: quantile * max(0.0, y - f) + (1.0 - quantile) * max(0.0, f - y),
+}
+
+
+def risk(loss: str, f: Vector, y: Vector, s: Vector, **parameters: float) -> float:
+    """Return sum_i s_i loss(f_i, y_i)."""
+    return sum(s[i] * LOSSES[loss](f[i], y[i], **parameters) for i in range(len(y)))
+
+
+def pair_risk(f: Vector, y: Vector, groups: NDArray[np.int64], s: Vector) -> float:
+    """Return the sum of s_i s_j max(0, 1 - (f_i - f_j)) over pairs of a group with y_i > y_j."""
+    total = 0.0
+    for i in range(len(y)):
+        for j in range(len(y)):
+            if groups[i] == groups[j] and y[i] > y[j]:
+                total += s[i] * s[j] * max(0.0, 1.0 - (f[i] - f[j]))
+    return total
+
+
+def concordance(f: Vector, y: Vector, groups: NDArray[np.int64], s: Vector) -> float:
+    """Return the weighted share of pairs of a group that f orders as y does; equal values count half."""
+    right = total = 0.0
+    for i in range(len(y)):
+        for j in range(len(y)):
+            if groups[i] == groups[j] and y[i] > y[j]:
+                total += s[i] * s[j]
+                right += s[i] * s[j] * (1.0 if f[i] > f[j] else 0.5 if f[i] == f[j] else 0.0)
+    return right / total
