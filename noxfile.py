@@ -4,6 +4,7 @@ from pathlib import Path
 
 import nox
 
+NIGHTLY = "https://pypi.anaconda.org/scientific-python-nightly-wheels/simple"
 NEIGHBOURS = [
     *("aeon", "cleanlab", "fairlearn", "feature-engine", "imbalanced-learn", "lime", "mapie", "mlflow", "mlxtend"),
     *("optuna", "polars", "pyarrow", "pyod", "river", "shap", "skrub", "sktime"),
@@ -42,6 +43,14 @@ def lowest(session: nox.Session) -> None:
     constraints = Path(session.create_tmp()) / "lowest.txt"
     constraints.write_text(str(session.run("python", "building/lowest.py", silent=True)))
     session.install("-c", str(constraints), "-e", ".[test]")
+    session.run("python", "-m", "pytest", *session.posargs)
+
+
+@nox.session
+def nightly(session: nox.Session) -> None:
+    """The tests with the development versions of scikit-learn, NumPy and SciPy."""
+    session.install("-e", ".[test]")
+    session.install("--upgrade", "--pre", "--index-url", NIGHTLY, "scikit-learn", "numpy", "scipy", "--no-deps")
     session.run("python", "-m", "pytest", *session.posargs)
 
 

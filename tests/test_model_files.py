@@ -29,6 +29,7 @@ from widemargin import (
     DCSVMRegressor,
     LandmarkNystroem,
     OCASClassifier,
+    OCASRegressor,
     RelevanceScaler,
     compress,
 )
@@ -50,6 +51,7 @@ MODELS: dict[str, Any] = {
     "early": DCSVMClassifier(n_levels=1, stop_level=1),
     "tree": DCPredClassifier(random_state=0),
     "linear": OCASClassifier(),
+    "logistic": OCASClassifier(loss="logistic"),
     "budgeted": BSGDClassifier(random_state=0),
     "novelty": DCOneClassSVM(),
     "search": DCSVMClassifierCV(Cs=2, gammas=2, cv=2),
@@ -73,7 +75,7 @@ def test_predictions_survive(name: str, tmp_path: Path) -> None:
             np.testing.assert_array_equal(getattr(again, method)(X), getattr(model, method)(X))
 
 
-@pytest.mark.parametrize("machine", [DCSVMRegressor(), DCPredRegressor(random_state=0)])
+@pytest.mark.parametrize("machine", [DCSVMRegressor(), DCPredRegressor(random_state=0), OCASRegressor()])
 def test_regressors_survive(machine: Any, tmp_path: Path) -> None:
     X, _ = rows()
     widemargin.save(machine.fit(X, X[:, 0]), tmp_path / "m")

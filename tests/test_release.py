@@ -70,3 +70,27 @@ def test_a_release_has_absolute_links(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_without_a_public_repository_the_readme_is_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("WIDEMARGIN_REPOSITORY", raising=False)
     assert archive_fields() == {"readme": {"text": read("README.md"), "content-type": "text/markdown"}}
+
+
+def test_wheels_are_built_for_every_kind_of_machine() -> None:
+    """Of 3.12 one by the stable ABI, which a Python without the GIL does not have."""
+    settings, workflow = tomllib.loads(read("pyproject.toml")), read(".github/workflows/release.yml")
+    wheels = settings["tool"]["cibuildwheel"]
+    assert wheels["build"] == ["cp311-*", "cp312-*", "cp314t-*"]
+    assert not any("musllinux" in kind or "arm64" in kind for kind in wheels["skip"])
+    for machine in ("ubuntu-latest", "ubuntu-24.04-arm", "macos-latest", "windows-latest", "windows-11-arm"):
+        assert re.search(rf"os: \[.*\b{machine}\b.*\]", workflow)
+    assert settings["tool"]["scikit-build"]["wheel"]["py-api"] == "cp312"
+    assert re.search(r"nanobind_add_module\(\S+ FREE_THREADED STABLE_ABI ", read("CMakeLists.txt"))
+
+
+@pytest.mark.parametrize("name", ["nightly", "neighbours"])
+def test_a_scheduled_workflow_runs_a_session(name: str) -> None:
+    assert f"nox -s {name}" in read(f".github/workflows/{name}.yml")
+    assert f"def {name}(session" in read("noxfile.py")
+
+
+def test_pillow_is_an_extra_alone() -> None:
+    project = tomllib.loads(read("pyproject.toml"))["project"]
+    assert not [name for name in project["dependencies"] if name.startswith("pillow")]
+    assert project["optional-dependencies"]["demo"] == ["pillow>=10.0"]

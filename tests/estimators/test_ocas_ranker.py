@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+import widemargin
 from naive import losses as naive
 from widemargin import OCASClassifier, OCASRanker
 
@@ -71,17 +72,14 @@ def test_only_the_order_within_groups_counts(queries: Data) -> None:
 
 
 def test_forms_of_the_same_data(queries: Data, tmp_path: Path) -> None:
-    from widemargin.cli.model_files import load_model, save_model
-
     X, y, groups = queries
     model = OCASRanker(0.1, tol=1e-7, n_jobs=1).fit(X, y, groups)
     np.save(tmp_path / "X.npy", X)
     for form in (sp.csr_array(X), np.asfortranarray(X), np.load(tmp_path / "X.npy", mmap_mode="r")):
         np.testing.assert_allclose(OCASRanker(0.1, tol=1e-7).fit(form, y, groups).coef_, model.coef_, atol=1e-3)
     np.testing.assert_array_equal(OCASRanker(0.1, tol=1e-7, n_jobs=2).fit(X, y, groups).coef_, model.coef_)
-    with open(tmp_path / "m.skops", "wb") as file:
-        save_model(model, file)
-    for copy in (pickle.loads(pickle.dumps(model)), load_model(tmp_path / "m.skops")):
+    widemargin.save(model, tmp_path / "m.skops")
+    for copy in (pickle.loads(pickle.dumps(model)), widemargin.load(tmp_path / "m.skops")):
         np.testing.assert_array_equal(copy.predict(X), model.predict(X))
 
 

@@ -15,6 +15,7 @@ from sklearn.linear_model import QuantileRegressor
 from sklearn.svm import LinearSVR
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+import widemargin
 from naive import losses as naive
 from widemargin import OCASRegressor
 
@@ -139,17 +140,14 @@ def test_weights_are_repetitions(noisy: Data, loss: str) -> None:
 
 @pytest.mark.parametrize("loss", LOSSES)
 def test_path_warm_start_and_files(noisy: Data, loss: str, tmp_path: Path) -> None:
-    from widemargin.cli.model_files import load_model, save_model
-
     X, y = noisy
     path = machine(1.0, loss, tol=1e-6).fit_path(X, y, [0.01, 1.0])
     alone = machine(1.0, loss, tol=1e-6).fit(X, y)
     assert path[1].objective_ == pytest.approx(alone.objective_, rel=1e-5)
     warm = machine(1.0, loss, tol=1e-6, warm_start=True).fit(X, y).set_params(C=1.01).fit(X, y)
     assert warm.n_iter_ < alone.n_iter_
-    with open(tmp_path / "m.skops", "wb") as file:
-        save_model(alone, file)
-    for copy in (pickle.loads(pickle.dumps(alone)), load_model(tmp_path / "m.skops")):
+    widemargin.save(alone, tmp_path / "m.skops")
+    for copy in (pickle.loads(pickle.dumps(alone)), widemargin.load(tmp_path / "m.skops")):
         np.testing.assert_array_equal(copy.predict(X), alone.predict(X))
 
 

@@ -23,6 +23,8 @@ from widemargin import (
     DCSVMRegressorCV,
     OCASClassifier,
     OCASClassifierCV,
+    OCASRanker,
+    OCASRegressor,
     RelevanceScaler,
     compress,
 )
@@ -60,6 +62,9 @@ MODELS: dict[str, Any] = {
     "votes": lambda: compress(SVC().fit(X, LABELS), X, random_state=0),
     "ocas": lambda: OCASClassifier().fit(X, LABELS),
     "ocas, float32": lambda: OCASClassifier().fit(X.astype(np.float32), BINARY),
+    "logistic": lambda: OCASClassifier(loss="logistic").fit(X, LABELS),
+    "linear regressor": lambda: OCASRegressor().fit(X, X[:, 0] ** 2),
+    "ranker": lambda: OCASRanker().fit(X, X[:, 0] ** 2),
     "regressor": lambda: DCSVMRegressor().fit(X, X[:, 0] ** 2),
     "targets": lambda: DCSVMRegressor(**EARLY).fit(X, X[:, :2] ** 2),
     "ridge": lambda: DCPredRegressor(random_state=0).fit(X, X[:, 0] ** 2),
@@ -86,7 +91,7 @@ def rows_for(model: Any) -> Any:
 def test_it_is_predict_of_one_row_to_the_last_bit(name: str) -> None:
     model = MODELS[name]()
     rows = rows_for(model)
-    for method in ("predict", "decision_function"):
+    for method in ("predict", "decision_function", "predict_proba"):
         if not hasattr(model, method):
             continue
         function = model.as_function(method)

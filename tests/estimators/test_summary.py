@@ -1,6 +1,10 @@
 """What notebooks show of a fitted estimator."""
 
+from importlib.metadata import PackageNotFoundError
+from pathlib import Path
+
 import numpy as np
+import pytest
 import scipy.sparse as sp
 from sklearn import config_context
 from sklearn.datasets import load_iris
@@ -14,6 +18,7 @@ from widemargin import (
     OCASClassifier,
     compress,
 )
+from widemargin.estimators import _estimator
 
 X, Y = load_iris(return_X_y=True)
 X, Y = X[:100], Y[:100]
@@ -64,3 +69,42 @@ def test_nothing_is_added_before_a_fit_or_without_diagrams() -> None:
         assert not hasattr(fitted, "_repr_html_")
         assert list(fitted._repr_mimebundle_()) == ["text/plain"]
     assert np.isfinite(fitted.relative_gap_)
+
+
+class Metadata:
+    """Of an archive that a workflow with this address has made."""
+
+    def get_all(self, name: str, default: object) -> list[str]:
+        assert name == "Project-URL"
+        forge = "https://forge.example/o/widemargin"
+        return [f"Homepage, {forge}", f"Documentation, {forge}/blob/v1.2.3/docs/index.md"]
+
+
+def test_the_diagram_links_to_the_documentation_of_a_release(monkeypatch: pytest.MonkeyPatch) -> None:
+    source = "https://forge.example/o/widemargin/blob/v1.2.3/src/widemargin/"
+    _estimator._source_address.cache_clear()
+    monkeypatch.setattr(_estimator, "metadata", lambda name: Metadata())
+    small = compress(DCSVMClassifier(gamma=0.5).fit(X, Y), random_state=0)
+    places = {
+        DCSVMClassifier(): "estimators/dc_svm.py",
+        DCSVMClassifierCV(): "model_selection/dc_svm_cv.py",
+        LandmarkNystroem(): "estimators/landmark_nystroem.py",
+        small: "compression/compressed.py",
+    }
+    for model, path in places.items():
+        assert model._get_doc_link() == source + path
+        assert f'href="{source}{path}"' in model._repr_html_()
+        assert Path(_estimator.__file__).parents[2].joinpath("widemargin", path).is_file()
+    _estimator._source_address.cache_clear()
+
+
+def test_without_an_address_there_is_no_link(monkeypatch: pytest.MonkeyPatch) -> None:
+    _estimator._source_address.cache_clear()
+
+    def missing(name: str) -> None:
+        raise PackageNotFoundError(name)
+
+    monkeypatch.setattr(_estimator, "metadata", missing)
+    assert DCSVMClassifier()._get_doc_link() == ""
+    assert "href" not in DCSVMClassifier()._repr_html_().rpartition("</style>")[2]
+    _estimator._source_address.cache_clear()

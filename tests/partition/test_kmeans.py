@@ -15,6 +15,7 @@ from sklearn.metrics.pairwise import polynomial_kernel, rbf_kernel
 
 from naive import partition as naive
 from widemargin._threads import ThreadTeam
+from widemargin.partition import kmeans as module
 from widemargin.partition.kmeans import _kmeans_plus_plus, feature_distances, kernel_kmeans, kmeans, membership
 
 
@@ -116,5 +117,17 @@ def test_threads_leave_the_filters_of_warnings_as_they_were() -> None:
         for _ in range(5):
             team.map(lambda k: kmeans(rows, 2 + k % 3, np.random.default_rng(k)), range(40))
         assert warnings.filters == inside
+    assert not caught
+    assert warnings.filters == before
+
+
+def test_filters_of_the_context_are_left_as_they_were(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As in a Python without the GIL, where `warnings.filters` are not those of a `catch_warnings` block."""
+    monkeypatch.setattr(module, "_HAS_CONTEXT_FILTERS", True)
+    monkeypatch.setattr(module, "_silence", None)
+    before = list(warnings.filters)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        kmeans(np.zeros((200, 3)), 3, np.random.default_rng(0))
     assert not caught
     assert warnings.filters == before

@@ -7,9 +7,10 @@ import sys
 import threading
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache, partial
 from html import escape
+from importlib.metadata import PackageNotFoundError, metadata
 from typing import Any, Self
 from weakref import WeakKeyDictionary
 
@@ -29,6 +30,16 @@ _PACKAGE = __name__.partition(".")[0]
 
 class Loadable(BaseEstimator):
     """An estimator that notebooks show with its certificate; from a file its fitted attributes are checked."""
+
+    _doc_link_module = _PACKAGE
+
+    @property
+    def _doc_link_template(self) -> str:
+        """The address behind the "?" of scikit-learn's diagram: the source of the class, with its documentation."""
+        return _source_address()
+
+    def _doc_link_url_param_generator(self) -> dict[str, str]:
+        return {"path": type(self).__module__.replace(".", "/")}
 
     def _check_state(self, fitted: FittedState) -> None:
         """Raise a ValueError that names the first invalid fitted attribute and its value."""
@@ -192,6 +203,16 @@ def warn_user(message: str, category: type[Warning]) -> None:
     while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == _PACKAGE:
         frame, level = frame.f_back, level + 1
     warnings.warn(message, category, stacklevel=level)
+
+
+@cache
+def _source_address() -> str:
+    """The address of ``{path}.py`` in the repository that a release names; empty where there is none, as in a clone."""
+    with suppress(PackageNotFoundError):
+        addresses = dict(entry.split(", ", 1) for entry in metadata(_PACKAGE).get_all("Project-URL", ()))
+        if "Documentation" in addresses:
+            return str(addresses["Documentation"].replace("docs/index.md", "src/{path}.py"))
+    return ""
 
 
 def _is_fitted(estimator: Any) -> bool:

@@ -263,14 +263,14 @@ class LinearMachine(Estimator):
         return {"coef_": restore_columns(np.ascontiguousarray(W), columns, n_features), "intercept_": intercept}
 
     @property
-    def _row_model(self) -> LinearModel:
+    def _model(self) -> LinearModel:
         return LinearModel(np.atleast_2d(self.coef_), self.intercept_)
 
     def _decision_values(self, X: Any, convert: Callable[[Matrix], NDArray[Any]] | None = None) -> NDArray[Any]:
         """Decision values (n, n_functions), or `convert` of them, block by block within the memory budget."""
         check_is_fitted(self)
         X = validate_rows(self, X, reset=False, accept_sparse="csr", dtype=FLOATS)
-        model = self._row_model
+        model = self._model
         budget = resolve_memory_budget(self.memory_budget)
         compute: Callable[[Any], Matrix] = partial(model.decision_values, n_jobs=self.n_jobs, memory_budget=budget)
         return convert_in_blocks(compute, convert, X, len(model.coef), budget)

@@ -30,16 +30,13 @@ class RowFunction:
         """By the name of a method, its values (n, ...) from decision values (n, n_functions)."""
         raise NotImplementedError
 
-    @property
-    def _row_model(self) -> Any:
-        return self._model
-
     def as_function(self, response_method: str = "predict") -> Callable[[ArrayLike], Any]:
         """A function of one row: what `predict` or `decision_function` returns for it, in microseconds.
 
         Parameters
         ----------
-        response_method : {"predict", "decision_function"}, default="predict"
+        response_method : {"predict", "decision_function", "predict_proba"}, default="predict"
+            The last of an `OCASClassifier` with the logistic loss alone.
 
         Returns
         -------
@@ -73,7 +70,7 @@ class RowFunction:
         respond, d = machine._responses[response_method], machine.n_features_in_
         dtype = getattr(machine, "_dtype", None)  # of a kernel; linear machines take float32 and float64
         budget = resolve_memory_budget(getattr(machine, "memory_budget", None))
-        decide: Callable[[Array], Vector] = machine._row_model.as_function(memory_budget=budget)
+        decide: Callable[[Array], Vector] = machine._model.as_function(memory_budget=budget)
 
         def predict_row(x: ArrayLike) -> Any:
             return respond(decide(as_row(x, d, dtype))[None])[0]

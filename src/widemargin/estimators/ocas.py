@@ -300,8 +300,9 @@ class OCASClassifier(Classifier, OneVsRestPredictor, LinearMachine):
         return np.asarray(self._decision_values(X, _log_sigmoids))
 
     @property
-    def _row_model(self) -> LinearModel:
-        return LinearModel(self.coef_, self.intercept_)
+    def _responses(self) -> dict[str, Callable[[Matrix], NDArray[Any]]]:
+        curves = {"predict_proba": lambda values: np.exp(_log_sigmoids(values))} if self.loss == "logistic" else {}
+        return {**super()._responses, **curves}
 
     def _check_state(self, fitted: FittedState) -> None:
         d, k = fitted.integer("n_features_in_", 1), fitted.count_classes()

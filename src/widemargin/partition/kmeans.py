@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 import warnings
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ _MAX_ROWS, MAX_VALUES = 20_000, 10**7  # of a sample to cluster: centroids of a 
 _LEAST_VALUES = 10**5  # of a sample, however little memory there is
 _COPIES = 4  # of a sample while it is clustered
 _ROWS_PER_CLUSTER = 20  # of a sample, at least
+_FEW_CLUSTERS = "Number of distinct clusters"  # begins scikit-learn's warning
 _SINGLE_THREAD_ROWS = 5000  # of k-means below which starting a second thread takes longer than it saves
 
 
@@ -44,9 +46,24 @@ def kmeans(X: Any, k: int, rng: np.random.Generator, sample_weight: Vector | Non
 
     seed = int(rng.integers(2**31))
     model = KMeans(k, n_init=1, max_iter=_MAX_ITER, random_state=seed)
-    with _silence, openmp_limit(1 if X.shape[0] <= _SINGLE_THREAD_ROWS else openmp_threads()):
+    with _few_clusters_silenced(), openmp_limit(1 if X.shape[0] <= _SINGLE_THREAD_ROWS else openmp_threads()):
         model.fit(_compact(X), sample_weight=sample_weight)
     return np.asarray(model.labels_, np.intp)
+
+
+# Whether each context has warning filters of its own, as in a Python without the GIL from 3.14 on.
+_HAS_CONTEXT_FILTERS = bool(getattr(sys.flags, "context_aware_warnings", False))
+
+
+@contextmanager
+def _few_clusters_silenced() -> Iterator[None]:
+    """No warning in this thread that equal rows give fewer clusters than k."""
+    from sklearn.exceptions import ConvergenceWarning
+
+    with warnings.catch_warnings() if _HAS_CONTEXT_FILTERS else _silence:
+        if _HAS_CONTEXT_FILTERS:
+            warnings.filterwarnings("ignore", message=_FEW_CLUSTERS, category=ConvergenceWarning)
+        yield
 
 
 class _Silence:
@@ -67,7 +84,7 @@ class _Silence:
         with self._lock:
             self._n_threads += 1
             if self._n_threads == 1:
-                warnings.filterwarnings("ignore", message="Number of distinct clusters", category=ConvergenceWarning)
+                warnings.filterwarnings("ignore", message=_FEW_CLUSTERS, category=ConvergenceWarning)
                 self._filter = warnings.filters[0]
 
     def __exit__(self, *error: object) -> None:

@@ -1,3 +1,4 @@
+#include <mutex>
 #include <optional>
 
 #include "arrays.hpp"
@@ -15,14 +16,24 @@ namespace {
 // threads. After an exception no further item is begun; of several exceptions that of the first item is raised.
 void map(Team& team, const nb::callable& fn, Index n) {
     std::atomic<Index> next{0};
-    Index failed = n;  // guarded by the interpreter's lock, as is `error`
+    std::mutex mutex;  // of the next two; Python is not called while it is held
+    Index failed = n;
     std::optional<nb::python_error> error;
+    const auto fail = [&](Index item, nb::python_error* raised) {
+        std::optional<nb::python_error> later;  // ends after the mutex is released
+        std::lock_guard<std::mutex> guard(mutex);
+        if (item >= failed) return;
+        failed = item;
+        if (!raised) return;
+        if (error) later.emplace(std::move(*error));
+        error.emplace(std::move(*raised));
+    };
     const auto call = [&](Index worker, Index item) {
         try {
             fn(worker, item);
         } catch (nb::python_error& raised) {
             next = n;
-            if (item < failed) failed = item, error.emplace(std::move(raised));
+            fail(item, &raised);
         }
     };
     const auto work = [&](Index worker) {
@@ -30,7 +41,7 @@ void map(Team& team, const nb::callable& fn, Index n) {
         for (Index item; (item = next.fetch_add(1)) < n;) {
             if (!team.may_go_on()) {
                 next = n;
-                failed = -1;
+                fail(-1, nullptr);
                 break;
             }
             sleep_at_interpreter_end([&] { call(worker, item); });

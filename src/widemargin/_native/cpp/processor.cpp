@@ -45,7 +45,9 @@ static int level() { return 0; }
 #ifdef WM_PROGRAM
 int main() { return level(); }
 #else
+#ifndef WM_FREE_THREADED  // which has no stable ABI before Python 3.15
 #define Py_LIMITED_API 0x030B0000
+#endif
 #include <Python.h>
 
 static PyObject* x86_64_level(PyObject*, PyObject*) { return PyLong_FromLong(level()); }
@@ -58,5 +60,11 @@ static PyMethodDef methods[] = {
 static PyModuleDef definition = {PyModuleDef_HEAD_INIT, "_processor", nullptr, 0, methods, nullptr, nullptr, nullptr,
                                  nullptr};
 
-PyMODINIT_FUNC PyInit__processor() { return PyModule_Create(&definition); }
+PyMODINIT_FUNC PyInit__processor() {
+    PyObject* module = PyModule_Create(&definition);
+#ifdef WM_FREE_THREADED
+    if (module) PyUnstable_Module_SetGIL(module, Py_MOD_GIL_NOT_USED);  // else the lock comes back for all
+#endif
+    return module;
+}
 #endif
