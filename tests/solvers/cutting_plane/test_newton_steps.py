@@ -32,5 +32,5 @@ def test_the_search_point_is_newtons(n: int, has_intercept: bool, monkeypatch: p
     assert machine.base is not None
     expected = w[0] - np.linalg.solve(hessian, w[0] + C * machine.base.normal[0])
     np.testing.assert_allclose(machine.search_point[0], expected, rtol=1e-5, atol=1e-9)
-    if n > 512 * 5:
+    if n > 128 * 5:
         assert len(asked) < 25, "with the preconditioner"
