@@ -215,7 +215,7 @@ class OCASTraining:
             if used.dual_alone and isinstance(loss, MulticlassHingeLoss) and isinstance(rows, RowAccess):
                 self.dual_alone[machine] = MulticlassDual(rows, constant, loss, norms, tol, self.team, go_on)
             if used.newton_cg and loss.smooth is not None:
-                self.newton_steps[machine] = NewtonSteps(X, machine, loss.smooth, go_on)
+                self.newton_steps[machine] = NewtonSteps(X, machine, loss.smooth, memory_budget, go_on)
             if hinge is None:
                 continue
             if used.active_rows and isinstance(X, LocalMatrix):

@@ -62,7 +62,8 @@ def test_the_plane_holds_for_every_intercept(seed: int, n: int, step: float, tie
     target = rows(seed + 1, n, ties=ties)[0]
     best, near = f + step * (target - f), f + (step + 0.1 * (1 - step)) * (target - f)
     outputs = f[None].copy()
-    risk, coef, offset = InterceptHingeLoss(signed, ThreadTeam(1)).advance(outputs, target[None], step, 0.1)
+    loss = InterceptHingeLoss(signed, ThreadTeam(1))
+    risk, coef, offset, _ = loss.advance(outputs, target[None], step, 0.1)
     np.testing.assert_allclose(outputs[0], best)
     assert np.isclose(risk, naive.optimal_intercept_risk(best, signed))
     assert np.isclose(coef[0] @ near + offset, naive.optimal_intercept_risk(near, signed))

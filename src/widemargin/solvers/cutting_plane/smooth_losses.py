@@ -127,7 +127,7 @@ class SmoothLoss:
         self._function = function
         self._y = y
         self._s = s
-        self._team = team
+        self.team = team
         self._blocks = row_blocks(self.n_rows, max(_BLOCK_ROWS, count_blocks(self.n_rows, _MAX_BLOCKS)))
         self._chords = ChordSearch()
         self._guess = float(s @ y) / (float(s.sum()) or 1.0)  # where the next search for an intercept begins
@@ -169,7 +169,7 @@ class SmoothLoss:
     def restrict(self, chosen: RowIndices, factor: float = 1.0) -> SmoothLoss:
         """The loss of some samples."""
         y, s = self._y[chosen], factor * self._s[chosen]
-        return SmoothLoss(self._function, y, s, self._team, has_intercept=self.has_intercept)
+        return SmoothLoss(self._function, y, s, self.team, has_intercept=self.has_intercept)
 
     def curvatures(self, f: Matrix) -> Vector:
         """s_i phi''(f_i + b) (n,), at the optimal intercept b."""
@@ -227,4 +227,4 @@ class SmoothLoss:
 
     def _map(self, of_rows: Callable[[slice], T]) -> list[T]:
         """The function's values for all blocks of rows, on all threads."""
-        return self._team.map(of_rows, self._blocks)
+        return self.team.map(of_rows, self._blocks)
