@@ -1,5 +1,6 @@
 """Pages of docs/ that restate what the code says agree with it."""
 
+import ast
 import inspect
 import re
 import tomllib
@@ -37,6 +38,29 @@ def test_files_of_the_data_flow_exist() -> None:
         if not any((ROOT / "src/widemargin" / path).is_file() for path in (name, folder / name)):
             missing.append(name)
     assert not missing
+
+
+def defines(path: Path, name: str) -> bool:
+    """Whether a file defines a function, a class, or the method of a class ("Class.method"; in C++ the bare name)."""
+    text = path.read_text(encoding="utf-8")
+    if path.suffix == ".hpp":
+        return re.search(rf"^(?! *return).*[\w>] {name}\([^;{{]*{{", text, re.MULTILINE) is not None
+    body: list[ast.stmt] = ast.parse(text).body
+    for part in name.split("."):
+        found = [x for x in body if isinstance(x, ast.ClassDef | ast.FunctionDef) and x.name == part]
+        if not found:
+            return False
+        body = found[0].body
+    return True
+
+
+def test_functions_that_answer_a_question_exist() -> None:
+    section = re.search(r"## Where is what(.*?)## Data flow", read("architecture.md"), re.DOTALL)
+    assert section is not None
+    answers = re.findall(r"`([\w/]+\.(?:py|hpp)):([\w.]+)`", section.group(1))
+    paths = [(ROOT / "src/widemargin" / path, name) for path, name in answers]
+    assert len(answers) > 30
+    assert not [(path, name) for path, name in paths if not path.is_file() or not defines(path, name)]
 
 
 @pytest.mark.parametrize("page", [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *PAGES], ids=lambda page: page.name)
