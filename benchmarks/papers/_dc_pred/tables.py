@@ -103,7 +103,7 @@ SETTINGS: dict[str, dict[str, dict[str, Any]]] = {
         FASTFOOD: {"m": 200, "gamma": 10.0, "C": 10.0},
         REDUCED: {"m": 50, "gamma": 3.0, "C": 10.0},
         AESVM_NAME: {"gamma": 10.0, "C": 32.0, "distance": 0.1},
-        LDKL_NAME: {"depth": 8, "penalty": 1e-6, "epochs": 3},
+        LDKL_NAME: {"depth": 8, "penalty": 1e-7, "epochs": 6},
         EARLY: {"gamma": 32.0, "C": 32.0, "stop_level": 4},
         EXACT: {"gamma": 32.0, "C": 32.0},
     },

@@ -181,7 +181,7 @@ class BSGDClassifier(Classifier, OneVsRestPredictor, LinearWeights, DecisionGrad
 
     Notes
     -----
-    A step costs about `budget` times the row's non-zeros multiply-adds, and `budget` exponentials: 0.35 microseconds
+    A step costs about `budget` times the row's non-zeros multiply-adds, and `budget` exponentials: 0.12 microseconds
     with 22 features and a budget of 100; a merger about as much again. Memory: ``budget * n_features`` numbers a
     machine, and tables of 4 MB. Steps compute in float32, predictions in the dtype of the data; float32 data are read
     in place, from a memory map too, others are copied. There is no certificate: a lower bound of the optimum takes all
