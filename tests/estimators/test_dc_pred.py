@@ -302,6 +302,17 @@ def test_the_published_classifier_is_the_papers_algorithm() -> None:
     np.testing.assert_allclose(model.decision_function(X), truth, atol=1e-3)
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_rows_near_a_lonely_landmark_have_no_wild_values(seed: int) -> None:
+    """W is estimated on the landmarks, too: with a narrow kernel new rows are predicted better than by zero."""
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(3000, 6))
+    y = np.sin(2 * rows[:, 0]) + 0.1 * rng.normal(size=3000)
+    model = DCPredRegressor(alpha=0.1, gamma=3.0, prediction_cost=30, random_state=seed).fit(rows[:1500], y[:1500])
+    assert np.abs(model.predict(rows[1500:]) - y[1500:]).max() < 5.0
+    assert model.score(rows[1500:], y[1500:]) > 0.0
+
+
 @pytest.mark.parametrize("weights", ["auto", "alpha", None])
 def test_where_all_kernel_values_vanish(weights: str | None) -> None:
     model = DCPredClassifier(gamma=1e6, n_clusters=1, n_landmarks=3, linear_term=False, landmark_weights=weights)

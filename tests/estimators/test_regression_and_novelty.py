@@ -160,6 +160,25 @@ def test_kernel_ridge_goes_on_and_is_stopped(waves: Data) -> None:
     np.testing.assert_array_equal(zero.predict(X), 0.0)
 
 
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("fit_intercept", [False, True])
+def test_kernel_ridge_of_weights_of_all_sizes(waves: Data, fit_intercept: bool) -> None:
+    """Rows of next to no weight are nearly not there, and no others are solved less well."""
+    X, y = waves
+    weights = np.ones(len(y))
+    weights[::3], weights[1::3] = 1e-14, 1e-310
+    kept = weights == 1.0
+    options = {"C": 5.0, "gamma": 0.2, "tol": 1e-6, "fit_intercept": fit_intercept} | RIDGE
+    model = DCSVMRegressor(**options).fit(X, y, sample_weight=weights)
+    few = DCSVMRegressor(**options).fit(X[kept], y[kept])
+    np.testing.assert_allclose(model.predict(X), few.predict(X), atol=1e-5)
+    assert model.converged_
+    with pytest.raises(ValueError, match=r"C must be smaller with squared losses .* got C=1e\+200"):
+        DCSVMRegressor(**{**options, "C": 1e200}).fit(X, y)
+    large = DCSVMRegressor(**{**options, "C": 1e9, "tol": 1e-3}).fit(X, y)
+    assert large.score(X, y) > 0.99
+
+
 def test_kernel_ridge_of_targets_in_other_units(waves: Data) -> None:
     X, y = waves
     model = DCSVMRegressor(C=5.0, gamma=0.2, tol=1e-8, **RIDGE).fit(X, y)

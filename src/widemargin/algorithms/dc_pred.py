@@ -185,12 +185,13 @@ def _leaf_rows(settings: ForestSettings, n: int) -> int:
 def _leaf_bytes(settings: ForestSettings, n: int, d: int, n_outputs: int, r: int) -> float:
     """Bytes that the training of one leaf of n rows takes, with the kernel matrix of r sampled rows.
 
-    Features C (n, n_features), linear term and outputs of the rows; and the larger of two steps. The factor F: in
-    float64 K (r, r), C (r, n_features), two copies of its singular vectors, (r, rank) and (rank, n_features), and
-    matrices (rank, rank). The fit: coordinates of the rows in float64 and float32. (`training_bytes` of
-    `estimators/_cost.py`, which decides the sizes of leaves, does not count F: r is chosen to fit.)
+    Features C (n, n_features), linear term and outputs of the rows; and the larger of two steps. The factor F, with the
+    landmarks counted in r: in float64 K (r, r), C (r, n_features), two copies of its singular vectors, (r, rank) and
+    (rank, n_features), and matrices (rank, rank). The fit: coordinates of the rows in float64 and float32.
+    (`training_bytes` of `estimators/_cost.py`, which decides the sizes of leaves, does not count F: r is made to fit.)
     """
     n_features = settings.n_landmarks + settings.n_pseudo_landmarks
+    r += settings.n_landmarks
     rank, n_coordinates = min(r, n_features), n_features + (d if settings.linear else 0)
     factor = 8.0 * (r * n_features + r * r + 3 * r * rank + 3 * rank * n_features + 8 * rank * rank)
     rows = n * (4.0 * n_features + 16.0 * d + 32.0 * n_outputs)
@@ -342,10 +343,11 @@ class _LeafTrainer:
         K = self._kernel_matrix(batch[sampled]) if self.problem.needs_kernel_matrix else None
         # where every row is a landmark, the local machine is the exact one
         all_are_landmarks = len(rows) == len(sampled) <= self.settings.n_landmarks
-        exact = None if all_are_landmarks else self._exact_solution(K, rows[sampled])
+        own = None if K is None else K[self.max_landmarks :, self.max_landmarks :]
+        exact = None if all_are_landmarks else self._exact_solution(own, rows[sampled])
         learn = partial(self._learn_features, batch, sampled, K, exact, rng, all_are_landmarks=all_are_landmarks)
         features, C, F, linear = self._until_stopped(learn, self._learning_work(len(rows)))
-        del K, batch, learn
+        del K, own, batch, learn
         coordinates = self._coordinates(C, F, linear)
         del C
         fit = self.problem.fit(coordinates, rows, self.progress, self.memory_budget)
@@ -373,16 +375,31 @@ class _LeafTrainer:
     ) -> tuple[LandmarkFeatures, Array, Matrix | None, _LinearTerm | None]:
         """The features, C (n_leaf, n_features), the factor F (n_features, rank) of W = F F', and the linear term.
 
-        F is None without the kernel matrix K (r, r) of the sampled rows. Nothing given is changed, as this ends in
-        another thread if the fit is stopped.
+        F is None without the kernel matrix of the sampled rows, K as `_kernel_matrix` returns it. Nothing else that is
+        given is changed, as this ends in another thread if the fit is stopped.
         """
         linear = None if all_are_landmarks else self._linear_term(batch)
         coordinates = np.empty((batch.shape[0], 0)) if linear is None else linear.coordinates
         features = self._choose_features(batch[sampled], coordinates[sampled], exact, rng)
         C = features.evaluate(batch)
         self._raise_if_stopped()
-        damping = 0.0 if all_are_landmarks else self.settings.damping / len(sampled)
-        return features, C, None if K is None else nystroem_factor(C[sampled], K, damping), linear
+        F = None if K is None else self._factor(features, C[sampled], K, is_damped=not all_are_landmarks)
+        return features, C, F, linear
+
+    def _factor(self, features: LandmarkFeatures, C: Array, K: Array, *, is_damped: bool) -> Matrix:
+        """The factor of W, from the features C (r, n_features) and K of `_kernel_matrix`; damped on the landmarks, too.
+
+        Else the coordinates of a new row near a landmark that is far from all r rows would be of any size.
+        """
+        first, damping = self.max_landmarks, is_damped * self.settings.damping / len(C)
+        if damping:
+            points = features.landmarks[0]
+            own, k = features.evaluate(points), len(points)
+            first -= k
+            K[first : first + k, first:] = np.hstack([own[:, :k], C[:, :k].T])
+            K[first + k :, first : first + k] = C[:, :k]
+            C = np.concatenate([own, C])
+        return nystroem_factor(C, K[first:, first:], damping)
 
     def _coordinates(self, C: Array, F: Matrix | None, linear: _LinearTerm | None) -> Array:
         """[C F, linear term], (n_leaf, rank + d + 1), or [C, linear term] without a factor."""
@@ -446,11 +463,17 @@ class _LeafTrainer:
         scale = 1.0 / np.sqrt(mean_square) if mean_square > 0 else 1.0
         return _LinearTerm(np.hstack([rows * scale, np.ones((len(rows), 1))]), centre, scale)
 
+    @property
+    def max_landmarks(self) -> int:
+        """Landmarks of a leaf, at most."""
+        return self.settings.n_landmarks if self.features is None else int(self.features.landmarks.shape[1])
+
     def _kernel_matrix(self, batch: Any) -> Array:
-        """K (n, n) of n rows; raises `Stopped` once the fit should end."""
-        K, samples = np.empty((batch.shape[0],) * 2, batch.dtype), make_samples(batch, self.kernel.sample_form)
+        """K (n, n) of n rows, behind room for `max_landmarks` more; raises `Stopped` once the fit should end."""
+        m, samples = self.max_landmarks, make_samples(batch, self.kernel.sample_form)
+        K = np.empty((m + batch.shape[0],) * 2, batch.dtype)
         with ThreadTeam(self.settings.n_jobs) as team, self.progress.interrupting(team.native):
-            fill_gram(self.kernel, samples, K, team)
+            fill_gram(self.kernel, samples, K[m:, m:], team)
         return K
 
     def _choose_features(

@@ -55,8 +55,9 @@ class DCPredClassifier(Classifier, OneVsRestPredictor, DCPredMachine):
         values are better estimated.
     damping : float, default=0.05
         Of the pseudo-inverse C+ of the features C of r rows, which becomes (C'C + delta^2 I)^-1 C' with delta =
-        damping / r times the largest singular value of C, >= 0. Coordinates of samples unlike the training rows stay
-        bounded by it. 0 is the pseudo-inverse itself.
+        damping / r times the largest singular value of C, >= 0; the r rows are then beside sampled rows of the leaf its
+        landmarks. Coordinates of samples unlike the training rows stay bounded by it. 0 is the pseudo-inverse itself,
+        on the sampled rows.
     tol : float, default=1e-3
         Violation at which a leaf's machine is done.
     max_time : float or None, default=None

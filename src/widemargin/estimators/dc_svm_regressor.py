@@ -15,7 +15,7 @@ from ._dual_machine import DualMachine
 from ._kernel_machine import TrainingRows
 from ._predictor import Regressor, ValuePredictor
 from ._training_warnings import warn_of_targets
-from ._validation import LARGEST_TARGET, check_choice, check_number, shown, upper_bounds
+from ._validation import LARGEST_ENTRY, LARGEST_TARGET, check_choice, check_number, shown, upper_bounds
 
 
 class DCSVMRegressor(Regressor, ValuePredictor, DualMachine):
@@ -186,7 +186,11 @@ class DCSVMRegressor(Regressor, ValuePredictor, DualMachine):
 
         def problem_of(target: Vector) -> tuple[RowIndices, DualProblem]:
             y = np.ascontiguousarray(target)
-            return all_rows, regression_problem(y, upper, float(self.epsilon), **how)
+            problem = regression_problem(y, upper, float(self.epsilon), **how)
+            if self._is_squared and not problem.hi.max(initial=0.0) <= LARGEST_ENTRY:
+                what = "with squared losses of y of this size, whose sum times C must have a finite square"
+                raise ValueError(f"C must be smaller {what}, got C={shown(self.C)}")
+            return all_rows, problem
 
         return [partial(problem_of, target) for target in rows.y.reshape(len(rows.y), -1).T]
 

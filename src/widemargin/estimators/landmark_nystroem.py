@@ -337,9 +337,12 @@ class LandmarkNystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Kernel
         X, (n, d) = rows.X, rows.X.shape
         m, of_row = min(m, n), (m + d * (not self._is_gram)) * X.dtype.itemsize + _BYTES_OF_RESIDUALS
         size = max(m, int(self._budget / 2 / of_row))
-        sampled = np.arange(n) if size >= n else np.sort(rng.choice(n, size, replace=False))
-        form = kernel.sample_form
-        samples = make_samples(X, form).take(sampled) if self._is_gram else make_samples(X[sampled], form)
+        sampled = np.arange(n)
+        if size < n:
+            sampled = np.sort(rng.choice(n, size, replace=False))
+            X = X if self._is_gram else X[sampled]
+        samples = make_samples(X, kernel.sample_form)
+        samples = samples.take(sampled) if self._is_gram else samples
         with ThreadTeam(self.n_jobs) as team:
             how: dict[str, Any] = {"weights": rows.weights[sampled], "go_on": go_on}
             return np.sort(sampled[pivot_rows(kernel, ensure_precision(kernel, samples), m, rng, team, **how)])

@@ -156,9 +156,12 @@ class ExponentialKernel(Kernel):
         longest = self.short_row * (_LONGEST_ROW if limit < np.inf else A.precision == np.float32)
         if A.precision != A.dtype or dense_row_bytes(A) > longest:
             return None
-        chosen, make = A.take(rows), dual.EntryRows32 if A.dtype == np.float32 else dual.EntryRows64
+        chosen = A.take(rows)
         squares = chosen.squares if self.argument == "squared_distance" else None
-        return make(chosen.toarray(), squares, self.gamma, limit)
+        X = chosen.toarray()
+        if X.dtype == np.float64:
+            return dual.EntryRows64(X.astype(np.float64, copy=False), squares, self.gamma, limit)
+        return dual.EntryRows32(X.astype(np.float32, copy=False), squares, self.gamma, limit)
 
 
 @dataclass(frozen=True)

@@ -228,15 +228,17 @@ def _root_intercept(terms: dual.SeparableTerms, residual: Vector, total: float) 
         return float(residual[0]) if len(residual) else 0.0
     weights = 1.0 / np.asarray(terms.curvature)
     low, high = float(residual.min()) - terms.epsilon, float(residual.max()) + terms.epsilon
-    b = float(weights @ residual / weights.sum())
+    b, rounding = float(weights @ residual / weights.sum()), 4 * np.finfo(np.float64).eps * max(-low, high)
     for _ in range(_MAX_ROOT_STEPS):
         multipliers = loss_multipliers(terms, b - residual)
         excess = float(multipliers.sum()) - total
+        if excess == 0.0:
+            break
         low, high = (b, high) if excess > 0.0 else (low, b)
         slope = float(weights[(multipliers != 0.0) & (multipliers > terms.lo) & (multipliers < terms.hi)].sum())
         step = excess / slope if slope else np.inf
         new = b + step if low <= b + step <= high else 0.5 * (low + high)
-        if new == b or abs(step) <= np.finfo(np.float64).eps * abs(b):
+        if new == b or abs(step) <= rounding:
             break
         b = new
     return b

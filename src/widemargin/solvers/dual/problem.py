@@ -145,8 +145,10 @@ def regression_problem(
     if not is_squared:
         return DualProblem(y, -upper, upper, epsilon, has_intercept=has_intercept)
     constant = upper @ y / upper.sum() if has_intercept else 0.0
-    bound = 2.0 * np.sqrt(upper * (float(upper @ np.square(y - constant)) or 1.0))
-    return DualProblem(y, -bound, bound, epsilon, has_intercept=has_intercept, curvature=0.5 / upper)
+    with np.errstate(over="ignore"):
+        bound = 2.0 * np.sqrt(upper * (float(upper @ np.square(y - constant)) or 1.0))
+    curvature = 0.5 / np.where(upper > 0.0, upper, 1.0)  # of any size where beta is 0
+    return DualProblem(y, -bound, bound, epsilon, has_intercept=has_intercept, curvature=curvature)
 
 
 def one_class_problem(weights: Vector, nu: float) -> DualProblem:
@@ -164,13 +166,12 @@ def join_problems(parts: Sequence[DualProblem]) -> DualProblem:
 def make_terms(problem: DualProblem, diagonal: Vector) -> dual.SeparableTerms:
     """The problem's separable terms, with scale_i = (K + D)_ii^(-1/2): in beta_i / scale_i, K + D has a unit diagonal.
 
-    K_ii, the `diagonal` (n,), and D_ii are in sum raised to at least 1e-12 of the largest.
+    K_ii, the `diagonal` (n,), is raised to at least 1e-12 of the largest.
     """
     check_finite(diagonal, "k(x, x)")
-    diagonal = diagonal if problem.curvature is None else diagonal + problem.curvature
     largest = float(np.max(diagonal, initial=0.0))
     floor = 1e-12 * largest if largest > 0 else 1.0
-    scale = 1.0 / np.sqrt(np.maximum(diagonal, floor))
+    scale = 1.0 / np.sqrt(np.maximum(diagonal, floor) + (0.0 if problem.curvature is None else problem.curvature))
     return _terms_of([problem.target, problem.lo, problem.hi, scale], problem.epsilon, problem.curvature)
 
 
