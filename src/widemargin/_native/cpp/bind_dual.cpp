@@ -301,10 +301,12 @@ void bind_dual(nb::module_& m) {
             if (side < -1 || side > 1) raise_value_error("side must be -1, 0 or 1, got ", side);
             std::vector<Index> out(maximum<Index>(minimum(k, violation.size), 0));
             std::vector<std::int16_t> bins(violation.size);
-            std::vector<Index> violators(violation.size);
-            const Span<Index> listed = as_span(violators).head(list_violators(violation, 0, violators.data()));
-            const Index n =
-                largest_violators(violation, listed, static_cast<Side>(side), as_span(out).size, as_span(bins), as_span(out));
+            std::vector<Histogram> histograms(count_blocks(violation.size, kViolationRows));
+            const auto run = [](Index n_blocks, const auto& visit) {
+                for (Index block = 0; block < n_blocks; ++block) visit(block);
+            };
+            const Index n = largest_violators(violation, static_cast<Side>(side), as_span(out).size, kViolationRows,
+                                              as_span(bins), as_span(histograms), as_span(out), run);
             return copy(as_span(out).head(n));
         },
         array("violation"), "side"_a, "k"_a,

@@ -32,19 +32,17 @@ constexpr Index kViolationRows = 1 << 13;  // coordinates of a block whose viola
 // changed; the other vectors are scratch.
 struct WorkingSet {
     WorkingSet(Index size, Index m)
-        : rows(size), changed(size), lo(size), hi(size), change(size), violation(m), violators(m), bins(m),
-          extremes(count_blocks(m, kViolationRows)), n_listed(extremes.size()),
+        : rows(size), changed(size), lo(size), hi(size), change(size), violation(m), bins(m),
+          extremes(count_blocks(m, kViolationRows)), histograms(extremes.size()),
           is_visited(maximum(count_blocks(m, ComputedEntries<float>::kSumColumns),
                              count_blocks(size, minimum(kGatherRows, ComputedEntries<double>::kTileColumns)))) {}
     std::vector<Index> rows, changed;  // rows: the first n_used are those of the set, newest last
     std::vector<double> lo, hi;        // bounds of the rows, on one side of zero if epsilon > 0
     std::vector<double> change, violation;
-    std::vector<Index> violators;             // coordinates whose violation is not zero: the first n_violators
-    std::vector<std::int16_t> bins;           // of largest_violators
-    std::vector<Extremes<double>> extremes;   // of the blocks of find_violators,
-    std::vector<Index> n_listed;              // and the number of their violators
-    std::vector<unsigned char> is_visited;    // of visit_all
-    Index n_violators = 0;
+    std::vector<std::int16_t> bins;          // of largest_violators
+    std::vector<Extremes<double>> extremes;  // of blocks of coordinates, of shared_kkt_violation
+    std::vector<Histogram> histograms;       // of blocks, of largest_violators
+    std::vector<unsigned char> is_visited;   // of visit_all
     Index n_used = 0, n_kept = 0;           // n_kept: rows kept from the working set before, the first ones
 };
 
@@ -83,11 +81,12 @@ template <class Visit> void visit_all(Team& team, Index n_blocks, bool is_shared
     }
 }
 
-// `kkt_violation` into work.violation, shared out over the threads; lists the coordinates where it is not zero.
-inline Violation find_violators(Team& team, const SeparableTerms& terms, Point point, bool has_intercept, WorkingSet& work) {
-    const Index m = point.beta.size, n_blocks = count_blocks(m, kViolationRows);
+// `kkt_violation` into work.violation, shared out over the threads.
+inline Violation shared_kkt_violation(Team& team, const SeparableTerms& terms, Point point, bool has_intercept,
+                                      WorkingSet& work) {
+    const Index m = point.beta.size;
     const auto in_blocks = [&](const auto& visit) {
-        visit_all(team, n_blocks, true, work, [&](Index block) {
+        visit_all(team, count_blocks(m, kViolationRows), true, work, [&](Index block) {
             const FlushDenormals flush;
             const Index first = block * kViolationRows, end = minimum(first + kViolationRows, m);
             visit(block, first, terms.slice(first, end), point.beta.slice(first, end), point.f.slice(first, end));
@@ -100,23 +99,15 @@ inline Violation find_violators(Team& team, const SeparableTerms& terms, Point p
     for (const Extremes<double>& one : work.extremes)
         extremes = {minimum(extremes.rise, one.rise), maximum(extremes.fall, one.fall)};
     const Violation found = intercept_and_violation(extremes, has_intercept);
-    in_blocks([&](Index block, Index first, const SeparableTerms& own, Span<const double> beta, Span<const double> f) {
-        const Span<double> violation = as_span(work.violation).slice(first, first + beta.size);
-        write_violations(own, beta, f, found.intercept, violation);
-        work.n_listed[block] = list_violators(violation, first, work.violators.data() + first);
+    in_blocks([&](Index, Index first, const SeparableTerms& own, Span<const double> beta, Span<const double> f) {
+        write_violations(own, beta, f, found.intercept, as_span(work.violation).slice(first, first + beta.size));
     });
-    work.n_violators = 0;
-    for (Index block = 0; block < n_blocks; ++block) {
-        std::copy_n(work.violators.data() + block * kViolationRows, work.n_listed[block],
-                    work.violators.data() + work.n_violators);
-        work.n_violators += work.n_listed[block];
-    }
     return found;
 }
 
 // Choose the next working set: the newer half of a full one, and the largest violators; with an intercept, half of them
 // coordinates that should rise, half that should fall. Returns work.rows[:n_used].
-inline Span<const Index> choose_rows(WorkingSet& work, bool has_intercept) {
+inline Span<const Index> choose_rows(Team& team, WorkingSet& work, bool has_intercept) {
     const Span<double> violation = as_span(work.violation);
     const Span<Index> rows = as_span(work.rows);
     const Index limit = rows.size;
@@ -126,9 +117,10 @@ inline Span<const Index> choose_rows(WorkingSet& work, bool has_intercept) {
         violation[rows[t]] = 0.0;  // so that they are not chosen again
     }
     work.n_kept = n;
+    const auto run = [&](Index n_blocks, const auto& visit) { visit_all(team, n_blocks, true, work, visit); };
     const auto add = [&](Side side, Index k) {
-        n += largest_violators(violation, as_span(work.violators).head(work.n_violators), side, k, as_span(work.bins),
-                               rows.slice(n, limit));
+        n += largest_violators(violation, side, k, kViolationRows, as_span(work.bins), as_span(work.histograms),
+                               rows.slice(n, limit), run);
     };
     if (has_intercept) add(Side::kRise, (limit - n + 1) / 2);
     add(has_intercept ? Side::kFall : Side::kBoth, limit - n);
@@ -286,9 +278,9 @@ template <class Entry, class T>
 SetResult solve_working_set(Team& team, const Problem<Entry>& problem, Point point, Tile<T>& tile, WorkingSet& work,
                             double tol) {
     const FlushDenormals flush;
-    const Violation before = find_violators(team, problem.terms, point, problem.has_intercept, work);
+    const Violation before = shared_kkt_violation(team, problem.terms, point, problem.has_intercept, work);
     if (before.largest < tol) return {0, 0, before};
-    const Span<const Index> rows = choose_rows(work, problem.has_intercept);
+    const Span<const Index> rows = choose_rows(team, work, problem.has_intercept);
     set_up_tile(problem, point, rows, before.intercept, tile, work);
     const bool is_shared = rows.size * rows.size >= kSharedEntries;
     const Index n_kept = keep_entries(problem.source(), work, tile);

@@ -91,56 +91,96 @@ inline Violation kkt_violation(const SeparableTerms& terms, Span<const double> b
     return found;
 }
 
-// Write first + t to out, in order, for each t where the violation (m,) is not zero. Returns how many.
-inline Index list_violators(Span<const double> violation, Index first, Index* out) {
-    Index n = 0;
-    for (Index t = 0; t < violation.size; ++t) {
-        out[n] = first + t;
-        n += violation[t] != 0.0;
-    }
-    return n;
-}
-
 // Whether to list violations of coordinates that should fall, of those that should rise, or all.
 enum class Side { kFall = -1, kBoth = 0, kRise = 1 };
 
-// The k largest violations of some coordinates, by a histogram: of the last bin that is taken, the first coordinates.
-//
-// Given   violation (m,) as kkt_violation writes it; violators (n,): coordinates; bins (>= n,), scratch;
-//         out (>= min(k, n),), written
-// Returns how many coordinates were written: at most k, in no order but that the top bins come first
-// Cost    O(n), no sort
-// Twin    tests/naive/dual.py::largest_rows
-inline Index largest_violators(Span<const double> violation, Span<const Index> violators, Side side, Index k,
-                               Span<std::int16_t> bins, Span<Index> out) {
-    const double sign = static_cast<double>(side);
-    const auto magnitude = [&](Index i) {
-        const double v = violation[violators[i]];
-        return side == Side::kBoth ? std::abs(v) : sign * v;
-    };
-    const Index n = violators.size;
-    Bits<double> largest = 0;
-    for (Index i = 0; i < n; ++i) largest = maximum(largest, bit_cast<Bits<double>>(magnitude(i)));
-    const double top = bit_cast<double>(largest);
-    if (!(top > 0.0) || k <= 0) return 0;
+// Violations of a block of coordinates: the largest one's bits, the numbers in each bin, and places in a list of the chosen.
+struct Histogram {
+    Bits<double> largest;
+    Index count[kBins + 2];  // bin 0: no violation on this side
+    Index first_above, first_in_edge, n_in_edge;
+};
+
+// Write the bin of each violation, a share of top, and count them.
+template <class Magnitude>
+void fill_histogram(Index n, const Magnitude& magnitude, double top, Span<std::int16_t> bins, Histogram& histogram) {
     for (Index i = 0; i < n; ++i) {  // vectorised, without the counts
         const double v = magnitude(i), share = v / top * kBins;
         const int bin = share < kBins ? static_cast<int>(share) : kBins;  // infinity / infinity: the top bin
         bins[i] = static_cast<std::int16_t>(v > 0.0 ? bin + 1 : 0);
     }
-    Index count[kBins + 2] = {}, odd[kBins + 2] = {};  // bin 0: no violation on this side
-    // two counters for even and odd places: most violations are in the same few bins, and increments of one counter wait
-    // for each other
-    for (Index i = 0; i < n; ++i) ++(i % 2 ? odd : count)[bins[i]];
-    for (int bin = 0; bin < kBins + 2; ++bin) count[bin] += odd[bin];
-    Index total = 0;
-    int edge = kBins + 1;
-    while (edge > 0 && total + count[edge] <= k) total += count[edge--];
-    Index n_chosen = 0;
-    for (const bool is_in_edge : {false, true})
-        for (Index i = 0; i < n && n_chosen < k; ++i)
-            if (bins[i] > 0 && (is_in_edge ? bins[i] == edge : bins[i] > edge)) out[n_chosen++] = violators[i];
-    return n_chosen;
+    Index even[kBins + 2] = {}, odd[kBins + 2] = {};  // increments of one counter wait for each other, most bins are the same few
+    for (Index i = 0; i < n; ++i) ++(i % 2 ? odd : even)[bins[i]];
+    for (int bin = 0; bin < kBins + 2; ++bin) histogram.count[bin] = even[bin] + odd[bin];
+}
+
+// Choose the k largest violations, by bins, and each block's places in the list: first those above a bin, the edge, block by
+// block, then of the edge's as many as are missing. Returns the edge, and the length of the list.
+struct Edge {
+    int bin = kBins + 1;
+    Index n_above = 0, n_chosen = 0;
+};
+inline Edge find_edge(Span<Histogram> histograms, Index k) {
+    Edge edge;
+    const auto total = [&](int bin) {
+        Index sum = 0;
+        for (const Histogram& one : histograms) sum += one.count[bin];
+        return sum;
+    };
+    while (edge.bin > 0 && edge.n_above + total(edge.bin) <= k) edge.n_above += total(edge.bin--);
+    Index above = 0;
+    edge.n_chosen = edge.n_above;
+    for (Histogram& one : histograms) {
+        one.first_above = above;
+        for (int bin = edge.bin + 1; bin < kBins + 2; ++bin) above += one.count[bin];
+        one.first_in_edge = edge.n_chosen;
+        one.n_in_edge = edge.bin > 0 ? minimum(one.count[edge.bin], k - edge.n_chosen) : 0;
+        edge.n_chosen += one.n_in_edge;
+    }
+    return edge;
+}
+
+// Indices of the k largest violations, by a histogram: of the last bin that is taken, the least indices.
+//
+// Given   violation (m,) as kkt_violation writes it; bins (m,) and histograms, one for each block of block_rows coordinates:
+//         scratch; out (>= min(k, m),), written; run(n, visit) calls visit(block) for n blocks, in any order
+// Returns how many were written: at most k, those above the last bin first
+// Cost    O(m), no sort
+// Twin    tests/naive/dual.py::largest_rows
+template <class Run>
+Index largest_violators(Span<const double> violation, Side side, Index k, Index block_rows, Span<std::int16_t> bins,
+                        Span<Histogram> histograms, Span<Index> out, const Run& run) {
+    const double sign = static_cast<double>(side);
+    const auto in_blocks = [&](const auto& visit) {
+        run(histograms.size, [&](Index block) {
+            const Index first = block * block_rows, end = minimum(first + block_rows, violation.size);
+            const double* const own = violation.data + first;
+            visit(first, end - first, [=](Index i) { return side == Side::kBoth ? std::abs(own[i]) : sign * own[i]; },
+                  bins.slice(first, end), histograms[block]);
+        });
+    };
+    in_blocks([](Index, Index n, const auto& magnitude, Span<std::int16_t>, Histogram& histogram) {
+        Bits<double> largest = 0;
+        for (Index i = 0; i < n; ++i) largest = maximum(largest, bit_cast<Bits<double>>(magnitude(i)));
+        histogram.largest = largest;
+    });
+    Bits<double> largest = 0;
+    for (const Histogram& one : histograms) largest = maximum(largest, one.largest);
+    const double top = bit_cast<double>(largest);
+    if (!(top > 0.0) || k <= 0) return 0;
+    in_blocks([top](Index, Index n, const auto& magnitude, Span<std::int16_t> own, Histogram& histogram) {
+        fill_histogram(n, magnitude, top, own, histogram);
+    });
+    const Edge edge = find_edge(histograms, k);
+    in_blocks([&](Index first, Index n, const auto&, Span<std::int16_t> own, Histogram& histogram) {
+        Index above = histogram.first_above, in_edge = histogram.first_in_edge;
+        const Index end = in_edge + histogram.n_in_edge;
+        for (Index i = 0; i < n; ++i) {
+            if (own[i] > edge.bin) out[above++] = first + i;
+            else if (own[i] == edge.bin && in_edge < end) out[in_edge++] = first + i;
+        }
+    });
+    return edge.n_chosen;
 }
 
 }  // namespace wm
