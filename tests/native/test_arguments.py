@@ -221,12 +221,17 @@ def calls() -> dict[str, list[Call]]:
             (
                 dual.solve_from_rows,
                 {key: value for key, value in on_matrix.items() if key not in ("K", "tile", "rows")}
-                | {"rows": dual.EntryRows32(rows(dtype=np.float32), np.ones(N), 1.0), "tile": dual.Tile32(4)}
-                | {"working_set": dual.WorkingSet(4, N), "tol": 1e-3, "max_sets": 9},
+                | {"rows": entry_rows, "tile": tile, "working_set": dual.WorkingSet(4, N), "tol": 1e-3, "max_sets": 9},
+            )
+            for entry_rows, tile in (
+                (dual.EntryRows32(rows(dtype=np.float32), np.ones(N), 1.0), dual.Tile32(4)),
+                (dual.EntryRows64(rows(), np.ones(N), 1.0), dual.Tile64(4)),
             )
         ],
         "dual.EntryRows32": [(dual.EntryRows32, {"X": rows(dtype=np.float32), "squares": np.ones(N), "gamma": 1.0})],
+        "dual.EntryRows64": [(dual.EntryRows64, {"X": rows(), "squares": np.ones(N), "gamma": 1.0})],
         "dual.EntryRows32.__len__": [(dual.EntryRows32(rows(dtype=np.float32), np.ones(N), 1.0).__len__, {})],
+        "dual.EntryRows64.__len__": [(dual.EntryRows64(rows(), np.ones(N), 1.0).__len__, {})],
         "dual.Subproblems32": [(dual.Subproblems32, subproblems(np.float32) | {"has_intercept": False})],
         "dual.Subproblems64": [(dual.Subproblems64, subproblems(np.float64) | {"has_intercept": True})],
         "dual.Subproblems32.solve": [(dual.Subproblems32(**subproblems(np.float32), has_intercept=True).solve, solve)],

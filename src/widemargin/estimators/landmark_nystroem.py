@@ -419,6 +419,7 @@ class LandmarkNystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Kernel
     def _check_state(self, fitted: FittedState) -> None:
         super()._check_state(fitted)
         n_indices = len(fitted.array("landmark_indices_", np.integer, None, least=0, below=self.n_features_in_))
+        fitted.number("trace_error_")
         size = (n_indices, 0) if self._is_gram else (..., self.n_features_in_)
         landmarks, pseudo = fitted.array("landmarks_", np.floating, *size), fitted.nested("_pseudo")
         m, dtype = len(landmarks), landmarks.dtype
