@@ -5,7 +5,7 @@
     python benchmarks/scale.py                                  # minutes
     python benchmarks/scale.py --rows 20000 60000 --rival-rows 0
     python benchmarks/scale.py --machines linear                # others' rows stay as they are
-    python benchmarks/scale.py --set noisy --rows 1000000 --machines exact early --to larger_sets.csv
+    python benchmarks/scale.py --set noisy --rows 1000000 --machines exact "early, auto" --to larger_sets.csv
 
 covtype: class 2 against the rest with C = gamma = 32, columns scaled to [0, 1]; a fifth of the 581,012 rows is for
 tests. Each fit has a process of its own; `memory` is its largest size less that before it, with the data. The linear
@@ -47,6 +47,7 @@ _PAPER = {"n_levels": 4, "branching": 4, "n_sample": 1000, "partition": "kernel"
 MACHINES: dict[str, Callable[[float, float], Any]] = {  # of C and gamma
     "exact": lambda C, gamma: DCSVMClassifier(C=C, gamma=gamma, max_time=600),
     "early": lambda C, gamma: DCSVMClassifier(C=C, gamma=gamma, stop_level=3),
+    "early, auto": lambda C, gamma: DCSVMClassifier(C=C, gamma=gamma, stop_level="auto"),
     "intelex": _intelex,
     "linear": lambda C, gamma: OCASClassifier(n_jobs=1),
     "paper": lambda C, gamma: DCSVMClassifier(C=C, gamma=gamma, **_PAPER),
@@ -62,7 +63,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument(
         "--rival-rows", type=int, default=116_202, help="largest number of rows of scikit-learn-intelex"
     )
-    parser.add_argument("--machines", nargs="+", choices=MACHINES, default=list(MACHINES))
+    parser.add_argument("--machines", nargs="+", choices=MACHINES, default=["exact", "early", "intelex", "linear"])
     parser.add_argument("--child", nargs=3, help=argparse.SUPPRESS)
     options = parser.parse_args(arguments)
     if options.child:

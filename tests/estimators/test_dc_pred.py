@@ -419,3 +419,9 @@ def test_not_worse_than_a_nystroem_machine_of_its_cost() -> None:
     assert model.score(X[600:], WAVE[600:]) > rival.score(X[600:], WAVE[600:])
     exact = SVC(C=100, gamma=0.5).fit(X[:600], BINARY[:600])
     assert exact.score(X[600:], BINARY[600:]) > 0.9  # the problem can be learnt
+
+
+def test_more_landmarks_than_rows_are_as_many_as_rows() -> None:
+    X = np.random.default_rng(0).normal(size=(100, 3))
+    model = DCPredRegressor(n_clusters=1, n_landmarks=100_000, memory_budget="1GB").fit(X, X[:, 0])
+    assert model.score(X, X[:, 0]) > 0.9

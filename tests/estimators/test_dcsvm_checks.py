@@ -361,3 +361,10 @@ def test_a_class_without_weight_is_refused(binary: Data) -> None:
 def test_unknown_class_in_class_weight(binary: Data) -> None:
     with pytest.raises(ValueError, match="pear"):
         machine(class_weight={"pear": 2.0}).fit(*binary)
+
+
+def test_break_ties_of_pairs_is_refused_before_rows_are_read(four: Data) -> None:
+    X, y = four[:2]
+    model = DCSVMClassifier(decision_function_shape="ovo", break_ties=True).fit(X, y)
+    with pytest.raises(ValueError, match="break_ties must be False"):
+        model.predict(X[0])

@@ -191,7 +191,7 @@ def _leaf_bytes(settings: ForestSettings, n: int, d: int, n_outputs: int, r: int
     (`training_bytes` of `estimators/_cost.py`, which decides the sizes of leaves, does not count F: r is made to fit.)
     """
     n_features = settings.n_landmarks + settings.n_pseudo_landmarks
-    r += settings.n_landmarks
+    r += min(settings.n_landmarks, n)
     rank, n_coordinates = min(r, n_features), n_features + (d if settings.linear else 0)
     factor = 8.0 * (r * n_features + r * r + 3 * r * rank + 3 * rank * n_features + 8 * rank * rank)
     rows = n * (4.0 * n_features + 16.0 * d + 32.0 * n_outputs)
@@ -466,7 +466,9 @@ class _LeafTrainer:
     @property
     def max_landmarks(self) -> int:
         """Landmarks of a leaf, at most."""
-        return self.settings.n_landmarks if self.features is None else int(self.features.landmarks.shape[1])
+        if self.features is not None:
+            return int(self.features.landmarks.shape[1])
+        return min(self.settings.n_landmarks, self.X.shape[0])
 
     def _kernel_matrix(self, batch: Any) -> Array:
         """K (n, n) of n rows, behind room for `max_landmarks` more; raises `Stopped` once the fit should end."""

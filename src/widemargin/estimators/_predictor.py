@@ -169,16 +169,21 @@ class OneVsOnePredictor(ScorePredictor):
             With more than two classes, that with most votes among the pairs; of equal votes the first, unless
             `break_ties`.
         """
+        if len(getattr(self, "classes_", ())) > 2:
+            self._check_break_ties()
         numbers = self._decision_values(X, self._class_numbers)  # before `classes_`: raises NotFittedError
         return np.asarray(self.classes_[numbers])
+
+    def _check_break_ties(self) -> None:
+        if self.break_ties and self.decision_function_shape == "ovo":
+            raise ValueError("break_ties must be False with decision_function_shape='ovo', got True")
 
     def _class_numbers(self, values: Matrix) -> Labels:
         """The class (n,) of each row of decision values (n, n_pairs)."""
         k = len(self.classes_)
         if k == 2:
             return (values[:, 0] > 0).astype(np.intp)
-        if self.break_ties and self.decision_function_shape == "ovo":
-            raise ValueError("break_ties must be False with decision_function_shape='ovo', got True")
+        self._check_break_ties()
         return vote_winners(values, k, break_ties=self.break_ties)
 
 
