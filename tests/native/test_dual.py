@@ -470,9 +470,10 @@ def test_largest_violators_are_the_largest_but_for_a_bin(values: list[float], k:
         assert rest.max(initial=0.0) <= violation[chosen].min() + 1.001 * bin_width
 
 
+@pytest.mark.parametrize("m", [500, 20_000])
 @pytest.mark.parametrize("side", [1, -1])
-def test_largest_violators_of_one_side(side: int) -> None:
-    violation = np.random.default_rng(0).normal(size=500)
+def test_largest_violators_of_one_side(side: int, m: int) -> None:
+    violation = np.random.default_rng(0).normal(size=m)
     chosen = dual.largest_violators(violation, side, 50)
     assert len(chosen) == 50
     worst = side * violation[naive.largest_rows(side * violation, 50)[-1]]
@@ -888,12 +889,12 @@ def test_rows_changed_after_their_check_do_no_harm() -> None:
 
 
 def kernel_problem(
-    m: int, d: int, name: str = "rbf"
-) -> tuple[NDArray[np.float32], Vector | None, NDArray[np.float32], Any, Vector]:
-    """Rows, |x|^2 for the RBF kernel, K in float32, the terms of a C-SVM, and labels."""
+    m: int, d: int, name: str = "rbf", dtype: Any = SINGLE
+) -> tuple[NDArray[Any], Vector | None, NDArray[Any], Any, Vector]:
+    """Rows, |x|^2 for the RBF kernel, K, the terms of a C-SVM, and labels."""
     rng = np.random.default_rng(m + d)
-    X, gamma = rng.normal(size=(m, d)).astype(np.float32), 0.7 / max(d, 1)
-    K, squares = np.empty((m, m), np.float32), None
+    X, gamma = rng.normal(size=(m, d)).astype(dtype), 0.7 / max(d, 1)
+    K, squares = np.empty((m, m), dtype), None
     if name == "rbf":
         squares = (X.astype(np.float64) ** 2).sum(axis=1)
         kernels.rbf_matrix(X, squares, X, squares, gamma, K)
@@ -925,19 +926,23 @@ def test_tiles_computed_from_rows_are_those_read_from_the_matrix(
         np.testing.assert_array_equal(of_matrix, of_rows)
 
 
+@pytest.mark.parametrize("dtype", [SINGLE, DOUBLE])
 @pytest.mark.parametrize("has_intercept", [False, True])
 @pytest.mark.parametrize(("m", "d", "size"), [(1500, 9, 512), (700, 64, 512), (300, 1, 130), (90, 33, 17), (40, 0, 8)])
-def test_working_sets_without_a_matrix_are_those_with_one(has_intercept: bool, m: int, d: int, size: int) -> None:
-    X, squares, K, terms, _ = kernel_problem(m, d)
-    rows, tol = dual.EntryRows32(X, squares, 0.7 / max(d, 1)), 1e-3
+def test_working_sets_without_a_matrix_are_those_with_one(
+    dtype: Any, has_intercept: bool, m: int, d: int, size: int
+) -> None:
+    X, squares, K, terms, _ = kernel_problem(m, d, dtype=dtype)
+    make_rows, make_tile = {SINGLE: (dual.EntryRows32, dual.Tile32), DOUBLE: (dual.EntryRows64, dual.Tile64)}[dtype]
+    rows, tol = make_rows(X, squares, 0.7 / max(d, 1)), 1e-3
     expected = np.zeros(m), np.zeros(m)
     dual.solve_working_sets(
-        ALONE, K, terms, *expected, dual.Tile32(size), dual.WorkingSet(size, m), tol, has_intercept, 10**6, rows
+        ALONE, K, terms, *expected, make_tile(size), dual.WorkingSet(size, m), tol, has_intercept, 10**6, rows
     )
     found = []
     for n_threads, max_sets in ((1, 10**6), (2, 10**6), (2, 3)):  # in one call, and in calls that go on
         team, beta, f = Team(n_threads), np.zeros(m), np.zeros(m)
-        state = terms, beta, f, dual.Tile32(size), dual.WorkingSet(size, m), tol, has_intercept
+        state = terms, beta, f, make_tile(size), dual.WorkingSet(size, m), tol, has_intercept
         while True:
             n_sets, _, _, violation = dual.solve_from_rows(team, rows, *state, max_sets)
             if n_sets < max_sets:
@@ -963,6 +968,26 @@ def test_decision_values_of_stopped_working_sets_are_those_of_their_coefficients
     assert violation > 1e-12
     assert (n_sets > 0) == beta.any()
     np.testing.assert_allclose(f, K.astype(np.float64) @ beta, rtol=0, atol=1e-4)
+
+
+@pytest.mark.parametrize("has_intercept", [False, True])
+def test_working_sets_of_many_rows_do_not_depend_on_the_threads(has_intercept: bool) -> None:
+    """Violations, and the histograms of their sizes, of three blocks of rows, on one thread and on three."""
+    m, rng = 20_000, np.random.default_rng(0)
+    X = rng.normal(size=(m, 3)).astype(np.float32)
+    y = np.where(rng.random(m) < 0.5, 1.0, -1.0)
+    terms = dual.SeparableTerms(y, np.where(y > 0, 0.0, -1.0), np.where(y > 0, 1.0, 0.0), np.ones(m))
+    rows, found = dual.EntryRows32(X, (X.astype(np.float64) ** 2).sum(axis=1), 1.0), []
+    for n_threads in (1, 3):
+        team, beta, f = Team(n_threads), np.zeros(m), np.zeros(m)
+        state = terms, beta, f, dual.Tile32(512), dual.WorkingSet(512, m)
+        counts = dual.solve_from_rows(team, rows, *state, 1e-3, has_intercept, 12)
+        team.close()
+        found.append((beta, f, counts))
+    for one, several in zip(*found, strict=True):
+        np.testing.assert_array_equal(one, several)
+    out = np.empty(m)
+    assert dual.kkt_violation(terms, beta, f, has_intercept, out) == found[0][2][2:]
 
 
 def test_rows_of_another_kernel_matrix_are_refused() -> None:

@@ -23,14 +23,15 @@ def local_rows(n: int = 6000) -> tuple[np.ndarray, np.ndarray]:
     return X, np.sin(9 * X[:, 0]) * np.cos(8 * X[:, 1]) + 0.5 * rng.normal(size=n)
 
 
-@pytest.mark.parametrize("form", ["dense", "csr"])
+@pytest.mark.parametrize("form", ["dense", "dense float64", "csr"])
 @pytest.mark.parametrize("kernel", ["rbf", "laplacian"])
 @pytest.mark.parametrize("is_regression", [False, True])
 def test_a_machine_without_a_matrix_is_that_with_one(
     kernel: str, form: str, is_regression: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     X, value = local_rows()
-    y, data = value if is_regression else value > 0, sp.csr_array(X) if form == "csr" else X
+    y = value if is_regression else value > 0
+    data = {"dense": X, "dense float64": X.astype(np.float64), "csr": sp.csr_array(X)}[form]
     options: dict[str, Any] = {
         "C": 10.0,
         "gamma": 40.0,
