@@ -205,6 +205,21 @@ def _landmarks(rows: Rows) -> str:
     return markdown(["set", "landmarks", *methods], lines)
 
 
+def _losses(rows: Rows) -> str:
+    """A line for each loss and set: seconds of ours and of the fastest rival for each C; for each loss the mean ratio."""
+    strengths, lines = list(dict.fromkeys(row["C"] for row in rows)), []
+    for loss in dict.fromkeys(row["loss"] for row in rows):
+        own = [row for row in rows if row["loss"] == loss]
+        for name in dict.fromkeys(row["set"] for row in own):
+            cells = [f"{row['seconds']:.2g}, {row['rival_seconds']:.2g}" for row in own if row["set"] == name]
+            lines.append([loss, name, *cells, ""])
+        ratios = [row["rival_seconds"] / row["seconds"] for row in own]
+        known = [ratio for ratio in ratios if 0 < ratio < math.inf]
+        mean = math.exp(sum(map(math.log, known)) / len(known))
+        lines[-1][-1] = f"{mean:.1f} ({len(known)} of {len(own)})"
+    return markdown(["loss", "set", *(f"C = {C:g}" for C in strengths), "rival ÷ ours (cells)"], lines)
+
+
 def _laplacian_entries(rows: Rows) -> str:
     """A line for each set and kind of rows: nanoseconds of an RBF entry, and of a Laplacian one before and now."""
     kinds = ("matrix", "with transpose", "sum")
@@ -501,6 +516,7 @@ TABLES: dict[str, Callable[[Rows], str]] = {
     "kernel_entries": _kernel_entries,
     "laplacian_entries": _laplacian_entries,
     "landmarks": _landmarks,
+    "losses": _losses,
     "tuning": _tuning,
     "linear_path": _linear_path,
     "dask_kernel": _dask_kernel,
