@@ -206,7 +206,7 @@ def _landmarks(rows: Rows) -> str:
 
 
 def _losses(rows: Rows) -> str:
-    """A line for each loss and set: seconds of ours and of the fastest rival for each C; for each loss the mean ratio."""
+    """A line for each loss and set: seconds of ours and of the fastest rival for each C; for a loss the mean ratio."""
     strengths, lines = list(dict.fromkeys(row["C"] for row in rows)), []
     for loss in dict.fromkeys(row["loss"] for row in rows):
         own = [row for row in rows if row["loss"] == loss]
