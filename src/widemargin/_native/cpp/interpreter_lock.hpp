@@ -2,12 +2,15 @@
 //
 // A daemon thread may ask for the lock of an interpreter that ends. Python before 3.14 then ends the thread by
 // pthread_exit, which on Linux unwinds its stack, and std::terminate is called at the first noexcept function. Here such a
-// thread sleeps until the process ends. So does one that asks when the interpreter has ended: it has no states to give.
+// thread sleeps until the process ends (`interpreter_lock.c`). So does one that asks when the interpreter has ended, and has
+// no states to give.
 #pragma once
 #include <nanobind/nanobind.h>
 
 #include <chrono>
 #include <thread>
+
+#include "interpreter_lock.h"
 
 namespace wm {
 
@@ -28,9 +31,7 @@ template <class Call> __attribute__((noinline)) void sleep_at_interpreter_end(co
 class LockReleased {
   public:
     LockReleased() : thread_state_(PyEval_SaveThread()) {}
-    ~LockReleased() {
-        sleep_at_interpreter_end([this] { PyEval_RestoreThread(thread_state_); });
-    }
+    ~LockReleased() { wm_restore_thread(thread_state_); }
     LockReleased(const LockReleased&) = delete;
     LockReleased& operator=(const LockReleased&) = delete;
 
@@ -42,7 +43,7 @@ class LockHeld {
   public:
     LockHeld() {
         if (!Py_IsInitialized()) SleepIfUnwound{};
-        sleep_at_interpreter_end([this] { state_ = PyGILState_Ensure(); });
+        state_ = wm_ensure_state();
     }
     ~LockHeld() { PyGILState_Release(state_); }
     LockHeld(const LockHeld&) = delete;
