@@ -468,7 +468,7 @@ class _LeafTrainer:
         """Landmarks of a leaf, at most."""
         if self.features is not None:
             return int(self.features.landmarks.shape[1])
-        return min(self.settings.n_landmarks, self.X.shape[0])
+        return min(self.settings.n_landmarks, int(self.X.shape[0]))
 
     def _kernel_matrix(self, batch: Any) -> Array:
         """K (n, n) of n rows, behind room for `max_landmarks` more; raises `Stopped` once the fit should end."""

@@ -68,6 +68,13 @@ class LinearProblem(NamedTuple):
     n_outputs: int  # of each loss
 
 
+def check_objective_at_zero(C: float, losses: float, data: str) -> None:
+    """Raise a ValueError that names the `data` unless the objective at w = 0, C times all `losses`, is finite."""
+    most = np.finfo(np.float64).max / max(1.0, losses)
+    if float(C) > most:
+        raise ValueError(f"C must be at most {most:g} with {data}, got {shown(C)}")
+
+
 class LinearMachine(Estimator):
     """A machine that is trained by cutting planes.
 

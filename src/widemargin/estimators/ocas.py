@@ -22,10 +22,10 @@ from ..solvers.cutting_plane.losses import HingeLoss, Loss, one_vs_rest_weights
 from ..solvers.cutting_plane.optimal_intercept import InterceptHingeLoss
 from ..solvers.cutting_plane.smooth_losses import Logistic, PointwiseFunction, SmoothLoss, SquaredHinge
 from ._fitted_state import FittedState
-from ._linear_machine import LinearMachine, LinearProblem, ValidatedRows
+from ._linear_machine import LinearMachine, LinearProblem, ValidatedRows, check_objective_at_zero
 from ._predictor import Classifier, OneVsRestPredictor, lazy_on_dask
 from ._training_warnings import warn_of_one_class_of_linear
-from ._validation import check_choice, check_training_data, number_classes, shown, weigh_classes
+from ._validation import check_choice, check_training_data, number_classes, weigh_classes
 
 _SMOOTH: dict[str, PointwiseFunction] = {"squared_hinge": SquaredHinge(), "logistic": Logistic()}
 
@@ -253,9 +253,7 @@ class OCASClassifier(Classifier, OneVsRestPredictor, LinearMachine):
         if weights is not None or self.class_weight is not None:
             weights = weigh_classes(self.class_weight, self.classes_, y, ones() if weights is None else weights)
         total = float(k * (len(y) if weights is None else weights.sum()))
-        most = np.finfo(np.float64).max / max(1.0, total)
-        if float(C) > most:
-            raise ValueError(f"C must be at most {most:g} with {len(y)} rows of these weights, got {shown(C)}")
+        check_objective_at_zero(C, total, f"{len(y)} rows of these weights")
         if self.multi_class == "ovr":
             return LinearProblem(X, self._binary_losses(y, k, weights, team), 1)
         s, numbers = ones() if weights is None else weights, y.astype(np.int64, copy=False)

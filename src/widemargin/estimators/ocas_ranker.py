@@ -17,9 +17,9 @@ from .._threads import ThreadTeam
 from .._types import Labels
 from ..data import DesignMatrix
 from ..solvers.cutting_plane.pair_hinge import PairHingeLoss, RankedPairs
-from ._linear_machine import LinearMachine, LinearProblem, SingleFunction, ValidatedRows
+from ._linear_machine import LinearMachine, LinearProblem, SingleFunction, ValidatedRows, check_objective_at_zero
 from ._predictor import ValuePredictor
-from ._validation import check_regression_data, check_weights, shown, to_memory
+from ._validation import check_regression_data, check_weights, to_memory
 
 _EQUAL = 1e-12  # of the range of the values: smaller differences are rounding
 
@@ -211,9 +211,7 @@ class OCASRanker(SingleFunction, ValuePredictor, LinearMachine):
         if not total > 0.0:
             n_samples = f"{len(y)} samples" if len(y) > 1 else "1 sample"
             raise ValueError(f"y must differ within a group of samples of positive weight: {n_samples} have no pair")
-        most = np.finfo(np.float64).max / max(1.0, total)
-        if float(C) > most:
-            raise ValueError(f"C must be at most {most:g} with {total:g} pairs, got {shown(C)}")
+        check_objective_at_zero(C, total, f"{total:g} pairs")
         return LinearProblem(X, [partial(PairHingeLoss, pairs)], 1)
 
 

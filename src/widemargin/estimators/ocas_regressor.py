@@ -10,11 +10,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from .._config import resolve_memory_budget
 from .._threads import ThreadTeam
-from .._types import Vector
 from ..data import DesignMatrix
 from ..solvers.cutting_plane.smooth_losses import SmoothLoss, SquaredEpsilonInsensitive
 from ..solvers.cutting_plane.two_hinges import double_rows, two_hinges
-from ._linear_machine import LinearMachine, LinearProblem, SingleFunction, ValidatedRows
+from ._linear_machine import LinearMachine, LinearProblem, SingleFunction, ValidatedRows, check_objective_at_zero
 from ._predictor import Regressor, ValuePredictor
 from ._validation import check_choice, check_number, check_regression_data, shown
 
@@ -164,7 +163,9 @@ class OCASRegressor(SingleFunction, Regressor, ValuePredictor, LinearMachine):
     def _make_problem(self, X: DesignMatrix, data: ValidatedRows, C: float, team: ThreadTeam) -> LinearProblem:
         y = data.labels
         s = np.ones(len(y)) if data.weights is None else data.weights
-        self._check_objective(y, s, C)
+        largest = max(1.0, float(np.abs(y).max()))
+        at_zero = float(s.sum()) * (largest**2 if self.loss == "squared_epsilon_insensitive" else largest)
+        check_objective_at_zero(C, at_zero, f"{len(y)} rows of these targets")
         has_intercept = bool(self.fit_intercept)
         if self.loss == "squared_epsilon_insensitive":
             function = SquaredEpsilonInsensitive(float(self.epsilon))
@@ -174,11 +175,3 @@ class OCASRegressor(SingleFunction, Regressor, ValuePredictor, LinearMachine):
         doubled = double_rows(X, y - epsilon, y + epsilon)
         loss = partial(two_hinges, below * s, above * s, doubled.shift, team, has_intercept=has_intercept)
         return LinearProblem(doubled, [loss], 1)
-
-    def _check_objective(self, y: Vector, s: Vector, C: float) -> None:
-        """Raise a ValueError unless the objective at w = 0 is finite."""
-        largest = max(1.0, float(np.abs(y).max()))
-        at_zero = float(s.sum()) * (largest**2 if self.loss == "squared_epsilon_insensitive" else largest)
-        most = np.finfo(np.float64).max / max(1.0, at_zero)
-        if float(C) > most:
-            raise ValueError(f"C must be at most {most:g} with {len(y)} rows of these targets, got {shown(C)}")

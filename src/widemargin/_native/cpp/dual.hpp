@@ -5,10 +5,11 @@
 //     min  1/2 beta'(K + D) beta - t'beta + eps |beta|_1   s.t.  lo <= beta <= hi   [and sum(beta) = s]
 //
 // where the constraint on the sum is the dual of an intercept, and eps = 0 in classification. The diagonal D >= 0 is zero
-// but for squared losses. The gradient is f - t + D beta + eps sign(beta), with the decision values f = K beta. At beta_i = 0 the objective has a kink: the derivative is
-// f - t + eps upwards and f - t - eps downwards. In a working set the sign of each coordinate is fixed, so that the
-// objective is quadratic. A tile is the (q, q) piece of K of a working set, gathered into contiguous memory; its
-// variables are the changes since it was gathered, so that rounding errors of a float32 tile do not add up over tiles.
+// but for squared losses. The gradient is f - t + D beta + eps sign(beta), with the decision values f = K beta. At
+// beta_i = 0 the objective has a kink: the derivative is f - t + eps upwards and f - t - eps downwards. In a working set the
+// sign of each coordinate is fixed, so that the objective is quadratic. A tile is the (q, q) piece of K of a working set,
+// gathered into contiguous memory; its variables are the changes since it was gathered, so that rounding errors of a float32
+// tile do not add up over tiles.
 #pragma once
 #include <algorithm>
 #include <cmath>

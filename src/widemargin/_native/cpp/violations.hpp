@@ -109,17 +109,20 @@ void fill_histogram(Index n, const Magnitude& magnitude, double top, Span<std::i
         const int bin = share < kBins ? static_cast<int>(share) : kBins;  // infinity / infinity: the top bin
         bins[i] = static_cast<std::int16_t>(v > 0.0 ? bin + 1 : 0);
     }
-    Index even[kBins + 2] = {}, odd[kBins + 2] = {};  // increments of one counter wait for each other, most bins are the same few
+    // two counters for even and odd rows: most are in the same few bins, and increments of one counter wait for each other
+    Index even[kBins + 2] = {}, odd[kBins + 2] = {};
     for (Index i = 0; i < n; ++i) ++(i % 2 ? odd : even)[bins[i]];
     for (int bin = 0; bin < kBins + 2; ++bin) histogram.count[bin] = even[bin] + odd[bin];
 }
 
-// Choose the k largest violations, by bins, and each block's places in the list: first those above a bin, the edge, block by
-// block, then of the edge's as many as are missing. Returns the edge, and the length of the list.
+// The last bin that is taken, and how many violations are.
 struct Edge {
     int bin = kBins + 1;
-    Index n_above = 0, n_chosen = 0;
+    Index n_chosen = 0;
 };
+
+// The edge for the k largest violations, and each block's places in their list: first those above the edge, block by block,
+// then of the edge's bin as many as are missing.
 inline Edge find_edge(Span<Histogram> histograms, Index k) {
     Edge edge;
     const auto total = [&](int bin) {
@@ -127,9 +130,8 @@ inline Edge find_edge(Span<Histogram> histograms, Index k) {
         for (const Histogram& one : histograms) sum += one.count[bin];
         return sum;
     };
-    while (edge.bin > 0 && edge.n_above + total(edge.bin) <= k) edge.n_above += total(edge.bin--);
+    while (edge.bin > 0 && edge.n_chosen + total(edge.bin) <= k) edge.n_chosen += total(edge.bin--);
     Index above = 0;
-    edge.n_chosen = edge.n_above;
     for (Histogram& one : histograms) {
         one.first_above = above;
         for (int bin = edge.bin + 1; bin < kBins + 2; ++bin) above += one.count[bin];
