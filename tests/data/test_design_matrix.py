@@ -18,6 +18,7 @@ from widemargin.data import (
     has_finite_values,
     make_design_matrix,
     mapped_pages,
+    take_rows,
     with_constant,
 )
 
@@ -132,6 +133,9 @@ def test_pages_of_a_memory_map(data: np.ndarray, tmp_path: Path) -> None:
     for _ in range(2):  # once given back, the pages are read again
         outputs = make_design_matrix(np.asarray(X)[10:], ThreadTeam(1), 1).matvec(W)
         np.testing.assert_allclose(outputs, W @ data[10:].astype(np.float64).T, atol=1e-12)
+    rows = np.arange(3, 690, 5)
+    for budget in (1, X.nbytes):
+        np.testing.assert_array_equal(take_rows(X, rows, budget), data[rows])
 
 
 @pytest.mark.parametrize("k", [1, 3])

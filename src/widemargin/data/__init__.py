@@ -25,7 +25,7 @@ from .dask import LostPartitionError, open_design_matrix
 from .dense import has_finite_values
 from .design_matrix import IdentityMatrix, is_dask_collection, make_design_matrix, split_constant, with_constant
 from .lazy_rows import compute_rows, iterate_blocks, map_rows
-from .memory_map import has_finite_rows, mapped_pages
+from .memory_map import has_finite_rows, mapped_pages, take_rows
 from .repeated import RepeatedMatrix, repeat_rows
 
 __all__ = [
@@ -48,5 +48,6 @@ __all__ = [
     "open_design_matrix",
     "repeat_rows",
     "split_constant",
+    "take_rows",
     "with_constant",
 ]

@@ -13,6 +13,7 @@ from .._types import Array, Matrix, RowIndices
 from .dense import MAX_BLOCKS, DenseMatrix
 
 _FILE_BYTES = 2**23  # size of a block of the check for NaN
+_SPREAD_ROWS = 64  # rows far apart that are held at a time: the system reads some 16 pages around each
 
 
 class MappedPages:
@@ -112,3 +113,14 @@ def has_finite_rows(X: Array, pages: MappedPages) -> bool:
             return False
         pages.release(rows)
     return True
+
+
+def take_rows(X: Any, rows: RowIndices, memory_budget: int) -> Any:
+    """X[rows], for ascending row numbers; the pages of a memory map larger than the budget are released on the way."""
+    if (pages := mapped_pages(X, memory_budget)) is None:
+        return X[rows]
+    taken = np.empty((len(rows), X.shape[1]), X.dtype)
+    for block in row_blocks(len(rows), _SPREAD_ROWS):
+        taken[block] = X[rows[block]]
+        pages.release(slice(rows[block][0], rows[block][-1] + 1))
+    return taken

@@ -240,8 +240,14 @@ class OCASClassifier(Classifier, OneVsRestPredictor, LinearMachine):
         self._train([self], data, progress)
         if (isinstance(data.X, np.ndarray) or sp.issparse(data.X)) and not progress.stopped_by:
             model = LinearModel(self.coef_ if data.columns is None else self.coef_[:, data.columns], self.intercept_)
+            budget = resolve_memory_budget(self.memory_budget)
             warn_of_one_class_of_linear(
-                model, data.X, lambda: number_classes(data.labels, data.weights)[1], self.classes_, n_jobs=self.n_jobs
+                model,
+                data.X,
+                lambda: number_classes(data.labels, data.weights)[1],
+                self.classes_,
+                budget,
+                n_jobs=self.n_jobs,
             )
 
     def _make_problem(self, X: DesignMatrix, data: ValidatedRows, C: float, team: ThreadTeam) -> LinearProblem:
