@@ -26,7 +26,7 @@ from ..algorithms.dc_svm import (
 from ..algorithms.dc_svm_fit import train, train_several
 from ..algorithms.trained_machines import TrainedMachine, TrainedMachines
 from ..data import is_dask_collection
-from ..data.remote_rows import RemoteRows, open_remote_rows
+from ..data.remote.remote_rows import RemoteRows, open_remote_rows
 from ..data.rows import find_equal_rows
 from ..data.samples import GramSamples, Samples, make_samples, view_samples
 from ..kernels.definiteness import is_indefinite

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from .._types import Array, RowIndices, Vector
 from ..data.columns import occupied_columns
 from ..data.origin import FAR, origin_distance
-from ..data.remote_rows import RemoteRows, do_not_check
+from ..data.remote.remote_rows import RemoteRows, do_not_check
 from ..data.samples import Samples, make_samples, view_samples
 from ..kernels.functions import (
     RBF,
