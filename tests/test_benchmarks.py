@@ -2,6 +2,7 @@
 
 import itertools
 import json
+import re
 from types import SimpleNamespace
 
 import numpy as np
@@ -39,10 +40,25 @@ def test_csv_rows_come_back_and_are_replaced_by_their_keys(benchmark_module, tmp
     assert report.read_csv(tmp_path / "none.csv") == []
 
 
-def test_tables_in_pages_are_those_of_the_results(benchmark_module):
+def test_figures_in_pages_are_those_of_the_results(benchmark_module):
     pages = benchmark_module("pages")
     for path in pages.PAGES:
         assert path.read_text(encoding="utf-8") == pages.render(path), f"{path.name}: run python benchmarks/pages.py"
+
+
+def test_every_marker_of_docs_stands_alone_and_has_a_table(benchmark_module):
+    pages = benchmark_module("pages")
+    for path in pages.PAGES[1:]:
+        text = path.read_text(encoding="utf-8")
+        assert "\n<!-- end -->" not in text, f"{path.name}: the site's build makes its tables"
+        assert all(pages.table(name).startswith("| ") for name in re.findall("<!-- table (.*) -->", text))
+
+
+def test_a_table_is_made_in_the_place_of_its_marker(benchmark_module, monkeypatch):
+    pages = benchmark_module("pages")
+    monkeypatch.setattr(pages, "table", lambda name: f"| {name} |\n")
+    text = "A\n\n<!-- table a/b -->\n\nB <!-- value a x .0f -->1<!-- end -->\n\n<!-- table c -->\n:::\n"
+    assert pages.with_tables(text) == text.replace("<!-- table a/b -->", "| a/b |").replace("<!-- table c -->", "| c |")
 
 
 def test_pictures_are_those_of_the_results(benchmark_module, monkeypatch, tmp_path):
