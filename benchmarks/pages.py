@@ -23,8 +23,9 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from benchmarks import _report
-from benchmarks._pages import boosting, claims, evidence, papers, peers, pictures, reliability, scale
+from benchmarks._pages import boosting, peers, pictures, reliability, scale
 from benchmarks._pages.derived import look_up
+from evidence import _claims, _index, _tables
 
 _ROOT = Path(__file__).resolve().parents[1]
 PAGES = [_ROOT / "README.md", *sorted((_ROOT / "docs").rglob("*.md"))]
@@ -34,7 +35,7 @@ _VALUE = re.compile(r"(<!-- value ([\w/]+) (.+?) -->).*?(<!-- end -->)", re.DOTA
 _TABLES: dict[str, Callable[[list[dict[str, Any]]], str]] = {
     **peers.TABLES,
     **boosting.TABLES,
-    **papers.TABLES,
+    **_tables.TABLES,
     **reliability.TABLES,
     **scale.TABLES,
 }
@@ -78,14 +79,14 @@ def with_tables(text: str) -> str:
 def table(name: str) -> str:
     """Return a table of results in Markdown."""
     if name == "evidence":
-        return evidence.table()
+        return _index.table()
     if name.startswith("claims/"):
-        return claims.table(name.removeprefix("claims/"))
-    rows = _report.read_csv(_report.RESULTS / f"{_FILES.get(name, name)}.csv")
+        return _claims.table(name.removeprefix("claims/"))
+    rows = _report.results(_FILES.get(name, name))
     return _TABLES[name](rows) if rows else "Not measured yet.\n"
 
 
-_FILES = {**peers.FILES, **papers.FILES, **scale.FILES}  # of tables that are not named after their file
+_FILES = {**peers.FILES, **_tables.FILES, **scale.FILES}  # of tables that are not named after their file
 
 
 if __name__ == "__main__":
