@@ -23,7 +23,7 @@ from .._native import Stopped
 from .._progress import AnyProgress, Progress, SilentProgress, share_time
 from .._threads import ThreadTeam, blas_limit, row_blocks
 from .._types import Labels, Matrix, RowIndices, Vector
-from ..data.remote_rows import RemoteRows
+from ..data.remote.remote_rows import RemoteRows
 from ..data.rows import positions
 from ..data.samples import Samples, converted, make_samples, view_samples
 from ..kernels.functions import Kernel
@@ -245,7 +245,7 @@ class _Solved(NamedTuple):
 
 
 def _route(router: Router, X: Any) -> Labels:
-    from ..data.block_store import worker_resources
+    from ..data.remote.block_store import worker_resources
 
     with blas_limit(1), ThreadTeam(worker_resources()[0]) as team:
         parts = [router.route(X[rows], team) for rows in row_blocks(X.shape[0], _ROUTED_ROWS)]
@@ -253,7 +253,7 @@ def _route(router: Router, X: Any) -> Labels:
 
 
 def _make_block(X: Any, number: int, places: RowIndices, problem: DualProblem, task: _WorkerTask) -> Block:
-    from ..data.block_store import ended_test
+    from ..data.remote.block_store import ended_test
 
     own = _worker_settings(task.settings)
     start, has_ended = partial(_approximate, own), ended_test(task.token)
@@ -275,7 +275,7 @@ def _train_clusters(
     `row_values` (6, m): of each row of the block the target, lo, hi, the diagonal of D, its cluster, and its coordinate
     in the whole problem, -1 if it has none.
     """
-    from ..data.block_store import ended_test
+    from ..data.remote.block_store import ended_test
 
     target, lo, hi, curvature, clusters, coordinates = row_values
     chosen = np.flatnonzero(coordinates >= 0)
@@ -300,7 +300,7 @@ def _train_clusters(
 
 def _worker_settings(settings: DCSVMSettings) -> DCSVMSettings:
     """The settings with the threads of this worker, and a quarter of its memory at most."""
-    from ..data.block_store import worker_resources
+    from ..data.remote.block_store import worker_resources
 
     n_threads, limit = worker_resources()
     return replace(settings, n_jobs=n_threads, memory_budget=min(settings.memory_budget, limit // _MEMORY_SHARE))

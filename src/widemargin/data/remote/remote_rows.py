@@ -18,20 +18,12 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from .._native import Stopped
-from .._types import Labels, RowIndices
-from .abstract_matrix import LostBlockError
-from .dask import (
-    active_client,
-    as_rows,
-    check_partition,
-    check_widths,
-    collect_pure,
-    partitions_of,
-    running_workers,
-    wait_for_partitions,
-)
-from .rows import positions
+from ..._native import Stopped
+from ..._types import Labels, RowIndices
+from ..abstract_matrix import LostBlockError
+from ..rows import positions
+from .client import active_client, collect_pure, running_workers, wait_for_partitions
+from .partitions import as_rows, check_partition, check_widths, partitions_of
 from .worker_blocks import Futures, WorkerBlocks
 
 SAMPLE_ROWS = 10_000  # brought to this process, to be clustered, and for checks of their scale
