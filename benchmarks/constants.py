@@ -9,10 +9,10 @@
 numbers, computed from numbers or not; and each such field of a class that is instantiated once under a name in capitals
 (a decision's constants). A tuple counts once. Not counted are literals where they are used, strings and flags.
 
-**Measured** are processor seconds of one thread, the least of `--repeats` fits or more, and the answer: objective and score.
-Neither waits for other processes, though caches that are shared with them add some percent. "change" is the ratio of
-seconds to that with the value as it is, less 1; "answer" the relative change of objective or score, whichever is larger.
-Rows of constants that are not named stay in the file.
+**Measured** are processor seconds of one thread, the least of `--repeats` fits or more, in turn with the value as it
+is; and the answer, objective and score. Other processes change the seconds by some percent, and never the answer: one
+that is the same to the last digit tells that nothing was decided otherwise. "change" is the ratio of the seconds, less
+1; "answer" the relative change of objective or score, whichever is larger. Rows of other constants stay in the file.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ import sys
 import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext
 from functools import cache
 from importlib import import_module
 from pathlib import Path
@@ -118,7 +118,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 def find_constants() -> list[Constant]:
     """All numeric constants, by module."""
-    return [Constant(path.relative_to(_SOURCE).as_posix(), *found) for path in _files() for found in _constants_of(path)]
+    return [
+        Constant(path.relative_to(_SOURCE).as_posix(), *found) for path in _files() for found in _constants_of(path)
+    ]
 
 
 def _files() -> list[Path]:
@@ -161,7 +163,7 @@ def _number(node: ast.expr, names: dict[str, Any]) -> Any:
     if not all(isinstance(part, allowed) for part in ast.walk(node)):
         return None
     try:
-        value = eval(compile(ast.Expression(node), "", "eval"), {"__builtins__": {}}, dict(names))  # noqa: S307
+        value = eval(compile(ast.Expression(node), "", "eval"), {"__builtins__": {}}, dict(names))
     except (NameError, TypeError):
         return None
     parts = value if isinstance(value, tuple) else (value,)
@@ -184,22 +186,21 @@ def _problems_of(constant: Constant) -> tuple[str, ...]:
 
 def _rows(constant: Constant, problem: str, options: Any) -> list[dict[str, Any]]:
     """A row for half the value, and one for twice it."""
-    usual_seconds, usual_answer = _usual(problem, options.repeats)
     rows = []
     for factor in (0.5, 2.0):
         value = _scaled(constant.value, factor)
-        with _set_to(constant, value):
-            seconds, answer = _measure(problem, options.repeats)
-        change = np.max(np.abs(answer - usual_answer) / np.maximum(np.abs(usual_answer), 1e-300))
+        seconds, answer = _measure(problem, options.repeats, constant, value)
+        least, (usual_answer, changed_answer) = [min(some) for some in seconds], answer
+        change = np.max(np.abs(changed_answer - usual_answer) / np.maximum(np.abs(usual_answer), 1e-300))
         rows.append(
-            {"constant": constant.key, "value": str(value), "problem": problem, "seconds": seconds}
-            | {"change": seconds / usual_seconds - 1, "answer": float(change)}
+            {"constant": constant.key, "value": str(value), "problem": problem, "seconds": least[1]}
+            | {"change": least[1] / least[0] - 1, "answer": float(change)}
         )
     return rows
 
 
 def _scaled(value: Any, factor: float) -> Any:
-    """The value, or each of a tuple, times the factor; a share above a half comes half as near to 1 instead of twice."""
+    """The value, or each of a tuple, times the factor; a share above a half comes half as near to 1."""
     if isinstance(value, tuple):
         return tuple(_scaled(part, factor) for part in value)
     if isinstance(value, int):
@@ -210,7 +211,9 @@ def _scaled(value: Any, factor: float) -> Any:
 @contextmanager
 def _set_to(constant: Constant, value: Any) -> Iterator[None]:
     """Set a constant in its module and in those that have imported it."""
-    module = import_module("widemargin." + constant.module.removesuffix(".py").removesuffix("/__init__").replace("/", "."))
+    module = import_module(
+        "widemargin." + constant.module.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
+    )
     name, _, field = constant.name.partition(".")
     old = getattr(module, name)
     new = old._replace(**{field: value}) if field else value
@@ -221,23 +224,19 @@ def _set_to(constant: Constant, value: Any) -> Iterator[None]:
         yield
 
 
-@cache
-def _usual(problem: str, repeats: int) -> tuple[float, Any]:
-    _measure(problem, 1)  # touches new memory, loads modules
-    return _measure(problem, repeats)
-
-
-def _measure(problem: str, repeats: int) -> tuple[float, Any]:
-    """The least processor seconds of some fits with predictions, and objective and score."""
+def _measure(problem: str, repeats: int, constant: Constant, value: Any) -> tuple[Any, Any]:
+    """Processor seconds of fits with predictions, as the code is and with another value in turn, and both answers."""
     train = _training(problem)
-    seconds: list[float] = []
-    while len(seconds) < repeats or sum(seconds) < 0.2:
-        begin = time.process_time()
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            answer = train()
-        seconds.append(time.process_time() - begin)
-    return min(seconds), np.nan_to_num(np.asarray(answer, dtype=np.float64))
+    seconds: tuple[list[float], list[float]] = [], []
+    while len(seconds[0]) < repeats or sum(seconds[0]) < 0.2:
+        answers = []
+        for k in range(2):
+            with _set_to(constant, value) if k else nullcontext(), warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                begin = time.process_time()
+                answers.append(np.nan_to_num(np.asarray(train(), dtype=np.float64)))
+                seconds[k].append(time.process_time() - begin)
+    return seconds, answers
 
 
 @cache
@@ -255,7 +254,9 @@ def _training(problem: str) -> Callable[[], tuple[float, float]]:
 
     def train() -> tuple[float, float]:
         model = getattr(widemargin, estimator)(**{"n_jobs": 1, **kernel, **options}).fit(X, y)
-        score = model.score(X_test, y_test) if hasattr(model, "score") else float(np.abs(model.transform(X_test)).mean())
+        score = (
+            model.score(X_test, y_test) if hasattr(model, "score") else float(np.abs(model.transform(X_test)).mean())
+        )
         return float(getattr(model, "objective_", 0.0)), score
 
     return train
