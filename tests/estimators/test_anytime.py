@@ -24,7 +24,7 @@ from sklearn.metrics.pairwise import rbf_kernel
 
 import widemargin
 from naive import dual, machines
-from widemargin import DCSVMClassifier
+from widemargin import BSGDClassifier, DCSVMClassifier
 from widemargin.datasets import load_benchmark, load_patches
 
 NUMBER = r"\d+(?:\.\d+)?(?:e[+-]?\d+)?"
@@ -92,6 +92,13 @@ def test_the_warning_points_at_the_users_line(digits: Any) -> None:
     with pytest.warns(ConvergenceWarning) as caught:
         DCSVMClassifier(max_iter=1).fit(*digits)
     assert [w.filename for w in caught] == [__file__]
+
+
+def test_a_warning_of_the_data_points_at_the_users_line(digits: Any) -> None:
+    X, y = digits
+    with pytest.warns(UserWarning, match="mean is .* times as far from 0") as caught:
+        BSGDClassifier(n_epochs=1).fit(X.astype(np.float64) + 1e9, y)
+    assert caught[0].filename == __file__
 
 
 def test_gap_in_the_warning_is_the_attribute(digits: Any) -> None:
@@ -192,7 +199,7 @@ CHILD = """
 import json, signal, sys, time, warnings
 import numpy as np
 import widemargin
-from widemargin import DCSVMClassifier
+from widemargin import BSGDClassifier, DCSVMClassifier
 from widemargin.datasets import load_patches
 
 signal.signal(signal.SIGINT, signal.default_int_handler)  # whatever the parent has done with it
