@@ -30,7 +30,7 @@ from ..kernels.functions import Kernel
 from ..kernels.kernel_operator import KernelOperator
 from ..kernels.precision import ensure_precision
 from ..partition.divide import ClusteringSettings, Division, divide
-from ..partition.routing import Router
+from ..partition.routing import ROUTED_ROWS, Router
 from ..solvers.dual.certificate import join_results
 from ..solvers.dual.in_memory import zero_result
 from ..solvers.dual.problem import DualProblem
@@ -43,7 +43,6 @@ from .trained_machines import TrainedMachine
 
 _CLUSTERS_PER_BLOCK = 8  # make so many of an exact machine, so that blocks have about the same size
 _GRACE = 5.0  # give workers so many seconds to return their clusters once a fit is stopped
-_ROUTED_ROWS = 4096  # route so many at a time, as they are copied
 _MEMORY_SHARE = 4  # a solver gets at most one part in so many of its worker's memory
 
 
@@ -248,7 +247,7 @@ def _route(router: Router, X: Any) -> Labels:
     from ..data.remote.block_store import worker_resources
 
     with blas_limit(1), ThreadTeam(worker_resources()[0]) as team:
-        parts = [router.route(X[rows], team) for rows in row_blocks(X.shape[0], _ROUTED_ROWS)]
+        parts = [router.route(X[rows], team) for rows in row_blocks(X.shape[0], ROUTED_ROWS)]
     return np.concatenate([np.empty(0, np.intp), *parts])
 
 

@@ -9,6 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from .._threads import value_blocks
 from .._types import Array, RowIndices, Vector
 from ..data.columns import occupied_columns
 from ..data.origin import FAR, origin_distance
@@ -27,7 +28,6 @@ from ..kernels.precision import ensure_precision
 from ._estimator import warn_user
 
 _PROBE_ROWS = 256  # compute the kernel matrix of so many rows, the probe, at most
-_BLOCK_ENTRIES = 2**20  # centre about so many entries of X at once
 _SPREAD_ENTRIES, _MIN_SPREAD_ROWS = 2**18, 16  # estimate columns' standard deviations from so many entries, and rows
 _DEGENERATE = 1e-6  # warn where all kernel values are nearer to 1, or all between two rows nearer to 0
 _MAX_ORIGIN_DISTANCE = 30.0  # norm of the mean row / root mean square distance from it
@@ -74,9 +74,7 @@ def entry_variance(X: Any, weights: Vector) -> float:
         return float(weights @ (rows.sum(axis=1) + of_zeros) / total)
     mean = float(weights @ X.sum(axis=1, dtype=np.float64)) / total
     squares = np.empty(len(X))
-    size = max(1, _BLOCK_ENTRIES // X.shape[1])
-    for start in range(0, len(X), size):
-        block = slice(start, start + size)
+    for block in value_blocks(*X.shape):
         centred = X[block] - np.asarray(mean, X.dtype)  # a second pass: entries may be large and close together
         np.einsum("ij,ij->i", centred, centred, dtype=np.float64, out=squares[block])
     return float(weights @ squares / total)
