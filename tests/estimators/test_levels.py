@@ -241,7 +241,7 @@ def test_early_prediction_is_the_papers(partition: str, fit_intercept: bool, pat
         return float(x @ z)
 
     space = rbf if partition == "kernel" else linear
-    support = model.support_vectors_, model.dual_coef_[0], clusters["support"], clusters["intercepts"][0]
+    support = model.support_vectors_, model.dual_coef_[0], clusters["support_labels"], clusters["intercepts"][0]
     own = [naive.nearest_cluster(space, x, clusters["points"], clusters["labels"]) for x in rows]
     truth = [naive.early_decision_value(rbf, x, c, *support) for x, c in zip(rows, own, strict=True)]
     np.testing.assert_allclose(model.decision_function(rows), truth, atol=1e-9)
