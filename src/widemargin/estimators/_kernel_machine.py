@@ -147,8 +147,8 @@ class TrainingRows(NamedTuple):
 class KernelMachine(Estimator):
     """An estimator with a kernel, and with a model of its fitted attributes.
 
-    A subclass has `_check_parameters`, `_fit`, which sets the fitted attributes and `_model`, and `_make_model`, which
-    makes `_model` from these attributes; and a `fit` of its own if it takes no y.
+    A subclass has `_check_parameters`, `_train`, which sets the fitted attributes and `_model` (or a `fit` of its own),
+    and `_make_model`, which makes `_model` from these attributes.
     """
 
     kernel: Any
@@ -209,7 +209,8 @@ class KernelMachine(Estimator):
         own = self._own_kernel
         return make_kernel(own["kernel"], gamma=self._gamma, degree=own["degree"], coef0=own["coef0"])
 
-    def _fit(self, rows: TrainingRows, progress: Progress) -> None:
+    def _train(self, rows: TrainingRows, progress: Progress) -> None:
+        """Train, set the fitted attributes and `_model`, and warn if the fit was stopped."""
         raise NotImplementedError
 
     def _make_model(self) -> Any:
@@ -234,7 +235,8 @@ class KernelMachine(Estimator):
         -------
         self
         """
-        self._run(self._fit, X, y, sample_weight)
+        with self._fitting(X, y, sample_weight) as (rows, progress):
+            self._train(rows, progress)
         return self
 
     def _check_data(self, X: Any, y: Any, sample_weight: Any) -> TrainingRows:

@@ -382,7 +382,7 @@ class BSGDClassifier(Classifier, OneVsRestPredictor, LinearWeights, DecisionGrad
         warn_of_origin(type(self).__name__, self.kernel, X)
         return to_float32(X)
 
-    def _fit(self, rows: TrainingRows, progress: Progress) -> None:
+    def _train(self, rows: TrainingRows, progress: Progress) -> None:
         X, y, weights, _, classes = rows
         random_state = check_random_state(self.random_state)
         score = None

@@ -198,7 +198,8 @@ class DCOneClassSVM(OutlierMixin, OutlierPredictor, DualMachine):
         -------
         self
         """
-        self._run(self._fit, X, None, sample_weight)
+        with self._fitting(X, None, sample_weight) as (rows, progress):
+            self._train(rows, progress)
         return self
 
     def _check_parameters(self) -> None:
