@@ -24,7 +24,7 @@ from sklearn.metrics.pairwise import rbf_kernel
 
 import widemargin
 from naive import dual, machines
-from widemargin import DCSVMClassifier
+from widemargin import BSGDClassifier, DCSVMClassifier
 from widemargin.datasets import load_benchmark, load_patches
 
 NUMBER = r"\d+(?:\.\d+)?(?:e[+-]?\d+)?"
@@ -94,6 +94,13 @@ def test_the_warning_points_at_the_users_line(digits: Any) -> None:
     assert [w.filename for w in caught] == [__file__]
 
 
+def test_a_warning_of_the_data_points_at_the_users_line(digits: Any) -> None:
+    X, y = digits
+    with pytest.warns(UserWarning, match="mean is .* times as far from 0") as caught:
+        BSGDClassifier(n_epochs=1).fit(X.astype(np.float64) + 1e9, y)
+    assert caught[0].filename == __file__
+
+
 def test_gap_in_the_warning_is_the_attribute(digits: Any) -> None:
     model = DCSVMClassifier(C=8.0, gamma=0.1, max_iter=1)
     message = fit_stopped(model, *digits)
@@ -149,7 +156,7 @@ def test_max_time_is_kept_whatever_stage_it_strikes(max_time: float) -> None:
     model = DCSVMClassifier(**HARD, max_time=max_time)
     start = time.perf_counter()
     message = fit_stopped(model, X[:10_000], y[:10_000])
-    assert time.perf_counter() - start < max_time + 4.0  # for a busy machine; how late it is, benchmarks/reliability/limits.py measures
+    assert time.perf_counter() - start < max_time + 4.0  # benchmarks/reliability/limits.py measures how late it is
     assert_states_violation_and_gap(message)
     assert model.converged_ is False
     assert model.dual_gap_ > 0
@@ -192,7 +199,7 @@ CHILD = """
 import json, signal, sys, time, warnings
 import numpy as np
 import widemargin
-from widemargin import DCSVMClassifier
+from widemargin import BSGDClassifier, DCSVMClassifier
 from widemargin.datasets import load_patches
 
 signal.signal(signal.SIGINT, signal.default_int_handler)  # whatever the parent has done with it

@@ -18,24 +18,16 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from .._native import Stopped
-from .._types import Labels, RowIndices
-from .abstract_matrix import LostBlockError
-from .dask import (
-    active_client,
-    as_rows,
-    check_partition,
-    check_widths,
-    collect_pure,
-    partitions_of,
-    running_workers,
-    wait_for_partitions,
-)
-from .rows import positions
+from ..._config import SMALL_BYTES
+from ..._native import Stopped
+from ..._types import Labels, RowIndices
+from ..abstract_matrix import LostBlockError
+from ..rows import positions
+from .client import active_client, collect_pure, running_workers, wait_for_partitions
+from .partitions import as_rows, check_partition, check_widths, partitions_of
 from .worker_blocks import Futures, WorkerBlocks
 
 SAMPLE_ROWS = 10_000  # brought to this process, to be clustered, and for checks of their scale
-_GROUP_BYTES = 2**24  # of a group: the partitions that one task reads, unless a single one is larger
 
 T = TypeVar("T")
 Form: TypeAlias = "tuple[np.dtype[Any], bool]"  # dtype, whether sparse
@@ -116,7 +108,7 @@ class RemoteRows:
     # ----------------------------------------------------------------------------------------------------- partitions
 
     def _load_partitions(self, check: Callable[[], None]) -> None:
-        """Compute the partitions, and put those that are on one worker into groups of at most `_GROUP_BYTES`."""
+        """Compute the partitions, and put those that are on one worker into groups of at most `SMALL_BYTES`."""
         from distributed import CancelledError
 
         self._partitions = self.client.compute(self._sources)
@@ -132,7 +124,7 @@ class RemoteRows:
         for number, part in enumerate(self._partitions):
             worker, size = next(iter(where.get(part.key, ())), ""), sizes.get(part.key, 0)
             if worker not in latest or size > bytes_left[worker]:
-                latest[worker], bytes_left[worker] = len(self._groups), _GROUP_BYTES
+                latest[worker], bytes_left[worker] = len(self._groups), SMALL_BYTES
                 self._groups.append([])
                 self._group_workers.append(worker)
             self._groups[latest[worker]].append(number)

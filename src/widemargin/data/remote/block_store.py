@@ -14,8 +14,8 @@ import numpy as np
 import scipy.sparse as sp
 from distributed import WorkerPlugin, get_worker
 
-from .._types import RowIndices
-from .abstract_matrix import LostBlockError
+from ..._types import RowIndices
+from ..abstract_matrix import LostBlockError
 
 NAME = "widemargin-blocks"
 

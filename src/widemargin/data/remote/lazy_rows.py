@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from .dask import partitions_of
-from .design_matrix import is_dask_collection
+from .partitions import is_dask_collection, partitions_of
 
 
 def map_rows(function: Callable[[Any], Any], X: Any) -> Any:

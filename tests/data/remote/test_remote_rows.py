@@ -12,7 +12,7 @@ import pytest
 import scipy.sparse as sp
 
 from widemargin.data import LostBlockError, LostPartitionError
-from widemargin.data.remote_rows import RemoteRows, open_remote_rows
+from widemargin.data.remote.remote_rows import RemoteRows, open_remote_rows
 
 da = pytest.importorskip("dask.array")
 distributed = pytest.importorskip("distributed")
@@ -227,8 +227,8 @@ def test_partitions_that_are_lost_while_their_workers_are_asked_for(
 
 
 def test_a_worker_whose_memory_is_full_is_an_error(cluster: Any, client: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("widemargin.data.dask._MAX_WAIT", 0.5)
-    monkeypatch.setattr("widemargin.data.dask._is_stuck", lambda worker: True)
+    monkeypatch.setattr("widemargin.data.remote.client.MAX_WAIT", 0.5)
+    monkeypatch.setattr("widemargin.data.remote.client._is_stuck", lambda worker: True)
     with open_rows() as rows:
         rows.shuffle(BLOCK_OF, 2)
         with pytest.raises(MemoryError, match="near its limit"):

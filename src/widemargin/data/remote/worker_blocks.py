@@ -12,15 +12,13 @@ from contextlib import closing
 from time import monotonic, sleep
 from typing import Any, TypeAlias, TypeVar
 
-from .._native import Stopped
-from .abstract_matrix import LostBlockError
-from .dask import LostPartitionError, collect, running_workers
+from ..._native import Stopped
+from ..abstract_matrix import LostBlockError
+from .client import MAX_LOSSES, MAX_WAIT, LostPartitionError, collect, running_workers
 
 T = TypeVar("T")
 Futures: TypeAlias = "list[Any]"
 
-_MAX_LOSSES = 5  # of workers, while blocks are made or during one task on all of them
-_MAX_WAIT = 60.0  # seconds without any worker, or with paused ones alone
 _RESTART = 5.0  # seconds that a lost worker has for coming back, before another gets its blocks as well
 
 
@@ -155,12 +153,12 @@ class WorkerBlocks:
 
     def _repeat(self, action: Callable[[], T], when: str) -> T:
         """The result of the action, again if a worker is lost meanwhile; `when` is for the message."""
-        for _ in range(_MAX_LOSSES):
+        for _ in range(MAX_LOSSES):
             try:
                 return action()
             except LostBlockError as error:
                 lost = error
-        raise LostPartitionError(f"workers were lost {_MAX_LOSSES} times {when}: {lost}") from lost
+        raise LostPartitionError(f"workers were lost {MAX_LOSSES} times {when}: {lost}") from lost
 
     def _submit(self, block: int, function: Callable[..., Any], *args: Any) -> Any:
         from .block_store import call_on_block
@@ -201,7 +199,7 @@ class WorkerBlocks:
             if len(workers) >= self._n_expected or (workers and waited > _RESTART):
                 self._n_expected = max(self._n_expected, min(len(workers), len(self)))
                 return set(workers)
-            if waited > _MAX_WAIT:
-                raise LostPartitionError(f"there has been no worker for {_MAX_WAIT:g} seconds")
+            if waited > MAX_WAIT:
+                raise LostPartitionError(f"there has been no worker for {MAX_WAIT:g} seconds")
             check()
             sleep(0.05)

@@ -15,8 +15,9 @@ from widemargin import OCASClassifier
 from widemargin._native import Stopped
 from widemargin._threads import ThreadTeam
 from widemargin.data import LostPartitionError
-from widemargin.data.dask import collect, open_partitions
-from widemargin.data.remote_rows import open_remote_rows
+from widemargin.data.remote.client import collect
+from widemargin.data.remote.partitioned_matrix import open_partitions
+from widemargin.data.remote.remote_rows import open_remote_rows
 
 da = pytest.importorskip("dask.array")
 dd = pytest.importorskip("dask.dataframe")
@@ -126,7 +127,7 @@ class KillAfter:
 
 
 def test_a_worker_that_dies_mid_fit(client: Any, local: OCASClassifier, monkeypatch: pytest.MonkeyPatch) -> None:
-    from widemargin.data.dask import PartitionedMatrix
+    from widemargin.data.remote.partitioned_matrix import PartitionedMatrix
 
     killer = KillAfter(client, rounds=4)
     monkeypatch.setattr(PartitionedMatrix, "matvec", killer(PartitionedMatrix.matvec))
@@ -139,7 +140,7 @@ def test_a_worker_that_dies_mid_fit(client: Any, local: OCASClassifier, monkeypa
 
 
 def test_partitions_that_cannot_be_computed_again(client: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    from widemargin.data.dask import PartitionedMatrix
+    from widemargin.data.remote.partitioned_matrix import PartitionedMatrix
 
     parts = client.scatter([X[:300], X[300:]], hash=False)  # put there by hand: no recipe
     collection = da.concatenate([da.from_delayed(delayed(part), (300, 7), float) for part in parts])
@@ -212,7 +213,7 @@ def test_a_partition_that_is_lost_while_its_worker_is_asked_for(client: Any, mon
 
 
 def test_partitions_that_never_come_back_are_given_up(client: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("widemargin.data.dask._MAX_WAIT", 0.2)
+    monkeypatch.setattr("widemargin.data.remote.partitioned_matrix.MAX_WAIT", 0.2)
     with open_partitions(da.from_array(X, chunks=(300, 7)), ThreadTeam(1)) as rows:
         monkeypatch.setattr(client, "who_has", lambda blocks: {})
         with pytest.raises(LostPartitionError, match=r"partitions \[0, 1\] of X are on no worker"):
