@@ -27,11 +27,11 @@ from ..algorithms.dc_svm import (
 from ..algorithms.dc_svm_fit import train, train_several
 from ..algorithms.trained_machines import TrainedMachine, TrainedMachines
 from ..data import is_dask_collection
-from ..data.remote_rows import RemoteRows, open_remote_rows
+from ..data.remote.remote_rows import RemoteRows, open_remote_rows
 from ..data.rows import find_equal_rows
 from ..data.samples import GramSamples, Samples, make_samples, view_samples
 from ..kernels.definiteness import is_indefinite
-from ..kernels.functions import CallableKernel, Kernel, Linear, Precomputed
+from ..kernels.functions import FUNCTION_KERNELS, KERNELS, CallableKernel, Kernel, Linear, Precomputed
 from ..kernels.precision import ensure_precision, float64_error
 from ..models.clustered import ClusteredExpansion
 from ..models.expansion import KernelExpansion
@@ -47,8 +47,6 @@ from ._kernel_machine import DecisionGradients, KernelMachine, LinearWeights, Tr
 from ._predictor import lazy_on_dask
 from ._scale import make_checked_samples, sample_form
 from ._validation import (
-    FUNCTION_KERNELS,
-    KERNELS,
     check_choice,
     check_collection,
     check_flag,

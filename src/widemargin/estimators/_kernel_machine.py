@@ -16,16 +16,14 @@ from sklearn.utils.validation import check_is_fitted
 from .._config import resolve_memory_budget
 from .._progress import Progress
 from .._types import Labels, Matrix, RowIndices, Vector
-from ..kernels.functions import CallableKernel, Kernel, Precomputed
+from ..kernels.functions import FUNCTION_KERNELS, KERNELS, CallableKernel, Kernel, Precomputed, make_kernel
 from ..models.expansion import KernelExpansion
 from ._estimator import Estimator
 from ._fitted_state import FittedState
 from ._predictor import convert_in_blocks, lazy_on_dask
-from ._scale import named_kernel, resolve_gamma
+from ._scale import resolve_gamma
 from ._validation import (
     FLOATS,
-    FUNCTION_KERNELS,
-    KERNELS,
     LARGEST_ENTRY,
     LARGEST_TARGET,
     check_labels,
@@ -209,7 +207,7 @@ class KernelMachine(Estimator):
 
     def _make_kernel(self) -> Kernel:
         own = self._own_kernel
-        return named_kernel(own["kernel"], gamma=self._gamma, degree=own["degree"], coef0=own["coef0"])
+        return make_kernel(own["kernel"], gamma=self._gamma, degree=own["degree"], coef0=own["coef0"])
 
     def _train(self, rows: TrainingRows, progress: Progress) -> None:
         """Train, set the fitted attributes and `_model`, and warn if the fit was stopped."""

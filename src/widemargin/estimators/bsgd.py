@@ -18,6 +18,7 @@ from .._types import Labels, Vector
 from ..algorithms.bsgd import BudgetedSGD, EpochSettings, TimedSample, needed_bytes, primal_objective, train
 from ..data import is_dask_collection, iterate_blocks
 from ..data.labels import one_vs_rest_signs
+from ..kernels.functions import FUNCTION_KERNELS
 from ..models.expansion import KernelExpansion
 from ..solvers.results import History
 from ..solvers.sgd.budgeted_machine import (
@@ -36,7 +37,6 @@ from ._predictor import Classifier, OneVsRestPredictor, argmax_classes
 from ._scale import make_checked_samples, warn_of_origin
 from ._training_warnings import warn_of_one_class_on_probe
 from ._validation import (
-    FUNCTION_KERNELS,
     check_choice,
     check_flag,
     check_integer,

@@ -16,6 +16,7 @@ from .._progress import Progress
 from .._threads import ThreadTeam, blas_limit
 from .._types import Array, Vector
 from ..data.samples import Samples
+from ..kernels.functions import FUNCTION_KERNELS
 from ..kernels.kernel_operator import KernelOperator
 from ..kernels.tiles import fill_gram
 from ..models.expansion import make_point_samples
@@ -28,7 +29,6 @@ from ._kernel_machine import KernelMachine, TrainingRows
 from ._predictor import lazy_on_dask
 from ._scale import make_checked_samples
 from ._validation import (
-    FUNCTION_KERNELS,
     check_integer,
     check_kernel,
     check_n_jobs,

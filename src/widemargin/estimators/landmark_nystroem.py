@@ -20,7 +20,7 @@ from .._threads import ThreadTeam, blas_limit, row_blocks, run_interruptibly
 from .._types import Array, RowIndices
 from ..data.origin import dense_if_far
 from ..data.samples import make_samples
-from ..kernels.functions import Kernel
+from ..kernels.functions import FUNCTION_KERNELS, Kernel
 from ..kernels.precision import ensure_precision
 from ..kernels.tiles import fill_gram
 from ..models.nystroem_coordinates import NystroemCoordinates
@@ -36,7 +36,6 @@ from ._kernel_machine import KernelMachine, TrainingRows
 from ._predictor import lazy_on_dask
 from ._scale import check_scale
 from ._validation import (
-    FUNCTION_KERNELS,
     check_choice,
     check_integer,
     check_kernel,
