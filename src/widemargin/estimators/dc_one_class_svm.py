@@ -11,8 +11,8 @@ from sklearn.base import OutlierMixin
 
 from .._progress import Progress
 from .._types import Matrix, Vector
-from ..algorithms.dc_svm import KernelProblem, Problems
-from ..algorithms.dc_svm_fit import take_samples, train
+from ..algorithms.dc_svm import KernelProblem, Problems, train
+from ..algorithms.dc_svm_fit import take_samples
 from ..algorithms.trained_machines import TrainedMachine, TrainedMachines
 from ..data.remote.remote_rows import RemoteRows, count_rows
 from ..data.samples import Samples
