@@ -44,8 +44,8 @@ class OCASClassifier(Classifier, OneVsRestPredictor, LinearMachine):
     C : float, default=1.0
         Weight of the losses, > 0. For each sample it is multiplied by its weight and by its class's weight.
     loss : {"hinge", "squared_hinge", "logistic"}, default="hinge"
-        Of a margin m = y (<w, x> + b): ``max(0, 1 - m)``, its square, or ``log(1 + exp(-m))``, which has
-        `predict_proba`.
+        Of a margin :math:`m = y (\langle w, x \rangle + b)`: :math:`\max(0, 1 - m)`, its square, or
+        :math:`\log(1 + e^{-m})`, which has `predict_proba`.
     tol : float, default=1e-3
         Largest duality gap at the end, relative to the objective; of each class with several.
     fit_intercept : bool, default=True
