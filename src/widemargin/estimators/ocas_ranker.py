@@ -16,14 +16,14 @@ from .._threads import ThreadTeam
 from .._types import Labels
 from ..data import DesignMatrix
 from ..solvers.cutting_plane.pair_hinge import PairHingeLoss, RankedPairs
-from ._linear_machine import LinearMachine, LinearProblem, SingleFunction, ValidatedRows, check_objective_at_zero
+from ._linear_machine import LinearProblem, SingleFunction, ValidatedRows, check_objective_at_zero
 from ._predictor import ValuePredictor
 from ._validation import check_regression_data, check_weights, to_memory
 
 _EQUAL = 1e-12  # of the range of the values: smaller differences are rounding
 
 
-class OCASRanker(SingleFunction, ValuePredictor, LinearMachine):
+class OCASRanker(ValuePredictor, SingleFunction):
     r"""Linear ranking by pairwise hinges within groups (a ranking SVM), with a certificate.
 
     It minimises, by optimised cutting planes,
@@ -128,7 +128,7 @@ class OCASRanker(SingleFunction, ValuePredictor, LinearMachine):
         tags.target_tags.required = True
         return tags
 
-    def fit(
+    def fit(  # type: ignore[override]  # the groups come third
         self, X: ArrayLike, y: ArrayLike, groups: ArrayLike | None = None, sample_weight: ArrayLike | None = None
     ) -> Self:
         """Train the machine.

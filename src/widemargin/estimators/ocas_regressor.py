@@ -3,24 +3,24 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from .._config import resolve_memory_budget
 from .._threads import ThreadTeam
 from ..data import DesignMatrix
 from ..solvers.cutting_plane.smooth_losses import SmoothLoss, SquaredEpsilonInsensitive
 from ..solvers.cutting_plane.two_hinges import double_rows, two_hinges
-from ._linear_machine import LinearMachine, LinearProblem, SingleFunction, ValidatedRows, check_objective_at_zero
+from ._linear_machine import LinearProblem, SingleFunction, ValidatedRows, check_objective_at_zero
 from ._predictor import Regressor, ValuePredictor
 from ._validation import check_choice, check_number, check_regression_data, shown
 
 _LOSSES = ("epsilon_insensitive", "squared_epsilon_insensitive", "absolute", "quantile")
 
 
-class OCASRegressor(SingleFunction, Regressor, ValuePredictor, LinearMachine):
+class OCASRegressor(Regressor, ValuePredictor, SingleFunction):
     r"""Linear regression with a robust, a quantile or a squared loss, for up to millions of rows, with a certificate.
 
     It minimises, by optimised cutting planes, as `OCASClassifier` does,
@@ -144,25 +144,6 @@ class OCASRegressor(SingleFunction, Regressor, ValuePredictor, LinearMachine):
         if self.quantile >= 1:
             raise ValueError(f"quantile must be less than 1, got {shown(self.quantile)}")
         super()._check_parameters()
-
-    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Train the machine.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix, sparse array, dask array, dask data frame} of shape (n_samples, n_features)
-            The rows of a dask collection stay on the workers of the active client's cluster.
-        y : array-like or dask collection of shape (n_samples,)
-        sample_weight : array-like of shape (n_samples,), default=None
-            Factor of C for each sample, >= 0.
-
-        Returns
-        -------
-        self
-        """
-        with self._fitting(X, y, sample_weight) as (data, progress):
-            self._train([self], data, progress)
-        return self
 
     def _check_targets(self, X: Any, y: Any) -> tuple[Any, NDArray[Any]]:
         return check_regression_data(self, X, y, resolve_memory_budget(self.memory_budget))
