@@ -8,7 +8,6 @@ trained apart, one a thread.
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from typing import NamedTuple, TypeVar
@@ -29,7 +28,7 @@ from ..partition.divide import Division
 from ..solvers.dual.in_memory import WORKING_SET_ROWS, solve_several_in_memory
 from ..solvers.dual.memory import share_budget
 from ..solvers.dual.problem import DualProblem, PairProblems
-from ..solvers.dual.subproblems import Subproblem, Subproblems, join_subproblems
+from ..solvers.dual.subproblems import Subproblem, Subproblems, join_subproblems, solve_on_full_matrix
 from ..solvers.results import DualResult
 from .dc_svm import (
     DCSVMSettings,
@@ -40,8 +39,7 @@ from .dc_svm import (
     max_rows_of_full_matrix,
     sketch,
     suits_full_matrix,
-    train,
-    train_on_full_matrix,
+    train_whole,
 )
 from .trained_machines import TrainedMachine, TrainedMachines, in_order
 
@@ -169,7 +167,7 @@ class _SeveralMachines:
         if before is not None:
             division = before.division
         elif stop_level:
-            with suppress(Stopped), blas_limit(1), ThreadTeam(n_jobs) as team:
+            with blas_limit(1), ThreadTeam(n_jobs) as team:
                 operator = KernelOperator(self.kernel, samples, team)
                 division = divide_rows(operator, stop_level, np.zeros(len(samples)), settings, progress, self.rng)
         samples.squares  # noqa: B018 - computed once, before the threads share it
@@ -204,7 +202,7 @@ class _SeveralMachines:
         sketched = start = None if known is None else known.result.beta
         if known is not None and known.is_sketch:
             start = None
-        machine = train(data, settings, share, rng, start=start, sketched=sketched, division=local, allow_early=False)
+        machine = train_whole(data, settings, share, rng, start=start, sketched=sketched, division=local)
         if share.stopped_by is None:  # else it goes on later
             self.progress.advance(float(self._work(np.array([part.number])).sum()))
         return replace(machine, rows=rows, division=division).following(before)
@@ -248,7 +246,8 @@ class _SeveralMachines:
         samples, silent = SampleSubset(self.samples, union), SilentProgress(progress)
         with blas_limit(1), ThreadTeam(self.settings.n_jobs) as team:
             local = replace(parts, rows=(np.cumsum(is_used) - 1)[parts.rows])
-            results = train_on_full_matrix(self.kernel, samples, local, settings or self.settings, silent, team)
+            limits = (settings or self.settings).limits
+            results = solve_on_full_matrix(self.kernel, samples, local, limits, team, silent)
         self.progress.advance(float(self._work(numbers[left]).sum()))
         if before is None:
             return TrainedMachines.of_results(parts.rows, results)
@@ -273,18 +272,18 @@ class _SeveralMachines:
                 DCSVMTraining(KernelProblem(kernel, samples, problem), settings, progress, self.rng, team)
                 for problem in problems
             ]
-            try:
-                levels = settings.planned_levels(self.kernel, samples)
-                for number, level in enumerate(levels):
-                    share = progress.part(1 / (len(levels) + 1 - number))
-                    division = divide_rows(operator, level, np.zeros(n), settings, share, self.rng)
+            levels = settings.planned_levels(self.kernel, samples)
+            for number, level in enumerate(levels):
+                share = progress.part(1 / (len(levels) + 1 - number))
+                if (division := divide_rows(operator, level, np.zeros(n), settings, share, self.rng)) is not None:
                     points = _solve_level(level, fits, points, division, share)
-                K = np.empty((n, n), samples.dtype)
+            K = np.empty((n, n), samples.dtype)
+            try:
                 with progress.interrupting(team.native):
                     fill_gram(kernel, samples.take(slice(0, n)), K, team)
-                results = solve_several_in_memory(K, problems, points, settings.limits, team, progress)
             except Stopped:
-                return [fit.solve_whole(point, allow_early=False) for fit, point in zip(fits, points, strict=True)]
+                return [fit.solve_whole(point) for fit, point in zip(fits, points, strict=True)]
+            results = solve_several_in_memory(K, problems, points, settings.limits, team, progress)
             del K
             return _correct(fits, results, progress)
 

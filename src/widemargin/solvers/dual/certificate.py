@@ -80,6 +80,9 @@ class Certificate(NamedTuple):
         return self.violation * np.clip(factor, *_TOL_FACTORS)
 
 
+NO_CERTIFICATE = Certificate(0.0, np.inf, np.inf, np.inf)  # of a point whose decision values are not known
+
+
 def certify(
     terms: dual.SeparableTerms, beta: Vector, decision: Vector, violations: Vector, *, has_intercept: bool, tol: float
 ) -> Certificate:
