@@ -27,6 +27,7 @@ import numpy as np
 
 from ..._native import Stopped, dual
 from ..._progress import AnyProgress
+from ..._threads import raise_if_stopped
 from ..._types import Array, Mask, RowIndices, Vector
 from ...data.rows import positions
 from ...data.samples import SampleSubset
@@ -536,8 +537,7 @@ class DualSolver:
             return add(rows)
         with self.progress.interrupting(self.operator.team.native):
             for block in self._blocks(rows):
-                if not self.progress.go_on():
-                    raise Stopped
+                raise_if_stopped(self.progress.go_on)
                 add(block)
 
     def _update(self, point: _Point, part: _Part, changed: RowIndices) -> _Point | None:
