@@ -106,7 +106,7 @@ class _DaskTraining:
             return machine.result.converged or self.settings.stop_level > 0
 
         work = [len(make()[0]) ** 2 for make in problems]
-        return share_time(train, problems, work, self.progress, is_done, lambda tasks: [task() for task in tasks])
+        return share_time(train, problems, work, self.progress, is_done)
 
     def _train_one(
         self,

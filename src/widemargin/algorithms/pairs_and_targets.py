@@ -7,10 +7,9 @@ trained apart, one a thread.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 import numpy as np
 
@@ -42,8 +41,6 @@ from .dc_svm import (
     train_whole,
 )
 from .trained_machines import TrainedMachine, TrainedMachines, in_order
-
-T = TypeVar("T")
 
 _MATRIX_SHARE = 1 / 2  # several machines share a kernel matrix of at most this part of the memory budget
 
@@ -119,7 +116,7 @@ class _SeveralMachines:
         batches = self._batches()
         work = [float(self._work(batch.numbers).sum()) for batch in batches]
         train, sketch = self._train_batch, self._sketch_batch
-        solved = share_time(train, batches, work, self.progress, _are_converged, _call_each, sketch=sketch)
+        solved = share_time(train, batches, work, self.progress, _are_converged, sketch=sketch)
         return in_order([batch.numbers for batch in batches], solved)
 
     def _make_all(self) -> list[tuple[RowIndices, DualProblem]]:
@@ -298,7 +295,7 @@ def _solve_level(
         return fit.within(share).solve_level(level, point, division)
 
     parts = list(zip(fits, points, strict=True))
-    return share_time(solve, parts, [1] * len(parts), progress, lambda _: True, _call_each)
+    return share_time(solve, parts, [1] * len(parts), progress, lambda _: True)
 
 
 def _correct(fits: list[DCSVMTraining], results: list[DualResult], progress: AnyProgress) -> list[TrainedMachine]:
@@ -311,7 +308,7 @@ def _correct(fits: list[DCSVMTraining], results: list[DualResult], progress: Any
         return fit.within(share).correct(result if before is None else before.result)
 
     parts = list(zip(fits, results, strict=True))
-    return share_time(correct, parts, [1] * len(parts), progress, _is_converged, _call_each)
+    return share_time(correct, parts, [1] * len(parts), progress, _is_converged)
 
 
 def _is_converged(machine: TrainedMachine) -> bool:
@@ -320,8 +317,3 @@ def _is_converged(machine: TrainedMachine) -> bool:
 
 def _are_converged(machines: TrainedMachines) -> bool:
     return bool(machines.results.converged.all())
-
-
-def _call_each(tasks: list[Callable[[], T]]) -> list[T]:
-    """Call tasks one after the other."""
-    return [task() for task in tasks]

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..._native import Stopped, dual
-from ..._progress import AnyProgress
+from ..._progress import AnyProgress, share_time
 from ..._threads import ThreadTeam
 from ..._types import Array, Mask, RowIndices, Vector
 from ...data.samples import Samples
@@ -140,19 +140,19 @@ def solve_subproblems(
     DualResults
         Each with one row of history.
     """
-    results: list[DualResults] = []
     numbers = np.arange(len(parts))
     batches = [numbers[first : first + _BATCH_PROBLEMS] for first in range(0, len(parts), _BATCH_PROBLEMS)]
-    for number, some in enumerate(batches):
-        own = parts if len(batches) == 1 else parts.take(some)
-        batch, share = _Batch(K, own, limits, polish=polish), progress.part(1 / (len(batches) - number))
+
+    def solve(some: RowIndices, before: DualResults | None, share: AnyProgress) -> DualResults:
+        batch = _Batch(K, parts if len(batches) == 1 else parts.take(some), limits, polish=polish)
         while share.go_on() and batch.advance(team, share.deadline - time.perf_counter()):
             if not share.go_on(violation=float(batch.violations.max()), tol=limits.tol):
                 break
             batch.solve_stalled(share.go_on)
         batch.step_from_zero()
-        results.append(batch.results(progress.elapsed))
-    return DualResults.concatenate(results)
+        return batch.results(progress.elapsed)
+
+    return DualResults.concatenate(share_time(solve, batches, [*map(len, batches)], progress, lambda _: True))
 
 
 def _zero_results(parts: Subproblems, elapsed: float) -> DualResults:
