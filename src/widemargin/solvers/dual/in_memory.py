@@ -22,8 +22,8 @@ from ..._progress import AnyProgress, share_time
 from ..._threads import ThreadTeam
 from ..._types import Array, Vector
 from ...kernels.functions import EntryRows
-from ..results import DualResult
-from .certificate import NO_CERTIFICATE, NO_LIMIT, Limits, certify, make_result
+from ..results import NO_CERTIFICATE, DualResult
+from .certificate import NO_LIMIT, Limits, certify, make_result
 from .newton import solve_newton_sets
 from .problem import DualProblem, make_terms
 from .stopping import SETS_PER_CHECK, CoordinateStallTest
