@@ -321,6 +321,23 @@ def test_one_seed_one_model(n_levels: int, stop_level: int, fit_intercept: bool,
         np.testing.assert_array_equal(model.decision_function(patches[0]), one.decision_function(patches[0]))
 
 
+def test_out_of_time_in_a_level_gives_the_better_machine_of_the_level_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The time ends before any cluster of the second level is solved."""
+    original, calls = dc_svm.DCSVMTraining.solve_clusters, iter(range(10))
+
+    def solve_clusters(fit: Any, *arguments: Any) -> Any:
+        if next(calls) == 1:
+            fit.progress._stop("max_time")
+        return original(fit, *arguments)
+
+    monkeypatch.setattr(dc_svm.DCSVMTraining, "solve_clusters", solve_clusters)
+    X, y = load_patches(3000, 5, random_state=0)[:2]
+    with pytest.warns(ConvergenceWarning, match="max_time"):
+        model = DCSVMClassifier(**PATCHES, n_levels=2).fit(X, y)
+    assert model.early_level_ == 2
+    assert model.objective_ < 0.5 * PATCHES["C"] * len(X)  # of zero: C a row
+
+
 @pytest.mark.parametrize("n_levels", [1, 3])
 def test_out_of_time_at_a_level_gives_its_early_machine(n_levels: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """The time ends with the first level."""

@@ -52,12 +52,15 @@ class TwoStepKernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clu
     kernel : {"rbf", "poly", "linear", "sigmoid", "laplacian", "precomputed"} or callable, default="rbf"
         As of `DCSVMClassifier`.
     gamma : {"scale", "auto"} or float, default="scale"
-    degree : int, default=3
-    coef0 : float, default=0.0
-    n_sample : int, default=1000
-        Rows that are clustered, and whose means are the centres; at least 10 for each cluster, and at most 5,000.
     n_jobs : int or None, default=None
         Threads; the clusters do not depend on it.
+
+    Other Parameters
+    ----------------
+    degree, coef0
+        As of `DCSVMClassifier`.
+    n_sample : int, default=1000
+        Rows that are clustered, and whose means are the centres; at least 10 for each cluster, and at most 5,000.
     random_state : int, RandomState instance or None, default=None
 
     Attributes
@@ -109,19 +112,19 @@ class TwoStepKernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clu
         *,
         kernel: Any = "rbf",
         gamma: float | str = "scale",
+        n_jobs: int | None = None,
         degree: int = 3,
         coef0: float = 0.0,
         n_sample: int = 1000,
-        n_jobs: int | None = None,
         random_state: Any = None,
     ) -> None:
         self.n_clusters = n_clusters
         self.kernel = kernel
         self.gamma = gamma
+        self.n_jobs = n_jobs
         self.degree = degree
         self.coef0 = coef0
         self.n_sample = n_sample
-        self.n_jobs = n_jobs
         self.random_state = random_state
 
     def __sklearn_tags__(self) -> Tags:
