@@ -22,7 +22,7 @@ from .._types import Array, Labels, Matrix, RowIndices, Vector
 from ..algorithms.dc_svm import DCSVMSettings, Problems
 from ..algorithms.dc_svm_fit import train_machines
 from ..algorithms.trained_machines import TrainedMachine, TrainedMachines
-from ..data import is_dask_collection
+from ..data import compute_values, is_dask_collection
 from ..data.remote.remote_rows import RemoteRows, open_remote_rows
 from ..data.rows import find_equal_rows
 from ..data.samples import GramSamples, Samples, make_samples, view_samples
@@ -57,7 +57,6 @@ from ._validation import (
     is_auto,
     make_rng,
     shown,
-    to_memory,
 )
 
 _DEEPEST = 62  # of the levels: 2 ** 62 clusters
@@ -190,7 +189,7 @@ class DualMachine(LinearWeights, DecisionGradients, KernelMachine):
         if not len(targets):
             raise ValueError(f"X must have rows, got none: shape (0, {self.n_features_in_})")
         self.shape_fit_ = len(targets), self.n_features_in_
-        weights = check_weights(to_memory(sample_weight), targets)
+        weights = check_weights(compute_values(sample_weight), targets)
         kept = np.flatnonzero(weights)
         classes, y = self._number_targets(targets[kept], weights[kept])
         return TrainingRows(X, y, weights[kept], kept, classes)
@@ -200,10 +199,10 @@ class DualMachine(LinearWeights, DecisionGradients, KernelMachine):
         if y is None:
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None")
         if isinstance(self, ClassifierMixin):
-            labels = column_or_1d(to_memory(y), warn=True)
+            labels = column_or_1d(compute_values(y), warn=True)
             check_labels(labels)
             return np.asarray(labels)
-        return np.asarray(check_array(to_memory(y), dtype=np.float64, ensure_2d=False, input_name="y"))
+        return np.asarray(check_array(compute_values(y), dtype=np.float64, ensure_2d=False, input_name="y"))
 
     def _train(self, rows: TrainingRows, progress: Progress) -> None:
         # one thread of BLAS: a second one, once woken by a probe of some rows, spins on through an early fit

@@ -28,7 +28,7 @@ from sklearn.utils.validation import validate_data as sklearn_validate_data
 from .._config import ALLOWED_BYTES, SMALL_BYTES, resolve_memory_budget
 from .._threads import MOST_THREADS, ThreadTeam, value_blocks
 from .._types import Labels, Vector
-from ..data import has_finite_rows, has_finite_values, is_dask_collection, mapped_pages
+from ..data import compute_values, has_finite_rows, has_finite_values, is_dask_collection, mapped_pages
 from ..data.csr import check_sparse, summed, with_usual_arrays
 from ..kernels.functions import KERNELS
 
@@ -479,7 +479,7 @@ def _check_collection(estimator: Any, X: Any, y: Any) -> tuple[Any, NDArray[Any]
     if y is None:
         raise ValueError(f"{type(estimator).__name__} requires y to be passed, but the target y is None")
     check_collection(estimator, X)
-    return X, column_or_1d(to_memory(y), warn=True)
+    return X, column_or_1d(compute_values(y), warn=True)
 
 
 def check_collection(estimator: Any, X: Any) -> None:
@@ -493,8 +493,3 @@ def check_collection(estimator: Any, X: Any) -> None:
             raise text_error(text)
     _check_feature_names(estimator, meta, reset=True)
     estimator.n_features_in_ = X.shape[1]
-
-
-def to_memory(values: Any) -> Any:
-    """A dask collection with one number a row as an array; other values as they are."""
-    return values.compute() if is_dask_collection(values) else values

@@ -16,7 +16,7 @@ from .._config import resolve_memory_budget
 from .._progress import Progress
 from .._types import Labels, Vector
 from ..algorithms.bsgd import BudgetedSGD, EpochSettings, TimedSample, needed_bytes, primal_objective, train
-from ..data import is_dask_collection, iterate_blocks
+from ..data import compute_values, is_dask_collection, iterate_blocks
 from ..data.labels import one_vs_rest_signs
 from ..kernels.functions import FUNCTION_KERNELS
 from ..models.expansion import KernelExpansion
@@ -48,7 +48,6 @@ from ._validation import (
     check_weights,
     shown,
     to_float32,
-    to_memory,
 )
 
 _LEAST_LAM = 1e-100  # coefficients are sums of up to 1 / lam, and their squares must be finite
@@ -350,7 +349,7 @@ class BSGDClassifier(Classifier, OneVsRestPredictor, LinearWeights, DecisionGrad
 
     def _fit_blocks(self, X: Any, y: Any, classes: Any, sample_weight: Any) -> Self:
         """`partial_fit` on the blocks of a dask collection. An error leaves what the blocks before it have given."""
-        labels, weights = np.asarray(to_memory(y)), to_memory(sample_weight)
+        labels, weights = np.asarray(compute_values(y)), compute_values(sample_weight)
         end = 0
         for block in iterate_blocks(X):
             rows = slice(end, end + block.shape[0])
