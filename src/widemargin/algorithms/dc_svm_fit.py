@@ -1,7 +1,7 @@
 """DC-SVM wherever the rows are: the entry of the estimators.
 
 Of rows in this process one machine is trained by `dc_svm`, several by `pairs_and_targets`; of `RemoteRows`, which are
-on the workers of a dask cluster, all machines by `dc_svm_on_dask`.
+on the workers of a dask cluster, all machines by `dc_svm_on_workers`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from ..kernels.functions import Kernel
 from ..kernels.precision import ensure_precision
 from . import dc_svm, pairs_and_targets
 from .dc_svm import DCSVMSettings, KernelProblem, Problems
-from .dc_svm_on_dask import train_on_workers
+from .dc_svm_on_workers import train_on_workers
 from .trained_machines import TrainedMachines
 
 

@@ -18,10 +18,7 @@ from ..data import DesignMatrix, compute_values
 from ..solvers.cutting_plane.pair_hinge import PairHingeLoss, RankedPairs
 from ._linear_machine import LinearProblem, SingleFunction, ValidatedRows, check_objective_at_zero
 from ._predictor import ValuePredictor
-from ._validation import (
-    check_regression_data,
-    check_weights,
-)
+from ._validation import check_regression_data, check_weights
 
 
 class OCASRanker(ValuePredictor, SingleFunction):

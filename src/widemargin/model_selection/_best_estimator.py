@@ -30,11 +30,7 @@ from ..estimators._estimator import Loadable, all_or_nothing, warn_of_stop
 from ..estimators._fitted_state import FittedState, describe
 from ..estimators._predictor import Classifier
 from ..estimators._row_function import as_row
-from ..estimators._validation import (
-    check_flag,
-    make_rng,
-    shown,
-)
+from ..estimators._validation import check_flag, make_rng, shown
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 Score = Callable[[RowIndices], Callable[[Any], float]]  # of the numbers of test rows: the score of an estimator on them

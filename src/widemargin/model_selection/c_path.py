@@ -26,9 +26,7 @@ from ..data.rows import spread_rows
 from ..estimators._estimator import warn_of_stop
 from ..estimators._linear_machine import LinearMachine
 from ..estimators._training_warnings import rows_of_each_class
-from ..estimators._validation import (
-    check_memory,
-)
+from ..estimators._validation import check_memory
 from ._best_estimator import make_splits, try_score
 
 _TRIAL_ROUNDS = 20  # of a machine that a scorer is tried on

@@ -31,12 +31,7 @@ from ..estimators._estimator import warn_of_stop
 from ..estimators._kernel_machine import TrainingRows
 from ..estimators._predictor import ordered_votes
 from ..estimators._scale import sample_form
-from ..estimators._validation import (
-    check_choice,
-    check_integer,
-    check_weights,
-    make_rng,
-)
+from ..estimators._validation import check_choice, check_integer, check_weights, make_rng
 from ..estimators._wrapped import unwrap
 from ..kernels.functions import Kernel
 from ..models.clustered import ClusteredExpansion
