@@ -39,7 +39,7 @@ def train_machines(
         if len(problems) > 1:
             return pairs_and_targets.train_several(kernel, samples, problems, settings, progress, rng)
         data = KernelProblem(kernel, samples, problems[0]()[1])
-        return TrainedMachines.join([dc_svm.train(data, settings, progress, rng, start=start)])
+        return TrainedMachines.join([dc_svm.train_machine(data, settings, progress, rng, start=start)])
     if len(problems) > 1:
         progress.stage(f"{len(problems)} machines", len(problems))
     each = [problems[p] for p in range(len(problems))]

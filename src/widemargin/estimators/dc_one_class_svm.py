@@ -11,7 +11,7 @@ from sklearn.base import OutlierMixin
 
 from .._progress import Progress
 from .._types import Matrix, Vector
-from ..algorithms.dc_svm import KernelProblem, Problems, train
+from ..algorithms.dc_svm import KernelProblem, Problems, train_machine
 from ..algorithms.dc_svm_fit import take_samples
 from ..algorithms.trained_machines import TrainedMachine, TrainedMachines
 from ..data.remote.remote_rows import RemoteRows, count_rows
@@ -265,7 +265,7 @@ class DCOneClassSVM(OutlierMixin, OutlierPredictor, DualMachine):
         settings = replace(self._settings(kernel, n), n_levels=0, stop_level=0)
         data = KernelProblem(kernel, take_samples(kernel, samples, chosen), one_class_problem(scaled, float(self.nu)))
         with Progress() as progress:
-            machine = train(data, settings, progress, rng)
+            machine = train_machine(data, settings, progress, rng)
         beta = np.zeros(n)
         beta[chosen] = machine.result.beta
         machine.result = replace(

@@ -55,7 +55,7 @@ def start_from_sample(
     newton: bool,
     train: Callable[[LocalMatrix, Sequence[Loss], float], list[Matrix]],
 ) -> SampleStart:
-    """Train on the drawn rows, by Newton's method where that works, else by `train`."""
+    """Train on the drawn rows, by Newton's method where that works, else by cutting planes."""
     X, losses = sample
     tol = max(tol, X.shape[1] / X.shape[0])  # about the error of the drawn rows' machine on all rows
     points = [
