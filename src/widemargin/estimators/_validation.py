@@ -30,7 +30,7 @@ from .._threads import MOST_THREADS, ThreadTeam, value_blocks
 from .._types import Labels, Vector
 from ..data import compute_values, has_finite_rows, has_finite_values, is_dask_collection, mapped_pages
 from ..data.csr import check_sparse, summed, with_usual_arrays
-from ..kernels.functions import KERNELS
+from ..kernels.functions import DISTANCE_KERNELS, KERNELS
 
 FLOATS = [np.float64, np.float32]  # the dtypes that data keep; others become the first
 _NUMBERS = (int, float, np.integer, np.floating)  # NumPy computes with neither fractions nor decimals
@@ -222,10 +222,10 @@ def check_pseudo_rule(value: Any) -> None:
 def check_pseudo(model: Any) -> None:
     """Raise a ValueError that names the kernel or the rule for pseudo-landmarks, where one does not fit the other."""
     check_pseudo_rule(model.pseudo)
-    if model.pseudo == "triangle" and model.kernel not in ("rbf", "laplacian"):
+    if model.pseudo == "triangle" and model.kernel not in DISTANCE_KERNELS:
         raise ValueError(
-            f"pseudo='triangle' needs a kernel of distances, rbf or laplacian, got kernel={model.kernel!r}; "
-            "use pseudo='polynomial' or None"
+            f"pseudo='triangle' needs a kernel of distances, {' or '.join(DISTANCE_KERNELS)}, "
+            f"got kernel={model.kernel!r}; use pseudo='polynomial' or None"
         )
 
 

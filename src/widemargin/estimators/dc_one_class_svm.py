@@ -16,7 +16,7 @@ from ..algorithms.dc_svm_fit import take_samples
 from ..algorithms.trained_machines import TrainedMachine, TrainedMachines
 from ..data.remote.remote_rows import RemoteRows, count_rows
 from ..data.samples import Samples
-from ..kernels.functions import Kernel
+from ..kernels.functions import DISTANCE_KERNELS, Kernel
 from ..solvers.dual.problem import one_class_problem
 from ._dual_machine import DualMachine
 from ._kernel_machine import TrainingRows
@@ -224,7 +224,7 @@ class DCOneClassSVM(OutlierMixin, OutlierPredictor, DualMachine):
 
     def _resolve_gamma(self, X: Any, weights: Vector) -> float:
         near = None
-        if self.gamma == "near" and self.kernel in ("rbf", "laplacian"):
+        if self.gamma == "near" and self.kernel in DISTANCE_KERNELS:
             near = near_gamma(self.kernel, X, weights)
         gamma = "scale" if self.gamma == "near" else self.gamma
         return resolve_gamma(gamma, X, weights, is_gram=self._is_gram) if near is None else near
