@@ -39,7 +39,7 @@ import scipy.sparse as sp
 import widemargin
 from benchmarks import _report
 from benchmarks._problems import load_problem
-from benchmarks.papers._ocas.problems import load_linear
+from evidence._ocas.problems import load_linear
 
 _SOURCE = Path(widemargin.__file__).parent
 _NAME = re.compile(r"_?[A-Z][A-Z0-9_]*")

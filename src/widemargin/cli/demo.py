@@ -15,7 +15,7 @@ from widemargin.cli.outputs import open_output
 from widemargin.cli.picture import Panel, nearest_patch_labels, paint
 from widemargin.datasets import load_patches, patch_classes, photo_patches
 
-_MACHINE = {"C": 8.0, "gamma": 1.0, "tol": 1e-3}
+_MACHINE: dict[str, Any] = {"C": 8.0, "gamma": 1.0, "tol": 1e-3}
 _CAPTION = (
     "accuracy: of patches of both photographs, the pictures' are of one each. SVs: support vectors.\n"
     "dual: the dual objective, recomputed in float64 for both; larger is nearer to the optimum"

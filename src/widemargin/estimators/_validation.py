@@ -30,11 +30,9 @@ from .._threads import MOST_THREADS, ThreadTeam, value_blocks
 from .._types import Labels, Vector
 from ..data import has_finite_rows, has_finite_values, is_dask_collection, mapped_pages
 from ..data.csr import check_sparse, summed, with_usual_arrays
+from ..kernels.functions import KERNELS
 
 FLOATS = [np.float64, np.float32]  # the dtypes that data keep; others become the first
-KERNELS = ("rbf", "poly", "polynomial", "linear", "sigmoid", "laplacian")
-FUNCTION_KERNELS = ("additive_chi2", "chi2", "cosine")  # further ones, for which scikit-learn has functions
-WITHOUT_GAMMA = ("additive_chi2", "cosine", "linear", "precomputed")
 _NUMBERS = (int, float, np.integer, np.floating)  # NumPy computes with neither fractions nor decimals
 LARGEST_ENTRY, LARGEST_TARGET = 1e150, 1e100  # magnitudes of X and y whose squares, and sums of these, are finite
 _SHOWN_COLUMNS = 10  # in the message on columns of text

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
@@ -19,9 +19,6 @@ from ..._threads import ThreadTeam
 from ..._types import Labels, Matrix, RowIndices, Vector
 from ...data.rows import spread_rows
 from .line_search import INFINITE_STEP
-
-if TYPE_CHECKING:
-    from .smooth_losses import SmoothLoss
 
 Segment = tuple[Vector, Vector, tuple[float, float]]  # decision values (n,) at steps 0 and 1, and the intercepts there
 
@@ -66,10 +63,6 @@ class Loss(Protocol):
         """This loss, if it is a sum of weighted hinges; None for other losses."""
 
     @property
-    def smooth(self) -> SmoothLoss | None:
-        """This loss, if it has second derivatives; None for other losses."""
-
-    @property
     def first_plane(self) -> tuple[Vector, float] | None:
         """Normal and offset of a plane below R; None for the zero plane, which is below what is never negative."""
 
@@ -103,7 +96,7 @@ class HingeLoss:
 
     n_outputs = 1
     has_intercept = False
-    smooth = first_plane = None
+    first_plane = None
 
     def __init__(self, signed_weights: Vector, team: ThreadTeam, *, shift: Vector | None = None) -> None:
         self.signed_weights = signed_weights

@@ -130,11 +130,6 @@ class SmoothLoss:
         self._chords = ChordSearch()
         self._guess = float(s @ y) / (float(s.sum()) or 1.0)  # where the next search for an intercept begins
 
-    @property
-    def smooth(self) -> SmoothLoss:
-        """This loss."""
-        return self
-
     def intercept(self, f: Matrix) -> Vector:
         """The optimal intercept; zero without one."""
         return np.array([self._best_intercept(f[0])])
