@@ -408,7 +408,7 @@ class OCASTraining:
             return [result.w for result in results]
 
         settings, newton = self.settings, self.accelerations.newton
-        sample = draw_sample(X, [machine.loss for machine in self.machines], settings.memory_budget, newton=newton)
+        sample = draw_sample(X, [machine.loss for machine in self.machines], settings.memory_budget)
         silent = SilentProgress(self.progress)
         found = start_from_sample(sample, C, settings.tol, silent, newton=newton, train=train_some)
         for machine, is_newton in zip(self.machines, found.is_newton, strict=True):

@@ -59,8 +59,6 @@ from ._validation import (
     shown,
 )
 
-_DEEPEST = 62  # of the levels: 2 ** 62 clusters
-
 
 class DualMachine(LinearWeights, DecisionGradients, KernelMachine):
     """A kernel machine whose dual problem is solved exactly, or cluster by cluster (an early machine).
@@ -131,8 +129,8 @@ class DualMachine(LinearWeights, DecisionGradients, KernelMachine):
         check_integer("n_sample", self.n_sample, 1)
         if not is_auto(self.stop_level):
             check_integer("stop_level", self.stop_level, 0)
-            if int(self.stop_level) > _DEEPEST:
-                raise ValueError(f"stop_level must be at most {_DEEPEST}, got {shown(self.stop_level)}")
+            if int(self.stop_level) > 62:  # 2 ** 62 clusters
+                raise ValueError(f"stop_level must be at most 62, got {shown(self.stop_level)}")
         check_choice("partition", self.partition, ("auto", "kernel", "input", "random"))
         if not is_auto(self.n_levels):
             check_integer("n_levels", self.n_levels, 0)

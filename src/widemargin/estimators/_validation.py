@@ -35,7 +35,6 @@ from ..kernels.functions import DISTANCE_KERNELS, KERNELS
 FLOATS = [np.float64, np.float32]  # the dtypes that data keep; others become the first
 _NUMBERS = (int, float, np.integer, np.floating)  # NumPy computes with neither fractions nor decimals
 LARGEST_ENTRY, LARGEST_TARGET = 1e150, 1e100  # magnitudes of X and y whose squares, and sums of these, are finite
-_SHOWN_COLUMNS = 10  # in the message on columns of text
 _LEAST_NORMAL = float(np.finfo(np.float64).tiny)  # smaller numbers are denormal
 
 
@@ -389,8 +388,8 @@ def text_named(X: Any) -> Iterator[None]:
 
 def text_error(columns: Sequence[Any]) -> ValueError:
     """The error for a table in which these columns are text."""
-    names = ", ".join(map(shown, columns[:_SHOWN_COLUMNS]))
-    more = f", ... ({len(columns)} in all)" if len(columns) > _SHOWN_COLUMNS else ""
+    names = ", ".join(map(shown, columns[:10]))
+    more = f", ... ({len(columns)} in all)" if len(columns) > 10 else ""
     return ValueError(
         f"X has columns that are not numbers: {names}{more}. Encode them: by a ColumnTransformer with a OneHotEncoder "
         "in a Pipeline, on the command line by --one-hot"
