@@ -60,7 +60,7 @@ def iterate_blocks(X: Any) -> Iterator[Any]:
             yield rows
 
 
-def compute_rows(X: Any, memory_budget: int) -> Any:
+def compute_rows(X: Any, max_bytes: int) -> Any:
     """The rows of a dask collection in this process: an array, a CSR array or a data frame. Other data as they are.
 
     Raises
@@ -73,9 +73,9 @@ def compute_rows(X: Any, memory_budget: int) -> Any:
     blocks, size = [], 0
     for block in iterate_blocks(X):
         size += _stored_bytes(block)
-        if size > memory_budget:
+        if size > max_bytes:
             raise ValueError(
-                f"X must fit in memory_budget={memory_budget} bytes here, where a dask collection is computed into "
+                f"X must fit in memory_budget={max_bytes} bytes here, where a dask collection is computed into "
                 "memory: give fewer rows, or a larger budget"
             )
         blocks.append(block)

@@ -11,7 +11,6 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_consistent_length
 
-from .._config import resolve_memory_budget
 from .._progress import Progress
 from .._threads import ThreadTeam
 from .._types import Labels
@@ -201,7 +200,7 @@ class OCASRanker(SingleFunction, ValuePredictor, LinearMachine):
         self._fit(_with_groups(data, groups), progress)
 
     def _check_targets(self, X: Any, y: Any) -> tuple[Any, NDArray[Any]]:
-        return check_regression_data(self, X, y, resolve_memory_budget(self.memory_budget))
+        return check_regression_data(self, X, y)
 
     def _make_problem(self, X: DesignMatrix, data: ValidatedRows, C: float, team: ThreadTeam) -> LinearProblem:
         y, s = data.labels, np.ones(len(data.labels)) if data.weights is None else data.weights

@@ -8,7 +8,6 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .._config import resolve_memory_budget
 from .._threads import ThreadTeam
 from ..data import DesignMatrix
 from ..solvers.cutting_plane.smooth_losses import SmoothLoss, SquaredEpsilonInsensitive
@@ -158,7 +157,7 @@ class OCASRegressor(SingleFunction, Regressor, ValuePredictor, LinearMachine):
         return self
 
     def _check_targets(self, X: Any, y: Any) -> tuple[Any, NDArray[Any]]:
-        return check_regression_data(self, X, y, resolve_memory_budget(self.memory_budget))
+        return check_regression_data(self, X, y)
 
     def _make_problem(self, X: DesignMatrix, data: ValidatedRows, C: float, team: ThreadTeam) -> LinearProblem:
         y = data.labels

@@ -33,7 +33,6 @@ _WIDTH_SHARE = 0.5  # first width of the smoothed hinge / radius
 _MAX_PASSES = 2.0  # samples that rounds on active rows read / all samples, at most
 _GAP_SHARE = 0.1  # gap where rounds with planes end / gap where they began, at least
 _TOL_SHARE = 0.3  # tolerance on the active rows / tolerance on all samples
-_MEMORY_SHARE = 1 / 4  # copy of the active rows / memory budget, at most
 
 
 class ActiveRows:
@@ -47,8 +46,8 @@ class ActiveRows:
         Of a hinge loss.
     tol : float
         Largest relative gap of the machine at the end.
-    memory_budget : int
-        Bytes.
+    n_bytes : int
+        Of the copy of the active rows, at most.
     go_on : callable
         Returns False when time is up; called after every round.
     newton : bool
@@ -65,7 +64,7 @@ class ActiveRows:
         X: LocalMatrix,
         machine: CuttingPlaneMachine,
         tol: float,
-        memory_budget: int,
+        n_bytes: int,
         go_on: Callable[[], bool],
         *,
         newton: bool,
@@ -77,7 +76,7 @@ class ActiveRows:
         self._tol = tol
         self._go_on = go_on
         self._newton = newton
-        self._max_rows = int(_MEMORY_SHARE * memory_budget / (_MAX_CHOSEN * X.row_bytes))
+        self._max_rows = int(n_bytes / (_MAX_CHOSEN * X.row_bytes))
         self._share = _FIRST_SHARE
         self.begin()
 

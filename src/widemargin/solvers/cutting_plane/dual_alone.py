@@ -37,7 +37,6 @@ _FEW_FREE = 0.1  # free variables / all, at most, where the optimal intercept is
 _ARMIJO = 0.1  # rise / promised rise that the projected step must have, at least
 _MAX_HALVINGS = 6  # try at most so many lengths of that step
 _VALUES_BETWEEN_POINTS = 1e8  # values that epochs visit in a few tenths of a second: a stopped fit loses no more
-_MEMORY_SHARE = 1 / 4  # copy of the free samples / memory budget, at most
 
 
 class Face(NamedTuple):
@@ -85,8 +84,8 @@ class DualAlone(DualPoint):
         Of `DualPoint`.
     tol : float
         Largest relative gap at the end.
-    memory_budget : int
-        Bytes.
+    n_bytes : int
+        Of the copy of the free samples, at most.
     go_on : callable
         Returns False when time is up; called after every epoch and every step of conjugate gradients.
     """
@@ -97,7 +96,7 @@ class DualAlone(DualPoint):
         loss: HingeLoss,
         squared_norms: Vector,
         tol: float,
-        memory_budget: int,
+        n_bytes: int,
         go_on: Callable[[], bool],
     ) -> None:
         super().__init__(X, loss, squared_norms)
@@ -105,7 +104,7 @@ class DualAlone(DualPoint):
         self._loss = loss
         self._y = np.sign(loss.signed_weights)
         self._tol = tol
-        self._max_free = int(_MEMORY_SHARE * memory_budget / X.row_bytes)
+        self._max_free = n_bytes // X.row_bytes
         self._go_on = go_on
         self._most_epochs = _VALUES_BETWEEN_POINTS / max(1, linear.count_values(X.row_arrays))
         self._reset()

@@ -18,7 +18,6 @@ from .smoothed_newton import NewtonDescent
 _SHARE = 1 / 16  # drawn rows / all rows,
 _NEWTON_ROWS_PER_COLUMN = 256  # and for Newton's method drawn rows / columns, at least
 _RUN_LENGTH = 16  # neighbours that are drawn together: whole pages are read
-_MEMORY_SHARE = 1 / 8  # drawn rows / memory budget, in bytes, at most
 _WIDTH, _MAX_PLANES = 2.0, 100  # Newton's method from w = 0, where all samples are at distance 1 from their margin
 
 
@@ -36,11 +35,14 @@ class SampleStart(NamedTuple):
     is_newton: list[bool]  # which of them Newton's method found
 
 
-def draw_sample(X: LocalMatrix, losses: Sequence[Loss], memory_budget: int, *, newton: bool) -> Sample:
-    """Draw runs of 16 neighbours, about n / 16 rows in all, for Newton's method at least 256 for each column."""
+def draw_sample(X: LocalMatrix, losses: Sequence[Loss], n_bytes: int, *, newton: bool) -> Sample:
+    """Draw runs of 16 neighbours, about n / 16 rows in all, for Newton's method at least 256 for each column.
+
+    They take `n_bytes` at most.
+    """
     n, d = X.shape
     size = max(int(_SHARE * n), _NEWTON_ROWS_PER_COLUMN * d if newton else 0)
-    size = min(size, int(_MEMORY_SHARE * memory_budget) // X.row_bytes)
+    size = min(size, n_bytes // X.row_bytes)
     runs = np.random.default_rng(0).choice(n // _RUN_LENGTH, max(1, size // _RUN_LENGTH), replace=False)
     chosen = (_RUN_LENGTH * np.sort(runs)[:, None] + np.arange(_RUN_LENGTH)).ravel()
     return Sample(X.take(chosen), [loss.restrict(chosen, n / len(chosen)) for loss in losses])
