@@ -37,6 +37,13 @@ def test(session: nox.Session) -> None:
     session.run("python", "-m", "pytest", *session.posargs)
 
 
+@nox.session
+def evidence(session: nox.Session) -> None:
+    """The tests of the papers' experiments and of the rivals written for them."""
+    session.install("-e", ".[bench,test]")
+    session.run("python", "-m", "pytest", "evidence/tests", *session.posargs)
+
+
 @nox.session(python="3.11")
 def lowest(session: nox.Session) -> None:
     """The tests with the lowest versions that pyproject.toml allows."""

@@ -39,7 +39,7 @@ def load(data_dir: Path) -> Callable[..., tuple[Rows, NDArray[np.generic]]]:
 
 @pytest.fixture
 def benchmark_module(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], ModuleType]:
-    """``benchmark_module("papers.ocas")`` imports a module of the benchmarks, as the scripts do."""
+    """``benchmark_module("peers.early")`` imports a module of the benchmarks, as the scripts do."""
     root = Path(__file__).parents[1]
     if not (root / "benchmarks").is_dir():
         pytest.skip("the benchmarks are not shipped")

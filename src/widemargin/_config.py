@@ -40,6 +40,7 @@ class Config(TypedDict):
     block_bytes: int
 
 
+SMALL_BYTES = 2**24  # less is copied, kept or read by one thread without a thought
 ALLOWED_BYTES = 10**7  # beyond a memory budget: of the interpreter, of BLAS, and of small fits as a whole
 _DEFAULTS: Config = {"memory_budget": None, "block_bytes": _MIB}
 _current: ContextVar[Config] = ContextVar("widemargin_config", default=_DEFAULTS)

@@ -31,7 +31,9 @@ from ._native import Stopped, Team
 T = TypeVar("T")
 Item = TypeVar("Item")
 
-BLOCK_ROWS = 1024  # of a pass in Python over rows
+BLOCK_ROWS, BLOCK_VALUES = 1024, 2**20  # of a pass in Python over rows: of the latter, 4 or 8 MiB of new memory
+MAX_BLOCKS = 64  # of a pass whose partial sums are held: enough for all threads
+SMALL_WORK = 2**22  # multiply-adds below which starting threads, and limiting BLAS, takes longer than they save
 MOST_THREADS = 4096  # of a compiled team
 _POLL_SECONDS = 0.02  # between two calls of `go_on` in `run_interruptibly`
 _LONG_WORK = 1e10  # multiply-adds, from which a task has a thread of its own: some tenths of a second
@@ -176,6 +178,11 @@ def row_blocks(n: int, size: int = BLOCK_ROWS) -> list[slice]:
     if size < 1:
         raise ValueError(f"size must be at least 1, got {size}")
     return [slice(start, min(start + size, n)) for start in range(0, n, size)]
+
+
+def value_blocks(n: int, n_values: int) -> list[slice]:
+    """`row_blocks` of n rows of `n_values` numbers that have about `BLOCK_VALUES` numbers each."""
+    return row_blocks(n, max(1, BLOCK_VALUES // max(1, n_values)))
 
 
 def count_blocks(n: int, size: int) -> int:

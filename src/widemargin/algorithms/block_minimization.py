@@ -32,11 +32,11 @@ from .._native import Stopped
 from .._progress import AnyProgress
 from .._types import RowIndices, Vector
 from ..data import LostBlockError
-from ..solvers.dual.certificate import START_TOL, Certificate, Limits
+from ..solvers.dual.certificate import START_TOL, Limits
 from ..solvers.dual.problem import DualProblem
 from ..solvers.dual.stopping import MAX_ERROR, decision_error, hides_violation
 from ..solvers.dual.variable_block import Block, BlockReport, CertificateSums, RoundState, call_at
-from ..solvers.results import DualResult, History, StoppedAtStartError
+from ..solvers.results import Certificate, DualResult, History, StoppedAtStartError
 
 Handles = list[Any]
 

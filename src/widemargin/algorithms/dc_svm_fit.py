@@ -12,7 +12,7 @@ import numpy as np
 
 from .._progress import Progress
 from .._types import RowIndices, Vector
-from ..data.remote_rows import RemoteRows
+from ..data.remote.remote_rows import RemoteRows
 from ..data.samples import Samples, SampleSubset, make_samples
 from ..kernels.functions import Kernel
 from ..kernels.precision import ensure_precision

@@ -23,14 +23,14 @@ from .._native import Stopped
 from .._progress import AnyProgress, Progress, SilentProgress, share_time
 from .._threads import ThreadTeam, blas_limit, row_blocks
 from .._types import Labels, Matrix, RowIndices, Vector
-from ..data.remote_rows import RemoteRows
+from ..data.remote.remote_rows import RemoteRows
 from ..data.rows import positions
 from ..data.samples import Samples, converted, make_samples, view_samples
 from ..kernels.functions import Kernel
 from ..kernels.kernel_operator import KernelOperator
 from ..kernels.precision import ensure_precision
 from ..partition.divide import ClusteringSettings, Division, divide
-from ..partition.routing import Router
+from ..partition.routing import ROUTED_ROWS, Router
 from ..solvers.dual.certificate import join_results
 from ..solvers.dual.in_memory import zero_result
 from ..solvers.dual.problem import DualProblem
@@ -43,7 +43,6 @@ from .trained_machines import TrainedMachine
 
 _CLUSTERS_PER_BLOCK = 8  # make so many of an exact machine, so that blocks have about the same size
 _GRACE = 5.0  # give workers so many seconds to return their clusters once a fit is stopped
-_ROUTED_ROWS = 4096  # route so many at a time, as they are copied
 _WORKER_PART = 4  # a solver gets at most one part in so many of its worker's memory
 
 
@@ -245,15 +244,15 @@ class _Solved(NamedTuple):
 
 
 def _route(router: Router, X: Any) -> Labels:
-    from ..data.block_store import worker_resources
+    from ..data.remote.block_store import worker_resources
 
     with blas_limit(1), ThreadTeam(worker_resources()[0]) as team:
-        parts = [router.route(X[rows], team) for rows in row_blocks(X.shape[0], _ROUTED_ROWS)]
+        parts = [router.route(X[rows], team) for rows in row_blocks(X.shape[0], ROUTED_ROWS)]
     return np.concatenate([np.empty(0, np.intp), *parts])
 
 
 def _make_block(X: Any, number: int, places: RowIndices, problem: DualProblem, task: _WorkerTask) -> Block:
-    from ..data.block_store import ended_test
+    from ..data.remote.block_store import ended_test
 
     own = _worker_settings(task.settings)
     start, has_ended = partial(_approximate, own), ended_test(task.token)
@@ -275,7 +274,7 @@ def _train_clusters(
     `row_values` (6, m): of each row of the block the target, lo, hi, the diagonal of D, its cluster, and its coordinate
     in the whole problem, -1 if it has none.
     """
-    from ..data.block_store import ended_test
+    from ..data.remote.block_store import ended_test
 
     target, lo, hi, curvature, clusters, coordinates = row_values
     chosen = np.flatnonzero(coordinates >= 0)
@@ -300,7 +299,7 @@ def _train_clusters(
 
 def _worker_settings(settings: DCSVMSettings) -> DCSVMSettings:
     """The settings with the threads of this worker, and a quarter of its memory at most."""
-    from ..data.block_store import worker_resources
+    from ..data.remote.block_store import worker_resources
 
     n_threads, limit = worker_resources()
     memory = replace(settings.memory, budget=min(settings.memory.budget, limit // _WORKER_PART))

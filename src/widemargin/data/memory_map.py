@@ -8,11 +8,10 @@ from typing import Any
 import numpy as np
 
 from .._native import dense
-from .._threads import ThreadTeam, count_blocks, row_blocks
+from .._threads import MAX_BLOCKS, ThreadTeam, count_blocks, row_blocks, value_blocks
 from .._types import Array, Matrix, RowIndices
-from .dense import MAX_BLOCKS, DenseMatrix
+from .dense import DenseMatrix
 
-_FILE_BYTES = 2**23  # size of a block of the check for NaN
 _SPREAD_ROWS = 64  # rows far apart that are held at a time: the system reads some 16 pages around each
 
 
@@ -108,7 +107,7 @@ def mapped_pages(X: Any, max_bytes: int) -> MappedPages | None:
 
 def has_finite_rows(X: Array, pages: MappedPages) -> bool:
     """Whether no entry of X is NaN or infinite, block by block; the pages are released."""
-    for rows in row_blocks(len(X), max(1, _FILE_BYTES // max(1, X.strides[0]))):
+    for rows in value_blocks(*X.shape):
         if not np.isfinite(X[rows]).all():
             return False
         pages.release(rows)

@@ -60,7 +60,12 @@ class DCPredMachine(KernelMachine):
         check_seed(self.random_state)
         check_resources(self)
 
-    def _train(self, rows: TrainingRows, problem: LeafProblem, progress: Progress) -> None:
+    def _leaf_problem(self, rows: TrainingRows) -> LeafProblem:
+        """What a leaf solves for its part of these rows."""
+        raise NotImplementedError
+
+    def _train(self, rows: TrainingRows, progress: Progress) -> None:
+        problem = self._leaf_problem(rows)
         kernel: Any = self._resolve_kernel(rows.X, rows.weights)
         check_scale(kernel, rows.X, rows.first_target)
         n, d = rows.X.shape

@@ -9,6 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from .._config import SMALL_BYTES
 from .._types import Labels, Mask, Matrix, RowIndices, Vector
 from ..algorithms.committee import fit_sigmoids, log_odds
 from ..algorithms.trained_machines import TrainedMachines
@@ -20,8 +21,6 @@ from ..partition.routing import InputRouter, KernelRouter, RandomRouter, Router
 from ._estimator import relative_gap
 from ._fitted_state import FittedState
 from ._scale import sample_form
-
-_DENSE_BYTES = 2**24  # of coefficients of pairs of classes, nearly all zero where there are many classes
 
 
 def classifier_attributes(
@@ -139,7 +138,7 @@ def compact_pair_coefficients(coef: Matrix, n_support: NDArray[np.intp]) -> Any:
     pair = np.zeros((k, k), np.intp)
     pair[first, second] = pair[second, first] = np.arange(len(first))
     pairs = pair[~np.eye(k, dtype=np.bool_)].reshape(k, k - 1).repeat(n_support, axis=0)  # (n_SV, k - 1)
-    if len(first) * n * coef.itemsize > _DENSE_BYTES:
+    if len(first) * n * coef.itemsize > SMALL_BYTES:
         ends = np.arange(n + 1) * (k - 1)
         return sp.csc_array((coef.T.ravel(), pairs.ravel(), ends), shape=(len(first), n))
     beta = np.zeros((len(first), n))

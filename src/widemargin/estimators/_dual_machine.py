@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -26,11 +27,11 @@ from ..algorithms.dc_svm import (
 from ..algorithms.dc_svm_fit import train, train_several
 from ..algorithms.trained_machines import TrainedMachine, TrainedMachines
 from ..data import is_dask_collection
-from ..data.remote_rows import RemoteRows, open_remote_rows
+from ..data.remote.remote_rows import RemoteRows, open_remote_rows
 from ..data.rows import find_equal_rows
 from ..data.samples import GramSamples, Samples, make_samples, view_samples
 from ..kernels.definiteness import is_indefinite
-from ..kernels.functions import CallableKernel, Kernel, Linear, Precomputed
+from ..kernels.functions import FUNCTION_KERNELS, KERNELS, CallableKernel, Kernel, Linear, Precomputed
 from ..kernels.precision import ensure_precision, float64_error
 from ..models.clustered import ClusteredExpansion
 from ..models.expansion import KernelExpansion
@@ -46,8 +47,6 @@ from ._kernel_machine import DecisionGradients, KernelMachine, LinearWeights, Tr
 from ._predictor import lazy_on_dask
 from ._scale import make_checked_samples, sample_form
 from ._validation import (
-    FUNCTION_KERNELS,
-    KERNELS,
     check_choice,
     check_collection,
     check_flag,
@@ -214,10 +213,34 @@ class DualMachine(LinearWeights, DecisionGradients, KernelMachine):
             return np.asarray(labels)
         return np.asarray(check_array(to_memory(y), dtype=np.float64, ensure_2d=False, input_name="y"))
 
-    def _fit(self, rows: TrainingRows, progress: Progress) -> None:
-        """Train on rows in memory, or on those of a collection, which stay on its workers."""
+    def _train(self, rows: TrainingRows, progress: Progress) -> None:
+        # one thread of BLAS: a second one, once woken by a probe of some rows, spins on through an early fit
+        with blas_limit(1), self._open_rows(rows, progress) as rows:
+            kernel = self._resolve_kernel(rows.X, rows.weights)
+            if isinstance(self, ClassifierMixin) and isinstance(rows.X, np.ndarray) and not self._is_gram:
+                rows = rows if progress.is_observed else _merge_equal_rows(rows)
+            samples = self._make_samples(kernel, rows, SilentProgress(progress).go_on)
+            if not isinstance(samples, RemoteRows):
+                self._check_memory(samples, rows)
+            if isinstance(samples, GramSamples) and is_indefinite(samples, fixes_sum=self.fit_intercept):
+                kernel = Precomputed(is_semidefinite=False)
+            machines = self._train_machines(kernel, samples, rows, progress)
+            if not isinstance(samples, RemoteRows):
+                error = float64_error(kernel, samples)
+                machines = replace(machines, results=with_rounding(machines.results, error, self.tol))
+            self._set_attributes(kernel, samples, rows, machines)
+        if not progress.stopped_by:
+            self._warn_of_machines(rows, machines)
+        violation = float(machines.results.violation.max())
+        certificate = f"violation {violation:.3g} where tol={self.tol:g}, {describe_gap(self)}"
+        warn_unconverged(self, progress.stopped_by or self._stopping_limit(), certificate)
+
+    @contextmanager
+    def _open_rows(self, rows: TrainingRows, progress: Progress) -> Iterator[TrainingRows]:
+        """The rows themselves; those of a dask collection, which stay on its workers, as `RemoteRows`."""
         if not is_dask_collection(rows.X):
-            return self._fit_and_warn(rows, progress)
+            yield rows
+            return
 
         def check() -> None:
             if not silent.go_on():
@@ -226,37 +249,17 @@ class DualMachine(LinearWeights, DecisionGradients, KernelMachine):
         silent = SilentProgress(progress)
         with open_remote_rows(rows.X, rows.kept, self.shape_fit_[0], check) as X:
             self._dtype = X.dtype.name
-            self._fit_and_warn(rows._replace(X=X), progress)
+            yield rows._replace(X=X)
 
-    def _fit_and_warn(self, rows: TrainingRows, progress: Progress) -> None:
-        """Set the attributes and the model; warn if it has not converged."""
-        with blas_limit(1):  # a second thread, once woken by a probe of some rows, spins on through an early fit
-            violation = self._train_and_set_attributes(rows, progress)
-            self._model = self._make_model()
-        certificate = f"violation {violation:.3g} where tol={self.tol:g}, {describe_gap(self)}"
-        warn_unconverged(self, progress.stopped_by or self._stopping_limit(), certificate)
-
-    def _train_and_set_attributes(self, rows: TrainingRows, progress: Progress) -> float:
-        """Train, and set the attributes; return the largest violation. What only training needs is freed at the end."""
-        kernel = self._resolve_kernel(rows.X, rows.weights)
-        if isinstance(self, ClassifierMixin) and isinstance(rows.X, np.ndarray) and not self._is_gram:
-            rows = rows if progress.is_observed else _merge_equal_rows(rows)
-        samples = self._make_samples(kernel, rows, SilentProgress(progress).go_on)
-        if not isinstance(samples, RemoteRows):
-            self._check_memory(samples, rows)
-        if isinstance(samples, GramSamples) and is_indefinite(samples, fixes_sum=self.fit_intercept):
-            kernel = Precomputed(is_semidefinite=False)
-        machines = self._train_machines(kernel, samples, rows, progress)
-        if not isinstance(samples, RemoteRows):
-            error = float64_error(kernel, samples)
-            machines = replace(machines, results=with_rounding(machines.results, error, self.tol))
+    def _set_attributes(
+        self, kernel: Kernel, samples: Samples | RemoteRows, rows: TrainingRows, machines: TrainedMachines
+    ) -> None:
+        """Set the fitted attributes, and the model of these."""
         certificate = certificate_attributes(machines, is_semidefinite=self._has_bound(kernel, machines))
         self.__dict__.update({**self._prediction_attributes(rows, machines), **certificate})
         if isinstance(kernel, Linear) and not isinstance(samples, RemoteRows):
             self._move_intercepts(samples.shift)
-        if not progress.stopped_by:
-            self._warn_of_machines(rows, machines)
-        return float(machines.results.violation.max())
+        self._model = self._make_model()
 
     def train_model(self, rows: TrainingRows, progress: Progress) -> KernelExpansion | ClusteredExpansion:
         """The model of these rows in memory, without their checks, the certificate, and warnings: for another fit."""

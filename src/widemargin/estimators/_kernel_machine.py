@@ -16,16 +16,14 @@ from sklearn.utils.validation import check_is_fitted
 from .._memory import memory_plan
 from .._progress import Progress
 from .._types import Labels, Matrix, RowIndices, Vector
-from ..kernels.functions import CallableKernel, Kernel, Precomputed
+from ..kernels.functions import FUNCTION_KERNELS, KERNELS, CallableKernel, Kernel, Precomputed, make_kernel
 from ..models.expansion import KernelExpansion
 from ._estimator import Estimator
 from ._fitted_state import FittedState
 from ._predictor import convert_in_blocks, lazy_on_dask
-from ._scale import named_kernel, resolve_gamma
+from ._scale import resolve_gamma
 from ._validation import (
     FLOATS,
-    FUNCTION_KERNELS,
-    KERNELS,
     LARGEST_ENTRY,
     LARGEST_TARGET,
     check_labels,
@@ -147,8 +145,8 @@ class TrainingRows(NamedTuple):
 class KernelMachine(Estimator):
     """An estimator with a kernel, and with a model of its fitted attributes.
 
-    A subclass has `_check_parameters`, `_fit`, which sets the fitted attributes and `_model`, and `_make_model`, which
-    makes `_model` from these attributes; and a `fit` of its own if it takes no y.
+    A subclass has `_check_parameters`, `_train`, which sets the fitted attributes and `_model` (or a `fit` of its own),
+    and `_make_model`, which makes `_model` from these attributes.
     """
 
     kernel: Any
@@ -206,9 +204,10 @@ class KernelMachine(Estimator):
 
     def _make_kernel(self) -> Kernel:
         own = self._own_kernel
-        return named_kernel(own["kernel"], gamma=self._gamma, degree=own["degree"], coef0=own["coef0"])
+        return make_kernel(own["kernel"], gamma=self._gamma, degree=own["degree"], coef0=own["coef0"])
 
-    def _fit(self, rows: TrainingRows, progress: Progress) -> None:
+    def _train(self, rows: TrainingRows, progress: Progress) -> None:
+        """Train, set the fitted attributes and `_model`, and warn if the fit was stopped."""
         raise NotImplementedError
 
     def _make_model(self) -> Any:
@@ -233,7 +232,8 @@ class KernelMachine(Estimator):
         -------
         self
         """
-        self._run(self._fit, X, y, sample_weight)
+        with self._fitting(X, y, sample_weight) as (rows, progress):
+            self._train(rows, progress)
         return self
 
     def _check_data(self, X: Any, y: Any, sample_weight: Any) -> TrainingRows:

@@ -131,7 +131,8 @@ class LinearMachine(Estimator):
             Fitted copies of this estimator, which stays as it is. `max_time` is for all of them together.
         """
         models = self._models_of(Cs)
-        models[0]._run(partial(models[0]._train, models), X, y, sample_weight)
+        with models[0]._fitting(X, y, sample_weight) as (data, progress):
+            models[0]._train(models, data, progress)
         return models
 
     def _models_of(self, Cs: Sequence[float]) -> list[Self]:
@@ -160,9 +161,6 @@ class LinearMachine(Estimator):
         # with a warm start, other samples may follow, which hold values in other columns
         X, columns = (X, None) if self.warm_start else occupied_columns(X)
         return ValidatedRows(X, labels, weights, columns)
-
-    def _fit(self, data: ValidatedRows, progress: Progress) -> None:
-        self._train([self], data, progress)
 
     def _train(self, models: Sequence[Self], data: ValidatedRows, progress: Progress) -> None:
         """Train models that differ from this estimator in C alone."""

@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from .._types import Matrix, Vector
-from ..data.remote_rows import RemoteRows
+from ..data.remote.remote_rows import RemoteRows
 
 _SAMPLE_ROWS, _QUERY_ROWS = 1000, 300  # among which near rows are looked for, and for how many
 _NEAR_SHARE = 0.1  # of the weight of the other rows: a smaller one orders rows hardly better, and rejects more new ones

@@ -25,22 +25,19 @@ from sklearn.utils.validation import (
 )
 from sklearn.utils.validation import validate_data as sklearn_validate_data
 
+from .._config import SMALL_BYTES
 from .._memory import memory_plan
-from .._threads import MOST_THREADS, ThreadTeam, row_blocks
+from .._threads import MOST_THREADS, ThreadTeam, value_blocks
 from .._types import Labels, Vector
 from ..data import has_finite_rows, has_finite_values, is_dask_collection, mapped_pages
 from ..data.csr import check_sparse, summed, with_usual_arrays
+from ..kernels.functions import KERNELS
 
 FLOATS = [np.float64, np.float32]  # the dtypes that data keep; others become the first
-KERNELS = ("rbf", "poly", "polynomial", "linear", "sigmoid", "laplacian")
-FUNCTION_KERNELS = ("additive_chi2", "chi2", "cosine")  # further ones, for which scikit-learn has functions
-WITHOUT_GAMMA = ("additive_chi2", "cosine", "linear", "precomputed")
 _NUMBERS = (int, float, np.integer, np.floating)  # NumPy computes with neither fractions nor decimals
 LARGEST_ENTRY, LARGEST_TARGET = 1e150, 1e100  # magnitudes of X and y whose squares, and sums of these, are finite
 _SHOWN_COLUMNS = 10  # in the message on columns of text
-_LARGE_BYTES = 2**24  # of X, from which on all threads look for NaN
 _LEAST_NORMAL = float(np.finfo(np.float64).tiny)  # smaller numbers are denormal
-_BLOCK_LABELS = 2**18  # compared at a time
 
 
 def validate_rows(estimator: Any, X: Any, y: Any = "no_validation", *, sums_repeated: bool = False, **how: Any) -> Any:
@@ -300,7 +297,7 @@ def number_classes(
 
 def _number_two(labels: NDArray[Any], team: ThreadTeam) -> tuple[NDArray[Any], NDArray[np.int8]] | None:
     """As `number_classes`, if there are just two: by comparisons, in a tenth of the time of sorting or hashing."""
-    blocks, one = row_blocks(len(labels), _BLOCK_LABELS), labels[0]
+    blocks, one = value_blocks(len(labels), 1), labels[0]
     is_other = np.concatenate(team.map(lambda rows: labels[rows] != one, blocks))
     other = labels[np.argmax(is_other)]
     if other == one or not all(team.map(lambda rows: np.array_equal(labels[rows] == other, is_other[rows]), blocks)):
@@ -454,7 +451,7 @@ def _check_array(estimator: Any, X: Any, y: Any, **how: Any) -> tuple[Any, NDArr
 
 def _is_known_to_be_finite(X: Any, n_jobs: int | None) -> bool:
     """Whether X is a large array in C order without NaN and infinity, found by all threads."""
-    is_large = isinstance(X, np.ndarray) and X.dtype in FLOATS and X.ndim == 2 and X.nbytes >= _LARGE_BYTES
+    is_large = isinstance(X, np.ndarray) and X.dtype in FLOATS and X.ndim == 2 and X.nbytes >= SMALL_BYTES
     if not is_large or not X.flags.c_contiguous or get_config()["assume_finite"]:
         return False
     with ThreadTeam(n_jobs) as team:

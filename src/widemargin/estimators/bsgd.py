@@ -18,6 +18,7 @@ from .._types import Labels, Vector
 from ..algorithms.bsgd import BudgetedSGD, EpochSettings, TimedSample, needed_bytes, primal_objective, train
 from ..data import is_dask_collection, iterate_blocks
 from ..data.labels import one_vs_rest_signs
+from ..kernels.functions import FUNCTION_KERNELS
 from ..models.expansion import KernelExpansion
 from ..solvers.results import History
 from ..solvers.sgd.budgeted_machine import (
@@ -36,7 +37,6 @@ from ._predictor import Classifier, OneVsRestPredictor, argmax_classes
 from ._scale import make_checked_samples, warn_of_origin
 from ._training_warnings import warn_of_one_class_on_probe
 from ._validation import (
-    FUNCTION_KERNELS,
     check_choice,
     check_flag,
     check_integer,
@@ -383,7 +383,7 @@ class BSGDClassifier(Classifier, OneVsRestPredictor, LinearWeights, DecisionGrad
         warn_of_origin(type(self).__name__, self.kernel, X)
         return to_float32(X)
 
-    def _fit(self, rows: TrainingRows, progress: Progress) -> None:
+    def _train(self, rows: TrainingRows, progress: Progress) -> None:
         X, y, weights, _, classes = rows
         random_state = check_random_state(self.random_state)
         score = None

@@ -14,7 +14,7 @@ from .._types import Matrix, Vector
 from ..algorithms.dc_svm import KernelProblem, Problems
 from ..algorithms.dc_svm_fit import take_samples, train
 from ..algorithms.trained_machines import TrainedMachine, TrainedMachines
-from ..data.remote_rows import RemoteRows, count_rows
+from ..data.remote.remote_rows import RemoteRows, count_rows
 from ..data.samples import Samples
 from ..kernels.functions import Kernel
 from ..solvers.dual.problem import one_class_problem
@@ -198,7 +198,8 @@ class DCOneClassSVM(OutlierMixin, OutlierPredictor, DualMachine):
         -------
         self
         """
-        self._run(self._fit, X, None, sample_weight)
+        with self._fitting(X, None, sample_weight) as (rows, progress):
+            self._train(rows, progress)
         return self
 
     def _check_parameters(self) -> None:

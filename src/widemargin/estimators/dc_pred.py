@@ -194,11 +194,13 @@ class DCPredClassifier(Classifier, OneVsRestPredictor, DCPredMachine):
         check_number("tol", self.tol, above=0)
         super()._check_parameters()
 
-    def _fit(self, rows: TrainingRows, progress: Progress) -> None:
-        upper = upper_bounds(self.C, self._set_class_weight(rows.classes, rows.y, rows.weights))
-        signs = one_vs_rest_signs(rows.y, len(rows.classes))
-        self._train(rows, HingeProblem(signs, upper, self.tol, train_hinges), progress)
+    def _leaf_problem(self, rows: TrainingRows) -> HingeProblem:
         self.classes_ = rows.classes
+        upper = upper_bounds(self.C, self._set_class_weight(rows.classes, rows.y, rows.weights))
+        return HingeProblem(one_vs_rest_signs(rows.y, len(rows.classes)), upper, self.tol, train_hinges)
+
+    def _train(self, rows: TrainingRows, progress: Progress) -> None:
+        super()._train(rows, progress)
         if not progress.stopped_by:
             how = {"n_jobs": self.n_jobs, "memory": memory_plan(self)}
             warn_of_one_class_on_probe(self._model, rows.X, rows.y, rows.classes, **how)
@@ -319,11 +321,13 @@ class DCPredRegressor(Regressor, ValuePredictor, DCPredMachine):
         check_flag(fit_intercept=self.fit_intercept)
         super()._check_parameters()
 
-    def _fit(self, rows: TrainingRows, progress: Progress) -> None:
+    def _leaf_problem(self, rows: TrainingRows) -> RidgeProblem:
         targets = np.ascontiguousarray(rows.y.reshape(len(rows.y), -1).T)
+        return RidgeProblem(targets, float(self.alpha), rows.weights, has_intercept=bool(self.fit_intercept))
+
+    def _train(self, rows: TrainingRows, progress: Progress) -> None:
         try:
-            problem = RidgeProblem(targets, float(self.alpha), rows.weights, has_intercept=bool(self.fit_intercept))
-            self._train(rows, problem, progress)
+            super()._train(rows, progress)
         except np.linalg.LinAlgError as error:
             raise ValueError(
                 "alpha must be larger for this kernel, whose matrix is singular to the precision of float64 in a leaf, "

@@ -16,6 +16,7 @@ from .._progress import Progress
 from .._threads import ThreadTeam, blas_limit
 from .._types import Array, Vector
 from ..data.samples import Samples
+from ..kernels.functions import FUNCTION_KERNELS
 from ..kernels.kernel_operator import KernelOperator
 from ..kernels.tiles import fill_gram
 from ..models.expansion import make_point_samples
@@ -28,7 +29,6 @@ from ._kernel_machine import KernelMachine, TrainingRows
 from ._predictor import lazy_on_dask
 from ._scale import make_checked_samples
 from ._validation import (
-    FUNCTION_KERNELS,
     check_integer,
     check_kernel,
     check_n_jobs,
@@ -146,7 +146,23 @@ class TwoStepKernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clu
         -------
         self
         """
-        self._run(self._fit, X, None, sample_weight)
+        with self._fitting(X, None, sample_weight) as (rows, progress):
+            kernel = self._resolve_kernel(rows.X, rows.weights)
+            samples = make_checked_samples(kernel, rows.X)
+            with blas_limit(1), ThreadTeam(self.n_jobs) as team:
+                division = self._divide(kernel, samples, rows.weights, progress, team)
+                router: Any = division.router
+                distances = router.distances_to_own(samples, division.labels, team)
+            self.labels_ = division.labels.astype(np.int32)
+            self.inertia_ = float(rows.weights @ distances)
+            self.n_clusters_ = router.n_clusters
+            self.sample_indices_ = division.sample_indices
+            self.sample_labels_ = router.labels
+            self._sample_weights = rows.weights[division.sample_indices]
+            self._spread = router.squared_centre_norms  # file format: historical name
+            self._diagonal = _common_value(kernel.diagonal(samples)) if self._is_gram else None
+            self._points = np.empty((0, 0), rows.X.dtype) if self._is_gram else rows.X[division.sample_indices]
+            self._model = self._make_model()
         return self
 
     def _check_parameters(self) -> None:
@@ -162,25 +178,6 @@ class TwoStepKernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clu
             name = "n_samples" if n == len(weights) else "the number of positive weights"
             raise ValueError(f"n_clusters must be at most {name}={n}, got {self.n_clusters}")
         return TrainingRows(X, targets, weights, np.arange(len(weights)), np.empty(0))
-
-    def _fit(self, rows: TrainingRows, progress: Progress) -> None:
-        X, weights = rows.X, rows.weights
-        kernel = self._resolve_kernel(X, weights)
-        samples = make_checked_samples(kernel, X)
-        with blas_limit(1), ThreadTeam(self.n_jobs) as team:
-            division = self._divide(kernel, samples, weights, progress, team)
-            router: Any = division.router
-            distances = router.distances_to_own(samples, division.labels, team)
-        self.labels_ = division.labels.astype(np.int32)
-        self.inertia_ = float(weights @ distances)
-        self.n_clusters_ = router.n_clusters
-        self.sample_indices_ = division.sample_indices
-        self.sample_labels_ = router.labels
-        self._sample_weights = weights[division.sample_indices]
-        self._spread = router.squared_centre_norms  # file format: historical name
-        self._diagonal = _common_value(kernel.diagonal(samples)) if self._is_gram else None
-        self._points = np.empty((0, 0), X.dtype) if self._is_gram else X[division.sample_indices]
-        self._model = self._make_model()
 
     def _divide(self, kernel: Any, samples: Samples, weights: Vector, progress: Progress, team: ThreadTeam) -> Division:
         """The balanced division; of a fit that is stopped, that of the last round, or one by medoids."""

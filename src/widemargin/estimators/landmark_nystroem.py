@@ -15,12 +15,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._memory import memory_plan
 from .._native import Stopped
-from .._progress import Progress
 from .._threads import ThreadTeam, blas_limit, row_blocks, run_interruptibly
 from .._types import Array, RowIndices
 from ..data.origin import dense_if_far
 from ..data.samples import make_samples
-from ..kernels.functions import Kernel
+from ..kernels.functions import FUNCTION_KERNELS, Kernel
 from ..kernels.precision import ensure_precision
 from ..kernels.tiles import fill_gram
 from ..models.nystroem_coordinates import NystroemCoordinates
@@ -36,7 +35,6 @@ from ._kernel_machine import KernelMachine, TrainingRows
 from ._predictor import lazy_on_dask
 from ._scale import check_scale
 from ._validation import (
-    FUNCTION_KERNELS,
     check_choice,
     check_integer,
     check_kernel,
@@ -209,7 +207,22 @@ class LandmarkNystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Kernel
         -------
         self
         """
-        self._run(self._fit, X, None, sample_weight)
+        with self._fitting(X, None, sample_weight) as (rows, progress):
+            kernel: Any = self._resolve_kernel(rows.X, rows.weights)
+            check_scale(kernel, rows.X)
+            rows = rows._replace(X=dense_if_far(rows.X))
+            own = None if isinstance(self.landmarks, str) else check_landmarks(self.landmarks, rows.X)
+            m = self.n_landmarks if own is None else len(own)
+            self._check_memory(rows.X, m)
+            rng = make_rng(self.random_state)
+            try:
+                features, factor = self._learn(kernel, rows, m, own, rng, progress.go_on)
+            except Stopped:
+                features, factor = self._learn_from_few_rows(kernel, rows, rng)
+                m = len(features.landmarks[0])
+                state = f"before W was known: {m} random rows are landmarks, and W is theirs."
+                warn_of_stop(self, progress.stopped_by, state)
+            self._set_attributes(features, factor)
         return self
 
     def _check_parameters(self) -> None:
@@ -223,24 +236,6 @@ class LandmarkNystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Kernel
         check_n_jobs(self.n_jobs)
         check_seed(self.random_state)
         memory_plan(self)
-
-    def _fit(self, rows: TrainingRows, progress: Progress) -> None:
-        kernel: Any = self._resolve_kernel(rows.X, rows.weights)
-        check_scale(kernel, rows.X)
-        rows = rows._replace(X=dense_if_far(rows.X))
-        own = None if isinstance(self.landmarks, str) else check_landmarks(self.landmarks, rows.X)
-        m = self.n_landmarks if own is None else len(own)
-        self._check_memory(rows.X, m)
-        rng = make_rng(self.random_state)
-        try:
-            features, factor = self._learn(kernel, rows, m, own, rng, progress.go_on)
-        except Stopped:
-            features, factor = self._learn_from_few_rows(kernel, rows, rng)
-            m = len(features.landmarks[0])
-            warn_of_stop(
-                self, progress.stopped_by, f"before W was known: {m} random rows are landmarks, and W is theirs."
-            )
-        self._set_attributes(features, factor)
 
     def _check_memory(self, X: Any, m: int) -> None:
         """Raise a ValueError with the least memory budget if this one has no room for as many rows as features."""

@@ -12,7 +12,6 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import log_expit, logsumexp
 
 from .._memory import memory_plan
-from .._progress import Progress
 from .._threads import ThreadTeam
 from .._types import Labels, Matrix, Vector
 from ..data import DesignMatrix, with_constant
@@ -230,15 +229,17 @@ class OCASClassifier(Classifier, OneVsRestPredictor, LinearMachine):
         -------
         self
         """
-        self._run(self._fit, X, y, sample_weight)
+        with self._fitting(X, y, sample_weight) as (data, progress):
+            self._train([self], data, progress)
+            if not progress.stopped_by:
+                self._warn_of_one_class(data)
         return self
 
     def _check_targets(self, X: Any, y: Any) -> tuple[Any, NDArray[Any]]:
         return check_training_data(self, X, y)
 
-    def _fit(self, data: ValidatedRows, progress: Progress) -> None:
-        self._train([self], data, progress)
-        if (isinstance(data.X, np.ndarray) or sp.issparse(data.X)) and not progress.stopped_by:
+    def _warn_of_one_class(self, data: ValidatedRows) -> None:
+        if isinstance(data.X, np.ndarray) or sp.issparse(data.X):
             model = LinearModel(self.coef_ if data.columns is None else self.coef_[:, data.columns], self.intercept_)
             warn_of_one_class_of_linear(
                 model,

@@ -11,7 +11,6 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_consistent_length
 
-from .._progress import Progress
 from .._threads import ThreadTeam
 from .._types import Labels
 from ..data import DesignMatrix
@@ -140,7 +139,8 @@ class OCASRanker(SingleFunction, ValuePredictor, LinearMachine):
         -------
         self
         """
-        self._run(partial(self._fit_groups, groups), X, y, sample_weight)
+        with self._fitting(X, y, sample_weight) as (data, progress):
+            self._train([self], _with_groups(data, groups), progress)
         return self
 
     def fit_path(
@@ -165,11 +165,8 @@ class OCASRanker(SingleFunction, ValuePredictor, LinearMachine):
         list of OCASRanker
         """
         models = self._models_of(Cs)
-
-        def train(data: ValidatedRows, progress: Progress) -> None:
+        with models[0]._fitting(X, y, sample_weight) as (data, progress):
             models[0]._train(models, _with_groups(data, groups), progress)
-
-        models[0]._run(train, X, y, sample_weight)
         return models
 
     def score(
@@ -195,9 +192,6 @@ class OCASRanker(SingleFunction, ValuePredictor, LinearMachine):
         least = _EQUAL * (float(np.ptp(f)) or 1.0)
         wrong, with_equal = (float(s @ pairs.violations(f, margin)[0]) for margin in (0.0, least))
         return 1.0 - 0.5 * (wrong + with_equal) / total
-
-    def _fit_groups(self, groups: Any, data: ValidatedRows, progress: Progress) -> None:
-        self._fit(_with_groups(data, groups), progress)
 
     def _check_targets(self, X: Any, y: Any) -> tuple[Any, NDArray[Any]]:
         return check_regression_data(self, X, y)

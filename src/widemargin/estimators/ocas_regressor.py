@@ -153,7 +153,8 @@ class OCASRegressor(SingleFunction, Regressor, ValuePredictor, LinearMachine):
         -------
         self
         """
-        self._run(self._fit, X, y, sample_weight)
+        with self._fitting(X, y, sample_weight) as (data, progress):
+            self._train([self], data, progress)
         return self
 
     def _check_targets(self, X: Any, y: Any) -> tuple[Any, NDArray[Any]]:

@@ -12,7 +12,6 @@ from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import check_is_fitted
 
 from .._memory import memory_plan
-from .._progress import Progress
 from .._types import Array, RowIndices, Vector
 from ..algorithms.relevance import learn_relevance, mean_differences, scale_columns
 from ..data.columns import occupied_columns
@@ -188,7 +187,35 @@ class RelevanceScaler(OneToOneFeatureMixin, TransformerMixin, Estimator):
         -------
         self
         """
-        self._run(self._fit, X, y, sample_weight)
+        with self._fitting(X, y, sample_weight) as (rows, progress):
+            d, (stored, columns) = rows.X.shape[1], occupied_columns(rows.X)
+            memory_plan(self).require(16 * d, f"relevance and factors of {d} columns")
+            if columns is not None:  # with one column that stands for those without values
+                parts, shape = (stored.data, stored.indices, stored.indptr), (stored.shape[0], len(columns) + 1)
+                rows = rows._replace(X=type(stored)(parts, shape))
+            power = _POWERS[self.kernel]
+            rng = make_rng(self.random_state, seed_of_none=0)
+            gamma = self._resolve_gamma(rows, power)
+            check_scale(make_kernel(self.kernel, gamma=gamma), rows.X, rows.first_target)
+            machine = self._machine(rows, gamma)
+            learned = learn_relevance(
+                rows.X,
+                rows.weights,
+                lambda X: machine.train_model(rows._replace(X=X), progress),
+                int(self.n_iter),
+                progress,
+                rng,
+                power=power,
+                n_jobs=self.n_jobs,
+                memory=memory_plan(self),
+            )
+            self.relevance_, self.scale_ = (_all_columns(v, columns, d) for v in (learned.relevance, learned.scale))
+            self.n_iter_ = learned.n_iter
+            if progress.stopped_by:
+                state = f"after {self.n_iter_} of {self.n_iter} machines: their relevance is kept."
+                warn_of_stop(self, progress.stopped_by, state)
+            elif not learned.is_known:
+                warn_user("no column changes the machine's decision values: every column has relevance 1", UserWarning)
         return self
 
     def set_factors(self, X: Any, factors: Vector) -> Self:
@@ -234,35 +261,6 @@ class RelevanceScaler(OneToOneFeatureMixin, TransformerMixin, Estimator):
         return type_of_target(y).startswith("continuous") or (
             y.ndim > 1 or (y.dtype.kind in "iuf" and len(np.unique(y)) > _MOST_CLASSES)
         )
-
-    def _fit(self, rows: TrainingRows, progress: Progress) -> None:
-        d, (X, columns) = rows.X.shape[1], occupied_columns(rows.X)
-        memory_plan(self).require(16 * d, f"relevance and factors of {d} columns")
-        if columns is not None:  # with one column that stands for those without values
-            rows = rows._replace(X=type(X)((X.data, X.indices, X.indptr), (X.shape[0], len(columns) + 1)))
-        power = _POWERS[self.kernel]
-        rng = make_rng(self.random_state, seed_of_none=0)
-        gamma = self._resolve_gamma(rows, power)
-        check_scale(make_kernel(self.kernel, gamma=gamma), rows.X, rows.first_target)
-        machine = self._machine(rows, gamma)
-        learned = learn_relevance(
-            rows.X,
-            rows.weights,
-            lambda X: machine.train_model(rows._replace(X=X), progress),
-            int(self.n_iter),
-            progress,
-            rng,
-            power=power,
-            n_jobs=self.n_jobs,
-            memory=memory_plan(self),
-        )
-        self.relevance_, self.scale_ = (_all_columns(v, columns, d) for v in (learned.relevance, learned.scale))
-        self.n_iter_ = learned.n_iter
-        if progress.stopped_by:
-            state = f"after {self.n_iter_} of {self.n_iter} machines: their relevance is kept."
-            warn_of_stop(self, progress.stopped_by, state)
-        elif not learned.is_known:
-            warn_user("no column changes the machine's decision values: every column has relevance 1", UserWarning)
 
     def _resolve_gamma(self, rows: TrainingRows, power: int) -> float:
         """The number that "mean" stands for; 1 if all rows are equal."""

@@ -25,7 +25,7 @@ from .._progress import Callback
 from .._types import Matrix, RowIndices, Vector
 from ..algorithms.relevance import scale_columns
 from ..data import compute_rows
-from ..estimators._callbacks import CallbackBridge, CallbackSupportMixin, with_callbacks
+from ..estimators._callbacks import CallbackSupportMixin, fit_task
 from ..estimators._estimator import Loadable, all_or_nothing, warn_of_stop
 from ..estimators._fitted_state import FittedState, describe
 from ..estimators._predictor import Classifier
@@ -148,7 +148,6 @@ class BestEstimator(CallbackSupportMixin, Loadable):
             if hasattr(machine, name):
                 setattr(self, name, getattr(machine, name))
 
-    @with_callbacks
     def fit(
         self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None, *, groups: ArrayLike | None = None
     ) -> Self:
@@ -171,8 +170,7 @@ class BestEstimator(CallbackSupportMixin, Loadable):
         """
         X = compute_rows(X, memory_plan(self).budget)
         y, sample_weight, groups = map(to_memory, (y, sample_weight, groups))
-        bridge = CallbackBridge(self, X, y)
-        with all_or_nothing(self):
+        with fit_task(self, X, y) as bridge, all_or_nothing(self):
             begin = perf_counter()
             self._check_scoring()
             self.__dict__.pop("best_estimator_", None)  # of an earlier fit

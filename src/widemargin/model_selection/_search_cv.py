@@ -23,11 +23,8 @@ from ..data.rows import positions
 from ..data.samples import make_samples
 from ..estimators._dual_machine import DualMachine
 from ..estimators._kernel_machine import TrainingRows
-from ..estimators._scale import named_kernel, resolve_gamma, sample_form
+from ..estimators._scale import resolve_gamma, sample_form
 from ..estimators._validation import (
-    FUNCTION_KERNELS,
-    KERNELS,
-    WITHOUT_GAMMA,
     check_choice,
     check_flag,
     check_weights,
@@ -36,7 +33,7 @@ from ..estimators._validation import (
     shown,
 )
 from ..estimators.relevance_scaler import RelevanceScaler
-from ..kernels.functions import Kernel
+from ..kernels.functions import FUNCTION_KERNELS, KERNELS, WITHOUT_GAMMA, Kernel, make_kernel
 from ..partition.divide import clustering_level
 from ..solvers.dual.certificate import Limits
 from ._adaptive_search import CLUSTER_ROWS, AdaptiveSearch, Axes, Cell, Machines, Means
@@ -262,7 +259,7 @@ class SearchCV(BestEstimator):
         return data
 
     def _make_kernel(self, kernel: Any, gamma: float) -> Kernel:
-        return named_kernel(kernel, gamma=gamma, degree=self.degree, coef0=self.coef0)
+        return make_kernel(kernel, gamma=gamma, degree=self.degree, coef0=self.coef0)
 
     def _limits(self, kernel: Any) -> Limits:
         prototype: DualMachine = self._prototype(kernel=kernel)

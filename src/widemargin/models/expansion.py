@@ -11,7 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from .._memory import DEFAULT_PLAN, MemoryPlan
-from .._threads import ONE_THREAD, ThreadTeam, blas_limit, row_blocks
+from .._threads import BLOCK_ROWS, ONE_THREAD, SMALL_WORK, ThreadTeam, blas_limit, row_blocks
 from .._types import Array, Gradients, Matrix, Vector
 from ..data import make_design_matrix
 from ..data.samples import GramSamples, Samples, make_samples
@@ -22,9 +22,7 @@ from ..kernels.precision import ensure_precision
 from ..kernels.tiles import KernelProduct, add_kernel_product
 from .linear import LinearModel
 
-_MIN_ROWS = 1024  # of a block
 _ROW_COPIES = 4  # of a block's rows: their centred or CSR copy takes twice their bytes at most
-_SMALL_WORK = 2**20  # multiply-adds below which limiting BLAS and starting threads takes longer than the product
 SMALL_ENTRY_WORK = 16  # multiply-adds of a kernel entry beside its inner product, where there are few entries
 
 
@@ -71,7 +69,7 @@ class KernelExpansion:
             return self.linear_model.decision_values(X, n_jobs=n_jobs, memory=memory)
         out = np.tile(self.intercept[:, None], X.shape[0])
         points = self._points
-        if X.shape[0] * len(points) * (X.shape[1] + SMALL_ENTRY_WORK) < _SMALL_WORK:
+        if X.shape[0] * len(points) * (X.shape[1] + SMALL_ENTRY_WORK) < SMALL_WORK:
             self._add_product(X, out, ONE_THREAD)
             return out.T
         with blas_limit(1), ThreadTeam(n_jobs) as team:
@@ -153,7 +151,7 @@ class KernelExpansion:
 def _blocks_within(n_bytes: int, X: Any) -> list[slice]:
     """Blocks of rows of X whose copies take so many bytes at most, but for blocks of 1024 rows."""
     row_bytes = _ROW_COPIES * max(1, X.shape[1]) * X.dtype.itemsize
-    return row_blocks(X.shape[0], max(_MIN_ROWS, n_bytes // row_bytes))
+    return row_blocks(X.shape[0], max(BLOCK_ROWS, n_bytes // row_bytes))
 
 
 def weights_of(coef: Any, points: Any) -> Any:

@@ -13,18 +13,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from .._memory import DEFAULT_PLAN, MemoryPlan
 from .._native import nystroem
-from .._threads import ONE_THREAD, ThreadTeam, row_blocks
+from .._threads import ONE_THREAD, SMALL_WORK, ThreadTeam, row_blocks
 from .._types import Array, Matrix, Vector
 from ..data.csr import row_arrays
 from ..data.samples import row_products
 from ..kernels.functions import ArgumentKernel
 from ..nystroem.features import LandmarkFeatures
 from ..partition.hierarchy import Hierarchy
-
-_FEW_ROWS = 64  # computed in the calling thread
-_DENSE_ROWS = 1024  # of CSR rows that are made dense at once
-_ROW_OPERATIONS = 100  # overhead of a row, in multiply-adds
-_LEAST_OPERATIONS = 4e6  # multiply-adds below which starting the other threads takes longer than they save
 
 
 @dataclass
@@ -187,12 +182,12 @@ class NystroemForest:
 
     def _is_small(self, n: int, d: int) -> bool:
         """Whether rows (n, d) are evaluated in the calling thread alone."""
-        return n <= _FEW_ROWS or n * (self.n_operations * d + _ROW_OPERATIONS) < _LEAST_OPERATIONS
+        return n * self.n_operations * d < SMALL_WORK
 
     def _write(self, X: Any, out: Matrix, team: ThreadTeam) -> None:
         projection = self.projection
         if projection is None and sp.issparse(X) and self.trees[0].features.are_far:
-            for rows in row_blocks(len(out), _DENSE_ROWS):
+            for rows in row_blocks(len(out)):
                 self._write_mean(np.ascontiguousarray(X[rows].toarray()), out[rows], team)
         elif projection is None:
             self._write_mean(row_arrays(X), out, team)

@@ -17,12 +17,12 @@ from typing import Protocol, TypeVar
 import numpy as np
 from scipy.special import xlog1py, xlogy
 
-from ..._threads import ThreadTeam, count_blocks, row_blocks
+from ..._threads import MAX_BLOCKS, ThreadTeam, count_blocks, row_blocks
 from ..._types import Matrix, RowIndices, Vector
 from .line_search import ChordSearch, find_zero, least_step
 from .losses import RiskAndPlane
 
-_BLOCK_ROWS, _MAX_BLOCKS = 2**13, 64  # rows of a block whose temporary arrays stay in cache; blocks, as of other passes
+_BLOCK_ROWS = 2**13  # whose temporary arrays stay in cache
 _SLOPE_LEFT = 1e-9  # derivative at the step found / at 0, at most: for quadratic pieces rounding alone is left
 _IMBALANCE = 1e-12  # |sum of slopes| / sum of |slopes| at the optimal intercept: rounding
 
@@ -128,7 +128,7 @@ class SmoothLoss:
         self._y = y
         self._s = s
         self.team = team
-        self._blocks = row_blocks(self.n_rows, max(_BLOCK_ROWS, count_blocks(self.n_rows, _MAX_BLOCKS)))
+        self._blocks = row_blocks(self.n_rows, max(_BLOCK_ROWS, count_blocks(self.n_rows, MAX_BLOCKS)))
         self._chords = ChordSearch()
         self._guess = float(s @ y) / (float(s.sum()) or 1.0)  # where the next search for an intercept begins
 

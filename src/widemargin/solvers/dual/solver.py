@@ -35,8 +35,8 @@ from ...kernels.boxed_rows import far_distance, local_order
 from ...kernels.functions import EntryRows, check_finite, dense_row_bytes
 from ...kernels.kernel_operator import KernelOperator
 from ...kernels.tiles import entry_work
-from ..results import DualResult, History, StoppedAtStartError
-from .certificate import NO_LIMIT, Certificate, Limits, certify
+from ..results import Certificate, DualResult, History, StoppedAtStartError
+from .certificate import NO_LIMIT, Limits, certify
 from .in_memory import SINGLE_SET_TOL, WORKING_SET_ROWS, WorkingSetSolver
 from .problem import DualProblem, is_free, kink_distances, make_terms, restrict_terms
 from .stopping import (

@@ -26,8 +26,8 @@ from ...data.samples import Samples
 from ...kernels.functions import Kernel, check_finite
 from ...kernels.precision import entry_error
 from ...kernels.tiles import fill_gram
-from ..results import DualResults, coordinates_of
-from .certificate import Certificate, Limits, certify_each
+from ..results import Certificate, DualResults, coordinates_of
+from .certificate import Limits, certify_each
 from .in_memory import SECONDS_PER_CHECK, SINGLE_SET_TOL, WORKING_SET_ROWS
 from .newton import solve_newton_sets
 from .problem import DualProblem, join_problems, make_terms, restrict_terms
