@@ -107,7 +107,7 @@ def test_all_parameters_are_documented(name: str) -> None:
     assert sorted(listed) == sorted(inspect.signature(getattr(widemargin, name)).parameters)
 
 
-@pytest.mark.parametrize("name", ["DCSVMClassifier", "OCASClassifier", "BSGDClassifier"])
+@pytest.mark.parametrize("name", CLASSES)
 def test_the_parameters_that_matter_come_first(name: str) -> None:
     first, others = documented(name, "Parameters"), documented(name, "Other Parameters")
     assert len(first) <= 8

@@ -6,6 +6,7 @@ import copy
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,16 +16,11 @@ from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from .._memory import memory_plan
-from .._native import Stopped
 from .._progress import Progress, SilentProgress
-from .._threads import ThreadTeam, blas_limit, effective_n_jobs
+from .._threads import ThreadTeam, blas_limit, effective_n_jobs, raise_if_stopped
 from .._types import Array, Labels, Matrix, RowIndices, Vector
-from ..algorithms.dc_svm import (
-    DCSVMSettings,
-    KernelProblem,
-    Problems,
-)
-from ..algorithms.dc_svm_fit import train, train_several
+from ..algorithms.dc_svm import DCSVMSettings, Problems
+from ..algorithms.dc_svm_fit import train_machines
 from ..algorithms.trained_machines import TrainedMachine, TrainedMachines
 from ..data import is_dask_collection
 from ..data.remote.remote_rows import RemoteRows, open_remote_rows
@@ -161,12 +157,8 @@ class DualMachine(LinearWeights, DecisionGradients, KernelMachine):
         problems = self._problems(rows)
         if self.warm_start and hasattr(self, "dual_coef_"):
             self._warn_of_cold_start(len(problems))
-        if len(problems) > 1:
-            return train_several(kernel, samples, problems, settings, progress, rng)
-        data = KernelProblem(kernel, samples, problems[0]()[1])  # type: ignore[arg-type]  # `train` takes RemoteRows too
-        return TrainedMachines.join(
-            [train(data, settings, progress, rng, start=self._warm_start_point(data, rows.kept))]
-        )
+        start = self._warm_start_point(problems, rows.kept)
+        return train_machines(kernel, samples, problems, settings, progress, rng, start=start)
 
     def _warn_of_machines(self, rows: TrainingRows, machines: TrainedMachines) -> None:
         """Warn of machines, trained to the end, that have learned nothing."""
@@ -241,12 +233,7 @@ class DualMachine(LinearWeights, DecisionGradients, KernelMachine):
         if not is_dask_collection(rows.X):
             yield rows
             return
-
-        def check() -> None:
-            if not silent.go_on():
-                raise Stopped
-
-        silent = SilentProgress(progress)
+        check = partial(raise_if_stopped, SilentProgress(progress).go_on)
         with open_remote_rows(rows.X, rows.kept, self.shape_fit_[0], check) as X:
             self._dtype = X.dtype.name
             yield rows._replace(X=X)
@@ -349,19 +336,21 @@ class DualMachine(LinearWeights, DecisionGradients, KernelMachine):
             what = f"{n_machines} machines (several classes or targets)" if n_machines > 1 else "an early machine"
             warn_user(f"warm_start=True has no effect on {what}: this fit starts anew", UserWarning)
 
-    def _warm_start_point(self, data: KernelProblem, kept: RowIndices) -> Vector | None:
-        """With `warm_start`, the fitted machine's coefficients as a feasible point (n,) of this problem; else None."""
+    def _warm_start_point(self, problems: Problems, kept: RowIndices) -> Vector | None:
+        """With `warm_start`, the fitted machine's coefficients as a feasible point (n,) of the problem; else None."""
         if (
             not self.warm_start
             or self.stop_level
+            or len(problems) > 1
             or len(getattr(self, "dual_coef_", ())) != 1
             or not len(self.support_)
         ):
             return None
         beta, is_there = np.zeros(int(kept[-1]) + 1), self.support_ <= kept[-1]
         beta[self.support_[is_there]] = self.dual_coef_[0, is_there]
-        beta = np.clip(beta[kept], data.problem.lo, data.problem.hi)
-        return data.problem.nearby_point(beta) if data.problem.has_intercept else beta
+        _, problem = problems[0]()
+        beta = np.clip(beta[kept], problem.lo, problem.hi)
+        return problem.nearby_point(beta) if problem.has_intercept else beta
 
     def _snapshot(self, rows: TrainingRows, progress: Progress) -> dict[str, Any] | None:
         """The attributes of a single machine, in the rounds of the whole problem."""

@@ -75,7 +75,7 @@ class DecisionGradients:
 
     @lazy_on_dask
     def decision_gradient(self, X: ArrayLike) -> NDArray[np.float64]:
-        """How the decision value of each row changes with its columns: the gradient of f at the row.
+        r"""How the decision value of each row changes with its columns: the gradient of f at the row.
 
         Parameters
         ----------
@@ -95,10 +95,11 @@ class DecisionGradients:
 
         Notes
         -----
-        In closed form, of f(x) = sum_j b_j k(x, z_j) + b for example ``-2 gamma sum_j b_j k(x, z_j) (x - z_j)`` with
-        the RBF kernel, ``-gamma sum_j b_j k(x, z_j) sign(x - z_j)`` with the Laplacian one, whose sign is 0 in columns
-        where x and z_j are equal, and `coef_` with the linear one. It costs the kernel entries of `decision_function`
-        and, for each entry and function, as many multiply-adds as there are columns.
+        In closed form, of :math:`f(x) = \sum_j \beta_j k(x, z_j) + b` for example
+        :math:`-2 \gamma \sum_j \beta_j k(x, z_j) (x - z_j)` with the RBF kernel,
+        :math:`-\gamma \sum_j \beta_j k(x, z_j) \operatorname{sign}(x - z_j)` with the Laplacian one, whose sign is 0 in
+        columns where x and :math:`z_j` are equal, and `coef_` with the linear one. It costs the kernel entries of
+        `decision_function` and, for each entry and function, as many multiply-adds as there are columns.
 
         Of an early machine it is the gradient of the machine of the row's cluster, or of the mean of the machines that
         are averaged for the row: the choice of the cluster counts as constant. The result is dense, also of sparse
@@ -170,7 +171,7 @@ class KernelMachine(Estimator):
 
     @property
     def _own_kernel(self) -> dict[str, Any]:
-        """The parameters of the kernel, of a fitted machine those of its fit; older files do not have these."""
+        """The parameters of the kernel, of a fitted machine those of its fit."""
         return getattr(self, "_kernel", None) or self._kernel_parameters()
 
     def _forget(self) -> None:
@@ -303,14 +304,14 @@ class KernelMachine(Estimator):
 
     def _check_state(self, fitted: FittedState) -> None:
         """Check the kernel, and the shape of the data."""
-        parameters = fitted.nested("_kernel") if "_kernel" in fitted else fitted  # not in older files
+        parameters = fitted.nested("_kernel")
         if not callable(parameters.value("kernel")):
             parameters.choice("kernel", (*KERNELS, *FUNCTION_KERNELS, "precomputed"))
         parameters.integer("degree", 0)
         parameters.number("coef0")
         fitted.number("_gamma", above=0)
         d = fitted.integer("n_features_in_", 1)
-        if "shape_fit_" in fitted:  # not in older files
+        if "shape_fit_" in fitted:  # not of a compressed machine
             shape = fitted.nested("shape_fit_")
             if len([shape.integer(axis, 1) for axis in shape]) != 2 or self.shape_fit_[1] != d:
                 raise ValueError(f"shape_fit_ must be (n_samples, {d}), got {self.shape_fit_!r}")

@@ -52,12 +52,15 @@ class TwoStepKernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clu
     kernel : {"rbf", "poly", "linear", "sigmoid", "laplacian", "precomputed"} or callable, default="rbf"
         As of `DCSVMClassifier`.
     gamma : {"scale", "auto"} or float, default="scale"
-    degree : int, default=3
-    coef0 : float, default=0.0
-    n_sample : int, default=1000
-        Rows that are clustered, and whose means are the centres; at least 10 for each cluster, and at most 5,000.
     n_jobs : int or None, default=None
         Threads; the clusters do not depend on it.
+
+    Other Parameters
+    ----------------
+    degree, coef0
+        As of `DCSVMClassifier`.
+    n_sample : int, default=1000
+        Rows that are clustered, and whose means are the centres; at least 10 for each cluster, and at most 5,000.
     random_state : int, RandomState instance or None, default=None
 
     Attributes
@@ -109,19 +112,19 @@ class TwoStepKernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clu
         *,
         kernel: Any = "rbf",
         gamma: float | str = "scale",
+        n_jobs: int | None = None,
         degree: int = 3,
         coef0: float = 0.0,
         n_sample: int = 1000,
-        n_jobs: int | None = None,
         random_state: Any = None,
     ) -> None:
         self.n_clusters = n_clusters
         self.kernel = kernel
         self.gamma = gamma
+        self.n_jobs = n_jobs
         self.degree = degree
         self.coef0 = coef0
         self.n_sample = n_sample
-        self.n_jobs = n_jobs
         self.random_state = random_state
 
     def __sklearn_tags__(self) -> Tags:
@@ -159,7 +162,7 @@ class TwoStepKernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clu
             self.sample_indices_ = division.sample_indices
             self.sample_labels_ = router.labels
             self._sample_weights = rows.weights[division.sample_indices]
-            self._spread = router.squared_centre_norms  # file format: historical name
+            self._squared_centre_norms = router.squared_centre_norms
             self._diagonal = _common_value(kernel.diagonal(samples)) if self._is_gram else None
             self._points = np.empty((0, 0), rows.X.dtype) if self._is_gram else rows.X[division.sample_indices]
             self._model = self._make_model()
@@ -202,7 +205,8 @@ class TwoStepKernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clu
     def _make_model(self) -> KernelRouter:
         kernel = self._make_kernel()
         points = make_point_samples(kernel, self.sample_indices_ if self._is_gram else self._points)
-        return KernelRouter(kernel, points, self.sample_labels_, self._spread, weights=self._sample_weights)
+        labels, norms = self.sample_labels_, self._squared_centre_norms
+        return KernelRouter(kernel, points, labels, norms, weights=self._sample_weights)
 
     def _check_state(self, fitted: FittedState) -> None:
         super()._check_state(fitted)
@@ -215,7 +219,7 @@ class TwoStepKernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clu
         fitted.array("sample_indices_", np.integer, m, least=0, below=n)
         if (fitted.array("_sample_weights", np.float64, m) <= 0).any():
             raise ValueError(f"_sample_weights must be positive, got {self._sample_weights.min()}")
-        fitted.array("_spread", np.float64, k)
+        fitted.array("_squared_centre_norms", np.float64, k)
         if fitted.value("_diagonal") is not None:
             fitted.number("_diagonal")
         fitted.number("inertia_", least=0)

@@ -12,40 +12,45 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_consistent_length
 
 from .._threads import ThreadTeam
-from .._types import Labels
+from .._types import ROUNDING, Labels
 from ..data import DesignMatrix
 from ..solvers.cutting_plane.pair_hinge import PairHingeLoss, RankedPairs
-from ._linear_machine import LinearMachine, LinearProblem, SingleFunction, ValidatedRows, check_objective_at_zero
+from ._linear_machine import LinearProblem, SingleFunction, ValidatedRows, check_objective_at_zero
 from ._predictor import ValuePredictor
 from ._validation import check_regression_data, check_weights, to_memory
 
-_EQUAL = 1e-12  # of the range of the values: smaller differences are rounding
 
+class OCASRanker(ValuePredictor, SingleFunction):
+    r"""Linear ranking by pairwise hinges within groups (a ranking SVM), with a certificate.
 
-class OCASRanker(SingleFunction, ValuePredictor, LinearMachine):
-    """Linear ranking by pairwise hinges within groups (a ranking SVM), with a certificate.
+    It minimises, by optimised cutting planes,
 
-    It minimises ``1/2 |w|^2 + C sum s_i s_j max(0, 1 - (<w, x_i> - <w, x_j>))`` over the pairs of samples of the same
-    group with y_i > y_j, by optimised cutting planes. A plane costs O(n log n), however many pairs there are.
+    .. math:: \tfrac12 \|w\|^2 + C \sum_{i, j} s_i s_j \max(0, 1 - \langle w, x_i - x_j \rangle)
+
+    over the pairs of samples of the same group with :math:`y_i > y_j`. A plane costs :math:`O(n \log n)`, however many
+    pairs there are.
 
     Parameters
     ----------
     C : float, default=1.0
-        Weight of each pair, > 0. There may be n^2 / 2 of them: start with a small one.
+        Weight of each pair, > 0. There may be :math:`n^2 / 2` of them: start with a small one.
     tol : float, default=1e-3
         Largest duality gap at the end, relative to the objective.
+    max_time : float or None, default=None
+        Seconds after which `fit` returns the best model so far.
+    n_jobs : int or None, default=None
+        Threads; None means all cores, and one inside a worker of joblib. The model does not depend on it.
+
+    Other Parameters
+    ----------------
     mu : float, default=0.1
         As of `OCASClassifier`.
     max_iter : int, default=1000
         Most rounds, of two passes over the data each.
-    max_time : float or None, default=None
-        Seconds after which `fit` returns the best model so far.
     memory_budget : int, str or None, default=None
         Bytes, or such as "200MB", that `fit` and `predict` may take beyond the data.
     warm_start : bool, default=False
         Start from the fitted machine.
-    n_jobs : int or None, default=None
-        Threads; None means all cores, and one inside a worker of joblib. The model does not depend on it.
     verbose : int, default=0
         1 draws a progress bar when a fit takes longer than a second.
 
@@ -96,22 +101,22 @@ class OCASRanker(SingleFunction, ValuePredictor, LinearMachine):
         C: float = 1.0,
         *,
         tol: float = 1e-3,
+        max_time: float | None = None,
+        n_jobs: int | None = None,
         mu: float = 0.1,
         max_iter: int = 1000,
-        max_time: float | None = None,
         memory_budget: int | str | None = None,
         warm_start: bool = False,
-        n_jobs: int | None = None,
         verbose: int = 0,
     ) -> None:
         self.C = C
         self.tol = tol
+        self.max_time = max_time
+        self.n_jobs = n_jobs
         self.mu = mu
         self.max_iter = max_iter
-        self.max_time = max_time
         self.memory_budget = memory_budget
         self.warm_start = warm_start
-        self.n_jobs = n_jobs
         self.verbose = verbose
 
     def __sklearn_tags__(self) -> Tags:
@@ -120,7 +125,7 @@ class OCASRanker(SingleFunction, ValuePredictor, LinearMachine):
         tags.target_tags.required = True
         return tags
 
-    def fit(
+    def fit(  # type: ignore[override]  # the groups come third
         self, X: ArrayLike, y: ArrayLike, groups: ArrayLike | None = None, sample_weight: ArrayLike | None = None
     ) -> Self:
         """Train the machine.
@@ -189,7 +194,7 @@ class OCASRanker(SingleFunction, ValuePredictor, LinearMachine):
         pairs = RankedPairs(targets, _number_groups(groups, len(targets)), s)
         if not (total := pairs.total):
             return float("nan")
-        least = _EQUAL * (float(np.ptp(f)) or 1.0)
+        least = ROUNDING * (float(np.ptp(f)) or 1.0)
         wrong, with_equal = (float(s @ pairs.violations(f, margin)[0]) for margin in (0.0, least))
         return 1.0 - 0.5 * (wrong + with_equal) / total
 
