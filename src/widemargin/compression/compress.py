@@ -165,7 +165,7 @@ def compress(
         random_state,
     )
     parameters.check()
-    X = compute_rows(X, memory_plan(parameters).budget)
+    X = compute_rows(X, memory_plan(parameters))
     return _compress(model, X, parameters)
 
 

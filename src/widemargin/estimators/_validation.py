@@ -188,7 +188,7 @@ def check_kernel(model: Any, *others: str) -> None:
 
 
 def check_resources(model: Any) -> None:
-    """Raise a ValueError that names the first invalid one of `max_time`, `n_jobs`, `verbose` and `memory_budget`."""
+    """Raise a ValueError that names the first invalid one of `max_time`, `n_jobs`, `verbose` and the memory budget."""
     if model.max_time is not None:
         check_number("max_time", model.max_time, least=0)
     check_n_jobs(model.n_jobs)

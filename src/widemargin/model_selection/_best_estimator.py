@@ -157,7 +157,7 @@ class BestEstimator(CallbackSupportMixin, Loadable):
         ----------
         X : {array-like, sparse matrix, sparse array} of shape (n_samples, n_features)
             Or K(train, train), of shape (n_samples, n_samples), for a precomputed kernel. A dask array or data frame
-            is computed into memory, if `memory_budget` has room for it.
+            is computed into memory, if the memory budget has room for it.
         y : array-like of shape (n_samples,)
         sample_weight : array-like of shape (n_samples,), default=None
             Factor of each sample's loss and of its part in the scores, >= 0.
@@ -168,7 +168,7 @@ class BestEstimator(CallbackSupportMixin, Loadable):
         -------
         self
         """
-        X = compute_rows(X, memory_plan(self).budget)
+        X = compute_rows(X, memory_plan(self))
         y, sample_weight, groups = map(to_memory, (y, sample_weight, groups))
         with fit_task(self, X, y) as bridge, all_or_nothing(self):
             begin = perf_counter()

@@ -110,7 +110,7 @@ def C_path(
     >>> path.best.C
     10
     """
-    X, y = compute_rows(X, memory_plan(estimator).budget), to_memory(y)
+    X, y = compute_rows(X, memory_plan(estimator)), to_memory(y)
     if sp.issparse(X):
         check_sparse(X)  # before any of its rows are taken
     X, y = indexable(X, y)

@@ -90,7 +90,7 @@ def calibrate(
     Notes
     -----
     An early machine costs `n_folds` solves of each cluster, without its division into clusters; an exact one as many
-    solves of all rows, on one kernel matrix if `memory_budget` has room for it. Values of rows that two clusters decide
+    solves of all rows, on one kernel matrix if it fits in the memory budget. Values of rows that two clusters decide
     are those of the nearer one. For rows that the model has not seen take
     ``CalibratedClassifierCV(FrozenEstimator(model))``, for other machines ``CalibratedClassifierCV(model,
     ensemble=False)``, which trains them `cv` times more.
@@ -113,7 +113,7 @@ def calibrate(
     check_choice("method", method, ("sigmoid", "isotonic"))
     check_integer("n_folds", n_folds, 2)
     steps, machine = _parts(model)
-    X = compute_rows(X, memory_plan(machine).budget)
+    X = compute_rows(X, memory_plan(machine))
     for step in steps:
         X = step.transform(X)
     rows, routed = _training_rows(machine, X, to_memory(y), to_memory(sample_weight))
