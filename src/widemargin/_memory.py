@@ -29,6 +29,7 @@ SHARES: dict[str, Share] = {
     "active matrix": Share(1, "kernel matrix of the active set: what vectors and tiles leave"),
     "clusters": Share(1 / 2, "kernel matrices of clusters, of all threads"),
     "full matrix": Share(1 / 4, "kernel matrix of few rows, in float64"),
+    "folds": Share(1, "kernel matrix of all folds of a search, else of an active set"),
     "shared matrix": Share(1 / 2, "kernel matrix of several machines"),
     "block": Share(7 / 8, "kernel matrix of a worker's active set"),
     "joint rows": Share(1 / 8, "rows of a joint problem, on a worker"),
@@ -70,6 +71,7 @@ PHASES: dict[str, dict[str, tuple[str, ...]]] = {
         "clusters": ("clusters",),
         "several machines": ("shared matrix",),
         "whole problem": ("active matrix",),
+        "folds of a search": ("folds",),
     },
     "kernel machine on workers": {"solve": ("block", "joint rows"), "exchange": ("joint rows", "changed rows")},
     "linear machine": {

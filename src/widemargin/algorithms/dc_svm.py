@@ -298,7 +298,7 @@ class DCSVMTraining:
         """
         yield from planned
         if isinstance(self.settings.n_levels, str) and planned and not self.settings.stop_level:
-            most = isqrt(self.settings.memory.budget // self.data.samples.dtype.itemsize)
+            most = isqrt(self.settings.memory["active matrix"] // self.data.samples.dtype.itemsize)
             for level in range(planned[-1] - 1, 0, -1):
                 if self.early is None or np.count_nonzero(self.early.result.beta) <= most:
                     return

@@ -147,7 +147,7 @@ class ClusteredHeldOut:
                 solve = partial(_solve_on_one_matrix, limits=self.limits, progress=self.progress, team=team)
                 found_values = solve(kernel, local, joined, len(machine_rows), parts)
             else:
-                solver = HeldOutSolver(machine_rows, self.limits, memory.budget, self.progress, team)
+                solver = HeldOutSolver(machine_rows, self.limits, memory["folds"], self.progress, team)
                 found_values = solver.held_out_values(kernel, local, parts)
             for k, found in enumerate(found_values):
                 is_solved = np.isnan(constants[k, solved])

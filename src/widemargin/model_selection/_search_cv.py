@@ -283,7 +283,7 @@ class SearchCV(BestEstimator):
             for kernel in kernels:
                 grid = Grid(self._scale_gammas(rows, gammas, kernel), epsilons, Cs)
                 make = partial(self._make_kernel, kernel)
-                search = Search(data, grid, make, self._limits(kernel), memory.budget, progress, team)
+                search = Search(data, grid, make, self._limits(kernel), memory["folds"], progress, team)
                 search.run(make_rng(self.random_state, seed_of_none=0), exhaustive=bool(self.exhaustive))
                 searches[kernel] = search
         return self._set_grid_results(searches), progress.stopped_by

@@ -194,7 +194,7 @@ def _held_out_values(machine: DCSVMClassifier, rows: TrainingRows, X: Any, tests
             for found in clustered.held_out_values(kernel, samples, folds, range(len(clusters))):
                 values[found.rows] = found.values[0]
         else:
-            whole = HeldOutSolver(problem.machines, limits, memory.budget, progress, team)
+            whole = HeldOutSolver(problem.machines, limits, memory["folds"], progress, team)
             for fold, of_fold in zip(folds, whole.held_out_values(kernel, samples, folds), strict=True):
                 values[fold.test] = of_fold[0]
     if progress.stopped_by:
