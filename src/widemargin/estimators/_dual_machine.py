@@ -15,7 +15,7 @@ from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
-from .._config import resolve_memory_budget
+from .._memory import memory_plan
 from .._progress import Progress, SilentProgress
 from .._threads import ThreadTeam, blas_limit, effective_n_jobs, raise_if_stopped
 from .._types import Array, Labels, Matrix, RowIndices, Vector
@@ -49,7 +49,6 @@ from ._validation import (
     check_integer,
     check_kernel,
     check_labels,
-    check_memory,
     check_number,
     check_resources,
     check_seed,
@@ -67,6 +66,7 @@ class DualMachine(LinearWeights, DecisionGradients, KernelMachine):
     machine for each pair of classes, overrides some.
     """
 
+    _memory_kinds = "kernel machine", "kernel machine on workers", "prediction"
     fit_intercept: bool
     n_levels: int | str
     branching: int
@@ -303,7 +303,7 @@ class DualMachine(LinearWeights, DecisionGradients, KernelMachine):
         """Raise a ValueError with the least memory budget if this one is smaller."""
         sizes = self._machine_sizes(rows)
         needed = needed_bytes(samples, sizes, effective_n_jobs(self.n_jobs))
-        check_memory(self.memory_budget, needed, f"problems of up to {max(sizes)} rows, {len(sizes)} in all")
+        memory_plan(self).require(needed, f"problems of up to {max(sizes)} rows, {len(sizes)} in all")
 
     def _settings(self, kernel: Kernel, n: int) -> DCSVMSettings:
         """The settings of a fit on n rows."""
@@ -312,7 +312,7 @@ class DualMachine(LinearWeights, DecisionGradients, KernelMachine):
             tol=float(self.tol),
             max_relative_gap=MAX_RELATIVE_GAP if kernel.is_semidefinite else np.inf,
             max_iter=int(self.max_iter),
-            memory_budget=resolve_memory_budget(self.memory_budget),
+            memory=memory_plan(self),
             n_jobs=self.n_jobs,
             n_levels=self.n_levels if isinstance(self.n_levels, str) else int(self.n_levels),
             stop_level=clustering_level(n, int(self.branching)) if has_rule else int(self.stop_level),
