@@ -206,9 +206,7 @@ class DCOneClassSVM(OutlierMixin, OutlierPredictor, DualMachine):
         -------
         self
         """
-        with self._fitting(X, None, sample_weight) as (rows, progress):
-            self._train(rows, progress)
-        return self
+        return super().fit(X, None, sample_weight)
 
     def _check_parameters(self) -> None:
         check_number("nu", self.nu, above=0)
