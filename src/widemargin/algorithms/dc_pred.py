@@ -108,7 +108,7 @@ class TrainedForest(NamedTuple):
     converged: bool
 
 
-def train(
+def train_forest(
     kernel: ArgumentKernel,
     X: Any,
     problem: LeafProblem,

@@ -15,7 +15,7 @@ from sklearn.utils.multiclass import unique_labels
 from .._config import resolve_memory_budget
 from .._progress import Progress
 from .._types import Labels, Vector
-from ..algorithms.bsgd import BudgetedSGD, EpochSettings, TimedSample, needed_bytes, primal_objective, train
+from ..algorithms.bsgd import BudgetedSGD, EpochSettings, TimedSample, needed_bytes, primal_objective, train_epochs
 from ..data import is_dask_collection, iterate_blocks
 from ..data.labels import one_vs_rest_signs
 from ..kernels.functions import FUNCTION_KERNELS
@@ -402,7 +402,7 @@ class BSGDClassifier(Classifier, OneVsRestPredictor, LinearWeights, DecisionGrad
         sgd = BudgetedSGD(settings, X, len(signed_weights))
         rng = np.random.default_rng(random_state.randint(2**31))
         epochs = EpochSettings(self.n_epochs, bool(self.shuffle), score)
-        model, self.converged_ = train(sgd, X, signed_weights, epochs, progress, rng, self.n_jobs)
+        model, self.converged_ = train_epochs(sgd, X, signed_weights, epochs, progress, rng, self.n_jobs)
         self._set_fitted_attributes(sgd, model)
         progress.current_solution = sgd, model
         C, memory = 1 / (self.lam_ * n), resolve_memory_budget(self.memory_budget)
