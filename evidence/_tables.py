@@ -458,7 +458,8 @@ def _ablation(rows: Rows) -> str:
     def cell(row: dict[str, Any]) -> str:
         return f"{_percent(row['accuracy'])} / {row['operations']:.0f} / {_multiple(row)} ×"
 
-    return _pivot(rows, ("set", "machine"), "n_landmarks", cell)
+    landmarks = [{"n_landmarks": str(row["options"]).rpartition("n_landmarks=")[2].split()[0]} for row in rows]
+    return _pivot([row | m for row, m in zip(rows, landmarks, strict=True)], ("set", "machine"), "n_landmarks", cell)
 
 
 def _dc_pred_figure4(rows: Rows) -> str:

@@ -50,10 +50,16 @@ _REGRESSORS: dict[str, Callable[..., Any]] = {
 
 
 class Machine(NamedTuple):
-    """A label for tables, and constructor arguments."""
+    """What is trained, its constructor arguments, and its name in tables where that is another one."""
 
     label: str
     options: Mapping[str, Any]
+    shown: str = ""
+
+    @property
+    def name(self) -> str:
+        """Its name in tables."""
+        return self.shown or self.label
 
     @property
     def settings(self) -> str:
@@ -104,7 +110,7 @@ def _train(make: Callable[..., Any], machine: Machine, problem: Any) -> tuple[An
     seconds = time.perf_counter() - start
     return model, {
         "set": problem.name,
-        "machine": machine.label,
+        "machine": machine.name,
         "options": machine.settings,
         "n": len(problem.X),
         "n_features": problem.X.shape[1],

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from argparse import Namespace
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -139,13 +139,25 @@ _KEYS = ("set", "machine", "options")
 _COLUMNS = ("set", "machine", "options", "accuracy", "multiple", "operations", "predict_us", "seconds", "n", "beside")
 
 
-def _stale(machines: Sequence[Machine], name: str, options: Namespace) -> list[Machine]:
+def _stale(machines: Iterable[Machine], name: str, options: Namespace) -> list[Machine]:
     """The machines to be measured."""
     return [
         machine
         for machine in machines
-        if is_wanted(options, machine.label, set=name, machine=machine.label, options=machine.settings)
+        if is_wanted(options, machine.label, set=name, machine=machine.name, options=machine.settings)
     ]
+
+
+def _measure(
+    machines_of: Callable[[str, Namespace], Iterable[Machine]],
+) -> Callable[[str, Namespace], Iterator[list[Row]]]:
+    """`Experiment.measure`: of the machines of a set those that are still to be measured."""
+
+    def measure(name: str, options: Namespace) -> Iterator[list[Row]]:
+        if stale := _stale(machines_of(name, options), name, options):
+            yield _run(stale, load_classes(name, options.rows), options)
+
+    return measure
 
 
 def _run(machines: Sequence[Machine], problem: Any, options: Namespace) -> list[Row]:
@@ -247,13 +259,8 @@ SEARCH = Experiment(
 # ---------------------------------------------------------------------------------------------------------- Table 1
 
 
-def _everyone(name: str) -> list[Machine]:
-    return [Machine(label.partition(" /")[0], given) for label, given in SETTINGS[name].items()]
-
-
-def _table1(name: str, options: Namespace) -> Iterator[list[Row]]:
-    if stale := _stale(_everyone(name), name, options):
-        yield _run(stale, load_classes(name, options.rows), options)
+def _everyone(name: str, options: Namespace) -> Iterator[Machine]:
+    return (Machine(label.partition(" /")[0], given) for label, given in SETTINGS[name].items())
 
 
 TABLE1 = Experiment(
@@ -261,7 +268,7 @@ TABLE1 = Experiment(
     CLASSES,
     _KEYS,
     _COLUMNS,
-    _table1,
+    _measure(_everyone),
     lambda rows: [panel._replace(lines=False) for panel in _cost_and_accuracy(rows)],
 )
 
@@ -273,7 +280,7 @@ _SIZES = (10, 20, 40, 80, 160, 320)
 _DEPTHS = (1, 2, 3, 4, 5, 6)
 
 
-def _curves(name: str) -> Iterator[Machine]:
+def _curves(name: str, options: Namespace) -> Iterator[Machine]:
     chosen = SETTINGS[name]
     ours = {key: chosen[OURS][key] for key in ("C", "gamma")}
     sizes = _MANY_LEAVES if name == "covtype" else _LEAVES
@@ -289,15 +296,10 @@ def _curves(name: str) -> Iterator[Machine]:
         yield Machine(LDKL_NAME, chosen[LDKL_NAME] | {"depth": depth})
 
 
-def _figure2(name: str, options: Namespace) -> Iterator[list[Row]]:
-    if stale := _stale(list(_curves(name)), name, options):
-        yield _run(stale, load_classes(name, options.rows), options)
-
-
 FIGURE2 = TABLE1._replace(
     summary="Figure 2: accuracy against prediction cost",
     sets=("letter", "usps", "covtype_20k", "a9a", "covtype"),
-    measure=_figure2,
+    measure=_measure(_curves),
     panels=_cost_and_accuracy,
 )
 
@@ -314,22 +316,17 @@ _WITHOUT: dict[str, dict[str, Any]] = {
 _ABLATION_SIZES = (8, 16, 32)
 
 
-def _ablation(name: str, options: Namespace) -> Iterator[list[Row]]:
-    if not is_wanted(options, set=name):
-        return
+def _ablated(name: str, options: Namespace) -> Iterator[Machine]:
     base = {key: SETTINGS[name][OURS][key] for key in ("C", "gamma")} | {"n_clusters": options.clusters}
-    problem = load_classes(name, options.rows)
-    variants = [(variant, m) for variant in _WITHOUT for m in _ABLATION_SIZES]
-    machines = [Machine(OURS, base | {"n_landmarks": m} | _WITHOUT[variant]) for variant, m in variants]
-    rows = zip(_run(machines, problem, options), variants, strict=True)
-    yield [row | {"machine": variant, "n_landmarks": m} for row, (variant, m) in rows]
+    for variant, without in _WITHOUT.items():
+        for m in _ABLATION_SIZES:
+            yield Machine(OURS, base | {"n_landmarks": m} | without, shown=variant)
 
 
 ABLATION = TABLE1._replace(
     summary="pseudo-landmarks, the linear term, trees: each on and off",
     sets=("letter", "usps", "covtype_20k"),
-    keys=("set",),
-    measure=_ablation,
+    measure=_measure(_ablated),
     panels=_cost_and_accuracy,
     arguments={"--clusters": {"type": int, "default": 16}},
 )
@@ -337,21 +334,16 @@ ABLATION = TABLE1._replace(
 _CLUSTERS, _LANDMARKS = (1, 4, 16, 64, 128), (4, 8, 16, 32)
 
 
-def _tradeoff(name: str, options: Namespace) -> Iterator[list[Row]]:
-    if not is_wanted(options, set=name):
-        return
+def _sized(name: str, options: Namespace) -> Iterator[Machine]:
     base = {key: SETTINGS[name][OURS][key] for key in ("C", "gamma")}
-    problem = load_classes(name, options.rows)
-    sizes = [(k, m) for k in _CLUSTERS for m in _LANDMARKS]
-    machines = [Machine(OURS, base | {"n_clusters": k, "n_landmarks": m}) for k, m in sizes]
-    rows = zip(_run(machines, problem, options), sizes, strict=True)
-    yield [row | {"machine": f"{k} clusters"} for row, (k, _) in rows]
+    for k in _CLUSTERS:
+        for m in _LANDMARKS:
+            yield Machine(OURS, base | {"n_clusters": k, "n_landmarks": m}, shown=f"{k} clusters")
 
 
 TRADEOFF = TABLE1._replace(
     summary="clusters against landmarks (the paper's appendix 7.9)",
     sets=("letter", "covtype_20k"),
-    keys=("set",),
-    measure=_tradeoff,
+    measure=_measure(_sized),
     panels=_cost_and_accuracy,
 )

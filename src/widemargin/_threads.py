@@ -135,8 +135,7 @@ def run_interruptibly(task: Callable[[], T], go_on: Callable[[], bool], work: fl
     >>> run_interruptibly(lambda: 2**10, lambda: True)
     1024
     """
-    if not go_on():
-        raise Stopped
+    raise_if_stopped(go_on)
     if work < _LONG_WORK:
         return task()
     result: Future[T] = Future()
@@ -152,9 +151,14 @@ def run_interruptibly(task: Callable[[], T], go_on: Callable[[], bool], work: fl
     except RuntimeError:  # the system refuses another thread
         return task()
     while not wait([result], _POLL_SECONDS).done:
-        if not go_on():
-            raise Stopped
+        raise_if_stopped(go_on)
     return result.result()
+
+
+def raise_if_stopped(go_on: Callable[[], bool]) -> None:
+    """Raise `Stopped`, as compiled passes do, if `go_on` returns False."""
+    if not go_on():
+        raise Stopped
 
 
 def _call_remotely(task: Callable[[], T], config: Config) -> T:

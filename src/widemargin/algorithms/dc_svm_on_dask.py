@@ -32,10 +32,10 @@ from ..kernels.precision import ensure_precision
 from ..partition.divide import ClusteringSettings, Division, divide
 from ..partition.routing import ROUTED_ROWS, Router
 from ..solvers.dual.certificate import join_results
-from ..solvers.dual.in_memory import zero_result
+from ..solvers.dual.in_memory import result_at_start
 from ..solvers.dual.problem import DualProblem
 from ..solvers.dual.variable_block import Block, BlockSettings
-from ..solvers.results import DualResult, StoppedAtStartError
+from ..solvers.results import DualResult
 from . import dc_svm
 from .block_minimization import BlockMinimizer, RoundSettings
 from .dc_svm import DCSVMSettings, KernelProblem, LazyProblem
@@ -105,7 +105,7 @@ class _DaskTraining:
             return machine.result.converged or self.settings.stop_level > 0
 
         work = [len(make()[0]) ** 2 for make in problems]
-        return share_time(train, problems, work, self.progress, is_done, lambda tasks: [task() for task in tasks])
+        return share_time(train, problems, work, self.progress, is_done)
 
     def _train_one(
         self,
@@ -116,11 +116,11 @@ class _DaskTraining:
         start: Vector | None,
     ) -> TrainedMachine:
         if layout is not None:
-            with suppress(Stopped, StoppedAtStartError):
+            with suppress(Stopped):
                 if self.settings.stop_level:
                     return self._train_early(layout, rows, problem, progress)
                 return self._train_exactly(layout, rows, problem, progress, start)
-        return self._zero_machine(layout, rows, problem, progress)
+        return self._machine_at_start(layout, rows, problem, progress)
 
     def _lay_out(self, rng: np.random.Generator) -> _Layout:
         """Cluster a sample, then all rows by its centres, and bring each cluster's rows to one worker."""
@@ -142,14 +142,12 @@ class _DaskTraining:
         dtypes = samples.precision, samples.dtype
         return _Layout(division, _WorkerTask(kernel, settings, rows.token, dtypes), samples.row_bytes)
 
-    def _zero_machine(
+    def _machine_at_start(
         self, layout: _Layout | None, rows: RowIndices, problem: DualProblem, progress: AnyProgress
     ) -> TrainedMachine:
-        """beta = 0; an early machine with a `stop_level` and a layout, as the other machines are."""
+        """The `result_at_start`; as an early machine with a `stop_level` and a layout, as the other machines are."""
         progress.go_on()  # sets `stopped_by`
-        if problem.nu:  # zero is not feasible
-            raise StoppedAtStartError
-        result = zero_result(problem, progress.elapsed)
+        result = result_at_start(problem, problem.uniform_point(), progress.elapsed)
         if layout is not None and self.settings.stop_level:
             intercepts = np.full(layout.division.router.n_clusters, result.intercept)
             return self._early_machine(layout, rows, result, intercepts, progress)
@@ -217,8 +215,6 @@ class _DaskTraining:
         shared = problem.take(np.empty(0, np.intp))  # the workers have their own coordinates
         parts = self.rows.map(partial(_train_clusters, layout.task, shared, max_time), row_values, _GRACE)
         progress.go_on()  # sets `stopped_by`, if the workers were stopped
-        if any(part is None for part in parts):
-            raise StoppedAtStartError
         return list(chain(*parts))
 
 
@@ -268,8 +264,8 @@ def _approximate(
 
 def _train_clusters(
     task: _WorkerTask, problem: DualProblem, max_time: float | None, X: Any, row_values: Matrix
-) -> list[_Solved] | None:
-    """The machines of a block's clusters; None if the fit is stopped and beta = 0 is not feasible.
+) -> list[_Solved]:
+    """The machines of a block's clusters.
 
     `row_values` (6, m): of each row of the block the target, lo, hi, the diagonal of D, its cluster, and its coordinate
     in the whole problem, -1 if it has none.
@@ -287,10 +283,7 @@ def _train_clusters(
     rows = [np.flatnonzero(clusters[chosen] == cluster) for cluster in numbers]
     has_ended = ended_test(task.token)
     with Progress(max_time=max_time, callback=lambda state: has_ended()) as progress:
-        try:
-            results = dc_svm.solve_clusters(data, rows, _worker_settings(task.settings), progress)
-        except (Stopped, StoppedAtStartError):
-            return None
+        results = dc_svm.solve_clusters(data, rows, _worker_settings(task.settings), progress)
     return [
         _Solved(int(cluster), coordinates[chosen[part]].astype(np.intp), result)
         for cluster, part, result in zip(numbers, rows, results, strict=True)

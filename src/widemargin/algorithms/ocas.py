@@ -33,7 +33,7 @@ from .._config import ALLOWED_BYTES
 from .._native import Stopped
 from .._progress import AnyProgress, SilentProgress
 from .._threads import ONE_THREAD, ThreadTeam
-from .._types import Array, Matrix
+from .._types import ROUNDING, Array, Matrix
 from ..data import DesignMatrix, IdentityMatrix, LocalMatrix, RowAccess, make_design_matrix, split_constant
 from ..solvers.cutting_plane.accelerations import Accelerations, choose_accelerations
 from ..solvers.cutting_plane.active_rows import ActiveRows
@@ -43,11 +43,12 @@ from ..solvers.cutting_plane.dual_epochs import DualEpochs, squared_norms
 from ..solvers.cutting_plane.given_risk import GivenRisk, Risk
 from ..solvers.cutting_plane.gram_dual import solve_gram_duals
 from ..solvers.cutting_plane.losses import HingeLoss, Loss
-from ..solvers.cutting_plane.machine import ROUNDING, CuttingPlaneMachine, Plane, add_planes
+from ..solvers.cutting_plane.machine import CuttingPlaneMachine, Plane, add_planes
 from ..solvers.cutting_plane.master_problem import IDLE_ROUNDS, MasterProblem
 from ..solvers.cutting_plane.multiclass_dual import MulticlassDual
 from ..solvers.cutting_plane.newton_steps import NewtonSteps
 from ..solvers.cutting_plane.sample_start import draw_sample, start_from_sample
+from ..solvers.cutting_plane.smooth_losses import SmoothLoss
 from ..solvers.results import History, LinearResult
 
 Trained = tuple[list[LinearResult], History]
@@ -214,8 +215,8 @@ class OCASTraining:
             loss, hinge = machine.loss, machine.loss.hinge
             if used.dual_alone and isinstance(loss, MulticlassHingeLoss) and isinstance(rows, RowAccess):
                 self.dual_alone[machine] = MulticlassDual(rows, constant, loss, norms, tol, self.team, go_on)
-            if used.newton_cg and loss.smooth is not None:
-                self.newton_steps[machine] = NewtonSteps(X, machine, loss.smooth, memory_budget, go_on)
+            if used.newton_cg and isinstance(loss, SmoothLoss):
+                self.newton_steps[machine] = NewtonSteps(X, machine, loss, memory_budget, go_on)
             if hinge is None:
                 continue
             if used.active_rows and isinstance(X, LocalMatrix):

@@ -16,7 +16,6 @@ from .columns import occupied_columns
 
 FAR = 3.0  # `origin_distance` from which rows are centred where they may be: nine tenths of their squares is the mean's
 _DENSE_SHARE = 0.5  # of entries that are stored: the values and indices of CSR rows then take the bytes of dense rows
-_PROBE = 64  # rows, at least, whose mean and spread are computed
 
 
 def origin_distance(X: Any) -> float:
@@ -29,7 +28,7 @@ def origin_distance(X: Any) -> float:
     """
     if not X.shape[0]:
         return 0.0
-    probe, _ = occupied_columns(X[:: max(1, X.shape[0] // _PROBE)])
+    probe, _ = occupied_columns(X[:: max(1, X.shape[0] // 64)])
     width = probe.shape[1] if sp.issparse(probe) else BLOCK_VALUES // probe.shape[0]
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         parts = [_squares(probe[:, first : first + width]) for first in range(0, probe.shape[1], max(1, width))]

@@ -13,7 +13,7 @@ from .._types import Array, Labels, RowIndices
 _SAMPLED_ROWS = 512  # look for equal rows among so many first
 
 
-def spread_rows(n: int, least: int) -> RowIndices:
+def spread_rows(n: int, least: int = 64) -> RowIndices:
     """Numbers of one row out of each run of n // least consecutive rows, drawn with a fixed seed, in ascending order.
 
     Between `least` and twice as many; all n rows if there are fewer than 2 `least`. At random, because data come in

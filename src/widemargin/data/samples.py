@@ -23,7 +23,7 @@ from .rows import spread_rows
 
 Selection = slice | RowIndices
 
-_PROBE_ROWS, _MIN_STORED = 128, 0.5  # of CSR rows, and the share of them that have an entry in a column to be shifted
+_MIN_STORED = 0.5  # of the CSR rows have an entry in a column to be shifted
 _SPARSE_COST = 4  # cost of a non-zero, in multiply-adds of a dense matrix product
 
 
@@ -387,7 +387,7 @@ def _shifted(X: sp.csr_array) -> SparseSamples:
     for values in value_blocks(X.nnz, 1):  # NumPy converts the indices
         counts += np.bincount(X.indices[values], minlength=X.shape[1])
     if counts.max(initial=0) >= _MIN_STORED * X.shape[0] > 0:
-        probe = X[spread_rows(X.shape[0], _PROBE_ROWS)].astype(np.float64).tocsc()
+        probe = X[spread_rows(X.shape[0])].astype(np.float64).tocsc()
         for column in np.flatnonzero(counts >= _MIN_STORED * X.shape[0]):
             stored = probe.data[probe.indptr[column] : probe.indptr[column + 1]]
             if origin_distance(stored[:, None]) > FAR:

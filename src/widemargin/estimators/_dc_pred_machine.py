@@ -144,8 +144,8 @@ def check_trees(fitted: FittedState, d: int, q: int | None) -> None:
         branching = tree.array("children", np.int32, n_nodes, ... if n_nodes else 0).shape[1]
         tree.array("centres", dtype, n_nodes, branching, d)
         m = tree.array("landmarks", dtype, k, ..., d).shape[1]
-        p = tree.array("anchors", dtype, k, m, None).shape[2]  # the pseudo-distances
-        tree.array("rules", np.int64, k, least=0, below=2)  # the bounds
+        p = tree.array("pseudo_distances", dtype, k, m, None).shape[2]
+        tree.array("bounds", np.int64, k, least=0, below=2)
         tree.array("coef", np.float64, k, q, m + p)
         tree.array("products", dtype, k, q, None)
         tree.array("slopes", dtype, k, None, d)

@@ -6,6 +6,7 @@ import copy
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -15,9 +16,8 @@ from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from .._config import resolve_memory_budget
-from .._native import Stopped
 from .._progress import Progress, SilentProgress
-from .._threads import ThreadTeam, blas_limit, effective_n_jobs
+from .._threads import ThreadTeam, blas_limit, effective_n_jobs, raise_if_stopped
 from .._types import Array, Labels, Matrix, RowIndices, Vector
 from ..algorithms.dc_svm import DCSVMSettings, Problems
 from ..algorithms.dc_svm_fit import train_machines
@@ -245,12 +245,7 @@ class DualMachine(LinearWeights, DecisionGradients, KernelMachine):
         if not is_dask_collection(rows.X):
             yield rows
             return
-
-        def check() -> None:
-            if not silent.go_on():
-                raise Stopped
-
-        silent = SilentProgress(progress)
+        check = partial(raise_if_stopped, SilentProgress(progress).go_on)
         with open_remote_rows(rows.X, rows.kept, self.shape_fit_[0], check) as X:
             self._dtype = X.dtype.name
             yield rows._replace(X=X)

@@ -174,7 +174,7 @@ class KernelMachine(Estimator):
 
     @property
     def _own_kernel(self) -> dict[str, Any]:
-        """The parameters of the kernel, of a fitted machine those of its fit; older files do not have these."""
+        """The parameters of the kernel, of a fitted machine those of its fit."""
         return getattr(self, "_kernel", None) or self._kernel_parameters()
 
     def _forget(self) -> None:
@@ -307,14 +307,14 @@ class KernelMachine(Estimator):
 
     def _check_state(self, fitted: FittedState) -> None:
         """Check the kernel, and the shape of the data."""
-        parameters = fitted.nested("_kernel") if "_kernel" in fitted else fitted  # not in older files
+        parameters = fitted.nested("_kernel")
         if not callable(parameters.value("kernel")):
             parameters.choice("kernel", (*KERNELS, *FUNCTION_KERNELS, "precomputed"))
         parameters.integer("degree", 0)
         parameters.number("coef0")
         fitted.number("_gamma", above=0)
         d = fitted.integer("n_features_in_", 1)
-        if "shape_fit_" in fitted:  # not in older files
+        if "shape_fit_" in fitted:  # not of a compressed machine
             shape = fitted.nested("shape_fit_")
             if len([shape.integer(axis, 1) for axis in shape]) != 2 or self.shape_fit_[1] != d:
                 raise ValueError(f"shape_fit_ must be (n_samples, {d}), got {self.shape_fit_!r}")

@@ -15,7 +15,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from .._config import resolve_memory_budget
-from .._progress import Progress
+from .._progress import AnyProgress, Progress, share_time
 from .._threads import ThreadTeam, blas_limit, row_blocks
 from .._types import Labels, Matrix, RowIndices, Vector
 from ..algorithms.ocas import OCASSettings, Trained, train_path
@@ -221,12 +221,14 @@ class LinearMachine(Estimator):
         if len(groups) == 1:
             return train_path(problem.X, [make() for make in losses], Cs, settings, progress, start, team)
         progress.stage("classes", len(groups))
-        paths = []
-        for number, group in enumerate(groups):
+
+        def train(group: slice, before: list[Trained] | None, share: AnyProgress) -> list[Trained]:
             some, points = [make() for make in losses[group]], start and start[group]
-            share = progress.part(1 / (len(groups) - number))
-            paths.append(list(train_path(problem.X, some, Cs, settings, share, points, team)))
+            path = list(train_path(problem.X, some, Cs, settings, share, points, team))
             progress.advance()
+            return path
+
+        paths = share_time(train, groups, [1] * len(groups), progress, lambda _: True)
         return [_join_groups(machines) for machines in zip(*paths, strict=True)]
 
     def _settings(self) -> OCASSettings:

@@ -18,7 +18,6 @@ from ..data.remote.remote_rows import RemoteRows, count_rows
 from ..data.samples import Samples
 from ..kernels.functions import Kernel
 from ..solvers.dual.problem import one_class_problem
-from ..solvers.results import StoppedAtStartError
 from ._dual_machine import DualMachine
 from ._kernel_machine import TrainingRows
 from ._near_gamma import near_gamma
@@ -234,9 +233,8 @@ class DCOneClassSVM(OutlierMixin, OutlierPredictor, DualMachine):
     def _train_machines(
         self, kernel: Kernel, samples: Samples | RemoteRows, rows: TrainingRows, progress: Progress
     ) -> TrainedMachines:
-        try:
-            (machine,) = super()._train_machines(kernel, samples, rows, progress)
-        except StoppedAtStartError:
+        (machine,) = super()._train_machines(kernel, samples, rows, progress)
+        if not machine.result.has_certificate:
             return TrainedMachines.join([self._sample_machine(kernel, samples, rows.weights)])
         return TrainedMachines.join([self._with_border_inside(machine, rows)])
 

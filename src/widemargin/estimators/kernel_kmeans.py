@@ -162,7 +162,7 @@ class TwoStepKernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clu
             self.sample_indices_ = division.sample_indices
             self.sample_labels_ = router.labels
             self._sample_weights = rows.weights[division.sample_indices]
-            self._spread = router.squared_centre_norms  # file format: historical name
+            self._squared_centre_norms = router.squared_centre_norms
             self._diagonal = _common_value(kernel.diagonal(samples)) if self._is_gram else None
             self._points = np.empty((0, 0), rows.X.dtype) if self._is_gram else rows.X[division.sample_indices]
             self._model = self._make_model()
@@ -205,7 +205,8 @@ class TwoStepKernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clu
     def _make_model(self) -> KernelRouter:
         kernel = self._make_kernel()
         points = make_point_samples(kernel, self.sample_indices_ if self._is_gram else self._points)
-        return KernelRouter(kernel, points, self.sample_labels_, self._spread, weights=self._sample_weights)
+        labels, norms = self.sample_labels_, self._squared_centre_norms
+        return KernelRouter(kernel, points, labels, norms, weights=self._sample_weights)
 
     def _check_state(self, fitted: FittedState) -> None:
         super()._check_state(fitted)
@@ -218,7 +219,7 @@ class TwoStepKernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clu
         fitted.array("sample_indices_", np.integer, m, least=0, below=n)
         if (fitted.array("_sample_weights", np.float64, m) <= 0).any():
             raise ValueError(f"_sample_weights must be positive, got {self._sample_weights.min()}")
-        fitted.array("_spread", np.float64, k)
+        fitted.array("_squared_centre_norms", np.float64, k)
         if fitted.value("_diagonal") is not None:
             fitted.number("_diagonal")
         fitted.number("inertia_", least=0)

@@ -382,16 +382,16 @@ class LandmarkNystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Kernel
         if not self._is_gram:
             self.landmark_indices_ = np.empty(0, np.intp)
         self.factor_ = factor
-        self._pseudo: dict[str, Any] = {  # file format: the first two names are historical
-            "anchors": features.pseudo_distances,
-            "rules": features.bounds,
+        self._pseudo: dict[str, Any] = {
+            "pseudo_distances": features.pseudo_distances,
+            "bounds": features.bounds,
             "pairs": features.pairs,
         }
         self._model = self._make_model()
 
     def _make_model(self) -> NystroemCoordinates:
         kernel: Any = self._make_kernel()
-        pseudo = (self._pseudo[name] for name in ("anchors", "rules", "pairs"))
+        pseudo = (self._pseudo[name] for name in ("pseudo_distances", "bounds", "pairs"))
         return NystroemCoordinates(LandmarkFeatures(kernel, self.landmarks_[None], *pseudo), self.factor_)
 
     @lazy_on_dask
@@ -424,7 +424,7 @@ class LandmarkNystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Kernel
         size = (n_indices, 0) if self._is_gram else (..., self.n_features_in_)
         landmarks, pseudo = fitted.array("landmarks_", np.floating, *size), fitted.nested("_pseudo")
         m, dtype = len(landmarks), landmarks.dtype
-        p = pseudo.array("anchors", dtype, 1, m, None).shape[2]
-        pseudo.array("rules", np.int64, 1, least=0, below=2)
+        p = pseudo.array("pseudo_distances", dtype, 1, m, None).shape[2]
+        pseudo.array("bounds", np.int64, 1, least=0, below=2)
         n_pairs = pseudo.array("pairs", np.int32, 1, 2, None, least=0, below=m).shape[2]
         fitted.array("factor_", dtype, m + p + n_pairs, None)

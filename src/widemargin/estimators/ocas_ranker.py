@@ -13,14 +13,12 @@ from sklearn.utils.validation import check_consistent_length
 
 from .._config import resolve_memory_budget
 from .._threads import ThreadTeam
-from .._types import Labels
+from .._types import ROUNDING, Labels
 from ..data import DesignMatrix
 from ..solvers.cutting_plane.pair_hinge import PairHingeLoss, RankedPairs
 from ._linear_machine import LinearProblem, SingleFunction, ValidatedRows, check_objective_at_zero
 from ._predictor import ValuePredictor
 from ._validation import check_regression_data, check_weights, to_memory
-
-_EQUAL = 1e-12  # of the range of the values: smaller differences are rounding
 
 
 class OCASRanker(ValuePredictor, SingleFunction):
@@ -197,7 +195,7 @@ class OCASRanker(ValuePredictor, SingleFunction):
         pairs = RankedPairs(targets, _number_groups(groups, len(targets)), s)
         if not (total := pairs.total):
             return float("nan")
-        least = _EQUAL * (float(np.ptp(f)) or 1.0)
+        least = ROUNDING * (float(np.ptp(f)) or 1.0)
         wrong, with_equal = (float(s @ pairs.violations(f, margin)[0]) for margin in (0.0, least))
         return 1.0 - 0.5 * (wrong + with_equal) / total
 

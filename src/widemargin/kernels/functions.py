@@ -17,13 +17,13 @@ from numpy.typing import NDArray
 from .._native import dual
 from .._native import gradients as native_gradients
 from .._native import kernels as native
+from .._threads import row_blocks
 from .._types import Array, Matrix, RowIndices, Vector
 from ..data.samples import Samples, Selection
 
 Product = Callable[[Samples, Matrix, Samples, Matrix], None]
 
 _LONGEST_ROW = 2  # rows of so many times `short_row` are computed from where most entries are left out
-_DIAGONAL_ROWS = 16  # compute the diagonal of a callable kernel in tiles of so many rows: a sixteenth of the calls
 
 
 EntryRows = dual.EntryRows32 | dual.EntryRows64
@@ -324,8 +324,8 @@ class CallableKernel(Kernel):
         out[...] = self._evaluate(A, B)
 
     def diagonal(self, A: Samples) -> Array:
-        """The diagonals of the tiles K(B, B) of batches B of `_DIAGONAL_ROWS` rows."""
-        batches = (A.take(slice(i, i + _DIAGONAL_ROWS)) for i in range(0, len(A), _DIAGONAL_ROWS))
+        """The diagonals of the tiles K(B, B) of batches B of 16 rows: a sixteenth of the calls."""
+        batches = (A.take(rows) for rows in row_blocks(len(A), 16))
         return np.concatenate([np.zeros(0), *(self._evaluate(batch, batch).diagonal() for batch in batches)])
 
     def _evaluate(self, A: Samples, B: Samples) -> NDArray[Any]:

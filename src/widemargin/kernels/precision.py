@@ -10,7 +10,6 @@ from ..data.rows import spread_rows
 from ..data.samples import Samples
 from .functions import RBF, ExponentialKernel, InnerProductKernel, Kernel, Polynomial
 
-_PROBE_ROWS = 64  # probe at least so many
 _MAX_ERROR = 1e-6  # use float64 above this error of an entry; float32 has 1e-7, more where norms exceed distances
 _MAX_RELATIVE_ERROR = 1e-5  # the same of a function of inner products, beside what differs from entry to entry
 _EPS = float(np.finfo(np.float64).eps)
@@ -63,7 +62,7 @@ def ensure_precision(kernel: Kernel, samples: Samples) -> Samples:
 
 def _probe(kernel: Kernel, samples: Samples) -> tuple[Array, Array]:
     """Entries between some rows and those that follow them, in the samples' precision and in float64."""
-    rows = spread_rows(len(samples), _PROBE_ROWS)
+    rows = spread_rows(len(samples))
     A, B = samples.take(rows), samples.take(np.minimum(rows + 1, len(samples) - 1))
     rough, exact = np.empty((len(A), len(B)), _SINGLE), np.empty((len(A), len(B)), _DOUBLE)
     kernel.fill(A, B, rough)

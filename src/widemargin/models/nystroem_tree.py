@@ -73,11 +73,11 @@ class NystroemTree:
 
     @classmethod
     def _from_arrays(cls, kernel: ArgumentKernel, arrays: dict[str, NDArray[Any]]) -> Self:
-        k, m, _ = arrays["anchors"].shape
+        k, m, _ = arrays["pseudo_distances"].shape
         return cls(
             Hierarchy(arrays["centres"], arrays["sizes"], arrays["children"]),
             LandmarkFeatures(
-                kernel, arrays["landmarks"], arrays["anchors"], arrays["rules"], np.empty((k, 2, 0), np.int32)
+                kernel, arrays["landmarks"], arrays["pseudo_distances"], arrays["bounds"], np.empty((k, 2, 0), np.int32)
             ),
             arrays["coef"],
             _unpack(arrays["products"], m),
@@ -94,8 +94,8 @@ class NystroemTree:
             "sizes": tree.sizes,
             "children": tree.children,
             "landmarks": features.landmarks,
-            "anchors": features.pseudo_distances,  # file format: historical names of these two
-            "rules": features.bounds,
+            "pseudo_distances": features.pseudo_distances,
+            "bounds": features.bounds,
             "coef": self.coef,
             "products": _pack(self.products),
             "slopes": self.slopes,

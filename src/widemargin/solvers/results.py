@@ -42,6 +42,9 @@ class Certificate(NamedTuple):
         return self.violation * np.clip(factor, *_TOL_FACTORS)
 
 
+NO_CERTIFICATE = Certificate(0.0, np.inf, np.inf, np.inf)  # of a point whose decision values are not known
+
+
 @dataclass
 class History:
     """The progress of a fit: columns of equal length, one row for each round."""
@@ -76,13 +79,12 @@ class History:
         return {name: np.array(column) for name, column in self.columns.items()}
 
 
-class StoppedAtStartError(Exception):
-    """A solver was stopped before the decision values of its start were known."""
-
-
 @dataclass
 class DualResult:
     """A feasible point of the dual in beta = y * alpha, with its certificate.
+
+    A solve that is stopped returns its best point so far. If that is its start, and its decision values are not known,
+    then objective, gap and violation are infinite (`has_certificate`): any other result is better.
 
     Attributes
     ----------
@@ -115,9 +117,14 @@ class DualResult:
     history: History
 
     @property
+    def has_certificate(self) -> bool:
+        """Whether the decision values of the point are known."""
+        return self.gap < np.inf
+
+    @property
     def lower_bound(self) -> float:
         """What the optimum is at least."""
-        return self.objective - self.gap
+        return self.objective - self.gap if self.has_certificate else -np.inf
 
     def improves(self, before: DualResult | None) -> bool:
         """Whether this point, found from that of `before`, is the better one: converged, or with a smaller gap."""

@@ -18,8 +18,9 @@ from collections.abc import Callable
 
 import numpy as np
 
+from ..._types import ROUNDING
 from ...data import LocalMatrix
-from .machine import ROUNDING, BasePlane, CuttingPlaneMachine, LinearRemainder, Plane, TrustRegion, add_planes
+from .machine import BasePlane, CuttingPlaneMachine, LinearRemainder, Plane, TrustRegion, add_planes
 from .smoothed_newton import NewtonDescent
 
 _FIRST_SHARE, _MIN_SHARE, _MAX_SHARE = 1 / 32, 1 / 256, 1 / 4  # active rows / samples: first, least and largest

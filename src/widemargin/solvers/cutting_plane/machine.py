@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..._types import Matrix, Vector
+from ..._types import ROUNDING, Matrix, Vector
 from ...data import DesignMatrix
 from .losses import HingeLoss, Loss, risk_and_plane
 from .master_problem import MasterProblem
@@ -20,7 +20,6 @@ from .master_problem import MasterProblem
 _MASTER_TOL = 0.05  # gap of a solved master problem / gap of the machine, at most: the next plane changes it by more
 _MAX_STEP = 2.0  # longest step of a line search: it multiplies decision values, and so their rounding, by |1 - step|
 _PLANES_PER_SUM = 50  # sum the normal of every 50th base plane anew: rounding of the changes between does not add up
-ROUNDING = 1e-12  # change / objective: smaller changes are rounding
 
 
 class Plane(NamedTuple):

@@ -18,13 +18,11 @@ import numpy as np
 from scipy.special import xlog1py, xlogy
 
 from ..._threads import MAX_BLOCKS, ThreadTeam, count_blocks, row_blocks
-from ..._types import Matrix, RowIndices, Vector
-from .line_search import ChordSearch, find_zero, least_step
+from ..._types import ROUNDING, Matrix, RowIndices, Vector
+from .line_search import ZERO_TOL, ChordSearch, find_zero, least_step
 from .losses import RiskAndPlane
 
 _BLOCK_ROWS = 2**13  # whose temporary arrays stay in cache
-_SLOPE_LEFT = 1e-9  # derivative at the step found / at 0, at most: for quadratic pieces rounding alone is left
-_IMBALANCE = 1e-12  # |sum of slopes| / sum of |slopes| at the optimal intercept: rounding
 
 T = TypeVar("T")
 
@@ -132,11 +130,6 @@ class SmoothLoss:
         self._chords = ChordSearch()
         self._guess = float(s @ y) / (float(s.sum()) or 1.0)  # where the next search for an intercept begins
 
-    @property
-    def smooth(self) -> SmoothLoss:
-        """This loss."""
-        return self
-
     def intercept(self, f: Matrix) -> Vector:
         """The optimal intercept; zero without one."""
         return np.array([self._best_intercept(f[0])])
@@ -189,7 +182,7 @@ class SmoothLoss:
         at_zero = derivative(0.0)[0]
         if at_zero >= 0.0:
             return 0.0
-        return find_zero(derivative, 1.0, 1.0, _SLOPE_LEFT * -at_zero, lo=0.0)
+        return find_zero(derivative, 1.0, 1.0, ZERO_TOL * -at_zero, lo=0.0)
 
     def _line_sums(self, z: Vector, rate: Vector, k: float, rows: slice) -> tuple[float, float]:
         """First and second derivative of sum_i s_i phi(z_i + k rate_i) over some rows."""
@@ -207,7 +200,7 @@ class SmoothLoss:
             return (plus - minus) / total, rate / total
 
         stride = 1.0 + float(np.ptp(f))
-        self._guess = find_zero(imbalance, self._guess, stride, _IMBALANCE, is_limited=True)
+        self._guess = find_zero(imbalance, self._guess, stride, ROUNDING, is_limited=True)
         return self._guess
 
     def _slope_sums(self, f: Vector, b: float, rows: slice) -> tuple[float, float, float]:
