@@ -113,7 +113,7 @@ class DualMachine(LinearWeights, DecisionGradients, KernelMachine):
         ):
             kernel, samples, rows = self._make_samples(rows, progress)
             machines = self._train_machines(kernel, samples, rows, progress)
-            machines = self._count_rounding(kernel, samples, machines)
+            machines = self._finish_machines(kernel, samples, rows, machines)
             self._set_attributes(kernel, samples, rows, machines)
             if not progress.stopped_by:
                 self._warn_of_machines(rows, machines)
@@ -272,8 +272,8 @@ class DualMachine(LinearWeights, DecisionGradients, KernelMachine):
             kernel = Precomputed(is_semidefinite=False)
         return kernel, samples, rows
 
-    def _count_rounding(
-        self, kernel: Kernel, samples: Samples | RemoteRows, machines: TrainedMachines
+    def _finish_machines(
+        self, kernel: Kernel, samples: Samples | RemoteRows, rows: TrainingRows, machines: TrainedMachines
     ) -> TrainedMachines:
         """The machines with the rounding errors of their decision values in their gaps."""
         if isinstance(samples, RemoteRows):
