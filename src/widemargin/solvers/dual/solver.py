@@ -25,7 +25,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..._native import Stopped, dual
+from ..._native import Stopped
 from ..._progress import AnyProgress
 from ..._threads import raise_if_stopped
 from ..._types import Array, Mask, RowIndices, Vector
@@ -40,16 +40,7 @@ from ..results import Certificate, DualResult, History
 from .certificate import NO_LIMIT, Limits, certify
 from .in_memory import SINGLE_SET_TOL, WORKING_SET_ROWS, WorkingSetSolver, result_at_start
 from .problem import DualProblem, is_free, kink_distances, make_terms, restrict_terms
-from .stopping import (
-    MAX_ERROR,
-    MAX_IDLE_CHECKS,
-    StallTest,
-    decision_error,
-    is_comparable_with_rounding,
-    is_uncertain,
-)
-
-DecisionValues = Callable[[RowIndices, Vector], Vector]
+from .stopping import MAX_IDLE_CHECKS, StallTest, decision_error, is_comparable_with_rounding
 
 _TOL_MARGIN = 4.0  # subtract so many decision errors from tol, so that the true violation is below tol too,
 _MAX_TOL_MARGIN = 0.5  # but no more than this part of tol
@@ -169,13 +160,15 @@ class DualSolver:
         self.last_active = np.empty(0, np.intp)
         self.last_change = np.inf  # of the decision values in the last round, for most rows
 
-    def solve(self, beta: Vector, leading_decision: Vector | None = None) -> DualResult:
+    def solve(self, beta: Vector, leading_decision: Vector | None = None, n_iter: int = 0) -> DualResult:
         """Solve from the feasible point beta (n,), which is not changed, until `tol` or a stop.
 
         Stopped before K beta is known, it returns a point on a few of the support vectors; with nu > 0 the start.
 
         `leading_decision`: known decision values (m,) of the coordinates 0 ... m - 1; all others of beta are zero.
+        `n_iter`: working sets that led to the start.
         """
+        self.n_iter = n_iter
         self.is_first_round_from_zero = not beta.any()
         try:
             point = _Point(beta.copy(), self.decision_values(beta, leading_decision))
@@ -198,44 +191,27 @@ class DualSolver:
         whole.active_matrix = self.active_matrix
         return result
 
-    def release_to(self, other: DualSolver) -> DualSolver:
-        """Free the active matrix, and add the counts and the history so far to `other`, which continues the fit."""
-        other.n_iter, other.history = self.n_iter, self.history
+    def free_matrix(self) -> None:
+        """Free the active matrix."""
         self.active_matrix = ActiveMatrix(self.operator, 0)
-        return other
 
-    def correct_from(self, beta: Vector, decision: Vector, *, returns_last: bool = False) -> DualResult:
-        """Solve from beta with decision values computed in float64: only changes of beta add errors.
+    def continue_from(self, result: DualResult, decision: Vector) -> DualResult:
+        """Go on from a result, with decision values computed in float64: only changes of beta add errors."""
+        self.n_iter, self.history, self.float64_beta = result.n_iter, result.history, result.beta
+        return self._solve_from(_Point(result.beta.copy(), decision))
 
-        `returns_last`: for decision values that include fixed coordinates outside the problem; see `_solve_from`.
+    def solve_part(self, beta: Vector, decision: Vector) -> DualResult:
+        """Solve from beta; the decision values include those of fixed coordinates outside the problem, and are exact.
+
+        The result is the last point: objectives, which are without the terms of fixed coordinates, don't compare it.
         """
         self.float64_beta = beta
-        return self._solve_from(_Point(beta.copy(), decision), returns_last=returns_last)
-
-    def correct_uncertain_rows(self, result: DualResult, decision_values: DecisionValues, max_rows: int) -> DualResult:
-        """Solve from the result with float64 decision values of the rows that rounding errors can affect.
-
-        These are support vectors and rows near their margin. `decision_values` maps rows and their beta to float64
-        decision values. The set of rows grows until a solution affects no others. With more than `max_rows`, the result
-        is returned as it is.
-        """
-        error, known = self.decision_error(result.beta), np.empty(0, np.intp)
-        while len(rows := np.union1d(known, _uncertain_rows(self.terms, result, error))) > len(known):
-            if len(rows) > max_rows:
-                self.float64_beta = 0.0
-                break
-            known, decision = rows, result.decision.copy()
-            decision[rows] = decision_values(rows, result.beta[rows])
-            result = self.correct_from(result.beta, decision)
-            if self.decision_error(result.beta) > MAX_ERROR * self.tol:
-                break  # float64 entries are needed
-        return result
+        return self._solve_from(_Point(beta.copy(), decision), returns_last=True)
 
     def _solve_from(self, point: _Point, *, returns_last: bool = False) -> DualResult:
         """Solve from a point; the result is the point of least primal objective, or with `returns_last` the last one.
 
-        The dual objective decreases in every round, the primal one need not. Where decision values include fixed
-        coordinates outside the problem, the objectives are without the terms of these: the last point is taken.
+        The dual objective decreases in every round, the primal one need not.
         """
         certificate = self._record_certificate(point)
         best = point, certificate
@@ -393,10 +369,9 @@ class DualSolver:
             progress=self.progress,
             go_on=go_on,
         )
-        start = _Point(point.beta[near], point.decision[near])
-        result = part._solve_from(start, returns_last=True)
+        result = part.solve_part(point.beta[near], point.decision[near])
         self.active_matrix.renumber(self.operator, near)
-        self.n_iter += part.n_iter
+        self.n_iter += result.n_iter
         return _Part(near, result.beta, result.decision)
 
     @property
@@ -559,10 +534,6 @@ class DualSolver:
             return None if point.beta.any() or point.decision.any() else self._start_on_subset(new.beta)
         check_finite(new.decision)
         return new
-
-
-def _uncertain_rows(terms: dual.SeparableTerms, result: DualResult, error: float) -> RowIndices:
-    return np.flatnonzero(is_uncertain(terms, result.beta, result.decision, result.intercept, error))
 
 
 def _typical_change(last: tuple[_Point, Certificate], new: tuple[_Point, Certificate]) -> float:
