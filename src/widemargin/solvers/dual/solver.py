@@ -220,7 +220,7 @@ class DualSolver:
             if stall_test.observe(self.terms, point.beta, point.decision, certificate.violation):
                 break
             if certificate.violation < self._observable_tol(point):
-                self.needed_tol = certificate.tighter_tol(self.limits.max_relative_gap)
+                self.needed_tol = self.limits.next_tol(np.inf, certificate)
                 self.goal_tol = min(self.goal_tol, self.needed_tol)
             new_point = self._run_round(point, certificate)
             if new_point is None:
@@ -243,8 +243,7 @@ class DualSolver:
     def _is_done(self, point: _Point, certificate: Certificate) -> bool:
         if self.n_iter >= self.limits.max_sets:
             return True
-        is_tight = certificate.is_tight(self.limits.max_relative_gap)
-        if is_tight and certificate.violation < self._observable_tol(point):
+        if self.limits.is_tight(certificate) and certificate.violation < self._observable_tol(point):
             return True
         return is_comparable_with_rounding(certificate.violation, self.decision_error(point.beta), self.needed_tol)
 
