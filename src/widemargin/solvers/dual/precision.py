@@ -43,10 +43,11 @@ def correct_in_float64(solver: DualSolver, result: DualResult, n_bytes: int) -> 
     if not _is_coarse(solver, result):
         return result
     solver.progress.stage("float64")
+    has_room = True
     try:
         if len(result.beta) > WORKING_SET_ROWS:
-            result = _correct_uncertain_rows(solver, result, n_bytes)
-        if _is_coarse(solver, result):
+            result, has_room = _correct_uncertain_rows(solver, result, n_bytes)
+        if not has_room or _is_coarse(solver, result):
             exact = _float64_solver(solver, solver.operator.samples, solver.problem, n_bytes, solver.order)
             solver.free_matrix()
             result = exact.continue_from(result, exact.decision_values(result.beta))
@@ -60,26 +61,24 @@ def _is_coarse(solver: DualSolver, result: DualResult) -> bool:
     return hides_violation(error, solver.limits.tol, solver.terms, result.objective)
 
 
-def _correct_uncertain_rows(solver: DualSolver, result: DualResult, n_bytes: int) -> DualResult:
-    """Go on with float64 decision values of the rows that rounding errors can affect.
+def _correct_uncertain_rows(solver: DualSolver, result: DualResult, n_bytes: int) -> tuple[DualResult, bool]:
+    """Go on with float64 decision values of the rows that rounding errors can affect; also whether these have room.
 
-    These are support vectors and rows near their margin. The set of rows grows until a solution affects no others. If
-    it has no room in memory, the result is returned as it is.
+    These are support vectors and rows near their margin. The set of rows grows until a solution affects no others.
     """
     samples = solver.operator.samples
     max_rows = max(0, n_bytes - solver.active_matrix.K.nbytes) // (2 * samples.row_bytes)
     error, known = solver.decision_error(result.beta), np.empty(0, np.intp)
     while len(rows := np.union1d(known, _uncertain_rows(solver, result, error))) > len(known):
         if len(rows) > max_rows:
-            solver.float64_beta = 0.0
-            break
+            return result, False
         known, decision = rows, result.decision.copy()
         exact = _float64_solver(solver, SampleSubset(samples, rows), solver.problem.take(rows), 0)
         decision[rows] = exact.decision_values(result.beta[rows])
         result = solver.continue_from(result, decision)
         if solver.decision_error(result.beta) > MAX_ERROR * solver.limits.tol:
             break  # float64 entries are needed
-    return result
+    return result, True
 
 
 def _uncertain_rows(solver: DualSolver, result: DualResult, error: float) -> RowIndices:

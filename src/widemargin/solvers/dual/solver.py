@@ -73,6 +73,11 @@ class _Point(NamedTuple):
     beta: Vector
     decision: Vector
 
+    @property
+    def is_zero(self) -> bool:
+        """Whether beta = 0, and there are no fixed coordinates outside the problem that have decision values."""
+        return not (self.beta.any() or self.decision.any())
+
     def take(self, rows: RowIndices) -> _Part:
         """A copy of beta and decision values at `rows`."""
         return _Part(rows, self.beta[rows], self.decision[rows])
@@ -107,11 +112,9 @@ class DualSolver:
 
     Attributes
     ----------
-    has_intercept : bool
-        Of the problem.
     violations : ndarray of shape (n,)
         Signed KKT violations of the point that was certified last.
-    tol, needed_tol, goal_tol : float
+    needed_tol, goal_tol : float
         See below.
 
     Notes
@@ -141,9 +144,8 @@ class DualSolver:
         self.operator = operator
         self.problem = problem
         self.limits = limits
-        self.has_intercept = problem.has_intercept
-        self.tol = self.needed_tol = limits.tol
-        self.goal_tol = min(self.tol, SINGLE_SET_TOL) if n <= WORKING_SET_ROWS else self.tol
+        self.needed_tol = limits.tol
+        self.goal_tol = min(limits.tol, SINGLE_SET_TOL) if n <= WORKING_SET_ROWS else limits.tol
         self.progress = progress
         self.entry_error = entry_error
         self.order = order
@@ -156,7 +158,6 @@ class DualSolver:
         self.history = History()
         self.violations = np.empty(n)
         self.n_iter = 0
-        self.is_first_round_from_zero = False
         self.last_active = np.empty(0, np.intp)
         self.last_change = np.inf  # of the decision values in the last round, for most rows
 
@@ -169,7 +170,6 @@ class DualSolver:
         `n_iter`: working sets that led to the start.
         """
         self.n_iter = n_iter
-        self.is_first_round_from_zero = not beta.any()
         try:
             point = _Point(beta.copy(), self.decision_values(beta, leading_decision))
         except Stopped:
@@ -228,7 +228,7 @@ class DualSolver:
             last, point, certificate = (point, certificate), new_point, self._record_certificate(new_point)
             self.last_change = _typical_change(last, (point, certificate))
             is_better = certificate.primal_objective <= best[1].primal_objective
-            if returns_last or certificate.violation < self.tol or is_better:
+            if returns_last or certificate.violation < self.limits.tol or is_better:
                 best = point, certificate
         return self._result(*best)
 
@@ -274,7 +274,7 @@ class DualSolver:
         rows = np.flatnonzero(beta)
         rows = rows[:: self._n_checks(rows) + 1]
         few[rows] = beta[rows]
-        if self.has_intercept:
+        if self.problem.has_intercept:
             few = self.problem.nearby_point(few)
         self.operator.add_product(rows, few[rows], decision)
         return min(zero, _Point(few, decision), key=lambda point: self._find_certificate(point).primal_objective)
@@ -294,9 +294,8 @@ class DualSolver:
         return certificate
 
     def _find_certificate(self, point: _Point) -> Certificate:
-        return certify(
-            self.terms, point.beta, point.decision, self.violations, has_intercept=self.has_intercept, tol=self.tol
-        )
+        has_intercept, tol = self.problem.has_intercept, self.limits.tol
+        return certify(*(self.terms, *point, self.violations), has_intercept=has_intercept, tol=tol)
 
     def _go_on(self, beta: Vector, certificate: Certificate) -> bool:
         if self.go_on is not None:
@@ -389,21 +388,20 @@ class DualSolver:
 
     def _choose_active(self, point: _Point, intercept: float) -> RowIndices:
         """Free coordinates, the largest violators, and satisfied coordinates near their margin, as far as they fit."""
-        is_first, self.is_first_round_from_zero = self.is_first_round_from_zero, False
         magnitude = np.abs(self.violations)
         is_active = is_free(self.terms, point.beta)
         violates = (magnitude > _LEAST_VIOLATION * magnitude.max()) & ~is_active
-        new = self._largest_violators(violates, self._max_new(point, is_first))
+        new = self._largest_violators(violates, self._max_new(point))
         is_active[new] = True
         active = self._cut_to_memory(np.flatnonzero(is_active))
-        if is_first:
+        if point.is_zero:
             return active
         return self._add_near_margin(point, intercept, active, int(np.clip(len(new), *_NEAR_MARGIN)))
 
-    def _max_new(self, point: _Point, is_first: bool) -> int:
-        """How many violators join the active set at most; `is_first`: in the first round from zero."""
+    def _max_new(self, point: _Point) -> int:
+        """How many violators join the active set at most."""
         n = len(point.beta)
-        if is_first:
+        if point.is_zero:
             return min(_NEW_VIOLATORS_FROM_ZERO, max(WORKING_SET_ROWS, int(_FIRST_ROUND_SHARE * n)))
         expected = int(_NEW_SHARE * np.sqrt(np.count_nonzero(point.beta) * n))
         return int(np.clip(expected, WORKING_SET_ROWS, _NEW_VIOLATORS))
@@ -411,7 +409,7 @@ class DualSolver:
     def _largest_violators(self, violates: Mask, k: int) -> RowIndices:
         """The k largest violators; with an intercept, which fixes sum(beta), half to increase and half to decrease."""
         magnitude = np.abs(self.violations)
-        if not self.has_intercept:
+        if not self.problem.has_intercept:
             return _largest(magnitude, np.flatnonzero(violates), k)
         sides = [np.flatnonzero(violates & (sign * self.violations > 0)) for sign in (1, -1)]
         return np.concatenate([_largest(magnitude, side, k // 2) for side in sides])
@@ -435,7 +433,7 @@ class DualSolver:
         kept = self.last_active[-(self._max_active // 2) :]
         others, room = np.setdiff1d(active, kept), self._max_active - len(kept)
         magnitude = np.abs(self.violations)
-        if self.has_intercept:  # half of the room for those that should increase, what they leave for the others
+        if self.problem.has_intercept:  # half of the room is for those that should increase
             increasing, decreasing = (others[sign * self.violations[others] > 0] for sign in (1, -1))
             first = _largest(magnitude, increasing, room // 2)
             others, kept, room = decreasing, np.concatenate([kept, first]), room - len(first)
@@ -485,7 +483,7 @@ class DualSolver:
             K,
             restrict_terms(self.terms, part.rows),
             self.operator.team,
-            has_intercept=self.has_intercept,
+            has_intercept=self.problem.has_intercept,
             progress=self.progress,
             entry_rows=self._entry_rows(part.rows, self.far if K is None else np.inf),
         )
@@ -530,7 +528,7 @@ class DualSolver:
         try:
             self._in_blocks(add, np.arange(len(rows)))
         except Stopped:
-            return None if point.beta.any() or point.decision.any() else self._start_on_subset(new.beta)
+            return self._start_on_subset(new.beta) if point.is_zero else None
         check_finite(new.decision)
         return new
 
