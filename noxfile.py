@@ -26,8 +26,9 @@ def lint(session: nox.Session) -> None:
 
 @nox.session
 def types(session: nox.Session) -> None:
-    """Strict types."""
+    """Strict types, with stubs of the compiled modules as they are built here."""
     session.install("-e", ".[dev]")
+    session.run("python", "building/stubs.py")
     session.run("mypy", *session.posargs)
 
 
@@ -74,13 +75,6 @@ def neighbours(session: nox.Session) -> None:
     """Other libraries with our estimators."""
     session.install("-e", ".[test]", *NEIGHBOURS)
     session.run("python", "-m", "pytest", "-m", "neighbours", "tests/neighbours", *session.posargs)
-
-
-@nox.session
-def stubs(session: nox.Session) -> None:
-    """Write the type stubs of the compiled modules anew; with --check, fail where they are stale."""
-    session.install("-e", ".[dev]")
-    session.run("python", "building/stubs.py", *session.posargs)
 
 
 @nox.session
