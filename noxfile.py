@@ -9,7 +9,7 @@ NEIGHBOURS = [
     *("aeon", "cleanlab", "fairlearn", "feature-engine", "imbalanced-learn", "lime", "mapie", "mlflow", "mlxtend"),
     *("optuna", "polars", "pyarrow", "pyod", "river", "shap", "skrub", "sktime"),
 ]
-FAST = [f"tests/{name}" for name in ("data", "kernels", "models", "native", "nystroem", "partition", "solvers")]
+FAST = [f"tests/{name}" for name in ("data", "kernels", "models", "nystroem", "partition", "solvers")]
 
 nox.options.sessions = ["lint", "types", "test"]
 nox.options.reuse_existing_virtualenvs = True
@@ -41,7 +41,7 @@ def test(session: nox.Session) -> None:
 
 @nox.session
 def fast(session: nox.Session) -> None:
-    """The tests of the packages from `models` down, and of compiled code, on all cores."""
+    """The tests of the packages from `models` down, on all cores; add tests/native for those of compiled code."""
     session.install("-e", ".[test]")
     session.run("python", "-m", "pytest", "-n", "auto", *FAST, *session.posargs)
 
