@@ -12,6 +12,7 @@ from . import hinge as hinge
 from . import kernels as kernels
 from . import linear as linear
 from . import nystroem as nystroem
+from . import smooth as smooth
 
 class Stopped(RuntimeError):
     pass
@@ -66,4 +67,5 @@ __all__ = [
     "kernels",
     "linear",
     "nystroem",
+    "smooth",
 ]

@@ -70,10 +70,11 @@ def ascent_epoch(
     order: NDArray[np.int64],
     shrink_above: float,
     shrink_below: float,
+    is_squared: bool = False,
 ) -> tuple[int, float, float, float]:
     """
     One epoch of dual coordinate ascent over the rows in `order`, with shrinking: the rows that are not shrunk
-    become the first entries of `order`. squared_norms (n,): |x_i|^2. Returns the number of rows not shrunk, the
+    become the first entries of `order`. is_squared: of squared hinges. squared_norms (n,): |x_i|^2. Returns the number of rows not shrunk, the
     projected gradients beyond which the next epoch shrinks variables at a bound, and the duality gap: a sum of terms
     as they were when their rows were visited. Runs in the calling thread; if the team is stopped, Stopped is raised
     within 1,024 rows, with w that belongs to alpha.

@@ -5,13 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from widemargin._native import smooth
 from widemargin._threads import ThreadTeam
 from widemargin.data import make_design_matrix
 from widemargin.solvers.cutting_plane import newton_steps
 from widemargin.solvers.cutting_plane.machine import CuttingPlaneMachine, add_planes
 from widemargin.solvers.cutting_plane.master_problem import MasterProblem
 from widemargin.solvers.cutting_plane.newton_steps import NewtonSteps
-from widemargin.solvers.cutting_plane.smooth_losses import Logistic, SmoothLoss
+from widemargin.solvers.cutting_plane.smooth_losses import SmoothLoss
 
 
 @pytest.mark.parametrize("has_intercept", [False, True])
@@ -20,7 +21,10 @@ def test_the_search_point_is_newtons(n: int, has_intercept: bool, monkeypatch: p
     monkeypatch.setattr(newton_steps, "_RESIDUAL", 1e-9)
     rng, team = np.random.default_rng(0), ThreadTeam(1)
     X, y, C = rng.normal(size=(n, 5)) * np.logspace(0, 3, 5) + 1.0, rng.choice([-1.0, 1.0], n), 2.0
-    loss, matrix = SmoothLoss(Logistic(), y, np.ones(n), team, has_intercept=has_intercept), make_design_matrix(X, team)
+    loss, matrix = (
+        SmoothLoss(smooth.Logistic(), y, np.ones(n), team, has_intercept=has_intercept),
+        make_design_matrix(X, team),
+    )
     machine = CuttingPlaneMachine(loss, MasterProblem(5, 10), C)
     w = 1e-3 * rng.normal(size=(1, 5))
     add_planes(matrix, [machine], [machine.evaluate(w, w @ X.T)])

@@ -29,6 +29,7 @@ from .smooth_losses import SmoothLoss
 _RESIDUAL = 0.1  # residual of the system / gradient, at most, as in LIBLINEAR
 _MAX_PRODUCTS = 100  # with the Hessian, in a step
 _ROWS_PER_COLUMN = 128  # n / d, at least, for a preconditioner: it costs as much as some products with the Hessian
+_EXACT_COLUMNS = 128  # d, at most, where the preconditioner is the Hessian itself: it costs as much as three products
 _MEMORY_SHARE = 1 / 8  # float64 copy of its sample / memory budget, at most
 _SAMPLE_ROWS_PER_COLUMN = 32  # rows of the preconditioner / columns: 16 and 64 were slower on a9a, decision 0006
 
@@ -61,8 +62,12 @@ class NewtonSteps:
         self._loss = loss
         self._go_on = go_on
         n, d = X.shape
-        has_memory = 8 * _SAMPLE_ROWS_PER_COLUMN * d * d <= _MEMORY_SHARE * memory_budget
-        self._local = X if isinstance(X, LocalMatrix) and n >= _ROWS_PER_COLUMN * d and has_memory else None
+        most = int(_MEMORY_SHARE * memory_budget) // (8 * max(d, 1))  # rows of a float64 copy
+        is_local = isinstance(X, LocalMatrix)
+        self._is_exact = is_local and d <= _EXACT_COLUMNS and n <= most
+        self._sample_rows = n if self._is_exact else _SAMPLE_ROWS_PER_COLUMN * d
+        has_sample = self._is_exact or (n >= _ROWS_PER_COLUMN * d and self._sample_rows <= most)
+        self._local = X if isinstance(X, LocalMatrix) and has_sample else None
 
     def run(self) -> None:
         """Set the machine's search point, unless its latest step was zero: then it stays the master solution."""
@@ -75,6 +80,8 @@ class NewtonSteps:
     def _solve(self, target: Matrix, curvatures: Vector) -> Matrix:
         """Preconditioned conjugate gradients from zero; the residual's norm falls to a tenth."""
         precondition = self._make_preconditioner(curvatures)
+        if self._is_exact:
+            return precondition(target)
         solution, residual = np.zeros_like(target), target
         direction = scaled = precondition(residual)
         square = first = float(np.vdot(residual, scaled))
@@ -96,7 +103,7 @@ class NewtonSteps:
         if X is None:
             return lambda residual: residual
         rows = np.flatnonzero(curvatures)
-        rows = rows[spread_rows(len(rows), _SAMPLE_ROWS_PER_COLUMN * d)] if len(rows) else rows
+        rows = rows[spread_rows(len(rows), self._sample_rows)] if len(rows) > self._sample_rows else rows
         weights = (
             self._machine.C * curvatures[rows] * (float(curvatures.sum()) / (float(curvatures[rows].sum()) or 1.0))
         )
