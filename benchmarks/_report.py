@@ -14,8 +14,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 _ROOT = Path(__file__).resolve().parents[1]
-_CODE = ("src", "benchmarks/*.py")
+_CODE = ("src", "benchmarks/*.py", "evidence/*.py")
 RESULTS = Path(__file__).resolve().parent / "results"
+EVIDENCE = _ROOT / "evidence" / "results"  # of the papers' experiments
 _PACKAGES = ("numpy", "scipy", "scikit-learn", "scikit-learn-intelex", "daal", "numba", "threadpoolctl")
 
 _MARKERS = "osv^D*Xp<>h"
@@ -104,6 +105,16 @@ def _as_read(row: Row) -> frozenset[tuple[str, Any]]:
     """A row as `read_csv` gives it."""
     texts = {key: str(_exact(value)) for key, value in row.items() if value is not None}
     return frozenset((key, _parsed(text)) for key, text in texts.items() if text != "")
+
+
+def results(name: str) -> list[dict[str, Any]]:
+    """Return the rows of a results file: ``NAME``, or ``PAPER/NAME`` of a paper's experiment."""
+    return read_csv(results_path(name))
+
+
+def results_path(name: str) -> Path:
+    """Return where the results file of this name is."""
+    return (EVIDENCE if "/" in name else RESULTS) / f"{name}.csv"
 
 
 def read_csv(path: Path) -> list[dict[str, Any]]:

@@ -1,14 +1,15 @@
-"""Write the tables, figures and pictures of the README and of the documentation from the files in results/.
+"""Write figures and pictures of the README and of the documentation from the files in results/; make their tables.
 
 ::
 
     python benchmarks/pages.py              # writes
     python benchmarks/pages.py --check      # exit code 1 where a page and the results differ
 
-Everything between a line ``<!-- table NAME -->`` and the next ``<!-- end -->`` is replaced by a table of ``NAME.csv``,
-everything between ``<!-- value NAME COLUMN ... -->`` and ``<!-- end -->`` by a figure of it (`_pages.figures`), or of
-rows computed from it (`_pages.derived`): ``kernel_svm/quotients`` has those of the table. Pictures of `_pages.pictures`
-whose results have changed are drawn anew.
+Everything between ``<!-- value NAME COLUMN ... -->`` and ``<!-- end -->`` is replaced by a figure of ``NAME.csv``
+(`_pages.figures`), or of rows computed from it (`_pages.derived`): ``kernel_svm/quotients`` has those of the table.
+A page of docs has the line ``<!-- table NAME -->`` alone, and the site's build puts the table there (`with_tables`);
+in README.md the table is written, between this line and ``<!-- end -->``. Pictures of `_pages.pictures` whose results
+have changed are drawn anew.
 """
 
 from __future__ import annotations
@@ -22,17 +23,19 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from benchmarks import _report
-from benchmarks._pages import boosting, claims, evidence, papers, peers, pictures, reliability, scale
+from benchmarks._pages import boosting, peers, pictures, reliability, scale
 from benchmarks._pages.derived import look_up
+from evidence import _claims, _index, _tables
 
 _ROOT = Path(__file__).resolve().parents[1]
 PAGES = [_ROOT / "README.md", *sorted((_ROOT / "docs").rglob("*.md"))]
-_TABLE = re.compile(r"(<!-- table ([\w/]+) -->\n).*?(<!-- end -->)", re.DOTALL)
+_MARKER = re.compile(r"^<!-- table ([\w/]+) -->\n", re.MULTILINE)
+_WRITTEN_TABLE = re.compile(rf"({_MARKER.pattern})(?:(?!<!--).*\n)*(<!-- end -->)", re.MULTILINE)
 _VALUE = re.compile(r"(<!-- value ([\w/]+) (.+?) -->).*?(<!-- end -->)", re.DOTALL)
 _TABLES: dict[str, Callable[[list[dict[str, Any]]], str]] = {
     **peers.TABLES,
     **boosting.TABLES,
-    **papers.TABLES,
+    **_tables.TABLES,
     **reliability.TABLES,
     **scale.TABLES,
 }
@@ -55,16 +58,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def render(path: Path) -> str:
-    """Return the text of a page, its tables and figures made from the results."""
-
-    def table(match: re.Match[str]) -> str:
-        begin, name, end = match.groups()
-        if name == "evidence":
-            return begin + evidence.table() + end
-        if name.startswith("claims/"):
-            return begin + claims.table(name.removeprefix("claims/")) + end
-        rows = _report.read_csv(_report.RESULTS / f"{_FILES.get(name, name)}.csv")
-        return begin + (_TABLES[name](rows) if rows else "Not measured yet.\n") + end
+    """Return the source of a page as the results have it: its figures, and tables that end with ``<!-- end -->``."""
 
     def value(match: re.Match[str]) -> str:
         begin, name, asked, end = match.groups()
@@ -73,10 +67,26 @@ def render(path: Path) -> str:
         except ValueError as error:
             raise ValueError(f"{path}: {name}: {error}") from error
 
-    return _VALUE.sub(value, _TABLE.sub(table, path.read_text(encoding="utf-8")))
+    text = _WRITTEN_TABLE.sub(lambda match: match[1] + table(match[2]) + match[3], path.read_text(encoding="utf-8"))
+    return _VALUE.sub(value, text)
 
 
-_FILES = {**peers.FILES, **papers.FILES, **scale.FILES}  # of tables that are not named after their file
+def with_tables(text: str) -> str:
+    """Return the text of a page of docs with a table in the place of each marker, as the site shows it."""
+    return _MARKER.sub(lambda match: table(match[1]), text)
+
+
+def table(name: str) -> str:
+    """Return a table of results in Markdown."""
+    if name == "evidence":
+        return _index.table()
+    if name.startswith("claims/"):
+        return _claims.table(name.removeprefix("claims/"))
+    rows = _report.results(_FILES.get(name, name))
+    return _TABLES[name](rows) if rows else "Not measured yet.\n"
+
+
+_FILES = {**peers.FILES, **_tables.FILES, **scale.FILES}  # of tables that are not named after their file
 
 
 if __name__ == "__main__":

@@ -1,6 +1,12 @@
 """Sphinx: Markdown pages, numpydoc docstrings, drawings by matplotlib's plot directive."""
 
+import sys
+from pathlib import Path
+
 import widemargin
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+from benchmarks import pages
 
 project = "widemargin"
 author = "widemargin developers"
@@ -75,6 +81,18 @@ def _is_inherited(app, what, name, obj, skip, options):
     return True if is_sklearns or name in ("predict_proba", "predict_log_proba", "train_model") else None
 
 
+def _fill_in_tables(app, name, source):
+    """Put the tables of results in the places of their markers."""
+    source[0] = pages.with_tables(source[0])
+
+
+def _pages_with_tables(app, env, added, changed, removed):
+    """Read these again in every build, as their results may have changed."""
+    return [name for name in env.found_docs if "<!-- table " in Path(env.doc2path(name)).read_text(encoding="utf-8")]
+
+
 def setup(app):
-    """Register the handler."""
+    """Register the handlers."""
     app.connect("autodoc-skip-member", _is_inherited)
+    app.connect("source-read", _fill_in_tables)
+    app.connect("env-get-outdated", _pages_with_tables)

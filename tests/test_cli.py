@@ -994,16 +994,19 @@ def test_interrupted_training_saves_the_best_model(tmp_path):
     np.savez(tmp_path / "a.npz", X=X, y=y)
     script = """
         import os, signal, sys, threading
-        import widemargin
+        from widemargin._progress import Progress
         from widemargin.cli import main
 
-        fit = widemargin.DCSVMClassifier.fit
+        enter = Progress.__enter__
 
-        def fit_and_interrupt(self, *args, **kwargs):
-            threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT)).start()
-            return fit(self, *args, **kwargs)
+        def enter_and_interrupt(self):
+            if not interrupts:
+                interrupts.append(threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT)))
+                interrupts[0].start()
+            return enter(self)
 
-        widemargin.DCSVMClassifier.fit = fit_and_interrupt
+        interrupts = []
+        Progress.__enter__ = enter_and_interrupt
         sys.exit(main(["train", "a.npz", "m.skops", "-C", "1000", "--gamma", "1", "--tol", "1e-6"]))
     """
     command = [sys.executable, "-c", textwrap.dedent(script)]

@@ -4,7 +4,9 @@ import ast
 import inspect
 import re
 import tomllib
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -64,8 +66,9 @@ def test_functions_that_answer_a_question_exist() -> None:
 
 
 @pytest.mark.parametrize("page", [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *PAGES], ids=lambda page: page.name)
-def test_links_lead_to_files(page: Path) -> None:
-    links = re.findall(r"\]\(([^)#:\s]+)(?:#[^)]*)?\)", page.read_text(encoding="utf-8"))
+def test_links_lead_to_files(page: Path, benchmark_module: Callable[[str], Any]) -> None:
+    text = benchmark_module("pages").with_tables(page.read_text(encoding="utf-8"))
+    links = re.findall(r"\]\(([^)#:\s]+)(?:#[^)]*)?\)", text)
     assert not [link for link in links if not (page.parent / link).exists()]
 
 
@@ -104,7 +107,7 @@ def test_all_parameters_are_documented(name: str) -> None:
     assert sorted(listed) == sorted(inspect.signature(getattr(widemargin, name)).parameters)
 
 
-@pytest.mark.parametrize("name", ["DCSVMClassifier", "OCASClassifier", "BSGDClassifier"])
+@pytest.mark.parametrize("name", CLASSES)
 def test_the_parameters_that_matter_come_first(name: str) -> None:
     first, others = documented(name, "Parameters"), documented(name, "Other Parameters")
     assert len(first) <= 8

@@ -158,7 +158,7 @@ def test_a_team_stops_at_its_time() -> None:
         start = time.perf_counter()
         with pytest.raises(Stopped):
             team.map(lambda _: time.sleep(0.01), range(1000))
-        assert 0.04 < time.perf_counter() - start < 1.0
+        assert 0.04 < time.perf_counter() - start < 4.0
 
 
 def test_two_threads_may_share_a_team() -> None:

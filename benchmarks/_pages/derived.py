@@ -8,6 +8,7 @@ from typing import Any
 from benchmarks import _report
 from benchmarks._pages.figures import figure
 from benchmarks._pages.peers import kernel_svm_quotients, tuning_quotients
+from evidence._derived import OF_PAPERS
 
 Rows = list[dict[str, Any]]
 
@@ -20,7 +21,7 @@ def look_up(name: str, asked: str) -> str:
 def rows_of(name: str) -> Rows:
     """Return the rows of a results file, or those derived from one under this name."""
     file, derived = DERIVED.get(name, (name, None))
-    rows = _report.read_csv(_report.RESULTS / f"{file}.csv")
+    rows = _report.results(file)
     return derived(rows) if derived else rows
 
 
@@ -29,71 +30,6 @@ def _times_sklearn(rows: Rows) -> Rows:
     seconds = {(row["set"], row["competitor"]): row["seconds"] for row in rows if "seconds" in row}
     names = dict.fromkeys(name for name, _ in seconds)
     return [{"set": name, "fit": seconds[name, "sklearn"] / seconds[name, "widemargin"]} for name in names]
-
-
-def _times_libsvm(rows: Rows) -> Rows:
-    """Timed machines, with LIBSVM's time at 1e-3 on their set divided by theirs; its limit where it was ended."""
-    libsvm = {
-        row["set"]: row.get("seconds", row.get("over_limit"))
-        for row in rows
-        if row["machine"] == "LIBSVM" and row["tol"] == 1e-3
-    }
-    timed = [row for row in rows if "seconds" in row and row["set"] in libsvm]
-    return [row | {"times_libsvm": libsvm[row["set"]] / row["seconds"]} for row in timed]
-
-
-def _lead(rows: Rows, keys: tuple[str, ...], ours: str, rivals: tuple[str, ...]) -> Rows:
-    """A row for each cell of `keys`: how far the best accuracy of ours is above the rivals' best one."""
-    cells: dict[tuple[Any, ...], Rows] = {}
-    for row in rows:
-        cells.setdefault(tuple(row[key] for key in keys), []).append(row)
-    found = []
-    for cell, mine in cells.items():
-        best, rival = ([row["accuracy"] for row in mine if row["machine"] in who] for who in ((ours,), rivals))
-        if best and rival:
-            commits = {str(row["commit"]) for row in mine if "commit" in row}
-            lead = {"lead": max(best) - max(rival), "commit": ", ".join(sorted(commits))}
-            found.append(dict(zip(keys, cell, strict=True)) | lead)
-    return found
-
-
-def _early_lead(rows: Rows) -> Rows:
-    """Early prediction's accuracy less that of the better of naive and committee prediction; its speed over naive's."""
-    keys = ("set", "partition", "clusters")
-    us = {(*(row[key] for key in keys), row["machine"]): row["predict_us"] for row in rows}
-    leads = _lead(rows, keys, "early", ("naive", "bcm"))
-    cells = [tuple(row[key] for key in keys) for row in leads]
-    return [row | {"faster": us[*cell, "naive"] / us[*cell, "early"]} for row, cell in zip(leads, cells, strict=True)]
-
-
-def _ldkl_lead(rows: Rows) -> Rows:
-    """For each set, ours less LDKL in accuracy, of all machines of at most 20 inner products, LDKL's most."""
-    few = [row for row in rows if row["operations"] <= 20]
-    return _lead(few, ("set",), "DC-Pred++", ("LDKL",))
-
-
-def _random_parts(rows: Rows) -> Rows:
-    """Differences in the dual of random parts divided by those of kernel k-means."""
-    keys = ("set", "C", "clusters")
-    random = {tuple(row[k] for k in keys): row["difference"] for row in rows if row["partition"] == "random"}
-    return [
-        row | {"times_random": random[tuple(row[k] for k in keys)] / row["difference"]}
-        for row in rows
-        if row["partition"] == "kernel k-means" and tuple(row[k] for k in keys) in random
-    ]
-
-
-def _times_rule(rows: Rows) -> Rows:
-    """Of look-ups, what they save of `gss-paper`'s merger in percent, and what they lose in accuracy as published."""
-    known = {(row["set"], row["budget"], row["rule"]): row for row in rows}
-    found = []
-    for (name, budget, rule), row in known.items():
-        paper = known.get((name, budget, rule.replace("lookup-wd", "gss-paper")))
-        if rule == "lookup-wd" and paper:
-            found.append(row | {"merger saved %": 100 * (1 - row["merger ns"] / paper["merger ns"])})
-        elif rule == "lookup-wd, last step" and paper:
-            found.append(row | {"accuracy lost %": paper["accuracy %"] - row["accuracy %"]})
-    return found
 
 
 def _above_budget(rows: Rows) -> Rows:
@@ -109,12 +45,7 @@ def _above_budget(rows: Rows) -> Rows:
 DERIVED: dict[str, tuple[str, Callable[[Rows], Rows]]] = {
     "kernel_svm/quotients": ("kernel_svm", kernel_svm_quotients),
     "kernel_svm_sklearn/quotients": ("kernel_svm_sklearn", _times_sklearn),
-    "papers_dc_svm/table2/times": ("papers_dc_svm/table2", _times_libsvm),
-    "papers_dc_svm/figure4/times": ("papers_dc_svm/figure4", _times_libsvm),
-    "papers_dc_svm/table1/lead": ("papers_dc_svm/table1", _early_lead),
-    "papers_dc_svm/figure1/random": ("papers_dc_svm/figure1", _random_parts),
-    "papers_dc_pred/figure2/lead": ("papers_dc_pred/figure2", _ldkl_lead),
-    "papers_bsgd/tables/saved": ("papers_bsgd/tables", _times_rule),
     "tuning/quotients": ("tuning", tuning_quotients),
     "memory/above": ("memory", _above_budget),
+    **OF_PAPERS,
 }

@@ -1,4 +1,4 @@
-"""Tables of exact solvers, tuning, reliability and small data; some of the papers' that other pages show as well."""
+"""Tables of exact solvers, tuning, reliability and small data."""
 
 from __future__ import annotations
 
@@ -385,38 +385,6 @@ def _many_classes(rows: Rows) -> str:
     return markdown(["classes", "rows", "ours", "scikit-learn-intelex", "its fit ÷ ours", "equal labels"], lines)
 
 
-def _reach(rows: Rows) -> str:
-    """A line for each set and C: seconds of each method, and LIBLINEAR's divided by ours."""
-    rows = sorted(rows, key=lambda row: (row["set"], row["C"]))
-    methods = ["OCAS", "OCAS, plain", "CPA", "LIBLINEAR", "SGD, averaged", "Pegasos"]
-    lines = []
-    for row in rows:
-        limits = ["" if row.get(f"{method} reached") else "> " for method in methods]
-        seconds = [
-            f"{limit}{row[name]:.2g}" if name in row else "-" for limit, name in zip(limits, methods, strict=True)
-        ]
-        times = row.get("LIBLINEAR / OCAS", math.nan)
-        shape = f"{row['n']:,} × {row['d']:,}"
-        least = limits[methods.index("LIBLINEAR")]
-        ratio = f"{least}{times:.0f}" if times >= 100 else f"{least}{times:.2g}"
-        ratio = ratio if times == times else "-"
-        lines.append([row["set"], shape, f"{row['C']:g}", *seconds, ratio])
-    return markdown(["set", "rows × columns", "C", *methods, "LIBLINEAR ÷ OCAS"], lines)
-
-
-def _compress(rows: Rows) -> str:
-    """A line for each set and cost."""
-    header = ["set", "support vectors", "`prediction_cost`", "× `SVC.predict`", "× scikit-learn-intelex"]
-    header += ["labels that agree", "test accuracy", "points", "× smaller", "seconds"]
-    lines = []
-    for row in rows:
-        shares = [f"{row['agreement']:.1%}", f"{row['accuracy']:.2%}", f"{row['points']:+.2f}"]
-        times = [f"{row['times_sklearn']:,.0f}", f"{row['times_intelex']:.1f}"]
-        end = [f"{row['times_smaller']:.0f}", f"{row['seconds']:.0f}"]
-        lines.append([row["set"], f"{row['support_vectors']:,}", row["prediction_cost"], *times, *shares, *end])
-    return markdown(header, lines)
-
-
 def _dask_kernel(rows: Rows) -> str:
     """A line for each fit on two workers: seconds beside the local fit's, rounds, bytes and differences."""
     lines = [
@@ -534,6 +502,4 @@ TABLES: dict[str, Callable[[Rows], str]] = {
     "linear_text_intercept": _linear_text,
     "many_classes": _many_classes,
     "regression": _regression,
-    "papers_ocas/reach": _reach,
-    "papers_dc_pred/compress": _compress,
 }

@@ -38,7 +38,7 @@ class Picture(NamedTuple):
 
     def digest(self) -> str:
         """A name of the contents of all sources."""
-        texts = [(_report.RESULTS / f"{name}.csv").read_bytes() for name in self.sources]
+        texts = [_report.results_path(name).read_bytes() for name in self.sources]
         return hashlib.sha256(b"".join(texts)).hexdigest()[:16]
 
 
@@ -50,7 +50,7 @@ def path_of(name: str) -> Path:
 def is_stale(name: str) -> bool:
     """Whether the file of a picture is absent, or drawn from other results than there are."""
     picture, path = PICTURES[name], path_of(name)
-    is_measured = all((_report.RESULTS / f"{source}.csv").exists() for source in picture.sources)
+    is_measured = all(_report.results_path(source).exists() for source in picture.sources)
     return is_measured and not (path.exists() and picture.digest() in path.read_text(encoding="utf-8"))
 
 
@@ -64,7 +64,7 @@ def draw(name: str) -> None:
     picture = PICTURES[name]
     with plt.rc_context(_STYLE):
         figure, axes = plt.subplots(figsize=picture.size, layout="constrained")
-        picture.draw(axes, *(_report.read_csv(_report.RESULTS / f"{source}.csv") for source in picture.sources))
+        picture.draw(axes, *(_report.results(source) for source in picture.sources))
         figure.savefig(path_of(name), metadata={"Date": None, "Description": picture.digest()})
         plt.close(figure)
 
@@ -261,8 +261,8 @@ PICTURES: dict[str, Picture] = {
     "scale": Picture(("scale",), _scale, (6.4, 3.6)),
     "early": Picture(("early",), _early, (6.4, 4.2)),
     "tuning": Picture(("tuning",), _tuning, (6.4, 3.4)),
-    "linear": Picture(("papers_ocas/reach",), _linear, (6.4, 4.8)),
-    "compress": Picture(("papers_dc_pred/compress",), _compress, (6.4, 3.8)),
+    "linear": Picture(("ocas/reach",), _linear, (6.4, 4.8)),
+    "compress": Picture(("dc_pred/compress",), _compress, (6.4, 3.8)),
     "boosting": Picture(("boosting",), _boosting, (6.4, 4.8)),
     "regression": Picture(("regression",), _regression, (6.4, 3.4)),
     "small_data": Picture(("small_data",), _small_data, (6.4, 3.4)),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from benchmarks._pages.peers import markdown
@@ -56,6 +56,48 @@ def _larger_sets(rows: Rows) -> str:
     return markdown(header, lines)
 
 
+def _streams(rows: Rows, of_labels: str, columns: Sequence[tuple[bool, float]]) -> list[list[str]]:
+    lines = []
+    mine = [row for row in rows if row.get("labels") == of_labels]
+    for name, order in dict.fromkeys((row["set"], row["order"]) for row in mine):
+        own = [row for row in mine if (row["set"], row["order"]) == (name, order)]
+        known = {(row["average"], row["lam"]): row["accuracy"] for row in own}
+        lines.append([f"{name}, own order" if order == "own" else name, *(f"{known[c]:.2f}" for c in columns)])
+    return lines
+
+
+def _streams_lam(rows: Rows) -> str:
+    """Accuracy over lam, the average of the steps."""
+    lams = sorted({row["lam"] for row in rows if "lam" in row}, reverse=True)
+    return markdown(["set", *(f"{lam:g}" for lam in lams)], _streams(rows, "stay", [(True, lam) for lam in lams]))
+
+
+def _streams_turned(rows: Rows) -> str:
+    """Accuracy where labels change, with the average and with the machine of the last step."""
+    columns = [(average, lam) for average in (True, False) for lam in (1e-4, 1e-6)]
+    header = [f"{'average' if average else 'last step'}, λ = {lam:g}" for average, lam in columns]
+    return markdown(["set", *header], _streams(rows, "turned", columns))
+
+
+def _early_millions(rows: Rows) -> str:
+    """A line for each number of rows."""
+    header = ["rows", "clusters", "fit", "processor time", "data", "memory beside them", "accuracy", "a prediction"]
+    lines = [
+        [
+            f"{row['rows']:,}",
+            row["clusters"],
+            f"{row['seconds']:.0f} s",
+            f"{row['cpu_seconds']:.0f} s",
+            f"{row['data'] / 1e6:,.0f} MB",
+            f"{row['memory'] / 1e6:,.0f} MB",
+            f"{row['accuracy']:.1f} %",
+            f"{row['predict_us']:.0f} µs",
+        ]
+        for row in rows
+    ]
+    return markdown(header, lines)
+
+
 def _fit(row: dict[str, Any]) -> tuple[str, str]:
     return f"{row['seconds']:.2g} s", f"{row['accuracy']:.1f} %"
 
@@ -67,6 +109,13 @@ def _by_rows(rows: Rows) -> dict[int, dict[str, dict[str, Any]]]:
     return found
 
 
-FILES = {"how_long": "scale"}  # of tables that are not named after their file
+FILES = {"how_long": "scale", "streams_turned": "streams"}  # of tables that are not named after their file
 
-TABLES: dict[str, Callable[[Rows], str]] = {"scale": _scale, "how_long": _how_long, "larger_sets": _larger_sets}
+TABLES: dict[str, Callable[[Rows], str]] = {
+    "scale": _scale,
+    "how_long": _how_long,
+    "larger_sets": _larger_sets,
+    "early_millions": _early_millions,
+    "streams": _streams_lam,
+    "streams_turned": _streams_turned,
+}

@@ -28,9 +28,9 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from benchmarks import _process, _report
-from benchmarks.papers._command import joined
 from benchmarks.peers import _competitors
 from benchmarks.peers.kernel_svm import load
+from evidence._command import joined
 
 OURS, RIVAL, DENSE_RIVAL = "widemargin", "sklearnex", "sklearnex, dense"
 _TABLE = ["set", "form", "competitor", "n_clusters", "seconds", "times_exact", "times_rival", "points_lost"]

@@ -43,8 +43,8 @@ from sklearn.model_selection import StratifiedKFold
 from sklearn.svm import LinearSVC
 
 from benchmarks import _report
-from benchmarks.papers._ocas.problems import load_linear
-from benchmarks.papers._ocas.rivals import most_epochs
+from evidence._ocas.problems import load_linear
+from evidence._ocas.rivals import most_epochs
 from widemargin import C_path, OCASClassifier, OCASClassifierCV
 
 _SETS = ("a9a", "ijcnn1", "codrna", "spam_assassin", "kddcup99_10")

@@ -30,7 +30,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from benchmarks import _report
-from benchmarks.papers._ocas.problems import load_linear
+from evidence._ocas.problems import load_linear
 from widemargin import OCASClassifier
 from widemargin.algorithms import ocas
 from widemargin.solvers.cutting_plane.accelerations import Accelerations, choose_accelerations

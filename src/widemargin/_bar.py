@@ -5,10 +5,6 @@ import sys
 from time import perf_counter
 from typing import NamedTuple, Protocol
 
-_LINE_EVERY = 5.0  # seconds between two plain lines
-_BAR_WIDTH = 12  # columns: clock and estimate fit beside it on a line of 80
-_MAX_LINES = 6  # stages on the screen at a time
-
 
 class Snapshot(NamedTuple):
     """What is shown: number and title of the stage, latest state of `go_on`, fraction done, and seconds.
@@ -52,7 +48,7 @@ class TerminalBar:
         self._rich = Progress(
             SpinnerColumn(),
             TextColumn("{task.description}"),
-            BarColumn(bar_width=_BAR_WIDTH),
+            BarColumn(bar_width=12),  # clock and estimate fit beside it on a line of 80
             TextColumn("{task.fields[note]}", table_column=Column(no_wrap=True, overflow="ellipsis")),
             console=Console(stderr=True),
             auto_refresh=False,
@@ -72,7 +68,7 @@ class TerminalBar:
         lines = self._rich.task_ids
         if lines:
             self._rich.update(lines[-1], total=1.0, completed=1.0)
-        if len(lines) >= _MAX_LINES:
+        if len(lines) >= 6:  # stages on the screen at a time
             self._rich.remove_task(lines[0])
         self._task = self._rich.add_task(now.title, total=None, note="")
         self._stage = now.stage
@@ -93,7 +89,7 @@ class PlainLines:
         """See `Bar`."""
         self._latest = f"{now.title}: {describe(now)}"
         if perf_counter() >= self._next:
-            self._next = perf_counter() + _LINE_EVERY
+            self._next = perf_counter() + 5.0
             self._print()
 
     def close(self) -> None:

@@ -409,13 +409,17 @@ def _begin_part(whole: AnyProgress, share: float) -> PartProgress:
     return PartProgress(whole, now + (whole.deadline - now) * min(1.0, share))
 
 
+def _call_each(tasks: list[Callable[..., T]]) -> list[T]:
+    return [task() for task in tasks]
+
+
 def share_time(
     solve: Callable[..., T],
     parts: Sequence[Part],
     work: Sequence[float],
     progress: AnyProgress,
     is_done: Callable[[T], bool],
-    run: Callable[[list[Callable[..., tuple[T, bool]]]], list[tuple[T, bool]]],
+    run: Callable[[list[Callable[..., tuple[T, bool]]]], list[tuple[T, bool]]] = _call_each,
     n_workers: int = 1,
     sketch: Callable[[Part, T | None, PartProgress], T] | None = None,
 ) -> list[T]:
@@ -441,8 +445,8 @@ def share_time(
     is_done : callable
         Whether a part with this result needs no more time.
     run : callable
-        Calls a list of tasks in order, `n_workers` at a time, a single one with all threads. What else it passes to a
-        task goes on to `solve`.
+        Calls a list of tasks in order, `n_workers` at a time, a single one with all threads; by default one after the
+        other. What else it passes to a task goes on to `solve`.
     n_workers : int
     sketch : callable, optional
         Called as `solve`: returns a result found in a small part of the time, or the one so far if that is better.

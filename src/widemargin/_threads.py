@@ -31,11 +31,11 @@ from ._native import Stopped, Team
 T = TypeVar("T")
 Item = TypeVar("Item")
 
-BLOCK_ROWS = 1024  # of a pass in Python over rows
+BLOCK_ROWS, BLOCK_VALUES = 1024, 2**20  # of a pass in Python over rows: of the latter, 4 or 8 MiB of new memory
+MAX_BLOCKS = 64  # of a pass whose partial sums are held: enough for all threads
+SMALL_WORK = 2**22  # multiply-adds below which starting threads, and limiting BLAS, takes longer than they save
 MOST_THREADS = 4096  # of a compiled team
-_POLL_SECONDS = 0.02  # between two calls of `go_on` in `run_interruptibly`
 _LONG_WORK = 1e10  # multiply-adds, from which a task has a thread of its own: some tenths of a second
-_LONGEST_END = 3.0  # seconds that the interpreter's end waits for fits in daemon threads
 
 _is_worker: ContextVar[bool] = ContextVar("widemargin_is_worker", default=False)
 
@@ -133,8 +133,7 @@ def run_interruptibly(task: Callable[[], T], go_on: Callable[[], bool], work: fl
     >>> run_interruptibly(lambda: 2**10, lambda: True)
     1024
     """
-    if not go_on():
-        raise Stopped
+    raise_if_stopped(go_on)
     if work < _LONG_WORK:
         return task()
     result: Future[T] = Future()
@@ -149,10 +148,15 @@ def run_interruptibly(task: Callable[[], T], go_on: Callable[[], bool], work: fl
         threading.Thread(target=copy_context().run, args=(finish,), daemon=True).start()
     except RuntimeError:  # the system refuses another thread
         return task()
-    while not wait([result], _POLL_SECONDS).done:
-        if not go_on():
-            raise Stopped
+    while not wait([result], 0.02).done:
+        raise_if_stopped(go_on)
     return result.result()
+
+
+def raise_if_stopped(go_on: Callable[[], bool]) -> None:
+    """Raise `Stopped`, as compiled passes do, if `go_on` returns False."""
+    if not go_on():
+        raise Stopped
 
 
 def _call_remotely(task: Callable[[], T], config: Config) -> T:
@@ -176,6 +180,11 @@ def row_blocks(n: int, size: int = BLOCK_ROWS) -> list[slice]:
     if size < 1:
         raise ValueError(f"size must be at least 1, got {size}")
     return [slice(start, min(start + size, n)) for start in range(0, n, size)]
+
+
+def value_blocks(n: int, n_values: int) -> list[slice]:
+    """`row_blocks` of n rows of `n_values` numbers that have about `BLOCK_VALUES` numbers each."""
+    return row_blocks(n, max(1, BLOCK_VALUES // max(1, n_values)))
 
 
 def count_blocks(n: int, size: int) -> int:
@@ -293,7 +302,8 @@ class _InterpreterEnd:
     def _begin(self) -> None:
         with self._changed:
             self._has_begun = True
-            self._changed.wait_for(lambda: self._depths.keys() <= {threading.get_ident()}, _LONGEST_END)
+            # the interpreter's end waits so many seconds for fits in daemon threads
+            self._changed.wait_for(lambda: self._depths.keys() <= {threading.get_ident()}, 3.0)
 
 
 class _BlasThreads:

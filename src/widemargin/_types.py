@@ -12,3 +12,5 @@ Array: TypeAlias = NDArray[np.floating]  # data and kernel entries, in the dtype
 RowIndices: TypeAlias = NDArray[np.signedinteger]  # (m,): numbers of rows, or of coordinates of a dual; np.intp
 Labels: TypeAlias = NDArray[np.signedinteger]  # (n,): the class or the cluster of each row, as a number
 Mask: TypeAlias = NDArray[np.bool_]
+
+ROUNDING = 1e-12  # of itself: smaller differences of sums in float64 are none

@@ -11,12 +11,13 @@ from hypothesis import strategies as st
 from widemargin import _progress
 from widemargin._progress import Progress
 from widemargin.algorithms import dc_svm, pairs_and_targets
-from widemargin.algorithms.dc_svm import DCSVMSettings, KernelProblem, train
+from widemargin.algorithms.dc_svm import DCSVMSettings, KernelProblem, train_machine
 from widemargin.algorithms.pairs_and_targets import train_several
 from widemargin.algorithms.trained_machines import TrainedMachine, TrainedMachines
 from widemargin.data.labels import group_pairs
 from widemargin.data.samples import Samples, make_samples
 from widemargin.kernels.functions import RBF
+from widemargin.solvers.dual.certificate import Limits
 from widemargin.solvers.dual.problem import PairProblems
 
 KERNEL = RBF(0.2)
@@ -74,7 +75,7 @@ def train_each_alone(sizes: list[int]) -> list[TrainedMachine]:
         rows, problem = problems[p]()
         data = KernelProblem(KERNEL, samples.take(rows), problem)
         with Progress() as progress:
-            machines.append(train(data, DCSVMSettings(n_jobs=1), progress, np.random.default_rng(0)))
+            machines.append(train_machine(data, DCSVMSettings(n_jobs=1), progress, np.random.default_rng(0)))
         machines[-1].rows = rows
     return machines
 
@@ -93,13 +94,13 @@ def test_machines_of_a_group_are_those_of_each_pair_alone(sizes: list[int], monk
 
 def test_pairs_of_small_classes_share_kernel_matrices(monkeypatch: pytest.MonkeyPatch) -> None:
     shapes: list[tuple[int, int]] = []
-    solve = dc_svm.solve_on_full_matrix
+    solve = pairs_and_targets.solve_on_full_matrix
 
     def count(kernel: Any, samples: Any, parts: Any, *rest: Any) -> Any:
         shapes.append((len(samples), len(parts)))
         return solve(kernel, samples, parts, *rest)
 
-    monkeypatch.setattr(dc_svm, "solve_on_full_matrix", count)
+    monkeypatch.setattr(pairs_and_targets, "solve_on_full_matrix", count)
     monkeypatch.setattr(dc_svm, "_FULL_MATRIX_ENTRIES", 100**2 // 8)
     assert len(train_pairs([10] * 12)) == 66
     assert sum(n_parts for _, n_parts in shapes) == 66
@@ -110,17 +111,17 @@ def test_pairs_of_small_classes_share_kernel_matrices(monkeypatch: pytest.Monkey
 def test_what_groups_leave_over_goes_to_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
     """Five of six groups take 1 s each and one 5,000 s, far more than its share: 7,000 s are enough for all."""
     monkeypatch.setattr(dc_svm, "_FULL_MATRIX_ENTRIES", 100**2 // 8)
-    sizes, clock, train_on_full_matrix, n_groups = [10] * 12, 0.0, pairs_and_targets.train_on_full_matrix, 0
+    sizes, clock, solve, n_groups = [10] * 12, 0.0, pairs_and_targets.solve_on_full_matrix, 0
 
     def take_time(*args: Any) -> Any:
         nonlocal clock, n_groups
         n_groups += 1
         clock += 5000.0 if n_groups == 3 else 1.0
-        return train_on_full_matrix(*args)
+        return solve(*args)
 
     whole = train_pairs(sizes)
     monkeypatch.setattr(_progress, "perf_counter", lambda: clock)
-    monkeypatch.setattr(pairs_and_targets, "train_on_full_matrix", take_time)
+    monkeypatch.setattr(pairs_and_targets, "solve_on_full_matrix", take_time)
     limited = train_pairs(sizes, max_time=7000.0)
     assert n_groups == 11  # the third was cut short, it and the three after it sketched; all four went on
     for ours, expected in zip(limited, whole, strict=True):
@@ -130,16 +131,16 @@ def test_what_groups_leave_over_goes_to_the_others(monkeypatch: pytest.MonkeyPat
 
 def train_pairs_of_unequal_work(monkeypatch: pytest.MonkeyPatch, share: float) -> TrainedMachines:
     """Machines of pairs that take (rows)^2 seconds each, in `share` of the time that all of them take."""
-    clock, train_alone, sizes = 0.0, pairs_and_targets.train, [300, 200, 40, 50, 60]
+    clock, train_alone, sizes = 0.0, pairs_and_targets.train_whole, [300, 200, 40, 50, 60]
 
-    def take_time(data: KernelProblem, *args: Any, **keywords: Any) -> TrainedMachine:
+    def take_time(data: KernelProblem, *args: Any, **keywords: Any) -> Any:
         nonlocal clock
         clock += len(data.samples) ** 2
         return train_alone(data, *args, **keywords)
 
     monkeypatch.setattr(dc_svm, "_FULL_MATRIX_ENTRIES", 1)
     monkeypatch.setattr(_progress, "perf_counter", lambda: clock)
-    monkeypatch.setattr(pairs_and_targets, "train", take_time)
+    monkeypatch.setattr(pairs_and_targets, "train_whole", take_time)
     needed = sum((a + b) ** 2 for a, b in combinations(sizes, 2))
     return train_pairs(sizes, max_time=share * needed)
 
@@ -165,13 +166,13 @@ def test_groups_do_not_depend_on_the_number_of_threads() -> None:
 def test_groups_beyond_the_time_have_machines_without_a_working_set(monkeypatch: pytest.MonkeyPatch) -> None:
     """Six groups of 10 s each to solve and none to sketch, in 25 s: pairs of every class have machines."""
     monkeypatch.setattr(dc_svm, "_FULL_MATRIX_ENTRIES", 100**2 // 8)
-    clock, train_on_full_matrix = 0.0, pairs_and_targets.train_on_full_matrix
+    clock, solve = 0.0, pairs_and_targets.solve_on_full_matrix
 
-    def take_time(kernel: Any, samples: Any, parts: Any, settings: DCSVMSettings, *rest: Any) -> Any:
+    def take_time(kernel: Any, samples: Any, parts: Any, limits: Limits, *rest: Any) -> Any:
         nonlocal clock
-        clock += 10.0 * (settings.max_iter != 0)
-        return train_on_full_matrix(kernel, samples, parts, settings, *rest)
+        clock += 10.0 * (limits.max_iter != 0)
+        return solve(kernel, samples, parts, limits, *rest)
 
     monkeypatch.setattr(_progress, "perf_counter", lambda: clock)
-    monkeypatch.setattr(pairs_and_targets, "train_on_full_matrix", take_time)
+    monkeypatch.setattr(pairs_and_targets, "solve_on_full_matrix", take_time)
     assert all(machine.result.beta.any() for machine in train_pairs([10] * 12, max_time=25.0))

@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from naive import kernels as naive
-from widemargin.data import samples as module
 from widemargin.data.csr import prefers_csr
 from widemargin.data.rows import spread_rows
 from widemargin.data.samples import (
@@ -170,7 +169,7 @@ def test_centring_is_for_distances_only_and_follows_new_rows() -> None:
 @pytest.mark.parametrize("n_blocks", [0, 1, 3])
 def test_out_of_time_the_rows_are_taken_as_they_are(n_blocks: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """The clock is asked before each block of rows is centred: no time ends it with the caller's own array."""
-    monkeypatch.setattr("widemargin.data.samples._CENTRED_VALUES", 10)
+    monkeypatch.setattr("widemargin._threads.BLOCK_VALUES", 10)
     X, answers = 5.0 + np.random.default_rng(0).normal(size=(12, 5)), iter([True] * (n_blocks + 1) + [False])
     samples = make_samples(X, "distances", lambda: next(answers))
     assert isinstance(samples, DenseSamples)
@@ -300,7 +299,7 @@ def test_far_columns_of_csr_rows_are_shifted_alike_in_batches_and_new_rows() -> 
 
 def test_sparse_rows_are_looked_at_in_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Neither the count of the columns' entries nor the squared norms take memory of the size of the rows."""
-    monkeypatch.setattr(module, "_CENTRED_VALUES", 2**12)
+    monkeypatch.setattr("widemargin._threads.BLOCK_VALUES", 2**12)
     n, rng = 20_000, np.random.default_rng(0)
     values, columns = rng.standard_normal((n, 20)).astype(np.float32), np.tile(np.arange(20, dtype=np.int32), (n, 1))
     starts = np.arange(0, 20 * n + 1, 20, dtype=np.int32)

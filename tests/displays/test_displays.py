@@ -87,7 +87,7 @@ def test_clusters_of_an_early_machine_are_those_that_predict() -> None:
     assert np.array_equal(display.points_.get_offsets(), X)
     values = early.decision_function(X)
     for c in np.unique(clusters):  # a cluster's machine has only its own support vectors
-        mine = early._clusters["support"] == c
+        mine = early._clusters["support_labels"] == c
         squares = ((X[clusters == c][:, None] - early.support_vectors_[mine][None]) ** 2).sum(axis=2)
         assert np.allclose(np.exp(-squares) @ early.dual_coef_[0, mine], values[clusters == c], atol=1e-4)
 

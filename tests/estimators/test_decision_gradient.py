@@ -131,7 +131,7 @@ def _product(A: Any, B: Any) -> Any:
 def test_a_kernel_without_gradient_is_named(kernel: Any) -> None:
     rows = rbf_kernel(X) if kernel == "precomputed" else np.abs(X)
     model = DCSVMClassifier(kernel=kernel, gamma=1.0).fit(rows, Y > 0)
-    with pytest.raises(ValueError, match=r"kernel must be one of .*'laplacian'\) for gradients, got kernel="):
+    with pytest.raises(ValueError, match=r"kernel must be one of .*'polynomial'\) for gradients, got kernel="):
         model.decision_gradient(rows)
 
 

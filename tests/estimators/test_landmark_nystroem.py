@@ -13,8 +13,8 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from naive.sparse import in_halves
 from widemargin import LandmarkNystroem
-from widemargin.estimators._validation import FUNCTION_KERNELS
-from widemargin.estimators._validation import KERNELS as OWN_KERNELS
+from widemargin.kernels.functions import FUNCTION_KERNELS
+from widemargin.kernels.functions import KERNELS as OWN_KERNELS
 
 KERNELS = {
     "rbf": {"gamma": 0.3},
@@ -78,9 +78,9 @@ def test_coordinates_are_features_times_the_factor(kernel, pseudo, digits) -> No
     else:
         norm = 2 if kernel == "rbf" else 1
         near = np.linalg.norm(X[:, None] - U, ord=norm, axis=2)[:, :, None]
-        anchors = model._pseudo["anchors"][0]
+        anchors = model._pseudo["pseudo_distances"][0]
         bounds = np.abs(near - anchors).max(axis=1), (near + anchors).min(axis=1)
-        extra = np.exp(-KERNELS[kernel]["gamma"] * bounds[model._pseudo["rules"][0]] ** norm)
+        extra = np.exp(-KERNELS[kernel]["gamma"] * bounds[model._pseudo["bounds"][0]] ** norm)
     C = np.hstack([C, extra])
     np.testing.assert_allclose(model.transform(X), C @ model.factor_, atol=1e-7 * np.abs(model.factor_).max())
     inverse = np.linalg.pinv(C, rcond=156 * np.finfo(float).eps)

@@ -211,8 +211,8 @@ def test_a_weight_is_as_many_rows(combine: str, name: str) -> None:
 def test_the_committees_slopes_are_fitted_to_decision_values_without_intercept(fit_intercept: bool) -> None:
     """P(y = 1 | f) = 1 / (1 + exp(-s (f - b) - log prior odds)) in each cluster: s from the early machine's f."""
     rng = np.random.default_rng(0)
-    X = rng.normal(size=(400, 2))
-    y = X[:, 0] * X[:, 1] + rng.normal(size=400) > 0.7
+    X = rng.normal(size=(200, 2))
+    y = X[:, 0] * X[:, 1] + rng.normal(size=200) > 0.7
     options: dict[str, Any] = {"gamma": 0.5, "n_levels": 1, "stop_level": 1, "partition": "input", "random_state": 0}
     early = DCSVMClassifier(**options, combine="early", fit_intercept=fit_intercept).fit(X, y)
     bcm = DCSVMClassifier(**options, combine="bcm", fit_intercept=fit_intercept).fit(X, y)
@@ -241,7 +241,7 @@ def test_early_prediction_is_the_papers(partition: str, fit_intercept: bool, pat
         return float(x @ z)
 
     space = rbf if partition == "kernel" else linear
-    support = model.support_vectors_, model.dual_coef_[0], clusters["support"], clusters["intercepts"][0]
+    support = model.support_vectors_, model.dual_coef_[0], clusters["support_labels"], clusters["intercepts"][0]
     own = [naive.nearest_cluster(space, x, clusters["points"], clusters["labels"]) for x in rows]
     truth = [naive.early_decision_value(rbf, x, c, *support) for x, c in zip(rows, own, strict=True)]
     np.testing.assert_allclose(model.decision_function(rows), truth, atol=1e-9)
@@ -319,6 +319,23 @@ def test_one_seed_one_model(n_levels: int, stop_level: int, fit_intercept: bool,
         for name in ("support_", "dual_coef_", "intercept_", "objective_", "dual_gap_", "n_iter_"):
             np.testing.assert_array_equal(getattr(model, name), getattr(one, name), err_msg=name)
         np.testing.assert_array_equal(model.decision_function(patches[0]), one.decision_function(patches[0]))
+
+
+def test_out_of_time_in_a_level_gives_the_better_machine_of_the_level_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The time ends before any cluster of the second level is solved."""
+    original, calls = dc_svm.DCSVMTraining.solve_clusters, iter(range(10))
+
+    def solve_clusters(fit: Any, *arguments: Any) -> Any:
+        if next(calls) == 1:
+            fit.progress._stop("max_time")
+        return original(fit, *arguments)
+
+    monkeypatch.setattr(dc_svm.DCSVMTraining, "solve_clusters", solve_clusters)
+    X, y = load_patches(3000, 5, random_state=0)[:2]
+    with pytest.warns(ConvergenceWarning, match="max_time"):
+        model = DCSVMClassifier(**PATCHES, n_levels=2).fit(X, y)
+    assert model.early_level_ == 2
+    assert model.objective_ < 0.5 * PATCHES["C"] * len(X)  # of zero: C a row
 
 
 @pytest.mark.parametrize("n_levels", [1, 3])

@@ -8,21 +8,16 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from sklearn.base import clone
 
+from every_estimator import ESTIMATORS, REGRESSORS, SEARCHES, name_of
 from widemargin import (
-    BSGDClassifier,
-    DCOneClassSVM,
-    DCPredRegressor,
     DCSVMClassifier,
     DCSVMClassifierCV,
     DCSVMRegressor,
     DCSVMRegressorCV,
-    LandmarkNystroem,
-    OCASClassifier,
-    OCASClassifierCV,
     OCASRegressor,
     RelevanceScaler,
-    TwoStepKernelKMeans,
     suggest,
 )
 
@@ -30,9 +25,6 @@ RNG = np.random.default_rng(0)
 X = RNG.normal(size=(120, 3))
 Y = X[:, 0] + 0.3 * X[:, 1] ** 2
 LABELS = (X[:, 0] > 0).astype(np.intp)
-CLASSIFIERS = [DCSVMClassifier, DCSVMClassifierCV, OCASClassifier, OCASClassifierCV, BSGDClassifier, RelevanceScaler]
-REGRESSORS = [DCSVMRegressor, DCSVMRegressorCV, DCPredRegressor, OCASRegressor]
-OTHERS = [DCOneClassSVM, LandmarkNystroem, TwoStepKernelKMeans]
 
 
 @pytest.fixture(autouse=True)
@@ -44,9 +36,9 @@ def no_warnings() -> Any:
 
 @pytest.mark.parametrize("scale", [1e200, 1e-200, 1e160, 1e-160])
 @pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
-@pytest.mark.parametrize("kind", [*CLASSIFIERS, *REGRESSORS, *OTHERS, suggest])
-def test_rows_beyond_squares_are_named(kind: Any, form: Any, scale: float) -> None:
-    fit = suggest if kind is suggest else kind().fit
+@pytest.mark.parametrize("estimator", [*ESTIMATORS, *SEARCHES, None], ids=name_of)
+def test_rows_beyond_squares_are_named(estimator: Any, form: Any, scale: float) -> None:
+    fit = suggest if estimator is None else clone(estimator).fit
     with pytest.raises(
         ValueError, match=r"X must (be at most 1e\+150 in magnitude|have magnitudes of at least 1e-150)"
     ):
@@ -54,13 +46,13 @@ def test_rows_beyond_squares_are_named(kind: Any, form: Any, scale: float) -> No
 
 
 @pytest.mark.parametrize("scale", [1e250, 1e160, 1e-160, 1e-250])
-@pytest.mark.parametrize("kind", [*REGRESSORS, suggest])
-def test_targets_beyond_squares_are_named(kind: Any, scale: float) -> None:
-    fit = suggest if kind is suggest else kind().fit
+@pytest.mark.parametrize("estimator", [*REGRESSORS, DCSVMRegressorCV(), None], ids=name_of)
+def test_targets_beyond_squares_are_named(estimator: Any, scale: float) -> None:
+    fit = suggest if estimator is None else clone(estimator).fit
     named = r"y must (be at most 1e\+100 in magnitude|have magnitudes of at least 1e-100), got .* scale it"
     with pytest.raises(ValueError, match=named):
         fit(X, Y * scale)
-    if kind not in (suggest, OCASRegressor):  # several targets
+    if estimator is not None and not isinstance(estimator, OCASRegressor):  # several targets
         with pytest.raises(ValueError, match=named):
             fit(X, np.column_stack([Y, Y * scale]))
 

@@ -397,7 +397,7 @@ def test_sparse_coefficients_of_pairs_and_blocks_of_rows_change_no_prediction(mo
     for parameters in ({}, {"stop_level": 1}, {"stop_level": 1, "combine": "bcm"}, {"break_ties": True}):
         dense = DCSVMClassifier(C=10, **parameters).fit(X, y)
         ovo = dense.decision_function(X)
-        monkeypatch.setattr(_dual_attributes, "_DENSE_BYTES", 0)
+        monkeypatch.setattr(_dual_attributes, "SMALL_BYTES", 0)
         sparse = DCSVMClassifier(C=10, memory_budget=200 * 8 * 66, **parameters).fit(X, y)
         assert sp.issparse(sparse._model.coef)
         np.testing.assert_allclose(sparse.decision_function(X), ovo, atol=1e-9)
@@ -407,7 +407,7 @@ def test_sparse_coefficients_of_pairs_and_blocks_of_rows_change_no_prediction(mo
 
 @pytest.mark.parametrize("dense_bytes", [0, 2**24])
 def test_pair_coefficients_in_both_forms(dense_bytes: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_dual_attributes, "_DENSE_BYTES", dense_bytes)
+    monkeypatch.setattr(_dual_attributes, "SMALL_BYTES", dense_bytes)
     coef, n_support = np.arange(1.0, 22.0).reshape(3, 7), np.array([2, 1, 3, 1])
     dense = _dual_attributes.pair_coefficients(coef, n_support)
     ends = np.cumsum(n_support)

@@ -19,6 +19,7 @@ from sklearn.multiclass import OneVsOneClassifier
 from sklearn.svm import SVC
 from sklearn.utils import check_array
 
+from every_estimator import CLASSIFIERS, ESTIMATORS, name_of
 from widemargin import (
     BSGDClassifier,
     C_path,
@@ -33,7 +34,6 @@ from widemargin import (
     OCASClassifierCV,
     OCASRanker,
     OCASRegressor,
-    RelevanceScaler,
     TwoStepKernelKMeans,
     compress,
 )
@@ -41,28 +41,6 @@ from widemargin.kernels.functions import make_kernel
 from widemargin.models.expansion import KernelExpansion
 
 Data = Any
-
-CLASSIFIERS = [
-    DCSVMClassifier(),
-    DCPredClassifier(random_state=0),
-    OCASClassifier(),
-    BSGDClassifier(n_epochs=2, random_state=0),
-]
-ESTIMATORS = [
-    *CLASSIFIERS,
-    DCSVMRegressor(),
-    DCOneClassSVM(),
-    DCPredRegressor(random_state=0),
-    OCASRegressor(),
-    OCASRanker(C=0.01),
-    LandmarkNystroem(20, random_state=0),
-    RelevanceScaler(n_iter=1),
-    TwoStepKernelKMeans(3, random_state=0),
-]
-
-
-def name_of(estimator: Any) -> str:
-    return type(estimator).__name__
 
 
 def answer(estimator: Any, X: Any) -> Any:

@@ -205,7 +205,7 @@ def test_votes_of_pairs(shape, break_ties, digits) -> None:
 def test_coefficients_of_many_pairs_are_written_without_their_zeros(shape, digits, monkeypatch) -> None:
     X, y = digits[0][:300], digits[1][:300]
     dense = to_onnx(DCSVMClassifier(gamma=0.01, decision_function_shape=shape).fit(X, y))
-    monkeypatch.setattr(_dual_attributes, "_DENSE_BYTES", 0)
+    monkeypatch.setattr(_dual_attributes, "SMALL_BYTES", 0)
     model = DCSVMClassifier(gamma=0.01, decision_function_shape=shape).fit(X, y)
     assert_same(model, X)
     assert len(to_onnx(model).SerializeToString()) < len(dense.SerializeToString())

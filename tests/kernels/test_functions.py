@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 
 from naive import kernels as naive
 from widemargin.data.samples import Samples, make_samples
-from widemargin.kernels.functions import RBF, CallableKernel, Kernel, Linear, Precomputed, make_kernel
+from widemargin.kernels.functions import KERNELS, RBF, CallableKernel, Kernel, Linear, Precomputed, make_kernel
 from widemargin.kernels.precision import ensure_precision, entry_error
+from widemargin.nystroem.features import LandmarkFeatures
 
 SINGLE, DOUBLE = np.dtype(np.float32), np.dtype(np.float64)
 NAMES = ["linear", "rbf", "laplacian", "poly", "sigmoid"]
@@ -185,6 +186,19 @@ def test_make_kernel() -> None:
     assert make_kernel("linear") == Linear()
     with pytest.raises(ValueError, match="kernel must be one of .* got 'gauss'"):
         make_kernel("gauss")
+
+
+@pytest.mark.parametrize("name", KERNELS)
+def test_every_kernel_has_a_compiled_form_of_its_name(name: str) -> None:
+    kernel: Any = make_kernel(name, gamma=0.5, degree=2, coef0=1.0)
+    x, u = np.array([[0.3, -0.2, 0.9]]), np.array([[0.5, 0.1, -0.4]])
+    value = np.empty((1, 1))
+    features = LandmarkFeatures(
+        kernel, u[None], np.empty((1, 1, 0)), np.zeros(1, np.int64), np.empty((1, 2, 0), np.int32)
+    )
+    samples = make_samples(np.vstack([x, u]), kernel.sample_form)
+    kernel.fill(samples.take(slice(0, 1)), samples.take(slice(1, 2)), value)
+    np.testing.assert_allclose(features.evaluate(x), value, rtol=1e-12)
 
 
 @pytest.mark.parametrize("name", [*NAMES, "precomputed"])

@@ -107,7 +107,7 @@ def test_blocks_threads_and_memory_do_not_matter(combine: str, routing: str, mon
     whole = machine.decision_values(X, n_jobs=1)
     np.testing.assert_array_equal(machine.decision_values(X, n_jobs=2), whole)
     np.testing.assert_allclose(machine.decision_values(X, memory_budget=1), whole, atol=1e-12)
-    monkeypatch.setattr(clustered, "_LEAST_ROWS", 7)
+    monkeypatch.setattr(clustered, "BLOCK_ROWS", 7)
     monkeypatch.setattr(clustered, "_MOST_ROWS", 7)
     np.testing.assert_allclose(machine.decision_values(X), whole, atol=1e-12)
     one_by_one = np.concatenate([machine.decision_values(X[i : i + 1]) for i in range(len(X))])

@@ -105,7 +105,7 @@ def test_rows_are_projected_first(form: Any) -> None:
 @pytest.mark.parametrize("form", [np.ascontiguousarray, sp.csr_array])
 @pytest.mark.parametrize("has_projection", [False, True])
 def test_threads_change_nothing(form: Any, has_projection: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(nystroem_tree, "_LEAST_OPERATIONS", 0)
+    monkeypatch.setattr(nystroem_tree, "SMALL_WORK", 0)
     monkeypatch.setattr(nystroem_tree, "row_blocks", lambda n: row_blocks(n, 100))
     rows, projection = form(np.tile(X, (9, 1))), np.linalg.qr(RNG.normal(size=(D, D)))[0]
     trees = [make_tree(20, 4, 3, products=True), make_tree(1, 40)]
@@ -144,12 +144,12 @@ def misfits() -> list[tuple[str, Any]]:
         ("sizes", lambda a: a + 1),
         ("sizes", lambda a: a * 0),
         ("sizes", lambda a: a[:0]),
-        ("rules", lambda a: a + 2),
+        ("bounds", lambda a: a + 2),
         ("products", lambda a: a[:, :, :1]),
         ("products", lambda a: a[:1]),
         ("products", lambda a: a.astype(object)),
-        ("anchors", lambda a: a[:, :, :1]),
-        ("anchors", lambda a: a[0]),
+        ("pseudo_distances", lambda a: a[:, :, :1]),
+        ("pseudo_distances", lambda a: a[0]),
         ("landmarks", lambda a: a[:, :2]),
         ("landmarks", lambda a: a.astype(np.float32)),
         ("centres", lambda a: a[:, :, :4]),

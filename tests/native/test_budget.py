@@ -72,8 +72,10 @@ def search(own: Any, coef: Any, log_kappa: Any, sizes: Any, grids: Any, rule: st
 @given(
     seed=st.integers(0, 2**32 - 1), spread=st.sampled_from([0.01, 0.3, 2.0, 30.0]), sign=st.sampled_from([1.0, -1.0])
 )
-def test_search_finds_what_an_exhaustive_one_finds(rule: str, seed: int, spread: float, sign: float) -> None:
-    rng, grids = np.random.default_rng(seed), budget.MergeGrids(tabulate(200))
+def test_search_finds_what_an_exhaustive_one_finds(
+    rule: str, seed: int, spread: float, sign: float, grids: Any
+) -> None:
+    rng = np.random.default_rng(seed)
     coef = sign * rng.uniform(1, 10, (3, 20))
     log_kappa = (-spread * rng.exponential(size=(3, 20))).astype(np.float32)
     sizes = rng.integers(1, 21, 3)
@@ -90,8 +92,8 @@ def test_search_finds_what_an_exhaustive_one_finds(rule: str, seed: int, spread:
 
 @quick
 @given(seed=st.integers(0, 2**32 - 1), spread=st.sampled_from([0.01, 0.3, 2.0, 30.0]))
-def test_gss_paper_finds_the_h_of_golden_section_search(seed: int, spread: float) -> None:
-    rng, grids = np.random.default_rng(seed), budget.MergeGrids(tabulate(200))
+def test_gss_paper_finds_the_h_of_golden_section_search(seed: int, spread: float, grids: Any) -> None:
+    rng = np.random.default_rng(seed)
     coef, log_kappa = rng.uniform(1, 10, (20, 1)), -spread * rng.exponential(size=(20, 1))
     log_kappa = log_kappa.astype(np.float32)
     _, found = search(np.ones(20), coef, log_kappa, np.ones(20, np.int64), grids, "gss-paper")

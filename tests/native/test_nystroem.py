@@ -302,7 +302,7 @@ def test_arrays_that_do_not_fit_one_another(name: str, axes: tuple[int, ...]) ->
 
 def test_bad_kernels_and_bounds() -> None:
     arrays = some_machine(2, 5, 3, 4, np.float64, products=True, slopes=True)
-    with pytest.raises(ValueError, match="name must be rbf, laplacian, poly, sigmoid or linear, got cosine"):
+    with pytest.raises(ValueError, match="name must be one of rbf, laplacian, poly, sigmoid, linear, got cosine"):
         nystroem.Kernel("cosine")
     with pytest.raises(ValueError, match="degree must be at least 0, got -1"):
         nystroem.Kernel("poly", degree=-1)

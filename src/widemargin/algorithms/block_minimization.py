@@ -31,11 +31,12 @@ from .._native import Stopped
 from .._progress import AnyProgress
 from .._types import RowIndices, Vector
 from ..data import LostBlockError
-from ..solvers.dual.certificate import START_TOL, Certificate, Limits
+from ..solvers.dual.certificate import START_TOL, Limits
+from ..solvers.dual.in_memory import result_at_start
 from ..solvers.dual.problem import DualProblem
 from ..solvers.dual.stopping import MAX_ERROR, decision_error, hides_violation
 from ..solvers.dual.variable_block import Block, BlockReport, CertificateSums, RoundState, call_at
-from ..solvers.results import DualResult, History, StoppedAtStartError
+from ..solvers.results import NO_CERTIFICATE, Certificate, DualResult, History
 
 Handles = list[Any]
 
@@ -102,6 +103,7 @@ class BlockMinimizer:
         self.n_bytes = 0
         self.version = self.attempt = 0  # see `Block`
         self.beta = np.zeros(len(problem.target))
+        self.best = self.beta, NO_CERTIFICATE  # the coefficients of least primal objective so far
         self.needed_tol = self.limits.tol
         self.last_was_joint = True  # whether the latest round was
         self.n_active = 0  # variables that violate or are free
@@ -115,27 +117,31 @@ class BlockMinimizer:
     def solve(self, beta: Vector) -> DualResult:
         """Solve from the feasible point beta (n,) until the tolerance or a stop.
 
+        Stopped before the decision values of the start are known, it returns the `result_at_start`.
+
         Raises
         ------
-        StoppedAtStartError
-            If the fit is stopped before the decision values of the start are known.
         LostBlockError
             If blocks are lost again and again.
         """
         self.beta = beta.copy()
         self.version = int(beta.any())
+        decision = None
         try:
             if self.version:
                 self._attempt(self._restore)
             self.best = self.beta, self._attempt(self._find_certificate)
-        except Stopped:
-            raise StoppedAtStartError from None
-        try:
             self._rounds()
             self._correct_in_float64()
+            if self.limits.are_met(self.best[1]):  # the decision values of other machines are not used
+                decision = self._decision_values()
         except Stopped:
             self.progress.go_on()  # sets `stopped_by`
-        return self._result(*self.best)
+        if self.best[1] is NO_CERTIFICATE:
+            return result_at_start(self.problem, beta, self.progress.elapsed)
+        known = np.zeros(len(beta)) if decision is None else decision
+        beta, certificate = self.best
+        return DualResult(beta, known, *certificate, decision is not None, self.n_iter, self.history)
 
     # ---------------------------------------------------------------------------------------------------------- rounds
 
@@ -275,16 +281,12 @@ class BlockMinimizer:
         )
         return Certificate(float(intercepts[best]), lower_bound + gap, gap, violation)
 
-    def _result(self, beta: Vector, certificate: Certificate) -> DualResult:
-        converged, decision = self.limits.are_met(certificate), np.zeros(len(beta))
-        if converged:  # the decision values of other machines are not used
-            try:
-                parts = self._attempt(lambda: self._fetch(Block.decision_values))
-            except Stopped:
-                return DualResult(beta, decision, *certificate, False, self.n_iter, self.history)
-            for coordinates, values in zip(self.index, parts, strict=True):
-                decision[coordinates] = values
-        return DualResult(beta, decision, *certificate, converged, self.n_iter, self.history)
+    def _decision_values(self) -> Vector:
+        """K beta (n,) at the latest version."""
+        decision, parts = np.zeros(len(self.beta)), self._attempt(lambda: self._fetch(Block.decision_values))
+        for coordinates, values in zip(self.index, parts, strict=True):
+            decision[coordinates] = values
+        return decision
 
     # ------------------------------------------------------------------------------------------------------ float64
 

@@ -188,7 +188,7 @@ def _run_steps(X: Any, order: RowIndices, task: tuple[BudgetedMachine, Vector]) 
 
 @dataclass(frozen=True)
 class EpochSettings:
-    """Passes over the rows of `train`.
+    """Passes over the rows of `run_epochs`.
 
     Attributes
     ----------
@@ -205,7 +205,7 @@ class EpochSettings:
     score: Callable[[KernelExpansion], float] | None = None
 
 
-def train(
+def run_epochs(
     sgd: BudgetedSGD,
     X: Any,
     signed_weights: Matrix,

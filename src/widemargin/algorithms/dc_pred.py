@@ -26,7 +26,7 @@ from scipy.linalg import cho_factor, cho_solve
 
 from .._native import Stopped
 from .._progress import AnyProgress, SilentProgress, share_time
-from .._threads import ThreadTeam, blas_limit, effective_n_jobs, run_interruptibly
+from .._threads import ThreadTeam, blas_limit, effective_n_jobs, raise_if_stopped, run_interruptibly
 from .._types import Array, Matrix, RowIndices, Vector
 from ..data.origin import dense_if_far
 from ..data.rows import group_by_label
@@ -108,7 +108,7 @@ class TrainedForest(NamedTuple):
     converged: bool
 
 
-def train(
+def train_forest(
     kernel: ArgumentKernel,
     X: Any,
     problem: LeafProblem,
@@ -211,7 +211,7 @@ def _train_tree(trainer: _LeafTrainer, rng: np.random.Generator, number: int) ->
     trainer.progress.stage("leaves", k)
     rngs = rng.spawn(k)
     machines = share_time(
-        trainer.train,
+        trainer.train_leaf,
         [*zip(clusters, rngs, strict=True)],
         [len(rows) for rows in clusters],
         trainer.progress,
@@ -292,7 +292,7 @@ class _LeafTrainer:
         self.max_kernel_rows = _max_kernel_rows(settings, X, problem.n_outputs)
         self.memory_budget = settings.memory_budget // LEAVES_AT_ONCE  # of a leaf
 
-    def train(self, leaf: _Leaf, before: _LeafMachine | None, share: AnyProgress) -> _LeafMachine:
+    def train_leaf(self, leaf: _Leaf, before: _LeafMachine | None, share: AnyProgress) -> _LeafMachine:
         """Train a leaf; once the fit is stopped, return the machine `before`, or a constant.
 
         A leaf that has begun may take longer than its share of the time: what it has computed would be lost.
@@ -337,7 +337,7 @@ class _LeafTrainer:
         The local machine is linear in the coordinates [C F, linear term], (n_leaf, rank + d + 1). A problem that needs
         no kernel matrix has C itself in the place of C F.
         """
-        self._raise_if_stopped()
+        raise_if_stopped(self.progress.go_on)
         batch = self.X[rows]
         sampled = self._sample(len(rows), rng)
         K = self._kernel_matrix(batch[sampled]) if self.problem.needs_kernel_matrix else None
@@ -360,7 +360,7 @@ class _LeafTrainer:
 
     def _exact_solution(self, K: Array | None, rows: RowIndices) -> ExactSolution | None:
         """The exact machine of the sampled rows; None if landmarks are not weighted by it."""
-        self._raise_if_stopped()
+        raise_if_stopped(self.progress.go_on)
         return None if self.settings.landmark_weights is None else self.problem.exact_solution(K, rows, self.progress)
 
     def _learn_features(
@@ -382,7 +382,7 @@ class _LeafTrainer:
         coordinates = np.empty((batch.shape[0], 0)) if linear is None else linear.coordinates
         features = self._choose_features(batch[sampled], coordinates[sampled], exact, rng)
         C = features.evaluate(batch)
-        self._raise_if_stopped()
+        raise_if_stopped(self.progress.go_on)
         F = None if K is None else self._factor(features, C[sampled], K, is_damped=not all_are_landmarks)
         return features, C, F, linear
 
@@ -403,7 +403,7 @@ class _LeafTrainer:
 
     def _coordinates(self, C: Array, F: Matrix | None, linear: _LinearTerm | None) -> Array:
         """[C F, linear term], (n_leaf, rank + d + 1), or [C, linear term] without a factor."""
-        self._raise_if_stopped()
+        raise_if_stopped(self.progress.go_on)
         linear_coordinates = np.empty((len(C), 0)) if linear is None else linear.coordinates
         rank, dtype = (C.shape[1], C.dtype) if F is None else (F.shape[1], np.dtype(np.float64))
         coordinates = np.empty((len(C), rank + linear_coordinates.shape[1]), dtype)
@@ -436,11 +436,6 @@ class _LeafTrainer:
     def _no_slopes(self) -> Matrix:
         """Slopes of zero (q, d), or (0, d) if the machines have no linear term."""
         return np.zeros((self.problem.n_outputs if self.settings.linear else 0, self.X.shape[1]))
-
-    def _raise_if_stopped(self) -> None:
-        """Raise `Stopped` once the fit should end."""
-        if not self.progress.go_on():
-            raise Stopped
 
     def _until_stopped(self, task: Callable[[], T], work: float) -> T:
         """The result of a pure function, or `Stopped` once the fit should end."""
@@ -486,7 +481,7 @@ class _LeafTrainer:
         With "auto", of the last two those with the smaller residual of the exact machine's decision values, by least
         squares on the features and the linear term's coordinates (n, d + 1).
         """
-        self._raise_if_stopped()
+        raise_if_stopped(self.progress.go_on)
         if self.features is not None:
             return self.features
         if exact is None or not exact.landmark_weights.any():
@@ -496,14 +491,14 @@ class _LeafTrainer:
             return weighted
 
         def residual(features: LandmarkFeatures) -> float:
-            self._raise_if_stopped()
+            raise_if_stopped(self.progress.go_on)
             return _residual(np.hstack([features.evaluate(batch), linear_coordinates]), exact.values)
 
         return min((weighted, self._make_features(batch, None, rng)), key=residual)
 
     def _make_features(self, batch: Any, weights: Vector | None, rng: np.random.Generator) -> LandmarkFeatures:
         """Landmarks and pseudo-landmarks from the rows of `batch` (n, d), with weights (n,) or None."""
-        self._raise_if_stopped()
+        raise_if_stopped(self.progress.go_on)
         settings = self.settings
         max_values = max_sample_values(self.memory_budget, batch.dtype.itemsize)
         select = partial(select_landmarks, method=settings.landmark_method, max_values=max_values)

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import partial
@@ -40,13 +40,13 @@ from ..kernels.scratch import Scratch, closing_scratch, free_scratch
 from ..kernels.tiles import fill_gram
 from ..partition.divide import ClusteringSettings, Division, clustering_level, divide
 from ..solvers.dual.certificate import MAX_RELATIVE_GAP, START_TOL, Limits, join_results
-from ..solvers.dual.in_memory import WORKING_SET_ROWS, solve_in_memory, zero_result
+from ..solvers.dual.in_memory import WORKING_SET_ROWS, result_at_start, solve_in_memory
 from ..solvers.dual.memory import active_bytes, free_bytes, share_budget
 from ..solvers.dual.problem import DualProblem, PairProblems
 from ..solvers.dual.solver import DualSolver
 from ..solvers.dual.stopping import hides_violation
-from ..solvers.dual.subproblems import Subproblem, Subproblems, join_subproblems, solve_on_full_matrix, zero_results
-from ..solvers.results import DualResult, DualResults, StoppedAtStartError
+from ..solvers.dual.subproblems import Subproblem, join_subproblems, solve_on_full_matrix
+from ..solvers.results import DualResult
 from .trained_machines import TrainedMachine
 
 # A function that returns a machine's rows (m,) and its dual problem of m coordinates.
@@ -131,7 +131,31 @@ class KernelProblem(NamedTuple):
     problem: DualProblem
 
 
-def train(
+def train_machine(
+    data: KernelProblem,
+    settings: DCSVMSettings,
+    progress: AnyProgress,
+    rng: np.random.Generator,
+    *,
+    start: Vector | None = None,
+) -> TrainedMachine:
+    """Train one machine by Algorithm 1; one that is stopped is the last level's, or that of the least primal objective.
+
+    `start` is that of `train_whole`.
+    """
+    if suits_full_matrix(len(data.samples), 1, settings, progress):
+        return _train_on_full_matrix(data, settings, progress, start)
+    with _training(data, settings, progress, rng) as training:
+        beta = training.solve_levels(start)
+        if training.is_at_stop_level or (training.early is not None and progress.stopped_by):
+            return training.early_machine()
+        whole = training.solve_whole(beta)
+        early = training.early if progress.stopped_by else None  # its objective is the sum of its clusters'
+        is_early = early is not None and early.result.objective < whole.result.objective
+        return training.early_machine() if is_early else whole
+
+
+def train_whole(
     data: KernelProblem,
     settings: DCSVMSettings,
     progress: AnyProgress,
@@ -140,9 +164,8 @@ def train(
     start: Vector | None = None,
     sketched: Vector | None = None,
     division: Division | None = None,
-    allow_early: bool = True,
 ) -> TrainedMachine:
-    """Train one machine by Algorithm 1.
+    """Train one machine by Algorithm 1: of the whole problem also where it is stopped, or that of `stop_level`.
 
     Parameters
     ----------
@@ -152,13 +175,6 @@ def train(
         Feasible coefficients, of a sketch, that the levels start from.
     division : Division, optional
         The clusters of `stop_level`; new ones by default.
-    allow_early : bool
-        Whether a fit that is stopped at a level may return that level's machine instead of one of the whole problem.
-
-    Raises
-    ------
-    StoppedAtStartError
-        With nu > 0, if the fit is stopped before the decision values of a feasible point are known.
 
     Notes
     -----
@@ -167,40 +183,38 @@ def train(
     float32 data give float32 kernel entries with errors of 1e-7. Where these errors, summed in the decision values,
     come near `tol`, the solution is corrected with float64 entries.
     """
+    if suits_full_matrix(len(data.samples), 1, settings, progress):
+        return _train_on_full_matrix(data, settings, progress, start)
+    with _training(data, settings, progress, rng) as training:
+        beta = training.solve_levels(start, sketched, division)
+        return training.early_machine() if training.is_at_stop_level else training.solve_whole(beta)
+
+
+def _train_on_full_matrix(
+    data: KernelProblem, settings: DCSVMSettings, progress: AnyProgress, start: Vector | None
+) -> TrainedMachine:
+    kernel, samples, problem = data
+    start = problem.sparse_point() if start is None else start
+    progress.stage("whole problem")
+    whole = join_subproblems([Subproblem(np.arange(len(samples)), problem, start)])
     with blas_limit(1), ThreadTeam(settings.n_jobs) as team, closing_scratch():
-        if suits_full_matrix(len(data.samples), 1, settings, progress):
-            start = data.problem.sparse_point() if start is None else start
-            progress.stage("whole problem")
-            whole = join_subproblems([Subproblem(np.arange(len(data.samples)), data.problem, start)])
-            result = train_on_full_matrix(data.kernel, data.samples, whole, settings, progress, team)[0]
-            return TrainedMachine(result, None, np.array([result.intercept]), [])
-        training = DCSVMTraining(data, settings, progress, rng, team)
-        if start is None:
-            planned = training.worthwhile_levels()
-            start = data.problem.uniform_point() if planned else data.problem.sparse_point()
-            levels: Iterable[int] = training.following_levels(planned)
-            if sketched is not None:
-                start = training.sample_beta = sketched
-        else:
-            levels = range(settings.stop_level, 0, -1)[:1]
-        beta = start
-        for level in levels:
-            try:
-                beta = training.solve_level(level, beta, division if level == settings.stop_level else None)
-            except (Stopped, StoppedAtStartError):
-                # stopped while clustering: go on, as the clusters of `stop_level` may be given and need no clustering
-                continue
-            if level == settings.stop_level or (progress.stopped_by and allow_early):
-                return training.early_machine()
-        return training.solve_whole(beta, allow_early)
+        result = solve_on_full_matrix(kernel, samples, whole, settings.limits, team, progress)[0]
+    return TrainedMachine(result, None, np.array([result.intercept]), [])
+
+
+@contextmanager
+def _training(
+    data: KernelProblem, settings: DCSVMSettings, progress: AnyProgress, rng: np.random.Generator
+) -> Iterator[DCSVMTraining]:
+    with blas_limit(1), ThreadTeam(settings.n_jobs) as team, closing_scratch():
+        yield DCSVMTraining(data, settings, progress, rng, team)
 
 
 def sketch(
     data: KernelProblem, settings: DCSVMSettings, progress: AnyProgress, division: Division | None
 ) -> TrainedMachine:
     """A machine of a quarter of the rows; of a quarter of each cluster's, where there are clusters of `stop_level`."""
-    with blas_limit(1), ThreadTeam(settings.n_jobs) as team, closing_scratch():
-        training = DCSVMTraining(data, settings, progress, np.random.default_rng(0), team)
+    with _training(data, settings, progress, np.random.default_rng(0)) as training:
         if division is not None:
             training.solve_level(settings.stop_level, np.zeros(len(data.samples)), division, is_sketch=True)
             return training.early_machine()
@@ -213,10 +227,9 @@ def solve_clusters(
 ) -> list[DualResult]:
     """The machine of each cluster of rows: those that an early machine consists of.
 
-    beta = 0 for clusters that are not begun when the fit is stopped; where 0 is not feasible, `Stopped` is raised.
+    Clusters that are not begun when the fit is stopped have the `result_at_start`.
     """
-    with blas_limit(1), ThreadTeam(settings.n_jobs) as team, closing_scratch():
-        training = DCSVMTraining(data, settings, progress, np.random.default_rng(0), team)
+    with _training(data, settings, progress, np.random.default_rng(0)) as training:
         return training.solve_clusters(clusters, data.problem.uniform_point(), settings.tol, settings.max_relative_gap)
 
 
@@ -227,9 +240,7 @@ def approximate_solution(data: KernelProblem, settings: DCSVMSettings, progress:
     """
     n, beta = len(data.samples), data.problem.uniform_point()
     levels = settings.planned_levels(data.kernel, data.samples)
-    stops = suppress(Stopped, StoppedAtStartError)
-    with blas_limit(1), ThreadTeam(settings.n_jobs) as team, closing_scratch(), stops:
-        training = DCSVMTraining(data, settings, progress, np.random.default_rng(0), team)
+    with _training(data, settings, progress, np.random.default_rng(0)) as training:
         for level in levels:
             beta = training.solve_level(level, beta, None)
         if not levels:
@@ -294,13 +305,34 @@ class DCSVMTraining:
                     return
                 yield level
 
+    def solve_levels(
+        self, start: Vector | None, sketched: Vector | None = None, division: Division | None = None
+    ) -> Vector:
+        """The solution (n,) of the last level, or of the start; the parameters are those of `train_whole`."""
+        levels: Iterable[int] = range(self.settings.stop_level, 0, -1)[:1]
+        beta = start
+        if beta is None:
+            planned = self.worthwhile_levels()
+            beta = self.data.problem.uniform_point() if planned else self.data.problem.sparse_point()
+            levels = self.following_levels(planned)
+            if sketched is not None:
+                beta = self.sample_beta = sketched
+        for level in levels:
+            beta = self.solve_level(level, beta, division if level == self.settings.stop_level else None)
+        return beta
+
     def solve_level(self, level: int, beta: Vector, division: Division | None, *, is_sketch: bool = False) -> Vector:
-        """Divide the data, and solve (or sketch) the clusters from beta (n,) in parallel; return all solutions."""
+        """Divide the data, and solve (or sketch) the clusters from beta (n,) in parallel; return all solutions.
+
+        Stopped before this gives a division, or a machine better than that of the level before, it returns beta.
+        """
         begin = time.perf_counter()
         if division is None:
             self.progress.stage(f"level {level}: division")
             operator = KernelOperator(self.data.kernel, self.data.samples, self.team)
             division = divide_rows(operator, level, beta, self.settings, self.progress, self.rng)
+            if division is None:
+                return beta
         clustered = time.perf_counter()
         n_clusters = division.router.n_clusters
         clusters = group_by_label(division.labels, n_clusters)
@@ -314,6 +346,9 @@ class DCSVMTraining:
             results = self.solve_clusters(clusters, beta, tol, max_relative_gap)
         # Lemma 1: the optimum for the kernel k(x, z) [same cluster]
         joined = join_results(clusters, results, len(beta), self.progress.elapsed)
+        is_worse = self.early is not None and self.early.result.objective < joined.objective
+        if not joined.has_certificate or (is_worse and self.progress.stopped_by and level != self.settings.stop_level):
+            return beta
         self.early = TrainedMachine(joined, division, np.array([result.intercept for result in results]), [])
         seconds = {"clustering_seconds": clustered - begin, "seconds": time.perf_counter() - begin}
         self.levels.append(describe_level(level, n_clusters, joined, **seconds))
@@ -353,16 +388,13 @@ class DCSVMTraining:
         return part
 
     def _solve_cluster(self, rows: RowIndices, beta: Vector, tol: float, max_relative_gap: float) -> DualResult:
-        """Solve a cluster from beta (n,); zero if the fit is stopped before the cluster's kernel matrix is known."""
-        if self.progress.go_on():
-            with suppress(Stopped):
-                data, start = self._take(self.data, rows), beta[rows]
-                if data.problem.has_intercept:  # beta has the right sum in each cluster of level l + 1, not in these
-                    start = data.problem.nearby_point(start)
-                return self._solve_subproblem(data, start, tol, max_relative_gap)
-        if self.data.problem.nu:  # zero is not feasible
-            raise Stopped
-        return zero_result(self.data.problem.take(rows), self.progress.elapsed)
+        """Solve a cluster from beta (n,)."""
+        data, start = self._take(self.data, rows), beta[rows]
+        if data.problem.has_intercept:  # beta has the right sum in each cluster of level l + 1, not in these
+            start = data.problem.nearby_point(start)
+        if not self.progress.go_on():
+            return result_at_start(data.problem, start, self.progress.elapsed)
+        return self._solve_subproblem(data, start, tol, max_relative_gap)
 
     def _solve_subproblem(self, data: KernelProblem, beta: Vector, tol: float, max_relative_gap: float) -> DualResult:
         """Solve from beta (m,): on the full matrix if m is small, else by rounds on an active set."""
@@ -380,8 +412,7 @@ class DCSVMTraining:
         m = len(data.samples)
         rows = np.sort(np.random.default_rng(0).choice(m, -(-m // _SKETCHED_PART), replace=False))
         sample, beta = self._take(data, rows), np.zeros(m)
-        with suppress(Stopped, StoppedAtStartError):
-            beta[rows] = self._solve_subproblem(sample, sample.problem.sparse_point(), START_TOL, np.inf).beta
+        beta[rows] = self._solve_subproblem(sample, sample.problem.sparse_point(), START_TOL, np.inf).beta
         with ThreadTeam(self.settings.n_jobs) as team:
             return self._solver(data, team, max_iter=0, memory_budget=0).solve(beta)
 
@@ -395,55 +426,52 @@ class DCSVMTraining:
         with Scratch(m * m * dtype.itemsize) as buffer:
             K = buffer[: m * m * dtype.itemsize].view(dtype).reshape(m, m)
             rows = samples.take(slice(0, m))
-            with self.progress.interrupting(team.native):
-                fill_gram(kernel, rows, K, team)
+            try:
+                with self.progress.interrupting(team.native):
+                    fill_gram(kernel, rows, K, team)
+            except Stopped:
+                return result_at_start(problem, beta, self.progress.elapsed)
             entry_rows = kernel.entry_rows(rows, slice(0, m))
             return solve_in_memory(K, problem, beta, limits, team, self.progress, entry_rows=entry_rows)
+
+    @property
+    def is_at_stop_level(self) -> bool:
+        """Whether the last level that was solved is `stop_level`."""
+        return bool(self.levels) and self.levels[-1]["level"] == self.settings.stop_level
 
     def early_machine(self) -> TrainedMachine:
         """The last level's machine; it counts as converged at `stop_level` only."""
         assert self.early is not None
-        is_stop_level = self.levels[-1]["level"] == self.settings.stop_level
-        result = replace(self.early.result, converged=self.early.result.converged and is_stop_level)
+        result = replace(self.early.result, converged=self.early.result.converged and self.is_at_stop_level)
         return replace(self.early, result=result, levels=self.levels)
 
-    def solve_whole(self, beta: Vector, allow_early: bool) -> TrainedMachine:
+    def solve_whole(self, beta: Vector) -> TrainedMachine:
         """Refine, then solve the whole problem; from the solution on a sample if the levels were stopped."""
         if self.progress.stopped_by and self.sample_beta is not None:
             beta = self.sample_beta
-        try:
-            result = self._refine_and_solve(beta, must_return=not allow_early or self.early is None)
-        except StoppedAtStartError:
-            if self.early is None:
-                raise
-            return self.early_machine()
-        # a stopped fit gives the machine of the least primal objective: the early one's is the sum of its clusters'
-        early = self.early if allow_early and self.progress.stopped_by else None
-        if early is not None and early.result.objective < result.objective:
-            return self.early_machine()
+        result = self._refine_and_solve(beta)
         return TrainedMachine(result, None, np.array([result.intercept]), self.levels)
 
-    def _refine_and_solve(self, beta: Vector, must_return: bool) -> DualResult:
+    def _refine_and_solve(self, beta: Vector) -> DualResult:
         """Solve on the support vectors of the last level (refine), then the whole problem from there.
 
         Rows are reordered with the support vectors first, so that the solver reuses their kernel matrix.
         """
         support = np.flatnonzero(beta)
-        if len(support) <= WORKING_SET_ROWS:
+        if len(support) <= WORKING_SET_ROWS or self.progress.stopped_by:
             self.progress.stage("whole problem")
-            solver = self._solver(self.data, must_return=must_return)
+            solver = self._solver(self.data)
             return self._correct_in_float64(self.data, solver, solver.solve(beta))
         order = np.concatenate([support, np.flatnonzero(beta == 0)])
         self.progress.stage("refine")
         data = self._take(self.data, order)
-        solver = self._solver(data, must_return=must_return, order=order)
+        solver = self._solver(data, order=order)
         tol = max(self.settings.tol, START_TOL)
-        refined, decision = beta[support], None
         refiner = self._solver(self._take(self.data, support), tol=tol, max_relative_gap=np.inf)
-        with suppress(Stopped, StoppedAtStartError):
-            refined, decision = refiner.solve_sharing_memory(solver, refined)
-        solver.n_iter = refiner.n_iter
-        start = np.concatenate([refined, np.zeros(len(beta) - len(support))])
+        refined = refiner.solve_sharing_memory(solver, beta[support])
+        solver.n_iter = refined.n_iter
+        start = np.concatenate([refined.beta, np.zeros(len(beta) - len(support))])
+        decision = refined.decision if refined.has_certificate else None
         self.progress.stage("whole problem")
         result = self._correct_in_float64(data, solver, solver.solve(start, decision))
         beta, decision = (solver.to_original_order(values) for values in (result.beta, result.decision))
@@ -451,7 +479,7 @@ class DCSVMTraining:
 
     def correct(self, result: DualResult) -> TrainedMachine:
         """The machine of a solution of the whole problem that was computed on float32 entries, corrected if needed."""
-        solver = self._solver(self.data, must_return=False)
+        solver = self._solver(self.data)
         solver.n_iter, solver.history = result.n_iter, result.history
         result = self._correct_in_float64(self.data, solver, result)
         return TrainedMachine(result, None, np.array([result.intercept]), self.levels)
@@ -469,7 +497,7 @@ class DCSVMTraining:
 
         def float64_solver(data: KernelProblem, **changes: Any) -> DualSolver:
             data = data._replace(samples=data.samples.astype(np.dtype(np.float64), np.dtype(np.float64)))
-            return self._solver(data, must_return=False, entry_error=0.0, **changes)
+            return self._solver(data, entry_error=0.0, **changes)
 
         try:
             if len(result.beta) > WORKING_SET_ROWS:
@@ -481,8 +509,9 @@ class DCSVMTraining:
                     max_rows,
                 )
             if self._is_coarse(solver, result):
-                result = solver.release_to(float64_solver(data, order=solver.order)).solve(result.beta)
-        except (Stopped, StoppedAtStartError):
+                exact = solver.release_to(float64_solver(data, order=solver.order))
+                result = exact.correct_from(result.beta, exact.decision_values(result.beta))
+        except Stopped:
             return replace(result, converged=False)
         return result
 
@@ -495,7 +524,6 @@ class DCSVMTraining:
         data: KernelProblem,
         team: ThreadTeam | None = None,
         *,
-        must_return: bool = True,
         entry_error: float | None = None,
         order: RowIndices | None = None,
         **changes: float,
@@ -509,7 +537,6 @@ class DCSVMTraining:
             settings.limits,
             active_bytes=active_bytes(data.samples, settings.memory_budget, team.n_threads),
             progress=self.progress,
-            must_return=must_return,
             entry_error=self.entry_error if entry_error is None else entry_error,
             order=order,
         )
@@ -546,21 +573,6 @@ def max_rows_of_full_matrix(settings: DCSVMSettings, n_problems: int = _FULL_MAT
     return isqrt(int(min(n_entries, settings.memory_budget * _FULL_MATRIX_SHARE / 8)))
 
 
-def train_on_full_matrix(
-    kernel: Kernel,
-    samples: Samples,
-    parts: Subproblems,
-    settings: DCSVMSettings,
-    progress: AnyProgress,
-    team: ThreadTeam,
-) -> DualResults:
-    """Solve each subproblem, on one kernel matrix; beta = 0 if the fit is stopped before it is known."""
-    try:
-        return solve_on_full_matrix(kernel, samples, parts, settings.limits, team, progress)
-    except Stopped:
-        return zero_results(parts, progress.elapsed)
-
-
 def divide_rows(
     operator: KernelOperator,
     level: int,
@@ -568,14 +580,15 @@ def divide_rows(
     settings: DCSVMSettings,
     progress: AnyProgress,
     rng: np.random.Generator,
-) -> Division:
+) -> Division | None:
     """Cluster the rows, by a sample of the support vectors of beta; of all rows if these are fewer than 10 a cluster.
 
-    Raises `Stopped` if the fit is stopped meanwhile.
+    None if the fit is stopped meanwhile.
     """
     if not progress.go_on():  # k-means, which comes first, does not end before it has converged
-        raise Stopped
+        return None
     candidates = np.flatnonzero(beta) if beta.any() else None
     clustering = ClusteringSettings(min(settings.branching**level, len(beta)), settings.partition, settings.n_sample)
-    with progress.interrupting(operator.team.native):
+    with suppress(Stopped), progress.interrupting(operator.team.native):
         return divide(operator, clustering, rng, candidates=candidates, go_on=progress.go_on)
+    return None

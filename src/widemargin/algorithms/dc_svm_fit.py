@@ -1,59 +1,49 @@
 """DC-SVM wherever the rows are: the entry of the estimators.
 
 Of rows in this process one machine is trained by `dc_svm`, several by `pairs_and_targets`; of `RemoteRows`, which are
-on the workers of a dask cluster, all machines by `dc_svm_on_dask`.
+on the workers of a dask cluster, all machines by `dc_svm_on_workers`.
 """
 
 from __future__ import annotations
-
-from dataclasses import replace
 
 import numpy as np
 
 from .._progress import Progress
 from .._types import RowIndices, Vector
-from ..data.remote_rows import RemoteRows
+from ..data.remote.remote_rows import RemoteRows
 from ..data.samples import Samples, SampleSubset, make_samples
 from ..kernels.functions import Kernel
 from ..kernels.precision import ensure_precision
 from . import dc_svm, pairs_and_targets
-from .dc_svm import DCSVMSettings, KernelProblem, LazyProblem, Problems
-from .dc_svm_on_dask import train_on_workers
-from .trained_machines import TrainedMachine, TrainedMachines
+from .dc_svm import DCSVMSettings, KernelProblem, Problems
+from .dc_svm_on_workers import train_on_workers
+from .trained_machines import TrainedMachines
 
 
-def train(
-    data: KernelProblem,
-    settings: DCSVMSettings,
-    progress: Progress,
-    rng: np.random.Generator,
-    *,
-    start: Vector | None = None,
-) -> TrainedMachine:
-    """`dc_svm.train`, also of `RemoteRows` as samples: an early machine with a `stop_level`, else the exact one."""
-    rows = data.samples
-    if not isinstance(rows, RemoteRows):
-        return dc_svm.train(data, settings, progress, rng, start=start)
-    whole = np.arange(len(rows))
-    problems: list[LazyProblem] = [lambda: (whole, data.problem)]
-    (machine,) = train_on_workers(data.kernel, rows, problems, settings, progress, rng, start=start)
-    return replace(machine, rows=None)
-
-
-def train_several(
+def train_machines(
     kernel: Kernel,
     samples: Samples | RemoteRows,
     problems: Problems,
     settings: DCSVMSettings,
     progress: Progress,
     rng: np.random.Generator,
+    *,
+    start: Vector | None = None,
 ) -> TrainedMachines:
-    """`pairs_and_targets.train_several`, also of `RemoteRows`: one after the other, on one division of the rows."""
+    """The machine of each problem, in this order: early ones with a `stop_level`, else the exact ones.
+
+    A single one starts from the feasible point `start` (n,), where it is given. Several machines of `RemoteRows` are
+    trained one after the other, on one division of the rows.
+    """
     if not isinstance(samples, RemoteRows):
-        return pairs_and_targets.train_several(kernel, samples, problems, settings, progress, rng)
-    progress.stage(f"{len(problems)} machines", len(problems))
+        if len(problems) > 1:
+            return pairs_and_targets.train_several(kernel, samples, problems, settings, progress, rng)
+        data = KernelProblem(kernel, samples, problems[0]()[1])
+        return TrainedMachines.join([dc_svm.train_machine(data, settings, progress, rng, start=start)])
+    if len(problems) > 1:
+        progress.stage(f"{len(problems)} machines", len(problems))
     each = [problems[p] for p in range(len(problems))]
-    return TrainedMachines.join(train_on_workers(kernel, samples, each, settings, progress, rng))
+    return TrainedMachines.join(train_on_workers(kernel, samples, each, settings, progress, rng, start=start))
 
 
 def take_samples(kernel: Kernel, samples: Samples | RemoteRows, rows: RowIndices) -> Samples:

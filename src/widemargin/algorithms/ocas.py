@@ -33,7 +33,7 @@ from .._config import ALLOWED_BYTES
 from .._native import Stopped
 from .._progress import AnyProgress, SilentProgress
 from .._threads import ONE_THREAD, ThreadTeam
-from .._types import Array, Matrix
+from .._types import ROUNDING, Array, Matrix
 from ..data import DesignMatrix, IdentityMatrix, LocalMatrix, RowAccess, make_design_matrix, split_constant
 from ..solvers.cutting_plane.accelerations import Accelerations, choose_accelerations
 from ..solvers.cutting_plane.active_rows import ActiveRows
@@ -43,12 +43,12 @@ from ..solvers.cutting_plane.dual_epochs import DualEpochs, squared_norms
 from ..solvers.cutting_plane.given_risk import GivenRisk, Risk
 from ..solvers.cutting_plane.gram_dual import solve_gram_duals
 from ..solvers.cutting_plane.losses import HingeLoss, Loss
-from ..solvers.cutting_plane.machine import ROUNDING, CuttingPlaneMachine, Plane, add_planes
+from ..solvers.cutting_plane.machine import CuttingPlaneMachine, Plane, add_planes
 from ..solvers.cutting_plane.master_problem import IDLE_ROUNDS, MasterProblem
 from ..solvers.cutting_plane.multiclass_dual import MulticlassDual
 from ..solvers.cutting_plane.newton_steps import NewtonSteps
 from ..solvers.cutting_plane.sample_start import draw_sample, start_from_sample
-from ..solvers.cutting_plane.smooth_losses import SquaredHingeLoss
+from ..solvers.cutting_plane.smooth_losses import SmoothLoss, SquaredHingeLoss
 from ..solvers.results import History, LinearResult
 
 Trained = tuple[list[LinearResult], History]
@@ -81,7 +81,7 @@ class OCASSettings:
     keep_points: bool = True
 
 
-def train(
+def train_linear(
     X: DesignMatrix,
     losses: Sequence[Loss],
     settings: OCASSettings,
@@ -115,7 +115,7 @@ def train_path(
     start: Sequence[Matrix] | None = None,
     team: ThreadTeam | None = None,
 ) -> Iterator[Trained]:
-    """Train as `train` does, for one C after another; planes, which do not depend on C, are kept."""
+    """Train as `train_linear` does, for one C after another; planes, which do not depend on C, are kept."""
     yield from _train_each(OCASTraining(X, losses, settings, progress, team or ThreadTeam(1)), Cs, start)
 
 
@@ -162,7 +162,7 @@ def train_hinges(
     team = ThreadTeam(1)
     settings = OCASSettings(tol=tol, memory_budget=memory_budget, keep_points=False)
     losses = [HingeLoss(own_weights, team) for own_weights in signed_weights]
-    return train(make_design_matrix(X, team), losses, settings, progress, team=team)[0]
+    return train_linear(make_design_matrix(X, team), losses, settings, progress, team=team)[0]
 
 
 class OCASTraining:
@@ -215,8 +215,8 @@ class OCASTraining:
             loss, hinge = machine.loss, machine.loss.hinge
             if used.dual_alone and isinstance(loss, MulticlassHingeLoss) and isinstance(rows, RowAccess):
                 self.dual_alone[machine] = MulticlassDual(rows, constant, loss, norms, tol, self.team, go_on)
-            if used.newton_cg and loss.smooth is not None:
-                self.newton_steps[machine] = NewtonSteps(X, machine, loss.smooth, memory_budget, go_on)
+            if used.newton_cg and isinstance(loss, SmoothLoss):
+                self.newton_steps[machine] = NewtonSteps(X, machine, loss, memory_budget, go_on)
             if used.dual_alone and isinstance(loss, HingeLoss | SquaredHingeLoss) and isinstance(X, RowAccess):
                 self.dual_alone[machine] = DualAlone(X, loss, norms, tol, memory_budget, go_on)
             if hinge is None:
@@ -404,11 +404,11 @@ class OCASTraining:
     def _start_from_sample(self, X: LocalMatrix, C: float) -> list[Matrix]:
         def train_some(sampled: LocalMatrix, losses: Sequence[Loss], tol: float) -> list[Matrix]:
             settings = replace(self.settings, C=C, tol=tol, keep_points=False)
-            results, _ = train(sampled, losses, settings, SilentProgress(self.progress), team=self.team)
+            results, _ = train_linear(sampled, losses, settings, SilentProgress(self.progress), team=self.team)
             return [result.w for result in results]
 
         settings, newton = self.settings, self.accelerations.newton
-        sample = draw_sample(X, [machine.loss for machine in self.machines], settings.memory_budget, newton=newton)
+        sample = draw_sample(X, [machine.loss for machine in self.machines], settings.memory_budget)
         silent = SilentProgress(self.progress)
         found = start_from_sample(sample, C, settings.tol, silent, newton=newton, train=train_some)
         for machine, is_newton in zip(self.machines, found.is_newton, strict=True):

@@ -7,11 +7,9 @@ trained apart, one a thread.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import replace
 from functools import partial
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 import numpy as np
 
@@ -29,7 +27,7 @@ from ..partition.divide import Division
 from ..solvers.dual.in_memory import WORKING_SET_ROWS, solve_several_in_memory
 from ..solvers.dual.memory import share_budget
 from ..solvers.dual.problem import DualProblem, PairProblems
-from ..solvers.dual.subproblems import Subproblem, Subproblems, join_subproblems
+from ..solvers.dual.subproblems import Subproblem, Subproblems, join_subproblems, solve_on_full_matrix
 from ..solvers.results import DualResult
 from .dc_svm import (
     DCSVMSettings,
@@ -40,12 +38,9 @@ from .dc_svm import (
     max_rows_of_full_matrix,
     sketch,
     suits_full_matrix,
-    train,
-    train_on_full_matrix,
+    train_whole,
 )
 from .trained_machines import TrainedMachine, TrainedMachines, in_order
-
-T = TypeVar("T")
 
 _MATRIX_SHARE = 1 / 2  # several machines share a kernel matrix of at most this part of the memory budget
 
@@ -121,7 +116,7 @@ class _SeveralMachines:
         batches = self._batches()
         work = [float(self._work(batch.numbers).sum()) for batch in batches]
         train, sketch = self._train_batch, self._sketch_batch
-        solved = share_time(train, batches, work, self.progress, _are_converged, _call_each, sketch=sketch)
+        solved = share_time(train, batches, work, self.progress, _are_converged, sketch=sketch)
         return in_order([batch.numbers for batch in batches], solved)
 
     def _make_all(self) -> list[tuple[RowIndices, DualProblem]]:
@@ -169,7 +164,7 @@ class _SeveralMachines:
         if before is not None:
             division = before.division
         elif stop_level:
-            with suppress(Stopped), blas_limit(1), ThreadTeam(n_jobs) as team:
+            with blas_limit(1), ThreadTeam(n_jobs) as team:
                 operator = KernelOperator(self.kernel, samples, team)
                 division = divide_rows(operator, stop_level, np.zeros(len(samples)), settings, progress, self.rng)
         samples.squares  # noqa: B018 - computed once, before the threads share it
@@ -204,7 +199,7 @@ class _SeveralMachines:
         sketched = start = None if known is None else known.result.beta
         if known is not None and known.is_sketch:
             start = None
-        machine = train(data, settings, share, rng, start=start, sketched=sketched, division=local, allow_early=False)
+        machine = train_whole(data, settings, share, rng, start=start, sketched=sketched, division=local)
         if share.stopped_by is None:  # else it goes on later
             self.progress.advance(float(self._work(np.array([part.number])).sum()))
         return replace(machine, rows=rows, division=division).following(before)
@@ -248,7 +243,8 @@ class _SeveralMachines:
         samples, silent = SampleSubset(self.samples, union), SilentProgress(progress)
         with blas_limit(1), ThreadTeam(self.settings.n_jobs) as team:
             local = replace(parts, rows=(np.cumsum(is_used) - 1)[parts.rows])
-            results = train_on_full_matrix(self.kernel, samples, local, settings or self.settings, silent, team)
+            limits = (settings or self.settings).limits
+            results = solve_on_full_matrix(self.kernel, samples, local, limits, team, silent)
         self.progress.advance(float(self._work(numbers[left]).sum()))
         if before is None:
             return TrainedMachines.of_results(parts.rows, results)
@@ -273,18 +269,18 @@ class _SeveralMachines:
                 DCSVMTraining(KernelProblem(kernel, samples, problem), settings, progress, self.rng, team)
                 for problem in problems
             ]
-            try:
-                levels = settings.planned_levels(self.kernel, samples)
-                for number, level in enumerate(levels):
-                    share = progress.part(1 / (len(levels) + 1 - number))
-                    division = divide_rows(operator, level, np.zeros(n), settings, share, self.rng)
+            levels = settings.planned_levels(self.kernel, samples)
+            for number, level in enumerate(levels):
+                share = progress.part(1 / (len(levels) + 1 - number))
+                if (division := divide_rows(operator, level, np.zeros(n), settings, share, self.rng)) is not None:
                     points = _solve_level(level, fits, points, division, share)
-                K = np.empty((n, n), samples.dtype)
+            K = np.empty((n, n), samples.dtype)
+            try:
                 with progress.interrupting(team.native):
                     fill_gram(kernel, samples.take(slice(0, n)), K, team)
-                results = solve_several_in_memory(K, problems, points, settings.limits, team, progress)
             except Stopped:
-                return [fit.solve_whole(point, allow_early=False) for fit, point in zip(fits, points, strict=True)]
+                return [fit.solve_whole(point) for fit, point in zip(fits, points, strict=True)]
+            results = solve_several_in_memory(K, problems, points, settings.limits, team, progress)
             del K
             return _correct(fits, results, progress)
 
@@ -299,7 +295,7 @@ def _solve_level(
         return fit.within(share).solve_level(level, point, division)
 
     parts = list(zip(fits, points, strict=True))
-    return share_time(solve, parts, [1] * len(parts), progress, lambda _: True, _call_each)
+    return share_time(solve, parts, [1] * len(parts), progress, lambda _: True)
 
 
 def _correct(fits: list[DCSVMTraining], results: list[DualResult], progress: AnyProgress) -> list[TrainedMachine]:
@@ -312,7 +308,7 @@ def _correct(fits: list[DCSVMTraining], results: list[DualResult], progress: Any
         return fit.within(share).correct(result if before is None else before.result)
 
     parts = list(zip(fits, results, strict=True))
-    return share_time(correct, parts, [1] * len(parts), progress, _is_converged, _call_each)
+    return share_time(correct, parts, [1] * len(parts), progress, _is_converged)
 
 
 def _is_converged(machine: TrainedMachine) -> bool:
@@ -321,8 +317,3 @@ def _is_converged(machine: TrainedMachine) -> bool:
 
 def _are_converged(machines: TrainedMachines) -> bool:
     return bool(machines.results.converged.all())
-
-
-def _call_each(tasks: list[Callable[[], T]]) -> list[T]:
-    """Call tasks one after the other."""
-    return [task() for task in tasks]

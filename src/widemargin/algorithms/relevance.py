@@ -19,13 +19,12 @@ import numpy as np
 import scipy.sparse as sp
 
 from .._progress import AnyProgress
-from .._threads import row_blocks
+from .._threads import row_blocks, value_blocks
 from .._types import Gradients, Vector
 
 LEAST_FACTOR = 1e-6  # of a column / the largest one: no column is lost
 _MOST_ROWS, _LEAST_ROWS = 2000, 500  # average over the gradients at so many rows:
 _GRADIENTS = 20_000  # as many as give so many gradients of all functions; the least for a fit that was stopped
-_BLOCK_VALUES = 2**20  # of X that are sorted at once
 _GRADIENT_SHARE = 4  # memory budget / bytes of a block of gradients, of which there are two copies
 
 
@@ -130,7 +129,7 @@ def mean_differences(X: Any, weights: Vector, power: int = 1) -> Vector:
     2 it is twice the variance.
     """
     shares = weights / weights.sum()
-    columns = row_blocks(X.shape[1], max(1, _BLOCK_VALUES // X.shape[0]))
+    columns = value_blocks(X.shape[1], X.shape[0])
     by_column = X.tocsc() if sp.issparse(X) else X
     return np.concatenate([_mean_differences(_dense(by_column[:, block]), shares, power) for block in columns])
 

@@ -15,13 +15,7 @@ from widemargin.cli.outputs import open_output
 from widemargin.cli.picture import Panel, nearest_patch_labels, paint
 from widemargin.datasets import load_patches, patch_classes, photo_patches
 
-_SIZE = 5
-_C = 8.0
-_GAMMA = 1.0
-_TOL = 1e-3
-_N_TEST = 5_000
-_STRIDE = 2
-_SVC_CACHE_MB = 1_000
+_MACHINE: dict[str, Any] = {"C": 8.0, "gamma": 1.0, "tol": 1e-3}
 _CAPTION = (
     "accuracy: of patches of both photographs, the pictures' are of one each. SVs: support vectors.\n"
     "dual: the dual objective, recomputed in float64 for both; larger is nearer to the optimum"
@@ -45,14 +39,14 @@ def demo(args: Namespace) -> int:
 def _compare(args: Namespace, console: Any) -> tuple[Any, list[Measurement]]:
     """Fit DCSVMClassifier and, without `--no-compare`, scikit-learn's SVC on the same patches, one after the other."""
     n_train = args.n_samples
-    X, y = load_patches(n_train + _N_TEST, _SIZE, task=args.task, random_state=args.random_state)
+    X, y = load_patches(n_train + 5_000, task=args.task, random_state=args.random_state)
     train, test = (X[:n_train], y[:n_train]), (X[n_train:], y[n_train:])
-    console.print(f"{n_train:,} patches of {_SIZE} x {_SIZE} pixels, {len(patch_classes(args.task))} classes")
+    console.print(f"{n_train:,} patches of 5 x 5 pixels, {len(patch_classes(args.task))} classes")
     model = _make_dc_svm(args)
-    measurements = [measure("widemargin", model, train, test, gamma=_GAMMA)]
+    measurements = [measure("widemargin", model, train, test, gamma=_MACHINE["gamma"])]
     if not args.no_compare:
         with console.status("waiting for scikit-learn's SVC, which shows no progress"):
-            measurements.append(measure("sklearn SVC", _make_svc(), train, test, gamma=_GAMMA))
+            measurements.append(measure("sklearn SVC", _make_svc(), train, test, gamma=_MACHINE["gamma"]))
     return model, measurements
 
 
@@ -61,10 +55,8 @@ def _make_dc_svm(args: Namespace) -> Any:
 
     # SVC always has an intercept: with one, both solve the same problem.
     return DCSVMClassifier(
-        C=_C,
-        gamma=_GAMMA,
+        **_MACHINE,
         fit_intercept=True,
-        tol=_TOL,
         verbose=int(sys.stderr.isatty() and not args.quiet),
         random_state=args.random_state,
     )
@@ -73,14 +65,14 @@ def _make_dc_svm(args: Namespace) -> Any:
 def _make_svc() -> Any:
     from sklearn.svm import SVC
 
-    return SVC(C=_C, gamma=_GAMMA, tol=_TOL, cache_size=_SVC_CACHE_MB)
+    return SVC(**_MACHINE, cache_size=1_000)
 
 
 def _table(measurements: Sequence[Measurement]) -> Any:
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
 
-    title = f"C={_C:g}, RBF, gamma={_GAMMA:g}, tol={_TOL:g}; accuracy on {_N_TEST:,} other patches"
+    title = "C={C:g}, RBF, gamma={gamma:g}, tol={tol:g}; accuracy on 5,000 other patches".format(**_MACHINE)
     table = Table(title=title, box=SIMPLE_HEAD, title_justify="left", caption=_CAPTION, caption_justify="left")
     table.add_column("", no_wrap=True)
     for heading in ("fit, s", "ratio", "predict, s", "accuracy", "SVs", "dual"):
@@ -99,10 +91,10 @@ def _table(measurements: Sequence[Measurement]) -> Any:
 
 
 def _panel(model: Any, photo: Any, task: Any) -> Panel:
-    """One photograph with the predictions of its patches, every `_STRIDE` pixels."""
-    grid = photo_patches(photo, _SIZE, task=task, stride=_STRIDE)
+    """One photograph with the predictions of its patches, every second pixel."""
+    grid = photo_patches(photo, task=task, stride=2)
     predicted = model.predict(grid.X)
     accuracy = float(np.mean(predicted == grid.y))
     height, width = grid.image.shape[:2]
-    caption = f"{photo}: {accuracy:.1%} of its patches, each {_STRIDE} pixels from the next, are classified correctly"
+    caption = f"{photo}: {accuracy:.1%} of its patches, each 2 pixels from the next, are classified correctly"
     return Panel(grid.image, nearest_patch_labels(predicted, grid.centres, (height, width)), caption)

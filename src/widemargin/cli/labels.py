@@ -10,8 +10,6 @@ import numpy as np
 from widemargin.cli.messages import note
 from widemargin.datasets.files import escaped, file_error
 
-_MOST_RARE = 0.5  # classes of one row / rows: beyond, labels are rather numbers to be predicted
-
 
 def as_numbers(path: str, y: Any) -> Any:
     """Labels for a regression. Raises a ValueError that names the file and the first that is no number."""
@@ -50,7 +48,8 @@ def note_rare_classes(y: Any, line_of_row: Any) -> None:
         where = "" if line_of_row is None else f" (line {line_of_row(int(firsts[rare[0]]))})"
         note(f"class {classes[rare[0]].item()!r} has 1 row{where}: a typo?")
     elif len(rare):
-        are_numbers = y.dtype.kind in "iuf" and len(rare) > _MOST_RARE * len(y)
+        # classes of one row / rows: beyond, labels are rather numbers to be predicted
+        are_numbers = y.dtype.kind in "iuf" and len(rare) > 0.5 * len(y)
         remedy = ": did you mean --task regression?" if are_numbers else ""
         note(f"{len(rare)} classes have 1 row each: {shorten(classes[rare])}{remedy}")
 

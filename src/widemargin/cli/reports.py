@@ -102,7 +102,7 @@ def describe_file(path: str) -> Summary:
 
 def describe(model: Any) -> Summary:
     """Names and values that describe a model, for its file and for `widemargin info`."""
-    from widemargin.estimators._validation import WITHOUT_GAMMA
+    from widemargin.kernels.functions import WITHOUT_GAMMA
 
     machine = last_step(model)
     parameters = machine.get_params() | chosen_parameters(machine)

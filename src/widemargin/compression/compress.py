@@ -24,19 +24,19 @@ def compress(
     X: ArrayLike | None = None,
     *,
     prediction_cost: float | str = "auto",
+    max_time: float | None = None,
+    memory_budget: int | str | None = None,
+    n_jobs: int | None = None,
+    random_state: Any = None,
     n_clusters: int | str = "auto",
     n_landmarks: int | str = "auto",
     n_pseudo_landmarks: int | str = "auto",
     pseudo: str | None = "polynomial",
     linear_term: bool = True,
     n_trees: int = 1,
-    max_time: float | None = None,
-    memory_budget: int | str | None = None,
-    n_jobs: int | None = None,
     verbose: int = 0,
-    random_state: Any = None,
 ) -> Any:
-    """Make a fitted kernel machine predict at the cost of a few inner products.
+    r"""Make a fitted kernel machine predict at the cost of a few inner products.
 
     When to use: a kernel machine is accurate enough, and too slow or too large where it has to predict.
 
@@ -61,10 +61,6 @@ def compress(
         detector agree, "auto" is then doubled, and these bytes with it, as long as that helps and stays below the
         model's own cost. The time of so many linear predictions is an upper bound: checking and reading the rows takes
         most of theirs.
-    n_clusters, n_landmarks, n_pseudo_landmarks : int or "auto", default="auto"
-        Leaves of a tree; landmarks in each, and pseudo-landmarks. "auto" is what `prediction_cost` buys.
-    pseudo, linear_term, n_trees
-        As of `DCPredClassifier`.
     max_time : float or None, default=None
         Seconds after which the best candidate so far is returned. At most half of them go into the model's own
         predictions: rows for which there is no time are left out.
@@ -73,10 +69,17 @@ def compress(
         rows are learnt from.
     n_jobs : int or None, default=None
         Threads, here and in the predictions of what is returned. The result does not depend on it.
-    verbose : int, default=0
-        1 draws a progress bar.
     random_state : int, RandomState instance or None, default=None
         None is a fixed seed. The same seed gives the same model, to the last bit, whatever BLAS's number of threads.
+
+    Other Parameters
+    ----------------
+    n_clusters, n_landmarks, n_pseudo_landmarks : int or "auto", default="auto"
+        Leaves of a tree; landmarks in each, and pseudo-landmarks. "auto" is what `prediction_cost` buys.
+    pseudo, linear_term, n_trees
+        As of `DCPredClassifier`.
+    verbose : int, default=0
+        1 draws a progress bar.
 
     Returns
     -------
@@ -119,8 +122,8 @@ def compress(
 
     The two best, which differ in more than gamma, are trained again on all rows that are not held back, and the better
     one is returned. Nothing more is tried once 99.5 % of the labels agree. Seconds to a minute or two; most of it are
-    n_rows predictions of the model and O(n_rows m^2). The result holds float32 numbers, unless the spread of a feature
-    would be lost in rounding.
+    n predictions of the model and :math:`O(n m^2)` operations, for n rows. The result holds float32 numbers, unless the
+    spread of a feature would be lost in rounding.
 
     A prediction of an early machine costs its routing and the support vectors of one cluster, and "auto" is a part of
     that. So early machines of millions of rows take about as long as exact ones with as many support vectors as one of

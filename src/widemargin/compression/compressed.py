@@ -210,7 +210,7 @@ class CompressedVotes(Classifier, OneVsOnePredictor, Compressed):
 class CompressedRegressor(Regressor, ValuePredictor, Compressed):
     """A regressor of one target or several."""
 
-    _keeps_column = False  # of predictions of one target; not in older files
+    _keeps_column: bool  # of predictions of one target
 
     def _values(self, values: Matrix) -> Matrix:
         """As of `ValuePredictor`; (n_samples, 1) where the model was fitted to such y."""

@@ -16,12 +16,15 @@ from .._types import Labels, Matrix, Vector
 from ..data.csr import canonical
 from ..estimators._dual_attributes import pair_coefficients
 from ..estimators._fitted_state import FittedState
-from ..estimators._validation import FLOATS, KERNELS, WITHOUT_GAMMA, shown
+from ..estimators._validation import (
+    FLOATS,
+    shown,
+)
 from ..estimators.bsgd import BSGDClassifier
 from ..estimators.dc_one_class_svm import DCOneClassSVM
 from ..estimators.dc_svm import DCSVMClassifier
 from ..estimators.dc_svm_regressor import DCSVMRegressor
-from ..kernels.functions import ArgumentKernel, make_kernel
+from ..kernels.functions import KERNELS, WITHOUT_GAMMA, ArgumentKernel, make_kernel
 from ..models.clustered import ClusteredExpansion
 from ..models.expansion import KernelExpansion
 

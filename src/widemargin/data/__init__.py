@@ -8,24 +8,22 @@
     repeated         samples that occur several times, with a constant each
     csr              CSR arrays: storage for both kinds of machines, and the check of their indices
     memory_map       memory maps larger than the memory budget
-    dask             dask collections for linear machines: products where the partitions are; waiting for tasks
+    open_matrix      open_design_matrix: the storage for X in this process or on a cluster
 
     samples          Samples: tiles of inner products, of kernel machines; dense, CSR or Gram
-    remote_rows      dask collections for kernel machines: rows to be clustered, shuffled into blocks and looked up
-    worker_blocks    one block of rows on each worker: tasks on it, made again when the worker is lost (this process)
-    block_store      the same blocks in the workers' memory (the workers' side)
-
-    lazy_rows        dask collections for predictions: a lazy task for each block; blocks in turn, or in memory
+    remote           dask collections: all that knows dask
     rows             row indices: spread over all rows, inverted, of each label
     labels           classes as binary problems: one against the rest, groups of pairs
 """
 
 from .abstract_matrix import DesignMatrix, LocalMatrix, LostBlockError, RowAccess, RowArrays
-from .dask import LostPartitionError, open_design_matrix
 from .dense import has_finite_values
-from .design_matrix import IdentityMatrix, is_dask_collection, make_design_matrix, split_constant, with_constant
-from .lazy_rows import compute_rows, iterate_blocks, map_rows
+from .design_matrix import IdentityMatrix, make_design_matrix, split_constant, with_constant
 from .memory_map import has_finite_rows, mapped_pages, take_rows
+from .open_matrix import open_design_matrix
+from .remote.client import LostPartitionError
+from .remote.lazy_rows import compute_rows, compute_values, iterate_blocks, map_rows
+from .remote.partitions import is_dask_collection
 from .repeated import RepeatedMatrix, repeat_rows
 
 __all__ = [
@@ -38,6 +36,7 @@ __all__ = [
     "RowAccess",
     "RowArrays",
     "compute_rows",
+    "compute_values",
     "has_finite_rows",
     "has_finite_values",
     "is_dask_collection",

@@ -12,14 +12,13 @@ from typing import Any
 import numpy as np
 
 from .._native import dense
-from .._threads import ThreadTeam, count_blocks, row_blocks
+from .._threads import MAX_BLOCKS, ThreadTeam, count_blocks, row_blocks
 from .._types import Array, Matrix, RowIndices
 from .abstract_matrix import LocalMatrix, RowAccess
 from .origin import origin_distance
 
 _BLOCK_BYTES = 2**21  # least size of a block of a matrix product: enough to be fast
 _MAX_DISTANCE = 100.0  # `origin_distance` above which products are in float64
-MAX_BLOCKS = 64  # of a pass: enough for all threads
 
 
 class DenseMatrix(LocalMatrix):

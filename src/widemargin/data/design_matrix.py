@@ -100,11 +100,6 @@ def split_constant(X: DesignMatrix) -> tuple[DesignMatrix, float]:
     return (X.without_constant, 1.0) if isinstance(X, LocalAugmentedMatrix) else (X, 0.0)
 
 
-def is_dask_collection(X: Any) -> bool:
-    """Whether X is a dask collection. Imports nothing."""
-    return hasattr(X, "__dask_graph__")
-
-
 def with_constant(X: DesignMatrix) -> DesignMatrix:
     """[X, 1], a `LocalMatrix` if X is one."""
     return LocalAugmentedMatrix(X) if isinstance(X, LocalMatrix) else AugmentedMatrix(X)

@@ -8,12 +8,9 @@ from typing import Any
 import numpy as np
 
 from .._native import dense
-from .._threads import ThreadTeam, count_blocks, row_blocks
+from .._threads import MAX_BLOCKS, ThreadTeam, count_blocks, row_blocks, value_blocks
 from .._types import Array, Matrix, RowIndices
-from .dense import MAX_BLOCKS, DenseMatrix
-
-_FILE_BYTES = 2**23  # size of a block of the check for NaN
-_SPREAD_ROWS = 64  # rows far apart that are held at a time: the system reads some 16 pages around each
+from .dense import DenseMatrix
 
 
 class MappedPages:
@@ -108,7 +105,7 @@ def mapped_pages(X: Any, memory_budget: int) -> MappedPages | None:
 
 def has_finite_rows(X: Array, pages: MappedPages) -> bool:
     """Whether no entry of X is NaN or infinite, block by block; the pages are released."""
-    for rows in row_blocks(len(X), max(1, _FILE_BYTES // max(1, X.strides[0]))):
+    for rows in value_blocks(*X.shape):
         if not np.isfinite(X[rows]).all():
             return False
         pages.release(rows)
@@ -120,7 +117,7 @@ def take_rows(X: Any, rows: RowIndices, memory_budget: int) -> Any:
     if (pages := mapped_pages(X, memory_budget)) is None:
         return X[rows]
     taken = np.empty((len(rows), X.shape[1]), X.dtype)
-    for block in row_blocks(len(rows), _SPREAD_ROWS):
+    for block in row_blocks(len(rows), 64):  # the system reads some 16 pages around each row
         taken[block] = X[rows[block]]
         pages.release(slice(rows[block][0], rows[block][-1] + 1))
     return taken

@@ -10,13 +10,11 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from .._threads import BLOCK_VALUES
 from .._types import Array
 from .columns import occupied_columns
 
 FAR = 3.0  # `origin_distance` from which rows are centred where they may be: nine tenths of their squares is the mean's
-_DENSE_SHARE = 0.5  # of entries that are stored: the values and indices of CSR rows then take the bytes of dense rows
-_PROBE = 64  # rows, at least, whose mean and spread are computed
-_PROBE_VALUES = 2**19  # of dense rows that are converted to float64 at a time
 
 
 def origin_distance(X: Any) -> float:
@@ -29,8 +27,8 @@ def origin_distance(X: Any) -> float:
     """
     if not X.shape[0]:
         return 0.0
-    probe, _ = occupied_columns(X[:: max(1, X.shape[0] // _PROBE)])
-    width = probe.shape[1] if sp.issparse(probe) else _PROBE_VALUES // probe.shape[0]
+    probe, _ = occupied_columns(X[:: max(1, X.shape[0] // 64)])
+    width = probe.shape[1] if sp.issparse(probe) else BLOCK_VALUES // probe.shape[0]
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         parts = [_squares(probe[:, first : first + width]) for first in range(0, probe.shape[1], max(1, width))]
         norm, square = np.sum(parts, axis=0) if parts else (0.0, 0.0)
@@ -53,7 +51,7 @@ def dense_if_far(X: Any) -> Any:
 
     For code that centres dense rows, or takes the differences of their entries. The copy has no more bytes than X.
     """
-    is_dense = sp.issparse(X) and X.nnz >= _DENSE_SHARE * X.shape[0] * X.shape[1]
+    is_dense = sp.issparse(X) and X.nnz >= 0.5 * X.shape[0] * X.shape[1]
     return X.toarray() if is_dense and origin_distance(X) > FAR else X
 
 

@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
+from .._threads import row_blocks
 from .._types import Array, Labels, RowIndices
 
 _SAMPLED_ROWS = 512  # look for equal rows among so many first
-_KEY_ROWS = 2**16  # compare so many rows at a time
 
 
-def spread_rows(n: int, least: int) -> RowIndices:
+def spread_rows(n: int, least: int = 64) -> RowIndices:
     """Numbers of one row out of each run of n // least consecutive rows, drawn with a fixed seed, in ascending order.
 
     Between `least` and twice as many; all n rows if there are fewer than 2 `least`. At random, because data come in
@@ -55,8 +55,7 @@ def find_equal_rows(X: Array, labels: Labels) -> RowIndices | None:
         return None
     first: dict[tuple[bytes, int], int] = {}
     numbers = np.empty(n, np.intp)
-    for begin in range(0, n, _KEY_ROWS):
-        rows = slice(begin, begin + _KEY_ROWS)
+    for rows in row_blocks(n):
         numbers[rows] = [first.setdefault(key, len(first)) for key in _row_keys(X[rows], labels[rows])]
     return numbers
 

@@ -15,7 +15,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from .._native import csr, dense
-from .._threads import row_blocks
+from .._threads import value_blocks
 from .._types import Array, RowIndices, Vector
 from .csr import CSRArray, canonical, prefers_csr
 from .origin import FAR, origin_distance, shifted, subtract_row
@@ -23,8 +23,7 @@ from .rows import spread_rows
 
 Selection = slice | RowIndices
 
-_CENTRED_VALUES = 2**21  # of X that are centred between two calls of `go_on`, or converted: 8 or 16 MiB of new memory
-_PROBE_ROWS, _MIN_STORED = 128, 0.5  # of CSR rows, and the share of them that have an entry in a column to be shifted
+_MIN_STORED = 0.5  # of the CSR rows have an entry in a column to be shifted
 _SPARSE_COST = 4  # cost of a non-zero, in multiply-adds of a dense matrix product
 
 
@@ -177,7 +176,7 @@ class LazilyCentredSamples(DenseSamples):
     def squares(self) -> Vector:
         """Squared norms (n,), in float64, computed once, batch by batch."""
         if self._squares is None:
-            blocks = row_blocks(len(self.X), max(1, _CENTRED_VALUES // max(1, self.X.shape[1])))
+            blocks = value_blocks(*self.X.shape)
             self._squares = np.concatenate([self._batch(rows).squares for rows in blocks])
         return self._squares
 
@@ -242,7 +241,7 @@ class SparseSamples:
         """Squared norms (n,), in float64, computed once, block by block."""
         if self._squares is None:
             X = self.stored()
-            blocks = row_blocks(X.shape[0], max(1, _CENTRED_VALUES * X.shape[0] // max(1, X.nnz)))
+            blocks = value_blocks(X.shape[0], X.nnz // max(1, X.shape[0]))
             self._squares = np.concatenate([np.empty(0), *(_squared_norms(X[rows]) for rows in blocks)])
         return self._squares
 
@@ -385,10 +384,10 @@ def _shifted(X: sp.csr_array) -> SparseSamples:
         return SparseSamples(CSRArray.of(X))
     shift = np.zeros(X.shape[1], X.dtype)
     counts = np.zeros(X.shape[1], np.intp)
-    for values in row_blocks(X.nnz, _CENTRED_VALUES):  # NumPy converts the indices
+    for values in value_blocks(X.nnz, 1):  # NumPy converts the indices
         counts += np.bincount(X.indices[values], minlength=X.shape[1])
     if counts.max(initial=0) >= _MIN_STORED * X.shape[0] > 0:
-        probe = X[spread_rows(X.shape[0], _PROBE_ROWS)].astype(np.float64).tocsc()
+        probe = X[spread_rows(X.shape[0])].astype(np.float64).tocsc()
         for column in np.flatnonzero(counts >= _MIN_STORED * X.shape[0]):
             stored = probe.data[probe.indptr[column] : probe.indptr[column + 1]]
             if origin_distance(stored[:, None]) > FAR:
@@ -405,7 +404,7 @@ def _centred(X: Array, go_on: Callable[[], bool]) -> DenseSamples:
         return DenseSamples(np.ascontiguousarray(X))
     shift = X.mean(axis=0, dtype=np.float64).astype(X.dtype)
     centred = np.empty(X.shape, X.dtype)
-    for rows in row_blocks(len(X), max(1, _CENTRED_VALUES // X.shape[1])):
+    for rows in value_blocks(*X.shape):
         if not go_on():
             return DenseSamples(np.ascontiguousarray(X))
         np.subtract(X[rows], shift, out=centred[rows])

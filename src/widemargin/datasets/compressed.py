@@ -18,7 +18,6 @@ from widemargin.datasets.files import PathLike, file_error, quoted
 
 _MOST_EXPANDED = 200  # expanded / compressed bytes
 _ALWAYS_EXPANDED = 2**28  # bytes, however small the file
-_BUFFER = 2**18  # bytes that are expanded at a time
 _DAMAGE = (EOFError, zlib.error, gzip.BadGzipFile, lzma.LZMAError, zipfile.BadZipFile, NotImplementedError)
 
 
@@ -83,7 +82,7 @@ def opened(path: PathLike) -> Iterator[BinaryIO]:
     with (
         _damage_reported(path, suffix),
         _OPENERS[suffix](path) as expanded,
-        io.BufferedReader(_Bounded(path, expanded), _BUFFER) as file,
+        io.BufferedReader(_Bounded(path, expanded), 2**18) as file,
     ):
         yield cast(BinaryIO, file)
 

@@ -17,7 +17,6 @@ from widemargin.datasets.files import PathLike, file_error, quoted
 Row: TypeAlias = tuple[int, list[str]]
 
 _MARKS = "\t;,"
-_HEAD = 20  # lines by which the delimiter is chosen
 _SEPARATOR_LINE = re.compile(r"sep=(.)\s*", re.IGNORECASE)  # the first line of a spreadsheet's export
 _ATTRIBUTE = re.compile(r"@attribute\s+('(?:[^'\\]|\\.)*'|\"[^\"]*\"|[^\s{]+)\s*(.*)", re.IGNORECASE)
 
@@ -48,7 +47,7 @@ def opened_rows(path: PathLike, delimiter: str | None = None, *, arff: bool = Fa
 
 def _rows(text: Iterable[str], delimiter: str | None) -> Iterator[Row]:
     lines = iter(text)
-    head = list(islice(lines, _HEAD))
+    head = list(islice(lines, 20))
     first = next((k for k, line in enumerate(head) if line.strip()), 0)
     declared = _SEPARATOR_LINE.fullmatch(head[first]) if head else None
     if declared:

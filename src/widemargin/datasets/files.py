@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 PathLike: TypeAlias = "str | os.PathLike[str]"
 FloatType: TypeAlias = type[np.float32] | type[np.float64]
 
-_SHOWN = 40  # characters of a quoted piece of a file
 _INTEGER = re.compile(r"[+-]?[0-9]+")
 _LEADING_ZERO = re.compile(r"[+-]?0[0-9]")
 
@@ -59,7 +58,7 @@ def quoted(text: str | bytes) -> str:
     if isinstance(text, bytes):
         text = text.decode("ascii", "backslashreplace")
     printable = "".join(c if c.isprintable() and c.isascii() else _escape(c) for c in text)
-    return f"'{printable[:_SHOWN]}...'" if len(printable) > _SHOWN else f"'{printable}'"
+    return f"'{printable[:40]}...'" if len(printable) > 40 else f"'{printable}'"
 
 
 def escaped(text: str) -> str:

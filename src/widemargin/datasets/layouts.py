@@ -16,7 +16,6 @@ from widemargin.datasets.files import FloatType, PathLike, file_error, is_number
 
 Names: TypeAlias = "Sequence[int | str]"
 
-_SHOWN_NAMES = 20  # columns, in the message for one that does not exist
 _LEAST_TEXT = 0.1  # cells that are no numbers / cells that are not missing, of a column of text
 _INDEX_NAMES = ("", "Unnamed: 0")  # of the index that pandas writes as the first column
 # As pandas has them, and the question mark of the UCI repository; a minus sign is one beside numbers alone
@@ -238,8 +237,8 @@ def _is_index(head: list[Row], columns: Columns) -> bool:
 def suggestion(name: str, names: list[str]) -> str:
     """The end of a message: the column with the most similar name, if there is one, and the names of the columns."""
     meant = "".join(f": did you mean {quoted(near)}?" for near in get_close_matches(name, names, 1))
-    more = f", ... ({len(names)} in all)" if len(names) > _SHOWN_NAMES else ""
-    return f"{meant or ';'} the columns are {', '.join(map(quoted, names[:_SHOWN_NAMES]))}{more}"
+    more = f", ... ({len(names)} in all)" if len(names) > 20 else ""
+    return f"{meant or ';'} the columns are {', '.join(map(quoted, names[:20]))}{more}"
 
 
 def limit_of(dtype: FloatType | None) -> float:

@@ -11,9 +11,6 @@ from numpy.typing import NDArray
 from widemargin.datasets.files import FloatType
 
 _MOST_ROUNDED = 1e-5  # rounding error in float32 / standard deviation of a column
-_UNIT = 2.0**-24  # rounding error in float32 / number
-_EXACT = 2**23  # whole numbers up to here differ from their float32 neighbours by more than a half
-_ROWS = 4096  # of a dense block
 
 
 def read_as_needed(read: Callable[[FloatType], Any]) -> tuple[Any, NDArray[np.intp]]:
@@ -38,7 +35,10 @@ def read_as_needed(read: Callable[[FloatType], Any]) -> tuple[Any, NDArray[np.in
 
     occupied, numbers = occupied_columns(X)
     largest, spread, is_whole = _scales(occupied)
-    may_be_rounded = (_UNIT * largest > _MOST_ROUNDED * spread) & ~(is_whole & (largest < _EXACT))
+    is_exact = is_whole & (
+        largest < 2**23
+    )  # whole numbers up to here differ from float32 neighbours by more than a half
+    may_be_rounded = (2.0**-24 * largest > _MOST_ROUNDED * spread) & ~is_exact  # 2**-24: rounding error / number
     if not may_be_rounded.any():
         return X, np.flatnonzero(may_be_rounded)
     wide = read(np.float64)
@@ -50,8 +50,8 @@ def read_as_needed(read: Callable[[FloatType], Any]) -> tuple[Any, NDArray[np.in
 
 def _blocks(X: Any) -> Iterator[NDArray[np.float64]]:
     """Rows of a dense matrix as float64, without NaN: the column's first row in its place."""
-    for start in range(0, len(X), _ROWS):
-        block = X[start : start + _ROWS].astype(np.float64)
+    for start in range(0, len(X), 4096):
+        block = X[start : start + 4096].astype(np.float64)
         yield np.where(np.isnan(block), np.nan_to_num(X[0].astype(np.float64)), block)
 
 

@@ -24,8 +24,6 @@ from widemargin.datasets.files import (
 )
 from widemargin.datasets.precision import read_as_needed
 
-_MAX_INDEX = 2**31 - 1
-_EXACT = 2**53  # whole numbers below have a float64 of their own
 _INTEGER = re.compile(rb"[+-]?\d+")
 
 
@@ -120,7 +118,7 @@ class _File:
         y = self._y
         if not (y == np.rint(y)).all():
             return y
-        if np.abs(y).max() < _EXACT:
+        if np.abs(y).max() < 2**53:  # whole numbers below have a float64 of their own
             return y.astype(np.int64)
         with opened(self._path) as file:  # float64 has rounded them
             exact = labels_of([label.decode("ascii") for label in map(_label_of, _Lines(file)) if label])
@@ -231,7 +229,7 @@ def _index_fault(index: bytes, previous: int, rules: _Rules) -> str | None:
         return f"the feature index {number} is below {rules.first}{remedy}"
     if number <= previous:
         return f"the feature index {number} follows {previous}: indices must increase"
-    if number > _MAX_INDEX:
+    if number > np.iinfo(np.int32).max:
         return f"the feature index {number} does not fit in 32 bits"
     if rules.n_features is not None and number - rules.first >= rules.n_features:
         return f"the feature index {number} lies beyond the {rules.n_features} features expected"

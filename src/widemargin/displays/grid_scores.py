@@ -10,9 +10,6 @@ from numpy.typing import ArrayLike
 from .._types import Vector
 from ._axes import axes_of, last_step
 
-_FADED = 0.45  # opacity: the colour is told, and that it is another kind of cell
-_LEVEL_LABELS = 8  # of the axis of C; more would touch each other
-
 
 class GridScoresDisplay:
     """Mean scores of cross-validation over C and gamma, as a heat map.
@@ -123,13 +120,15 @@ class GridScoresDisplay:
         columns, rows = np.arange(len(self.Cs)), np.arange(len(self.gammas))
         range_of_both = {"vmin": np.nanmin([means, faded]), "vmax": np.nanmax([means, faded])}
         style = {"shading": "nearest", **({} if "norm" in mesh_kwargs else range_of_both), **mesh_kwargs}
-        self.partial_image_ = self.ax_.pcolormesh(columns, rows, faded, **{**style, "alpha": _FADED})
+        # opacity: the colour is told, and that it is another kind of cell
+        self.partial_image_ = self.ax_.pcolormesh(columns, rows, faded, **{**style, "alpha": 0.45})
         self.image_ = self.ax_.pcolormesh(columns, rows, means, **style)
         self.figure_.colorbar(self.image_, ax=self.ax_, label="Score")
         g, c = min(np.argwhere(means == np.nanmax(means)).tolist(), key=lambda cell: cell[::-1])
         label = f"C={_short(self.Cs[c])}, gamma={_short(self.gammas[g])}: {means[g, c]:.3g}"
         (self.best_,) = self.ax_.plot([c], [g], "k*", markersize=12, label=label)
-        self.ax_.set_xticks(columns, [_short(C) for C in self.Cs], rotation=45 * (len(self.Cs) > _LEVEL_LABELS))
+        # more labels would touch each other
+        self.ax_.set_xticks(columns, [_short(C) for C in self.Cs], rotation=45 * (len(self.Cs) > 8))
         self.ax_.set_yticks(rows, [_short(gamma) for gamma in self.gammas])
         self.ax_.set(xlabel="C", ylabel="gamma")
         if not np.isnan(faded).all():

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import wraps
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, Self
 
 
@@ -42,29 +42,24 @@ def _listens(estimator: Any) -> bool:
     return bool(getattr(estimator, "_skl_callbacks", None)) or hasattr(estimator, "_parent_callback_ctx")
 
 
-def with_callbacks(fit: Callable[..., Any]) -> Callable[..., Any]:
-    """Tear down the estimator's callbacks after its fit, however it ends.
+@contextmanager
+def fit_task(estimator: Any, X: Any, y: Any) -> Iterator[CallbackBridge]:
+    """The fit as a task of the estimator's callbacks, which are torn down however the ``with`` block ends.
 
     A StopIteration of a scorer, a callback or a splitter is raised as RuntimeError: it would end a loop of the caller's
     without a word.
     """
+    listens = _listens(estimator)
+    try:
+        yield CallbackBridge(estimator, X, y)
+    except StopIteration as error:
+        message = f"{type(estimator).__name__}: a function that it was given raised {error!r}"
+        raise RuntimeError(message)  # noqa: B904 - with this cause, contextlib would raise the StopIteration
+    finally:
+        if listens:
+            from sklearn.callback import with_callbacks
 
-    @wraps(fit)
-    def managed(estimator: Any, *args: Any, **kwargs: Any) -> Any:
-        try:
-            return _manage(fit, estimator)(estimator, *args, **kwargs)
-        except StopIteration as error:
-            raise RuntimeError(f"{type(estimator).__name__}: a function that it was given raised {error!r}") from error
-
-    return managed
-
-
-def _manage(fit: Callable[..., Any], estimator: Any) -> Callable[..., Any]:
-    if not _listens(estimator):
-        return fit
-    from sklearn.callback import with_callbacks as manage
-
-    return manage(fit)  # type: ignore[no-any-return]
+            with_callbacks(lambda _: None)(estimator)  # tears down, after a method that does nothing
 
 
 class CallbackBridge:

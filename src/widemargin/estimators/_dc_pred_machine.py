@@ -11,7 +11,7 @@ from sklearn.base import is_classifier
 from .._config import resolve_memory_budget
 from .._progress import Progress
 from .._types import Array
-from ..algorithms.dc_pred import TrainedForest, needed_bytes, train
+from ..algorithms.dc_pred import TrainedForest, needed_bytes, train_forest
 from ..models.nystroem_tree import NystroemForest, NystroemTree
 from ..nystroem.leaf_problems import LeafProblem
 from ._cost import allocate_automatic_cost, check_cost
@@ -60,7 +60,12 @@ class DCPredMachine(KernelMachine):
         check_seed(self.random_state)
         check_resources(self)
 
-    def _train(self, rows: TrainingRows, problem: LeafProblem, progress: Progress) -> None:
+    def _leaf_problem(self, rows: TrainingRows) -> LeafProblem:
+        """What a leaf solves for its part of these rows."""
+        raise NotImplementedError
+
+    def _train(self, rows: TrainingRows, progress: Progress) -> None:
+        problem = self._leaf_problem(rows)
         kernel: Any = self._resolve_kernel(rows.X, rows.weights)
         check_scale(kernel, rows.X, rows.first_target)
         n, d = rows.X.shape
@@ -73,7 +78,7 @@ class DCPredMachine(KernelMachine):
         needed = needed_bytes(settings, rows.X, problem.n_outputs)
         what = f"{n} rows in {settings.n_clusters} leaves of {settings.n_landmarks} landmarks"
         check_memory(self.memory_budget, needed, what)
-        machine = train(kernel, rows.X, problem, settings, progress, make_rng(self.random_state))
+        machine = train_forest(kernel, rows.X, problem, settings, progress, make_rng(self.random_state))
         self._trees = tree_arrays(machine.model)
         self._model = self._make_model()
         self.prediction_cost_ = self._model.n_operations
@@ -139,8 +144,8 @@ def check_trees(fitted: FittedState, d: int, q: int | None) -> None:
         branching = tree.array("children", np.int32, n_nodes, ... if n_nodes else 0).shape[1]
         tree.array("centres", dtype, n_nodes, branching, d)
         m = tree.array("landmarks", dtype, k, ..., d).shape[1]
-        p = tree.array("anchors", dtype, k, m, None).shape[2]  # the pseudo-distances
-        tree.array("rules", np.int64, k, least=0, below=2)  # the bounds
+        p = tree.array("pseudo_distances", dtype, k, m, None).shape[2]
+        tree.array("bounds", np.int64, k, least=0, below=2)
         tree.array("coef", np.float64, k, q, m + p)
         tree.array("products", dtype, k, q, None)
         tree.array("slopes", dtype, k, None, d)

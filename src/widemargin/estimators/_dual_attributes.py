@@ -9,6 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from .._config import SMALL_BYTES
 from .._types import Labels, Mask, Matrix, RowIndices, Vector
 from ..algorithms.committee import fit_sigmoids, log_odds
 from ..algorithms.trained_machines import TrainedMachines
@@ -20,8 +21,6 @@ from ..partition.routing import InputRouter, KernelRouter, RandomRouter, Router
 from ._estimator import relative_gap
 from ._fitted_state import FittedState
 from ._scale import sample_form
-
-_DENSE_BYTES = 2**24  # of coefficients of pairs of classes, nearly all zero where there are many classes
 
 
 def classifier_attributes(
@@ -139,7 +138,7 @@ def compact_pair_coefficients(coef: Matrix, n_support: NDArray[np.intp]) -> Any:
     pair = np.zeros((k, k), np.intp)
     pair[first, second] = pair[second, first] = np.arange(len(first))
     pairs = pair[~np.eye(k, dtype=np.bool_)].reshape(k, k - 1).repeat(n_support, axis=0)  # (n_SV, k - 1)
-    if len(first) * n * coef.itemsize > _DENSE_BYTES:
+    if len(first) * n * coef.itemsize > SMALL_BYTES:
         ends = np.arange(n + 1) * (k - 1)
         return sp.csc_array((coef.T.ravel(), pairs.ravel(), ends), shape=(len(first), n))
     beta = np.zeros((len(first), n))
@@ -191,14 +190,14 @@ def cluster_attributes(
                 labels = division.labels[rows]
                 decision, intercepts = machine.result.decision, machine.intercepts
                 sigmoids[k] = fit_sigmoids(decision, intercepts, labels, is_positive, weights[rows])
+    norms = router.squared_centre_norms if isinstance(router, KernelRouter) else np.zeros(router.n_clusters)
     return {
         "combine": combine,
         "method": router.name,
         "points": kept[division.sample_indices] if X is None else X[division.sample_indices],
         "labels": router.labels,
-        # file format: historical name of the squared centre norms (k,)
-        "spread": router.squared_centre_norms if isinstance(router, KernelRouter) else np.zeros(router.n_clusters),
-        "support": division.labels[support],  # file format: historical name of the support vectors' clusters (n_SV,)
+        "squared_centre_norms": norms,
+        "support_labels": division.labels[support],  # (n_SV,)
         "intercepts": machines.intercepts,
         "sigmoids": sigmoids,
         "log_prior": log_prior,
@@ -224,8 +223,8 @@ def check_clusters(
     labels = clusters.array("labels", np.integer, m, least=0, below=k)
     if labels.max() != k - 1:
         raise ValueError(f"{clusters.name('labels')} must have the largest entry {k - 1}, got {labels.max()}")
-    clusters.array("spread", np.float64, k)
-    clusters.array("support", np.integer, n_support, least=0, below=k)
+    clusters.array("squared_centre_norms", np.float64, k)
+    clusters.array("support_labels", np.integer, n_support, least=0, below=k)
     clusters.array("sigmoids", np.float64, n_machines, k, 2)
     clusters.array("log_prior", np.float64, n_machines)
 
@@ -241,13 +240,13 @@ def clustered_model(kernel: Kernel, points: Any, coef: Matrix, clusters: dict[st
     clusters : dict
         From `cluster_attributes`.
     """
-    cluster_of_support = clusters["support"]  # file format: historical name
-    order = np.argsort(cluster_of_support, kind="stable")
+    support_labels = clusters["support_labels"]
+    order = np.argsort(support_labels, kind="stable")
     k = clusters["intercepts"].shape[1]
     return ClusteredExpansion(
         kernel=kernel,
         points=points[order],
-        starts=np.searchsorted(cluster_of_support[order], np.arange(k + 1)),
+        starts=np.searchsorted(support_labels[order], np.arange(k + 1)),
         coef=coef[:, order],
         intercept=clusters["intercepts"],
         router=_router(kernel, clusters),
@@ -260,7 +259,7 @@ def clustered_model(kernel: Kernel, points: Any, coef: Matrix, clusters: dict[st
 def _router(kernel: Kernel, clusters: dict[str, Any]) -> Router:
     samples, labels = make_point_samples(kernel, clusters["points"]), clusters["labels"]
     if clusters["method"] == "kernel" or kernel.sample_form == "entries":
-        return KernelRouter(kernel, samples, labels, clusters["spread"])
+        return KernelRouter(kernel, samples, labels, clusters["squared_centre_norms"])
     if isinstance(kernel, Linear):
         samples = make_samples(clusters["points"], sample_form(kernel, clusters["points"]))
     return InputRouter(samples, labels) if clusters["method"] == "input" else RandomRouter(samples, labels)

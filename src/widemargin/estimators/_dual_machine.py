@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,23 +16,18 @@ from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from .._config import resolve_memory_budget
-from .._native import Stopped
 from .._progress import Progress, SilentProgress
-from .._threads import ThreadTeam, blas_limit, effective_n_jobs
+from .._threads import ThreadTeam, blas_limit, effective_n_jobs, raise_if_stopped
 from .._types import Array, Labels, Matrix, RowIndices, Vector
-from ..algorithms.dc_svm import (
-    DCSVMSettings,
-    KernelProblem,
-    Problems,
-)
-from ..algorithms.dc_svm_fit import train, train_several
+from ..algorithms.dc_svm import DCSVMSettings, Problems
+from ..algorithms.dc_svm_fit import train_machines
 from ..algorithms.trained_machines import TrainedMachine, TrainedMachines
-from ..data import is_dask_collection
-from ..data.remote_rows import RemoteRows, open_remote_rows
+from ..data import compute_values, is_dask_collection
+from ..data.remote.remote_rows import RemoteRows, open_remote_rows
 from ..data.rows import find_equal_rows
 from ..data.samples import GramSamples, Samples, make_samples, view_samples
 from ..kernels.definiteness import is_indefinite
-from ..kernels.functions import CallableKernel, Kernel, Linear, Precomputed
+from ..kernels.functions import FUNCTION_KERNELS, KERNELS, CallableKernel, Kernel, Linear, Precomputed
 from ..kernels.precision import ensure_precision, float64_error
 from ..models.clustered import ClusteredExpansion
 from ..models.expansion import KernelExpansion
@@ -46,8 +43,6 @@ from ._kernel_machine import DecisionGradients, KernelMachine, LinearWeights, Tr
 from ._predictor import lazy_on_dask
 from ._scale import make_checked_samples, sample_form
 from ._validation import (
-    FUNCTION_KERNELS,
-    KERNELS,
     check_choice,
     check_collection,
     check_flag,
@@ -62,10 +57,7 @@ from ._validation import (
     is_auto,
     make_rng,
     shown,
-    to_memory,
 )
-
-_DEEPEST = 62  # of the levels: 2 ** 62 clusters
 
 
 class DualMachine(LinearWeights, DecisionGradients, KernelMachine):
@@ -137,8 +129,8 @@ class DualMachine(LinearWeights, DecisionGradients, KernelMachine):
         check_integer("n_sample", self.n_sample, 1)
         if not is_auto(self.stop_level):
             check_integer("stop_level", self.stop_level, 0)
-            if int(self.stop_level) > _DEEPEST:
-                raise ValueError(f"stop_level must be at most {_DEEPEST}, got {shown(self.stop_level)}")
+            if int(self.stop_level) > 62:  # 2 ** 62 clusters
+                raise ValueError(f"stop_level must be at most 62, got {shown(self.stop_level)}")
         check_choice("partition", self.partition, ("auto", "kernel", "input", "random"))
         if not is_auto(self.n_levels):
             check_integer("n_levels", self.n_levels, 0)
@@ -162,12 +154,8 @@ class DualMachine(LinearWeights, DecisionGradients, KernelMachine):
         problems = self._problems(rows)
         if self.warm_start and hasattr(self, "dual_coef_"):
             self._warn_of_cold_start(len(problems))
-        if len(problems) > 1:
-            return train_several(kernel, samples, problems, settings, progress, rng)
-        data = KernelProblem(kernel, samples, problems[0]()[1])  # type: ignore[arg-type]  # `train` takes RemoteRows too
-        return TrainedMachines.join(
-            [train(data, settings, progress, rng, start=self._warm_start_point(data, rows.kept))]
-        )
+        start = self._warm_start_point(problems, rows.kept)
+        return train_machines(kernel, samples, problems, settings, progress, rng, start=start)
 
     def _warn_of_machines(self, rows: TrainingRows, machines: TrainedMachines) -> None:
         """Warn of machines, trained to the end, that have learned nothing."""
@@ -199,7 +187,7 @@ class DualMachine(LinearWeights, DecisionGradients, KernelMachine):
         if not len(targets):
             raise ValueError(f"X must have rows, got none: shape (0, {self.n_features_in_})")
         self.shape_fit_ = len(targets), self.n_features_in_
-        weights = check_weights(to_memory(sample_weight), targets)
+        weights = check_weights(compute_values(sample_weight), targets)
         kept = np.flatnonzero(weights)
         classes, y = self._number_targets(targets[kept], weights[kept])
         return TrainingRows(X, y, weights[kept], kept, classes)
@@ -209,54 +197,53 @@ class DualMachine(LinearWeights, DecisionGradients, KernelMachine):
         if y is None:
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None")
         if isinstance(self, ClassifierMixin):
-            labels = column_or_1d(to_memory(y), warn=True)
+            labels = column_or_1d(compute_values(y), warn=True)
             check_labels(labels)
             return np.asarray(labels)
-        return np.asarray(check_array(to_memory(y), dtype=np.float64, ensure_2d=False, input_name="y"))
+        return np.asarray(check_array(compute_values(y), dtype=np.float64, ensure_2d=False, input_name="y"))
 
-    def _fit(self, rows: TrainingRows, progress: Progress) -> None:
-        """Train on rows in memory, or on those of a collection, which stay on its workers."""
-        if not is_dask_collection(rows.X):
-            return self._fit_and_warn(rows, progress)
-
-        def check() -> None:
-            if not silent.go_on():
-                raise Stopped
-
-        silent = SilentProgress(progress)
-        with open_remote_rows(rows.X, rows.kept, self.shape_fit_[0], check) as X:
-            self._dtype = X.dtype.name
-            self._fit_and_warn(rows._replace(X=X), progress)
-
-    def _fit_and_warn(self, rows: TrainingRows, progress: Progress) -> None:
-        """Set the attributes and the model; warn if it has not converged."""
-        with blas_limit(1):  # a second thread, once woken by a probe of some rows, spins on through an early fit
-            violation = self._train_and_set_attributes(rows, progress)
-            self._model = self._make_model()
+    def _train(self, rows: TrainingRows, progress: Progress) -> None:
+        # one thread of BLAS: a second one, once woken by a probe of some rows, spins on through an early fit
+        with blas_limit(1), self._open_rows(rows, progress) as rows:
+            kernel = self._resolve_kernel(rows.X, rows.weights)
+            if isinstance(self, ClassifierMixin) and isinstance(rows.X, np.ndarray) and not self._is_gram:
+                rows = rows if progress.is_observed else _merge_equal_rows(rows)
+            samples = self._make_samples(kernel, rows, SilentProgress(progress).go_on)
+            if not isinstance(samples, RemoteRows):
+                self._check_memory(samples, rows)
+            if isinstance(samples, GramSamples) and is_indefinite(samples, fixes_sum=self.fit_intercept):
+                kernel = Precomputed(is_semidefinite=False)
+            machines = self._train_machines(kernel, samples, rows, progress)
+            if not isinstance(samples, RemoteRows):
+                error = float64_error(kernel, samples)
+                machines = replace(machines, results=with_rounding(machines.results, error, self.tol))
+            self._set_attributes(kernel, samples, rows, machines)
+        if not progress.stopped_by:
+            self._warn_of_machines(rows, machines)
+        violation = float(machines.results.violation.max())
         certificate = f"violation {violation:.3g} where tol={self.tol:g}, {describe_gap(self)}"
         warn_unconverged(self, progress.stopped_by or self._stopping_limit(), certificate)
 
-    def _train_and_set_attributes(self, rows: TrainingRows, progress: Progress) -> float:
-        """Train, and set the attributes; return the largest violation. What only training needs is freed at the end."""
-        kernel = self._resolve_kernel(rows.X, rows.weights)
-        if isinstance(self, ClassifierMixin) and isinstance(rows.X, np.ndarray) and not self._is_gram:
-            rows = rows if progress.is_observed else _merge_equal_rows(rows)
-        samples = self._make_samples(kernel, rows, SilentProgress(progress).go_on)
-        if not isinstance(samples, RemoteRows):
-            self._check_memory(samples, rows)
-        if isinstance(samples, GramSamples) and is_indefinite(samples, fixes_sum=self.fit_intercept):
-            kernel = Precomputed(is_semidefinite=False)
-        machines = self._train_machines(kernel, samples, rows, progress)
-        if not isinstance(samples, RemoteRows):
-            error = float64_error(kernel, samples)
-            machines = replace(machines, results=with_rounding(machines.results, error, self.tol))
+    @contextmanager
+    def _open_rows(self, rows: TrainingRows, progress: Progress) -> Iterator[TrainingRows]:
+        """The rows themselves; those of a dask collection, which stay on its workers, as `RemoteRows`."""
+        if not is_dask_collection(rows.X):
+            yield rows
+            return
+        check = partial(raise_if_stopped, SilentProgress(progress).go_on)
+        with open_remote_rows(rows.X, rows.kept, self.shape_fit_[0], check) as X:
+            self._dtype = X.dtype.name
+            yield rows._replace(X=X)
+
+    def _set_attributes(
+        self, kernel: Kernel, samples: Samples | RemoteRows, rows: TrainingRows, machines: TrainedMachines
+    ) -> None:
+        """Set the fitted attributes, and the model of these."""
         certificate = certificate_attributes(machines, is_semidefinite=self._has_bound(kernel, machines))
         self.__dict__.update({**self._prediction_attributes(rows, machines), **certificate})
         if isinstance(kernel, Linear) and not isinstance(samples, RemoteRows):
             self._move_intercepts(samples.shift)
-        if not progress.stopped_by:
-            self._warn_of_machines(rows, machines)
-        return float(machines.results.violation.max())
+        self._model = self._make_model()
 
     def train_model(self, rows: TrainingRows, progress: Progress) -> KernelExpansion | ClusteredExpansion:
         """The model of these rows in memory, without their checks, the certificate, and warnings: for another fit."""
@@ -346,19 +333,21 @@ class DualMachine(LinearWeights, DecisionGradients, KernelMachine):
             what = f"{n_machines} machines (several classes or targets)" if n_machines > 1 else "an early machine"
             warn_user(f"warm_start=True has no effect on {what}: this fit starts anew", UserWarning)
 
-    def _warm_start_point(self, data: KernelProblem, kept: RowIndices) -> Vector | None:
-        """With `warm_start`, the fitted machine's coefficients as a feasible point (n,) of this problem; else None."""
+    def _warm_start_point(self, problems: Problems, kept: RowIndices) -> Vector | None:
+        """With `warm_start`, the fitted machine's coefficients as a feasible point (n,) of the problem; else None."""
         if (
             not self.warm_start
             or self.stop_level
+            or len(problems) > 1
             or len(getattr(self, "dual_coef_", ())) != 1
             or not len(self.support_)
         ):
             return None
         beta, is_there = np.zeros(int(kept[-1]) + 1), self.support_ <= kept[-1]
         beta[self.support_[is_there]] = self.dual_coef_[0, is_there]
-        beta = np.clip(beta[kept], data.problem.lo, data.problem.hi)
-        return data.problem.nearby_point(beta) if data.problem.has_intercept else beta
+        _, problem = problems[0]()
+        beta = np.clip(beta[kept], problem.lo, problem.hi)
+        return problem.nearby_point(beta) if problem.has_intercept else beta
 
     def _snapshot(self, rows: TrainingRows, progress: Progress) -> dict[str, Any] | None:
         """The attributes of a single machine, in the rounds of the whole problem."""

@@ -21,7 +21,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from .._progress import Callback, Progress
 from .._threads import interpreter_end
-from ._callbacks import CallbackBridge, CallbackSupportMixin, with_callbacks
+from ._callbacks import CallbackSupportMixin, fit_task
 from ._fitted_state import FittedState
 
 _FREED_BYTES = 2**25 - 2**13  # with what malloc adds, the largest array that raises its mmap threshold
@@ -76,7 +76,7 @@ class Loadable(BaseEstimator):
 class Estimator(CallbackSupportMixin, Loadable):
     """The base of all estimators: the one way through a fit, and through a file.
 
-    A subclass has `_check_parameters`, `_check_data`, a function that trains, which its `fit` passes to `_run`, and
+    A subclass has `_check_parameters`, `_check_data`, a `fit`, which trains ``with self._fitting(...)``, and
     `_check_state`; also `_snapshot` if callbacks are called in its rounds, and `_restore` if files leave something out.
     """
 
@@ -88,7 +88,7 @@ class Estimator(CallbackSupportMixin, Loadable):
         raise NotImplementedError
 
     def _check_data(self, X: Any, y: Any, sample_weight: Any) -> Any:
-        """What a training takes: the arguments of `fit`, validated."""
+        """The arguments of `fit`, validated, in the form that the training takes."""
         raise NotImplementedError
 
     def _forget(self) -> None:
@@ -98,27 +98,22 @@ class Estimator(CallbackSupportMixin, Loadable):
         """The attributes that callbacks need of the machine as it stands; None where there is none yet."""
         return None
 
-    @with_callbacks
-    def _run(self, train: Callable[[Any, Progress], None], X: Any, y: Any = None, sample_weight: Any = None) -> None:
-        """Check the parameters and the data, and train: what every `fit` does.
+    @contextmanager
+    def _fitting(self, X: Any, y: Any = None, sample_weight: Any = None) -> Iterator[tuple[Any, Progress]]:
+        """Check the parameters and the data of a fit, whose training is the body of the ``with`` block.
 
-        Parameters
-        ----------
-        train : callable
-            Of the data as `_check_data` returns them, and a `Progress`. It sets the fitted attributes, and warns if it
-            was stopped.
-        X, y, sample_weight : as given to `fit`
+        The body gets the data as `_check_data` returns them, and a `Progress`: clock, interrupt and callbacks. It sets
+        the fitted attributes, and warns if it was stopped. If it fails, the estimator is as it was before.
         """
         _keep_freed_memory()
-        bridge = CallbackBridge(self, X, y)
-        with all_or_nothing(self):
+        with fit_task(self, X, y) as bridge, all_or_nothing(self):
             self._forget()
             self._check_parameters()
             data = self._check_data(X, y, sample_weight)
             with self._make_progress(bridge if bridge.has_callbacks else None) as progress:
                 bridge.attributes = partial(self._snapshot, data, progress)
                 try:
-                    train(data, progress)
+                    yield data, progress
                     bridge.close()
                 finally:  # a reference cycle, which would keep all of the fit until the next garbage collection
                     bridge.attributes = progress.current_solution = None
@@ -198,9 +193,10 @@ def describe_gap(estimator: Any) -> str:
 
 
 def warn_user(message: str, category: type[Warning]) -> None:
-    """Warn at the line that called the package, however deep this is."""
+    """Warn at the line that called the package, however deep this is, in context managers too."""
+    inside = _PACKAGE, "contextlib"
     frame, level = sys._getframe(), 1
-    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == _PACKAGE:
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] in inside:
         frame, level = frame.f_back, level + 1
     warnings.warn(message, category, stacklevel=level)
 

@@ -153,7 +153,7 @@ class FittedState:
 
     def check_certificate(self) -> None:
         """Check `objective_`, `dual_gap_`, `relative_gap_`, and what `check_history` does."""
-        for key in ("objective_", "dual_gap_", *(["relative_gap_"] if "relative_gap_" in self else [])):  # older files
+        for key in ("objective_", "dual_gap_", "relative_gap_"):
             if not isinstance(self.value(key), float):  # NaN, where there is no bound
                 raise ValueError(f"{self.name(key)} must be a number, got {describe(self.value(key))}")
         self.check_history()

@@ -16,16 +16,14 @@ from sklearn.utils.validation import check_is_fitted
 from .._config import resolve_memory_budget
 from .._progress import Progress
 from .._types import Labels, Matrix, RowIndices, Vector
-from ..kernels.functions import CallableKernel, Kernel, Precomputed
+from ..kernels.functions import FUNCTION_KERNELS, KERNELS, CallableKernel, Kernel, Precomputed, make_kernel
 from ..models.expansion import KernelExpansion
 from ._estimator import Estimator
 from ._fitted_state import FittedState
 from ._predictor import convert_in_blocks, lazy_on_dask
-from ._scale import named_kernel, resolve_gamma
+from ._scale import resolve_gamma
 from ._validation import (
     FLOATS,
-    FUNCTION_KERNELS,
-    KERNELS,
     LARGEST_ENTRY,
     LARGEST_TARGET,
     check_labels,
@@ -78,7 +76,7 @@ class DecisionGradients:
 
     @lazy_on_dask
     def decision_gradient(self, X: ArrayLike) -> NDArray[np.float64]:
-        """How the decision value of each row changes with its columns: the gradient of f at the row.
+        r"""How the decision value of each row changes with its columns: the gradient of f at the row.
 
         Parameters
         ----------
@@ -98,10 +96,11 @@ class DecisionGradients:
 
         Notes
         -----
-        In closed form, of f(x) = sum_j b_j k(x, z_j) + b for example ``-2 gamma sum_j b_j k(x, z_j) (x - z_j)`` with
-        the RBF kernel, ``-gamma sum_j b_j k(x, z_j) sign(x - z_j)`` with the Laplacian one, whose sign is 0 in columns
-        where x and z_j are equal, and `coef_` with the linear one. It costs the kernel entries of `decision_function`
-        and, for each entry and function, as many multiply-adds as there are columns.
+        In closed form, of :math:`f(x) = \sum_j \beta_j k(x, z_j) + b` for example
+        :math:`-2 \gamma \sum_j \beta_j k(x, z_j) (x - z_j)` with the RBF kernel,
+        :math:`-\gamma \sum_j \beta_j k(x, z_j) \operatorname{sign}(x - z_j)` with the Laplacian one, whose sign is 0 in
+        columns where x and :math:`z_j` are equal, and `coef_` with the linear one. It costs the kernel entries of
+        `decision_function` and, for each entry and function, as many multiply-adds as there are columns.
 
         Of an early machine it is the gradient of the machine of the row's cluster, or of the mean of the machines that
         are averaged for the row: the choice of the cluster counts as constant. The result is dense, also of sparse
@@ -149,8 +148,8 @@ class TrainingRows(NamedTuple):
 class KernelMachine(Estimator):
     """An estimator with a kernel, and with a model of its fitted attributes.
 
-    A subclass has `_check_parameters`, `_fit`, which sets the fitted attributes and `_model`, and `_make_model`, which
-    makes `_model` from these attributes; and a `fit` of its own if it takes no y.
+    A subclass has `_check_parameters`, `_train`, which sets the fitted attributes and `_model` (or a `fit` of its own),
+    and `_make_model`, which makes `_model` from these attributes.
     """
 
     kernel: Any
@@ -175,7 +174,7 @@ class KernelMachine(Estimator):
 
     @property
     def _own_kernel(self) -> dict[str, Any]:
-        """The parameters of the kernel, of a fitted machine those of its fit; older files do not have these."""
+        """The parameters of the kernel, of a fitted machine those of its fit."""
         return getattr(self, "_kernel", None) or self._kernel_parameters()
 
     def _forget(self) -> None:
@@ -209,9 +208,10 @@ class KernelMachine(Estimator):
 
     def _make_kernel(self) -> Kernel:
         own = self._own_kernel
-        return named_kernel(own["kernel"], gamma=self._gamma, degree=own["degree"], coef0=own["coef0"])
+        return make_kernel(own["kernel"], gamma=self._gamma, degree=own["degree"], coef0=own["coef0"])
 
-    def _fit(self, rows: TrainingRows, progress: Progress) -> None:
+    def _train(self, rows: TrainingRows, progress: Progress) -> None:
+        """Train, set the fitted attributes and `_model`, and warn if the fit was stopped."""
         raise NotImplementedError
 
     def _make_model(self) -> Any:
@@ -236,7 +236,8 @@ class KernelMachine(Estimator):
         -------
         self
         """
-        self._run(self._fit, X, y, sample_weight)
+        with self._fitting(X, y, sample_weight) as (rows, progress):
+            self._train(rows, progress)
         return self
 
     def _check_data(self, X: Any, y: Any, sample_weight: Any) -> TrainingRows:
@@ -308,14 +309,14 @@ class KernelMachine(Estimator):
 
     def _check_state(self, fitted: FittedState) -> None:
         """Check the kernel, and the shape of the data."""
-        parameters = fitted.nested("_kernel") if "_kernel" in fitted else fitted  # not in older files
+        parameters = fitted.nested("_kernel")
         if not callable(parameters.value("kernel")):
             parameters.choice("kernel", (*KERNELS, *FUNCTION_KERNELS, "precomputed"))
         parameters.integer("degree", 0)
         parameters.number("coef0")
         fitted.number("_gamma", above=0)
         d = fitted.integer("n_features_in_", 1)
-        if "shape_fit_" in fitted:  # not in older files
+        if "shape_fit_" in fitted:  # not of a compressed machine
             shape = fitted.nested("shape_fit_")
             if len([shape.integer(axis, 1) for axis in shape]) != 2 or self.shape_fit_[1] != d:
                 raise ValueError(f"shape_fit_ must be (n_samples, {d}), got {self.shape_fit_!r}")

@@ -15,11 +15,11 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from .._config import resolve_memory_budget
-from .._progress import Progress
+from .._progress import AnyProgress, Progress, share_time
 from .._threads import ThreadTeam, blas_limit, row_blocks
 from .._types import Labels, Matrix, RowIndices, Vector
 from ..algorithms.ocas import OCASSettings, Trained, train_path
-from ..data import DesignMatrix, open_design_matrix
+from ..data import DesignMatrix, compute_values, open_design_matrix
 from ..data.columns import occupied_columns, restore_columns
 from ..data.csr import canonical
 from ..models.linear import LinearModel
@@ -40,7 +40,6 @@ from ._validation import (
     check_resources,
     check_weights,
     shown,
-    to_memory,
     validate_rows,
 )
 
@@ -78,7 +77,7 @@ def check_objective_at_zero(C: float, losses: float, data: str) -> None:
 class LinearMachine(Estimator):
     """A machine that is trained by cutting planes.
 
-    A subclass has `_check_targets` and `_make_problem`; also `_prediction_attributes` if `coef_` is no matrix.
+    A subclass has `_check_targets` and `_make_problem`.
     """
 
     C: float
@@ -113,6 +112,28 @@ class LinearMachine(Estimator):
         check_flag(fit_intercept=self.fit_intercept, line_search=self.line_search, warm_start=self.warm_start)
         check_resources(self)
 
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Train the machine.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, sparse array, dask array, dask data frame} of shape (n_samples, n_features)
+            The rows of a dask collection stay on the workers of the active client's cluster.
+        y : array-like or dask collection of shape (n_samples,)
+            Of a classifier labels of any kind, of at least two classes; of a regressor numbers.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Factor of C for each sample, >= 0.
+
+        Returns
+        -------
+        self
+        """
+        with self._fitting(X, y, sample_weight) as (data, progress):
+            self._train([self], data, progress)
+            if not progress.stopped_by:
+                self._warn_of_machine(data)
+        return self
+
     def fit_path(
         self, X: ArrayLike, y: ArrayLike, Cs: Sequence[float], sample_weight: ArrayLike | None = None
     ) -> list[Self]:
@@ -132,7 +153,8 @@ class LinearMachine(Estimator):
             Fitted copies of this estimator, which stays as it is. `max_time` is for all of them together.
         """
         models = self._models_of(Cs)
-        models[0]._run(partial(models[0]._train, models), X, y, sample_weight)
+        with models[0]._fitting(X, y, sample_weight) as (data, progress):
+            models[0]._train(models, data, progress)
         return models
 
     def _models_of(self, Cs: Sequence[float]) -> list[Self]:
@@ -143,6 +165,9 @@ class LinearMachine(Estimator):
         for model in models:
             model._check_parameters()
         return models
+
+    def _warn_of_machine(self, data: ValidatedRows) -> None:
+        """Warn of a machine, trained to the end, that has learned nothing."""
 
     def _check_targets(self, X: Any, y: Any) -> tuple[Any, NDArray[Any]]:
         """Validated rows, and labels or targets (n,)."""
@@ -157,13 +182,10 @@ class LinearMachine(Estimator):
         if sp.issparse(X) or type(X) is np.ndarray:  # neither a file, which would be read once more, nor remote rows
             check_magnitude("X", X, LARGEST_ENTRY)
         X = canonical(X) if sp.issparse(X) else X  # norms of rows are sums of squared entries
-        weights = None if sample_weight is None else check_weights(to_memory(sample_weight), labels)
+        weights = None if sample_weight is None else check_weights(compute_values(sample_weight), labels)
         # with a warm start, other samples may follow, which hold values in other columns
         X, columns = (X, None) if self.warm_start else occupied_columns(X)
         return ValidatedRows(X, labels, weights, columns)
-
-    def _fit(self, data: ValidatedRows, progress: Progress) -> None:
-        self._train([self], data, progress)
 
     def _train(self, models: Sequence[Self], data: ValidatedRows, progress: Progress) -> None:
         """Train models that differ from this estimator in C alone."""
@@ -198,12 +220,14 @@ class LinearMachine(Estimator):
         if len(groups) == 1:
             return train_path(problem.X, [make() for make in losses], Cs, settings, progress, start, team)
         progress.stage("classes", len(groups))
-        paths = []
-        for number, group in enumerate(groups):
+
+        def train(group: slice, before: list[Trained] | None, share: AnyProgress) -> list[Trained]:
             some, points = [make() for make in losses[group]], start and start[group]
-            share = progress.part(1 / (len(groups) - number))
-            paths.append(list(train_path(problem.X, some, Cs, settings, share, points, team)))
+            path = list(train_path(problem.X, some, Cs, settings, share, points, team))
             progress.advance()
+            return path
+
+        paths = share_time(train, groups, [1] * len(groups), progress, lambda _: True)
         return [_join_groups(machines) for machines in zip(*paths, strict=True)]
 
     def _settings(self) -> OCASSettings:
@@ -296,18 +320,18 @@ class LinearMachine(Estimator):
             warn_unconverged(self, progress.stopped_by or reason, f"{describe_gap(self)} where tol={self.tol:g}")
 
 
-class SingleFunction:
-    """A machine of one function, of weights `coef_` (n_features,) as scikit-learn's regressors."""
+class SingleFunction(LinearMachine):
+    """A linear machine of one function, of weights `coef_` (n_features,) as scikit-learn's regressors."""
 
     def _prediction_attributes(
         self, results: list[LinearResult], n_features: int, columns: RowIndices | None
     ) -> dict[str, Any]:
-        fitted = LinearMachine._prediction_attributes(self, results, n_features, columns)  # type: ignore[arg-type]
+        fitted = super()._prediction_attributes(results, n_features, columns)
         return {**fitted, "coef_": fitted["coef_"][0]}
 
     def _check_state(self, fitted: FittedState) -> None:
         fitted.array("coef_", np.float64, fitted.integer("n_features_in_", 1))
-        LinearMachine._check_linear_state(self, fitted, 1)  # type: ignore[arg-type]
+        self._check_linear_state(fitted, 1)
 
 
 def _join_groups(machines: Sequence[Trained]) -> Trained:

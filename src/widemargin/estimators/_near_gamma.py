@@ -7,12 +7,11 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from .._types import Matrix, Vector
-from ..data.remote_rows import RemoteRows
+from .._types import ROUNDING, Matrix, Vector
+from ..data.remote.remote_rows import RemoteRows
 
 _SAMPLE_ROWS, _QUERY_ROWS = 1000, 300  # among which near rows are looked for, and for how many
 _NEAR_SHARE = 0.1  # of the weight of the other rows: a smaller one orders rows hardly better, and rejects more new ones
-_EQUAL = 1e-12  # rows whose distance is this share of the largest are the same
 
 
 def near_gamma(kernel: str, X: Any, weights: Vector) -> float | None:
@@ -37,7 +36,7 @@ def near_gamma(kernel: str, X: Any, weights: Vector) -> float | None:
     rows, sample = _draw(X)
     distances = _distances(kernel, sample)
     near, queries = np.full(len(distances), np.nan), _query_rows(len(rows))
-    is_other = distances > _EQUAL * distances.max()
+    is_other = distances > ROUNDING * distances.max()
     for k, (own, other) in enumerate(zip(distances, is_other, strict=True)):
         if other.any():
             near[k] = _weighted_quantile(own[other], weights[rows][other], _NEAR_SHARE)

@@ -3,35 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from .._threads import value_blocks
 from .._types import Array, RowIndices, Vector
 from ..data.columns import occupied_columns
 from ..data.origin import FAR, origin_distance
-from ..data.remote_rows import RemoteRows, do_not_check
+from ..data.remote.remote_rows import RemoteRows, do_not_check
 from ..data.samples import Samples, make_samples, view_samples
 from ..kernels.functions import (
-    RBF,
     CallableKernel,
+    ExponentialKernel,
+    InnerProductKernel,
     Kernel,
     Laplacian,
     Linear,
-    Polynomial,
     Precomputed,
-    Sigmoid,
-    make_kernel,
 )
 from ..kernels.precision import ensure_precision
 from ._estimator import warn_user
-from ._validation import FUNCTION_KERNELS
 
 _PROBE_ROWS = 256  # compute the kernel matrix of so many rows, the probe, at most
-_BLOCK_ENTRIES = 2**20  # centre about so many entries of X at once
 _SPREAD_ENTRIES, _MIN_SPREAD_ROWS = 2**18, 16  # estimate columns' standard deviations from so many entries, and rows
 _DEGENERATE = 1e-6  # warn where all kernel values are nearer to 1, or all between two rows nearer to 0
 _MAX_ORIGIN_DISTANCE = 30.0  # norm of the mean row / root mean square distance from it
@@ -40,16 +36,6 @@ _MAX_FLOAT32_DISTANCE = 1e5  # and for rows rounded to float32, which has seven 
 _DOMINANT_RATIO = 100.0  # standard deviation of a column / median of the others', at least, to be warned of,
 _MIN_SKILL = 0.2  # if `_neighbour_skill` on the probe is at most this, three standard errors above chance,
 _DOMINANT_SHARE = 0.99  # or, where there are no labels, if the column has this part of the variance
-
-
-def named_kernel(kernel: Any, *, gamma: float, degree: int, coef0: float) -> Kernel:
-    """The kernel of a name or a callable, as `make_kernel`; `FUNCTION_KERNELS` are scikit-learn's functions."""
-    if kernel not in FUNCTION_KERNELS:
-        return make_kernel(kernel, gamma=gamma, degree=degree, coef0=coef0)
-    from sklearn.metrics.pairwise import pairwise_kernels  # with it comes more than a fit with other kernels needs
-
-    function = partial(pairwise_kernels, metric=kernel, filter_params=True, gamma=gamma)
-    return CallableKernel(function, is_semidefinite=kernel != "additive_chi2")
 
 
 def resolve_gamma(gamma: float | str, X: Any, weights: Vector, *, is_gram: bool) -> float:
@@ -88,9 +74,7 @@ def entry_variance(X: Any, weights: Vector) -> float:
         return float(weights @ (rows.sum(axis=1) + of_zeros) / total)
     mean = float(weights @ X.sum(axis=1, dtype=np.float64)) / total
     squares = np.empty(len(X))
-    size = max(1, _BLOCK_ENTRIES // X.shape[1])
-    for start in range(0, len(X), size):
-        block = slice(start, start + size)
+    for block in value_blocks(*X.shape):
         centred = X[block] - np.asarray(mean, X.dtype)  # a second pass: entries may be large and close together
         np.einsum("ij,ij->i", centred, centred, dtype=np.float64, out=squares[block])
     return float(weights @ squares / total)
@@ -151,7 +135,7 @@ def check_scale(kernel: Kernel, X: Any, targets: NDArray[Any] | None = None) -> 
 
 def _origin_distance(kernel: Kernel, X: Any) -> float:
     """`origin_distance` where it matters, for kernels of inner products; infinite for others."""
-    return origin_distance(X) if isinstance(kernel, Linear | Polynomial | Sigmoid) else np.inf
+    return origin_distance(X) if isinstance(kernel, InnerProductKernel) else np.inf
 
 
 def _check_samples(kernel: Kernel, samples: Samples, X: Any, targets: NDArray[Any] | None, distance: float) -> None:
@@ -175,7 +159,7 @@ def check_range(kernel: Kernel, samples: Samples) -> None:
     if not largest <= float(np.finfo(samples.dtype).max) / 8:  # NaN: rows that overflowed, less their mean
         norm = float(np.max(np.abs(samples.squares))) ** 0.5
         raise ValueError(f"X is {samples.dtype} and has a row of norm {norm:.3g}: the kernel overflows. Scale X")
-    if isinstance(kernel, RBF | Laplacian) and kernel.gamma * max(1.0, largest) > np.finfo(samples.dtype).max / 8:
+    if isinstance(kernel, ExponentialKernel) and kernel.gamma * max(1.0, largest) > np.finfo(samples.dtype).max / 8:
         raise ValueError(f"gamma must be small enough for exponents in {samples.dtype}, got {kernel.gamma:g}")
 
 
@@ -238,7 +222,7 @@ def _describe_degeneracy(kernel: Kernel, samples: Samples, d: int) -> str:
     Norms alone rule out both for most data, and no kernel value is computed: two rows are at least as far apart as
     their norms differ, and their mean squared distance is at most twice the mean squared norm.
     """
-    if not isinstance(kernel, RBF | Laplacian):
+    if not isinstance(kernel, ExponentialKernel):
         return ""
     norms = np.sqrt(samples.squares)
     spread, distance = float(norms.max() - norms.min()), float(np.sqrt(2.0 * samples.squares.mean()))

@@ -25,22 +25,17 @@ from sklearn.utils.validation import (
 )
 from sklearn.utils.validation import validate_data as sklearn_validate_data
 
-from .._config import ALLOWED_BYTES, resolve_memory_budget
-from .._threads import MOST_THREADS, ThreadTeam, row_blocks
+from .._config import ALLOWED_BYTES, SMALL_BYTES, resolve_memory_budget
+from .._threads import MOST_THREADS, ThreadTeam, value_blocks
 from .._types import Labels, Vector
-from ..data import has_finite_rows, has_finite_values, is_dask_collection, mapped_pages
+from ..data import compute_values, has_finite_rows, has_finite_values, is_dask_collection, mapped_pages
 from ..data.csr import check_sparse, summed, with_usual_arrays
+from ..kernels.functions import DISTANCE_KERNELS, KERNELS
 
 FLOATS = [np.float64, np.float32]  # the dtypes that data keep; others become the first
-KERNELS = ("rbf", "poly", "polynomial", "linear", "sigmoid", "laplacian")
-FUNCTION_KERNELS = ("additive_chi2", "chi2", "cosine")  # further ones, for which scikit-learn has functions
-WITHOUT_GAMMA = ("additive_chi2", "cosine", "linear", "precomputed")
 _NUMBERS = (int, float, np.integer, np.floating)  # NumPy computes with neither fractions nor decimals
 LARGEST_ENTRY, LARGEST_TARGET = 1e150, 1e100  # magnitudes of X and y whose squares, and sums of these, are finite
-_SHOWN_COLUMNS = 10  # in the message on columns of text
-_LARGE_BYTES = 2**24  # of X, from which on all threads look for NaN
 _LEAST_NORMAL = float(np.finfo(np.float64).tiny)  # smaller numbers are denormal
-_BLOCK_LABELS = 2**18  # compared at a time
 
 
 def validate_rows(estimator: Any, X: Any, y: Any = "no_validation", *, sums_repeated: bool = False, **how: Any) -> Any:
@@ -226,10 +221,10 @@ def check_pseudo_rule(value: Any) -> None:
 def check_pseudo(model: Any) -> None:
     """Raise a ValueError that names the kernel or the rule for pseudo-landmarks, where one does not fit the other."""
     check_pseudo_rule(model.pseudo)
-    if model.pseudo == "triangle" and model.kernel not in ("rbf", "laplacian"):
+    if model.pseudo == "triangle" and model.kernel not in DISTANCE_KERNELS:
         raise ValueError(
-            f"pseudo='triangle' needs a kernel of distances, rbf or laplacian, got kernel={model.kernel!r}; "
-            "use pseudo='polynomial' or None"
+            f"pseudo='triangle' needs a kernel of distances, {' or '.join(DISTANCE_KERNELS)}, "
+            f"got kernel={model.kernel!r}; use pseudo='polynomial' or None"
         )
 
 
@@ -318,7 +313,7 @@ def number_classes(
 
 def _number_two(labels: NDArray[Any], team: ThreadTeam) -> tuple[NDArray[Any], NDArray[np.int8]] | None:
     """As `number_classes`, if there are just two: by comparisons, in a tenth of the time of sorting or hashing."""
-    blocks, one = row_blocks(len(labels), _BLOCK_LABELS), labels[0]
+    blocks, one = value_blocks(len(labels), 1), labels[0]
     is_other = np.concatenate(team.map(lambda rows: labels[rows] != one, blocks))
     other = labels[np.argmax(is_other)]
     if other == one or not all(team.map(lambda rows: np.array_equal(labels[rows] == other, is_other[rows]), blocks)):
@@ -393,8 +388,8 @@ def text_named(X: Any) -> Iterator[None]:
 
 def text_error(columns: Sequence[Any]) -> ValueError:
     """The error for a table in which these columns are text."""
-    names = ", ".join(map(shown, columns[:_SHOWN_COLUMNS]))
-    more = f", ... ({len(columns)} in all)" if len(columns) > _SHOWN_COLUMNS else ""
+    names = ", ".join(map(shown, columns[:10]))
+    more = f", ... ({len(columns)} in all)" if len(columns) > 10 else ""
     return ValueError(
         f"X has columns that are not numbers: {names}{more}. Encode them: by a ColumnTransformer with a OneHotEncoder "
         "in a Pipeline, on the command line by --one-hot"
@@ -472,7 +467,7 @@ def _check_array(estimator: Any, X: Any, y: Any, memory_budget: int, **how: Any)
 
 def _is_known_to_be_finite(X: Any, n_jobs: int | None) -> bool:
     """Whether X is a large array in C order without NaN and infinity, found by all threads."""
-    is_large = isinstance(X, np.ndarray) and X.dtype in FLOATS and X.ndim == 2 and X.nbytes >= _LARGE_BYTES
+    is_large = isinstance(X, np.ndarray) and X.dtype in FLOATS and X.ndim == 2 and X.nbytes >= SMALL_BYTES
     if not is_large or not X.flags.c_contiguous or get_config()["assume_finite"]:
         return False
     with ThreadTeam(n_jobs) as team:
@@ -483,7 +478,7 @@ def _check_collection(estimator: Any, X: Any, y: Any) -> tuple[Any, NDArray[Any]
     if y is None:
         raise ValueError(f"{type(estimator).__name__} requires y to be passed, but the target y is None")
     check_collection(estimator, X)
-    return X, column_or_1d(to_memory(y), warn=True)
+    return X, column_or_1d(compute_values(y), warn=True)
 
 
 def check_collection(estimator: Any, X: Any) -> None:
@@ -497,8 +492,3 @@ def check_collection(estimator: Any, X: Any) -> None:
             raise text_error(text)
     _check_feature_names(estimator, meta, reset=True)
     estimator.n_features_in_ = X.shape[1]
-
-
-def to_memory(values: Any) -> Any:
-    """A dask collection with one number a row as an array; other values as they are."""
-    return values.compute() if is_dask_collection(values) else values

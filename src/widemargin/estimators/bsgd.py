@@ -15,9 +15,10 @@ from sklearn.utils.multiclass import unique_labels
 from .._config import resolve_memory_budget
 from .._progress import Progress
 from .._types import Labels, Vector
-from ..algorithms.bsgd import BudgetedSGD, EpochSettings, TimedSample, needed_bytes, primal_objective, train
-from ..data import is_dask_collection, iterate_blocks
+from ..algorithms.bsgd import BudgetedSGD, EpochSettings, TimedSample, needed_bytes, primal_objective, run_epochs
+from ..data import compute_values, is_dask_collection, iterate_blocks
 from ..data.labels import one_vs_rest_signs
+from ..kernels.functions import FUNCTION_KERNELS
 from ..models.expansion import KernelExpansion
 from ..solvers.results import History
 from ..solvers.sgd.budgeted_machine import (
@@ -36,7 +37,6 @@ from ._predictor import Classifier, OneVsRestPredictor, argmax_classes
 from ._scale import make_checked_samples, warn_of_origin
 from ._training_warnings import warn_of_one_class_on_probe
 from ._validation import (
-    FUNCTION_KERNELS,
     check_choice,
     check_flag,
     check_integer,
@@ -48,14 +48,12 @@ from ._validation import (
     check_weights,
     shown,
     to_float32,
-    to_memory,
 )
 
 _LEAST_LAM = 1e-100  # coefficients are sums of up to 1 / lam, and their squares must be finite
 _STREAM_ROWS = 10_000  # n of the default lam = 1 / (C n) of a stream (docs/guide/bsgd.md)
 _ESTIMATE_SECONDS = 0.1  # for each of the two sums of a stopped fit's objective
 _PROBE_ROWS = 1000  # most rows whose range and scale are checked
-_OLDER_COUNTS = 6  # entries of `counts` in files of versions without EXCESS_MISTAKES
 _MOST_NODES = 4096  # of the table, a side: compiled look-ups number the nodes in float32, exact up to 2^24
 
 
@@ -351,7 +349,7 @@ class BSGDClassifier(Classifier, OneVsRestPredictor, LinearWeights, DecisionGrad
 
     def _fit_blocks(self, X: Any, y: Any, classes: Any, sample_weight: Any) -> Self:
         """`partial_fit` on the blocks of a dask collection. An error leaves what the blocks before it have given."""
-        labels, weights = np.asarray(to_memory(y)), to_memory(sample_weight)
+        labels, weights = np.asarray(compute_values(y)), compute_values(sample_weight)
         end = 0
         for block in iterate_blocks(X):
             rows = slice(end, end + block.shape[0])
@@ -382,7 +380,7 @@ class BSGDClassifier(Classifier, OneVsRestPredictor, LinearWeights, DecisionGrad
         warn_of_origin(type(self).__name__, self.kernel, X)
         return to_float32(X)
 
-    def _fit(self, rows: TrainingRows, progress: Progress) -> None:
+    def _train(self, rows: TrainingRows, progress: Progress) -> None:
         X, y, weights, _, classes = rows
         random_state = check_random_state(self.random_state)
         score = None
@@ -402,7 +400,7 @@ class BSGDClassifier(Classifier, OneVsRestPredictor, LinearWeights, DecisionGrad
         sgd = BudgetedSGD(settings, X, len(signed_weights))
         rng = np.random.default_rng(random_state.randint(2**31))
         epochs = EpochSettings(self.n_epochs, bool(self.shuffle), score)
-        model, self.converged_ = train(sgd, X, signed_weights, epochs, progress, rng, self.n_jobs)
+        model, self.converged_ = run_epochs(sgd, X, signed_weights, epochs, progress, rng, self.n_jobs)
         self._set_fitted_attributes(sgd, model)
         progress.current_solution = sgd, model
         C, memory = 1 / (self.lam_ * n), resolve_memory_budget(self.memory_budget)
@@ -462,11 +460,14 @@ class BSGDClassifier(Classifier, OneVsRestPredictor, LinearWeights, DecisionGrad
 
     def _check_unchanged(self) -> None:
         """Raise a ValueError if a parameter is not as the machine that this chunk continues was made."""
-        if self._shape != [self.maintenance, self.budget]:
-            raise ValueError(f"maintenance and budget must stay as the machine was made, {self._shape}")
-        own = self._kernel_parameters()
-        if (made := getattr(self, "_kernel", own)) != own:  # older files do not have it
+        if self._budget != self._budget_parameters():
+            raise ValueError(f"maintenance and budget must stay as the machine was made, {self._budget}")
+        if (own := self._kernel_parameters()) != self._kernel:
+            made = self._kernel
             raise ValueError(f"kernel, gamma, degree and coef0 must stay as the machine was made, {made}, got {own}")
+
+    def _budget_parameters(self) -> dict[str, Any]:
+        return {"maintenance": self.maintenance, "budget": int(self.budget)}
 
     def _set_classes_and_gamma(self, classes: NDArray[Any], X: Any, y: Labels, weights: Vector) -> None:
         """Set `classes_` and gamma, and check the range and the scale of some rows."""
@@ -503,7 +504,7 @@ class BSGDClassifier(Classifier, OneVsRestPredictor, LinearWeights, DecisionGrad
         self.support_vectors_ = model.points.astype(self._dtype)  # predictions are in the precision of the data
         self.dual_coef_, self.intercept_ = model.coef, model.intercept
         self.n_support_ = np.array([np.count_nonzero(row) for row in model.coef])
-        self._shape = [self.maintenance, int(self.budget)]  # file format: historical name
+        self._budget = self._budget_parameters()
         self.history_ = sgd.history.as_arrays()
         self.n_iter_, self.t_ = len(sgd.history), sgd.totals().steps
         self._model = self._make_model()
@@ -522,20 +523,11 @@ class BSGDClassifier(Classifier, OneVsRestPredictor, LinearWeights, DecisionGrad
         fitted.array("dual_coef_", np.float64, q, n)
         fitted.array("intercept_", np.float64, q)
         fitted.integer("t_", 0)
-        if "lam_" in fitted:  # not in older files
-            fitted.number("lam_", least=_LEAST_LAM)
-        shape = fitted.value("_shape")
-        if not isinstance(shape, list) or len(shape) != 2:
-            raise ValueError(f"_shape must be a list of two, got {shape!r}")
-        check_choice("_shape[0]", shape[0], MAINTENANCE)
-        check_integer("_shape[1]", shape[1], 2)
+        fitted.number("lam_", least=_LEAST_LAM)
+        made = fitted.nested("_budget")
+        maintenance, budget = made.choice("maintenance", MAINTENANCE), made.integer("budget", 2)
         for state in fitted.nested_list("_states", q):
-            _check_machine_state(state, self.n_features_in_, *shape)
-
-    def _restore(self) -> None:
-        super()._restore()
-        for state in self._states or ():
-            state["counts"] = np.pad(state["counts"], (0, EXCESS_MISTAKES + 1 - len(state["counts"])))
+            _check_machine_state(state, self.n_features_in_, maintenance, budget)
 
     def _warn_if_stopped(self, progress: Progress) -> None:
         if not self.converged_:
@@ -564,10 +556,8 @@ def _check_machine_state(state: FittedState, d: int, maintenance: str, budget: i
     coef = "slots" if is_merging else "coef"  # with more columns than the budget, which they bound
     width = state.array(coef, np.float64, 4 if is_merging else 2, None).shape[1]
     if budget >= width:
-        raise ValueError(f"_shape[1] must be below the {width} columns of {state.name(coef)}, got {budget}")
-    counts = state.array("counts", np.int64, None, least=0)
-    if len(counts) not in (_OLDER_COUNTS, EXCESS_MISTAKES + 1):
-        raise ValueError(f"{state.name('counts')} must have {EXCESS_MISTAKES + 1} entries, got {len(counts)}")
+        raise ValueError(f"_budget['budget'] must be below the {width} columns of {state.name(coef)}, got {budget}")
+    counts = state.array("counts", np.int64, EXCESS_MISTAKES + 1, least=0)
     n_front, n_back = map(int, counts[N_FRONT : N_BACK + 1])
     if n_front + n_back > budget:
         raise ValueError(f"{state.name('counts')} must be of at most {budget} points, got {n_front} and {n_back}")

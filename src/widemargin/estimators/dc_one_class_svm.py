@@ -11,30 +11,27 @@ from sklearn.base import OutlierMixin
 
 from .._progress import Progress
 from .._types import Matrix, Vector
-from ..algorithms.dc_svm import KernelProblem, Problems
-from ..algorithms.dc_svm_fit import take_samples, train
+from ..algorithms.dc_svm import KernelProblem, Problems, train_machine
+from ..algorithms.dc_svm_fit import take_samples
 from ..algorithms.trained_machines import TrainedMachine, TrainedMachines
-from ..data.remote_rows import RemoteRows, count_rows
+from ..data.remote.remote_rows import RemoteRows, count_rows
 from ..data.samples import Samples
-from ..kernels.functions import Kernel
+from ..kernels.functions import DISTANCE_KERNELS, Kernel
 from ..solvers.dual.problem import one_class_problem
-from ..solvers.results import StoppedAtStartError
 from ._dual_machine import DualMachine
 from ._kernel_machine import TrainingRows
 from ._near_gamma import near_gamma
 from ._predictor import OutlierPredictor, lazy_on_dask
 from ._scale import resolve_gamma
-from ._validation import check_choice, check_number, make_rng, shown
+from ._validation import LARGEST_TARGET, check_choice, check_number, make_rng, shown
 
-_ROUNDING = 8.0  # times the relative rounding error of a kernel entry: that of a decision value
-_LARGEST_SUM = 1e100  # of the weights: the coefficients must have nu times this sum, whose square must be finite
 _SAMPLE_ROWS = 300  # rows of the machine of a fit that has no time for all
 
 
 class DCOneClassSVM(OutlierMixin, OutlierPredictor, DualMachine):
     r"""Exact one-class support vector machine, for data sets where `sklearn.svm.OneClassSVM` takes too long.
 
-    It estimates the region that holds a fraction 1 - nu of the data: with :math:`S = \sum_i s_i` it minimises
+    It estimates the region that holds a fraction :math:`1 - \nu` of the data: with :math:`S = \sum_i s_i` it minimises
 
     .. math:: \tfrac12 \|w\|^2 - \nu S \rho + \sum_i s_i \max(0, \rho - \langle w, \phi(x_i) \rangle);
 
@@ -45,15 +42,26 @@ class DCOneClassSVM(OutlierMixin, OutlierPredictor, DualMachine):
     nu : float, default=0.5
         In (0, 1]: at most that fraction of the training weight is outside, and at least that fraction of it belongs to
         support vectors.
-    kernel, degree, coef0
+    kernel
         As of `DCSVMClassifier`.
     gamma : {"near", "scale", "auto"} or float, default="near"
         "near": of the kernels "rbf" and "laplacian" 1 / the median over the rows of the distance (squared Euclidean, or
         L1) within which a tenth of the other rows lie, on up to 1,000 rows; of other kernels that of "scale". The
         others as of `DCSVMClassifier`.
-    n_levels, branching, n_sample, partition, stop_level
-        Divide and conquer, as of `DCSVMClassifier`, but "auto" is always one level from 5,000 rows on. Each cluster of
-        an early machine has a rho of its own.
+    stop_level
+        As of `DCSVMClassifier`. Each cluster of an early machine has a :math:`\rho` of its own.
+    max_time : float or None, default=None
+        Seconds after which `fit` returns the best model so far; where there was no time for one on all rows, that of a
+        sample of 300.
+    n_jobs
+        As of `DCSVMClassifier`.
+
+    Other Parameters
+    ----------------
+    degree, coef0
+        As of `DCSVMClassifier`.
+    n_levels, branching, n_sample, partition
+        Divide and conquer, as of `DCSVMClassifier`, but "auto" is always one level from 5,000 rows on.
     combine : {"early", "naive"}, default="early"
         Decision values of an early machine: by the machine of the row's own cluster, or the sum over all clusters.
     warm_start : bool, default=False
@@ -64,10 +72,7 @@ class DCOneClassSVM(OutlierMixin, OutlierPredictor, DualMachine):
         of at most 512 rows is solved to 1e-9, or to the rounding of its decision values.
     max_iter : int, default=-1
         Largest number of working sets (of up to 512 samples), also for each cluster of a level; -1 for no limit.
-    max_time : float or None, default=None
-        Seconds after which `fit` returns the best model so far; where there was no time for one on all rows, that of a
-        sample of 300.
-    memory_budget, n_jobs, verbose, random_state
+    memory_budget, verbose, random_state
         As of `DCSVMClassifier`.
 
     Attributes
@@ -78,11 +83,11 @@ class DCOneClassSVM(OutlierMixin, OutlierPredictor, DualMachine):
         In the dtype of the data. Empty for a precomputed kernel.
     n_support_ : ndarray of shape (1,), int
     dual_coef_ : ndarray of shape (1, n_SV), float64
-        alpha, of the sum nu S, as `sklearn.svm.OneClassSVM` scales it.
+        :math:`\alpha`, of the sum :math:`\nu S`, as `sklearn.svm.OneClassSVM` scales it.
     intercept_ : ndarray of shape (1,), float64
-        -rho.
+        :math:`-\rho`.
     offset_ : float
-        rho: ``decision_function = score_samples - offset_``.
+        :math:`\rho`: ``decision_function = score_samples - offset_``.
     coef_ : ndarray or CSR array of shape (1, n_features), float64
         For the linear kernel.
     objective_ : float
@@ -110,7 +115,7 @@ class DCOneClassSVM(OutlierMixin, OutlierPredictor, DualMachine):
 
     Notes
     -----
-    A fraction nu of the rows, and more, are support vectors: cost is about n_SV x n kernel entries.
+    A fraction :math:`\nu` of the rows, and more, are support vectors: cost is about n_SV x n kernel entries.
 
     References
     ----------
@@ -140,40 +145,40 @@ class DCOneClassSVM(OutlierMixin, OutlierPredictor, DualMachine):
         kernel: Any = "rbf",
         *,
         gamma: float | str = "near",
+        stop_level: int | str = 0,
+        max_time: float | None = None,
+        n_jobs: int | None = None,
         degree: int = 3,
         coef0: float = 0.0,
         n_levels: int | str = "auto",
         branching: int = 4,
         n_sample: int = 1000,
         partition: str = "auto",
-        stop_level: int | str = 0,
         combine: str = "early",
         warm_start: bool = False,
         tol: float = 1e-3,
         max_iter: int = -1,
-        max_time: float | None = None,
         memory_budget: int | str | None = None,
-        n_jobs: int | None = None,
         verbose: int = 0,
         random_state: Any = None,
     ) -> None:
         self.nu = nu
         self.kernel = kernel
         self.gamma = gamma
+        self.stop_level = stop_level
+        self.max_time = max_time
+        self.n_jobs = n_jobs
         self.degree = degree
         self.coef0 = coef0
         self.n_levels = n_levels
         self.branching = branching
         self.n_sample = n_sample
         self.partition = partition
-        self.stop_level = stop_level
         self.combine = combine
         self.warm_start = warm_start
         self.tol = tol
         self.max_iter = max_iter
-        self.max_time = max_time
         self.memory_budget = memory_budget
-        self.n_jobs = n_jobs
         self.verbose = verbose
         self.random_state = random_state
 
@@ -198,7 +203,8 @@ class DCOneClassSVM(OutlierMixin, OutlierPredictor, DualMachine):
         -------
         self
         """
-        self._run(self._fit, X, None, sample_weight)
+        with self._fitting(X, None, sample_weight) as (rows, progress):
+            self._train(rows, progress)
         return self
 
     def _check_parameters(self) -> None:
@@ -210,13 +216,14 @@ class DCOneClassSVM(OutlierMixin, OutlierPredictor, DualMachine):
 
     def _check_data(self, X: Any, y: Any, sample_weight: Any) -> TrainingRows:
         rows = super()._check_data(X, y, sample_weight)
-        if (total := float(rows.weights.sum())) > _LARGEST_SUM:
-            raise ValueError(f"sample_weight must have a sum of at most {_LARGEST_SUM:g}, got {total:g}")
+        # the coefficients have nu times this sum, whose square must be finite
+        if (total := float(rows.weights.sum())) > LARGEST_TARGET:
+            raise ValueError(f"sample_weight must have a sum of at most {LARGEST_TARGET:g}, got {total:g}")
         return rows
 
     def _resolve_gamma(self, X: Any, weights: Vector) -> float:
         near = None
-        if self.gamma == "near" and self.kernel in ("rbf", "laplacian"):
+        if self.gamma == "near" and self.kernel in DISTANCE_KERNELS:
             near = near_gamma(self.kernel, X, weights)
         gamma = "scale" if self.gamma == "near" else self.gamma
         return resolve_gamma(gamma, X, weights, is_gram=self._is_gram) if near is None else near
@@ -227,9 +234,8 @@ class DCOneClassSVM(OutlierMixin, OutlierPredictor, DualMachine):
     def _train_machines(
         self, kernel: Kernel, samples: Samples | RemoteRows, rows: TrainingRows, progress: Progress
     ) -> TrainedMachines:
-        try:
-            (machine,) = super()._train_machines(kernel, samples, rows, progress)
-        except StoppedAtStartError:
+        (machine,) = super()._train_machines(kernel, samples, rows, progress)
+        if not machine.result.has_certificate:
             return TrainedMachines.join([self._sample_machine(kernel, samples, rows.weights)])
         return TrainedMachines.join([self._with_border_inside(machine, rows)])
 
@@ -241,7 +247,8 @@ class DCOneClassSVM(OutlierMixin, OutlierPredictor, DualMachine):
         result, b = machine.result, machine.intercepts
         if not result.converged:
             return machine
-        b = b + result.violation + _ROUNDING * float(np.finfo(self._dtype).eps) * np.abs(b)
+        # a decision value has 8 times the relative rounding error of a kernel entry
+        b = b + result.violation + 8.0 * float(np.finfo(self._dtype).eps) * np.abs(b)
         b_of_row = b if machine.division is None else b[machine.division.labels]
         score, weights = result.decision + b_of_row, rows.weights
         loss = weights @ np.maximum(0.0, -score) + self.nu * np.sum(weights * b_of_row)
@@ -258,7 +265,7 @@ class DCOneClassSVM(OutlierMixin, OutlierPredictor, DualMachine):
         settings = replace(self._settings(kernel, n), n_levels=0, stop_level=0)
         data = KernelProblem(kernel, take_samples(kernel, samples, chosen), one_class_problem(scaled, float(self.nu)))
         with Progress() as progress:
-            machine = train(data, settings, progress, rng)
+            machine = train_machine(data, settings, progress, rng)
         beta = np.zeros(n)
         beta[chosen] = machine.result.beta
         machine.result = replace(

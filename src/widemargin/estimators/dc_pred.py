@@ -19,7 +19,7 @@ from ._validation import check_flag, check_number, shown, upper_bounds
 
 
 class DCPredClassifier(Classifier, OneVsRestPredictor, DCPredMachine):
-    """A kernel SVM that predicts at the cost of a few inner products: a tree of small Nystroem machines (DC-Pred++).
+    r"""A kernel SVM that predicts at the cost of a few inner products: a tree of small Nystroem machines (DC-Pred++).
 
     When to use: predictions must be fast or the model small. `compress` does the same to a machine that is fitted.
     More than two classes: one decision function for each against the rest, on landmarks that they share.
@@ -32,13 +32,23 @@ class DCPredClassifier(Classifier, OneVsRestPredictor, DCPredMachine):
         Neither precomputed nor a callable: landmarks are points between the rows, and predictions are compiled.
     gamma : float, "scale" or "auto", default="scale"
         As in `sklearn.svm.SVC`. With few landmarks a smaller gamma than the exact machine's is often better.
-    degree : int, default=3
-    coef0 : float, default=0.0
     prediction_cost : float or "auto", default="auto"
         What a prediction may cost, in inner products of a row, the cost of a linear machine; at least 4. "auto" is 40
         for one decision function, and as many leaves and landmarks for several, which costs more (`prediction_cost_`).
         The time of that many linear predictions is an upper bound: most of a linear prediction's time is spent on
         checking and reading rows.
+    class_weight : dict, "balanced" or None, default=None
+        Factor of C for each class.
+    max_time : float or None, default=None
+        Seconds. Where they will probably not suffice, machines of a quarter of each leaf's rows come first. Leaves for
+        which no time is left keep these, or a constant. 0 gives a constant.
+    n_jobs : int or None, default=None
+        Threads. The model does not depend on it.
+
+    Other Parameters
+    ----------------
+    degree, coef0
+        As of `DCSVMClassifier`.
     n_clusters, n_landmarks, n_pseudo_landmarks : int or "auto", default="auto"
         Leaves of a tree; landmarks in each, and pseudo-landmarks. "auto" is what `prediction_cost` buys: at most a
         third of it goes into leaves of 400 rows or more. A leaf of no more rows than landmarks keeps its exact machine.
@@ -54,23 +64,16 @@ class DCPredClassifier(Classifier, OneVsRestPredictor, DCPredMachine):
         ("alpha"), or of plain k-means (None). "auto": in each leaf those of the two from which the exact machine's
         values are better estimated.
     damping : float, default=0.05
-        Of the pseudo-inverse C+ of the features C of r rows, which becomes (C'C + delta^2 I)^-1 C' with delta =
-        damping / r times the largest singular value of C, >= 0; the r rows are then beside sampled rows of the leaf its
-        landmarks. Coordinates of samples unlike the training rows stay bounded by it. 0 is the pseudo-inverse itself,
-        on the sampled rows.
+        Of the pseudo-inverse :math:`C^+` of the features C of r rows, which becomes
+        :math:`(C^\top C + \delta^2 I)^{-1} C^\top`, :math:`\delta` = damping / r times the largest singular value of C,
+        >= 0; the r rows are then beside sampled rows of the leaf its landmarks. Coordinates of samples unlike the
+        training rows stay bounded by it. 0 is the pseudo-inverse itself, on the sampled rows.
     tol : float, default=1e-3
         Violation at which a leaf's machine is done.
-    max_time : float or None, default=None
-        Seconds. Where they will probably not suffice, machines of a quarter of each leaf's rows come first. Leaves for
-        which no time is left keep these, or a constant. 0 gives a constant.
     memory_budget : int, str or None, default=None
         Bytes, or such as "200MB", that `fit` and `predict` may take beyond the data; None is the value of
         `widemargin.get_config`. With less memory, fewer rows are clustered, and kernel matrices are of fewer rows. A
         ValueError names the least that can be kept.
-    class_weight : dict, "balanced" or None, default=None
-        Factor of C for each class.
-    n_jobs : int or None, default=None
-        Threads. The model does not depend on it.
     verbose : int, default=0
         1 draws a progress bar when a fit takes longer than a second.
     random_state : int, RandomState instance or None, default=None
@@ -113,17 +116,18 @@ class DCPredClassifier(Classifier, OneVsRestPredictor, DCPredMachine):
 
     Notes
     -----
-    Training: k-means, then O(n_leaf^2) kernel entries for each leaf, of at most 3,000 rows each. Leaves are trained
-    side by side. Prediction: routing, m distances and a few operations for each pseudo-landmark, fused and blocked.
+    Training: k-means, then :math:`r^2` kernel entries for each leaf, of r rows, at most 3,000. Leaves are trained side
+    by side. Prediction: routing, m distances and a few operations for each pseudo-landmark, fused and blocked.
 
     The paper's Algorithm 2 is ``linear_term=False, landmark_weights="alpha", damping=0`` (and ``n_trees=1``, the
     default), with as many `n_clusters`, `n_landmarks` and `n_pseudo_landmarks` as one likes. Each of these parameters
-    switches one difference off: (1) the linear term, k(x, z) + <x, z>, which the leaf's landmarks alone express badly;
-    (2) plain landmarks where they serve better; (3) the damping; (4) the average of several trees. What remains:
-    with `landmark_weights`, points of the triangle rule are drawn in proportion to the squared dual variables, in the
-    paper uniformly. Where the paper leaves a choice: a tree is two levels deep up to 144 leaves; W is estimated on the
-    rows of the exact machine, at most 3,000, whose violation is at most 0.1; all pseudo-landmarks of a leaf take the
-    same one of the two bounds; several classes share landmarks, weighted by the sum of their squared dual variables.
+    switches one difference off: (1) the linear term, :math:`k(x, z) + \langle x, z \rangle`, which the leaf's landmarks
+    alone express badly; (2) plain landmarks where they serve better; (3) the damping; (4) the average of several trees.
+    What remains: with `landmark_weights`, points of the triangle rule are drawn in proportion to the squared dual
+    variables, in the paper uniformly. Where the paper leaves a choice: a tree is two levels deep up to 144 leaves; W is
+    estimated on the rows of the exact machine, at most 3,000, whose violation is at most 0.1; all pseudo-landmarks of a
+    leaf take the same one of the two bounds; several classes share landmarks, weighted by the sum of their squared dual
+    variables.
 
     References
     ----------
@@ -148,9 +152,12 @@ class DCPredClassifier(Classifier, OneVsRestPredictor, DCPredMachine):
         kernel: Any = "rbf",
         *,
         gamma: float | str = "scale",
+        prediction_cost: float | str = "auto",
+        class_weight: Any = None,
+        max_time: float | None = None,
+        n_jobs: int | None = None,
         degree: int = 3,
         coef0: float = 0.0,
-        prediction_cost: float | str = "auto",
         n_clusters: int | str = "auto",
         n_landmarks: int | str = "auto",
         n_pseudo_landmarks: int | str = "auto",
@@ -160,19 +167,19 @@ class DCPredClassifier(Classifier, OneVsRestPredictor, DCPredMachine):
         landmark_weights: str | None = "auto",
         damping: float = 0.05,
         tol: float = 1e-3,
-        max_time: float | None = None,
         memory_budget: int | str | None = None,
-        class_weight: Any = None,
-        n_jobs: int | None = None,
         verbose: int = 0,
         random_state: Any = None,
     ) -> None:
         self.C = C
         self.kernel = kernel
         self.gamma = gamma
+        self.prediction_cost = prediction_cost
+        self.class_weight = class_weight
+        self.max_time = max_time
+        self.n_jobs = n_jobs
         self.degree = degree
         self.coef0 = coef0
-        self.prediction_cost = prediction_cost
         self.n_clusters = n_clusters
         self.n_landmarks = n_landmarks
         self.n_pseudo_landmarks = n_pseudo_landmarks
@@ -182,10 +189,7 @@ class DCPredClassifier(Classifier, OneVsRestPredictor, DCPredMachine):
         self.landmark_weights = landmark_weights
         self.damping = damping
         self.tol = tol
-        self.max_time = max_time
         self.memory_budget = memory_budget
-        self.class_weight = class_weight
-        self.n_jobs = n_jobs
         self.verbose = verbose
         self.random_state = random_state
 
@@ -194,34 +198,43 @@ class DCPredClassifier(Classifier, OneVsRestPredictor, DCPredMachine):
         check_number("tol", self.tol, above=0)
         super()._check_parameters()
 
-    def _fit(self, rows: TrainingRows, progress: Progress) -> None:
-        upper = upper_bounds(self.C, self._set_class_weight(rows.classes, rows.y, rows.weights))
-        signs = one_vs_rest_signs(rows.y, len(rows.classes))
-        self._train(rows, HingeProblem(signs, upper, self.tol, train_hinges), progress)
+    def _leaf_problem(self, rows: TrainingRows) -> HingeProblem:
         self.classes_ = rows.classes
+        upper = upper_bounds(self.C, self._set_class_weight(rows.classes, rows.y, rows.weights))
+        return HingeProblem(one_vs_rest_signs(rows.y, len(rows.classes)), upper, self.tol, train_hinges)
+
+    def _train(self, rows: TrainingRows, progress: Progress) -> None:
+        super()._train(rows, progress)
         if not progress.stopped_by:
             how = {"n_jobs": self.n_jobs, "memory_budget": resolve_memory_budget(self.memory_budget)}
             warn_of_one_class_on_probe(self._model, rows.X, rows.y, rows.classes, **how)
 
 
 class DCPredRegressor(Regressor, ValuePredictor, DCPredMachine):
-    """Kernel ridge regression that predicts at the cost of a few inner products: a tree of small Nystroem machines.
+    r"""Kernel ridge regression that predicts at the cost of a few inner products: a tree of small Nystroem machines.
 
     When to use: `sklearn.kernel_ridge.KernelRidge` fits, but the data are too many for it, or predictions too slow.
 
     Parameters
     ----------
     alpha : float, default=1.0
-        Weight of the squared norm, >= 0: the paper's lambda, as in `KernelRidge`. 0, least squares, is an error where
-        the kernel matrix of a leaf is singular, unless ``landmark_weights=None``.
-    kernel, gamma, degree, coef0
+        Weight of the squared norm, >= 0: the paper's :math:`\lambda`, as in `KernelRidge`. 0, least squares, is an
+        error where the kernel matrix of a leaf is singular, unless ``landmark_weights=None``.
+    kernel, gamma, prediction_cost
         As of `DCPredClassifier`.
     fit_intercept : bool, default=False
         Whether each leaf has an intercept that is not regularised. Without it there is that of the linear term alone,
         which the norm counts: centre y then.
-    prediction_cost, n_clusters, n_landmarks, n_pseudo_landmarks, pseudo, linear_term, n_trees
+    max_time, n_jobs
         As of `DCPredClassifier`.
-    landmark_weights, damping, max_time, memory_budget, n_jobs, verbose, random_state
+
+    Other Parameters
+    ----------------
+    degree, coef0
+        As of `DCSVMClassifier`.
+    n_clusters, n_landmarks, n_pseudo_landmarks, pseudo, linear_term, n_trees
+        As of `DCPredClassifier`.
+    landmark_weights, damping, memory_budget, verbose, random_state
         As of `DCPredClassifier`.
 
     Attributes
@@ -275,10 +288,12 @@ class DCPredRegressor(Regressor, ValuePredictor, DCPredMachine):
         kernel: Any = "rbf",
         *,
         gamma: float | str = "scale",
+        prediction_cost: float | str = "auto",
+        fit_intercept: bool = False,
+        max_time: float | None = None,
+        n_jobs: int | None = None,
         degree: int = 3,
         coef0: float = 0.0,
-        fit_intercept: bool = False,
-        prediction_cost: float | str = "auto",
         n_clusters: int | str = "auto",
         n_landmarks: int | str = "auto",
         n_pseudo_landmarks: int | str = "auto",
@@ -287,19 +302,19 @@ class DCPredRegressor(Regressor, ValuePredictor, DCPredMachine):
         n_trees: int = 1,
         landmark_weights: str | None = "auto",
         damping: float = 0.05,
-        max_time: float | None = None,
         memory_budget: int | str | None = None,
-        n_jobs: int | None = None,
         verbose: int = 0,
         random_state: Any = None,
     ) -> None:
         self.alpha = alpha
         self.kernel = kernel
         self.gamma = gamma
+        self.prediction_cost = prediction_cost
+        self.fit_intercept = fit_intercept
+        self.max_time = max_time
+        self.n_jobs = n_jobs
         self.degree = degree
         self.coef0 = coef0
-        self.fit_intercept = fit_intercept
-        self.prediction_cost = prediction_cost
         self.n_clusters = n_clusters
         self.n_landmarks = n_landmarks
         self.n_pseudo_landmarks = n_pseudo_landmarks
@@ -308,9 +323,7 @@ class DCPredRegressor(Regressor, ValuePredictor, DCPredMachine):
         self.n_trees = n_trees
         self.landmark_weights = landmark_weights
         self.damping = damping
-        self.max_time = max_time
         self.memory_budget = memory_budget
-        self.n_jobs = n_jobs
         self.verbose = verbose
         self.random_state = random_state
 
@@ -319,11 +332,13 @@ class DCPredRegressor(Regressor, ValuePredictor, DCPredMachine):
         check_flag(fit_intercept=self.fit_intercept)
         super()._check_parameters()
 
-    def _fit(self, rows: TrainingRows, progress: Progress) -> None:
+    def _leaf_problem(self, rows: TrainingRows) -> RidgeProblem:
         targets = np.ascontiguousarray(rows.y.reshape(len(rows.y), -1).T)
+        return RidgeProblem(targets, float(self.alpha), rows.weights, has_intercept=bool(self.fit_intercept))
+
+    def _train(self, rows: TrainingRows, progress: Progress) -> None:
         try:
-            problem = RidgeProblem(targets, float(self.alpha), rows.weights, has_intercept=bool(self.fit_intercept))
-            self._train(rows, problem, progress)
+            super()._train(rows, progress)
         except np.linalg.LinAlgError as error:
             raise ValueError(
                 "alpha must be larger for this kernel, whose matrix is singular to the precision of float64 in a leaf, "

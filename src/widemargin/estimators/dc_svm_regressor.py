@@ -32,16 +32,23 @@ class DCSVMRegressor(Regressor, ValuePredictor, DualMachine):
     ----------
     C : float, default=1.0
         Weight of the losses, > 0. For each sample it is multiplied by its weight.
-    kernel, gamma, degree, coef0
+    kernel, gamma
         As of `DCSVMClassifier`.
     epsilon : float, default=0.1
         Half the width of the tube around f in which errors cost nothing, >= 0, in the units of y.
+    stop_level, max_time, n_jobs
+        As of `DCSVMClassifier`.
+
+    Other Parameters
+    ----------------
+    degree, coef0
+        As of `DCSVMClassifier`.
     loss : {"epsilon_insensitive", "squared_epsilon_insensitive"}, default="epsilon_insensitive"
         As of `sklearn.svm.LinearSVR`. With squared losses the rows on the tube are no support vectors, and with
-        ``epsilon=0`` nearly all rows are: a fit takes memory and time like n^2 at least.
+        ``epsilon=0`` nearly all rows are: a fit takes memory and time like :math:`n^2` at least.
     fit_intercept : bool, default=True
         Whether the machine has an (unregularised) intercept.
-    n_levels, branching, n_sample, partition, stop_level
+    n_levels, branching, n_sample, partition
         Divide and conquer, as of `DCSVMClassifier`.
     combine : {"early", "naive"}, default="early"
         Predictions of an early machine: by the machine of the row's own cluster, or the sum over all clusters.
@@ -54,7 +61,7 @@ class DCSVMRegressor(Regressor, ValuePredictor, DualMachine):
     max_iter : int, default=-1
         Largest number of working sets (of up to 512 samples) for each target, and for each cluster of a level; -1 for
         no limit.
-    max_time, memory_budget, n_jobs, verbose, random_state
+    memory_budget, verbose, random_state
         As of `DCSVMClassifier`.
 
     Attributes
@@ -65,7 +72,7 @@ class DCSVMRegressor(Regressor, ValuePredictor, DualMachine):
         In the dtype of the data. Empty for a precomputed kernel.
     n_support_ : ndarray of shape (1,), int
     dual_coef_ : ndarray of shape (n_targets, n_SV), float64
-        beta = alpha - alpha*: ``predict(X) = K(X, support_vectors_) @ dual_coef_.T + intercept_``.
+        :math:`\beta = \alpha - \alpha^*`: ``predict(X) = K(X, support_vectors_) @ dual_coef_.T + intercept_``.
     intercept_ : ndarray of shape (n_targets,), float64
     coef_ : ndarray or CSR array of shape (n_targets, n_features), float64
         For the linear kernel.
@@ -103,7 +110,8 @@ class DCSVMRegressor(Regressor, ValuePredictor, DualMachine):
     :math:`|\beta_i| \le C s_i` and, with an intercept, :math:`\sum_i \beta_i = 0`. Squared losses add
     :math:`\sum_i \beta_i^2 / (4 C s_i)` instead of the bounds. Each working set holds its coordinates on one side of
     zero. Cost as of `DCSVMClassifier`: about n_SV x n kernel entries for each target. Several targets share the
-    clusters of each level and, where it takes at most half of `memory_budget`, the kernel matrix: n^2 entries for all.
+    clusters of each level and, where it takes at most half of `memory_budget`, the kernel matrix: :math:`n^2` entries
+    for all.
 
     References
     ----------
@@ -130,46 +138,46 @@ class DCSVMRegressor(Regressor, ValuePredictor, DualMachine):
         kernel: Any = "rbf",
         *,
         gamma: float | str = "scale",
+        epsilon: float = 0.1,
+        stop_level: int | str = 0,
+        max_time: float | None = None,
+        n_jobs: int | None = None,
         degree: int = 3,
         coef0: float = 0.0,
-        epsilon: float = 0.1,
         loss: str = "epsilon_insensitive",
         fit_intercept: bool = True,
         n_levels: int | str = "auto",
         branching: int = 4,
         n_sample: int = 1000,
         partition: str = "auto",
-        stop_level: int | str = 0,
         combine: str = "early",
         warm_start: bool = False,
         tol: float = 1e-3,
         max_iter: int = -1,
-        max_time: float | None = None,
         memory_budget: int | str | None = None,
-        n_jobs: int | None = None,
         verbose: int = 0,
         random_state: Any = None,
     ) -> None:
         self.C = C
         self.kernel = kernel
         self.gamma = gamma
+        self.epsilon = epsilon
+        self.stop_level = stop_level
+        self.max_time = max_time
+        self.n_jobs = n_jobs
         self.degree = degree
         self.coef0 = coef0
-        self.epsilon = epsilon
         self.loss = loss
         self.fit_intercept = fit_intercept
         self.n_levels = n_levels
         self.branching = branching
         self.n_sample = n_sample
         self.partition = partition
-        self.stop_level = stop_level
         self.combine = combine
         self.warm_start = warm_start
         self.tol = tol
         self.max_iter = max_iter
-        self.max_time = max_time
         self.memory_budget = memory_budget
-        self.n_jobs = n_jobs
         self.verbose = verbose
         self.random_state = random_state
 

@@ -16,6 +16,7 @@ from .._progress import Progress
 from .._threads import ThreadTeam, blas_limit
 from .._types import Array, Vector
 from ..data.samples import Samples
+from ..kernels.functions import FUNCTION_KERNELS
 from ..kernels.kernel_operator import KernelOperator
 from ..kernels.tiles import fill_gram
 from ..models.expansion import make_point_samples
@@ -28,7 +29,6 @@ from ._kernel_machine import KernelMachine, TrainingRows
 from ._predictor import lazy_on_dask
 from ._scale import make_checked_samples
 from ._validation import (
-    FUNCTION_KERNELS,
     check_integer,
     check_kernel,
     check_n_jobs,
@@ -52,12 +52,15 @@ class TwoStepKernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clu
     kernel : {"rbf", "poly", "linear", "sigmoid", "laplacian", "precomputed"} or callable, default="rbf"
         As of `DCSVMClassifier`.
     gamma : {"scale", "auto"} or float, default="scale"
-    degree : int, default=3
-    coef0 : float, default=0.0
-    n_sample : int, default=1000
-        Rows that are clustered, and whose means are the centres; at least 10 for each cluster, and at most 5,000.
     n_jobs : int or None, default=None
         Threads; the clusters do not depend on it.
+
+    Other Parameters
+    ----------------
+    degree, coef0
+        As of `DCSVMClassifier`.
+    n_sample : int, default=1000
+        Rows that are clustered, and whose means are the centres; at least 10 for each cluster, and at most 5,000.
     random_state : int, RandomState instance or None, default=None
 
     Attributes
@@ -109,19 +112,19 @@ class TwoStepKernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clu
         *,
         kernel: Any = "rbf",
         gamma: float | str = "scale",
+        n_jobs: int | None = None,
         degree: int = 3,
         coef0: float = 0.0,
         n_sample: int = 1000,
-        n_jobs: int | None = None,
         random_state: Any = None,
     ) -> None:
         self.n_clusters = n_clusters
         self.kernel = kernel
         self.gamma = gamma
+        self.n_jobs = n_jobs
         self.degree = degree
         self.coef0 = coef0
         self.n_sample = n_sample
-        self.n_jobs = n_jobs
         self.random_state = random_state
 
     def __sklearn_tags__(self) -> Tags:
@@ -146,7 +149,23 @@ class TwoStepKernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clu
         -------
         self
         """
-        self._run(self._fit, X, None, sample_weight)
+        with self._fitting(X, None, sample_weight) as (rows, progress):
+            kernel = self._resolve_kernel(rows.X, rows.weights)
+            samples = make_checked_samples(kernel, rows.X)
+            with blas_limit(1), ThreadTeam(self.n_jobs) as team:
+                division = self._divide(kernel, samples, rows.weights, progress, team)
+                router: Any = division.router
+                distances = router.distances_to_own(samples, division.labels, team)
+            self.labels_ = division.labels.astype(np.int32)
+            self.inertia_ = float(rows.weights @ distances)
+            self.n_clusters_ = router.n_clusters
+            self.sample_indices_ = division.sample_indices
+            self.sample_labels_ = router.labels
+            self._sample_weights = rows.weights[division.sample_indices]
+            self._squared_centre_norms = router.squared_centre_norms
+            self._diagonal = _common_value(kernel.diagonal(samples)) if self._is_gram else None
+            self._points = np.empty((0, 0), rows.X.dtype) if self._is_gram else rows.X[division.sample_indices]
+            self._model = self._make_model()
         return self
 
     def _check_parameters(self) -> None:
@@ -162,25 +181,6 @@ class TwoStepKernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clu
             name = "n_samples" if n == len(weights) else "the number of positive weights"
             raise ValueError(f"n_clusters must be at most {name}={n}, got {self.n_clusters}")
         return TrainingRows(X, targets, weights, np.arange(len(weights)), np.empty(0))
-
-    def _fit(self, rows: TrainingRows, progress: Progress) -> None:
-        X, weights = rows.X, rows.weights
-        kernel = self._resolve_kernel(X, weights)
-        samples = make_checked_samples(kernel, X)
-        with blas_limit(1), ThreadTeam(self.n_jobs) as team:
-            division = self._divide(kernel, samples, weights, progress, team)
-            router: Any = division.router
-            distances = router.distances_to_own(samples, division.labels, team)
-        self.labels_ = division.labels.astype(np.int32)
-        self.inertia_ = float(weights @ distances)
-        self.n_clusters_ = router.n_clusters
-        self.sample_indices_ = division.sample_indices
-        self.sample_labels_ = router.labels
-        self._sample_weights = weights[division.sample_indices]
-        self._spread = router.squared_centre_norms  # file format: historical name
-        self._diagonal = _common_value(kernel.diagonal(samples)) if self._is_gram else None
-        self._points = np.empty((0, 0), X.dtype) if self._is_gram else X[division.sample_indices]
-        self._model = self._make_model()
 
     def _divide(self, kernel: Any, samples: Samples, weights: Vector, progress: Progress, team: ThreadTeam) -> Division:
         """The balanced division; of a fit that is stopped, that of the last round, or one by medoids."""
@@ -205,7 +205,8 @@ class TwoStepKernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clu
     def _make_model(self) -> KernelRouter:
         kernel = self._make_kernel()
         points = make_point_samples(kernel, self.sample_indices_ if self._is_gram else self._points)
-        return KernelRouter(kernel, points, self.sample_labels_, self._spread, weights=self._sample_weights)
+        labels, norms = self.sample_labels_, self._squared_centre_norms
+        return KernelRouter(kernel, points, labels, norms, weights=self._sample_weights)
 
     def _check_state(self, fitted: FittedState) -> None:
         super()._check_state(fitted)
@@ -218,7 +219,7 @@ class TwoStepKernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clu
         fitted.array("sample_indices_", np.integer, m, least=0, below=n)
         if (fitted.array("_sample_weights", np.float64, m) <= 0).any():
             raise ValueError(f"_sample_weights must be positive, got {self._sample_weights.min()}")
-        fitted.array("_spread", np.float64, k)
+        fitted.array("_squared_centre_norms", np.float64, k)
         if fitted.value("_diagonal") is not None:
             fitted.number("_diagonal")
         fitted.number("inertia_", least=0)

@@ -16,12 +16,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._config import resolve_memory_budget
 from .._native import Stopped
-from .._progress import Progress
 from .._threads import ThreadTeam, blas_limit, row_blocks, run_interruptibly
 from .._types import Array, RowIndices
 from ..data.origin import dense_if_far
 from ..data.samples import make_samples
-from ..kernels.functions import Kernel
+from ..kernels.functions import FUNCTION_KERNELS, Kernel
 from ..kernels.precision import ensure_precision
 from ..kernels.tiles import fill_gram
 from ..models.nystroem_coordinates import NystroemCoordinates
@@ -37,7 +36,6 @@ from ._kernel_machine import KernelMachine, TrainingRows
 from ._predictor import lazy_on_dask
 from ._scale import check_scale
 from ._validation import (
-    FUNCTION_KERNELS,
     check_choice,
     check_integer,
     check_kernel,
@@ -59,7 +57,7 @@ _BYTES_OF_RESIDUALS = 64.0  # eight vectors of a pivoted Cholesky's rows
 
 
 class LandmarkNystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelMachine):
-    """Coordinates whose inner products approximate a kernel: a better `Nystroem`.
+    r"""Coordinates whose inner products approximate a kernel: a better `Nystroem`.
 
     The kernel matrix is approximated through a few landmark points, as by `sklearn.kernel_approximation.Nystroem`, with
     three differences: landmarks are centroids of k-means, rows drawn by randomly pivoted Cholesky, or points of your
@@ -77,25 +75,28 @@ class LandmarkNystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Kernel
     kernel : {"rbf", "poly", "linear", "sigmoid", "laplacian", "precomputed"} or callable, default="rbf"
         As of `DCSVMClassifier`. For "precomputed", `fit` takes K(train, train) and `transform` takes K(new, train).
     gamma : {"scale", "auto"} or float, default="scale"
-    degree : int, default=3
-    coef0 : float, default=0.0
-    n_pseudo_landmarks : int, default=0
-        Further features, >= 0; by the polynomial rule at most m (m + 1) / 2 of m landmarks.
-    pseudo : {"triangle", "polynomial"} or None, default="polynomial"
-        How they are estimated: the distance to a random row by the triangle inequality, for the kernels rbf and
-        laplacian; or a product of the kernel values of two landmarks, for any kernel. None is without them.
     landmarks : {"kmeans", "uniform", "rpcholesky"} or array-like of shape (m, n_features), default="kmeans"
         Centroids; random rows; rows drawn one by one with probability proportional to the error that those before
         leave in k(x, x), by randomly pivoted Cholesky; or these points. For a precomputed kernel "kmeans" are the rows
         nearest to the centres of kernel k-means on `n_sample` rows, and an array is an error.
+    n_pseudo_landmarks : int, default=0
+        Further features, >= 0; by the polynomial rule at most :math:`m (m + 1) / 2` of m landmarks.
+    n_jobs : int or None, default=None
+        Threads; the coordinates do not depend on it.
+
+    Other Parameters
+    ----------------
+    degree, coef0
+        As of `DCSVMClassifier`.
+    pseudo : {"triangle", "polynomial"} or None, default="polynomial"
+        How pseudo-landmarks are estimated: the distance to a random row by the triangle inequality, for the kernels rbf
+        and laplacian; or a product of the kernel values of two landmarks, for any kernel. None is without them.
     n_sample : int, default=2000
         Rows on which the matrix between the features is estimated, the landmarks among them, >= 1: at most as many as
         `memory_budget` has room for, at least as many as there are features.
     memory_budget : int or str or None, default=None
         Bytes to work in beside data and result, such as "500MB"; None is `get_config`'s. A ValueError names the least
         that can be kept.
-    n_jobs : int or None, default=None
-        Threads; the coordinates do not depend on it.
     random_state : int, RandomState instance or None, default=None
 
     Attributes
@@ -123,17 +124,20 @@ class LandmarkNystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Kernel
 
     Notes
     -----
-    With the features c(x) = [k(x, u_1), ..., k(x, u_m), f_1(x), ..., f_p(x)] of n_sample rows, of which the first are
-    the landmarks, as the rows of C, and K the kernel matrix of these rows, W = C+ K (C+)' minimises the Frobenius norm
-    of K - C W C' (equation 5). The
-    pseudo-landmark v has f(x) = ``kappa(max_j ||x - u_j| - |v - u_j||)`` or ``kappa(min_j (|x - u_j| + |v - u_j|))``
-    (equation 6), whichever is closer to the kernel on these rows; or f(x) = k(x, u_i) k(x, u_j) (equation 7). The
-    coordinates of x are c(x) F with W = F F'.
+    With the features :math:`c(x) = [k(x, u_1), \dots, k(x, u_m), f_1(x), \dots, f_p(x)]` of n_sample rows, of which the
+    first are the landmarks, as the rows of C, and K the kernel matrix of these rows, :math:`W = C^+ K (C^+)^\top`
+    minimises the Frobenius norm of :math:`K - C W C^\top` (equation 5). The pseudo-landmark v has
 
-    `fit` costs k-means with 20 iterations of n m d multiply-adds, on at most 20,000 rows, n_sample^2 kernel entries,
-    and n_sample^2 (m + p) multiply-adds. Pivoted Cholesky costs m n kernel entries and m^2 n / 2 multiply-adds instead
-    of k-means, on as many random rows as half of `memory_budget` has room for m kernel values of. `transform` costs
-    m d + (m + p) rank multiply-adds a row.
+    .. math:: f(x) = \kappa(\max_j \big| \|x - u_j\| - \|v - u_j\| \big|)
+        \quad\text{or}\quad \kappa(\min_j (\|x - u_j\| + \|v - u_j\|))
+
+    (equation 6), whichever is closer to the kernel on these rows; or :math:`f(x) = k(x, u_i) k(x, u_j)` (equation 7).
+    The coordinates of x are :math:`c(x) F` with :math:`W = F F^\top`.
+
+    `fit` costs k-means with 20 iterations of :math:`n m d` multiply-adds, on at most 20,000 rows, and, of r =
+    `n_sample` rows, :math:`r^2` kernel entries and :math:`r^2 (m + p)` multiply-adds. Pivoted Cholesky costs :math:`m
+    n` kernel entries and :math:`m^2 n / 2` multiply-adds instead of k-means, on as many random rows as half of
+    `memory_budget` has room for m kernel values of. `transform` costs m d + (m + p) rank multiply-adds a row.
 
     Differences from the paper: (1) directions in which W is negative, or is nothing but rounding errors, are left out,
     so that coordinates exist for any kernel. (2) All pseudo-landmarks have the same bound, lower or upper. (3) Products
@@ -165,27 +169,27 @@ class LandmarkNystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Kernel
         *,
         kernel: str = "rbf",
         gamma: float | str = "scale",
+        landmarks: str | ArrayLike = "kmeans",
+        n_pseudo_landmarks: int = 0,
+        n_jobs: int | None = None,
         degree: int = 3,
         coef0: float = 0.0,
-        n_pseudo_landmarks: int = 0,
         pseudo: str | None = "polynomial",
-        landmarks: str | ArrayLike = "kmeans",
         n_sample: int = 2000,
         memory_budget: int | str | None = None,
-        n_jobs: int | None = None,
         random_state: Any = None,
     ) -> None:
         self.n_landmarks = n_landmarks
         self.kernel = kernel
         self.gamma = gamma
+        self.landmarks = landmarks
+        self.n_pseudo_landmarks = n_pseudo_landmarks
+        self.n_jobs = n_jobs
         self.degree = degree
         self.coef0 = coef0
-        self.n_pseudo_landmarks = n_pseudo_landmarks
         self.pseudo = pseudo
-        self.landmarks = landmarks
         self.n_sample = n_sample
         self.memory_budget = memory_budget
-        self.n_jobs = n_jobs
         self.random_state = random_state
 
     def __sklearn_tags__(self) -> Tags:
@@ -209,7 +213,22 @@ class LandmarkNystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Kernel
         -------
         self
         """
-        self._run(self._fit, X, None, sample_weight)
+        with self._fitting(X, None, sample_weight) as (rows, progress):
+            kernel: Any = self._resolve_kernel(rows.X, rows.weights)
+            check_scale(kernel, rows.X)
+            rows = rows._replace(X=dense_if_far(rows.X))
+            own = None if isinstance(self.landmarks, str) else check_landmarks(self.landmarks, rows.X)
+            m = self.n_landmarks if own is None else len(own)
+            self._check_memory(rows.X, m)
+            rng = make_rng(self.random_state)
+            try:
+                features, factor = self._learn(kernel, rows, m, own, rng, progress.go_on)
+            except Stopped:
+                features, factor = self._learn_from_few_rows(kernel, rows, rng)
+                m = len(features.landmarks[0])
+                state = f"before W was known: {m} random rows are landmarks, and W is theirs."
+                warn_of_stop(self, progress.stopped_by, state)
+            self._set_attributes(features, factor)
         return self
 
     def _check_parameters(self) -> None:
@@ -223,24 +242,6 @@ class LandmarkNystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Kernel
         check_n_jobs(self.n_jobs)
         check_seed(self.random_state)
         resolve_memory_budget(self.memory_budget)
-
-    def _fit(self, rows: TrainingRows, progress: Progress) -> None:
-        kernel: Any = self._resolve_kernel(rows.X, rows.weights)
-        check_scale(kernel, rows.X)
-        rows = rows._replace(X=dense_if_far(rows.X))
-        own = None if isinstance(self.landmarks, str) else check_landmarks(self.landmarks, rows.X)
-        m = self.n_landmarks if own is None else len(own)
-        self._check_memory(rows.X, m)
-        rng = make_rng(self.random_state)
-        try:
-            features, factor = self._learn(kernel, rows, m, own, rng, progress.go_on)
-        except Stopped:
-            features, factor = self._learn_from_few_rows(kernel, rows, rng)
-            m = len(features.landmarks[0])
-            warn_of_stop(
-                self, progress.stopped_by, f"before W was known: {m} random rows are landmarks, and W is theirs."
-            )
-        self._set_attributes(features, factor)
 
     @property
     def _budget(self) -> int:
@@ -381,16 +382,16 @@ class LandmarkNystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Kernel
         if not self._is_gram:
             self.landmark_indices_ = np.empty(0, np.intp)
         self.factor_ = factor
-        self._pseudo: dict[str, Any] = {  # file format: the first two names are historical
-            "anchors": features.pseudo_distances,
-            "rules": features.bounds,
+        self._pseudo: dict[str, Any] = {
+            "pseudo_distances": features.pseudo_distances,
+            "bounds": features.bounds,
             "pairs": features.pairs,
         }
         self._model = self._make_model()
 
     def _make_model(self) -> NystroemCoordinates:
         kernel: Any = self._make_kernel()
-        pseudo = (self._pseudo[name] for name in ("anchors", "rules", "pairs"))
+        pseudo = (self._pseudo[name] for name in ("pseudo_distances", "bounds", "pairs"))
         return NystroemCoordinates(LandmarkFeatures(kernel, self.landmarks_[None], *pseudo), self.factor_)
 
     @lazy_on_dask
@@ -423,7 +424,7 @@ class LandmarkNystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Kernel
         size = (n_indices, 0) if self._is_gram else (..., self.n_features_in_)
         landmarks, pseudo = fitted.array("landmarks_", np.floating, *size), fitted.nested("_pseudo")
         m, dtype = len(landmarks), landmarks.dtype
-        p = pseudo.array("anchors", dtype, 1, m, None).shape[2]
-        pseudo.array("rules", np.int64, 1, least=0, below=2)
+        p = pseudo.array("pseudo_distances", dtype, 1, m, None).shape[2]
+        pseudo.array("bounds", np.int64, 1, least=0, below=2)
         n_pairs = pseudo.array("pairs", np.int32, 1, 2, None, least=0, below=m).shape[2]
         fitted.array("factor_", dtype, m + p + n_pairs, None)

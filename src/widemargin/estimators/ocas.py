@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from scipy.special import log_expit, logsumexp
 
 from .._config import resolve_memory_budget
 from .._native import smooth
-from .._progress import Progress
 from .._threads import ThreadTeam
 from .._types import Labels, Matrix, Vector
 from ..data import DesignMatrix, with_constant
@@ -49,8 +48,8 @@ class OCASClassifier(Classifier, OneVsRestPredictor, LinearMachine):
     C : float, default=1.0
         Weight of the losses, > 0. For each sample it is multiplied by its weight and by its class's weight.
     loss : {"hinge", "squared_hinge", "logistic"}, default="hinge"
-        Of a margin m = y (<w, x> + b): ``max(0, 1 - m)``, its square, or ``log(1 + exp(-m))``, which has
-        `predict_proba`.
+        Of a margin :math:`m = y (\langle w, x \rangle + b)`: :math:`\max(0, 1 - m)`, its square, or
+        :math:`\log(1 + e^{-m})`, which has `predict_proba`.
     tol : float, default=1e-3
         Largest duality gap at the end, relative to the objective; of each class with several.
     fit_intercept : bool, default=True
@@ -218,31 +217,11 @@ class OCASClassifier(Classifier, OneVsRestPredictor, LinearMachine):
             raise ValueError(f"multi_class='crammer_singer' needs loss='hinge', got loss={self.loss!r}")
         super()._check_parameters()
 
-    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Train the machine.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix, sparse array, dask array, dask data frame} of shape (n_samples, n_features)
-            The rows of a dask collection stay on the workers of the active client's cluster.
-        y : array-like or dask collection of shape (n_samples,)
-            Labels of any kind, of at least two classes.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Factor of C for each sample, >= 0.
-
-        Returns
-        -------
-        self
-        """
-        self._run(self._fit, X, y, sample_weight)
-        return self
-
     def _check_targets(self, X: Any, y: Any) -> tuple[Any, NDArray[Any]]:
         return check_training_data(self, X, y, resolve_memory_budget(self.memory_budget))
 
-    def _fit(self, data: ValidatedRows, progress: Progress) -> None:
-        self._train([self], data, progress)
-        if (isinstance(data.X, np.ndarray) or sp.issparse(data.X)) and not progress.stopped_by:
+    def _warn_of_machine(self, data: ValidatedRows) -> None:
+        if isinstance(data.X, np.ndarray) or sp.issparse(data.X):
             model = LinearModel(self.coef_ if data.columns is None else self.coef_[:, data.columns], self.intercept_)
             budget = resolve_memory_budget(self.memory_budget)
             warn_of_one_class_of_linear(

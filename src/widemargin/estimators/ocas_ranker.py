@@ -12,42 +12,46 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_consistent_length
 
 from .._config import resolve_memory_budget
-from .._progress import Progress
 from .._threads import ThreadTeam
-from .._types import Labels
-from ..data import DesignMatrix
+from .._types import ROUNDING, Labels
+from ..data import DesignMatrix, compute_values
 from ..solvers.cutting_plane.pair_hinge import PairHingeLoss, RankedPairs
-from ._linear_machine import LinearMachine, LinearProblem, SingleFunction, ValidatedRows, check_objective_at_zero
+from ._linear_machine import LinearProblem, SingleFunction, ValidatedRows, check_objective_at_zero
 from ._predictor import ValuePredictor
-from ._validation import check_regression_data, check_weights, to_memory
-
-_EQUAL = 1e-12  # of the range of the values: smaller differences are rounding
+from ._validation import check_regression_data, check_weights
 
 
-class OCASRanker(SingleFunction, ValuePredictor, LinearMachine):
-    """Linear ranking by pairwise hinges within groups (a ranking SVM), with a certificate.
+class OCASRanker(ValuePredictor, SingleFunction):
+    r"""Linear ranking by pairwise hinges within groups (a ranking SVM), with a certificate.
 
-    It minimises ``1/2 |w|^2 + C sum s_i s_j max(0, 1 - (<w, x_i> - <w, x_j>))`` over the pairs of samples of the same
-    group with y_i > y_j, by optimised cutting planes. A plane costs O(n log n), however many pairs there are.
+    It minimises, by optimised cutting planes,
+
+    .. math:: \tfrac12 \|w\|^2 + C \sum_{i, j} s_i s_j \max(0, 1 - \langle w, x_i - x_j \rangle)
+
+    over the pairs of samples of the same group with :math:`y_i > y_j`. A plane costs :math:`O(n \log n)`, however many
+    pairs there are.
 
     Parameters
     ----------
     C : float, default=1.0
-        Weight of each pair, > 0. There may be n^2 / 2 of them: start with a small one.
+        Weight of each pair, > 0. There may be :math:`n^2 / 2` of them: start with a small one.
     tol : float, default=1e-3
         Largest duality gap at the end, relative to the objective.
+    max_time : float or None, default=None
+        Seconds after which `fit` returns the best model so far.
+    n_jobs : int or None, default=None
+        Threads; None means all cores, and one inside a worker of joblib. The model does not depend on it.
+
+    Other Parameters
+    ----------------
     mu : float, default=0.1
         As of `OCASClassifier`.
     max_iter : int, default=1000
         Most rounds, of two passes over the data each.
-    max_time : float or None, default=None
-        Seconds after which `fit` returns the best model so far.
     memory_budget : int, str or None, default=None
         Bytes, or such as "200MB", that `fit` and `predict` may take beyond the data.
     warm_start : bool, default=False
         Start from the fitted machine.
-    n_jobs : int or None, default=None
-        Threads; None means all cores, and one inside a worker of joblib. The model does not depend on it.
     verbose : int, default=0
         1 draws a progress bar when a fit takes longer than a second.
 
@@ -98,22 +102,22 @@ class OCASRanker(SingleFunction, ValuePredictor, LinearMachine):
         C: float = 1.0,
         *,
         tol: float = 1e-3,
+        max_time: float | None = None,
+        n_jobs: int | None = None,
         mu: float = 0.1,
         max_iter: int = 1000,
-        max_time: float | None = None,
         memory_budget: int | str | None = None,
         warm_start: bool = False,
-        n_jobs: int | None = None,
         verbose: int = 0,
     ) -> None:
         self.C = C
         self.tol = tol
+        self.max_time = max_time
+        self.n_jobs = n_jobs
         self.mu = mu
         self.max_iter = max_iter
-        self.max_time = max_time
         self.memory_budget = memory_budget
         self.warm_start = warm_start
-        self.n_jobs = n_jobs
         self.verbose = verbose
 
     def __sklearn_tags__(self) -> Tags:
@@ -122,7 +126,7 @@ class OCASRanker(SingleFunction, ValuePredictor, LinearMachine):
         tags.target_tags.required = True
         return tags
 
-    def fit(
+    def fit(  # type: ignore[override]  # the groups come third
         self, X: ArrayLike, y: ArrayLike, groups: ArrayLike | None = None, sample_weight: ArrayLike | None = None
     ) -> Self:
         """Train the machine.
@@ -141,7 +145,8 @@ class OCASRanker(SingleFunction, ValuePredictor, LinearMachine):
         -------
         self
         """
-        self._run(partial(self._fit_groups, groups), X, y, sample_weight)
+        with self._fitting(X, y, sample_weight) as (data, progress):
+            self._train([self], _with_groups(data, groups), progress)
         return self
 
     def fit_path(
@@ -166,11 +171,8 @@ class OCASRanker(SingleFunction, ValuePredictor, LinearMachine):
         list of OCASRanker
         """
         models = self._models_of(Cs)
-
-        def train(data: ValidatedRows, progress: Progress) -> None:
+        with models[0]._fitting(X, y, sample_weight) as (data, progress):
             models[0]._train(models, _with_groups(data, groups), progress)
-
-        models[0]._run(train, X, y, sample_weight)
         return models
 
     def score(
@@ -187,18 +189,15 @@ class OCASRanker(SingleFunction, ValuePredictor, LinearMachine):
         float
             NaN where there is no pair.
         """
-        f, targets = (np.asarray(to_memory(values), np.float64) for values in (self.predict(X), y))
+        f, targets = (np.asarray(compute_values(values), np.float64) for values in (self.predict(X), y))
         check_consistent_length(f, targets)
-        s = check_weights(to_memory(sample_weight), targets)
+        s = check_weights(compute_values(sample_weight), targets)
         pairs = RankedPairs(targets, _number_groups(groups, len(targets)), s)
         if not (total := pairs.total):
             return float("nan")
-        least = _EQUAL * (float(np.ptp(f)) or 1.0)
+        least = ROUNDING * (float(np.ptp(f)) or 1.0)
         wrong, with_equal = (float(s @ pairs.violations(f, margin)[0]) for margin in (0.0, least))
         return 1.0 - 0.5 * (wrong + with_equal) / total
-
-    def _fit_groups(self, groups: Any, data: ValidatedRows, progress: Progress) -> None:
-        self._fit(_with_groups(data, groups), progress)
 
     def _check_targets(self, X: Any, y: Any) -> tuple[Any, NDArray[Any]]:
         return check_regression_data(self, X, y, resolve_memory_budget(self.memory_budget))
@@ -223,7 +222,7 @@ def _number_groups(groups: Any, n: int) -> Labels:
     """The number (n,) of each sample's group."""
     if groups is None:
         return np.zeros(n, np.intp)
-    labels = np.asarray(to_memory(groups))
+    labels = np.asarray(compute_values(groups))
     if labels.ndim != 1:
         raise ValueError(f"groups must be of shape ({n},), got {labels.shape}")
     if len(labels) != n:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from .._config import resolve_memory_budget
 from .._native import smooth
@@ -14,17 +14,20 @@ from .._threads import ThreadTeam
 from ..data import DesignMatrix
 from ..solvers.cutting_plane.smooth_losses import SmoothLoss
 from ..solvers.cutting_plane.two_hinges import double_rows, two_hinges
-from ._linear_machine import LinearMachine, LinearProblem, SingleFunction, ValidatedRows, check_objective_at_zero
+from ._linear_machine import LinearProblem, SingleFunction, ValidatedRows, check_objective_at_zero
 from ._predictor import Regressor, ValuePredictor
 from ._validation import check_choice, check_number, check_regression_data, shown
 
 _LOSSES = ("epsilon_insensitive", "squared_epsilon_insensitive", "absolute", "quantile")
 
 
-class OCASRegressor(SingleFunction, Regressor, ValuePredictor, LinearMachine):
-    """Linear regression with a robust, a quantile or a squared loss, for up to millions of rows, with a certificate.
+class OCASRegressor(Regressor, ValuePredictor, SingleFunction):
+    r"""Linear regression with a robust, a quantile or a squared loss, for up to millions of rows, with a certificate.
 
-    It minimises ``1/2 |w|^2 + C sum_i s_i L(y_i, <w, x_i> + b)`` by optimised cutting planes, as `OCASClassifier` does,
+    It minimises, by optimised cutting planes, as `OCASClassifier` does,
+
+    .. math:: \tfrac12 \|w\|^2 + C \sum_i s_i L(y_i, \langle w, x_i \rangle + b),
+
     and reports how far from the optimum it stopped.
 
     Parameters
@@ -40,22 +43,25 @@ class OCASRegressor(SingleFunction, Regressor, ValuePredictor, LinearMachine):
         In (0, 1): the share of targets below the prediction, with the loss named after it.
     tol : float, default=1e-3
         Largest duality gap at the end, relative to the objective.
+    fit_intercept : bool, default=True
+        Whether the machine has an intercept. It is not regularised.
+    max_time : float or None, default=None
+        Seconds after which `fit` returns the best model so far.
+    n_jobs : int or None, default=None
+        Threads; None means all cores, and one inside a worker of joblib. The model does not depend on it.
+
+    Other Parameters
+    ----------------
     mu : float, default=0.1
         As of `OCASClassifier`.
     acceleration : {"auto"} or None, default="auto"
         None trains by Algorithm 1 of the paper as it is.
-    fit_intercept : bool, default=True
-        Whether the machine has an intercept. It is not regularised.
     max_iter : int, default=1000
         Most rounds on all rows, of two passes over the data each.
-    max_time : float or None, default=None
-        Seconds after which `fit` returns the best model so far.
     memory_budget : int, str or None, default=None
         Bytes, or such as "200MB", that `fit` and `predict` may take beyond the data.
     warm_start : bool, default=False
         Start from the fitted machine. For a path of C on the same data `fit_path` is cheaper.
-    n_jobs : int or None, default=None
-        Threads; None means all cores, and one inside a worker of joblib. The model does not depend on it.
     verbose : int, default=0
         1 draws a progress bar when a fit takes longer than a second.
 
@@ -107,14 +113,14 @@ class OCASRegressor(SingleFunction, Regressor, ValuePredictor, LinearMachine):
         epsilon: float = 0.0,
         quantile: float = 0.5,
         tol: float = 1e-3,
+        fit_intercept: bool = True,
+        max_time: float | None = None,
+        n_jobs: int | None = None,
         mu: float = 0.1,
         acceleration: str | None = "auto",
-        fit_intercept: bool = True,
         max_iter: int = 1000,
-        max_time: float | None = None,
         memory_budget: int | str | None = None,
         warm_start: bool = False,
-        n_jobs: int | None = None,
         verbose: int = 0,
     ) -> None:
         self.C = C
@@ -122,14 +128,14 @@ class OCASRegressor(SingleFunction, Regressor, ValuePredictor, LinearMachine):
         self.epsilon = epsilon
         self.quantile = quantile
         self.tol = tol
+        self.fit_intercept = fit_intercept
+        self.max_time = max_time
+        self.n_jobs = n_jobs
         self.mu = mu
         self.acceleration = acceleration
-        self.fit_intercept = fit_intercept
         self.max_iter = max_iter
-        self.max_time = max_time
         self.memory_budget = memory_budget
         self.warm_start = warm_start
-        self.n_jobs = n_jobs
         self.verbose = verbose
 
     def _check_parameters(self) -> None:
@@ -139,24 +145,6 @@ class OCASRegressor(SingleFunction, Regressor, ValuePredictor, LinearMachine):
         if self.quantile >= 1:
             raise ValueError(f"quantile must be less than 1, got {shown(self.quantile)}")
         super()._check_parameters()
-
-    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Train the machine.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix, sparse array, dask array, dask data frame} of shape (n_samples, n_features)
-            The rows of a dask collection stay on the workers of the active client's cluster.
-        y : array-like or dask collection of shape (n_samples,)
-        sample_weight : array-like of shape (n_samples,), default=None
-            Factor of C for each sample, >= 0.
-
-        Returns
-        -------
-        self
-        """
-        self._run(self._fit, X, y, sample_weight)
-        return self
 
     def _check_targets(self, X: Any, y: Any) -> tuple[Any, NDArray[Any]]:
         return check_regression_data(self, X, y, resolve_memory_budget(self.memory_budget))

@@ -12,7 +12,6 @@ from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import check_is_fitted
 
 from .._config import resolve_memory_budget
-from .._progress import Progress
 from .._types import Array, RowIndices, Vector
 from ..algorithms.relevance import learn_relevance, mean_differences, scale_columns
 from ..data.columns import occupied_columns
@@ -51,7 +50,7 @@ _POWERS = {"laplacian": 1, "rbf": 2}
 
 
 class RelevanceScaler(OneToOneFeatureMixin, TransformerMixin, Estimator):
-    """Columns multiplied by how much they matter, learned from the gradients of kernel machines.
+    r"""Columns multiplied by how much they matter, learned from the gradients of kernel machines.
 
     A kernel of distances counts every column alike, and columns that say nothing about y blur it. Here a machine is
     fitted, each column is multiplied by the root mean square of the machine's gradient by it, and a machine is fitted
@@ -74,14 +73,17 @@ class RelevanceScaler(OneToOneFeatureMixin, TransformerMixin, Estimator):
         Machines that are fitted one after the other, >= 1.
     n_rows : int, default=5000
         Random rows to learn from, >= 2. Above 10,000 the machines are early ones, a cluster of rows each.
-    target : {"auto", "classes", "values"}, default="auto"
-        What y is. "auto": values of a regression if they are numbers with a fraction, or more than 100 different ones.
     max_time : float or None, default=None
         Seconds after which the fit ends with what it has learned, with a warning.
-    memory_budget : int or str or None, default=None
-        Bytes to work in beside the data, such as "500MB"; None is `get_config`'s.
     n_jobs : int or None, default=None
         Threads; the result does not depend on it.
+
+    Other Parameters
+    ----------------
+    target : {"auto", "classes", "values"}, default="auto"
+        What y is. "auto": values of a regression if they are numbers with a fraction, or more than 100 different ones.
+    memory_budget : int or str or None, default=None
+        Bytes to work in beside the data, such as "500MB"; None is `get_config`'s.
     verbose : int, default=0
     random_state : int, RandomState instance or None, default=None
         Chooses the rows.
@@ -109,9 +111,13 @@ class RelevanceScaler(OneToOneFeatureMixin, TransformerMixin, Estimator):
 
     Notes
     -----
-    With f the machine of the rows X diag(s), r_j = s_j sqrt(mean_i (df(x_i)/dx_j)^2), over 500 to 2,000 rows, and over
-    all pairs of classes or targets; then s = c r. The cost is `n_iter` fits of `n_rows` rows, and of gradients 500 to
-    2,000 x n_SV x n_features multiply-adds for each class or target.
+    With f the machine of the rows X diag(s), whose gradients are averaged over m = 500 to 2,000 rows, and over all
+    pairs of classes or targets,
+
+    .. math:: r_j = s_j \sqrt{\tfrac1m \sum_i (\partial f(x_i) / \partial x_j)^2}, \qquad s \leftarrow c \, r.
+
+    The cost is `n_iter` fits of `n_rows` rows, and of gradients m x n_SV x n_features multiply-adds for each class or
+    target.
 
     Differences from the papers: (1) support vector machines instead of kernel ridge regression. (2) The diagonal of
     the average gradient outer product alone, so that columns stay columns. (3) The mean distance is kept, instead of
@@ -145,10 +151,10 @@ class RelevanceScaler(OneToOneFeatureMixin, TransformerMixin, Estimator):
         gamma: float | str = "mean",
         n_iter: int = 3,
         n_rows: int = 5000,
-        target: str = "auto",
         max_time: float | None = None,
-        memory_budget: int | str | None = None,
         n_jobs: int | None = None,
+        target: str = "auto",
+        memory_budget: int | str | None = None,
         verbose: int = 0,
         random_state: Any = None,
     ) -> None:
@@ -157,10 +163,10 @@ class RelevanceScaler(OneToOneFeatureMixin, TransformerMixin, Estimator):
         self.gamma = gamma
         self.n_iter = n_iter
         self.n_rows = n_rows
-        self.target = target
         self.max_time = max_time
-        self.memory_budget = memory_budget
         self.n_jobs = n_jobs
+        self.target = target
+        self.memory_budget = memory_budget
         self.verbose = verbose
         self.random_state = random_state
 
@@ -187,7 +193,35 @@ class RelevanceScaler(OneToOneFeatureMixin, TransformerMixin, Estimator):
         -------
         self
         """
-        self._run(self._fit, X, y, sample_weight)
+        with self._fitting(X, y, sample_weight) as (rows, progress):
+            d, (stored, columns) = rows.X.shape[1], occupied_columns(rows.X)
+            check_memory(self.memory_budget, 16 * d, f"relevance and factors of {d} columns")
+            if columns is not None:  # with one column that stands for those without values
+                parts, shape = (stored.data, stored.indices, stored.indptr), (stored.shape[0], len(columns) + 1)
+                rows = rows._replace(X=type(stored)(parts, shape))
+            power, budget = _POWERS[self.kernel], resolve_memory_budget(self.memory_budget)
+            rng = make_rng(self.random_state, seed_of_none=0)
+            gamma = self._resolve_gamma(rows, power)
+            check_scale(make_kernel(self.kernel, gamma=gamma), rows.X, rows.first_target)
+            machine = self._machine(rows, gamma)
+            learned = learn_relevance(
+                rows.X,
+                rows.weights,
+                lambda X: machine.train_model(rows._replace(X=X), progress),
+                int(self.n_iter),
+                progress,
+                rng,
+                power=power,
+                n_jobs=self.n_jobs,
+                memory_budget=budget,
+            )
+            self.relevance_, self.scale_ = (_all_columns(v, columns, d) for v in (learned.relevance, learned.scale))
+            self.n_iter_ = learned.n_iter
+            if progress.stopped_by:
+                state = f"after {self.n_iter_} of {self.n_iter} machines: their relevance is kept."
+                warn_of_stop(self, progress.stopped_by, state)
+            elif not learned.is_known:
+                warn_user("no column changes the machine's decision values: every column has relevance 1", UserWarning)
         return self
 
     def set_factors(self, X: Any, factors: Vector) -> Self:
@@ -233,35 +267,6 @@ class RelevanceScaler(OneToOneFeatureMixin, TransformerMixin, Estimator):
         return type_of_target(y).startswith("continuous") or (
             y.ndim > 1 or (y.dtype.kind in "iuf" and len(np.unique(y)) > _MOST_CLASSES)
         )
-
-    def _fit(self, rows: TrainingRows, progress: Progress) -> None:
-        d, (X, columns) = rows.X.shape[1], occupied_columns(rows.X)
-        check_memory(self.memory_budget, 16 * d, f"relevance and factors of {d} columns")
-        if columns is not None:  # with one column that stands for those without values
-            rows = rows._replace(X=type(X)((X.data, X.indices, X.indptr), (X.shape[0], len(columns) + 1)))
-        power, budget = _POWERS[self.kernel], resolve_memory_budget(self.memory_budget)
-        rng = make_rng(self.random_state, seed_of_none=0)
-        gamma = self._resolve_gamma(rows, power)
-        check_scale(make_kernel(self.kernel, gamma=gamma), rows.X, rows.first_target)
-        machine = self._machine(rows, gamma)
-        learned = learn_relevance(
-            rows.X,
-            rows.weights,
-            lambda X: machine.train_model(rows._replace(X=X), progress),
-            int(self.n_iter),
-            progress,
-            rng,
-            power=power,
-            n_jobs=self.n_jobs,
-            memory_budget=budget,
-        )
-        self.relevance_, self.scale_ = (_all_columns(v, columns, d) for v in (learned.relevance, learned.scale))
-        self.n_iter_ = learned.n_iter
-        if progress.stopped_by:
-            state = f"after {self.n_iter_} of {self.n_iter} machines: their relevance is kept."
-            warn_of_stop(self, progress.stopped_by, state)
-        elif not learned.is_known:
-            warn_user("no column changes the machine's decision values: every column has relevance 1", UserWarning)
 
     def _resolve_gamma(self, rows: TrainingRows, power: int) -> float:
         """The number that "mean" stands for; 1 if all rows are equal."""

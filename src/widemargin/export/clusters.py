@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from ..kernels.functions import RBF, Laplacian, Linear
+from ..kernels.functions import ExponentialKernel, Linear
 from ..models.clustered import BETWEEN, UNCERTAIN, ClusteredExpansion
 from ..models.expansion import KernelExpansion
 from ..partition.routing import InputRouter, KernelRouter, Router
@@ -124,7 +124,7 @@ def _write_kernel_distances(graph: Graph, router: KernelRouter) -> tuple[str, st
     weights *= -2.0 / weights.sum(axis=1, keepdims=True)
     machine = KernelExpansion(router.kernel, points, weights, router.squared_centre_norms)
     distances = write_expansion(graph, machine)
-    if isinstance(router.kernel, RBF | Laplacian):
+    if isinstance(router.kernel, ExponentialKernel):
         return distances, graph.for_each_row(np.array(1.0), graph.x)
     gamma = graph.number(getattr(router.kernel, "gamma", 1.0))
     square = graph.reduce("SumSquare", graph.x, 1)

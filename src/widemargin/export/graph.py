@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 OPSET = 18
-_IR_VERSION = 8  # the oldest with this opset, for the sake of older runtimes
 _INPUT = "X"
 
 Value = Any  # the name of a tensor in the graph, or an array that becomes a constant
@@ -174,7 +173,8 @@ class Graph:
         samples = helper.make_tensor_value_info(_INPUT, self._type(self.input_dtype), ["rows", self.n_features])
         graph = helper.make_graph(self._nodes, "widemargin", [samples], infos, self._constants)
         opsets = [helper.make_opsetid("", OPSET)]
-        model = helper.make_model(graph, opset_imports=opsets, ir_version=_IR_VERSION, producer_name="widemargin")
+        # the oldest with this opset, for the sake of older runtimes
+        model = helper.make_model(graph, opset_imports=opsets, ir_version=8, producer_name="widemargin")
         self.onnx.checker.check_model(model, full_check=True)
         return model
 

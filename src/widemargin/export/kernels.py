@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from ..kernels.functions import RBF, Laplacian, Linear, Polynomial, Sigmoid
+from ..kernels.functions import RBF, ExponentialKernel, Laplacian, Linear, Polynomial, Sigmoid
 from .graph import Graph, Value
 
 _MAX_BYTES = 2**31 - 2**26  # of an ONNX file, less what a graph has beside its points
@@ -78,7 +78,7 @@ def write_kernel(graph: Graph, kernel: Any, argument: str) -> str:
         Naming a kernel that has no such argument.
     """
     check_written(kernel)
-    if isinstance(kernel, RBF | Laplacian):
+    if isinstance(kernel, ExponentialKernel):
         return graph("Exp", graph("Mul", argument, graph.number(-kernel.gamma)))
     if isinstance(kernel, Linear):
         return argument

@@ -22,9 +22,7 @@ from .tiles import add_kernel_product
 _LEAST_ROWS = 4096  # compute all entries of fewer rows: finding the boxes takes longer
 _MOST_VALUES = 2**25  # and of rows with more numbers than these, which are made dense for a moment
 _BATCH_ROWS = 512  # of a batch, at most
-_CHUNK_ROWS = 2048  # rows z between two checks of the clock
-_PROBE_ROWS = 64  # entries between so many rows show whether enough can be left out:
-_LEAST_FAR = 0.75  # at least this part
+_LEAST_FAR = 0.75  # of the entries between some rows must be small
 _ROUNDING_SHARE = 0.01  # of the rounding error of a sum is left out, at most
 _SAMPLE_ROWS = 8192  # find the splits of the rows on a sample of so many
 
@@ -55,7 +53,7 @@ class BoxedRows:
             team.check()
             self.kernel.add_near_product(self.rows, self.boxes, self.coef, B.take(chunk), out[:, chunk])
 
-        team.map(add, row_blocks(len(B), _CHUNK_ROWS))
+        team.map(add, row_blocks(len(B)))
 
 
 def add_local_product(kernel: Kernel, A: Samples, coef: Matrix, B: Samples, out: Matrix, team: ThreadTeam) -> None:
@@ -114,7 +112,7 @@ def _log_kappa(A: Samples, ratio: float) -> float:
 
 def _far_share(kernel: Kernel, A: Samples, log_kappa: float) -> float:
     """The part of the entries between some rows that are below exp(log_kappa)."""
-    probe = A.take(spread_rows(len(A), _PROBE_ROWS))
+    probe = A.take(spread_rows(len(A)))
     K = np.empty((len(probe), len(probe)), A.dtype)
     kernel.fill(probe, probe, K)
     return float(np.mean(np.exp(log_kappa) > K))

@@ -7,7 +7,6 @@ import numpy as np
 from ..data.rows import spread_rows
 from ..data.samples import GramSamples
 
-_PROBE_ROWS = 64  # at least so many of the rows, and fewer than twice as many
 _JITTER = 1e-5  # smallest eigenvalue / - mean magnitude of the diagonal, above which a matrix may be a rounded one
 
 
@@ -17,7 +16,7 @@ def is_indefinite(samples: GramSamples, *, fixes_sum: bool) -> bool:
     With `fixes_sum`, as for duals with an intercept, K is centred: x'K x matters for vectors of sum 0 alone. Principal
     submatrices of a semidefinite matrix are semidefinite, so that yes is certain, and no is not. By Cholesky factors.
     """
-    batch = samples.take(spread_rows(len(samples), _PROBE_ROWS))
+    batch = samples.take(spread_rows(len(samples)))
     K = np.empty((len(batch), len(batch)))
     batch.inner(batch, K)
     K = 0.5 * (K + K.T)

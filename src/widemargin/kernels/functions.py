@@ -1,14 +1,13 @@
 """Kernel functions, evaluated by tiles K(A, B) of two batches of samples.
 
-To add a kernel, write a frozen dataclass with ``fill(A, B, out)`` and ``diagonal(A)``, and enter it in `make_kernel`
-and where CONTRIBUTING.md says. A function of inner products or distances alone has ``transform(G)`` as well, for loops
-that compute these themselves, and ``fill_slopes(A, B, out)`` and ``add_gradients``, for gradients by the rows.
+To add a kernel, write a frozen dataclass of its parameters, an `ArgumentKernel`, and enter it in `_CLASSES`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from functools import partial
 from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
@@ -18,13 +17,13 @@ from numpy.typing import NDArray
 from .._native import dual
 from .._native import gradients as native_gradients
 from .._native import kernels as native
+from .._threads import row_blocks
 from .._types import Array, Matrix, RowIndices, Vector
 from ..data.samples import Samples, Selection
 
 Product = Callable[[Samples, Matrix, Samples, Matrix], None]
 
 _LONGEST_ROW = 2  # rows of so many times `short_row` are computed from where most entries are left out
-_DIAGONAL_ROWS = 16  # compute the diagonal of a callable kernel in tiles of so many rows: a sixteenth of the calls
 
 
 EntryRows = dual.EntryRows32 | dual.EntryRows64
@@ -78,8 +77,15 @@ class ArgumentKernel(Kernel, Protocol):
     """A function kappa(g) of one number of two samples: "inner_product", "squared_distance" or "l1_distance".
 
     By the chain rule the gradient of sum_j coef_j k(x, z_j) by x is sum_j coef_j kappa'(g_j) dg_j / dx.
+
+    Attributes
+    ----------
+    name : str
+        Of the kernel, as scikit-learn and compiled code have it.
+    argument : str
     """
 
+    name: ClassVar[str]
     argument: ClassVar[str]
 
     def transform(self, G: Array) -> None:
@@ -92,12 +98,11 @@ class ArgumentKernel(Kernel, Protocol):
         """out_i += sum_j weights_ij dg(x_i, z_j) / dx_i, for out (len(X), d), weights (len(X), len(Z))."""
 
 
-class _InnerProductKernel(Kernel):
+class InnerProductKernel(ArgumentKernel):
     """A kernel that is a function of the inner product <x, z>."""
 
     argument: ClassVar[str] = "inner_product"
     sample_form: ClassVar[str] = "products"
-    transform: Callable[[Array], None]
 
     def fill(self, A: Samples, B: Samples, out: Array) -> None:
         """Write the tile: inner products, transformed in place."""
@@ -122,10 +127,9 @@ class Boxes(NamedTuple):
 
 
 @dataclass(frozen=True)
-class ExponentialKernel(Kernel):
+class ExponentialKernel(ArgumentKernel):
     """exp(-gamma g) of a distance g."""
 
-    argument: ClassVar[str]
     is_semidefinite: ClassVar[bool] = True
     _add_product: ClassVar[Callable[..., None]]
     gamma: float
@@ -168,6 +172,7 @@ class ExponentialKernel(Kernel):
 class RBF(ExponentialKernel):
     """exp(-gamma |x - z|^2)."""
 
+    name: ClassVar[str] = "rbf"
     argument: ClassVar[str] = "squared_distance"
     sample_form: ClassVar[str] = "distances"
 
@@ -190,9 +195,10 @@ class RBF(ExponentialKernel):
 
 
 @dataclass(frozen=True)
-class Linear(_InnerProductKernel):
+class Linear(InnerProductKernel):
     """<x, z>."""
 
+    name: ClassVar[str] = "linear"
     is_semidefinite: ClassVar[bool] = True
 
     def transform(self, G: Array) -> None:
@@ -208,9 +214,10 @@ class Linear(_InnerProductKernel):
 
 
 @dataclass(frozen=True)
-class Polynomial(_InnerProductKernel):
+class Polynomial(InnerProductKernel):
     """(gamma <x, z> + coef0)^degree, degree an integer >= 0."""
 
+    name: ClassVar[str] = "poly"
     gamma: float
     degree: int
     coef0: float
@@ -235,9 +242,10 @@ class Polynomial(_InnerProductKernel):
 
 
 @dataclass(frozen=True)
-class Sigmoid(_InnerProductKernel):
+class Sigmoid(InnerProductKernel):
     """tanh(gamma <x, z> + coef0); not positive semidefinite in general."""
 
+    name: ClassVar[str] = "sigmoid"
     is_semidefinite: ClassVar[bool] = False
     gamma: float
     coef0: float
@@ -264,6 +272,7 @@ class Sigmoid(_InnerProductKernel):
 class Laplacian(ExponentialKernel):
     """exp(-gamma |x - z|_1)."""
 
+    name: ClassVar[str] = "laplacian"
     argument: ClassVar[str] = "l1_distance"
     sample_form: ClassVar[str] = "products"  # not centred: L1 distances of dense rows keep their digits anyway
     short_row: ClassVar[int] = 96
@@ -315,8 +324,8 @@ class CallableKernel(Kernel):
         out[...] = self._evaluate(A, B)
 
     def diagonal(self, A: Samples) -> Array:
-        """The diagonals of the tiles K(B, B) of batches B of `_DIAGONAL_ROWS` rows."""
-        batches = (A.take(slice(i, i + _DIAGONAL_ROWS)) for i in range(0, len(A), _DIAGONAL_ROWS))
+        """The diagonals of the tiles K(B, B) of batches B of 16 rows: a sixteenth of the calls."""
+        batches = (A.take(rows) for rows in row_blocks(len(A), 16))
         return np.concatenate([np.zeros(0), *(self._evaluate(batch, batch).diagonal() for batch in batches)])
 
     def _evaluate(self, A: Samples, B: Samples) -> NDArray[Any]:
@@ -352,6 +361,14 @@ def _exponential(G: Array, factor: float) -> None:
         np.exp(G, out=G)
 
 
+_CLASSES: dict[str, type[Any]] = {kind.name: kind for kind in (RBF, Polynomial, Linear, Sigmoid, Laplacian)}
+_CLASSES["polynomial"] = Polynomial
+KERNELS = tuple(_CLASSES)
+DISTANCE_KERNELS = tuple(kind.name for kind in _CLASSES.values() if kind.argument != "inner_product")
+FUNCTION_KERNELS = ("additive_chi2", "chi2", "cosine")  # further ones, for which scikit-learn has functions
+WITHOUT_GAMMA = ("additive_chi2", "cosine", "linear", "precomputed")
+
+
 def make_kernel(
     kernel: str | Callable[[Array, Array], Array], *, gamma: float = 1.0, degree: int = 3, coef0: float = 0.0
 ) -> Kernel:
@@ -362,15 +379,16 @@ def make_kernel(
     """
     if callable(kernel):
         return CallableKernel(kernel)
-    makers: dict[str, Callable[[], Kernel]] = {
-        "rbf": lambda: RBF(gamma),
-        "linear": Linear,
-        "poly": lambda: Polynomial(gamma, degree, coef0),
-        "polynomial": lambda: Polynomial(gamma, degree, coef0),
-        "sigmoid": lambda: Sigmoid(gamma, coef0),
-        "laplacian": lambda: Laplacian(gamma),
-        "precomputed": Precomputed,
-    }
-    if kernel not in makers:
-        raise ValueError(f"kernel must be one of {sorted(makers)} or a callable, got {kernel!r}")
-    return makers[kernel]()
+    if kernel == "precomputed":
+        return Precomputed()
+    if kernel in FUNCTION_KERNELS:
+        from sklearn.metrics.pairwise import pairwise_kernels  # with it comes more than a fit with other kernels needs
+
+        function = partial(pairwise_kernels, metric=kernel, filter_params=True, gamma=gamma)
+        return CallableKernel(function, is_semidefinite=kernel != "additive_chi2")
+    if kernel not in KERNELS:
+        names = [*KERNELS, *FUNCTION_KERNELS, "precomputed"]
+        raise ValueError(f"kernel must be one of {names} or a callable, got {kernel!r}")
+    kind, given = _CLASSES[kernel], {"gamma": gamma, "degree": degree, "coef0": coef0}
+    made: Kernel = kind(**{field.name: given[field.name] for field in fields(kind)})
+    return made

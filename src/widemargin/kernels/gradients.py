@@ -8,13 +8,11 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from .._threads import ThreadTeam, row_blocks
+from .._threads import BLOCK_VALUES, ThreadTeam, row_blocks
 from ..data.samples import Samples
 from .functions import ArgumentKernel
 from .scratch import Scratch
 from .tiles import TILE_ROWS, tile_columns
-
-_BATCH_VALUES = 2**20  # of a batch of rows or points, made dense, at most: 4 or 8 MiB
 
 
 def add_kernel_gradients(
@@ -40,7 +38,7 @@ def add_kernel_gradients(
     and batches of at most 2^20 values. Threads share out the rows and sum over the points in order, so the result does
     not depend on their number.
     """
-    most = max(1, _BATCH_VALUES // max(1, out.shape[2]))
+    most = max(1, BLOCK_VALUES // max(1, out.shape[2]))
     batches = [(points, Z.take(points)) for points in row_blocks(len(Z), min(TILE_ROWS, most))]
 
     def row_block(rows: slice) -> None:

@@ -8,9 +8,8 @@ from .._types import Array
 from ..data.origin import FAR, origin_distance
 from ..data.rows import spread_rows
 from ..data.samples import Samples
-from .functions import RBF, Kernel, Laplacian, Linear, Polynomial, Sigmoid
+from .functions import RBF, ExponentialKernel, InnerProductKernel, Kernel, Polynomial
 
-_PROBE_ROWS = 64  # probe at least so many
 _MAX_ERROR = 1e-6  # use float64 above this error of an entry; float32 has 1e-7, more where norms exceed distances
 _MAX_RELATIVE_ERROR = 1e-5  # the same of a function of inner products, beside what differs from entry to entry
 _EPS = float(np.finfo(np.float64).eps)
@@ -33,7 +32,7 @@ def float64_error(kernel: Kernel, samples: Samples) -> float:
 
     0 for kernels whose own error is not known, or is that of the entries' last digit, as of the Laplacian.
     """
-    if not len(samples) or not isinstance(kernel, RBF | Linear | Polynomial | Sigmoid):
+    if not len(samples) or not isinstance(kernel, RBF | InnerProductKernel):
         return 0.0
     factor = getattr(kernel, "gamma", 1.0)
     if isinstance(kernel, Polynomial):
@@ -51,9 +50,9 @@ def ensure_precision(kernel: Kernel, samples: Samples) -> Samples:
     """
     if samples.dtype == _DOUBLE or not len(samples):
         return samples
-    if isinstance(kernel, RBF | Laplacian) and entry_error(kernel, samples) > _MAX_ERROR:
+    if isinstance(kernel, ExponentialKernel) and entry_error(kernel, samples) > _MAX_ERROR:
         return samples.astype(_DOUBLE, samples.dtype)
-    if isinstance(kernel, Linear | Polynomial | Sigmoid) and origin_distance(samples.stored()) > FAR:
+    if isinstance(kernel, InnerProductKernel) and origin_distance(samples.stored()) > FAR:
         rough, exact = _probe(kernel, samples)
         interaction = exact - exact.mean(axis=0) - exact.mean(axis=1)[:, None] + exact.mean()
         if not _error(rough, exact) <= _MAX_RELATIVE_ERROR * float(np.sqrt(np.mean(interaction**2))):
@@ -63,7 +62,7 @@ def ensure_precision(kernel: Kernel, samples: Samples) -> Samples:
 
 def _probe(kernel: Kernel, samples: Samples) -> tuple[Array, Array]:
     """Entries between some rows and those that follow them, in the samples' precision and in float64."""
-    rows = spread_rows(len(samples), _PROBE_ROWS)
+    rows = spread_rows(len(samples))
     A, B = samples.take(rows), samples.take(np.minimum(rows + 1, len(samples) - 1))
     rough, exact = np.empty((len(A), len(B)), _SINGLE), np.empty((len(A), len(B)), _DOUBLE)
     kernel.fill(A, B, rough)

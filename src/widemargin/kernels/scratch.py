@@ -10,10 +10,9 @@ from contextlib import contextmanager
 import numpy as np
 from numpy.typing import NDArray
 
+from .._config import SMALL_BYTES
 from .._threads import after_fork_in_child
 
-_KEPT_BYTES = 2**24  # keep at most this in all, between fits
-_CACHE_LINE = 64
 _scratch: list[NDArray[np.uint8]] = []  # in ascending order of their sizes
 _lock = threading.Lock()
 
@@ -62,12 +61,12 @@ def closing_scratch() -> Iterator[None]:
 def free_scratch() -> None:
     """Free all but 16 MB of the buffers, the largest first."""
     with _lock:
-        while sum(map(len, _scratch)) > _KEPT_BYTES:
+        while sum(map(len, _scratch)) > SMALL_BYTES:
             _scratch.pop()
 
 
 def _aligned(n_bytes: int) -> NDArray[np.uint8]:
     """An uninitialised buffer aligned to a cache line, which a vector load across two lines would read twice."""
-    memory = np.empty(n_bytes + _CACHE_LINE, np.uint8)
-    first = -memory.ctypes.data % _CACHE_LINE
+    memory = np.empty(n_bytes + 64, np.uint8)
+    first = -memory.ctypes.data % 64
     return memory[first : first + n_bytes]

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from .._config import get_config
 from .._native import kernels
-from .._threads import ThreadTeam, row_blocks
+from .._threads import BLOCK_ROWS, ThreadTeam, row_blocks
 from .._types import Array, Matrix, Vector
 from ..data.samples import Samples
 from .functions import Kernel, Product
@@ -20,17 +20,13 @@ from .scratch import Scratch
 _Batches = list[tuple[slice, Samples]]
 
 TILE_ROWS = 256  # rows of a tile: that of 1 MiB, the default, has 1,008 columns in float32
-_UNTILED_ROWS = 1024  # take batches of so many rows where there is no tile
 _ENTRY_WORK = 200  # count so many multiply-adds for an entry beside its inner product
 _LEAST_COLUMNS = 64  # give a tile at least so many, however small `block_bytes`
-_OFF_POWER_OF_TWO = 16  # take so many columns less than 2^k: the entries of a column then do not share one cache set
 
 
 def tile_columns(dtype: np.dtype[Any]) -> int:
     """Columns of a tile of `TILE_ROWS` rows and the configured `block_bytes`."""
-    return int(
-        max(_LEAST_COLUMNS, get_config()["block_bytes"] // (TILE_ROWS * np.dtype(dtype).itemsize) - _OFF_POWER_OF_TWO)
-    )
+    return int(max(_LEAST_COLUMNS, get_config()["block_bytes"] // (TILE_ROWS * np.dtype(dtype).itemsize) - 16))
 
 
 def entry_work(n_entries: int, row_cost: int) -> int:
@@ -91,7 +87,7 @@ class KernelProduct:
         kernel, coef, columns_of = self._kernel, self._coef, self._columns_of
         n_columns = _even_columns(len(B), self._points.dtype)
         if self._add is not None:
-            _add_untiled(self._add, self._batches(_UNTILED_ROWS), coef, B, out, team, n_columns)
+            _add_untiled(self._add, self._batches(BLOCK_ROWS), coef, B, out, team, n_columns)
             return
         n_rows = TILE_ROWS
         if kernel.sample_form != "rows" and columns_of is None:  # a Python function may copy its batches

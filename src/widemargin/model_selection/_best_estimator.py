@@ -24,13 +24,13 @@ from .._config import resolve_memory_budget
 from .._progress import Callback
 from .._types import Matrix, RowIndices, Vector
 from ..algorithms.relevance import scale_columns
-from ..data import compute_rows
-from ..estimators._callbacks import CallbackBridge, CallbackSupportMixin, with_callbacks
+from ..data import compute_rows, compute_values
+from ..estimators._callbacks import CallbackSupportMixin, fit_task
 from ..estimators._estimator import Loadable, all_or_nothing, warn_of_stop
 from ..estimators._fitted_state import FittedState, describe
 from ..estimators._predictor import Classifier
 from ..estimators._row_function import as_row
-from ..estimators._validation import check_flag, make_rng, shown, to_memory
+from ..estimators._validation import check_flag, make_rng, shown
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 Score = Callable[[RowIndices], Callable[[Any], float]]  # of the numbers of test rows: the score of an estimator on them
@@ -145,7 +145,6 @@ class BestEstimator(CallbackSupportMixin, Loadable):
             if hasattr(machine, name):
                 setattr(self, name, getattr(machine, name))
 
-    @with_callbacks
     def fit(
         self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None, *, groups: ArrayLike | None = None
     ) -> Self:
@@ -167,9 +166,8 @@ class BestEstimator(CallbackSupportMixin, Loadable):
         self
         """
         X = compute_rows(X, resolve_memory_budget(self.memory_budget))
-        y, sample_weight, groups = map(to_memory, (y, sample_weight, groups))
-        bridge = CallbackBridge(self, X, y)
-        with all_or_nothing(self):
+        y, sample_weight, groups = map(compute_values, (y, sample_weight, groups))
+        with fit_task(self, X, y) as bridge, all_or_nothing(self):
             begin = perf_counter()
             self._check_scoring()
             self.__dict__.pop("best_estimator_", None)  # of an earlier fit

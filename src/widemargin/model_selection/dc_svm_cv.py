@@ -33,13 +33,6 @@ class DCSVMClassifierCV(BestClassifier, SearchCV):
         (linear, precomputed, callable) ignore it.
     kernels : "auto", str, callable or list of these, default="auto"
         Kernels of `DCSVMClassifier`. "auto" is "rbf" and "laplacian"; of sparse rows "rbf".
-    search : {"auto", "exact", "early"}, default="auto"
-        "exact": every cell of a grid is scored by exact machines. "early": cells are early machines of clusters of at
-        most 2,000 rows; up to 4,000 rows there is one cluster. "auto": "exact" for given grids of at most 4,000 rows
-        and kernels without features, else "early".
-    relevance : "auto" or bool, default="auto"
-        Whether columns are also scaled by the gradients of the best cell's machine, as `RelevanceScaler` does. The
-        scaled rows are kept only where they score better. Not of sparse rows, and not of exact searches.
     cv : int, splitter, iterable or None, default=None
         As in scikit-learn, but None means five stratified folds of rows in a random order: a number of folds takes them
         as they come, so that of a sorted file each is another part. Rows that belong together, or follow one another
@@ -48,6 +41,22 @@ class DCSVMClassifierCV(BestClassifier, SearchCV):
     scoring : str, callable or None, default=None
         A scorer of labels or of decision values, as in scikit-learn; None means accuracy. A callable is given an
         estimator that predicts the held-out rows, and nothing else.
+    class_weight
+        Of `DCSVMClassifier`.
+    max_time : float or None, default=None
+        Seconds for search and last machine. The best cell seen so far, on the most rows, is taken.
+    n_jobs : int or None, default=None
+        Threads: clusters, folds, or machines of pairs of classes are shared out. The result does not depend on it.
+
+    Other Parameters
+    ----------------
+    search : {"auto", "exact", "early"}, default="auto"
+        "exact": every cell of a grid is scored by exact machines. "early": cells are early machines of clusters of at
+        most 2,000 rows; up to 4,000 rows there is one cluster. "auto": "exact" for given grids of at most 4,000 rows
+        and kernels without features, else "early".
+    relevance : "auto" or bool, default="auto"
+        Whether columns are also scaled by the gradients of the best cell's machine, as `RelevanceScaler` does. The
+        scaled rows are kept only where they score better. Not of sparse rows, and not of exact searches.
     refit : {True, "auto", "exact", "early", False}, default=True
         The machine that is trained on all rows with the best parameters. True and "auto": the exact one up to 50,000
         rows, else an early one of as few clusters as the time allows. Without it there are no predictions.
@@ -55,16 +64,12 @@ class DCSVMClassifierCV(BestClassifier, SearchCV):
         Whether every cell of a grid is scored in every fold, by exact machines. Otherwise, from 2,000 rows on, all
         cells of an exact search are scored on a quarter of the rows, and those are eliminated whose mean score is below
         the best one's with a confidence of 95 %, but for the best one's neighbours; again after two folds of all rows.
-    degree, coef0, fit_intercept, decision_function_shape, break_ties, tol, max_iter, class_weight
+    degree, coef0, fit_intercept, decision_function_shape, break_ties, tol, max_iter
         Of `DCSVMClassifier`; `break_ties` is True here.
-    max_time : float or None, default=None
-        Seconds for search and last machine. The best cell seen so far, on the most rows, is taken.
     memory_budget : int, str or None, default=None
         Bytes, or such as "200MB"; None is the value of `widemargin.get_config`. If it holds the kernel matrix (4 n^2
         bytes), that is computed once for each gamma; otherwise each fit computes the kernel rows that it needs. A
         ValueError names the least that can be kept.
-    n_jobs : int or None, default=None
-        Threads: clusters, folds, or machines of pairs of classes are shared out. The result does not depend on it.
     verbose : int, default=0
         1 draws a progress bar when a search takes longer than a second.
     random_state : int, RandomState instance or None, default=None
@@ -138,10 +143,13 @@ class DCSVMClassifierCV(BestClassifier, SearchCV):
         gammas: Any = "auto",
         *,
         kernels: Any = "auto",
-        search: str = "auto",
-        relevance: Any = "auto",
         cv: Any = None,
         scoring: Any = None,
+        class_weight: Any = None,
+        max_time: float | None = None,
+        n_jobs: int | None = None,
+        search: str = "auto",
+        relevance: Any = "auto",
         refit: Any = True,
         exhaustive: bool = False,
         degree: int = 3,
@@ -151,20 +159,20 @@ class DCSVMClassifierCV(BestClassifier, SearchCV):
         break_ties: bool = True,
         tol: float = 1e-3,
         max_iter: int = -1,
-        max_time: float | None = None,
         memory_budget: int | str | None = None,
-        class_weight: Any = None,
-        n_jobs: int | None = None,
         verbose: int = 0,
         random_state: Any = None,
     ) -> None:
         self.Cs = Cs
         self.gammas = gammas
         self.kernels = kernels
-        self.search = search
-        self.relevance = relevance
         self.cv = cv
         self.scoring = scoring
+        self.class_weight = class_weight
+        self.max_time = max_time
+        self.n_jobs = n_jobs
+        self.search = search
+        self.relevance = relevance
         self.refit = refit
         self.exhaustive = exhaustive
         self.degree = degree
@@ -174,10 +182,7 @@ class DCSVMClassifierCV(BestClassifier, SearchCV):
         self.break_ties = break_ties
         self.tol = tol
         self.max_iter = max_iter
-        self.max_time = max_time
         self.memory_budget = memory_budget
-        self.class_weight = class_weight
-        self.n_jobs = n_jobs
         self.verbose = verbose
         self.random_state = random_state
 
@@ -194,15 +199,23 @@ class DCSVMRegressorCV(Regressor, SearchCV):
 
     Parameters
     ----------
-    Cs, gammas, kernels, search, relevance, cv, scoring, refit, exhaustive, max_time, memory_budget, n_jobs, verbose, \
-        random_state
-        Of `DCSVMClassifierCV`; `Cs` in units of the targets' spread. `cv` None means five folds of rows in a random
-        order; `scoring` None means the coefficient of determination.
+    Cs, gammas
+        Of `DCSVMClassifierCV`; `Cs` in units of the targets' spread.
     epsilons : "auto", int or list of float, default="auto"
         Values of epsilon >= 0 in units of the targets' spread (their standard deviation). "auto": 0.1, and wherever
         held-out scores rise. A number: so many, log-spaced from 0.001 to 1.
+    kernels, cv, scoring, max_time, n_jobs
+        Of `DCSVMClassifierCV`. `cv` None means five folds of rows in a random order; `scoring` None means the
+        coefficient of determination.
+
+    Other Parameters
+    ----------------
+    search, relevance, refit, exhaustive
+        Of `DCSVMClassifierCV`.
     degree, coef0, fit_intercept, tol, max_iter
         Of `DCSVMRegressor`; `tol` in units of the targets' spread.
+    memory_budget, verbose, random_state
+        Of `DCSVMClassifierCV`.
 
     Attributes
     ----------
@@ -237,10 +250,12 @@ class DCSVMRegressorCV(Regressor, SearchCV):
         *,
         epsilons: Any = "auto",
         kernels: Any = "auto",
-        search: str = "auto",
-        relevance: Any = "auto",
         cv: Any = None,
         scoring: Any = None,
+        max_time: float | None = None,
+        n_jobs: int | None = None,
+        search: str = "auto",
+        relevance: Any = "auto",
         refit: Any = True,
         exhaustive: bool = False,
         degree: int = 3,
@@ -248,9 +263,7 @@ class DCSVMRegressorCV(Regressor, SearchCV):
         fit_intercept: bool = True,
         tol: float = 1e-3,
         max_iter: int = -1,
-        max_time: float | None = None,
         memory_budget: int | str | None = None,
-        n_jobs: int | None = None,
         verbose: int = 0,
         random_state: Any = None,
     ) -> None:
@@ -258,10 +271,12 @@ class DCSVMRegressorCV(Regressor, SearchCV):
         self.gammas = gammas
         self.epsilons = epsilons
         self.kernels = kernels
-        self.search = search
-        self.relevance = relevance
         self.cv = cv
         self.scoring = scoring
+        self.max_time = max_time
+        self.n_jobs = n_jobs
+        self.search = search
+        self.relevance = relevance
         self.refit = refit
         self.exhaustive = exhaustive
         self.degree = degree
@@ -269,9 +284,7 @@ class DCSVMRegressorCV(Regressor, SearchCV):
         self.fit_intercept = fit_intercept
         self.tol = tol
         self.max_iter = max_iter
-        self.max_time = max_time
         self.memory_budget = memory_budget
-        self.n_jobs = n_jobs
         self.verbose = verbose
         self.random_state = random_state
 

@@ -20,7 +20,7 @@ from ._best_estimator import BestClassifier, BestEstimator, Score, cv_results, m
 from ._grid import make_values
 from .c_path import LabelledRows, check_fold_memory, score_folds, try_scorer
 
-_LEAST_C, _LARGEST_C = 1e-4, 10.0  # of an automatic path
+_C_RANGE = 1e-4, 10.0  # of an automatic path
 
 
 class PathSearch(BestEstimator):
@@ -33,7 +33,7 @@ class PathSearch(BestEstimator):
     def _choose(
         self, X: Any, y: Any, sample_weight: Any, groups: Any, callback: Callback | None
     ) -> tuple[dict[str, float], str | None]:
-        Cs = make_values("Cs", self.Cs, _LEAST_C, _LARGEST_C, middle=1.0)
+        Cs = make_values("Cs", self.Cs, *_C_RANGE, middle=1.0)
         machine: LinearMachine = self._prototype()
         machine._check_parameters()
         rows = self._check_rows(machine, X, y, sample_weight)
@@ -103,12 +103,19 @@ class OCASClassifierCV(BestClassifier, PathSearch):
         `DCSVMClassifierCV`.
     scoring : str, callable or None, default=None
         A scorer of labels or of decision values, as in scikit-learn; None means accuracy.
-    refit : bool, default=True
-        Whether a machine with the best C is trained on all rows. Without it there are no predictions.
-    loss, tol, fit_intercept, multi_class, max_iter, memory_budget, class_weight, n_jobs
+    loss, class_weight
         Of `OCASClassifier`.
     max_time : float or None, default=None
         Seconds for the whole search; a fifth of them are for the machine that is trained on all rows.
+    n_jobs
+        Of `OCASClassifier`.
+
+    Other Parameters
+    ----------------
+    refit : bool, default=True
+        Whether a machine with the best C is trained on all rows. Without it there are no predictions.
+    tol, fit_intercept, multi_class, max_iter, memory_budget
+        Of `OCASClassifier`.
     verbose : int, default=0
         1 draws a progress bar when a fit takes longer than a second.
 
@@ -159,31 +166,31 @@ class OCASClassifierCV(BestClassifier, PathSearch):
         *,
         cv: Any = None,
         scoring: Any = None,
-        refit: bool = True,
         loss: str = "hinge",
+        class_weight: Any = None,
+        max_time: float | None = None,
+        n_jobs: int | None = None,
+        refit: bool = True,
         tol: float = 1e-3,
         fit_intercept: bool = True,
         multi_class: str = "ovr",
         max_iter: int = 1000,
-        max_time: float | None = None,
         memory_budget: int | str | None = None,
-        class_weight: Any = None,
-        n_jobs: int | None = None,
         verbose: int = 0,
     ) -> None:
         self.Cs = Cs
         self.cv = cv
         self.scoring = scoring
-        self.refit = refit
         self.loss = loss
+        self.class_weight = class_weight
+        self.max_time = max_time
+        self.n_jobs = n_jobs
+        self.refit = refit
         self.tol = tol
         self.fit_intercept = fit_intercept
         self.multi_class = multi_class
         self.max_iter = max_iter
-        self.max_time = max_time
         self.memory_budget = memory_budget
-        self.class_weight = class_weight
-        self.n_jobs = n_jobs
         self.verbose = verbose
 
     def _check_folds(self, splits: list[Any], rows: LabelledRows) -> None:
@@ -203,12 +210,19 @@ class OCASRegressorCV(Regressor, PathSearch):
     scoring : str, callable or None, default=None
         As in scikit-learn; None means the coefficient of determination. Take ``"neg_mean_absolute_error"`` or a scorer
         of `sklearn.metrics.mean_pinball_loss` with the losses that these are.
-    refit : bool, default=True
-        Whether a machine with the best C is trained on all rows. Without it there are no predictions.
-    loss, epsilon, quantile, tol, fit_intercept, max_iter, memory_budget, n_jobs
+    loss, epsilon, quantile
         Of `OCASRegressor`.
     max_time : float or None, default=None
         Seconds for the whole search; a fifth of them are for the machine that is trained on all rows.
+    n_jobs
+        Of `OCASRegressor`.
+
+    Other Parameters
+    ----------------
+    refit : bool, default=True
+        Whether a machine with the best C is trained on all rows. Without it there are no predictions.
+    tol, fit_intercept, max_iter, memory_budget
+        Of `OCASRegressor`.
     verbose : int, default=0
         1 draws a progress bar when a fit takes longer than a second.
 
@@ -240,31 +254,31 @@ class OCASRegressorCV(Regressor, PathSearch):
         *,
         cv: Any = None,
         scoring: Any = None,
-        refit: bool = True,
         loss: str = "epsilon_insensitive",
         epsilon: float = 0.0,
         quantile: float = 0.5,
+        max_time: float | None = None,
+        n_jobs: int | None = None,
+        refit: bool = True,
         tol: float = 1e-3,
         fit_intercept: bool = True,
         max_iter: int = 1000,
-        max_time: float | None = None,
         memory_budget: int | str | None = None,
-        n_jobs: int | None = None,
         verbose: int = 0,
     ) -> None:
         self.Cs = Cs
         self.cv = cv
         self.scoring = scoring
-        self.refit = refit
         self.loss = loss
         self.epsilon = epsilon
         self.quantile = quantile
+        self.max_time = max_time
+        self.n_jobs = n_jobs
+        self.refit = refit
         self.tol = tol
         self.fit_intercept = fit_intercept
         self.max_iter = max_iter
-        self.max_time = max_time
         self.memory_budget = memory_budget
-        self.n_jobs = n_jobs
         self.verbose = verbose
 
     def _path_unit(self, y: NDArray[Any]) -> float:

@@ -12,7 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from .._threads import ONE_THREAD, ThreadTeam, blas_limit, row_blocks
+from .._threads import BLOCK_ROWS, ONE_THREAD, SMALL_WORK, ThreadTeam, blas_limit, row_blocks
 from .._types import Array, Gradients, Labels, Matrix, RowIndices, Vector
 from ..data.samples import GramSamples, Samples
 from ..kernels.functions import ArgumentKernel, Kernel, Linear
@@ -21,9 +21,8 @@ from ..kernels.tiles import KernelProduct
 from ..partition.routing import Router
 from .expansion import SMALL_ENTRY_WORK, KernelExpansion
 
-_LEAST_ROWS, _MOST_ROWS = 1024, 65_536  # of a block, which is converted once for all clusters
+_MOST_ROWS = 65_536  # of a block, which is converted once for all clusters
 _ROW_COPIES = 4  # of a block's rows: converted, grouped by cluster, and both for routing
-_SHARED_WORK = 4_000_000  # multiply-adds a cluster, above which threads share out the clusters
 UNCERTAIN = 0.35  # "soft": |decision value| below which the next cluster is evaluated too
 BETWEEN = 0.7  # "soft": squared distance to the own centre / to the next centre above which it is
 COMBINATIONS = ("early", "soft", "naive", "bcm")
@@ -92,7 +91,7 @@ class ClusteredExpansion:
             return lambda x: np.asarray(self.decision_values(x[None], n_jobs=1, memory_budget=memory_budget)[0])
         products = self._cluster_products
 
-        def decide(x: Array) -> Vector:
+        def decision_values(x: Array) -> Vector:
             row = self.router.points.pair_with(x[None])[1]
             c = int(scores(row, ONE_THREAD).argmin())
             values = self._values_of(c, row, products[c], ONE_THREAD)
@@ -103,7 +102,7 @@ class ClusteredExpansion:
                     values *= 0.5
             return values[:, 0]
 
-        return decide
+        return decision_values
 
     def decision_gradients(self, X: Any, *, n_jobs: int | None = None, memory_budget: int = 2**30) -> Gradients:
         """Gradients of the decision values by the rows: (n, n_functions, d), float64.
@@ -129,7 +128,7 @@ class ClusteredExpansion:
         row_bytes = _ROW_COPIES * max(1, X.shape[1]) * X.dtype.itemsize + 8 * copied
         if self.combine == "bcm":
             row_bytes += 8 * self.intercept.size  # the log odds of all clusters
-        return row_blocks(X.shape[0], int(np.clip(memory_budget // row_bytes, _LEAST_ROWS, _MOST_ROWS)))
+        return row_blocks(X.shape[0], int(np.clip(memory_budget // row_bytes, BLOCK_ROWS, _MOST_ROWS)))
 
     @cached_property
     def whole(self) -> KernelExpansion:
@@ -254,7 +253,7 @@ class ClusteredExpansion:
 
         sizes = np.diff(self.starts)
         work = sum(int(sizes[c]) * int(rows.stop - rows.start) for c, rows in groups)
-        is_shared = work * (batch.row_cost + SMALL_ENTRY_WORK) >= _SHARED_WORK * len(groups)
+        is_shared = work * (batch.row_cost + SMALL_ENTRY_WORK) >= SMALL_WORK * len(groups)
         workers = team if is_shared else ThreadTeam(1)
         workers.map(evaluate, sorted(groups, key=lambda group: group[1].start - group[1].stop))
 

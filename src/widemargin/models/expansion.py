@@ -10,7 +10,7 @@ from typing import Any, cast
 import numpy as np
 import scipy.sparse as sp
 
-from .._threads import ONE_THREAD, ThreadTeam, blas_limit, row_blocks
+from .._threads import BLOCK_ROWS, ONE_THREAD, SMALL_WORK, ThreadTeam, blas_limit, row_blocks
 from .._types import Array, Gradients, Matrix, Vector
 from ..data import make_design_matrix
 from ..data.samples import GramSamples, Samples, make_samples
@@ -21,9 +21,7 @@ from ..kernels.precision import ensure_precision
 from ..kernels.tiles import KernelProduct, add_kernel_product
 from .linear import LinearModel
 
-_MIN_ROWS = 1024  # of a block
 _ROW_COPIES = 4  # memory budget / bytes of a block's rows, whose centred or CSR copy takes twice these bytes at most
-_SMALL_WORK = 2**20  # multiply-adds below which limiting BLAS and starting threads takes longer than the product
 _WEIGHTS_SHARE = 1 / 4  # weights of a linear kernel's decision functions / memory budget, at most
 SMALL_ENTRY_WORK = 16  # multiply-adds of a kernel entry beside its inner product, where there are few entries
 
@@ -71,7 +69,7 @@ class KernelExpansion:
             return self.linear_model.decision_values(X, n_jobs=n_jobs, memory_budget=memory_budget)
         out = np.tile(self.intercept[:, None], X.shape[0])
         points = self._points
-        if X.shape[0] * len(points) * (X.shape[1] + SMALL_ENTRY_WORK) < _SMALL_WORK:
+        if X.shape[0] * len(points) * (X.shape[1] + SMALL_ENTRY_WORK) < SMALL_WORK:
             self._add_product(X, out, ONE_THREAD)
             return out.T
         with blas_limit(1), ThreadTeam(n_jobs) as team:
@@ -95,12 +93,12 @@ class KernelExpansion:
             return lambda x: np.asarray(self.decision_values(x[None], n_jobs=1)[0])
         product = KernelProduct(self.kernel, self._points, self.coef)
 
-        def decide(x: Array) -> Vector:
+        def decision_values(x: Array) -> Vector:
             values = self.intercept[:, None].copy()
             product.add_to(self._points.pair_with(x[None])[1], values, ONE_THREAD)
             return values[:, 0]
 
-        return decide
+        return decision_values
 
     def decision_gradients(self, X: Any, *, n_jobs: int | None = None, memory_budget: int = 2**30) -> Gradients:
         """Gradients of the decision values by the rows: (n, n_functions, d), float64, on `n_jobs` threads.
@@ -153,7 +151,7 @@ class KernelExpansion:
 def _blocks_within(memory_budget: int, X: Any) -> list[slice]:
     """Blocks of rows of X whose copies fit the budget."""
     row_bytes = _ROW_COPIES * max(1, X.shape[1]) * X.dtype.itemsize
-    return row_blocks(X.shape[0], max(_MIN_ROWS, memory_budget // row_bytes))
+    return row_blocks(X.shape[0], max(BLOCK_ROWS, memory_budget // row_bytes))
 
 
 def weights_of(coef: Any, points: Any) -> Any:

@@ -8,11 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from .._threads import ONE_THREAD, ThreadTeam, blas_limit
+from .._threads import ONE_THREAD, SMALL_WORK, ThreadTeam, blas_limit
 from .._types import Array, Matrix, Vector
 from ..data import make_design_matrix
-
-_SMALL_WORK = 2**20  # multiply-adds below which limiting BLAS and starting threads takes longer than the product
 
 
 @dataclass
@@ -47,7 +45,7 @@ class LinearModel:
         -----
         One pass over X, which is not copied.
         """
-        if X.shape[0] * self.coef.size < _SMALL_WORK:
+        if X.shape[0] * self.coef.size < SMALL_WORK:
             outputs = make_design_matrix(X, ONE_THREAD, memory_budget).matvec(self.coef)
         else:
             with blas_limit(1), ThreadTeam(n_jobs) as team:

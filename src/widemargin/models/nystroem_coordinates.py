@@ -10,13 +10,13 @@ import numpy as np
 import scipy.sparse as sp
 
 from .._config import ALLOWED_BYTES
-from .._threads import ThreadTeam, blas_limit, row_blocks
+from .._threads import BLOCK_ROWS, ThreadTeam, blas_limit, row_blocks
 from .._types import Array
 from ..data.samples import Samples, make_samples, row_products
 from ..kernels.precision import ensure_precision
 from ..nystroem.features import LandmarkFeatures
 
-_LEAST_ROWS, _MOST_ROWS = 64, 1024  # of a block
+_LEAST_ROWS = 64  # of a block
 _ROW_COPIES = 3  # of a row and its features that a thread holds at most
 
 
@@ -53,7 +53,7 @@ class NystroemCoordinates:
         out = np.empty((X.shape[0], self.factor.shape[1]), self.factor.dtype)
         with blas_limit(1), ThreadTeam(n_jobs) as team:
             self._points  # noqa: B018 - made once, before the threads share them
-            blocks = self.blocks(X, memory_budget // team.n_threads, _MOST_ROWS)
+            blocks = self.blocks(X, memory_budget // team.n_threads, BLOCK_ROWS)
 
             columns = np.ascontiguousarray(self.factor.T)
 

@@ -12,18 +12,13 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
 from .._native import nystroem
-from .._threads import ONE_THREAD, ThreadTeam, row_blocks
+from .._threads import ONE_THREAD, SMALL_WORK, ThreadTeam, row_blocks
 from .._types import Array, Matrix, Vector
 from ..data.csr import row_arrays
 from ..data.samples import row_products
 from ..kernels.functions import ArgumentKernel
 from ..nystroem.features import LandmarkFeatures
 from ..partition.hierarchy import Hierarchy
-
-_FEW_ROWS = 64  # computed in the calling thread
-_DENSE_ROWS = 1024  # of CSR rows that are made dense at once
-_ROW_OPERATIONS = 100  # overhead of a row, in multiply-adds
-_LEAST_OPERATIONS = 4e6  # multiply-adds below which starting the other threads takes longer than they save
 
 
 @dataclass
@@ -78,11 +73,11 @@ class NystroemTree:
 
     @classmethod
     def _from_arrays(cls, kernel: ArgumentKernel, arrays: dict[str, NDArray[Any]]) -> Self:
-        k, m, _ = arrays["anchors"].shape
+        k, m, _ = arrays["pseudo_distances"].shape
         return cls(
             Hierarchy(arrays["centres"], arrays["sizes"], arrays["children"]),
             LandmarkFeatures(
-                kernel, arrays["landmarks"], arrays["anchors"], arrays["rules"], np.empty((k, 2, 0), np.int32)
+                kernel, arrays["landmarks"], arrays["pseudo_distances"], arrays["bounds"], np.empty((k, 2, 0), np.int32)
             ),
             arrays["coef"],
             _unpack(arrays["products"], m),
@@ -99,8 +94,8 @@ class NystroemTree:
             "sizes": tree.sizes,
             "children": tree.children,
             "landmarks": features.landmarks,
-            "anchors": features.pseudo_distances,  # file format: historical names of these two
-            "rules": features.bounds,
+            "pseudo_distances": features.pseudo_distances,
+            "bounds": features.bounds,
             "coef": self.coef,
             "products": _pack(self.products),
             "slopes": self.slopes,
@@ -186,12 +181,12 @@ class NystroemForest:
 
     def _is_small(self, n: int, d: int) -> bool:
         """Whether rows (n, d) are evaluated in the calling thread alone."""
-        return n <= _FEW_ROWS or n * (self.n_operations * d + _ROW_OPERATIONS) < _LEAST_OPERATIONS
+        return n * self.n_operations * d < SMALL_WORK
 
     def _write(self, X: Any, out: Matrix, team: ThreadTeam) -> None:
         projection = self.projection
         if projection is None and sp.issparse(X) and self.trees[0].features.are_far:
-            for rows in row_blocks(len(out), _DENSE_ROWS):
+            for rows in row_blocks(len(out)):
                 self._write_mean(np.ascontiguousarray(X[rows].toarray()), out[rows], team)
         elif projection is None:
             self._write_mean(row_arrays(X), out, team)
@@ -215,7 +210,7 @@ class NystroemForest:
         """
         dtype = self._dtype
 
-        def decide(x: ArrayLike) -> Vector:
+        def decision_values(x: ArrayLike) -> Vector:
             row = np.ascontiguousarray(x, dtype)[None]
             if self.projection is not None:
                 return np.asarray(self.decision_values(row)[0])
@@ -223,4 +218,4 @@ class NystroemForest:
             self._write_mean(row, values, ONE_THREAD)
             return np.asarray(values[0])
 
-        return decide
+        return decision_values

@@ -13,11 +13,9 @@ from .._native import nystroem
 from .._types import Array
 from ..data.csr import row_arrays
 from ..data.origin import FAR, origin_distance
-from ..kernels.functions import RBF, ArgumentKernel, Laplacian, Linear, Polynomial, Sigmoid
+from ..kernels.functions import ArgumentKernel
 
 _Columns = NDArray[np.integer]
-
-_NAMES = {RBF: "rbf", Laplacian: "laplacian", Polynomial: "poly", Sigmoid: "sigmoid", Linear: "linear"}
 
 
 @dataclass
@@ -93,7 +91,7 @@ class LandmarkFeatures:
 def compiled_kernel(kernel: ArgumentKernel) -> nystroem.Kernel:
     """The kernel for compiled code."""
     parameters = {name: getattr(kernel, name) for name in ("gamma", "coef0", "degree") if hasattr(kernel, name)}
-    return nystroem.Kernel(_NAMES[type(kernel)], **parameters)
+    return nystroem.Kernel(kernel.name, **parameters)
 
 
 def stack_leaves(

@@ -7,12 +7,10 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from .._threads import row_blocks
+from .._threads import value_blocks
 from .._types import Array, RowIndices, Vector
 from ..data.columns import occupied_columns, restore_columns
 from ..partition.kmeans import MAX_VALUES, centroids, feature_distances, kernel_kmeans, kmeans, sample_rows
-
-_BLOCK_VALUES = 2**20  # compare rows of about so many values at once
 
 
 def select_landmarks(
@@ -102,7 +100,7 @@ def distinct_rows(X: Any, most: int) -> Array:
     """The distinct rows of X (n, d), ascending; of more than `most` those of the first blocks with more."""
     d, (X, columns) = X.shape[1], occupied_columns(X)
     found = dense_rows(X[:0])
-    for block in row_blocks(X.shape[0], max(1, _BLOCK_VALUES // max(1, X.shape[1]))):
+    for block in value_blocks(*X.shape):
         found = np.unique(np.concatenate([found, dense_rows(X[block])]), axis=0)
         if len(found) > most:
             break

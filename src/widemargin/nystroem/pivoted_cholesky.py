@@ -20,8 +20,7 @@ from collections.abc import Callable
 import numpy as np
 from scipy.linalg import solve_triangular
 
-from .._native import Stopped
-from .._threads import ThreadTeam, row_blocks
+from .._threads import ThreadTeam, raise_if_stopped, row_blocks
 from .._types import Array, Matrix, RowIndices, Vector
 from ..data.samples import Samples
 from ..kernels.functions import Kernel
@@ -75,8 +74,7 @@ def pivot_rows(
         total = float(weights @ residual)
         if not total > 0.0:
             break
-        if not go_on():
-            raise Stopped
+        raise_if_stopped(go_on)
         k = len(pivots)
         proposed = rng.choice(len(samples), max(_LEAST_PROPOSED, m // _ROUNDS), p=weights * residual / total)
         batch = samples.take(proposed)

@@ -12,7 +12,8 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from .._threads import ThreadTeam, row_blocks
+from .._config import SMALL_BYTES
+from .._threads import BLOCK_VALUES, ThreadTeam, row_blocks
 from .._types import Array, Labels, Matrix, RowIndices, Vector
 from ..data.columns import occupied_columns, restore_columns
 from ..data.csr import canonical
@@ -22,12 +23,8 @@ from ..kernels.functions import CallableKernel, Kernel
 from ..kernels.tiles import KernelProduct, add_kernel_product
 from .kmeans import cluster_products, feature_distances, kernel_kmeans, kmeans, membership
 
-_MAX_SCORES = 2**21  # values of a block: scores of a larger one would be written to new memory
-_ROWS = 4096  # of a block, at least
+ROUTED_ROWS = 4096  # of a block, at least
 Scores = Callable[[Samples, ThreadTeam], Array]  # squared distances (n, k) to the centres, but for a term of the sample
-
-_HASHED_COLUMNS = 2**20  # draw the factors of so many columns at a time
-_DENSE_BYTES = 2**24  # of a dense copy of sparse sample points for k-means
 
 
 class Router(ABC):
@@ -164,7 +161,7 @@ class KernelRouter(Router):
         for c, (index, rows) in enumerate(zip(members, clusters, strict=True)):
             weights = np.ones(len(index)) if self.weights is None else self.weights[index]
             points, means = self.points.take(index), -2.0 * weights[None] / weights.sum()
-            for block in row_blocks(len(rows), _ROWS):
+            for block in row_blocks(len(rows), ROUTED_ROWS):
                 batch = samples.take(rows[block])
                 distances = np.full((1, len(batch)), self.squared_centre_norms[c])
                 add_kernel_product(self.kernel, points, means, batch, distances, team)
@@ -199,7 +196,7 @@ class KernelRouter(Router):
         return labels
 
     def _blocks(self, samples: Samples) -> list[slice]:
-        return row_blocks(len(samples), max(_ROWS, _MAX_SCORES // self.n_clusters))
+        return row_blocks(len(samples), max(ROUTED_ROWS, BLOCK_VALUES // self.n_clusters))
 
     def _cluster_sums(self, points: Samples) -> KernelProduct:
         """Weighted kernel sums of each cluster's points, which are in the order of the clusters: a tile has few."""
@@ -239,7 +236,7 @@ class InputRouter(Router):
         def block(rows: slice) -> Labels:
             return np.asarray(scores(samples.take(rows), team).argmin(axis=1))
 
-        return np.concatenate([np.empty(0, np.intp), *team.map(block, row_blocks(len(samples), _ROWS))])
+        return np.concatenate([np.empty(0, np.intp), *team.map(block, row_blocks(len(samples), ROUTED_ROWS))])
 
     def route_with_samples(self, X: Any, team: ThreadTeam) -> tuple[Labels, Samples]:
         """As `assign`, of the rows of X, and these as samples."""
@@ -276,12 +273,12 @@ class InputRouter(Router):
 
 def _hash_factors(columns: RowIndices, d: int) -> NDArray[np.int64]:
     """Odd random numbers (m,) of some of d columns, in ascending order: each column's is always the same."""
-    blocks, starts = np.unique(columns // _HASHED_COLUMNS, return_index=True)
+    blocks, starts = np.unique(columns // BLOCK_VALUES, return_index=True)
     factors = [np.empty(0, np.int64)]
     for block, own in zip(blocks, np.split(columns, starts[1:]), strict=False):
-        first, rng = int(block) * _HASHED_COLUMNS, np.random.default_rng(0)
+        first, rng = int(block) * BLOCK_VALUES, np.random.default_rng(0)
         rng.bit_generator.advance(first)  # type: ignore[attr-defined]
-        factors.append(rng.integers(2**63, size=min(_HASHED_COLUMNS, d - first))[own - first] | 1)
+        factors.append(rng.integers(2**63, size=min(BLOCK_VALUES, d - first))[own - first] | 1)
     return np.concatenate(factors)
 
 
@@ -304,14 +301,14 @@ def _next_cluster(
         far = np.maximum(distances[index, next_labels[rows]] + own_squares, near)
         ratio[rows] = np.divide(near, far, out=np.ones(len(index)), where=far > 0)
 
-    team.map(block, row_blocks(len(samples), _ROWS))
+    team.map(block, row_blocks(len(samples), ROUTED_ROWS))
     return next_labels, ratio
 
 
 def cluster_rows(points: Samples, k: int, rng: np.random.Generator) -> Labels:
     """Labels (m,) by k-means of the points: of a dense copy if that is small, as seeding on sparse rows is slow."""
     rows = points.stored()
-    is_little = rows.shape[0] * rows.shape[1] * points.precision.itemsize <= _DENSE_BYTES
+    is_little = rows.shape[0] * rows.shape[1] * points.precision.itemsize <= SMALL_BYTES
     return kmeans(points.toarray() if is_little else rows, k, rng)
 
 

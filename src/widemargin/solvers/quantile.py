@@ -5,9 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from .._native import hinge
-from .._types import Mask, RowIndices, Vector
-
-_ROUNDING = 1e-12  # of all weights: sums of weights that differ by less are equal
+from .._types import ROUNDING, Mask, RowIndices, Vector
 
 
 def midpoint_quantile(values: Vector, weights: Vector, level: float) -> float:
@@ -19,7 +17,7 @@ def midpoint_quantile(values: Vector, weights: Vector, level: float) -> float:
     if not len(values):
         return 0.0
     b: float = hinge.weighted_quantile(values, weights, level)
-    slack = _ROUNDING * float(weights.sum())
+    slack = ROUNDING * float(weights.sum())
     lo = hi = b
     if weights[values <= b].sum() <= level + slack:
         hi = float(np.min(values, where=(values > b) & (weights > 0.0), initial=np.inf))
@@ -40,7 +38,7 @@ def midpoint_quantiles(values: Vector, weights: Vector, levels: Vector, starts: 
     order = np.lexsort((values, problem))
     values, weights = values[order], weights[order]
     below = np.cumsum(weights)
-    slack = _ROUNDING * below[-1]
+    slack = ROUNDING * below[-1]
     below -= (below - weights)[starts][problem]  # without the problems before
     level, is_weighted = levels[problem], weights > 0.0
     lo, hi = (_first_places(is_weighted & beyond, starts) for beyond in (below >= level - slack, below > level + slack))

@@ -4,15 +4,45 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .._types import Labels, Mask, Matrix, RowIndices, Vector
 
-if TYPE_CHECKING:
-    from .dual.certificate import Certificate
+_TOL_FACTORS = 1e-3, 0.5  # multiply the tolerance by no less and no more than this where the gap is too large
+
+
+class Certificate(NamedTuple):
+    """The certificate of a point of a dual: intercept, primal objective, duality gap and KKT violation.
+
+    Of many problems these are columns (P,), and what the methods return are, too.
+    """
+
+    intercept: Any
+    primal_objective: Any
+    gap: Any
+    violation: Any
+
+    @property
+    def lower_bound(self) -> Any:
+        """Of the optimum: minus the dual objective."""
+        return self.primal_objective - self.gap
+
+    def is_tight(self, max_relative_gap: float) -> Any:
+        """Whether gap <= max_relative_gap * primal objective; true for an infinite limit."""
+        if max_relative_gap == np.inf:
+            return np.ones_like(self.gap, np.bool_)[()]
+        return self.gap <= max_relative_gap * abs(self.primal_objective)
+
+    def tighter_tol(self, max_relative_gap: float) -> Any:
+        """A smaller tolerance, at which the gap is half the allowed one if it is proportional to the violation."""
+        factor = 0.5 * max_relative_gap * abs(self.primal_objective) / self.gap
+        return self.violation * np.clip(factor, *_TOL_FACTORS)
+
+
+NO_CERTIFICATE = Certificate(0.0, np.inf, np.inf, np.inf)  # of a point whose decision values are not known
 
 
 @dataclass
@@ -49,13 +79,12 @@ class History:
         return {name: np.array(column) for name, column in self.columns.items()}
 
 
-class StoppedAtStartError(Exception):
-    """A solver was stopped before the decision values of its start were known."""
-
-
 @dataclass
 class DualResult:
     """A feasible point of the dual in beta = y * alpha, with its certificate.
+
+    A solve that is stopped returns its best point so far. If that is its start, and its decision values are not known,
+    then objective, gap and violation are infinite (`has_certificate`): any other result is better.
 
     Attributes
     ----------
@@ -88,9 +117,14 @@ class DualResult:
     history: History
 
     @property
+    def has_certificate(self) -> bool:
+        """Whether the decision values of the point are known."""
+        return self.gap < np.inf
+
+    @property
     def lower_bound(self) -> float:
         """What the optimum is at least."""
-        return self.objective - self.gap
+        return self.objective - self.gap if self.has_certificate else -np.inf
 
     def improves(self, before: DualResult | None) -> bool:
         """Whether this point, found from that of `before`, is the better one: converged, or with a smaller gap."""

@@ -30,7 +30,7 @@ from widemargin.solvers.dual.certificate import Limits
 from widemargin.solvers.dual.problem import make_terms, one_class_problem, svm_problem
 from widemargin.solvers.dual.solver import DualSolver
 from widemargin.solvers.dual.stopping import dual_objective_change
-from widemargin.solvers.results import DualResult, StoppedAtStartError
+from widemargin.solvers.results import DualResult
 
 Vector = NDArray[np.float64]
 quick = settings(max_examples=25, deadline=None, derandomize=True)
@@ -498,9 +498,9 @@ def test_refining_first_gives_the_same_solution(has_intercept: bool) -> None:
     leading = Problem(problem.X[:m], problem.y[:m], problem.upper[:m], problem.gamma)
     with ThreadTeam(2) as team, Progress(max_time=60.0) as progress:
         solver, part = (make_solver(p, team, progress, has_intercept=has_intercept) for p in (problem, leading))
-        refined, decision = part.solve_sharing_memory(solver, np.zeros(m))
-        np.testing.assert_allclose(decision, problem.K[:m, :m] @ refined, atol=1e-9)
-        result = solver.solve(np.concatenate([refined, np.zeros(100 - m)]), decision)
+        refined = part.solve_sharing_memory(solver, np.zeros(m))
+        np.testing.assert_allclose(refined.decision, problem.K[:m, :m] @ refined.beta, atol=1e-9)
+        result = solver.solve(np.concatenate([refined.beta, np.zeros(100 - m)]), refined.decision)
     check_certificate(problem, result, has_intercept)
     assert result.converged
     exact = solve(problem, has_intercept=has_intercept, tol=1e-6)
@@ -577,14 +577,18 @@ def test_a_first_update_that_is_stopped_gives_a_point_with_its_own_decision_valu
     check_certificate(problem, result, has_intercept)
 
 
-def test_stopped_at_the_start_it_returns_no_point_where_zero_is_not_feasible(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_stopped_at_the_start_it_has_no_certificate_where_zero_is_not_feasible(monkeypatch: pytest.MonkeyPatch) -> None:
     problem = one_class_problem(np.ones(400), 0.5)
     monkeypatch.setattr(dual, "_WORK_PER_CHECK", entry_work(100 * 400, 3))  # 100 rows
     with ThreadTeam(1) as team, Progress(max_time=0) as progress:
         rows = KernelOperator(RBF(0.3), make_samples(make_problem(400).X, RBF.sample_form), team)
         solver = DualSolver(rows, problem, Limits(1e-3), active_bytes=PLENTY, progress=progress)
-        with pytest.raises(StoppedAtStartError):
-            solver.solve(problem.sparse_point())
+        result = solver.solve(problem.sparse_point())
+    np.testing.assert_array_equal(result.beta, problem.sparse_point())
+    assert not result.has_certificate
+    assert not result.converged
+    assert result.gap == result.violation == np.inf
+    assert result.lower_bound == -np.inf
 
 
 def test_a_change_of_the_objective_counts_fixed_coordinates() -> None:

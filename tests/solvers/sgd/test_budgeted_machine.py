@@ -351,13 +351,3 @@ def test_sparse_chunks_after_dense_ones(width: Any) -> None:
     assert dense.expansion().coef.size == 10
     for a, b in zip(dense.expansion(), mixed.expansion(), strict=True):
         np.testing.assert_array_equal(a, b)
-
-
-def test_states_of_older_versions_are_read() -> None:
-    """They have additional arrays."""
-    X, signed_weights = data(60)
-    settings = settings_for(make_kernel("rbf", gamma=0.4))
-    machine = run(settings, X, signed_weights)
-    old = machine.state() | {"hand": np.zeros(5), "x": np.zeros(3, np.float32), "columns": np.zeros(3, np.int32)}
-    again = make_machine(settings, X, old)
-    np.testing.assert_array_equal(again.expansion().coef, machine.expansion().coef)

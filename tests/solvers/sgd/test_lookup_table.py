@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from benchmarks.papers._bsgd.partner import find_partner
+from evidence._bsgd.partner import find_partner
 from naive import budget as naive
 from widemargin.solvers.sgd import lookup_table as table
 from widemargin.solvers.sgd.lookup_table import MergeTable, merge_table, tabulate

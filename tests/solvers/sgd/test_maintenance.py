@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from benchmarks.papers._bsgd.partner import find_partner
+from evidence._bsgd.partner import find_partner
 from naive import budget as naive
 from widemargin.solvers.sgd.budgeted_machine import RULES
 from widemargin.solvers.sgd.lookup_table import merged_coef

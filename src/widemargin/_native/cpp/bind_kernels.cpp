@@ -4,7 +4,7 @@
 #include "bindings.hpp"
 #include "boxes.hpp"
 #include "csr_matrix.hpp"
-#include "elementwise.hpp"
+#include "kernel_functions.hpp"
 #include "kernel_rows.hpp"
 #include "row_products.hpp"
 #include "signals.hpp"

@@ -231,11 +231,12 @@ template <class RowArrays> void bind_decision_values(nb::class_<AnyMachine>& mac
 
 KernelFunction make_kernel(const std::string& name, double gamma, double coef0, Index degree) {
     check_at_least("degree", degree, 0);
-    for (const auto& [known, kernel] : {std::pair{"rbf", KernelFunction::rbf}, {"laplacian", KernelFunction::laplacian},
-                                        {"poly", KernelFunction::polynomial}, {"sigmoid", KernelFunction::sigmoid},
-                                        {"linear", KernelFunction::linear}})
-        if (name == known) return {kernel, gamma, coef0, degree};
-    raise_value_error("name must be rbf, laplacian, poly, sigmoid or linear, got ", name);
+    std::string names;
+    for (const auto& [known, kind] : kKernelNames) {
+        if (name == known) return {kind, gamma, coef0, degree};
+        names += std::string(names.empty() ? "" : ", ") + known;
+    }
+    raise_value_error("name must be one of ", names, ", got ", name);
 }
 
 }  // namespace
@@ -251,7 +252,7 @@ void bind_nystroem(nb::module_& m) {
                 new (made) KernelFunction(make_kernel(name, gamma, coef0, degree));
             },
             "name"_a,
-            "gamma"_a = 1.0, "coef0"_a = 0.0, "degree"_a = 1, "name: rbf, laplacian, poly, sigmoid or linear.");
+            "gamma"_a = 1.0, "coef0"_a = 0.0, "degree"_a = 1, "name: as in kernels/functions.py.");
 
     nb::class_<AnyTree> tree(
         nystroem, "Tree",

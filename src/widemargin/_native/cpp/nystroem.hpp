@@ -7,49 +7,10 @@
 #include <vector>
 
 #include "denormals.hpp"
-#include "elementwise.hpp"
-#include "exponential.hpp"
+#include "kernel_functions.hpp"
 #include "tree.hpp"
 
 namespace wm {
-
-// A kernel function of one number: the inner product, squared distance or L1 distance of two points (KernelArgument).
-struct KernelFunction {
-    enum Name { rbf, laplacian, polynomial, sigmoid, linear } name;
-    double gamma, coef0;
-    Index degree;
-
-    KernelArgument argument() const {
-        if (name == rbf) return KernelArgument::squared_distance;
-        return name == laplacian ? KernelArgument::l1_distance : KernelArgument::inner_product;
-    }
-};
-
-inline float hyperbolic_tangent(float x) {
-    const float e = expm1_of_nonpositive(-2.0f * std::abs(x));
-    return std::copysign(e / (2.0f + e), x);
-}
-inline double hyperbolic_tangent(double x) { return std::tanh(x); }
-
-// Replace products or distances (n,) by kernel values; scratch (n,).
-// Cost    an exponential each, or the degree's multiplications
-// Twin    tests/naive/kernels.py
-template <class T> void transform(const KernelFunction& kernel, Span<T> values, Span<T> scratch) {
-    T* __restrict v = values.data;
-    const T gamma = static_cast<T>(kernel.gamma), coef0 = static_cast<T>(kernel.coef0);
-    switch (kernel.name) {
-        case KernelFunction::rbf:
-        case KernelFunction::laplacian:
-            for (Index j = 0; j < values.size; ++j) v[j] = exp_of_nonpositive(-gamma * v[j]);
-            return;
-        case KernelFunction::polynomial:
-            return polynomial<T>({v, 1, values.size, values.size}, kernel.gamma, kernel.coef0, kernel.degree, scratch);
-        case KernelFunction::sigmoid:
-            for (Index j = 0; j < values.size; ++j) v[j] = hyperbolic_tangent(gamma * v[j] + coef0);
-            return;
-        case KernelFunction::linear: return;
-    }
-}
 
 // Estimate the distances |x - v| of a row x to p pseudo-landmarks v by the triangle inequality, from those to the m
 // landmarks u: max_u | |x - u| - |v - u| | <= |x - v| <= min_u |x - u| + |v - u|.

@@ -6,7 +6,7 @@
 
 #include "csr_tiles.hpp"
 #include "dense_products.hpp"
-#include "elementwise.hpp"
+#include "kernel_functions.hpp"
 #include "kernel_rows.hpp"
 
 namespace wm {

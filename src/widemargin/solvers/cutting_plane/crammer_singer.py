@@ -24,7 +24,7 @@ class MulticlassHingeLoss:
     team : ThreadTeam
     """
 
-    hinge = smooth = first_plane = None
+    hinge = first_plane = None
     accelerations = frozenset({"sample_start", "dual_alone"})
 
     def __init__(self, y: Labels, s: Vector, n_classes: int, team: ThreadTeam) -> None:

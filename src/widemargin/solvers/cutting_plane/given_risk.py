@@ -60,7 +60,7 @@ class GivenRisk:
     """
 
     n_outputs = 1
-    hinge = smooth = None
+    hinge = None
     accelerations: frozenset[str] = frozenset()
 
     def __init__(self, risk: Risk, n_features: int) -> None:

@@ -8,15 +8,14 @@ from typing import Protocol
 
 import numpy as np
 
-from ..._types import Vector
+from ..._types import ROUNDING, Vector
 
-_MAX_ROUNDS = 60  # of Newton's method and bisection
-_LARGEST = 1e300  # steps beyond it are none
-_MAX_CHORDS = 8  # try at most so many in a line search
-_ROUNDING = 1e-12  # change of decision values / 1 and their range: a smaller one is rounding
+INFINITE_STEP = 1e300  # stands for infinity: beyond every breakpoint
+ZERO_TOL = 1e-9  # magnitude of an increasing function / that at the start, or of all its terms: rounding is left
 
-_PRECISION = 1e-11  # of `minimise_on_line`: rounding
-_MIN_STEP = 1e-12  # take a shorter step as it is: it changes nothing
+
+ARMIJO = 0.1  # gain / promised gain that a step must have, at least: else it is halved,
+SHORTEST_STEP = 1e-3  # but not below this part of it
 
 Derivative = Callable[[float], tuple[float, float]]
 
@@ -45,12 +44,12 @@ def find_zero(
         Of x: the function's value and its slope, which may be 0.
     """
     hi, x = math.inf, start
-    for _ in range(_MAX_ROUNDS):
+    for _ in range(60):  # bisection reaches rounding sooner
         value, slope = derivative(x)
         if abs(value) <= tol:
             break
         lo, hi = (x, hi) if value < 0.0 else (lo, x)
-        step = -value / slope if slope > 0.0 and abs(value) < _LARGEST * slope else math.inf
+        step = -value / slope if slope > 0.0 and abs(value) < INFINITE_STEP * slope else math.inf
         is_long = is_limited and math.isinf(hi if value < 0.0 else lo) and abs(step) > stride
         x = x + step
         if is_long or not lo < x < hi:
@@ -61,7 +60,7 @@ def find_zero(
 
 def least_step(f: Vector, f_end: Vector) -> float:
     """The step that moves decision values f (n,) by 1e-12 of their range; shorter ones are rounding."""
-    return _ROUNDING * (1.0 + float(np.ptp(f))) / max(float(np.ptp(f_end - f)), 1e-300)
+    return ROUNDING * (1.0 + float(np.ptp(f))) / max(float(np.ptp(f_end - f)), 1e-300)
 
 
 class ChordSearch:
@@ -92,7 +91,7 @@ class ChordSearch:
             Shorter steps are rounding.
         """
         end = self._end
-        for _ in range(_MAX_CHORDS):
+        for _ in range(8):  # chords, at most
             step = step_on((optimum_at(end) - here) / end)
             if 0.25 * end <= step <= 4.0 * end:
                 break
@@ -102,7 +101,7 @@ class ChordSearch:
 
 
 def minimise_on_line(
-    line: Line, curvature: float, slope: float, lo: float, hi: float, *, precision: float = _PRECISION
+    line: Line, curvature: float, slope: float, lo: float, hi: float, *, precision: float = 10 * ROUNDING
 ) -> float:
     """The k >= 0 that minimises ``curvature k^2 / 2 + slope k + line(k)``, curvature > 0, probably in [lo, hi].
 
@@ -116,7 +115,7 @@ def minimise_on_line(
 
     (lo, at_lo), (hi, at_hi) = _bracket(derivative, lo, hi)
     weighted_lo, weighted_hi, last_side, dropped_width = at_lo, at_hi, 0, math.inf
-    while at_hi * (hi - lo) > precision * curvature * hi * hi and hi > _MIN_STEP:
+    while at_hi * (hi - lo) > precision * curvature * hi * hi and hi > ROUNDING:
         if hi - lo <= 0.5 * dropped_width:
             line.drop_linear_rows(lo, hi)
             dropped_width = hi - lo

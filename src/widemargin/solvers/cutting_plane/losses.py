@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
@@ -18,15 +18,12 @@ from ..._native import hinge as compiled
 from ..._threads import ThreadTeam
 from ..._types import Labels, Matrix, RowIndices, Vector
 from ...data.rows import spread_rows
-
-if TYPE_CHECKING:
-    from .smooth_losses import SmoothLoss
+from .line_search import INFINITE_STEP
 
 Segment = tuple[Vector, Vector, tuple[float, float]]  # decision values (n,) at steps 0 and 1, and the intercepts there
 
 MIN_BRACKET_ROWS = 4096  # find a bracket from a part of so many rows or more: of fewer, it costs more than it saves
 _SAMPLE_ROWS = 2048  # least number of rows of that part
-_INFINITE_STEP = 1e300  # stands for infinity: beyond every breakpoint
 _DUALS = frozenset({"gram_dual", "epochs", "dual_alone"})
 _HINGES = _DUALS | {"sample_start", "active_rows", "newton"}
 
@@ -67,10 +64,6 @@ class Loss(Protocol):
         """This loss, if it is a sum of weighted hinges; None for other losses."""
 
     @property
-    def smooth(self) -> SmoothLoss | None:
-        """This loss, if it has second derivatives; None for other losses."""
-
-    @property
     def first_plane(self) -> tuple[Vector, float] | None:
         """Normal and offset of a plane below R; None for the zero plane, which is below what is never negative."""
 
@@ -104,7 +97,7 @@ class HingeLoss:
 
     n_outputs = 1
     has_intercept = False
-    smooth = first_plane = None
+    first_plane = None
 
     def __init__(self, signed_weights: Vector, team: ThreadTeam, *, shift: Vector | None = None) -> None:
         self.signed_weights = signed_weights
@@ -143,7 +136,7 @@ class HingeLoss:
     def _find_step(self, segment: Segment, curvature: float, slope: float) -> float:
         """The zero of the derivative: in `_bracket` or, where that has none, among all steps k >= 0."""
         f, f_end, intercepts = segment
-        for lo, hi in (self._bracket(segment, curvature, slope), (0.0, _INFINITE_STEP)):
+        for lo, hi in (self._bracket(segment, curvature, slope), (0.0, INFINITE_STEP)):
             change, breakpoints, jumps = compiled.scan_breakpoints(
                 self.team.native, f, f_end, *intercepts, self.signed_weights, lo, hi
             )
@@ -157,18 +150,18 @@ class HingeLoss:
     def _bracket(self, segment: Segment, curvature: float, slope: float) -> tuple[float, float]:
         """An interval of steps about the best one for the m sampled rows, up to its (m / 20)-th nearest breakpoint."""
         if self.n_rows < MIN_BRACKET_ROWS or self._total == 0.0:
-            return 0.0, _INFINITE_STEP
+            return 0.0, INFINITE_STEP
         f, f_end, intercepts = segment
         signed_weights = self.signed_weights[self._sampled_rows]
         ends = f[self._sampled_rows], f_end[self._sampled_rows]
         change, breakpoints, jumps = compiled.scan_breakpoints(
-            self.team.native, *ends, *intercepts, signed_weights, 0.0, _INFINITE_STEP
+            self.team.native, *ends, *intercepts, signed_weights, 0.0, INFINITE_STEP
         )
         share = float(np.abs(signed_weights).sum()) / self._total
         step = compiled.find_root(breakpoints, jumps, curvature * share, slope * share + change, 0.0)
         n_near = min(len(breakpoints), len(signed_weights) // 20)
         if not n_near:
-            return 0.0, _INFINITE_STEP
+            return 0.0, INFINITE_STEP
         width = float(np.partition(np.abs(breakpoints - step), n_near - 1)[n_near - 1])
         return max(0.0, step - width), step + width
 

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..._types import Matrix, Vector
+from ..._types import ROUNDING, Matrix, Vector
 from ...data import DesignMatrix
 from .losses import HingeLoss, Loss, risk_and_plane
 from .master_problem import MasterProblem
@@ -20,7 +20,6 @@ from .master_problem import MasterProblem
 _MASTER_TOL = 0.05  # gap of a solved master problem / gap of the machine, at most: the next plane changes it by more
 _MAX_STEP = 2.0  # longest step of a line search: it multiplies decision values, and so their rounding, by |1 - step|
 _PLANES_PER_SUM = 50  # sum the normal of every 50th base plane anew: rounding of the changes between does not add up
-ROUNDING = 1e-12  # change / objective: smaller changes are rounding
 
 
 class Plane(NamedTuple):
@@ -57,15 +56,12 @@ class TrustRegion:
 
     Attributes
     ----------
-    distance : float
-        Of the latest best point from the centre.
     is_at_boundary : bool
         Whether the latest step was shortened.
     """
 
     def __init__(self, loss: HingeLoss, f: Matrix, radius: float) -> None:
         self.radius = radius
-        self.distance = 0.0
         self.is_at_boundary = False
         self._loss = loss
         self._centre = f.copy()
@@ -79,12 +75,11 @@ class TrustRegion:
 
         The best point goes to f + step (f_end - f); the plane touches the risk mu of the way from there to f_end.
         """
-        self.distance = self._loss.rms_change(self._centre, f)
+        distance = self._loss.rms_change(self._centre, f)
         rate = self._loss.rms_change(f, f_end)
-        longest = max(0.0, self.radius - self.distance) / rate if rate > 0.0 else np.inf
+        longest = max(0.0, self.radius - distance) / rate if rate > 0.0 else np.inf
         self.is_at_boundary = step >= longest
         step = min(step, longest)
-        self.distance += step * rate
         return step, min(mu, (longest - step) / (1.0 - step)) if step < 1.0 else mu
 
 

@@ -10,10 +10,8 @@ from ..._native import hinge as compiled
 from ..._threads import ThreadTeam
 from ..._types import Matrix, RowIndices, Vector
 from ..quantile import midpoint_quantile
-from .line_search import ChordSearch, find_zero, least_step
+from .line_search import ZERO_TOL, ChordSearch, find_zero, least_step
 from .losses import MIN_BRACKET_ROWS, HingeLoss, RiskAndPlane, Smoothed
-
-_BALANCE_TOL = 1e-9  # sum of slopes / all weights at the smoothed hinges' intercept, at most
 
 
 class InterceptHingeLoss(HingeLoss):
@@ -120,7 +118,7 @@ class InterceptHingeLoss(HingeLoss):
             known[b] = plus, minus
             return -(plus - minus + self._plane_balance), rate
 
-        b = find_zero(derivative, self._smoothed_intercept, width, _BALANCE_TOL * self._total)
+        b = find_zero(derivative, self._smoothed_intercept, width, ZERO_TOL * self._total)
         if b not in known:
             derivative(b)
         self._smoothed_intercept = b

@@ -95,7 +95,7 @@ class PairHingeLoss:
     """The hinge of all `RankedPairs`, without an intercept: it would cancel."""
 
     n_outputs = 1
-    hinge = smooth = first_plane = None
+    hinge = first_plane = None
     accelerations: frozenset[str] = frozenset()
 
     def __init__(self, pairs: RankedPairs) -> None:

@@ -15,12 +15,9 @@ import numpy as np
 
 from ..._native import smooth as compiled
 from ..._threads import ThreadTeam
-from ..._types import Matrix, RowIndices, Vector
-from .line_search import ChordSearch, find_zero, least_step
+from ..._types import ROUNDING, Matrix, RowIndices, Vector
+from .line_search import ZERO_TOL, ChordSearch, find_zero, least_step
 from .losses import RiskAndPlane, Segment
-
-_SLOPE_LEFT = 1e-9  # derivative at the step found / at 0, at most: for quadratic pieces rounding alone is left
-_IMBALANCE = 1e-12  # |sum of slopes| / sum of |slopes| at the optimal intercept: rounding
 
 # phi(z, y) with its derivatives and its conjugate
 PointwiseFunction = compiled.SquaredHinge | compiled.Logistic | compiled.SquaredEpsilonInsensitive
@@ -64,11 +61,6 @@ class SmoothLoss:
         self._chords = ChordSearch()
         self._guess = float(s @ y) / (float(s.sum()) or 1.0)  # where the next search for an intercept begins
         self._latest = _Point(0.0, s[None], 0.0, s)  # of `advance`
-
-    @property
-    def smooth(self) -> SmoothLoss:
-        """This loss."""
-        return self
 
     def intercept(self, f: Matrix) -> Vector:
         """The optimal intercept; zero without one."""
@@ -144,7 +136,7 @@ class SmoothLoss:
         at_zero = derivative(0.0)[0]
         if at_zero >= 0.0:
             return 0.0
-        return find_zero(derivative, 1.0, 1.0, _SLOPE_LEFT * -at_zero, lo=0.0)
+        return find_zero(derivative, 1.0, 1.0, ZERO_TOL * -at_zero, lo=0.0)
 
     def _best_intercept(self, f: Matrix, f_end: Matrix, k: float) -> float:
         return self._best_intercept_and_slopes(f, f_end, k)[0] if self.has_intercept else 0.0
@@ -160,7 +152,7 @@ class SmoothLoss:
             return (plus - minus) / total, rate / total
 
         stride = 1.0 + float(np.ptp(f))
-        b = self._guess = find_zero(imbalance, self._guess, stride, _IMBALANCE, is_limited=True)
+        b = self._guess = find_zero(imbalance, self._guess, stride, ROUNDING, is_limited=True)
         if b not in known:
             imbalance(b)
         return b, *known[b]

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from ..._native import dual
 from ..._types import Mask, RowIndices, Vector
 from ..quantile import midpoint_quantile, midpoint_quantiles
-from ..results import DualResult, DualResults, History
+from ..results import Certificate, DualResult, DualResults, History
 from .problem import is_free, loss_multipliers, one_sided_derivatives, penalty, restrict_terms, total_loss
 
 NO_LIMIT = int(np.iinfo(np.int64).max)
 MAX_RELATIVE_GAP = 0.05  # a machine with a larger gap / primal objective has not converged, however small its violation
-_TOL_FACTORS = 1e-3, 0.5  # multiply the tolerance by no less and no more than this where the gap is too large
 _ROUNDED_SQUARE = 1e-5  # - beta'K beta / its terms' magnitudes, up to which it may be rounding
 _MAX_ROOT_STEPS = 100  # of a search for an intercept: more than bisection needs to halve to rounding
 _MANY_PROBLEMS = 64  # certify so many and more in common passes
@@ -50,34 +49,6 @@ class Limits:
     def are_met(self, certificate: Certificate) -> Any:
         """Whether a machine with this certificate has converged."""
         return (certificate.violation < self.tol) & certificate.is_tight(self.max_relative_gap)
-
-
-class Certificate(NamedTuple):
-    """The intercept (see `certify`), the primal objective, the duality gap and the KKT violation.
-
-    Of many problems these are columns (P,), and what the methods return are, too.
-    """
-
-    intercept: Any
-    primal_objective: Any
-    gap: Any
-    violation: Any
-
-    @property
-    def lower_bound(self) -> Any:
-        """Of the optimum: minus the dual objective."""
-        return self.primal_objective - self.gap
-
-    def is_tight(self, max_relative_gap: float) -> Any:
-        """Whether gap <= max_relative_gap * primal objective; true for an infinite limit."""
-        if max_relative_gap == np.inf:
-            return np.ones_like(self.gap, np.bool_)[()]
-        return self.gap <= max_relative_gap * abs(self.primal_objective)
-
-    def tighter_tol(self, max_relative_gap: float) -> Any:
-        """A smaller tolerance, at which the gap is half the allowed one if it is proportional to the violation."""
-        factor = 0.5 * max_relative_gap * abs(self.primal_objective) / self.gap
-        return self.violation * np.clip(factor, *_TOL_FACTORS)
 
 
 def certify(

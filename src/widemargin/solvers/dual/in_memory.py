@@ -22,7 +22,7 @@ from ..._progress import AnyProgress, share_time
 from ..._threads import ThreadTeam
 from ..._types import Array, Vector
 from ...kernels.functions import EntryRows
-from ..results import DualResult
+from ..results import NO_CERTIFICATE, DualResult
 from .certificate import NO_LIMIT, Limits, certify, make_result
 from .newton import solve_newton_sets
 from .problem import DualProblem, make_terms
@@ -220,9 +220,14 @@ def solve_several_in_memory(
     return share_time(solve, parts, [1] * len(parts), progress, attrgetter("converged"), run, team.n_threads)
 
 
-def zero_result(problem: DualProblem, elapsed: float) -> DualResult:
-    """beta = 0 with its certificate, for a fit that is out of time after `elapsed` seconds: O(m), no kernel entry."""
+def result_at_start(problem: DualProblem, beta: Vector, elapsed: float) -> DualResult:
+    """The result of a solve that is stopped, after `elapsed` seconds, before K beta is known for its start (m,).
+
+    beta = 0 with its certificate, or, with nu > 0, where zero is not feasible, the start without one. O(m).
+    """
     m = len(problem.target)
     zero, terms = np.zeros(m), make_terms(problem, np.ones(m))
+    if problem.nu:
+        return make_result(beta.copy(), zero, NO_CERTIFICATE, elapsed, converged=False)
     certificate = certify(terms, zero, zero, np.empty(m), has_intercept=problem.has_intercept, tol=0.0)
     return make_result(zero, zero.copy(), certificate, elapsed, converged=False)

@@ -27,6 +27,7 @@ import numpy as np
 
 from ..._native import Stopped, dual
 from ..._progress import AnyProgress
+from ..._threads import raise_if_stopped
 from ..._types import Array, Mask, RowIndices, Vector
 from ...data.rows import positions
 from ...data.samples import SampleSubset
@@ -35,9 +36,9 @@ from ...kernels.boxed_rows import far_distance, local_order
 from ...kernels.functions import EntryRows, check_finite, dense_row_bytes
 from ...kernels.kernel_operator import KernelOperator
 from ...kernels.tiles import entry_work
-from ..results import DualResult, History, StoppedAtStartError
-from .certificate import NO_LIMIT, Certificate, Limits, certify
-from .in_memory import SINGLE_SET_TOL, WORKING_SET_ROWS, WorkingSetSolver
+from ..results import Certificate, DualResult, History
+from .certificate import NO_LIMIT, Limits, certify
+from .in_memory import SINGLE_SET_TOL, WORKING_SET_ROWS, WorkingSetSolver, result_at_start
 from .problem import DualProblem, is_free, kink_distances, make_terms, restrict_terms
 from .stopping import (
     MAX_ERROR,
@@ -105,9 +106,6 @@ class DualSolver:
     active_matrix : ActiveMatrix, optional
         The matrix to go on with, of rows of `operator`; a new one by default.
     progress : AnyProgress
-    must_return : bool
-        If `solve` is stopped before the decision values of its start are known: whether it returns a point on a few
-        of the start's support vectors, or raises StoppedAtStartError, as always with nu > 0.
     entry_error : float
         Root mean square error of a kernel entry. Where the error of the decision values exceeds `tol`, `solve` returns
         once the violation is comparable with it: these entries cannot improve the point further.
@@ -144,7 +142,6 @@ class DualSolver:
         active_bytes: int = 0,
         active_matrix: ActiveMatrix | None = None,
         progress: AnyProgress,
-        must_return: bool = True,
         entry_error: float = 0.0,
         order: RowIndices | None = None,
         go_on: Callable[[Vector, Certificate], bool] | None = None,
@@ -157,7 +154,6 @@ class DualSolver:
         self.tol = self.needed_tol = limits.tol
         self.goal_tol = min(self.tol, SINGLE_SET_TOL) if n <= WORKING_SET_ROWS else self.tol
         self.progress = progress
-        self.must_return = must_return and not problem.nu  # zero must be feasible
         self.entry_error = entry_error
         self.order = order
         self.go_on = go_on
@@ -176,21 +172,23 @@ class DualSolver:
     def solve(self, beta: Vector, leading_decision: Vector | None = None) -> DualResult:
         """Solve from the feasible point beta (n,), which is not changed, until `tol` or a stop.
 
+        Stopped before K beta is known, it returns a point on a few of the support vectors; with nu > 0 the start.
+
         `leading_decision`: known decision values (m,) of the coordinates 0 ... m - 1; all others of beta are zero.
         """
         self.is_first_round_from_zero = not beta.any()
         try:
             point = _Point(beta.copy(), self.decision_values(beta, leading_decision))
         except Stopped:
-            if not self.must_return:
-                raise StoppedAtStartError from None
+            if self.problem.nu:
+                return result_at_start(self.problem, beta, self.progress.elapsed)
             point = self._start_on_subset(beta)
         return self._solve_from(point)
 
-    def solve_sharing_memory(self, whole: DualSolver, beta: Vector) -> tuple[Vector, Vector]:
-        """Solve in the memory of `whole`, a solver not yet used whose coordinates 0 ... m - 1 these are.
+    def solve_sharing_memory(self, whole: DualSolver, beta: Vector) -> DualResult:
+        """`solve` in the memory of `whole`, a solver not yet used whose coordinates 0 ... m - 1 these are.
 
-        Returns the solution and its decision values. The active matrix is left to `whole`.
+        The active matrix is left to `whole`.
         """
         # One buffer, made by `whole`: its matrix has no rows yet, while that of this solver grows in the buffer; then
         # `whole` goes on with this matrix and its rows, renumbered, and this solver is not used again.
@@ -198,7 +196,7 @@ class DualSolver:
         result = self.solve(beta)
         self.active_matrix.renumber(whole.operator, np.arange(len(beta)))
         whole.active_matrix = self.active_matrix
-        return result.beta, result.decision
+        return result
 
     def release_to(self, other: DualSolver) -> DualSolver:
         """Free the active matrix, and add the counts and the history so far to `other`, which continues the fit."""
@@ -393,7 +391,6 @@ class DualSolver:
             Limits(self._observable_tol(point), max_relative_gap=np.inf, max_iter=max_iter),
             active_matrix=self.active_matrix,
             progress=self.progress,
-            must_return=False,
             go_on=go_on,
         )
         start = _Point(point.beta[near], point.decision[near])
@@ -540,8 +537,7 @@ class DualSolver:
             return add(rows)
         with self.progress.interrupting(self.operator.team.native):
             for block in self._blocks(rows):
-                if not self.progress.go_on():
-                    raise Stopped
+                raise_if_stopped(self.progress.go_on)
                 add(block)
 
     def _update(self, point: _Point, part: _Part, changed: RowIndices) -> _Point | None:
@@ -560,7 +556,7 @@ class DualSolver:
         try:
             self._in_blocks(add, np.arange(len(rows)))
         except Stopped:
-            return None if point.beta.any() or not self.must_return else self._start_on_subset(new.beta)
+            return None if point.beta.any() or point.decision.any() else self._start_on_subset(new.beta)
         check_finite(new.decision)
         return new
 

@@ -18,16 +18,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..._native import dual
-from ..._progress import AnyProgress
+from ..._native import Stopped, dual
+from ..._progress import AnyProgress, share_time
 from ..._threads import ThreadTeam
 from ..._types import Array, Mask, RowIndices, Vector
 from ...data.samples import Samples
 from ...kernels.functions import Kernel, check_finite
 from ...kernels.precision import entry_error
 from ...kernels.tiles import fill_gram
-from ..results import DualResults, coordinates_of
-from .certificate import Certificate, Limits, certify_each
+from ..results import Certificate, DualResults, coordinates_of
+from .certificate import Limits, certify_each
 from .in_memory import SECONDS_PER_CHECK, SINGLE_SET_TOL, WORKING_SET_ROWS
 from .newton import solve_newton_sets
 from .problem import DualProblem, join_problems, make_terms, restrict_terms
@@ -97,11 +97,7 @@ def solve_on_full_matrix(
 
     Parameters and results are those of `solve_subproblems`. Problems for which float32 entries are too coarse go on
     with a float64 kernel matrix from their float32 solutions.
-
-    Raises
-    ------
-    Stopped
-        If all starts are zero and the fit is stopped before the kernel matrix is known.
+    beta = 0 if all starts are zero, and the fit is stopped before the kernel matrix is known.
     """
 
     def solve(samples: Samples, parts: Subproblems) -> DualResults:
@@ -110,7 +106,11 @@ def solve_on_full_matrix(
             fill_gram(kernel, samples, K, team)
         return solve_subproblems(K, parts, limits, team, progress)
 
-    results, sigma = solve(samples, parts), entry_error(kernel, samples)
+    try:
+        results = solve(samples, parts)
+    except Stopped:
+        return _zero_results(parts, progress.elapsed)
+    sigma = entry_error(kernel, samples)
     coarse = np.flatnonzero(hide_violations(sigma, limits.tol, parts.problem, results))
     if not len(coarse) or not progress.go_on():
         return results
@@ -140,23 +140,23 @@ def solve_subproblems(
     DualResults
         Each with one row of history.
     """
-    results: list[DualResults] = []
     numbers = np.arange(len(parts))
     batches = [numbers[first : first + _BATCH_PROBLEMS] for first in range(0, len(parts), _BATCH_PROBLEMS)]
-    for number, some in enumerate(batches):
-        own = parts if len(batches) == 1 else parts.take(some)
-        batch, share = _Batch(K, own, limits, polish=polish), progress.part(1 / (len(batches) - number))
+
+    def solve(some: RowIndices, before: DualResults | None, share: AnyProgress) -> DualResults:
+        batch = _Batch(K, parts if len(batches) == 1 else parts.take(some), limits, polish=polish)
         while share.go_on() and batch.advance(team, share.deadline - time.perf_counter()):
             if not share.go_on(violation=float(batch.violations.max()), tol=limits.tol):
                 break
             batch.solve_stalled(share.go_on)
         batch.step_from_zero()
-        results.append(batch.results(progress.elapsed))
-    return DualResults.concatenate(results)
+        return batch.results(progress.elapsed)
+
+    return DualResults.concatenate(share_time(solve, batches, [*map(len, batches)], progress, lambda _: True))
 
 
-def zero_results(parts: Subproblems, elapsed: float) -> DualResults:
-    """beta = 0 with its certificates, for a fit that is out of time after `elapsed` seconds: no kernel entry."""
+def _zero_results(parts: Subproblems, elapsed: float) -> DualResults:
+    """beta = 0 with its certificates, `elapsed` seconds after the start: no kernel entry."""
     terms, zero = make_terms(parts.problem, np.ones(len(parts.rows))), np.zeros(len(parts.rows))
     has_intercept, nothing = parts.problem.has_intercept, np.zeros(len(parts), np.int64)
     certificates = certify_each(terms, zero, zero, parts.starts, has_intercept=has_intercept, tol=0.0)

@@ -22,7 +22,7 @@ from ..._progress import Progress
 from ..._threads import ThreadTeam, blas_limit, row_blocks
 from ..._types import RowIndices, Vector
 from ...data import LostBlockError
-from ...data.remote_rows import stack_rows
+from ...data.remote.remote_rows import stack_rows
 from ...data.samples import Samples, converted, make_samples, view_samples
 from ...kernels.boxed_rows import add_local_product
 from ...kernels.functions import Kernel

@@ -351,12 +351,8 @@ def _make_merging(settings: StepSettings, like: Any, state: Mapping[str, Any] | 
         raise ValueError("maintenance='merge' needs the Gaussian kernel")
     arrays = compiled.MergingState(like.shape[1], settings.budget)
     if state is not None:
-        n_front, n_back = (int(state["counts"][at]) for at in (N_FRONT, N_BACK))
-        for name in ("counts", "sums", "shift"):
+        for name in _MERGING_ARRAYS:
             getattr(arrays, name)[:] = state[name]
-        for name in ("points", "slots"):  # those of an older file may have more slots
-            new, old = getattr(arrays, name), state[name]
-            new[:, :n_front], new[:, new.shape[1] - n_back :] = old[:, :n_front], old[:, old.shape[1] - n_back :]
     return MergingMachine(settings, arrays)
 
 

@@ -1,0 +1,113 @@
+"""Pictures of the BSGD experiments, from their CSV files, for the user guide."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import matplotlib
+
+matplotlib.use("Agg")
+import matplotlib.pyplot as plt
+import numpy as np
+
+from benchmarks._report import results
+from evidence._bsgd.runs import FAST, PAPER_RULE
+from widemargin.solvers.sgd.lookup_table import merge_table
+
+IMAGES = Path(__file__).resolve().parents[2] / "docs" / "images"
+Rows = list[dict[str, Any]]
+
+
+def draw_all() -> None:
+    """Figures 2 and 3 of the paper; accuracy against time; steps a second."""
+    IMAGES.mkdir(parents=True, exist_ok=True)
+    draw_table(IMAGES / "bsgd_table.png")
+    for what, draw in (("tables", draw_times), ("tradeoff", draw_tradeoff), ("speed", draw_speed)):
+        rows = results(f"bsgd/{what}")
+        if rows:
+            draw(rows, IMAGES / f"bsgd_{what}.png")
+
+
+def draw_table(path: Path) -> None:
+    """h and wd over the whole square, as in Figure 2: the table, and its mirror image for m < 1/2."""
+    table_h, root = merge_table().grids
+    h, wd = np.concatenate([1 - table_h[::-1], table_h]), np.concatenate([root[::-1], root]) ** 2
+    figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3.8), layout="constrained")
+    images = [
+        left.imshow(h, origin="lower", extent=(0, 1, 0, 1), aspect="auto", cmap="coolwarm"),
+        right.imshow(
+            np.log10(np.maximum(wd, 1e-8)), origin="lower", extent=(0, 1, 0, 1), aspect="auto", cmap="viridis"
+        ),
+    ]
+    titles = ("h: place of the merged point", "log10 wd: squared degradation")
+    for axes, image, title in zip((left, right), images, titles, strict=True):
+        axes.set(xlabel="κ = k(x_i, x_j)", ylabel="m = a_j / (a_i + a_j)", title=title)
+        figure.colorbar(image, ax=axes)
+    left.plot([0, np.exp(-2)], [0.5, 0.5], "k", lw=2)
+    left.annotate("h jumps", (np.exp(-2), 0.5), (0.3, 0.55), arrowprops={"arrowstyle": "->"})
+    _save(figure, path)
+
+
+def draw_times(rows: Rows, path: Path) -> None:
+    """Figure 3: seconds of the search, of the rest of a merger, and of steps, for the rules that alternate."""
+    rows = [row for row in rows if row["rule"] in FAST and "search seconds" in row]
+    groups = list(dict.fromkeys((row["set"], row["budget"]) for row in rows))
+    if not groups:  # rows of older commits have no time of the search
+        return
+    figure, axes = plt.subplots(figsize=(max(6, 1.1 * len(groups) + 2), 4), layout="constrained")
+    for at, group in enumerate(groups):
+        mine = [row for row in rows if (row["set"], row["budget"]) == group]
+        whole = next(row["seconds"] for row in mine if row["rule"] == PAPER_RULE)
+        width = 0.8 / len(mine)
+        for place, row in enumerate(sorted(mine, key=lambda r: FAST.index(r["rule"]))):
+            offset = ((len(mine) - 1) / 2 - place) * width
+            search, merging, seconds = (row[f"{part}seconds"] for part in ("search ", "merging ", ""))
+            bottom, parts = 0.0, (search, merging - search, max(seconds - merging, 0.0))
+            for part, colour in zip(parts, ("tab:red", "tab:orange", "tab:blue"), strict=True):
+                axes.bar(at - offset, part / whole, 0.93 * width, bottom, color=colour)
+                bottom += part / whole
+            axes.text(at - offset, bottom + 0.01, row["rule"], ha="center", va="bottom", fontsize=6, rotation=90)
+    for colour, label in (("tab:red", "search (A)"), ("tab:orange", "rest of merging (B)"), ("tab:blue", "steps")):
+        axes.bar(0, 0, color=colour, label=label)
+    axes.set_xticks(range(len(groups)), [f"{name}\nB={budget}" for name, budget in groups], fontsize=8)
+    axes.set(ylabel=f"time, {PAPER_RULE} = 1", ylim=(0, 1.35), title="Where the time goes")
+    axes.legend(fontsize=7, ncols=3, loc="upper right")
+    _save(figure, path)
+
+
+def draw_tradeoff(rows: Rows, path: Path) -> None:
+    """Test accuracy against training time, one curve a method, a point for each B."""
+    sets = list(dict.fromkeys(row["set"] for row in rows))
+    figure, panels = plt.subplots(1, len(sets), figsize=(5 * len(sets), 4), layout="constrained", squeeze=False)
+    for axes, name in zip(panels[0], sets, strict=True):
+        for method in dict.fromkeys(row["method"] for row in rows):
+            mine = [row for row in rows if row["set"] == name and row["method"] == method]
+            axes.plot([r["seconds"] for r in mine], [r["accuracy %"] for r in mine], "o-", label=method)
+            for row in mine:
+                axes.annotate(row["budget"], (row["seconds"], row["accuracy %"]), fontsize=6)
+        axes.set(xscale="log", xlabel="seconds, 5 passes, one thread", ylabel="test accuracy %", title=name)
+        axes.legend(fontsize=7)
+    _save(figure, path)
+
+
+def draw_speed(rows: Rows, path: Path) -> None:
+    """Steps a second over the budget, and over the features."""
+    figure, panels = plt.subplots(1, 2, figsize=(9, 3.5), layout="constrained")
+    width = min(row["features"] for row in rows)
+    for axes, key, mine in (
+        (panels[0], "budget", [row for row in rows if row["features"] == width]),
+        (panels[1], "features", [row for row in rows if row["budget"] == 100]),
+    ):
+        mine.sort(key=lambda row: row[key])
+        axes.loglog([row[key] for row in mine], [row["steps per second"] for row in mine], "o-")
+        axes.set(xlabel=key, ylabel="steps a second")
+        axes.grid(which="both", alpha=0.3)
+    panels[0].set_title(f"{width} features", fontsize=9)
+    panels[1].set_title("budget 100", fontsize=9)
+    _save(figure, path)
+
+
+def _save(figure: Any, path: Path) -> None:
+    figure.savefig(path, dpi=110)
+    plt.close(figure)

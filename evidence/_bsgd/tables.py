@@ -1,0 +1,261 @@
+"""Table 1 (exact machines), Tables 2 and 3 with Figure 3 (the rules of merging), Figure 2 (the look-up table)."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from argparse import Namespace
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from benchmarks._problems import Problem
+from benchmarks._report import Panel
+from evidence._bsgd.decisions import judge, record_decisions
+from evidence._bsgd.runs import (
+    EPOCHS,
+    FAST,
+    LAST_STEP,
+    PAPER_RULE,
+    PUBLISHED,
+    SETS,
+    Run,
+    accuracy,
+    load,
+    merger_seconds,
+    step_seconds,
+    train,
+)
+from evidence._experiment import Experiment, Row, grouped, is_wanted, repeated
+from widemargin import DCSVMClassifier
+from widemargin.solvers.sgd.lookup_table import golden_section, merge_table, merged_coef, tabulate
+
+_PAPER_EXACT = {"a9a": 84.82, "ijcnn1": 98.77}  # the paper's Table 1
+_PAPER_ACCURACY = {  # its Table 2, of the sets that are at hand
+    ("ijcnn1", 100): {"gss-precise": 97.141, PAPER_RULE: 96.807, "lookup-h": 97.132, "lookup-wd": 97.130},
+    ("ijcnn1", 500): {"gss-precise": 98.138, PAPER_RULE: 98.055, "lookup-h": 98.113, "lookup-wd": 98.070},
+    ("a9a", 100): {"gss-precise": 84.234, PAPER_RULE: 84.166, "lookup-h": 84.164, "lookup-wd": 84.200},
+    ("a9a", 500): {"gss-precise": 84.280, PAPER_RULE: 83.739, "lookup-h": 83.836, "lookup-wd": 83.949},
+}
+_PAPER_DECISIONS = {  # its Table 3
+    "ijcnn1": {"merging frequency %": 17, "equal %": 91.79, "factor gss": 1.02429, "factor lookup-wd": 1.00149},
+    "a9a": {"merging frequency %": 32, "equal %": 92.54, "factor gss": 1.05064, "factor lookup-wd": 1.00402},
+}
+_PUBLISHED_TABLE = "the full square"
+_PAPER_SAVED = {("ijcnn1", 100): 30.372, ("ijcnn1", 500): 29.861, ("a9a", 100): 18.452, ("a9a", 500): 22.339}
+
+# Table 1 -------------------------------------------------------------------------------------------------------------
+
+
+def _table1(name: str, options: Namespace) -> Iterator[Row]:
+    if not is_wanted(options, set=name):
+        return
+    problem = load(name, options.rows)
+    model = DCSVMClassifier(C=problem.C, gamma=problem.gamma, random_state=0)
+    start = time.perf_counter()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # `relative gap` says how far it came
+        model.fit(problem.X, problem.y)
+    yield {
+        "set": name,
+        "n": len(problem.y),
+        "features": problem.X.shape[1],
+        "C": problem.C,
+        "gamma": problem.gamma,
+        "accuracy %": 100 * float(np.mean(model.predict(problem.X_test) == problem.y_test)),
+        "paper accuracy %": _PAPER_EXACT.get(name),
+        "support_vectors": len(model.support_),
+        "relative gap": model.relative_gap_,
+        "seconds": time.perf_counter() - start,
+    }
+
+
+def _accuracies(rows: Sequence[Row]) -> list[Panel]:
+    names = [str(row["set"]) for row in rows]
+    series = {"exact": (list(range(len(rows))), [row["accuracy %"] for row in rows])}
+    return [Panel("exact machines", "", "test accuracy, %", series, lines=False, names=names)]
+
+
+TABLE1 = Experiment(
+    "Table 1: the sets, and the accuracy of the exact machine",
+    tuple(name for name in SETS if name != "patches"),
+    ("set",),
+    ("set", "n", "features", "C", "gamma", "accuracy %", "paper accuracy %", "support_vectors", "seconds"),
+    _table1,
+    _accuracies,
+)
+
+# Tables 2 and 3 ------------------------------------------------------------------------------------------------------
+
+
+def _tables(name: str, options: Namespace) -> Iterator[list[Row]]:
+    """Every rule at every budget: the fast ones in turns, the slow one apart; and machines of the last step."""
+    groups = [(FAST, options.seeds), (("gss-precise",), options.slow_seeds), (PUBLISHED, options.seeds)]
+    problem = None
+    for budget in options.budgets:
+        for rules, n_seeds in groups:
+            if is_wanted(options, " ".join(rules), set=name, budget=budget, rule=rules[0]):
+                problem = problem or load(name, options.rows)
+                yield _rules(problem, budget, rules, n_seeds)
+
+
+def _rules(problem: Problem, budget: int, rules: Sequence[str], n_seeds: int) -> list[Row]:
+    """One row a rule: runs of some seeds in turns; mergers are timed on the machine of the first seed."""
+    train(problem._replace(X=problem.X[:2000], y=problem.y[:2000]), 20, rules, 1, 0)  # warm before any clock runs
+    runs: dict[str, list[Run]] = {rule: [] for rule in rules}
+    times: dict[str, Row] = {}
+    scores: dict[str, list[float]] = {rule: [] for rule in rules}
+    for seed in range(n_seeds):
+        for rule, run in train(problem, budget, rules, EPOCHS[problem.name], seed).items():
+            scores[rule].append(accuracy(problem, run.sgd))
+            is_full = len(run.sgd.machines[0]) == budget
+            if seed == 0 and is_full and not rule.endswith(LAST_STEP):
+                times[rule] = _merging_times(problem, run, rule)
+            runs[rule].append(run._replace(sgd=None))  # type: ignore[arg-type]
+    decisions = record_decisions(problem, budget, EPOCHS[problem.name]) if "lookup-wd" in rules else []
+    verdict = judge(decisions) if decisions else {}
+    rows = []
+    for rule in rules:
+        row = {"set": problem.name, "budget": budget, "rule": rule, "epochs": EPOCHS[problem.name]}
+        row |= _accuracy_and_time(runs[rule], scores[rule]) | times.get(rule, {})
+        row |= _saved(runs[rule], runs[PAPER_RULE]) if PAPER_RULE in runs else {}
+        row["paper accuracy %"] = _PAPER_ACCURACY.get((problem.name, budget), {}).get(rule.removesuffix(LAST_STEP))
+        if rule == "lookup-wd":
+            paper = _PAPER_DECISIONS.get(problem.name, {}) if budget == 100 else {}
+            row |= verdict | {f"paper {key}": value for key, value in paper.items()}
+            row["paper total saved %"] = _PAPER_SAVED.get((problem.name, budget))
+        rows.append(row)
+    return rows
+
+
+def _merging_times(problem: Problem, run: Run, rule: str) -> Row:
+    merger = merger_seconds(problem, run.sgd, rule)
+    return {
+        "merging seconds": run.mergers * merger.whole,
+        "search seconds": run.mergers * merger.search,
+        "merger ns": 1e9 * merger.whole,
+        "search ns": 1e9 * merger.search,
+        "step ns": 1e9 * step_seconds(problem, run.sgd),
+    }
+
+
+def _accuracy_and_time(runs: list[Run], scores: list[float]) -> Row:
+    times = repeated([float(run.seconds.sum()) for run in runs])
+    return {
+        "seeds": len(runs),
+        "accuracy %": float(np.mean(scores)),
+        "std": float(np.std(scores, ddof=1)) if len(scores) > 1 else None,
+        **times,
+        "steps per second": runs[0].steps / times["seconds"],
+        "merging frequency %": 100 * float(np.mean([run.mergers for run in runs])) / runs[0].steps,
+    }
+
+
+def _saved(runs: list[Run], paper: list[Run]) -> dict[str, float]:
+    """Time saved in percent of gss-paper's on the same piece of the same run: median and quartiles over all pieces."""
+    saved = 100 * (1 - np.concatenate([a.seconds / b.seconds for a, b in zip(runs, paper, strict=True)]))
+    low, middle, high = np.quantile(saved, [0.25, 0.5, 0.75])
+    return {"total saved %": middle, "total saved q1 %": low, "total saved q3 %": high}
+
+
+def _parts(rows: Sequence[Row]) -> list[Panel]:
+    """Figure 3: seconds of searches, of the rest of mergers, and of steps."""
+    panels = []
+    for (name, budget), mine in grouped([row for row in rows if "search seconds" in row], "set", "budget"):
+        order, labels = list(range(len(mine))), [str(row["rule"]) for row in mine]
+        series = {
+            "search (A)": (order, [row["search seconds"] for row in mine]),
+            "merging (A + B)": (order, [row["merging seconds"] for row in mine]),
+            "all": (order, [row["seconds"] for row in mine]),
+        }
+        panels.append(Panel(f"{name}, B = {budget}", "", "seconds", series, "y", lines=False, names=labels))
+    return panels
+
+
+TABLES = Experiment(
+    "Tables 2 and 3, Figure 3: accuracy, time and decisions of the rules of merging",
+    SETS,
+    ("set", "budget", "rule"),
+    ("set", "budget", "rule", "seeds", "accuracy %", "std", "seconds", "total saved %", "merger ns", "search ns"),
+    _tables,
+    _parts,
+    arguments={
+        "--budgets": {"nargs": "+", "type": int, "default": [100, 500]},
+        "--seeds": {"type": int, "default": 5},
+        "--slow-seeds": {"type": int, "default": 5, "help": "of gss-precise"},
+    },
+)
+
+# Figure 2 ------------------------------------------------------------------------------------------------------------
+
+
+def _figure2(name: str, options: Namespace) -> Iterator[Row]:
+    """Errors of bilinear interpolation in the tables, against golden section search to 1e-10 on random (m, kappa).
+
+    Ours hold m >= 1/2 and the root of wd, the one "as published" all m and wd itself.
+    """
+    rng = np.random.default_rng(0)
+    is_full = name == _PUBLISHED_TABLE
+    m, kappa = rng.uniform(0 if is_full else 0.5, 1, options.pairs), rng.uniform(0, 1, options.pairs)
+    h, wd = _merge(m, kappa)
+    for size in [400] if is_full else options.sizes:
+        if is_wanted(options, set=name, nodes=size):
+            if is_full:
+                nodes = np.linspace(0, 1, size)
+                found_h, found_wd = (_interpolate(grid, m, kappa) for grid in _merge(nodes[:, None], nodes[None]))
+            else:
+                table_h, root = (merge_table().grids if size == 400 else tabulate(size)).astype(np.float64)
+                found_h, found_wd = (_interpolate(grid, 2 * m - 1, kappa) for grid in (table_h, root))
+                found_wd **= 2
+            error_wd, error_h = np.abs(found_wd - wd), np.abs(found_h - h)
+            yield {
+                "set": name,
+                "nodes": size,
+                "largest error of wd": float(error_wd.max()),
+                "mean error of wd": float(error_wd.mean()),
+                "largest error of h": float(error_h.max()),
+                "mean error of h": float(error_h.mean()),
+                "pairs": options.pairs,
+            }
+
+
+def _merge(m: Any, kappa: Any) -> tuple[Any, Any]:
+    """h and wd of pairs (m, kappa), which broadcast; those of m < 1/2 are those of 1 - m with the points exchanged."""
+    larger, log_kappa = np.maximum(m, 1 - m), np.log(np.maximum(kappa, 1e-300))
+    low = np.full(np.broadcast_shapes(np.shape(m), np.shape(kappa)), 0.5)
+    h, s = golden_section(lambda h: merged_coef(h, larger, log_kappa), low, 0.5, 1e-10)
+    wd = np.maximum(m**2 + (1 - m) ** 2 + 2 * m * (1 - m) * kappa - s**2, 0)
+    return np.where(np.asarray(m) < 0.5, 1 - h, h), wd
+
+
+def _interpolate(grid: Any, x: Any, y: Any) -> Any:
+    """Bilinear interpolation on the unit square."""
+    last = len(grid) - 1
+    row, column = x * last, y * last
+    i, j = np.minimum(row.astype(int), last - 1), np.minimum(column.astype(int), last - 1)
+    u, v = row - i, column - j
+    low = (1 - v) * grid[i, j] + v * grid[i, j + 1]
+    high = (1 - v) * grid[i + 1, j] + v * grid[i + 1, j + 1]
+    return (1 - u) * low + u * high
+
+
+def _errors(rows: Sequence[Row]) -> list[Panel]:
+    rows = [row for row in rows if row["set"] != _PUBLISHED_TABLE]
+    columns = [f"{kind} error of {what}" for what in ("wd", "h") for kind in ("largest", "mean")]
+    series = {column: ([row["nodes"] for row in rows], [row[column] for row in rows]) for column in columns}
+    return [Panel("bilinear interpolation", "nodes a side", "error", series, "xy")]
+
+
+FIGURE2 = Experiment(
+    "Figure 2: h and wd as functions of m and kappa; errors of the look-up table over its size",
+    ("grid", _PUBLISHED_TABLE),
+    ("set", "nodes"),
+    ("set", "nodes", "largest error of wd", "mean error of wd", "largest error of h", "mean error of h"),
+    _figure2,
+    _errors,
+    arguments={
+        "--sizes": {"nargs": "+", "type": int, "default": [50, 100, 200, 400, 800]},
+        "--pairs": {"type": int, "default": 1_000_000},
+    },
+)

@@ -1,0 +1,196 @@
+"""Divisions of the data: Figure 1, the bound of Theorem 1, and Figure 2, support vectors found early."""
+
+from __future__ import annotations
+
+import time
+from argparse import Namespace
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmarks import _recompute
+from benchmarks._problems import Problem, load_problem
+from benchmarks._report import Panel
+from evidence._dc_svm.machines import SETS, Machine, make, settings_of
+from evidence._experiment import Experiment, Row, grouped, is_wanted
+from widemargin._config import resolve_memory_budget
+from widemargin._progress import Progress
+from widemargin.algorithms.dc_svm import DCSVMSettings, KernelProblem, train_machine
+from widemargin.algorithms.trained_machines import TrainedMachine
+from widemargin.data.samples import make_samples
+from widemargin.kernels.functions import make_kernel
+from widemargin.solvers.dual.problem import svm_problem
+
+_EXACT = 1e-6  # a difference below it, relative to the dual, is the solver's own
+_LABELS = {"kernel": "DC-SVM, kernel k-means", "input": "DC-SVM, k-means", "cascade": "Cascade SVM"}
+_METHODS = {"kernel": "kernel k-means", "input": "k-means", "random": "random"}
+
+
+class _Bound(NamedTuple):
+    """Both sides of Theorem 1's inequality for one division."""
+
+    bound: float
+    difference: float
+    n_clusters: int
+
+
+def _figure1(name: str, options: Namespace) -> Iterator[Row]:
+    problem = load_problem(name, n_rows=options.rows or 10_000)
+    problem = problem._replace(C=options.C or problem.C, gamma=options.gamma or problem.gamma)
+    if not is_wanted(options, set=name, C=problem.C, gamma=problem.gamma):
+        return
+    data = _data(problem)
+    best = _dual(problem, _train(data, DCSVMSettings(tol=options.tol)).result.beta)
+    for method in _METHODS:
+        for k in options.clusters:
+            one_level = DCSVMSettings(tol=options.tol, n_levels=1, branching=k, stop_level=1, partition=method)
+            found = _bound(problem, data, one_level, best)
+            yield {
+                "set": name,
+                "n": len(problem.X),
+                "C": problem.C,
+                "gamma": problem.gamma,
+                "partition": _METHODS[method],
+                "clusters": k,
+                **found._asdict(),
+                "dual": best,
+                "relative": found.difference / best,
+                **({"slack": found.bound / found.difference} if found.difference > _EXACT * best else {}),
+            }
+
+
+def _data(problem: Problem) -> KernelProblem:
+    kernel = make_kernel("rbf", gamma=problem.gamma, degree=3, coef0=0.0)
+    y = problem.y.astype(np.float64)
+    return KernelProblem(
+        kernel, make_samples(problem.X, kernel.sample_form), svm_problem(y, np.full(len(y), problem.C))
+    )
+
+
+def _train(data: KernelProblem, settings: DCSVMSettings) -> TrainedMachine:
+    settings = DCSVMSettings(**{**vars(settings), "memory_budget": resolve_memory_budget(None)})
+    with Progress() as progress:
+        return train_machine(data, settings, progress, np.random.default_rng(0))
+
+
+def _dual(problem: Problem, beta: NDArray[np.float64]) -> float:
+    """Dual value for the whole kernel: -f of the paper."""
+    support = np.flatnonzero(beta)
+    f = _recompute.decision_values(problem.X[support], problem.X[support], beta[support], problem.gamma)
+    return float(np.abs(beta).sum() - 0.5 * beta[support] @ f)
+
+
+def _bound(problem: Problem, data: KernelProblem, settings: DCSVMSettings, best: float) -> _Bound:
+    local = _train(data, settings)
+    assert local.division is not None
+    mass = problem.C**2 * _between_clusters(data, local.division.labels)
+    return _Bound(0.5 * mass, best - _dual(problem, local.result.beta), local.division.router.n_clusters)
+
+
+def _between_clusters(data: KernelProblem, labels: NDArray[np.integer]) -> float:
+    """D(pi) of Theorem 1: the sum of |k(x_i, x_j)| over the ordered pairs of rows in different clusters."""
+    samples = data.samples.take(np.arange(len(data.samples)))
+    K = np.empty((len(samples), len(samples)), samples.dtype)
+    data.kernel.fill(samples, samples, K)
+    K[labels[:, None] == labels] = 0
+    return float(np.abs(K).sum(dtype=np.float64))
+
+
+def _bound_panels(rows: Sequence[Row]) -> list[Panel]:
+    panels = []
+    for (name, C, gamma), mine in grouped(rows, "set", "C", "gamma"):
+        series: dict[str, tuple[list[float], list[float]]] = {}
+        for (partition,), points in grouped(mine, "partition"):
+            clusters = [row["clusters"] for row in points]
+            series[f"bound, {partition}"] = clusters, [row["bound"] for row in points]
+            series[f"difference, {partition}"] = clusters, [row["difference"] for row in points]
+        panels.append(Panel(f"{name}, C={C:g}, γ={gamma:g}", "clusters", "dual objective", series, "xy"))
+    return panels
+
+
+FIGURE1 = Experiment(
+    "Figure 1: the bound of Theorem 1 against the actual difference in the objective",
+    SETS,
+    ("set", "n", "C", "gamma", "partition", "clusters"),
+    ("set", "C", "gamma", "partition", "clusters", "n_clusters", "bound", "difference", "relative", "slack"),
+    _figure1,
+    _bound_panels,
+    arguments={
+        "--clusters": {"type": int, "nargs": "+", "default": [8, 16, 32, 64, 128]},
+        "--C": {"type": float, "help": "default: the set's"},
+        "--gamma": {"type": float, "help": "default: the set's"},
+    },
+)
+
+# --------------------------------------------------------------------------------------------------------- Figure 2
+
+
+def _figure2(name: str, options: Namespace) -> Iterator[Row]:
+    problem = load_problem(name, n_rows=options.rows)
+    methods = [m for m in options.methods if is_wanted(options, set=name, method=_LABELS[m])]
+    if not methods:
+        return
+    settings = settings_of(problem, tol=options.tol)
+    truth = np.zeros(len(problem.X), bool)
+    truth[make(Machine("", "direct"), settings).fit(problem.X, problem.y).support_] = True
+    common = {"set": name, "n": len(problem.X), "support_vectors": int(truth.sum())}
+    for label, parts, found, seconds in _identified(problem, settings, methods):
+        hits = int(truth[found].sum())
+        yield {
+            **common,
+            "method": label,
+            "clusters": parts,
+            "found": len(found),
+            "precision": hits / len(found),
+            "recall": hits / truth.sum(),
+            "seconds": seconds,
+        }
+
+
+def _identified(problem: Problem, settings: Any, methods: Sequence[str]) -> Iterator[tuple[str, int, Any, float]]:
+    """Support vectors of every level, from level 4 up, adaptive clustering included, and of Cascade's layers.
+
+    The seconds are those since the start of the training.
+    """
+    for method in methods:
+        if method == "cascade":
+            cascade = make(Machine("", "cascade", {"n_parts": 256}), settings).fit(problem.X, problem.y)
+            for (parts, found), seconds in zip(cascade.layers_, cascade.seconds_, strict=True):
+                if parts in (1, 4, 16, 64, 256):
+                    yield _LABELS[method], parts, found, seconds
+            continue
+        for level in (4, 3, 2, 1):
+            machine = Machine("", "exact", {"n_levels": 4, "stop_level": level, "partition": method})
+            start = time.perf_counter()
+            model = make(machine, settings).fit(problem.X, problem.y)
+            yield _LABELS[method], 4**level, model.support_, time.perf_counter() - start
+
+
+def _support_panels(rows: Sequence[Row]) -> list[Panel]:
+    panels = []
+    for (name,), mine in grouped(rows, "set"):
+        for column in ("precision", "recall"):
+            series = {
+                str(method): ([row["clusters"] for row in points], [100 * row[column] for row in points])
+                for (method,), points in grouped(mine, "method")
+            }
+            panels.append(Panel(f"{name}: {column}", "clusters", "%", series, "x"))
+            timed = {
+                str(method): ([row["seconds"] for row in points], [100 * row[column] for row in points])
+                for (method,), points in grouped([row for row in mine if "seconds" in row], "method")
+            }
+            panels.append(Panel(f"{name}: {column}", "seconds", "%", timed, "x"))
+    return panels
+
+
+FIGURE2 = Experiment(
+    "Figure 2: precision and recall of the support vectors that each level finds",
+    SETS,
+    ("set", "n", "method", "clusters"),
+    ("set", "method", "clusters", "support_vectors", "found", "precision", "recall", "seconds"),
+    _figure2,
+    _support_panels,
+    arguments={"--methods": {"nargs": "+", "default": ["kernel", "input", "cascade"], "choices": list(_LABELS)}},
+)

@@ -1,0 +1,109 @@
+"""Other solvers of the linear machine with hinge loss, each with one parameter: its effort."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from evidence._ocas.pegasos import csr_steps, dense_steps
+from evidence._ocas.problems import Linear, Matrix
+
+
+class Rival(NamedTuple):
+    """A competitor.
+
+    Attributes
+    ----------
+    name : str
+    knob : str
+        What its effort is.
+    prepare : callable
+        From the problem's rows to the form that the competitor works on; not timed.
+    fit : callable
+        From rows, problem, C and effort to W of shape (k, d); timed.
+    efforts : callable
+        The k-th effort of its ladder.
+    """
+
+    name: str
+    knob: str
+    prepare: Callable[[Any], Any]
+    fit: Callable[[Any, Linear, float, int], Matrix]
+    efforts: Callable[[int], int]
+
+
+def _double(X: Any) -> Any:
+    return X.astype(np.float64)
+
+
+def _quietly(model: Any, X: Any, labels: NDArray[Any]) -> Any:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # that it did not converge is what a ladder of efforts is for
+        return model.fit(X, labels)
+
+
+def liblinear(X: Any, problem: Linear, C: float, *, epochs: int, tol: float, loss: str = "hinge") -> Matrix:
+    """LIBLINEAR through scikit-learn; `loss="squared_hinge"` is its primal solver, for another problem than ours."""
+    from sklearn.svm import LinearSVC
+
+    dual = loss == "hinge"
+    model = LinearSVC(C=C, loss=loss, dual=dual, fit_intercept=False, max_iter=epochs, tol=tol, random_state=0)
+    return np.asarray(_quietly(model, X, problem.labels).coef_)
+
+
+def most_epochs(X: Any) -> int:
+    """Number of epochs that read 2e9 entries: some ten seconds."""
+    return int(2e9) // (X.nnz if sp.issparse(X) else X.size)
+
+
+def sgd(X: Any, problem: Linear, C: float, epochs: int) -> Matrix:
+    """scikit-learn's SGD, averaged over the second half of its steps."""
+    from sklearn.linear_model import SGDClassifier
+
+    n = X.shape[0]
+    model = SGDClassifier(
+        loss="hinge",
+        alpha=1 / (C * n),
+        fit_intercept=False,
+        max_iter=epochs,
+        tol=None,
+        average=max(1, epochs * n // 2),
+        n_jobs=-1,
+        random_state=0,
+    )
+    return np.asarray(_quietly(model, X, problem.labels).coef_)
+
+
+def pegasos(X: Any, problem: Linear, C: float, epochs: int) -> Matrix:
+    """Pegasos (Shalev-Shwartz et al., ICML 2007): the last point, one row a step, each class on its own."""
+    lam, steps = 1 / (C * X.shape[0]), epochs * X.shape[0]
+    columns, rng = np.ascontiguousarray(problem.Y.T), np.random.default_rng(0)
+    if sp.issparse(X):
+        return np.array([csr_steps(X.data, X.indices, X.indptr, X.shape[1], y, lam, steps, rng) for y in columns])
+    return np.array([dense_steps(X, y, lam, steps, rng) for y in columns])
+
+
+LIBLINEAR_EPOCHS = Rival(
+    "LIBLINEAR",
+    "epochs",
+    _double,
+    lambda X, problem, C, epochs: liblinear(X, problem, C, epochs=epochs, tol=1e-10),
+    lambda k: 2**k,
+)
+# Its own rule lets it shrink and look again at what it shrank, which a tolerance it never reaches does not.
+LIBLINEAR_TOL = Rival(
+    "LIBLINEAR",
+    "1 / tol",
+    _double,
+    lambda X, problem, C, effort: liblinear(X, problem, C, epochs=most_epochs(X), tol=1 / effort),
+    lambda k: round(10 ** (k / 2)),
+)
+SGD = Rival("SGD, averaged", "epochs", lambda X: X, sgd, lambda k: 2**k)
+PEGASOS = Rival("Pegasos", "epochs", lambda X: X, pegasos, lambda k: 2**k)
+
+RIVALS = (LIBLINEAR_EPOCHS, LIBLINEAR_TOL, SGD, PEGASOS)

@@ -1,0 +1,60 @@
+"""Figure 1: objective and lower bound over the iterations, with and without the line search."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from benchmarks._report import Panel
+from evidence._experiment import Experiment, Row, grouped, is_wanted
+from evidence._ocas import ours
+from evidence._ocas.problems import load_linear
+
+_SHOWN = 60  # iterations of each curve, in geometric steps
+_TOL = 1e-4
+
+
+def _figure1(name: str, options: Namespace) -> Iterator[list[Row]]:
+    problem = load_linear(name, options.rows)
+    for C in options.C or (1.0,):
+        for who in (ours.OCAS, ours.PLAIN, ours.CPA):
+            if is_wanted(options, who, set=name, C=C, solver=who):
+                history = ours.fit(problem, C, tol=_TOL, max_time=options.limit, **ours.WAYS[who])[0].history_
+                n = len(history["time"])
+                yield [
+                    {
+                        "set": name,
+                        "C": C,
+                        "solver": who,
+                        "iteration": int(k) + 1,
+                        "objective": history["objective"][k],
+                        "lower_bound": history["lower_bound"][k],
+                        "iterations": n,
+                    }
+                    for k in np.unique(np.geomspace(1, n, _SHOWN).astype(int)) - 1
+                ]
+
+
+def _panels(rows: Sequence[Row]) -> list[Panel]:
+    panels = []
+    for (name, C), mine in grouped(rows, "set", "C"):
+        series = {}
+        for (who,), some in grouped(mine, "solver"):
+            iterations = [row["iteration"] for row in some]
+            series[f"{who}, objective"] = iterations, [row["objective"] for row in some]
+            kept = [(row["iteration"], row["lower_bound"]) for row in some if row["lower_bound"] > 0]
+            series[f"{who}, lower bound"] = [k for k, _ in kept], [bound for _, bound in kept]
+        panels.append(Panel(f"{name}, C = {C:g}", "iterations", "F and its lower bound", series, "xy"))
+    return panels
+
+
+FIGURE1 = Experiment(
+    "Figure 1: objective and lower bound over the iterations",
+    ("a9a", "codrna", "spam_assassin", "cov1"),
+    ("set", "C", "solver"),
+    ("set", "C", "solver", "iteration", "objective", "lower_bound"),
+    _figure1,
+    _panels,
+)

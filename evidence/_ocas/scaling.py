@@ -1,0 +1,240 @@
+"""Figure 3 (time and iterations against n), Table 4 (threads), and passes against the bandwidth of the memory."""
+
+from __future__ import annotations
+
+import math
+import statistics
+import time
+from argparse import Namespace
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numba
+import numpy as np
+
+from benchmarks._report import Panel
+from evidence._experiment import Experiment, Row, grouped, is_wanted, repeated
+from evidence._ocas import ours
+from evidence._ocas.problems import Linear, Matrix, load_linear, objective
+from evidence._ocas.rivals import liblinear, most_epochs, sgd
+from widemargin._threads import ThreadTeam, row_blocks
+
+SIZES = (100, 1_000, 10_000, 100_000, 1_000_000)
+# The paper's C is that of the mean loss, C n here: with it fixed, its Theorem 1 bounds the iterations whatever n is.
+SETTINGS = {"C = 0.01": lambda n: 0.01, "C n = 10,000": lambda n: 10_000 / n}
+_LONG = 60.0  # seconds
+PARTS = ("active_rows", "dual_ascent", "decision_values", "line_search", "plane", "master_problem")
+
+
+def _figure3(name: str, options: Namespace) -> Iterator[Row]:
+    whole = _shuffled(load_linear(name))
+    for n in (1000, 100_000):  # each has kernels of its own
+        ours.warm_up(_head(whole, n))
+    liblinear(whole.X[:1000].astype(np.float64), _head(whole, 1000), 1.0, epochs=1, tol=0.1)
+    for setting, C_of in SETTINGS.items():
+        for n in (options.rows,) if options.rows else [n for n in SIZES if n <= len(whole.labels)]:
+            problem, C = _head(whole, n), C_of(n)
+            cell = {"set": name, "setting": setting, "n": n}
+            for row in _solve_all(problem, C, options, cell):
+                yield cell | {"C": C, **row}
+
+
+def _shuffled(problem: Linear) -> Linear:
+    """In random order: some sets are published class by class."""
+    order = np.random.default_rng(0).permutation(len(problem.labels))
+    return problem._replace(X=problem.X[order], labels=problem.labels[order], Y=problem.Y[order])
+
+
+def _head(problem: Linear, n: int) -> Linear:
+    return problem._replace(X=problem.X[:n], labels=problem.labels[:n], Y=problem.Y[:n])
+
+
+def _solve_all(problem: Linear, C: float, options: Namespace, cell: Row) -> Iterator[Row]:
+    for who, how in ours.WAYS.items():
+        if is_wanted(options, who, **cell, solver=who):
+            (model, _), seconds = ours.repeat(lambda how=how: ours.fit(problem, C, max_time=options.limit, **how))
+            row = {"solver": who, **repeated(seconds), "iterations": model.n_iter_, "converged": model.converged_}
+            yield row | {"objective": objective(problem, model.coef_, C)}
+    rivals: dict[str, tuple[Callable[[Any], Matrix], Callable[[Any], Any]]] = {
+        "LIBLINEAR": (
+            lambda X: liblinear(X, problem, C, epochs=min(1000, most_epochs(X)), tol=0.1),
+            lambda X: X.astype(np.float64),
+        ),
+        "SGD, averaged, 10 epochs": (lambda X: sgd(X, problem, C, 10), lambda X: X),
+    }
+    for who, (train, prepare) in rivals.items():
+        if is_wanted(options, who, **cell, solver=who):
+            X = prepare(problem.X)
+            W, seconds = ours.repeat(lambda train=train, X=X: train(X))
+            yield {"solver": who, **repeated(seconds), "objective": objective(problem, W, C)}
+
+
+def _slopes(rows: Sequence[Row]) -> dict[str, list[Row]]:
+    """The exponent of n in the time, by least squares over the sizes from 10,000 on, without fits that were stopped."""
+    groups: dict[tuple[str, str, str], list[Row]] = {}
+    for row in rows:
+        groups.setdefault((row["set"], row["setting"], row["solver"]), []).append(row)
+    table = []
+    for (name, setting, solver), group in groups.items():
+        large = [row for row in group if row["n"] >= 10_000 and row.get("converged", True)]
+        line: Row = {"set": name, "setting": setting, "solver": solver}
+        if len(large) > 1:
+            line["slope"] = _slope(large, "seconds")
+        if all("iterations" in row for row in group):
+            line |= {f"iterations, n = {row['n']:,}": row["iterations"] for row in group if row["converged"]}
+        table.append(line)
+    return {"figure3_slopes": table}
+
+
+def _slope(rows: Sequence[Row], column: str) -> float:
+    return float(np.polyfit([math.log(row["n"]) for row in rows], [math.log(row[column]) for row in rows], 1)[0])
+
+
+def _figure3_panels(rows: Sequence[Row]) -> list[Panel]:
+    panels = []
+    rows = [row for row in rows if row.get("converged", True)]
+    for column, label in (("seconds", "seconds"), ("iterations", "iterations")):
+        for (name, setting), group in grouped(rows, "set", "setting"):
+            mine = [row for row in group if column in row]
+            series = {
+                who: (
+                    [row["n"] for row in mine if row["solver"] == who],
+                    [row[column] for row in mine if row["solver"] == who],
+                )
+                for who in dict.fromkeys(row["solver"] for row in mine)
+            }
+            panels.append(Panel(f"{name}, {setting}", "rows", label, series, "xy"))
+    return panels
+
+
+FIGURE3 = Experiment(
+    "Figure 3: time and iterations against the number of rows",
+    ("gaussians", "kddcup99_10", "codrna", "cov1"),
+    ("set", "setting", "n", "solver"),
+    ("setting", "n", "solver", "seconds", "iterations", "objective"),
+    _figure3,
+    _figure3_panels,
+    _slopes,
+)
+
+# ------------------------------------------------------------------------------------------------------- threads
+
+
+def _table4(name: str, options: Namespace) -> Iterator[list[Row]]:
+    problem = load_linear(name, options.rows)
+    ours.warm_up(problem)
+    for C in options.C or (0.01, 1.0, 100.0):
+        for who in (ours.OCAS, ours.PLAIN):
+            if is_wanted(options, who, set=name, C=C, solver=who):
+                yield _threads(problem, C, who, options.limit)
+
+
+def _threads(problem: Linear, C: float, who: str, limit: float) -> list[Row]:
+    """A row for one and for two threads: medians of fits in turns, 15 of each, or as many as take a minute."""
+    runs: dict[int, list[Row]] = {1: [], 2: []}
+    for repeat in range(15):
+        for n_jobs in (1, 2) if repeat % 2 == 0 else (2, 1):
+            model, seconds = ours.fit(problem, C, n_jobs=n_jobs, max_time=limit, **ours.WAYS[who])
+            runs[n_jobs].append({"seconds": seconds, **_split(model), "iterations": model.n_iter_})
+        if sum(row["seconds"] for rows in runs.values() for row in rows) > _LONG:
+            break
+    found = []
+    for n_jobs, rows in runs.items():
+        median = {key: statistics.median(row[key] for row in rows) for key in rows[0]}
+        least = {k: min(row["seconds"] for row in runs[k]) for k in (1, n_jobs)}  # with the least of a neighbour
+        row = {"set": problem.name, "n": problem.X.shape[0], "C": C, "solver": who, "threads": n_jobs, **median}
+        row |= repeated([row["seconds"] for row in rows])
+        row["speedup"] = statistics.median(row["seconds"] for row in runs[1]) / median["seconds"]
+        found.append(row | {"least": least[n_jobs], "speedup, least": least[1] / least[n_jobs]})
+    return found
+
+
+def _split(model: Any) -> Row:
+    """Seconds of each part of the algorithm, over the whole fit."""
+    return {part: float(np.sum(model.history_[f"seconds_{part}"])) for part in PARTS}
+
+
+def _table4_panels(rows: Sequence[Row]) -> list[Panel]:
+    panels = []
+    for name in dict.fromkeys(row["set"] for row in rows):
+        mine = [row for row in rows if row["set"] == name and row.get("solver", ours.OCAS) == ours.OCAS]
+        series = {
+            part: ([row["threads"] for row in mine if part in row], [row[part] for row in mine if part in row])
+            for part in ("seconds", *PARTS)
+        }
+        panels.append(Panel(name, "threads", "seconds", series, "y"))
+    return panels
+
+
+TABLE4 = Experiment(
+    "Table 4: one and two threads, split by part",
+    ("gaussians", "patches", "kddcup99_10", "cov1"),
+    ("set", "n", "C", "solver"),
+    ("set", "n", "C", "solver", "threads", "seconds", *PARTS, "iterations", "speedup", "least", "speedup, least"),
+    _table4,
+    _table4_panels,
+)
+
+# ----------------------------------------------------------------------------------------------------- bandwidth
+
+
+@numba.njit(nogil=True, fastmath=True, cache=True)
+def _sum(block: Any) -> float:
+    total = block[0] - block[0]  # in the block's own precision: conversions would cost more than the reading
+    for i in range(block.shape[0]):
+        total += block[i]
+    return total
+
+
+def read_seconds(X: Any, n_jobs: int = 2) -> float:
+    """Least seconds of a threaded sum of all entries, which reads every byte once and writes none."""
+    flat = X.reshape(-1)
+    blocks = row_blocks(len(flat), 2**18)
+    seconds = []
+    with ThreadTeam(n_jobs) as team:
+        for _ in range(7):
+            start = time.perf_counter()
+            team.map(lambda rows: _sum(flat[rows]), blocks)
+            seconds.append(time.perf_counter() - start)
+    return min(seconds[1:])
+
+
+def _bandwidth(name: str, options: Namespace) -> Iterator[Row]:
+    problem = load_linear(name, options.rows)
+    ours.warm_up(problem)
+    for C in options.C or (0.01,):
+        if not is_wanted(options, set=name, C=C):
+            continue
+        yardstick = read_seconds(problem.X)
+        model, _ = ours.fit(problem, C, max_iter=30, tol=1e-9)  # more than one round
+        outputs = float(np.median(model.history_["seconds_decision_values"][1:]))
+        planes = float(np.median(model.history_["seconds_plane"][1:]))
+        yield {
+            "set": name,
+            "C": C,
+            "megabytes": problem.X.nbytes / 1e6,
+            "read_ms": 1e3 * yardstick,
+            "gigabytes_per_second": problem.X.nbytes / 1e9 / yardstick,
+            "outputs_ms": 1e3 * outputs,
+            "outputs / read": outputs / yardstick,
+            "plane_ms": 1e3 * planes,
+            "plane / read": planes / yardstick,
+        }
+
+
+def _bandwidth_panels(rows: Sequence[Row]) -> list[Panel]:
+    series = {
+        label: ([row["megabytes"] for row in rows], [row[column] for row in rows])
+        for label, column in (("outputs", "outputs / read"), ("plane", "plane / read"))
+    }
+    return [Panel("a pass against a threaded sum", "megabytes of X", "times as long", series, "x", lines=False)]
+
+
+BANDWIDTH = Experiment(
+    "passes over dense data against a threaded sum of the same bytes",
+    ("ijcnn1", "codrna", "mnist", "patches", "gaussians"),
+    ("set", "C"),
+    ("set", "megabytes", "read_ms", "gigabytes_per_second", "outputs_ms", "outputs / read", "plane_ms", "plane / read"),
+    _bandwidth,
+    _bandwidth_panels,
+)

@@ -1,0 +1,140 @@
+"""Table 2, every solver with its own stopping rule at C = 1, and Table 3, the choice of C by each of them."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from sklearn.metrics import roc_auc_score
+
+from benchmarks._report import Panel
+from evidence._experiment import Experiment, Row, is_wanted, repeated
+from evidence._ocas import ours
+from evidence._ocas.problems import NAMES, Linear, Matrix, load_linear, load_parts, objective
+from evidence._ocas.rivals import liblinear, most_epochs, pegasos, sgd
+
+GRID = (1e-3, 1e-2, 0.1, 1.0, 10.0, 100.0)
+EPOCHS = 10  # of the approximate solvers, as in the paper for SGD
+BINARY = ("a9a", "spam_assassin", "news20_1", "ijcnn1", "codrna", "cov1")
+
+Train = Callable[[Linear, float], Matrix]
+
+
+def _ours(**parameters: Any) -> Train:
+    return lambda problem, C: ours.fit(problem, C, **parameters)[0].coef_
+
+
+def _path(problem: Linear, costs: Sequence[float]) -> list[Matrix]:
+    """All C in one call of `fit_path`: each starts with the planes of those before it."""
+    model = ours.OCASClassifier(fit_intercept=False, max_iter=ours.MANY)
+    return [fitted.coef_ for fitted in model.fit_path(problem.X, problem.labels, costs)]
+
+
+def _double(problem: Linear) -> Linear:
+    return problem._replace(X=problem.X.astype(np.float64))
+
+
+def solvers(limit: float) -> dict[str, tuple[Train, Callable[[Linear], Linear]]]:
+    """Name, training function, and what is done to the rows before the clock starts.
+
+    LIBLINEAR's tolerances are those of its own command line.
+    """
+
+    def same(problem: Linear) -> Linear:
+        return problem
+
+    return {
+        "OCAS": (_ours(), same),
+        "OCAS, plain": (_ours(acceleration=None, max_time=limit), same),
+        "CPA": (_ours(line_search=False, max_time=limit), same),
+        "LIBLINEAR dual": (lambda p, C: liblinear(p.X, p, C, epochs=min(1000, most_epochs(p.X)), tol=0.1), _double),
+        "LIBLINEAR primal (squared hinge)": (
+            lambda p, C: liblinear(p.X, p, C, epochs=1000, tol=0.01, loss="squared_hinge"),
+            _double,
+        ),
+        "SGD, averaged": (lambda p, C: sgd(p.X, p, C, EPOCHS), same),
+        "Pegasos": (lambda p, C: pegasos(p.X, p, C, EPOCHS), same),
+    }
+
+
+def _table2(name: str, options: Namespace) -> Iterator[list[Row]]:
+    problem = load_linear(name, options.rows)
+    _warm_up(problem, options.limit)
+    for C in options.C or (1.0,):
+        rows = []
+        if not is_wanted(options, set=name, C=C):
+            continue
+        for who, (train, prepare) in solvers(options.limit).items():
+            ready = prepare(problem)
+            W, seconds = ours.repeat(lambda C=C, train=train, ready=ready: train(ready, C))
+            rows.append({"solver": who, **repeated(seconds), "objective": objective(problem, W, C)})
+        hinge = [row["objective"] for row in rows if "squared" not in row["solver"]]
+        yield [
+            {"set": name, "form": problem.form, "C": C, **row, "excess": row["objective"] / min(hinge) - 1}
+            for row in rows
+        ]
+
+
+def _warm_up(problem: Linear, limit: float) -> None:
+    """Load libraries and start threads, on a few rows of the same kind."""
+    few = np.unique(problem.labels, return_index=True)[1]
+    rows = np.unique(np.concatenate([few, np.arange(min(200, len(problem.labels)))]))
+    small = problem._replace(X=problem.X[rows], labels=problem.labels[rows], Y=problem.Y[rows])
+    for train, prepare in solvers(limit).values():
+        train(prepare(small), 1.0)
+
+
+def _table3(name: str, options: Namespace) -> Iterator[Row]:
+    parts = load_parts(name)
+    costs = options.C or GRID
+    _warm_up(parts.train, options.limit)
+    ways: dict[str, tuple[Callable[[Linear], list[Matrix]], Callable[[Linear], Linear]]] = {
+        "OCAS, path": (lambda problem: _path(problem, costs), lambda problem: problem)
+    }
+    for who, (train, prepare) in solvers(options.limit).items():
+        ways[who] = (lambda problem, train=train: [train(problem, C) for C in costs], prepare)
+    for who, (train_all, prepare) in ways.items():
+        if not is_wanted(options, who, set=name, solver=who):
+            continue
+        ready = prepare(parts.train)
+        machines, seconds = ours.repeat(lambda train_all=train_all, ready=ready: train_all(ready))
+        scores = [_auc(parts.valid, W) for W in machines]
+        k = int(np.argmax(scores))
+        row = {"set": name, "solver": who, **repeated(seconds), "best C": costs[k]}
+        yield row | {"validation auROC": scores[k], "test auROC": _auc(parts.test, machines[k])}
+
+
+def _auc(problem: Linear, W: Matrix) -> float:
+    return float(roc_auc_score(problem.Y[:, 0] > 0, np.asarray(problem.X @ W[0])))
+
+
+def _time_and(value: str, scale: float, label: str, logarithmic: str) -> Callable[[Sequence[Row]], list[Panel]]:
+    def panels(rows: Sequence[Row]) -> list[Panel]:
+        found = []
+        for name in dict.fromkeys(row["set"] for row in rows):
+            mine = [row for row in rows if row["set"] == name]
+            series = {row["solver"]: ([row["seconds"]], [max(scale * row[value], 1e-6)]) for row in mine}
+            found.append(Panel(name, "seconds", label, series, logarithmic, lines=False))
+        return found
+
+    return panels
+
+
+TABLE2 = Experiment(
+    "Table 2: time and objective of every solver with its own stopping rule",
+    NAMES,
+    ("set", "C"),
+    ("set", "C", "solver", "seconds", "objective", "excess"),
+    _table2,
+    _time_and("excess", 1.0, "F / best F − 1", "xy"),
+)
+TABLE3 = Experiment(
+    "Table 3: seconds for a whole path of C, and the area under the ROC curve of the machine that it chooses",
+    BINARY,
+    ("set", "solver"),
+    ("set", "solver", "seconds", "best C", "validation auROC", "test auROC"),
+    _table3,
+    _time_and("test auROC", 1.0, "area under the ROC curve, test", "x"),
+)

@@ -1,0 +1,71 @@
+"""The tables and figures of the OCAS paper, measured again against today's solvers.
+
+::
+
+    python evidence/ocas.py figure2 --sets a9a ijcnn1 --C 1
+    python evidence/ocas.py figure2 --redraw
+    python evidence/ocas.py table4
+
+Source: Franc, Sonnenburg, Optimized Cutting Plane Algorithm for Support Vector Machines, ICML 2008. Every experiment
+writes a CSV below a machine card and a plot into evidence/results/ocas; rows measured again replace the old
+ones, so that an experiment can be run in pieces. The machines have no intercept, as in the paper. The column `others`
+of every CSV is the number of cores that other processes kept busy meanwhile.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from benchmarks import _report
+from evidence._command import Paper, run_command
+from evidence._experiment import Row
+from evidence._ocas import large, memory, reach, rounds, scaling, selection, several_classes
+
+
+def _child(asked: str) -> Row:
+    """The row of a set, a number of rows and, of `large` alone, a C: as JSON."""
+    given = json.loads(asked)
+    return large.child(*given) if len(given) == 3 else memory.child(*given)
+
+
+PAPER = Paper(
+    summary=str(__doc__).partition("\n")[0],
+    results=_report.EVIDENCE / "ocas",
+    experiments={
+        "figure1": rounds.FIGURE1,
+        "table2": selection.TABLE2,
+        "figure2": reach.FIGURE2,
+        "table3": selection.TABLE3,
+        "figure3": scaling.FIGURE3,
+        "table4": scaling.TABLE4,
+        "bandwidth": scaling.BANDWIDTH,
+        "memory": memory.MEMORY,
+        "large": large.LARGE,
+        "crammer_singer": several_classes.CRAMMER_SINGER,
+    },
+    arguments={
+        "--C": {"nargs": "+", "type": float, "help": "default: the experiment's own"},
+        "--limit": {"type": float, "default": 30.0, "help": "seconds after which a single fit is given up"},
+        "--reference": {"type": float, "default": 60.0, "help": "seconds at most for the fit that finds F*"},
+        "--factor": {
+            "type": float,
+            "default": 10.0,
+            "help": "a rival that takes so many times ours is given up",
+        },
+    },
+    child=_child,
+)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the experiment of the command line."""
+    run_command(PAPER, arguments)
+
+
+if __name__ == "__main__":
+    main()

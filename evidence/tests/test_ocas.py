@@ -1,0 +1,113 @@
+"""What the OCAS benchmark computes itself is right: objectives, ladders, rivals. The figures are its own to measure."""
+
+from argparse import Namespace
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(200, 5)).astype(np.float32)
+LABELS = np.where(X @ np.arange(5) + RNG.normal(size=200) > 0, 1, -1)
+
+
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
+def test_objective_is_the_naive_one(form: Any) -> None:
+    problems = import_module("evidence._ocas.problems")
+    classes = RNG.integers(3, size=200)
+    W = RNG.normal(size=(3, 5))
+    hinges = [
+        max(0.0, 1 - (1 if c == k else -1) * float(W[k] @ x)) for x, c in zip(X, classes, strict=True) for k in range(3)
+    ]
+    naive = 0.5 * (W**2).sum() + 2.0 * sum(hinges)
+    assert problems.objective(problems.make_linear("x", form(X), classes), W, 2.0) == pytest.approx(naive)
+
+
+def test_a_smaller_sample_is_the_beginning_of_a_larger_one() -> None:
+    few, few_labels = import_module("evidence._ocas.problems").two_gaussians(50, 4)
+    many, many_labels = import_module("evidence._ocas.problems").two_gaussians(100_050, 4)
+    assert np.array_equal(many[:50], few)
+    assert np.array_equal(many_labels[:50], few_labels)
+    assert set(many_labels) == {-1, 1}
+
+
+def test_a_ladder_is_climbed_and_refined() -> None:
+    reach = import_module("evidence._ocas.reach")
+    trials = reach.climb(lambda e: reach.Trial(e, 0.01 * e, 100 / e), lambda k: 2**k, goal=10.0, limit=1.0)
+    assert [trial.effort for trial in trials[:5]] == [1, 2, 4, 8, 16]
+    assert min(trial.effort for trial in trials if trial.objective <= 10) in (10, 11)
+    given_up = reach.climb(lambda e: reach.Trial(e, 0.3 * e, 100.0 / e), lambda k: 2**k, goal=10.0, limit=1.0)
+    assert [trial.effort for trial in given_up] == [1, 2]  # the next would take 1.2 seconds
+
+
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
+def test_rivals_come_near_the_optimum(form: Any) -> None:
+    problems, rivals, ours = (import_module(f"evidence._ocas.{name}") for name in ("problems", "rivals", "ours"))
+    problem = problems.make_linear("x", form(X), LABELS)
+    best, bound = ours.reference(problem, 0.1, 10.0)
+    assert bound <= best <= bound * (1 + 2e-6)
+    for rival in rivals.RIVALS:
+        W = rival.fit(rival.prepare(problem.X), problem, 0.1, 500)
+        assert bound <= problems.objective(problem, W, 0.1) <= 1.02 * best, rival.name
+
+
+def test_what_was_not_reached_is_a_lower_bound() -> None:
+    facts = {"set": "ijcnn1", "form": "dense", "n": 10, "d": 2, "C": 1.0, "best": 100.0, "bound": 99.95, "kind": "fit"}
+    rows = [
+        {**facts, "competitor": "OCAS", "seconds": 2.0, "objective": 100.05},
+        {**facts, "competitor": "LIBLINEAR", "seconds": 3.0, "objective": 101.0},
+        {**facts, "competitor": "LIBLINEAR", "seconds": 8.0, "objective": 100.2},
+        {**facts, "competitor": "Pegasos", "seconds": 5.0, "objective": 100.1},
+        {**facts, "competitor": "Pegasos", "seconds": 4.0, "objective": 100.11},
+    ]
+    (line,) = import_module("evidence._ocas.reach").summary(rows)
+    assert (line["LIBLINEAR"], line["LIBLINEAR reached"]) == (8.0, False)
+    assert (line["Pegasos"], line["Pegasos / OCAS"]) == (5.0, 2.5)
+
+
+def test_rows_about_the_same_are_replaced_together() -> None:
+    old = [{"set": "a", "C": 1, "effort": 5}, {"set": "a", "C": 1, "effort": 7}, {"set": "b", "C": 1, "effort": 5}]
+    joined = import_module("evidence._command").joined(old, [{"set": "a", "C": 1.0, "effort": 6}], ("set", "C"))
+    assert joined == [old[2], {"set": "a", "C": 1.0, "effort": 6}]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["figure2", "table2", "table3", "figure3", "table4", "bandwidth", "crammer_singer"])
+def test_experiments_run(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    small = import_module("evidence._ocas.problems").make_linear("patches", X, LABELS)
+    for module in ("reach", "selection", "scaling"):
+        monkeypatch.setattr(import_module(f"evidence._ocas.{module}"), "load_linear", lambda name, n_rows=None: small)
+    parts = import_module("evidence._ocas.problems").Parts(small, small, small)
+    monkeypatch.setattr(import_module("evidence._ocas.selection"), "load_parts", lambda name: parts)
+    monkeypatch.setattr(import_module("evidence._ocas.scaling"), "SIZES", (100, 200))
+    classes = import_module("evidence._ocas.several_classes")
+    monkeypatch.setattr(classes, "load_benchmark", lambda name: Namespace(X=X, y=LABELS + (X[:, 0] > 1)))
+    experiment = import_module("evidence.ocas").PAPER.experiments[name]
+    options = Namespace(rows=None, C=[0.1], limit=1.0, reference=1.0, factor=2.0, only=None)
+    found = list(experiment.measure("patches", options))
+    rows = [row for cell in found for row in (cell if isinstance(cell, list) else [cell])]
+    assert rows
+    assert all(key in row for row in rows for key in experiment.keys)
+    assert experiment.panels(rows)
+    assert all(table for table in experiment.tables(rows).values())
+
+
+def test_passes_over_all_rows_are_counted() -> None:
+    large = import_module("evidence._ocas.large")
+    for name in ("gaussians", "letters"):
+        row = large.child(name, 40_000, 1e-3)
+        assert row["converged"], name
+        assert row["values"] >= row["rounds"], name
+        assert row["extra_mb"] < 100, name
+
+
+def test_crammer_singer_objective_is_the_naive_one():
+    objective = import_module("evidence._ocas.several_classes").crammer_singer_objective
+    rng = np.random.default_rng(0)
+    X, labels, W = rng.normal(size=(50, 4)), rng.integers(3, size=50), rng.normal(size=(3, 4))
+    naive = 0.5 * (W**2).sum()
+    for x, label in zip(X, labels, strict=True):
+        naive += 2.0 * max(float(k != label) + (W[k] - W[label]) @ x for k in range(3))
+    assert objective(X, labels, W, 2.0) == pytest.approx(naive)

@@ -1,0 +1,37 @@
+"""The tables of claims and of all tables and figures: from the results files, each of them named once."""
+
+from importlib import import_module
+
+
+def test_evidence_names_every_results_file_once():
+    evidence, report = import_module("evidence._index"), import_module("benchmarks._report")
+    files = [item["results"] for item in evidence.items()]
+    assert len(files) == len(set(files))
+    for item in evidence.items():
+        paper, _, name = item["results"].partition("/")
+        assert name in import_module(f"evidence.{paper}").PAPER.experiments
+        rows = report.results(item["results"])
+        assert all("commit" in row and "machine_card" in row for row in rows)
+
+
+def test_every_claim_has_its_figures():
+    claims = import_module("evidence._claims")
+    for paper in ("dc_svm", "dc_pred", "ocas", "bsgd"):
+        assert claims.table(paper).count("\n") == len(claims.items(paper)) + 2
+
+
+def test_a_claim_holds_by_a_figure_of_the_results(monkeypatch, tmp_path):
+    claims, report = import_module("evidence._claims"), import_module("benchmarks._report")
+    report.write_csv(tmp_path / "a.csv", [{"set": "x", "times": 5.0, "commit": "abc"}], {})
+    monkeypatch.setattr(report, "RESULTS", tmp_path)
+    item = {"claim": "fast", "where": "Table 1", "published": "9 times", "here": "{a times set=x .1f} times"}
+    item |= {"figure": "a times set=x .9g", "least": 6, "remark": ", nearly"}
+    assert claims._line(item) == ["fast (Table 1)", "9 times", "5.0 times", "**no**, nearly", "abc"]
+    assert claims.verdict(item | {"least": 5}) == "yes"
+    assert claims.verdict(item | {"least": 5, "most": 4}) == "no"
+    assert claims.verdict({"here": "not run"}) == "not measured"
+
+
+def test_what_is_measured_is_no_longer_missing():
+    evidence = import_module("evidence._index")
+    assert evidence._missing({"missing": "covtype, webspam; a, b"}, [{"set": "covtype"}]) == "webspam; a, b"
