@@ -14,6 +14,7 @@ from sklearn.svm import SVC
 from naive import dc_svm as naive
 from naive.kernels import rbf
 from widemargin import _progress
+from widemargin._memory import MemoryPlan
 from widemargin._progress import Progress
 from widemargin.algorithms import dc_svm
 from widemargin.algorithms.dc_svm import DCSVMSettings, KernelProblem, approximate_solution, train_machine, train_whole
@@ -200,13 +201,13 @@ def test_an_automatic_level_is_for_dense_rows_and_local_kernels() -> None:
     assert list(DCSVMSettings(n_levels="auto", stop_level=2).planned_levels(wide, sparse)) == [2]
 
 
-@pytest.mark.parametrize(("memory_budget", "expected"), [(2**30, [2]), (2**20, [2, 1])])
-def test_levels_follow_while_the_support_vectors_do_not_fit_in_memory(memory_budget: int, expected: list[int]) -> None:
+@pytest.mark.parametrize(("budget", "expected"), [(2**30, [2]), (2**20, [2, 1])])
+def test_levels_follow_while_the_support_vectors_do_not_fit_in_memory(budget: int, expected: list[int]) -> None:
     rng = np.random.default_rng(0)
     X = rng.normal(size=(9000, 3)).astype(np.float32)
     samples, y = make_samples(X, "distances"), np.sign(X[:, 0] * X[:, 1] + 0.5 * rng.normal(size=9000))
     data = KernelProblem(RBF(2.0), samples, svm_problem(y, np.ones(9000)))
-    settings = DCSVMSettings(n_jobs=1, n_levels="auto", memory_budget=memory_budget)
+    settings = DCSVMSettings(n_jobs=1, n_levels="auto", memory=MemoryPlan(budget))
     with Progress() as progress:
         machine = train_machine(data, settings, progress, np.random.default_rng(0))
     assert [level["level"] for level in machine.levels] == expected

@@ -203,9 +203,7 @@ class DCOneClassSVM(OutlierMixin, OutlierPredictor, DualMachine):
         -------
         self
         """
-        with self._fitting(X, None, sample_weight) as (rows, progress):
-            self._train(rows, progress)
-        return self
+        return super().fit(X, None, sample_weight)
 
     def _check_parameters(self) -> None:
         check_number("nu", self.nu, above=0)
@@ -231,13 +229,15 @@ class DCOneClassSVM(OutlierMixin, OutlierPredictor, DualMachine):
     def _problems(self, rows: TrainingRows) -> Problems:
         return [lambda: (np.arange(len(rows.weights)), one_class_problem(rows.weights, float(self.nu)))]
 
-    def _train_machines(
-        self, kernel: Kernel, samples: Samples | RemoteRows, rows: TrainingRows, progress: Progress
+    def _finish_machines(
+        self, kernel: Kernel, samples: Samples | RemoteRows, rows: TrainingRows, machines: TrainedMachines
     ) -> TrainedMachines:
-        (machine,) = super()._train_machines(kernel, samples, rows, progress)
-        if not machine.result.has_certificate:
-            return TrainedMachines.join([self._sample_machine(kernel, samples, rows.weights)])
-        return TrainedMachines.join([self._with_border_inside(machine, rows)])
+        (machine,) = machines
+        if machine.result.has_certificate:
+            machine = self._with_border_inside(machine, rows)
+        else:
+            machine = self._sample_machine(kernel, samples, rows.weights)
+        return super()._finish_machines(kernel, samples, rows, TrainedMachines.join([machine]))
 
     def _with_border_inside(self, machine: TrainedMachine, rows: TrainingRows) -> TrainedMachine:
         """The machine with rho smaller by the error of its decision values: free support vectors are inside.

@@ -11,7 +11,6 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_consistent_length
 
-from .._config import resolve_memory_budget
 from .._threads import ThreadTeam
 from .._types import ROUNDING, Labels
 from ..data import DesignMatrix, compute_values
@@ -200,7 +199,7 @@ class OCASRanker(ValuePredictor, SingleFunction):
         return 1.0 - 0.5 * (wrong + with_equal) / total
 
     def _check_targets(self, X: Any, y: Any) -> tuple[Any, NDArray[Any]]:
-        return check_regression_data(self, X, y, resolve_memory_budget(self.memory_budget))
+        return check_regression_data(self, X, y)
 
     def _make_problem(self, X: DesignMatrix, data: ValidatedRows, C: float, team: ThreadTeam) -> LinearProblem:
         y, s = data.labels, np.ones(len(data.labels)) if data.weights is None else data.weights

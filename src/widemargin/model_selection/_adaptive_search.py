@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from .._memory import MemoryPlan
 from .._progress import Progress
 from .._threads import ThreadTeam, blas_limit
 from .._types import Matrix, RowIndices, Vector
@@ -101,9 +102,9 @@ class Machines(NamedTuple):
 
 
 class Means(NamedTuple):
-    """What a search may use: bytes, time and threads, and a source of random numbers."""
+    """What a search may use: memory, time and threads, and a source of random numbers."""
 
-    memory_budget: int
+    memory: MemoryPlan
     progress: Progress
     team: ThreadTeam
     rng: np.random.Generator
@@ -145,7 +146,7 @@ class AdaptiveSearch:
         tol = SINGLE_SET_TOL if len(data.rows) <= WORKING_SET_ROWS else max(machines.limits.tol, _CELL_TOL)
         limits, n = Limits(tol, np.inf, machines.limits.max_iter), len(data.rows)
         self.held_out = ClusteredHeldOut(
-            self.clusters, data.problem.machines, n, limits, means.memory_budget, means.progress, means.team
+            self.clusters, data.problem.machines, n, limits, means.memory, means.progress, means.team
         )
         self._samples: dict[tuple[int, int], Samples] = {}
         self._fold_scores: dict[tuple[Cell, int], dict[int, float]] = {}  # of a cell on so many clusters, by fold

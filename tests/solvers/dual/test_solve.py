@@ -9,6 +9,7 @@ import pytest
 from numpy.typing import NDArray
 
 from naive import dual as naive
+from widemargin._memory import MemoryPlan
 from widemargin._progress import Progress
 from widemargin.algorithms import dc_svm
 from widemargin.algorithms.dc_svm import DCSVMSettings, KernelProblem, train_machine
@@ -170,7 +171,7 @@ def test_the_gap_of_a_hard_margin_is_true_of_the_data() -> None:
 def test_threads_and_memory_do_not_change_the_optimum(dtype: np.dtype, has_intercept: bool) -> None:
     X, y = problem(150, dtype, noise=1.0)
     one, two, little = (
-        fit(X, y, 1.0, 0.5, has_intercept=has_intercept, n_jobs=n_jobs, memory_budget=budget).result
+        fit(X, y, 1.0, 0.5, has_intercept=has_intercept, n_jobs=n_jobs, memory=MemoryPlan(budget)).result
         for n_jobs, budget in ((1, 2**30), (2, 2**30), (1, 1))
     )
     np.testing.assert_array_equal(one.beta, two.beta)

@@ -30,7 +30,6 @@ from .smooth_losses import SmoothLoss
 _RESIDUAL = 0.1  # residual of the system / gradient, at most, as in LIBLINEAR
 _ROWS_PER_COLUMN = 128  # n / d, at least, for a preconditioner: it costs as much as some products with the Hessian
 _EXACT_COLUMNS = 128  # d, at most, where the preconditioner is the Hessian itself: it costs as much as three products
-_MEMORY_SHARE = 1 / 8  # float64 copy of its sample / memory budget, at most
 _SAMPLE_ROWS_PER_COLUMN = 32  # rows of the preconditioner / columns: 16 and 64 were slower on a9a, decision 0006
 
 
@@ -43,8 +42,8 @@ class NewtonSteps:
     machine : CuttingPlaneMachine
     loss : SmoothLoss
         That of the machine.
-    memory_budget : int
-        Bytes.
+    n_bytes : int
+        Of the preconditioner's sample in float64, at most.
     go_on : callable
         Returns False when time is up; called before every product with the Hessian.
     """
@@ -54,7 +53,7 @@ class NewtonSteps:
         X: DesignMatrix,
         machine: CuttingPlaneMachine,
         loss: SmoothLoss,
-        memory_budget: int,
+        n_bytes: int,
         go_on: Callable[[], bool],
     ) -> None:
         self._X = X
@@ -62,7 +61,7 @@ class NewtonSteps:
         self._loss = loss
         self._go_on = go_on
         n, d = X.shape
-        most = int(_MEMORY_SHARE * memory_budget) // (8 * max(d, 1))  # rows of a float64 copy
+        most = n_bytes // (8 * max(d, 1))  # rows of a float64 copy
         self._is_exact = d <= _EXACT_COLUMNS and n <= most
         has_sample = self._is_exact or (n >= _ROWS_PER_COLUMN * d and _SAMPLE_ROWS_PER_COLUMN * d <= most)
         self._local = X if isinstance(X, LocalMatrix) and has_sample else None
