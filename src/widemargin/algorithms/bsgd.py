@@ -189,7 +189,7 @@ def _run_steps(X: Any, order: RowIndices, task: tuple[BudgetedMachine, Vector]) 
 
 @dataclass(frozen=True)
 class EpochSettings:
-    """Passes over the rows of `train`.
+    """Passes over the rows of `run_epochs`.
 
     Attributes
     ----------
@@ -206,7 +206,7 @@ class EpochSettings:
     score: Callable[[KernelExpansion], float] | None = None
 
 
-def train(
+def run_epochs(
     sgd: BudgetedSGD,
     X: Any,
     signed_weights: Matrix,

@@ -108,7 +108,7 @@ class TrainedForest(NamedTuple):
     converged: bool
 
 
-def train(
+def train_forest(
     kernel: ArgumentKernel,
     X: Any,
     problem: LeafProblem,
@@ -211,7 +211,7 @@ def _train_tree(trainer: _LeafTrainer, rng: np.random.Generator, number: int) ->
     trainer.progress.stage("leaves", k)
     rngs = rng.spawn(k)
     machines = share_time(
-        trainer.train,
+        trainer.train_leaf,
         [*zip(clusters, rngs, strict=True)],
         [len(rows) for rows in clusters],
         trainer.progress,
@@ -292,7 +292,7 @@ class _LeafTrainer:
         self.max_kernel_rows = _max_kernel_rows(settings, X, problem.n_outputs)
         self.memory = settings.memory.among(LEAVES_AT_ONCE)  # of a leaf
 
-    def train(self, leaf: _Leaf, before: _LeafMachine | None, share: AnyProgress) -> _LeafMachine:
+    def train_leaf(self, leaf: _Leaf, before: _LeafMachine | None, share: AnyProgress) -> _LeafMachine:
         """Train a leaf; once the fit is stopped, return the machine `before`, or a constant.
 
         A leaf that has begun may take longer than its share of the time: what it has computed would be lost.

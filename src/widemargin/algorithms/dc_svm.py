@@ -130,7 +130,7 @@ class KernelProblem(NamedTuple):
     problem: DualProblem
 
 
-def train(
+def train_machine(
     data: KernelProblem,
     settings: DCSVMSettings,
     progress: AnyProgress,

@@ -82,7 +82,7 @@ class OCASSettings:
     keep_points: bool = True
 
 
-def train(
+def train_linear(
     X: DesignMatrix,
     losses: Sequence[Loss],
     settings: OCASSettings,
@@ -116,7 +116,7 @@ def train_path(
     start: Sequence[Matrix] | None = None,
     team: ThreadTeam | None = None,
 ) -> Iterator[Trained]:
-    """Train as `train` does, for one C after another; planes, which do not depend on C, are kept."""
+    """Train as `train_linear` does, for one C after another; planes, which do not depend on C, are kept."""
     yield from _train_each(OCASTraining(X, losses, settings, progress, team or ThreadTeam(1)), Cs, start)
 
 
@@ -163,7 +163,7 @@ def train_hinges(
     team = ThreadTeam(1)
     settings = OCASSettings(tol=tol, memory=memory, keep_points=False)
     losses = [HingeLoss(own_weights, team) for own_weights in signed_weights]
-    return train(make_design_matrix(X, team), losses, settings, progress, team=team)[0]
+    return train_linear(make_design_matrix(X, team), losses, settings, progress, team=team)[0]
 
 
 class OCASTraining:
@@ -407,12 +407,11 @@ class OCASTraining:
     def _start_from_sample(self, X: LocalMatrix, C: float) -> list[Matrix]:
         def train_some(sampled: LocalMatrix, losses: Sequence[Loss], tol: float) -> list[Matrix]:
             settings = replace(self.settings, C=C, tol=tol, keep_points=False)
-            results, _ = train(sampled, losses, settings, SilentProgress(self.progress), team=self.team)
+            results, _ = train_linear(sampled, losses, settings, SilentProgress(self.progress), team=self.team)
             return [result.w for result in results]
 
         settings, newton = self.settings, self.accelerations.newton
-        losses = [machine.loss for machine in self.machines]
-        sample = draw_sample(X, losses, settings.memory["drawn rows"], newton=newton)
+        sample = draw_sample(X, [machine.loss for machine in self.machines], settings.memory["drawn rows"])
         silent = SilentProgress(self.progress)
         found = start_from_sample(sample, C, settings.tol, silent, newton=newton, train=train_some)
         for machine, is_newton in zip(self.machines, found.is_newton, strict=True):

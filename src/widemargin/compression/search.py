@@ -24,7 +24,7 @@ from .._native import Stopped
 from .._progress import AnyProgress, Progress, SilentProgress
 from .._threads import BLOCK_ROWS, row_blocks, run_interruptibly
 from .._types import Array, Labels, Matrix, RowIndices, Vector
-from ..algorithms.dc_pred import ForestSettings, train
+from ..algorithms.dc_pred import ForestSettings, train_forest
 from ..algorithms.ocas import train_hinges
 from ..data.labels import one_vs_rest_signs
 from ..estimators._cost import (
@@ -370,7 +370,9 @@ class Compression:
         rows = self.rows[train_rows]
         rows = rows if projection is None else np.ascontiguousarray(rows @ projection)
         features = squares_along(self._directions(settings.n_landmarks)) if plan.is_quadratic else None
-        forest = train(kernel, rows, problem, settings, progress, np.random.default_rng(self.seed), features).model
+        forest = train_forest(
+            kernel, rows, problem, settings, progress, np.random.default_rng(self.seed), features
+        ).model
         forest.projection = projection
         compressed = self._make_estimator(forest, parameters, plan.learnt, train_rows)
         values = self._decision_values(compressed, self.split.validation)

@@ -12,8 +12,6 @@ from .._threads import MAX_BLOCKS, ThreadTeam, count_blocks, row_blocks, value_b
 from .._types import Array, Matrix, RowIndices
 from .dense import DenseMatrix
 
-_SPREAD_ROWS = 64  # rows far apart that are held at a time: the system reads some 16 pages around each
-
 
 class MappedPages:
     """The pages of a read-only memory map `source` that hold an array X (n, d) in C order."""
@@ -119,7 +117,7 @@ def take_rows(X: Any, rows: RowIndices, max_bytes: int) -> Any:
     if (pages := mapped_pages(X, max_bytes)) is None:
         return X[rows]
     taken = np.empty((len(rows), X.shape[1]), X.dtype)
-    for block in row_blocks(len(rows), _SPREAD_ROWS):
+    for block in row_blocks(len(rows), 64):  # the system reads some 16 pages around each row
         taken[block] = X[rows[block]]
         pages.release(slice(rows[block][0], rows[block][-1] + 1))
     return taken

@@ -11,7 +11,7 @@ from sklearn.base import is_classifier
 from .._memory import memory_plan
 from .._progress import Progress
 from .._types import Array
-from ..algorithms.dc_pred import TrainedForest, needed_bytes, train
+from ..algorithms.dc_pred import TrainedForest, needed_bytes, train_forest
 from ..models.nystroem_tree import NystroemForest, NystroemTree
 from ..nystroem.leaf_problems import LeafProblem
 from ._cost import allocate_automatic_cost, check_cost
@@ -78,7 +78,7 @@ class DCPredMachine(KernelMachine):
         needed = needed_bytes(settings, rows.X, problem.n_outputs)
         what = f"{n} rows in {settings.n_clusters} leaves of {settings.n_landmarks} landmarks"
         settings.memory.require(needed, what)
-        machine = train(kernel, rows.X, problem, settings, progress, make_rng(self.random_state))
+        machine = train_forest(kernel, rows.X, problem, settings, progress, make_rng(self.random_state))
         self._trees = tree_arrays(machine.model)
         self._model = self._make_model()
         self.prediction_cost_ = self._model.n_operations

@@ -22,7 +22,7 @@ from .._types import Array, Labels, Matrix, RowIndices, Vector
 from ..algorithms.dc_svm import DCSVMSettings, Problems
 from ..algorithms.dc_svm_fit import train_machines
 from ..algorithms.trained_machines import TrainedMachine, TrainedMachines
-from ..data import is_dask_collection
+from ..data import compute_values, is_dask_collection
 from ..data.remote.remote_rows import RemoteRows, open_remote_rows
 from ..data.rows import find_equal_rows
 from ..data.samples import GramSamples, Samples, make_samples, view_samples
@@ -56,10 +56,7 @@ from ._validation import (
     is_auto,
     make_rng,
     shown,
-    to_memory,
 )
-
-_DEEPEST = 62  # of the levels: 2 ** 62 clusters
 
 
 class DualMachine(LinearWeights, DecisionGradients, KernelMachine):
@@ -132,8 +129,8 @@ class DualMachine(LinearWeights, DecisionGradients, KernelMachine):
         check_integer("n_sample", self.n_sample, 1)
         if not is_auto(self.stop_level):
             check_integer("stop_level", self.stop_level, 0)
-            if int(self.stop_level) > _DEEPEST:
-                raise ValueError(f"stop_level must be at most {_DEEPEST}, got {shown(self.stop_level)}")
+            if int(self.stop_level) > 62:  # 2 ** 62 clusters
+                raise ValueError(f"stop_level must be at most 62, got {shown(self.stop_level)}")
         check_choice("partition", self.partition, ("auto", "kernel", "input", "random"))
         if not is_auto(self.n_levels):
             check_integer("n_levels", self.n_levels, 0)
@@ -190,7 +187,7 @@ class DualMachine(LinearWeights, DecisionGradients, KernelMachine):
         if not len(targets):
             raise ValueError(f"X must have rows, got none: shape (0, {self.n_features_in_})")
         self.shape_fit_ = len(targets), self.n_features_in_
-        weights = check_weights(to_memory(sample_weight), targets)
+        weights = check_weights(compute_values(sample_weight), targets)
         kept = np.flatnonzero(weights)
         classes, y = self._number_targets(targets[kept], weights[kept])
         return TrainingRows(X, y, weights[kept], kept, classes)
@@ -200,10 +197,10 @@ class DualMachine(LinearWeights, DecisionGradients, KernelMachine):
         if y is None:
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None")
         if isinstance(self, ClassifierMixin):
-            labels = column_or_1d(to_memory(y), warn=True)
+            labels = column_or_1d(compute_values(y), warn=True)
             check_labels(labels)
             return np.asarray(labels)
-        return np.asarray(check_array(to_memory(y), dtype=np.float64, ensure_2d=False, input_name="y"))
+        return np.asarray(check_array(compute_values(y), dtype=np.float64, ensure_2d=False, input_name="y"))
 
     def _train(self, rows: TrainingRows, progress: Progress) -> None:
         # one thread of BLAS: a second one, once woken by a probe of some rows, spins on through an early fit

@@ -19,7 +19,7 @@ from .._progress import AnyProgress, Progress, share_time
 from .._threads import ThreadTeam, blas_limit, row_blocks
 from .._types import Labels, Matrix, RowIndices, Vector
 from ..algorithms.ocas import OCASSettings, Trained, train_path
-from ..data import DesignMatrix, open_design_matrix
+from ..data import DesignMatrix, compute_values, open_design_matrix
 from ..data.columns import occupied_columns, restore_columns
 from ..data.csr import canonical
 from ..models.linear import LinearModel
@@ -39,7 +39,6 @@ from ._validation import (
     check_resources,
     check_weights,
     shown,
-    to_memory,
     validate_rows,
 )
 
@@ -182,7 +181,7 @@ class LinearMachine(Estimator):
         if sp.issparse(X) or type(X) is np.ndarray:  # neither a file, which would be read once more, nor remote rows
             check_magnitude("X", X, LARGEST_ENTRY)
         X = canonical(X) if sp.issparse(X) else X  # norms of rows are sums of squared entries
-        weights = None if sample_weight is None else check_weights(to_memory(sample_weight), labels)
+        weights = None if sample_weight is None else check_weights(compute_values(sample_weight), labels)
         # with a warm start, other samples may follow, which hold values in other columns
         X, columns = (X, None) if self.warm_start else occupied_columns(X)
         return ValidatedRows(X, labels, weights, columns)

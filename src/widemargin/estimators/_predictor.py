@@ -16,9 +16,8 @@ from sklearn.utils.validation import check_is_fitted
 from .._memory import MemoryPlan
 from .._threads import row_blocks
 from .._types import Labels, Matrix, Vector
-from ..data import is_dask_collection, map_rows
+from ..data import compute_values, is_dask_collection, map_rows
 from ._row_function import RowFunction
-from ._validation import to_memory
 
 _VALUE_COPIES = 3  # of the decision values of a block of rows: the vote copies them twice
 _FEW_CLASSES = 32  # votes of up to so many are a product with a dense matrix (n_pairs, n_classes)
@@ -78,7 +77,7 @@ class ScoreOnDask:
         from sklearn.metrics import accuracy_score, r2_score  # imported here, as fits do not need it
 
         metric = accuracy_score if is_classifier(self) else r2_score
-        y, sample_weight, predicted = map(to_memory, (y, sample_weight, self.predict(X)))
+        y, sample_weight, predicted = map(compute_values, (y, sample_weight, self.predict(X)))
         return float(metric(y, predicted, sample_weight=sample_weight))
 
 

@@ -29,14 +29,13 @@ from .._config import SMALL_BYTES
 from .._memory import memory_plan
 from .._threads import MOST_THREADS, ThreadTeam, value_blocks
 from .._types import Labels, Vector
-from ..data import has_finite_rows, has_finite_values, is_dask_collection, mapped_pages
+from ..data import compute_values, has_finite_rows, has_finite_values, is_dask_collection, mapped_pages
 from ..data.csr import check_sparse, summed, with_usual_arrays
-from ..kernels.functions import KERNELS
+from ..kernels.functions import DISTANCE_KERNELS, KERNELS
 
 FLOATS = [np.float64, np.float32]  # the dtypes that data keep; others become the first
 _NUMBERS = (int, float, np.integer, np.floating)  # NumPy computes with neither fractions nor decimals
 LARGEST_ENTRY, LARGEST_TARGET = 1e150, 1e100  # magnitudes of X and y whose squares, and sums of these, are finite
-_SHOWN_COLUMNS = 10  # in the message on columns of text
 _LEAST_NORMAL = float(np.finfo(np.float64).tiny)  # smaller numbers are denormal
 
 
@@ -205,10 +204,10 @@ def check_pseudo_rule(value: Any) -> None:
 def check_pseudo(model: Any) -> None:
     """Raise a ValueError that names the kernel or the rule for pseudo-landmarks, where one does not fit the other."""
     check_pseudo_rule(model.pseudo)
-    if model.pseudo == "triangle" and model.kernel not in ("rbf", "laplacian"):
+    if model.pseudo == "triangle" and model.kernel not in DISTANCE_KERNELS:
         raise ValueError(
-            f"pseudo='triangle' needs a kernel of distances, rbf or laplacian, got kernel={model.kernel!r}; "
-            "use pseudo='polynomial' or None"
+            f"pseudo='triangle' needs a kernel of distances, {' or '.join(DISTANCE_KERNELS)}, "
+            f"got kernel={model.kernel!r}; use pseudo='polynomial' or None"
         )
 
 
@@ -372,8 +371,8 @@ def text_named(X: Any) -> Iterator[None]:
 
 def text_error(columns: Sequence[Any]) -> ValueError:
     """The error for a table in which these columns are text."""
-    names = ", ".join(map(shown, columns[:_SHOWN_COLUMNS]))
-    more = f", ... ({len(columns)} in all)" if len(columns) > _SHOWN_COLUMNS else ""
+    names = ", ".join(map(shown, columns[:10]))
+    more = f", ... ({len(columns)} in all)" if len(columns) > 10 else ""
     return ValueError(
         f"X has columns that are not numbers: {names}{more}. Encode them: by a ColumnTransformer with a OneHotEncoder "
         "in a Pipeline, on the command line by --one-hot"
@@ -462,7 +461,7 @@ def _check_collection(estimator: Any, X: Any, y: Any) -> tuple[Any, NDArray[Any]
     if y is None:
         raise ValueError(f"{type(estimator).__name__} requires y to be passed, but the target y is None")
     check_collection(estimator, X)
-    return X, column_or_1d(to_memory(y), warn=True)
+    return X, column_or_1d(compute_values(y), warn=True)
 
 
 def check_collection(estimator: Any, X: Any) -> None:
@@ -476,8 +475,3 @@ def check_collection(estimator: Any, X: Any) -> None:
             raise text_error(text)
     _check_feature_names(estimator, meta, reset=True)
     estimator.n_features_in_ = X.shape[1]
-
-
-def to_memory(values: Any) -> Any:
-    """A dask collection with one number a row as an array; other values as they are."""
-    return values.compute() if is_dask_collection(values) else values

@@ -15,8 +15,8 @@ from sklearn.utils.multiclass import unique_labels
 from .._memory import memory_plan
 from .._progress import Progress
 from .._types import Labels, Vector
-from ..algorithms.bsgd import BudgetedSGD, EpochSettings, TimedSample, needed_bytes, primal_objective, train
-from ..data import is_dask_collection, iterate_blocks
+from ..algorithms.bsgd import BudgetedSGD, EpochSettings, TimedSample, needed_bytes, primal_objective, run_epochs
+from ..data import compute_values, is_dask_collection, iterate_blocks
 from ..data.labels import one_vs_rest_signs
 from ..kernels.functions import FUNCTION_KERNELS
 from ..models.expansion import KernelExpansion
@@ -47,7 +47,6 @@ from ._validation import (
     check_weights,
     shown,
     to_float32,
-    to_memory,
 )
 
 _LEAST_LAM = 1e-100  # coefficients are sums of up to 1 / lam, and their squares must be finite
@@ -351,7 +350,7 @@ class BSGDClassifier(Classifier, OneVsRestPredictor, LinearWeights, DecisionGrad
 
     def _fit_blocks(self, X: Any, y: Any, classes: Any, sample_weight: Any) -> Self:
         """`partial_fit` on the blocks of a dask collection. An error leaves what the blocks before it have given."""
-        labels, weights = np.asarray(to_memory(y)), to_memory(sample_weight)
+        labels, weights = np.asarray(compute_values(y)), compute_values(sample_weight)
         end = 0
         for block in iterate_blocks(X):
             rows = slice(end, end + block.shape[0])
@@ -402,7 +401,7 @@ class BSGDClassifier(Classifier, OneVsRestPredictor, LinearWeights, DecisionGrad
         sgd = BudgetedSGD(settings, X, len(signed_weights))
         rng = np.random.default_rng(random_state.randint(2**31))
         epochs = EpochSettings(self.n_epochs, bool(self.shuffle), score)
-        model, self.converged_ = train(sgd, X, signed_weights, epochs, progress, rng, self.n_jobs)
+        model, self.converged_ = run_epochs(sgd, X, signed_weights, epochs, progress, rng, self.n_jobs)
         self._set_fitted_attributes(sgd, model)
         progress.current_solution = sgd, model
         C, memory = 1 / (self.lam_ * n), memory_plan(self)

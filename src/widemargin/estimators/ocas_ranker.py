@@ -13,11 +13,11 @@ from sklearn.utils.validation import check_consistent_length
 
 from .._threads import ThreadTeam
 from .._types import ROUNDING, Labels
-from ..data import DesignMatrix
+from ..data import DesignMatrix, compute_values
 from ..solvers.cutting_plane.pair_hinge import PairHingeLoss, RankedPairs
 from ._linear_machine import LinearProblem, SingleFunction, ValidatedRows, check_objective_at_zero
 from ._predictor import ValuePredictor
-from ._validation import check_regression_data, check_weights, to_memory
+from ._validation import check_regression_data, check_weights
 
 
 class OCASRanker(ValuePredictor, SingleFunction):
@@ -188,9 +188,9 @@ class OCASRanker(ValuePredictor, SingleFunction):
         float
             NaN where there is no pair.
         """
-        f, targets = (np.asarray(to_memory(values), np.float64) for values in (self.predict(X), y))
+        f, targets = (np.asarray(compute_values(values), np.float64) for values in (self.predict(X), y))
         check_consistent_length(f, targets)
-        s = check_weights(to_memory(sample_weight), targets)
+        s = check_weights(compute_values(sample_weight), targets)
         pairs = RankedPairs(targets, _number_groups(groups, len(targets)), s)
         if not (total := pairs.total):
             return float("nan")
@@ -221,7 +221,7 @@ def _number_groups(groups: Any, n: int) -> Labels:
     """The number (n,) of each sample's group."""
     if groups is None:
         return np.zeros(n, np.intp)
-    labels = np.asarray(to_memory(groups))
+    labels = np.asarray(compute_values(groups))
     if labels.ndim != 1:
         raise ValueError(f"groups must be of shape ({n},), got {labels.shape}")
     if len(labels) != n:

@@ -29,7 +29,7 @@ from ..algorithms.held_out import Fold
 from ..algorithms.held_out_clusters import ClusteredHeldOut, ClusterValues
 from ..algorithms.relevance import scale_columns
 from ..data.samples import Samples, converted, make_samples
-from ..kernels.functions import Kernel
+from ..kernels.functions import DISTANCE_KERNELS, Kernel
 from ..kernels.kernel_operator import KernelOperator
 from ..partition.divide import ClusteringSettings, divide
 from ..solvers.dual.certificate import Limits
@@ -248,7 +248,7 @@ class AdaptiveSearch:
         return self._is_above(self._mean(better, level) - _LEAST_GAIN * (mean - worst), mean)
 
     def _is_worth_a_turn(self, best: Cell) -> bool:
-        has_relevance = self.learn is not None and best.kernel in ("rbf", "laplacian") and bool(self.X.shape[1] > 1)
+        has_relevance = self.learn is not None and best.kernel in DISTANCE_KERNELS and bool(self.X.shape[1] > 1)
         return has_relevance and len(self.scalings) <= _TURNS and self.progress.go_on()
 
     def _turn(self, best: Cell, level: Level) -> Cell | None:

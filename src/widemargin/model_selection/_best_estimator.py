@@ -24,13 +24,13 @@ from .._memory import memory_plan
 from .._progress import Callback
 from .._types import Matrix, RowIndices, Vector
 from ..algorithms.relevance import scale_columns
-from ..data import compute_rows
+from ..data import compute_rows, compute_values
 from ..estimators._callbacks import CallbackSupportMixin, fit_task
 from ..estimators._estimator import Loadable, all_or_nothing, warn_of_stop
 from ..estimators._fitted_state import FittedState, describe
 from ..estimators._predictor import Classifier
 from ..estimators._row_function import as_row
-from ..estimators._validation import check_flag, make_rng, shown, to_memory
+from ..estimators._validation import check_flag, make_rng, shown
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 Score = Callable[[RowIndices], Callable[[Any], float]]  # of the numbers of test rows: the score of an estimator on them
@@ -169,7 +169,7 @@ class BestEstimator(CallbackSupportMixin, Loadable):
         self
         """
         X = compute_rows(X, memory_plan(self))
-        y, sample_weight, groups = map(to_memory, (y, sample_weight, groups))
+        y, sample_weight, groups = map(compute_values, (y, sample_weight, groups))
         with fit_task(self, X, y) as bridge, all_or_nothing(self):
             begin = perf_counter()
             self._check_scoring()

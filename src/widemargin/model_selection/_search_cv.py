@@ -40,12 +40,9 @@ from ._adaptive_search import CLUSTER_ROWS, AdaptiveSearch, Axes, Cell, Machines
 from ._best_estimator import BestEstimator, Score, cv_results, make_splits, needs_refit
 from ._cv_problem import CVProblem
 from ._grid import (
-    LARGEST_C,
-    LARGEST_EPSILON,
-    LARGEST_GAMMA,
-    LEAST_C,
-    LEAST_EPSILON,
-    LEAST_GAMMA,
+    C_RANGE,
+    EPSILON_RANGE,
+    GAMMA_RANGE,
     Grid,
     make_values,
 )
@@ -219,12 +216,12 @@ class SearchCV(BestEstimator):
         def allowed(name: str, given: Any, least: float, largest: float, middle: float) -> Vector | None:
             return None if is_auto(given) else make_values(name, given, least, largest, middle=middle)
 
-        gammas = allowed("gammas", self.gammas, LEAST_GAMMA, LARGEST_GAMMA, 1.0)
+        gammas = allowed("gammas", self.gammas, *GAMMA_RANGE, 1.0)
         if gammas is not None:
             with_gamma = [kernel for kernel in kernels if kernel not in WITHOUT_GAMMA]
             gammas = self._scale_gammas(rows, gammas, (with_gamma or kernels)[0])
-        Cs = allowed("Cs", self.Cs, LEAST_C, LARGEST_C, 1.0)
-        epsilons = allowed("epsilons", self._epsilon_values(), LEAST_EPSILON, LARGEST_EPSILON, 0.1)
+        Cs = allowed("Cs", self.Cs, *C_RANGE, 1.0)
+        epsilons = allowed("epsilons", self._epsilon_values(), *EPSILON_RANGE, 0.1)
         first = _coarse(epsilons, _FIRST_EPSILONS) if "epsilon" in self._names else np.zeros(1)
         return Axes(kernels, gammas, Cs, epsilons, _coarse(Cs, _FIRST_CS), first)
 
@@ -271,9 +268,9 @@ class SearchCV(BestEstimator):
         self, data: SearchData, rows: TrainingRows, kernels: list[Any], callback: Callback | None
     ) -> tuple[dict[str, Any], str | None]:
         """Score the cells of each kernel's grid, one kernel after the other."""
-        gammas = self._values("gammas", self.gammas, LEAST_GAMMA, LARGEST_GAMMA, 5, 1.0)
-        epsilons = self._values("epsilons", self._epsilon_values(), LEAST_EPSILON, LARGEST_EPSILON, 3, 0.1)
-        Cs = self._values("Cs", self.Cs, LEAST_C, LARGEST_C, 10, 1.0)
+        gammas = self._values("gammas", self.gammas, *GAMMA_RANGE, 5, 1.0)
+        epsilons = self._values("epsilons", self._epsilon_values(), *EPSILON_RANGE, 3, 0.1)
+        Cs = self._values("Cs", self.Cs, *C_RANGE, 10, 1.0)
         title, memory = type(self).__name__, memory_plan(self)
         searches: dict[Any, Search] = {}
         with (

@@ -20,13 +20,12 @@ from sklearn.utils import _safe_indexing, indexable
 from .._memory import memory_plan
 from .._progress import Progress
 from .._types import Matrix, RowIndices, Vector
-from ..data import compute_rows
+from ..data import compute_rows, compute_values
 from ..data.csr import check_sparse
 from ..data.rows import spread_rows
 from ..estimators._estimator import warn_of_stop
 from ..estimators._linear_machine import LinearMachine
 from ..estimators._training_warnings import rows_of_each_class
-from ..estimators._validation import to_memory
 from ._best_estimator import make_splits, try_score
 
 _TRIAL_ROUNDS = 20  # of a machine that a scorer is tried on
@@ -110,7 +109,7 @@ def C_path(
     >>> path.best.C
     10
     """
-    X, y = compute_rows(X, memory_plan(estimator)), to_memory(y)
+    X, y = compute_rows(X, memory_plan(estimator)), compute_values(y)
     if sp.issparse(X):
         check_sparse(X)  # before any of its rows are taken
     X, y = indexable(X, y)

@@ -24,14 +24,14 @@ from .._threads import ThreadTeam, blas_limit
 from .._types import Labels, Matrix, RowIndices
 from ..algorithms.held_out import Fold, HeldOutSolver
 from ..algorithms.held_out_clusters import ClusteredHeldOut
-from ..data import compute_rows
+from ..data import compute_rows, compute_values
 from ..data.samples import Samples, converted, make_samples
 from ..estimators import DCSVMClassifier
 from ..estimators._estimator import warn_of_stop
 from ..estimators._kernel_machine import TrainingRows
 from ..estimators._predictor import ordered_votes
 from ..estimators._scale import sample_form
-from ..estimators._validation import check_choice, check_integer, check_weights, make_rng, to_memory
+from ..estimators._validation import check_choice, check_integer, check_weights, make_rng
 from ..estimators._wrapped import unwrap
 from ..kernels.functions import Kernel
 from ..models.clustered import ClusteredExpansion
@@ -116,7 +116,7 @@ def calibrate(
     X = compute_rows(X, memory_plan(machine))
     for step in steps:
         X = step.transform(X)
-    rows, routed = _training_rows(machine, X, to_memory(y), to_memory(sample_weight))
+    rows, routed = _training_rows(machine, X, compute_values(y), compute_values(sample_weight))
     rng = make_rng(random_state, seed_of_none=0)
     values = _held_out_values(machine, rows, routed, _deal(rows.y, n_folds, rng))
     known = np.flatnonzero(~np.isnan(values).any(axis=1))

@@ -94,7 +94,7 @@ class ClusteredExpansion:
             return lambda x: np.asarray(self.decision_values(x[None], n_jobs=1, memory=memory)[0])
         products = self._cluster_products
 
-        def decide(x: Array) -> Vector:
+        def decision_values(x: Array) -> Vector:
             row = self.router.points.pair_with(x[None])[1]
             c = int(scores(row, ONE_THREAD).argmin())
             values = self._values_of(c, row, products[c], ONE_THREAD)
@@ -105,7 +105,7 @@ class ClusteredExpansion:
                     values *= 0.5
             return values[:, 0]
 
-        return decide
+        return decision_values
 
     def decision_gradients(self, X: Any, *, n_jobs: int | None = None, memory: MemoryPlan = DEFAULT_PLAN) -> Gradients:
         """Gradients of the decision values by the rows: (n, n_functions, d), float64.

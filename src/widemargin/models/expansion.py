@@ -93,12 +93,12 @@ class KernelExpansion:
             return lambda x: np.asarray(self.decision_values(x[None], n_jobs=1)[0])
         product = KernelProduct(self.kernel, self._points, self.coef)
 
-        def decide(x: Array) -> Vector:
+        def decision_values(x: Array) -> Vector:
             values = self.intercept[:, None].copy()
             product.add_to(self._points.pair_with(x[None])[1], values, ONE_THREAD)
             return values[:, 0]
 
-        return decide
+        return decision_values
 
     def decision_gradients(self, X: Any, *, n_jobs: int | None = None, memory: MemoryPlan = DEFAULT_PLAN) -> Gradients:
         """Gradients of the decision values by the rows: (n, n_functions, d), float64, on `n_jobs` threads.

@@ -211,7 +211,7 @@ class NystroemForest:
         """
         dtype = self._dtype
 
-        def decide(x: ArrayLike) -> Vector:
+        def decision_values(x: ArrayLike) -> Vector:
             row = np.ascontiguousarray(x, dtype)[None]
             if self.projection is not None:
                 return np.asarray(self.decision_values(row)[0])
@@ -219,4 +219,4 @@ class NystroemForest:
             self._write_mean(row, values, ONE_THREAD)
             return np.asarray(values[0])
 
-        return decide
+        return decision_values

@@ -15,7 +15,7 @@ from widemargin._memory import MemoryPlan
 from widemargin._progress import Progress
 from widemargin._threads import ThreadTeam
 from widemargin.algorithms import dc_svm
-from widemargin.algorithms.dc_svm import DCSVMSettings, KernelProblem, train
+from widemargin.algorithms.dc_svm import DCSVMSettings, KernelProblem, train_machine
 from widemargin.algorithms.trained_machines import TrainedMachine
 from widemargin.data.samples import make_samples
 from widemargin.kernels.functions import RBF
@@ -88,7 +88,9 @@ def test_a_point_of_sum_zero_leaves_all_but_one_coordinate_at_their_bounds() -> 
 def fit(X: NDArray[Any], problem: DualProblem, start: Vector | None = None, **changes: Any) -> TrainedMachine:
     data = KernelProblem(RBF(GAMMA), make_samples(X, RBF.sample_form), problem)
     with Progress() as progress:
-        return train(data, DCSVMSettings(**{"n_jobs": 1, **changes}), progress, np.random.default_rng(0), start=start)
+        return train_machine(
+            data, DCSVMSettings(**{"n_jobs": 1, **changes}), progress, np.random.default_rng(0), start=start
+        )
 
 
 @settings(max_examples=25, deadline=None)

@@ -12,7 +12,7 @@ from naive import dual as naive
 from widemargin._memory import MemoryPlan
 from widemargin._progress import Progress
 from widemargin.algorithms import dc_svm
-from widemargin.algorithms.dc_svm import DCSVMSettings, KernelProblem, train
+from widemargin.algorithms.dc_svm import DCSVMSettings, KernelProblem, train_machine
 from widemargin.algorithms.pairs_and_targets import train_several
 from widemargin.algorithms.trained_machines import TrainedMachine, TrainedMachines
 from widemargin.data.samples import make_samples
@@ -51,7 +51,7 @@ def fit(
     problem = svm_problem(y, np.full(len(y), C), has_intercept=has_intercept)
     data = KernelProblem(RBF(gamma), make_samples(X, RBF.sample_form), problem)
     with Progress(max_time=max_time, callback=callback) as progress:
-        return train(data, DCSVMSettings(**{"n_jobs": 1, **settings}), progress, np.random.default_rng(0))
+        return train_machine(data, DCSVMSettings(**{"n_jobs": 1, **settings}), progress, np.random.default_rng(0))
 
 
 def train_pairs(
@@ -183,8 +183,8 @@ def test_a_start_at_the_optimum_stays_there() -> None:
     data = KernelProblem(RBF(0.5), make_samples(X, RBF.sample_form), svm_problem(y, np.ones(60)))
     settings = DCSVMSettings(n_jobs=1)
     with Progress() as progress:
-        first = train(data, settings, progress, np.random.default_rng(0)).result
-        again = train(data, settings, progress, np.random.default_rng(0), start=first.beta).result
+        first = train_machine(data, settings, progress, np.random.default_rng(0)).result
+        again = train_machine(data, settings, progress, np.random.default_rng(0), start=first.beta).result
     assert again.converged
     np.testing.assert_allclose(again.beta, first.beta, atol=1e-7)
     assert again.objective == pytest.approx(first.objective, rel=1e-9)

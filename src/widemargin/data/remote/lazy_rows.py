@@ -78,6 +78,11 @@ def compute_rows(X: Any, memory: MemoryPlan) -> Any:
     return _join_blocks(blocks, X)
 
 
+def compute_values(values: Any) -> Any:
+    """A dask collection with one number a row as an array; other values as they are."""
+    return values.compute() if is_dask_collection(values) else values
+
+
 def _join_blocks(blocks: list[Any], X: Any) -> Any:
     """The rows of all blocks below one another; of none those of the collection's empty example."""
     if hasattr(X, "_meta_nonempty"):

@@ -27,7 +27,6 @@ from .machine import CuttingPlaneMachine
 from .smooth_losses import SmoothLoss
 
 _RESIDUAL = 0.1  # residual of the system / gradient, at most, as in LIBLINEAR
-_MAX_PRODUCTS = 100  # with the Hessian, in a step
 _ROWS_PER_COLUMN = 128  # n / d, at least, for a preconditioner: it costs as much as some products with the Hessian
 _SAMPLE_ROWS_PER_COLUMN = 32  # rows of the preconditioner / columns: 16 and 64 were slower on a9a, decision 0006
 
@@ -77,7 +76,7 @@ class NewtonSteps:
         solution, residual = np.zeros_like(target), target
         direction = scaled = precondition(residual)
         square = first = float(np.vdot(residual, scaled))
-        for _ in range(_MAX_PRODUCTS):
+        for _ in range(100):
             if square <= _RESIDUAL**2 * first or not self._go_on():
                 break
             product = self._multiply(direction, curvatures)

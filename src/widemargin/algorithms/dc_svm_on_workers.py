@@ -57,7 +57,7 @@ def train_on_workers(
     start: Vector | None = None,
 ) -> list[TrainedMachine]:
     """Train machines on parts of `rows`: early ones with a `stop_level`, else exact ones, of one from `start`."""
-    return _DaskTraining(kernel, rows, settings, progress).run(problems, rng, start)
+    return _RemoteTraining(kernel, rows, settings, progress).run(problems, rng, start)
 
 
 class _WorkerTask(NamedTuple):
@@ -77,7 +77,7 @@ class _Layout(NamedTuple):
     row_bytes: int
 
 
-class _DaskTraining:
+class _RemoteTraining:
     """Machines on parts of `rows`, trained one after the other on one division of all rows."""
 
     def __init__(self, kernel: Kernel, rows: RemoteRows, settings: DCSVMSettings, progress: Progress) -> None:
