@@ -22,7 +22,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from math import isqrt
 from operator import attrgetter, call
-from typing import Any, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 

@@ -44,7 +44,7 @@ from ..kernels.functions import RBF, make_kernel
 from ..kernels.tiles import entry_work
 from ..models.nystroem_tree import NystroemForest
 from ..nystroem.leaf_problems import DistillationProblem, HingeProblem, LeafProblem, least_squares_work
-from ..partition.kmeans import sample_rows
+from ..partition.kmeans import max_sample_values, sample_rows
 from .agreement import determination, side_agreement
 from .compressed import (
     Compressed,
@@ -426,7 +426,8 @@ class Compression:
         argument = self.source.kernel.argument
         if argument == "l1_distance" or d < _MIN_FEATURES or self.rows.shape[0] < 2:
             return None  # L1 distances change with the axes; a single row has none
-        probe = self.rows[sample_rows(self.rows, np.arange(self.rows.shape[0]), 1, self.rng)]
+        max_values = max_sample_values(self.memory["axes"], self.rows.dtype.itemsize)
+        probe = self.rows[sample_rows(self.rows, np.arange(self.rows.shape[0]), 1, self.rng, max_values)]
         most = min(int(_MAX_RANK_SHARE * d), _MAX_RANK, probe.shape[0] - 1)
         if sp.issparse(probe) or argument == "inner_product":
             from sklearn.decomposition import TruncatedSVD

@@ -219,7 +219,7 @@ class BSGDClassifier(Classifier, OneVsRestPredictor, LinearWeights, DecisionGrad
     (20000, True)
     """
 
-    _memory_kinds = ("prediction",)
+    _memory_kinds = ("prediction of a kernel machine",)
 
     def __init__(
         self,
