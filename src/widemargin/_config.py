@@ -17,7 +17,6 @@ from typing import Any, TypedDict
 
 MemoryBudget = int | float | str | None
 
-_KIB, _MIB, _GIB = 2**10, 2**20, 2**30
 _UNITS = {
     "": 1,
     "B": 1,
@@ -25,9 +24,9 @@ _UNITS = {
     "MB": 10**6,
     "GB": 10**9,
     "TB": 10**12,
-    "KIB": _KIB,
-    "MIB": _MIB,
-    "GIB": _GIB,
+    "KIB": 2**10,
+    "MIB": 2**20,
+    "GIB": 2**30,
     "TIB": 2**40,
 }
 _QUANTITY = re.compile(r"([0-9]+(?:\.[0-9]*)?|\.[0-9]+)\s*([a-z]*)", re.IGNORECASE)
@@ -42,7 +41,7 @@ class Config(TypedDict):
 
 SMALL_BYTES = 2**24  # less is copied, kept or read by one thread without a thought
 ALLOWED_BYTES = 10**7  # beyond a memory budget: of the interpreter, of BLAS, and of small fits as a whole
-_DEFAULTS: Config = {"memory_budget": None, "block_bytes": _MIB}
+_DEFAULTS: Config = {"memory_budget": None, "block_bytes": 2**20}
 _current: ContextVar[Config] = ContextVar("widemargin_config", default=_DEFAULTS)
 
 
@@ -197,7 +196,7 @@ def _parse_quantity(text: str) -> float:
 
 @cache
 def _default_budget() -> int:
-    return min(max(_physical_memory() // 4, 256 * _MIB), 4 * _GIB)
+    return min(max(_physical_memory() // 4, 2**28), 2**32)
 
 
 def _physical_memory() -> int:
@@ -205,7 +204,7 @@ def _physical_memory() -> int:
     try:
         physical = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     except (AttributeError, ValueError, OSError):  # AttributeError: Windows has no sysconf
-        return 4 * _GIB
+        return 2**32
     return min(physical, _container_limit() or physical)
 
 

@@ -35,9 +35,7 @@ BLOCK_ROWS, BLOCK_VALUES = 1024, 2**20  # of a pass in Python over rows: of the 
 MAX_BLOCKS = 64  # of a pass whose partial sums are held: enough for all threads
 SMALL_WORK = 2**22  # multiply-adds below which starting threads, and limiting BLAS, takes longer than they save
 MOST_THREADS = 4096  # of a compiled team
-_POLL_SECONDS = 0.02  # between two calls of `go_on` in `run_interruptibly`
 _LONG_WORK = 1e10  # multiply-adds, from which a task has a thread of its own: some tenths of a second
-_LONGEST_END = 3.0  # seconds that the interpreter's end waits for fits in daemon threads
 
 _is_worker: ContextVar[bool] = ContextVar("widemargin_is_worker", default=False)
 
@@ -150,7 +148,7 @@ def run_interruptibly(task: Callable[[], T], go_on: Callable[[], bool], work: fl
         threading.Thread(target=copy_context().run, args=(finish,), daemon=True).start()
     except RuntimeError:  # the system refuses another thread
         return task()
-    while not wait([result], _POLL_SECONDS).done:
+    while not wait([result], 0.02).done:
         raise_if_stopped(go_on)
     return result.result()
 
@@ -304,7 +302,8 @@ class _InterpreterEnd:
     def _begin(self) -> None:
         with self._changed:
             self._has_begun = True
-            self._changed.wait_for(lambda: self._depths.keys() <= {threading.get_ident()}, _LONGEST_END)
+            # the interpreter's end waits so many seconds for fits in daemon threads
+            self._changed.wait_for(lambda: self._depths.keys() <= {threading.get_ident()}, 3.0)
 
 
 class _BlasThreads:

@@ -15,7 +15,6 @@ from .._types import Array
 from .columns import occupied_columns
 
 FAR = 3.0  # `origin_distance` from which rows are centred where they may be: nine tenths of their squares is the mean's
-_DENSE_SHARE = 0.5  # of entries that are stored: the values and indices of CSR rows then take the bytes of dense rows
 
 
 def origin_distance(X: Any) -> float:
@@ -52,7 +51,7 @@ def dense_if_far(X: Any) -> Any:
 
     For code that centres dense rows, or takes the differences of their entries. The copy has no more bytes than X.
     """
-    is_dense = sp.issparse(X) and X.nnz >= _DENSE_SHARE * X.shape[0] * X.shape[1]
+    is_dense = sp.issparse(X) and X.nnz >= 0.5 * X.shape[0] * X.shape[1]
     return X.toarray() if is_dense and origin_distance(X) > FAR else X
 
 

@@ -15,14 +15,14 @@ from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
-from .._config import resolve_memory_budget
+from .._memory import memory_plan
 from .._progress import Progress, SilentProgress
 from .._threads import ThreadTeam, blas_limit, effective_n_jobs, raise_if_stopped
 from .._types import Array, Labels, Matrix, RowIndices, Vector
 from ..algorithms.dc_svm import DCSVMSettings, Problems
 from ..algorithms.dc_svm_fit import train_machines
 from ..algorithms.trained_machines import TrainedMachine, TrainedMachines
-from ..data import is_dask_collection
+from ..data import compute_values, is_dask_collection
 from ..data.remote.remote_rows import RemoteRows, open_remote_rows
 from ..data.rows import find_equal_rows
 from ..data.samples import GramSamples, Samples, make_samples, view_samples
@@ -49,7 +49,6 @@ from ._validation import (
     check_integer,
     check_kernel,
     check_labels,
-    check_memory,
     check_number,
     check_resources,
     check_seed,
@@ -57,10 +56,7 @@ from ._validation import (
     is_auto,
     make_rng,
     shown,
-    to_memory,
 )
-
-_DEEPEST = 62  # of the levels: 2 ** 62 clusters
 
 
 class DualMachine(LinearWeights, DecisionGradients, KernelMachine):
@@ -70,6 +66,7 @@ class DualMachine(LinearWeights, DecisionGradients, KernelMachine):
     machine for each pair of classes, overrides some.
     """
 
+    _memory_kinds = "kernel machine", "kernel machine on workers", "prediction"
     fit_intercept: bool
     n_levels: int | str
     branching: int
@@ -166,8 +163,8 @@ class DualMachine(LinearWeights, DecisionGradients, KernelMachine):
         check_integer("n_sample", self.n_sample, 1)
         if not is_auto(self.stop_level):
             check_integer("stop_level", self.stop_level, 0)
-            if int(self.stop_level) > _DEEPEST:
-                raise ValueError(f"stop_level must be at most {_DEEPEST}, got {shown(self.stop_level)}")
+            if int(self.stop_level) > 62:  # 2 ** 62 clusters
+                raise ValueError(f"stop_level must be at most 62, got {shown(self.stop_level)}")
         check_choice("partition", self.partition, ("auto", "kernel", "input", "random"))
         if not is_auto(self.n_levels):
             check_integer("n_levels", self.n_levels, 0)
@@ -224,7 +221,7 @@ class DualMachine(LinearWeights, DecisionGradients, KernelMachine):
         if not len(targets):
             raise ValueError(f"X must have rows, got none: shape (0, {self.n_features_in_})")
         self.shape_fit_ = len(targets), self.n_features_in_
-        weights = check_weights(to_memory(sample_weight), targets)
+        weights = check_weights(compute_values(sample_weight), targets)
         kept = np.flatnonzero(weights)
         classes, y = self._number_targets(targets[kept], weights[kept])
         return TrainingRows(X, y, weights[kept], kept, classes)
@@ -234,10 +231,10 @@ class DualMachine(LinearWeights, DecisionGradients, KernelMachine):
         if y is None:
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None")
         if isinstance(self, ClassifierMixin):
-            labels = column_or_1d(to_memory(y), warn=True)
+            labels = column_or_1d(compute_values(y), warn=True)
             check_labels(labels)
             return np.asarray(labels)
-        return np.asarray(check_array(to_memory(y), dtype=np.float64, ensure_2d=False, input_name="y"))
+        return np.asarray(check_array(compute_values(y), dtype=np.float64, ensure_2d=False, input_name="y"))
 
     @contextmanager
     def _open_rows(self, rows: TrainingRows, progress: Progress) -> Iterator[TrainingRows]:
@@ -339,7 +336,7 @@ class DualMachine(LinearWeights, DecisionGradients, KernelMachine):
         """Raise a ValueError with the least memory budget if this one is smaller."""
         sizes = self._machine_sizes(rows)
         needed = needed_bytes(samples, sizes, effective_n_jobs(self.n_jobs))
-        check_memory(self.memory_budget, needed, f"problems of up to {max(sizes)} rows, {len(sizes)} in all")
+        memory_plan(self).require(needed, f"problems of up to {max(sizes)} rows, {len(sizes)} in all")
 
     def _settings(self, kernel: Kernel, n: int) -> DCSVMSettings:
         """The settings of a fit on n rows."""
@@ -348,7 +345,7 @@ class DualMachine(LinearWeights, DecisionGradients, KernelMachine):
             tol=float(self.tol),
             max_relative_gap=MAX_RELATIVE_GAP if kernel.is_semidefinite else np.inf,
             max_iter=int(self.max_iter),
-            memory_budget=resolve_memory_budget(self.memory_budget),
+            memory=memory_plan(self),
             n_jobs=self.n_jobs,
             n_levels=self.n_levels if isinstance(self.n_levels, str) else int(self.n_levels),
             stop_level=clustering_level(n, int(self.branching)) if has_rule else int(self.stop_level),

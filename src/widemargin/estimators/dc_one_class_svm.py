@@ -11,22 +11,20 @@ from sklearn.base import OutlierMixin
 
 from .._progress import Progress
 from .._types import Matrix, Vector
-from ..algorithms.dc_svm import KernelProblem, Problems, train
+from ..algorithms.dc_svm import KernelProblem, Problems, train_machine
 from ..algorithms.dc_svm_fit import take_samples
 from ..algorithms.trained_machines import TrainedMachine, TrainedMachines
 from ..data.remote.remote_rows import RemoteRows, count_rows
 from ..data.samples import Samples
-from ..kernels.functions import Kernel
+from ..kernels.functions import DISTANCE_KERNELS, Kernel
 from ..solvers.dual.problem import one_class_problem
 from ._dual_machine import DualMachine
 from ._kernel_machine import TrainingRows
 from ._near_gamma import near_gamma
 from ._predictor import OutlierPredictor, lazy_on_dask
 from ._scale import resolve_gamma
-from ._validation import check_choice, check_number, make_rng, shown
+from ._validation import LARGEST_TARGET, check_choice, check_number, make_rng, shown
 
-_ROUNDING = 8.0  # times the relative rounding error of a kernel entry: that of a decision value
-_LARGEST_SUM = 1e100  # of the weights: the coefficients must have nu times this sum, whose square must be finite
 _SAMPLE_ROWS = 300  # rows of the machine of a fit that has no time for all
 
 
@@ -216,13 +214,14 @@ class DCOneClassSVM(OutlierMixin, OutlierPredictor, DualMachine):
 
     def _check_data(self, X: Any, y: Any, sample_weight: Any) -> TrainingRows:
         rows = super()._check_data(X, y, sample_weight)
-        if (total := float(rows.weights.sum())) > _LARGEST_SUM:
-            raise ValueError(f"sample_weight must have a sum of at most {_LARGEST_SUM:g}, got {total:g}")
+        # the coefficients have nu times this sum, whose square must be finite
+        if (total := float(rows.weights.sum())) > LARGEST_TARGET:
+            raise ValueError(f"sample_weight must have a sum of at most {LARGEST_TARGET:g}, got {total:g}")
         return rows
 
     def _resolve_gamma(self, X: Any, weights: Vector) -> float:
         near = None
-        if self.gamma == "near" and self.kernel in ("rbf", "laplacian"):
+        if self.gamma == "near" and self.kernel in DISTANCE_KERNELS:
             near = near_gamma(self.kernel, X, weights)
         gamma = "scale" if self.gamma == "near" else self.gamma
         return resolve_gamma(gamma, X, weights, is_gram=self._is_gram) if near is None else near
@@ -248,7 +247,8 @@ class DCOneClassSVM(OutlierMixin, OutlierPredictor, DualMachine):
         result, b = machine.result, machine.intercepts
         if not result.converged:
             return machine
-        b = b + result.violation + _ROUNDING * float(np.finfo(self._dtype).eps) * np.abs(b)
+        # a decision value has 8 times the relative rounding error of a kernel entry
+        b = b + result.violation + 8.0 * float(np.finfo(self._dtype).eps) * np.abs(b)
         b_of_row = b if machine.division is None else b[machine.division.labels]
         score, weights = result.decision + b_of_row, rows.weights
         loss = weights @ np.maximum(0.0, -score) + self.nu * np.sum(weights * b_of_row)
@@ -265,7 +265,7 @@ class DCOneClassSVM(OutlierMixin, OutlierPredictor, DualMachine):
         settings = replace(self._settings(kernel, n), n_levels=0, stop_level=0)
         data = KernelProblem(kernel, take_samples(kernel, samples, chosen), one_class_problem(scaled, float(self.nu)))
         with Progress() as progress:
-            machine = train(data, settings, progress, rng)
+            machine = train_machine(data, settings, progress, rng)
         beta = np.zeros(n)
         beta[chosen] = machine.result.beta
         machine.result = replace(

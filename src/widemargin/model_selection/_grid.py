@@ -11,9 +11,9 @@ import numpy as np
 from .._types import Vector
 from ..estimators._validation import check_integer, check_number, shown
 
-LEAST_C, LARGEST_C = 0.1, 1000.0  # of an automatic grid
-LEAST_GAMMA, LARGEST_GAMMA = 1 / 16, 16.0  # of an automatic grid, in units of gamma="scale"
-LEAST_EPSILON, LARGEST_EPSILON = 1e-3, 1.0  # of an automatic grid
+C_RANGE = 0.1, 1000.0  # of an automatic grid
+GAMMA_RANGE = 1 / 16, 16.0  # of an automatic grid, in units of gamma="scale"
+EPSILON_RANGE = 1e-3, 1.0  # of an automatic grid
 
 
 class Grid(NamedTuple):

@@ -14,7 +14,7 @@ from sklearn.base import is_classifier
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from .._config import resolve_memory_budget
+from .._memory import memory_plan
 from .._progress import Callback, Progress
 from .._threads import ThreadTeam
 from .._types import RowIndices, Vector
@@ -40,12 +40,9 @@ from ._adaptive_search import CLUSTER_ROWS, AdaptiveSearch, Axes, Cell, Machines
 from ._best_estimator import BestEstimator, Score, cv_results, make_splits, needs_refit
 from ._cv_problem import CVProblem
 from ._grid import (
-    LARGEST_C,
-    LARGEST_EPSILON,
-    LARGEST_GAMMA,
-    LEAST_C,
-    LEAST_EPSILON,
-    LEAST_GAMMA,
+    C_RANGE,
+    EPSILON_RANGE,
+    GAMMA_RANGE,
     Grid,
     make_values,
 )
@@ -79,7 +76,6 @@ class SearchCV(BestEstimator):
     fit_intercept: bool
     cv: Any
     exhaustive: bool
-    memory_budget: Any
     n_jobs: int | None
     verbose: int
     random_state: Any
@@ -220,12 +216,12 @@ class SearchCV(BestEstimator):
         def allowed(name: str, given: Any, least: float, largest: float, middle: float) -> Vector | None:
             return None if is_auto(given) else make_values(name, given, least, largest, middle=middle)
 
-        gammas = allowed("gammas", self.gammas, LEAST_GAMMA, LARGEST_GAMMA, 1.0)
+        gammas = allowed("gammas", self.gammas, *GAMMA_RANGE, 1.0)
         if gammas is not None:
             with_gamma = [kernel for kernel in kernels if kernel not in WITHOUT_GAMMA]
             gammas = self._scale_gammas(rows, gammas, (with_gamma or kernels)[0])
-        Cs = allowed("Cs", self.Cs, LEAST_C, LARGEST_C, 1.0)
-        epsilons = allowed("epsilons", self._epsilon_values(), LEAST_EPSILON, LARGEST_EPSILON, 0.1)
+        Cs = allowed("Cs", self.Cs, *C_RANGE, 1.0)
+        epsilons = allowed("epsilons", self._epsilon_values(), *EPSILON_RANGE, 0.1)
         first = _coarse(epsilons, _FIRST_EPSILONS) if "epsilon" in self._names else np.zeros(1)
         return Axes(kernels, gammas, Cs, epsilons, _coarse(Cs, _FIRST_CS), first)
 
@@ -272,10 +268,10 @@ class SearchCV(BestEstimator):
         self, data: SearchData, rows: TrainingRows, kernels: list[Any], callback: Callback | None
     ) -> tuple[dict[str, Any], str | None]:
         """Score the cells of each kernel's grid, one kernel after the other."""
-        gammas = self._values("gammas", self.gammas, LEAST_GAMMA, LARGEST_GAMMA, 5, 1.0)
-        epsilons = self._values("epsilons", self._epsilon_values(), LEAST_EPSILON, LARGEST_EPSILON, 3, 0.1)
-        Cs = self._values("Cs", self.Cs, LEAST_C, LARGEST_C, 10, 1.0)
-        title, budget = type(self).__name__, resolve_memory_budget(self.memory_budget)
+        gammas = self._values("gammas", self.gammas, *GAMMA_RANGE, 5, 1.0)
+        epsilons = self._values("epsilons", self._epsilon_values(), *EPSILON_RANGE, 3, 0.1)
+        Cs = self._values("Cs", self.Cs, *C_RANGE, 10, 1.0)
+        title, memory = type(self).__name__, memory_plan(self)
         searches: dict[Any, Search] = {}
         with (
             Progress(max_time=self._search_time(), verbose=self.verbose, title=title, callback=callback) as progress,
@@ -284,7 +280,7 @@ class SearchCV(BestEstimator):
             for kernel in kernels:
                 grid = Grid(self._scale_gammas(rows, gammas, kernel), epsilons, Cs)
                 make = partial(self._make_kernel, kernel)
-                search = Search(data, grid, make, self._limits(kernel), budget, progress, team)
+                search = Search(data, grid, make, self._limits(kernel), memory["folds"], progress, team)
                 search.run(make_rng(self.random_state, seed_of_none=0), exhaustive=bool(self.exhaustive))
                 searches[kernel] = search
         return self._set_grid_results(searches), progress.stopped_by
@@ -331,7 +327,7 @@ class SearchCV(BestEstimator):
     def _search_adaptively(
         self, data: SearchData, rows: TrainingRows, kernels: list[Any], callback: Callback | None
     ) -> tuple[dict[str, Any], str | None]:
-        title, budget = type(self).__name__, resolve_memory_budget(self.memory_budget)
+        title, memory = type(self).__name__, memory_plan(self)
         with (
             Progress(max_time=self._search_time(), verbose=self.verbose, title=title, callback=callback) as progress,
             ThreadTeam(self.n_jobs) as team,
@@ -339,7 +335,7 @@ class SearchCV(BestEstimator):
             has_relevance = self.relevance and not sp.issparse(rows.X)
             learn = partial(self._learn_factors, data, rows, progress) if has_relevance else None
             machines = Machines(self._make_kernel, learn, self._limits(kernels[0]))
-            means = Means(budget, progress, team, make_rng(self.random_state, seed_of_none=0))
+            means = Means(memory, progress, team, make_rng(self.random_state, seed_of_none=0))
             search = AdaptiveSearch(data, rows.X, self._axes(rows, kernels), machines, means)
             search.run()
         return self._set_results(search), progress.stopped_by
@@ -372,7 +368,7 @@ class SearchCV(BestEstimator):
             rng,
             power=1 if cell.kernel == "laplacian" else 2,
             n_jobs=self.n_jobs,
-            memory_budget=resolve_memory_budget(self.memory_budget),
+            memory=memory_plan(self),
         )
         return learned.scale
 

@@ -20,7 +20,7 @@ from ._best_estimator import BestClassifier, BestEstimator, Score, cv_results, m
 from ._grid import make_values
 from .c_path import LabelledRows, check_fold_memory, score_folds, try_scorer
 
-_LEAST_C, _LARGEST_C = 1e-4, 10.0  # of an automatic path
+_C_RANGE = 1e-4, 10.0  # of an automatic path
 
 
 class PathSearch(BestEstimator):
@@ -33,7 +33,7 @@ class PathSearch(BestEstimator):
     def _choose(
         self, X: Any, y: Any, sample_weight: Any, groups: Any, callback: Callback | None
     ) -> tuple[dict[str, float], str | None]:
-        Cs = make_values("Cs", self.Cs, _LEAST_C, _LARGEST_C, middle=1.0)
+        Cs = make_values("Cs", self.Cs, *_C_RANGE, middle=1.0)
         machine: LinearMachine = self._prototype()
         machine._check_parameters()
         rows = self._check_rows(machine, X, y, sample_weight)

@@ -167,27 +167,6 @@ def test_another_C_never_lowers_the_bound_by_more_than_scaling() -> None:
         assert point.bound() <= primal(X, signed, np.zeros(80), C, has_intercept=False)
 
 
-def test_another_C_begins_with_short_conjugate_gradients(monkeypatch: pytest.MonkeyPatch) -> None:
-    ratios: list[float] = []
-
-    def recorded_step(face: Face, gain_ratio: float, go_on: Callable[[], bool]) -> np.ndarray:
-        ratios.append(gain_ratio)
-        return face_step(face, gain_ratio, go_on)
-
-    monkeypatch.setattr(dual_alone, "face_step", recorded_step)
-    X, signed = problem(3, 120, 300)
-    point, firsts, lasts = dual_of(X, signed), [], []
-    for C in (0.01, 0.1, 1.0):
-        point.set_risk_weight(C)
-        ratios.clear()
-        for _ in range(20):
-            run_round(point, X)
-        firsts.append(ratios[0])
-        lasts.append(ratios[-1])
-    assert len(set(firsts)) == 1
-    assert max(lasts) < firsts[0]
-
-
 def test_it_ends_when_time_is_up() -> None:
     X, signed = problem(6, 50, 80)
     calls: list[int] = []

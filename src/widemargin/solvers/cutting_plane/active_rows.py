@@ -23,18 +23,14 @@ from ...data import LocalMatrix
 from .machine import BasePlane, CuttingPlaneMachine, LinearRemainder, Plane, TrustRegion, add_planes
 from .smoothed_newton import NewtonDescent
 
-_FIRST_SHARE, _MIN_SHARE, _MAX_SHARE = 1 / 32, 1 / 256, 1 / 4  # active rows / samples: first, least and largest
-_GROWTH = 4.0  # multiply the share after rounds that ended at the trust region's boundary; divide it by no more at once
-_AIMED_DISTANCE = 0.4  # distance from the centre / radius where rounds should end: the share is scaled towards it
+_FIRST_SHARE, _MAX_SHARE = 1 / 32, 1 / 4  # active rows / samples: first and largest
+_GROWTH = 4.0  # multiply the share after rounds that ended at the trust region's boundary; divide it after others
 _SHARE_ERRORS = 4.0  # first share after a start from a sample / sqrt(d / n_samples), the error of its decision values
 _MIN_ROWS = 2048  # least number of active rows: with fewer, a round costs more than the pass over them
 _MAX_CHOSEN = 1.5  # samples chosen / wanted, at most: beyond, too many margins are equal to choose by
 _RADIUS_SHARE = 0.5  # radius of the trust region / distance of the farthest active row from its margin
 _WIDTH_SHARE = 0.5  # first width of the smoothed hinge / radius
 _MAX_PASSES = 2.0  # samples that rounds on active rows read / all samples, at most
-_GAP_SHARE = 0.1  # gap where rounds with planes end / gap where they began, at least
-_TOL_SHARE = 0.3  # tolerance on the active rows / tolerance on all samples
-_MEMORY_SHARE = 1 / 4  # copy of the active rows / memory budget, at most
 
 
 class ActiveRows:
@@ -48,8 +44,8 @@ class ActiveRows:
         Of a hinge loss.
     tol : float
         Largest relative gap of the machine at the end.
-    memory_budget : int
-        Bytes.
+    n_bytes : int
+        Of the copy of the active rows, at most.
     go_on : callable
         Returns False when time is up; called after every round.
     newton : bool
@@ -66,7 +62,7 @@ class ActiveRows:
         X: LocalMatrix,
         machine: CuttingPlaneMachine,
         tol: float,
-        memory_budget: int,
+        n_bytes: int,
         go_on: Callable[[], bool],
         *,
         newton: bool,
@@ -78,8 +74,8 @@ class ActiveRows:
         self._tol = tol
         self._go_on = go_on
         self._newton = newton
-        self._max_rows = int(_MEMORY_SHARE * memory_budget / (_MAX_CHOSEN * X.row_bytes))
-        self._share = _FIRST_SHARE
+        self._max_rows = int(n_bytes / (_MAX_CHOSEN * X.row_bytes))
+        self._share, self._least_share = _FIRST_SHARE, _MIN_ROWS / X.shape[0]
         self.begin()
 
     def begin(self) -> None:
@@ -104,19 +100,16 @@ class ActiveRows:
         if found is None:
             return
         X, restricted, region = found
-        tol = _TOL_SHARE * self._tol
         if self.uses_newton:
-            self.uses_newton = NewtonDescent(X, restricted, _WIDTH_SHARE * region.radius).run(tol, self._go_on)
+            self.uses_newton = NewtonDescent(X, restricted, _WIDTH_SHARE * region.radius).run(self._tol, self._go_on)
         if not self.uses_newton:
-            self._run_rounds(X, restricted, region, tol)
+            self._run_rounds(X, restricted, region)
         self.machine.search_towards(restricted)
-        aimed_distance = _AIMED_DISTANCE * region.radius  # more rows have a larger radius, fewer a smaller one
-        factor = _GROWTH if region.is_at_boundary else max(region.distance / aimed_distance, 1.0 / _GROWTH)
-        self._scale_share(factor)
+        self._scale_share(_GROWTH if region.is_at_boundary else 1.0 / _GROWTH)  # more rows have a larger radius
 
-    def _run_rounds(self, X: LocalMatrix, restricted: CuttingPlaneMachine, region: TrustRegion, tol: float) -> None:
+    def _run_rounds(self, X: LocalMatrix, restricted: CuttingPlaneMachine, region: TrustRegion) -> None:
         """Rounds of Algorithm 1 on the active rows, until their gap, the work or the trust region ends them."""
-        goal = max(_GAP_SHARE * restricted.gap, tol * restricted.objective)
+        goal = self._tol * restricted.objective
         n_read, max_read = 0, _MAX_PASSES * self._X.shape[0]  # samples read, summed over the rounds
         while n_read < max_read and restricted.gap > goal and not region.is_at_boundary and self._go_on():
             plane = restricted.move_best_point(X.decision_values(restricted.search_point))
@@ -135,7 +128,7 @@ class ActiveRows:
         return True
 
     def _scale_share(self, factor: float) -> None:
-        self._share = min(max(factor * self._share, _MIN_SHARE), _MAX_SHARE)
+        self._share = min(max(factor * self._share, self._least_share), _MAX_SHARE)
 
     def _restrict(self) -> tuple[LocalMatrix, CuttingPlaneMachine, TrustRegion] | None:
         """The active rows, and a machine on their hinges plus the linear remainder.
@@ -149,7 +142,7 @@ class ActiveRows:
         chosen, distance = self._loss.nearest_rows(machine.decision_values, wanted)
         if not 0.0 < distance < np.inf or len(chosen) > _MAX_CHOSEN * wanted:
             if self._share == _MAX_SHARE:  # a smaller share may end between two groups of equal margins
-                self._share = _MIN_SHARE
+                self._share = self._least_share
             else:
                 self._scale_share(_GROWTH)
             return None

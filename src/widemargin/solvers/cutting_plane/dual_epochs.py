@@ -34,7 +34,7 @@ _FIRST_TURN_EPOCHS, _FIRST_TURN_SHARE = 4.0, 0.1  # epochs, and work / work expe
 
 _MAX_EPOCHS = 8.0  # run at most so many in a round
 _SIGMA = 0.03  # penalty of y'alpha = 0 in the method of multipliers / mean |x_i|^2; 0.01 and 0.1 are about as good
-_RUN_LENGTH = 16  # samples that stay together in an order: neighbours in memory
+RUN_LENGTH = 16  # samples that stay together in an order: neighbours in memory
 
 
 class DualPoint:
@@ -207,8 +207,8 @@ def _mean_square(squared_norms: Vector) -> float:
 
 def _shuffled_runs(rows: RowIndices, rng: np.random.Generator) -> RowIndices:
     """The same rows, in short runs whose order is random; what is left over comes last."""
-    runs, order = rows[: len(rows) // _RUN_LENGTH * _RUN_LENGTH].reshape(-1, _RUN_LENGTH), rows.copy()
+    runs, order = rows[: len(rows) // RUN_LENGTH * RUN_LENGTH].reshape(-1, RUN_LENGTH), rows.copy()
     np.take(
-        runs, rng.permutation(len(runs)), 0, order[: runs.size].reshape(-1, _RUN_LENGTH), "clip"
+        runs, rng.permutation(len(runs)), 0, order[: runs.size].reshape(-1, RUN_LENGTH), "clip"
     )  # straight into place
     return order

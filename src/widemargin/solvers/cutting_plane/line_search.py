@@ -14,6 +14,9 @@ INFINITE_STEP = 1e300  # stands for infinity: beyond every breakpoint
 ZERO_TOL = 1e-9  # magnitude of an increasing function / that at the start, or of all its terms: rounding is left
 
 
+ARMIJO = 0.1  # gain / promised gain that a step must have, at least: else it is halved,
+SHORTEST_STEP = 1e-3  # but not below this part of it
+
 Derivative = Callable[[float], tuple[float, float]]
 
 

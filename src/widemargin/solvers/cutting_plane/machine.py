@@ -56,15 +56,12 @@ class TrustRegion:
 
     Attributes
     ----------
-    distance : float
-        Of the latest best point from the centre.
     is_at_boundary : bool
         Whether the latest step was shortened.
     """
 
     def __init__(self, loss: HingeLoss, f: Matrix, radius: float) -> None:
         self.radius = radius
-        self.distance = 0.0
         self.is_at_boundary = False
         self._loss = loss
         self._centre = f.copy()
@@ -78,12 +75,11 @@ class TrustRegion:
 
         The best point goes to f + step (f_end - f); the plane touches the risk mu of the way from there to f_end.
         """
-        self.distance = self._loss.rms_change(self._centre, f)
+        distance = self._loss.rms_change(self._centre, f)
         rate = self._loss.rms_change(f, f_end)
-        longest = max(0.0, self.radius - self.distance) / rate if rate > 0.0 else np.inf
+        longest = max(0.0, self.radius - distance) / rate if rate > 0.0 else np.inf
         self.is_at_boundary = step >= longest
         step = min(step, longest)
-        self.distance += step * rate
         return step, min(mu, (longest - step) / (1.0 - step)) if step < 1.0 else mu
 
 

@@ -16,7 +16,6 @@ from ..._native import linear
 from ..._types import Matrix, Vector
 
 IDLE_ROUNDS = 20  # drop a plane whose multiplier was 0 in more than so many rounds in a row
-_MAX_ROUNDS = 10_000  # end a quadratic program after so many rounds
 
 
 class MasterProblem:
@@ -108,7 +107,7 @@ class MasterProblem:
         total = beta.sum()
         beta *= (C / total) if total > 0 else 0.0
         beta[0] += C - beta.sum()
-        linear.solve_simplex_qp(self._gram, self.offsets, beta, tol, _MAX_ROUNDS)
+        linear.solve_simplex_qp(self._gram, self.offsets, beta, tol, 10_000)
         self._idle[:t] = np.where(beta > 0.0, 0.0, self._idle[:t] + 1.0)
         w = -beta @ self.normals
         return w, float(self.offsets @ beta - 0.5 * w @ w)

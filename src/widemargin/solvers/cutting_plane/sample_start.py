@@ -10,16 +10,13 @@ import numpy as np
 from ..._progress import SilentProgress
 from ..._types import Matrix
 from ...data import LocalMatrix
+from .dual_epochs import RUN_LENGTH
 from .losses import HingeLoss, Loss
 from .machine import CuttingPlaneMachine
 from .master_problem import MasterProblem
 from .smoothed_newton import NewtonDescent
 
-_SHARE = 1 / 16  # drawn rows / all rows,
-_NEWTON_ROWS_PER_COLUMN = 256  # and for Newton's method drawn rows / columns, at least
-_RUN_LENGTH = 16  # neighbours that are drawn together: whole pages are read
-_MEMORY_SHARE = 1 / 8  # drawn rows / memory budget, in bytes, at most
-_WIDTH, _MAX_PLANES = 2.0, 100  # Newton's method from w = 0, where all samples are at distance 1 from their margin
+_SHARE = 1 / 16  # drawn rows / all rows
 
 
 class Sample(NamedTuple):
@@ -36,13 +33,12 @@ class SampleStart(NamedTuple):
     is_newton: list[bool]  # which of them Newton's method found
 
 
-def draw_sample(X: LocalMatrix, losses: Sequence[Loss], memory_budget: int, *, newton: bool) -> Sample:
-    """Draw runs of 16 neighbours, about n / 16 rows in all, for Newton's method at least 256 for each column."""
-    n, d = X.shape
-    size = max(int(_SHARE * n), _NEWTON_ROWS_PER_COLUMN * d if newton else 0)
-    size = min(size, int(_MEMORY_SHARE * memory_budget) // X.row_bytes)
-    runs = np.random.default_rng(0).choice(n // _RUN_LENGTH, max(1, size // _RUN_LENGTH), replace=False)
-    chosen = (_RUN_LENGTH * np.sort(runs)[:, None] + np.arange(_RUN_LENGTH)).ravel()
+def draw_sample(X: LocalMatrix, losses: Sequence[Loss], n_bytes: int) -> Sample:
+    """Draw runs of 16 neighbours, about n / 16 rows in all, of `n_bytes` at most: whole pages are read."""
+    n = X.shape[0]
+    size = min(int(_SHARE * n), n_bytes // X.row_bytes)
+    runs = np.random.default_rng(0).choice(n // RUN_LENGTH, max(1, size // RUN_LENGTH), replace=False)
+    chosen = (RUN_LENGTH * np.sort(runs)[:, None] + np.arange(RUN_LENGTH)).ravel()
     return Sample(X.take(chosen), [loss.restrict(chosen, n / len(chosen)) for loss in losses])
 
 
@@ -55,7 +51,7 @@ def start_from_sample(
     newton: bool,
     train: Callable[[LocalMatrix, Sequence[Loss], float], list[Matrix]],
 ) -> SampleStart:
-    """Train on the drawn rows, by Newton's method where that works, else by `train`."""
+    """Train on the drawn rows, by Newton's method where that works, else by cutting planes."""
     X, losses = sample
     tol = max(tol, X.shape[1] / X.shape[0])  # about the error of the drawn rows' machine on all rows
     points = [
@@ -71,7 +67,7 @@ def start_from_sample(
 
 def _newton_point(X: LocalMatrix, loss: HingeLoss, C: float, tol: float, progress: SilentProgress) -> Matrix | None:
     """The minimiser of the smoothed objective; None if Newton's method fails."""
-    machine = CuttingPlaneMachine(loss, MasterProblem(X.shape[1], _MAX_PLANES, keep_points=False), C)
+    machine = CuttingPlaneMachine(loss, MasterProblem(X.shape[1], 1, keep_points=False), C)
     machine.evaluate(machine.w, X.decision_values_at_zero(1))
-    descent = NewtonDescent(X, machine, _WIDTH)
+    descent = NewtonDescent(X, machine, 2.0)  # at w = 0 all samples are at distance 1 from their margin
     return descent.point if descent.approach(tol, progress.go_on) else None

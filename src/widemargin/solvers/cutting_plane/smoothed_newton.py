@@ -8,7 +8,7 @@ C sum_i s_i (max(0, z_i) - a_i z_i), which shrinks with the square of the width.
 on the hinges, as in any round.
 
 With many samples near the kink, in all directions, the smoothed objective is nearly quadratic and steps have length 1.
-Where steps have to be shortened to less than a quarter, the method gives up.
+Where no step that is shortened to a thousandth gains enough, the method gives up.
 
 The Hessian is I + C sum_i s_i / (2 width) x_i x_iᵀ over a random part of the samples near the kink, |z_i| < width; with
 an intercept, x_i minus their weighted mean. A narrower kink has fewer samples with a larger curvature each, and the
@@ -26,21 +26,17 @@ import numpy as np
 from scipy.linalg.lapack import dposv
 
 from ..._native import dense
-from ..._types import Matrix, RowIndices, Vector
+from ..._types import ROUNDING, Matrix, RowIndices, Vector
 from ...data import LocalMatrix
+from .line_search import ARMIJO, SHORTEST_STEP
 from .losses import HingeLoss, Smoothed
 from .machine import BasePlane, CuttingPlaneMachine, Plane
 
 _MAX_STEPS = 25  # end after so many steps; most fits take a handful
-_MAX_IDLE = 4  # end after more steps than these in a row whose gap is not the least so far
-_MIN_STEP = 0.25  # give up where a step would have to be shorter; most have length 1
-_ARMIJO = 0.1  # gain / promised gain that a step must have, at least
-_WIDTH_FACTOR, _WIDTH_FACTOR_APPROACH = 0.5, 0.25  # next width / width: in `run`, and in `approach`
-_PLANE_GAP_SHARE = 0.3  # keep the width where smoothing costs at most this part of the gap to reach
-_ROWS_PER_COLUMN, _ROWS_PER_COLUMN_KEPT = 64, 128  # samples of a Hessian / d; the same, where it is likely to be kept
+_WIDTH_FACTOR = 0.25  # next width / width
+_ROWS_PER_COLUMN = 64  # samples of a Hessian / d
 _KEPT_WIDTH = 0.25  # keep a Hessian up to this width (of a wider hinge, steps are more, or diverge: decision 0006),
 _KEPT_ERROR = 0.3  # while gains differ from what steps promised by at most this part
-_JITTER, _MAX_JITTERS = 1e-12, 6  # add to the diagonal this part of it, at most 6 times, each 100 times the one before
 
 
 class NewtonDescent:
@@ -70,7 +66,7 @@ class NewtonDescent:
         self._hessian = SmoothedHessian(X, self._loss, machine.C)
 
     def run(self, tol: float, go_on: Callable[[], bool]) -> bool:
-        """Take steps until the relative gap is at most `tol`, or does not shrink, or `go_on` returns False.
+        """Take steps until the relative gap is at most `tol`, or `go_on` returns False.
 
         Returns
         -------
@@ -94,12 +90,11 @@ class NewtonDescent:
         """Newton's method; False if it gave up. It ends where the trust region does.
 
         repeat: gradient g at w and, if `proves`, the plane of g in the master problem and the bound
-                stop at gap <= tol F, or after more than 4 idle steps
-                w -= a H^-1 g with a = 1, 1/2, 1/4 (Armijo); if none is accepted, with a new Hessian H; then give up
+                stop at gap <= tol F
+                w -= a H^-1 g with a = 1, 1/2, 1/4, ... (Armijo); if none is accepted, with a new H; then give up
                 narrow the width if the decrement is below the plane's gap
         """
         machine, region = self._machine, self._machine.trust_region
-        n_idle, least = 0, np.inf
         smoothed = self._loss.smoothed(self._f, self._width)
         for _ in range(_MAX_STEPS):
             if smoothed is None:
@@ -109,7 +104,7 @@ class NewtonDescent:
             if proves:
                 self._add_plane(objective)
             gap, goal = objective - machine.bound, tol * objective
-            if gap <= goal or n_idle > _MAX_IDLE or not go_on():
+            if gap <= goal or not go_on():
                 break
             with np.errstate(over="ignore", invalid="ignore"):
                 step = self._hessian.step(gradient, self._f, smoothed.intercept, self._width)
@@ -125,12 +120,10 @@ class NewtonDescent:
             if region is not None and region.is_outside(self._f):
                 break
             smoothing = machine.C * smoothed.plane_gap  # what it costs of the gap
-            if decrement < smoothing and smoothing > _PLANE_GAP_SHARE * goal:
-                self._width *= _WIDTH_FACTOR if proves else _WIDTH_FACTOR_APPROACH
+            if smoothing > max(decrement, goal):
+                self._width *= _WIDTH_FACTOR
                 smoothed = self._loss.smoothed(self._f, self._width)
             else:
-                n_idle = n_idle + 1 if decrement <= goal and gap >= least else 0
-                least = min(gap, least)
                 smoothed = next_smoothed
         return True
 
@@ -161,15 +154,15 @@ class NewtonDescent:
     def _backtrack(self, step: Matrix, value: float, decrement: float) -> Smoothed | None:
         """Go along the step, halved until the smoothed objective falls enough; return the hinges there.
 
-        None, without moving, if steps would be shorter than a quarter.
+        None, without moving, if steps would be shorter than a thousandth.
         """
         f_end = self._X.decision_values(self.point + step)
         length = 1.0
-        while length >= _MIN_STEP:
+        while length >= SHORTEST_STEP:
             point = self.point + length * step
             f = f_end if length == 1.0 else self._f + length * (f_end - self._f)
             smoothed = self._loss.smoothed(f, self._width)
-            if smoothed and self._machine.value(point, smoothed.value) < value - _ARMIJO * length * decrement:
+            if smoothed and self._machine.value(point, smoothed.value) < value - ARMIJO * length * decrement:
                 self.point, self._f = point, f
                 return smoothed
             length *= 0.5
@@ -196,7 +189,7 @@ class SmoothedHessian:
         self._X = X
         self._loss = loss
         self._C = C
-        self._draws = np.random.default_rng(0).random(_ROWS_PER_COLUMN_KEPT * X.shape[1])
+        self._draws = np.random.default_rng(0).random(_ROWS_PER_COLUMN * X.shape[1])
         self._kept: Matrix | None = None
 
     def step(self, gradient: Matrix, f: Matrix, intercept: float, width: float) -> Matrix:
@@ -217,8 +210,7 @@ class SmoothedHessian:
 
     def _compute(self, f: Matrix, intercept: float, width: float) -> Matrix:
         """I + C s / (2 width) times the second moments of a random part of the samples near the kink."""
-        enough = (_ROWS_PER_COLUMN if width > _KEPT_WIDTH else _ROWS_PER_COLUMN_KEPT) * self._X.shape[1]
-        chosen, stride = _draw(self._loss.rows_near_kink(f, intercept, width), self._draws[:enough])
+        chosen, stride = _draw(self._loss.rows_near_kink(f, intercept, width), self._draws)
         weights = stride * self._C / (2.0 * width) * np.abs(self._loss.signed_weights[chosen])
         hessian = self._second_moments(chosen, weights, self._centre(chosen, weights))
         _diagonal(hessian)[...] += 1.0
@@ -254,8 +246,8 @@ def _solve(H: Matrix, b: Vector) -> Vector:
     """Solve H x = b, H positive semidefinite but for rounding; zero if no jitter of the diagonal makes it definite."""
     scale = 1.0 / np.sqrt(np.diagonal(H))
     H = H * scale * scale[:, None]
-    for k in range(_MAX_JITTERS):
-        _diagonal(H)[...] += _JITTER * 100.0**k
+    for k in range(6):  # each 100 times the one before
+        _diagonal(H)[...] += ROUNDING * 100.0**k
         _, x, failure = dposv(H, scale * b)
         if not failure:
             return np.asarray(scale * x)

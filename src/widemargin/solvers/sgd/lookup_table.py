@@ -41,7 +41,6 @@ Grid = NDArray[np.float32]
 
 _VERSION = 2  # raise it with any change of the values: it is part of the cached file's name
 _GOLDEN = 0.6180339887498949
-_PRECISION = 1e-10  # error of h at the nodes, at most: that of the paper
 
 
 class MergeTable(NamedTuple):
@@ -96,7 +95,8 @@ def tabulate(size: int) -> Grid:
     """
     m, kappa = np.linspace(0.5, 1, size)[:, None], np.linspace(0, 1, size)[None]
     log_kappa = np.log(np.maximum(kappa, 1e-300))
-    h, s = golden_section(lambda h: merged_coef(h, m, log_kappa), np.full((size, size), 0.5), 0.5, _PRECISION)
+    # that of the paper
+    h, s = golden_section(lambda h: merged_coef(h, m, log_kappa), np.full((size, size), 0.5), 0.5, 1e-10)
     wd = np.maximum(m**2 + (1 - m) ** 2 + 2 * m * (1 - m) * kappa - s**2, 0)
     h[:, -1], wd[:, -1] = m[:, 0], 0  # of equal points every h is best; their mean is the limit
     return np.stack([h, np.sqrt(wd)]).astype(np.float32)
