@@ -393,9 +393,9 @@ class DCSVMTraining:
             start = data.problem.nearby_point(start)
         if not self.progress.go_on():
             return result_at_start(data.problem, start, self.progress.elapsed)
-        return self._solve_subproblem(data, start, tol, max_relative_gap)
+        return self._solve_part(data, start, tol, max_relative_gap)
 
-    def _solve_subproblem(self, data: KernelProblem, beta: Vector, tol: float, max_relative_gap: float) -> DualResult:
+    def _solve_part(self, data: KernelProblem, beta: Vector, tol: float, max_relative_gap: float) -> DualResult:
         """Solve from beta (m,): on the full matrix if m is small, else by rounds on an active set."""
         m, itemsize = len(beta), data.samples.dtype.itemsize
         memory = among_solves(self.data.samples, self.settings.memory, self.team.n_threads, "clusters")
@@ -410,7 +410,7 @@ class DCSVMTraining:
         m = len(data.samples)
         rows = np.sort(np.random.default_rng(0).choice(m, -(-m // _SKETCHED_PART), replace=False))
         sample, beta = self._take(data, rows), np.zeros(m)
-        beta[rows] = self._solve_subproblem(sample, sample.problem.sparse_point(), START_TOL, np.inf).beta
+        beta[rows] = self._solve_part(sample, sample.problem.sparse_point(), START_TOL, np.inf).beta
         with ThreadTeam(self.settings.n_jobs) as team:
             return self._solver(data, team, max_iter=0, memory=MemoryPlan(0)).solve(beta)
 
