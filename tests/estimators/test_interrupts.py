@@ -212,7 +212,7 @@ def test_ctrl_c_of_kernel_kmeans(passes: int, kernel: str, monkeypatch: pytest.M
 
 
 def test_ctrl_c_of_compress(interrupted_before: Callable[[Any, str], None]) -> None:
-    interrupted_before(_compression, "train")
+    interrupted_before(_compression, "train_forest")
     X, y = problem(1500)
     small, message = stopped(lambda: compress(SVC(C=10).fit(X, y), X, random_state=0))
     assert "interrupt" in message

@@ -148,8 +148,7 @@ class BlockMinimizer:
     def _rounds(self) -> None:
         certificate, n_idle, self.needed_tol = self.best[1], 0, self.limits.tol
         while not self._is_done(certificate) and self._report(certificate):
-            if certificate.violation < self.needed_tol:
-                self.needed_tol = certificate.tighter_tol(self.limits.max_relative_gap)
+            self.needed_tol = self.limits.next_tol(self.needed_tol, certificate)
             before = certificate.lower_bound
             certificate = self._attempt(lambda: self._round(certificate))  # noqa: B023 - called at once
             # the dual objective decreases in every round, the primal one need not: a stop returns the least

@@ -370,9 +370,8 @@ class Compression:
         rows = self.rows[train_rows]
         rows = rows if projection is None else np.ascontiguousarray(rows @ projection)
         features = squares_along(self._directions(settings.n_landmarks)) if plan.is_quadratic else None
-        forest = train_forest(
-            kernel, rows, problem, settings, progress, np.random.default_rng(self.seed), features
-        ).model
+        rng = np.random.default_rng(self.seed)
+        forest = train_forest(kernel, rows, problem, settings, progress, rng, features).model
         forest.projection = projection
         compressed = self._make_estimator(forest, parameters, plan.learnt, train_rows)
         values = self._decision_values(compressed, self.split.validation)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -84,6 +84,40 @@ class DualMachine(LinearWeights, DecisionGradients, KernelMachine):
     intercept_: Vector
     n_support_: NDArray[np.intp]
     _clusters: dict[str, Any] | None
+
+    def fit(self, X: ArrayLike, y: ArrayLike | None, sample_weight: ArrayLike | None = None) -> Self:
+        """Train the machine.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, sparse array} of shape (n_samples, n_features)
+            Or K(train, train), of shape (n_samples, n_samples), for a precomputed kernel; or a dask array or data
+            frame, whose rows stay on the workers.
+        y : array-like of shape (n_samples,)
+            Of a classifier labels of any kind, of at least two classes; of a regressor numbers, also of shape
+            (n_samples, n_targets).
+        sample_weight : array-like of shape (n_samples,), default=None
+            Factor of each sample's loss, >= 0.
+
+        Returns
+        -------
+        self
+        """
+        with (
+            self._fitting(X, y, sample_weight) as (rows, progress),
+            blas_limit(1),  # a second thread, once woken by a probe of some rows, spins on through an early fit
+            self._open_rows(rows, progress) as rows,
+        ):
+            kernel, samples, rows = self._make_samples(rows, progress)
+            machines = self._train_machines(kernel, samples, rows, progress)
+            machines = self._finish_machines(kernel, samples, rows, machines)
+            self._set_attributes(kernel, samples, rows, machines)
+            if not progress.stopped_by:
+                self._warn_of_machines(rows, machines)
+            violation = float(machines.results.violation.max())
+            certificate = f"violation {violation:.3g} where tol={self.tol:g}, {describe_gap(self)}"
+            warn_unconverged(self, progress.stopped_by or self._stopping_limit(), certificate)
+        return self
 
     @lazy_on_dask
     def assign_clusters(self, X: ArrayLike) -> Labels:
@@ -202,28 +236,6 @@ class DualMachine(LinearWeights, DecisionGradients, KernelMachine):
             return np.asarray(labels)
         return np.asarray(check_array(compute_values(y), dtype=np.float64, ensure_2d=False, input_name="y"))
 
-    def _train(self, rows: TrainingRows, progress: Progress) -> None:
-        # one thread of BLAS: a second one, once woken by a probe of some rows, spins on through an early fit
-        with blas_limit(1), self._open_rows(rows, progress) as rows:
-            kernel = self._resolve_kernel(rows.X, rows.weights)
-            if isinstance(self, ClassifierMixin) and isinstance(rows.X, np.ndarray) and not self._is_gram:
-                rows = rows if progress.is_observed else _merge_equal_rows(rows)
-            samples = self._make_samples(kernel, rows, SilentProgress(progress).go_on)
-            if not isinstance(samples, RemoteRows):
-                self._check_memory(samples, rows)
-            if isinstance(samples, GramSamples) and is_indefinite(samples, fixes_sum=self.fit_intercept):
-                kernel = Precomputed(is_semidefinite=False)
-            machines = self._train_machines(kernel, samples, rows, progress)
-            if not isinstance(samples, RemoteRows):
-                error = float64_error(kernel, samples)
-                machines = replace(machines, results=with_rounding(machines.results, error, self.tol))
-            self._set_attributes(kernel, samples, rows, machines)
-        if not progress.stopped_by:
-            self._warn_of_machines(rows, machines)
-        violation = float(machines.results.violation.max())
-        certificate = f"violation {violation:.3g} where tol={self.tol:g}, {describe_gap(self)}"
-        warn_unconverged(self, progress.stopped_by or self._stopping_limit(), certificate)
-
     @contextmanager
     def _open_rows(self, rows: TrainingRows, progress: Progress) -> Iterator[TrainingRows]:
         """The rows themselves; those of a dask collection, which stay on its workers, as `RemoteRows`."""
@@ -234,6 +246,36 @@ class DualMachine(LinearWeights, DecisionGradients, KernelMachine):
         with open_remote_rows(rows.X, rows.kept, self.shape_fit_[0], check) as X:
             self._dtype = X.dtype.name
             yield rows._replace(X=X)
+
+    def _make_samples(
+        self, rows: TrainingRows, progress: Progress
+    ) -> tuple[Kernel, Samples | RemoteRows, TrainingRows]:
+        """The kernel, checked rows in the form that it takes, and what else the training takes of these rows.
+
+        Of rows on a cluster a sample is checked, and they stay there.
+        """
+        kernel, go_on = self._resolve_kernel(rows.X, rows.weights), SilentProgress(progress).go_on
+        if isinstance(rows.X, RemoteRows):
+            chosen, values = rows.X.sample
+            targets = self._targets_for_checks(rows)
+            make_checked_samples(kernel, values, None if targets is None else targets[chosen], go_on)
+            return kernel, rows.X, rows
+        if isinstance(self, ClassifierMixin) and isinstance(rows.X, np.ndarray) and not self._is_gram:
+            rows = rows if progress.is_observed else _merge_equal_rows(rows)
+        targets = self._targets_for_checks(rows)
+        samples = make_checked_samples(kernel, rows.X, targets, go_on, may_centre=self._may_centre)
+        self._check_memory(samples, rows)
+        if isinstance(samples, GramSamples) and is_indefinite(samples, fixes_sum=self.fit_intercept):
+            kernel = Precomputed(is_semidefinite=False)
+        return kernel, samples, rows
+
+    def _finish_machines(
+        self, kernel: Kernel, samples: Samples | RemoteRows, rows: TrainingRows, machines: TrainedMachines
+    ) -> TrainedMachines:
+        """The machines with the rounding errors of their decision values in their gaps."""
+        if isinstance(samples, RemoteRows):
+            return machines
+        return replace(machines, results=with_rounding(machines.results, float64_error(kernel, samples), self.tol))
 
     def _set_attributes(
         self, kernel: Kernel, samples: Samples | RemoteRows, rows: TrainingRows, machines: TrainedMachines
@@ -269,15 +311,6 @@ class DualMachine(LinearWeights, DecisionGradients, KernelMachine):
             UserWarning,
         )
         return False
-
-    def _make_samples(self, kernel: Kernel, rows: TrainingRows, go_on: Callable[[], bool]) -> Samples | RemoteRows:
-        """The rows as the kernel takes them; of rows on a cluster, a sample is checked, and they stay there."""
-        X, targets = rows.X, self._targets_for_checks(rows)
-        if not isinstance(X, RemoteRows):
-            return make_checked_samples(kernel, X, targets, go_on, may_centre=self._may_centre)
-        chosen, values = X.sample
-        make_checked_samples(kernel, values, None if targets is None else targets[chosen], go_on)
-        return X
 
     def _move_intercepts(self, shift: Array | None) -> None:
         """Of a linear machine trained on rows less `shift` (d,): b - <w, shift>, for the rows as they are."""

@@ -221,8 +221,6 @@ class KernelMachine(Estimator):
         Parameters
         ----------
         X : {array-like, sparse matrix, sparse array} of shape (n_samples, n_features)
-            Or K(train, train), of shape (n_samples, n_samples), for a precomputed kernel. `DCSVMClassifier` and
-            `DCSVMRegressor` also take dask arrays and data frames, whose rows stay on the workers.
         y : array-like of shape (n_samples,)
             Of a classifier labels of any kind, of at least two classes; of a regressor numbers, also of shape
             (n_samples, n_targets).

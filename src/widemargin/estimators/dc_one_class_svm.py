@@ -62,8 +62,9 @@ class DCOneClassSVM(OutlierMixin, OutlierPredictor, DualMachine):
         As of `DCSVMClassifier`.
     n_levels, branching, n_sample, partition
         Divide and conquer, as of `DCSVMClassifier`, but "auto" is always one level from 5,000 rows on.
-    combine : {"early", "naive"}, default="early"
-        Decision values of an early machine: by the machine of the row's own cluster, or the sum over all clusters.
+    combine : {"soft", "early", "naive"}, default="soft"
+        Decision values of an early machine: by the machine of the row's own cluster ("soft" or "early", which differ
+        for classifiers alone), or the sum over all clusters.
     warm_start : bool, default=False
         Go on from the fitted dual variables, an early machine's too, instead of solving levels, for another `nu` or
         other weights as well. For the same rows, and ``stop_level=0``.
@@ -154,7 +155,7 @@ class DCOneClassSVM(OutlierMixin, OutlierPredictor, DualMachine):
         branching: int = 4,
         n_sample: int = 1000,
         partition: str = "auto",
-        combine: str = "early",
+        combine: str = "soft",
         warm_start: bool = False,
         tol: float = 1e-3,
         max_iter: int = -1,
@@ -203,16 +204,14 @@ class DCOneClassSVM(OutlierMixin, OutlierPredictor, DualMachine):
         -------
         self
         """
-        with self._fitting(X, None, sample_weight) as (rows, progress):
-            self._train(rows, progress)
-        return self
+        return super().fit(X, None, sample_weight)
 
     def _check_parameters(self) -> None:
         check_number("nu", self.nu, above=0)
         if self.nu > 1:
             raise ValueError(f"nu must be at most 1, got {shown(self.nu)}")
         super()._check_parameters()
-        check_choice("combine", self.combine, ("early", "naive"))
+        check_choice("combine", self.combine, ("soft", "early", "naive"))
 
     def _check_data(self, X: Any, y: Any, sample_weight: Any) -> TrainingRows:
         rows = super()._check_data(X, y, sample_weight)
@@ -231,13 +230,15 @@ class DCOneClassSVM(OutlierMixin, OutlierPredictor, DualMachine):
     def _problems(self, rows: TrainingRows) -> Problems:
         return [lambda: (np.arange(len(rows.weights)), one_class_problem(rows.weights, float(self.nu)))]
 
-    def _train_machines(
-        self, kernel: Kernel, samples: Samples | RemoteRows, rows: TrainingRows, progress: Progress
+    def _finish_machines(
+        self, kernel: Kernel, samples: Samples | RemoteRows, rows: TrainingRows, machines: TrainedMachines
     ) -> TrainedMachines:
-        (machine,) = super()._train_machines(kernel, samples, rows, progress)
-        if not machine.result.has_certificate:
-            return TrainedMachines.join([self._sample_machine(kernel, samples, rows.weights)])
-        return TrainedMachines.join([self._with_border_inside(machine, rows)])
+        (machine,) = machines
+        if machine.result.has_certificate:
+            machine = self._with_border_inside(machine, rows)
+        else:
+            machine = self._sample_machine(kernel, samples, rows.weights)
+        return super()._finish_machines(kernel, samples, rows, TrainedMachines.join([machine]))
 
     def _with_border_inside(self, machine: TrainedMachine, rows: TrainingRows) -> TrainedMachine:
         """The machine with rho smaller by the error of its decision values: free support vectors are inside.

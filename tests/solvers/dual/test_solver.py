@@ -528,7 +528,7 @@ def test_a_solution_by_coarse_entries_is_corrected(has_intercept: bool, tiny_til
         assert rough_error > 0.25e-3
         with pytest.raises(AssertionError):
             check_certificate(problem, rough, has_intercept, atol=1e-6)
-        fine = solver.correct_from(rough.beta, problem.K @ rough.beta)
+        fine = solver.continue_from(rough, problem.K @ rough.beta)
     check_certificate(problem, fine, has_intercept, atol=1e-6)
     assert fine.converged
     assert 0 < solver.decision_error(fine.beta) < 0.1 * rough_error  # that of the change alone

@@ -34,7 +34,7 @@ class SampleStart(NamedTuple):
 
 
 def draw_sample(X: LocalMatrix, losses: Sequence[Loss], n_bytes: int) -> Sample:
-    """Draw runs of 16 neighbours, about n / 16 rows in all: whole pages are read."""
+    """Draw runs of 16 neighbours, about n / 16 rows in all, of `n_bytes` at most: whole pages are read."""
     n = X.shape[0]
     size = min(int(_SHARE * n), n_bytes // X.row_bytes)
     runs = np.random.default_rng(0).choice(n // RUN_LENGTH, max(1, size // RUN_LENGTH), replace=False)

@@ -71,10 +71,9 @@ def solve_newton_sets(
     tol = limits.tol
     while go_on():
         certificate = certify(terms, beta, decision, violations, has_intercept=has_intercept, tol=tol)
+        tol = limits.next_tol(tol, certificate)
         if certificate.violation < tol:
-            if certificate.is_tight(limits.max_relative_gap):
-                break
-            tol = certificate.tighter_tol(limits.max_relative_gap)
+            break
         if stall_test.observe(terms, beta, decision, certificate.violation):
             break
         rows, last = _select_working_set(terms, beta, violations, size, last)

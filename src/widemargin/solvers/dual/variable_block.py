@@ -469,7 +469,7 @@ class Block:
             )
             if decision is None or (not beta.any() and not decision.any()):
                 return solver.solve(beta)
-            return solver.correct_from(beta, decision, returns_last=True)  # the line search decides how far to go
+            return solver.solve_part(beta, decision)  # the line search decides how far to go
 
     def _progress(self, max_time: float | None) -> Progress:
         return Progress(max_time=max_time, callback=lambda state: self.settings.should_end())
