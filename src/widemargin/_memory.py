@@ -30,6 +30,7 @@ SHARES: dict[str, Share] = {
     "clusters": Share(1 / 2, "kernel matrices of clusters, of all threads"),
     "full matrix": Share(1 / 4, "kernel matrix of few rows, in float64"),
     "folds": Share(1, "kernel matrix of all folds of a search, else of an active set"),
+    "scaled rows": Share(1 / 2, "copies of the rows of a search with scaled columns"),
     "shared matrix": Share(1 / 2, "kernel matrix of several machines"),
     "block": Share(7 / 8, "kernel matrix of a worker's active set"),
     "joint rows": Share(1 / 8, "rows of a joint problem, on a worker"),
@@ -72,7 +73,8 @@ PHASES: dict[str, dict[str, tuple[str, ...]]] = {
         "clusters": ("clusters",),
         "several machines": ("shared matrix",),
         "whole problem": ("active matrix",),
-        "folds of a search": ("folds",),
+        "search of few rows": ("folds",),
+        "search by clusters": ("scaled rows", "shared matrix"),
     },
     "kernel machine on workers": {"solve": ("block", "joint rows"), "exchange": ("joint rows", "changed rows")},
     "linear machine": {
