@@ -22,12 +22,13 @@ from sklearn.utils import check_random_state
 from .._config import resolve_memory_budget
 from .._native import Stopped
 from .._progress import AnyProgress, Progress, SilentProgress
-from .._threads import BLOCK_ROWS, row_blocks, run_interruptibly
+from .._threads import BLOCK_ROWS, WORK_PER_CHECK, row_blocks, run_interruptibly
 from .._types import Array, Labels, Matrix, RowIndices, Vector
 from ..algorithms.dc_pred import ForestSettings, train
 from ..algorithms.ocas import train_hinges
 from ..data.labels import one_vs_rest_signs
 from ..estimators._cost import (
+    DEFAULT_COST,
     allocate_cost,
     allocate_without_tree,
     forest_bytes,
@@ -61,25 +62,21 @@ from .sources import Source, read_model
 
 _GAMMA_FACTORS = (1.0, 4.0, 0.25)  # gamma of the landmarks' kernel / the model's, to choose from
 _LEAVES = 12, 4, 1, 48  # leaves of a tree, to choose from
-_MAX_FINALISTS = 2  # train at most so many candidates again, on all rows
 _MAX_ROWS = 60_000  # learn from so many rows of X, at most, and as many of the model's other points
 _HELD_OUT_SHARE, _MAX_HELD_OUT = 0.2, 10_000  # hold out this part of the rows, so many at most: see `_split_rows`
 _PILOT_ROWS = 8000  # train candidates on so many rows at first, at most
 _WANTED_AGREEMENT = 0.99  # double an automatic cost while the share of equal labels is below
 _LEAST_AGREEMENT = 0.97  # warn where the share of equal labels is below
 _ENOUGH_AGREEMENT = 0.995  # try nothing else once the share of equal labels, or of the variance, is this or more
-_MIN_ROWS = 50  # hold out none of fewer rows
-_MIN_FEATURES = 50  # project no fewer features: they are cheap as they are
+_FEW = 50  # hold out none of fewer rows; project no fewer features: they are cheap as they are
 _LABELS_C = 10.0  # C of machines that learn labels, which are the model's own and free of noise
-_COST_SHARE, _MIN_COST, _MAX_COST = 0.04, 40.0, 600.0  # automatic cost / the model's; least and largest automatic cost
+_COST_SHARE, _MAX_COST = 0.04, 600.0  # automatic cost / the model's; largest automatic cost
 _TRAINING_SHARE = {"decision values": 0.4, "labels": 0.2}  # `training_bytes` of a candidate / memory budget, at most
 _SOLVER_SHARE = 0.5  # kernel matrices and solver of a leaf that learns labels / memory budget, at most
 _ROWS_SHARE = 0.4  # rows and decision values, of which there are two copies before training / memory budget, at most
 _BYTES_SHARE = 0.047  # `forest_bytes`, which is approximate, / the model's bytes, at most: the whole is below 1 / 20
 _KEPT_VARIANCE = 0.92  # share of the variance that a projection keeps, at least
 _MAX_RANK_SHARE, _MAX_RANK = 0.4, 256  # features of a projection / all, and features, at most: more need much memory
-_PASSES_OF_AXES = 20  # passes over the rows that their principal axes take, about
-_WORK_PER_CHECK = 2e9  # multiply-adds between two checks of the clock
 
 
 class _Plan(NamedTuple):
@@ -170,7 +167,7 @@ class Compression:
     def _evaluate_model(self, progress: Progress) -> None:
         """Set the model's decision values (n, q); rows that are not evaluated in half of `max_time` are left out."""
         (n, d), source = self.rows.shape, self.source
-        size = max(_MIN_ROWS * source.n_clusters, int(_WORK_PER_CHECK / entry_work(int(source.n_used), d)))
+        size = max(_FEW * source.n_clusters, int(WORK_PER_CHECK / entry_work(int(source.n_used), d)))
         order = self.rng.permutation(n)
         progress.stage("the model's own predictions", n)
         resources = {"n_jobs": self.parameters.n_jobs, "memory_budget": self.memory_budget // 4}
@@ -246,7 +243,7 @@ class Compression:
         rows_bytes, points_bytes = (stored_bytes(A) + 8 * A.shape[0] * self.source.n_outputs for A in (X, points))
         points_bytes *= min(1.0, _MAX_ROWS / points.shape[0])
         free_bytes = _ROWS_SHARE * self.memory_budget - points_bytes
-        most = max(_MIN_ROWS, min(_MAX_ROWS, int(free_bytes * X.shape[0] / rows_bytes)))
+        most = max(_FEW, min(_MAX_ROWS, int(free_bytes * X.shape[0] / rows_bytes)))
         if X.shape[0] <= most:
             return X
         self.notes.append(f"learnt from {most:,} of {X.shape[0]:,} rows")
@@ -256,7 +253,7 @@ class Compression:
         """Hold out a fifth of the given rows for validation and test, half each; of few rows, all are in every set."""
         n = self.n_given
         order = self.rng.permutation(n)
-        if n < _MIN_ROWS:
+        if n < _FEW:
             everything = np.arange(self.rows.shape[0])
             return _Split(everything, everything, everything, everything)
         held_out = order[: min(_MAX_HELD_OUT, int(_HELD_OUT_SHARE * n))]
@@ -272,7 +269,7 @@ class Compression:
         finalists: dict[_Plan, _Plan] = {}  # by merit; of plans that differ in gamma alone the best one
         for pilot in pilots:
             finalists.setdefault(pilot.plan._replace(gamma=0.0), pilot.plan)
-        best = [*finalists.values()][:_MAX_FINALISTS]
+        best = [*finalists.values()][:2]
         progress.stage(f"the best, {len(self.split.train):,} rows", len(best))
         trained = self._train_all(best, self.split.train, progress)
         candidates = [*trained, *pilots] if progress.stopped_by else trained
@@ -406,7 +403,7 @@ class Compression:
                 )
             is_small = forest_bytes(settings, d, n_outputs) <= most_bytes
             is_small = is_small and training_bytes(settings, n, d, n_outputs) <= budget
-            if is_small or cost <= _MIN_COST:
+            if is_small or cost <= DEFAULT_COST:
                 return settings._replace(memory_budget=int(_SOLVER_SHARE * self.memory_budget))
             cost *= 0.8
 
@@ -430,7 +427,7 @@ class Compression:
         """Principal axes (d, rank) that keep nearly all of the rows' variance; None where they are too many."""
         d = self.rows.shape[1]
         argument = self.source.kernel.argument
-        if argument == "l1_distance" or d < _MIN_FEATURES or self.rows.shape[0] < 2:
+        if argument == "l1_distance" or d < _FEW or self.rows.shape[0] < 2:
             return None  # L1 distances change with the axes; a single row has none
         probe = self.rows[sample_rows(self.rows, np.arange(self.rows.shape[0]), 1, self.rng)]
         most = min(int(_MAX_RANK_SHARE * d), _MAX_RANK, probe.shape[0] - 1)
@@ -444,7 +441,7 @@ class Compression:
             model = PCA(most, svd_solver="randomized", random_state=self.seed)
         fit = np.errstate(divide="ignore", invalid="ignore")(model.fit)  # equal rows have no variance to share
         n_values = probe.nnz if sp.issparse(probe) else probe.size
-        run_interruptibly(partial(fit, probe), self.may_go_on, _PASSES_OF_AXES * n_values * most)
+        run_interruptibly(partial(fit, probe), self.may_go_on, 20 * n_values * most)  # about 20 passes
         kept = np.cumsum(model.explained_variance_ratio_) < _KEPT_VARIANCE
         if kept.all():
             return None
@@ -471,7 +468,7 @@ class Compression:
 
     @property
     def _automatic_cost(self) -> float:
-        return float(np.clip(_COST_SHARE * self.cost_before, _MIN_COST, _MAX_COST))
+        return float(np.clip(_COST_SHARE * self.cost_before, DEFAULT_COST, _MAX_COST))
 
     def _problem(self, learnt: str, train_rows: RowIndices) -> LeafProblem:
         if learnt == "decision values":
