@@ -9,6 +9,7 @@ NEIGHBOURS = [
     *("aeon", "cleanlab", "fairlearn", "feature-engine", "imbalanced-learn", "lime", "mapie", "mlflow", "mlxtend"),
     *("optuna", "polars", "pyarrow", "pyod", "river", "shap", "skrub", "sktime"),
 ]
+FAST = [f"tests/{name}" for name in ("data", "kernels", "models", "native", "nystroem", "partition", "solvers")]
 
 nox.options.sessions = ["lint", "types", "test"]
 nox.options.reuse_existing_virtualenvs = True
@@ -32,9 +33,16 @@ def types(session: nox.Session) -> None:
 
 @nox.session
 def test(session: nox.Session) -> None:
-    """The tests and the examples in docstrings; add -m slow for the long ones."""
+    """The tests and the examples in docstrings, on all cores; add -m slow for the long ones."""
     session.install("-e", ".[test]")
-    session.run("python", "-m", "pytest", *session.posargs)
+    session.run("python", "-m", "pytest", "-n", "auto", *session.posargs)
+
+
+@nox.session
+def fast(session: nox.Session) -> None:
+    """The tests of the packages from `models` down, and of compiled code, on all cores."""
+    session.install("-e", ".[test]")
+    session.run("python", "-m", "pytest", "-n", "auto", *FAST, *session.posargs)
 
 
 @nox.session
@@ -50,7 +58,7 @@ def lowest(session: nox.Session) -> None:
     constraints = Path(session.create_tmp()) / "lowest.txt"
     constraints.write_text(str(session.run("python", "building/lowest.py", silent=True)))
     session.install("-c", str(constraints), "-e", ".[test]")
-    session.run("python", "-m", "pytest", *session.posargs)
+    session.run("python", "-m", "pytest", "-n", "auto", *session.posargs)
 
 
 @nox.session
@@ -58,7 +66,7 @@ def nightly(session: nox.Session) -> None:
     """The tests with the development versions of scikit-learn, NumPy and SciPy."""
     session.install("-e", ".[test]")
     session.install("--upgrade", "--pre", "--index-url", NIGHTLY, "scikit-learn", "numpy", "scipy", "--no-deps")
-    session.run("python", "-m", "pytest", *session.posargs)
+    session.run("python", "-m", "pytest", "-n", "auto", *session.posargs)
 
 
 @nox.session

@@ -2,7 +2,7 @@
 
 import importlib
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import ModuleType
 
@@ -10,8 +10,16 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
 
 Rows = NDArray[np.float32] | sp.csr_array
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _one_blas_thread_for_each_worker() -> Iterator[None]:
+    """Where tests run on all cores already (``-n auto``), threads of BLAS would wait for each other."""
+    with threadpool_limits(1 if "PYTEST_XDIST_WORKER" in os.environ else None, "blas"):
+        yield
 
 
 @pytest.fixture(scope="session")

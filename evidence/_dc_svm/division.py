@@ -17,7 +17,7 @@ from evidence._dc_svm.machines import SETS, Machine, make, settings_of
 from evidence._experiment import Experiment, Row, grouped, is_wanted
 from widemargin._config import resolve_memory_budget
 from widemargin._progress import Progress
-from widemargin.algorithms.dc_svm import DCSVMSettings, KernelProblem, train
+from widemargin.algorithms.dc_svm import DCSVMSettings, KernelProblem, train_machine
 from widemargin.algorithms.trained_machines import TrainedMachine
 from widemargin.data.samples import make_samples
 from widemargin.kernels.functions import make_kernel
@@ -72,7 +72,7 @@ def _data(problem: Problem) -> KernelProblem:
 def _train(data: KernelProblem, settings: DCSVMSettings) -> TrainedMachine:
     settings = DCSVMSettings(**{**vars(settings), "memory_budget": resolve_memory_budget(None)})
     with Progress() as progress:
-        return train(data, settings, progress, np.random.default_rng(0))
+        return train_machine(data, settings, progress, np.random.default_rng(0))
 
 
 def _dual(problem: Problem, beta: NDArray[np.float64]) -> float:

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from . import datasets
     from ._config import config_context, get_config, set_config
+    from ._memory import memory_plan
     from ._model_files import load, save
     from .compression import compress
     from .displays import (
@@ -90,6 +91,7 @@ __all__ = [
     "datasets",
     "get_config",
     "load",
+    "memory_plan",
     "register_converters",
     "save",
     "set_config",
@@ -128,6 +130,7 @@ _PACKAGE_OF = {
     "cutting_plane": "estimators",
     "get_config": "_config",
     "load": "_model_files",
+    "memory_plan": "_memory",
     "register_converters": "export",
     "save": "_model_files",
     "set_config": "_config",

@@ -9,11 +9,12 @@ import math
 import os
 import signal
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar, Token
 from functools import partial
 from itertools import accumulate
+from operator import call
 from time import perf_counter
 from types import FrameType, TracebackType
 from typing import Any, Protocol, Self, TypeAlias, TypeVar
@@ -410,17 +411,13 @@ def _begin_part(whole: AnyProgress, share: float) -> PartProgress:
     return PartProgress(whole, now + (whole.deadline - now) * min(1.0, share))
 
 
-def _call_each(tasks: list[Callable[..., T]]) -> list[T]:
-    return [task() for task in tasks]
-
-
 def share_time(
     solve: Callable[..., T],
     parts: Sequence[Part],
     work: Sequence[float],
     progress: AnyProgress,
     is_done: Callable[[T], bool],
-    run: Callable[[list[Callable[..., tuple[T, bool]]]], list[tuple[T, bool]]] = _call_each,
+    run: Callable[[list[Callable[..., tuple[T, bool]]]], Iterable[tuple[T, bool]]] = partial(map, call),  # noqa: B008
     n_workers: int = 1,
     sketch: Callable[[Part, T | None, PartProgress], T] | None = None,
 ) -> list[T]:
@@ -481,7 +478,7 @@ def share_time(
             for i, k in enumerate(unsolved)
         ]
         last_alone = is_limited and own[-1] * len(own) > 2.0 * left[0]
-        solved = [*run(tasks[:-1]), *run(tasks[-1:])] if last_alone else run(tasks)
+        solved = [*run(tasks[:-1]), *run(tasks[-1:])] if last_alone else list(run(tasks))
         results.update((k, result) for k, (result, _) in zip(unsolved, solved, strict=True))
         unsolved = [k for k, (_, is_cut) in zip(unsolved, solved, strict=True) if is_cut]
     return [results[k] for k in range(len(parts))]

@@ -14,9 +14,10 @@ from sklearn.svm import SVC
 from naive import dc_svm as naive
 from naive.kernels import rbf
 from widemargin import _progress
+from widemargin._memory import MemoryPlan
 from widemargin._progress import Progress
 from widemargin.algorithms import dc_svm
-from widemargin.algorithms.dc_svm import DCSVMSettings, KernelProblem, approximate_solution, train, train_whole
+from widemargin.algorithms.dc_svm import DCSVMSettings, KernelProblem, approximate_solution, train_machine, train_whole
 from widemargin.algorithms.pairs_and_targets import train_several
 from widemargin.data.samples import Samples, make_samples
 from widemargin.kernels.functions import RBF
@@ -63,7 +64,7 @@ def test_levels_refine_and_whole_are_algorithm_1(noisy: Any, monkeypatch: pytest
     settings = DCSVMSettings(tol=1e-7, n_levels=2, partition="kernel", n_sample=200, n_jobs=1)
     data = KernelProblem(RBF(GAMMA), make_samples(X, "distances"), svm_problem(y, np.full(N, C)))
     with Progress() as progress:
-        machine = train(data, settings, progress, np.random.default_rng(0))
+        machine = train_machine(data, settings, progress, np.random.default_rng(0))
 
     given = iter(divisions)
     truth = naive.train(rbf(X, X, GAMMA), y, C, 2, 4, lambda rows, k: next(given)[3], tol=1e-7)
@@ -91,7 +92,7 @@ def test_each_cluster_of_an_early_machine_is_solved_to_its_own_optimum(noisy: An
     settings = DCSVMSettings(tol=1e-6, n_levels=2, stop_level=1, partition="input", n_jobs=1)
     with Progress() as progress:
         data = KernelProblem(RBF(GAMMA), make_samples(X, "distances"), problem)
-        machine = train(data, settings, progress, np.random.default_rng(0))
+        machine = train_machine(data, settings, progress, np.random.default_rng(0))
     assert machine.division is not None
     objective = 0.0
     for cluster in range(4):
@@ -147,7 +148,7 @@ def test_clusters_in_memory_keep_max_iter(noisy: Any) -> None:
     settings = DCSVMSettings(max_iter=1, n_levels=1, stop_level=1, n_jobs=1)
     with Progress() as progress:
         data = KernelProblem(RBF(GAMMA), make_samples(X, "distances"), svm_problem(y, np.full(N, 100.0)))
-        machine = train(data, settings, progress, np.random.default_rng(0))
+        machine = train_machine(data, settings, progress, np.random.default_rng(0))
     assert machine.result.n_iter <= 4
     assert not machine.result.converged
 
@@ -177,7 +178,7 @@ def test_working_sets_of_the_refine_step_count(max_iter: int, noisy: Any, monkey
     settings = DCSVMSettings(1e-7, max_iter=max_iter, n_levels=1, partition="kernel", n_sample=200, n_jobs=1)
     data = KernelProblem(RBF(GAMMA), make_samples(X, "distances"), svm_problem(y, np.full(N, C)))
     with Progress() as progress:
-        machine = train(data, settings, progress, np.random.default_rng(0))
+        machine = train_machine(data, settings, progress, np.random.default_rng(0))
     assert is_refined
     assert machine.result.n_iter == n_sets
 
@@ -200,15 +201,15 @@ def test_an_automatic_level_is_for_dense_rows_and_local_kernels() -> None:
     assert list(DCSVMSettings(n_levels="auto", stop_level=2).planned_levels(wide, sparse)) == [2]
 
 
-@pytest.mark.parametrize(("memory_budget", "expected"), [(2**30, [2]), (2**20, [2, 1])])
-def test_levels_follow_while_the_support_vectors_do_not_fit_in_memory(memory_budget: int, expected: list[int]) -> None:
+@pytest.mark.parametrize(("budget", "expected"), [(2**30, [2]), (2**20, [2, 1])])
+def test_levels_follow_while_the_support_vectors_do_not_fit_in_memory(budget: int, expected: list[int]) -> None:
     rng = np.random.default_rng(0)
     X = rng.normal(size=(9000, 3)).astype(np.float32)
     samples, y = make_samples(X, "distances"), np.sign(X[:, 0] * X[:, 1] + 0.5 * rng.normal(size=9000))
     data = KernelProblem(RBF(2.0), samples, svm_problem(y, np.ones(9000)))
-    settings = DCSVMSettings(n_jobs=1, n_levels="auto", memory_budget=memory_budget)
+    settings = DCSVMSettings(n_jobs=1, n_levels="auto", memory=MemoryPlan(budget))
     with Progress() as progress:
-        machine = train(data, settings, progress, np.random.default_rng(0))
+        machine = train_machine(data, settings, progress, np.random.default_rng(0))
     assert [level["level"] for level in machine.levels] == expected
     assert machine.result.converged
 
@@ -249,7 +250,7 @@ def test_a_stop_ends_a_cluster_at_its_next_tile(stop_level: int, stopping: Progr
     samples, y = wide_rows(5000)
     settings = DCSVMSettings(n_levels="auto", stop_level=stop_level, n_jobs=1)
     data = KernelProblem(_StoppingRBF(0.01), samples, svm_problem(y, np.full(len(y), C)))
-    machine = train(data, settings, stopping, np.random.default_rng(0))
+    machine = train_machine(data, settings, stopping, np.random.default_rng(0))
     assert _StoppingRBF.n_tiles == 2 + (stop_level == 0)
     assert not machine.result.beta.any()
     assert machine.result.gap == machine.result.objective == pytest.approx(C * len(y))

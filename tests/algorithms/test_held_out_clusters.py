@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from naive.held_out_clusters import classifier_values, regressor_values
 from widemargin import DCSVMClassifier, DCSVMRegressor
+from widemargin._memory import MemoryPlan
 from widemargin._progress import Progress
 from widemargin._threads import ThreadTeam
 from widemargin.algorithms.held_out import Fold
@@ -54,7 +55,7 @@ def shared(
     chosen: Sequence[int] | None = None,
     n_jobs: int = 1,
     max_time: float | None = None,
-    memory_budget: int = 2**30,
+    n_bytes: int = 2**30,
 ) -> list[ClusterValues]:
     """The values of the folds, of several clusters side by side."""
     counts = [np.bincount(train, minlength=len(weights)) for train, _ in splits]
@@ -62,7 +63,9 @@ def shared(
         Fold(test, problem.duals(weights * count, epsilon), CS) for count, (_, test) in zip(counts, splits, strict=True)
     ]
     with Progress(max_time=max_time) as progress, ThreadTeam(n_jobs) as team:
-        solver = ClusteredHeldOut(clusters, problem.machines, len(weights), Limits(1e-9), memory_budget, progress, team)
+        solver = ClusteredHeldOut(
+            clusters, problem.machines, len(weights), Limits(1e-9), MemoryPlan(n_bytes), progress, team
+        )
         chosen = range(len(clusters)) if chosen is None else chosen
         return solver.held_out_values(RBF(GAMMA), make_samples(X, "distances"), folds, chosen)
 
@@ -150,12 +153,12 @@ def test_some_of_the_clusters_have_the_values_that_they_have_among_all() -> None
         np.testing.assert_allclose(part.values, one.values[:, np.isin(one.rows, clusters[1])], atol=1e-6)
 
 
-@pytest.mark.parametrize("memory_budget", [2**30, 0])
-def test_values_do_not_depend_on_the_number_of_threads(memory_budget: int) -> None:
+@pytest.mark.parametrize("n_bytes", [2**30, 0])
+def test_values_do_not_depend_on_the_number_of_threads(n_bytes: int) -> None:
     X, clusters = make_rows()
     y = np.random.default_rng(2).integers(0, 3, N)
     problem = Classification(y, np.arange(3), True, None, "ovr", False)
-    how = {"memory_budget": memory_budget}
+    how = {"n_bytes": n_bytes}
     one, two = (shared(problem, X, clusters, make_folds(), np.ones(N), n_jobs=n_jobs, **how) for n_jobs in (1, 2))
     for a, b in zip(one, two, strict=True):
         np.testing.assert_array_equal(a.values, b.values)
@@ -165,7 +168,7 @@ def test_little_memory_gives_the_same_values() -> None:
     X, clusters = make_rows()
     y = np.random.default_rng(2).integers(0, 2, N)
     problem = Classification(y, np.arange(2), True, None, "ovr", False)
-    ample, scarce = (shared(problem, X, clusters, make_folds(), np.ones(N), memory_budget=m) for m in (2**30, 0))
+    ample, scarce = (shared(problem, X, clusters, make_folds(), np.ones(N), n_bytes=m) for m in (2**30, 0))
     for a, b in zip(ample, scarce, strict=True):
         np.testing.assert_allclose(a.values, b.values, atol=1e-5)
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from widemargin import _progress
 from widemargin._progress import Progress
 from widemargin.algorithms import dc_svm, pairs_and_targets
-from widemargin.algorithms.dc_svm import DCSVMSettings, KernelProblem, train
+from widemargin.algorithms.dc_svm import DCSVMSettings, KernelProblem, train_machine
 from widemargin.algorithms.pairs_and_targets import train_several
 from widemargin.algorithms.trained_machines import TrainedMachine, TrainedMachines
 from widemargin.data.labels import group_pairs
@@ -75,7 +75,7 @@ def train_each_alone(sizes: list[int]) -> list[TrainedMachine]:
         rows, problem = problems[p]()
         data = KernelProblem(KERNEL, samples.take(rows), problem)
         with Progress() as progress:
-            machines.append(train(data, DCSVMSettings(n_jobs=1), progress, np.random.default_rng(0)))
+            machines.append(train_machine(data, DCSVMSettings(n_jobs=1), progress, np.random.default_rng(0)))
         machines[-1].rows = rows
     return machines
 

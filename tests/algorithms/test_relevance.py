@@ -9,6 +9,7 @@ import pytest
 import scipy.sparse as sp
 
 from naive import relevance as naive
+from widemargin._memory import MemoryPlan
 from widemargin._progress import Progress
 from widemargin.algorithms.relevance import learn_relevance, mean_differences, rms_gradients, scale_columns
 from widemargin.kernels.functions import make_kernel
@@ -50,7 +51,7 @@ def test_the_loop_is_its_naive_twin(form: Any, power: int) -> None:
 
 def test_gradients_are_averaged_in_blocks_of_any_size() -> None:
     whole = rms_gradients(machine(X), X, WEIGHTS)
-    np.testing.assert_allclose(rms_gradients(machine(X), X, WEIGHTS, memory_budget=1), whole, rtol=1e-12)
+    np.testing.assert_allclose(rms_gradients(machine(X), X, WEIGHTS, memory=MemoryPlan(1)), whole, rtol=1e-12)
 
 
 def test_a_machine_that_is_constant_says_nothing() -> None:

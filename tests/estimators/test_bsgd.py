@@ -29,7 +29,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from naive import budget as naive
 from widemargin import BSGDClassifier
 from widemargin._progress import Progress
-from widemargin.algorithms.bsgd import BudgetedSGD, EpochSettings, train
+from widemargin.algorithms.bsgd import BudgetedSGD, EpochSettings, run_epochs
 from widemargin.datasets import load_patches
 from widemargin.kernels.functions import RBF
 from widemargin.solvers.sgd.budgeted_machine import StepSettings
@@ -535,7 +535,7 @@ def limited_passes(n_passes: int, n_rounds: int) -> tuple[int, bool, int]:
     settings = StepSettings(kernel=RBF(0.5), lam=1e-2, budget=10)
     sgd = BudgetedSGD(settings, X, 1)
     with Progress(callback=callback) as progress:
-        _, is_complete = train(sgd, X, signs[None], EpochSettings(n_passes), progress, rng)
+        _, is_complete = run_epochs(sgd, X, signs[None], EpochSettings(n_passes), progress, rng)
     return sgd.totals().steps, is_complete, len(rounds)
 
 

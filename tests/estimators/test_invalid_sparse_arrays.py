@@ -15,13 +15,7 @@ import scipy.sparse as sp
 from sklearn.base import clone
 
 from every_estimator import ESTIMATORS, SEARCHES, name_of
-from widemargin import (
-    BSGDClassifier,
-    C_path,
-    DCSVMClassifier,
-    OCASClassifier,
-    compress,
-)
+from widemargin import BSGDClassifier, C_path, DCSVMClassifier, OCASClassifier, compress
 
 N, D, FAR = 100, 40, 10**9
 Y = np.arange(N) % 2

@@ -13,8 +13,8 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from naive.sparse import in_halves
 from widemargin import LandmarkNystroem
-from widemargin.estimators._validation import FUNCTION_KERNELS
-from widemargin.estimators._validation import KERNELS as OWN_KERNELS
+from widemargin.kernels.functions import FUNCTION_KERNELS
+from widemargin.kernels.functions import KERNELS as OWN_KERNELS
 
 KERNELS = {
     "rbf": {"gamma": 0.3},

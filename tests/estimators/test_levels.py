@@ -211,8 +211,8 @@ def test_a_weight_is_as_many_rows(combine: str, name: str) -> None:
 def test_the_committees_slopes_are_fitted_to_decision_values_without_intercept(fit_intercept: bool) -> None:
     """P(y = 1 | f) = 1 / (1 + exp(-s (f - b) - log prior odds)) in each cluster: s from the early machine's f."""
     rng = np.random.default_rng(0)
-    X = rng.normal(size=(400, 2))
-    y = X[:, 0] * X[:, 1] + rng.normal(size=400) > 0.7
+    X = rng.normal(size=(200, 2))
+    y = X[:, 0] * X[:, 1] + rng.normal(size=200) > 0.7
     options: dict[str, Any] = {"gamma": 0.5, "n_levels": 1, "stop_level": 1, "partition": "input", "random_state": 0}
     early = DCSVMClassifier(**options, combine="early", fit_intercept=fit_intercept).fit(X, y)
     bcm = DCSVMClassifier(**options, combine="bcm", fit_intercept=fit_intercept).fit(X, y)

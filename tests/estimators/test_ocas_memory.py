@@ -14,6 +14,7 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 
 from widemargin import DCSVMClassifier, OCASClassifier
+from widemargin._memory import SHARES, Share
 from widemargin._progress import Progress
 from widemargin.data.memory_map import MappedMatrix
 
@@ -87,7 +88,7 @@ def test_classes_in_groups_are_the_same_machines(monkeypatch: pytest.MonkeyPatch
     X, y = rng.standard_normal((3000, 6)), rng.integers(7, size=3000)
     X[np.arange(3000), y % 6] += 1.0
     whole = OCASClassifier(tol=1e-6).fit(X, y)
-    monkeypatch.setattr("widemargin.estimators._linear_machine._VECTORS_SHARE", 1e-9)  # one at a time
+    monkeypatch.setitem(SHARES, "vectors", Share(1e-9, ""))  # one at a time
     groups = OCASClassifier(tol=1e-6).fit(X, y)
     np.testing.assert_allclose(groups.coef_, whole.coef_, atol=1e-3)
     assert groups.objective_ == pytest.approx(whole.objective_, rel=2e-6)
@@ -104,7 +105,7 @@ def test_what_has_stopped_classes_in_groups(max_iter: int, reason: str, monkeypa
     """Each group may take `max_iter` rounds, and their sum more."""
     rng = np.random.default_rng(0)
     X, y = rng.standard_normal((500, 6)), rng.integers(7, size=500)
-    monkeypatch.setattr("widemargin.estimators._linear_machine._VECTORS_SHARE", 1e-9)  # one at a time
+    monkeypatch.setitem(SHARES, "vectors", Share(1e-9, ""))  # one at a time
     monkeypatch.setattr("widemargin.algorithms.ocas._STALL_ROUNDS", 20)
     with pytest.warns(ConvergenceWarning, match=f"stopped by {reason} "):
         model = OCASClassifier(fit_intercept=False, tol=1e-17, max_iter=max_iter).fit(X, y)

@@ -12,11 +12,7 @@ import pytest
 from sklearn.base import clone
 
 from every_estimator import ESTIMATORS, SEARCHES, name_of
-from widemargin import (
-    DCSVMClassifier,
-    LandmarkNystroem,
-    TwoStepKernelKMeans,
-)
+from widemargin import DCSVMClassifier, LandmarkNystroem, TwoStepKernelKMeans
 
 GRIDS = ("Cs", "gammas", "epsilons", "cv", "scoring")  # take lists and objects too
 CASES = [(one, name) for one in [*ESTIMATORS, *SEARCHES] for name in one.get_params() if name not in GRIDS]

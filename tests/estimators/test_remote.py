@@ -15,7 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from widemargin import DCOneClassSVM, DCSVMClassifier, DCSVMRegressor
 from widemargin._native import Stopped
-from widemargin.algorithms import dc_svm, dc_svm_on_dask
+from widemargin.algorithms import dc_svm, dc_svm_on_workers
 from widemargin.algorithms.block_minimization import BlockMinimizer
 from widemargin.data import LostPartitionError
 from widemargin.solvers.dual.in_memory import result_at_start
@@ -239,7 +239,7 @@ def test_rows_that_are_gone_for_good(client: Any, monkeypatch: pytest.MonkeyPatc
 def test_a_pair_that_is_stopped_is_an_early_machine_as_the_others(
     threads: Any, monkeypatch: pytest.MonkeyPatch, stopped: int
 ) -> None:
-    train_early, calls = dc_svm_on_dask._DaskTraining._train_early, list[int]()
+    train_early, calls = dc_svm_on_workers._RemoteTraining._train_early, list[int]()
 
     def stop_one(training: Any, *args: Any) -> Any:
         calls.append(1)
@@ -247,7 +247,7 @@ def test_a_pair_that_is_stopped_is_an_early_machine_as_the_others(
             raise Stopped
         return train_early(training, *args)
 
-    monkeypatch.setattr(dc_svm_on_dask._DaskTraining, "_train_early", stop_one)
+    monkeypatch.setattr(dc_svm_on_workers._RemoteTraining, "_train_early", stop_one)
     with pytest.warns(ConvergenceWarning):
         model = DCSVMClassifier(n_levels=1, stop_level=1).fit(with_blocks(), CLASSES)
     assert model.early_level_ == 1

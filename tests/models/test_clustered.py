@@ -10,6 +10,7 @@ import pytest
 import scipy.sparse as sp
 
 from naive import kernels as naive
+from widemargin._memory import MemoryPlan
 from widemargin._threads import ThreadTeam
 from widemargin.data.samples import GramSamples, make_samples
 from widemargin.kernels.functions import Precomputed, make_kernel
@@ -106,7 +107,7 @@ def test_blocks_threads_and_memory_do_not_matter(combine: str, routing: str, mon
     machine = model(combine, routing or "kernel")
     whole = machine.decision_values(X, n_jobs=1)
     np.testing.assert_array_equal(machine.decision_values(X, n_jobs=2), whole)
-    np.testing.assert_allclose(machine.decision_values(X, memory_budget=1), whole, atol=1e-12)
+    np.testing.assert_allclose(machine.decision_values(X, memory=MemoryPlan(1)), whole, atol=1e-12)
     monkeypatch.setattr(clustered, "BLOCK_ROWS", 7)
     monkeypatch.setattr(clustered, "_MOST_ROWS", 7)
     np.testing.assert_allclose(machine.decision_values(X), whole, atol=1e-12)
@@ -123,7 +124,7 @@ def test_blocks_of_the_committee_have_room_for_the_values_of_all_clusters(monkey
         return 0.0
 
     monkeypatch.setattr(ClusteredExpansion, "_committee_log_odds", count)
-    model("bcm").decision_values(np.tile(X, (100, 1)), memory_budget=320_000)
+    model("bcm").decision_values(np.tile(X, (100, 1)), memory=MemoryPlan(1_280_000))
     row_bytes = 4 * X[0].nbytes + 8 * INTERCEPT.size  # copies of a row, and two functions of four clusters
     assert max(sizes) == 320_000 // row_bytes
     assert sum(sizes) == 5000
@@ -184,4 +185,4 @@ def test_gradients_are_those_of_the_decision_values(combine: str, form: Any) -> 
     ]
     gradients = machine.decision_gradients(X)
     np.testing.assert_allclose(gradients, np.stack(differences, axis=-1) / (2 * step), atol=1e-7)
-    np.testing.assert_array_equal(machine.decision_gradients(X, n_jobs=3, memory_budget=1), gradients)
+    np.testing.assert_array_equal(machine.decision_gradients(X, n_jobs=3, memory=MemoryPlan(1)), gradients)

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from naive import kernels as naive
 from widemargin._config import config_context
+from widemargin._memory import MemoryPlan
 from widemargin.kernels.functions import make_kernel
 from widemargin.models.expansion import KernelExpansion
 
@@ -79,8 +80,8 @@ def test_blocks_and_threads_do_not_show(dtype: np.dtype) -> None:
     whole = model.decision_values(X, n_jobs=1)
     np.testing.assert_array_equal(whole, model.decision_values(X, n_jobs=2))
     with config_context(block_bytes=2**17):
-        tiles = model.decision_values(X, n_jobs=1, memory_budget=1)
-        np.testing.assert_array_equal(tiles, model.decision_values(X, n_jobs=3, memory_budget=1))
+        tiles = model.decision_values(X, n_jobs=1, memory=MemoryPlan(1))
+        np.testing.assert_array_equal(tiles, model.decision_values(X, n_jobs=3, memory=MemoryPlan(1)))
     one_by_one = np.concatenate([model.decision_values(X[i : i + 1]) for i in range(40)])
     atol = 1e-12 if dtype == DOUBLE else 2e-5
     np.testing.assert_allclose(tiles, whole, atol=atol)

@@ -9,6 +9,7 @@ from sklearn.kernel_ridge import KernelRidge
 from sklearn.linear_model import LinearRegression
 from sklearn.svm import SVC
 
+from widemargin._memory import MemoryPlan
 from widemargin._progress import Progress
 from widemargin.algorithms.ocas import train_hinges
 from widemargin.nystroem import leaf_problems as local
@@ -29,7 +30,7 @@ def primal(w: np.ndarray, signs: np.ndarray, C: float) -> float:
 def test_hinge_machines(monkeypatch: pytest.MonkeyPatch, largest: int) -> None:
     monkeypatch.setattr(local, "_MAX_DUAL_ROWS", largest)
     signs = np.array([LABELS, -LABELS, np.ones(150)])
-    fit = HingeProblem(signs, np.full(150, 2.0), 1e-4, train_hinges).fit(Z[ROWS], ROWS, PROGRESS, 2**26)
+    fit = HingeProblem(signs, np.full(150, 2.0), 1e-4, train_hinges).fit(Z[ROWS], ROWS, PROGRESS, MemoryPlan(2**26))
     assert fit.converged
     np.testing.assert_allclose(fit.weights[0], -fit.weights[1], atol=1e-3)
     np.testing.assert_array_equal([*fit.weights[2], fit.intercept[2]], [0, 0, 0, 0, 1])
@@ -58,7 +59,7 @@ def test_the_exact_hinge_machine() -> None:
 def test_ridge_machines() -> None:
     y, weights = RNG.normal(size=(2, 150)), RNG.uniform(0.5, 2, 150)
     task = RidgeProblem(y, 0.7, weights)
-    fit = task.fit(Z[ROWS], ROWS, PROGRESS, 2**26)
+    fit = task.fit(Z[ROWS], ROWS, PROGRESS, MemoryPlan(2**26))
     rival = KernelRidge(alpha=0.7).fit(Z[ROWS], y[:, ROWS].T, sample_weight=weights[ROWS])
     np.testing.assert_allclose(Z[ROWS] @ fit.weights.T, rival.predict(Z[ROWS]), atol=1e-10)
     K = np.exp(-0.5 * np.square(Z[ROWS, None] - Z[None, ROWS]).sum(axis=2))
@@ -74,7 +75,7 @@ def test_ridge_machines_with_an_intercept(rows: NDArray[np.intp], penalty: float
     """Against one linear system in the weights and the intercepts."""
     y, weights = RNG.normal(size=(2, 150)) + 5.0, RNG.uniform(0.5, 2, 150)
     task, s = RidgeProblem(y, penalty, weights, has_intercept=True), weights[rows, None]
-    fit = task.fit(Z[rows], rows, PROGRESS, 2**26)
+    fit = task.fit(Z[rows], rows, PROGRESS, MemoryPlan(2**26))
     C = np.column_stack([Z[rows], np.ones(len(rows))])
     system = C.T @ (s * C) + penalty * np.diag(np.append(np.ones(Z.shape[1]), 0.0))
     if penalty < 1e-9:
@@ -101,7 +102,7 @@ def test_ridge_machines_with_an_intercept(rows: NDArray[np.intp], penalty: float
 def test_a_penalty_that_is_lost_in_the_normal_equations(shape: tuple[int, int]) -> None:
     n, n_columns = shape
     task = RidgeProblem(np.array([np.arange(n), np.ones(n)]), 1e-18, np.ones(n))
-    fit = task.fit(np.ones(shape), np.arange(n), PROGRESS, 2**26)
+    fit = task.fit(np.ones(shape), np.arange(n), PROGRESS, MemoryPlan(2**26))
     means = np.array([[(n - 1) / 2], [1.0]])
     np.testing.assert_allclose(fit.weights, np.repeat(means / n_columns, n_columns, axis=1), atol=1e-5)
 
@@ -111,19 +112,21 @@ def test_distillation(n_columns: int) -> None:
     """Exact without noise; with noise, even for more columns than rows, nearer to the truth than the mean is."""
     C = RNG.normal(size=(150, n_columns)) + 3.0
     truth = C[:, :2] @ np.array([[1.0, -2.0], [0.5, 1.0]]) + [4.0, -1.0]
-    fit = DistillationProblem(truth.T, np.zeros(150)).fit(C[ROWS], ROWS, PROGRESS, 2**26)
+    fit = DistillationProblem(truth.T, np.zeros(150)).fit(C[ROWS], ROWS, PROGRESS, MemoryPlan(2**26))
     np.testing.assert_allclose(C[ROWS] @ fit.weights.T + fit.intercept, truth[ROWS], atol=1e-2 * truth.std())
     if n_columns == 4:
         rival = LinearRegression().fit(C[ROWS], truth[ROWS])
         np.testing.assert_allclose(fit.weights, rival.coef_, atol=1e-6)
         assert fit.objective < 1e-6
     noisy = truth + RNG.normal(size=truth.shape)
-    fit = DistillationProblem(noisy.T, np.zeros(150)).fit(C[ROWS], ROWS, PROGRESS, 2**26)
+    fit = DistillationProblem(noisy.T, np.zeros(150)).fit(C[ROWS], ROWS, PROGRESS, MemoryPlan(2**26))
     held = np.setdiff1d(np.arange(150), ROWS)
     error = np.square(C[held] @ fit.weights.T + fit.intercept - truth[held]).mean()
     assert error < np.square(truth[held] - truth[ROWS].mean(axis=0)).mean()
 
 
 def test_distillation_of_a_constant() -> None:
-    fit = DistillationProblem(np.full((1, 150), 2.5), np.zeros(150)).fit(np.ones((120, 3)), ROWS, PROGRESS, 2**26)
+    fit = DistillationProblem(np.full((1, 150), 2.5), np.zeros(150)).fit(
+        np.ones((120, 3)), ROWS, PROGRESS, MemoryPlan(2**26)
+    )
     np.testing.assert_allclose(np.ones((5, 3)) @ fit.weights.T + fit.intercept, 2.5)

@@ -14,7 +14,7 @@ from naive import kernels
 from naive import partition as naive
 from widemargin._progress import Progress
 from widemargin._threads import ThreadTeam
-from widemargin.algorithms.dc_svm import DCSVMSettings, KernelProblem, train, train_whole
+from widemargin.algorithms.dc_svm import DCSVMSettings, KernelProblem, train_machine, train_whole
 from widemargin.algorithms.trained_machines import TrainedMachine
 from widemargin.data.samples import make_samples
 from widemargin.kernels.functions import RBF
@@ -97,7 +97,7 @@ def test_theorem_1(n: int, k: int, seed: int, gamma: float, C: float, weighted: 
     else:
         labels = divide(KernelOperator(kernel, samples, ThreadTeam(1)), ClusteringSettings(k, method), rng).labels
     with Progress() as progress:
-        best = train(
+        best = train_machine(
             KernelProblem(kernel, samples, svm_problem(y, upper)), DCSVMSettings(n_jobs=1, tol=1e-9), progress, rng
         ).result
     glued = glue(kernel, X, y, upper, labels).result
@@ -174,7 +174,7 @@ def test_points_of_largest_gradient_are_no_support_vectors(seed: int) -> None:
     ).labels
     glued = glue(kernel, X, y, upper, labels).result
     with Progress() as progress:
-        best = train(
+        best = train_machine(
             KernelProblem(kernel, samples, svm_problem(y, upper)),
             DCSVMSettings(n_jobs=1),
             progress,

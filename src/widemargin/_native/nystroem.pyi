@@ -12,7 +12,7 @@ class Kernel:
     """A kernel function of an inner product or a distance."""
 
     def __init__(self, name: str, gamma: float = 1.0, coef0: float = 0.0, degree: int = 1) -> None:
-        """name: rbf, laplacian, poly, sigmoid or linear."""
+        """name: as in kernels/functions.py."""
 
 class Tree:
     """

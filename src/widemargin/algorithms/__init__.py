@@ -5,7 +5,7 @@
     dc_svm                DC-SVM: clusters, early machines, the whole problem (Hsieh, Si, Dhillon, ICML 2014)
     pairs_and_targets     DC-SVM for all pairs of classes, or several targets
     dc_svm_fit            DC-SVM by where the rows are: what the estimators call
-    dc_svm_on_dask        DC-SVM of rows on the workers of a dask cluster
+    dc_svm_on_workers     DC-SVM of rows on the workers of a dask cluster
     dc_pred               DC-Pred++: a tree of small Nyström machines (Hsieh, Si, Dhillon, NIPS 2014)
     ocas                  optimised cutting planes for linear machines (Franc and Sonnenburg, ICML 2008)
     bsgd                  budgeted stochastic gradient descent (Wang, Crammer, Vucetic, JMLR 2012)

@@ -27,6 +27,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
+from .._memory import DEFAULT_PLAN, MemoryPlan
 from .._native import Stopped
 from .._progress import AnyProgress
 from .._types import RowIndices, Vector
@@ -44,7 +45,6 @@ Handles = list[Any]
 _ROUND_TOL = 0.1  # solve blocks in a round to this part of the violation before it
 _JOINT_ROWS = 2**14  # take at most so many in a joint problem, while other workers wait (docs/decisions/0020)
 _JOINT_TOL = 1e-3  # solve it to this part of the violation before it: more digits cost less than a round
-_JOINT_MEMORY_FRACTION = 1 / 8  # use at most this part of the memory budget for its rows
 _FIRST_SHARE = 0.5  # use at most this part of the time that is left for each part of the first step's proposal
 _MAX_IDLE = 4  # stop after so many rounds that change the dual objective by no more than this part: rounding
 _LEAST_CHANGE = 1e-13  # of itself
@@ -63,10 +63,10 @@ class Blocks(Protocol):
 
 
 class RoundSettings(NamedTuple):
-    """Limits of the solve; the memory of a worker beside its rows, and a row, in bytes."""
+    """Limits of the solve; the memory of a worker beside its rows; the bytes of a row."""
 
     limits: Limits
-    memory_budget: int = 2**30
+    memory: MemoryPlan = DEFAULT_PLAN
     row_bytes: int = 400
 
 
@@ -111,7 +111,7 @@ class BlockMinimizer:
         self.entry_error = 0.0  # root mean square error of a kernel entry
         self.float64_beta: Vector | float = 0.0  # the beta of the latest decision values computed in float64
         self.is_float64 = False
-        room = int(_JOINT_MEMORY_FRACTION * settings.memory_budget / settings.row_bytes)
+        room = settings.memory["joint rows"] // settings.row_bytes
         self.joint_rows = max(len(blocks), min(_JOINT_ROWS, room))
 
     def solve(self, beta: Vector) -> DualResult:
@@ -216,13 +216,13 @@ class BlockMinimizer:
         return self._run(Block.propose_jointly, joint)
 
     def _groups(self, sizes: list[int]) -> list[list[int]]:
-        """Blocks whose changes a worker holds at a time: as many as half its memory has room for, at least one."""
+        """Blocks whose changes a worker holds at a time: as many as its memory has room for, at least one."""
         groups: list[list[int]] = []
         room = 0
         for p in range(len(sizes)):
             if not groups or sizes[p] > room:
                 groups.append([])
-                room = self.settings.memory_budget // 2
+                room = self.settings.memory["changed rows"]
             groups[-1].append(p)
             room -= sizes[p]
         return groups

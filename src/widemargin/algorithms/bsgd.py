@@ -27,6 +27,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from .._memory import MemoryPlan
 from .._progress import Progress
 from .._threads import VALUES_PER_CHECK, ThreadTeam, blas_limit, row_blocks
 from .._types import Matrix, RowIndices, Vector
@@ -187,7 +188,7 @@ def _run_steps(X: Any, order: RowIndices, task: tuple[BudgetedMachine, Vector]) 
 
 @dataclass(frozen=True)
 class EpochSettings:
-    """Passes over the rows of `train`.
+    """Passes over the rows of `run_epochs`.
 
     Attributes
     ----------
@@ -204,7 +205,7 @@ class EpochSettings:
     score: Callable[[KernelExpansion], float] | None = None
 
 
-def train(
+def run_epochs(
     sgd: BudgetedSGD,
     X: Any,
     signed_weights: Matrix,
@@ -279,7 +280,7 @@ def primal_objective(
     signed_weights: Matrix,
     C: float,
     n_jobs: int | None,
-    memory: int,
+    memory: MemoryPlan,
     sampler: TimedSample | None = None,
 ) -> float:
     """1/2 (|w|^2 + b^2) + C sum_i s_i max(0, 1 - y_i f(x_i)), summed over the machines.
@@ -287,9 +288,9 @@ def primal_objective(
     With a sampler both sums, over points and rows, are estimated from some of their terms.
     """
     predict = sampler or (lambda model, X, **how: (np.arange(X.shape[0]), model.decision_values(X, **how)))
-    points, at_points = predict(model, model.points, n_jobs=n_jobs, memory_budget=memory)
+    points, at_points = predict(model, model.points, n_jobs=n_jobs, memory=memory)
     norms = np.sum(model.coef.T[points] * (at_points - model.intercept)) * _inverse_fraction(model.points, points)
-    rows, values = predict(model, X, n_jobs=n_jobs, memory_budget=memory)
+    rows, values = predict(model, X, n_jobs=n_jobs, memory=memory)
     margins, weights = np.sign(signed_weights[:, rows]) * values.T, np.abs(signed_weights[:, rows])
     losses = np.sum(weights * np.maximum(0.0, 1.0 - margins)) * _inverse_fraction(X, rows)
     return float(0.5 * (norms + np.sum(model.intercept**2)) + C * losses)

@@ -24,6 +24,7 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.linalg import cho_factor, cho_solve
 
+from .._memory import DEFAULT_PLAN, MemoryPlan
 from .._native import Stopped
 from .._progress import SKETCHED_PART, AnyProgress, SilentProgress, share_time
 from .._threads import ThreadTeam, blas_limit, effective_n_jobs, raise_if_stopped, run_interruptibly
@@ -72,8 +73,7 @@ class ForestSettings(NamedTuple):
     damping : float
         Tikhonov damping of the pseudo-inverse of C: `nystroem_factor` gets damping / r for r sampled rows, as few rows
         determine directions of small singular values badly.
-    memory_budget : int
-        Bytes.
+    memory : MemoryPlan
     n_jobs : int or None
     """
 
@@ -86,7 +86,7 @@ class ForestSettings(NamedTuple):
     linear: bool = True
     damping: float = 0.05
     n_trees: int = 1
-    memory_budget: int = 2**30
+    memory: MemoryPlan = DEFAULT_PLAN
     n_jobs: int | None = None
 
 
@@ -106,7 +106,7 @@ class TrainedForest(NamedTuple):
     converged: bool
 
 
-def train(
+def train_forest(
     kernel: ArgumentKernel,
     X: Any,
     problem: LeafProblem,
@@ -163,7 +163,7 @@ def _max_kernel_rows(settings: ForestSettings, X: Any, n_outputs: int) -> int:
     n_leaf, n_at_once = _leaf_rows(settings, X.shape[0]), min(LEAVES_AT_ONCE, settings.n_clusters)
     sizes = range(_MAX_SKETCHED_ROWS, _MAX_KERNEL_ROWS + 1, 100)  # the largest that fits in memory is taken
     each = [n_at_once * _leaf_bytes(settings, n_leaf, X.shape[1], n_outputs, r) for r in sizes]
-    return max((r for r, size in zip(sizes, each, strict=True) if size <= settings.memory_budget), default=sizes[0])
+    return max((r for r, size in zip(sizes, each, strict=True) if size <= settings.memory["leaves"]), default=sizes[0])
 
 
 def _count_workers(settings: ForestSettings, X: Any, n_outputs: int) -> int:
@@ -172,7 +172,7 @@ def _count_workers(settings: ForestSettings, X: Any, n_outputs: int) -> int:
     if settings.n_clusters == 1:
         return n_threads
     leaf = _leaf_bytes(settings, n_leaf, X.shape[1], n_outputs, _max_kernel_rows(settings, X, n_outputs))
-    return max(1, min(n_threads, int(settings.memory_budget / leaf)))
+    return max(1, min(n_threads, int(settings.memory["leaves"] / leaf)))
 
 
 def _leaf_rows(settings: ForestSettings, n: int) -> int:
@@ -201,7 +201,7 @@ def _train_tree(trainer: _LeafTrainer, rng: np.random.Generator, number: int) ->
     """Cluster the rows and train a machine in each leaf; return the tree, and its part of `TrainedForest.leaves`."""
     trainer.progress.stage("clusters")
     X, settings = trainer.X, trainer.settings
-    max_values = max_sample_values(settings.memory_budget, X.dtype.itemsize)
+    max_values = max_sample_values(settings.memory["clustered rows"], X.dtype.itemsize)
     share = SilentProgress(trainer.progress).part(_TREE_SHARE)
     tree, labels = grow(X, settings.n_clusters, rng, share.go_on, max_values)
     k = tree.n_leaves
@@ -209,7 +209,7 @@ def _train_tree(trainer: _LeafTrainer, rng: np.random.Generator, number: int) ->
     trainer.progress.stage("leaves", k)
     rngs = rng.spawn(k)
     machines = share_time(
-        trainer.train,
+        trainer.train_leaf,
         [*zip(clusters, rngs, strict=True)],
         [len(rows) for rows in clusters],
         trainer.progress,
@@ -288,9 +288,9 @@ class _LeafTrainer:
         self.may_go_on = SilentProgress(progress).go_on  # shows nothing, and calls no callback
         self.team = team
         self.max_kernel_rows = _max_kernel_rows(settings, X, problem.n_outputs)
-        self.memory_budget = settings.memory_budget // LEAVES_AT_ONCE  # of a leaf
+        self.memory = settings.memory.among(LEAVES_AT_ONCE)  # of a leaf
 
-    def train(self, leaf: _Leaf, before: _LeafMachine | None, share: AnyProgress) -> _LeafMachine:
+    def train_leaf(self, leaf: _Leaf, before: _LeafMachine | None, share: AnyProgress) -> _LeafMachine:
         """Train a leaf; once the fit is stopped, return the machine `before`, or a constant.
 
         A leaf that has begun may take longer than its share of the time: what it has computed would be lost.
@@ -348,7 +348,7 @@ class _LeafTrainer:
         del K, own, batch, learn
         coordinates = self._coordinates(C, F, linear)
         del C
-        fit = self.problem.fit(coordinates, rows, self.progress, self.memory_budget)
+        fit = self.problem.fit(coordinates, rows, self.progress, self.memory)
         return self._on_features(features, F, linear, fit)
 
     def _sample(self, n: int, rng: np.random.Generator) -> RowIndices:
@@ -498,7 +498,7 @@ class _LeafTrainer:
         """Landmarks and pseudo-landmarks from the rows of `batch` (n, d), with weights (n,) or None."""
         raise_if_stopped(self.progress.go_on)
         settings = self.settings
-        max_values = max_sample_values(self.memory_budget, batch.dtype.itemsize)
+        max_values = max_sample_values(self.memory["clustered rows"], batch.dtype.itemsize)
         select = partial(select_landmarks, method=settings.landmark_method, max_values=max_values)
         landmarks = select(batch, settings.n_landmarks, rng, weights=weights)
         features = landmark_features(self.kernel, landmarks)

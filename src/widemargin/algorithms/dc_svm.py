@@ -26,6 +26,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
+from .._memory import DEFAULT_PLAN, MemoryPlan
 from .._native import Stopped
 from .._progress import SKETCHED_PART, AnyProgress, Progress, share_time
 from .._threads import ThreadTeam, blas_limit
@@ -41,7 +42,7 @@ from ..kernels.tiles import fill_gram
 from ..partition.divide import ClusteringSettings, Division, clustering_level, divide
 from ..solvers.dual.certificate import MAX_RELATIVE_GAP, START_TOL, Limits, join_results
 from ..solvers.dual.in_memory import WORKING_SET_ROWS, result_at_start, solve_in_memory
-from ..solvers.dual.memory import active_bytes, free_bytes, share_budget
+from ..solvers.dual.memory import active_bytes, among_solves, free_bytes
 from ..solvers.dual.problem import DualProblem, PairProblems
 from ..solvers.dual.solver import DualSolver
 from ..solvers.dual.stopping import hides_violation
@@ -55,8 +56,7 @@ Problems: TypeAlias = Sequence[LazyProblem] | PairProblems  # several: by number
 
 _MAX_IN_MEMORY = 6000  # solve clusters of at most so many rows on their full matrix
 _FULL_MATRIX_ENTRIES = 2**20  # solve a problem without levels and rounds if its full matrix has at most so many,
-_FULL_MATRIX_PROBLEMS = 8  # or several whose shared matrix has as many for each of up to so many problems,
-_FULL_MATRIX_SHARE = 1 / 4  # and takes at most this part of the memory budget
+_FULL_MATRIX_PROBLEMS = 8  # or several whose shared matrix has as many for each of up to so many problems
 _MIN_ROWS_FOR_LEVEL = 5000  # choose no automatic level with fewer: it takes longer than it saves
 
 
@@ -72,8 +72,7 @@ class DCSVMSettings:
         where the gap is no bound.
     max_iter : int
         Working sets for each binary problem, and for each cluster of a level; -1 for no limit.
-    memory_budget : int
-        Bytes beside the caller's data.
+    memory : MemoryPlan
     n_jobs : int or None
     n_levels : int or "auto"
         Levels n_levels, ..., 1, of ``branching ** l`` clusters each, are solved before the whole problem. "auto": the
@@ -91,7 +90,7 @@ class DCSVMSettings:
     tol: float = 1e-3
     max_relative_gap: float = MAX_RELATIVE_GAP
     max_iter: int = -1
-    memory_budget: int = 2**30
+    memory: MemoryPlan = DEFAULT_PLAN
     n_jobs: int | None = None
     n_levels: int | str = 0
     stop_level: int = 0
@@ -130,7 +129,7 @@ class KernelProblem(NamedTuple):
     problem: DualProblem
 
 
-def train(
+def train_machine(
     data: KernelProblem,
     settings: DCSVMSettings,
     progress: AnyProgress,
@@ -298,7 +297,7 @@ class DCSVMTraining:
         """
         yield from planned
         if isinstance(self.settings.n_levels, str) and planned and not self.settings.stop_level:
-            most = isqrt(self.settings.memory_budget // self.data.samples.dtype.itemsize)
+            most = isqrt(self.settings.memory["active matrix"] // self.data.samples.dtype.itemsize)
             for level in range(planned[-1] - 1, 0, -1):
                 if self.early is None or np.count_nonzero(self.early.result.beta) <= most:
                     return
@@ -398,12 +397,11 @@ class DCSVMTraining:
     def _solve_subproblem(self, data: KernelProblem, beta: Vector, tol: float, max_relative_gap: float) -> DualResult:
         """Solve from beta (m,): on the full matrix if m is small, else by rounds on an active set."""
         m, itemsize = len(beta), data.samples.dtype.itemsize
-        n_shares = 2 * self.team.n_threads  # clusters of all threads take half of the budget
-        budget = share_budget(self.data.samples, self.settings.memory_budget, n_shares)
+        memory = among_solves(self.data.samples, self.settings.memory, self.team.n_threads, "clusters")
         with ThreadTeam(self.settings.n_jobs) as team:
-            if m > _MAX_IN_MEMORY or m * m * itemsize > free_bytes(data.samples, budget):
+            if m > _MAX_IN_MEMORY or m * m * itemsize > free_bytes(data.samples, memory.budget):
                 gap = max_relative_gap
-                return self._solver(data, team, tol=tol, max_relative_gap=gap, memory_budget=budget).solve(beta)
+                return self._solver(data, team, tol=tol, max_relative_gap=gap, memory=memory).solve(beta)
             return self._solve_in_memory(data, team, beta, tol, max_relative_gap)
 
     def sketch(self, data: KernelProblem) -> DualResult:
@@ -413,7 +411,7 @@ class DCSVMTraining:
         sample, beta = self._take(data, rows), np.zeros(m)
         beta[rows] = self._solve_subproblem(sample, sample.problem.sparse_point(), START_TOL, np.inf).beta
         with ThreadTeam(self.settings.n_jobs) as team:
-            return self._solver(data, team, max_iter=0, memory_budget=0).solve(beta)
+            return self._solver(data, team, max_iter=0, memory=MemoryPlan(0)).solve(beta)
 
     def _solve_in_memory(
         self, part: KernelProblem, team: ThreadTeam, beta: Vector, tol: float, max_relative_gap: float
@@ -500,11 +498,12 @@ class DCSVMTraining:
 
         try:
             if len(result.beta) > WORKING_SET_ROWS:
-                n_bytes = max(0, self.settings.memory_budget - solver.active_matrix.K.nbytes)
+                none = MemoryPlan(0)
+                n_bytes = max(0, self.settings.memory.budget - solver.active_matrix.K.nbytes)
                 max_rows = n_bytes // (2 * data.samples.row_bytes)
                 result = solver.correct_uncertain_rows(
                     result,
-                    lambda rows, beta: float64_solver(self._take(data, rows), memory_budget=0).decision_values(beta),
+                    lambda rows, beta: float64_solver(self._take(data, rows), memory=none).decision_values(beta),
                     max_rows,
                 )
             if self._is_coarse(solver, result):
@@ -525,16 +524,16 @@ class DCSVMTraining:
         *,
         entry_error: float | None = None,
         order: RowIndices | None = None,
-        **changes: float,
+        **changes: Any,
     ) -> DualSolver:
         """A solver of `data` with the fit's settings, some of them changed."""
-        settings = replace(self.settings, **changes)  # type: ignore[arg-type]
+        settings = replace(self.settings, **changes)
         team = team or self.team
         return DualSolver(
             KernelOperator(data.kernel, data.samples, team),
             data.problem,
             settings.limits,
-            active_bytes=active_bytes(data.samples, settings.memory_budget, team.n_threads),
+            active_bytes=active_bytes(data.samples, settings.memory["active matrix"], team.n_threads),
             progress=self.progress,
             entry_error=self.entry_error if entry_error is None else entry_error,
             order=order,
@@ -569,7 +568,7 @@ def suits_full_matrix(n: int, n_problems: int, settings: DCSVMSettings, progress
 def max_rows_of_full_matrix(settings: DCSVMSettings, n_problems: int = _FULL_MATRIX_PROBLEMS) -> int:
     """The most rows of problems that are solved on one full matrix; by default of 8 or more problems."""
     n_entries = _FULL_MATRIX_ENTRIES * min(n_problems, _FULL_MATRIX_PROBLEMS)
-    return isqrt(int(min(n_entries, settings.memory_budget * _FULL_MATRIX_SHARE / 8)))
+    return isqrt(int(min(n_entries, settings.memory["full matrix"] / 8)))
 
 
 def divide_rows(

@@ -1,7 +1,7 @@
 """DC-SVM wherever the rows are: the entry of the estimators.
 
 Of rows in this process one machine is trained by `dc_svm`, several by `pairs_and_targets`; of `RemoteRows`, which are
-on the workers of a dask cluster, all machines by `dc_svm_on_dask`.
+on the workers of a dask cluster, all machines by `dc_svm_on_workers`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from ..kernels.functions import Kernel
 from ..kernels.precision import ensure_precision
 from . import dc_svm, pairs_and_targets
 from .dc_svm import DCSVMSettings, KernelProblem, Problems
-from .dc_svm_on_dask import train_on_workers
+from .dc_svm_on_workers import train_on_workers
 from .trained_machines import TrainedMachines
 
 
@@ -39,7 +39,7 @@ def train_machines(
         if len(problems) > 1:
             return pairs_and_targets.train_several(kernel, samples, problems, settings, progress, rng)
         data = KernelProblem(kernel, samples, problems[0]()[1])
-        return TrainedMachines.join([dc_svm.train(data, settings, progress, rng, start=start)])
+        return TrainedMachines.join([dc_svm.train_machine(data, settings, progress, rng, start=start)])
     if len(problems) > 1:
         progress.stage(f"{len(problems)} machines", len(problems))
     each = [problems[p] for p in range(len(problems))]

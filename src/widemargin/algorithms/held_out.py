@@ -57,8 +57,8 @@ class HeldOutSolver:
     machine_rows : sequence of ndarray of int
         The rows of each machine, in ascending order: all n, or those of two classes.
     limits : Limits
-    memory_budget : int
-        Bytes beside the caller's data.
+    n_bytes : int
+        Beside the caller's data.
     progress : AnyProgress
     team : ThreadTeam
     """
@@ -67,13 +67,13 @@ class HeldOutSolver:
         self,
         machine_rows: Sequence[RowIndices],
         limits: Limits,
-        memory_budget: int,
+        n_bytes: int,
         progress: AnyProgress,
         team: ThreadTeam,
     ) -> None:
         self.machine_rows = machine_rows
         self.limits = limits
-        self.memory_budget = memory_budget
+        self.n_bytes = n_bytes
         self.progress = progress
         self.team = team
         self._buffer: NDArray[np.uint8] = np.empty(0, np.uint8)
@@ -94,33 +94,33 @@ class HeldOutSolver:
 
         Notes
         -----
-        Memory: n^2 entries if `memory_budget` allows, and m^2 a thread where machines have m < n rows. Folds (with
+        Memory: n^2 entries if `n_bytes` allow, and m^2 a thread where machines have m < n rows. Folds (with
         several machines of fewer rows: machines) are shared out over the threads, each solved by one.
         """
         n_values = sum(len(fold.Cs) * len(fold.test) for fold in folds) * len(self.machine_rows)
         # beside kernel matrices: the folds' decision values, twice as they are joined at the end, and their problems
-        budget = self.memory_budget - 8 * (2 * n_values + 3 * len(folds) * sum(map(len, self.machine_rows)))
+        n_bytes = self.n_bytes - 8 * (2 * n_values + 3 * len(folds) * sum(map(len, self.machine_rows)))
         try:
             with self.progress.interrupting(self.team.native):
-                kernel, samples, K = self._in_memory(kernel, samples, budget)
+                kernel, samples, K = self._in_memory(kernel, samples, n_bytes)
         except Stopped:
             return [_unknown(fold, len(self.machine_rows)) for fold in folds]
 
         def solve(p: int) -> list[Array]:
             if not self.progress.go_on():
                 return [_unknown(fold) for fold in folds]
-            return self._solve_machine(kernel, samples, K, p, folds, budget)
+            return self._solve_machine(kernel, samples, K, p, folds, n_bytes)
 
         numbers, largest = range(len(self.machine_rows)), max(map(len, self.machine_rows))
-        has_room = self.team.n_threads * self._needed_bytes(largest, samples) < _bytes_beside(samples, K, budget)
+        has_room = self.team.n_threads * self._needed_bytes(largest, samples) < _bytes_beside(samples, K, n_bytes)
         in_parallel = len(numbers) > 1 and largest < len(samples) and has_room
         solved = self.team.map(solve, numbers) if in_parallel else [solve(p) for p in numbers]
         return [np.stack(values, axis=-1) for values in zip(*solved, strict=True)]
 
-    def _in_memory(self, kernel: Kernel, samples: Samples, memory_budget: int) -> tuple[Kernel, Samples, Array | None]:
+    def _in_memory(self, kernel: Kernel, samples: Samples, n_bytes: int) -> tuple[Kernel, Samples, Array | None]:
         """A precomputed kernel, its Gram samples and their kernel matrix K if it fits; else the given ones and None."""
         n = len(samples)
-        if self._needed_bytes(n, samples) > _bytes_beside(samples, None, memory_budget):
+        if self._needed_bytes(n, samples) > _bytes_beside(samples, None, n_bytes):
             return kernel, samples, None
         K = self._matrix(n, samples.dtype)
         fill_gram(kernel, samples, K, self.team)
@@ -136,11 +136,11 @@ class HeldOutSolver:
         return m * m * samples.dtype.itemsize + VECTORS * 8 * m * self.team.n_threads
 
     def _solve_machine(
-        self, kernel: Kernel, samples: Samples, K: Array | None, p: int, folds: Sequence[Fold], memory_budget: int
+        self, kernel: Kernel, samples: Samples, K: Array | None, p: int, folds: Sequence[Fold], n_bytes: int
     ) -> list[Array]:
         """The held-out values (n_C, n_test) of machine p in each fold."""
         own, rows = samples, self.machine_rows[p]
-        m, free = len(rows), memory_budget - (0 if K is None else K.nbytes)
+        m, free = len(rows), n_bytes - (0 if K is None else K.nbytes)
         paths = [(fold.problems[p], fold.Cs) for fold in folds]
         with ThreadTeam(self.team.n_threads) as team:
             if m < len(samples):
@@ -170,16 +170,16 @@ class HeldOutSolver:
         return team.map_with_team(follow, paths)
 
     def _solve_without_matrix(
-        self, kernel: Kernel, samples: Samples, paths: list[Path], memory_budget: int, team: ThreadTeam
+        self, kernel: Kernel, samples: Samples, paths: list[Path], n_bytes: int, team: ThreadTeam
     ) -> list[list[DualResult]]:
         """The results along each path, each dual by rounds on an active set; all use the same memory for it."""
-        n_bytes = active_bytes(samples, memory_budget, team.n_threads)
+        matrix_bytes = active_bytes(samples, n_bytes, team.n_threads)
         first: DualSolver | None = None
 
         def solve(problem: DualProblem, beta: Vector, decision: Vector) -> DualResult:
             nonlocal first
             operator = KernelOperator(kernel, samples, team)
-            solver = DualSolver(operator, problem, self.limits, active_bytes=n_bytes, progress=self.progress)
+            solver = DualSolver(operator, problem, self.limits, active_bytes=matrix_bytes, progress=self.progress)
             if first is not None:
                 solver.active_matrix.borrow(first.active_matrix)
             first = first or solver
@@ -217,9 +217,9 @@ class HeldOutSolver:
         return values
 
 
-def _bytes_beside(samples: Samples, K: Array | None, memory_budget: int) -> int:
-    """The bytes of a memory budget beside the samples' copies and the kernel matrix of all rows."""
-    return memory_budget - samples.nbytes - (0 if K is None else K.nbytes)
+def _bytes_beside(samples: Samples, K: Array | None, n_bytes: int) -> int:
+    """Those of so many bytes beside the samples' copies and the kernel matrix of all rows."""
+    return n_bytes - samples.nbytes - (0 if K is None else K.nbytes)
 
 
 def _unknown(fold: Fold, *shape: int) -> Array:

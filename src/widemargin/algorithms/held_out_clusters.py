@@ -19,6 +19,7 @@ from typing import NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
+from .._memory import MemoryPlan
 from .._native import Stopped
 from .._progress import AnyProgress
 from .._threads import ThreadTeam
@@ -34,7 +35,6 @@ from .held_out import Fold, HeldOutSolver
 
 _MANY_MACHINES = 3  # of a cluster: solved in one batch, on one matrix,
 _BATCH_ROWS = 4000  # of so many rows at most: the batch reads scattered entries, 3 times as slowly at 7,000 rows
-_MATRIX_SHARE = 1 / 2  # of the memory budget, at most
 
 
 class ClusterValues(NamedTuple):
@@ -72,8 +72,7 @@ class ClusteredHeldOut:
     n : int
         Number of rows.
     limits : Limits
-    memory_budget : int
-        Bytes beside the caller's data.
+    memory : MemoryPlan
     progress : AnyProgress
     team : ThreadTeam
     """
@@ -84,7 +83,7 @@ class ClusteredHeldOut:
         machine_rows: Sequence[RowIndices],
         n: int,
         limits: Limits,
-        memory_budget: int,
+        memory: MemoryPlan,
         progress: AnyProgress,
         team: ThreadTeam,
     ) -> None:
@@ -92,7 +91,7 @@ class ClusteredHeldOut:
         self.machine_rows = machine_rows
         self.n = n
         self.limits = limits
-        self.memory_budget = memory_budget
+        self.memory = memory
         self.progress = progress
         self.team = team
         # of one cluster, whose folds have the same lists of duals for all kernels: by these lists
@@ -107,14 +106,14 @@ class ClusteredHeldOut:
         one of them; any has 0 where they are of neither. NaN for what a stopped search has not solved.
         """
         in_parallel = len(chosen) > 1
-        share = self.memory_budget // (min(self.team.n_threads, len(chosen)) if in_parallel else 1)
+        memory = self.memory.among(min(self.team.n_threads, len(chosen)) if in_parallel else 1)
         masks = [_mask(fold.test, self.n) for fold in folds]
 
         def solve(c: int) -> list[ClusterValues]:
             if in_parallel:
                 with ThreadTeam(1) as team:
-                    return self._solve_cluster(kernel, samples, folds, masks, self.clusters[c], share, team)
-            return self._solve_cluster(kernel, samples, folds, masks, self.clusters[c], share, self.team)
+                    return self._solve_cluster(kernel, samples, folds, masks, self.clusters[c], memory, team)
+            return self._solve_cluster(kernel, samples, folds, masks, self.clusters[c], memory, self.team)
 
         solved = self.team.map_largest_first(solve, list(chosen), lambda c: len(self.clusters[c]))
         return [
@@ -129,7 +128,7 @@ class ClusteredHeldOut:
         folds: Sequence[Fold],
         masks: Sequence[Mask],
         cluster: RowIndices,
-        memory_budget: int,
+        memory: MemoryPlan,
         team: ThreadTeam,
     ) -> list[ClusterValues]:
         m = len(cluster)
@@ -143,12 +142,12 @@ class ClusteredHeldOut:
         if len(solved) and any(map(len, tests)):
             parts = [Fold(test, own, fold.Cs) for test, own, fold in zip(tests, problems, folds, strict=True)]
             local = samples if m == self.n else SampleSubset(samples, cluster).take(np.arange(m))
-            fits = m <= _BATCH_ROWS and m * m * samples.dtype.itemsize <= _MATRIX_SHARE * memory_budget
+            fits = m <= _BATCH_ROWS and m * m * samples.dtype.itemsize <= memory["shared matrix"]
             if joined is not None and fits:
                 solve = partial(_solve_on_one_matrix, limits=self.limits, progress=self.progress, team=team)
                 found_values = solve(kernel, local, joined, len(machine_rows), parts)
             else:
-                solver = HeldOutSolver(machine_rows, self.limits, memory_budget, self.progress, team)
+                solver = HeldOutSolver(machine_rows, self.limits, memory["folds"], self.progress, team)
                 found_values = solver.held_out_values(kernel, local, parts)
             for k, found in enumerate(found_values):
                 is_solved = np.isnan(constants[k, solved])

@@ -30,6 +30,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from .._config import ALLOWED_BYTES
+from .._memory import DEFAULT_PLAN, MemoryPlan
 from .._native import Stopped
 from .._progress import AnyProgress, SilentProgress
 from .._threads import ONE_THREAD, ThreadTeam
@@ -77,11 +78,11 @@ class OCASSettings:
     line_search: bool = True
     is_plain: bool = False
     max_iter: int = 1000
-    memory_budget: int = 2**30
+    memory: MemoryPlan = DEFAULT_PLAN
     keep_points: bool = True
 
 
-def train(
+def train_linear(
     X: DesignMatrix,
     losses: Sequence[Loss],
     settings: OCASSettings,
@@ -115,7 +116,7 @@ def train_path(
     start: Sequence[Matrix] | None = None,
     team: ThreadTeam | None = None,
 ) -> Iterator[Trained]:
-    """Train as `train` does, for one C after another; planes, which do not depend on C, are kept."""
+    """Train as `train_linear` does, for one C after another; planes, which do not depend on C, are kept."""
     yield from _train_each(OCASTraining(X, losses, settings, progress, team or ThreadTeam(1)), Cs, start)
 
 
@@ -153,16 +154,16 @@ def _train_each(training: OCASTraining, Cs: Sequence[float], start: Sequence[Mat
 
 
 def train_hinges(
-    X: Array, signed_weights: Matrix, tol: float, progress: AnyProgress, memory_budget: int
+    X: Array, signed_weights: Matrix, tol: float, progress: AnyProgress, memory: MemoryPlan
 ) -> list[LinearResult]:
     """Train q machines without intercept, C = 1, on dense samples X (n, d) in this thread.
 
     `signed_weights` (q, n): for each machine, the samples' weights times their labels.
     """
     team = ThreadTeam(1)
-    settings = OCASSettings(tol=tol, memory_budget=memory_budget, keep_points=False)
+    settings = OCASSettings(tol=tol, memory=memory, keep_points=False)
     losses = [HingeLoss(own_weights, team) for own_weights in signed_weights]
-    return train(make_design_matrix(X, team), losses, settings, progress, team=team)[0]
+    return train_linear(make_design_matrix(X, team), losses, settings, progress, team=team)[0]
 
 
 class OCASTraining:
@@ -186,14 +187,14 @@ class OCASTraining:
         is_accelerated = settings.line_search and not settings.is_plain
         self.accelerations = choose_accelerations(X, losses) if is_accelerated else Accelerations()
         n_outputs = sum(loss.n_outputs for loss in losses)
-        # a normal and a point for each plane, float64, in arrays with room for up to twice as many planes
-        capacity = settings.memory_budget // (2 * 2 * 8 * n_outputs * max(1, X.shape[1]))
+        # of each plane the normal, with `keep_points` its point too, in arrays with room for up to twice as many planes
+        capacity = settings.memory["planes"] // (2 * (1 + settings.keep_points) * 8 * n_outputs * max(1, X.shape[1]))
         self.machines = [self._make_machine(loss, capacity) for loss in losses]
         self.active_rows: dict[CuttingPlaneMachine, ActiveRows] = {}
         self.newton_steps: dict[CuttingPlaneMachine, NewtonSteps] = {}
         self.dual_epochs: dict[CuttingPlaneMachine, DualEpochs] = {}
         self.dual_alone: dict[CuttingPlaneMachine, DualAlone | MulticlassDual] = {}  # of all machines, or none
-        self._accelerate(settings.memory_budget // len(losses))
+        self._accelerate(settings.memory.among(len(losses)))
 
     def _make_machine(self, loss: Loss, capacity: int) -> CuttingPlaneMachine:
         settings = self.settings
@@ -206,7 +207,7 @@ class OCASTraining:
         )
         return CuttingPlaneMachine(loss, master, mu=settings.mu, is_plain=settings.is_plain)
 
-    def _accelerate(self, memory_budget: int) -> None:
+    def _accelerate(self, memory: MemoryPlan) -> None:
         """Give the machines the accelerations of their rounds."""
         X, used, tol, go_on = self.X, self.accelerations, self.settings.tol, SilentProgress(self.progress).go_on
         rows, constant = split_constant(X)
@@ -216,13 +217,15 @@ class OCASTraining:
             if used.dual_alone and isinstance(loss, MulticlassHingeLoss) and isinstance(rows, RowAccess):
                 self.dual_alone[machine] = MulticlassDual(rows, constant, loss, norms, tol, self.team, go_on)
             if used.newton_cg and isinstance(loss, SmoothLoss):
-                self.newton_steps[machine] = NewtonSteps(X, machine, loss, memory_budget, go_on)
+                self.newton_steps[machine] = NewtonSteps(X, machine, loss, memory["preconditioner"], go_on)
             if hinge is None:
                 continue
             if used.active_rows and isinstance(X, LocalMatrix):
-                self.active_rows[machine] = ActiveRows(X, machine, tol, memory_budget, go_on, newton=used.newton)
+                self.active_rows[machine] = ActiveRows(
+                    X, machine, tol, memory["active rows"], go_on, newton=used.newton
+                )
             if used.dual_alone and isinstance(X, RowAccess):
-                self.dual_alone[machine] = DualAlone(X, hinge, norms, tol, memory_budget, go_on)
+                self.dual_alone[machine] = DualAlone(X, hinge, norms, tol, memory["free rows"], go_on)
             elif used.epochs and isinstance(X, RowAccess):
                 self.dual_epochs[machine] = DualEpochs(X, hinge, norms)
 
@@ -337,7 +340,7 @@ class OCASTraining:
             return None
         n, d = self.X.shape
         # columns (n,) of float64 that memory allows beside two copies of X, and X Xᵀ; each thread has a copy of X Xᵀ
-        columns_left = (self.settings.memory_budget + ALLOWED_BYTES) / (8 * n) - (2 * d + n)
+        columns_left = (self.settings.memory["Gram matrix"] + ALLOWED_BYTES) / (8 * n) - (2 * d + n)
         if columns_left < n:
             return None
         team = self.team if columns_left >= n * min(self.team.n_threads, len(hinges)) else ONE_THREAD
@@ -404,11 +407,12 @@ class OCASTraining:
     def _start_from_sample(self, X: LocalMatrix, C: float) -> list[Matrix]:
         def train_some(sampled: LocalMatrix, losses: Sequence[Loss], tol: float) -> list[Matrix]:
             settings = replace(self.settings, C=C, tol=tol, keep_points=False)
-            results, _ = train(sampled, losses, settings, SilentProgress(self.progress), team=self.team)
+            results, _ = train_linear(sampled, losses, settings, SilentProgress(self.progress), team=self.team)
             return [result.w for result in results]
 
         settings, newton = self.settings, self.accelerations.newton
-        sample = draw_sample(X, [machine.loss for machine in self.machines], settings.memory_budget)
+        losses = [machine.loss for machine in self.machines]
+        sample = draw_sample(X, losses, settings.memory["drawn rows"])
         silent = SilentProgress(self.progress)
         found = start_from_sample(sample, C, settings.tol, silent, newton=newton, train=train_some)
         for machine, is_newton in zip(self.machines, found.is_newton, strict=True):

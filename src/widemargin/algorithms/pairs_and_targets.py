@@ -25,7 +25,7 @@ from ..kernels.scratch import closing_scratch
 from ..kernels.tiles import fill_gram
 from ..partition.divide import Division
 from ..solvers.dual.in_memory import WORKING_SET_ROWS, solve_several_in_memory
-from ..solvers.dual.memory import share_budget
+from ..solvers.dual.memory import among_solves
 from ..solvers.dual.problem import DualProblem, PairProblems
 from ..solvers.dual.subproblems import Subproblem, Subproblems, join_subproblems, solve_on_full_matrix
 from ..solvers.results import DualResult
@@ -41,8 +41,6 @@ from .dc_svm import (
     train_whole,
 )
 from .trained_machines import TrainedMachine, TrainedMachines, in_order
-
-_MATRIX_SHARE = 1 / 2  # several machines share a kernel matrix of at most this part of the memory budget
 
 
 def train_several(
@@ -60,12 +58,12 @@ def train_several(
     problems : PairProblems, or sequence of callables
         Pairs of small classes are trained in groups that share a kernel matrix. Callables return the rows of a machine,
         which are all samples, and its dual problem. Such machines share each level's clusters, and the kernel matrix if
-        it takes at most half of `memory_budget`.
+        it takes at most half of the budget.
 
     Returns
     -------
     TrainedMachines
-        In the order of `problems`. They are trained in parallel and share `memory_budget`, and with a `stop_level` one
+        In the order of `problems`. They are trained in parallel and share the budget, and with a `stop_level` one
         division of the samples.
     """
     return _SeveralMachines(kernel, samples, problems, settings, progress, rng).run()
@@ -109,7 +107,7 @@ class _SeveralMachines:
         n, samples, settings = len(self.samples), self.samples, self.settings
         everything = np.arange(len(self.problems))
         self.progress.stage(f"{len(everything)} machines", float(self._work(everything).sum()))
-        has_room = n * n * samples.dtype.itemsize <= _MATRIX_SHARE * (settings.memory_budget - samples.nbytes)
+        has_room = n * n * samples.dtype.itemsize <= settings.memory.less(samples.nbytes)["shared matrix"]
         are_pairs = isinstance(self.problems, PairProblems)
         if not are_pairs and has_room and n > WORKING_SET_ROWS and not settings.stop_level:
             return TrainedMachines.join(self._train_on_shared_matrix([problem for _, problem in self._make_all()]))
@@ -159,8 +157,8 @@ class _SeveralMachines:
         left = [k for k in range(len(numbers)) if k not in found or not found[k].result.converged]
         samples, stop_level, n_jobs = self.samples, self.settings.stop_level, self.settings.n_jobs
         n_workers = min(effective_n_jobs(n_jobs), len(left))
-        budget = share_budget(samples, self.settings.memory_budget, n_workers)
-        settings, division = replace(self.settings, memory_budget=budget), None
+        memory = among_solves(samples, self.settings.memory, n_workers)
+        settings, division = replace(self.settings, memory=memory), None
         if before is not None:
             division = before.division
         elif stop_level:

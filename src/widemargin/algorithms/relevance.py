@@ -18,6 +18,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 import scipy.sparse as sp
 
+from .._memory import DEFAULT_PLAN, MemoryPlan
 from .._progress import AnyProgress
 from .._threads import row_blocks, value_blocks
 from .._types import Gradients, Vector
@@ -25,13 +26,13 @@ from .._types import Gradients, Vector
 LEAST_FACTOR = 1e-6  # of a column / the largest one: no column is lost
 _MOST_ROWS, _LEAST_ROWS = 2000, 500  # average over the gradients at so many rows:
 _GRADIENTS = 20_000  # as many as give so many gradients of all functions; the least for a fit that was stopped
-_GRADIENT_SHARE = 4  # memory budget / bytes of a block of gradients, of which there are two copies
+_GRADIENT_COPIES = 2  # of a block's gradients
 
 
 class Differentiable(Protocol):
     """A machine of several decision functions with their gradients, (n, n_functions, d)."""
 
-    def decision_gradients(self, X: Any, *, n_jobs: int | None = None, memory_budget: int = 2**30) -> Gradients:
+    def decision_gradients(self, X: Any, *, n_jobs: int | None = None, memory: MemoryPlan = DEFAULT_PLAN) -> Gradients:
         """Gradients of the decision values by the rows of X."""
 
 
@@ -67,7 +68,7 @@ def learn_relevance(
     *,
     power: int = 1,
     n_jobs: int | None = None,
-    memory_budget: int = 2**30,
+    memory: MemoryPlan = DEFAULT_PLAN,
 ) -> Relevance:
     """Scale the columns of X, fit and measure gradients, `n_iter` times.
 
@@ -96,7 +97,7 @@ def learn_relevance(
             break
         n_rows = _LEAST_ROWS if progress.stopped_by else _n_gradient_rows(model, scaled)
         rows = np.sort(order[:n_rows])
-        gradients = rms_gradients(model, scaled[rows], weights[rows], n_jobs=n_jobs, memory_budget=memory_budget)
+        gradients = rms_gradients(model, scaled[rows], weights[rows], n_jobs=n_jobs, memory=memory)
         relevance = np.where(share > 0, known.scale * gradients, 0.0)  # rounding is no gradient by a constant column
         if not relevance.any():
             return known._replace(n_iter=k)
@@ -108,14 +109,14 @@ def learn_relevance(
 
 
 def rms_gradients(
-    model: Differentiable, X: Any, weights: Vector, *, n_jobs: int | None = None, memory_budget: int = 2**30
+    model: Differentiable, X: Any, weights: Vector, *, n_jobs: int | None = None, memory: MemoryPlan = DEFAULT_PLAN
 ) -> Vector:
     """sqrt(mean (df/dx_j)^2) of each column (d,): over the rows by their weights, and over the decision functions."""
     total = np.zeros(X.shape[1])
     n_functions = model.decision_gradients(X[:1]).shape[1]
     row_bytes = 8 * n_functions * X.shape[1]
-    for rows in row_blocks(X.shape[0], max(1, memory_budget // (_GRADIENT_SHARE * row_bytes))):
-        gradients = model.decision_gradients(X[rows], n_jobs=n_jobs, memory_budget=memory_budget)
+    for rows in row_blocks(X.shape[0], max(1, memory["gradients"] // (_GRADIENT_COPIES * row_bytes))):
+        gradients = model.decision_gradients(X[rows], n_jobs=n_jobs, memory=memory)
         total += np.einsum("i,ifj,ifj->j", weights[rows], gradients, gradients)
     return np.asarray(np.sqrt(total / (n_functions * weights.sum())))
 

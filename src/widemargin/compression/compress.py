@@ -11,7 +11,7 @@ from typing import Any
 from numpy.typing import ArrayLike
 from sklearn.pipeline import Pipeline
 
-from .._config import resolve_memory_budget
+from .._memory import memory_plan
 from .._threads import blas_limit
 from ..data import compute_rows
 from ..estimators._wrapped import unwrap
@@ -165,7 +165,7 @@ def compress(
         random_state,
     )
     parameters.check()
-    X = compute_rows(X, resolve_memory_budget(memory_budget))
+    X = compute_rows(X, memory_plan(parameters))
     return _compress(model, X, parameters)
 
 

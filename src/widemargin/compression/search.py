@@ -19,12 +19,12 @@ from sklearn.base import is_classifier, is_outlier_detector
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
-from .._config import resolve_memory_budget
+from .._memory import SHARES, MemoryPlan, memory_plan
 from .._native import Stopped
 from .._progress import AnyProgress, Progress, SilentProgress
 from .._threads import BLOCK_ROWS, WORK_PER_CHECK, row_blocks, run_interruptibly
 from .._types import Array, Labels, Matrix, RowIndices, Vector
-from ..algorithms.dc_pred import ForestSettings, train
+from ..algorithms.dc_pred import ForestSettings, train_forest
 from ..algorithms.ocas import train_hinges
 from ..data.labels import one_vs_rest_signs
 from ..estimators._cost import (
@@ -40,7 +40,7 @@ from ..estimators._cost import (
 from ..estimators._dc_pred_machine import tree_arrays
 from ..estimators._estimator import warn_user
 from ..estimators._predictor import argmax_classes, vote_winners
-from ..estimators._validation import shown, validate_rows
+from ..estimators._validation import validate_rows
 from ..kernels.functions import RBF, make_kernel
 from ..kernels.tiles import entry_work
 from ..models.nystroem_tree import NystroemForest
@@ -71,9 +71,7 @@ _ENOUGH_AGREEMENT = 0.995  # try nothing else once the share of equal labels, or
 _FEW = 50  # hold out none of fewer rows; project no fewer features: they are cheap as they are
 _LABELS_C = 10.0  # C of machines that learn labels, which are the model's own and free of noise
 _COST_SHARE, _MAX_COST = 0.04, 600.0  # automatic cost / the model's; largest automatic cost
-_TRAINING_SHARE = {"decision values": 0.4, "labels": 0.2}  # `training_bytes` of a candidate / memory budget, at most
-_SOLVER_SHARE = 0.5  # kernel matrices and solver of a leaf that learns labels / memory budget, at most
-_ROWS_SHARE = 0.4  # rows and decision values, of which there are two copies before training / memory budget, at most
+_TRAINING_SHARES = {"decision values": "least squares", "labels": "hinges"}  # of memory, for `training_bytes`
 _BYTES_SHARE = 0.047  # `forest_bytes`, which is approximate, / the model's bytes, at most: the whole is below 1 / 20
 _KEPT_VARIANCE = 0.92  # share of the variance that a projection keeps, at least
 _MAX_RANK_SHARE, _MAX_RANK = 0.4, 256  # features of a projection / all, and features, at most: more need much memory
@@ -123,7 +121,7 @@ class Compression:
     source: Source = field(init=False)
     seed: int = field(init=False)
     rng: np.random.Generator = field(init=False)
-    memory_budget: int = field(init=False)
+    memory: MemoryPlan = field(init=False)
     may_go_on: Callable[[], bool] = field(init=False)
     rows: Any = field(init=False)  # (n, d): X and the model's points
     landmark_weights: Vector = field(init=False)  # (n,): squared coefficients of the model's points, 0 of other rows
@@ -137,7 +135,7 @@ class Compression:
         seed = 0 if self.parameters.random_state is None else self.parameters.random_state
         self.seed = int(check_random_state(seed).randint(2**31))
         self.rng = np.random.default_rng(self.seed)
-        self.memory_budget = resolve_memory_budget(self.parameters.memory_budget)
+        self.memory = memory_plan(self.parameters)
         with Progress(max_time=self.parameters.max_time, verbose=self.parameters.verbose, title="compress") as progress:
             self.may_go_on = SilentProgress(progress).go_on
             self.rows, self.landmark_weights = self._training_rows()
@@ -170,7 +168,7 @@ class Compression:
         size = max(_FEW * source.n_clusters, int(WORK_PER_CHECK / entry_work(int(source.n_used), d)))
         order = self.rng.permutation(n)
         progress.stage("the model's own predictions", n)
-        resources = {"n_jobs": self.parameters.n_jobs, "memory_budget": self.memory_budget // 4}
+        resources = {"n_jobs": self.parameters.n_jobs, "memory": self.memory.among(1, "evaluation")}
         share, blocks = progress.part(0.5), list[Matrix]()
         for block in row_blocks(n, size):
             if blocks and not share.go_on():
@@ -190,19 +188,16 @@ class Compression:
             )
 
     def _check_memory(self) -> None:
-        """Raise a ValueError with the least `memory_budget` that can be kept, if this one cannot."""
+        """Raise a ValueError with the least budget that can be kept, if this one cannot."""
         n, d = self.rows.shape
-        rows = (stored_bytes(self.rows) + 8 * n * self.source.n_outputs) / _ROWS_SHARE
+        rows = (stored_bytes(self.rows) + 8 * n * self.source.n_outputs) / SHARES["training rows"].part
         n_given = 0 if self.X is None else np.shape(self.X)[0]
         n_most = sum(min(_MAX_ROWS, n_rows) for n_rows in (self.source.points.shape[0], n_given))
         settings = self._settings(_Plan(1.0, self._leaves[0]), n_most, self.source.n_outputs, 0.0)
         training = training_bytes(settings, least_training_rows(settings), d, self.source.n_outputs)
-        least = math.ceil(max(rows, training / _TRAINING_SHARE["decision values"]))
-        if least > self.memory_budget:
-            raise ValueError(
-                f"memory_budget must be at least {least} bytes for the model's {self.source.points.shape[0]} support "
-                f"vectors and {settings.n_landmarks} landmarks in a leaf, got {shown(self.parameters.memory_budget)}"
-            )
+        m, n_landmarks = self.source.points.shape[0], settings.n_landmarks
+        what = f"the model's {m} support vectors and {n_landmarks} landmarks in a leaf"
+        self.memory.require(max(rows, training / SHARES["least squares"].part), what, allowed=0)
 
     def _check_pseudo(self) -> None:
         if self.parameters.pseudo == "triangle" and self.source.kernel.argument == "inner_product":
@@ -242,7 +237,7 @@ class Compression:
         X = validate_rows(self.model, self.X, reset=False, sums_repeated=True, **how)
         rows_bytes, points_bytes = (stored_bytes(A) + 8 * A.shape[0] * self.source.n_outputs for A in (X, points))
         points_bytes *= min(1.0, _MAX_ROWS / points.shape[0])
-        free_bytes = _ROWS_SHARE * self.memory_budget - points_bytes
+        free_bytes = self.memory["training rows"] - points_bytes
         most = max(_FEW, min(_MAX_ROWS, int(free_bytes * X.shape[0] / rows_bytes)))
         if X.shape[0] <= most:
             return X
@@ -361,9 +356,7 @@ class Compression:
         if plan.is_quadratic:
             parameters["kernel"] = "linear"
         projection = self._projection if plan.is_projected else None
-        settings_budget, budget = (
-            _TRAINING_SHARE[what] * self.memory_budget for what in ("decision values", plan.learnt)
-        )
+        settings_budget, budget = (self.memory[_TRAINING_SHARES[what]] for what in ("decision values", plan.learnt))
         settings = self._settings(plan, len(train_rows), problem.n_outputs, settings_budget)
         d = self.rows.shape[1] if projection is None else projection.shape[1]
         most = max_training_rows(settings, d, problem.n_outputs, budget, is_hinge=plan.learnt == "labels")
@@ -374,7 +367,8 @@ class Compression:
         rows = self.rows[train_rows]
         rows = rows if projection is None else np.ascontiguousarray(rows @ projection)
         features = squares_along(self._directions(settings.n_landmarks)) if plan.is_quadratic else None
-        forest = train(kernel, rows, problem, settings, progress, np.random.default_rng(self.seed), features).model
+        rng = np.random.default_rng(self.seed)
+        forest = train_forest(kernel, rows, problem, settings, progress, rng, features).model
         forest.projection = projection
         compressed = self._make_estimator(forest, parameters, plan.learnt, train_rows)
         values = self._decision_values(compressed, self.split.validation)
@@ -404,13 +398,13 @@ class Compression:
             is_small = forest_bytes(settings, d, n_outputs) <= most_bytes
             is_small = is_small and training_bytes(settings, n, d, n_outputs) <= budget
             if is_small or cost <= DEFAULT_COST:
-                return settings._replace(memory_budget=int(_SOLVER_SHARE * self.memory_budget))
+                return settings._replace(memory=self.memory.among(1, "solver"))
             cost *= 0.8
 
     def _suits_squares(self) -> bool:
         """Whether the model has principal directions, which take less time than its predictions of the pilot rows."""
         n, d = self.source.points.shape
-        is_cheap = d * (n + d) <= _PILOT_ROWS * n and 32 * d * (d + BLOCK_ROWS) <= _ROWS_SHARE * self.memory_budget
+        is_cheap = d * (n + d) <= _PILOT_ROWS * n and 32 * d * (d + BLOCK_ROWS) <= self.memory["curvatures"]
         is_sum = isinstance(self.source.kernel, RBF) and self.source.n_clusters == 1
         return is_sum and self.source.n_outputs == 1 and is_cheap
 

@@ -36,7 +36,7 @@ class Source:
     Attributes
     ----------
     decision_values : callable
-        Of rows (n, d), `n_jobs` and `memory_budget`: decision values of shape (n, q).
+        Of rows (n, d), `n_jobs` and `memory`: decision values of shape (n, q).
     points : ndarray or CSR array of shape (n_points, d)
     coef : ndarray of shape (q, n_points)
     kernel : ArgumentKernel

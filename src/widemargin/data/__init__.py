@@ -22,7 +22,7 @@ from .design_matrix import IdentityMatrix, make_design_matrix, split_constant, w
 from .memory_map import has_finite_rows, mapped_pages, take_rows
 from .open_matrix import open_design_matrix
 from .remote.client import LostPartitionError
-from .remote.lazy_rows import compute_rows, iterate_blocks, map_rows
+from .remote.lazy_rows import compute_rows, compute_values, iterate_blocks, map_rows
 from .remote.partitions import is_dask_collection
 from .repeated import RepeatedMatrix, repeat_rows
 
@@ -36,6 +36,7 @@ __all__ = [
     "RowAccess",
     "RowArrays",
     "compute_rows",
+    "compute_values",
     "has_finite_rows",
     "has_finite_values",
     "is_dask_collection",

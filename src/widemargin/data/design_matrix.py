@@ -19,7 +19,7 @@ from .dense import ColumnMajorMatrix, DenseMatrix, RowMajorMatrix, has_contiguou
 from .memory_map import MappedMatrix, mapped_pages
 
 
-def make_design_matrix(X: Any, team: ThreadTeam, memory_budget: int = 2**30) -> LocalMatrix:
+def make_design_matrix(X: Any, team: ThreadTeam, max_bytes: int = 2**30) -> LocalMatrix:
     """Wrap validated data of shape (n, d) in this process, without a copy.
 
     Parameters
@@ -27,12 +27,12 @@ def make_design_matrix(X: Any, team: ThreadTeam, memory_budget: int = 2**30) -> 
     X : ndarray, memmap or CSR array, float32 or float64
         A dense array in neither C nor Fortran order, nor with contiguous rows, is copied.
     team : ThreadTeam
-    memory_budget : int
+    max_bytes : int
         Bytes. A read-only memory map in C order that is larger is read in blocks, whose pages are given back.
     """
     if sp.issparse(X):
         return SparseMatrix(CSRArray.of(X), team)
-    if (pages := mapped_pages(X, memory_budget)) is not None:
+    if (pages := mapped_pages(X, max_bytes)) is not None:
         return MappedMatrix(X, pages, team)
     if X.flags.c_contiguous:
         return RowMajorMatrix(X, team)

@@ -87,7 +87,7 @@ class MappedMatrix(DenseMatrix):
         return taken
 
 
-def mapped_pages(X: Any, memory_budget: int) -> MappedPages | None:
+def mapped_pages(X: Any, max_bytes: int) -> MappedPages | None:
     """The pages of X if it is a read-only memory map in C order that is larger than the budget; else None.
 
     A map that could be written to, private or shared, is none, whether X is writeable or not: released pages of a
@@ -98,7 +98,7 @@ def mapped_pages(X: Any, memory_budget: int) -> MappedPages | None:
         source = source.base
     if not isinstance(source, mmap.mmap) or not hasattr(mmap, "MADV_DONTNEED"):
         return None
-    if not memoryview(source).readonly or not X.flags.c_contiguous or X.nbytes <= memory_budget:
+    if not memoryview(source).readonly or not X.flags.c_contiguous or X.nbytes <= max_bytes:
         return None
     return MappedPages(X, source)
 
@@ -112,9 +112,9 @@ def has_finite_rows(X: Array, pages: MappedPages) -> bool:
     return True
 
 
-def take_rows(X: Any, rows: RowIndices, memory_budget: int) -> Any:
+def take_rows(X: Any, rows: RowIndices, max_bytes: int) -> Any:
     """X[rows], for ascending row numbers; the pages of a memory map larger than the budget are released on the way."""
-    if (pages := mapped_pages(X, memory_budget)) is None:
+    if (pages := mapped_pages(X, max_bytes)) is None:
         return X[rows]
     taken = np.empty((len(rows), X.shape[1]), X.dtype)
     for block in row_blocks(len(rows), 64):  # the system reads some 16 pages around each row

@@ -14,15 +14,15 @@ from .remote.partitions import is_dask_collection
 
 
 @contextmanager
-def open_design_matrix(X: Any, team: ThreadTeam, memory_budget: int = 2**30) -> Iterator[DesignMatrix]:
+def open_design_matrix(X: Any, team: ThreadTeam, max_bytes: int = 2**30) -> Iterator[DesignMatrix]:
     """Hold the samples ready inside a ``with`` block: a dask collection on its cluster, all other data where they are.
 
     Parameters
     ----------
-    X, team, memory_budget : as of `make_design_matrix`, or of `open_partitions`
+    X, team, max_bytes : as of `make_design_matrix`, or of `open_partitions`
     """
     if not is_dask_collection(X):
-        yield make_design_matrix(X, team, memory_budget)
+        yield make_design_matrix(X, team, max_bytes)
         return
     with open_partitions(X, team) as partitioned:
         yield partitioned

@@ -137,11 +137,11 @@ def least_training_rows(settings: ForestSettings) -> int:
     return _LEAST_LEAF_ROWS * settings.n_clusters
 
 
-def max_training_rows(settings: ForestSettings, d: int, n_outputs: int, memory_budget: float, *, is_hinge: bool) -> int:
-    """How many rows `training_bytes` has room for, at least `least_training_rows`."""
+def max_training_rows(settings: ForestSettings, d: int, n_outputs: int, n_bytes: float, *, is_hinge: bool) -> int:
+    """How many rows take so many `training_bytes`, at least `least_training_rows`."""
     least = least_training_rows(settings)
     fixed, with_rows = (training_bytes(settings, n, d, n_outputs, is_hinge=is_hinge) for n in (0, least))
-    return max(least, int(least * (memory_budget - fixed) / (with_rows - fixed)))
+    return max(least, int(least * (n_bytes - fixed) / (with_rows - fixed)))
 
 
 def _max_leaves(cost: float, n: int) -> int:

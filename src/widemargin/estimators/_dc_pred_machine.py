@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import is_classifier
 
-from .._config import resolve_memory_budget
+from .._memory import memory_plan
 from .._progress import Progress
 from .._types import Array
-from ..algorithms.dc_pred import TrainedForest, needed_bytes, train
+from ..algorithms.dc_pred import TrainedForest, needed_bytes, train_forest
 from ..models.nystroem_tree import NystroemForest, NystroemTree
 from ..nystroem.leaf_problems import LeafProblem
 from ._cost import allocate_automatic_cost, check_cost
@@ -22,7 +22,6 @@ from ._scale import check_scale
 from ._validation import (
     check_choice,
     check_kernel,
-    check_memory,
     check_number,
     check_pseudo,
     check_resources,
@@ -36,6 +35,7 @@ Arrays = dict[str, NDArray[Any]]
 class DCPredMachine(KernelMachine):
     """An estimator whose model is a `NystroemForest` trained by DC-Pred++."""
 
+    _memory_kinds = "tree of landmarks", "prediction"
     prediction_cost: float | str
     n_clusters: int | str
     n_landmarks: int | str
@@ -73,12 +73,12 @@ class DCPredMachine(KernelMachine):
         settings = settings._replace(
             landmark_weights=self.landmark_weights,
             damping=float(self.damping),
-            memory_budget=resolve_memory_budget(self.memory_budget),
+            memory=memory_plan(self),
         )
         needed = needed_bytes(settings, rows.X, problem.n_outputs)
         what = f"{n} rows in {settings.n_clusters} leaves of {settings.n_landmarks} landmarks"
-        check_memory(self.memory_budget, needed, what)
-        machine = train(kernel, rows.X, problem, settings, progress, make_rng(self.random_state))
+        settings.memory.require(needed, what)
+        machine = train_forest(kernel, rows.X, problem, settings, progress, make_rng(self.random_state))
         self._trees = tree_arrays(machine.model)
         self._model = self._make_model()
         self.prediction_cost_ = self._model.n_operations

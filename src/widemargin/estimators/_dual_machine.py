@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,14 +15,14 @@ from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
-from .._config import resolve_memory_budget
+from .._memory import memory_plan
 from .._progress import Progress, SilentProgress
 from .._threads import ThreadTeam, blas_limit, effective_n_jobs, raise_if_stopped
 from .._types import Array, Labels, Matrix, RowIndices, Vector
 from ..algorithms.dc_svm import DCSVMSettings, Problems
 from ..algorithms.dc_svm_fit import train_machines
 from ..algorithms.trained_machines import TrainedMachine, TrainedMachines
-from ..data import is_dask_collection
+from ..data import compute_values, is_dask_collection
 from ..data.remote.remote_rows import RemoteRows, open_remote_rows
 from ..data.rows import find_equal_rows
 from ..data.samples import GramSamples, Samples, make_samples, view_samples
@@ -49,7 +49,6 @@ from ._validation import (
     check_integer,
     check_kernel,
     check_labels,
-    check_memory,
     check_number,
     check_resources,
     check_seed,
@@ -57,7 +56,6 @@ from ._validation import (
     is_auto,
     make_rng,
     shown,
-    to_memory,
 )
 
 
@@ -68,6 +66,7 @@ class DualMachine(LinearWeights, DecisionGradients, KernelMachine):
     machine for each pair of classes, overrides some.
     """
 
+    _memory_kinds = "kernel machine", "kernel machine on workers", "prediction"
     fit_intercept: bool
     n_levels: int | str
     branching: int
@@ -85,6 +84,40 @@ class DualMachine(LinearWeights, DecisionGradients, KernelMachine):
     intercept_: Vector
     n_support_: NDArray[np.intp]
     _clusters: dict[str, Any] | None
+
+    def fit(self, X: ArrayLike, y: ArrayLike | None, sample_weight: ArrayLike | None = None) -> Self:
+        """Train the machine.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, sparse array} of shape (n_samples, n_features)
+            Or K(train, train), of shape (n_samples, n_samples), for a precomputed kernel; or a dask array or data
+            frame, whose rows stay on the workers.
+        y : array-like of shape (n_samples,)
+            Of a classifier labels of any kind, of at least two classes; of a regressor numbers, also of shape
+            (n_samples, n_targets).
+        sample_weight : array-like of shape (n_samples,), default=None
+            Factor of each sample's loss, >= 0.
+
+        Returns
+        -------
+        self
+        """
+        with (
+            self._fitting(X, y, sample_weight) as (rows, progress),
+            blas_limit(1),  # a second thread, once woken by a probe of some rows, spins on through an early fit
+            self._open_rows(rows, progress) as rows,
+        ):
+            kernel, samples, rows = self._make_samples(rows, progress)
+            machines = self._train_machines(kernel, samples, rows, progress)
+            machines = self._finish_machines(kernel, samples, rows, machines)
+            self._set_attributes(kernel, samples, rows, machines)
+            if not progress.stopped_by:
+                self._warn_of_machines(rows, machines)
+            violation = float(machines.results.violation.max())
+            certificate = f"violation {violation:.3g} where tol={self.tol:g}, {describe_gap(self)}"
+            warn_unconverged(self, progress.stopped_by or self._stopping_limit(), certificate)
+        return self
 
     @lazy_on_dask
     def assign_clusters(self, X: ArrayLike) -> Labels:
@@ -188,7 +221,7 @@ class DualMachine(LinearWeights, DecisionGradients, KernelMachine):
         if not len(targets):
             raise ValueError(f"X must have rows, got none: shape (0, {self.n_features_in_})")
         self.shape_fit_ = len(targets), self.n_features_in_
-        weights = check_weights(to_memory(sample_weight), targets)
+        weights = check_weights(compute_values(sample_weight), targets)
         kept = np.flatnonzero(weights)
         classes, y = self._number_targets(targets[kept], weights[kept])
         return TrainingRows(X, y, weights[kept], kept, classes)
@@ -198,32 +231,10 @@ class DualMachine(LinearWeights, DecisionGradients, KernelMachine):
         if y is None:
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None")
         if isinstance(self, ClassifierMixin):
-            labels = column_or_1d(to_memory(y), warn=True)
+            labels = column_or_1d(compute_values(y), warn=True)
             check_labels(labels)
             return np.asarray(labels)
-        return np.asarray(check_array(to_memory(y), dtype=np.float64, ensure_2d=False, input_name="y"))
-
-    def _train(self, rows: TrainingRows, progress: Progress) -> None:
-        # one thread of BLAS: a second one, once woken by a probe of some rows, spins on through an early fit
-        with blas_limit(1), self._open_rows(rows, progress) as rows:
-            kernel = self._resolve_kernel(rows.X, rows.weights)
-            if isinstance(self, ClassifierMixin) and isinstance(rows.X, np.ndarray) and not self._is_gram:
-                rows = rows if progress.is_observed else _merge_equal_rows(rows)
-            samples = self._make_samples(kernel, rows, SilentProgress(progress).go_on)
-            if not isinstance(samples, RemoteRows):
-                self._check_memory(samples, rows)
-            if isinstance(samples, GramSamples) and is_indefinite(samples, fixes_sum=self.fit_intercept):
-                kernel = Precomputed(is_semidefinite=False)
-            machines = self._train_machines(kernel, samples, rows, progress)
-            if not isinstance(samples, RemoteRows):
-                error = float64_error(kernel, samples)
-                machines = replace(machines, results=with_rounding(machines.results, error, self.tol))
-            self._set_attributes(kernel, samples, rows, machines)
-        if not progress.stopped_by:
-            self._warn_of_machines(rows, machines)
-        violation = float(machines.results.violation.max())
-        certificate = f"violation {violation:.3g} where tol={self.tol:g}, {describe_gap(self)}"
-        warn_unconverged(self, progress.stopped_by or self._stopping_limit(), certificate)
+        return np.asarray(check_array(compute_values(y), dtype=np.float64, ensure_2d=False, input_name="y"))
 
     @contextmanager
     def _open_rows(self, rows: TrainingRows, progress: Progress) -> Iterator[TrainingRows]:
@@ -235,6 +246,36 @@ class DualMachine(LinearWeights, DecisionGradients, KernelMachine):
         with open_remote_rows(rows.X, rows.kept, self.shape_fit_[0], check) as X:
             self._dtype = X.dtype.name
             yield rows._replace(X=X)
+
+    def _make_samples(
+        self, rows: TrainingRows, progress: Progress
+    ) -> tuple[Kernel, Samples | RemoteRows, TrainingRows]:
+        """The kernel, checked rows in the form that it takes, and what else the training takes of these rows.
+
+        Of rows on a cluster a sample is checked, and they stay there.
+        """
+        kernel, go_on = self._resolve_kernel(rows.X, rows.weights), SilentProgress(progress).go_on
+        if isinstance(rows.X, RemoteRows):
+            chosen, values = rows.X.sample
+            targets = self._targets_for_checks(rows)
+            make_checked_samples(kernel, values, None if targets is None else targets[chosen], go_on)
+            return kernel, rows.X, rows
+        if isinstance(self, ClassifierMixin) and isinstance(rows.X, np.ndarray) and not self._is_gram:
+            rows = rows if progress.is_observed else _merge_equal_rows(rows)
+        targets = self._targets_for_checks(rows)
+        samples = make_checked_samples(kernel, rows.X, targets, go_on, may_centre=self._may_centre)
+        self._check_memory(samples, rows)
+        if isinstance(samples, GramSamples) and is_indefinite(samples, fixes_sum=self.fit_intercept):
+            kernel = Precomputed(is_semidefinite=False)
+        return kernel, samples, rows
+
+    def _finish_machines(
+        self, kernel: Kernel, samples: Samples | RemoteRows, rows: TrainingRows, machines: TrainedMachines
+    ) -> TrainedMachines:
+        """The machines with the rounding errors of their decision values in their gaps."""
+        if isinstance(samples, RemoteRows):
+            return machines
+        return replace(machines, results=with_rounding(machines.results, float64_error(kernel, samples), self.tol))
 
     def _set_attributes(
         self, kernel: Kernel, samples: Samples | RemoteRows, rows: TrainingRows, machines: TrainedMachines
@@ -271,15 +312,6 @@ class DualMachine(LinearWeights, DecisionGradients, KernelMachine):
         )
         return False
 
-    def _make_samples(self, kernel: Kernel, rows: TrainingRows, go_on: Callable[[], bool]) -> Samples | RemoteRows:
-        """The rows as the kernel takes them; of rows on a cluster, a sample is checked, and they stay there."""
-        X, targets = rows.X, self._targets_for_checks(rows)
-        if not isinstance(X, RemoteRows):
-            return make_checked_samples(kernel, X, targets, go_on, may_centre=self._may_centre)
-        chosen, values = X.sample
-        make_checked_samples(kernel, values, None if targets is None else targets[chosen], go_on)
-        return X
-
     def _move_intercepts(self, shift: Array | None) -> None:
         """Of a linear machine trained on rows less `shift` (d,): b - <w, shift>, for the rows as they are."""
         if shift is None:
@@ -304,7 +336,7 @@ class DualMachine(LinearWeights, DecisionGradients, KernelMachine):
         """Raise a ValueError with the least memory budget if this one is smaller."""
         sizes = self._machine_sizes(rows)
         needed = needed_bytes(samples, sizes, effective_n_jobs(self.n_jobs))
-        check_memory(self.memory_budget, needed, f"problems of up to {max(sizes)} rows, {len(sizes)} in all")
+        memory_plan(self).require(needed, f"problems of up to {max(sizes)} rows, {len(sizes)} in all")
 
     def _settings(self, kernel: Kernel, n: int) -> DCSVMSettings:
         """The settings of a fit on n rows."""
@@ -313,7 +345,7 @@ class DualMachine(LinearWeights, DecisionGradients, KernelMachine):
             tol=float(self.tol),
             max_relative_gap=MAX_RELATIVE_GAP if kernel.is_semidefinite else np.inf,
             max_iter=int(self.max_iter),
-            memory_budget=resolve_memory_budget(self.memory_budget),
+            memory=memory_plan(self),
             n_jobs=self.n_jobs,
             n_levels=self.n_levels if isinstance(self.n_levels, str) else int(self.n_levels),
             stop_level=clustering_level(n, int(self.branching)) if has_rule else int(self.stop_level),

@@ -13,7 +13,7 @@ from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from .._config import resolve_memory_budget
+from .._memory import memory_plan
 from .._progress import Progress
 from .._types import Labels, Matrix, RowIndices, Vector
 from ..kernels.functions import FUNCTION_KERNELS, KERNELS, CallableKernel, Kernel, Precomputed, make_kernel
@@ -69,7 +69,6 @@ class DecisionGradients:
 
     kernel: Any
     n_jobs: int | None
-    memory_budget: Any
     _dtype: str
     _model: Any
     _validate: Callable[..., Any]
@@ -112,8 +111,7 @@ class DecisionGradients:
             raise ValueError(
                 f"kernel must be one of {KERNELS} for gradients, got kernel={self.kernel!r}, whose gradient is unknown"
             )
-        budget = resolve_memory_budget(self.memory_budget)
-        gradients = self._model.decision_gradients(X, n_jobs=self.n_jobs, memory_budget=budget)
+        gradients = self._model.decision_gradients(X, n_jobs=self.n_jobs, memory=memory_plan(self))
         return np.asarray(gradients[:, 0] if gradients.shape[1] == 1 else gradients)
 
 
@@ -157,7 +155,6 @@ class KernelMachine(Estimator):
     degree: int
     coef0: float
     n_jobs: int | None
-    memory_budget: Any
     class_weight: Any  # of a classifier
     shape_fit_: tuple[int, int]
     _kernel: dict[str, Any]  # the parameters of the kernel, as they were in the fit
@@ -224,8 +221,6 @@ class KernelMachine(Estimator):
         Parameters
         ----------
         X : {array-like, sparse matrix, sparse array} of shape (n_samples, n_features)
-            Or K(train, train), of shape (n_samples, n_samples), for a precomputed kernel. `DCSVMClassifier` and
-            `DCSVMRegressor` also take dask arrays and data frames, whose rows stay on the workers.
         y : array-like of shape (n_samples,)
             Of a classifier labels of any kind, of at least two classes; of a regressor numbers, also of shape
             (n_samples, n_targets).
@@ -292,11 +287,9 @@ class KernelMachine(Estimator):
         """Decision values (n, n_functions), or `convert` of them, block by block within the memory budget."""
         check_is_fitted(self)
         X = self._validate(X, reset=False, dtype=self._dtype)
-        budget = resolve_memory_budget(self.memory_budget)
-        compute: Callable[[Any], Matrix] = partial(
-            self._model.decision_values, n_jobs=self.n_jobs, memory_budget=budget
-        )
-        return convert_in_blocks(compute, convert, X, self._n_functions, budget)
+        memory = memory_plan(self)
+        compute: Callable[[Any], Matrix] = partial(self._model.decision_values, n_jobs=self.n_jobs, memory=memory)
+        return convert_in_blocks(compute, convert, X, self._n_functions, memory)
 
     @property
     def _n_functions(self) -> int:

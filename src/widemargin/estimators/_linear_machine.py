@@ -14,12 +14,12 @@ from sklearn.base import clone
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
-from .._config import resolve_memory_budget
+from .._memory import memory_plan
 from .._progress import AnyProgress, Progress, share_time
 from .._threads import ThreadTeam, blas_limit, row_blocks
 from .._types import Labels, Matrix, RowIndices, Vector
 from ..algorithms.ocas import OCASSettings, Trained, train_path
-from ..data import DesignMatrix, open_design_matrix
+from ..data import DesignMatrix, compute_values, open_design_matrix
 from ..data.columns import occupied_columns, restore_columns
 from ..data.csr import canonical
 from ..models.linear import LinearModel
@@ -35,17 +35,15 @@ from ._validation import (
     check_flag,
     check_integer,
     check_magnitude,
-    check_memory,
     check_number,
     check_resources,
     check_weights,
     shown,
-    to_memory,
     validate_rows,
 )
 
 _START_POINTS = 24  # of a warm start: each costs a third of a round
-_VECTORS, _VECTORS_SHARE = 14, 0.5  # vectors of n that a machine's training holds; part of the memory budget for them
+_VECTORS = 14  # of n that a machine's training holds
 _LEAST_VECTORS = 11  # of them, those that it cannot do without
 _LEAST_NORMALS = 6  # vectors of d that it cannot do without: planes, points and search directions
 
@@ -81,13 +79,13 @@ class LinearMachine(Estimator):
     A subclass has `_check_targets` and `_make_problem`.
     """
 
+    _memory_kinds = "linear machine", "prediction"
     C: float
     tol: float
     mu: float
     acceleration: str | None
     fit_intercept: bool
     max_iter: int
-    memory_budget: int | str | None
     n_jobs: int | None
     line_search: bool = True  # for machines without these parameters
     warm_start: bool = False
@@ -183,7 +181,7 @@ class LinearMachine(Estimator):
         if sp.issparse(X) or type(X) is np.ndarray:  # neither a file, which would be read once more, nor remote rows
             check_magnitude("X", X, LARGEST_ENTRY)
         X = canonical(X) if sp.issparse(X) else X  # norms of rows are sums of squared entries
-        weights = None if sample_weight is None else check_weights(to_memory(sample_weight), labels)
+        weights = None if sample_weight is None else check_weights(compute_values(sample_weight), labels)
         # with a warm start, other samples may follow, which hold values in other columns
         X, columns = (X, None) if self.warm_start else occupied_columns(X)
         return ValidatedRows(X, labels, weights, columns)
@@ -194,7 +192,7 @@ class LinearMachine(Estimator):
         with (
             blas_limit(1),  # the products are bound by memory, and the same on any number of threads
             ThreadTeam(self.n_jobs) as team,
-            open_design_matrix(data.X, team, settings.memory_budget) as matrix,
+            open_design_matrix(data.X, team, settings.memory.budget) as matrix,
         ):
             check_consistent_length(matrix, data.labels)
             problem = self._make_problem(matrix, data, max(Cs), team)
@@ -209,14 +207,14 @@ class LinearMachine(Estimator):
         k = len(getattr(self, "classes_", ())) or 1
         classes = f" and {k} classes" if k > 1 else ""
         needed = 8 * (problem.n_outputs * (_LEAST_VECTORS * n + _LEAST_NORMALS * d) + n_models * k * n_features)
-        check_memory(self.memory_budget, needed, f"{n} rows of {n_features} features{classes}")
+        memory_plan(self).require(needed, f"{n} rows of {n_features} features{classes}")
 
     def _train_path(
         self, problem: LinearProblem, Cs: Sequence[float], settings: OCASSettings, progress: Progress, team: ThreadTeam
     ) -> Iterable[Trained]:
         """The machines for each C: in groups one after the other, where memory has no room for all decision values."""
         losses, start = problem.losses, self._warm_start_points(problem)
-        size = int(_VECTORS_SHARE * settings.memory_budget / (_VECTORS * 8 * max(problem.X.shape[0], 1)))
+        size = settings.memory["vectors"] // (_VECTORS * 8 * max(problem.X.shape[0], 1))
         groups = row_blocks(len(losses), max(size, 1))
         if len(groups) == 1:
             return train_path(problem.X, [make() for make in losses], Cs, settings, progress, start, team)
@@ -239,7 +237,7 @@ class LinearMachine(Estimator):
             line_search=self.line_search,
             is_plain=self.acceleration is None,
             max_iter=self.max_iter,
-            memory_budget=resolve_memory_budget(self.memory_budget),
+            memory=memory_plan(self),
             keep_points=self.warm_start,
         )
 
@@ -303,9 +301,9 @@ class LinearMachine(Estimator):
         check_is_fitted(self)
         X = validate_rows(self, X, reset=False, accept_sparse="csr", dtype=FLOATS)
         model = self._model
-        budget = resolve_memory_budget(self.memory_budget)
-        compute: Callable[[Any], Matrix] = partial(model.decision_values, n_jobs=self.n_jobs, memory_budget=budget)
-        return convert_in_blocks(compute, convert, X, len(model.coef), budget)
+        memory = memory_plan(self)
+        compute: Callable[[Any], Matrix] = partial(model.decision_values, n_jobs=self.n_jobs, memory=memory)
+        return convert_in_blocks(compute, convert, X, len(model.coef), memory)
 
     def _check_linear_state(self, fitted: FittedState, n_functions: int) -> None:
         """Check all fitted attributes but `coef_`."""

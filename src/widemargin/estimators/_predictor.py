@@ -13,13 +13,13 @@ from sklearn.base import ClassifierMixin, RegressorMixin, is_classifier
 from sklearn.utils.multiclass import _ovr_decision_function
 from sklearn.utils.validation import check_is_fitted
 
+from .._memory import MemoryPlan
 from .._threads import row_blocks
 from .._types import Labels, Matrix, Vector
-from ..data import is_dask_collection, map_rows
+from ..data import compute_values, is_dask_collection, map_rows
 from ._row_function import RowFunction
-from ._validation import to_memory
 
-_VALUES_SHARE = 8  # memory budget / bytes of the decision values of a block of rows, which the vote copies twice
+_VALUE_COPIES = 3  # of the decision values of a block of rows: the vote copies them twice
 _FEW_CLASSES = 32  # votes of up to so many are a product with a dense matrix (n_pairs, n_classes)
 
 Method = TypeVar("Method", bound=Callable[..., Any])
@@ -77,7 +77,7 @@ class ScoreOnDask:
         from sklearn.metrics import accuracy_score, r2_score  # imported here, as fits do not need it
 
         metric = accuracy_score if is_classifier(self) else r2_score
-        y, sample_weight, predicted = map(to_memory, (y, sample_weight, self.predict(X)))
+        y, sample_weight, predicted = map(compute_values, (y, sample_weight, self.predict(X)))
         return float(metric(y, predicted, sample_weight=sample_weight))
 
 
@@ -296,12 +296,12 @@ def convert_in_blocks(
     convert: Callable[[Matrix], NDArray[Any]] | None,
     X: Any,
     n_values: int,
-    memory_budget: int,
+    memory: MemoryPlan,
 ) -> NDArray[Any]:
-    """The decision values (n, n_values) of X, or `convert` of them for blocks of rows whose values fit the budget."""
+    """The decision values (n, n_values) of X, or `convert` of them for blocks of rows whose values fit their share."""
     if convert is None:
         return compute(X)
-    n_rows = max(1, memory_budget // (_VALUES_SHARE * 8 * n_values))
+    n_rows = max(1, memory["decision values"] // (_VALUE_COPIES * 8 * n_values))
     if X.shape[0] <= n_rows:
         return convert(compute(X))
     return np.concatenate([convert(compute(X[rows])) for rows in row_blocks(X.shape[0], n_rows)])

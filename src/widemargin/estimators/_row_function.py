@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from .._config import resolve_memory_budget
+from .._memory import memory_plan
 from .._types import Array, Matrix, Vector
 from ._validation import check_choice
 
@@ -22,7 +22,6 @@ class RowFunction:
     """
 
     n_features_in_: int
-    memory_budget: Any
     _model: Any
 
     @property
@@ -69,8 +68,7 @@ class RowFunction:
         check_choice("response_method", response_method, tuple(machine._responses))
         respond, d = machine._responses[response_method], machine.n_features_in_
         dtype = getattr(machine, "_dtype", None)  # of a kernel; linear machines take float32 and float64
-        budget = resolve_memory_budget(getattr(machine, "memory_budget", None))
-        decide: Callable[[Array], Vector] = machine._model.as_function(memory_budget=budget)
+        decide: Callable[[Array], Vector] = machine._model.as_function(memory=memory_plan(machine))
 
         def predict_row(x: ArrayLike) -> Any:
             return respond(decide(as_row(x, d, dtype))[None])[0]

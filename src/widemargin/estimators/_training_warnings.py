@@ -43,12 +43,12 @@ def warn_of_one_class_on_probe(model: Any, X: Any, y: Labels, classes: NDArray[A
 
 
 def warn_of_one_class_of_linear(
-    model: Any, X: Any, number_rows: Callable[[], Labels], classes: NDArray[Any], memory_budget: int, **how: Any
+    model: Any, X: Any, number_rows: Callable[[], Labels], classes: NDArray[Any], max_bytes: int, **how: Any
 ) -> None:
     """`warn_of_one_class_on_probe` of a linear machine: rows have class numbers only where it is in doubt."""
     few = np.arange(0, X.shape[0], -(-X.shape[0] // PROBE_ROWS))
     for rows in (lambda: few, lambda: rows_of_each_class(number_rows(), len(classes))):
-        predicted = argmax_classes(model.decision_values(take_rows(X, rows(), memory_budget), **how))
+        predicted = argmax_classes(model.decision_values(take_rows(X, rows(), max_bytes), **how))
         if (predicted != predicted[0]).any():
             return
     warn_of_one_class(classes, predicted, f"all of {len(predicted):,} training rows", is_linear=True)

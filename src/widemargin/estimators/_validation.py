@@ -25,12 +25,13 @@ from sklearn.utils.validation import (
 )
 from sklearn.utils.validation import validate_data as sklearn_validate_data
 
-from .._config import ALLOWED_BYTES, SMALL_BYTES, resolve_memory_budget
+from .._config import SMALL_BYTES
+from .._memory import memory_plan
 from .._threads import MOST_THREADS, ThreadTeam, value_blocks
 from .._types import Labels, Vector
-from ..data import has_finite_rows, has_finite_values, is_dask_collection, mapped_pages
+from ..data import compute_values, has_finite_rows, has_finite_values, is_dask_collection, mapped_pages
 from ..data.csr import check_sparse, summed, with_usual_arrays
-from ..kernels.functions import KERNELS
+from ..kernels.functions import DISTANCE_KERNELS, KERNELS
 
 FLOATS = [np.float64, np.float32]  # the dtypes that data keep; others become the first
 _NUMBERS = (int, float, np.integer, np.floating)  # NumPy computes with neither fractions nor decimals
@@ -186,30 +187,12 @@ def check_kernel(model: Any, *others: str) -> None:
 
 
 def check_resources(model: Any) -> None:
-    """Raise a ValueError that names the first invalid one of `max_time`, `n_jobs`, `verbose` and `memory_budget`."""
+    """Raise a ValueError that names the first invalid one of `max_time`, `n_jobs`, `verbose` and the memory budget."""
     if model.max_time is not None:
         check_number("max_time", model.max_time, least=0)
     check_n_jobs(model.n_jobs)
     check_verbose(model.verbose)
-    resolve_memory_budget(model.memory_budget)
-
-
-def check_memory(memory_budget: Any, needed: float, what: str) -> None:
-    """Raise a ValueError with the least memory budget if what a fit takes at least exceeds this one and 10 MB.
-
-    Parameters
-    ----------
-    memory_budget : int, str or None
-        The parameter of the estimator.
-    needed : float
-        Bytes that the fit cannot do without, beside the data.
-    what : str
-        The arrays that take them, for the message.
-    """
-    budget, least = resolve_memory_budget(memory_budget), math.ceil(needed) - ALLOWED_BYTES
-    if budget < least:
-        given = budget if memory_budget is None else memory_budget
-        raise ValueError(f"memory_budget must be at least {least} bytes for {what}, got {shown(given)}")
+    memory_plan(model)
 
 
 def check_pseudo_rule(value: Any) -> None:
@@ -221,10 +204,10 @@ def check_pseudo_rule(value: Any) -> None:
 def check_pseudo(model: Any) -> None:
     """Raise a ValueError that names the kernel or the rule for pseudo-landmarks, where one does not fit the other."""
     check_pseudo_rule(model.pseudo)
-    if model.pseudo == "triangle" and model.kernel not in ("rbf", "laplacian"):
+    if model.pseudo == "triangle" and model.kernel not in DISTANCE_KERNELS:
         raise ValueError(
-            f"pseudo='triangle' needs a kernel of distances, rbf or laplacian, got kernel={model.kernel!r}; "
-            "use pseudo='polynomial' or None"
+            f"pseudo='triangle' needs a kernel of distances, {' or '.join(DISTANCE_KERNELS)}, "
+            f"got kernel={model.kernel!r}; use pseudo='polynomial' or None"
         )
 
 
@@ -421,7 +404,7 @@ def to_float32(X: Any) -> Any:
     return converted
 
 
-def check_training_data(estimator: Any, X: Any, y: Any, memory_budget: int) -> tuple[Any, NDArray[Any]]:
+def check_training_data(estimator: Any, X: Any, y: Any) -> tuple[Any, NDArray[Any]]:
     """Validate X and y as scikit-learn does: a large file block by block, a dask collection without its rows.
 
     Returns
@@ -429,28 +412,28 @@ def check_training_data(estimator: Any, X: Any, y: Any, memory_budget: int) -> t
     X : ndarray, CSR array, or the collection itself
     labels : ndarray of shape (n_samples,)
     """
-    X, labels = _check_rows(estimator, X, y, memory_budget)
+    X, labels = _check_rows(estimator, X, y)
     check_labels(labels)
     return X, labels
 
 
-def check_regression_data(estimator: Any, X: Any, y: Any, memory_budget: int) -> tuple[Any, Vector]:
+def check_regression_data(estimator: Any, X: Any, y: Any) -> tuple[Any, Vector]:
     """As `check_training_data`, of finite targets (n_samples,)."""
-    X, targets = _check_rows(estimator, X, y, memory_budget, y_numeric=True)
+    X, targets = _check_rows(estimator, X, y, y_numeric=True)
     targets = np.asarray(targets, np.float64)
     assert_all_finite(targets, input_name="y")
     check_magnitude("y", targets, LARGEST_TARGET)
     return X, targets
 
 
-def _check_rows(estimator: Any, X: Any, y: Any, memory_budget: int, **how: Any) -> tuple[Any, NDArray[Any]]:
+def _check_rows(estimator: Any, X: Any, y: Any, **how: Any) -> tuple[Any, NDArray[Any]]:
     if is_dask_collection(X):
         return _check_collection(estimator, X, y)
-    return _check_array(estimator, X, y, memory_budget, **how)
+    return _check_array(estimator, X, y, **how)
 
 
-def _check_array(estimator: Any, X: Any, y: Any, memory_budget: int, **how: Any) -> tuple[Any, NDArray[Any]]:
-    pages = mapped_pages(X, memory_budget)
+def _check_array(estimator: Any, X: Any, y: Any, **how: Any) -> tuple[Any, NDArray[Any]]:
+    pages = mapped_pages(X, memory_plan(estimator).budget)
     X, labels = validate_rows(
         estimator,
         X,
@@ -478,7 +461,7 @@ def _check_collection(estimator: Any, X: Any, y: Any) -> tuple[Any, NDArray[Any]
     if y is None:
         raise ValueError(f"{type(estimator).__name__} requires y to be passed, but the target y is None")
     check_collection(estimator, X)
-    return X, column_or_1d(to_memory(y), warn=True)
+    return X, column_or_1d(compute_values(y), warn=True)
 
 
 def check_collection(estimator: Any, X: Any) -> None:
@@ -492,8 +475,3 @@ def check_collection(estimator: Any, X: Any) -> None:
             raise text_error(text)
     _check_feature_names(estimator, meta, reset=True)
     estimator.n_features_in_ = X.shape[1]
-
-
-def to_memory(values: Any) -> Any:
-    """A dask collection with one number a row as an array; other values as they are."""
-    return values.compute() if is_dask_collection(values) else values

@@ -12,11 +12,11 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import unique_labels
 
-from .._config import resolve_memory_budget
+from .._memory import memory_plan
 from .._progress import Progress
 from .._types import Labels, Vector
-from ..algorithms.bsgd import BudgetedSGD, EpochSettings, TimedSample, needed_bytes, primal_objective, train
-from ..data import is_dask_collection, iterate_blocks
+from ..algorithms.bsgd import BudgetedSGD, EpochSettings, TimedSample, needed_bytes, primal_objective, run_epochs
+from ..data import compute_values, is_dask_collection, iterate_blocks
 from ..data.labels import one_vs_rest_signs
 from ..kernels.functions import FUNCTION_KERNELS
 from ..models.expansion import KernelExpansion
@@ -42,14 +42,12 @@ from ._validation import (
     check_flag,
     check_integer,
     check_kernel,
-    check_memory,
     check_number,
     check_resources,
     check_seed,
     check_weights,
     shown,
     to_float32,
-    to_memory,
 )
 
 _LEAST_LAM = 1 / LARGEST_TARGET  # coefficients are sums of up to 1 / lam, and their squares must be finite
@@ -221,6 +219,8 @@ class BSGDClassifier(Classifier, OneVsRestPredictor, LinearWeights, DecisionGrad
     (20000, True)
     """
 
+    _memory_kinds = ("prediction",)
+
     def __init__(
         self,
         C: float = 1.0,
@@ -350,7 +350,7 @@ class BSGDClassifier(Classifier, OneVsRestPredictor, LinearWeights, DecisionGrad
 
     def _fit_blocks(self, X: Any, y: Any, classes: Any, sample_weight: Any) -> Self:
         """`partial_fit` on the blocks of a dask collection. An error leaves what the blocks before it have given."""
-        labels, weights = np.asarray(to_memory(y)), to_memory(sample_weight)
+        labels, weights = np.asarray(compute_values(y)), compute_values(sample_weight)
         end = 0
         for block in iterate_blocks(X):
             rows = slice(end, end + block.shape[0])
@@ -377,7 +377,7 @@ class BSGDClassifier(Classifier, OneVsRestPredictor, LinearWeights, DecisionGrad
         needed = needed_bytes(X.shape, float32_bytes / n, q, int(self.budget), self.maintenance)
         needed += copies * float32_bytes + own_bytes
         what = f"{n} rows of {d} features, {q} machines and maintenance={self.maintenance!r} with budget={self.budget}"
-        check_memory(self.memory_budget, needed, what)
+        memory_plan(self).require(needed, what)
         warn_of_origin(type(self).__name__, self.kernel, X)
         return to_float32(X)
 
@@ -401,15 +401,15 @@ class BSGDClassifier(Classifier, OneVsRestPredictor, LinearWeights, DecisionGrad
         sgd = BudgetedSGD(settings, X, len(signed_weights))
         rng = np.random.default_rng(random_state.randint(2**31))
         epochs = EpochSettings(self.n_epochs, bool(self.shuffle), score)
-        model, self.converged_ = train(sgd, X, signed_weights, epochs, progress, rng, self.n_jobs)
+        model, self.converged_ = run_epochs(sgd, X, signed_weights, epochs, progress, rng, self.n_jobs)
         self._set_fitted_attributes(sgd, model)
         progress.current_solution = sgd, model
-        C, memory = 1 / (self.lam_ * n), resolve_memory_budget(self.memory_budget)
+        C, memory = 1 / (self.lam_ * n), memory_plan(self)
         sampler = TimedSample(_ESTIMATE_SECONDS, rng) if progress.stopped_by else None
         self.objective_ = primal_objective(model, X, signed_weights, C, self.n_jobs, memory, sampler)
         self._warn_if_stopped(progress)
         if not progress.stopped_by:
-            warn_of_one_class_on_probe(model, X, y, classes, n_jobs=self.n_jobs, memory_budget=memory)
+            warn_of_one_class_on_probe(model, X, y, classes, n_jobs=self.n_jobs, memory=memory)
 
     def _snapshot(self, rows: TrainingRows, progress: Progress) -> dict[str, Any] | None:
         """The attributes of the machine after the latest pass, but objective_ and converged_."""
@@ -430,7 +430,7 @@ class BSGDClassifier(Classifier, OneVsRestPredictor, LinearWeights, DecisionGrad
 
     def _score_validation_rows(self, X: Any, y: Labels, weights: Vector, model: KernelExpansion) -> float:
         """The weighted accuracy of a model on the validation rows."""
-        values = model.decision_values(X, n_jobs=self.n_jobs, memory_budget=resolve_memory_budget(self.memory_budget))
+        values = model.decision_values(X, n_jobs=self.n_jobs, memory=memory_plan(self))
         return float(np.average(argmax_classes(values) == y, weights=weights))
 
     def _start_stream(self, X: Any, y: NDArray[Any], weights: Vector) -> None:

@@ -11,12 +11,12 @@ from sklearn.base import OutlierMixin
 
 from .._progress import Progress
 from .._types import Matrix, Vector
-from ..algorithms.dc_svm import KernelProblem, Problems, train
+from ..algorithms.dc_svm import KernelProblem, Problems, train_machine
 from ..algorithms.dc_svm_fit import take_samples
 from ..algorithms.trained_machines import TrainedMachine, TrainedMachines
 from ..data.remote.remote_rows import RemoteRows, count_rows
 from ..data.samples import Samples
-from ..kernels.functions import Kernel
+from ..kernels.functions import DISTANCE_KERNELS, Kernel
 from ..solvers.dual.problem import one_class_problem
 from ._dual_machine import DualMachine
 from ._kernel_machine import TrainingRows
@@ -203,9 +203,7 @@ class DCOneClassSVM(OutlierMixin, OutlierPredictor, DualMachine):
         -------
         self
         """
-        with self._fitting(X, None, sample_weight) as (rows, progress):
-            self._train(rows, progress)
-        return self
+        return super().fit(X, None, sample_weight)
 
     def _check_parameters(self) -> None:
         check_number("nu", self.nu, above=0)
@@ -223,7 +221,7 @@ class DCOneClassSVM(OutlierMixin, OutlierPredictor, DualMachine):
 
     def _resolve_gamma(self, X: Any, weights: Vector) -> float:
         near = None
-        if self.gamma == "near" and self.kernel in ("rbf", "laplacian"):
+        if self.gamma == "near" and self.kernel in DISTANCE_KERNELS:
             near = near_gamma(self.kernel, X, weights)
         gamma = "scale" if self.gamma == "near" else self.gamma
         return resolve_gamma(gamma, X, weights, is_gram=self._is_gram) if near is None else near
@@ -231,13 +229,15 @@ class DCOneClassSVM(OutlierMixin, OutlierPredictor, DualMachine):
     def _problems(self, rows: TrainingRows) -> Problems:
         return [lambda: (np.arange(len(rows.weights)), one_class_problem(rows.weights, float(self.nu)))]
 
-    def _train_machines(
-        self, kernel: Kernel, samples: Samples | RemoteRows, rows: TrainingRows, progress: Progress
+    def _finish_machines(
+        self, kernel: Kernel, samples: Samples | RemoteRows, rows: TrainingRows, machines: TrainedMachines
     ) -> TrainedMachines:
-        (machine,) = super()._train_machines(kernel, samples, rows, progress)
-        if not machine.result.has_certificate:
-            return TrainedMachines.join([self._sample_machine(kernel, samples, rows.weights)])
-        return TrainedMachines.join([self._with_border_inside(machine, rows)])
+        (machine,) = machines
+        if machine.result.has_certificate:
+            machine = self._with_border_inside(machine, rows)
+        else:
+            machine = self._sample_machine(kernel, samples, rows.weights)
+        return super()._finish_machines(kernel, samples, rows, TrainedMachines.join([machine]))
 
     def _with_border_inside(self, machine: TrainedMachine, rows: TrainingRows) -> TrainedMachine:
         """The machine with rho smaller by the error of its decision values: free support vectors are inside.
@@ -265,7 +265,7 @@ class DCOneClassSVM(OutlierMixin, OutlierPredictor, DualMachine):
         settings = replace(self._settings(kernel, n), n_levels=0, stop_level=0)
         data = KernelProblem(kernel, take_samples(kernel, samples, chosen), one_class_problem(scaled, float(self.nu)))
         with Progress() as progress:
-            machine = train(data, settings, progress, rng)
+            machine = train_machine(data, settings, progress, rng)
         beta = np.zeros(n)
         beta[chosen] = machine.result.beta
         machine.result = replace(

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from .._config import resolve_memory_budget
+from .._memory import memory_plan
 from .._progress import Progress
 from ..algorithms.ocas import train_hinges
 from ..data.labels import one_vs_rest_signs
@@ -206,7 +206,7 @@ class DCPredClassifier(Classifier, OneVsRestPredictor, DCPredMachine):
     def _train(self, rows: TrainingRows, progress: Progress) -> None:
         super()._train(rows, progress)
         if not progress.stopped_by:
-            how = {"n_jobs": self.n_jobs, "memory_budget": resolve_memory_budget(self.memory_budget)}
+            how = {"n_jobs": self.n_jobs, "memory": memory_plan(self)}
             warn_of_one_class_on_probe(self._model, rows.X, rows.y, rows.classes, **how)
 
 

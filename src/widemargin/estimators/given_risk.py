@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .._config import resolve_memory_budget
+from .._memory import MemoryPlan
 from .._progress import Progress
 from .._types import Matrix, Vector
 from ..algorithms.ocas import OCASSettings, train_risk
@@ -135,8 +136,8 @@ def cutting_plane(
     (True, array([ 1., -1.]))
     """
     _check_parameters(risk, n_features, C, tol, max_iter, max_time, verbose)
-    budget = resolve_memory_budget(memory_budget)
-    settings = OCASSettings(C=float(C), tol=tol, max_iter=max_iter, memory_budget=budget, keep_points=False)
+    memory = MemoryPlan(resolve_memory_budget(memory_budget))
+    settings = OCASSettings(C=float(C), tol=tol, max_iter=max_iter, memory=memory, keep_points=False)
     points = None if start is None else _start_point(start, n_features)
     with Progress(max_time=max_time, verbose=verbose, title="cutting_plane", callback=callback) as progress:
         (result,), history = train_risk(risk, n_features, settings, progress, points)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from functools import partial
 from typing import Any, Self
@@ -14,7 +13,7 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from .._config import resolve_memory_budget
+from .._memory import memory_plan
 from .._native import Stopped
 from .._threads import ThreadTeam, blas_limit, row_blocks, run_interruptibly
 from .._types import Array, RowIndices
@@ -40,7 +39,6 @@ from ._validation import (
     check_integer,
     check_kernel,
     check_landmarks,
-    check_memory,
     check_n_jobs,
     check_pseudo,
     check_seed,
@@ -163,6 +161,8 @@ class LandmarkNystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Kernel
     True
     """
 
+    _memory_kinds = ("landmarks",)
+
     def __init__(
         self,
         n_landmarks: int = 100,
@@ -241,11 +241,7 @@ class LandmarkNystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Kernel
             check_choice("landmarks", self.landmarks, _METHODS)
         check_n_jobs(self.n_jobs)
         check_seed(self.random_state)
-        resolve_memory_budget(self.memory_budget)
-
-    @property
-    def _budget(self) -> int:
-        return min(resolve_memory_budget(self.memory_budget), sys.maxsize)
+        memory_plan(self)
 
     def _check_memory(self, X: Any, m: int) -> None:
         """Raise a ValueError with the least memory budget if this one has no room for as many rows as features."""
@@ -257,7 +253,7 @@ class LandmarkNystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Kernel
             n_dense = _LANDMARK_COPIES * min(m, X.shape[0]) + _DENSE_ROWS
             needed += n_dense * X.shape[1] * X.dtype.itemsize
             what += f", and landmarks of {X.shape[1]} columns"
-        check_memory(self.memory_budget, needed, what)
+        memory_plan(self).require(needed, what)
 
     def _learn(
         self, kernel: Any, rows: TrainingRows, m: int, own: Array | None, rng: np.random.Generator, go_on: _GoOn
@@ -326,7 +322,7 @@ class LandmarkNystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Kernel
                 select = partial(select_medoids, rows.X, m, rng, n_sample=self.n_sample, **how)
                 columns = run_interruptibly(select, go_on)
             else:
-                how["max_values"] = max_sample_values(self._budget, rows.X.dtype.itemsize)
+                how["max_values"] = max_sample_values(memory_plan(self)["clustered rows"], rows.X.dtype.itemsize)
                 return rows.X, run_interruptibly(partial(select_landmarks, rows.X, m, rng, **how), go_on)
         if not self._is_gram:
             return rows.X, dense_rows(rows.X[columns])
@@ -337,7 +333,7 @@ class LandmarkNystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Kernel
         """Row numbers (at most m,), ascending, by pivoted Cholesky of the rows that half of the memory has room for."""
         X, (n, d) = rows.X, rows.X.shape
         m, of_row = min(m, n), (m + d * (not self._is_gram)) * X.dtype.itemsize + _BYTES_OF_RESIDUALS
-        size = max(m, int(self._budget / 2 / of_row))
+        size = max(m, int(memory_plan(self)["pivots"] / of_row))
         sampled = np.arange(n)
         if size < n:
             sampled = np.sort(rng.choice(n, size, replace=False))
@@ -352,8 +348,8 @@ class LandmarkNystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Kernel
         """Rows to estimate on beside m landmarks: as memory has room for, in all at least as many as features."""
         n_features = m + self.n_pseudo_landmarks
         of_row, of_pair = _BYTES_OF_FEATURE * n_features, X.dtype.itemsize + _BYTES_OF_PAIR
-        budget = self._budget
-        room = (np.sqrt(of_row**2 + 4 * of_pair * budget) - of_row) / (2 * of_pair)
+        n_bytes = memory_plan(self)["factor"]
+        room = (np.sqrt(of_row**2 + 4 * of_pair * n_bytes) - of_row) / (2 * of_pair)
         size = min(X.shape[0], max(n_features, min(self.n_sample, int(room))) - m)
         return np.sort(rng.choice(X.shape[0], size, replace=False))
 
@@ -368,7 +364,8 @@ class LandmarkNystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Kernel
     def _factor(self, K: Array, features: LandmarkFeatures, sample: Any, go_on: _GoOn) -> Array:
         """The factor of W, with each column's largest entry positive: any other signs would do as well."""
         coordinates = NystroemCoordinates(features, K[:0])
-        C = np.concatenate([coordinates.evaluate(sample[rows]) for rows in coordinates.blocks(sample, self._budget)])
+        blocks = coordinates.blocks(sample, memory_plan(self)["features"])
+        C = np.concatenate([coordinates.evaluate(sample[rows]) for rows in blocks])
         factor = run_interruptibly(partial(nystroem_factor, C, K), go_on)
         trace = float(K.diagonal().sum(dtype=np.float64))
         explained = sum(float(np.square(C[rows] @ factor).sum()) for rows in row_blocks(len(C)))
@@ -410,8 +407,7 @@ class LandmarkNystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Kernel
         check_is_fitted(self)
         rows = self._validate(X, reset=False, dtype=self.landmarks_.dtype)
         rows = rows[:, self.landmark_indices_] if self._is_gram else rows
-        budget = resolve_memory_budget(self.memory_budget)
-        return np.asarray(self._model.transform(rows, n_jobs=self.n_jobs, memory_budget=budget))
+        return np.asarray(self._model.transform(rows, n_jobs=self.n_jobs, memory=memory_plan(self)))
 
     @property
     def _n_features_out(self) -> int:

@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.special import log_expit, logsumexp
 
-from .._config import resolve_memory_budget
+from .._memory import memory_plan
 from .._threads import ThreadTeam
 from .._types import Labels, Matrix, Vector
 from ..data import DesignMatrix, with_constant
@@ -214,18 +214,17 @@ class OCASClassifier(Classifier, OneVsRestPredictor, LinearMachine):
         super()._check_parameters()
 
     def _check_targets(self, X: Any, y: Any) -> tuple[Any, NDArray[Any]]:
-        return check_training_data(self, X, y, resolve_memory_budget(self.memory_budget))
+        return check_training_data(self, X, y)
 
     def _warn_of_machine(self, data: ValidatedRows) -> None:
         if isinstance(data.X, np.ndarray) or sp.issparse(data.X):
             model = LinearModel(self.coef_ if data.columns is None else self.coef_[:, data.columns], self.intercept_)
-            budget = resolve_memory_budget(self.memory_budget)
             warn_of_one_class_of_linear(
                 model,
                 data.X,
                 lambda: number_classes(data.labels, data.weights)[1],
                 self.classes_,
-                budget,
+                memory_plan(self).budget,
                 n_jobs=self.n_jobs,
             )
 

@@ -11,14 +11,13 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_consistent_length
 
-from .._config import resolve_memory_budget
 from .._threads import ThreadTeam
 from .._types import ROUNDING, Labels
-from ..data import DesignMatrix
+from ..data import DesignMatrix, compute_values
 from ..solvers.cutting_plane.pair_hinge import PairHingeLoss, RankedPairs
 from ._linear_machine import LinearProblem, SingleFunction, ValidatedRows, check_objective_at_zero
 from ._predictor import ValuePredictor
-from ._validation import check_regression_data, check_weights, to_memory
+from ._validation import check_regression_data, check_weights
 
 
 class OCASRanker(ValuePredictor, SingleFunction):
@@ -189,9 +188,9 @@ class OCASRanker(ValuePredictor, SingleFunction):
         float
             NaN where there is no pair.
         """
-        f, targets = (np.asarray(to_memory(values), np.float64) for values in (self.predict(X), y))
+        f, targets = (np.asarray(compute_values(values), np.float64) for values in (self.predict(X), y))
         check_consistent_length(f, targets)
-        s = check_weights(to_memory(sample_weight), targets)
+        s = check_weights(compute_values(sample_weight), targets)
         pairs = RankedPairs(targets, _number_groups(groups, len(targets)), s)
         if not (total := pairs.total):
             return float("nan")
@@ -200,7 +199,7 @@ class OCASRanker(ValuePredictor, SingleFunction):
         return 1.0 - 0.5 * (wrong + with_equal) / total
 
     def _check_targets(self, X: Any, y: Any) -> tuple[Any, NDArray[Any]]:
-        return check_regression_data(self, X, y, resolve_memory_budget(self.memory_budget))
+        return check_regression_data(self, X, y)
 
     def _make_problem(self, X: DesignMatrix, data: ValidatedRows, C: float, team: ThreadTeam) -> LinearProblem:
         y, s = data.labels, np.ones(len(data.labels)) if data.weights is None else data.weights
@@ -222,7 +221,7 @@ def _number_groups(groups: Any, n: int) -> Labels:
     """The number (n,) of each sample's group."""
     if groups is None:
         return np.zeros(n, np.intp)
-    labels = np.asarray(to_memory(groups))
+    labels = np.asarray(compute_values(groups))
     if labels.ndim != 1:
         raise ValueError(f"groups must be of shape ({n},), got {labels.shape}")
     if len(labels) != n:

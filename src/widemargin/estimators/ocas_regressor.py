@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._config import resolve_memory_budget
 from .._threads import ThreadTeam
 from ..data import DesignMatrix
 from ..solvers.cutting_plane.smooth_losses import SmoothLoss, SquaredEpsilonInsensitive
@@ -146,7 +145,7 @@ class OCASRegressor(Regressor, ValuePredictor, SingleFunction):
         super()._check_parameters()
 
     def _check_targets(self, X: Any, y: Any) -> tuple[Any, NDArray[Any]]:
-        return check_regression_data(self, X, y, resolve_memory_budget(self.memory_budget))
+        return check_regression_data(self, X, y)
 
     def _make_problem(self, X: DesignMatrix, data: ValidatedRows, C: float, team: ThreadTeam) -> LinearProblem:
         y = data.labels

@@ -11,7 +11,7 @@ from sklearn.utils import Tags
 from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import check_is_fitted
 
-from .._config import resolve_memory_budget
+from .._memory import memory_plan
 from .._types import Array, RowIndices, Vector
 from ..algorithms.relevance import learn_relevance, mean_differences, scale_columns
 from ..data.columns import occupied_columns
@@ -29,7 +29,6 @@ from ._validation import (
     check_integer,
     check_labels,
     check_magnitude,
-    check_memory,
     check_number,
     check_resources,
     check_seed,
@@ -143,6 +142,8 @@ class RelevanceScaler(OneToOneFeatureMixin, TransformerMixin, Estimator):
     0.66 0.99
     """
 
+    _memory_kinds = "kernel machine", "prediction"
+
     def __init__(
         self,
         kernel: str = "laplacian",
@@ -195,11 +196,11 @@ class RelevanceScaler(OneToOneFeatureMixin, TransformerMixin, Estimator):
         """
         with self._fitting(X, y, sample_weight) as (rows, progress):
             d, (stored, columns) = rows.X.shape[1], occupied_columns(rows.X)
-            check_memory(self.memory_budget, 16 * d, f"relevance and factors of {d} columns")
+            memory_plan(self).require(16 * d, f"relevance and factors of {d} columns")
             if columns is not None:  # with one column that stands for those without values
                 parts, shape = (stored.data, stored.indices, stored.indptr), (stored.shape[0], len(columns) + 1)
                 rows = rows._replace(X=type(stored)(parts, shape))
-            power, budget = _POWERS[self.kernel], resolve_memory_budget(self.memory_budget)
+            power = _POWERS[self.kernel]
             rng = make_rng(self.random_state, seed_of_none=0)
             gamma = self._resolve_gamma(rows, power)
             check_scale(make_kernel(self.kernel, gamma=gamma), rows.X, rows.first_target)
@@ -213,7 +214,7 @@ class RelevanceScaler(OneToOneFeatureMixin, TransformerMixin, Estimator):
                 rng,
                 power=power,
                 n_jobs=self.n_jobs,
-                memory_budget=budget,
+                memory=memory_plan(self),
             )
             self.relevance_, self.scale_ = (_all_columns(v, columns, d) for v in (learned.relevance, learned.scale))
             self.n_iter_ = learned.n_iter

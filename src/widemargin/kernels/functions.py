@@ -364,6 +364,7 @@ def _exponential(G: Array, factor: float) -> None:
 _CLASSES: dict[str, type[Any]] = {kind.name: kind for kind in (RBF, Polynomial, Linear, Sigmoid, Laplacian)}
 _CLASSES["polynomial"] = Polynomial
 KERNELS = tuple(_CLASSES)
+DISTANCE_KERNELS = tuple(kind.name for kind in _CLASSES.values() if kind.argument != "inner_product")
 FUNCTION_KERNELS = ("additive_chi2", "chi2", "cosine")  # further ones, for which scikit-learn has functions
 WITHOUT_GAMMA = ("additive_chi2", "cosine", "linear", "precomputed")
 

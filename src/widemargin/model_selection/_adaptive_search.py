@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from .._memory import MemoryPlan
 from .._progress import Progress
 from .._threads import ThreadTeam, blas_limit
 from .._types import Matrix, RowIndices, Vector
@@ -30,7 +31,7 @@ from ..algorithms.relevance import scale_columns
 from ..data.rows import SAMPLED_ROWS
 from ..data.samples import Samples, converted, make_samples
 from ..estimators.relevance_scaler import ROUGH_TOL
-from ..kernels.functions import Kernel
+from ..kernels.functions import DISTANCE_KERNELS, Kernel
 from ..kernels.kernel_operator import KernelOperator
 from ..partition.divide import CLUSTER_ROWS, ClusteringSettings, divide
 from ..solvers.dual.certificate import Limits
@@ -98,9 +99,9 @@ class Machines(NamedTuple):
 
 
 class Means(NamedTuple):
-    """What a search may use: bytes, time and threads, and a source of random numbers."""
+    """What a search may use: memory, time and threads, and a source of random numbers."""
 
-    memory_budget: int
+    memory: MemoryPlan
     progress: Progress
     team: ThreadTeam
     rng: np.random.Generator
@@ -142,7 +143,7 @@ class AdaptiveSearch:
         tol = SINGLE_SET_TOL if len(data.rows) <= WORKING_SET_ROWS else max(machines.limits.tol, ROUGH_TOL)
         limits, n = Limits(tol, np.inf, machines.limits.max_iter), len(data.rows)
         self.held_out = ClusteredHeldOut(
-            self.clusters, data.problem.machines, n, limits, means.memory_budget, means.progress, means.team
+            self.clusters, data.problem.machines, n, limits, means.memory, means.progress, means.team
         )
         self._samples: dict[tuple[int, int], Samples] = {}
         self._fold_scores: dict[tuple[Cell, int], dict[int, float]] = {}  # of a cell on so many clusters, by fold
@@ -244,7 +245,7 @@ class AdaptiveSearch:
         return self._is_above(self._mean(better, level) - _LEAST_GAIN * (mean - worst), mean)
 
     def _is_worth_a_turn(self, best: Cell) -> bool:
-        has_relevance = self.learn is not None and best.kernel in ("rbf", "laplacian") and bool(self.X.shape[1] > 1)
+        has_relevance = self.learn is not None and best.kernel in DISTANCE_KERNELS and bool(self.X.shape[1] > 1)
         return has_relevance and len(self.scalings) <= _TURNS and self.progress.go_on()
 
     def _turn(self, best: Cell, level: Level) -> Cell | None:

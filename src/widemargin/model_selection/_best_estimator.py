@@ -20,17 +20,17 @@ from sklearn.utils import Tags, _safe_indexing, indexable
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from .._config import resolve_memory_budget
+from .._memory import memory_plan
 from .._progress import Callback
 from .._types import Matrix, RowIndices, Vector
 from ..algorithms.relevance import scale_columns
-from ..data import compute_rows
+from ..data import compute_rows, compute_values
 from ..estimators._callbacks import CallbackSupportMixin, fit_task
 from ..estimators._estimator import Loadable, all_or_nothing, warn_of_stop
 from ..estimators._fitted_state import FittedState, describe
 from ..estimators._predictor import Classifier
 from ..estimators._row_function import as_row
-from ..estimators._validation import check_flag, make_rng, shown, to_memory
+from ..estimators._validation import check_flag, make_rng, shown
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 Score = Callable[[RowIndices], Callable[[Any], float]]  # of the numbers of test rows: the score of an estimator on them
@@ -66,8 +66,11 @@ class BestEstimator(CallbackSupportMixin, Loadable):
     scoring: Any
     refit: bool
     max_time: float | None
-    memory_budget: Any
     _machine_type: type[Any]
+
+    @property
+    def _memory_kinds(self) -> tuple[str, ...]:
+        return tuple(self._machine_type._memory_kinds)
 
     def __getattr__(self, name: str) -> Any:
         """Fitted attributes of `best_estimator_`, and its methods `predict_...` or their AttributeErrors."""
@@ -154,7 +157,7 @@ class BestEstimator(CallbackSupportMixin, Loadable):
         ----------
         X : {array-like, sparse matrix, sparse array} of shape (n_samples, n_features)
             Or K(train, train), of shape (n_samples, n_samples), for a precomputed kernel. A dask array or data frame
-            is computed into memory, if `memory_budget` has room for it.
+            is computed into memory, if the memory budget has room for it.
         y : array-like of shape (n_samples,)
         sample_weight : array-like of shape (n_samples,), default=None
             Factor of each sample's loss and of its part in the scores, >= 0.
@@ -165,8 +168,8 @@ class BestEstimator(CallbackSupportMixin, Loadable):
         -------
         self
         """
-        X = compute_rows(X, resolve_memory_budget(self.memory_budget))
-        y, sample_weight, groups = map(to_memory, (y, sample_weight, groups))
+        X = compute_rows(X, memory_plan(self))
+        y, sample_weight, groups = map(compute_values, (y, sample_weight, groups))
         with fit_task(self, X, y) as bridge, all_or_nothing(self):
             begin = perf_counter()
             self._check_scoring()

@@ -95,8 +95,8 @@ class Search:
     make_kernel : callable
         The kernel of a gamma.
     limits : Limits
-    memory_budget : int
-        Bytes beside the caller's data.
+    n_bytes : int
+        Beside the caller's data.
     progress : Progress
     team : ThreadTeam
 
@@ -115,7 +115,7 @@ class Search:
         grid: Grid,
         make_kernel: Callable[[float], Kernel],
         limits: Limits,
-        memory_budget: int,
+        n_bytes: int,
         progress: Progress,
         team: ThreadTeam,
     ) -> None:
@@ -123,7 +123,7 @@ class Search:
         self.grid = grid
         self.make_kernel = make_kernel
         self.limits = limits
-        self.memory_budget = memory_budget
+        self.n_bytes = n_bytes
         self.progress = progress
         self.team = team
         self.scores = self._no_scores()
@@ -162,7 +162,7 @@ class Search:
             return
         gamma, epsilon, C = (float(values[len(values) // 2]) for values in self.grid)
         fold = Fold(few.splits[0].test, few.problem.duals(few.training_weights(0), epsilon), [C])
-        solver = HeldOutSolver(few.problem.machines, self.limits, self.memory_budget, self.progress, self.team)
+        solver = HeldOutSolver(few.problem.machines, self.limits, self.n_bytes, self.progress, self.team)
         kernel = self.make_kernel(gamma)
         ((decision,),) = solver.held_out_values(kernel, samples_of(kernel, few.samples, few.samples), [fold])
         if not np.isnan(decision).any():
@@ -185,8 +185,8 @@ class Search:
         base, float32 = data.samples, np.dtype(np.float32)
         with np.errstate(over="ignore", invalid="ignore"):  # `samples_of` checks the range
             single = converted(base, float32, float32)  # half the memory, and exact enough for scores
-        budget = self.memory_budget - (0 if single is base else base.nbytes)
-        solver = HeldOutSolver(data.problem.machines, self.limits, budget, self.progress, self.team)
+        n_bytes = self.n_bytes - (0 if single is base else base.nbytes)
+        solver = HeldOutSolver(data.problem.machines, self.limits, n_bytes, self.progress, self.team)
         for g in _from_middle(len(self.grid.gammas)):
             paths = [(k, e) for k in folds for e in range(self.grid.shape[1]) if self.remaining[g, e].any()]
             if not paths or not self.progress.go_on():

@@ -14,7 +14,7 @@ from sklearn.base import is_classifier
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from .._config import resolve_memory_budget
+from .._memory import memory_plan
 from .._progress import Callback, Progress
 from .._threads import ThreadTeam
 from .._types import RowIndices, Vector
@@ -76,7 +76,6 @@ class SearchCV(BestEstimator):
     fit_intercept: bool
     cv: Any
     exhaustive: bool
-    memory_budget: Any
     n_jobs: int | None
     verbose: int
     random_state: Any
@@ -272,7 +271,7 @@ class SearchCV(BestEstimator):
         gammas = self._values("gammas", self.gammas, *GAMMA_RANGE, 5, 1.0)
         epsilons = self._values("epsilons", self._epsilon_values(), *EPSILON_RANGE, 3, 0.1)
         Cs = self._values("Cs", self.Cs, *C_RANGE, 10, 1.0)
-        title, budget = type(self).__name__, resolve_memory_budget(self.memory_budget)
+        title, memory = type(self).__name__, memory_plan(self)
         searches: dict[Any, Search] = {}
         with (
             Progress(max_time=self._search_time(), verbose=self.verbose, title=title, callback=callback) as progress,
@@ -281,7 +280,7 @@ class SearchCV(BestEstimator):
             for kernel in kernels:
                 grid = Grid(self._scale_gammas(rows, gammas, kernel), epsilons, Cs)
                 make = partial(self._make_kernel, kernel)
-                search = Search(data, grid, make, self._limits(kernel), budget, progress, team)
+                search = Search(data, grid, make, self._limits(kernel), memory["folds"], progress, team)
                 search.run(make_rng(self.random_state, seed_of_none=0), exhaustive=bool(self.exhaustive))
                 searches[kernel] = search
         return self._set_grid_results(searches), progress.stopped_by
@@ -328,7 +327,7 @@ class SearchCV(BestEstimator):
     def _search_adaptively(
         self, data: SearchData, rows: TrainingRows, kernels: list[Any], callback: Callback | None
     ) -> tuple[dict[str, Any], str | None]:
-        title, budget = type(self).__name__, resolve_memory_budget(self.memory_budget)
+        title, memory = type(self).__name__, memory_plan(self)
         with (
             Progress(max_time=self._search_time(), verbose=self.verbose, title=title, callback=callback) as progress,
             ThreadTeam(self.n_jobs) as team,
@@ -336,7 +335,7 @@ class SearchCV(BestEstimator):
             has_relevance = self.relevance and not sp.issparse(rows.X)
             learn = partial(self._learn_factors, data, rows, progress) if has_relevance else None
             machines = Machines(self._make_kernel, learn, self._limits(kernels[0]))
-            means = Means(budget, progress, team, make_rng(self.random_state, seed_of_none=0))
+            means = Means(memory, progress, team, make_rng(self.random_state, seed_of_none=0))
             search = AdaptiveSearch(data, rows.X, self._axes(rows, kernels), machines, means)
             search.run()
         return self._set_results(search), progress.stopped_by
@@ -369,7 +368,7 @@ class SearchCV(BestEstimator):
             rng,
             power=1 if cell.kernel == "laplacian" else 2,
             n_jobs=self.n_jobs,
-            memory_budget=resolve_memory_budget(self.memory_budget),
+            memory=memory_plan(self),
         )
         return learned.scale
 

@@ -17,16 +17,15 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import check_scoring
 from sklearn.utils import _safe_indexing, indexable
 
-from .._config import resolve_memory_budget
+from .._memory import memory_plan
 from .._progress import Progress
 from .._types import Matrix, RowIndices, Vector
-from ..data import compute_rows
+from ..data import compute_rows, compute_values
 from ..data.csr import check_sparse
 from ..data.rows import spread_rows
 from ..estimators._estimator import warn_of_stop
 from ..estimators._linear_machine import LinearMachine
 from ..estimators._training_warnings import PROBE_ROWS, rows_of_each_class
-from ..estimators._validation import check_memory, to_memory
 from ._best_estimator import make_splits, try_score
 
 
@@ -107,7 +106,7 @@ def C_path(
     >>> path.best.C
     10
     """
-    X, y = compute_rows(X, resolve_memory_budget(estimator.memory_budget)), to_memory(y)
+    X, y = compute_rows(X, memory_plan(estimator)), compute_values(y)
     if sp.issparse(X):
         check_sparse(X)  # before any of its rows are taken
     X, y = indexable(X, y)
@@ -151,7 +150,7 @@ def check_fold_memory(
     """Raise a ValueError with the least memory budget if the copy of a fold's training rows exceeds this one."""
     n, X = max((len(train) for train, _ in splits), default=0), data.X
     size = X.data.nbytes + X.indices.nbytes if sp.issparse(X) else getattr(X, "nbytes", 0)
-    check_memory(estimator.memory_budget, size * n / len(data.y), f"a copy of the {n} training rows of a fold")
+    memory_plan(estimator).require(size * n / len(data.y), f"a copy of the {n} training rows of a fold")
 
 
 def try_scorer(

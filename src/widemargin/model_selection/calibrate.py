@@ -18,20 +18,20 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from .._config import resolve_memory_budget
+from .._memory import memory_plan
 from .._progress import Progress
 from .._threads import ThreadTeam, blas_limit
 from .._types import Labels, Matrix, RowIndices
 from ..algorithms.held_out import Fold, HeldOutSolver
 from ..algorithms.held_out_clusters import ClusteredHeldOut
-from ..data import compute_rows
+from ..data import compute_rows, compute_values
 from ..data.samples import Samples, converted, make_samples
 from ..estimators import DCSVMClassifier
 from ..estimators._estimator import warn_of_stop
 from ..estimators._kernel_machine import TrainingRows
 from ..estimators._predictor import ordered_votes
 from ..estimators._scale import sample_form
-from ..estimators._validation import check_choice, check_integer, check_weights, make_rng, to_memory
+from ..estimators._validation import check_choice, check_integer, check_weights, make_rng
 from ..estimators._wrapped import unwrap
 from ..kernels.functions import Kernel
 from ..models.clustered import ClusteredExpansion
@@ -90,7 +90,7 @@ def calibrate(
     Notes
     -----
     An early machine costs `n_folds` solves of each cluster, without its division into clusters; an exact one as many
-    solves of all rows, on one kernel matrix if `memory_budget` has room for it. Values of rows that two clusters decide
+    solves of all rows, on one kernel matrix if it fits in the memory budget. Values of rows that two clusters decide
     are those of the nearer one. For rows that the model has not seen take
     ``CalibratedClassifierCV(FrozenEstimator(model))``, for other machines ``CalibratedClassifierCV(model,
     ensemble=False)``, which trains them `cv` times more.
@@ -113,10 +113,10 @@ def calibrate(
     check_choice("method", method, ("sigmoid", "isotonic"))
     check_integer("n_folds", n_folds, 2)
     steps, machine = _parts(model)
-    X = compute_rows(X, resolve_memory_budget(machine.memory_budget))
+    X = compute_rows(X, memory_plan(machine))
     for step in steps:
         X = step.transform(X)
-    rows, routed = _training_rows(machine, X, to_memory(y), to_memory(sample_weight))
+    rows, routed = _training_rows(machine, X, compute_values(y), compute_values(sample_weight))
     rng = make_rng(random_state, seed_of_none=0)
     values = _held_out_values(machine, rows, routed, _deal(rows.y, n_folds, rng))
     known = np.flatnonzero(~np.isnan(values).any(axis=1))
@@ -180,7 +180,7 @@ def _held_out_values(machine: DCSVMClassifier, rows: TrainingRows, X: Any, tests
     kernel, n = machine._make_kernel(), len(rows.y)
     problem = Classification(rows.y, rows.classes, machine.fit_intercept, machine.class_weight, "ovr", False)
     folds = [Fold(test, problem.duals(_without(rows.weights, test), 0.0), [float(machine.C)]) for test in tests]
-    limits, budget = machine._settings(kernel, n).limits, resolve_memory_budget(machine.memory_budget)
+    limits, memory = machine._settings(kernel, n).limits, memory_plan(machine)
     values = np.full((n, len(problem.machines)), np.nan)
     with (
         Progress(max_time=None, verbose=machine.verbose, title="calibrate") as progress,
@@ -190,11 +190,11 @@ def _held_out_values(machine: DCSVMClassifier, rows: TrainingRows, X: Any, tests
         samples = _samples(machine, kernel, rows.X)
         if isinstance(machine._model, ClusteredExpansion):
             clusters = _clusters(machine._model, X, team)
-            clustered = ClusteredHeldOut(clusters, problem.machines, n, limits, budget, progress, team)
+            clustered = ClusteredHeldOut(clusters, problem.machines, n, limits, memory, progress, team)
             for found in clustered.held_out_values(kernel, samples, folds, range(len(clusters))):
                 values[found.rows] = found.values[0]
         else:
-            whole = HeldOutSolver(problem.machines, limits, budget, progress, team)
+            whole = HeldOutSolver(problem.machines, limits, memory["folds"], progress, team)
             for fold, of_fold in zip(folds, whole.held_out_values(kernel, samples, folds), strict=True):
                 values[fold.test] = of_fold[0]
     if progress.stopped_by:

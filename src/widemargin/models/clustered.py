@@ -12,6 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from .._memory import DEFAULT_PLAN, MemoryPlan
 from .._threads import BLOCK_ROWS, ONE_THREAD, SMALL_WORK, ThreadTeam, blas_limit, row_blocks
 from .._types import Array, Gradients, Labels, Matrix, RowIndices, Vector
 from ..data.samples import GramSamples, Samples
@@ -63,7 +64,7 @@ class ClusteredExpansion:
     sigmoids: NDArray[np.float64]
     log_prior: Vector
 
-    def decision_values(self, X: Any, *, n_jobs: int | None = None, memory_budget: int = 2**30) -> Matrix:
+    def decision_values(self, X: Any, *, n_jobs: int | None = None, memory: MemoryPlan = DEFAULT_PLAN) -> Matrix:
         """Decision values of the rows of X (n, d): shape (n, n_functions), float64.
 
         Notes
@@ -72,26 +73,28 @@ class ClusteredExpansion:
         rows, "naive" and "bcm" those of all support vectors.
         """
         if self.combine == "naive":
-            return self.whole.decision_values(X, n_jobs=n_jobs, memory_budget=memory_budget)
+            return self.whole.decision_values(X, n_jobs=n_jobs, memory=memory)
         compute = {"early": self._early_values, "soft": self._soft_values, "bcm": self._committee_log_odds}[
             self.combine
         ]
+        if self.combine == "bcm":  # blocks of rows, and blocks of these in the machine of each cluster
+            memory = memory.among(2)
         out = np.empty((X.shape[0], self.coef.shape[0]))
         with blas_limit(1), ThreadTeam(n_jobs) as team:
-            for rows in self._blocks_within(memory_budget, X):
-                out[rows] = compute(X[rows], team, memory_budget)
+            for rows in self._blocks_within(memory["copied rows"], X):
+                out[rows] = compute(X[rows], team, memory)
         return out
 
-    def as_function(self, *, memory_budget: int = 2**30) -> Callable[[Array], Vector]:
+    def as_function(self, *, memory: MemoryPlan = DEFAULT_PLAN) -> Callable[[Array], Vector]:
         """A function of one row (d,), of the points' dtype, that gives its decision values (n_functions,)."""
         if self.combine == "naive":
-            return self.whole.as_function(memory_budget=memory_budget)
+            return self.whole.as_function(memory=memory)
         scores = self.router.score_function()
         if self.combine == "bcm" or scores is None or self.kernel.sample_form == "entries":
-            return lambda x: np.asarray(self.decision_values(x[None], n_jobs=1, memory_budget=memory_budget)[0])
+            return lambda x: np.asarray(self.decision_values(x[None], n_jobs=1, memory=memory)[0])
         products = self._cluster_products
 
-        def decide(x: Array) -> Vector:
+        def decision_values(x: Array) -> Vector:
             row = self.router.points.pair_with(x[None])[1]
             c = int(scores(row, ONE_THREAD).argmin())
             values = self._values_of(c, row, products[c], ONE_THREAD)
@@ -102,15 +105,15 @@ class ClusteredExpansion:
                     values *= 0.5
             return values[:, 0]
 
-        return decide
+        return decision_values
 
-    def decision_gradients(self, X: Any, *, n_jobs: int | None = None, memory_budget: int = 2**30) -> Gradients:
+    def decision_gradients(self, X: Any, *, n_jobs: int | None = None, memory: MemoryPlan = DEFAULT_PLAN) -> Gradients:
         """Gradients of the decision values by the rows: (n, n_functions, d), float64.
 
         They are those of the formula by which a row's decision values are computed: which cluster it is routed to, and
         whether two machines are averaged, counts as constant. Parameters are those of `decision_values`.
         """
-        how: dict[str, Any] = {"n_jobs": n_jobs, "memory_budget": memory_budget}
+        how: dict[str, Any] = {"n_jobs": n_jobs, "memory": memory}
         if self.combine == "naive":
             return self.whole.decision_gradients(X, **how)
         if self.combine == "bcm":  # log odds: sums over the clusters of -a f, but for a constant
@@ -119,16 +122,16 @@ class ClusteredExpansion:
             return KernelExpansion(self.kernel, self.points, coef, self.log_prior).decision_gradients(X, **how)
         out = np.zeros((X.shape[0], self.coef.shape[0], X.shape[1]))
         with blas_limit(1), ThreadTeam(n_jobs) as team:
-            for rows in self._blocks_within(memory_budget, X, copied=2 * self.coef.shape[0] * X.shape[1]):
+            for rows in self._blocks_within(memory["copied rows"], X, copied=2 * self.coef.shape[0] * X.shape[1]):
                 self._add_early_gradients(X[rows], out[rows], team)
         return out
 
-    def _blocks_within(self, memory_budget: int, X: Any, copied: int = 0) -> list[slice]:
-        """Blocks of rows of X whose copies, and `copied` values of each row in float64, fit the budget."""
+    def _blocks_within(self, n_bytes: int, X: Any, copied: int = 0) -> list[slice]:
+        """Blocks of rows of X whose copies, and `copied` values of each row in float64, take so many bytes."""
         row_bytes = _ROW_COPIES * max(1, X.shape[1]) * X.dtype.itemsize + 8 * copied
         if self.combine == "bcm":
             row_bytes += 8 * self.intercept.size  # the log odds of all clusters
-        return row_blocks(X.shape[0], int(np.clip(memory_budget // row_bytes, BLOCK_ROWS, _MOST_ROWS)))
+        return row_blocks(X.shape[0], int(np.clip(n_bytes // row_bytes, BLOCK_ROWS, _MOST_ROWS)))
 
     @cached_property
     def whole(self) -> KernelExpansion:
@@ -153,12 +156,12 @@ class ClusteredExpansion:
         """What the router subtracts from rows."""
         return self.router.points.shift
 
-    def _early_values(self, X: Any, team: ThreadTeam, memory_budget: int) -> Matrix:
+    def _early_values(self, X: Any, team: ThreadTeam, memory: MemoryPlan) -> Matrix:
         """f(x) = sum_{i: pi(x_i) = pi(x)} beta_i k(x, x_i) + b_pi(x): Hsieh et al. 2014, section 4."""
         labels, batch = self.router.route_with_samples(X, team)
         return self._values_of_clusters(batch, labels, self._point_samples(X), team)
 
-    def _soft_values(self, X: Any, team: ThreadTeam, memory_budget: int) -> Matrix:
+    def _soft_values(self, X: Any, team: ThreadTeam, memory: MemoryPlan) -> Matrix:
         """Early decision values, or their mean with the next nearest cluster's for uncertain rows between the two."""
         labels, batch = self.router.route_with_samples(X, team)
         points = self._point_samples(X)
@@ -265,12 +268,12 @@ class ClusteredExpansion:
     def _routed_points(self) -> Samples:
         return self.router.points.pair_with(self.points)[1]
 
-    def _committee_log_odds(self, X: Any, team: ThreadTeam, memory_budget: int) -> Matrix:
+    def _committee_log_odds(self, X: Any, team: ThreadTeam, memory: MemoryPlan) -> Matrix:
         """Bayesian committee machine (Tresp 2000): p(y|x) ~ prod_c p_c(y|x) / p(y)^(k-1), as log odds."""
         k = self.intercept.shape[1]
 
         def log_odds(c: int) -> Matrix:
-            f = self.machines[c].decision_values(X, n_jobs=1, memory_budget=memory_budget // team.n_threads)
+            f = self.machines[c].decision_values(X, n_jobs=1, memory=memory.among(team.n_threads))
             return np.asarray(-(self.sigmoids[:, c, 0] * f + self.sigmoids[:, c, 1]))
 
         self.machines  # noqa: B018 - made once, before the threads share them

@@ -10,6 +10,7 @@ from typing import Any, cast
 import numpy as np
 import scipy.sparse as sp
 
+from .._memory import DEFAULT_PLAN, MemoryPlan
 from .._threads import BLOCK_ROWS, ONE_THREAD, SMALL_WORK, ThreadTeam, blas_limit, row_blocks
 from .._types import Array, Gradients, Matrix, Vector
 from ..data import make_design_matrix
@@ -21,8 +22,7 @@ from ..kernels.precision import ensure_precision
 from ..kernels.tiles import KernelProduct, add_kernel_product
 from .linear import LinearModel
 
-_ROW_COPIES = 4  # memory budget / bytes of a block's rows, whose centred or CSR copy takes twice these bytes at most
-_WEIGHTS_SHARE = 1 / 4  # weights of a linear kernel's decision functions / memory budget, at most
+_ROW_COPIES = 4  # of a block's rows: their centred or CSR copy takes twice their bytes at most
 SMALL_ENTRY_WORK = 16  # multiply-adds of a kernel entry beside its inner product, where there are few entries
 
 
@@ -44,7 +44,7 @@ class KernelExpansion:
     coef: Any
     intercept: Vector
 
-    def decision_values(self, X: Any, *, n_jobs: int | None = None, memory_budget: int = 2**30) -> Matrix:
+    def decision_values(self, X: Any, *, n_jobs: int | None = None, memory: MemoryPlan = DEFAULT_PLAN) -> Matrix:
         """Decision values coef K(points, X) + intercept, by tiles of K on `n_jobs` threads.
 
         Parameters
@@ -52,8 +52,8 @@ class KernelExpansion:
         X : ndarray or CSR array of shape (n, n_features)
             Of the points' dtype. For a precomputed kernel: K(X, training rows), of shape (n, n_train).
         n_jobs : int or None
-        memory_budget : int
-            Bytes beyond X, the points and the result.
+        memory : MemoryPlan
+            Of the bytes beyond X, the points and the result.
 
         Returns
         -------
@@ -65,15 +65,15 @@ class KernelExpansion:
         n n_points kernel entries, each computed once and used for all functions. With a linear kernel none, but the
         products with the functions' weights in float64, where the memory budget has room for these.
         """
-        if isinstance(self.kernel, Linear) and self._weights_bytes <= _WEIGHTS_SHARE * memory_budget:
-            return self.linear_model.decision_values(X, n_jobs=n_jobs, memory_budget=memory_budget)
+        if isinstance(self.kernel, Linear) and self._weights_bytes <= memory["weights"]:
+            return self.linear_model.decision_values(X, n_jobs=n_jobs, memory=memory)
         out = np.tile(self.intercept[:, None], X.shape[0])
         points = self._points
         if X.shape[0] * len(points) * (X.shape[1] + SMALL_ENTRY_WORK) < SMALL_WORK:
             self._add_product(X, out, ONE_THREAD)
             return out.T
         with blas_limit(1), ThreadTeam(n_jobs) as team:
-            for rows in _blocks_within(memory_budget, X):
+            for rows in _blocks_within(memory["copied rows"], X):
                 self._add_product(X[rows], out[:, rows], team)
         return out.T
 
@@ -85,22 +85,22 @@ class KernelExpansion:
         else:
             self._boxed.add_product(batch, out, team)
 
-    def as_function(self, *, memory_budget: int = 2**30) -> Callable[[Array], Vector]:
+    def as_function(self, *, memory: MemoryPlan = DEFAULT_PLAN) -> Callable[[Array], Vector]:
         """A function of one row (d,), of the points' dtype, that gives its decision values (n_functions,)."""
-        if isinstance(self.kernel, Linear) and self._weights_bytes <= _WEIGHTS_SHARE * memory_budget:
-            return self.linear_model.as_function(memory_budget=memory_budget)
+        if isinstance(self.kernel, Linear) and self._weights_bytes <= memory["weights"]:
+            return self.linear_model.as_function(memory=memory)
         if self.kernel.sample_form == "entries" or self._boxed is not None:
             return lambda x: np.asarray(self.decision_values(x[None], n_jobs=1)[0])
         product = KernelProduct(self.kernel, self._points, self.coef)
 
-        def decide(x: Array) -> Vector:
+        def decision_values(x: Array) -> Vector:
             values = self.intercept[:, None].copy()
             product.add_to(self._points.pair_with(x[None])[1], values, ONE_THREAD)
             return values[:, 0]
 
-        return decide
+        return decision_values
 
-    def decision_gradients(self, X: Any, *, n_jobs: int | None = None, memory_budget: int = 2**30) -> Gradients:
+    def decision_gradients(self, X: Any, *, n_jobs: int | None = None, memory: MemoryPlan = DEFAULT_PLAN) -> Gradients:
         """Gradients of the decision values by the rows: (n, n_functions, d), float64, on `n_jobs` threads.
 
         Parameters are those of `decision_values`. The kernel is an `ArgumentKernel`.
@@ -112,7 +112,7 @@ class KernelExpansion:
         out = np.zeros((X.shape[0], self.coef.shape[0], X.shape[1]))
         kernel = cast(ArgumentKernel, self.kernel)
         with blas_limit(1), ThreadTeam(n_jobs) as team:
-            for rows in _blocks_within(memory_budget, X):
+            for rows in _blocks_within(memory["copied rows"], X):
                 points, batch = self._points.pair_with(X[rows])
                 add_kernel_gradients(kernel, batch, points, self.coef, out[rows], team)
         return out
@@ -148,10 +148,10 @@ class KernelExpansion:
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
 
-def _blocks_within(memory_budget: int, X: Any) -> list[slice]:
-    """Blocks of rows of X whose copies fit the budget."""
+def _blocks_within(n_bytes: int, X: Any) -> list[slice]:
+    """Blocks of rows of X whose copies take so many bytes at most, but for blocks of 1024 rows."""
     row_bytes = _ROW_COPIES * max(1, X.shape[1]) * X.dtype.itemsize
-    return row_blocks(X.shape[0], max(BLOCK_ROWS, memory_budget // row_bytes))
+    return row_blocks(X.shape[0], max(BLOCK_ROWS, n_bytes // row_bytes))
 
 
 def weights_of(coef: Any, points: Any) -> Any:

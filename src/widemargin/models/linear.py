@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from .._memory import DEFAULT_PLAN, MemoryPlan
 from .._threads import ONE_THREAD, SMALL_WORK, ThreadTeam, blas_limit
 from .._types import Array, Matrix, Vector
 from ..data import make_design_matrix
@@ -26,15 +27,15 @@ class LinearModel:
     coef: Matrix
     intercept: Vector
 
-    def decision_values(self, X: Any, *, n_jobs: int | None = None, memory_budget: int = 2**30) -> Matrix:
+    def decision_values(self, X: Any, *, n_jobs: int | None = None, memory: MemoryPlan = DEFAULT_PLAN) -> Matrix:
         """Decision values X coef' + intercept, on `n_jobs` threads.
 
         Parameters
         ----------
         X : ndarray or CSR array of shape (n, n_features), float32 or float64
         n_jobs : int or None
-        memory_budget : int
-            Bytes. A larger memory map is read block by block.
+        memory : MemoryPlan
+            A memory map larger than the budget is read block by block.
 
         Returns
         -------
@@ -46,13 +47,13 @@ class LinearModel:
         One pass over X, which is not copied.
         """
         if X.shape[0] * self.coef.size < SMALL_WORK:
-            outputs = make_design_matrix(X, ONE_THREAD, memory_budget).matvec(self.coef)
+            outputs = make_design_matrix(X, ONE_THREAD, memory.budget).matvec(self.coef)
         else:
             with blas_limit(1), ThreadTeam(n_jobs) as team:
-                outputs = make_design_matrix(X, team, memory_budget).matvec(self.coef)
+                outputs = make_design_matrix(X, team, memory.budget).matvec(self.coef)
         outputs += self.intercept[:, None]
         return outputs.T
 
-    def as_function(self, *, memory_budget: int = 2**30) -> Callable[[Array], Vector]:
+    def as_function(self, *, memory: MemoryPlan = DEFAULT_PLAN) -> Callable[[Array], Vector]:
         """A function of one row (d,), float32 or float64, that gives its decision values (n_functions,)."""
-        return lambda x: np.asarray(self.decision_values(x[None], n_jobs=1, memory_budget=memory_budget)[0])
+        return lambda x: np.asarray(self.decision_values(x[None], n_jobs=1, memory=memory)[0])

@@ -10,6 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from .._config import ALLOWED_BYTES
+from .._memory import DEFAULT_PLAN, MemoryPlan
 from .._threads import BLOCK_ROWS, ThreadTeam, blas_limit, row_blocks
 from .._types import Array
 from ..data.samples import Samples, make_samples, row_products
@@ -35,7 +36,7 @@ class NystroemCoordinates:
     features: LandmarkFeatures
     factor: Array
 
-    def transform(self, X: Any, *, n_jobs: int | None = None, memory_budget: int = 2**30) -> Array:
+    def transform(self, X: Any, *, n_jobs: int | None = None, memory: MemoryPlan = DEFAULT_PLAN) -> Array:
         """Coordinates of shape (n, rank), of X's dtype, which do not depend on `n_jobs`.
 
         Parameters
@@ -43,8 +44,8 @@ class NystroemCoordinates:
         X : ndarray or CSR array of shape (n, d)
             Of the landmarks' dtype.
         n_jobs : int or None
-        memory_budget : int
-            Bytes for blocks of rows, which are copied, and their features.
+        memory : MemoryPlan
+            Of blocks of rows, which are copied, and their features.
 
         Notes
         -----
@@ -53,7 +54,7 @@ class NystroemCoordinates:
         out = np.empty((X.shape[0], self.factor.shape[1]), self.factor.dtype)
         with blas_limit(1), ThreadTeam(n_jobs) as team:
             self._points  # noqa: B018 - made once, before the threads share them
-            blocks = self.blocks(X, memory_budget // team.n_threads, BLOCK_ROWS)
+            blocks = self.blocks(X, memory["features"] // team.n_threads, BLOCK_ROWS)
 
             columns = np.ascontiguousarray(self.factor.T)
 
@@ -63,14 +64,14 @@ class NystroemCoordinates:
             team.map(block, blocks)
         return out
 
-    def blocks(self, X: Any, memory_budget: int, most: int | None = None) -> list[slice]:
-        """Blocks of the rows of X, of at most `most` rows, that can be dense within a memory budget.
+    def blocks(self, X: Any, n_bytes: int, most: int | None = None) -> list[slice]:
+        """Blocks of the rows of X, of at most `most` rows, that can be dense in so many bytes.
 
         At least 64 rows, where these fit into what is allowed beyond the budget.
         """
         n, d = X.shape
         row_bytes = _ROW_COPIES * (d + self.features.n_features) * self.factor.itemsize
-        size, allowed = memory_budget // row_bytes, ALLOWED_BYTES // row_bytes
+        size, allowed = n_bytes // row_bytes, ALLOWED_BYTES // row_bytes
         return row_blocks(n, int(np.clip(size, min(_LEAST_ROWS, size + allowed + 1), most or max(1, n))))
 
     def evaluate(self, X: Any) -> Array:

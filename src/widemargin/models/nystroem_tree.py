@@ -11,6 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
+from .._memory import DEFAULT_PLAN, MemoryPlan
 from .._native import nystroem
 from .._threads import ONE_THREAD, SMALL_WORK, ThreadTeam, row_blocks
 from .._types import Array, Matrix, Vector
@@ -155,7 +156,7 @@ class NystroemForest:
         """Number of decision functions q."""
         return int(self.trees[0].intercept.shape[1])
 
-    def decision_values(self, X: Any, *, n_jobs: int | None = None, memory_budget: int = 2**30) -> Matrix:
+    def decision_values(self, X: Any, *, n_jobs: int | None = None, memory: MemoryPlan = DEFAULT_PLAN) -> Matrix:
         """Decision values of shape (n, q), float64: to the last bit, whatever the other rows and `n_jobs`.
 
         Parameters
@@ -163,7 +164,7 @@ class NystroemForest:
         X : ndarray or CSR array of shape (n, d)
             Of the landmarks' dtype; dense rows C-contiguous.
         n_jobs : int or None
-        memory_budget : int
+        memory : MemoryPlan
             Not used: a thread holds the kernel values of some rows, less than a megabyte.
 
         Notes
@@ -203,14 +204,14 @@ class NystroemForest:
                 out += values
             out /= len(self.trees)
 
-    def as_function(self, *, memory_budget: int = 2**30) -> Callable[[ArrayLike], Vector]:
+    def as_function(self, *, memory: MemoryPlan = DEFAULT_PLAN) -> Callable[[ArrayLike], Vector]:
         """A function of one dense row, of shape (d,), that gives its q decision values: a microsecond or two a tree.
 
         The row's values are not checked.
         """
         dtype = self._dtype
 
-        def decide(x: ArrayLike) -> Vector:
+        def decision_values(x: ArrayLike) -> Vector:
             row = np.ascontiguousarray(x, dtype)[None]
             if self.projection is not None:
                 return np.asarray(self.decision_values(row)[0])
@@ -218,4 +219,4 @@ class NystroemForest:
             self._write_mean(row, values, ONE_THREAD)
             return np.asarray(values[0])
 
-        return decide
+        return decision_values

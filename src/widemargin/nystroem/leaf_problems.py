@@ -12,6 +12,7 @@ from scipy.linalg import cho_factor, cho_solve, eigh, lstsq
 from scipy.linalg.blas import dsyrk
 from scipy.linalg.lapack import dpocon
 
+from .._memory import MemoryPlan
 from .._progress import AnyProgress, SilentProgress
 from .._threads import ThreadTeam, row_blocks, run_interruptibly
 from .._types import Array, Mask, Matrix, RowIndices, Vector
@@ -84,7 +85,7 @@ class LeafProblem(Protocol):
     def exact_solution(self, K: Array | None, rows: RowIndices, progress: AnyProgress) -> ExactSolution:
         """Train the exact machine, on the kernel matrix K (n, n) of these rows."""
 
-    def fit(self, coordinates: Array, rows: RowIndices, progress: AnyProgress, memory_budget: int) -> LinearFit:
+    def fit(self, coordinates: Array, rows: RowIndices, progress: AnyProgress, memory: MemoryPlan) -> LinearFit:
         """Train linear machines on coordinates (n, n_coordinates); raises `Stopped` if least squares are stopped."""
 
     def objective(self, values: Matrix, weights: Matrix, rows: RowIndices) -> float:
@@ -95,7 +96,7 @@ class LeafProblem(Protocol):
 
 
 # `ocas.train_hinges`, of coordinates (n, n_coordinates), signed weights (q, n), tolerance, progress and memory
-LinearTrainer = Callable[[Array, Matrix, float, AnyProgress, int], list[LinearResult]]
+LinearTrainer = Callable[[Array, Matrix, float, AnyProgress, MemoryPlan], list[LinearResult]]
 
 
 class HingeProblem:
@@ -132,7 +133,7 @@ class HingeProblem:
             values[output] = result.decision
         return ExactSolution(landmark_weights, values)
 
-    def fit(self, coordinates: Array, rows: RowIndices, progress: AnyProgress, memory_budget: int) -> LinearFit:
+    def fit(self, coordinates: Array, rows: RowIndices, progress: AnyProgress, memory: MemoryPlan) -> LinearFit:
         """Minimise ½‖w‖² + Σ u_i max(0, 1 - y_i <w, z_i>) per output; with one label, that label as the intercept."""
         signs, single, is_mixed = self.signs[:, rows], coordinates.astype(np.float32), self._is_mixed(rows)
         weights, intercept = np.zeros((self.n_outputs, coordinates.shape[1])), np.where(is_mixed, 0.0, signs[:, 0])
@@ -140,7 +141,7 @@ class HingeProblem:
             return LinearFit(weights, intercept, 0.0, 0.0, True)
         if len(rows) > _MAX_DUAL_ROWS:
             signed_weights = signs[is_mixed] * self.upper[rows]
-            results: Sequence[Any] = self.train_linear(single, signed_weights, self.tol, progress, memory_budget)
+            results: Sequence[Any] = self.train_linear(single, signed_weights, self.tol, progress, memory)
             weights[is_mixed] = np.concatenate([result.w for result in results])
         else:
             K, limits = single @ single.T, Limits(self.tol)
@@ -179,7 +180,7 @@ class _LeastSquares:
 
     _fit: Callable[[Array, RowIndices], LinearFit]
 
-    def fit(self, coordinates: Array, rows: RowIndices, progress: AnyProgress, memory_budget: int) -> LinearFit:
+    def fit(self, coordinates: Array, rows: RowIndices, progress: AnyProgress, memory: MemoryPlan) -> LinearFit:
         """Train linear machines on coordinates (n, n_coordinates); raises `Stopped` once the fit should end."""
         return run_interruptibly(
             partial(self._fit, coordinates, rows),

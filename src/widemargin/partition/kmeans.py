@@ -119,9 +119,9 @@ def sample_rows(X: Any, rows: RowIndices, k: int, rng: np.random.Generator, max_
     return rows if len(rows) <= most else np.sort(rng.choice(rows, most, replace=False))
 
 
-def max_sample_values(memory_budget: int, itemsize: int) -> int:
-    """The most values of a sample to cluster within a memory budget."""
-    return min(MAX_VALUES, max(_LEAST_VALUES, memory_budget // (_COPIES * itemsize)))
+def max_sample_values(n_bytes: int, itemsize: int) -> int:
+    """The most values of a sample to cluster within so many bytes."""
+    return min(MAX_VALUES, max(_LEAST_VALUES, n_bytes // (_COPIES * itemsize)))
 
 
 def needed_sample_bytes(n_values: int, itemsize: int) -> int:

@@ -48,9 +48,9 @@ def begun(X: np.ndarray, signed: np.ndarray, *, has_intercept: bool) -> tuple[An
     return rows, machine
 
 
-def active(rows: Any, machine: CuttingPlaneMachine, memory_budget: int = 2**30) -> ActiveRows:
+def active(rows: Any, machine: CuttingPlaneMachine, n_bytes: int = 2**28) -> ActiveRows:
     newton = suits_newton(*rows.shape)
-    return ActiveRows(rows, machine, 1e-6, memory_budget, always, newton=newton)
+    return ActiveRows(rows, machine, 1e-6, n_bytes, always, newton=newton)
 
 
 @pytest.fixture(autouse=True)
@@ -129,8 +129,7 @@ def test_margins_that_are_all_alike(has_intercept: bool) -> None:
 def test_a_copy_within_the_budget() -> None:
     X, signed = problem(3, 2000)
     rows, machine = begun(X, signed, has_intercept=False)
-    budget = 4 * 100 * rows.row_bytes
-    found = active(rows, machine, budget)._restrict()
+    found = active(rows, machine, 100 * rows.row_bytes)._restrict()
     assert found is not None
     assert 30 <= found[0].shape[0] <= 100
 

@@ -29,7 +29,7 @@ def local_rows(n: int = 6000) -> tuple[np.ndarray, np.ndarray]:
 def test_a_machine_without_a_matrix_is_that_with_one(
     kernel: str, form: str, is_regression: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    X, value = local_rows()
+    X, value = local_rows(3000)
     y = value if is_regression else value > 0
     data = {"dense": X, "dense float64": X.astype(np.float64), "csr": sp.csr_array(X)}[form]
     options: dict[str, Any] = {

@@ -11,10 +11,11 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from naive import dual as naive
+from widemargin._memory import MemoryPlan
 from widemargin._progress import Progress
 from widemargin._threads import ThreadTeam
 from widemargin.algorithms import dc_svm
-from widemargin.algorithms.dc_svm import DCSVMSettings, KernelProblem, train
+from widemargin.algorithms.dc_svm import DCSVMSettings, KernelProblem, train_machine
 from widemargin.algorithms.trained_machines import TrainedMachine
 from widemargin.data.samples import make_samples
 from widemargin.kernels.functions import RBF
@@ -87,7 +88,9 @@ def test_a_point_of_sum_zero_leaves_all_but_one_coordinate_at_their_bounds() -> 
 def fit(X: NDArray[Any], problem: DualProblem, start: Vector | None = None, **changes: Any) -> TrainedMachine:
     data = KernelProblem(RBF(GAMMA), make_samples(X, RBF.sample_form), problem)
     with Progress() as progress:
-        return train(data, DCSVMSettings(**{"n_jobs": 1, **changes}), progress, np.random.default_rng(0), start=start)
+        return train_machine(
+            data, DCSVMSettings(**{"n_jobs": 1, **changes}), progress, np.random.default_rng(0), start=start
+        )
 
 
 @settings(max_examples=25, deadline=None)
@@ -124,7 +127,7 @@ def test_rounds_on_an_active_set(
     monkeypatch.setattr(dc_svm, "_FULL_MATRIX_ENTRIES", 0)
     X, y = samples_of(900)
     problem = regression_problem(y, np.full(900, C), epsilon, has_intercept=has_intercept)
-    result = fit(X, problem, memory_budget=2**22, tol=1e-4).result
+    result = fit(X, problem, memory=MemoryPlan(2**22), tol=1e-4).result
     K = kernel_matrix(X)
     again = fit(X, problem, result.beta, tol=1e-7).result
     assert result.converged
@@ -245,7 +248,7 @@ def test_squared_losses_on_an_active_set(
     problem = regression_problem(y, upper, epsilon, has_intercept=has_intercept, is_squared=True)
     K = kernel_matrix(X)
     for levels in (0, 1):
-        result = fit(X.astype(np.float32), problem, memory_budget=budget, tol=1e-5, n_levels=levels).result
+        result = fit(X.astype(np.float32), problem, memory=MemoryPlan(budget), tol=1e-5, n_levels=levels).result
         assert result.converged
         assert result.gap < 1e-6 * result.objective
         found = primal(K, y, upper, epsilon, result.beta, result.intercept, 2)

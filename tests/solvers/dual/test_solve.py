@@ -9,9 +9,10 @@ import pytest
 from numpy.typing import NDArray
 
 from naive import dual as naive
+from widemargin._memory import MemoryPlan
 from widemargin._progress import Progress
 from widemargin.algorithms import dc_svm
-from widemargin.algorithms.dc_svm import DCSVMSettings, KernelProblem, train
+from widemargin.algorithms.dc_svm import DCSVMSettings, KernelProblem, train_machine
 from widemargin.algorithms.pairs_and_targets import train_several
 from widemargin.algorithms.trained_machines import TrainedMachine, TrainedMachines
 from widemargin.data.samples import make_samples
@@ -50,7 +51,7 @@ def fit(
     problem = svm_problem(y, np.full(len(y), C), has_intercept=has_intercept)
     data = KernelProblem(RBF(gamma), make_samples(X, RBF.sample_form), problem)
     with Progress(max_time=max_time, callback=callback) as progress:
-        return train(data, DCSVMSettings(**{"n_jobs": 1, **settings}), progress, np.random.default_rng(0))
+        return train_machine(data, DCSVMSettings(**{"n_jobs": 1, **settings}), progress, np.random.default_rng(0))
 
 
 def train_pairs(
@@ -170,7 +171,7 @@ def test_the_gap_of_a_hard_margin_is_true_of_the_data() -> None:
 def test_threads_and_memory_do_not_change_the_optimum(dtype: np.dtype, has_intercept: bool) -> None:
     X, y = problem(150, dtype, noise=1.0)
     one, two, little = (
-        fit(X, y, 1.0, 0.5, has_intercept=has_intercept, n_jobs=n_jobs, memory_budget=budget).result
+        fit(X, y, 1.0, 0.5, has_intercept=has_intercept, n_jobs=n_jobs, memory=MemoryPlan(budget)).result
         for n_jobs, budget in ((1, 2**30), (2, 2**30), (1, 1))
     )
     np.testing.assert_array_equal(one.beta, two.beta)
@@ -182,8 +183,8 @@ def test_a_start_at_the_optimum_stays_there() -> None:
     data = KernelProblem(RBF(0.5), make_samples(X, RBF.sample_form), svm_problem(y, np.ones(60)))
     settings = DCSVMSettings(n_jobs=1)
     with Progress() as progress:
-        first = train(data, settings, progress, np.random.default_rng(0)).result
-        again = train(data, settings, progress, np.random.default_rng(0), start=first.beta).result
+        first = train_machine(data, settings, progress, np.random.default_rng(0)).result
+        again = train_machine(data, settings, progress, np.random.default_rng(0), start=first.beta).result
     assert again.converged
     np.testing.assert_allclose(again.beta, first.beta, atol=1e-7)
     assert again.objective == pytest.approx(first.objective, rel=1e-9)

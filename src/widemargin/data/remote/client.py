@@ -92,7 +92,7 @@ def collect(client: Any, tasks: list[Any], check: Callable[[], None], owners: se
                 raise LostPartitionError(f"there has been no worker for {MAX_WAIT:g} seconds")
             raise MemoryError(
                 f"worker {stuck[0]} has been too near its limit of {workers[stuck[0]]['memory_limit']} bytes for "
-                f"{MAX_WAIT:g} seconds: it needs memory for its share of the rows and for memory_budget"
+                f"{MAX_WAIT:g} seconds: it needs memory for its share of the rows and for its memory budget"
             )
 
 

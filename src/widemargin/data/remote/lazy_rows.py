@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from ..._memory import MemoryPlan
 from .partitions import is_dask_collection, partitions_of
 
 
@@ -59,7 +60,7 @@ def iterate_blocks(X: Any) -> Iterator[Any]:
             yield rows
 
 
-def compute_rows(X: Any, memory_budget: int) -> Any:
+def compute_rows(X: Any, memory: MemoryPlan) -> Any:
     """The rows of a dask collection in this process: an array, a CSR array or a data frame. Other data as they are.
 
     Raises
@@ -72,13 +73,14 @@ def compute_rows(X: Any, memory_budget: int) -> Any:
     blocks, size = [], 0
     for block in iterate_blocks(X):
         size += _stored_bytes(block)
-        if size > memory_budget:
-            raise ValueError(
-                f"X must fit in memory_budget={memory_budget} bytes here, where a dask collection is computed into "
-                "memory: give fewer rows, or a larger budget"
-            )
         blocks.append(block)
+        memory.require(size, f"{len(blocks)} blocks of X, which are computed into memory here", allowed=0)
     return _join_blocks(blocks, X)
+
+
+def compute_values(values: Any) -> Any:
+    """A dask collection with one number a row as an array; other values as they are."""
+    return values.compute() if is_dask_collection(values) else values
 
 
 def _join_blocks(blocks: list[Any], X: Any) -> Any:

@@ -31,7 +31,6 @@ LEAST_ROWS = int(SAMPLE_ROWS / _MAX_SHARE)  # of all samples
 _MAX_CHOSEN = 1.5  # samples chosen / wanted, at most: beyond, too many margins are equal to choose by
 _RADIUS_SHARE = 0.5  # radius of the trust region / distance of the farthest active row; first width of a hinge / radius
 _MAX_PASSES = 2.0  # samples that rounds on active rows read / all samples, at most
-_MEMORY_SHARE = 1 / 4  # copy of the active rows / memory budget, at most
 
 
 class ActiveRows:
@@ -45,8 +44,8 @@ class ActiveRows:
         Of a hinge loss.
     tol : float
         Largest relative gap of the machine at the end.
-    memory_budget : int
-        Bytes.
+    n_bytes : int
+        Of the copy of the active rows, at most.
     go_on : callable
         Returns False when time is up; called after every round.
     newton : bool
@@ -63,7 +62,7 @@ class ActiveRows:
         X: LocalMatrix,
         machine: CuttingPlaneMachine,
         tol: float,
-        memory_budget: int,
+        n_bytes: int,
         go_on: Callable[[], bool],
         *,
         newton: bool,
@@ -75,7 +74,7 @@ class ActiveRows:
         self._tol = tol
         self._go_on = go_on
         self._newton = newton
-        self._max_rows = int(_MEMORY_SHARE * memory_budget / (_MAX_CHOSEN * X.row_bytes))
+        self._max_rows = int(n_bytes / (_MAX_CHOSEN * X.row_bytes))
         self._share, self._least_share = _FIRST_SHARE, SAMPLE_ROWS / X.shape[0]
         self.begin()
 

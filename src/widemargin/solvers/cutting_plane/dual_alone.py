@@ -33,7 +33,6 @@ from .losses import HingeLoss
 
 _SLOW = 0.9  # gap after an epoch / gap before it: where it is larger, conjugate gradients follow
 _GAIN_RATIO = 0.25  # a step's gain / the largest where conjugate gradients end
-_MEMORY_SHARE = 1 / 4  # copy of the free samples / memory budget, at most
 
 
 class Face(NamedTuple):
@@ -81,8 +80,8 @@ class DualAlone(DualPoint):
         Of `DualPoint`.
     tol : float
         Largest relative gap at the end.
-    memory_budget : int
-        Bytes.
+    n_bytes : int
+        Of the copy of the free samples, at most.
     go_on : callable
         Returns False when time is up; called after every epoch and every step of conjugate gradients.
     """
@@ -93,14 +92,14 @@ class DualAlone(DualPoint):
         loss: HingeLoss,
         squared_norms: Vector,
         tol: float,
-        memory_budget: int,
+        n_bytes: int,
         go_on: Callable[[], bool],
     ) -> None:
         super().__init__(X, loss, squared_norms)
         self._X = X
         self._y = np.sign(loss.signed_weights)
         self._tol = tol
-        self._max_free = int(_MEMORY_SHARE * memory_budget / X.row_bytes)
+        self._max_free = n_bytes // X.row_bytes
         self._go_on = go_on
         self._most_epochs = VALUES_PER_CHECK / max(1, linear.count_values(X.row_arrays))
         self._reset()

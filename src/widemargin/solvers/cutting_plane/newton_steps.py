@@ -28,7 +28,6 @@ from .smooth_losses import SmoothLoss
 
 _RESIDUAL = 0.1  # residual of the system / gradient, at most, as in LIBLINEAR
 _ROWS_PER_COLUMN = 128  # n / d, at least, for a preconditioner: it costs as much as some products with the Hessian
-_MEMORY_SHARE = 1 / 8  # float64 copy of its sample / memory budget, at most
 _SAMPLE_ROWS_PER_COLUMN = 32  # rows of the preconditioner / columns: 16 and 64 were slower on a9a, decision 0006
 
 
@@ -41,8 +40,8 @@ class NewtonSteps:
     machine : CuttingPlaneMachine
     loss : SmoothLoss
         That of the machine.
-    memory_budget : int
-        Bytes.
+    n_bytes : int
+        Of the preconditioner's sample in float64, at most.
     go_on : callable
         Returns False when time is up; called before every product with the Hessian.
     """
@@ -52,7 +51,7 @@ class NewtonSteps:
         X: DesignMatrix,
         machine: CuttingPlaneMachine,
         loss: SmoothLoss,
-        memory_budget: int,
+        n_bytes: int,
         go_on: Callable[[], bool],
     ) -> None:
         self._X = X
@@ -60,7 +59,7 @@ class NewtonSteps:
         self._loss = loss
         self._go_on = go_on
         n, d = X.shape
-        has_memory = 8 * _SAMPLE_ROWS_PER_COLUMN * d * d <= _MEMORY_SHARE * memory_budget
+        has_memory = 8 * _SAMPLE_ROWS_PER_COLUMN * d * d <= n_bytes
         self._local = X if isinstance(X, LocalMatrix) and n >= _ROWS_PER_COLUMN * d and has_memory else None
 
     def run(self) -> None:

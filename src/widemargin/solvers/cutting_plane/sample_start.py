@@ -17,7 +17,6 @@ from .master_problem import MasterProblem
 from .smoothed_newton import NewtonDescent
 
 _SHARE = 1 / 16  # drawn rows / all rows
-_MEMORY_SHARE = 1 / 8  # drawn rows / memory budget, in bytes, at most
 
 
 class Sample(NamedTuple):
@@ -34,10 +33,10 @@ class SampleStart(NamedTuple):
     is_newton: list[bool]  # which of them Newton's method found
 
 
-def draw_sample(X: LocalMatrix, losses: Sequence[Loss], memory_budget: int) -> Sample:
-    """Draw runs of 16 neighbours, about n / 16 rows in all: whole pages are read."""
+def draw_sample(X: LocalMatrix, losses: Sequence[Loss], n_bytes: int) -> Sample:
+    """Draw runs of 16 neighbours, about n / 16 rows in all, of `n_bytes` at most: whole pages are read."""
     n = X.shape[0]
-    size = min(int(_SHARE * n), int(_MEMORY_SHARE * memory_budget) // X.row_bytes)
+    size = min(int(_SHARE * n), n_bytes // X.row_bytes)
     runs = np.random.default_rng(0).choice(n // RUN_LENGTH, max(1, size // RUN_LENGTH), replace=False)
     chosen = (RUN_LENGTH * np.sort(runs)[:, None] + np.arange(RUN_LENGTH)).ravel()
     return Sample(X.take(chosen), [loss.restrict(chosen, n / len(chosen)) for loss in losses])
@@ -52,7 +51,7 @@ def start_from_sample(
     newton: bool,
     train: Callable[[LocalMatrix, Sequence[Loss], float], list[Matrix]],
 ) -> SampleStart:
-    """Train on the drawn rows, by Newton's method where that works, else by `train`."""
+    """Train on the drawn rows, by Newton's method where that works, else by cutting planes."""
     X, losses = sample
     tol = max(tol, X.shape[1] / X.shape[0])  # about the error of the drawn rows' machine on all rows
     points = [

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..._config import get_config
+from ..._memory import MemoryPlan
 from ...data.samples import Samples
 from ...kernels.tiles import TILE_ROWS
 
@@ -17,25 +18,24 @@ _GATHERED = 2**14  # count about so many rows in batches at one time
 _RESULT_VECTORS = 3  # keep so many vectors (m,) of 8 bytes of a solution: rows, beta and decision values
 
 
-def active_bytes(samples: Samples, memory_budget: int, n_threads: int) -> int:
-    """The bytes of the active set's kernel matrix within a memory budget.
+def active_bytes(samples: Samples, n_bytes: int, n_threads: int) -> int:
+    """The bytes of the active set's kernel matrix, of those of a solver.
 
     The samples' copies, vectors (n,) and tiles are subtracted first.
     """
     n = len(samples)
     working = _working_bytes(samples, n, _TILES * n_threads)
-    return min(n * n * samples.dtype.itemsize, max(_LEAST_BYTES, free_bytes(samples, memory_budget) - working))
+    return min(n * n * samples.dtype.itemsize, max(_LEAST_BYTES, free_bytes(samples, n_bytes) - working))
 
 
-def free_bytes(samples: Samples, memory_budget: int) -> int:
-    """The bytes of a memory budget beside the samples' copies and what the allocator keeps: 4 MB at least."""
-    return max(_LEAST_BYTES, memory_budget - samples.nbytes - _ALLOCATOR_BYTES)
+def free_bytes(samples: Samples, n_bytes: int) -> int:
+    """The bytes beside the samples' copies and what the allocator keeps: 4 MB at least."""
+    return max(_LEAST_BYTES, n_bytes - samples.nbytes - _ALLOCATOR_BYTES)
 
 
-def share_budget(samples: Samples, memory_budget: int, n: int) -> int:
-    """The memory budget of each of n solves at one time, which have the samples' copies and the allocator in common."""
-    free = free_bytes(samples, memory_budget)
-    return max(0, memory_budget - free) + free // n
+def among_solves(samples: Samples, memory: MemoryPlan, n: int, share: str | None = None) -> MemoryPlan:
+    """The plan of each of n solves at one time, which have the samples' copies and the allocator in common."""
+    return memory.among(n, share, common=max(0, memory.budget - free_bytes(samples, memory.budget)))
 
 
 def needed_bytes(samples: Samples, sizes: Sequence[int], n_threads: int) -> int:

@@ -64,7 +64,7 @@ class BlockSettings(NamedTuple):
     feasible point near the solution of a block alone, and the dtypes of inner products and tiles (default: the rows').
     """
 
-    memory_budget: int
+    n_bytes: int
     n_jobs: int | None
     should_end: Callable[[], bool] = lambda: False
     start: Start = start_at_zero
@@ -463,7 +463,7 @@ class Block:
                 KernelOperator(self.kernel, samples, team),
                 problem,
                 Limits(tol, max_relative_gap=np.inf),
-                active_bytes=active_bytes(samples, self.settings.memory_budget, team.n_threads),
+                active_bytes=active_bytes(samples, self.settings.n_bytes, team.n_threads),
                 progress=progress,
                 entry_error=self.entry_error,
             )

@@ -43,7 +43,7 @@ from .dc_svm import DCSVMSettings, KernelProblem, LazyProblem
 from .trained_machines import TrainedMachine
 
 _CLUSTERS_PER_BLOCK = 8  # make so many of an exact machine, so that blocks have about the same size
-_MEMORY_SHARE = 4  # a solver gets at most one part in so many of its worker's memory
+_WORKER_PART = 4  # a solver gets at most one part in so many of its worker's memory
 
 
 def train_on_workers(
@@ -57,7 +57,7 @@ def train_on_workers(
     start: Vector | None = None,
 ) -> list[TrainedMachine]:
     """Train machines on parts of `rows`: early ones with a `stop_level`, else exact ones, of one from `start`."""
-    return _DaskTraining(kernel, rows, settings, progress).run(problems, rng, start)
+    return _RemoteTraining(kernel, rows, settings, progress).run(problems, rng, start)
 
 
 class _WorkerTask(NamedTuple):
@@ -77,7 +77,7 @@ class _Layout(NamedTuple):
     row_bytes: int
 
 
-class _DaskTraining:
+class _RemoteTraining:
     """Machines on parts of `rows`, trained one after the other on one division of all rows."""
 
     def __init__(self, kernel: Kernel, rows: RemoteRows, settings: DCSVMSettings, progress: Progress) -> None:
@@ -169,7 +169,7 @@ class _DaskTraining:
             (number, place, problem.take(coordinates), layout.task)
             for number, (place, coordinates) in enumerate(zip(places, index, strict=True))
         ]
-        round_settings = RoundSettings(settings.limits, settings.memory_budget, layout.row_bytes)
+        round_settings = RoundSettings(settings.limits, settings.memory, layout.row_bytes)
         blocks = self.rows.make_objects(_make_block, arguments)
         minimizer = BlockMinimizer(blocks, problem, index, round_settings, progress)
         result = minimizer.solve(problem.sparse_point() if start is None else start)
@@ -252,7 +252,7 @@ def _make_block(X: Any, number: int, places: RowIndices, problem: DualProblem, t
 
     own = _worker_settings(task.settings)
     start, has_ended = partial(_approximate, own), ended_test(task.token)
-    settings = BlockSettings(own.memory_budget, own.n_jobs, has_ended, start, task.dtypes)
+    settings = BlockSettings(own.memory["block"], own.n_jobs, has_ended, start, task.dtypes)
     return Block(number, X if len(places) == X.shape[0] else X[places], task.kernel, problem, settings)
 
 
@@ -295,4 +295,5 @@ def _worker_settings(settings: DCSVMSettings) -> DCSVMSettings:
     from ..data.remote.block_store import worker_resources
 
     n_threads, limit = worker_resources()
-    return replace(settings, n_jobs=n_threads, memory_budget=min(settings.memory_budget, limit // _MEMORY_SHARE))
+    memory = replace(settings.memory, budget=min(settings.memory.budget, limit // _WORKER_PART))
+    return replace(settings, n_jobs=n_threads, memory=memory)
