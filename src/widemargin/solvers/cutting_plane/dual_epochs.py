@@ -24,21 +24,20 @@ from ..._types import Matrix, RowIndices, Vector
 from ...data import RowAccess
 from .alternation import Alternation
 from .losses import HingeLoss
+from .smooth_losses import SquaredHingeLoss
 
 # Work is counted in operations, so that the same data give the same machine. Experiments: decision 0006.
-_EPOCH_WORK_PER_VALUE, _EPOCH_WORK_PER_ROW = 5.0, 8.0  # one thread, no order in memory
-_ROUND_WORK, _ROUND_WORK_PER_ROW, _ROUND_WORK_PER_COLUMN = 2e5, 8.0, 60.0  # beside 1 for each value
+_EPOCH_WORK = 5.0  # of a value: one thread, no order in memory
+_ROUND_WORK, _ROUND_WORK_PER_COLUMN = 2e5, 60.0  # beside 1 for each value
 _PLANE_WORK = 2.0  # work of a round / values of all planes' normals: on text, much of the work
-_ROUNDS_PER_COLUMN = 2.0  # rounds alone that should end a fit / columns, at most
-_FIRST_TURN_EPOCHS, _FIRST_TURN_SHARE = 4.0, 0.1  # epochs, and work / work expected of rounds alone: the less
+_FIRST_TURN_EPOCHS, _MAX_EPOCHS = 4.0, 8.0  # of the first turn; in a round, at most
 
-_MAX_EPOCHS = 8.0  # run at most so many in a round
 _SIGMA = 0.03  # penalty of y'alpha = 0 in the method of multipliers / mean |x_i|^2; 0.01 and 0.1 are about as good
 RUN_LENGTH = 16  # samples that stay together in an order: neighbours in memory
 
 
 class DualPoint:
-    """A dual point of a machine with hinges, and epochs of coordinate ascent on it.
+    """A dual point of a machine with hinges or squared hinges, and epochs of coordinate ascent on it.
 
     Epochs raise `Stopped` once the team of the loss is stopped; the dual point is then that after the samples visited
     so far. An unregularised intercept is updated before each epoch by the method of multipliers.
@@ -47,16 +46,17 @@ class DualPoint:
     ----------
     X : RowAccess
         n samples of d features.
-    loss : HingeLoss
+    loss : HingeLoss or SquaredHingeLoss
     squared_norms : ndarray of shape (n,)
         |x_i|^2 of the samples.
     """
 
-    def __init__(self, X: RowAccess, loss: HingeLoss, squared_norms: Vector) -> None:
+    def __init__(self, X: RowAccess, loss: HingeLoss | SquaredHingeLoss, squared_norms: Vector) -> None:
         self._team = loss.team
         self._arrays = X.row_arrays
         self._squared_norms = squared_norms
         self._signed_weights = loss.signed_weights
+        self._is_squared = isinstance(loss, SquaredHingeLoss)
         self._C = 1.0
         n, d = X.shape
         self._sigma = _SIGMA * _mean_square(squared_norms) if loss.has_intercept else 0.0
@@ -76,7 +76,7 @@ class DualPoint:
     def _scale(self, factor: float) -> None:
         """Multiply the dual point by a factor, which must leave it within its bounds but for rounding."""
         self._alpha *= factor
-        np.minimum(self._alpha, self._C * np.abs(self._signed_weights), out=self._alpha)
+        np.minimum(self._alpha, self._upper, out=self._alpha)
         self._w[:-1] *= factor
         self._visit_all()
 
@@ -98,15 +98,16 @@ class DualPoint:
             self._w,
             order,
             *self._shrink_limits,
+            self._is_squared,
         )
         self._shrink_limits, self._unshrunk = (above, below), order[:n_unshrunk]
         return len(order) / len(self._alpha), gap
 
     def update_shrinking(self, f: Vector) -> None:
         """Shrink samples by the decision values f (n,) of the dual's point; none, if that would be all."""
-        grad = np.sign(self._signed_weights) * (f + self._w[-1]) - 1.0
+        grad = np.sign(self._signed_weights) * (f + self._w[-1]) - 1.0 + self._damping * self._alpha
         is_shrunk = (self._alpha == 0.0) & (grad > self._shrink_limits[0])
-        is_shrunk |= (self._alpha == self._C * np.abs(self._signed_weights)) & (grad < self._shrink_limits[1])
+        is_shrunk |= (self._alpha == self._upper) & (grad < self._shrink_limits[1])
         self._unshrunk = np.arange(len(f)) if is_shrunk.all() else np.flatnonzero(~is_shrunk)
 
     def plane(self) -> tuple[Matrix, float, Vector]:
@@ -120,7 +121,27 @@ class DualPoint:
             excess, heavy = self._imbalance() / self._C, self._signed_weights > 0
             heavy = heavy if excess > 0 else ~heavy
             weights[heavy] *= max(0.0, 1.0 - abs(excess) / max(float(weights[heavy].sum()), 1e-300))
-        return -(weights * np.sign(self._signed_weights))[None], float(weights.sum()), self._w[:-1].copy()
+        offset = float(weights.sum()) - self._quadratic_part(self._C * weights) / self._C
+        return -(weights * np.sign(self._signed_weights))[None], offset, self._w[:-1].copy()
+
+    @property
+    def _upper(self) -> Vector:
+        """Upper bounds (n,) of the dual variables."""
+        if self._is_squared:
+            return np.full(len(self._alpha), np.inf)
+        upper: Vector = self._C * np.abs(self._signed_weights)
+        return upper
+
+    @property
+    def _damping(self) -> Vector | float:
+        """d (n,), where the dual of squared hinges has the terms -d_i alpha_i^2 / 2: 1 / (2 C s_i)."""
+        return (
+            0.5 / np.maximum(self._C * np.abs(self._signed_weights), np.finfo(float).tiny) if self._is_squared else 0.0
+        )
+
+    def _quadratic_part(self, alpha: Vector) -> float:
+        """sum_i d_i alpha_i^2 / 2, of squared hinges."""
+        return 0.5 * float(alpha @ (self._damping * alpha)) if self._is_squared else 0.0
 
     @property
     def normal(self) -> Vector | None:
@@ -147,17 +168,17 @@ class DualEpochs(DualPoint):
 
     def __init__(self, X: RowAccess, loss: HingeLoss, squared_norms: Vector) -> None:
         super().__init__(X, loss, squared_norms)
-        (n, d), size = X.shape, linear.count_values(X.row_arrays)
-        self._epoch_work = _EPOCH_WORK_PER_VALUE * size + _EPOCH_WORK_PER_ROW * n
-        self._round_work = _ROUND_WORK + size + _ROUND_WORK_PER_ROW * n + _ROUND_WORK_PER_COLUMN * d
-        self.alternation = self._new_alternation()
+        d, size = X.shape[1], linear.count_values(X.row_arrays)
+        self._epoch_work = _EPOCH_WORK * size
+        self._round_work = _ROUND_WORK + size + _ROUND_WORK_PER_COLUMN * d
+        self.alternation = Alternation(_FIRST_TURN_EPOCHS * self._epoch_work)
         self._n_epochs = 0.0  # of this round; a part of one where samples are shrunk
 
     def set_risk_weight(self, C: float) -> None:
         """Change the weight of the risk: the plane stays, and epochs get a new trial."""
         factor, self._C = C / self._C, C
         self._scale(factor)
-        self.alternation = self._new_alternation()
+        self.alternation = Alternation(_FIRST_TURN_EPOCHS * self._epoch_work)
 
     def run_epochs(self) -> None:
         """This round's epochs, and an extrapolation of the change that they made."""
@@ -186,10 +207,6 @@ class DualEpochs(DualPoint):
         work = self._round_work + _PLANE_WORK * n_planes * len(self._w) + self._epoch_work * self._n_epochs
         self.alternation.record(work, relative_gap)
         self._n_epochs = 0.0
-
-    def _new_alternation(self) -> Alternation:
-        expected = _ROUNDS_PER_COLUMN * len(self._w) * self._round_work
-        return Alternation(min(_FIRST_TURN_EPOCHS * self._epoch_work, _FIRST_TURN_SHARE * expected), expected)
 
 
 def squared_norms(X: RowAccess) -> Vector:
