@@ -34,6 +34,7 @@ Item = TypeVar("Item")
 BLOCK_ROWS, BLOCK_VALUES = 1024, 2**20  # of a pass in Python over rows: of the latter, 4 or 8 MiB of new memory
 MAX_BLOCKS = 64  # of a pass whose partial sums are held: enough for all threads
 SMALL_WORK = 2**22  # multiply-adds below which starting threads, and limiting BLAS, takes longer than they save
+WORK_PER_CHECK, VALUES_PER_CHECK = 2e9, 1e8  # multiply-adds of BLAS, values of other loops, between looks at the clock
 MOST_THREADS = 4096  # of a compiled team
 _LONG_WORK = 1e10  # multiply-adds, from which a task has a thread of its own: some tenths of a second
 
@@ -434,9 +435,12 @@ class ThreadTeam:
         `Stopped` is raised before the next item once the compiled team is stopped.
         """
         items, native = list(items), self._native
-        if len(items) < 2 or _is_worker.get():
-            return [self._call(fn, item) for item in items]
         results: list[Any] = [None] * len(items)
+        if len(items) < 2 or _is_worker.get():
+            for k, item in enumerate(items):
+                self.check()
+                results[k] = fn(item)
+            return results
         contexts = [_worker_context() for _ in range(min(native.n_threads, len(items)))]
 
         def call(thread: int, k: int) -> None:
@@ -462,10 +466,6 @@ class ThreadTeam:
         n_parallel = len(items) - (len(items) % self.n_threads == 1)
         results = self.map(lambda item: fn(item, ONE_THREAD), items[:n_parallel])
         return [*results, *(fn(item, self) for item in items[n_parallel:])]
-
-    def _call(self, fn: Callable[[Item], T], item: Item) -> T:
-        self.check()
-        return fn(item)
 
 
 def _worker_context() -> Context:
