@@ -395,11 +395,8 @@ class DualMachine(LinearWeights, DecisionGradients, KernelMachine):
         beta, intercept = solution
         point = DualResult(beta, np.zeros_like(beta), intercept, 0.0, 0.0, 0.0, False, 0, History())
         stopped = copy.copy(self)
-        stopped.__dict__.update(
-            self._prediction_attributes(
-                rows, TrainedMachines.join([TrainedMachine(point, None, np.array([intercept]), [])])
-            )
-        )
+        machines = TrainedMachines.join([TrainedMachine.exact(point)])
+        stopped.__dict__.update(self._prediction_attributes(rows, machines))
         kernel = self._make_kernel()
         if self._may_centre and sample_form(kernel, rows.X) != kernel.sample_form:
             stopped._move_intercepts(view_samples(rows.X, "distances").shift)
