@@ -30,6 +30,7 @@ _BAR_SECONDS = 1.0  # a fit that takes less draws nothing
 _KILL_SECONDS = 2.0  # a second SIGINT within this time raises KeyboardInterrupt, and the fit is lost
 _AMPLE_TIME = 0.7  # sketch parts of a fit that will probably take more than this part of the time left,
 _TELLING_WORK = 0.05  # once those that are solved are this part of the work of the others
+SKETCHED_PART = 4  # a sketch is the machine of every 4th row
 _MAX_SAMPLES = 64  # of the violation, for the estimate
 
 _last_sigint = -math.inf  # of the process, so that Ctrl-C twice ends a grid search whose next fit has begun meanwhile

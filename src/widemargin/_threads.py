@@ -34,6 +34,7 @@ Item = TypeVar("Item")
 BLOCK_ROWS, BLOCK_VALUES = 1024, 2**20  # of a pass in Python over rows: of the latter, 4 or 8 MiB of new memory
 MAX_BLOCKS = 64  # of a pass whose partial sums are held: enough for all threads
 SMALL_WORK = 2**22  # multiply-adds below which starting threads, and limiting BLAS, takes longer than they save
+WORK_PER_CHECK, VALUES_PER_CHECK = 2e9, 1e8  # multiply-adds of BLAS, values of other loops, between looks at the clock
 MOST_THREADS = 4096  # of a compiled team
 _LONG_WORK = 1e10  # multiply-adds, from which a task has a thread of its own: some tenths of a second
 

@@ -32,6 +32,7 @@ from .._native import Stopped
 from .._progress import AnyProgress
 from .._types import RowIndices, Vector
 from ..data import LostBlockError
+from ..data.remote.client import MAX_LOSSES
 from ..solvers.dual.certificate import START_TOL, Limits
 from ..solvers.dual.in_memory import result_at_start
 from ..solvers.dual.problem import DualProblem
@@ -45,7 +46,6 @@ _ROUND_TOL = 0.1  # solve blocks in a round to this part of the violation before
 _JOINT_ROWS = 2**14  # take at most so many in a joint problem, while other workers wait (docs/decisions/0020)
 _JOINT_TOL = 1e-3  # solve it to this part of the violation before it: more digits cost less than a round
 _FIRST_SHARE = 0.5  # use at most this part of the time that is left for each part of the first step's proposal
-_MAX_LOSSES = 5  # give up when blocks are lost so many times without a round in between
 _MAX_IDLE = 4  # stop after so many rounds that change the dual objective by no more than this part: rounding
 _LEAST_CHANGE = 1e-13  # of itself
 
@@ -334,13 +334,13 @@ class BlockMinimizer:
 
     def _attempt(self, action: Callable[[], Any]) -> Any:
         """The action, again from the latest step if blocks are lost meanwhile."""
-        for _ in range(_MAX_LOSSES):
+        for _ in range(MAX_LOSSES):
             try:
                 return action()
             except LostBlockError as error:
                 lost = error
                 self._restore_if_possible()
-        raise LostBlockError(f"blocks were lost {_MAX_LOSSES} times in one round, the last time: {lost}") from lost
+        raise LostBlockError(f"blocks were lost {MAX_LOSSES} times in one round, the last time: {lost}") from lost
 
     def _restore_if_possible(self) -> None:
         try:

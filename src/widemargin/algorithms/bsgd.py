@@ -29,7 +29,7 @@ import scipy.sparse as sp
 
 from .._memory import MemoryPlan
 from .._progress import Progress
-from .._threads import ThreadTeam, blas_limit, row_blocks
+from .._threads import VALUES_PER_CHECK, ThreadTeam, blas_limit, row_blocks
 from .._types import Matrix, RowIndices, Vector
 from ..models.expansion import KernelExpansion
 from ..solvers.results import History
@@ -42,7 +42,6 @@ from ..solvers.sgd.budgeted_machine import (
     projection_bytes,
 )
 
-_BLOCK_OPERATIONS = 2e8  # operations between two checks of the clock, about: some tens of milliseconds
 _ROW_VECTORS, _MACHINE_VECTORS = 12, 6  # float64 vectors (n,) of a training, and more of them for each machine
 _POINT_COPIES = 4  # copies of a point: in a machine's slots, in the expansion of all machines, in the data's precision
 _POINT_BYTES = 64  # bytes of a support vector beside its features
@@ -137,7 +136,7 @@ class BudgetedSGD:
         work: float = (budget + 16) * (d + 16)  # of a step: a kernel row
         if maintenance == "projection":
             work += 3 * budget**2  # products with the inverse kernel matrix
-        size = max(16, int(_BLOCK_OPERATIONS / (work * len(self.machines))))
+        size = max(16, int(VALUES_PER_CHECK / (work * len(self.machines))))
         return (order[start : start + size] for start in range(0, len(order), size))
 
     def _callback_state(self, before: StepTotals) -> dict[str, float]:

@@ -27,7 +27,7 @@ from scipy.linalg import cho_factor, cho_solve
 
 from .._memory import DEFAULT_PLAN, MemoryPlan
 from .._native import Stopped
-from .._progress import AnyProgress, SilentProgress, share_time
+from .._progress import SKETCHED_PART, AnyProgress, SilentProgress, share_time
 from .._threads import ThreadTeam, blas_limit, effective_n_jobs, raise_if_stopped, run_interruptibly
 from .._types import Array, Matrix, RowIndices, Vector
 from ..data.origin import dense_if_far
@@ -48,12 +48,10 @@ T = TypeVar("T")
 
 LEAVES_AT_ONCE = 2  # leaves whose training fits in memory at a time: a constant, as results must not depend on `n_jobs`
 _MAX_KERNEL_ROWS = 3000  # rows of a leaf whose kernel matrix is computed, at most
-_SKETCHED_PART, _MAX_SKETCHED_ROWS = 4, 300  # where time is short, train on a quarter of a leaf's rows, at most 300
+_MAX_SKETCHED_ROWS = 300  # where time is short, train on a quarter of a leaf's rows, at most so many
 _TREE_SHARE = 0.5  # of the time that is left, for the clusters of a tree at most
-_SIZE_STEP = 100  # try multiples of it as the number r of sampled rows; the largest that fits in memory is taken
 _N_VECTORS = 6  # float64 vectors (n,) of a training, beside two for each output
 _UNEVEN = 2.0  # rows of the largest leaf / mean, about
-_RIDGE = 1e-10  # ridge penalty / trace of the normal equations, which may be singular
 
 
 class ForestSettings(NamedTuple):
@@ -164,7 +162,7 @@ def needed_bytes(settings: ForestSettings, X: Any, n_outputs: int) -> float:
 def _max_kernel_rows(settings: ForestSettings, X: Any, n_outputs: int) -> int:
     """The number r of sampled rows of a leaf, 300 to 3,000, whose kernel matrix and factorisation fit in memory."""
     n_leaf, n_at_once = _leaf_rows(settings, X.shape[0]), min(LEAVES_AT_ONCE, settings.n_clusters)
-    sizes = range(_MAX_SKETCHED_ROWS, _MAX_KERNEL_ROWS + 1, _SIZE_STEP)
+    sizes = range(_MAX_SKETCHED_ROWS, _MAX_KERNEL_ROWS + 1, 100)  # the largest that fits in memory is taken
     each = [n_at_once * _leaf_bytes(settings, n_leaf, X.shape[1], n_outputs, r) for r in sizes]
     return max((r for r, size in zip(sizes, each, strict=True) if size <= settings.memory["leaves"]), default=sizes[0])
 
@@ -313,7 +311,7 @@ class _LeafTrainer:
         """
         rows, rng, quick = leaf[0], leaf[1].spawn(1)[0], copy(self)
         quick.settings = self.settings._replace(landmark_weights=None, landmark_method="uniform")
-        some = np.sort(rng.choice(rows, min(-(-len(rows) // _SKETCHED_PART), _MAX_SKETCHED_ROWS), replace=False))
+        some = np.sort(rng.choice(rows, min(-(-len(rows) // SKETCHED_PART), _MAX_SKETCHED_ROWS), replace=False))
         try:
             machine = quick._run_algorithm(some, rng)
             work = len(rows) * self.X.shape[1] * (1 + self.settings.n_landmarks)
@@ -515,7 +513,7 @@ def _residual(coordinates: Matrix, values: Matrix) -> float:
     """
     n, n_coordinates = coordinates.shape
     A = coordinates.T @ coordinates if n_coordinates <= n else coordinates @ coordinates.T
-    penalty = max(_RIDGE * np.trace(A), np.finfo(np.float64).tiny)
+    penalty = max(1e-10 * np.trace(A), np.finfo(np.float64).tiny)  # ridge penalty: they may be singular
     A[np.diag_indices(len(A))] += penalty
     factor = cho_factor(A)
     if n_coordinates > n:

@@ -28,7 +28,7 @@ import numpy as np
 
 from .._memory import DEFAULT_PLAN, MemoryPlan
 from .._native import Stopped
-from .._progress import AnyProgress, Progress, share_time
+from .._progress import SKETCHED_PART, AnyProgress, Progress, share_time
 from .._threads import ThreadTeam, blas_limit
 from .._types import RowIndices, Vector
 from ..data.rows import group_by_label
@@ -57,7 +57,6 @@ Problems: TypeAlias = Sequence[LazyProblem] | PairProblems  # several: by number
 _MAX_IN_MEMORY = 6000  # solve clusters of at most so many rows on their full matrix
 _FULL_MATRIX_ENTRIES = 2**20  # solve a problem without levels and rounds if its full matrix has at most so many,
 _FULL_MATRIX_PROBLEMS = 8  # or several whose shared matrix has as many for each of up to so many problems
-_SKETCHED_PART = 4  # a sketch is the machine of every 4th row
 _MIN_ROWS_FOR_LEVEL = 5000  # choose no automatic level with fewer: it takes longer than it saves
 
 
@@ -393,9 +392,9 @@ class DCSVMTraining:
             start = data.problem.nearby_point(start)
         if not self.progress.go_on():
             return result_at_start(data.problem, start, self.progress.elapsed)
-        return self._solve_subproblem(data, start, tol, max_relative_gap)
+        return self._solve_part(data, start, tol, max_relative_gap)
 
-    def _solve_subproblem(self, data: KernelProblem, beta: Vector, tol: float, max_relative_gap: float) -> DualResult:
+    def _solve_part(self, data: KernelProblem, beta: Vector, tol: float, max_relative_gap: float) -> DualResult:
         """Solve from beta (m,): on the full matrix if m is small, else by rounds on an active set."""
         m, itemsize = len(beta), data.samples.dtype.itemsize
         memory = among_solves(self.data.samples, self.settings.memory, self.team.n_threads, "clusters")
@@ -408,9 +407,9 @@ class DCSVMTraining:
     def sketch(self, data: KernelProblem) -> DualResult:
         """The solution on a quarter of the m rows, at random, as a result for all: about a tenth of the time."""
         m = len(data.samples)
-        rows = np.sort(np.random.default_rng(0).choice(m, -(-m // _SKETCHED_PART), replace=False))
+        rows = np.sort(np.random.default_rng(0).choice(m, -(-m // SKETCHED_PART), replace=False))
         sample, beta = self._take(data, rows), np.zeros(m)
-        beta[rows] = self._solve_subproblem(sample, sample.problem.sparse_point(), START_TOL, np.inf).beta
+        beta[rows] = self._solve_part(sample, sample.problem.sparse_point(), START_TOL, np.inf).beta
         with ThreadTeam(self.settings.n_jobs) as team:
             return self._solver(data, team, max_iter=0, memory=MemoryPlan(0)).solve(beta)
 

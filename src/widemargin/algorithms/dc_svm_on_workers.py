@@ -23,6 +23,7 @@ from .._native import Stopped
 from .._progress import AnyProgress, Progress, SilentProgress, share_time
 from .._threads import ThreadTeam, blas_limit, row_blocks
 from .._types import Labels, Matrix, RowIndices, Vector
+from ..data.remote.client import GRACE
 from ..data.remote.remote_rows import RemoteRows
 from ..data.rows import positions
 from ..data.samples import Samples, converted, make_samples, view_samples
@@ -42,7 +43,6 @@ from .dc_svm import DCSVMSettings, KernelProblem, LazyProblem
 from .trained_machines import TrainedMachine
 
 _CLUSTERS_PER_BLOCK = 8  # make so many of an exact machine, so that blocks have about the same size
-_GRACE = 5.0  # give workers so many seconds to return their clusters once a fit is stopped
 _WORKER_PART = 4  # a solver gets at most one part in so many of its worker's memory
 
 
@@ -213,7 +213,7 @@ class _RemoteTraining:
         left = progress.deadline - perf_counter()
         max_time = max(left, 0.0) if isfinite(left) else None
         shared = problem.take(np.empty(0, np.intp))  # the workers have their own coordinates
-        parts = self.rows.map(partial(_train_clusters, layout.task, shared, max_time), row_values, _GRACE)
+        parts = self.rows.map(partial(_train_clusters, layout.task, shared, max_time), row_values, GRACE)
         progress.go_on()  # sets `stopped_by`, if the workers were stopped
         return list(chain(*parts))
 

@@ -22,12 +22,13 @@ from sklearn.utils import check_random_state
 from .._memory import SHARES, MemoryPlan, memory_plan
 from .._native import Stopped
 from .._progress import AnyProgress, Progress, SilentProgress
-from .._threads import BLOCK_ROWS, row_blocks, run_interruptibly
+from .._threads import BLOCK_ROWS, WORK_PER_CHECK, row_blocks, run_interruptibly
 from .._types import Array, Labels, Matrix, RowIndices, Vector
 from ..algorithms.dc_pred import ForestSettings, train_forest
 from ..algorithms.ocas import train_hinges
 from ..data.labels import one_vs_rest_signs
 from ..estimators._cost import (
+    DEFAULT_COST,
     allocate_cost,
     allocate_without_tree,
     forest_bytes,
@@ -44,7 +45,7 @@ from ..kernels.functions import RBF, make_kernel
 from ..kernels.tiles import entry_work
 from ..models.nystroem_tree import NystroemForest
 from ..nystroem.leaf_problems import DistillationProblem, HingeProblem, LeafProblem, least_squares_work
-from ..partition.kmeans import sample_rows
+from ..partition.kmeans import max_sample_values, sample_rows
 from .agreement import determination, side_agreement
 from .compressed import (
     Compressed,
@@ -61,7 +62,6 @@ from .sources import Source, read_model
 
 _GAMMA_FACTORS = (1.0, 4.0, 0.25)  # gamma of the landmarks' kernel / the model's, to choose from
 _LEAVES = 12, 4, 1, 48  # leaves of a tree, to choose from
-_MAX_FINALISTS = 2  # train at most so many candidates again, on all rows
 _MAX_ROWS = 60_000  # learn from so many rows of X, at most, and as many of the model's other points
 _HELD_OUT_SHARE, _MAX_HELD_OUT = 0.2, 10_000  # hold out this part of the rows, so many at most: see `_split_rows`
 _PILOT_ROWS = 8000  # train candidates on so many rows at first, at most
@@ -71,13 +71,11 @@ _ENOUGH_AGREEMENT = 0.995  # try nothing else once the share of equal labels, or
 _MIN_ROWS = 50  # hold out none of fewer rows
 _MIN_FEATURES = 50  # project no fewer features: they are cheap as they are
 _LABELS_C = 10.0  # C of machines that learn labels, which are the model's own and free of noise
-_COST_SHARE, _MIN_COST, _MAX_COST = 0.04, 40.0, 600.0  # automatic cost / the model's; least and largest automatic cost
+_COST_SHARE, _MAX_COST = 0.04, 600.0  # automatic cost / the model's; largest automatic cost
 _TRAINING_SHARES = {"decision values": "least squares", "labels": "hinges"}  # of memory, for `training_bytes`
 _BYTES_SHARE = 0.047  # `forest_bytes`, which is approximate, / the model's bytes, at most: the whole is below 1 / 20
 _KEPT_VARIANCE = 0.92  # share of the variance that a projection keeps, at least
 _MAX_RANK_SHARE, _MAX_RANK = 0.4, 256  # features of a projection / all, and features, at most: more need much memory
-_PASSES_OF_AXES = 20  # passes over the rows that their principal axes take, about
-_WORK_PER_CHECK = 2e9  # multiply-adds between two checks of the clock
 
 
 class _Plan(NamedTuple):
@@ -168,7 +166,7 @@ class Compression:
     def _evaluate_model(self, progress: Progress) -> None:
         """Set the model's decision values (n, q); rows that are not evaluated in half of `max_time` are left out."""
         (n, d), source = self.rows.shape, self.source
-        size = max(_MIN_ROWS * source.n_clusters, int(_WORK_PER_CHECK / entry_work(int(source.n_used), d)))
+        size = max(_MIN_ROWS * source.n_clusters, int(WORK_PER_CHECK / entry_work(int(source.n_used), d)))
         order = self.rng.permutation(n)
         progress.stage("the model's own predictions", n)
         resources = {"n_jobs": self.parameters.n_jobs, "memory": self.memory.among(1, "evaluation")}
@@ -267,7 +265,7 @@ class Compression:
         finalists: dict[_Plan, _Plan] = {}  # by merit; of plans that differ in gamma alone the best one
         for pilot in pilots:
             finalists.setdefault(pilot.plan._replace(gamma=0.0), pilot.plan)
-        best = [*finalists.values()][:_MAX_FINALISTS]
+        best = [*finalists.values()][:2]
         progress.stage(f"the best, {len(self.split.train):,} rows", len(best))
         trained = self._train_all(best, self.split.train, progress)
         candidates = [*trained, *pilots] if progress.stopped_by else trained
@@ -400,7 +398,7 @@ class Compression:
                 )
             is_small = forest_bytes(settings, d, n_outputs) <= most_bytes
             is_small = is_small and training_bytes(settings, n, d, n_outputs) <= budget
-            if is_small or cost <= _MIN_COST:
+            if is_small or cost <= DEFAULT_COST:
                 return settings._replace(memory=self.memory.among(1, "solver"))
             cost *= 0.8
 
@@ -426,7 +424,8 @@ class Compression:
         argument = self.source.kernel.argument
         if argument == "l1_distance" or d < _MIN_FEATURES or self.rows.shape[0] < 2:
             return None  # L1 distances change with the axes; a single row has none
-        probe = self.rows[sample_rows(self.rows, np.arange(self.rows.shape[0]), 1, self.rng)]
+        max_values = max_sample_values(self.memory["axes"], self.rows.dtype.itemsize)
+        probe = self.rows[sample_rows(self.rows, np.arange(self.rows.shape[0]), 1, self.rng, max_values)]
         most = min(int(_MAX_RANK_SHARE * d), _MAX_RANK, probe.shape[0] - 1)
         if sp.issparse(probe) or argument == "inner_product":
             from sklearn.decomposition import TruncatedSVD
@@ -438,7 +437,7 @@ class Compression:
             model = PCA(most, svd_solver="randomized", random_state=self.seed)
         fit = np.errstate(divide="ignore", invalid="ignore")(model.fit)  # equal rows have no variance to share
         n_values = probe.nnz if sp.issparse(probe) else probe.size
-        run_interruptibly(partial(fit, probe), self.may_go_on, _PASSES_OF_AXES * n_values * most)
+        run_interruptibly(partial(fit, probe), self.may_go_on, 20 * n_values * most)  # about 20 passes
         kept = np.cumsum(model.explained_variance_ratio_) < _KEPT_VARIANCE
         if kept.all():
             return None
@@ -465,7 +464,7 @@ class Compression:
 
     @property
     def _automatic_cost(self) -> float:
-        return float(np.clip(_COST_SHARE * self.cost_before, _MIN_COST, _MAX_COST))
+        return float(np.clip(_COST_SHARE * self.cost_before, DEFAULT_COST, _MAX_COST))
 
     def _problem(self, learnt: str, train_rows: RowIndices) -> LeafProblem:
         if learnt == "decision values":

@@ -19,11 +19,10 @@ from .._types import Array, Matrix, RowIndices
 from .abstract_matrix import RowAccess
 from .dense import read_only
 from .origin import FAR, origin_distance
-from .rows import spread_rows
+from .rows import SAMPLED_ROWS, spread_rows
 
 _SPARSE_DENSITY = 0.25  # up to this share of non-zeros, CSR tiles are faster than the matrix product (decision 0003)
 _SPARSE_COLUMNS = 32  # narrower dense data stay dense: their products are cheap
-_PROBE = 512  # rows, at least, whose zeros are counted
 # For messages: what indptr and indices of a format count
 _LINES = {"csr": ("row", "column"), "csc": ("column", "row"), "bsr": ("block of rows", "block column")}
 
@@ -147,7 +146,7 @@ def prefers_csr(X: Array) -> bool:
     """
     if not len(X) or X.shape[1] < _SPARSE_COLUMNS:
         return False
-    probe = X[spread_rows(len(X), _PROBE)]
+    probe = X[spread_rows(len(X), SAMPLED_ROWS)]
     if np.count_nonzero(probe) > _SPARSE_DENSITY * probe.size:
         return False
     return origin_distance(probe) < FAR

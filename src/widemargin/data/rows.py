@@ -10,7 +10,7 @@ import numpy as np
 from .._threads import row_blocks
 from .._types import Array, Labels, RowIndices
 
-_SAMPLED_ROWS = 512  # look for equal rows among so many first
+SAMPLED_ROWS = 512  # among which equal rows, near rows or zeros are looked for, of all
 
 
 def spread_rows(n: int, least: int = 64) -> RowIndices:
@@ -48,10 +48,10 @@ def find_equal_rows(X: Array, labels: Labels) -> RowIndices | None:
     None for n <= 512, and where more than half of 512 random rows are distinct: there is little to merge.
     """
     n = len(labels)
-    if n <= _SAMPLED_ROWS:
+    if n <= SAMPLED_ROWS:
         return None
-    sample = np.sort(np.random.default_rng(0).choice(n, _SAMPLED_ROWS, replace=False))
-    if len(set(_row_keys(X[sample], labels[sample]))) > _SAMPLED_ROWS // 2:
+    sample = np.sort(np.random.default_rng(0).choice(n, SAMPLED_ROWS, replace=False))
+    if len(set(_row_keys(X[sample], labels[sample]))) > SAMPLED_ROWS // 2:
         return None
     first: dict[tuple[bytes, int], int] = {}
     numbers = np.empty(n, np.intp)

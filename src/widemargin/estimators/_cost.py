@@ -11,9 +11,8 @@ from ..algorithms.dc_pred import LEAVES_AT_ONCE, ForestSettings
 from ..partition.hierarchy import count_levels
 from ._validation import check_flag, check_integer, check_number, check_pseudo_rule, is_auto
 
-_DEFAULT_COST = (
-    40.0  # inner products, with one output; takes as long as 5 to 10 linear predictions, as these mostly check the rows
-)
+# inner products, with one output: as long as 5 to 10 linear predictions, as these mostly check the rows
+DEFAULT_COST = 40.0
 _LEAST_LEAF_ROWS = 100  # rows of a leaf that it is trained on, at least, however little memory there is
 _LEAF_ROWS = 400  # rows of a leaf, at least: with fewer, it overfits
 _MOST_LEAVES = 1024  # leaves of a tree, at most: from 400,000 rows on
@@ -43,10 +42,10 @@ def allocate_automatic_cost(model: Any, n: int, d: int, n_outputs: int) -> Fores
     if model.prediction_cost != "auto":
         return allocate_cost(model, n, d, n_outputs)
     settings = allocate_cost(model, n, d, 1)
-    return settings._replace(linear=settings.linear and n_outputs <= _DEFAULT_COST * _LINEAR_SHARE)
+    return settings._replace(linear=settings.linear and n_outputs <= DEFAULT_COST * _LINEAR_SHARE)
 
 
-def allocate_cost(model: Any, n: int, d: int, n_outputs: int, *, default: float = _DEFAULT_COST) -> ForestSettings:
+def allocate_cost(model: Any, n: int, d: int, n_outputs: int, *, default: float = DEFAULT_COST) -> ForestSettings:
     """Leaves, landmarks and pseudo-landmarks for a prediction cost.
 
     Parameters

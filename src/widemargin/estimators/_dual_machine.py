@@ -66,7 +66,7 @@ class DualMachine(LinearWeights, DecisionGradients, KernelMachine):
     machine for each pair of classes, overrides some.
     """
 
-    _memory_kinds = "kernel machine", "kernel machine on workers", "prediction"
+    _memory_kinds = "kernel machine", "kernel machine on workers", "prediction of a kernel machine"
     fit_intercept: bool
     n_levels: int | str
     branching: int

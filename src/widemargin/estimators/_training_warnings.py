@@ -15,11 +15,9 @@ from ._estimator import warn_user
 from ._predictor import argmax_classes
 from ._validation import shown
 
-_PROBE_ROWS = 1000  # training rows that a machine predicts whose decision values its training does not leave
+PROBE_ROWS = 1000  # training rows that are looked at where all take too long: predictions, range and scale
 _KERNEL_REMEDY = "C or gamma", "DCSVMClassifierCV chooses C and gamma"
-_LEAST_ROWS = 10  # of a regression that is judged
 _BOUNDED_SHARE, _FLAT = 0.99, 0.1  # rows at a bound, and std(f) / std(y), of a regressor that C holds down
-_EPSILON_SHARE = 0.1  # of the targets' standard deviation: an epsilon that makes sense
 
 
 def warn_of_one_class(
@@ -48,7 +46,7 @@ def warn_of_one_class_of_linear(
     model: Any, X: Any, number_rows: Callable[[], Labels], classes: NDArray[Any], max_bytes: int, **how: Any
 ) -> None:
     """`warn_of_one_class_on_probe` of a linear machine: rows have class numbers only where it is in doubt."""
-    few = np.arange(0, X.shape[0], -(-X.shape[0] // _PROBE_ROWS))
+    few = np.arange(0, X.shape[0], -(-X.shape[0] // PROBE_ROWS))
     for rows in (lambda: few, lambda: rows_of_each_class(number_rows(), len(classes))):
         predicted = argmax_classes(model.decision_values(take_rows(X, rows(), max_bytes), **how))
         if (predicted != predicted[0]).any():
@@ -58,7 +56,7 @@ def warn_of_one_class_of_linear(
 
 def rows_of_each_class(y: Labels, n_classes: int) -> RowIndices:
     """Up to 1,000 rows, equally many of each class where there are."""
-    most = max(1, _PROBE_ROWS // n_classes)
+    most = max(1, PROBE_ROWS // n_classes)
     order = np.argsort(y, kind="stable")
     ends = np.cumsum(np.bincount(y, minlength=n_classes))
     starts = np.concatenate([[0], ends[:-1]])
@@ -100,12 +98,12 @@ def warn_of_targets(targets: Vector, upper: Vector, C: float, epsilon: float, ma
         One for each target.
     """
     for y, machine in zip(targets, machines, strict=True):
-        if len(y) < _LEAST_ROWS or not y.std():
+        if len(y) < 10 or not y.std():  # too few to be judged
             continue
         if problem := _describe_targets(y, upper, C, epsilon, machine):
             warn_user(
                 f"{problem}. Scale y (sklearn.compose.TransformedTargetRegressor), or let DCSVMRegressorCV choose, "
-                f"which does; for y as it is, C={y.std():.2g} and epsilon={_EPSILON_SHARE * y.std():.2g} make sense",
+                f"which does; for y as it is, C={y.std():.2g} and epsilon={0.1 * y.std():.2g} make sense",
                 UserWarning,
             )
             return

@@ -35,7 +35,7 @@ from ._fitted_state import FittedState
 from ._kernel_machine import DecisionGradients, KernelMachine, LinearWeights, TrainingRows
 from ._predictor import Classifier, OneVsRestPredictor, argmax_classes
 from ._scale import make_checked_samples, warn_of_origin
-from ._training_warnings import warn_of_one_class_on_probe
+from ._training_warnings import PROBE_ROWS, warn_of_one_class_on_probe
 from ._validation import (
     check_choice,
     check_flag,
@@ -52,7 +52,6 @@ from ._validation import (
 _LEAST_LAM = 1e-100  # coefficients are sums of up to 1 / lam, and their squares must be finite
 _STREAM_ROWS = 10_000  # n of the default lam = 1 / (C n) of a stream (docs/guide/bsgd.md)
 _ESTIMATE_SECONDS = 0.1  # for each of the two sums of a stopped fit's objective
-_PROBE_ROWS = 1000  # most rows whose range and scale are checked
 _MOST_NODES = 4096  # of the table, a side: compiled look-ups number the nodes in float32, exact up to 2^24
 
 
@@ -219,7 +218,7 @@ class BSGDClassifier(Classifier, OneVsRestPredictor, LinearWeights, DecisionGrad
     (20000, True)
     """
 
-    _memory_kinds = ("prediction",)
+    _memory_kinds = ("prediction of a kernel machine",)
 
     def __init__(
         self,
@@ -473,7 +472,7 @@ class BSGDClassifier(Classifier, OneVsRestPredictor, LinearWeights, DecisionGrad
     def _set_classes_and_gamma(self, classes: NDArray[Any], X: Any, y: Labels, weights: Vector) -> None:
         """Set `classes_` and gamma, and check the range and the scale of some rows."""
         self.classes_ = classes
-        few = slice(None, None, -(-X.shape[0] // _PROBE_ROWS))
+        few = slice(None, None, -(-X.shape[0] // PROBE_ROWS))
         make_checked_samples(self._resolve_kernel(X, weights), X[few], y[few])
 
     def _settings(self, signed_weights: Vector) -> StepSettings:

@@ -28,6 +28,7 @@ from ._fitted_state import FittedState
 from ._kernel_machine import KernelMachine, TrainingRows
 from ._predictor import lazy_on_dask
 from ._scale import make_checked_samples
+from ._training_warnings import PROBE_ROWS
 from ._validation import (
     check_integer,
     check_kernel,
@@ -37,7 +38,7 @@ from ._validation import (
     make_rng,
 )
 
-_FEW_CLUSTERS, _FEW_ROWS = 100, 1000  # of a fit that was stopped: most clusters, and rows that may be their centres
+FEW_CENTRES = 100  # of a fit that was stopped, at most
 
 
 class TwoStepKernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, KernelMachine):
@@ -195,7 +196,7 @@ class TwoStepKernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clu
                 if not progress.go_on():
                     break
         if division is None:
-            division = _divide_by_medoids(kernel, samples, min(self.n_clusters, _FEW_CLUSTERS), weights, rng, team)
+            division = _divide_by_medoids(kernel, samples, min(self.n_clusters, FEW_CENTRES), weights, rng, team)
             state = f"before all rows had a cluster: the centres are {division.router.n_clusters} single rows."
             warn_of_stop(self, progress.stopped_by, state)
         elif progress.stopped_by:
@@ -311,7 +312,7 @@ def _divide_by_medoids(
 ) -> Division:
     """Clusters around the k medoids of some rows, each its cluster's only sample point: k kernel values a row."""
     pool = np.flatnonzero(weights)
-    some = np.sort(rng.choice(pool, min(len(pool), _FEW_ROWS), replace=False))
+    some = np.sort(rng.choice(pool, min(len(pool), PROBE_ROWS), replace=False))
     K = np.empty((len(some), len(some)), samples.dtype)
     fill_gram(kernel, samples.take(some), K, team)
     medoids = some[select_medoids(K, k, rng, weights=weights[some], n_sample=len(some))]

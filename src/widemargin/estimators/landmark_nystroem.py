@@ -44,11 +44,11 @@ from ._validation import (
     check_seed,
     make_rng,
 )
+from .kernel_kmeans import FEW_CENTRES
 
 _GoOn = Callable[[], bool]
 
 _METHODS = ("kmeans", "uniform", "rpcholesky")
-_FEW_LANDMARKS = 100  # of a fit that was stopped
 _LANDMARK_COPIES, _DENSE_ROWS = 3, 6  # of the landmarks at one time; dense rows of d beside them, at least
 _BYTES_OF_FEATURE, _BYTES_OF_PAIR = 24.0, 8.0  # three copies of C, and one of the kernel matrix, in float64
 _BYTES_OF_RESIDUALS = 64.0  # eight vectors of a pivoted Cholesky's rows
@@ -296,7 +296,7 @@ class LandmarkNystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Kernel
     ) -> tuple[LandmarkFeatures, Array]:
         """A few random rows as landmarks, and the factor of W on these: a fraction of a second."""
         unweighted = rows._replace(weights=np.ones(len(rows.weights)))
-        m = min(self.n_landmarks, _FEW_LANDMARKS)
+        m = min(self.n_landmarks, FEW_CENTRES)
         X, points = self._select(kernel, unweighted, m, "uniform", rng, lambda: True)
         features = landmark_features(kernel, points)
         if self._is_gram:

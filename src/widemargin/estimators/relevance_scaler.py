@@ -42,9 +42,9 @@ from .dc_svm import DCSVMClassifier
 from .dc_svm_regressor import DCSVMRegressor
 
 _MEAN_ARGUMENT = 2.0  # gamma="mean": gamma times the mean distance of two rows
-_MOST_CLASSES = 100  # target="auto": more different numbers than these are values of a regression
+ROUGH_TOL = 1e-2  # of machines whose gradients, or held-out values, are all that is asked of them
+MOST_CLASSES = 100  # more different numbers are values of a regression, where it is not said
 _EXACT_ROWS, _CLUSTER_ROWS = 10_000, 2_500  # above the first an early machine, of clusters of at most the second
-_TOL = 1e-2  # of the machines
 _POWERS = {"laplacian": 1, "rbf": 2}
 
 
@@ -142,7 +142,7 @@ class RelevanceScaler(OneToOneFeatureMixin, TransformerMixin, Estimator):
     0.66 0.99
     """
 
-    _memory_kinds = "kernel machine", "prediction"
+    _memory_kinds = "kernel machine", "prediction of a kernel machine"
 
     def __init__(
         self,
@@ -266,7 +266,7 @@ class RelevanceScaler(OneToOneFeatureMixin, TransformerMixin, Estimator):
         if self.target != "auto":
             return self.target == "values"
         return type_of_target(y).startswith("continuous") or (
-            y.ndim > 1 or (y.dtype.kind in "iuf" and len(np.unique(y)) > _MOST_CLASSES)
+            y.ndim > 1 or (y.dtype.kind in "iuf" and len(np.unique(y)) > MOST_CLASSES)
         )
 
     def _resolve_gamma(self, rows: TrainingRows, power: int) -> float:
@@ -287,7 +287,7 @@ class RelevanceScaler(OneToOneFeatureMixin, TransformerMixin, Estimator):
             gamma=gamma,
             stop_level=level,
             combine="early",
-            tol=_TOL,
+            tol=ROUGH_TOL,
             memory_budget=self.memory_budget,
             n_jobs=self.n_jobs,
             random_state=0,

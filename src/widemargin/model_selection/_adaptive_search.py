@@ -28,28 +28,25 @@ from .._types import Matrix, RowIndices, Vector
 from ..algorithms.held_out import Fold
 from ..algorithms.held_out_clusters import ClusteredHeldOut, ClusterValues
 from ..algorithms.relevance import scale_columns
+from ..data.rows import SAMPLED_ROWS
 from ..data.samples import Samples, converted, make_samples
+from ..estimators.relevance_scaler import ROUGH_TOL
 from ..kernels.functions import DISTANCE_KERNELS, Kernel
 from ..kernels.kernel_operator import KernelOperator
-from ..partition.divide import ClusteringSettings, divide
+from ..partition.divide import CLUSTER_ROWS, ClusteringSettings, divide
 from ..solvers.dual.certificate import Limits
 from ..solvers.dual.in_memory import SINGLE_SET_TOL, WORKING_SET_ROWS
 from ..solvers.dual.problem import DualProblem
 from ..solvers.results import History
 from ._search import SearchData, samples_of
 
-CLUSTER_ROWS = 2000  # of a cluster, in the mean, at most
-_CELL_TOL = 1e-2  # of the duals of cells: held-out values need no more
 _LEAST_GAIN = 1e-3  # of a step of a climb / the best score less the worst
 _SCREEN_ROWS, _FINAL_ROWS = 3000, 20_000  # held-out rows that a score is of: of all cells, of the best ones
 _FINALISTS = 3  # of the best scaling of the columns
-_COARSE_FACTOR, _FINE_FACTOR = 4.0, 2.0  # between neighbouring gammas
-_C_FACTOR, _EPSILON_FACTOR = 4.0, 3.0  # between neighbouring Cs, epsilons
+_FACTOR, _FINE_FACTOR, _EPSILON_FACTOR = 4.0, 2.0, 3.0  # between first gammas and Cs; later gammas; epsilons
 _CLIMB_STEPS = 12  # gammas of a climb, at most
 _TURNS = 4  # of relevance, at most
 _STEEP = 0.25  # fall from one gamma to the next / the best score less the worst: beyond it none is looked at
-_NEAR_ROWS = 512  # whose nearest rows are looked for
-_SMALLEST, _LARGEST = 1e-6, 1e6  # of C
 
 
 class Axes(NamedTuple):
@@ -143,10 +140,13 @@ class AdaptiveSearch:
         self.unseen: dict[Any, list[float]] = {}
         self.history = History()
         self.clusters = self._divide()
-        tol = SINGLE_SET_TOL if len(data.rows) <= WORKING_SET_ROWS else max(machines.limits.tol, _CELL_TOL)
+        tol = SINGLE_SET_TOL if len(data.rows) <= WORKING_SET_ROWS else max(machines.limits.tol, ROUGH_TOL)
         limits, n = Limits(tol, np.inf, machines.limits.max_iter), len(data.rows)
+        copy_bytes = 2 * n * data.samples.row_bytes  # scaled rows, and these in float32
+        self._most_copies = min(len(data.splits) + 1, max(1, means.memory["scaled rows"] // copy_bytes))
+        memory = means.memory.less(data.samples.nbytes + self._most_copies * copy_bytes)
         self.held_out = ClusteredHeldOut(
-            self.clusters, data.problem.machines, n, limits, means.memory, means.progress, means.team
+            self.clusters, data.problem.machines, n, limits, memory, means.progress, means.team
         )
         self._samples: dict[tuple[int, int], Samples] = {}
         self._fold_scores: dict[tuple[Cell, int], dict[int, float]] = {}  # of a cell on so many clusters, by fold
@@ -289,7 +289,7 @@ class AdaptiveSearch:
         The best C falls as gamma rises.
         """
         gammas = self._next(self.axes.gammas, cell.gamma, _FINE_FACTOR) if self._has_gamma(cell.kernel) else []
-        Cs = [C for C in self._next(self.axes.Cs, cell.C, _C_FACTOR) if _SMALLEST <= C <= _LARGEST]
+        Cs = [C for C in self._next(self.axes.Cs, cell.C, _FACTOR) if 1e-6 <= C <= 1e6]
         epsilons = self._next(self.axes.epsilons, cell.epsilon, _EPSILON_FACTOR) if with_epsilons else []
         if self.axes.epsilons is None:
             epsilons = [epsilon for epsilon in epsilons if 0.0 < epsilon < 1.0]
@@ -322,8 +322,8 @@ class AdaptiveSearch:
         power = 1 if kernel == "laplacian" else 2
         mean, near = self._distances(power)
         low = 0.25 / mean
-        n_steps = int(np.ceil(np.log(max(4.0, 1.0 / (near * low))) / np.log(_COARSE_FACTOR)))
-        return [low * _COARSE_FACTOR**k for k in range(min(n_steps, 6) + 1)]
+        n_steps = int(np.ceil(np.log(max(4.0, 1.0 / (near * low))) / np.log(_FACTOR)))
+        return [low * _FACTOR**k for k in range(min(n_steps, 6) + 1)]
 
     def _distances(self, power: int) -> tuple[float, float]:
         """The mean distance of rows, and the median distance of a row to the nearest other row of its cluster.
@@ -331,7 +331,7 @@ class AdaptiveSearch:
         Rows count by their weights; distances are sums over the columns of |x_j - z_j| ** power.
         """
         n = len(self.data.rows)
-        rows = np.sort(self.rng.choice(n, min(_NEAR_ROWS, n), replace=False))
+        rows = np.sort(self.rng.choice(n, min(SAMPLED_ROWS, n), replace=False))
         weights, sample = self.data.weights[rows], _dense(self.X[rows])
         pairs = np.array([weights @ _distances(sample, row, power) for row in sample])
         mean = float(weights @ pairs) / float(weights.sum() ** 2)
@@ -480,6 +480,8 @@ class AdaptiveSearch:
         """float32 samples of the rows, their columns scaled as the fold's training rows say."""
         key = (scaling, fold) if scaling else (0, 0)
         if key not in self._samples:
+            if len(self._samples) == self._most_copies:
+                self._samples.clear()
             base = make_samples(self._scaled(scaling, fold), kernel.sample_form) if scaling else self.data.samples
             float32 = np.dtype(np.float32)
             with np.errstate(over="ignore", invalid="ignore"):

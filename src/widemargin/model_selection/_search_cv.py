@@ -34,9 +34,9 @@ from ..estimators._validation import (
 )
 from ..estimators.relevance_scaler import RelevanceScaler
 from ..kernels.functions import FUNCTION_KERNELS, KERNELS, WITHOUT_GAMMA, Kernel, make_kernel
-from ..partition.divide import clustering_level
+from ..partition.divide import CLUSTER_ROWS, clustering_level
 from ..solvers.dual.certificate import Limits
-from ._adaptive_search import CLUSTER_ROWS, AdaptiveSearch, Axes, Cell, Machines, Means
+from ._adaptive_search import AdaptiveSearch, Axes, Cell, Machines, Means
 from ._best_estimator import BestEstimator, Score, cv_results, make_splits, needs_refit
 from ._cv_problem import CVProblem
 from ._grid import (

@@ -25,11 +25,8 @@ from ..data.csr import check_sparse
 from ..data.rows import spread_rows
 from ..estimators._estimator import warn_of_stop
 from ..estimators._linear_machine import LinearMachine
-from ..estimators._training_warnings import rows_of_each_class
+from ..estimators._training_warnings import PROBE_ROWS, rows_of_each_class
 from ._best_estimator import make_splits, try_score
-
-_TRIAL_ROUNDS = 20  # of a machine that a scorer is tried on
-_MOST_CLASSES = 1000  # different labels; more are targets, of which so many rows are enough for a trial
 
 
 @dataclass
@@ -168,7 +165,7 @@ def try_scorer(
     if len(train) + len(test) < len(data.y):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            few, machine = data.take(train), clone(estimator).set_params(max_iter=_TRIAL_ROUNDS, verbose=0)
+            few, machine = data.take(train), clone(estimator).set_params(max_iter=20, verbose=0)
             (model,) = machine.fit_path(few.X, few.y, Cs[:1], few.weights)
         try_score(score(test), model)
 
@@ -177,8 +174,8 @@ def _few(data: LabelledRows, rows: RowIndices) -> RowIndices:
     """About 1,000 of the rows of positive weight, equally many of each class where there are."""
     rows = rows if data.weights is None else rows[data.weights[rows] > 0]
     classes, numbers = np.unique(_safe_indexing(data.y, rows), return_inverse=True)
-    if len(classes) > _MOST_CLASSES:
-        return rows[spread_rows(len(rows), _MOST_CLASSES)]
+    if len(classes) > PROBE_ROWS:
+        return rows[spread_rows(len(rows), PROBE_ROWS)]
     return rows[rows_of_each_class(numbers, len(classes))] if len(rows) else rows
 
 

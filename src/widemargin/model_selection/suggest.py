@@ -28,6 +28,8 @@ from ..estimators.dc_pred import DCPredClassifier, DCPredRegressor
 from ..estimators.dc_svm import DCSVMClassifier
 from ..estimators.dc_svm_regressor import DCSVMRegressor
 from ..estimators.ocas import OCASClassifier
+from ..estimators.relevance_scaler import MOST_CLASSES
+from ..partition.divide import CLUSTER_ROWS
 from .dc_svm_cv import DCSVMClassifierCV, DCSVMRegressorCV
 from .ocas_cv import OCASClassifierCV
 
@@ -45,13 +47,11 @@ _LINEAR_LOSS = 0.01  # of accuracy that the linear machine may lose on the large
 _UNEQUAL_SPREADS = 10.0  # largest spread of a column / the median one, above which columns are scaled
 _SPREAD_ROWS = 100_000  # whose spreads are looked at
 _UNEQUAL_CLASSES = 0.4  # share of the smallest class / that of equal ones, below which classes are weighted
-_MOST_FLOAT_CLASSES = 100  # different floats without a fraction that are labels
 _COUNT_COLUMNS, _COUNT_SHARE = 1000, 0.1  # least columns of word counts, and share of the counts above 1
 _FOLDS = 5  # of the ...CV estimators
 _ORDERED = 0.1  # agreement of neighbouring rows' targets beyond chance, above which the user is told
 _LARGE, _LARGE_SECONDS = 20_000, 600.0  # rows from which a search has a limit of its own, and this limit
 _SEARCH_FACTOR, _SMALL_SEARCH_FACTOR = 15.0, 5.0  # seconds of a search / of the smallest probe; up to 4,000 rows
-_SMALL = 4000
 _LEAST_SHARE = 0.05  # of a search's expected seconds that max_time must be
 
 
@@ -220,7 +220,7 @@ def _check_data(X: Any, y: Any) -> _Data:
 
 def _are_targets(y: NDArray[Any]) -> bool:
     """Whether y are targets of a regression: numbers with a fraction, or floats of more than a hundred values."""
-    return type_of_target(y) == "continuous" or (y.dtype.kind == "f" and len(np.unique(y)) > _MOST_FLOAT_CLASSES)
+    return type_of_target(y) == "continuous" or (y.dtype.kind == "f" and len(np.unique(y)) > MOST_CLASSES)
 
 
 def _report_order(targets: NDArray[Any]) -> None:
@@ -386,7 +386,7 @@ def _expected_seconds(n: int, probes: list[_Probe]) -> float:
     if not probes:
         return 0.0
     first = probes[0]
-    if n <= _SMALL:
+    if n <= 2 * CLUSTER_ROWS:
         return _SMALL_SEARCH_FACTOR * first.seconds * (n / first.n_rows) ** 2
     return _SEARCH_FACTOR * first.seconds
 

@@ -19,7 +19,7 @@ from .routing import InputRouter, KernelRouter, RandomRouter, Router, cluster_ro
 _POINTS_PER_CENTRE = 10  # of the sample, at least: a centre is their mean
 _MAX_POINTS = 5000  # of the sample, whose kernel matrix is in memory: 100 MB
 _MAX_CLUSTERS = _MAX_POINTS // _POINTS_PER_CENTRE
-_CLUSTER_ROWS = 2000  # choose an automatic level with clusters of at most so many rows in the mean
+CLUSTER_ROWS = 2000  # choose an automatic level with clusters of at most so many rows in the mean
 _MAX_SIZE = 3.0  # size / mean size above which a cluster is split
 _MIN_SIZE = 0.125  # size / mean size below which a cluster is dissolved
 _BALANCING_ROUNDS = 4  # at most
@@ -65,7 +65,7 @@ def clustering_level(n: int, branching: int) -> int:
 
     Or the first level of as many clusters as there can be: of more rows in the mean, where n is above a million.
     """
-    n_clusters = min(max(n, 1) / _CLUSTER_ROWS, _MAX_CLUSTERS)
+    n_clusters = min(max(n, 1) / CLUSTER_ROWS, _MAX_CLUSTERS)
     return max(0, int(np.ceil(np.log(n_clusters) / np.log(branching))))
 
 

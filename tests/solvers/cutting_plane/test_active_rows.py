@@ -56,7 +56,7 @@ def active(rows: Any, machine: CuttingPlaneMachine, n_bytes: int = 2**28) -> Act
 @pytest.fixture(autouse=True)
 def few(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let subsets of small data be active."""
-    monkeypatch.setattr(active_rows, "_MIN_ROWS", 20)
+    monkeypatch.setattr(active_rows, "SAMPLE_ROWS", 20)
     monkeypatch.setattr(active_rows, "_FIRST_SHARE", 0.25)
 
 

@@ -151,7 +151,7 @@ def test_the_gap_closes(form: str, has_intercept: bool, is_squared: bool, C: flo
 
 
 def test_on_large_data_there_is_a_point_after_every_epoch(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(dual_alone, "_VALUES_BETWEEN_POINTS", 1.0)
+    monkeypatch.setattr(dual_alone, "VALUES_PER_CHECK", 1.0)
     X, signed = problem(3, 120, 300)
     calls: list[int] = []
 

@@ -9,7 +9,7 @@ from time import monotonic
 from typing import Any
 
 _WORKER_CHECK = 1.0  # seconds between two checks whether all workers are still there
-_STOP_CHECK = 0.1  # seconds between two checks whether the fit was stopped
+GRACE = 5.0  # seconds for a lost worker to come back, and for all to return what they have once a fit is stopped
 MAX_LOSSES = 5  # of workers, during one pass over the rows or while blocks of them are made: then it is given up
 MAX_WAIT = 60.0  # seconds without any worker or with full ones alone, and of the scheduler until it notices a loss
 
@@ -127,7 +127,7 @@ async def _end_soon(tasks: list[Any]) -> bool:
     from distributed import wait
 
     try:
-        await wait(tasks, timeout=_STOP_CHECK)
+        await wait(tasks, timeout=0.1)
     except TimeoutError:
         return False
     return True

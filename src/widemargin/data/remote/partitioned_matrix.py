@@ -29,8 +29,6 @@ from .client import (
 )
 from .partitions import check_partition, check_widths, partitions_of
 
-_FAN_IN = 8  # partial sums that one task adds
-
 
 class PartitionedMatrix(DesignMatrix):
     """Samples whose partitions are futures on a cluster.
@@ -83,9 +81,9 @@ class PartitionedMatrix(DesignMatrix):
         return [self._client.submit(fn, part, piece, workers=[owner], pure=False) for part, piece, owner in jobs]
 
     def _reduce(self, tasks: list[Any]) -> list[Any]:
-        """The future of the sum of the results, in a list: a tree of sums of at most `_FAN_IN`."""
+        """The future of the sum of the results, in a list: a tree of sums of at most 8."""
         while len(tasks) > 1:
-            groups = [tasks[start : start + _FAN_IN] for start in range(0, len(tasks), _FAN_IN)]
+            groups = [tasks[start : start + 8] for start in range(0, len(tasks), 8)]
             tasks = [self._client.submit(_add_up, group, pure=False) for group in groups]
         return tasks
 

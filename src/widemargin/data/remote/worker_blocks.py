@@ -13,12 +13,10 @@ from time import monotonic, sleep
 from typing import Any, TypeAlias, TypeVar
 
 from ..._native import Stopped
-from .client import MAX_LOSSES, MAX_WAIT, LostBlockError, LostPartitionError, collect, running_workers
+from .client import GRACE, MAX_LOSSES, MAX_WAIT, LostBlockError, LostPartitionError, collect, running_workers
 
 T = TypeVar("T")
 Futures: TypeAlias = "list[Any]"
-
-_RESTART = 5.0  # seconds that a lost worker has for coming back, before another gets its blocks as well
 
 
 class WorkerBlocks:
@@ -195,7 +193,7 @@ class WorkerBlocks:
         while True:
             workers = running_workers(self._client)
             waited = monotonic() - begin
-            if len(workers) >= self._n_expected or (workers and waited > _RESTART):
+            if len(workers) >= self._n_expected or (workers and waited > GRACE):
                 self._n_expected = max(self._n_expected, min(len(workers), len(self)))
                 return set(workers)
             if waited > MAX_WAIT:

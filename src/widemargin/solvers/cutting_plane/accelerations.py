@@ -4,7 +4,7 @@
 |---|---|---|
 | `gram_dual` | at most 1,024 samples and features, given the memory | one dual solve on X X' replaces all rounds |
 | `sample_start` | n >= 32,768 and n >= 512 d | the machine of a sixteenth of the samples is near that of all |
-| `active_rows` | n >= 16,384 and n >= 64 d | rounds on the samples near the margin cost a fraction of those on all |
+| `active_rows` | n >= 8,192 and n >= 64 d | rounds on the samples near the margin cost a fraction of those on all |
 | `smoothed_newton` | n >= 512 d and n >= 32 d^2 | a handful of steps; the Hessian costs less than some passes |
 | `dual_epochs` | n d (CSR: non-zeros) >= 32,768, no sample start | epochs gain fast while the gap is large |
 | `dual_alone` | as above, and d > n; of sparse rows in many directions 4 d >= n; not far from the origin | see there |
@@ -25,12 +25,13 @@ from dataclasses import dataclass
 from ..._native import linear
 from ...data import DesignMatrix, LocalMatrix, RowAccess, split_constant
 from ...data.origin import FAR
+from .active_rows import LEAST_ROWS
 from .losses import Loss
 
 _GRAM_SIZE = 1024  # samples, and features, at most
-_SAMPLE_ROWS, _SAMPLE_ROWS_PER_COLUMN = 2**15, 512  # n, and n / d, at least
-_ACTIVE_ROWS, _ACTIVE_ROWS_PER_COLUMN = 2**14, 64  # the same
-_NEWTON_ROWS_PER_COLUMN, _NEWTON_ROWS_PER_PAIR = 512, 32  # n / d, and n / d^2, at least
+_SAMPLE_ROWS = 2**15  # n, at least, for a start from a sample
+_ACTIVE_ROWS_PER_COLUMN = 64  # n / d, at least, for active rows
+_ROWS_PER_COLUMN, _NEWTON_ROWS_PER_PAIR = 512, 32  # n / d for a sample and Newton's method, n / d^2 for the latter
 _ASCENT_VALUES = 2**15  # n d of dense samples, non-zeros of CSR, at least
 _SPARSE_ROWS_PER_COLUMN, _SPARSE_SHARE = 4, 1 / 8  # n / d, and non-zeros / n d, at most
 _SPARSE_DISTANCE = 0.75  # origin distance, at most: rows that share a direction are nearly parallel
@@ -59,7 +60,7 @@ def choose_accelerations(X: DesignMatrix, losses: Sequence[Loss]) -> Acceleratio
 def _suited(X: LocalMatrix, loss: Loss) -> dict[str, bool]:
     """Which accelerations samples in this process suit."""
     n, d = X.shape
-    sample_start = n >= max(_SAMPLE_ROWS, _SAMPLE_ROWS_PER_COLUMN * d)
+    sample_start = n >= max(_SAMPLE_ROWS, _ROWS_PER_COLUMN * d)
     rows, _ = split_constant(X)
     n_values = linear.count_values(rows.row_arrays) if isinstance(rows, RowAccess) else 0
     has_ascent = n_values >= _ASCENT_VALUES and not sample_start and "dual_alone" in loss.accelerations
@@ -68,7 +69,7 @@ def _suited(X: LocalMatrix, loss: Loss) -> dict[str, bool]:
     return {
         "gram_dual": max(n, d) <= _GRAM_SIZE,
         "sample_start": sample_start,
-        "active_rows": n >= max(_ACTIVE_ROWS, _ACTIVE_ROWS_PER_COLUMN * d),
+        "active_rows": n >= max(LEAST_ROWS, _ACTIVE_ROWS_PER_COLUMN * d),
         "newton": suits_newton(n, d),
         "epochs": has_ascent and not dual_alone,
         "dual_alone": dual_alone,
@@ -86,4 +87,4 @@ def _suits_dual(X: RowAccess, n_values: int, *, is_single: bool) -> bool:
 
 def suits_newton(n: int, d: int) -> bool:
     """Whether n samples are many for d features, and for a Hessian of d^2 entries."""
-    return n >= max(_NEWTON_ROWS_PER_COLUMN * d, _NEWTON_ROWS_PER_PAIR * d * d)
+    return n >= max(_ROWS_PER_COLUMN * d, _NEWTON_ROWS_PER_PAIR * d * d)

@@ -20,16 +20,16 @@ import numpy as np
 
 from ..._types import ROUNDING
 from ...data import LocalMatrix
+from .losses import SAMPLE_ROWS
 from .machine import BasePlane, CuttingPlaneMachine, LinearRemainder, Plane, TrustRegion, add_planes
 from .smoothed_newton import NewtonDescent
 
 _FIRST_SHARE, _MAX_SHARE = 1 / 32, 1 / 4  # active rows / samples: first and largest
 _GROWTH = 4.0  # multiply the share after rounds that ended at the trust region's boundary; divide it after others
 _SHARE_ERRORS = 4.0  # first share after a start from a sample / sqrt(d / n_samples), the error of its decision values
-_MIN_ROWS = 2048  # least number of active rows: with fewer, a round costs more than the pass over them
+LEAST_ROWS = int(SAMPLE_ROWS / _MAX_SHARE)  # of all samples
 _MAX_CHOSEN = 1.5  # samples chosen / wanted, at most: beyond, too many margins are equal to choose by
-_RADIUS_SHARE = 0.5  # radius of the trust region / distance of the farthest active row from its margin
-_WIDTH_SHARE = 0.5  # first width of the smoothed hinge / radius
+_RADIUS_SHARE = 0.5  # radius of the trust region / distance of the farthest active row; first width of a hinge / radius
 _MAX_PASSES = 2.0  # samples that rounds on active rows read / all samples, at most
 
 
@@ -75,7 +75,7 @@ class ActiveRows:
         self._go_on = go_on
         self._newton = newton
         self._max_rows = int(n_bytes / (_MAX_CHOSEN * X.row_bytes))
-        self._share, self._least_share = _FIRST_SHARE, _MIN_ROWS / X.shape[0]
+        self._share, self._least_share = _FIRST_SHARE, SAMPLE_ROWS / X.shape[0]
         self.begin()
 
     def begin(self) -> None:
@@ -101,7 +101,7 @@ class ActiveRows:
             return
         X, restricted, region = found
         if self.uses_newton:
-            self.uses_newton = NewtonDescent(X, restricted, _WIDTH_SHARE * region.radius).run(self._tol, self._go_on)
+            self.uses_newton = NewtonDescent(X, restricted, _RADIUS_SHARE * region.radius).run(self._tol, self._go_on)
         if not self.uses_newton:
             self._run_rounds(X, restricted, region)
         self.machine.search_towards(restricted)
@@ -138,7 +138,7 @@ class ActiveRows:
         machine, n = self.machine, self._X.shape[0]
         if machine.base is None:
             return None
-        wanted = min(max(_MIN_ROWS, int(self._share * n)), self._max_rows)
+        wanted = min(max(SAMPLE_ROWS, int(self._share * n)), self._max_rows)
         chosen, distance = self._loss.nearest_rows(machine.decision_values, wanted)
         if not 0.0 < distance < np.inf or len(chosen) > _MAX_CHOSEN * wanted:
             if self._share == _MAX_SHARE:  # a smaller share may end between two groups of equal margins

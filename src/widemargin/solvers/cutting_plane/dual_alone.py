@@ -25,6 +25,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..._native import linear
+from ..._threads import VALUES_PER_CHECK
 from ..._types import Matrix, RowIndices, Vector
 from ...data import LocalMatrix, RowAccess
 from .dual_epochs import DualPoint
@@ -34,7 +35,6 @@ from .smooth_losses import SquaredHingeLoss
 
 _SLOW = 0.9  # gap after an epoch / gap before it: where it is larger, conjugate gradients follow
 _GAIN_RATIO = 0.25  # a step's gain / the largest where conjugate gradients end
-_VALUES_BETWEEN_POINTS = 1e8  # values that epochs visit in a few tenths of a second: a stopped fit loses no more
 
 
 class Face(NamedTuple):
@@ -104,7 +104,7 @@ class DualAlone(DualPoint):
         self._tol = tol
         self._max_free = n_bytes // X.row_bytes
         self._go_on = go_on
-        self._most_epochs = _VALUES_BETWEEN_POINTS / max(1, linear.count_values(X.row_arrays))
+        self._most_epochs = VALUES_PER_CHECK / max(1, linear.count_values(X.row_arrays))
         self._reset()
 
     @property

@@ -18,7 +18,6 @@ from .master_problem import MasterProblem
 
 _MOST_BEFORE = 3  # evaluations between best point and search point, in a line search
 _SLOPE_LEFT = 0.6  # derivative at the step found / at 0, at most: on hinges 0.1 takes a fifth more evaluations
-_SLACK = 1e-8  # how far a plane may be above the value / the terms of both: rounding in the risk
 
 
 class Risk(Protocol):
@@ -163,7 +162,7 @@ def _checked_subgradient(subgradient: Any, n_features: int) -> Vector:
 
 
 def _check_below(planes: Vector, terms: Vector, value: float) -> None:
-    excess = planes - value - _SLACK * (terms + abs(value))
+    excess = planes - value - 1e-8 * (terms + abs(value))  # rounding in the risk
     if excess.max() > 0.0:
         worst = float(planes[excess.argmax()])
         raise WrongSubgradientError(

@@ -20,10 +20,9 @@ from ..._types import Labels, Matrix, RowIndices, Vector
 from ...data.rows import spread_rows
 from .line_search import INFINITE_STEP
 
+SAMPLE_ROWS = 2048  # least number of sampled rows, and of active ones: of fewer than twice as many all are read
 Segment = tuple[Vector, Vector, tuple[float, float]]  # decision values (n,) at steps 0 and 1, and the intercepts there
 
-MIN_BRACKET_ROWS = 4096  # find a bracket from a part of so many rows or more: of fewer, it costs more than it saves
-_SAMPLE_ROWS = 2048  # least number of rows of that part
 _DUALS = frozenset({"gram_dual", "epochs", "dual_alone"})
 _HINGES = _DUALS | {"sample_start", "active_rows", "newton"}
 
@@ -119,7 +118,7 @@ class HingeLoss:
     @cached_property
     def _sampled_rows(self) -> RowIndices:
         """Rows spread over all: 2,048 to 4,095; of few, at least one in eight."""
-        return spread_rows(self.n_rows, min(_SAMPLE_ROWS, 1 + self.n_rows // 8))
+        return spread_rows(self.n_rows, min(SAMPLE_ROWS, 1 + self.n_rows // 8))
 
     def intercept(self, f: Matrix) -> Vector:
         """Zero."""
@@ -149,7 +148,7 @@ class HingeLoss:
 
     def _bracket(self, segment: Segment, curvature: float, slope: float) -> tuple[float, float]:
         """An interval of steps about the best one for the m sampled rows, up to its (m / 20)-th nearest breakpoint."""
-        if self.n_rows < MIN_BRACKET_ROWS or self._total == 0.0:
+        if self.n_rows < 2 * SAMPLE_ROWS or self._total == 0.0:
             return 0.0, INFINITE_STEP
         f, f_end, intercepts = segment
         signed_weights = self.signed_weights[self._sampled_rows]

@@ -22,12 +22,10 @@ from collections.abc import Callable
 import numpy as np
 
 from ..._native import linear
-from ..._threads import ThreadTeam
+from ..._threads import VALUES_PER_CHECK, ThreadTeam
 from ..._types import Matrix, Vector
 from ...data import RowAccess
 from .crammer_singer import MulticlassHingeLoss
-
-_VALUES_BETWEEN_POINTS = 1e8  # values, times classes, that epochs visit between two points: a few tenths of a second
 
 
 class MulticlassDual:
@@ -71,7 +69,7 @@ class MulticlassDual:
         self._C = 1.0
         self._beta, self._W = np.zeros((n, k)), np.zeros((d + 1, k))  # W, and the constant's weights as its last row
         self._rng = np.random.default_rng(0)
-        self._most_epochs = max(1, int(_VALUES_BETWEEN_POINTS / max(1, k * linear.count_values(X.row_arrays))))
+        self._most_epochs = max(1, int(VALUES_PER_CHECK / max(1, k * linear.count_values(X.row_arrays))))
 
     @property
     def point(self) -> Matrix:

@@ -11,7 +11,7 @@ from ..._threads import ThreadTeam
 from ..._types import Matrix, RowIndices, Vector
 from ..quantile import midpoint_quantile
 from .line_search import ZERO_TOL, ChordSearch, find_zero, least_step
-from .losses import MIN_BRACKET_ROWS, HingeLoss, RiskAndPlane, Smoothed
+from .losses import SAMPLE_ROWS, HingeLoss, RiskAndPlane, Smoothed
 
 
 class InterceptHingeLoss(HingeLoss):
@@ -136,7 +136,7 @@ class InterceptHingeLoss(HingeLoss):
 
     def _enclose(self, f: Vector, f_end: Vector, k: float) -> tuple[float, float]:
         """An interval about the optimal intercept of the sampled rows, of four standard errors to either side."""
-        if self.n_rows < MIN_BRACKET_ROWS or self._total == 0.0:
+        if self.n_rows < 2 * SAMPLE_ROWS or self._total == 0.0:
             return -math.inf, math.inf
         signed, f, f_end = (values[self._sampled_rows] for values in (self.signed_weights, f, f_end))
         values, weights = np.sign(signed) - (f + k * (f_end - f)), np.abs(signed)
