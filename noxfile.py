@@ -9,7 +9,7 @@ NEIGHBOURS = [
     *("aeon", "cleanlab", "fairlearn", "feature-engine", "imbalanced-learn", "lime", "mapie", "mlflow", "mlxtend"),
     *("optuna", "polars", "pyarrow", "pyod", "river", "shap", "skrub", "sktime"),
 ]
-FAST = [f"tests/{name}" for name in ("data", "kernels", "models", "native", "nystroem", "partition", "solvers")]
+FAST = [f"tests/{name}" for name in ("data", "kernels", "models", "nystroem", "partition", "solvers")]
 
 nox.options.sessions = ["lint", "types", "test"]
 nox.options.reuse_existing_virtualenvs = True
@@ -26,8 +26,9 @@ def lint(session: nox.Session) -> None:
 
 @nox.session
 def types(session: nox.Session) -> None:
-    """Strict types."""
+    """Strict types, with stubs of the compiled modules as they are built here."""
     session.install("-e", ".[dev]")
+    session.run("python", "building/stubs.py")
     session.run("mypy", *session.posargs)
 
 
@@ -40,7 +41,7 @@ def test(session: nox.Session) -> None:
 
 @nox.session
 def fast(session: nox.Session) -> None:
-    """The tests of the packages from `models` down, and of compiled code, on all cores."""
+    """The tests of the packages from `models` down, on all cores; add tests/native for those of compiled code."""
     session.install("-e", ".[test]")
     session.run("python", "-m", "pytest", "-n", "auto", *FAST, *session.posargs)
 
@@ -74,13 +75,6 @@ def neighbours(session: nox.Session) -> None:
     """Other libraries with our estimators."""
     session.install("-e", ".[test]", *NEIGHBOURS)
     session.run("python", "-m", "pytest", "-m", "neighbours", "tests/neighbours", *session.posargs)
-
-
-@nox.session
-def stubs(session: nox.Session) -> None:
-    """Write the type stubs of the compiled modules anew; with --check, fail where they are stale."""
-    session.install("-e", ".[dev]")
-    session.run("python", "building/stubs.py", *session.posargs)
 
 
 @nox.session

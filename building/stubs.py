@@ -1,9 +1,8 @@
-"""Write the type stubs of the compiled modules: python building/stubs.py [--check].
+"""Write the type stubs of the compiled modules, which git ignores and mypy needs: python building/stubs.py.
 
 nanobind's generator writes one overload for each dtype, with shapes and layouts in the types. Here overloads that
 differ in dtypes only are merged into one function of ``NDArray[np.floating]`` (or ``np.integer``), and shapes and
-layouts are removed, so that strict types allow the calls. With ``--check`` nothing is written, and the exit status is 1
-if a file is stale.
+layouts are removed, so that strict types allow the calls.
 """
 
 import ast
@@ -135,36 +134,18 @@ def shortened(text: str, name: str) -> str:
     return ast.unparse(tree)
 
 
-def generate(folder: Path) -> dict[str, str]:
-    """The texts of all stubs, formatted, by name."""
+def main() -> None:
+    """Write the stubs beside the package's modules, in place of those that are there."""
     generator = [sys.executable, "-m", "nanobind.stubgen", "--quiet", "--recursive"]
-    subprocess.run([*generator, "-m", load(LEVEL).__name__, "-O", str(folder)], check=True)
-    files = sorted(folder.rglob("*.pyi"))
-    for file in files:
-        file.write_text(shortened(file.read_text(encoding="utf-8"), file.stem), encoding="utf-8")
-    settings = FOLDER.parents[2] / "pyproject.toml"
-    for verb in (["check", "--fix-only"], ["format"]):
-        subprocess.run(["ruff", *verb, "--quiet", "--config", str(settings), *map(str, files)], check=True)
-    return {file.name: file.read_text(encoding="utf-8") for file in files}
-
-
-def main(is_check: bool) -> int:
-    """Write the stubs, or compare them with those that are there; the exit status."""
     with TemporaryDirectory() as folder:
-        new = generate(Path(folder))
-    old = {file.name: file.read_text(encoding="utf-8") for file in FOLDER.glob("*.pyi") if file.stem != "_processor"}
-    stale = sorted(name for name in new.keys() | old.keys() if new.get(name) != old.get(name))
-    if is_check and stale:
-        print(f"stale stubs in {FOLDER}: {', '.join(stale)}; python building/stubs.py writes them")
-    if is_check:
-        return int(bool(stale))
-    for name in stale:
-        if name in new:
-            FOLDER.joinpath(name).write_text(new[name], encoding="utf-8")
-        else:
-            FOLDER.joinpath(name).unlink()
-    return 0
+        subprocess.run([*generator, "-m", load(LEVEL).__name__, "-O", folder], check=True)
+        for old in FOLDER.glob("*.pyi"):
+            if old.stem != "_processor":  # written by hand
+                old.unlink()
+        for file in Path(folder).rglob("*.pyi"):
+            text = shortened(file.read_text(encoding="utf-8"), file.stem)
+            FOLDER.joinpath(file.name).write_text(text + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":
-    sys.exit(main("--check" in sys.argv[1:]))
+    main()

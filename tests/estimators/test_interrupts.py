@@ -185,7 +185,7 @@ def test_ctrl_c_of_compress_in_a_long_call(interrupted_in: Callable[[Any, str], 
 def test_ctrl_c_of_kernel_kmeans(passes: int, kernel: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """In the pass over all rows that comes after so many complete ones: no row of that pass is assigned."""
     divide, n_passes, after_stop = sys.modules["widemargin.partition.divide"], iter(range(10)), []
-    monkeypatch.setattr(divide, "_MAX_SIZE", 1.01)  # never balanced
+    monkeypatch.setattr(divide, "_SIZES", (0.125, 1.01))  # never balanced
     assign, scores = KernelRouter.assign, KernelRouter._scores
 
     def interrupted(router: KernelRouter, *args: Any) -> Any:
@@ -212,7 +212,7 @@ def test_ctrl_c_of_kernel_kmeans(passes: int, kernel: str, monkeypatch: pytest.M
 
 
 def test_ctrl_c_of_compress(interrupted_before: Callable[[Any, str], None]) -> None:
-    interrupted_before(_compression, "train")
+    interrupted_before(_compression, "train_forest")
     X, y = problem(1500)
     small, message = stopped(lambda: compress(SVC(C=10).fit(X, y), X, random_state=0))
     assert "interrupt" in message

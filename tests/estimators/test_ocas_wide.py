@@ -93,6 +93,20 @@ def test_the_objective_is_that_of_liblinear(C: float) -> None:
     assert model.objective_ <= objective(rival, X, Y, C) * (1 + 2e-5)
 
 
+@pytest.mark.parametrize("fit_intercept", [False, True])
+@pytest.mark.parametrize("C", [0.01, 1.0, 100.0])
+def test_squared_hinges_have_the_dual_too(C: float, fit_intercept: bool) -> None:
+    s = np.random.default_rng(1).uniform(0.0, 2.0, len(Y)).round(1)
+    model = OCASClassifier(C=C, loss="squared_hinge", fit_intercept=fit_intercept, tol=1e-5).fit(X, Y, s)
+    plain = OCASClassifier(C=C, loss="squared_hinge", fit_intercept=fit_intercept, acceleration=None).fit(X, Y, s)
+    assert model.history_["n_planes"].max() == 1  # the zero plane
+    assert model.converged_
+    assert model.objective_ - model.dual_gap_ <= plain.objective_
+    assert plain.objective_ - plain.dual_gap_ <= model.objective_ <= plain.objective_ * (1 + 1e-5)
+    (path,) = clone(model).fit_path(X, Y, [C], s)
+    assert_array_equal(path.coef_, model.coef_)
+
+
 @pytest.mark.parametrize("C", [0.01, 0.1])
 def test_with_an_intercept_and_weights_it_is_the_machine_of_algorithm_1(C: float) -> None:
     s = np.random.default_rng(1).uniform(0.0, 2.0, len(Y)).round(1)

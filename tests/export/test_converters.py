@@ -99,6 +99,13 @@ def test_scores_of_two_classes_have_the_form_of_svc(raw: bool) -> None:
     np.testing.assert_allclose(*columns, atol=5e-3)
 
 
+@pytest.mark.parametrize("n_classes", [2, 4])
+def test_probabilities_of_the_logistic_loss(n_classes: int) -> None:
+    X, y = digits(n_classes, np.float32)
+    model = make_pipeline(StandardScaler(), OCASClassifier(loss="logistic")).fit(X, y)
+    np.testing.assert_allclose(run(model, X)[1], model.predict_proba(X), atol=1e-4)
+
+
 @pytest.mark.parametrize("n_pseudo_landmarks", [0, 4])
 def test_landmarks_in_a_pipeline(n_pseudo_landmarks: int) -> None:
     X, y = digits(3, np.float32)

@@ -371,6 +371,17 @@ def test_linear_machines_of_other_losses(machine, digits) -> None:
     assert_same(machine.fit(X[:150], y[:150]), X)
 
 
+@pytest.mark.parametrize("n_classes", [2, 4])
+@pytest.mark.parametrize("scale", [1.0, 100.0])
+def test_probabilities_of_the_logistic_loss(n_classes, scale, digits) -> None:
+    X, y = digits
+    model = OCASClassifier(loss="logistic").fit(X[:200], y[:200] % n_classes)
+    assert_same(model, X)
+    found = run(model, scale * X)["probabilities"]
+    np.testing.assert_allclose(found, model.predict_proba(scale * X), atol=1e-5 * scale)
+    assert found.dtype == X.dtype
+
+
 def test_dtypes_of_the_input(digits) -> None:
     X, y = digits
     for dtype in (np.float32, "float64"):

@@ -67,12 +67,24 @@ def smoothed_hinges(f: Vector, signed: Vector, width: float, slopes: int = 200_0
     return float(np.abs(signed) @ [v.max() for v in values]), np.array([a[v.argmax()] for v in values])
 
 
-def ascend(X: Matrix, signed: Vector, C: float, sigma: float, alpha: Vector, w: Vector, rows: list[int]) -> None:
-    """Steps of dual coordinate ascent on the given rows, without setting any aside."""
-    y, upper = np.sign(signed), C * np.abs(signed)
+def ascend(
+    X: Matrix,
+    signed: Vector,
+    C: float,
+    sigma: float,
+    alpha: Vector,
+    w: Vector,
+    rows: list[int],
+    *,
+    is_squared: bool = False,
+) -> None:
+    """Steps of dual coordinate ascent on the given rows, without setting any aside; of hinges, or of squared ones."""
+    y, upper, damping = np.sign(signed), C * np.abs(signed), np.zeros(len(signed))
+    if is_squared:
+        upper, damping = np.full(len(signed), np.inf), 0.5 / upper
     for i in rows:
-        grad = y[i] * (X[i] @ w[:-1] + w[-1]) - 1
-        new = np.clip(alpha[i] - grad / (X[i] @ X[i] + sigma), 0, upper[i])
+        grad = y[i] * (X[i] @ w[:-1] + w[-1]) - 1 + damping[i] * alpha[i]
+        new = np.clip(alpha[i] - grad / (X[i] @ X[i] + sigma + damping[i]), 0, upper[i])
         w[:-1] += (new - alpha[i]) * y[i] * X[i]
         w[-1] += (new - alpha[i]) * y[i] * sigma
         alpha[i] = new

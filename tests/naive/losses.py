@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.optimize import minimize_scalar
 
 Vector = NDArray[np.float64]
 
@@ -24,6 +25,35 @@ LOSSES: dict[str, Callable[..., float]] = {
 def risk(loss: str, f: Vector, y: Vector, s: Vector, **parameters: float) -> float:
     """Return sum_i s_i loss(f_i, y_i)."""
     return sum(s[i] * LOSSES[loss](f[i], y[i], **parameters) for i in range(len(y)))
+
+
+def derivatives(loss: str, f: float, y: float, **parameters: float) -> tuple[float, float]:
+    """Return the first and the second derivative in f, by central differences."""
+    h = 1e-4
+    below, at, above = (LOSSES[loss](f + step, y, **parameters) for step in (-h, 0.0, h))
+    return (above - below) / (2 * h), (above - 2 * at + below) / h**2
+
+
+def conjugate(loss: str, slope: float, y: float, **parameters: float) -> float:
+    """Return max_f slope f - loss(f, y) over |f| <= 30."""
+    found = minimize_scalar(
+        lambda f: LOSSES[loss](f, y, **parameters) - slope * f, bounds=(-30.0, 30.0), options={"xatol": 1e-10}
+    )
+    return -float(found.fun)
+
+
+def model_slopes(loss: str, f: Vector, f_end: Vector, y: Vector, **parameters: float) -> Vector:
+    """Return loss' + loss'' (f_end - f), clipped to the slopes that the loss has."""
+    slopes = []
+    for start, end, target in zip(f, f_end, y, strict=True):
+        first, second = derivatives(loss, start, target, **parameters)
+        slope = first + second * (end - start)
+        if loss == "squared_hinge":
+            slope = target * min(0.0, target * slope)
+        if loss == "logistic":
+            slope = -target * min(max(-target * slope, 0.0), 1.0)
+        slopes.append(slope)
+    return np.array(slopes)
 
 
 def pair_risk(f: Vector, y: Vector, groups: NDArray[np.int64], s: Vector) -> float:

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from widemargin import _native
-from widemargin._native import Team, budget, csr, dense, dual, gradients, hinge, kernels, linear, nystroem
+from widemargin._native import Team, budget, csr, dense, dual, gradients, hinge, kernels, linear, nystroem, smooth
 
 N, D, K = 12, 5, 3  # rows, columns, vectors or classes
 ALONE = Team(1)
@@ -123,6 +123,19 @@ def ascent(X: Any) -> dict[str, Any]:
 
 def products(is_transposed: bool) -> dict[str, Any]:
     return {"team": ALONE, "Xt": rows(D, N)} if is_transposed else {"team": ALONE, "X": rows()}
+
+
+def smooth_passes() -> dict[str, dict[str, Any]]:
+    samples = {"team": ALONE, "y": np.where(vector() > 0, 1.0, -1.0), "s": np.ones(N)}
+    ends, factors = {"f": vector(), "f_end": vector()}, {"positive_factor": 1.0, "negative_factor": 0.5}
+    second = {"curvatures": np.empty(N)}
+    return {
+        "line_derivatives": samples | ends | {"intercept": 0.0, "intercept_end": 0.1, "k": 0.5},
+        "slope_sums": samples | ends | {"k": 0.5, "intercept": 0.1},
+        "advance": samples | ends | factors | second | {"step": 0.5, "intercept": 0.1, "coef": np.empty(N)},
+        "model_slopes": samples | ends | {"curvatures": np.ones(N), "coef": vector(), "shift": 0.1, "out": np.empty(N)},
+        "plane_offset": samples | factors | {"coef": vector()},
+    }
 
 
 def calls() -> dict[str, list[Call]]:
@@ -305,6 +318,14 @@ def calls() -> dict[str, list[Call]]:
         ],
         "hinge.absolute_sum": [(hinge.absolute_sum, {"team": ALONE, "values": vector()})],
         "hinge.gather": [(hinge.gather, {"team": ALONE, "values": vector(), "chosen": some(4, N), "out": np.empty(4)})],
+        **{
+            f"smooth.{type(loss).__name__}.{name}": [(getattr(loss, name), arguments)]
+            for loss in (smooth.SquaredHinge(), smooth.Logistic(), smooth.SquaredEpsilonInsensitive(0.1))
+            for name, arguments in smooth_passes().items()
+        },
+        "smooth.SquaredHinge": [(smooth.SquaredHinge, {})],
+        "smooth.Logistic": [(smooth.Logistic, {})],
+        "smooth.SquaredEpsilonInsensitive": [(smooth.SquaredEpsilonInsensitive, {"epsilon": 0.1})],
         "linear.solve_simplex_qp": [
             (
                 linear.solve_simplex_qp,

@@ -52,8 +52,8 @@ def squared_norms(rows: Any, n: int) -> np.ndarray:
 class Point:
     """A dual point, and epochs on it."""
 
-    def __init__(self, rows: Any, signed: np.ndarray, d: int, sigma: float = 0.0) -> None:
-        self.rows, self.signed, self.sigma = rows, signed, sigma
+    def __init__(self, rows: Any, signed: np.ndarray, d: int, sigma: float = 0.0, *, is_squared: bool = False) -> None:
+        self.rows, self.signed, self.sigma, self.is_squared = rows, signed, sigma, is_squared
         self.squared_norms = squared_norms(rows, len(signed))
         self.alpha, self.w = np.zeros(len(signed)), np.zeros(d + 1)
         self.order = np.arange(len(signed))
@@ -71,15 +71,17 @@ class Point:
             self.w,
             self.order,
             *self.shrink,
+            is_squared=self.is_squared,
         )
         self.order = self.order[:kept]
 
 
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("sigma", [0.0, 0.3])
-def test_an_epoch_is_its_steps(form: str, sigma: float) -> None:
+@pytest.mark.parametrize("is_squared", [False, True])
+def test_an_epoch_is_its_steps(form: str, sigma: float, is_squared: bool) -> None:
     X, signed = problem(0)
-    point = Point(FORMS[form](X), signed, 5, sigma)
+    point = Point(FORMS[form](X), signed, 5, sigma, is_squared=is_squared)
     alpha, w = np.zeros(60), np.zeros(6)
     for epoch in range(3):
         point.shrink = np.inf, -np.inf  # no shrinking
@@ -88,7 +90,7 @@ def test_an_epoch_is_its_steps(form: str, sigma: float) -> None:
         point.epoch(2.0)
         assert point.order.tolist() == visited
         with np.errstate(divide="ignore"):
-            naive.ascend(X, signed, 2.0, sigma, alpha, w, visited)
+            naive.ascend(X, signed, 2.0, sigma, alpha, w, visited, is_squared=is_squared)
         np.testing.assert_allclose(point.alpha, alpha, atol=1e-10)
         np.testing.assert_allclose(point.w, w, atol=1e-10)
 

@@ -23,6 +23,7 @@ hinge = _module.hinge
 kernels = _module.kernels
 linear = _module.linear
 nystroem = _module.nystroem
+smooth = _module.smooth
 
 __all__ = [
     "LEVEL",
@@ -37,4 +38,5 @@ __all__ = [
     "kernels",
     "linear",
     "nystroem",
+    "smooth",
 ]

@@ -22,7 +22,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from math import isqrt
 from operator import attrgetter, call
-from typing import Any, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -43,9 +43,9 @@ from ..partition.divide import ClusteringSettings, Division, clustering_level, d
 from ..solvers.dual.certificate import MAX_RELATIVE_GAP, START_TOL, Limits, join_results
 from ..solvers.dual.in_memory import WORKING_SET_ROWS, result_at_start, solve_in_memory
 from ..solvers.dual.memory import active_bytes, among_solves, free_bytes
+from ..solvers.dual.precision import correct_in_float64
 from ..solvers.dual.problem import DualProblem, PairProblems
 from ..solvers.dual.solver import DualSolver
-from ..solvers.dual.stopping import hides_violation
 from ..solvers.dual.subproblems import Subproblem, join_subproblems, solve_on_full_matrix
 from ..solvers.results import DualResult
 from .trained_machines import TrainedMachine
@@ -458,7 +458,7 @@ class DCSVMTraining:
         if len(support) <= WORKING_SET_ROWS or self.progress.stopped_by:
             self.progress.stage("whole problem")
             solver = self._solver(self.data)
-            return self._correct_in_float64(self.data, solver, solver.solve(beta))
+            return correct_in_float64(solver, solver.solve(beta), self.settings.memory["active matrix"])
         order = np.concatenate([support, np.flatnonzero(beta == 0)])
         self.progress.stage("refine")
         data = self._take(self.data, order)
@@ -466,19 +466,17 @@ class DCSVMTraining:
         tol = max(self.settings.tol, START_TOL)
         refiner = self._solver(self._take(self.data, support), tol=tol, max_relative_gap=np.inf)
         refined = refiner.solve_sharing_memory(solver, beta[support])
-        solver.n_iter = refined.n_iter
         start = np.concatenate([refined.beta, np.zeros(len(beta) - len(support))])
         decision = refined.decision if refined.has_certificate else None
         self.progress.stage("whole problem")
-        result = self._correct_in_float64(data, solver, solver.solve(start, decision))
+        result = solver.solve(start, decision, refined.n_iter)
+        result = correct_in_float64(solver, result, self.settings.memory["active matrix"])
         beta, decision = (solver.to_original_order(values) for values in (result.beta, result.decision))
         return replace(result, beta=beta, decision=decision)
 
     def correct(self, result: DualResult) -> TrainedMachine:
         """The machine of a solution of the whole problem that was computed on float32 entries, corrected if needed."""
-        solver = self._solver(self.data)
-        solver.n_iter, solver.history = result.n_iter, result.history
-        result = self._correct_in_float64(self.data, solver, result)
+        result = correct_in_float64(self._solver(self.data), result, self.settings.memory["active matrix"])
         return TrainedMachine(result, None, np.array([result.intercept]), self.levels)
 
     def _take(self, data: KernelProblem, rows: RowIndices) -> KernelProblem:
@@ -486,48 +484,16 @@ class DCSVMTraining:
         kernel, samples, problem = data
         return KernelProblem(kernel, SampleSubset(samples, rows), problem.take(rows))
 
-    def _correct_in_float64(self, data: KernelProblem, solver: DualSolver, result: DualResult) -> DualResult:
-        """Where float32 entries are too coarse: go on from float64 decision values, at need with float64 entries."""
-        if not self._is_coarse(solver, result):
-            return result
-        self.progress.stage("float64")
-
-        def float64_solver(data: KernelProblem, **changes: Any) -> DualSolver:
-            data = data._replace(samples=data.samples.astype(np.dtype(np.float64), np.dtype(np.float64)))
-            return self._solver(data, entry_error=0.0, **changes)
-
-        try:
-            if len(result.beta) > WORKING_SET_ROWS:
-                none = MemoryPlan(0)
-                n_bytes = max(0, self.settings.memory.budget - solver.active_matrix.K.nbytes)
-                max_rows = n_bytes // (2 * data.samples.row_bytes)
-                result = solver.correct_uncertain_rows(
-                    result,
-                    lambda rows, beta: float64_solver(self._take(data, rows), memory=none).decision_values(beta),
-                    max_rows,
-                )
-            if self._is_coarse(solver, result):
-                exact = solver.release_to(float64_solver(data, order=solver.order))
-                result = exact.correct_from(result.beta, exact.decision_values(result.beta))
-        except Stopped:
-            return replace(result, converged=False)
-        return result
-
-    def _is_coarse(self, solver: DualSolver, result: DualResult) -> bool:
-        """Whether rounding of kernel entries could hide a violation of `tol`, or 1 % of the primal objective."""
-        return hides_violation(solver.decision_error(result.beta), self.settings.tol, solver.terms, result.objective)
-
     def _solver(
         self,
         data: KernelProblem,
         team: ThreadTeam | None = None,
         *,
-        entry_error: float | None = None,
         order: RowIndices | None = None,
-        **changes: Any,
+        **changes: object,
     ) -> DualSolver:
         """A solver of `data` with the fit's settings, some of them changed."""
-        settings = replace(self.settings, **changes)
+        settings = replace(self.settings, **changes)  # type: ignore[arg-type]
         team = team or self.team
         return DualSolver(
             KernelOperator(data.kernel, data.samples, team),
@@ -535,7 +501,7 @@ class DCSVMTraining:
             settings.limits,
             active_bytes=active_bytes(data.samples, settings.memory["active matrix"], team.n_threads),
             progress=self.progress,
-            entry_error=self.entry_error if entry_error is None else entry_error,
+            entry_error=self.entry_error,
             order=order,
         )
 

@@ -49,7 +49,7 @@ from ..solvers.cutting_plane.master_problem import IDLE_ROUNDS, MasterProblem
 from ..solvers.cutting_plane.multiclass_dual import MulticlassDual
 from ..solvers.cutting_plane.newton_steps import NewtonSteps
 from ..solvers.cutting_plane.sample_start import draw_sample, start_from_sample
-from ..solvers.cutting_plane.smooth_losses import SmoothLoss
+from ..solvers.cutting_plane.smooth_losses import SmoothLoss, SquaredHingeLoss
 from ..solvers.results import History, LinearResult
 
 Trained = tuple[list[LinearResult], History]
@@ -218,15 +218,15 @@ class OCASTraining:
                 self.dual_alone[machine] = MulticlassDual(rows, constant, loss, norms, tol, self.team, go_on)
             if used.newton_cg and isinstance(loss, SmoothLoss):
                 self.newton_steps[machine] = NewtonSteps(X, machine, loss, memory["preconditioner"], go_on)
+            if used.dual_alone and isinstance(loss, HingeLoss | SquaredHingeLoss) and isinstance(X, RowAccess):
+                self.dual_alone[machine] = DualAlone(X, loss, norms, tol, memory["free rows"], go_on)
             if hinge is None:
                 continue
             if used.active_rows and isinstance(X, LocalMatrix):
                 self.active_rows[machine] = ActiveRows(
                     X, machine, tol, memory["active rows"], go_on, newton=used.newton
                 )
-            if used.dual_alone and isinstance(X, RowAccess):
-                self.dual_alone[machine] = DualAlone(X, hinge, norms, tol, memory["free rows"], go_on)
-            elif used.epochs and isinstance(X, RowAccess):
+            if used.epochs and isinstance(X, RowAccess):
                 self.dual_epochs[machine] = DualEpochs(X, hinge, norms)
 
     # ------------------------------------------------------------------------------------------------- Algorithm 1

@@ -10,6 +10,8 @@ from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import Any, NoReturn
 
+from widemargin.cli.machines import LOSSES
+
 _DATA_FILES = """\
 data files:
   .csv .tsv        delimited text; the last column, or --target, is the label
@@ -302,7 +304,11 @@ def _add_machine(command: Any) -> None:
         help="kernel coefficient: a number > 0, scale = 1/(n_features * variance), auto = 1/n_features, or, of "
         "one-class, near = 1/distance of near rows (scale; one-class: near)",
     )
-    _add_loss(add)
+    add(
+        "--loss",
+        choices=[loss for losses in LOSSES.values() for loss in losses],
+        help="ocas, regression: the loss of a sample (hinge; regression: epsilon_insensitive)",
+    )
     add("--budget", type=_count, default=100, metavar="B", help="bsgd: most support vectors (100)")
     add("--epochs", dest="n_epochs", type=_count, default=20, metavar="N", help="bsgd: passes over the samples (20)")
     add(
@@ -328,7 +334,7 @@ def _add_search(command: Any) -> None:
         default="dcsvm",
         help="dcsvm: exact kernel SVM; ocas: linear SVM, of which C alone is chosen (dcsvm)",
     )
-    _add_loss(add)
+    add("--loss", choices=LOSSES["ocas"], help="ocas: the loss of a sample (hinge)")
     add("--Cs", type=_auto(_values), metavar="N|C,C,...", help="values of C, or how many (auto; ocas: 10)")
     add(
         "--gammas", type=_auto(_values), default="auto", metavar="N|G,G,...", help="values of gamma, or how many (auto)"
@@ -356,10 +362,6 @@ def _add_search(command: Any) -> None:
     add("--scoring", metavar="NAME", help="a scorer of scikit-learn, such as roc_auc (accuracy; regression: r2)")
     add("--exhaustive", action="store_true", help="score every cell of a grid in every fold: eliminate none")
     _add_kernel_and_data(add, default="auto")
-
-
-def _add_loss(add: Callable[..., Any]) -> None:
-    add("--loss", choices=("hinge", "squared_hinge", "logistic"), help="ocas: the loss of a sample (hinge)")
 
 
 def _add_kernel_and_data(add: Callable[..., Any], default: str = "rbf") -> None:

@@ -12,13 +12,17 @@ _EXACT = frozenset({"dcsvm", "regression", "one-class"})
 _CLASSIFIERS = frozenset({"dcsvm", "ocas", "bsgd", "dcpred"})
 _KERNEL = _EXACT | {"bsgd", "dcpred"}
 _BSGD, _DCPRED, _EXACT_CV = frozenset({"bsgd"}), frozenset({"dcpred"}), frozenset({"dcsvm", "regression"})
+LOSSES: dict[str, tuple[str, ...]] = {
+    "ocas": ("hinge", "squared_hinge", "logistic"),
+    "regression": ("epsilon_insensitive", "squared_epsilon_insensitive"),
+}
 # Options that some machines do not take, and the machines that do; written out, so that an error imports no estimator
 TAKEN_BY: dict[str, Set[str]] = {
     "estimator": _CLASSIFIERS,
     "C": _CLASSIFIERS | {"regression"},
     "epsilon": {"regression"},
     "nu": {"one-class"},
-    "loss": {"ocas"},
+    "loss": LOSSES.keys(),
     **dict.fromkeys(("kernel", "gamma", "degree", "coef0", "random_state"), _KERNEL),
     **dict.fromkeys(("budget", "n_epochs"), _BSGD),
     "fit_intercept": {"dcsvm", "ocas", "bsgd", "regression"},
@@ -43,6 +47,8 @@ def check_applicable(parser: ArgumentParser, args: Namespace) -> None:
     given = (a for a in parser._actions if a.option_strings and getattr(args, a.dest, a.default) != a.default)
     for action in given:
         takers = TAKEN_BY.get(action.dest, {machine})
+        if action.dest == "loss":
+            takers = {taker for taker, losses in LOSSES.items() if args.loss in losses}
         if machine not in takers:
             which = f"--{'estimator' if args.task == 'classification' else 'task'} {machine}"
             names = ", ".join(sorted(takers & args.machines.keys()))

@@ -16,12 +16,12 @@
     labels           classes as binary problems: one against the rest, groups of pairs
 """
 
-from .abstract_matrix import DesignMatrix, LocalMatrix, LostBlockError, RowAccess, RowArrays
+from .abstract_matrix import DesignMatrix, LocalMatrix, RowAccess, RowArrays
 from .dense import has_finite_values
 from .design_matrix import IdentityMatrix, make_design_matrix, split_constant, with_constant
 from .memory_map import has_finite_rows, mapped_pages, take_rows
 from .open_matrix import open_design_matrix
-from .remote.client import LostPartitionError
+from .remote.client import LostBlockError, LostPartitionError
 from .remote.lazy_rows import compute_rows, compute_values, iterate_blocks, map_rows
 from .remote.partitions import is_dask_collection
 from .repeated import RepeatedMatrix, repeat_rows

@@ -13,10 +13,6 @@ from .._types import Array, Matrix, RowIndices, Vector
 RowArrays: TypeAlias = "Array | csr.CSRMatrix"  # dense ones in C order
 
 
-class LostBlockError(RuntimeError):
-    """A block of rows, or the result of a task on it, was lost with its worker: it has to be computed again."""
-
-
 class DesignMatrix(ABC):
     """n samples of d features, wherever they are.
 

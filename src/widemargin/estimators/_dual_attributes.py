@@ -62,6 +62,7 @@ def classifier_attributes(
 
 def target_attributes(kept: RowIndices, X: Any, machines: TrainedMachines, combine: str) -> dict[str, Any]:
     """As `classifier_attributes`, of a regressor or a one-class machine: one machine for each target."""
+    combine = "early" if combine == "soft" else combine  # an uncertain row is one near a margin
     common = _common_attributes(machines, np.zeros(len(kept), np.intp), kept, X)
     support = common.pop("support")
     return {

@@ -62,8 +62,9 @@ class DCOneClassSVM(OutlierMixin, OutlierPredictor, DualMachine):
         As of `DCSVMClassifier`.
     n_levels, branching, n_sample, partition
         Divide and conquer, as of `DCSVMClassifier`, but "auto" is always one level from 5,000 rows on.
-    combine : {"early", "naive"}, default="early"
-        Decision values of an early machine: by the machine of the row's own cluster, or the sum over all clusters.
+    combine : {"soft", "early", "naive"}, default="soft"
+        Decision values of an early machine: by the machine of the row's own cluster ("soft" or "early", which differ
+        for classifiers alone), or the sum over all clusters.
     warm_start : bool, default=False
         Go on from the fitted dual variables, an early machine's too, instead of solving levels, for another `nu` or
         other weights as well. For the same rows, and ``stop_level=0``.
@@ -154,7 +155,7 @@ class DCOneClassSVM(OutlierMixin, OutlierPredictor, DualMachine):
         branching: int = 4,
         n_sample: int = 1000,
         partition: str = "auto",
-        combine: str = "early",
+        combine: str = "soft",
         warm_start: bool = False,
         tol: float = 1e-3,
         max_iter: int = -1,
@@ -210,7 +211,7 @@ class DCOneClassSVM(OutlierMixin, OutlierPredictor, DualMachine):
         if self.nu > 1:
             raise ValueError(f"nu must be at most 1, got {shown(self.nu)}")
         super()._check_parameters()
-        check_choice("combine", self.combine, ("early", "naive"))
+        check_choice("combine", self.combine, ("soft", "early", "naive"))
 
     def _check_data(self, X: Any, y: Any, sample_weight: Any) -> TrainingRows:
         rows = super()._check_data(X, y, sample_weight)

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from scipy.special import log_expit, logsumexp
 
 from .._memory import memory_plan
+from .._native import smooth
 from .._threads import ThreadTeam
 from .._types import Labels, Matrix, Vector
 from ..data import DesignMatrix, with_constant
@@ -19,14 +20,17 @@ from ..models.linear import LinearModel
 from ..solvers.cutting_plane.crammer_singer import MulticlassHingeLoss
 from ..solvers.cutting_plane.losses import HingeLoss, Loss, one_vs_rest_weights
 from ..solvers.cutting_plane.optimal_intercept import InterceptHingeLoss
-from ..solvers.cutting_plane.smooth_losses import Logistic, PointwiseFunction, SmoothLoss, SquaredHinge
+from ..solvers.cutting_plane.smooth_losses import SmoothLoss, SquaredHingeLoss
 from ._fitted_state import FittedState
 from ._linear_machine import LinearMachine, LinearProblem, ValidatedRows, check_objective_at_zero
 from ._predictor import Classifier, OneVsRestPredictor, lazy_on_dask
 from ._training_warnings import warn_of_one_class_of_linear
 from ._validation import check_choice, check_training_data, number_classes, weigh_classes
 
-_SMOOTH: dict[str, PointwiseFunction] = {"squared_hinge": SquaredHinge(), "logistic": Logistic()}
+_SMOOTH: dict[str, Callable[..., SmoothLoss]] = {
+    "squared_hinge": SquaredHingeLoss,
+    "logistic": partial(SmoothLoss, smooth.Logistic()),
+}
 
 
 class OCASClassifier(Classifier, OneVsRestPredictor, LinearMachine):
@@ -246,9 +250,9 @@ class OCASClassifier(Classifier, OneVsRestPredictor, LinearMachine):
 
     def _binary_losses(self, y: Labels, n_classes: int, s: Vector | None, team: ThreadTeam) -> list[Callable[[], Loss]]:
         def make(c: int) -> Loss:
-            if function := _SMOOTH.get(self.loss):
+            if self.loss != "hinge":
                 own = one_vs_rest_weights(y, c, None, team), np.ones(len(y)) if s is None else s
-                return SmoothLoss(function, *own, team, has_intercept=self.fit_intercept)
+                return _SMOOTH[self.loss](*own, team, has_intercept=self.fit_intercept)
             weights = one_vs_rest_weights(y, c, s, team)
             return InterceptHingeLoss(weights, team) if self.fit_intercept else HingeLoss(weights, team)
 

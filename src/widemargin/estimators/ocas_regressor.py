@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .._native import smooth
 from .._threads import ThreadTeam
 from ..data import DesignMatrix
-from ..solvers.cutting_plane.smooth_losses import SmoothLoss, SquaredEpsilonInsensitive
+from ..solvers.cutting_plane.smooth_losses import SmoothLoss
 from ..solvers.cutting_plane.two_hinges import double_rows, two_hinges
 from ._linear_machine import LinearProblem, SingleFunction, ValidatedRows, check_objective_at_zero
 from ._predictor import Regressor, ValuePredictor
@@ -155,7 +156,7 @@ class OCASRegressor(Regressor, ValuePredictor, SingleFunction):
         check_objective_at_zero(C, at_zero, f"{len(y)} rows of these targets")
         has_intercept = bool(self.fit_intercept)
         if self.loss == "squared_epsilon_insensitive":
-            function = SquaredEpsilonInsensitive(float(self.epsilon))
+            function = smooth.SquaredEpsilonInsensitive(float(self.epsilon))
             return LinearProblem(X, [partial(SmoothLoss, function, y, s, team, has_intercept=has_intercept)], 1)
         epsilon = float(self.epsilon) if self.loss == "epsilon_insensitive" else 0.0
         below, above = (self.quantile, 1.0 - self.quantile) if self.loss == "quantile" else (1.0, 1.0)

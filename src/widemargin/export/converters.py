@@ -56,9 +56,10 @@ def register_converters() -> None:
 
     Call it once, before ``skl2onnx.to_onnx``. Outputs have skl2onnx's names and shapes:
 
-    - of a classifier "label" and "probabilities", which are decision values, (rows, n_columns). Those of two classes
-      are ``[f, -f]``, as skl2onnx writes them for `SVC`, and with the option ``raw_scores=True`` ``[-f, f]``. Without
-      the option ``zipmap=False`` skl2onnx makes dictionaries of them;
+    - of a classifier "label" and "probabilities", (rows, n_columns): decision values, but of
+      ``OCASClassifier(loss="logistic")`` without the option ``raw_scores=True``. Those of two classes are ``[f, -f]``,
+      as skl2onnx writes them for `SVC`, and with that option ``[-f, f]``. Without the option ``zipmap=False`` skl2onnx
+      makes dictionaries of them;
     - of an outlier detector "label" and "scores", of shape (rows, 1); of a regressor "variable", of shape (rows,
       n_targets); of `LandmarkNystroem` its coordinates, of shape (rows, rank).
 
@@ -140,7 +141,8 @@ def _as_skl2onnx(graph: Graph, model: Any, outputs: Outputs, *, is_raw: bool) ->
 
     So it writes `SVC`; [-f, f] with its option `raw_scores`, which its graphs of calibrated classifiers set.
     """
-    scores, dtype, shape = outputs["scores"]
+    has_probabilities = "probabilities" in outputs and not is_raw
+    scores, dtype, shape = outputs["probabilities" if has_probabilities else "scores"]
     scores = scores if shape else graph.unsqueeze(scores, 1)
     if is_classifier(model) and not shape:
         opposite = graph("Neg", scores)

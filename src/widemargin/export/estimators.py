@@ -12,7 +12,7 @@ from sklearn.base import is_classifier, is_outlier_detector
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from ..estimators import LandmarkNystroem
+from ..estimators import LandmarkNystroem, OCASClassifier
 from ..estimators._estimator import warn_user
 from ..estimators._validation import check_choice, shown
 from ..estimators._wrapped import machines_in, unwrap
@@ -57,7 +57,8 @@ def to_onnx(model: Any, *, dtype: Any = None) -> Any:
         Input: "X", dense, of shape (rows, n_features) for any number of rows, of `dtype`. Outputs: "label", of shape
         (rows,) and the dtype of ``classes_``, and "scores", the values of ``decision_function``; for a regressor
         "scores" alone, the values of ``predict``; for a calibrated classifier "label" and "probabilities", the values
-        of ``predict_proba``. Scores and probabilities have the dtype of the input.
+        of ``predict_proba``; for ``OCASClassifier(loss="logistic")`` all three. Scores and probabilities have the dtype
+        of the input.
 
     Raises
     ------
@@ -217,10 +218,14 @@ def _machine_of(model: Any) -> Any:
 
 def _write_outputs(graph: Graph, model: Any, values: str) -> Outputs:
     """The outputs of a classifier, outlier detector or regressor, from its decision values (rows, q)."""
+    further: Outputs = {}
     if is_classifier(model):
         labels = _as_constant(model.classes_)
         number, scores, shape = _classify(graph, model, values)
         label, kind = graph.rows_of(labels, number), labels.dtype
+        if isinstance(model, OCASClassifier) and model.loss == "logistic":
+            probabilities = graph.cast(_sigmoids(graph, values, len(labels)), graph.output_dtype)
+            further["probabilities"] = probabilities, graph.output_dtype, (len(labels),)
     elif is_outlier_detector(model):
         shape, scores = (), graph.squeeze(values, 1)
         is_inside = graph("GreaterOrEqual", scores, np.array(0.0))
@@ -230,7 +235,16 @@ def _write_outputs(graph: Graph, model: Any, values: str) -> Outputs:
         q = n_scores(model)
         scores, shape = (graph.squeeze(values, 1), ()) if q == 1 else (values, (q,))
         return {"scores": (graph.cast(scores, graph.output_dtype), graph.output_dtype, shape)}
-    return {"label": (label, kind, ()), "scores": (graph.cast(scores, graph.output_dtype), graph.output_dtype, shape)}
+    written: Outputs = {"scores": (graph.cast(scores, graph.output_dtype), graph.output_dtype, shape)}
+    return {"label": (label, kind, ()), **written, **further}
+
+
+def _sigmoids(graph: Graph, values: str, n_classes: int) -> str:
+    """Probabilities 1 / (1 + exp(-f)) of decision values f (rows, q), divided by their sum: (rows, n_classes)."""
+    opposite = graph("Neg", values)
+    if n_classes == 2:
+        return graph("Sigmoid", graph("Concat", opposite, values, axis=1))
+    return graph("Softmax", graph("Neg", graph("Softplus", opposite)), axis=1)
 
 
 def n_scores(model: Any) -> int:

@@ -11,13 +11,11 @@ from numpy.typing import NDArray
 
 from .._types import Labels, Mask, Matrix, RowIndices, Vector
 
-_TOL_FACTORS = 1e-3, 0.5  # multiply the tolerance by no less and no more than this where the gap is too large
-
 
 class Certificate(NamedTuple):
     """The certificate of a point of a dual: intercept, primal objective, duality gap and KKT violation.
 
-    Of many problems these are columns (P,), and what the methods return are, too.
+    Of many problems these are columns (P,).
     """
 
     intercept: Any
@@ -29,17 +27,6 @@ class Certificate(NamedTuple):
     def lower_bound(self) -> Any:
         """Of the optimum: minus the dual objective."""
         return self.primal_objective - self.gap
-
-    def is_tight(self, max_relative_gap: float) -> Any:
-        """Whether gap <= max_relative_gap * primal objective; true for an infinite limit."""
-        if max_relative_gap == np.inf:
-            return np.ones_like(self.gap, np.bool_)[()]
-        return self.gap <= max_relative_gap * abs(self.primal_objective)
-
-    def tighter_tol(self, max_relative_gap: float) -> Any:
-        """A smaller tolerance, at which the gap is half the allowed one if it is proportional to the violation."""
-        factor = 0.5 * max_relative_gap * abs(self.primal_objective) / self.gap
-        return self.violation * np.clip(factor, *_TOL_FACTORS)
 
 
 NO_CERTIFICATE = Certificate(0.0, np.inf, np.inf, np.inf)  # of a point whose decision values are not known

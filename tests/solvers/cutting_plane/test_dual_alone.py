@@ -10,8 +10,10 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.optimize import minimize_scalar
 
 from naive import cutting_plane as naive
+from naive import losses
 from widemargin._threads import ThreadTeam
 from widemargin.data import RowAccess, make_design_matrix
 from widemargin.solvers.cutting_plane import dual_alone
@@ -19,6 +21,7 @@ from widemargin.solvers.cutting_plane.dual_alone import DualAlone, Face, face_st
 from widemargin.solvers.cutting_plane.dual_epochs import squared_norms
 from widemargin.solvers.cutting_plane.losses import HingeLoss
 from widemargin.solvers.cutting_plane.optimal_intercept import InterceptHingeLoss
+from widemargin.solvers.cutting_plane.smooth_losses import SquaredHingeLoss
 
 quick = settings(max_examples=30, deadline=None, derandomize=True)
 FORMS: dict[str, Any] = {"dense": np.asarray, "csr": sp.csr_array}
@@ -41,10 +44,18 @@ def problem(seed: int, n: int, d: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def dual_of(
-    X: Any, signed: np.ndarray, *, has_intercept: bool = False, budget: int = 2**30, go_on: Callable[[], bool] = always
+    X: Any,
+    signed: np.ndarray,
+    *,
+    has_intercept: bool = False,
+    is_squared: bool = False,
+    budget: int = 2**30,
+    go_on: Callable[[], bool] = always,
 ) -> DualAlone:
-    matrix = samples(X)
-    loss = (InterceptHingeLoss if has_intercept else HingeLoss)(signed, ThreadTeam(1))
+    matrix, team = samples(X), ThreadTeam(1)
+    loss: HingeLoss | SquaredHingeLoss = (InterceptHingeLoss if has_intercept else HingeLoss)(signed, team)
+    if is_squared:
+        loss = SquaredHingeLoss(np.sign(signed), np.abs(signed), team, has_intercept=has_intercept)
     return DualAlone(matrix, loss, squared_norms(matrix), 1e-3, budget, go_on)
 
 
@@ -53,8 +64,17 @@ def run_round(point: DualAlone, X: np.ndarray) -> None:
     point.take_decision_values(X @ point.point[0])
 
 
-def primal(X: np.ndarray, signed: np.ndarray, w: np.ndarray, C: float, *, has_intercept: bool) -> float:
+def primal(
+    X: np.ndarray, signed: np.ndarray, w: np.ndarray, C: float, *, has_intercept: bool, is_squared: bool = False
+) -> float:
     f = X @ w
+
+    def squared(b: float) -> float:
+        return losses.risk("squared_hinge", f + b, np.sign(signed), np.abs(signed))
+
+    if is_squared:
+        b = float(minimize_scalar(squared, tol=1e-12).x) if has_intercept else 0.0
+        return float(0.5 * w @ w + C * squared(b))
     risk = naive.optimal_intercept_risk(f, signed) if has_intercept else naive.intercept_risk(f, signed, 0.0)
     return float(0.5 * w @ w + C * risk)
 
@@ -95,31 +115,36 @@ def test_conjugate_gradients_end_outside_the_box_where_there_is_no_maximum() -> 
     seed=st.integers(0, 2**32 - 1),
     n=st.integers(2, 40),
     has_intercept=st.booleans(),
+    is_squared=st.booleans(),
     C=st.sampled_from([0.01, 1.0, 100.0]),
 )
-def test_the_bound_is_below_the_objective_of_any_point(seed: int, n: int, has_intercept: bool, C: float) -> None:
+def test_the_bound_is_below_the_objective_of_any_point(
+    seed: int, n: int, has_intercept: bool, is_squared: bool, C: float
+) -> None:
     X, signed = problem(seed, n, 60)
-    point, rng = dual_of(X, signed, has_intercept=has_intercept), np.random.default_rng(seed)
+    point = dual_of(X, signed, has_intercept=has_intercept, is_squared=is_squared)
+    rng = np.random.default_rng(seed)
     point.set_risk_weight(C)
     for _ in range(4):
         run_round(point, X)
         for w in (np.zeros(60), point.point[0], rng.normal(size=60) / 20):
             if has_intercept and len(set(np.sign(signed))) == 1:
                 continue
-            objective = primal(X, signed, w, C, has_intercept=has_intercept)
+            objective = primal(X, signed, w, C, has_intercept=has_intercept, is_squared=is_squared)
             assert point.bound() <= objective + 1e-9 * abs(objective)
 
 
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("has_intercept", [False, True])
+@pytest.mark.parametrize("is_squared", [False, True])
 @pytest.mark.parametrize("C", [0.01, 1.0, 100.0])
-def test_the_gap_closes(form: str, has_intercept: bool, C: float) -> None:
+def test_the_gap_closes(form: str, has_intercept: bool, is_squared: bool, C: float) -> None:
     X, signed = problem(3, 120, 300)
-    point = dual_of(FORMS[form](X), signed, has_intercept=has_intercept)
+    point = dual_of(FORMS[form](X), signed, has_intercept=has_intercept, is_squared=is_squared)
     point.set_risk_weight(C)
     for _ in range(100):
         run_round(point, X)
-        objective = primal(X, signed, point.point[0], C, has_intercept=has_intercept)
+        objective = primal(X, signed, point.point[0], C, has_intercept=has_intercept, is_squared=is_squared)
         if objective - point.bound() <= 2e-3 * objective:
             return
     pytest.fail(f"the gap is {objective - point.bound()} of {objective}")
@@ -165,6 +190,22 @@ def test_another_C_never_lowers_the_bound_by_more_than_scaling() -> None:
         point.set_risk_weight(C)
         assert point.bound() >= C * total - 0.5 * C**2 * float(w @ w) - 1e-9
         assert point.bound() <= primal(X, signed, np.zeros(80), C, has_intercept=False)
+
+
+def test_squared_hinges_start_from_the_dual_point_of_another_C() -> None:
+    X, signed = problem(5, 50, 80)
+    signed[4] = 0.0
+    for C in (3.0, 1e-250, 1e6):
+        point = dual_of(X, signed, is_squared=True)
+        point.set_risk_weight(1e-3)
+        run_round(point, X)
+        point.set_risk_weight(C)
+        start = point.bound()
+        for _ in range(30):
+            run_round(point, X)
+        objective = primal(X, signed, point.point[0], C, has_intercept=False, is_squared=True)
+        assert 0.0 <= start <= point.bound() <= objective * (1 + 1e-9)
+        assert objective - point.bound() <= 2e-3 * objective
 
 
 def test_it_ends_when_time_is_up() -> None:

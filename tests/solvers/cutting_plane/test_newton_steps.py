@@ -2,25 +2,35 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 import numpy as np
 import pytest
 
+from widemargin import OCASClassifier
+from widemargin._native import smooth
 from widemargin._threads import ThreadTeam
 from widemargin.data import make_design_matrix
 from widemargin.solvers.cutting_plane import newton_steps
 from widemargin.solvers.cutting_plane.machine import CuttingPlaneMachine, add_planes
 from widemargin.solvers.cutting_plane.master_problem import MasterProblem
 from widemargin.solvers.cutting_plane.newton_steps import NewtonSteps
-from widemargin.solvers.cutting_plane.smooth_losses import Logistic, SmoothLoss
+from widemargin.solvers.cutting_plane.smooth_losses import SmoothLoss
 
 
 @pytest.mark.parametrize("has_intercept", [False, True])
-@pytest.mark.parametrize("n", [300, 4000])
-def test_the_search_point_is_newtons(n: int, has_intercept: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("n", "exact_columns"), [(300, 0), (4000, 0), (300, 128)])
+def test_the_search_point_is_newtons(
+    n: int, exact_columns: int, has_intercept: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(newton_steps, "_RESIDUAL", 1e-9)
+    monkeypatch.setattr(newton_steps, "_EXACT_COLUMNS", exact_columns)
     rng, team = np.random.default_rng(0), ThreadTeam(1)
     X, y, C = rng.normal(size=(n, 5)) * np.logspace(0, 3, 5) + 1.0, rng.choice([-1.0, 1.0], n), 2.0
-    loss, matrix = SmoothLoss(Logistic(), y, np.ones(n), team, has_intercept=has_intercept), make_design_matrix(X, team)
+    loss, matrix = (
+        SmoothLoss(smooth.Logistic(), y, np.ones(n), team, has_intercept=has_intercept),
+        make_design_matrix(X, team),
+    )
     machine = CuttingPlaneMachine(loss, MasterProblem(5, 10), C)
     w = 1e-3 * rng.normal(size=(1, 5))
     add_planes(matrix, [machine], [machine.evaluate(w, w @ X.T)])
@@ -32,5 +42,28 @@ def test_the_search_point_is_newtons(n: int, has_intercept: bool, monkeypatch: p
     assert machine.base is not None
     expected = w[0] - np.linalg.solve(hessian, w[0] + C * machine.base.normal[0])
     np.testing.assert_allclose(machine.search_point[0], expected, rtol=1e-5, atol=1e-9)
-    if n > 128 * 5:
+    if exact_columns:
+        assert not asked, "no products"
+    elif n > 128 * 5:
         assert len(asked) < 25, "with the preconditioner"
+
+
+@pytest.mark.filterwarnings("ignore:OCASClassifier was stopped")
+@pytest.mark.parametrize("loss", ["logistic", "squared_hinge"])
+def test_values_whose_hessian_is_not_positive_definite_to_rounding(loss: str) -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(30, 60)) * np.logspace(0, 12, 60)
+    model = OCASClassifier(loss=loss, tol=0.1, max_iter=50).fit(X, X[:, 59] > 0)
+    assert model.objective_ < 1.0
+
+
+def test_with_an_intercept_rows_are_not_copied() -> None:
+    X = np.random.default_rng(0).normal(size=(50_000, 20))
+    matrix, y = make_design_matrix(X, ThreadTeam(1)), np.sign(X[:, 0])
+    loss = SmoothLoss(smooth.Logistic(), y, np.ones(len(y)), ThreadTeam(1), has_intercept=True)
+    machine = CuttingPlaneMachine(loss, MasterProblem(20, 10), 1.0)
+    add_planes(matrix, [machine], [machine.evaluate(machine.w, np.zeros((1, len(y))))])
+    tracemalloc.start()
+    NewtonSteps(matrix, machine, loss, 2**30, lambda: True).run()
+    assert tracemalloc.get_traced_memory()[1] < 0.7 * X.nbytes
+    tracemalloc.stop()

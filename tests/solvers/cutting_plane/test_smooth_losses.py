@@ -9,20 +9,15 @@ import pytest
 from scipy.optimize import minimize_scalar
 
 from naive import losses as naive
+from widemargin._native import smooth
 from widemargin._threads import ThreadTeam
 from widemargin.solvers.cutting_plane.losses import risk_and_plane
-from widemargin.solvers.cutting_plane.smooth_losses import (
-    Logistic,
-    PointwiseFunction,
-    SmoothLoss,
-    SquaredEpsilonInsensitive,
-    SquaredHinge,
-)
+from widemargin.solvers.cutting_plane.smooth_losses import PointwiseFunction, SmoothLoss
 
 CASES: dict[str, tuple[PointwiseFunction, dict[str, float]]] = {
-    "squared_hinge": (SquaredHinge(), {}),
-    "logistic": (Logistic(), {}),
-    "squared_epsilon_insensitive": (SquaredEpsilonInsensitive(0.3), {"epsilon": 0.3}),
+    "squared_hinge": (smooth.SquaredHinge(), {}),
+    "logistic": (smooth.Logistic(), {}),
+    "squared_epsilon_insensitive": (smooth.SquaredEpsilonInsensitive(0.3), {"epsilon": 0.3}),
 }
 
 
@@ -65,7 +60,7 @@ def test_risk_and_plane(problem: Problem) -> None:
 
 def test_a_poor_intercept_gives_a_plane_below_the_risk(problem: Problem, monkeypatch: pytest.MonkeyPatch) -> None:
     if problem.has_intercept:
-        monkeypatch.setattr(problem.loss, "_best_intercept", lambda f: 0.7)
+        monkeypatch.setattr(problem.loss, "_best_intercept", lambda f, f_end, k: 0.7)
     found = risk_and_plane(problem.loss, problem.f)
     for other in (problem.f, problem.f_end, 9.0 * problem.f_end):
         assert float(np.vdot(found.coef, other)) + found.offset <= problem.risk(other) * (1 + 1e-9)

@@ -8,8 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from naive import dual as naive
-from widemargin.solvers.dual.certificate import certify
+from widemargin.solvers.dual.certificate import Limits, certify
 from widemargin.solvers.dual.problem import is_free, make_terms, svm_problem
+from widemargin.solvers.results import NO_CERTIFICATE, Certificate
 
 quick = settings(max_examples=80, deadline=None, derandomize=True)
 
@@ -78,3 +79,16 @@ def test_scale_where_no_diagonal_is_positive(diagonal: list[float]) -> None:
     terms = make_terms(svm_problem(np.ones(2), np.ones(2)), np.array(diagonal))
     assert (terms.scale < 1e15).all()
     assert np.isfinite(terms.scale.astype(np.float32) ** 2).all()
+
+
+def test_a_tolerance_is_tightened_only_where_it_is_met_and_the_gap_too_large() -> None:
+    limits = Limits(1e-3, max_relative_gap=0.05)
+    wide, tight = Certificate(0.0, 1.0, 0.5, 1e-4), Certificate(0.0, 1.0, 0.01, 1e-4)
+    assert limits.next_tol(1e-3, tight) == 1e-3
+    assert limits.next_tol(1e-5, wide) == 1e-5  # not met yet
+    assert limits.next_tol(1e-3, wide) == pytest.approx(1e-4 * 0.05)  # the gap is then half the allowed one
+    assert limits.next_tol(1e-3, wide._replace(gap=1e9)) == pytest.approx(1e-4 * 1e-3)  # not at once by more
+    assert limits.next_tol(1e-3, wide._replace(violation=np.nan)) == 1e-3
+    assert Limits(1e-3, max_relative_gap=np.inf).next_tol(1e-3, wide) == 1e-3
+    columns = Certificate(*np.array([wide, tight, NO_CERTIFICATE]).T)
+    np.testing.assert_allclose(limits.next_tol(np.full(3, 1e-3), columns), [5e-6, 1e-3, 1e-3])

@@ -17,8 +17,9 @@ from widemargin.algorithms.pairs_and_targets import train_several
 from widemargin.algorithms.trained_machines import TrainedMachine, TrainedMachines
 from widemargin.data.samples import make_samples
 from widemargin.kernels.functions import RBF, Precomputed
-from widemargin.solvers.dual import solver as dual
+from widemargin.solvers.dual import precision
 from widemargin.solvers.dual.problem import PairProblems, svm_problem
+from widemargin.solvers.dual.solver import DualSolver
 
 Vector = NDArray[np.float64]
 SINGLE, DOUBLE = np.dtype(np.float32), np.dtype(np.float64)
@@ -89,7 +90,8 @@ def precisions(monkeypatch: pytest.MonkeyPatch) -> list[np.dtype]:
         seen.append(samples.precision)
         return original(kernel, samples, *rest)
 
-    monkeypatch.setattr(dc_svm, "KernelOperator", watched)
+    for module in (dc_svm, precision):
+        monkeypatch.setattr(module, "KernelOperator", watched)
     return seen
 
 
@@ -106,25 +108,22 @@ def test_the_correction_computes_uncertain_rows_alone(monkeypatch: pytest.Monkey
     """Rows with beta = 0 far from the margin keep their decision values; all others get float64 ones."""
     C, gamma = 3e4, 0.3
     X, y = problem(3000)
-    seen: list[tuple[np.ndarray, np.ndarray]] = []
-    original = dual.DualSolver.correct_uncertain_rows
+    seen: list[tuple[Any, np.ndarray]] = []
+    original = DualSolver.continue_from
 
-    def watched(solver: Any, result: Any, decide: Any, most_rows: int) -> Any:
-        def kept(rows: np.ndarray, beta: np.ndarray) -> np.ndarray:
-            seen.append((rows, decide(rows, beta)))
-            return seen[-1][1]
+    def watched(solver: Any, result: Any, decision: np.ndarray) -> Any:
+        seen.append((result, decision))
+        return original(solver, result, decision)
 
-        seen.append((result.beta, result.decision))
-        return original(solver, result, kept, most_rows)
-
-    monkeypatch.setattr(dual.DualSolver, "correct_uncertain_rows", watched)
+    monkeypatch.setattr(DualSolver, "continue_from", watched)
     assert fit(X, y, C, gamma).result.converged
-    (beta, rough), (rows, exact), *_ = seen
-    left = np.delete(np.arange(3000), rows)
-    assert len(left) > 0
-    assert not beta[left].any()
-    assert np.abs(rough[left] - y[left]).min() > 5 * np.abs(exact - rough[rows]).max()
-    assert np.abs(exact - rough[rows]).max() > 0
+    rough, decision = seen[0]
+    change = np.abs(decision - rough.decision)
+    left = change == 0.0
+    assert left.any()
+    assert change.any()
+    assert not rough.beta[left].any()
+    assert np.abs(rough.decision[left] - y[left]).min() > 5 * change.max()
 
 
 def test_without_the_correction_the_violation_would_be_larger(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -95,7 +95,7 @@ template <class RowArrays> void bind_ascent(nb::module_& m) {
         "ascent_epoch",
         [](const Team& team, const RowArrays& X, Span<const double> signed_weights, Span<const double> squared_norms,
            double C, double sigma, Span<double> alpha, Span<double> w, Span<Index> order, double shrink_above,
-           double shrink_below) {
+           double shrink_below, bool is_squared) {
             return visit_rows(X, [&](const auto& rows) {
                 check_lengths(n_rows(rows),
                               {{"signed_weights", signed_weights}, {"squared_norms", squared_norms}, {"alpha", alpha}});
@@ -106,16 +106,17 @@ template <class RowArrays> void bind_ascent(nb::module_& m) {
                 LockReleased unlocked;
                 const DualPoint point{signed_weights, squared_norms, C, sigma, alpha, w};
                 const Epoch epoch = run_until_stopped(team, [&](const auto& go_on) {
-                    return ascent_epoch(rows, point, order, shrink_above, shrink_below, go_on);
+                    return is_squared ? ascent_epoch<true>(rows, point, order, shrink_above, shrink_below, go_on)
+                                      : ascent_epoch<false>(rows, point, order, shrink_above, shrink_below, go_on);
                 });
                 return std::make_tuple(epoch.n_unshrunk, epoch.shrink_above, epoch.shrink_below, epoch.gap);
             });
         },
         "team"_a, array("X"), array("signed_weights"), array("squared_norms"),
         "C"_a, "sigma"_a, array("alpha"), array("w"), array("order"), "shrink_above"_a,
-        "shrink_below"_a,
+        "shrink_below"_a, "is_squared"_a = false,
         "One epoch of dual coordinate ascent over the rows in `order`, with shrinking: the rows that are not shrunk\n"
-        "become the first entries of `order`. squared_norms (n,): |x_i|^2. Returns the number of rows not shrunk, the\n"
+        "become the first entries of `order`. is_squared: of squared hinges. squared_norms (n,): |x_i|^2. Returns the number of rows not shrunk, the\n"
         "projected gradients beyond which the next epoch shrinks variables at a bound, and the duality gap: a sum of terms\n"
         "as they were when their rows were visited. Runs in the calling thread; if the team is stopped, Stopped is raised\n"
         "within 1,024 rows, with w that belongs to alpha.");

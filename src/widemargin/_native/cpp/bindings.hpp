@@ -11,6 +11,7 @@ void bind_dual(nanobind::module_& m);       // working sets of the kernel machin
 void bind_csr(nanobind::module_& m);        // the CSR view, and products with it
 void bind_dense(nanobind::module_& m);      // products with dense rows, copies and second moments of rows
 void bind_hinge(nanobind::module_& m);      // line search and planes of hinge risks, with and without an intercept
+void bind_smooth(nanobind::module_& m);     // line search and planes of smooth losses
 void bind_linear(nanobind::module_& m);     // Crammer-Singer's risk, the master problem, dual coordinate ascent
 void bind_budget(nanobind::module_& m);     // stochastic steps on a budget
 void bind_nystroem(nanobind::module_& m);   // trees of local Nystroem machines

@@ -1,4 +1,4 @@
-// Dual coordinate ascent for the hinge loss, on dense and sparse rows.
+// Dual coordinate ascent for the hinge and the squared hinge, on dense and sparse rows.
 #pragma once
 #include <cmath>
 #include <limits>
@@ -62,8 +62,8 @@ struct Epoch {
     double gap;           // duality gap, a sum over the rows, each term as it was when its row was visited
 };
 
-// A dual point: alpha (n,), 0 <= alpha_i <= C s_i; signed_weights (n,) = s y; squared_norms (n,) = |x_i|^2; w (d + 1,)
-// = sum alpha_i y_i x_i, and last the intercept b + sigma sum alpha_i y_i.
+// A dual point: alpha (n,), 0 <= alpha_i <= C s_i, without the upper bound for squared hinges; signed_weights (n,) = s y;
+// squared_norms (n,) = |x_i|^2; w (d + 1,) = sum alpha_i y_i x_i, and last the intercept b + sigma sum alpha_i y_i.
 struct DualPoint {
     Span<const double> signed_weights, squared_norms;
     double C, sigma;
@@ -73,15 +73,17 @@ struct DualPoint {
 // One epoch of dual coordinate ascent with shrinking: each dual variable in turn is set to its maximiser.
 //
 // Solve   max_a  sum a - 1/2 |sum a_i y_i x_i|^2 - b sum a_i y_i - sigma/2 (sum a_i y_i)^2   s.t.  0 <= a_i <= C s_i
+//         of squared hinges less 1/2 sum d_i a_i^2, d_i = 1 / (2 C s_i), without upper bounds
 // Given   rows; a dual point, updated; sigma: 0 without an intercept; order (m,): the rows to visit; its first entries
 //         are replaced by those that are not shrunk, in this order; shrink_above, shrink_below: those of the last epoch:
 //         variables at a bound with gradients beyond them are shrunk; go_on(), whether to continue, is called every 1,024
 //         rows: if not, Stopped is thrown, with w that belongs to alpha
-// Returns an Epoch; its gap is sum a_i g_i + C s_i max(0, -g_i) with g = -gradient of the maximised function
+// Returns an Epoch; its gap is sum a_i g_i + C s_i max(0, -g_i) with g = -gradient of the maximised function; of squared
+//         hinges a sum of g_i^2 / (2 d_i), or a_i g_i - d_i a_i^2 / 2 outside the margin
 // Cost    two passes over a row whose variable changes, one over the others
 // Source  Hsieh, Chang, Lin, Keerthi, Sundararajan, ICML 2008, algorithm 3; the intercept by the method of multipliers
 // Twin    tests/naive/cutting_plane.py::ascend
-template <class Rows, class GoOn>
+template <bool is_squared, class Rows, class GoOn>
 Epoch ascent_epoch(const Rows& X, const DualPoint& point, Span<Index> order, double shrink_above, double shrink_below,
                    const GoOn& go_on) {
     constexpr Index kRowsBetweenCalls = 1024;
@@ -102,16 +104,19 @@ Epoch ascent_epoch(const Rows& X, const DualPoint& point, Span<Index> order, dou
             WM_PREFETCH(point.alpha.data + later);
             WM_PREFETCH(point.squared_norms.data + later);
         }
-        const double y = point.signed_weights[i] > 0.0 ? 1.0 : -1.0, upper = point.C * std::abs(point.signed_weights[i]);
-        const double a = point.alpha[i], grad = y * (inner(X, i, w) + intercept) - 1.0;
+        const double y = point.signed_weights[i] > 0.0 ? 1.0 : -1.0, weight = point.C * std::abs(point.signed_weights[i]);
+        const double upper = is_squared ? kInfinity : weight;
+        const double damping = is_squared ? 0.5 / maximum(weight, std::numeric_limits<double>::min()) : 0.0;
+        const double a = point.alpha[i], grad = y * (inner(X, i, w) + intercept) - 1.0 + damping * a;
         if ((a == 0.0 && grad > shrink_above) || (a == upper && grad < shrink_below)) continue;
         order[n_unshrunk++] = i;
-        gap += a * grad - upper * minimum(grad, 0.0);
+        if constexpr (is_squared) gap += grad < damping * a ? weight * grad * grad : a * (grad - 0.5 * damping * a);
+        else gap += a * grad - upper * minimum(grad, 0.0);
         const bool is_optimal = (a == 0.0 && grad >= 0.0) || (a == upper && grad <= 0.0);  // projected gradient 0
         largest = maximum(largest, is_optimal ? 0.0 : grad);
         least = minimum(least, is_optimal ? 0.0 : grad);
         if (is_optimal) continue;
-        const double curvature = point.squared_norms[i] + point.sigma, inverse = 1.0 / curvature;  // the division need not wait for grad
+        const double curvature = point.squared_norms[i] + point.sigma + damping, inverse = 1.0 / curvature;  // the division need not wait for grad
         const double next = curvature > 0.0 ? clip(a - grad * inverse, 0.0, upper) : upper;
         if (next == a) continue;
         point.alpha[i] = next;

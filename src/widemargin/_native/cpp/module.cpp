@@ -11,6 +11,7 @@ NB_MODULE(WM_MODULE, m) {
     wm::bind_csr(m);
     wm::bind_dense(m);
     wm::bind_hinge(m);
+    wm::bind_smooth(m);
     wm::bind_linear(m);
     wm::bind_budget(m);
     wm::bind_nystroem(m);

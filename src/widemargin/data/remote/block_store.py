@@ -15,7 +15,7 @@ import scipy.sparse as sp
 from distributed import WorkerPlugin, get_worker
 
 from ..._types import RowIndices
-from ..abstract_matrix import LostBlockError
+from .client import LostBlockError
 
 NAME = "widemargin-blocks"
 

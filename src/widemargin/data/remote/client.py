@@ -8,12 +8,14 @@ from functools import partial
 from time import monotonic
 from typing import Any
 
-from ..abstract_matrix import LostBlockError
-
 _WORKER_CHECK = 1.0  # seconds between two checks whether all workers are still there
 GRACE = 5.0  # seconds for a lost worker to come back, and for all to return what they have once a fit is stopped
 MAX_LOSSES = 5  # of workers, during one pass over the rows or while blocks of them are made: then it is given up
 MAX_WAIT = 60.0  # seconds without any worker or with full ones alone, and of the scheduler until it notices a loss
+
+
+class LostBlockError(RuntimeError):
+    """A block of rows, or the result of a task on it, was lost with its worker: it has to be computed again."""
 
 
 class LostPartitionError(RuntimeError):

@@ -16,9 +16,17 @@ import numpy as np
 
 from ..._threads import ThreadTeam
 from ..._types import Matrix
-from ..abstract_matrix import DesignMatrix, LocalMatrix, LostBlockError
+from ..abstract_matrix import DesignMatrix, LocalMatrix
 from ..design_matrix import make_design_matrix
-from .client import MAX_LOSSES, MAX_WAIT, LostPartitionError, active_client, collect, wait_for_partitions
+from .client import (
+    MAX_LOSSES,
+    MAX_WAIT,
+    LostBlockError,
+    LostPartitionError,
+    active_client,
+    collect,
+    wait_for_partitions,
+)
 from .partitions import check_partition, check_widths, partitions_of
 
 

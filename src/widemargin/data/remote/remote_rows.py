@@ -21,9 +21,8 @@ from numpy.typing import NDArray
 from ..._config import SMALL_BYTES
 from ..._native import Stopped
 from ..._types import Labels, RowIndices
-from ..abstract_matrix import LostBlockError
 from ..rows import positions
-from .client import active_client, collect_pure, running_workers, wait_for_partitions
+from .client import LostBlockError, active_client, collect_pure, running_workers, wait_for_partitions
 from .partitions import as_rows, check_partition, check_widths, partitions_of
 from .worker_blocks import Futures, WorkerBlocks
 

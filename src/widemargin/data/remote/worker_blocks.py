@@ -13,8 +13,7 @@ from time import monotonic, sleep
 from typing import Any, TypeAlias, TypeVar
 
 from ..._native import Stopped
-from ..abstract_matrix import LostBlockError
-from .client import GRACE, MAX_LOSSES, MAX_WAIT, LostPartitionError, collect, running_workers
+from .client import GRACE, MAX_LOSSES, MAX_WAIT, LostBlockError, LostPartitionError, collect, running_workers
 
 T = TypeVar("T")
 Futures: TypeAlias = "list[Any]"

@@ -64,8 +64,8 @@ def _suited(X: LocalMatrix, loss: Loss) -> dict[str, bool]:
     rows, _ = split_constant(X)
     n_values = linear.count_values(rows.row_arrays) if isinstance(rows, RowAccess) else 0
     has_ascent = n_values >= _ASCENT_VALUES and not sample_start and "dual_alone" in loss.accelerations
-    has_hinges = loss.hinge is not None
-    dual_alone = has_ascent and isinstance(rows, RowAccess) and _suits_dual(rows, n_values, has_hinges=has_hinges)
+    is_single = loss.n_outputs == 1
+    dual_alone = has_ascent and isinstance(rows, RowAccess) and _suits_dual(rows, n_values, is_single=is_single)
     return {
         "gram_dual": max(n, d) <= _GRAM_SIZE,
         "sample_start": sample_start,
@@ -76,13 +76,13 @@ def _suited(X: LocalMatrix, loss: Loss) -> dict[str, bool]:
     }
 
 
-def _suits_dual(X: RowAccess, n_values: int, *, has_hinges: bool) -> bool:
+def _suits_dual(X: RowAccess, n_values: int, *, is_single: bool) -> bool:
     """Whether the samples X (n, d), without a constant, span so many directions that planes have little to add."""
     n, d = X.shape
     if d > n:
         return X.origin_distance <= FAR
     is_sparse = n_values <= _SPARSE_SHARE * n * d
-    return has_hinges and is_sparse and n <= _SPARSE_ROWS_PER_COLUMN * d and X.origin_distance <= _SPARSE_DISTANCE
+    return is_single and is_sparse and n <= _SPARSE_ROWS_PER_COLUMN * d and X.origin_distance <= _SPARSE_DISTANCE
 
 
 def suits_newton(n: int, d: int) -> bool:

@@ -1,6 +1,7 @@
 """Dual coordinate ascent to the end, for wide samples: epochs, and conjugate gradients on a face of the box.
 
 Solve    max_alpha  sum_i alpha_i - 1/2 |w|^2,  w = sum_i alpha_i y_i x_i   s.t.  0 <= alpha_i <= C s_i
+         of squared hinges less 1/2 sum_i d_i alpha_i^2, d_i = 1 / (2 C s_i), without upper bounds
 Given    X (n, d) whose samples can be visited one by one; signed weights s_i y_i (n,); C
 Method   Epochs of coordinate ascent with shrinking find which variables are at their bounds. Where an epoch hardly
          reduces the gap, the others, the free ones, go on as an unconstrained quadratic problem, by conjugate gradients
@@ -30,6 +31,7 @@ from ...data import LocalMatrix, RowAccess
 from .dual_epochs import DualPoint
 from .line_search import ARMIJO, SHORTEST_STEP
 from .losses import HingeLoss
+from .smooth_losses import SquaredHingeLoss
 
 _SLOW = 0.9  # gap after an epoch / gap before it: where it is larger, conjugate gradients follow
 _GAIN_RATIO = 0.25  # a step's gain / the largest where conjugate gradients end
@@ -41,9 +43,10 @@ class Face(NamedTuple):
     X: LocalMatrix
     y: Vector
     curvatures: Vector  # of each variable alone
-    gradient: Vector  # y (X w + b) - 1
+    gradient: Vector  # y (X w + b) - 1 + d alpha
     sigma: float  # penalty of the intercept's term, sigma / 2 (y'alpha)^2
     upper: Vector  # bounds of the variables
+    damping: Vector | float = 0.0  # d
 
 
 def face_step(face: Face, gain_ratio: float, go_on: Callable[[], bool]) -> Vector:
@@ -57,14 +60,14 @@ def face_step(face: Face, gain_ratio: float, go_on: Callable[[], bool]) -> Vecto
     direction, square = scaled.copy(), float(residual @ scaled)
     while square > 0.0 and go_on():
         signed = face.y * direction
-        w, b = face.X.rmatvec(signed[None]), face.sigma * signed.sum()
-        length = square / (float(np.vdot(w, w)) + b * signed.sum() or np.inf)
+        w, b, damped = face.X.rmatvec(signed[None]), face.sigma * signed.sum(), face.damping * direction
+        length = square / (float(np.vdot(w, w)) + b * signed.sum() + float(direction @ damped) or np.inf)
         step += length * direction
         gain = 0.5 * length * square
         if not gain > gain_ratio * largest or float(step @ step) > diagonal:
             break
         largest = max(gain, largest)
-        residual -= length * face.y * (face.X.matvec(w)[0] + b)
+        residual -= length * (face.y * (face.X.matvec(w)[0] + b) + damped)
         scaled = residual / face.curvatures
         square, previous = float(residual @ scaled), square
         direction = scaled + square / previous * direction
@@ -89,7 +92,7 @@ class DualAlone(DualPoint):
     def __init__(
         self,
         X: RowAccess,
-        loss: HingeLoss,
+        loss: HingeLoss | SquaredHingeLoss,
         squared_norms: Vector,
         tol: float,
         n_bytes: int,
@@ -111,8 +114,9 @@ class DualAlone(DualPoint):
 
     def set_risk_weight(self, C: float) -> None:
         """Change the weight of the risk: the dual point is scaled as far as its objective rises."""
-        longest, square = C / self._C, float(self._w[:-1] @ self._w[:-1])
+        longest = C / self._C
         self._C = C
+        square = float(self._w[:-1] @ self._w[:-1]) + 2.0 * self._quadratic_part(self._alpha)
         self._scale(min(longest, float(self._alpha.sum()) / square) if square > 0.0 else longest)
         self._reset()
 
@@ -144,7 +148,7 @@ class DualAlone(DualPoint):
 
     def bound(self) -> float:
         """The dual objective; with an intercept that of a point near this one, with y'alpha = 0."""
-        w, total = self._w[:-1], float(self._alpha.sum())
+        w, total = self._w[:-1], float(self._alpha.sum()) - self._quadratic_part(self._alpha)
         if self._has_intercept:
             coef, offset, _ = self.plane()
             w, total = self._C * self._X.rmatvec(coef)[0], self._C * offset
@@ -152,13 +156,15 @@ class DualAlone(DualPoint):
 
     def _maximise_on_face(self, f: Vector) -> None:
         """Move the free variables towards the maximum on their face, given the decision values f (n,) of w."""
-        upper = self._C * np.abs(self._signed_weights)
+        upper, damping = self._upper, self._damping
         free = np.flatnonzero((self._alpha > 0.0) & (self._alpha < upper) & (self._squared_norms > 0.0))
         if not 0 < len(free) <= self._max_free:
             return
         y, sigma = self._y[free], self._sigma
-        gradient = y * (f[free] + self._w[-1]) - 1.0
-        face = Face(self._X.take(free), y, self._squared_norms[free] + sigma, gradient, sigma, upper[free])
+        damping = damping[free] if isinstance(damping, np.ndarray) else damping
+        gradient = y * (f[free] + self._w[-1]) - 1.0 + damping * self._alpha[free]
+        curvatures = self._squared_norms[free] + sigma + damping
+        face = Face(self._X.take(free), y, curvatures, gradient, sigma, upper[free], damping)
         self._move(free, face_step(face, _GAIN_RATIO, self._go_on), gradient, upper[free])
 
     def _move(self, free: RowIndices, step: Vector, gradient: Vector, upper: Vector) -> None:
@@ -179,7 +185,7 @@ class DualAlone(DualPoint):
 
     def _value(self, alpha: Vector, w: Vector) -> float:
         """The dual objective at this intercept, less sigma / 2 (y'alpha)^2."""
-        value = float(alpha.sum()) - 0.5 * float(w[:-1] @ w[:-1])
+        value = float(alpha.sum()) - 0.5 * float(w[:-1] @ w[:-1]) - self._quadratic_part(alpha)
         if self._has_intercept:
             imbalance = float(self._y @ alpha)
             value -= imbalance * (float(w[-1]) - 0.5 * self._sigma * imbalance)

@@ -24,6 +24,7 @@ from ..._types import Matrix, RowIndices, Vector
 from ...data import RowAccess
 from .alternation import Alternation
 from .losses import HingeLoss
+from .smooth_losses import SquaredHingeLoss
 
 # Work is counted in operations, so that the same data give the same machine. Experiments: decision 0006.
 _EPOCH_WORK = 5.0  # of a value: one thread, no order in memory
@@ -36,7 +37,7 @@ RUN_LENGTH = 16  # samples that stay together in an order: neighbours in memory
 
 
 class DualPoint:
-    """A dual point of a machine with hinges, and epochs of coordinate ascent on it.
+    """A dual point of a machine with hinges or squared hinges, and epochs of coordinate ascent on it.
 
     Epochs raise `Stopped` once the team of the loss is stopped; the dual point is then that after the samples visited
     so far. An unregularised intercept is updated before each epoch by the method of multipliers.
@@ -45,16 +46,17 @@ class DualPoint:
     ----------
     X : RowAccess
         n samples of d features.
-    loss : HingeLoss
+    loss : HingeLoss or SquaredHingeLoss
     squared_norms : ndarray of shape (n,)
         |x_i|^2 of the samples.
     """
 
-    def __init__(self, X: RowAccess, loss: HingeLoss, squared_norms: Vector) -> None:
+    def __init__(self, X: RowAccess, loss: HingeLoss | SquaredHingeLoss, squared_norms: Vector) -> None:
         self._team = loss.team
         self._arrays = X.row_arrays
         self._squared_norms = squared_norms
         self._signed_weights = loss.signed_weights
+        self._is_squared = isinstance(loss, SquaredHingeLoss)
         self._C = 1.0
         n, d = X.shape
         self._sigma = _SIGMA * _mean_square(squared_norms) if loss.has_intercept else 0.0
@@ -74,7 +76,7 @@ class DualPoint:
     def _scale(self, factor: float) -> None:
         """Multiply the dual point by a factor, which must leave it within its bounds but for rounding."""
         self._alpha *= factor
-        np.minimum(self._alpha, self._C * np.abs(self._signed_weights), out=self._alpha)
+        np.minimum(self._alpha, self._upper, out=self._alpha)
         self._w[:-1] *= factor
         self._visit_all()
 
@@ -96,15 +98,16 @@ class DualPoint:
             self._w,
             order,
             *self._shrink_limits,
+            self._is_squared,
         )
         self._shrink_limits, self._unshrunk = (above, below), order[:n_unshrunk]
         return len(order) / len(self._alpha), gap
 
     def update_shrinking(self, f: Vector) -> None:
         """Shrink samples by the decision values f (n,) of the dual's point; none, if that would be all."""
-        grad = np.sign(self._signed_weights) * (f + self._w[-1]) - 1.0
+        grad = np.sign(self._signed_weights) * (f + self._w[-1]) - 1.0 + self._damping * self._alpha
         is_shrunk = (self._alpha == 0.0) & (grad > self._shrink_limits[0])
-        is_shrunk |= (self._alpha == self._C * np.abs(self._signed_weights)) & (grad < self._shrink_limits[1])
+        is_shrunk |= (self._alpha == self._upper) & (grad < self._shrink_limits[1])
         self._unshrunk = np.arange(len(f)) if is_shrunk.all() else np.flatnonzero(~is_shrunk)
 
     def plane(self) -> tuple[Matrix, float, Vector]:
@@ -118,7 +121,27 @@ class DualPoint:
             excess, heavy = self._imbalance() / self._C, self._signed_weights > 0
             heavy = heavy if excess > 0 else ~heavy
             weights[heavy] *= max(0.0, 1.0 - abs(excess) / max(float(weights[heavy].sum()), 1e-300))
-        return -(weights * np.sign(self._signed_weights))[None], float(weights.sum()), self._w[:-1].copy()
+        offset = float(weights.sum()) - self._quadratic_part(self._C * weights) / self._C
+        return -(weights * np.sign(self._signed_weights))[None], offset, self._w[:-1].copy()
+
+    @property
+    def _upper(self) -> Vector:
+        """Upper bounds (n,) of the dual variables."""
+        if self._is_squared:
+            return np.full(len(self._alpha), np.inf)
+        upper: Vector = self._C * np.abs(self._signed_weights)
+        return upper
+
+    @property
+    def _damping(self) -> Vector | float:
+        """d (n,), where the dual of squared hinges has the terms -d_i alpha_i^2 / 2: 1 / (2 C s_i)."""
+        return (
+            0.5 / np.maximum(self._C * np.abs(self._signed_weights), np.finfo(float).tiny) if self._is_squared else 0.0
+        )
+
+    def _quadratic_part(self, alpha: Vector) -> float:
+        """sum_i d_i alpha_i^2 / 2, of squared hinges."""
+        return 0.5 * float(alpha @ (self._damping * alpha)) if self._is_squared else 0.0
 
     @property
     def normal(self) -> Vector | None:

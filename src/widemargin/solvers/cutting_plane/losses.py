@@ -33,7 +33,8 @@ class RiskAndPlane(NamedTuple):
     risk: float  # R at the best point
     coef: Matrix  # subgradient coefficients (q, n): the plane's normal is coef X
     offset: float
-    further: Sequence[tuple[Matrix, float, Vector]] = ()  # coef, offset and point of other planes, known for nothing
+    # coef, offset and point of other planes; None: the search point
+    further: Sequence[tuple[Matrix, float, Vector | None]] = ()
 
 
 class Smoothed(NamedTuple):

@@ -214,7 +214,8 @@ class CuttingPlaneMachine:
         self.w = self.w + self.step * toward
         self._risk = found.risk
         self.objective = min(self.objective, self.value(self.w, found.risk))  # a rise is rounding
-        self.further_planes = [Plane(*plane) for plane in found.further]
+        end = self.search_point.ravel()
+        self.further_planes = [Plane(c, offset, end if point is None else point) for c, offset, point in found.further]
         touching = self.w + mu * (self.search_point - self.w)
         self._next_base = Plane(found.coef, found.offset, touching.ravel())
         return self._next_base

@@ -9,96 +9,28 @@ Planes come from the conjugate phi*(p) = max_z p z - phi(z), so that any slopes 
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from functools import partial
-from typing import Protocol, TypeVar
+from typing import NamedTuple
 
 import numpy as np
-from scipy.special import xlog1py, xlogy
 
-from ..._threads import MAX_BLOCKS, ThreadTeam, count_blocks, row_blocks
+from ..._native import smooth as compiled
+from ..._threads import ThreadTeam
 from ..._types import ROUNDING, Matrix, RowIndices, Vector
 from .line_search import ZERO_TOL, ChordSearch, find_zero, least_step
-from .losses import RiskAndPlane
+from .losses import RiskAndPlane, Segment
 
-_BLOCK_ROWS = 2**13  # whose temporary arrays stay in cache
-
-T = TypeVar("T")
-
-
-class PointwiseFunction(Protocol):
-    """A convex function phi(z, y) >= 0 of arrays z and y (n,), with a derivative in z."""
-
-    def value(self, z: Vector, y: Vector) -> Vector:
-        """phi."""
-
-    def derivatives(self, z: Vector, y: Vector) -> tuple[Vector, Vector]:
-        """phi' and phi''; of the latter any value between those to the left and to the right."""
-
-    def conjugate(self, slope: Vector, y: Vector) -> Vector:
-        """phi*(slope), for slopes between 0 and a derivative of phi."""
+# phi(z, y) with its derivatives and its conjugate
+PointwiseFunction = compiled.SquaredHinge | compiled.Logistic | compiled.SquaredEpsilonInsensitive
 
 
-@dataclass(frozen=True)
-class SquaredHinge:
-    """max(0, 1 - y z)^2, y = 1 or -1."""
+class _Point(NamedTuple):
+    """What is known of decision values f (1, n)."""
 
-    def value(self, z: Vector, y: Vector) -> Vector:
-        """The square of the slack."""
-        return np.square(np.maximum(0.0, 1.0 - y * z))
-
-    def derivatives(self, z: Vector, y: Vector) -> tuple[Vector, Vector]:
-        """-2 y max(0, 1 - y z), and 2 within the margin."""
-        slack = np.maximum(0.0, 1.0 - y * z)
-        return -2.0 * y * slack, np.where(slack > 0.0, 2.0, 0.0)
-
-    def conjugate(self, slope: Vector, y: Vector) -> Vector:
-        """y p + p^2 / 4."""
-        return slope * (y + 0.25 * slope)
-
-
-@dataclass(frozen=True)
-class Logistic:
-    """log(1 + exp(-y z)), y = 1 or -1."""
-
-    def value(self, z: Vector, y: Vector) -> Vector:
-        """Computed without overflow."""
-        margin = y * z
-        return np.log1p(np.exp(-np.abs(margin))) - np.minimum(margin, 0.0)
-
-    def derivatives(self, z: Vector, y: Vector) -> tuple[Vector, Vector]:
-        """-y a and a (1 - a), where a = 1 / (1 + exp(y z)) is the probability of the other class."""
-        margin = y * z
-        e = np.exp(-np.abs(margin))
-        other = np.where(margin > 0.0, e, 1.0) / (1.0 + e)
-        return -y * other, e / np.square(1.0 + e)
-
-    def conjugate(self, slope: Vector, y: Vector) -> Vector:
-        """a log a + (1 - a) log(1 - a) with a = -y p."""
-        other = np.abs(slope)
-        return np.asarray(xlogy(other, other) + xlog1py(1.0 - other, -other))
-
-
-@dataclass(frozen=True)
-class SquaredEpsilonInsensitive:
-    """max(0, |y - z| - epsilon)^2."""
-
-    epsilon: float
-
-    def value(self, z: Vector, y: Vector) -> Vector:
-        """The squared distance from the tube."""
-        return np.square(np.maximum(0.0, np.abs(z - y) - self.epsilon))
-
-    def derivatives(self, z: Vector, y: Vector) -> tuple[Vector, Vector]:
-        """Twice the signed distance, and 2 outside of the tube."""
-        residual = z - y
-        distance = np.maximum(0.0, np.abs(residual) - self.epsilon)
-        return 2.0 * np.sign(residual) * distance, np.where(distance > 0.0, 2.0, 0.0)
-
-    def conjugate(self, slope: Vector, y: Vector) -> Vector:
-        """p y + epsilon |p| + p^2 / 4."""
-        return slope * y + np.abs(slope) * (self.epsilon + 0.25 * np.abs(slope))
+    risk: float
+    coef: Matrix  # slopes (1, n): of the plane there
+    offset: float
+    curvatures: Vector  # (n,)
+    f: Matrix | None = None
 
 
 class SmoothLoss:
@@ -126,38 +58,39 @@ class SmoothLoss:
         self._y = y
         self._s = s
         self.team = team
-        self._blocks = row_blocks(self.n_rows, max(_BLOCK_ROWS, count_blocks(self.n_rows, MAX_BLOCKS)))
         self._chords = ChordSearch()
         self._guess = float(s @ y) / (float(s.sum()) or 1.0)  # where the next search for an intercept begins
+        self._latest = _Point(0.0, s[None], 0.0, s)  # of `advance`
 
     def intercept(self, f: Matrix) -> Vector:
         """The optimal intercept; zero without one."""
-        return np.array([self._best_intercept(f[0])])
+        return np.array([self._best_intercept(f, f, 0.0)])
 
     def find_step(self, f: Matrix, f_end: Matrix, curvature: float, slope: float) -> float:
         """The minimiser; with an intercept along a chord."""
-        rate = f_end[0] - f[0]
         if not self.has_intercept:
-            return self._find_step(f[0], rate, curvature, slope)
-        here = self._best_intercept(f[0])
-
-        def optimum_at(k: float) -> float:
-            return self._best_intercept(f[0] + k * rate)
+            return self._find_step((f[0], f_end[0], (0.0, 0.0)), curvature, slope)
+        here = self._best_intercept(f, f, 0.0)
 
         def step_on(b_rate: float) -> float:
-            return self._find_step(f[0] + here, rate + b_rate, curvature, slope)
+            return self._find_step((f[0], f_end[0], (here, here + b_rate)), curvature, slope)
 
-        return self._chords.find_step(here, optimum_at, step_on, least_step(f[0], f_end[0]))
+        return self._chords.find_step(
+            here, lambda k: self._best_intercept(f, f_end, k), step_on, least_step(f[0], f_end[0])
+        )
 
     def advance(self, f: Matrix, f_end: Matrix, step: float, mu: float) -> RiskAndPlane:
-        """The plane's coefficients are s_i phi'(f_i + b); with an intercept, they sum to zero."""
-        f += step * (f_end - f)
-        b = self._best_intercept(f[0])
-        risk = float(sum(self._map(lambda rows: self._s[rows] @ self._function.value(f[0, rows] + b, self._y[rows]))))
+        """The plane's coefficients are s_i phi'(f_i + b); with an intercept, they sum to zero.
+
+        With mu = 0, f_end is a Newton step's: there is a plane of the quadratic model at f, too.
+        """
+        further = [self._model_plane(f, f_end)] if mu == 0.0 and self._latest.f is f and f_end is not f else []
+        self._latest = self._advance(f, f_end, step)
+        at_best = RiskAndPlane(*self._latest[:3], further)
         if mu == 0.0 or f_end is f:
-            return RiskAndPlane(risk, *self._plane(f[0] + b))
-        at_plane = f[0] + mu * (f_end[0] - f[0])
-        return RiskAndPlane(risk, *self._plane(at_plane + self._best_intercept(at_plane)))
+            return at_best
+        at_plane = self._advance(f.copy(), f_end, mu)
+        return at_best._replace(coef=at_plane.coef, offset=at_plane.offset)
 
     def restrict(self, chosen: RowIndices, factor: float = 1.0) -> SmoothLoss:
         """The loss of some samples."""
@@ -166,17 +99,38 @@ class SmoothLoss:
 
     def curvatures(self, f: Matrix) -> Vector:
         """s_i phi''(f_i + b) (n,), at the optimal intercept b."""
-        z = f[0] + self._best_intercept(f[0])
-        return np.concatenate(self._map(lambda rows: self._s[rows] * self._derivatives(z, rows)[1]))
+        return self._latest.curvatures if self._latest.f is f else self._advance(f, f, 0.0).curvatures
 
-    def _derivatives(self, z: Vector, rows: slice) -> tuple[Vector, Vector]:
-        return self._function.derivatives(z[rows], self._y[rows])
+    def _advance(self, f: Matrix, f_end: Matrix, step: float) -> _Point:
+        """Move f to f + step (f_end - f) in place; what is known of that point."""
+        coef, curvatures = np.empty_like(f), np.empty(self.n_rows)
+        b, *sums = self._best_intercept_and_slopes(f, f_end, step) if self.has_intercept else (0.0, 1.0, 1.0)
+        factors = _balancing_factors(*sums)
+        risk, offset = self._function.advance(
+            self.team.native, f[0], f_end[0], step, b, self._y, self._s, *factors, coef[0], curvatures
+        )
+        return _Point(risk, coef, offset, curvatures, f)
 
-    def _find_step(self, z: Vector, rate: Vector, curvature: float, slope: float) -> float:
-        """The k >= 0 where the derivative of curvature k^2 / 2 + slope k + sum_i s_i phi(z_i + k rate_i) is zero."""
+    def _model_plane(self, f: Matrix, f_end: Matrix) -> tuple[Matrix, float, None]:
+        """The plane whose slopes are those of the quadratic model at f, its latest point, on the way to f_end."""
+        coef, curvatures, shift, factors = self._latest.coef, self._latest.curvatures, 0.0, (1.0, 1.0)
+        slopes, samples = np.empty_like(f), (self._y, self._s)
+        if self.has_intercept:
+            shift = -float(curvatures @ (f_end[0] - f[0])) / (float(curvatures.sum()) or 1.0)
+        sums = self._function.model_slopes(
+            self.team.native, f[0], f_end[0], shift, coef[0], curvatures, *samples, slopes[0]
+        )
+        factors = _balancing_factors(*sums) if self.has_intercept else (1.0, 1.0)
+        return slopes, self._function.plane_offset(self.team.native, *samples, *factors, slopes[0]), None
+
+    def _find_step(self, segment: Segment, curvature: float, slope: float) -> float:
+        """The k >= 0 where the derivative of curvature k^2 / 2 + slope k + the risk along the segment is zero."""
+        f, f_end, intercepts = segment
 
         def derivative(k: float) -> tuple[float, float]:
-            first, second = np.sum(self._map(partial(self._line_sums, z, rate, k)), axis=0).tolist()
+            first, second = self._function.line_derivatives(
+                self.team.native, f, f_end, *intercepts, self._y, self._s, k
+            )
             return curvature * k + slope + first, curvature + second
 
         at_zero = derivative(0.0)[0]
@@ -184,40 +138,47 @@ class SmoothLoss:
             return 0.0
         return find_zero(derivative, 1.0, 1.0, ZERO_TOL * -at_zero, lo=0.0)
 
-    def _line_sums(self, z: Vector, rate: Vector, k: float, rows: slice) -> tuple[float, float]:
-        """First and second derivative of sum_i s_i phi(z_i + k rate_i) over some rows."""
-        rate, s = rate[rows], self._s[rows]
-        first, second = self._function.derivatives(z[rows] + k * rate, self._y[rows])
-        return float(first @ (s * rate)), float(second @ (s * np.square(rate)))
+    def _best_intercept(self, f: Matrix, f_end: Matrix, k: float) -> float:
+        return self._best_intercept_and_slopes(f, f_end, k)[0] if self.has_intercept else 0.0
 
-    def _best_intercept(self, f: Vector) -> float:
-        if not self.has_intercept:
-            return 0.0
+    def _best_intercept_and_slopes(self, f: Matrix, f_end: Matrix, k: float) -> tuple[float, float, float]:
+        """The optimal intercept at f + k (f_end - f), and the sums of positive and of negative slopes there."""
+        known: dict[float, tuple[float, float]] = {}
 
         def imbalance(b: float) -> tuple[float, float]:
-            plus, minus, rate = np.sum(self._map(partial(self._slope_sums, f, b)), axis=0).tolist()
+            plus, minus, rate = self._function.slope_sums(self.team.native, f[0], f_end[0], k, b, self._y, self._s)
+            known[b] = plus, minus
             total = (plus + minus) or 1.0
             return (plus - minus) / total, rate / total
 
         stride = 1.0 + float(np.ptp(f))
-        self._guess = find_zero(imbalance, self._guess, stride, ROUNDING, is_limited=True)
-        return self._guess
+        b = self._guess = find_zero(imbalance, self._guess, stride, ROUNDING, is_limited=True)
+        if b not in known:
+            imbalance(b)
+        return b, *known[b]
 
-    def _slope_sums(self, f: Vector, b: float, rows: slice) -> tuple[float, float, float]:
-        """Sums of positive slopes, of negative ones, and of curvatures over some rows."""
-        first, second = self._function.derivatives(f[rows] + b, self._y[rows])
-        s = self._s[rows]
-        return float(s @ np.maximum(first, 0.0)), float(s @ np.maximum(-first, 0.0)), float(s @ second)
 
-    def _plane(self, z: Vector) -> tuple[Matrix, float]:
-        """Subgradient coefficients (1, n) at decision values z, which include the intercept, and the plane's offset."""
-        slopes = np.concatenate(self._map(lambda rows: self._derivatives(z, rows)[0]))
-        if self.has_intercept:  # rounding aside, both sums are equal: the larger one's slopes are reduced
-            plus, minus = float(self._s @ np.maximum(slopes, 0.0)), float(self._s @ np.maximum(-slopes, 0.0))
-            slopes *= np.where(slopes > 0.0, min(1.0, minus / (plus or 1.0)), min(1.0, plus / (minus or 1.0)))
-        offsets = self._map(lambda rows: self._s[rows] @ self._function.conjugate(slopes[rows], self._y[rows]))
-        return (self._s * slopes)[None], -float(sum(offsets))
+def _balancing_factors(plus: float, minus: float) -> tuple[float, float]:
+    """Factors of positive and of negative slopes whose sums are these: the larger sum is reduced to the other."""
+    return min(1.0, minus / (plus or 1.0)), min(1.0, plus / (minus or 1.0))
 
-    def _map(self, of_rows: Callable[[slice], T]) -> list[T]:
-        """The function's values for all blocks of rows, on all threads."""
-        return self.team.map(of_rows, self._blocks)
+
+class SquaredHingeLoss(SmoothLoss):
+    """R(f) = sum_i s_i max(0, 1 - y_i f_i)^2, which has a dual that epochs of coordinate ascent raise.
+
+    Parameters
+    ----------
+    y, s, team, has_intercept
+        Of `SmoothLoss`.
+    """
+
+    accelerations = SmoothLoss.accelerations | {"dual_alone"}
+
+    def __init__(self, y: Vector, s: Vector, team: ThreadTeam, *, has_intercept: bool) -> None:
+        super().__init__(compiled.SquaredHinge(), y, s, team, has_intercept=has_intercept)
+        self.signed_weights = s * y
+
+    def restrict(self, chosen: RowIndices, factor: float = 1.0) -> SquaredHingeLoss:
+        """The loss of some samples."""
+        y, s = self._y[chosen], factor * self._s[chosen]
+        return SquaredHingeLoss(y, s, self.team, has_intercept=self.has_intercept)

@@ -9,6 +9,7 @@
     subproblems    many problems on parts of one such matrix, one a thread
     newton         Newton steps on the free coordinates, where coordinate steps stall
     stopping       when a solver ends before its tolerance: a stall, or rounding that hides a violation
+    precision      corrections in float64 where float32 entries hide a violation
     dual_path      the same problem for ascending C, each from the solution before
     variable_block the variables of one worker, in a problem whose rows are on several
     memory         how many bytes the active set's matrix gets

@@ -16,15 +16,15 @@ from .problem import is_free, loss_multipliers, one_sided_derivatives, penalty, 
 
 NO_LIMIT = int(np.iinfo(np.int64).max)
 MAX_RELATIVE_GAP = 0.05  # a machine with a larger gap / primal objective has not converged, however small its violation
+_TOL_FACTORS = 1e-3, 0.5  # multiply the tolerance by no less and no more than this where the gap is too large
 _ROUNDED_SQUARE = 1e-5  # - beta'K beta / its terms' magnitudes, up to which it may be rounding
-_MAX_ROOT_STEPS = 100  # of a search for an intercept: more than bisection needs to halve to rounding
 _MANY_PROBLEMS = 64  # certify so many and more in common passes
 START_TOL = 0.1  # solve to no less than this what only gives a start: levels, refine step, first steps of blocks
 
 
 @dataclass(frozen=True)
 class Limits:
-    """Where the solve of a dual ends.
+    """Where the solve of a dual ends; of many problems what the methods take and return are columns (P,).
 
     Attributes
     ----------
@@ -48,7 +48,25 @@ class Limits:
 
     def are_met(self, certificate: Certificate) -> Any:
         """Whether a machine with this certificate has converged."""
-        return (certificate.violation < self.tol) & certificate.is_tight(self.max_relative_gap)
+        return (certificate.violation < self.tol) & self.is_tight(certificate)
+
+    def is_tight(self, certificate: Certificate) -> Any:
+        """Whether the gap is small enough."""
+        if self.max_relative_gap == np.inf:
+            return np.ones_like(certificate.gap, np.bool_)[()]
+        return certificate.gap <= self.max_relative_gap * abs(certificate.primal_objective)
+
+    def next_tol(self, tol: Any, certificate: Certificate) -> Any:
+        """The tolerance to go on with: `tol`, or less if the violation is below it and the gap is too large.
+
+        Less: where the gap is half the allowed one if it is proportional to the violation.
+        """
+        is_wide = np.logical_not(self.is_tight(certificate)) & (certificate.violation < tol)
+        if not np.any(is_wide):
+            return tol
+        with np.errstate(divide="ignore", invalid="ignore"):
+            factor = np.divide(0.5 * self.max_relative_gap * abs(certificate.primal_objective), certificate.gap)
+        return np.where(is_wide, certificate.violation * np.clip(factor, *_TOL_FACTORS), tol)[()]
 
 
 def certify(
@@ -200,7 +218,7 @@ def _root_intercept(terms: dual.SeparableTerms, residual: Vector, total: float) 
     weights = 1.0 / np.asarray(terms.curvature)
     low, high = float(residual.min()) - terms.epsilon, float(residual.max()) + terms.epsilon
     b, rounding = float(weights @ residual / weights.sum()), 4 * np.finfo(np.float64).eps * max(-low, high)
-    for _ in range(_MAX_ROOT_STEPS):
+    for _ in range(100):  # more than bisection needs to halve to rounding
         multipliers = loss_multipliers(terms, b - residual)
         excess = float(multipliers.sum()) - total
         if excess == 0.0:

@@ -171,14 +171,13 @@ def solve_in_memory(
         decision = decision.copy()
     has_intercept = problem.has_intercept
     solver = WorkingSetSolver(K, terms, team, has_intercept=has_intercept, progress=progress, entry_rows=entry_rows)
-    tol, violations = limits.tol, np.empty(len(beta))  # tol is decreased where the gap is too large at `limits.tol`
+    tol, violations = limits.tol, np.empty(len(beta))
     while True:
         solver.solve(beta, decision, tol, limits.max_sets)
         certificate = certify(terms, beta, decision, violations, has_intercept=has_intercept, tol=limits.tol)
-        is_tight = certificate.is_tight(limits.max_relative_gap)
-        if not certificate.violation < tol or is_tight or progress.stopped_by:  # `not <`: NaN ends it too
+        last, tol = tol, limits.next_tol(tol, certificate)
+        if tol == last or progress.stopped_by:
             break
-        tol = certificate.tighter_tol(limits.max_relative_gap)
     return make_result(
         beta,
         decision,

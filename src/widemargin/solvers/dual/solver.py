@@ -25,14 +25,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..._native import Stopped, dual
+from ..._native import Stopped
 from ..._progress import AnyProgress
-from ..._threads import raise_if_stopped
+from ..._threads import WORK_PER_CHECK, raise_if_stopped
 from ..._types import Array, Mask, RowIndices, Vector
 from ...data.rows import positions
 from ...data.samples import SampleSubset
 from ...kernels.active_matrix import ActiveMatrix
-from ...kernels.boxed_rows import far_distance, local_order
+from ...kernels.boxed_rows import LEAST_ROWS, far_distance, local_order
 from ...kernels.functions import EntryRows, check_finite, dense_row_bytes
 from ...kernels.kernel_operator import KernelOperator
 from ...kernels.tiles import entry_work
@@ -40,21 +40,11 @@ from ..results import Certificate, DualResult, History
 from .certificate import NO_LIMIT, Limits, certify
 from .in_memory import SINGLE_SET_TOL, WORKING_SET_ROWS, WorkingSetSolver, result_at_start
 from .problem import DualProblem, is_free, kink_distances, make_terms, restrict_terms
-from .stopping import (
-    MAX_ERROR,
-    MAX_IDLE_CHECKS,
-    StallTest,
-    decision_error,
-    is_comparable_with_rounding,
-    is_uncertain,
-)
-
-DecisionValues = Callable[[RowIndices, Vector], Vector]
+from .stopping import MAX_IDLE_CHECKS, StallTest, decision_error, is_comparable_with_rounding
 
 _TOL_MARGIN = 4.0  # subtract so many decision errors from tol, so that the true violation is below tol too,
 _MAX_TOL_MARGIN = 0.5  # but no more than this part of tol
-_BLOCK_ROWS = 8192  # compute about so many kernel rows or more between two calls of `go_on`,
-_WORK_PER_CHECK = 3e9  # and about so many multiply-adds; passes end sooner where the fit is stopped
+_BLOCK_ROWS = 8192  # compute about so many kernel rows or more between two calls of `go_on`, and WORK_PER_CHECK
 _NEW_VIOLATORS = 4096  # add at most so many violators to the active set in a round, and at most this part of
 _NEW_SHARE = 0.7  # sqrt(support vectors x rows): entries of their rows then cost about as much as another round
 _NEW_VIOLATORS_FROM_ZERO = 2048  # add at most so many in the first round from beta = 0, and at most this part
@@ -63,9 +53,8 @@ _LEAST_VIOLATION = 0.03  # add those with a violation above this part of the lar
 _NEAR_MARGIN = 512, 2048  # add as many satisfied coordinates near their margin: so many at least and at most
 _CHANGE_QUANTILE = 0.95  # take this quantile of the rows' last changes of decision values for a bound of later ones
 _NEAR_SHARE = 0.5  # run rounds on the near rows alone if these are at most this part of the rows
-_LOCAL_ROWS = 4096  # with more active rows make no matrix where far rows are left out of sums
 _ROW_COPIES = 4  # count so many dense copies of them
-_ROUND_TOL = 0.1  # solve a round on the active set to this part of the largest violation before it
+ROUND_TOL = 0.1  # solve a round on the active set to this part of the largest violation before it
 
 
 class _Part(NamedTuple):
@@ -81,6 +70,11 @@ class _Point(NamedTuple):
 
     beta: Vector
     decision: Vector
+
+    @property
+    def is_zero(self) -> bool:
+        """Whether beta = 0, and there are no fixed coordinates outside the problem that have decision values."""
+        return not (self.beta.any() or self.decision.any())
 
     def take(self, rows: RowIndices) -> _Part:
         """A copy of beta and decision values at `rows`."""
@@ -116,11 +110,9 @@ class DualSolver:
 
     Attributes
     ----------
-    has_intercept : bool
-        Of the problem.
     violations : ndarray of shape (n,)
         Signed KKT violations of the point that was certified last.
-    tol, needed_tol, goal_tol : float
+    needed_tol, goal_tol : float
         See below.
 
     Notes
@@ -150,9 +142,8 @@ class DualSolver:
         self.operator = operator
         self.problem = problem
         self.limits = limits
-        self.has_intercept = problem.has_intercept
-        self.tol = self.needed_tol = limits.tol
-        self.goal_tol = min(self.tol, SINGLE_SET_TOL) if n <= WORKING_SET_ROWS else self.tol
+        self.needed_tol = limits.tol
+        self.goal_tol = min(limits.tol, SINGLE_SET_TOL) if n <= WORKING_SET_ROWS else limits.tol
         self.progress = progress
         self.entry_error = entry_error
         self.order = order
@@ -165,18 +156,18 @@ class DualSolver:
         self.history = History()
         self.violations = np.empty(n)
         self.n_iter = 0
-        self.is_first_round_from_zero = False
         self.last_active = np.empty(0, np.intp)
         self.last_change = np.inf  # of the decision values in the last round, for most rows
 
-    def solve(self, beta: Vector, leading_decision: Vector | None = None) -> DualResult:
+    def solve(self, beta: Vector, leading_decision: Vector | None = None, n_iter: int = 0) -> DualResult:
         """Solve from the feasible point beta (n,), which is not changed, until `tol` or a stop.
 
         Stopped before K beta is known, it returns a point on a few of the support vectors; with nu > 0 the start.
 
         `leading_decision`: known decision values (m,) of the coordinates 0 ... m - 1; all others of beta are zero.
+        `n_iter`: working sets that led to the start.
         """
-        self.is_first_round_from_zero = not beta.any()
+        self.n_iter = n_iter
         try:
             point = _Point(beta.copy(), self.decision_values(beta, leading_decision))
         except Stopped:
@@ -198,44 +189,27 @@ class DualSolver:
         whole.active_matrix = self.active_matrix
         return result
 
-    def release_to(self, other: DualSolver) -> DualSolver:
-        """Free the active matrix, and add the counts and the history so far to `other`, which continues the fit."""
-        other.n_iter, other.history = self.n_iter, self.history
+    def free_matrix(self) -> None:
+        """Free the active matrix."""
         self.active_matrix = ActiveMatrix(self.operator, 0)
-        return other
 
-    def correct_from(self, beta: Vector, decision: Vector, *, returns_last: bool = False) -> DualResult:
-        """Solve from beta with decision values computed in float64: only changes of beta add errors.
+    def continue_from(self, result: DualResult, decision: Vector) -> DualResult:
+        """Go on from a result, with decision values computed in float64: only changes of beta add errors."""
+        self.n_iter, self.history, self.float64_beta = result.n_iter, result.history, result.beta
+        return self._solve_from(_Point(result.beta.copy(), decision))
 
-        `returns_last`: for decision values that include fixed coordinates outside the problem; see `_solve_from`.
+    def solve_part(self, beta: Vector, decision: Vector) -> DualResult:
+        """Solve from beta; the decision values include those of fixed coordinates outside the problem, and are exact.
+
+        The result is the last point: objectives, which are without the terms of fixed coordinates, don't compare it.
         """
         self.float64_beta = beta
-        return self._solve_from(_Point(beta.copy(), decision), returns_last=returns_last)
-
-    def correct_uncertain_rows(self, result: DualResult, decision_values: DecisionValues, max_rows: int) -> DualResult:
-        """Solve from the result with float64 decision values of the rows that rounding errors can affect.
-
-        These are support vectors and rows near their margin. `decision_values` maps rows and their beta to float64
-        decision values. The set of rows grows until a solution affects no others. With more than `max_rows`, the result
-        is returned as it is.
-        """
-        error, known = self.decision_error(result.beta), np.empty(0, np.intp)
-        while len(rows := np.union1d(known, _uncertain_rows(self.terms, result, error))) > len(known):
-            if len(rows) > max_rows:
-                self.float64_beta = 0.0
-                break
-            known, decision = rows, result.decision.copy()
-            decision[rows] = decision_values(rows, result.beta[rows])
-            result = self.correct_from(result.beta, decision)
-            if self.decision_error(result.beta) > MAX_ERROR * self.tol:
-                break  # float64 entries are needed
-        return result
+        return self._solve_from(_Point(beta.copy(), decision), returns_last=True)
 
     def _solve_from(self, point: _Point, *, returns_last: bool = False) -> DualResult:
         """Solve from a point; the result is the point of least primal objective, or with `returns_last` the last one.
 
-        The dual objective decreases in every round, the primal one need not. Where decision values include fixed
-        coordinates outside the problem, the objectives are without the terms of these: the last point is taken.
+        The dual objective decreases in every round, the primal one need not.
         """
         certificate = self._record_certificate(point)
         best = point, certificate
@@ -244,7 +218,7 @@ class DualSolver:
             if stall_test.observe(self.terms, point.beta, point.decision, certificate.violation):
                 break
             if certificate.violation < self._observable_tol(point):
-                self.needed_tol = certificate.tighter_tol(self.limits.max_relative_gap)
+                self.needed_tol = self.limits.next_tol(np.inf, certificate)
                 self.goal_tol = min(self.goal_tol, self.needed_tol)
             new_point = self._run_round(point, certificate)
             if new_point is None:
@@ -252,7 +226,7 @@ class DualSolver:
             last, point, certificate = (point, certificate), new_point, self._record_certificate(new_point)
             self.last_change = _typical_change(last, (point, certificate))
             is_better = certificate.primal_objective <= best[1].primal_objective
-            if returns_last or certificate.violation < self.tol or is_better:
+            if returns_last or certificate.violation < self.limits.tol or is_better:
                 best = point, certificate
         return self._result(*best)
 
@@ -267,8 +241,7 @@ class DualSolver:
     def _is_done(self, point: _Point, certificate: Certificate) -> bool:
         if self.n_iter >= self.limits.max_sets:
             return True
-        is_tight = certificate.is_tight(self.limits.max_relative_gap)
-        if is_tight and certificate.violation < self._observable_tol(point):
+        if self.limits.is_tight(certificate) and certificate.violation < self._observable_tol(point):
             return True
         return is_comparable_with_rounding(certificate.violation, self.decision_error(point.beta), self.needed_tol)
 
@@ -299,7 +272,7 @@ class DualSolver:
         rows = np.flatnonzero(beta)
         rows = rows[:: self._n_checks(rows) + 1]
         few[rows] = beta[rows]
-        if self.has_intercept:
+        if self.problem.has_intercept:
             few = self.problem.nearby_point(few)
         self.operator.add_product(rows, few[rows], decision)
         return min(zero, _Point(few, decision), key=lambda point: self._find_certificate(point).primal_objective)
@@ -319,9 +292,8 @@ class DualSolver:
         return certificate
 
     def _find_certificate(self, point: _Point) -> Certificate:
-        return certify(
-            self.terms, point.beta, point.decision, self.violations, has_intercept=self.has_intercept, tol=self.tol
-        )
+        has_intercept, tol = self.problem.has_intercept, self.limits.tol
+        return certify(*(self.terms, *point, self.violations), has_intercept=has_intercept, tol=tol)
 
     def _go_on(self, beta: Vector, certificate: Certificate) -> bool:
         if self.go_on is not None:
@@ -393,10 +365,9 @@ class DualSolver:
             progress=self.progress,
             go_on=go_on,
         )
-        start = _Point(point.beta[near], point.decision[near])
-        result = part._solve_from(start, returns_last=True)
+        result = part.solve_part(point.beta[near], point.decision[near])
         self.active_matrix.renumber(self.operator, near)
-        self.n_iter += part.n_iter
+        self.n_iter += result.n_iter
         return _Part(near, result.beta, result.decision)
 
     @property
@@ -415,21 +386,20 @@ class DualSolver:
 
     def _choose_active(self, point: _Point, intercept: float) -> RowIndices:
         """Free coordinates, the largest violators, and satisfied coordinates near their margin, as far as they fit."""
-        is_first, self.is_first_round_from_zero = self.is_first_round_from_zero, False
         magnitude = np.abs(self.violations)
         is_active = is_free(self.terms, point.beta)
         violates = (magnitude > _LEAST_VIOLATION * magnitude.max()) & ~is_active
-        new = self._largest_violators(violates, self._max_new(point, is_first))
+        new = self._largest_violators(violates, self._max_new(point))
         is_active[new] = True
         active = self._cut_to_memory(np.flatnonzero(is_active))
-        if is_first:
+        if point.is_zero:
             return active
         return self._add_near_margin(point, intercept, active, int(np.clip(len(new), *_NEAR_MARGIN)))
 
-    def _max_new(self, point: _Point, is_first: bool) -> int:
-        """How many violators join the active set at most; `is_first`: in the first round from zero."""
+    def _max_new(self, point: _Point) -> int:
+        """How many violators join the active set at most."""
         n = len(point.beta)
-        if is_first:
+        if point.is_zero:
             return min(_NEW_VIOLATORS_FROM_ZERO, max(WORKING_SET_ROWS, int(_FIRST_ROUND_SHARE * n)))
         expected = int(_NEW_SHARE * np.sqrt(np.count_nonzero(point.beta) * n))
         return int(np.clip(expected, WORKING_SET_ROWS, _NEW_VIOLATORS))
@@ -437,7 +407,7 @@ class DualSolver:
     def _largest_violators(self, violates: Mask, k: int) -> RowIndices:
         """The k largest violators; with an intercept, which fixes sum(beta), half to increase and half to decrease."""
         magnitude = np.abs(self.violations)
-        if not self.has_intercept:
+        if not self.problem.has_intercept:
             return _largest(magnitude, np.flatnonzero(violates), k)
         sides = [np.flatnonzero(violates & (sign * self.violations > 0)) for sign in (1, -1)]
         return np.concatenate([_largest(magnitude, side, k // 2) for side in sides])
@@ -461,7 +431,7 @@ class DualSolver:
         kept = self.last_active[-(self._max_active // 2) :]
         others, room = np.setdiff1d(active, kept), self._max_active - len(kept)
         magnitude = np.abs(self.violations)
-        if self.has_intercept:  # half of the room for those that should increase, what they leave for the others
+        if self.problem.has_intercept:  # half of the room is for those that should increase
             increasing, decreasing = (others[sign * self.violations[others] > 0] for sign in (1, -1))
             first = _largest(magnitude, increasing, room // 2)
             others, kept, room = decreasing, np.concatenate([kept, first]), room - len(first)
@@ -471,8 +441,8 @@ class DualSolver:
     def _solve_active(self, point: _Point, certificate: Certificate) -> _Part:
         """Solve on an active set: with entries computed from its rows, then, if it needs more, on its kernel matrix."""
         wanted = self._choose_active(point, certificate.intercept)
-        tol = max(self._observable_tol(point), _ROUND_TOL * certificate.violation)
-        if self._is_local and len(wanted) > _LOCAL_ROWS:
+        tol = max(self._observable_tol(point), ROUND_TOL * certificate.violation)
+        if self._is_local and len(wanted) > LEAST_ROWS:
             part = point.take(wanted[local_order(self.operator.samples.take(wanted))])
             self._solve_sets(None, part, tol)
             return part
@@ -511,7 +481,7 @@ class DualSolver:
             K,
             restrict_terms(self.terms, part.rows),
             self.operator.team,
-            has_intercept=self.has_intercept,
+            has_intercept=self.problem.has_intercept,
             progress=self.progress,
             entry_rows=self._entry_rows(part.rows, self.far if K is None else np.inf),
         )
@@ -526,7 +496,7 @@ class DualSolver:
 
     def _n_checks(self, rows: RowIndices) -> int:
         """Number of clock checks during a product of these rows of K."""
-        return int(entry_work(len(rows) * len(self.operator), self.operator.samples.row_cost) / _WORK_PER_CHECK)
+        return int(entry_work(len(rows) * len(self.operator), self.operator.samples.row_cost) / WORK_PER_CHECK)
 
     def _in_blocks(self, add: Callable[[RowIndices], None], rows: RowIndices) -> None:
         """Call `add` for blocks of the rows; raise `Stopped`, also within a block, if the fit is stopped.
@@ -556,13 +526,9 @@ class DualSolver:
         try:
             self._in_blocks(add, np.arange(len(rows)))
         except Stopped:
-            return None if point.beta.any() or point.decision.any() else self._start_on_subset(new.beta)
+            return self._start_on_subset(new.beta) if point.is_zero else None
         check_finite(new.decision)
         return new
-
-
-def _uncertain_rows(terms: dual.SeparableTerms, result: DualResult, error: float) -> RowIndices:
-    return np.flatnonzero(is_uncertain(terms, result.beta, result.decision, result.intercept, error))
 
 
 def _typical_change(last: tuple[_Point, Certificate], new: tuple[_Point, Certificate]) -> float:

@@ -269,11 +269,10 @@ class _Batch:
         """Certify problems that have reached their tolerances; where a gap is too large, go on to a smaller one."""
         self._certify(problems)
         found = Certificate(*self.certificates[:, problems])
-        is_solved = found.is_tight(self.limits.max_relative_gap) | (found.violation == 0.0)
-        self.is_unsolved[problems[is_solved]] = False
-        wide = problems[~is_solved]
-        self.tols[wide] = Certificate(*self.certificates[:, wide]).tighter_tol(self.limits.max_relative_gap)
-        self.certificates[:, wide] = np.nan
+        tols = self.limits.next_tol(np.full(len(problems), np.inf), found)
+        self.is_unsolved[problems] = is_wide = np.isfinite(tols) & (found.violation > 0.0)
+        self.tols[problems[is_wide]] = tols[is_wide]
+        self.certificates[:, problems[is_wide]] = np.nan
 
     def solve_stalled(self, go_on: Callable[[], bool]) -> None:
         """Once all have had their turn, solve by Newton steps those whose coordinate steps make no more progress."""
