@@ -26,12 +26,10 @@ Part = TypeVar("Part")
 T = TypeVar("T")
 
 _UPDATE_SECONDS = 0.1  # between two updates of the bar and the estimate
-_BAR_SECONDS = 1.0  # a fit that takes less draws nothing
 _KILL_SECONDS = 2.0  # a second SIGINT within this time raises KeyboardInterrupt, and the fit is lost
 _AMPLE_TIME = 0.7  # sketch parts of a fit that will probably take more than this part of the time left,
 _TELLING_WORK = 0.05  # once those that are solved are this part of the work of the others
 SKETCHED_PART = 4  # a sketch is the machine of every 4th row
-_MAX_SAMPLES = 64  # of the violation, for the estimate
 
 _last_sigint = -math.inf  # of the process, so that Ctrl-C twice ends a grid search whose next fit has begun meanwhile
 
@@ -295,7 +293,7 @@ class Progress:
             if is_free and now >= self._next_update:
                 self._next_update = now + _UPDATE_SECONDS
                 self._sample(now, self.state.get("violation"))
-                if self._verbose > 0 and now - self._start >= _BAR_SECONDS:
+                if self._verbose > 0 and now - self._start >= 1.0:  # a fit that takes less draws nothing
                     self._bar = self._bar or open_bar()
                     self._bar.show(self._snapshot())
 
@@ -305,7 +303,7 @@ class Progress:
             return
         if not samples or now - samples[-1][0] >= self._sample_every:
             samples.append((now, math.log(violation)))
-        if len(samples) > _MAX_SAMPLES:
+        if len(samples) > 64:
             del samples[1::2]
             self._sample_every = 2 * self._sample_every or 2 * _UPDATE_SECONDS
 

@@ -185,7 +185,7 @@ def test_ctrl_c_of_compress_in_a_long_call(interrupted_in: Callable[[Any, str], 
 def test_ctrl_c_of_kernel_kmeans(passes: int, kernel: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """In the pass over all rows that comes after so many complete ones: no row of that pass is assigned."""
     divide, n_passes, after_stop = sys.modules["widemargin.partition.divide"], iter(range(10)), []
-    monkeypatch.setattr(divide, "_MAX_SIZE", 1.01)  # never balanced
+    monkeypatch.setattr(divide, "_SIZES", (0.125, 1.01))  # never balanced
     assign, scores = KernelRouter.assign, KernelRouter._scores
 
     def interrupted(router: KernelRouter, *args: Any) -> Any:

@@ -115,10 +115,10 @@ def test_all_coefficients_zero_and_no_rows_at_all() -> None:
 def test_a_machine_and_its_copy_predict_the_same_values(monkeypatch: pytest.MonkeyPatch) -> None:
     X = clustered_rows(6000, 0)
     y = np.sin(9 * X[:, 0]) * np.cos(7 * X[:, 1]) > 0.1 * X[:, 2]
-    monkeypatch.setattr(boxed_rows, "_LEAST_ROWS", 500)
+    monkeypatch.setattr(boxed_rows, "LEAST_ROWS", 500)
     machine = DCSVMClassifier(C=10.0, gamma=40.0, random_state=0).fit(X, y)
     values = machine.decision_function(X[:300])
-    monkeypatch.setattr(boxed_rows, "_LEAST_ROWS", 10**9)
+    monkeypatch.setattr(boxed_rows, "LEAST_ROWS", 10**9)
     whole = DCSVMClassifier(C=10.0, gamma=40.0, random_state=0).fit(X, y)
     assert machine.converged_
     assert whole.converged_

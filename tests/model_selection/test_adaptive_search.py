@@ -69,7 +69,7 @@ def many() -> Data:
 @pytest.fixture
 def small_clusters(monkeypatch: pytest.MonkeyPatch) -> None:
     """Clusters of 300 rows, screened on 500 held-out ones."""
-    for name, value in (("CLUSTER_ROWS", 300), ("_SCREEN_ROWS", 500), ("_FINAL_ROWS", 1500)):
+    for name, value in (("CLUSTER_ROWS", 300), ("_HELD_OUT_ROWS", (500, 1500))):
         monkeypatch.setattr(f"widemargin.model_selection._adaptive_search.{name}", value)
 
 
@@ -631,7 +631,7 @@ def test_a_class_of_one_row(binary: Data, class_weight: Any) -> None:
 def test_groups_that_are_clusters_have_scores(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """The clusters that are scored first may have no held-out rows of the first fold: more are taken then."""
     module = "widemargin.model_selection._adaptive_search"
-    for name, value in (("CLUSTER_ROWS", 20), ("_SCREEN_ROWS", 30), ("_FINAL_ROWS", 60)):
+    for name, value in (("CLUSTER_ROWS", 20), ("_HELD_OUT_ROWS", (30, 60))):
         monkeypatch.setattr(f"{module}.{name}", value)
     rng = np.random.default_rng(seed)
     group = np.repeat(np.arange(30), 20)

@@ -30,24 +30,23 @@ import numpy as np
 from .._memory import DEFAULT_PLAN, MemoryPlan
 from .._native import Stopped
 from .._progress import AnyProgress
-from .._types import RowIndices, Vector
+from .._types import ROUNDING, RowIndices, Vector
 from ..data import LostBlockError
 from ..data.remote.client import MAX_LOSSES
 from ..solvers.dual.certificate import START_TOL, Limits
 from ..solvers.dual.in_memory import result_at_start
 from ..solvers.dual.problem import DualProblem
+from ..solvers.dual.solver import ROUND_TOL
 from ..solvers.dual.stopping import MAX_ERROR, decision_error, hides_violation
 from ..solvers.dual.variable_block import Block, BlockReport, CertificateSums, RoundState, call_at
 from ..solvers.results import NO_CERTIFICATE, Certificate, DualResult, History
 
 Handles = list[Any]
 
-_ROUND_TOL = 0.1  # solve blocks in a round to this part of the violation before it
 _JOINT_ROWS = 2**14  # take at most so many in a joint problem, while other workers wait (docs/decisions/0020)
 _JOINT_TOL = 1e-3  # solve it to this part of the violation before it: more digits cost less than a round
 _FIRST_SHARE = 0.5  # use at most this part of the time that is left for each part of the first step's proposal
 _MAX_IDLE = 4  # stop after so many rounds that change the dual objective by no more than this part: rounding
-_LEAST_CHANGE = 1e-13  # of itself
 
 
 class Blocks(Protocol):
@@ -156,7 +155,7 @@ class BlockMinimizer:
             if certificate.violation < self.limits.tol or is_better:
                 self.best = self.beta, certificate
             gain = certificate.lower_bound - before
-            n_idle = 0 if gain > _LEAST_CHANGE * abs(before) else n_idle + 1
+            n_idle = 0 if gain > ROUNDING * abs(before) else n_idle + 1
             if n_idle == _MAX_IDLE:
                 break
 
@@ -230,7 +229,7 @@ class BlockMinimizer:
 
     @property
     def _state(self) -> RoundState:
-        return RoundState(self.problem.has_intercept, self.limits.tol, self.midpoint, self.needed_tol, _ROUND_TOL)
+        return RoundState(self.problem.has_intercept, self.limits.tol, self.midpoint, self.needed_tol, ROUND_TOL)
 
     def _find_certificate(self) -> Certificate:
         """The certificate at the latest version."""

@@ -24,7 +24,7 @@ from .._threads import row_blocks, value_blocks
 from .._types import Gradients, Vector
 
 LEAST_FACTOR = 1e-6  # of a column / the largest one: no column is lost
-_MOST_ROWS, _LEAST_ROWS = 2000, 500  # average over the gradients at so many rows:
+_ROWS = 500, 2000  # average over the gradients at so many rows:
 _GRADIENTS = 20_000  # as many as give so many gradients of all functions; the least for a fit that was stopped
 _GRADIENT_COPIES = 2  # of a block's gradients
 
@@ -95,7 +95,7 @@ def learn_relevance(
         model = fit(scaled)
         if k > 1 and progress.stopped_by:
             break
-        n_rows = _LEAST_ROWS if progress.stopped_by else _n_gradient_rows(model, scaled)
+        n_rows = _ROWS[0] if progress.stopped_by else _n_gradient_rows(model, scaled)
         rows = np.sort(order[:n_rows])
         gradients = rms_gradients(model, scaled[rows], weights[rows], n_jobs=n_jobs, memory=memory)
         relevance = np.where(share > 0, known.scale * gradients, 0.0)  # rounding is no gradient by a constant column
@@ -162,7 +162,7 @@ def _factors(relevance: Vector, share: Vector, power: int) -> Vector:
 
 def _n_gradient_rows(model: Differentiable, X: Any) -> int:
     n_functions = model.decision_gradients(X[:1]).shape[1]
-    return int(np.clip(_GRADIENTS // n_functions, _LEAST_ROWS, _MOST_ROWS))
+    return int(np.clip(_GRADIENTS // n_functions, *_ROWS))
 
 
 def _dense(columns: Any) -> Any:

@@ -19,8 +19,6 @@ _COLOURS = (
     (221, 119, 51),
     (170, 51, 119),
 )
-_MARGIN = 12
-_LINE = 22
 
 
 class Panel(NamedTuple):
@@ -78,21 +76,21 @@ def paint(panels: Sequence[Panel], classes: Sequence[str], file: BinaryIO) -> No
     """
     from PIL import Image, ImageDraw
 
-    height, width = panels[0].labels.shape
-    row_height = height + _LINE + _MARGIN
+    (height, width), margin, line = panels[0].labels.shape, 12, 22
+    row_height = height + line + margin
     legend_rows = -(-len(classes) // 4)
-    size = (2 * width + 3 * _MARGIN, len(panels) * row_height + legend_rows * _LINE + 2 * _MARGIN)
+    size = (2 * width + 3 * margin, len(panels) * row_height + legend_rows * line + 2 * margin)
     canvas = Image.new("RGB", size, "white")
     draw = ImageDraw.Draw(canvas)
     palette = _palette(len(classes))
     for number, panel in enumerate(panels):
-        top = _MARGIN + number * row_height
-        canvas.paste(Image.fromarray(panel.image), (_MARGIN, top))
-        canvas.paste(Image.fromarray(_overlay(panel, palette)), (2 * _MARGIN + width, top))
+        top = margin + number * row_height
+        canvas.paste(Image.fromarray(panel.image), (margin, top))
+        canvas.paste(Image.fromarray(_overlay(panel, palette)), (2 * margin + width, top))
         if len(classes) > 2:
-            _draw_cross(draw, (2 * _MARGIN + width, top), (width, height))
-        draw.text((2 * _MARGIN + width, top + height + 4), panel.caption, fill="black", font=_font())
-    _draw_legend(draw, classes, palette, (_MARGIN, _MARGIN + len(panels) * row_height), (size[0] - _MARGIN) // 4)
+            _draw_cross(draw, (2 * margin + width, top), (width, height))
+        draw.text((2 * margin + width, top + height + 4), panel.caption, fill="black", font=_font())
+    _draw_legend(draw, classes, palette, (margin, margin + len(panels) * row_height), (size[0] - margin) // 4, line)
     canvas.save(file, format="PNG")
 
 
@@ -125,9 +123,9 @@ def _font() -> Any:
 
 
 def _draw_legend(
-    draw: Any, classes: Sequence[str], palette: NDArray[np.uint8], corner: tuple[int, int], step: int
+    draw: Any, classes: Sequence[str], palette: NDArray[np.uint8], corner: tuple[int, int], step: int, line: int
 ) -> None:
     for number, name in enumerate(classes):
-        x, y = corner[0] + (number % 4) * step, corner[1] + (number // 4) * _LINE
+        x, y = corner[0] + (number % 4) * step, corner[1] + (number // 4) * line
         draw.rectangle((x, y + 2, x + 14, y + 16), fill=tuple(palette[number].tolist()))
         draw.text((x + 20, y), name, fill="black", font=_font())

@@ -18,7 +18,7 @@ from widemargin.cli.preparation import names_of
 from widemargin.datasets import Dataset
 from widemargin.datasets.files import file_error
 
-_MOST_SCORED_ROWS = 10_000  # of the training data, for the report
+_SCORED = slice(10_000)  # rows of the training data, for the report
 
 
 def report(args: Namespace, model: Any, data: Dataset, seconds: float) -> None:
@@ -55,7 +55,7 @@ def _prediction(machine: Any) -> dict[str, str]:
 def _quality(args: Namespace, model: Any, data: Dataset) -> dict[str, str]:
     """Accuracy of a classifier, R2 of a regressor, the share of the training samples outside a one-class machine."""
     if args.task == "one-class":
-        outside = float(np.mean(model.predict(data.X[:_MOST_SCORED_ROWS]) < 0))
+        outside = float(np.mean(model.predict(data.X[_SCORED]) < 0))
         return {"outside": f"{outside:.4f} of the training samples"}
     where, score = _score(args, model, data)
     return {"accuracy" if args.task == "classification" else "R2": f"{score:.4f} ({where})"}
@@ -67,7 +67,7 @@ def _score(args: Namespace, model: Any, data: Dataset) -> tuple[str, float]:
         where = args.test or ("held out" if args.holdout else "test split of the file")
         with errors_naming(where):
             return f"{data.X_test.shape[0]} samples, {where}", _score_of(args, model, data.X_test, data.y_test)
-    rows = slice(_MOST_SCORED_ROWS)
+    rows = _SCORED
     assert data.y is not None
     labels = data.y[rows]
     where = f"{len(labels)} training samples; use --holdout or --test for other ones"

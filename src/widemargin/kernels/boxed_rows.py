@@ -19,7 +19,7 @@ from ..data.samples import Samples
 from .functions import Boxes, ExponentialKernel, Kernel
 from .tiles import add_kernel_product
 
-_LEAST_ROWS = 4096  # compute all entries of fewer rows: finding the boxes takes longer
+LEAST_ROWS = 4096  # compute all entries of fewer rows, and of active sets of fewer their matrix: the boxes take longer
 _MOST_VALUES = 2**25  # and of rows with more numbers than these, which are made dense for a moment
 _BATCH_ROWS = 512  # of a batch, at most
 _LEAST_FAR = 0.75  # of the entries between some rows must be small
@@ -73,7 +73,7 @@ def box_rows(kernel: Kernel, A: Samples, coef: Matrix) -> BoxedRows | None:
     Entries left out are at most kappa = eps |c| / (100 sum_i |c_i|), for coefficients c and entries of precision eps.
     So a sum changes by a hundredth of its rounding error eps |c| at most.
     """
-    if not isinstance(kernel, ExponentialKernel) or len(A) < _LEAST_ROWS or A.precision != A.dtype:
+    if not isinstance(kernel, ExponentialKernel) or len(A) < LEAST_ROWS or A.precision != A.dtype:
         return None
     if len(A) * A.take(slice(0, 1)).stored().shape[1] > _MOST_VALUES:
         return None
@@ -94,7 +94,7 @@ def box_rows(kernel: Kernel, A: Samples, coef: Matrix) -> BoxedRows | None:
 
 def far_distance(kernel: Kernel, A: Samples) -> float:
     """The distance from which entries round to nothing in sums with about equal coefficients; inf unless most do."""
-    if not isinstance(kernel, ExponentialKernel) or len(A) < _LEAST_ROWS:
+    if not isinstance(kernel, ExponentialKernel) or len(A) < LEAST_ROWS:
         return np.inf
     log_kappa = _log_kappa(A, len(A) ** -0.5)
     return -log_kappa / kernel.gamma if _far_share(kernel, A, log_kappa) >= _LEAST_FAR else np.inf

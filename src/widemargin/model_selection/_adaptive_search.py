@@ -41,7 +41,7 @@ from ..solvers.results import History
 from ._search import SearchData, samples_of
 
 _LEAST_GAIN = 1e-3  # of a step of a climb / the best score less the worst
-_SCREEN_ROWS, _FINAL_ROWS = 3000, 20_000  # held-out rows that a score is of: of all cells, of the best ones
+_HELD_OUT_ROWS = 3000, 20_000  # held-out rows that a score is of: of all cells, of the best ones
 _FINALISTS = 3  # of the best scaling of the columns
 _FACTOR, _FINE_FACTOR, _EPSILON_FACTOR = 4.0, 2.0, 3.0  # between first gammas and Cs; later gammas; epsilons
 _CLIMB_STEPS = 12  # gammas of a climb, at most
@@ -157,7 +157,7 @@ class AdaptiveSearch:
     def run(self) -> None:
         """Score cells until none is better, or the search is stopped."""
         with blas_limit(1):
-            screen, final = self._level(_SCREEN_ROWS), self._level(_FINAL_ROWS)
+            screen, final = map(self._level, _HELD_OUT_ROWS)
             self._score_coarsely(screen)
             best = self._climb(screen)
             while best is not None and self._is_worth_a_turn(best):

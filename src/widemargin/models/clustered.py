@@ -20,10 +20,9 @@ from ..kernels.functions import ArgumentKernel, Kernel, Linear
 from ..kernels.gradients import add_kernel_gradients
 from ..kernels.tiles import KernelProduct
 from ..partition.routing import Router
-from .expansion import SMALL_ENTRY_WORK, KernelExpansion
+from .expansion import ROW_COPIES, SMALL_ENTRY_WORK, KernelExpansion
 
 _MOST_ROWS = 65_536  # of a block, which is converted once for all clusters
-_ROW_COPIES = 4  # of a block's rows: converted, grouped by cluster, and both for routing
 UNCERTAIN = 0.35  # "soft": |decision value| below which the next cluster is evaluated too
 BETWEEN = 0.7  # "soft": squared distance to the own centre / to the next centre above which it is
 COMBINATIONS = ("early", "soft", "naive", "bcm")
@@ -128,7 +127,7 @@ class ClusteredExpansion:
 
     def _blocks_within(self, n_bytes: int, X: Any, copied: int = 0) -> list[slice]:
         """Blocks of rows of X whose copies, and `copied` values of each row in float64, take so many bytes."""
-        row_bytes = _ROW_COPIES * max(1, X.shape[1]) * X.dtype.itemsize + 8 * copied
+        row_bytes = ROW_COPIES * max(1, X.shape[1]) * X.dtype.itemsize + 8 * copied
         if self.combine == "bcm":
             row_bytes += 8 * self.intercept.size  # the log odds of all clusters
         return row_blocks(X.shape[0], int(np.clip(n_bytes // row_bytes, BLOCK_ROWS, _MOST_ROWS)))

@@ -22,7 +22,7 @@ from ..kernels.precision import ensure_precision
 from ..kernels.tiles import KernelProduct, add_kernel_product
 from .linear import LinearModel
 
-_ROW_COPIES = 4  # of a block's rows: their centred or CSR copy takes twice their bytes at most
+ROW_COPIES = 4  # of a block's rows: their centred or CSR copy takes twice their bytes at most
 SMALL_ENTRY_WORK = 16  # multiply-adds of a kernel entry beside its inner product, where there are few entries
 
 
@@ -150,7 +150,7 @@ class KernelExpansion:
 
 def _blocks_within(n_bytes: int, X: Any) -> list[slice]:
     """Blocks of rows of X whose copies take so many bytes at most, but for blocks of 1024 rows."""
-    row_bytes = _ROW_COPIES * max(1, X.shape[1]) * X.dtype.itemsize
+    row_bytes = ROW_COPIES * max(1, X.shape[1]) * X.dtype.itemsize
     return row_blocks(X.shape[0], max(BLOCK_ROWS, n_bytes // row_bytes))
 
 

@@ -16,13 +16,12 @@ from .._memory import MemoryPlan
 from .._progress import AnyProgress, SilentProgress
 from .._threads import ThreadTeam, row_blocks, run_interruptibly
 from .._types import Array, Mask, Matrix, RowIndices, Vector
-from ..solvers.dual.certificate import Limits
+from ..solvers.dual.certificate import START_TOL, Limits
 from ..solvers.dual.in_memory import solve_in_memory
 from ..solvers.dual.problem import DualProblem, svm_problem
 from ..solvers.results import DualResult, LinearResult
 
 _MAX_DUAL_ROWS = 2000  # solve leaves of at most so many rows on their approximate kernel matrix; else planes are faster
-_EXACT_TOL = 0.1  # tolerance of a leaf's exact machine, at least: its dual variables are only landmark weights
 
 
 class LinearFit(NamedTuple):
@@ -126,7 +125,7 @@ class HingeProblem:
         """Solve the duals of the outputs with both labels; the decision values of the others are 0."""
         assert K is not None
         landmark_weights, values = np.zeros(len(rows)), np.zeros((self.n_outputs, len(rows)))
-        limits = Limits(max(self.tol, _EXACT_TOL), max_relative_gap=np.inf)
+        limits = Limits(max(self.tol, START_TOL), max_relative_gap=np.inf)
         for output, problem in zip(np.flatnonzero(self._is_mixed(rows)), self._problems(rows), strict=True):
             result = _solve(K, problem, limits, progress)
             landmark_weights += np.square(result.beta)

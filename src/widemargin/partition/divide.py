@@ -20,9 +20,7 @@ _POINTS_PER_CENTRE = 10  # of the sample, at least: a centre is their mean
 _MAX_POINTS = 5000  # of the sample, whose kernel matrix is in memory: 100 MB
 _MAX_CLUSTERS = _MAX_POINTS // _POINTS_PER_CENTRE
 CLUSTER_ROWS = 2000  # choose an automatic level with clusters of at most so many rows in the mean
-_MAX_SIZE = 3.0  # size / mean size above which a cluster is split
-_MIN_SIZE = 0.125  # size / mean size below which a cluster is dissolved
-_BALANCING_ROUNDS = 4  # at most
+_SIZES = 0.125, 3.0  # size / mean size below which a cluster is dissolved, and above which it is split
 
 
 class Division(NamedTuple):
@@ -129,7 +127,7 @@ def divisions(
     mean = (len(samples) if weights is None else float(weights.sum())) / k
     labels = router.assign(samples, team)
     yield Division(router, labels, index)
-    for _ in range(_BALANCING_ROUNDS):
+    for _ in range(4):  # rounds, at most
         balanced = _balance(router, np.bincount(labels, weights, router.n_clusters), mean, rng)
         if balanced is None or not go_on():
             return
@@ -162,14 +160,14 @@ def _balance(router: Router, sizes: NDArray[np.number[Any]], mean: float, rng: n
     """The router with large clusters split and small ones dissolved; None if no sample point changes its cluster."""
     labels = router.labels.copy()
     k = len(sizes)
-    for c in np.flatnonzero(sizes > _MAX_SIZE * mean):
+    for c in np.flatnonzero(sizes > _SIZES[1] * mean):
         points = np.flatnonzero(labels == c)
         parts = min(len(points), int(np.ceil(sizes[c] / mean)))
         if parts > 1:
             new = _renumbered(router.split(points, parts, rng))
             labels[points] = np.where(new == 0, c, k + new - 1)
             k += int(new.max())
-    small = np.flatnonzero(sizes < _MIN_SIZE * mean)
+    small = np.flatnonzero(sizes < _SIZES[0] * mean)
     if len(small) and len(small) < len(sizes):
         distances = router.distances()
         distances[:, small] = np.inf

@@ -49,8 +49,8 @@ def test_a_machine_without_a_matrix_is_that_with_one(
         update(*args, **kwargs)
 
     monkeypatch.setattr(ActiveMatrix, "update", count)
-    monkeypatch.setattr(solver, "_LOCAL_ROWS", 0)
-    monkeypatch.setattr(boxed_rows, "_LEAST_ROWS", 50)
+    monkeypatch.setattr(solver, "LEAST_ROWS", 0)
+    monkeypatch.setattr(boxed_rows, "LEAST_ROWS", 50)
     without = make(**options).fit(data, y)
     assert n_updates == [0]
     assert without.converged_
@@ -61,6 +61,6 @@ def test_a_machine_without_a_matrix_is_that_with_one(
 
 def test_the_machine_does_not_depend_on_the_number_of_threads(monkeypatch: pytest.MonkeyPatch) -> None:
     X, value = local_rows()
-    monkeypatch.setattr(solver, "_LOCAL_ROWS", 0)
+    monkeypatch.setattr(solver, "LEAST_ROWS", 0)
     one, two = (DCSVMClassifier(C=10.0, gamma=40.0, n_jobs=k, random_state=0).fit(X, value > 0) for k in (1, 2))
     np.testing.assert_array_equal(one.dual_coef_, two.dual_coef_)

@@ -546,7 +546,7 @@ def test_stopped_at_the_start_it_keeps_some_support_vectors(
         problem = problem._replace(X=problem.X[order], y=problem.y[order], upper=problem.upper[order])
     with ThreadTeam(1) as team:
         start = make_solver(problem, team, Progress(), has_intercept=has_intercept).solve(np.zeros(400)).beta
-        monkeypatch.setattr(dual, "_WORK_PER_CHECK", entry_work(100 * 400, 3))  # 100 rows
+        monkeypatch.setattr(dual, "WORK_PER_CHECK", entry_work(100 * 400, 3))  # 100 rows
         with Progress(max_time=0) as progress:
             result = make_solver(problem, team, progress, has_intercept=has_intercept).solve(start)
     kept = np.flatnonzero(result.beta)
@@ -579,7 +579,7 @@ def test_a_first_update_that_is_stopped_gives_a_point_with_its_own_decision_valu
 
 def test_stopped_at_the_start_it_has_no_certificate_where_zero_is_not_feasible(monkeypatch: pytest.MonkeyPatch) -> None:
     problem = one_class_problem(np.ones(400), 0.5)
-    monkeypatch.setattr(dual, "_WORK_PER_CHECK", entry_work(100 * 400, 3))  # 100 rows
+    monkeypatch.setattr(dual, "WORK_PER_CHECK", entry_work(100 * 400, 3))  # 100 rows
     with ThreadTeam(1) as team, Progress(max_time=0) as progress:
         rows = KernelOperator(RBF(0.3), make_samples(make_problem(400).X, RBF.sample_form), team)
         solver = DualSolver(rows, problem, Limits(1e-3), active_bytes=PLENTY, progress=progress)
@@ -589,6 +589,17 @@ def test_stopped_at_the_start_it_has_no_certificate_where_zero_is_not_feasible(m
     assert not result.converged
     assert result.gap == result.violation == np.inf
     assert result.lower_bound == -np.inf
+
+
+def test_decision_values_of_zero_gather_no_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    problem, products = make_problem(400, C=0.02), list[int]()
+    with ThreadTeam(1) as team, Progress() as progress:
+        solver = make_solver(problem, team, progress)
+        monkeypatch.setattr(solver.operator, "add_product", lambda rows, *_: products.append(len(rows)))
+        assert not solver.decision_values(np.zeros(400)).any()
+        assert not products
+        solver.decision_values(problem.y)
+    assert products == [400]
 
 
 def test_a_change_of_the_objective_counts_fixed_coordinates() -> None:

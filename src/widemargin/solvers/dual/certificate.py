@@ -18,7 +18,6 @@ NO_LIMIT = int(np.iinfo(np.int64).max)
 MAX_RELATIVE_GAP = 0.05  # a machine with a larger gap / primal objective has not converged, however small its violation
 _TOL_FACTORS = 1e-3, 0.5  # multiply the tolerance by no less and no more than this where the gap is too large
 _ROUNDED_SQUARE = 1e-5  # - beta'K beta / its terms' magnitudes, up to which it may be rounding
-_MAX_ROOT_STEPS = 100  # of a search for an intercept: more than bisection needs to halve to rounding
 _MANY_PROBLEMS = 64  # certify so many and more in common passes
 START_TOL = 0.1  # solve to no less than this what only gives a start: levels, refine step, first steps of blocks
 
@@ -219,7 +218,7 @@ def _root_intercept(terms: dual.SeparableTerms, residual: Vector, total: float) 
     weights = 1.0 / np.asarray(terms.curvature)
     low, high = float(residual.min()) - terms.epsilon, float(residual.max()) + terms.epsilon
     b, rounding = float(weights @ residual / weights.sum()), 4 * np.finfo(np.float64).eps * max(-low, high)
-    for _ in range(_MAX_ROOT_STEPS):
+    for _ in range(100):  # more than bisection needs to halve to rounding
         multipliers = loss_multipliers(terms, b - residual)
         excess = float(multipliers.sum()) - total
         if excess == 0.0:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..._config import get_config
+from ..._config import SMALL_BYTES, get_config
 from ..._memory import MemoryPlan
 from ...data.samples import Samples
 from ...kernels.tiles import TILE_ROWS
 
 VECTORS = 16  # count so many float64 vectors (n,) for the peak of a solve
 _LEAST_BYTES = 2**22  # give the matrix at least this, however small the budget
-_ALLOCATOR_BYTES = 2**24  # leave this to the interpreter and the allocator
 _TILES = 8  # count so many for a thread at one time, batches of rows and the allocator's share included
 _LEAST_TILES = 3  # count at least so many: a tile, its exponents, and the rows of both sides
 _GATHERED = 2**14  # count about so many rows in batches at one time
@@ -30,7 +29,7 @@ def active_bytes(samples: Samples, n_bytes: int, n_threads: int) -> int:
 
 def free_bytes(samples: Samples, n_bytes: int) -> int:
     """The bytes beside the samples' copies and what the allocator keeps: 4 MB at least."""
-    return max(_LEAST_BYTES, n_bytes - samples.nbytes - _ALLOCATOR_BYTES)
+    return max(_LEAST_BYTES, n_bytes - samples.nbytes - SMALL_BYTES)
 
 
 def among_solves(samples: Samples, memory: MemoryPlan, n: int, share: str | None = None) -> MemoryPlan:

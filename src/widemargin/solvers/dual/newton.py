@@ -20,15 +20,13 @@ import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from ..._native import dual
-from ..._types import Array, Mask, Matrix, RowIndices, Vector
+from ..._types import ROUNDING, Array, Mask, Matrix, RowIndices, Vector
 from .certificate import Limits, certify
 from .problem import is_free
 from .stopping import EPS, StallTest
 
 GoOn = Callable[[], bool]
 
-_DAMPING, _DAMPING_FACTOR, _MAX_DAMPING = 1e-12, 100.0, 1e-2  # add to a unit diagonal: at first, growth, at most
-_STEPS_PER_ROW = 20  # take at most so many Newton steps for each row of a working set
 _NEGLIGIBLE = 0.1  # free coordinates are optimal below this violation / tolerance
 _BACKTRACKING = 1 / 16  # shorten a projected step to this if it does not decrease the objective
 
@@ -180,11 +178,11 @@ class _BoxNewton:
         self.has_intercept = has_intercept
         self.x = np.zeros(len(Q))
         self.free = (lo < 0.0) & (hi > 0.0)
-        self._damping = _DAMPING
+        self._damping = ROUNDING  # added to a unit diagonal
 
     def solve(self, go_on: GoOn) -> None:
         """Minimise over the free coordinates, free the largest violator (or violating pair), and repeat."""
-        for _ in range(_STEPS_PER_ROW * len(self.Q)):
+        for _ in range(20 * len(self.Q)):
             if not go_on() or (self._step() and not self._release_violators()):
                 return
 
@@ -244,12 +242,12 @@ class _BoxNewton:
         """
         grad, normal = self.grad[free], self.normal[free]
         Q = self.Q[np.ix_(free, free)]
-        while self._damping <= _MAX_DAMPING:
+        while self._damping <= 1e-2:
             damped = Q + self._damping * np.eye(len(free))
             try:
                 factor = cho_factor(damped, lower=True, overwrite_a=True, check_finite=False)
             except LinAlgError:
-                self._damping *= _DAMPING_FACTOR
+                self._damping *= 100.0
                 continue
             if not self.has_intercept:
                 return -cho_solve(factor, grad, check_finite=False), 0.0

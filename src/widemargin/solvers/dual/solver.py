@@ -27,12 +27,12 @@ import numpy as np
 
 from ..._native import Stopped
 from ..._progress import AnyProgress
-from ..._threads import raise_if_stopped
+from ..._threads import WORK_PER_CHECK, raise_if_stopped
 from ..._types import Array, Mask, RowIndices, Vector
 from ...data.rows import positions
 from ...data.samples import SampleSubset
 from ...kernels.active_matrix import ActiveMatrix
-from ...kernels.boxed_rows import far_distance, local_order
+from ...kernels.boxed_rows import LEAST_ROWS, far_distance, local_order
 from ...kernels.functions import EntryRows, check_finite, dense_row_bytes
 from ...kernels.kernel_operator import KernelOperator
 from ...kernels.tiles import entry_work
@@ -44,8 +44,7 @@ from .stopping import MAX_IDLE_CHECKS, StallTest, decision_error, is_comparable_
 
 _TOL_MARGIN = 4.0  # subtract so many decision errors from tol, so that the true violation is below tol too,
 _MAX_TOL_MARGIN = 0.5  # but no more than this part of tol
-_BLOCK_ROWS = 8192  # compute about so many kernel rows or more between two calls of `go_on`,
-_WORK_PER_CHECK = 3e9  # and about so many multiply-adds; passes end sooner where the fit is stopped
+_BLOCK_ROWS = 8192  # compute about so many kernel rows or more between two calls of `go_on`, and WORK_PER_CHECK
 _NEW_VIOLATORS = 4096  # add at most so many violators to the active set in a round, and at most this part of
 _NEW_SHARE = 0.7  # sqrt(support vectors x rows): entries of their rows then cost about as much as another round
 _NEW_VIOLATORS_FROM_ZERO = 2048  # add at most so many in the first round from beta = 0, and at most this part
@@ -54,9 +53,8 @@ _LEAST_VIOLATION = 0.03  # add those with a violation above this part of the lar
 _NEAR_MARGIN = 512, 2048  # add as many satisfied coordinates near their margin: so many at least and at most
 _CHANGE_QUANTILE = 0.95  # take this quantile of the rows' last changes of decision values for a bound of later ones
 _NEAR_SHARE = 0.5  # run rounds on the near rows alone if these are at most this part of the rows
-_LOCAL_ROWS = 4096  # with more active rows make no matrix where far rows are left out of sums
 _ROW_COPIES = 4  # count so many dense copies of them
-_ROUND_TOL = 0.1  # solve a round on the active set to this part of the largest violation before it
+ROUND_TOL = 0.1  # solve a round on the active set to this part of the largest violation before it
 
 
 class _Part(NamedTuple):
@@ -263,7 +261,7 @@ class DualSolver:
         def add(rows: RowIndices) -> None:
             self.operator.add_product(rows, beta[rows], decision, columns)
 
-        if columns is None or len(columns):
+        if beta.any() and (columns is None or len(columns)):  # else all rows would be gathered for nothing
             self._in_blocks(add, np.flatnonzero(beta))
         return decision
 
@@ -443,8 +441,8 @@ class DualSolver:
     def _solve_active(self, point: _Point, certificate: Certificate) -> _Part:
         """Solve on an active set: with entries computed from its rows, then, if it needs more, on its kernel matrix."""
         wanted = self._choose_active(point, certificate.intercept)
-        tol = max(self._observable_tol(point), _ROUND_TOL * certificate.violation)
-        if self._is_local and len(wanted) > _LOCAL_ROWS:
+        tol = max(self._observable_tol(point), ROUND_TOL * certificate.violation)
+        if self._is_local and len(wanted) > LEAST_ROWS:
             part = point.take(wanted[local_order(self.operator.samples.take(wanted))])
             self._solve_sets(None, part, tol)
             return part
@@ -498,7 +496,7 @@ class DualSolver:
 
     def _n_checks(self, rows: RowIndices) -> int:
         """Number of clock checks during a product of these rows of K."""
-        return int(entry_work(len(rows) * len(self.operator), self.operator.samples.row_cost) / _WORK_PER_CHECK)
+        return int(entry_work(len(rows) * len(self.operator), self.operator.samples.row_cost) / WORK_PER_CHECK)
 
     def _in_blocks(self, add: Callable[[RowIndices], None], rows: RowIndices) -> None:
         """Call `add` for blocks of the rows; raise `Stopped`, also within a block, if the fit is stopped.

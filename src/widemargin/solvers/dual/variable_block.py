@@ -46,8 +46,6 @@ from .solver import DualSolver
 from .stopping import is_uncertain
 
 _DOUBLE = np.dtype(np.float64)
-_CORRECTED_ROWS = 4096  # correct so many at a time, as they are copied
-_TRIAL_INTERCEPTS = 17  # try so many between the optimality bounds: the one with the least primal objective is taken
 
 Start = Callable[[Kernel, Samples, DualProblem, Progress], Vector]
 
@@ -162,7 +160,8 @@ class RoundState(NamedTuple):
             return 0.0, np.array([bound]), self.midpoint
         violation, midpoint = max(left - right, 0.0), -0.5 * (right + left)
         if violation >= self.tol:
-            return violation, np.linspace(-left, -right, _TRIAL_INTERCEPTS), midpoint
+            # the one with the least primal objective is taken
+            return violation, np.linspace(-left, -right, 17), midpoint
         n_free = sum(part.n_free for part in sums)
         mean = sum(part.free_residual_sum for part in sums) / n_free if n_free else midpoint
         return violation, np.array([mean]), midpoint
@@ -258,7 +257,7 @@ class Block:
 
     def correct(self, numbers: Sequence[int], support: Sequence[WeightedRows], n_blocks: int) -> None:
         """Add some blocks' contributions to the corrected values, in float64; once all are added, take these over."""
-        for part in row_blocks(len(self.uncertain), _CORRECTED_ROWS):
+        for part in row_blocks(len(self.uncertain)):
             samples = self.samples.take(self.uncertain[part]).astype(_DOUBLE, _DOUBLE)
             for number, changes in zip(numbers, support, strict=True):
                 if number not in self.corrected_blocks:
