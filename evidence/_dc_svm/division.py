@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from argparse import Namespace
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,7 +16,7 @@ from benchmarks._problems import Problem, load_problem
 from benchmarks._report import Panel
 from evidence._dc_svm.machines import SETS, Machine, make, settings_of
 from evidence._experiment import Experiment, Row, grouped, is_wanted
-from widemargin._config import resolve_memory_budget
+from widemargin._memory import memory_plan
 from widemargin._progress import Progress
 from widemargin.algorithms.dc_svm import DCSVMSettings, KernelProblem, train_machine
 from widemargin.algorithms.trained_machines import TrainedMachine
@@ -70,7 +71,7 @@ def _data(problem: Problem) -> KernelProblem:
 
 
 def _train(data: KernelProblem, settings: DCSVMSettings) -> TrainedMachine:
-    settings = DCSVMSettings(**{**vars(settings), "memory_budget": resolve_memory_budget(None)})
+    settings = replace(settings, memory=memory_plan(None))
     with Progress() as progress:
         return train_machine(data, settings, progress, np.random.default_rng(0))
 

@@ -30,6 +30,7 @@ SHARES: dict[str, Share] = {
     "clusters": Share(1 / 2, "kernel matrices of clusters, of all threads"),
     "full matrix": Share(1 / 4, "kernel matrix of few rows, in float64"),
     "folds": Share(1, "kernel matrix of all folds of a search, else of an active set"),
+    "scaled rows": Share(1 / 2, "copies of the rows of a search with scaled columns"),
     "shared matrix": Share(1 / 2, "kernel matrix of several machines"),
     "block": Share(7 / 8, "kernel matrix of a worker's active set"),
     "joint rows": Share(1 / 8, "rows of a joint problem, on a worker"),
@@ -53,6 +54,7 @@ SHARES: dict[str, Share] = {
     "training rows": Share(2 / 5, "rows and the model's decision values"),
     "copies": Share(2 / 5, "a second copy of these, while rows are joined"),
     "evaluation": Share(1 / 4, "the model's own predictions"),
+    "axes": Share(3 / 5, "a sample for principal axes, four copies"),
     "curvatures": Share(2 / 5, "second derivatives of the model"),
     "least squares": Share(2 / 5, "leaves that learn decision values"),
     "hinges": Share(1 / 5, "leaves that learn labels"),
@@ -60,8 +62,8 @@ SHARES: dict[str, Share] = {
     # predictions
     "copied rows": Share(1 / 2, "copies of a block of rows"),
     "weights": Share(1 / 4, "weights of a linear kernel"),
-    "decision values": Share(3 / 8, "decision values of a block of rows, three copies"),
-    "gradients": Share(1 / 2, "gradients at a block of rows, two copies"),
+    "decision values": Share(3 / 8, "those of a block of rows, three copies"),
+    "gradients": Share(1 / 2, "those at a block of rows, two copies"),
 }
 
 # of each kind of work its phases, which follow one another: the shares that are held at the same time
@@ -71,7 +73,8 @@ PHASES: dict[str, dict[str, tuple[str, ...]]] = {
         "clusters": ("clusters",),
         "several machines": ("shared matrix",),
         "whole problem": ("active matrix",),
-        "folds of a search": ("folds",),
+        "search of few rows": ("folds",),
+        "search by clusters": ("scaled rows", "shared matrix"),
     },
     "kernel machine on workers": {"solve": ("block", "joint rows"), "exchange": ("joint rows", "changed rows")},
     "linear machine": {
@@ -80,8 +83,13 @@ PHASES: dict[str, dict[str, tuple[str, ...]]] = {
         "rounds": ("vectors", "planes", "active rows"),
         "rounds of a smooth loss": ("vectors", "planes", "preconditioner"),
         "rounds on the dual": ("vectors", "free rows"),
+        "prediction": ("decision values",),
     },
-    "tree of landmarks": {"clusters": ("clustered rows",), "leaves": ("leaves",)},
+    "tree of landmarks": {
+        "clusters": ("clustered rows",),
+        "leaves": ("leaves",),
+        "prediction": ("decision values",),
+    },
     "landmarks": {
         "k-means": ("clustered rows",),
         "pivoted Cholesky": ("pivots",),
@@ -93,10 +101,11 @@ PHASES: dict[str, dict[str, tuple[str, ...]]] = {
         "rows": ("training rows", "copies"),
         "the model's values": ("training rows", "evaluation"),
         "curvatures": ("training rows", "curvatures"),
+        "principal axes": ("training rows", "axes"),
         "decision values": ("training rows", "least squares"),
         "labels": ("training rows", "hinges", "solver"),
     },
-    "prediction": {
+    "prediction of a kernel machine": {
         "kernel values": ("copied rows", "decision values"),
         "linear kernel": ("weights", "decision values"),
         "gradients": ("copied rows", "gradients"),
@@ -128,7 +137,7 @@ class MemoryPlan:
 
     def less(self, n_bytes: int) -> MemoryPlan:
         """The plan of what is left beside arrays of so many bytes."""
-        return replace(self, budget=self.budget - n_bytes)
+        return replace(self, budget=max(0, self.budget - n_bytes))
 
     def among(self, n: int, share: str | None = None, common: int = 0) -> MemoryPlan:
         """The plan of each of n tasks at one time, which have a share, by default all, and `common` bytes in common."""
@@ -192,10 +201,8 @@ def memory_plan(estimator: Any) -> MemoryPlan:
             200,000,000  clustered rows: a sample for k-means, four copies
     tree of landmarks, leaves: 100%
             200,000,000  leaves: kernel matrices and features of the leaves that are trained at one time
-    prediction, kernel values: 88%
-            100,000,000  copied rows: copies of a block of rows
-             75,000,000  decision values: decision values of a block of rows, three copies
-    ...
+    tree of landmarks, prediction: 38%
+             75,000,000  decision values: those of a block of rows, three copies
     """
     given = getattr(estimator, "memory_budget", None)
     budget = min(resolve_memory_budget(given), sys.maxsize)

@@ -435,9 +435,12 @@ class ThreadTeam:
         `Stopped` is raised before the next item once the compiled team is stopped.
         """
         items, native = list(items), self._native
-        if len(items) < 2 or _is_worker.get():
-            return [self._call(fn, item) for item in items]
         results: list[Any] = [None] * len(items)
+        if len(items) < 2 or _is_worker.get():
+            for k, item in enumerate(items):
+                self.check()
+                results[k] = fn(item)
+            return results
         contexts = [_worker_context() for _ in range(min(native.n_threads, len(items)))]
 
         def call(thread: int, k: int) -> None:
@@ -463,10 +466,6 @@ class ThreadTeam:
         n_parallel = len(items) - (len(items) % self.n_threads == 1)
         results = self.map(lambda item: fn(item, ONE_THREAD), items[:n_parallel])
         return [*results, *(fn(item, self) for item in items[n_parallel:])]
-
-    def _call(self, fn: Callable[[Item], T], item: Item) -> T:
-        self.check()
-        return fn(item)
 
 
 def _worker_context() -> Context:

@@ -258,7 +258,7 @@ def test_a_pair_that_is_stopped_is_an_early_machine_as_the_others(
 def test_early_machine_out_of_time_has_the_clusters_that_were_solved(
     threads: Any, monkeypatch: pytest.MonkeyPatch, reason: str
 ) -> None:
-    solve, solved = dc_svm.DCSVMTraining._solve_subproblem, list[Any]()
+    solve, solved = dc_svm.DCSVMTraining._solve_part, list[Any]()
 
     def solve_three(fit: Any, *args: Any) -> Any:
         if len(solved) < 3:
@@ -269,7 +269,7 @@ def test_early_machine_out_of_time_has_the_clusters_that_were_solved(
         data, start, *_ = args
         return result_at_start(data.problem, start, fit.progress.elapsed)
 
-    monkeypatch.setattr(dc_svm.DCSVMTraining, "_solve_subproblem", solve_three)
+    monkeypatch.setattr(dc_svm.DCSVMTraining, "_solve_part", solve_three)
     model = DCSVMClassifier(n_levels=2, stop_level=2, max_time=2.0 if reason == "max_time" else None)
     if reason == "interrupt":
         threading.Timer(2.0, os.kill, (os.getpid(), signal.SIGINT)).start()

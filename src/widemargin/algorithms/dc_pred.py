@@ -18,6 +18,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from copy import copy
 from functools import partial
+from operator import call
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -214,7 +215,7 @@ def _train_tree(trainer: _LeafTrainer, rng: np.random.Generator, number: int) ->
         [len(rows) for rows in clusters],
         trainer.progress,
         lambda machine: machine.is_complete,
-        lambda tasks: trainer.team.map(lambda task: task(), tasks),
+        partial(trainer.team.map, call),
         trainer.team.n_threads,
         trainer.sketch,
     )

@@ -197,7 +197,7 @@ def _train_on_full_matrix(
     whole = join_subproblems([Subproblem(np.arange(len(samples)), problem, start)])
     with blas_limit(1), ThreadTeam(settings.n_jobs) as team, closing_scratch():
         result = solve_on_full_matrix(kernel, samples, whole, settings.limits, team, progress)[0]
-    return TrainedMachine(result, None, np.array([result.intercept]), [])
+    return TrainedMachine.exact(result)
 
 
 @contextmanager
@@ -217,7 +217,7 @@ def sketch(
             training.solve_level(settings.stop_level, np.zeros(len(data.samples)), division, is_sketch=True)
             return training.early_machine()
         result = training.sketch(data)
-        return TrainedMachine(result, None, np.array([result.intercept]), [])
+        return TrainedMachine.exact(result)
 
 
 def solve_clusters(
@@ -392,9 +392,9 @@ class DCSVMTraining:
             start = data.problem.nearby_point(start)
         if not self.progress.go_on():
             return result_at_start(data.problem, start, self.progress.elapsed)
-        return self._solve_subproblem(data, start, tol, max_relative_gap)
+        return self._solve_part(data, start, tol, max_relative_gap)
 
-    def _solve_subproblem(self, data: KernelProblem, beta: Vector, tol: float, max_relative_gap: float) -> DualResult:
+    def _solve_part(self, data: KernelProblem, beta: Vector, tol: float, max_relative_gap: float) -> DualResult:
         """Solve from beta (m,): on the full matrix if m is small, else by rounds on an active set."""
         m, itemsize = len(beta), data.samples.dtype.itemsize
         memory = among_solves(self.data.samples, self.settings.memory, self.team.n_threads, "clusters")
@@ -409,7 +409,7 @@ class DCSVMTraining:
         m = len(data.samples)
         rows = np.sort(np.random.default_rng(0).choice(m, -(-m // SKETCHED_PART), replace=False))
         sample, beta = self._take(data, rows), np.zeros(m)
-        beta[rows] = self._solve_subproblem(sample, sample.problem.sparse_point(), START_TOL, np.inf).beta
+        beta[rows] = self._solve_part(sample, sample.problem.sparse_point(), START_TOL, np.inf).beta
         with ThreadTeam(self.settings.n_jobs) as team:
             return self._solver(data, team, max_iter=0, memory=MemoryPlan(0)).solve(beta)
 
@@ -443,22 +443,19 @@ class DCSVMTraining:
         return replace(self.early, result=result, levels=self.levels)
 
     def solve_whole(self, beta: Vector) -> TrainedMachine:
-        """Refine, then solve the whole problem; from the solution on a sample if the levels were stopped."""
-        if self.progress.stopped_by and self.sample_beta is not None:
-            beta = self.sample_beta
-        result = self._refine_and_solve(beta)
-        return TrainedMachine(result, None, np.array([result.intercept]), self.levels)
-
-    def _refine_and_solve(self, beta: Vector) -> DualResult:
         """Solve on the support vectors of the last level (refine), then the whole problem from there.
 
-        Rows are reordered with the support vectors first, so that the solver reuses their kernel matrix.
+        It begins with the solution on a sample if the levels were stopped. Rows are reordered with the support vectors
+        first, so that the solver reuses their kernel matrix.
         """
+        if self.progress.stopped_by and self.sample_beta is not None:
+            beta = self.sample_beta
         support = np.flatnonzero(beta)
         if len(support) <= WORKING_SET_ROWS or self.progress.stopped_by:
             self.progress.stage("whole problem")
             solver = self._solver(self.data)
-            return correct_in_float64(solver, solver.solve(beta), self.settings.memory["active matrix"])
+            result = correct_in_float64(solver, solver.solve(beta), self.settings.memory["active matrix"])
+            return TrainedMachine.exact(result, self.levels)
         order = np.concatenate([support, np.flatnonzero(beta == 0)])
         self.progress.stage("refine")
         data = self._take(self.data, order)
@@ -472,12 +469,12 @@ class DCSVMTraining:
         result = solver.solve(start, decision, refined.n_iter)
         result = correct_in_float64(solver, result, self.settings.memory["active matrix"])
         beta, decision = (solver.to_original_order(values) for values in (result.beta, result.decision))
-        return replace(result, beta=beta, decision=decision)
+        return TrainedMachine.exact(replace(result, beta=beta, decision=decision), self.levels)
 
     def correct(self, result: DualResult) -> TrainedMachine:
         """The machine of a solution of the whole problem that was computed on float32 entries, corrected if needed."""
         result = correct_in_float64(self._solver(self.data), result, self.settings.memory["active matrix"])
-        return TrainedMachine(result, None, np.array([result.intercept]), self.levels)
+        return TrainedMachine.exact(result, self.levels)
 
     def _take(self, data: KernelProblem, rows: RowIndices) -> KernelProblem:
         """The samples `rows` and their problem."""

@@ -152,7 +152,7 @@ class _RemoteTraining:
             intercepts = np.full(layout.division.router.n_clusters, result.intercept)
             return self._early_machine(layout, rows, result, intercepts, progress)
         result.history.record(bytes=0)
-        return TrainedMachine(result, None, np.array([result.intercept]), [], rows)
+        return TrainedMachine.exact(result, rows=rows)
 
     def _train_exactly(
         self,
@@ -173,7 +173,7 @@ class _RemoteTraining:
         blocks = self.rows.make_objects(_make_block, arguments)
         minimizer = BlockMinimizer(blocks, problem, index, round_settings, progress)
         result = minimizer.solve(problem.sparse_point() if start is None else start)
-        return TrainedMachine(result, None, np.array([result.intercept]), [], rows)
+        return TrainedMachine.exact(result, rows=rows)
 
     def _places(self, rows: RowIndices) -> tuple[list[RowIndices], list[RowIndices]]:
         """For each block, the machine's rows in it: their places in the block, and their coordinates in the problem."""

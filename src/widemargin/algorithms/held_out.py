@@ -16,6 +16,7 @@ kernel rows that it needs.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -106,15 +107,11 @@ class HeldOutSolver:
         except Stopped:
             return [_unknown(fold, len(self.machine_rows)) for fold in folds]
 
-        def solve(p: int) -> list[Array]:
-            if not self.progress.go_on():
-                return [_unknown(fold) for fold in folds]
-            return self._solve_machine(kernel, samples, K, p, folds, n_bytes)
-
+        solve = partial(self._solve_machine, kernel, samples, K, folds, n_bytes)
         numbers, largest = range(len(self.machine_rows)), max(map(len, self.machine_rows))
         has_room = self.team.n_threads * self._needed_bytes(largest, samples) < _bytes_beside(samples, K, n_bytes)
         in_parallel = len(numbers) > 1 and largest < len(samples) and has_room
-        solved = self.team.map(solve, numbers) if in_parallel else [solve(p) for p in numbers]
+        solved = self.team.map(solve, numbers) if in_parallel else map(solve, numbers)
         return [np.stack(values, axis=-1) for values in zip(*solved, strict=True)]
 
     def _in_memory(self, kernel: Kernel, samples: Samples, n_bytes: int) -> tuple[Kernel, Samples, Array | None]:
@@ -136,9 +133,11 @@ class HeldOutSolver:
         return m * m * samples.dtype.itemsize + VECTORS * 8 * m * self.team.n_threads
 
     def _solve_machine(
-        self, kernel: Kernel, samples: Samples, K: Array | None, p: int, folds: Sequence[Fold], n_bytes: int
+        self, kernel: Kernel, samples: Samples, K: Array | None, folds: Sequence[Fold], n_bytes: int, p: int
     ) -> list[Array]:
         """The held-out values (n_C, n_test) of machine p in each fold."""
+        if not self.progress.go_on():
+            return [_unknown(fold) for fold in folds]
         own, rows = samples, self.machine_rows[p]
         m, free = len(rows), n_bytes - (0 if K is None else K.nbytes)
         paths = [(fold.problems[p], fold.Cs) for fold in folds]

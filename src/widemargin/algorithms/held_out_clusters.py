@@ -106,7 +106,10 @@ class ClusteredHeldOut:
         one of them; any has 0 where they are of neither. NaN for what a stopped search has not solved.
         """
         in_parallel = len(chosen) > 1
-        memory = self.memory.among(min(self.team.n_threads, len(chosen)) if in_parallel else 1)
+        part = sum(len(self.clusters[c]) for c in chosen) / self.n
+        n_values = part * sum(len(fold.Cs) * len(fold.test) for fold in folds) * len(self.machine_rows)
+        memory = self.memory.less(int(2 * 8 * n_values))  # twice, as they are joined at the end
+        memory = memory.among(min(self.team.n_threads, len(chosen)) if in_parallel else 1)
         masks = [_mask(fold.test, self.n) for fold in folds]
 
         def solve(c: int) -> list[ClusterValues]:

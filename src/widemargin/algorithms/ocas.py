@@ -117,7 +117,7 @@ def train_path(
     team: ThreadTeam | None = None,
 ) -> Iterator[Trained]:
     """Train as `train_linear` does, for one C after another; planes, which do not depend on C, are kept."""
-    yield from _train_each(OCASTraining(X, losses, settings, progress, team or ThreadTeam(1)), Cs, start)
+    return _train_each(OCASTraining(X, losses, settings, progress, team or ThreadTeam(1)), Cs, start)
 
 
 def train_risk(

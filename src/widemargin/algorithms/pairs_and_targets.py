@@ -25,7 +25,7 @@ from ..kernels.scratch import closing_scratch
 from ..kernels.tiles import fill_gram
 from ..partition.divide import Division
 from ..solvers.dual.in_memory import WORKING_SET_ROWS, solve_several_in_memory
-from ..solvers.dual.memory import among_solves
+from ..solvers.dual.memory import among_solves, solution_bytes
 from ..solvers.dual.problem import DualProblem, PairProblems
 from ..solvers.dual.subproblems import Subproblem, Subproblems, join_subproblems, solve_on_full_matrix
 from ..solvers.results import DualResult
@@ -157,7 +157,8 @@ class _SeveralMachines:
         left = [k for k in range(len(numbers)) if k not in found or not found[k].result.converged]
         samples, stop_level, n_jobs = self.samples, self.settings.stop_level, self.settings.n_jobs
         n_workers = min(effective_n_jobs(n_jobs), len(left))
-        memory = among_solves(samples, self.settings.memory, n_workers)
+        memory = self.settings.memory.less(solution_bytes(int(self._sizes(numbers).sum())))
+        memory = among_solves(samples, memory, n_workers)
         settings, division = replace(self.settings, memory=memory), None
         if before is not None:
             division = before.division
@@ -176,11 +177,15 @@ class _SeveralMachines:
         found |= {k: machine.following(found.get(k)) for k, machine in zip(left, machines, strict=True)}
         return TrainedMachines.join([found[k] for k in range(len(numbers))])
 
+    def _sizes(self, numbers: RowIndices) -> RowIndices:
+        """The numbers of rows of problems."""
+        if isinstance(self.problems, PairProblems):
+            return np.asarray(self.problems.sizes[numbers])
+        return np.full(len(numbers), len(self.samples))
+
     def _work(self, numbers: RowIndices) -> Vector:
         """The work of problems: the squares of their numbers of rows."""
-        if isinstance(self.problems, PairProblems):
-            return self.problems.sizes[numbers].astype(np.float64) ** 2
-        return np.ones(len(numbers))
+        return self._sizes(numbers).astype(np.float64) ** 2
 
     def _train_one(
         self,

@@ -40,6 +40,13 @@ class TrainedMachine:
     rows: RowIndices | None = None
     is_sketch: bool = False
 
+    @classmethod
+    def exact(
+        cls, result: DualResult, levels: Sequence[dict[str, float]] = (), rows: RowIndices | None = None
+    ) -> TrainedMachine:
+        """The machine of a solution of the whole problem, after these levels."""
+        return cls(result, None, np.array([result.intercept]), list(levels), rows)
+
     def following(self, before: TrainedMachine | None) -> TrainedMachine:
         """The better one of this machine and of `before`, from which its training started (`DualResult.following`)."""
         if before is None:

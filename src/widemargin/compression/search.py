@@ -45,7 +45,7 @@ from ..kernels.functions import RBF, make_kernel
 from ..kernels.tiles import entry_work
 from ..models.nystroem_tree import NystroemForest
 from ..nystroem.leaf_problems import DistillationProblem, HingeProblem, LeafProblem, least_squares_work
-from ..partition.kmeans import sample_rows
+from ..partition.kmeans import max_sample_values, sample_rows
 from .agreement import determination, side_agreement
 from .compressed import (
     Compressed,
@@ -68,7 +68,8 @@ _PILOT_ROWS = 8000  # train candidates on so many rows at first, at most
 _WANTED_AGREEMENT = 0.99  # double an automatic cost while the share of equal labels is below
 _LEAST_AGREEMENT = 0.97  # warn where the share of equal labels is below
 _ENOUGH_AGREEMENT = 0.995  # try nothing else once the share of equal labels, or of the variance, is this or more
-_FEW = 50  # hold out none of fewer rows; project no fewer features: they are cheap as they are
+_MIN_ROWS = 50  # hold out none of fewer rows
+_MIN_FEATURES = 50  # project no fewer features: they are cheap as they are
 _LABELS_C = 10.0  # C of machines that learn labels, which are the model's own and free of noise
 _COST_SHARE, _MAX_COST = 0.04, 600.0  # automatic cost / the model's; largest automatic cost
 _TRAINING_SHARES = {"decision values": "least squares", "labels": "hinges"}  # of memory, for `training_bytes`
@@ -165,7 +166,7 @@ class Compression:
     def _evaluate_model(self, progress: Progress) -> None:
         """Set the model's decision values (n, q); rows that are not evaluated in half of `max_time` are left out."""
         (n, d), source = self.rows.shape, self.source
-        size = max(_FEW * source.n_clusters, int(WORK_PER_CHECK / entry_work(int(source.n_used), d)))
+        size = max(_MIN_ROWS * source.n_clusters, int(WORK_PER_CHECK / entry_work(int(source.n_used), d)))
         order = self.rng.permutation(n)
         progress.stage("the model's own predictions", n)
         resources = {"n_jobs": self.parameters.n_jobs, "memory": self.memory.among(1, "evaluation")}
@@ -238,7 +239,7 @@ class Compression:
         rows_bytes, points_bytes = (stored_bytes(A) + 8 * A.shape[0] * self.source.n_outputs for A in (X, points))
         points_bytes *= min(1.0, _MAX_ROWS / points.shape[0])
         free_bytes = self.memory["training rows"] - points_bytes
-        most = max(_FEW, min(_MAX_ROWS, int(free_bytes * X.shape[0] / rows_bytes)))
+        most = max(_MIN_ROWS, min(_MAX_ROWS, int(free_bytes * X.shape[0] / rows_bytes)))
         if X.shape[0] <= most:
             return X
         self.notes.append(f"learnt from {most:,} of {X.shape[0]:,} rows")
@@ -248,7 +249,7 @@ class Compression:
         """Hold out a fifth of the given rows for validation and test, half each; of few rows, all are in every set."""
         n = self.n_given
         order = self.rng.permutation(n)
-        if n < _FEW:
+        if n < _MIN_ROWS:
             everything = np.arange(self.rows.shape[0])
             return _Split(everything, everything, everything, everything)
         held_out = order[: min(_MAX_HELD_OUT, int(_HELD_OUT_SHARE * n))]
@@ -421,9 +422,10 @@ class Compression:
         """Principal axes (d, rank) that keep nearly all of the rows' variance; None where they are too many."""
         d = self.rows.shape[1]
         argument = self.source.kernel.argument
-        if argument == "l1_distance" or d < _FEW or self.rows.shape[0] < 2:
+        if argument == "l1_distance" or d < _MIN_FEATURES or self.rows.shape[0] < 2:
             return None  # L1 distances change with the axes; a single row has none
-        probe = self.rows[sample_rows(self.rows, np.arange(self.rows.shape[0]), 1, self.rng)]
+        max_values = max_sample_values(self.memory["axes"], self.rows.dtype.itemsize)
+        probe = self.rows[sample_rows(self.rows, np.arange(self.rows.shape[0]), 1, self.rng, max_values)]
         most = min(int(_MAX_RANK_SHARE * d), _MAX_RANK, probe.shape[0] - 1)
         if sp.issparse(probe) or argument == "inner_product":
             from sklearn.decomposition import TruncatedSVD

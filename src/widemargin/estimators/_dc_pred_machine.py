@@ -35,7 +35,7 @@ Arrays = dict[str, NDArray[Any]]
 class DCPredMachine(KernelMachine):
     """An estimator whose model is a `NystroemForest` trained by DC-Pred++."""
 
-    _memory_kinds = "tree of landmarks", "prediction"
+    _memory_kinds = ("tree of landmarks",)
     prediction_cost: float | str
     n_clusters: int | str
     n_landmarks: int | str

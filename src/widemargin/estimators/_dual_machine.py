@@ -66,7 +66,7 @@ class DualMachine(LinearWeights, DecisionGradients, KernelMachine):
     machine for each pair of classes, overrides some.
     """
 
-    _memory_kinds = "kernel machine", "kernel machine on workers", "prediction"
+    _memory_kinds = "kernel machine", "kernel machine on workers", "prediction of a kernel machine"
     fit_intercept: bool
     n_levels: int | str
     branching: int
@@ -109,7 +109,9 @@ class DualMachine(LinearWeights, DecisionGradients, KernelMachine):
             self._open_rows(rows, progress) as rows,
         ):
             kernel, samples, rows = self._make_samples(rows, progress)
-            machines = self._train_machines(kernel, samples, rows, progress)
+            problems, settings = self._problems(rows), self._settings(kernel, len(samples))
+            start, rng = self._warm_start_point(problems, rows.kept), make_rng(self.random_state, seed_of_none=0)
+            machines = train_machines(kernel, samples, problems, settings, progress, rng, start=start)
             machines = self._finish_machines(kernel, samples, rows, machines)
             self._set_attributes(kernel, samples, rows, machines)
             if not progress.stopped_by:
@@ -179,17 +181,6 @@ class DualMachine(LinearWeights, DecisionGradients, KernelMachine):
     def _problems(self, rows: TrainingRows) -> Problems:
         """Of each machine a function that returns its rows among the n of `rows`, and its dual problem on these."""
         raise NotImplementedError
-
-    def _train_machines(
-        self, kernel: Kernel, samples: Samples | RemoteRows, rows: TrainingRows, progress: Progress
-    ) -> TrainedMachines:
-        """The machine of each of `_problems`."""
-        settings, rng = self._settings(kernel, len(samples)), make_rng(self.random_state, seed_of_none=0)
-        problems = self._problems(rows)
-        if self.warm_start and hasattr(self, "dual_coef_"):
-            self._warn_of_cold_start(len(problems))
-        start = self._warm_start_point(problems, rows.kept)
-        return train_machines(kernel, samples, problems, settings, progress, rng, start=start)
 
     def _warn_of_machines(self, rows: TrainingRows, machines: TrainedMachines) -> None:
         """Warn of machines, trained to the end, that have learned nothing."""
@@ -292,7 +283,8 @@ class DualMachine(LinearWeights, DecisionGradients, KernelMachine):
         kernel = self._resolve_kernel(rows.X, rows.weights)
         samples = ensure_precision(kernel, make_samples(rows.X, kernel.sample_form))
         self._check_memory(samples, rows)
-        machines = self._train_machines(kernel, samples, rows, progress)
+        settings, rng = self._settings(kernel, len(samples)), make_rng(self.random_state, seed_of_none=0)
+        machines = train_machines(kernel, samples, self._problems(rows), settings, progress, rng)
         self.__dict__.update(self._prediction_attributes(rows, machines))
         return self._make_model()
 
@@ -360,21 +352,19 @@ class DualMachine(LinearWeights, DecisionGradients, KernelMachine):
             return self.partition
         return "input" if self.kernel in KERNELS else "kernel"
 
-    def _warn_of_cold_start(self, n_machines: int) -> None:
-        """Warn where `warm_start` is set and what was fitted is no start."""
-        if n_machines > 1 or self.stop_level:
-            what = f"{n_machines} machines (several classes or targets)" if n_machines > 1 else "an early machine"
-            warn_user(f"warm_start=True has no effect on {what}: this fit starts anew", UserWarning)
-
     def _warm_start_point(self, problems: Problems, kept: RowIndices) -> Vector | None:
-        """With `warm_start`, the fitted machine's coefficients as a feasible point (n,) of the problem; else None."""
-        if (
-            not self.warm_start
-            or self.stop_level
-            or len(problems) > 1
-            or len(getattr(self, "dual_coef_", ())) != 1
-            or not len(self.support_)
-        ):
+        """With `warm_start`, the fitted machine's coefficients as a feasible point (n,) of the problem; else None.
+
+        Warn where what was fitted is no start.
+        """
+        if not self.warm_start or not hasattr(self, "dual_coef_"):
+            return None
+        if len(problems) > 1 or self.stop_level:
+            several = f"{len(problems)} machines (several classes or targets)"
+            what = several if len(problems) > 1 else "an early machine"
+            warn_user(f"warm_start=True has no effect on {what}: this fit starts anew", UserWarning)
+            return None
+        if len(self.dual_coef_) != 1 or not len(self.support_):
             return None
         beta, is_there = np.zeros(int(kept[-1]) + 1), self.support_ <= kept[-1]
         beta[self.support_[is_there]] = self.dual_coef_[0, is_there]
@@ -395,11 +385,8 @@ class DualMachine(LinearWeights, DecisionGradients, KernelMachine):
         beta, intercept = solution
         point = DualResult(beta, np.zeros_like(beta), intercept, 0.0, 0.0, 0.0, False, 0, History())
         stopped = copy.copy(self)
-        stopped.__dict__.update(
-            self._prediction_attributes(
-                rows, TrainedMachines.join([TrainedMachine(point, None, np.array([intercept]), [])])
-            )
-        )
+        machines = TrainedMachines.join([TrainedMachine.exact(point)])
+        stopped.__dict__.update(self._prediction_attributes(rows, machines))
         kernel = self._make_kernel()
         if self._may_centre and sample_form(kernel, rows.X) != kernel.sample_form:
             stopped._move_intercepts(view_samples(rows.X, "distances").shift)

@@ -79,7 +79,7 @@ class LinearMachine(Estimator):
     A subclass has `_check_targets` and `_make_problem`.
     """
 
-    _memory_kinds = "linear machine", "prediction"
+    _memory_kinds = ("linear machine",)
     C: float
     tol: float
     mu: float

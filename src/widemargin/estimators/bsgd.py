@@ -37,7 +37,6 @@ from ._predictor import Classifier, OneVsRestPredictor, argmax_classes
 from ._scale import make_checked_samples, warn_of_origin
 from ._training_warnings import PROBE_ROWS, warn_of_one_class_on_probe
 from ._validation import (
-    LARGEST_TARGET,
     check_choice,
     check_flag,
     check_integer,
@@ -50,7 +49,7 @@ from ._validation import (
     to_float32,
 )
 
-_LEAST_LAM = 1 / LARGEST_TARGET  # coefficients are sums of up to 1 / lam, and their squares must be finite
+_LEAST_LAM = 1e-100  # coefficients are sums of up to 1 / lam, and their squares must be finite
 _STREAM_ROWS = 10_000  # n of the default lam = 1 / (C n) of a stream (docs/guide/bsgd.md)
 _ESTIMATE_SECONDS = 0.1  # for each of the two sums of a stopped fit's objective
 _MOST_NODES = 4096  # of the table, a side: compiled look-ups number the nodes in float32, exact up to 2^24
@@ -219,7 +218,7 @@ class BSGDClassifier(Classifier, OneVsRestPredictor, LinearWeights, DecisionGrad
     (20000, True)
     """
 
-    _memory_kinds = ("prediction",)
+    _memory_kinds = ("prediction of a kernel machine",)
 
     def __init__(
         self,

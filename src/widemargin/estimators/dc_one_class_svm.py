@@ -282,7 +282,7 @@ class DCOneClassSVM(OutlierMixin, OutlierPredictor, DualMachine):
 
     @lazy_on_dask
     def decision_function(self, X: ArrayLike) -> Vector:
-        """Signed distance from the border of the region, times ``|w|``: negative outside.
+        r"""Signed distance from the border of the region, times :math:`\|w\|`: negative outside.
 
         Parameters
         ----------
@@ -304,7 +304,7 @@ class DCOneClassSVM(OutlierMixin, OutlierPredictor, DualMachine):
 
     @lazy_on_dask
     def score_samples(self, X: ArrayLike) -> Vector:
-        """<w, phi(x)> of each row: the larger, the more ordinary.
+        r""":math:`\langle w, \phi(x) \rangle` of each row: the larger, the more ordinary.
 
         Parameters
         ----------

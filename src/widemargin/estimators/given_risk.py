@@ -20,13 +20,13 @@ from ._validation import check_integer, check_number, check_verbose
 
 @dataclass(frozen=True)
 class RegularisedMinimum:
-    """What `cutting_plane` found.
+    r"""What `cutting_plane` found.
 
     Attributes
     ----------
     w : ndarray of shape (n_features,), float64
     objective_ : float
-        ``1/2 |w|^2 + C risk(w)``.
+        :math:`\tfrac12 \|w\|^2 + C R(w)`, R the risk.
     dual_gap_ : float
         ``objective_ - dual_gap_`` is a proven lower bound of the minimum.
     relative_gap_ : float
@@ -61,7 +61,7 @@ def cutting_plane(
     callback: Callable[[dict[str, float]], bool] | None = None,
     verbose: int = 0,
 ) -> RegularisedMinimum:
-    """Minimise ``1/2 |w|^2 + C risk(w)`` for any convex risk, with a certificate: structured outputs, own losses.
+    r"""Minimise :math:`\tfrac12 \|w\|^2 + C R(w)` for any convex risk R, as of structured outputs, with a certificate.
 
     Parameters
     ----------

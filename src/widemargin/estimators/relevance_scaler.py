@@ -142,7 +142,7 @@ class RelevanceScaler(OneToOneFeatureMixin, TransformerMixin, Estimator):
     0.66 0.99
     """
 
-    _memory_kinds = "kernel machine", "prediction"
+    _memory_kinds = "kernel machine", "prediction of a kernel machine"
 
     def __init__(
         self,

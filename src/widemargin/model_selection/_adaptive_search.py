@@ -142,8 +142,11 @@ class AdaptiveSearch:
         self.clusters = self._divide()
         tol = SINGLE_SET_TOL if len(data.rows) <= WORKING_SET_ROWS else max(machines.limits.tol, ROUGH_TOL)
         limits, n = Limits(tol, np.inf, machines.limits.max_iter), len(data.rows)
+        copy_bytes = 2 * n * data.samples.row_bytes  # scaled rows, and these in float32
+        self._most_copies = min(len(data.splits) + 1, max(1, means.memory["scaled rows"] // copy_bytes))
+        memory = means.memory.less(data.samples.nbytes + self._most_copies * copy_bytes)
         self.held_out = ClusteredHeldOut(
-            self.clusters, data.problem.machines, n, limits, means.memory, means.progress, means.team
+            self.clusters, data.problem.machines, n, limits, memory, means.progress, means.team
         )
         self._samples: dict[tuple[int, int], Samples] = {}
         self._fold_scores: dict[tuple[Cell, int], dict[int, float]] = {}  # of a cell on so many clusters, by fold
@@ -477,6 +480,8 @@ class AdaptiveSearch:
         """float32 samples of the rows, their columns scaled as the fold's training rows say."""
         key = (scaling, fold) if scaling else (0, 0)
         if key not in self._samples:
+            if len(self._samples) == self._most_copies:
+                self._samples.clear()
             base = make_samples(self._scaled(scaling, fold), kernel.sample_form) if scaling else self.data.samples
             float32 = np.dtype(np.float32)
             with np.errstate(over="ignore", invalid="ignore"):

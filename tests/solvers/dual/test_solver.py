@@ -591,6 +591,17 @@ def test_stopped_at_the_start_it_has_no_certificate_where_zero_is_not_feasible(m
     assert result.lower_bound == -np.inf
 
 
+def test_decision_values_of_zero_gather_no_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    problem, products = make_problem(400, C=0.02), list[int]()
+    with ThreadTeam(1) as team, Progress() as progress:
+        solver = make_solver(problem, team, progress)
+        monkeypatch.setattr(solver.operator, "add_product", lambda rows, *_: products.append(len(rows)))
+        assert not solver.decision_values(np.zeros(400)).any()
+        assert not products
+        solver.decision_values(problem.y)
+    assert products == [400]
+
+
 def test_a_change_of_the_objective_counts_fixed_coordinates() -> None:
     problem = make_problem(30)
     K, y, p = problem.K, problem.y, np.arange(10)

@@ -2,14 +2,16 @@
 
 | file | used where | because |
 |---|---|---|
-| `gram_dual` | at most 1,024 samples and features, given the memory | one dual solve on X X' replaces all rounds |
-| `sample_start` | n >= 32,768 and n >= 512 d | the machine of a sixteenth of the samples is near that of all |
-| `active_rows` | n >= 8,192 and n >= 64 d | rounds on the samples near the margin cost a fraction of those on all |
-| `smoothed_newton` | n >= 512 d and n >= 32 d^2 | a handful of steps; the Hessian costs less than some passes |
-| `dual_epochs` | n d (CSR: non-zeros) >= 32,768, no sample start | epochs gain fast while the gap is large |
-| `dual_alone` | as above, and d > n; of sparse rows in many directions 4 d >= n; not far from the origin | see there |
-| `multiclass_dual` | the same, of Crammer and Singer's hinge, and d > n | epochs alone |
-| `newton_steps` | everywhere, of smooth losses | planes alone need hundreds of rounds |
+| `gram_dual` | hinge; at most 1,024 samples and features, given the memory | one dual solve replaces all rounds |
+| `sample_start` | all but pairs; n >= 32,768 and n >= 512 d | the machine of a sixteenth is near that of all |
+| `active_rows` | hinges (*); n >= 8,192 and n >= 64 d | rounds on the samples near the margin cost a fraction |
+| `smoothed_newton` | hinges (*); n >= 512 d and n >= 32 d^2 | a handful of steps; the Hessian costs some passes |
+| `dual_epochs` | hinge; n d (CSR: non-zeros) >= 32,768, no sample start | epochs gain fast while the gap is large |
+| `dual_alone` | hinge, squared hinge; as above, and d > n; of sparse rows in many directions 4 d >= n | see there |
+| `multiclass_dual` | Crammer and Singer's hinge; as above, and d > n | epochs alone |
+| `newton_steps` | smooth losses | planes alone need hundreds of rounds |
+
+(*) The hinge of classes, and the piecewise linear losses of targets, which are two hinges.
 
 A loss names those that are written for it (`Loss.accelerations`). All but `newton_steps` need samples in this process.
 Newton steps on smoothed hinges run on the active rows, and on the sample. Below 32,768 values hinges have the Gram

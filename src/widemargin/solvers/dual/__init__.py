@@ -23,7 +23,7 @@ Four ways to solve a dual, by what is kept of K. A *full matrix* is the kernel m
     matrix; problems on    .solve_on_full_matrix    or more share the matrix (`dc_svm.suits_full_matrix`)
     parts of its rows      .solve_subproblems       OCAS: X X' of up to 1,024 rows and columns (`accelerations`)
 
-    full or shared         in_memory                clusters of DC-SVM: up to 6,000 rows (`dc_svm._solve_subproblem`)
+    full or shared         in_memory                clusters of DC-SVM: up to 6,000 rows (`dc_svm._solve_part`)
     matrix; problems on    .solve_in_memory         folds and Cs of a search: what the memory allows (`held_out`)
     all of its rows                                 leaves of DC-Pred++: up to 3,000 rows (`dc_pred._MAX_KERNEL_ROWS`)
                            .solve_several_in_       several targets: more than 512 rows, in up to half the memory

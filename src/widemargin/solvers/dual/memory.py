@@ -43,11 +43,16 @@ def needed_bytes(samples: Samples, sizes: Sequence[int], n_threads: int) -> int:
     The samples' copies, the vectors and tiles of the largest problems, the smallest active matrices, and all solutions.
     """
     n_workers, itemsize = min(n_threads, len(sizes)), samples.dtype.itemsize
-    needed = samples.nbytes + 8 * _RESULT_VECTORS * sum(sizes)
+    needed = samples.nbytes + solution_bytes(sum(sizes))
     for m in sorted(sizes)[-n_workers:]:
         tiles = _LEAST_TILES * (n_threads // n_workers)
         needed += _working_bytes(samples, m, tiles) + min(_LEAST_BYTES, m * m * itemsize)
     return needed
+
+
+def solution_bytes(m: int) -> int:
+    """Bytes that solutions of m coordinates in all keep."""
+    return 8 * _RESULT_VECTORS * m
 
 
 def _working_bytes(samples: Samples, m: int, n_tiles: int) -> int:

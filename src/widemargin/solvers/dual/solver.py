@@ -261,7 +261,7 @@ class DualSolver:
         def add(rows: RowIndices) -> None:
             self.operator.add_product(rows, beta[rows], decision, columns)
 
-        if columns is None or len(columns):
+        if beta.any() and (columns is None or len(columns)):  # else all rows would be gathered for nothing
             self._in_blocks(add, np.flatnonzero(beta))
         return decision
 
