@@ -6,13 +6,15 @@
     python benchmarks/constants.py --only solvers/cutting_plane partition/kmeans.py:_MAX_ITER
 
 **Counted** is each name in capitals at the top of a module of `src/widemargin` whose value is a number or a tuple of
-numbers, computed from numbers or not; and each such field of a class that is instantiated once under a name in capitals
-(a decision's constants). A tuple counts once. Not counted are literals where they are used, strings and flags.
+numbers, written as such or computed from numbers (not from other constants alone); and each such field of a class that
+is instantiated once under a name in capitals (a decision's constants). A tuple counts once. Not counted are literals
+where they are used, strings and flags.
 
-**Measured** are processor seconds of one thread, the least of `--repeats` fits or more, in turn with the value as it
-is; and the answer, objective and score. Other processes change the seconds by some percent, and never the answer: one
-that is the same to the last digit tells that nothing was decided otherwise. "change" is the ratio of the seconds, less
-1; "answer" the relative change of objective or score, whichever is larger. Rows of other constants stay in the file.
+**Measured** are, of exact kernel machines, kernel entries and working sets; of others processor seconds of one thread,
+the least of `--repeats` fits or more, in turn with the value as it is; of all the answer, objective and score. Counts
+and answers do not depend on the load of the machine, seconds by some percent. "change" is the ratio to the measure with
+the value as it is, less 1, of the count that differs more; "answer" the relative change of objective or score,
+whichever is larger. Rows of other constants stay in the file.
 """
 
 from __future__ import annotations
@@ -39,6 +41,7 @@ import scipy.sparse as sp
 import widemargin
 from benchmarks import _report
 from benchmarks._problems import load_problem
+from benchmarks.shrinking import counted
 from evidence._ocas.problems import load_linear
 
 _SOURCE = Path(widemargin.__file__).parent
@@ -77,7 +80,7 @@ _ROOMS: dict[str, tuple[str, ...]] = {
     "estimators/relevance algorithms/relevance": ("relevance",),
     "": ("exact", "long", "steps", "pred"),
 }
-_COLUMNS = ["constant", "value", "problem", "seconds", "change", "answer"]
+_COLUMNS = ["constant", "value", "problem", "measure", "change", "answer"]
 
 
 class Constant(NamedTuple):
@@ -162,6 +165,8 @@ def _number(node: ast.expr, names: dict[str, Any]) -> Any:
     allowed = (ast.Constant, ast.UnaryOp, ast.BinOp, ast.Tuple, ast.Name, ast.operator, ast.unaryop, ast.expr_context)
     if not all(isinstance(part, allowed) for part in ast.walk(node)):
         return None
+    if not any(isinstance(part, ast.Constant) for part in ast.walk(node)):
+        return None
     try:
         value = eval(compile(ast.Expression(node), "", "eval"), {"__builtins__": {}}, dict(names))
     except (NameError, TypeError):
@@ -189,12 +194,13 @@ def _rows(constant: Constant, problem: str, options: Any) -> list[dict[str, Any]
     rows = []
     for factor in (0.5, 2.0):
         value = _scaled(constant.value, factor)
-        seconds, answer = _measure(problem, options.repeats, constant, value)
-        least, (usual_answer, changed_answer) = [min(some) for some in seconds], answer
-        change = np.max(np.abs(changed_answer - usual_answer) / np.maximum(np.abs(usual_answer), 1e-300))
+        (usual, usual_answer), (changed, answer) = _measure(problem, options.repeats, constant, value)
+        changes = changed / np.maximum(usual, 1e-300) - 1
+        answers = np.abs(answer - usual_answer) / np.maximum(np.abs(usual_answer), 1e-300)
         rows.append(
-            {"constant": constant.key, "value": str(value), "problem": problem, "seconds": least[1]}
-            | {"change": least[1] / least[0] - 1, "answer": float(change)}
+            {"constant": constant.key, "value": str(value), "problem": problem}
+            | {"measure": "counts" if len(changes) > 1 else "seconds"}
+            | {"change": float(max(changes, key=abs)), "answer": float(answers.max())}
         )
     return rows
 
@@ -224,40 +230,51 @@ def _set_to(constant: Constant, value: Any) -> Iterator[None]:
         yield
 
 
-def _measure(problem: str, repeats: int, constant: Constant, value: Any) -> tuple[Any, Any]:
-    """Processor seconds of fits with predictions, as the code is and with another value in turn, and both answers."""
+def _measure(problem: str, repeats: int, constant: Constant, value: Any) -> list[tuple[Any, Any]]:
+    """Counts or seconds, and the answer, of fits with predictions as the code is, and of fits with another value."""
     train = _training(problem)
-    seconds: tuple[list[float], list[float]] = [], []
-    while len(seconds[0]) < repeats or sum(seconds[0]) < 0.2:
-        answers = []
+    runs: tuple[list[float], list[float]] = [], []
+    found: list[tuple[Any, Any]] = [(), ()]
+    while len(runs[0]) < repeats or sum(runs[0]) < 0.2:
         for k in range(2):
-            with _set_to(constant, value) if k else nullcontext(), warnings.catch_warnings():
+            with _set_to(constant, value) if k else nullcontext(), warnings.catch_warnings(), counted() as counts:
                 warnings.simplefilter("ignore")
                 begin = time.process_time()
-                answers.append(np.nan_to_num(np.asarray(train(), dtype=np.float64)))
-                seconds[k].append(time.process_time() - begin)
-    return seconds, answers
+                *answer, n_iter = train()
+                runs[k].append(time.process_time() - begin)
+            entries = counts["rows"] + counts["active"]
+            work = [entries, n_iter] if entries and n_iter else [min(runs[k])]
+            found[k] = np.array(work, np.float64), np.nan_to_num(np.asarray(answer, np.float64))
+        if len(found[0][0]) > 1:
+            break
+    return found
 
 
 @cache
-def _training(problem: str) -> Callable[[], tuple[float, float]]:
-    """Fit the problem's model, and score it."""
+def _training(problem: str) -> Callable[[], tuple[float, float, int]]:
+    """Fit the problem's model: its objective, its score, and its working sets if it is an exact machine."""
     if problem == "compress":
         X, y, X_test, _ = _load("codrna", 3_000)
         machine = widemargin.DCSVMClassifier(C=32.0, gamma=0.5).fit(X, y)
         labels = machine.predict(X_test)
-        return lambda: (0.0, float(np.mean(widemargin.compress(machine, X, random_state=0).predict(X_test) == labels)))
+
+        def shrink() -> tuple[float, float, int]:
+            smaller = widemargin.compress(machine, X, random_state=0)
+            return 0.0, float(np.mean(smaller.predict(X_test) == labels)), 0
+
+        return shrink
     estimator, name, n_rows, options = _FITS[problem]
     X, y, X_test, y_test = _load(name, n_rows)
     published = load_problem(name, n_rows=1) if estimator in ("DCSVMClassifier", "BSGDClassifier") else None
     kernel = {} if published is None else {"C": published.C, "gamma": published.gamma}
 
-    def train() -> tuple[float, float]:
+    def train() -> tuple[float, float, int]:
         model = getattr(widemargin, estimator)(**{"n_jobs": 1, **kernel, **options}).fit(X, y)
         score = (
             model.score(X_test, y_test) if hasattr(model, "score") else float(np.abs(model.transform(X_test)).mean())
         )
-        return float(getattr(model, "objective_", 0.0)), score
+        is_exact = estimator in ("DCSVMClassifier", "DCSVMRegressor")
+        return float(getattr(model, "objective_", 0.0)), score, int(np.sum(model.n_iter_)) if is_exact else 0
 
     return train
 

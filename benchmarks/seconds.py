@@ -41,7 +41,7 @@ from widemargin import DCSVMClassifier
 from widemargin._native import dual
 from widemargin._threads import effective_n_jobs
 from widemargin.algorithms import dc_svm
-from widemargin.kernels import active_matrix, kernel_operator
+from widemargin.kernels import active_matrix, boxed_rows
 from widemargin.kernels.active_matrix import ActiveMatrix
 from widemargin.solvers.dual import solver
 from widemargin.solvers.dual.solver import DualSolver
@@ -49,7 +49,7 @@ from widemargin.solvers.dual.solver import DualSolver
 _CALLS: list[tuple[str, Any, str]] = [
     ("clustering", dc_svm, "divide_rows"),
     ("cluster", dc_svm.DCSVMTraining, "_solve_cluster"),
-    ("kernel rows", kernel_operator, "add_kernel_product"),
+    ("kernel rows", boxed_rows, "add_kernel_product"),
     ("matrices", active_matrix, "fill_gram"),
     ("matrices", active_matrix, "fill_with_transpose"),
     ("matrices", dc_svm, "fill_gram"),

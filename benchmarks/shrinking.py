@@ -25,7 +25,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from benchmarks import _report
 from benchmarks._problems import load_problem
 from widemargin import DCSVMClassifier
-from widemargin.kernels import active_matrix, kernel_operator
+from widemargin.kernels import active_matrix, boxed_rows
 from widemargin.solvers.dual import solver
 
 _COLUMNS = ["set", "rows", "levels", "shrinking", "support_vectors", "rows of n", "active", "rounds", "working sets"]
@@ -81,7 +81,7 @@ def counted() -> Iterator[Counter[str]]:
         return mock.patch.object(place, function, watched)
 
     with (
-        watch(kernel_operator, "add_kernel_product", "rows", lambda kernel, A, coef, B, *rest: len(A) * len(B)),
+        watch(boxed_rows, "add_kernel_product", "rows", lambda kernel, A, coef, B, *rest: len(A) * len(B)),
         watch(active_matrix, "fill_gram", "active", lambda kernel, A, *rest: len(A) ** 2),
         watch(active_matrix, "fill_with_transpose", "active", lambda kernel, A, B, *rest: 2 * len(A) * len(B)),
         watch(solver.DualSolver, "_run_round", "rounds", lambda *arguments: 1),

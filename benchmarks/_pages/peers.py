@@ -246,13 +246,14 @@ def _seconds(rows: Rows) -> str:
 
 
 def _constants(rows: Rows) -> str:
-    """A line for each value of a constant: by how much the counts change on each set."""
+    """A line for each value of a constant of the dual solver: by how much the counts change on each problem."""
     lines: dict[tuple[str, str], list[str]] = defaultdict(list)
-    for row in rows:
-        lines[row["constant"], str(row["value"])].append(f"{row['change']:+.0%}")
-    sets = list(dict.fromkeys(row["set"] for row in rows))
+    dual = [row for row in rows if row["constant"].startswith("solvers/dual/solver.py") and row["measure"] == "counts"]
+    for row in dual:
+        lines[row["constant"].partition(":")[2], str(row["value"])].append(f"{row['change']:+.0%}")
+    problems = list(dict.fromkeys(row["problem"] for row in dual))
     return markdown(
-        ["constant", "value", *sets], [[f"`{name}`", value, *cells] for (name, value), cells in lines.items()]
+        ["constant", "value", *problems], [[f"`{name}`", value, *cells] for (name, value), cells in lines.items()]
     )
 
 

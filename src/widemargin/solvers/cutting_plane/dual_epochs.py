@@ -30,7 +30,7 @@ from .smooth_losses import SquaredHingeLoss
 _EPOCH_WORK = 5.0  # of a value: one thread, no order in memory
 _ROUND_WORK, _ROUND_WORK_PER_COLUMN = 2e5, 60.0  # beside 1 for each value
 _PLANE_WORK = 2.0  # work of a round / values of all planes' normals: on text, much of the work
-_FIRST_TURN_EPOCHS, _MAX_EPOCHS = 4.0, 8.0  # of the first turn; in a round, at most
+_FIRST_TURN_EPOCHS, _MAX_EPOCHS = 2.0, 8.0  # of the first turn; in a round, at most
 
 _SIGMA = 0.03  # penalty of y'alpha = 0 in the method of multipliers / mean |x_i|^2; 0.01 and 0.1 are about as good
 RUN_LENGTH = 16  # samples that stay together in an order: neighbours in memory
