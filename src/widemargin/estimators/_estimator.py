@@ -24,7 +24,6 @@ from .._threads import interpreter_end
 from ._callbacks import CallbackSupportMixin, fit_task
 from ._fitted_state import FittedState
 
-_FREED_BYTES = 2**25 - 2**13  # with what malloc adds, the largest array that raises its mmap threshold
 _PACKAGE = __name__.partition(".")[0]
 
 
@@ -163,7 +162,7 @@ def _keep_freed_memory() -> None:
     One array of just below 32 MiB is allocated and freed here: malloc then raises its mmap threshold to this size and
     the trim threshold to twice as much (mallopt(3), M_MMAP_THRESHOLD).
     """
-    np.empty(_FREED_BYTES, np.uint8)
+    np.empty(2**25 - 2**13, np.uint8)  # with what malloc adds, the largest array that raises its mmap threshold
 
 
 def warn_of_stop(estimator: Any, reason: str | None, state: str) -> None:

@@ -25,8 +25,6 @@ from ._predictor import OutlierPredictor, lazy_on_dask
 from ._scale import resolve_gamma
 from ._validation import LARGEST_TARGET, check_choice, check_number, make_rng, shown
 
-_SAMPLE_ROWS = 300  # rows of the machine of a fit that has no time for all
-
 
 class DCOneClassSVM(OutlierMixin, OutlierPredictor, DualMachine):
     r"""Exact one-class support vector machine, for data sets where `sklearn.svm.OneClassSVM` takes too long.
@@ -261,7 +259,7 @@ class DCOneClassSVM(OutlierMixin, OutlierPredictor, DualMachine):
     def _sample_machine(self, kernel: Kernel, samples: Samples | RemoteRows, weights: Vector) -> TrainedMachine:
         """The machine of a sample of the rows, with coefficients of the same sum as the whole's, and no bound."""
         n, rng = len(samples), make_rng(self.random_state, seed_of_none=0)
-        chosen = np.sort(rng.choice(n, min(n, _SAMPLE_ROWS), replace=False))
+        chosen = np.sort(rng.choice(n, min(n, 300), replace=False))  # of a fit that has no time for all
         scaled = weights[chosen] * (weights.sum() / weights[chosen].sum())
         settings = replace(self._settings(kernel, n), n_levels=0, stop_level=0)
         data = KernelProblem(kernel, take_samples(kernel, samples, chosen), one_class_problem(scaled, float(self.nu)))
