@@ -49,8 +49,8 @@ def measure(name: str, levels: int | str, shrinking: bool) -> dict[str, Any]:
     """The counts of one fit."""
     base, _, n_rows = name.partition(":")
     problem = load_problem(base, n_rows=int(n_rows) if n_rows else None)
-    share = solver._NEAR_SHARE if shrinking else 0.0
-    with counted() as counts, mock.patch.object(solver, "_NEAR_SHARE", share):
+    share = solver._UNSHRUNK_SHARE if shrinking else 0.0
+    with counted() as counts, mock.patch.object(solver, "_UNSHRUNK_SHARE", share):
         model = DCSVMClassifier(C=problem.C, gamma=problem.gamma, n_levels=levels).fit(problem.X, problem.y)
     least = len(model.support_) * len(problem.X)
     return {

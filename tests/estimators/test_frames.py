@@ -12,7 +12,7 @@ from widemargin._native import dual
 
 @pytest.mark.parametrize("estimator", [DCSVMClassifier(), DCSVMRegressor(), DCOneClassSVM()])
 def test_few_functions_are_between_a_fit_and_a_working_set(estimator: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Near rounds within near rounds count once."""
+    """Rounds of a shrunk problem within rounds count once."""
     solve, counts = dual.solve_working_sets, []
 
     def counted(*arguments: Any) -> Any:

@@ -231,18 +231,18 @@ def test_rounds_on_the_rows_near_the_margin_reach_the_same_optimum(
     """Also where the rows left out are too many: with the quantile 0 all that do not violate."""
     problem = make_problem(4000, C=2.0, gamma=0.5, noise=0.2)
     sizes: list[int] = []
-    original = DualSolver._solve_near
+    original = DualSolver._solve_shrunk
 
     def watched(solver: DualSolver, point: Any, certificate: Any, near: Any) -> Any:
         sizes.append(len(near))
         return original(solver, point, certificate, near)
 
-    monkeypatch.setattr(DualSolver, "_solve_near", watched)
+    monkeypatch.setattr(DualSolver, "_solve_shrunk", watched)
     monkeypatch.setattr(dual, "_CHANGE_QUANTILE", quantile)
     near = solve(problem, has_intercept=has_intercept, tol=1e-5)
     assert sizes
     assert max(sizes) <= 2000
-    monkeypatch.setattr(dual, "_NEAR_SHARE", 0.0)
+    monkeypatch.setattr(dual, "_UNSHRUNK_SHARE", 0.0)
     n_near = len(sizes)
     whole = solve(problem, has_intercept=has_intercept, tol=1e-5)
     assert len(sizes) == n_near

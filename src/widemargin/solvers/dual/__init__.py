@@ -30,7 +30,7 @@ Four ways to solve a dual, by what is kept of K. A *full matrix* is the kernel m
                                memory               budget (`pairs_and_targets._SeveralMachines.run`)
 
     active matrix: that    solver                   all other duals: the whole problem and the refine step of DC-SVM,
-    of the active set      .DualSolver              larger clusters, larger folds, the near rows of a round
+    of the active set      .DualSolver              larger clusters, larger folds, a shrunk problem
 
     nothing: sums are      solver                   the same with more than 4,096 active rows, where these are short and
     computed from rows     .DualSolver              most entries round to nothing (`kernels.boxed_rows.far_distance`)

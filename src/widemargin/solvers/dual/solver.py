@@ -52,7 +52,7 @@ _FIRST_ROUND_SHARE = 0.25  # of the rows
 _LEAST_VIOLATION = 0.03  # add those with a violation above this part of the largest one
 _NEAR_MARGIN = 512, 2048  # add as many satisfied coordinates near their margin: so many at least and at most
 _CHANGE_QUANTILE = 0.95  # take this quantile of the rows' last changes of decision values for a bound of later ones
-_NEAR_SHARE = 0.5  # run rounds on the near rows alone if these are at most this part of the rows
+_UNSHRUNK_SHARE = 0.5  # shrink the problem if at most this part of the rows is left
 _ROW_COPIES = 4  # count so many dense copies of them
 ROUND_TOL = 0.1  # solve a round on the active set to this part of the largest violation before it
 
@@ -309,10 +309,10 @@ class DualSolver:
 
     def _run_round(self, point: _Point, certificate: Certificate) -> _Point | None:
         """The point after one round; None if the round was stopped or changed no coordinate."""
-        rows = self._choose_near(point, certificate)
+        rows = self._choose_unshrunk(point, certificate)
         try:
             if rows is not None:
-                part = self._solve_near(point, certificate, rows)
+                part = self._solve_shrunk(point, certificate, rows)
             else:
                 part = self._solve_active(point, certificate)
         except Stopped:
@@ -323,52 +323,51 @@ class DualSolver:
             return None
         return self._update(point, part, changed)
 
-    def _choose_near(self, point: _Point, certificate: Certificate) -> RowIndices | None:
-        """The near rows: free ones, violators, and those nearer to the margin than `last_change`.
+    def _choose_unshrunk(self, point: _Point, certificate: Certificate) -> RowIndices | None:
+        """Rows that shrinking leaves: free ones, violators, and those nearer to the margin than `last_change`.
 
-        The rows of the active matrix, whose entries are known, are added unless they are too many. None if the near
-        rows are too many, or too few, or if the free ones do not fit in the active matrix.
+        The rows of the active matrix, whose entries are known, are added unless they are too many. None if the rows
+        left are too many, or too few, or if the free ones do not fit in the active matrix.
         """
         free = is_free(self.terms, point.beta)
         if np.count_nonzero(free) > self._max_active:
             return None
-        is_near = kink_distances(self.terms, point.decision, certificate.intercept) < self.last_change
-        is_near |= free | (self.violations != 0.0)
-        is_near_or_active = is_near.copy()
-        is_near_or_active[self.active_matrix.rows] = True
-        for mask in (is_near_or_active, is_near):
-            if WORKING_SET_ROWS < np.count_nonzero(mask) <= _NEAR_SHARE * len(mask):
+        is_left = kink_distances(self.terms, point.decision, certificate.intercept) < self.last_change
+        is_left |= free | (self.violations != 0.0)
+        is_left_or_active = is_left.copy()
+        is_left_or_active[self.active_matrix.rows] = True
+        for mask in (is_left_or_active, is_left):
+            if WORKING_SET_ROWS < np.count_nonzero(mask) <= _UNSHRUNK_SHARE * len(mask):
                 return np.flatnonzero(mask)
         return None
 
-    def _solve_near(self, point: _Point, certificate: Certificate, near: RowIndices) -> _Part:
-        """Solve on the near rows by rounds of their own, all other coordinates fixed.
+    def _solve_shrunk(self, point: _Point, certificate: Certificate, rows: RowIndices) -> _Part:
+        """Solve the shrunk problem, of these rows, by rounds of its own, all other coordinates fixed.
 
-        Shrinking: the decision values of the other rows are computed once, afterwards, and show whether one of them
-        violates.
+        The decision values of the other rows are computed once, afterwards, and show whether one of them violates.
         """
 
         def go_on(beta: Vector, inner: Certificate) -> bool:
             whole = point.beta.copy()
-            whole[near] = beta
+            whole[rows] = beta
             return self._go_on(whole, certificate._replace(intercept=inner.intercept, violation=inner.violation))
 
-        samples = SampleSubset(self.operator.samples, near)
+        samples = SampleSubset(self.operator.samples, rows)
         operator = KernelOperator(self.operator.kernel, samples, self.operator.team)
-        self.active_matrix.renumber(operator, positions(near, len(point.beta)))
+        self.active_matrix.renumber(operator, positions(rows, len(point.beta)))
         max_iter = self.limits.max_sets - self.n_iter
         part = DualSolver(
             operator,
-            self.problem.take(near),
+            self.problem.take(rows),
             Limits(self._observable_tol(point), max_relative_gap=np.inf, max_iter=max_iter),
             active_matrix=self.active_matrix,
             progress=self.progress,
             go_on=go_on,
         )
-        result = part.solve_part(point.beta[near], point.decision[near])
-        self.active_matrix.renumber(self.operator, near)
+        result = part.solve_part(point.beta[rows], point.decision[rows])
+        self.active_matrix.renumber(self.operator, rows)
         self.n_iter += result.n_iter
-        return _Part(near, result.beta, result.decision)
+        return _Part(rows, result.beta, result.decision)
 
     @property
     def _max_active(self) -> int:
