@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
@@ -189,6 +189,7 @@ def test_epsilon_must_be_a_number_from_zero_on() -> None:
     has_intercept=st.booleans(),
     seed=st.integers(0, 99),
 )
+@example(n=5, C=1e-3, epsilon=1.0, has_intercept=True, seed=25)  # Newton steps alone go to and fro
 def test_certificate_of_squared_losses(n: int, C: float, epsilon: float, has_intercept: bool, seed: int) -> None:
     """At a point near zero, where all residuals are within what the bounds allow."""
     X, y = samples_of(n, seed)

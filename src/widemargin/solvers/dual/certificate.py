@@ -211,14 +211,15 @@ def _intercept(
 def _root_intercept(terms: dual.SeparableTerms, residual: Vector, total: float) -> float:
     """The minimiser b of the primal objective with squared losses of residual - b: their multipliers have this sum.
 
-    The sum decreases in b, piecewise linearly: Newton steps, kept between points of either sign.
+    The sum decreases in b, piecewise linearly: Newton steps, kept between points of either sign. Every third step
+    bisects, as Newton steps alone can go to and fro between two pieces.
     """
     if not len(residual) or np.ptp(residual) == 0.0:  # with no rounding: else a loss of zero would not be
         return float(residual[0]) if len(residual) else 0.0
     weights = 1.0 / np.asarray(terms.curvature)
     low, high = float(residual.min()) - terms.epsilon, float(residual.max()) + terms.epsilon
     b, rounding = float(weights @ residual / weights.sum()), 4 * np.finfo(np.float64).eps * max(-low, high)
-    for _ in range(100):  # more than bisection needs to halve to rounding
+    for k in range(160):  # 53 bisections halve to rounding
         multipliers = loss_multipliers(terms, b - residual)
         excess = float(multipliers.sum()) - total
         if excess == 0.0:
@@ -226,7 +227,7 @@ def _root_intercept(terms: dual.SeparableTerms, residual: Vector, total: float) 
         low, high = (b, high) if excess > 0.0 else (low, b)
         slope = float(weights[(multipliers != 0.0) & (multipliers > terms.lo) & (multipliers < terms.hi)].sum())
         step = excess / slope if slope else np.inf
-        new = b + step if low <= b + step <= high else 0.5 * (low + high)
+        new = b + step if k % 3 < 2 and low <= b + step <= high else 0.5 * (low + high)
         if new == b or abs(step) <= rounding:
             break
         b = new
