@@ -69,6 +69,31 @@ def leftovers(folder):
     return [path.name for path in folder.iterdir() if path.name.endswith(".part")]
 
 
+def test_the_package_is_the_program_too():
+    command = [sys.executable, "-m", "widemargin", "--version"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
+    assert done.stdout.startswith("widemargin ")
+
+
+def test_options_have_no_abbreviations(csv, tmp_path, capsys):
+    """--gamma 3 would be three values of gamma."""
+    with pytest.raises(SystemExit):
+        main(["tune", str(csv), str(tmp_path / "m.skops"), "--gamma", "3"])
+    assert "--gamma" in capsys.readouterr().err
+
+
+def test_the_report_scores_rows_of_all_parts_of_the_file(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr("widemargin.cli.reports._SCORED_ROWS", 100)
+    X = np.random.default_rng(0).normal(size=(1000, 2))
+    y = np.arange(1000) >= 800
+    X[800:] += 2.0
+    X[:200], y[:200] = X[800:], False  # the first rows have the features of the other class
+    np.savez(tmp_path / "a.npz", X=X, y=y.astype(int))
+    assert main(["train", str(tmp_path / "a.npz"), str(tmp_path / "m.skops"), "-C", "1"]) == 0
+    assert "100 training samples" in (out := capsys.readouterr().out)
+    assert 0.6 < float(re.search(r"accuracy +([0-9.]+)", out)[1]) < 0.95
+
+
 def assert_error(capsys, message, *where):
     """One line on stderr with the reason, nothing on stdout."""
     captured = capsys.readouterr()

@@ -108,6 +108,7 @@ ROWS, TARGETS = load_diabetes(return_X_y=True)
     [
         ({"epsilon": 200.0}, "epsilon=200 is at least half of the spread of y (321)"),
         ({"C": 0.01}, "C=0.01 is too small for y, whose standard deviation is 77"),
+        ({}, "C=1 is too small for y"),
     ],
 )
 def test_regression_out_of_all_proportion(options: dict[str, Any], problem: str) -> None:

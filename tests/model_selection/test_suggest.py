@@ -110,6 +110,16 @@ def test_little_time_asks_for_an_early_machine(monkeypatch: pytest.MonkeyPatch) 
     assert model.max_time == 1e-3
 
 
+def test_a_probe_of_few_rows_is_no_proof_for_a_linear_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of many rows a second, larger probe decides; where there is no time for it, a search or an early machine does."""
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(9000, 2))
+    labels = rows[:, 0] + rng.normal(size=9000) > 0
+    assert isinstance(suggest(rows, labels, max_time=1000), OCASClassifierCV)
+    monkeypatch.setattr(MODULE, "_PROBE_GROWTH", 1e9)  # no time for the second one
+    assert isinstance(suggest(rows, labels, max_time=1000), DCSVMClassifierCV)
+
+
 def test_many_rows_have_a_limit_and_probes_of_more_and_more_rows(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -88,6 +88,7 @@ def _add_command(
         description=summary + ".",
         epilog=epilog + _EXIT_CODES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,  # --gamma is not --gammas
     )
     command.set_defaults(run=run, command=command, inputs=inputs, outputs=outputs)
     return command
@@ -242,7 +243,13 @@ def _add_reading(command: Any) -> None:
 
 def _add_preparation(command: Any) -> None:
     add = command.add_argument_group("columns").add_argument
-    add("--drop", type=_columns, default=(), metavar="COL,...", help="columns to leave out, by name or position")
+    add(
+        "--drop",
+        type=_columns,
+        default=(),
+        metavar="COL,...",
+        help="columns to leave out, by name, or by position from 0 on",
+    )
     add(
         "--one-hot",
         dest="text",

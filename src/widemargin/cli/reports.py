@@ -12,13 +12,14 @@ from typing import Any, TextIO
 import numpy as np
 
 from widemargin._model_files import Summary, load
+from widemargin._types import RowIndices
 from widemargin.cli.labels import accuracy, agreement, present_labels, shorten
 from widemargin.cli.messages import shown
 from widemargin.cli.preparation import names_of
 from widemargin.datasets import Dataset
 from widemargin.datasets.files import file_error
 
-_SCORED = slice(10_000)  # rows of the training data, for the report
+_SCORED_ROWS = 10_000  # of the training data, at most, drawn for the report
 
 
 def report(args: Namespace, model: Any, data: Dataset, seconds: float) -> None:
@@ -55,7 +56,7 @@ def _prediction(machine: Any) -> dict[str, str]:
 def _quality(args: Namespace, model: Any, data: Dataset) -> dict[str, str]:
     """Accuracy of a classifier, R2 of a regressor, the share of the training samples outside a one-class machine."""
     if args.task == "one-class":
-        outside = float(np.mean(model.predict(data.X[_SCORED]) < 0))
+        outside = float(np.mean(model.predict(data.X[_scored_rows(data.X)]) < 0))
         return {"outside": f"{outside:.4f} of the training samples"}
     where, score = _score(args, model, data)
     return {"accuracy" if args.task == "classification" else "R2": f"{score:.4f} ({where})"}
@@ -67,11 +68,16 @@ def _score(args: Namespace, model: Any, data: Dataset) -> tuple[str, float]:
         where = args.test or ("held out" if args.holdout else "test split of the file")
         with errors_naming(where):
             return f"{data.X_test.shape[0]} samples, {where}", _score_of(args, model, data.X_test, data.y_test)
-    rows = _SCORED
+    rows = _scored_rows(data.X)
     assert data.y is not None
     labels = data.y[rows]
     where = f"{len(labels)} training samples; use --holdout or --test for other ones"
     return where, _score_of(args, model, data.X[rows], labels)
+
+
+def _scored_rows(X: Any) -> RowIndices:
+    n = X.shape[0]
+    return np.sort(np.random.default_rng(0).choice(n, min(n, _SCORED_ROWS), replace=False))
 
 
 def _score_of(args: Namespace, model: Any, X: Any, y: Any) -> float:

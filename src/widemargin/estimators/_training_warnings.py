@@ -17,7 +17,7 @@ from ._validation import shown
 
 PROBE_ROWS = 1000  # training rows that are looked at where all take too long: predictions, range and scale
 _KERNEL_REMEDY = "C or gamma", "DCSVMClassifierCV chooses C and gamma"
-_BOUNDED_SHARE, _FLAT = 0.99, 0.1  # rows at a bound, and std(f) / std(y), of a regressor that C holds down
+_BOUNDED_SHARE, _FLAT = 0.9, 0.25  # rows at a bound, and std(f) / std(y), of a regressor that C holds down
 
 
 def warn_of_one_class(

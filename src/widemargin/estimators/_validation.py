@@ -178,9 +178,10 @@ def check_kernel(model: Any, *others: str) -> None:
     """
     if not (others and callable(model.kernel)):
         check_choice("kernel", model.kernel, (*KERNELS, *others))
-    if isinstance(model.gamma, str):
-        check_choice("gamma", model.gamma, getattr(model, "_gamma_names", ("scale", "auto")))
-    else:
+    names = getattr(model, "_gamma_names", ("scale", "auto"))
+    if model.gamma is None or (isinstance(model.gamma, str) and model.gamma not in names):
+        raise ValueError(f"gamma must be a number above 0, or one of {list(names)}, got {shown(model.gamma)}")
+    if not isinstance(model.gamma, str):
         check_number("gamma", model.gamma, above=0)
     check_integer("degree", model.degree, 0)
     check_number("coef0", model.coef0)

@@ -167,8 +167,8 @@ class DCSVMClassifier(Classifier, OneVsOnePredictor, DualMachine):
     reach `tol` (large C), the end is corrected with float64 entries. Dense data of which three quarters are zeros are
     handled as sparse.
 
-    Differences from `sklearn.svm.SVC`: no `probability` (use
-    `sklearn.calibration.CalibratedClassifierCV`); `shrinking` and `cache_size` are replaced by `memory_budget`.
+    Differences from `sklearn.svm.SVC`: no `probability` (see `calibrate`); `shrinking` and `cache_size` are replaced by
+    `memory_budget`.
 
     References
     ----------

@@ -365,7 +365,8 @@ def _choose(
         return _cheap(data, probe, max_time, prediction_cost), "a prediction may not cost more than that"
     if not data.is_regression and d > _LINEAR_COLUMNS:
         return _linear(data, probe, max_time), f"more than {_LINEAR_COLUMNS:,} columns: a linear machine"
-    if not data.is_regression and probe is not None and probe.linear_score >= probe.kernel_score - _LINEAR_LOSS:
+    is_known = len(probes) > 1 or n <= _PROBE_ROWS[0]  # kernel machines gain more by further rows
+    if is_known and not data.is_regression and probe and probe.linear_score >= probe.kernel_score - _LINEAR_LOSS:
         reason = f"a linear machine loses at most {_LINEAR_LOSS:.0%} on the largest probe, and is the fastest"
         return _linear(data, probe, max_time), reason.replace("%", " %")
     expected = _expected_seconds(n, probes)
