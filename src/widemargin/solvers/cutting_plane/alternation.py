@@ -9,6 +9,8 @@ import math
 
 _TURN_SHARE = 0.4  # next turn of the arm with the higher rate / all work so far
 _TRIAL_SHARE = 0.1  # turn of the other arm, if it has had less / all work so far
+_TRIAL_GAIN = 0.5  # fall of log(gap) that is assumed possible in a further trial of epochs
+_TOTAL_GAIN = 7.0  # fall of log(gap) that is assumed of a fit
 
 
 class _Arm:
@@ -31,12 +33,15 @@ class Alternation:
     """Two-armed bandit over turns of rounds with and without epochs; the first turn has epochs.
 
     The arm of higher rate, the leader, gets the next turn, 40 % of all work so far; the other a trial of 10 %, if it
-    has had less.
+    has had less. Rounds without epochs converge late: until they have had `expected` work, their rate counts as 7 /
+    `expected` at least. Epochs get a trial only if a fall of log(gap) by 0.5 in the work so far would reach that rate.
 
     Parameters
     ----------
     first_turn : float
         Work of the first turn.
+    expected : float
+        Work that rounds alone need, at most, to end a fit.
 
     Attributes
     ----------
@@ -44,8 +49,9 @@ class Alternation:
         Whether the next round begins with epochs.
     """
 
-    def __init__(self, first_turn: float) -> None:
+    def __init__(self, first_turn: float, expected: float) -> None:
         self.has_epochs = True
+        self._expected = expected
         self._epochs, self._alone = _Arm(math.inf), _Arm(0.0)
         self._turn_work, self._turn_length, self._gap = 0.0, first_turn, math.inf
 
@@ -71,7 +77,11 @@ class Alternation:
     def _choose(self) -> None:
         epochs, alone = self._epochs, self._alone
         total = epochs.work + alone.work
-        leader, other = (epochs, alone) if epochs.rate >= alone.rate else (alone, epochs)
-        is_trial = other.work < _TRIAL_SHARE * total
+        expected_rate = _TOTAL_GAIN / self._expected if alone.work < self._expected else 0.0
+        epochs_lead = epochs.rate >= max(alone.rate, expected_rate)
+        leader, other = (epochs, alone) if epochs_lead else (alone, epochs)
+        # where rounds alone are expected to take long, that expectation is no reason against another trial
+        is_promising = epochs_lead or max(epochs.rate, _TRIAL_GAIN / total) >= expected_rate
+        is_trial = other.work < _TRIAL_SHARE * total and is_promising
         self.has_epochs = (other if is_trial else leader) is epochs
         self._turn_length = (_TRIAL_SHARE if is_trial else _TURN_SHARE) * total

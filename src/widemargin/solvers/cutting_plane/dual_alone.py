@@ -34,7 +34,10 @@ from .losses import HingeLoss
 from .smooth_losses import SquaredHingeLoss
 
 _SLOW = 0.9  # gap after an epoch / gap before it: where it is larger, conjugate gradients follow
-_GAIN_RATIO = 0.25  # a step's gain / the largest where conjugate gradients end
+_GAIN_RATIO = 0.25  # a step's gain / the largest where conjugate gradients end, at first
+_GAIN_RATIO_FACTOR = 0.25  # multiply that ratio by it where bounds hardly matter; divide where they matter most
+_FREE_RISE, _HELD_RISE = 0.75, 0.25  # rise in the box / rise without bounds: more, or less, where that is so
+_FEW_FREE = 0.1  # free variables / all, at most, where the optimal intercept is that of the dual too
 
 
 class Face(NamedTuple):
@@ -100,6 +103,7 @@ class DualAlone(DualPoint):
     ) -> None:
         super().__init__(X, loss, squared_norms)
         self._X = X
+        self._loss = loss
         self._y = np.sign(loss.signed_weights)
         self._tol = tol
         self._max_free = n_bytes // X.row_bytes
@@ -123,6 +127,8 @@ class DualAlone(DualPoint):
     def _reset(self) -> None:
         """Give everything that adapts during a fit its first value, for a new C."""
         self._f: Vector | None = None  # decision values of w, from `take_decision_values`
+        self._is_first = True  # whether they will be the first for this C
+        self._gain_ratio = _GAIN_RATIO
         self._is_slow, self._gap = False, np.inf  # of the latest epoch since the last conjugate gradients
 
     def ascend(self) -> None:
@@ -142,7 +148,16 @@ class DualAlone(DualPoint):
             self._gap, n_epochs = gap, n_epochs + share
 
     def take_decision_values(self, f: Vector) -> None:
-        """Shrink by the decision values f (n,) of `point`, and keep them for the next conjugate gradients."""
+        """Shrink by the decision values f (n,) of `point`, and keep them for the next conjugate gradients.
+
+        The first of a C set the intercept to its optimum where nearly all variables are at their bounds, as at a small
+        C: w hardly changes any more.
+        """
+        if self._is_first and self._has_intercept:
+            is_free = (self._alpha > 0.0) & (self._alpha < self._upper)
+            if np.count_nonzero(is_free) < _FEW_FREE * len(f):
+                self._w[-1] = self._loss.intercept(f[None])[0]
+        self._is_first = False
         self.update_shrinking(f)
         self._f = f
 
@@ -165,11 +180,16 @@ class DualAlone(DualPoint):
         gradient = y * (f[free] + self._w[-1]) - 1.0 + damping * self._alpha[free]
         curvatures = self._squared_norms[free] + sigma + damping
         face = Face(self._X.take(free), y, curvatures, gradient, sigma, upper[free], damping)
-        self._move(free, face_step(face, _GAIN_RATIO, self._go_on), gradient, upper[free])
+        self._move(free, face_step(face, self._gain_ratio, self._go_on), gradient, upper[free])
 
     def _move(self, free: RowIndices, step: Vector, gradient: Vector, upper: Vector) -> None:
-        """Take the step, projected into the box, and halved until the dual rises enough; w is summed anew."""
+        """Take the step, projected into the box, and halved until the dual rises enough; w is summed anew.
+
+        Where the dual rises nearly as it would without bounds, the next conjugate gradients are continued for longer,
+        as in trust-region methods; where bounds take most of the rise, they end sooner.
+        """
         value, imbalance = self._value(self._alpha, self._w), self._imbalance()
+        unbounded_rise = -0.5 * float(gradient @ step)  # at any iterate of conjugate gradients
         length = 1.0
         while length >= SHORTEST_STEP:
             alpha, w = self._alpha.copy(), np.empty_like(self._w)
@@ -180,8 +200,15 @@ class DualAlone(DualPoint):
             rise = self._value(alpha, w) - value
             if rise > ARMIJO * max(promised, 0.0):
                 self._alpha, self._w = alpha, w
+                self._adapt_gain_ratio(rise, unbounded_rise)
                 return
             length *= 0.5
+
+    def _adapt_gain_ratio(self, rise: float, unbounded_rise: float) -> None:
+        if rise > _FREE_RISE * unbounded_rise:
+            self._gain_ratio *= _GAIN_RATIO_FACTOR
+        elif rise < _HELD_RISE * unbounded_rise:
+            self._gain_ratio = min(self._gain_ratio / _GAIN_RATIO_FACTOR, 1.0)
 
     def _value(self, alpha: Vector, w: Vector) -> float:
         """The dual objective at this intercept, less sigma / 2 (y'alpha)^2."""

@@ -27,10 +27,12 @@ from .losses import HingeLoss
 from .smooth_losses import SquaredHingeLoss
 
 # Work is counted in operations, so that the same data give the same machine. Experiments: decision 0006.
-_EPOCH_WORK = 5.0  # of a value: one thread, no order in memory
-_ROUND_WORK, _ROUND_WORK_PER_COLUMN = 2e5, 60.0  # beside 1 for each value
+_EPOCH_WORK_PER_VALUE, _EPOCH_WORK_PER_ROW = 5.0, 8.0  # one thread, no order in memory
+_ROUND_WORK, _ROUND_WORK_PER_ROW, _ROUND_WORK_PER_COLUMN = 2e5, 8.0, 60.0  # beside 1 for each value
 _PLANE_WORK = 2.0  # work of a round / values of all planes' normals: on text, much of the work
-_FIRST_TURN_EPOCHS, _MAX_EPOCHS = 2.0, 8.0  # of the first turn; in a round, at most
+_ROUNDS_PER_COLUMN = 2.0  # rounds alone that should end a fit / columns, at most
+_FIRST_TURN_EPOCHS, _FIRST_TURN_SHARE = 4.0, 0.1  # epochs, and work / work expected of rounds alone: the less
+_MAX_EPOCHS = 8.0  # in a round, at most
 
 _SIGMA = 0.03  # penalty of y'alpha = 0 in the method of multipliers / mean |x_i|^2; 0.01 and 0.1 are about as good
 RUN_LENGTH = 16  # samples that stay together in an order: neighbours in memory
@@ -168,17 +170,17 @@ class DualEpochs(DualPoint):
 
     def __init__(self, X: RowAccess, loss: HingeLoss, squared_norms: Vector) -> None:
         super().__init__(X, loss, squared_norms)
-        d, size = X.shape[1], linear.count_values(X.row_arrays)
-        self._epoch_work = _EPOCH_WORK * size
-        self._round_work = _ROUND_WORK + size + _ROUND_WORK_PER_COLUMN * d
-        self.alternation = Alternation(_FIRST_TURN_EPOCHS * self._epoch_work)
+        (n, d), size = X.shape, linear.count_values(X.row_arrays)
+        self._epoch_work = _EPOCH_WORK_PER_VALUE * size + _EPOCH_WORK_PER_ROW * n
+        self._round_work = _ROUND_WORK + size + _ROUND_WORK_PER_ROW * n + _ROUND_WORK_PER_COLUMN * d
+        self.alternation = self._new_alternation()
         self._n_epochs = 0.0  # of this round; a part of one where samples are shrunk
 
     def set_risk_weight(self, C: float) -> None:
         """Change the weight of the risk: the plane stays, and epochs get a new trial."""
         factor, self._C = C / self._C, C
         self._scale(factor)
-        self.alternation = Alternation(_FIRST_TURN_EPOCHS * self._epoch_work)
+        self.alternation = self._new_alternation()
 
     def run_epochs(self) -> None:
         """This round's epochs, and an extrapolation of the change that they made."""
@@ -207,6 +209,10 @@ class DualEpochs(DualPoint):
         work = self._round_work + _PLANE_WORK * n_planes * len(self._w) + self._epoch_work * self._n_epochs
         self.alternation.record(work, relative_gap)
         self._n_epochs = 0.0
+
+    def _new_alternation(self) -> Alternation:
+        expected = _ROUNDS_PER_COLUMN * len(self._w) * self._round_work
+        return Alternation(min(_FIRST_TURN_EPOCHS * self._epoch_work, _FIRST_TURN_SHARE * expected), expected)
 
 
 def squared_norms(X: RowAccess) -> Vector:
