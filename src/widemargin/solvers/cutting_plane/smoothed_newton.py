@@ -8,7 +8,7 @@ C sum_i s_i (max(0, z_i) - a_i z_i), which shrinks with the square of the width.
 on the hinges, as in any round.
 
 With many samples near the kink, in all directions, the smoothed objective is nearly quadratic and steps have length 1.
-Where steps have to be shortened to less than a quarter, the method gives up.
+Where no step that is shortened to a thousandth gains enough, the method gives up.
 
 The Hessian is I + C sum_i s_i / (2 width) x_i x_iᵀ over a random part of the samples near the kink, |z_i| < width; with
 an intercept, x_i minus their weighted mean. A narrower kink has fewer samples with a larger curvature each, and the
@@ -28,12 +28,11 @@ from scipy.linalg.lapack import dposv
 from ..._native import dense
 from ..._types import ROUNDING, Matrix, RowIndices, Vector
 from ...data import LocalMatrix
-from .line_search import ARMIJO
+from .line_search import ARMIJO, SHORTEST_STEP
 from .losses import HingeLoss, Smoothed
 from .machine import BasePlane, CuttingPlaneMachine, Plane
 
 _MAX_STEPS = 25  # end after so many steps; most fits take a handful
-_MIN_STEP = 0.25  # give up where a step would have to be shorter; most have length 1
 _WIDTH_FACTOR = 0.25  # next width / width
 _ROWS_PER_COLUMN = 64  # samples of a Hessian / d
 _KEPT_WIDTH = 0.25  # keep a Hessian up to this width (of a wider hinge, steps are more, or diverge: decision 0006),
@@ -92,7 +91,7 @@ class NewtonDescent:
 
         repeat: gradient g at w and, if `proves`, the plane of g in the master problem and the bound
                 stop at gap <= tol F
-                w -= a H^-1 g with a = 1, 1/2, 1/4 (Armijo); if none is accepted, with a new H; then give up
+                w -= a H^-1 g with a = 1, 1/2, 1/4, ... (Armijo); if none is accepted, with a new H; then give up
                 narrow the width if the decrement is below the plane's gap
         """
         machine, region = self._machine, self._machine.trust_region
@@ -155,11 +154,11 @@ class NewtonDescent:
     def _backtrack(self, step: Matrix, value: float, decrement: float) -> Smoothed | None:
         """Go along the step, halved until the smoothed objective falls enough; return the hinges there.
 
-        None, without moving, if steps would be shorter than a quarter.
+        None, without moving, if steps would be shorter than a thousandth.
         """
         f_end = self._X.decision_values(self.point + step)
         length = 1.0
-        while length >= _MIN_STEP:
+        while length >= SHORTEST_STEP:
             point = self.point + length * step
             f = f_end if length == 1.0 else self._f + length * (f_end - self._f)
             smoothed = self._loss.smoothed(f, self._width)
