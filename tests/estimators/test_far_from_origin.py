@@ -193,6 +193,7 @@ def test_a_compressed_machine_of_csr_rows_is_that_of_dense_ones() -> None:
     ("model", "offset"),
     [
         (BSGDClassifier(kernel="linear", maintenance="removal", n_epochs=1), 10.0),
+        (BSGDClassifier(kernel="polynomial", degree=2, maintenance="removal", n_epochs=1), 10.0),
         (BSGDClassifier(n_epochs=1), 1e6),
         (DCPredClassifier(kernel="linear"), 1e4),
         (DCPredClassifier(kernel="poly"), 1e2),

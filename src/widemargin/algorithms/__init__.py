@@ -1,4 +1,4 @@
-"""How machines are trained: one paper a file, with its parameters, and functions that read like its pseudo-code.
+"""How machines are trained: a method's parameters, and functions that read like the pseudo-code of its paper.
 
 ::
 
@@ -12,4 +12,7 @@
     block_minimization    the dual on several workers (Hsieh, Si, Dhillon, KDD 2016)
     committee             calibration of the clusters' machines for `combine="bcm"` (Tresp, Neural Computation 2000)
     held_out              cross-validation of duals on a shared matrix: no paper's
+    held_out_clusters     the same, cluster by cluster, for searches on all rows: no paper's
+    relevance             columns scaled by their mean square gradients (Radhakrishnan et al., Science 2024)
+    trained_machines      what a training of several machines returns
 """

@@ -188,7 +188,7 @@ def warn_of_origin(estimator: str, kernel: Any, X: Any) -> None:
     Steps on functions of inner products diverge where these are nearly constant; of other kernels, digits in which
     float64 rows differ are lost.
     """
-    is_inner = kernel in ("linear", "poly", "sigmoid")
+    is_inner = kernel in ("linear", "poly", "polynomial", "sigmoid")
     if not is_inner and X.dtype == np.float32:
         return
     most = _MAX_STEP_DISTANCE if is_inner else _MAX_FLOAT32_DISTANCE

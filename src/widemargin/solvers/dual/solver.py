@@ -207,7 +207,8 @@ class DualSolver:
         return self._solve_from(_Point(beta.copy(), decision), returns_last=True)
 
     def _solve_from(self, point: _Point, *, returns_last: bool = False) -> DualResult:
-        """Solve from a point; the result is the point of least primal objective, or with `returns_last` the last one.
+        """Solve from a point; the result is the point of least primal objective that was seen, or a later one
+        below `tol`; with `returns_last` the last one.
 
         The dual objective decreases in every round, the primal one need not.
         """
