@@ -183,10 +183,10 @@ def test_hardly_any_time_still_gives_a_model(digits: Any) -> None:
 @pytest.mark.slow
 @pytest.mark.usefixtures("data_dir")
 @pytest.mark.parametrize("dense", [False, True])
-def test_one_second_on_a9a(dense: bool) -> None:
+def test_a_part_of_a_second_on_a9a(dense: bool) -> None:
     X, y, X_test, y_test = load_benchmark("a9a")
     X = X.toarray() if dense else X
-    model = DCSVMClassifier(C=32.0, gamma=2.0**-7, tol=1e-6, max_time=1.0)
+    model = DCSVMClassifier(C=32.0, gamma=2.0**-7, tol=1e-6, max_time=0.2)  # to the end it is 0.6 s
     start = time.perf_counter()
     assert_states_violation_and_gap(fit_stopped(model, X, y))
     assert time.perf_counter() - start < 4.0
