@@ -381,3 +381,12 @@ def test_no_triangle_rule_without_distances(kernel, digits) -> None:
 
 def test_all_of_scikit_learns_kernels_have_a_name_here() -> None:
     assert set(PAIRWISE_KERNEL_FUNCTIONS) <= {*OWN_KERNELS, *FUNCTION_KERNELS}
+
+
+def test_a_kernel_matrix_of_another_precision_is_mapped_in_that_of_the_fit() -> None:
+    X = np.random.default_rng(0).normal(size=(60, 4))
+    K = X @ X.T
+    model = LandmarkNystroem(8, kernel="precomputed", n_pseudo_landmarks=4, random_state=0).fit(K)
+    coordinates = model.transform(K[:5].astype(np.float32))
+    assert coordinates.dtype == np.float64
+    np.testing.assert_allclose(coordinates, model.transform(K[:5]), atol=1e-4)

@@ -406,7 +406,8 @@ class LandmarkNystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Kernel
         """
         check_is_fitted(self)
         rows = self._validate(X, reset=False, dtype=self.landmarks_.dtype)
-        rows = rows[:, self.landmark_indices_] if self._is_gram else rows
+        if self._is_gram:  # a kernel matrix keeps its own dtype until then
+            rows = rows[:, self.landmark_indices_].astype(self.factor_.dtype, copy=False)
         return np.asarray(self._model.transform(rows, n_jobs=self.n_jobs, memory=memory_plan(self)))
 
     @property

@@ -59,7 +59,7 @@ class NystroemCoordinates:
             columns = np.ascontiguousarray(self.factor.T)
 
             def block(rows: slice) -> None:
-                out[rows] = row_products(self.evaluate(X[rows]).astype(columns.dtype, copy=False), columns)
+                out[rows] = row_products(self.evaluate(X[rows]), columns)
 
             team.map(block, blocks)
         return out
