@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
+from scipy.ndimage import gaussian_filter
 
 from widemargin.datasets import load_benchmark, load_patches
 
@@ -44,6 +45,9 @@ _SETTINGS: dict[str, _Setting] = {
     "ijcnn1": _Setting(32.0, 2.0, "as published, reconstructed features", _is_largest),
     "codrna": _Setting(32.0, 0.5, "as published", _is_largest),
     "mnist": _Setting(8.0, 2.0**-21, "digits 0 3 6 8 9 against the rest", lambda y: np.isin(y, (0, 3, 6, 8, 9))),
+    "deformed_digits": _Setting(
+        8.0, 2.0**-21, "mnist's digits, deformed: 0 3 6 8 9 against the rest", lambda y: np.isin(y, (0, 3, 6, 8, 9))
+    ),
     "letter": _Setting(32.0, 4.0, "letters 1-13 against 14-26", lambda y: y <= 13),
     "usps": _Setting(8.0, 2.0**-6, "digits 0-4 against 5-9", lambda y: y <= 4),
     "pendigits": _Setting(8.0, 2.0**-12, "even digits against odd", lambda y: y % 2 == 0),
@@ -65,8 +69,8 @@ def load_problem(name: str, *, n_rows: int | None = None, random_state: int = 0)
     Parameters
     ----------
     name : str
-        One of `NAMES`. "patches" is bundled, "sparse_wide" and "one_hot" are generated; the others are read from the
-        folder named by ``WIDEMARGIN_DATA``.
+        One of `NAMES`. "patches" is bundled, "sparse_wide", "one_hot" and "noisy" are generated; the others, and the
+        digits that are deformed, are read from the folder named by ``WIDEMARGIN_DATA``.
     n_rows : int, optional
         How many training patches to cut (default 20,000), or rows to generate; of the other sets, how many random
         training rows to keep.
@@ -99,6 +103,24 @@ def _load_patches(n_rows: int | None, random_state: int) -> tuple[Any, Any, Any,
     n = n_rows or 20_000
     X, y = load_patches(n + _TEST_PATCHES, 5, random_state=random_state)
     return X[:n], y[:n], X[n:], y[n:]
+
+
+def _deform_digits(n_rows: int | None, random_state: int) -> tuple[Any, Any, Any, Any]:
+    """1,000,000 rows (n, 784): each of mnist's digits x is moved, x - u dx - v dy, for a random smooth field (u, v).
+
+    The fields' displacements are of one pixel in root mean square. (To first order, as Loosli, Canu and Bottou, 2007.)
+    """
+    rng, n = np.random.default_rng(random_state), n_rows or 1_000_000
+    digits, labels, X_test, y_test = load_benchmark("mnist")
+    fields = gaussian_filter(rng.standard_normal((500, 2, 28, 28), dtype=np.float32), (0, 0, 4, 4), mode="wrap")
+    fields /= np.sqrt(np.mean(np.square(fields), axis=(2, 3), keepdims=True))
+    X, origin = np.empty((n, 784), np.float32), np.arange(n) % len(labels)
+    for first in range(0, n, 10_000):
+        images = np.asarray(digits[origin[first : first + 10_000]], np.float32).reshape(-1, 28, 28)
+        field = fields[rng.integers(len(fields), size=len(images))]
+        moved = images - field[:, 0] * np.gradient(images, axis=1) - field[:, 1] * np.gradient(images, axis=2)
+        X[first : first + len(images)] = np.clip(moved, 0, 255).reshape(-1, 784)
+    return X, labels[origin], X_test, y_test
 
 
 def _make_sparse_wide(n_rows: int | None, random_state: int) -> tuple[Any, Any, None, None]:
@@ -169,6 +191,7 @@ def _to_unit_range(
 
 _GENERATED = {
     "patches": _load_patches,
+    "deformed_digits": _deform_digits,
     "sparse_wide": _make_sparse_wide,
     "one_hot": _make_one_hot,
     "noisy": _make_noisy,

@@ -301,7 +301,7 @@ def _dc_svm_figure2(rows: Rows) -> str:
         seconds = f", {row['seconds']:.2g} s" if "seconds" in row else ""
         return f"{100 * row['precision']:.0f} / {100 * row['recall']:.0f}{seconds}"
 
-    return _pivot(rows, ("set", "method"), "clusters", cell)
+    return _pivot(rows, ("set", "kernel", "method"), "clusters", cell)
 
 
 def _dc_svm_table1(rows: Rows) -> str:

@@ -169,8 +169,8 @@ def test_a_search_is_measured_and_not_measured_again(benchmark_module, monkeypat
     tuning, path = benchmark_module("peers.tuning"), tmp_path / "tuning.csv"
     X, y = load_patches(400, 3, random_state=0)
     monkeypatch.setattr(tuning, "load", lambda name, n: (X, y))
-    monkeypatch.setattr(tuning, "_CS", np.array([0.1, 10.0]))
-    skip = ["--skip", *(name for name in tuning.machines() if name not in ("default", "exhaustive, cold"))]
+    monkeypatch.setattr(tuning, "GRID", tuning.GRID._replace(Cs=np.array([0.1, 10.0])))
+    skip = ["--skip", *(name for name in tuning.machines(tuning.GRID) if name not in ("default", "exhaustive, cold"))]
     arguments = ["--sets", "letter", "--rows", "400", "--output", str(path), *skip]
     tuning.main(arguments)
     first = benchmark_module("_report").read_csv(path)

@@ -487,6 +487,7 @@ TABLES: dict[str, Callable[[Rows], str]] = {
     "landmarks": _landmarks,
     "losses": _losses,
     "tuning": _tuning,
+    "tuning_path": _tuning,
     "linear_path": _linear_path,
     "dask_kernel": _dask_kernel,
     "dask_rounds": _dask_rounds,

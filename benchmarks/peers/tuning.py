@@ -3,9 +3,12 @@
 ::
 
     WIDEMARGIN_DATA=/path/to/data python benchmarks/peers/tuning.py
+    WIDEMARGIN_DATA=/path/to/data python benchmarks/peers/tuning.py --path
 
 One run: the same rows, the same five stratified folds, the same 7 values of C (0.1 to 1,000) and 4 of gamma (1/4, 1, 4
-and 16 times that of "scale"), accuracy, and a machine trained on all rows at the end. float32, tol = 1e-3. Machines:
+and 16 times that of "scale"), accuracy, and a machine trained on all rows at the end. float32, tol = 1e-3.
+``--path`` has ten folds, 50 values of C and the one gamma of "scale", and writes tuning_path.csv: TorchKM's protocol.
+GridSearchCV gets every tenth C there, and its seconds of folds are taken ten times. Machines:
 
     GridSearchCV, intelex      SVC
     GridSearchCV, ours         nothing shared: a fit for every fold and cell
@@ -29,7 +32,7 @@ import time
 import warnings
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from unittest import mock
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
@@ -44,8 +47,6 @@ from widemargin import DCSVMClassifier, DCSVMClassifierCV
 from widemargin.datasets import load_benchmark
 from widemargin.solvers.dual.dual_path import DualPath, scale_bounds
 
-_ROWS = {"a9a": 10_000, "ijcnn1": 15_000, "codrna": 15_000, "letter": 15_000, "covtype_20k": 10_000, "mnist": 10_000}
-_CS, _GAMMAS = np.logspace(-1, 3, 7), np.array([0.25, 1.0, 4.0, 16.0])
 _TOL = 1e-3
 _RIVAL, _OURS = "GridSearchCV, intelex", "GridSearchCV, ours"
 _COLUMNS = ["set", "n", "classes", "machine", "seconds", "ratio", "C", "gamma", "score", "regret", "difference", "seen"]
@@ -53,31 +54,64 @@ _COLUMNS = ["set", "n", "classes", "machine", "seconds", "ratio", "C", "gamma", 
 Row = dict[str, Any]
 
 
+class Grid(NamedTuple):
+    """Cells and folds of a search, and the rows of each set; `GridSearchCV` gets one C of `rivals_step`."""
+
+    rows: dict[str, int]
+    Cs: NDArray[np.float64]
+    factors: tuple[float, ...]  # gamma / that of "scale"
+    n_folds: int
+    rivals_step: int = 1
+
+    @property
+    def folds(self) -> StratifiedKFold:
+        return StratifiedKFold(self.n_folds)
+
+    def gammas(self, X: NDArray[np.float32]) -> list[float]:
+        """The values of gamma for these rows."""
+        scale = 1.0 / (X.shape[1] * X.var(dtype=np.float64))
+        return [factor * scale for factor in self.factors]
+
+
+GRID = Grid(
+    {"a9a": 10_000, "ijcnn1": 15_000, "codrna": 15_000, "letter": 15_000, "covtype_20k": 10_000, "mnist": 10_000},
+    np.logspace(-1, 3, 7),
+    (0.25, 1.0, 4.0, 16.0),
+    5,
+)
+PATH = Grid(
+    {"a9a": 10_000, "ijcnn1": 10_000, "sparse_wide": 10_000, "covtype": 10_000}, np.logspace(-1, 3, 50), (1.0,), 10, 10
+)
+
+
 def main(arguments: Sequence[str] | None = None) -> None:
     """Measure what the output lacks, and print and write the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--sets", nargs="+", choices=_ROWS, default=list(_ROWS))
+    parser.add_argument("--path", action="store_true", help="50 values of C and one of gamma in ten folds")
+    parser.add_argument("--sets", nargs="+")
     parser.add_argument("--rows", type=int, help="at most so many of each set")
     parser.add_argument("--skip", nargs="*", default=[], help="machines to leave out")
-    parser.add_argument("--output", type=Path, default=_report.RESULTS / "tuning.csv")
+    parser.add_argument("--output", type=Path)
     options = parser.parse_args(arguments)
+    grid = PATH if options.path else GRID
+    output = options.output or _report.RESULTS / ("tuning_path.csv" if options.path else "tuning.csv")
     warnings.simplefilter("ignore")
-    rows = [row for row in _report.read_csv(options.output) if row["set"] != "geometric mean"]
-    for name in options.sets:
-        n = min(_ROWS[name], options.rows or _ROWS[name])
+    rows = [row for row in _report.read_csv(output) if row["set"] != "geometric mean"]
+    for name in options.sets or grid.rows:
+        n = min(grid.rows[name], options.rows or grid.rows[name])
         known = {row["machine"] for row in rows if row["set"] == name and row["n"] == n}
-        missing = {key: search for key, search in machines().items() if key not in {*known, *options.skip}}
+        missing = {key: search for key, search in machines(grid).items() if key not in {*known, *options.skip}}
         if not missing:
             continue
         X, y = load(name, n)
         for machine, search in missing.items():
             search(X[:1000], y[:1000])  # libraries loaded, threads started
             common = {"set": name, "n": n, "classes": len(np.unique(y)), "machine": machine}
-            rows.append(common | measure(search, X, y))
+            rows.append(common | measure(search, X, y, grid))
             print(_report.format_table(rows[-1:], _COLUMNS), flush=True)
-            _report.write_csv(options.output, compared(rows), _report.run_card())
+            _report.write_csv(output, compared(rows), _report.run_card())
     rows = compared(rows)
-    _report.write_csv(options.output, rows, _report.run_card())
+    _report.write_csv(output, rows, _report.run_card())
     print(_report.format_table(rows, _COLUMNS))
 
 
@@ -91,19 +125,19 @@ def load(name: str, n: int) -> tuple[NDArray[np.float32], NDArray[Any]]:
     return np.ascontiguousarray(X[chosen] / 255, dtype=np.float32), y[chosen]
 
 
-def machines() -> dict[str, Callable[[Any, Any], Any]]:
+def machines(grid: Grid) -> dict[str, Callable[[Any, Any], Any]]:
     """Searches by name: each fits rows and labels, and returns a fitted search with `cv_results_`."""
 
-    def grid(make: Callable[[], Any]) -> Callable[[Any, Any], Any]:
+    def separate(make: Callable[[], Any]) -> Callable[[Any, Any], Any]:
         def search(X: Any, y: Any) -> Any:
-            values = {"C": _CS.tolist(), "gamma": gammas(X).tolist()}
-            return GridSearchCV(make(), values, cv=StratifiedKFold(5), error_score="raise").fit(X, y)
+            values = {"C": grid.Cs[:: grid.rivals_step].tolist(), "gamma": grid.gammas(X)}
+            return GridSearchCV(make(), values, cv=grid.folds, error_score="raise").fit(X, y)
 
         return search
 
     def shared(**options: Any) -> Callable[[Any, Any], Any]:
-        options |= {"kernels": "rbf", "search": "exact", "cv": StratifiedKFold(5), "tol": _TOL}
-        return lambda X, y: DCSVMClassifierCV(_CS, gammas(X), **options).fit(X, y)
+        options |= {"kernels": "rbf", "search": "exact", "cv": grid.folds, "tol": _TOL}
+        return lambda X, y: DCSVMClassifierCV(grid.Cs, grid.gammas(X), **options).fit(X, y)
 
     def cold(X: Any, y: Any) -> Any:
         with mock.patch.object(DualPath, "step", step_from_zero):
@@ -113,8 +147,8 @@ def machines() -> dict[str, Callable[[Any, Any], Any]]:
         "default": shared(),
         "exhaustive": shared(exhaustive=True),
         "exhaustive, cold": cold,
-        _OURS: grid(lambda: DCSVMClassifier(tol=_TOL)),
-        _RIVAL: grid(intelex),
+        _OURS: separate(lambda: DCSVMClassifier(tol=_TOL)),
+        _RIVAL: separate(intelex),
     }
 
 
@@ -131,28 +165,26 @@ def step_from_zero(path: DualPath, C: float) -> Any:
     return path.solve(scale_bounds(path.unit, C), zero, zero)
 
 
-def gammas(X: NDArray[np.float32]) -> NDArray[np.float64]:
-    """The values of gamma for these rows."""
-    return np.asarray(_GAMMAS / (X.shape[1] * X.var(dtype=np.float64)))
-
-
-def measure(search: Callable[[Any, Any], Any], X: Any, y: Any) -> Row:
+def measure(search: Callable[[Any, Any], Any], X: Any, y: Any, grid: Grid) -> Row:
     """Seconds, the cell chosen, and the mean scores of all cells, C after C for each gamma; NaN where left."""
     begin = time.perf_counter()
     found = search(X, y)
-    seconds = time.perf_counter() - begin
-    results = found.cv_results_
-    order = np.lexsort((np.array(results["param_C"], float), np.array(results["param_gamma"], float)))
-    means = results["mean_test_score"][order]
+    seconds, refit = time.perf_counter() - begin, getattr(found, "refit_time_", 0.0)
+    gamma, C = (np.array(found.cv_results_[f"param_{name}"], float) for name in ("gamma", "C"))
+    means = np.full((len(grid.factors), len(grid.Cs)), np.nan)
+    means[np.searchsorted(grid.gammas(X), 0.999 * gamma), np.searchsorted(grid.Cs, 0.999 * C)] = found.cv_results_[
+        "mean_test_score"
+    ]
     best = int(np.nanargmax(means))
+    row, column = divmod(best, len(grid.Cs))
     return {
-        "seconds": seconds,
-        "C": float(_CS[best % len(_CS)]),
-        "gamma": float(_GAMMAS[best // len(_CS)]),
-        "score": float(means[best]),
+        "seconds": (seconds - refit) * means.size / len(C) + refit,
+        "C": float(grid.Cs[column]),
+        "gamma": grid.factors[row],
+        "score": float(means.flat[best]),
         "best": best,
         "seen": int(np.count_nonzero(~np.isnan(means))),
-        "means": " ".join(f"{mean:.6f}" for mean in means),
+        "means": " ".join(f"{mean:.6f}" for mean in means.flat),
     }
 
 

@@ -90,7 +90,7 @@ def _time_and_accuracy(rows: Sequence[Row]) -> list[Panel]:
 
 TABLE2 = Experiment(
     "Table 2: time and accuracy of exact and approximate machines",
-    SETS,
+    (*SETS, "deformed_digits"),
     ("set", "machine", "n"),
     ("set", "machine", "n", "seconds", "over_limit", "accuracy", "predict_us", "support_vectors", "peak_mb"),
     _table2,
