@@ -58,7 +58,7 @@ _CALLS: list[tuple[str, Any, str]] = [
     ("working sets", dual, "solve_working_sets"),
     ("choices", solver, "certify"),
     ("choices", DualSolver, "_choose_active"),
-    ("choices", DualSolver, "_choose_unshrunk"),
+    ("choices", DualSolver, "_rows_left_by_shrinking"),
     ("choices", solver, "_typical_change"),
 ]
 _KINDS = ["clustering", "kernel rows", "matrices", "copies", "working sets", "choices", "other"]
