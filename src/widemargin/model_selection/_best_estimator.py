@@ -13,6 +13,7 @@ from typing import Any, Self, TypeVar, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.stats import rankdata
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import check_scoring
 from sklearn.model_selection import check_cv
 from sklearn.pipeline import Pipeline
@@ -176,7 +177,10 @@ class BestEstimator(CallbackSupportMixin, Loadable):
             self.__dict__.pop("best_estimator_", None)  # of an earlier fit
             best, stopped_by = self._choose(X, y, sample_weight, groups, bridge if bridge.has_callbacks else None)
             if self.refit:
-                self._fit_best(X, y, sample_weight, self._time_left(perf_counter() - begin, stopped_by), **best)
+                with warnings.catch_warnings():
+                    if stopped_by == "interrupt":  # `_warn_of_stop` has said for how long the machine is trained
+                        warnings.simplefilter("ignore", ConvergenceWarning)
+                    self._fit_best(X, y, sample_weight, self._time_left(perf_counter() - begin, stopped_by), **best)
             bridge.close()
         return self
 
