@@ -136,9 +136,12 @@ class BestEstimator(CallbackSupportMixin, Loadable):
     def _warn_of_stop(self, stopped_by: str | None, state: str) -> None:
         """Warn that the search was stopped, and of what this means for the machine that is trained now."""
         if self.refit and stopped_by == "interrupt":
+            machine, rows = "best_estimator_", "X"
+            if getattr(self, "relevance_", None) is not None:  # the columns are scaled before
+                machine, rows = "best_estimator_[-1]", "best_estimator_[:-1].transform(X)"
             state += (
-                f" A machine with these is trained for at most {_LAST_SECONDS} s; to go on with it:"
-                " best_estimator_.set_params(warm_start=True).fit(X, y)."
+                f" A machine with these is trained for at most {_LAST_SECONDS} s; to go on with it: "
+                f"{machine}.set_params(warm_start=True).fit({rows}, y)."
             )
         warn_of_stop(self, stopped_by, state)
 

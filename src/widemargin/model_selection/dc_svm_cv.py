@@ -106,7 +106,7 @@ class DCSVMClassifierCV(BestClassifier, SearchCV):
     -----
     ConvergenceWarning
         When `max_time` or Ctrl-C ended the search, with what was not seen. After Ctrl-C the machine is trained for at
-        most 0.4 s, and can go on: ``best_estimator_.set_params(warm_start=True).fit(X, y)``.
+        most 0.4 s, and the warning says how it can go on.
 
     Notes
     -----
