@@ -256,8 +256,9 @@ def test_a_stop_after_the_last_score_is_no_warning(binary: Data, monkeypatch: py
 
 
 @pytest.mark.parametrize("relevance", [True, False])
-def test_what_a_stopped_search_advises_goes_on_with_its_machine(relevance: bool, binary: Data) -> None:
-    X, y = binary
+def test_what_a_stopped_search_advises_goes_on_with_its_machine(relevance: bool) -> None:
+    X = np.random.default_rng(0).normal(size=(400, 8))
+    y = X[:, 0] * X[:, 1] > 0  # six columns mean nothing
     model = DCSVMClassifierCV([1.0], [0.1], kernels="rbf", search="early", relevance=relevance).fit(X, y)
     with pytest.warns(ConvergenceWarning) as caught:
         model._warn_of_stop("interrupt", "too early.")
