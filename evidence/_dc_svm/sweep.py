@@ -12,7 +12,7 @@ from evidence._dc_svm.machines import load, measure_often, settings_of, warm_up
 from evidence._experiment import Experiment, Row, grouped, is_wanted
 
 _EXPONENTS = (-10, -6, 1, 6, 10)
-_ROWS, _TEST_ROWS = 5000, 10_000  # at most: on all rows of codrna LIBSVM takes 40 s a fit, to predict covtype's a minute
+_ROWS, _TEST_ROWS = 5000, 10_000  # at most: on all rows of codrna LIBSVM takes 40 s a fit, of covtype to predict
 
 
 def _sweep(name: str, options: Namespace) -> Iterator[list[Row]]:
