@@ -1,8 +1,8 @@
 """Train one DC-SVM for each pair of classes or each target.
 
-Several targets share the clusters of each level and the kernel matrix where it fits in memory. Pairs of small classes
-are grouped: the pairs between two sets of classes share one kernel matrix on the rows of both sets. Other machines are
-trained apart, one a thread.
+Several targets share the kernel matrix where it fits in memory, and then the clusters of each level. Pairs of small
+classes are grouped: the pairs between two sets of classes share one kernel matrix on the rows of both sets. Other
+machines are trained apart, one a thread.
 """
 
 from __future__ import annotations
@@ -68,8 +68,8 @@ class SeveralMachines:
     ----------
     problems : PairProblems, or sequence of callables
         Pairs of small classes are trained in groups that share a kernel matrix. Callables return the rows of a machine,
-        which are all samples, and its dual problem. Such machines share each level's clusters, and the kernel matrix if
-        it takes at most half of the budget.
+        which are all samples, and its dual problem. Such machines share the kernel matrix, and each level's clusters,
+        if it takes at most half of the budget.
     """
 
     def __init__(

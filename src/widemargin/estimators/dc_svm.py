@@ -62,10 +62,11 @@ class DCSVMClassifier(Classifier, OneVsOnePredictor, DualMachine):
         paper; with the RBF kernel its accuracy is usually :doc:`the same </decisions/0019-intercept>`.
     n_levels : int or "auto", default="auto"
         Levels of divide and conquer: n_levels, ..., 1, of ``branching ** level`` clusters each, are solved before the
-        whole. 0 solves the whole directly. "auto" solves one level, with clusters of 500 to 2,000 rows, and those of
-        larger clusters while the support vectors' kernel matrix exceeds ``memory_budget``; none below 5,000 rows, for
-        sparse rows unless most kernel values between rows round to nothing, or where fewer support vectors than rows of
-        a cluster are expected: such levels :doc:`cost more than they save </decisions/0005-levels>`.
+        whole. 0 solves the whole directly. "auto" solves one level, with clusters of 500 to 2,000 rows (about 500
+        clusters of more than a million rows), and those of larger clusters while the support vectors' kernel matrix
+        exceeds ``memory_budget``; none below 5,000 rows, for sparse rows unless most kernel values between rows round
+        to nothing, or where fewer support vectors than rows of a cluster are expected: such levels
+        :doc:`cost more than they save </decisions/0005-levels>`.
     branching : int, default=4
         Clusters of a level for each of the level above; a level has about 500 at most.
     n_sample : int, default=1000
@@ -73,7 +74,7 @@ class DCSVMClassifier(Classifier, OneVsOnePredictor, DualMachine):
         to the nearest centre.
     partition : {"auto", "kernel", "input", "random"}, default="auto"
         Clusters by kernel k-means, by k-means of the rows, or by chance. The last two need features. "auto" is "input",
-        and "kernel" for precomputed kernels and callables.
+        and "kernel" for precomputed kernels, callables, "cosine" and "chi2".
     combine : {"soft", "early", "naive", "bcm"}, default="soft"
         Decision values of an early machine. "early": those of the row's own cluster alone, as in the paper.
         "soft": the same, or the mean with the next nearest cluster's for rows near their margin and
@@ -125,7 +126,7 @@ class DCSVMClassifier(Classifier, OneVsOnePredictor, DualMachine):
         early machine's problem is that of the kernel between rows of one cluster alone (Lemma 1 of the paper). NaN for
         the kernels "sigmoid", "additive_chi2" and, with a negative `coef0`, "poly": they are not positive semidefinite,
         and the dual of such a problem is no bound. A precomputed or callable kernel is taken for one, unless a part
-        of the kernel matrix, or the machine, refutes it (with a warning).
+        of the given matrix, or the machine, refutes it (with a warning).
     relative_gap_ : float
         ``dual_gap_ / objective_``: how far the machine is from the optimum at most, as a share of its own objective.
     early_level_ : int

@@ -1,6 +1,6 @@
 """A search over kernels, gamma, C and epsilon whose cells are early machines: one for each cluster of all rows.
 
-    divide the rows into clusters of at most 2,000 rows, once
+    divide the rows into clusters of about 2,000 rows, once
     coarse: score all kernels, each at gammas from the mean distance of rows to that of near rows, for some Cs;
         from the middle outwards, until scores fall steeply
     climb: from the best cell to better neighbours, beyond the range as well

@@ -51,7 +51,7 @@ class DCSVMClassifierCV(BestClassifier, SearchCV):
     Other Parameters
     ----------------
     search : {"auto", "exact", "early"}, default="auto"
-        "exact": every cell of a grid is scored by exact machines. "early": cells are early machines of clusters of at
+        "exact": every cell of a grid is scored by exact machines. "early": cells are early machines of clusters of about
         most 2,000 rows; up to 4,000 rows there is one cluster. "auto": "exact" for given grids of at most 4,000 rows
         and kernels without features, else "early".
     relevance : "auto" or bool, default="auto"

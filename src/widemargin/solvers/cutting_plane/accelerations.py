@@ -9,7 +9,7 @@
 | `dual_epochs` | hinge; n d (CSR: non-zeros) >= 32,768, no sample start | epochs gain fast while the gap is large |
 | `dual_alone` | hinge, squared hinge; as above, and d > n; of sparse rows in many directions 4 d >= n | see there |
 | `multiclass_dual` | Crammer and Singer's hinge; as above, and d > n | epochs alone |
-| `newton_steps` | smooth losses | planes alone need hundreds of rounds |
+| `newton_steps` | smooth losses | planes alone need many rounds |
 
 (*) The hinge of classes, and the piecewise linear losses of targets, which are two hinges.
 

@@ -9,11 +9,11 @@ Method   A round: choose the active set (free coordinates and violators); solve 
          columns. Coordinates that stay at a bound need no kernel entry.
          The active set's kernel matrix is in memory. Where rows are short, the first working sets of a round compute
          their entries instead, and the matrix is made only if the round needs more working sets. It is never made where
-         most entries round to nothing, as those between far rows are not computed: any number of rows is active then.
+         most entries round to nothing, as those between far rows are not computed: more rows are active then.
          Shrinking: once most rows are farther from the margin than a round changes decision values, the rounds go on
          with the rows near the margin alone until these are solved; then K beta of the others is computed, and shows
          whether one violates.
-Cost     about 2 (support vectors) x n kernel entries; memory: the active matrix, within the bytes given
+Cost     about 2 to 4 (support vectors) x n kernel entries; memory: the active matrix, within the bytes given
 Source   decomposition, shrinking: Joachims 1999; working sets: Fan, Chen, Lin 2005; gap: Hsieh et al. 2014, section 3
 """
 
@@ -209,7 +209,7 @@ class DualSolver:
         """Solve from a point; the result is the point of least primal objective that was seen, or a later one
         below `tol`; with `returns_last` the last one.
 
-        The dual objective decreases in every round, the primal one need not.
+        The dual objective decreases in every round but for rounding, the primal one need not.
         """
         certificate = self._record_certificate(point)
         best = point, certificate
@@ -327,7 +327,7 @@ class DualSolver:
         """Rows that shrinking leaves: free ones, violators, and those nearer to the margin than `last_change`.
 
         The rows of the active matrix, whose entries are known, are added unless they are too many. None if the rows
-        left are too many, or too few, or if the free ones do not fit in the active matrix.
+        left are too many, or too few, or if the free ones do not fit in an active set.
         """
         free = is_free(self.terms, point.beta)
         if np.count_nonzero(free) > self._max_active:
