@@ -104,7 +104,7 @@ def _with_origin(rows: Sequence[Row], old: Sequence[Row], card: Mapping[str, str
 def _as_read(row: Row) -> frozenset[tuple[str, Any]]:
     """A row as `read_csv` gives it."""
     texts = {key: str(_exact(value)) for key, value in row.items() if value is not None}
-    return frozenset((key, _parsed(text)) for key, text in texts.items() if text != "")
+    return frozenset((key, _parsed(text, key)) for key, text in texts.items() if text != "")
 
 
 def results(name: str) -> list[dict[str, Any]]:
@@ -123,7 +123,7 @@ def read_csv(path: Path) -> list[dict[str, Any]]:
         return []
     with path.open(newline="") as file:
         lines = csv.DictReader(line for line in file if not line.startswith("#"))
-        return [{key: _parsed(value) for key, value in line.items() if value != ""} for line in lines]
+        return [{key: _parsed(value, key) for key, value in line.items() if value != ""} for line in lines]
 
 
 def format_table(rows: Sequence[Row], columns: Sequence[str]) -> str:
@@ -239,7 +239,9 @@ def _aligned(cells: Sequence[str], widths: Sequence[int], numeric: Sequence[bool
     return "  ".join(parts).rstrip()
 
 
-def _parsed(text: str) -> Any:
+def _parsed(text: str, column: str) -> Any:
+    if column == "commit":  # 569e37262 is no number
+        return text
     if text in ("True", "False"):
         return text == "True"
     for kind in (int, float):

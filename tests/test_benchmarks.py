@@ -14,7 +14,7 @@ from widemargin.datasets import load_patches
 
 def test_csv_rows_come_back(benchmark_module, tmp_path):
     report, path = benchmark_module("_report"), tmp_path / "a.csv"
-    old = [{"set": "a", "n": 1, "seconds": 2.5}, {"set": "b", "n": 1, "native": True}]
+    old = [{"set": "a", "n": 1, "seconds": 2.5, "commit": "569e37262"}, {"set": "b", "n": 1, "native": True}]
     report.write_csv(path, old, {"cores": "2"})
     assert report.read_csv(path) == old
     assert report.read_csv(tmp_path / "none.csv") == []
