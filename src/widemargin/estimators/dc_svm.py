@@ -44,7 +44,7 @@ class DCSVMClassifier(Classifier, OneVsOnePredictor, DualMachine):
         Factor of C for each class; "balanced" is inversely proportional to the classes' total sample weight.
     stop_level : int or "auto", default=0
         Above 0, the early machine of that level is the result: a machine for each of its clusters. "auto": the level of
-        clusters of 500 to 2,000 rows; up to 2,000 rows the exact machine; above a million rows about 500 clusters.
+        clusters of 500 to 2,000 rows; up to 2,000 rows the exact machine; above half a million rows about 500 clusters.
     max_time : float or None, default=None
         Seconds after which `fit` returns the best model so far; 0 gives a constant one.
     n_jobs : int or None, default=None
@@ -77,7 +77,7 @@ class DCSVMClassifier(Classifier, OneVsOnePredictor, DualMachine):
         and "kernel" for precomputed kernels, callables, "cosine" and "chi2".
     combine : {"soft", "early", "naive", "bcm"}, default="soft"
         Decision values of an early machine. "early": those of the row's own cluster alone, as in the paper.
-        "soft": the same, or the mean with the next nearest cluster's for rows near their margin and
+        "soft": the same, or the mean with the next nearest cluster's for rows near the boundary and
         :doc:`between the two </decisions/0010-soft-early-prediction>`. "naive": the sum over all clusters. "bcm": a
         Bayesian committee of all clusters. The last two exist for comparison.
     decision_function_shape : {"ovr", "ovo"}, default="ovr"
@@ -165,8 +165,8 @@ class DCSVMClassifier(Classifier, OneVsOnePredictor, DualMachine):
     Cost: about n_SV x n kernel entries, 0.6 to 1 nanosecond each on one core with up to a hundred features, once if
     `memory_budget` holds the rows of those that are not at a bound. float32 data give float32 kernel entries, float64
     data float64 entries at half the speed; dual variables and decision values are float64. If float32 entries cannot
-    reach `tol` (large C), the end is corrected with float64 entries. Dense data of which three quarters are zeros are
-    handled as sparse.
+    reach `tol` (large C), the end is corrected with float64 entries. Dense data of 32 columns or more, of
+    which three quarters are zeros, are handled as sparse.
 
     Differences from `sklearn.svm.SVC`: no `probability` (see `calibrate`); `shrinking` and `cache_size` are replaced by
     `memory_budget`.
