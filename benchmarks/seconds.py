@@ -56,9 +56,10 @@ _CALLS: list[tuple[str, Any, str]] = [
     ("copies", ActiveMatrix, "_compact"),
     ("copies", ActiveMatrix, "_widen"),
     ("working sets", dual, "solve_working_sets"),
+    ("working sets", dual, "solve_from_rows"),
     ("choices", solver, "certify"),
     ("choices", DualSolver, "_choose_active"),
-    ("choices", DualSolver, "_choose_unshrunk"),
+    ("choices", DualSolver, "_rows_left_by_shrinking"),
     ("choices", solver, "_typical_change"),
 ]
 _KINDS = ["clustering", "kernel rows", "matrices", "copies", "working sets", "choices", "other"]

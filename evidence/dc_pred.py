@@ -9,7 +9,7 @@
 
 Source: Hsieh, Si, Dhillon, Fast Prediction for Large-Scale Kernel Machines, NIPS 2014. Every experiment writes a CSV
 below a machine card and a plot into evidence/results/dc_pred. `multiple` is the time of a prediction in
-multiples of `LinearSVC.decision_function`'s on the same float32 rows, at least 10,000, alternating in the same run.
+multiples of `LinearSVC.decision_function`'s on the same float32 rows, at least 10,000, each timed alone.
 """
 
 from __future__ import annotations

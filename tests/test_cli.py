@@ -61,7 +61,7 @@ def model(csv, tmp_path, capsys):
 
 
 def run(*arguments, cwd=None, **more):
-    command = [sys.executable, "-m", "widemargin.cli", *map(str, arguments)]
+    command = [sys.executable, "-m", "widemargin", *map(str, arguments)]
     return subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=120, check=False, **more)
 
 
@@ -788,7 +788,7 @@ def test_training_is_repeatable(csv, tmp_path):
 
 
 def test_output_to_a_closed_pipe_is_quiet(csv, model):
-    command = f"{sys.executable} -m widemargin.cli predict {csv} {model} | head -n 1"
+    command = f"{sys.executable} -m widemargin predict {csv} {model} | head -n 1"
     done = subprocess.run(command, shell=True, capture_output=True, text=True, timeout=120, check=False)
     assert done.stdout == "ant\n"
     assert "Traceback" not in done.stderr
@@ -1046,7 +1046,7 @@ def test_interrupted_training_saves_the_best_model(tmp_path):
 def test_interrupt_while_waiting_for_data(tmp_path, csv):
     """A named pipe without a writer: the signal comes before there is anything to save."""
     os.mkfifo(tmp_path / "pipe.csv")
-    command = [sys.executable, "-m", "widemargin.cli", "train", str(tmp_path / "pipe.csv"), str(tmp_path / "m")]
+    command = [sys.executable, "-m", "widemargin", "train", str(tmp_path / "pipe.csv"), str(tmp_path / "m")]
     (tmp_path / "copies").mkdir()
     environment = {**os.environ, "TMPDIR": str(tmp_path / "copies")}
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment) as process:

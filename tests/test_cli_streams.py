@@ -18,7 +18,7 @@ from widemargin.cli import main
 from widemargin.datasets import compressed
 
 POSIX = pytest.mark.skipif(os.name != "posix", reason="needs pipes and signals of POSIX")
-PROGRAM = f"{sys.executable} -m widemargin.cli"
+PROGRAM = f"{sys.executable} -m widemargin"
 
 
 @pytest.fixture
@@ -222,7 +222,7 @@ def test_handlers_of_signals_are_the_callers_again(model):
 @POSIX
 def test_a_copy_of_standard_input_is_removed(csv, model, tmp_path):
     (tmp_path / "copies").mkdir()
-    command = [sys.executable, "-m", "widemargin.cli", "predict", "-", str(model), "--format", "csv"]
+    command = [sys.executable, "-m", "widemargin", "predict", "-", str(model), "--format", "csv"]
     environment = {**os.environ, "TMPDIR": str(tmp_path / "copies")}
     with subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE, env=environment) as process:
         deadline = time.monotonic() + 60

@@ -83,7 +83,7 @@ def _measure(name: str, X: Any, y: Any, C: float, options: argparse.Namespace) -
         def choose(*given: Any, alone: bool = method == "dual") -> Accelerations:
             rules.append(choose_accelerations(*given))
             active_rows = rules[-1].active_rows and not alone
-            return replace(rules[-1], epochs=not alone, dual_alone=alone, active_rows=active_rows)
+            return replace(rules[-1], dual_epochs=not alone, dual_alone=alone, active_rows=active_rows)
 
         start = time.process_time()
         with mock.patch.object(ocas, "choose_accelerations", choose), warnings.catch_warnings():

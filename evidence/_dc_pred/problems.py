@@ -17,7 +17,7 @@ _HELD = 0.2
 
 
 class Numbers(NamedTuple):
-    """A regression problem; columns and target are standardised by the training rows."""
+    """A regression problem; columns and target are standardised (but not of mnist) by the training rows."""
 
     name: str
     X: NDArray[np.float32]

@@ -27,9 +27,9 @@ T = TypeVar("T")
 
 _UPDATE_SECONDS = 0.1  # between two updates of the bar and the estimate
 _KILL_SECONDS = 2.0  # a second SIGINT within this time raises KeyboardInterrupt, and the fit is lost
-_AMPLE_TIME = 0.7  # sketch parts of a fit that will probably take more than this part of the time left,
-_TELLING_WORK = 0.05  # once those that are solved are this part of the work of the others
-SKETCHED_PART = 4  # a sketch is the machine of every 4th row
+_AMPLE_TIME = 0.7  # sketch the parts left of a fit if they will probably take more than this part of the time left
+_TELLING_WORK = 0.05  # tell so once the parts solved are this part of the work of the others
+SKETCHED_PART = 4  # a sketch is the machine of a quarter of the rows, at random
 
 _last_sigint = -math.inf  # of the process, so that Ctrl-C twice ends a grid search whose next fit has begun meanwhile
 

@@ -450,14 +450,6 @@ class ThreadTeam:
             native.map(call, len(items))
         return results
 
-    def map_largest_first(
-        self, fn: Callable[[Item], T], items: Sequence[Item], size: Callable[[Item], float]
-    ) -> list[T]:
-        """`map`, of the largest items first, so that threads end at about one time."""
-        order = sorted(range(len(items)), key=lambda k: -size(items[k]))
-        results = dict(zip(order, self.map(fn, [items[k] for k in order]), strict=True))
-        return [results[k] for k in range(len(items))]
-
     def map_with_team(self, fn: Callable[[Item, "ThreadTeam"], T], items: Sequence[Item]) -> list[T]:
         """Return ``[fn(item, team) for item in items]``: items side by side, each with one thread as its `team`.
 

@@ -17,8 +17,8 @@ from widemargin import _progress
 from widemargin._memory import MemoryPlan
 from widemargin._progress import Progress
 from widemargin.algorithms import dc_svm
-from widemargin.algorithms.dc_svm import DCSVMSettings, KernelProblem, approximate_solution, train_machine, train_whole
-from widemargin.algorithms.pairs_and_targets import train_several
+from widemargin.algorithms.dc_svm import DCSVMSettings, KernelProblem, approximate_solution, train_machine
+from widemargin.algorithms.pairs_and_targets import SeveralMachines
 from widemargin.data.samples import Samples, make_samples
 from widemargin.kernels.functions import RBF
 from widemargin.partition.divide import Division
@@ -138,7 +138,7 @@ def test_the_estimate_of_a_level_is_of_its_clusters(
     settings = DCSVMSettings(n_levels=1, stop_level=1, n_jobs=1)
     data = KernelProblem(RBF(GAMMA), samples, svm_problem(y, np.full(N, C)))
     with Progress(max_time=max_time) as progress:
-        train_whole(data, settings, progress, np.random.default_rng(0), division=division)
+        train_machine(data, settings, progress, np.random.default_rng(0), division=division)
     seconds = np.square(sizes if max_time is None else sizes[::-1]) / 10_000
     np.testing.assert_allclose(left, seconds.sum() - np.cumsum(seconds), atol=1e-9)
 
@@ -264,7 +264,7 @@ def test_a_stop_ends_all_pairs_at_the_next_tile(n: int, k: int, stopping: Progre
     problems = PairProblems(classes, upper, has_intercept=False)
     settings = DCSVMSettings(n_levels="auto", n_jobs=1)
     rng, kernel = np.random.default_rng(0), _StoppingRBF(0.01)
-    machines = train_several(kernel, samples, problems, settings, stopping, rng)
+    machines = SeveralMachines(kernel, samples, problems, settings, stopping, rng).run()
     assert _StoppingRBF.n_tiles == 2
     assert {len(machine.result.history) for machine in machines} == {1}
     assert not any(machine.result.beta.any() for machine in machines)

@@ -12,7 +12,7 @@ from widemargin import _progress
 from widemargin._progress import Progress
 from widemargin.algorithms import dc_svm, pairs_and_targets
 from widemargin.algorithms.dc_svm import DCSVMSettings, KernelProblem, train_machine
-from widemargin.algorithms.pairs_and_targets import train_several
+from widemargin.algorithms.pairs_and_targets import SeveralMachines
 from widemargin.algorithms.trained_machines import TrainedMachine, TrainedMachines
 from widemargin.data.labels import group_pairs
 from widemargin.data.samples import Samples, make_samples
@@ -48,7 +48,7 @@ def train_pairs(sizes: list[int], n_jobs: int = 1, max_time: float | None = None
     samples, problems = pairs_of_classes(sizes)
     settings, rng = DCSVMSettings(n_jobs=n_jobs), np.random.default_rng(0)
     with Progress(max_time=max_time) as progress:
-        return train_several(KERNEL, samples, problems, settings, progress, rng)
+        return SeveralMachines(KERNEL, samples, problems, settings, progress, rng).run()
 
 
 @pytest.mark.parametrize("stop_level", [0, 1])  # a group on one matrix; machines apart
@@ -64,7 +64,7 @@ def test_the_work_of_pairs_is_their_rows_squared(stop_level: int, monkeypatch: p
     samples, problems = pairs_of_classes([300, 200, 100])
     settings = DCSVMSettings(n_jobs=1, n_levels=stop_level, stop_level=stop_level)
     with Progress() as progress:
-        train_several(KERNEL, samples, problems, settings, progress, np.random.default_rng(0))
+        SeveralMachines(KERNEL, samples, problems, settings, progress, np.random.default_rng(0)).run()
     work = np.cumsum([500**2, 400**2, 300**2])  # of most rows first
     np.testing.assert_allclose(done, work / work[-1] if stop_level else [1.0])
 
@@ -131,7 +131,7 @@ def test_what_groups_leave_over_goes_to_the_others(monkeypatch: pytest.MonkeyPat
 
 def train_pairs_of_unequal_work(monkeypatch: pytest.MonkeyPatch, share: float) -> TrainedMachines:
     """Machines of pairs that take (rows)^2 seconds each, in `share` of the time that all of them take."""
-    clock, train_alone, sizes = 0.0, pairs_and_targets.train_whole, [300, 200, 40, 50, 60]
+    clock, train_alone, sizes = 0.0, pairs_and_targets.train_machine, [300, 200, 40, 50, 60]
 
     def take_time(data: KernelProblem, *args: Any, **keywords: Any) -> Any:
         nonlocal clock
@@ -140,7 +140,7 @@ def train_pairs_of_unequal_work(monkeypatch: pytest.MonkeyPatch, share: float) -
 
     monkeypatch.setattr(dc_svm, "_FULL_MATRIX_ENTRIES", 1)
     monkeypatch.setattr(_progress, "perf_counter", lambda: clock)
-    monkeypatch.setattr(pairs_and_targets, "train_whole", take_time)
+    monkeypatch.setattr(pairs_and_targets, "train_machine", take_time)
     needed = sum((a + b) ** 2 for a, b in combinations(sizes, 2))
     return train_pairs(sizes, max_time=share * needed)
 

@@ -32,6 +32,13 @@ def test_columns_of_text_are_named(kind: Any, frame: Any) -> None:
             kind().fit(X, y)
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_columns_of_dates_are_named(kind: Any) -> None:
+    X = pd.DataFrame({"a": np.arange(6.0), "when": pd.date_range("2026-01-01", periods=6)})
+    with pytest.raises(ValueError, match="X has columns that are not numbers: 'when'. .* dates as numbers of days"):
+        kind().fit(X, np.arange(6) % 2)
+
+
 def test_columns_of_text_are_named_by_functions_and_predictions(frame: Any) -> None:
     y = np.arange(30) % 2
     with pytest.raises(ValueError, match="not numbers: 'work', 'kind'"):

@@ -255,6 +255,19 @@ def test_a_stop_after_the_last_score_is_no_warning(binary: Data, monkeypatch: py
     assert not np.isnan(model.scores_).any()
 
 
+@pytest.mark.parametrize("relevance", [True, False])
+def test_what_a_stopped_search_advises_goes_on_with_its_machine(relevance: bool) -> None:
+    X = np.random.default_rng(0).normal(size=(400, 8))
+    y = X[:, 0] * X[:, 1] > 0  # six columns mean nothing
+    model = DCSVMClassifierCV([1.0], [0.1], kernels="rbf", search="early", relevance=relevance).fit(X, y)
+    with pytest.warns(ConvergenceWarning) as caught:
+        model._warn_of_stop("interrupt", "too early.")
+    advice = str(caught[0].message).partition("to go on with it: ")[2].rstrip(".")
+    eval(advice.replace("best_estimator_", "model.best_estimator_"))
+    assert (model.relevance_ is not None) == relevance
+    assert model.predict(X).shape == y.shape
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="SIGINT can't be sent to one process there")
 @pytest.mark.parametrize("seconds", [60.0, 0.0])
 def test_an_interrupt_ends_the_search_with_the_best_so_far(

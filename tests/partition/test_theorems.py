@@ -14,7 +14,7 @@ from naive import kernels
 from naive import partition as naive
 from widemargin._progress import Progress
 from widemargin._threads import ThreadTeam
-from widemargin.algorithms.dc_svm import DCSVMSettings, KernelProblem, train_machine, train_whole
+from widemargin.algorithms.dc_svm import DCSVMSettings, KernelProblem, train_machine
 from widemargin.algorithms.trained_machines import TrainedMachine
 from widemargin.data.samples import make_samples
 from widemargin.kernels.functions import RBF
@@ -44,7 +44,7 @@ def glue(kernel: Any, X: Any, y: Any, upper: Any, labels: Any, *, has_intercept:
     problem = svm_problem(y, upper, has_intercept=has_intercept)
     data = KernelProblem(kernel, make_samples(X, kernel.sample_form), problem)
     with Progress() as progress:
-        return train_whole(data, settings, progress, np.random.default_rng(0), division=division_of(X, labels))
+        return train_machine(data, settings, progress, np.random.default_rng(0), division=division_of(X, labels))
 
 
 @pytest.mark.parametrize("weighted", [False, True])

@@ -15,7 +15,7 @@ Why      Block rounds alone converge slowly at the end: a few free variables cou
 Cost     a round: n x (changed rows) kernel entries, shared by the workers, and the changed rows to each of them; the
          certificate is a sum over the workers, and three numbers a changed row come to the client
 Source   C.-J. Hsieh, S. Si, I. S. Dhillon, Communication-Efficient Distributed Block Minimization for Nonlinear Kernel
-         Machines, KDD 2016, for block rounds and the line search; the joint rounds are this library's
+         Machines, KDD 2017, for block rounds and the line search; the joint rounds are this library's
 """
 
 from __future__ import annotations

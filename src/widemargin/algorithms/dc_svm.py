@@ -136,34 +136,13 @@ def train_machine(
     rng: np.random.Generator,
     *,
     start: Vector | None = None,
-) -> TrainedMachine:
-    """Train one machine by Algorithm 1; one that is stopped is the last level's, or that of the least primal objective.
-
-    `start` is that of `train_whole`.
-    """
-    if suits_full_matrix(len(data.samples), 1, settings, progress):
-        return _train_on_full_matrix(data, settings, progress, start)
-    with _training(data, settings, progress, rng) as training:
-        beta = training.solve_levels(start)
-        if training.is_at_stop_level or (training.early is not None and progress.stopped_by):
-            return training.early_machine()
-        whole = training.solve_whole(beta)
-        early = training.early if progress.stopped_by else None  # its objective is the sum of its clusters'
-        is_early = early is not None and early.result.objective < whole.result.objective
-        return training.early_machine() if is_early else whole
-
-
-def train_whole(
-    data: KernelProblem,
-    settings: DCSVMSettings,
-    progress: AnyProgress,
-    rng: np.random.Generator,
-    *,
-    start: Vector | None = None,
     sketched: Vector | None = None,
     division: Division | None = None,
+    is_one_of_several: bool = False,
 ) -> TrainedMachine:
-    """Train one machine by Algorithm 1: of the whole problem also where it is stopped, or that of `stop_level`.
+    """Train one machine by Algorithm 1.
+
+    A fit that is stopped gives the last level's machine, or the whole problem's if its primal objective is less.
 
     Parameters
     ----------
@@ -173,6 +152,8 @@ def train_whole(
         Feasible coefficients, of a sketch, that the levels start from.
     division : Division, optional
         The clusters of `stop_level`; new ones by default.
+    is_one_of_several : bool
+        Whether it must be of one kind with others: a stopped fit then gives the whole problem's machine.
 
     Notes
     -----
@@ -185,7 +166,12 @@ def train_whole(
         return _train_on_full_matrix(data, settings, progress, start)
     with _training(data, settings, progress, rng) as training:
         beta = training.solve_levels(start, sketched, division)
-        return training.early_machine() if training.is_at_stop_level else training.solve_whole(beta)
+        early = None if is_one_of_several else training.early
+        if training.is_at_stop_level or (early is not None and progress.stopped_by):
+            return training.early_machine()
+        whole = training.solve_whole(beta)
+        is_early = early is not None and progress.stopped_by and early.result.objective < whole.result.objective
+        return training.early_machine() if is_early else whole  # its objective is the sum of its clusters'
 
 
 def _train_on_full_matrix(
@@ -306,7 +292,7 @@ class DCSVMTraining:
     def solve_levels(
         self, start: Vector | None, sketched: Vector | None = None, division: Division | None = None
     ) -> Vector:
-        """The solution (n,) of the last level, or of the start; the parameters are those of `train_whole`."""
+        """The solution (n,) of the last level, or of the start; the parameters are those of `train_machine`."""
         levels: Iterable[int] = range(self.settings.stop_level, 0, -1)[:1]
         beta = start
         if beta is None:

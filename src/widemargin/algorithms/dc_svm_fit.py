@@ -14,9 +14,9 @@ from ..data.remote.remote_rows import RemoteRows
 from ..data.samples import Samples, SampleSubset, make_samples
 from ..kernels.functions import Kernel
 from ..kernels.precision import ensure_precision
-from . import dc_svm, pairs_and_targets
-from .dc_svm import DCSVMSettings, KernelProblem, Problems
+from .dc_svm import DCSVMSettings, KernelProblem, Problems, train_machine
 from .dc_svm_on_workers import train_on_workers
+from .pairs_and_targets import SeveralMachines
 from .trained_machines import TrainedMachines
 
 
@@ -37,9 +37,9 @@ def train_machines(
     """
     if not isinstance(samples, RemoteRows):
         if len(problems) > 1:
-            return pairs_and_targets.train_several(kernel, samples, problems, settings, progress, rng)
+            return SeveralMachines(kernel, samples, problems, settings, progress, rng).run()
         data = KernelProblem(kernel, samples, problems[0]()[1])
-        return TrainedMachines.join([dc_svm.train_machine(data, settings, progress, rng, start=start)])
+        return TrainedMachines.join([train_machine(data, settings, progress, rng, start=start)])
     if len(problems) > 1:
         progress.stage(f"{len(problems)} machines", len(problems))
     each = [problems[p] for p in range(len(problems))]

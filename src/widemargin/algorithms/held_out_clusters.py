@@ -118,7 +118,9 @@ class ClusteredHeldOut:
                     return self._solve_cluster(kernel, samples, folds, masks, self.clusters[c], memory, team)
             return self._solve_cluster(kernel, samples, folds, masks, self.clusters[c], memory, self.team)
 
-        solved = self.team.map_largest_first(solve, list(chosen), lambda c: len(self.clusters[c]))
+        largest_first = sorted(chosen, key=lambda c: -len(self.clusters[c]))  # threads then end at about one time
+        found = dict(zip(largest_first, self.team.map(solve, largest_first), strict=True))
+        solved = [found[c] for c in chosen]
         return [
             ClusterValues(np.concatenate([p.rows for p in parts]), np.concatenate([p.values for p in parts], axis=1))
             for parts in zip(*solved, strict=True)

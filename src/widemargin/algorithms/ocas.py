@@ -211,12 +211,13 @@ class OCASTraining:
         """Give the machines the accelerations of their rounds."""
         X, used, tol, go_on = self.X, self.accelerations, self.settings.tol, SilentProgress(self.progress).go_on
         rows, constant = split_constant(X)
-        norms = squared_norms(rows) if isinstance(rows, RowAccess) and (used.epochs or used.dual_alone) else np.empty(0)
+        has_dual = used.dual_epochs or used.dual_alone
+        norms = squared_norms(rows) if isinstance(rows, RowAccess) and has_dual else np.empty(0)
         for machine in self.machines:
             loss, hinge = machine.loss, machine.loss.hinge
             if used.dual_alone and isinstance(loss, MulticlassHingeLoss) and isinstance(rows, RowAccess):
                 self.dual_alone[machine] = MulticlassDual(rows, constant, loss, norms, tol, self.team, go_on)
-            if used.newton_cg and isinstance(loss, SmoothLoss):
+            if used.newton_steps and isinstance(loss, SmoothLoss):
                 self.newton_steps[machine] = NewtonSteps(X, machine, loss, memory["preconditioner"], go_on)
             if used.dual_alone and isinstance(loss, HingeLoss | SquaredHingeLoss) and isinstance(X, RowAccess):
                 self.dual_alone[machine] = DualAlone(X, loss, norms, tol, memory["free rows"], go_on)
@@ -224,9 +225,9 @@ class OCASTraining:
                 continue
             if used.active_rows and isinstance(X, LocalMatrix):
                 self.active_rows[machine] = ActiveRows(
-                    X, machine, tol, memory["active rows"], go_on, newton=used.newton
+                    X, machine, tol, memory["active rows"], go_on, newton=used.smoothed_newton
                 )
-            if used.epochs and isinstance(X, RowAccess):
+            if used.dual_epochs and isinstance(X, RowAccess):
                 self.dual_epochs[machine] = DualEpochs(X, hinge, norms)
 
     # ------------------------------------------------------------------------------------------------- Algorithm 1
@@ -410,7 +411,7 @@ class OCASTraining:
             results, _ = train_linear(sampled, losses, settings, SilentProgress(self.progress), team=self.team)
             return [result.w for result in results]
 
-        settings, newton = self.settings, self.accelerations.newton
+        settings, newton = self.settings, self.accelerations.smoothed_newton
         losses = [machine.loss for machine in self.machines]
         sample = draw_sample(X, losses, settings.memory["drawn rows"])
         silent = SilentProgress(self.progress)

@@ -1,8 +1,8 @@
 """Train one DC-SVM for each pair of classes or each target.
 
-Several targets share the clusters of each level and the kernel matrix where it fits in memory. Pairs of small classes
-are grouped: the pairs between two sets of classes share one kernel matrix on the rows of both sets. Other machines are
-trained apart, one a thread.
+Several targets share the kernel matrix where it fits in memory, and then the clusters of each level. Pairs of small
+classes are grouped: the pairs between two sets of classes share one kernel matrix on the rows of both sets. Other
+machines are trained apart, one a thread.
 """
 
 from __future__ import annotations
@@ -38,35 +38,9 @@ from .dc_svm import (
     max_rows_of_full_matrix,
     sketch,
     suits_full_matrix,
-    train_whole,
+    train_machine,
 )
 from .trained_machines import TrainedMachine, TrainedMachines, in_order
-
-
-def train_several(
-    kernel: Kernel,
-    samples: Samples,
-    problems: Problems,
-    settings: DCSVMSettings,
-    progress: Progress,
-    rng: np.random.Generator,
-) -> TrainedMachines:
-    """Train machines on rows of the same samples: one for every pair of classes, or for every target.
-
-    Parameters
-    ----------
-    problems : PairProblems, or sequence of callables
-        Pairs of small classes are trained in groups that share a kernel matrix. Callables return the rows of a machine,
-        which are all samples, and its dual problem. Such machines share each level's clusters, and the kernel matrix if
-        it takes at most half of the budget.
-
-    Returns
-    -------
-    TrainedMachines
-        In the order of `problems`. They are trained in parallel and share the budget, and with a `stop_level` one
-        division of the samples.
-    """
-    return _SeveralMachines(kernel, samples, problems, settings, progress, rng).run()
 
 
 class _Batch(NamedTuple):
@@ -84,8 +58,19 @@ class _Part(NamedTuple):
     earlier: TrainedMachine | None
 
 
-class _SeveralMachines:
-    """Trains machines on rows of `samples`, in one of three ways: on a shared matrix, in groups, or apart."""
+class SeveralMachines:
+    """Training of machines on rows of the same samples: one for every pair of classes, or for every target.
+
+    On a shared kernel matrix, in groups, or apart; in parallel, in one budget, and with a `stop_level` on one division
+    of the samples.
+
+    Parameters
+    ----------
+    problems : PairProblems, or sequence of callables
+        Pairs of small classes are trained in groups that share a kernel matrix. Callables return the rows of a machine,
+        which are all samples, and its dual problem. Such machines share the kernel matrix, and each level's clusters,
+        if it takes at most half of the budget.
+    """
 
     def __init__(
         self,
@@ -104,6 +89,7 @@ class _SeveralMachines:
         self.rng = rng
 
     def run(self) -> TrainedMachines:
+        """Train them; they are in the order of `problems`."""
         n, samples, settings = len(self.samples), self.samples, self.settings
         everything = np.arange(len(self.problems))
         self.progress.stage(f"{len(everything)} machines", float(self._work(everything).sum()))
@@ -202,7 +188,8 @@ class _SeveralMachines:
         sketched = start = None if known is None else known.result.beta
         if known is not None and known.is_sketch:
             start = None
-        machine = train_whole(data, settings, share, rng, start=start, sketched=sketched, division=local)
+        train = partial(train_machine, start=start, sketched=sketched, division=local, is_one_of_several=True)
+        machine = train(data, settings, share, rng)
         if share.stopped_by is None:  # else it goes on later
             self.progress.advance(float(self._work(np.array([part.number])).sum()))
         return replace(machine, rows=rows, division=division).following(before)

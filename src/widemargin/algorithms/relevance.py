@@ -26,7 +26,6 @@ from .._types import Gradients, Vector
 LEAST_FACTOR = 1e-6  # of a column / the largest one: no column is lost
 _ROWS = 500, 2000  # average over the gradients at so many rows:
 _GRADIENTS = 20_000  # as many as give so many gradients of all functions; the least for a fit that was stopped
-_GRADIENT_COPIES = 2  # of a block's gradients
 
 
 class Differentiable(Protocol):
@@ -114,8 +113,8 @@ def rms_gradients(
     """sqrt(mean (df/dx_j)^2) of each column (d,): over the rows by their weights, and over the decision functions."""
     total = np.zeros(X.shape[1])
     n_functions = model.decision_gradients(X[:1]).shape[1]
-    row_bytes = 8 * n_functions * X.shape[1]
-    for rows in row_blocks(X.shape[0], max(1, memory["gradients"] // (_GRADIENT_COPIES * row_bytes))):
+    row_bytes = 2 * 8 * n_functions * X.shape[1]  # of two copies
+    for rows in row_blocks(X.shape[0], max(1, memory["gradients"] // row_bytes)):
         gradients = model.decision_gradients(X[rows], n_jobs=n_jobs, memory=memory)
         total += np.einsum("i,ifj,ifj->j", weights[rows], gradients, gradients)
     return np.asarray(np.sqrt(total / (n_functions * weights.sum())))

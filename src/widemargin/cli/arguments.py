@@ -21,9 +21,7 @@ data files:
 Text files may be compressed: .gz, .bz2, .xz, .zst, or .zip with one file. - is standard input, with --format.
 
 """
-_EXIT_CODES = (
-    "exit codes: 0 success, 1 error in the data or the model, 2 wrong usage, 130 interrupted,\n143 terminated\n"
-)
+_EXIT_CODES = "exit codes: 0 success, 1 any other error, 2 wrong usage, 130 interrupted,\n143 terminated\n"
 
 
 def _lazy(module: str, function: str) -> Callable[[argparse.Namespace], int]:
@@ -226,8 +224,8 @@ def _add_reading(command: Any) -> None:
         "--header",
         choices=("auto", "yes", "no"),
         default="auto",
-        help="whether the first line of a .csv file names its columns; auto: if no feature in it is a number, or if "
-        "it counts them, 0, 1, 2, ... (auto)",
+        help="whether the first line of a .csv file names its columns; auto: if no feature in it is a number, if it "
+        "counts them, 0, 1, 2, ..., or if its label is no number and the next line's is (auto)",
     )
     add("--delimiter", type=_mark, metavar="MARK", help="of a .csv file: one character, tab or space (, ; or tab)")
     add("--decimal", choices=(".", ","), default=".", help="mark before the decimals in a .csv file (.)")

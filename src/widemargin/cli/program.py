@@ -29,7 +29,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     Returns
     -------
     int
-        Exit code: 0, or 1 for an error in the data or the model, or a missing package (one line on stderr), or 130 when
+        Exit code: 0, or 1 for an error that is not of usage (one line on stderr), or 130 when
         interrupted before there was a result.
 
     Raises

@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from .._config import SMALL_BYTES
-from .._types import Labels, Mask, Matrix, RowIndices, Vector
+from .._types import Labels, Matrix, RowIndices, Vector
 from ..algorithms.committee import fit_sigmoids, log_odds
 from ..algorithms.trained_machines import TrainedMachines
 from ..data.samples import make_samples
@@ -184,7 +184,7 @@ def cluster_attributes(
         pairs = combinations(range(int(y.max()) + 1), 2)
         for k, (machine, (first, _)) in enumerate(zip(machines, pairs, strict=True)):
             rows = machine.rows
-            is_positive = _is_positive(y[rows], None if len(machines) == 1 else first)
+            is_positive = y[rows] > 0 if len(machines) == 1 else y[rows] == first
             log_prior[k] = log_odds(is_positive, weights[rows])
             sigmoids[k] = 0.0, -log_prior[k]  # the prior probability, whatever the decision value
             if combine == "bcm":
@@ -203,11 +203,6 @@ def cluster_attributes(
         "sigmoids": sigmoids,
         "log_prior": log_prior,
     }
-
-
-def _is_positive(y: Labels, first: int | None) -> Mask:
-    """Which class numbers y (m,) are positive: of a pair those of its `first` class; of two classes alone (None) 1."""
-    return np.asarray(y == first if first is not None else y > 0)
 
 
 def check_clusters(

@@ -83,6 +83,7 @@ class DualMachine(LinearWeights, DecisionGradients, KernelMachine):
     dual_coef_: Matrix
     intercept_: Vector
     n_support_: NDArray[np.intp]
+    early_level_: int
     _clusters: dict[str, Any] | None
 
     def fit(self, X: ArrayLike, y: ArrayLike | None, sample_weight: ArrayLike | None = None) -> Self:
@@ -118,6 +119,8 @@ class DualMachine(LinearWeights, DecisionGradients, KernelMachine):
                 self._warn_of_machines(rows, machines)
             violation = float(machines.results.violation.max())
             certificate = f"violation {violation:.3g} where tol={self.tol:g}, {describe_gap(self)}"
+            if self.early_level_ and not self.stop_level:
+                certificate += f", of the early machine of level {self.early_level_}"
             warn_unconverged(self, progress.stopped_by or self._stopping_limit(), certificate)
         return self
 

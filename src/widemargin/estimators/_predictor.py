@@ -10,7 +10,6 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin, RegressorMixin, is_classifier
-from sklearn.utils.multiclass import _ovr_decision_function
 from sklearn.utils.validation import check_is_fitted
 
 from .._memory import MemoryPlan
@@ -321,8 +320,6 @@ def vote_winners(values: Matrix, n_classes: int, *, break_ties: bool) -> Labels:
 
 def ordered_votes(values: Matrix, n_classes: int) -> Matrix:
     """Votes ordered within equal ones by decision values: (n, n_classes), from decision values (n, n_pairs)."""
-    if n_classes <= _FEW_CLASSES:
-        return np.asarray(_ovr_decision_function(values < 0, -values, n_classes))
     totals, counts = np.zeros((2, len(values), n_classes))
     for i, block in enumerate(_blocks_of_pairs(values, n_classes)):
         totals[:, i] += block.sum(axis=1)

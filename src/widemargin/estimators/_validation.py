@@ -360,11 +360,11 @@ def validate_data(estimator: Any, X: Any, y: Any, **how: Any) -> Any:
 
 @contextmanager
 def text_named(X: Any) -> Iterator[None]:
-    """Raise the error of a table with text again, with the names of its columns of text, or their numbers."""
+    """Raise the error of a table with text or dates again, with the names of its columns of them, or their numbers."""
     try:
         yield
-    except ValueError as error:
-        if "could not convert string to float" not in str(error):
+    except (ValueError, TypeError) as error:
+        if "could not convert string to float" not in str(error) and "promot" not in str(error):
             raise
         columns = _text_columns(X)
         raise text_error(columns) if columns else ValueError("y must hold numbers, but has text") from error
@@ -375,8 +375,8 @@ def text_error(columns: Sequence[Any]) -> ValueError:
     names = ", ".join(map(shown, columns[:10]))
     more = f", ... ({len(columns)} in all)" if len(columns) > 10 else ""
     return ValueError(
-        f"X has columns that are not numbers: {names}{more}. Encode them: by a ColumnTransformer with a OneHotEncoder "
-        "in a Pipeline, on the command line by --one-hot"
+        f"X has columns that are not numbers: {names}{more}. Encode them: text by a ColumnTransformer with a "
+        "OneHotEncoder in a Pipeline, on the command line by --one-hot; dates as numbers of days"
     )
 
 

@@ -79,7 +79,7 @@ class BSGDClassifier(Classifier, OneVsRestPredictor, LinearWeights, DecisionGrad
     lam : float or None, default=None
         Weight of :math:`\tfrac12 \|w\|^2` against the *mean* loss, at least 1e-100. None: ``1 / (C n)`` in `fit`;
         `lam_` of an earlier `fit`, else ``1 / (10,000 C)``, in `partial_fit`, where the number of rows is unknown: of
-        1e-2 to 1e-6, the best or nearly so on :doc:`seven streams </guide/bsgd>` of 20,000 rows.
+        1e-2 to 1e-6, the best or nearly so on six of :doc:`seven streams </guide/bsgd>`.
     n_epochs : int, default=20
         Passes of `fit` over the rows.
     class_weight : dict, "balanced" or None, default=None

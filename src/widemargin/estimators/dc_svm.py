@@ -44,7 +44,7 @@ class DCSVMClassifier(Classifier, OneVsOnePredictor, DualMachine):
         Factor of C for each class; "balanced" is inversely proportional to the classes' total sample weight.
     stop_level : int or "auto", default=0
         Above 0, the early machine of that level is the result: a machine for each of its clusters. "auto": the level of
-        clusters of 500 to 2,000 rows; up to 2,000 rows the exact machine; above a million rows about 500 clusters.
+        clusters of 500 to 2,000 rows; up to 2,000 rows the exact machine; above half a million rows about 500 clusters.
     max_time : float or None, default=None
         Seconds after which `fit` returns the best model so far; 0 gives a constant one.
     n_jobs : int or None, default=None
@@ -62,10 +62,11 @@ class DCSVMClassifier(Classifier, OneVsOnePredictor, DualMachine):
         paper; with the RBF kernel its accuracy is usually :doc:`the same </decisions/0019-intercept>`.
     n_levels : int or "auto", default="auto"
         Levels of divide and conquer: n_levels, ..., 1, of ``branching ** level`` clusters each, are solved before the
-        whole. 0 solves the whole directly. "auto" solves one level, with clusters of 500 to 2,000 rows, and those of
-        larger clusters while the support vectors' kernel matrix exceeds ``memory_budget``; none below 5,000 rows, for
-        sparse rows unless most kernel values between rows round to nothing, or where fewer support vectors than rows of
-        a cluster are expected: such levels :doc:`cost more than they save </decisions/0005-levels>`.
+        whole. 0 solves the whole directly. "auto" solves one level, with clusters of 500 to 2,000 rows (about 500
+        clusters of more than a million rows), and those of larger clusters while the support vectors' kernel matrix
+        exceeds ``memory_budget``; none below 5,000 rows, for sparse rows unless most kernel values between rows round
+        to nothing, or where fewer support vectors than rows of a cluster are expected: such levels
+        :doc:`cost more than they save </decisions/0005-levels>`.
     branching : int, default=4
         Clusters of a level for each of the level above; a level has about 500 at most.
     n_sample : int, default=1000
@@ -73,10 +74,10 @@ class DCSVMClassifier(Classifier, OneVsOnePredictor, DualMachine):
         to the nearest centre.
     partition : {"auto", "kernel", "input", "random"}, default="auto"
         Clusters by kernel k-means, by k-means of the rows, or by chance. The last two need features. "auto" is "input",
-        and "kernel" for precomputed kernels and callables.
+        and "kernel" for precomputed kernels, callables, "cosine" and "chi2".
     combine : {"soft", "early", "naive", "bcm"}, default="soft"
         Decision values of an early machine. "early": those of the row's own cluster alone, as in the paper.
-        "soft": the same, or the mean with the next nearest cluster's for rows near their margin and
+        "soft": the same, or the mean with the next nearest cluster's for rows near the boundary and
         :doc:`between the two </decisions/0010-soft-early-prediction>`. "naive": the sum over all clusters. "bcm": a
         Bayesian committee of all clusters. The last two exist for comparison.
     decision_function_shape : {"ovr", "ovo"}, default="ovr"
@@ -125,7 +126,7 @@ class DCSVMClassifier(Classifier, OneVsOnePredictor, DualMachine):
         early machine's problem is that of the kernel between rows of one cluster alone (Lemma 1 of the paper). NaN for
         the kernels "sigmoid", "additive_chi2" and, with a negative `coef0`, "poly": they are not positive semidefinite,
         and the dual of such a problem is no bound. A precomputed or callable kernel is taken for one, unless a part
-        of the kernel matrix, or the machine, refutes it (with a warning).
+        of the given matrix, or the machine, refutes it (with a warning).
     relative_gap_ : float
         ``dual_gap_ / objective_``: how far the machine is from the optimum at most, as a share of its own objective.
     early_level_ : int
@@ -164,8 +165,8 @@ class DCSVMClassifier(Classifier, OneVsOnePredictor, DualMachine):
     Cost: about n_SV x n kernel entries, 0.6 to 1 nanosecond each on one core with up to a hundred features, once if
     `memory_budget` holds the rows of those that are not at a bound. float32 data give float32 kernel entries, float64
     data float64 entries at half the speed; dual variables and decision values are float64. If float32 entries cannot
-    reach `tol` (large C), the end is corrected with float64 entries. Dense data of which three quarters are zeros are
-    handled as sparse.
+    reach `tol` (large C), the end is corrected with float64 entries. Dense data of 32 columns or more, of
+    which three quarters are zeros, are handled as sparse.
 
     Differences from `sklearn.svm.SVC`: no `probability` (see `calibrate`); `shrinking` and `cache_size` are replaced by
     `memory_budget`.

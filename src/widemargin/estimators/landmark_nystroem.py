@@ -51,7 +51,6 @@ _GoOn = Callable[[], bool]
 _METHODS = ("kmeans", "uniform", "rpcholesky")
 _LANDMARK_COPIES, _DENSE_ROWS = 3, 6  # of the landmarks at one time; dense rows of d beside them, at least
 _BYTES_OF_FEATURE, _BYTES_OF_PAIR = 24.0, 8.0  # three copies of C, and one of the kernel matrix, in float64
-_BYTES_OF_RESIDUALS = 64.0  # eight vectors of a pivoted Cholesky's rows
 
 
 class LandmarkNystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelMachine):
@@ -332,7 +331,7 @@ class LandmarkNystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Kernel
     def _pivots(self, kernel: Kernel, rows: TrainingRows, m: int, rng: Any, go_on: _GoOn) -> RowIndices:
         """Row numbers (at most m,), ascending, by pivoted Cholesky of the rows that half of the memory has room for."""
         X, (n, d) = rows.X, rows.X.shape
-        m, of_row = min(m, n), (m + d * (not self._is_gram)) * X.dtype.itemsize + _BYTES_OF_RESIDUALS
+        m, of_row = min(m, n), (m + d * (not self._is_gram)) * X.dtype.itemsize + 64  # and eight float64 vectors
         size = max(m, int(memory_plan(self)["pivots"] / of_row))
         sampled = np.arange(n)
         if size < n:

@@ -115,9 +115,9 @@ class OCASClassifier(Classifier, OneVsRestPredictor, LinearMachine):
     Warns
     -----
     ConvergenceWarning
-        When `max_time`, `max_iter`, Ctrl-C, a callback or the precision of float64 (no round of 50 moved objective or
-        bound) ended the fit: with the gap. The machine is the best so far. A second Ctrl-C within two seconds raises
-        KeyboardInterrupt and leaves the estimator as it was.
+        When `max_time`, `max_iter`, Ctrl-C, a callback or the precision of float64 (in 50 rounds neither bound nor
+        objective improved by `tol`) ended the fit: with the gap. The machine is the best so far. A second Ctrl-C within
+        two seconds raises KeyboardInterrupt and leaves the estimator as it was.
 
     Notes
     -----
@@ -149,7 +149,7 @@ class OCASClassifier(Classifier, OneVsRestPredictor, LinearMachine):
     intercept, several classes. (3) The line search selects instead of sorting, O(n) expected; with an intercept, b is
     interpolated linearly between its optima at step 0 and at about the step. (4) The master problem is solved by Newton
     steps as well as steps in pairs. (5) Where `memory_budget` is reached, planes with multiplier 0 are dropped, and
-    others merged. (6) After 50 rounds in which the gap has not fallen, the precision of float64 ends the fit. With
+    others merged. (6) After 50 rounds in which the gap has hardly fallen, the precision of float64 ends the fit. With
     "auto" also: (7) The accelerations. (8) Steps are at most 2, master problems are solved to 5 % of the gap, and
     planes are dropped after 20 rounds with multiplier 0.
 

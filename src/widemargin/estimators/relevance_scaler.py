@@ -41,11 +41,10 @@ from ._validation import (
 from .dc_svm import DCSVMClassifier
 from .dc_svm_regressor import DCSVMRegressor
 
-_MEAN_ARGUMENT = 2.0  # gamma="mean": gamma times the mean distance of two rows
 ROUGH_TOL = 1e-2  # of machines whose gradients, or held-out values, are all that is asked of them
 MOST_CLASSES = 100  # more different numbers are values of a regression, where it is not said
 _EXACT_ROWS, _CLUSTER_ROWS = 10_000, 2_500  # above the first an early machine, of clusters of at most the second
-_POWERS = {"laplacian": 1, "rbf": 2}
+POWERS = {"laplacian": 1, "rbf": 2}  # of |x_j - z_j| in the distances of a kernel
 
 
 class RelevanceScaler(OneToOneFeatureMixin, TransformerMixin, Estimator):
@@ -200,7 +199,7 @@ class RelevanceScaler(OneToOneFeatureMixin, TransformerMixin, Estimator):
             if columns is not None:  # with one column that stands for those without values
                 parts, shape = (stored.data, stored.indices, stored.indptr), (stored.shape[0], len(columns) + 1)
                 rows = rows._replace(X=type(stored)(parts, shape))
-            power = _POWERS[self.kernel]
+            power = POWERS[self.kernel]
             rng = make_rng(self.random_state, seed_of_none=0)
             gamma = self._resolve_gamma(rows, power)
             check_scale(make_kernel(self.kernel, gamma=gamma), rows.X, rows.first_target)
@@ -232,7 +231,7 @@ class RelevanceScaler(OneToOneFeatureMixin, TransformerMixin, Estimator):
         return self
 
     def _check_parameters(self) -> None:
-        check_choice("kernel", self.kernel, tuple(_POWERS))
+        check_choice("kernel", self.kernel, tuple(POWERS))
         check_number("C", self.C, above=0)
         if not (isinstance(self.gamma, str) and self.gamma == "mean"):  # an array is not
             check_number("gamma", self.gamma, above=0)
@@ -274,7 +273,7 @@ class RelevanceScaler(OneToOneFeatureMixin, TransformerMixin, Estimator):
         if not isinstance(self.gamma, str):
             return float(self.gamma)
         mean = float(mean_differences(rows.X, rows.weights, power).sum())
-        return _MEAN_ARGUMENT / mean if mean > 0 else 1.0
+        return 2.0 / mean if mean > 0 else 1.0
 
     def _machine(self, rows: TrainingRows, gamma: float) -> DualMachine:
         """What is fitted to the scaled rows: an estimator with parameters of its own."""

@@ -10,7 +10,6 @@ from .kernel_operator import KernelOperator
 from .tiles import fill_gram, fill_with_transpose
 
 _MAX_UNUSED = 0.3  # remove rows outside the last wanted set once they are more than this part of all
-_GROWTH = 1.25  # increase the stride to so many times the number of rows
 
 
 class ActiveMatrix:
@@ -94,10 +93,10 @@ class ActiveMatrix:
         self._set(rows[positions])
 
     def _widen(self, m: int) -> None:
-        """Increase the stride to m and some more, moving the stored rows, the last one first."""
+        """Increase the stride to m and a quarter more, moving the stored rows, the last one first."""
         if m <= self._stride:
             return
-        stride, n_here = min(self.capacity, int(_GROWTH * m)), len(self.rows)
+        stride, n_here = min(self.capacity, int(1.25 * m)), len(self.rows)
         old, new = self._view(n_here, self._stride), self._view(n_here, stride)
         for i in range(n_here - 1, -1, -1):
             new[i, :n_here] = old[i, :n_here]

@@ -7,8 +7,6 @@ import numpy as np
 from ..data.rows import spread_rows
 from ..data.samples import GramSamples
 
-_JITTER = 1e-5  # smallest eigenvalue / - mean magnitude of the diagonal, above which a matrix may be a rounded one
-
 
 def is_indefinite(samples: GramSamples, *, fixes_sum: bool) -> bool:
     """Whether the kernel matrix K of 64 to 127 rows spread over the data has an eigenvalue below zero.
@@ -24,7 +22,8 @@ def is_indefinite(samples: GramSamples, *, fixes_sum: bool) -> bool:
         K -= K.mean(axis=0)
         K -= K.mean(axis=1)[:, None]
     diagonal = K.diagonal()
-    K[np.diag_indices(len(K))] += _JITTER * float(np.mean(np.abs(diagonal))) + np.finfo(np.float64).tiny
+    rounding = 1e-5 * float(np.mean(np.abs(diagonal)))  # of a semidefinite matrix, in its least eigenvalue
+    K[np.diag_indices(len(K))] += rounding + np.finfo(np.float64).tiny
     try:
         np.linalg.cholesky(K)
     except np.linalg.LinAlgError:

@@ -1,6 +1,7 @@
 """Kernel functions, evaluated by tiles K(A, B) of two batches of samples.
 
-To add a kernel, write a frozen dataclass of its parameters, an `ArgumentKernel`, and enter it in `_CLASSES`.
+To add a kernel, write a frozen dataclass of its parameters and enter it in `_CLASSES`. Its base is
+`InnerProductKernel`, `ExponentialKernel` or, of any other function of one argument, `ArgumentKernel`.
 """
 
 from __future__ import annotations
@@ -22,9 +23,6 @@ from .._types import Array, Matrix, RowIndices, Vector
 from ..data.samples import Samples, Selection
 
 Product = Callable[[Samples, Matrix, Samples, Matrix], None]
-
-_LONGEST_ROW = 2  # rows of so many times `short_row` are computed from where most entries are left out
-
 
 EntryRows = dual.EntryRows32 | dual.EntryRows64
 
@@ -157,7 +155,8 @@ class ExponentialKernel(ArgumentKernel):
 
     def entry_rows(self, A: Samples, rows: Selection, limit: float = np.inf) -> EntryRows | None:
         """Dense rows; None, without gathering them, where they are long, or float64 and no entry may be left out."""
-        longest = self.short_row * (_LONGEST_ROW if limit < np.inf else A.precision == np.float32)
+        is_float32 = A.precision == np.float32
+        longest = self.short_row * (2 if limit < np.inf else is_float32)  # where most are left out, twice as long
         if A.precision != A.dtype or dense_row_bytes(A) > longest:
             return None
         chosen = A.take(rows)

@@ -1,6 +1,6 @@
 """A search over kernels, gamma, C and epsilon whose cells are early machines: one for each cluster of all rows.
 
-    divide the rows into clusters of at most 2,000 rows, once
+    divide the rows into clusters of about 2,000 rows, once
     coarse: score all kernels, each at gammas from the mean distance of rows to that of near rows, for some Cs;
         from the middle outwards, until scores fall steeply
     climb: from the best cell to better neighbours, beyond the range as well
@@ -30,7 +30,7 @@ from ..algorithms.held_out_clusters import ClusteredHeldOut, ClusterValues
 from ..algorithms.relevance import scale_columns
 from ..data.rows import SAMPLED_ROWS
 from ..data.samples import Samples, converted, make_samples
-from ..estimators.relevance_scaler import ROUGH_TOL
+from ..estimators.relevance_scaler import POWERS, ROUGH_TOL
 from ..kernels.functions import DISTANCE_KERNELS, Kernel
 from ..kernels.kernel_operator import KernelOperator
 from ..partition.divide import CLUSTER_ROWS, ClusteringSettings, divide
@@ -42,7 +42,6 @@ from ._search import SearchData, samples_of
 
 _LEAST_GAIN = 1e-3  # of a step of a climb / the best score less the worst
 _HELD_OUT_ROWS = 3000, 20_000  # held-out rows that a score is of: of all cells, of the best ones
-_FINALISTS = 3  # of the best scaling of the columns
 _FACTOR, _FINE_FACTOR, _EPSILON_FACTOR = 4.0, 2.0, 3.0  # between first gammas and Cs; later gammas; epsilons
 _CLIMB_STEPS = 12  # gammas of a climb, at most
 _TURNS = 4  # of relevance, at most
@@ -269,7 +268,7 @@ class AdaptiveSearch:
         if self._n_rows(final) <= self._n_rows(screen):
             return
         cells = [cell for cell in self.scores if cell.scaling == best.scaling and screen in self.scores[cell]]
-        finalists = sorted(cells, key=lambda cell: -self._mean(cell, screen))[:_FINALISTS]
+        finalists = sorted(cells, key=lambda cell: -self._mean(cell, screen))[:3]
         plain = self._best(screen, [0])
         if best.scaling and plain is not None:
             finalists.append(plain)
@@ -319,8 +318,7 @@ class AdaptiveSearch:
             return [1.0]
         if self.axes.gammas is not None:
             return [float(gamma) for gamma in self.axes.gammas]
-        power = 1 if kernel == "laplacian" else 2
-        mean, near = self._distances(power)
+        mean, near = self._distances(POWERS.get(kernel, 2))
         low = 0.25 / mean
         n_steps = int(np.ceil(np.log(max(4.0, 1.0 / (near * low))) / np.log(_FACTOR)))
         return [low * _FACTOR**k for k in range(min(n_steps, 6) + 1)]

@@ -13,6 +13,7 @@ from typing import Any, Self, TypeVar, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.stats import rankdata
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import check_scoring
 from sklearn.model_selection import check_cv
 from sklearn.pipeline import Pipeline
@@ -135,9 +136,12 @@ class BestEstimator(CallbackSupportMixin, Loadable):
     def _warn_of_stop(self, stopped_by: str | None, state: str) -> None:
         """Warn that the search was stopped, and of what this means for the machine that is trained now."""
         if self.refit and stopped_by == "interrupt":
+            machine, rows = "best_estimator_", "X"
+            if getattr(self, "relevance_", None) is not None:  # the columns are scaled before
+                machine, rows = "best_estimator_[-1]", "best_estimator_[:-1].transform(X)"
             state += (
-                f" A machine with these is trained for at most {_LAST_SECONDS} s; to go on with it:"
-                " best_estimator_.set_params(warm_start=True).fit(X, y)."
+                f" A machine with these is trained for at most {_LAST_SECONDS} s; to go on with it: "
+                f"{machine}.set_params(warm_start=True).fit({rows}, y)."
             )
         warn_of_stop(self, stopped_by, state)
 
@@ -176,7 +180,10 @@ class BestEstimator(CallbackSupportMixin, Loadable):
             self.__dict__.pop("best_estimator_", None)  # of an earlier fit
             best, stopped_by = self._choose(X, y, sample_weight, groups, bridge if bridge.has_callbacks else None)
             if self.refit:
-                self._fit_best(X, y, sample_weight, self._time_left(perf_counter() - begin, stopped_by), **best)
+                with warnings.catch_warnings():
+                    if stopped_by == "interrupt":  # `_warn_of_stop` has said for how long the machine is trained
+                        warnings.simplefilter("ignore", ConvergenceWarning)
+                    self._fit_best(X, y, sample_weight, self._time_left(perf_counter() - begin, stopped_by), **best)
             bridge.close()
         return self
 

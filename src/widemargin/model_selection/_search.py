@@ -1,6 +1,6 @@
 """A search over C and gamma (and epsilon) on kernel rows that all folds and Cs share.
 
-on a sample of a quarter of the rows: score every cell in every fold; eliminate cells that cannot win (a race)
+on a sample of a quarter of the rows: score every cell in every fold; eliminate cells below the best one (a race)
 on all rows: score the remaining cells in the first two folds; eliminate cells
              score the remaining cells in the other folds
 """

@@ -32,7 +32,7 @@ from ..estimators._validation import (
     make_rng,
     shown,
 )
-from ..estimators.relevance_scaler import RelevanceScaler
+from ..estimators.relevance_scaler import POWERS, RelevanceScaler
 from ..kernels.functions import FUNCTION_KERNELS, KERNELS, WITHOUT_GAMMA, Kernel, make_kernel
 from ..partition.divide import CLUSTER_ROWS, clustering_level
 from ..solvers.dual.certificate import Limits
@@ -55,7 +55,6 @@ _LEAST_LEARNED, _MOST_LEARNED = (
     3000,
     100_000,
 )  # rows of a machine whose gradients scale the columns, by pairs of classes
-_FITS_A_TURN = 2
 _MOST_EXACT = 50_000  # rows of an exact machine after a search, if the user does not say
 _BRANCHING, _SLOWER = 4, 1.5  # clusters of a level / of the one above; seconds of a row there / here, at most
 
@@ -363,10 +362,10 @@ class SearchCV(BestEstimator):
             part.X,
             part.weights,
             lambda Z: machine.train_model(part._replace(X=Z), progress),
-            _FITS_A_TURN,
+            2,  # fits
             progress,
             rng,
-            power=1 if cell.kernel == "laplacian" else 2,
+            power=POWERS.get(cell.kernel, 2),
             n_jobs=self.n_jobs,
             memory=memory_plan(self),
         )

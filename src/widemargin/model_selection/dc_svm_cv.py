@@ -51,8 +51,8 @@ class DCSVMClassifierCV(BestClassifier, SearchCV):
     Other Parameters
     ----------------
     search : {"auto", "exact", "early"}, default="auto"
-        "exact": every cell of a grid is scored by exact machines. "early": cells are early machines of clusters of at
-        most 2,000 rows; up to 4,000 rows there is one cluster. "auto": "exact" for given grids of at most 4,000 rows
+        "exact": every cell of a grid is scored by exact machines. "early": cells are early machines of clusters of
+        about 2,000 rows; up to 4,000 rows there is one cluster. "auto": "exact" for given grids of at most 4,000 rows
         and kernels without features, else "early".
     relevance : "auto" or bool, default="auto"
         Whether columns are also scaled by the gradients of the best cell's machine, as `RelevanceScaler` does. The
@@ -106,7 +106,7 @@ class DCSVMClassifierCV(BestClassifier, SearchCV):
     -----
     ConvergenceWarning
         When `max_time` or Ctrl-C ended the search, with what was not seen. After Ctrl-C the machine is trained for at
-        most 0.4 s, and can go on: ``best_estimator_.set_params(warm_start=True).fit(X, y)``.
+        most 0.4 s, and the warning says how it can go on.
 
     Notes
     -----
@@ -116,7 +116,7 @@ class DCSVMClassifierCV(BestClassifier, SearchCV):
     For scikit-learn's callbacks (`set_callbacks`), every kernel matrix's cells are a task; True ends the search.
 
     Cost of an exact search: for each gamma the kernel matrix, and for each fold and C a fraction of a fit. Of an early
-    one: some 30 gammas on clusters that have 3,000 held-out rows, and six cells on 20,000.
+    one: some 30 gammas on clusters that have 3,000 held-out rows, and four cells on 20,000.
 
     References
     ----------

@@ -45,7 +45,6 @@ _NEXT_CS = 0.25, 1.0, 4.0
 _LINEAR_COLUMNS = 10_000  # above which a linear machine is taken without a probe
 _LINEAR_LOSS = 0.01  # of accuracy that the linear machine may lose on the largest probe
 _UNEQUAL_SPREADS = 10.0  # largest spread of a column / the median one, above which columns are scaled
-_SPREAD_ROWS = 100_000  # whose spreads are looked at
 _UNEQUAL_CLASSES = 0.4  # share of the smallest class / that of equal ones, below which classes are weighted
 _COUNT_COLUMNS, _COUNT_SHARE = 1000, 0.1  # least columns of word counts, and share of the counts above 1
 _FOLDS = 5  # of the ...CV estimators
@@ -243,7 +242,7 @@ def _first_step(X: Any) -> Any:
     if _is_counts(X):
         print("scaling: tf-idf, as the entries are counts of words")
         return TfidfTransformer(sublinear_tf=True)
-    few = X[:: -(-X.shape[0] // _SPREAD_ROWS)]
+    few = X[:: -(-X.shape[0] // 100_000)]  # of many rows so many
     scaler = StandardScaler(with_mean=False).fit(occupied_columns(few)[0])
     spreads = np.sort(np.sqrt(scaler.var_[scaler.var_ > 0]))
     ratio = float(spreads[-1] / spreads[(len(spreads) - 1) // 2]) if len(spreads) else 1.0

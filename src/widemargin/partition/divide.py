@@ -98,8 +98,8 @@ def divisions(
     weights : ndarray of shape (n,), optional
         Of the samples in centres and sizes of kernel k-means, >= 0; ones by default. None of weight 0 is sampled.
     go_on : callable
-        Called after each iteration of kernel k-means, which ends where it returns False, all the time of k-means, where
-        `Stopped` is raised then, and before each balancing round, which is the last one then.
+        Whether to go on. If it returns False, kernel k-means ends with the centres that it has, k-means raises
+        `Stopped`, and balancing ends with its last complete round.
 
     Yields
     ------

@@ -13,7 +13,7 @@ from widemargin._memory import MemoryPlan
 from widemargin._progress import Progress
 from widemargin.algorithms import dc_svm
 from widemargin.algorithms.dc_svm import DCSVMSettings, KernelProblem, train_machine
-from widemargin.algorithms.pairs_and_targets import train_several
+from widemargin.algorithms.pairs_and_targets import SeveralMachines
 from widemargin.algorithms.trained_machines import TrainedMachine, TrainedMachines
 from widemargin.data.samples import make_samples
 from widemargin.kernels.functions import RBF, Precomputed
@@ -66,7 +66,7 @@ def train_pairs(
     has_intercept: bool = False,
 ) -> TrainedMachines:
     problems = PairProblems(classes, upper, has_intercept=has_intercept)
-    return train_several(kernel, samples, problems, settings, progress, np.random.default_rng(0))
+    return SeveralMachines(kernel, samples, problems, settings, progress, np.random.default_rng(0)).run()
 
 
 def true_violation(X: NDArray[Any], y: Vector, C: float, gamma: float, beta: Vector) -> float:

@@ -113,6 +113,20 @@ def test_violations_that_float32_hides_are_solved_in_float64() -> None:
     assert naive.violation(naive.signed(K, y), -np.ones(300), np.full(300, 3e4), y * result.beta) < 1.01e-3
 
 
+def test_what_is_not_corrected_in_time_has_not_converged(monkeypatch: pytest.MonkeyPatch) -> None:
+    original = subproblems.solve_subproblems
+
+    def solve_and_stop(*arguments: Any, **how: Any) -> DualResults:
+        results = original(*arguments, **how)
+        arguments[-1]._stop("max_time")
+        return results
+
+    monkeypatch.setattr(subproblems, "solve_subproblems", solve_and_stop)
+    result = solve_coarse()[2]
+    assert len(result.history) == 1
+    assert not result.converged
+
+
 @pytest.mark.parametrize("max_iter", [1, 20])
 def test_working_sets_of_both_precisions_count(max_iter: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """In `n_iter`, and towards `max_iter`."""

@@ -9,7 +9,7 @@
 | `dual_epochs` | hinge; n d (CSR: non-zeros) >= 32,768, no sample start | epochs gain fast while the gap is large |
 | `dual_alone` | hinge, squared hinge; as above, and d > n; of sparse rows in many directions 4 d >= n | see there |
 | `multiclass_dual` | Crammer and Singer's hinge; as above, and d > n | epochs alone |
-| `newton_steps` | smooth losses | planes alone need hundreds of rounds |
+| `newton_steps` | smooth losses | planes alone need many rounds |
 
 (*) The hinge of classes, and the piecewise linear losses of targets, which are two hinges.
 
@@ -46,16 +46,16 @@ class Accelerations:
     gram_dual: bool = False
     sample_start: bool = False
     active_rows: bool = False
-    newton: bool = False  # smoothed_newton.py
-    epochs: bool = False  # dual_epochs.py
-    dual_alone: bool = False  # dual_alone.py, multiclass_dual.py
-    newton_cg: bool = False  # newton_steps.py
+    smoothed_newton: bool = False
+    dual_epochs: bool = False
+    dual_alone: bool = False  # of several classes multiclass_dual.py
+    newton_steps: bool = False
 
 
 def choose_accelerations(X: DesignMatrix, losses: Sequence[Loss]) -> Accelerations:
     """The table above, for losses of one kind on the samples X (n, d)."""
     allowed = losses[0].accelerations
-    suited = {"newton_cg": True, **(_suited(X, losses[0]) if isinstance(X, LocalMatrix) else {})}
+    suited = {"newton_steps": True, **(_suited(X, losses[0]) if isinstance(X, LocalMatrix) else {})}
     return Accelerations(**{name: is_suited and name in allowed for name, is_suited in suited.items()})
 
 
@@ -72,8 +72,8 @@ def _suited(X: LocalMatrix, loss: Loss) -> dict[str, bool]:
         "gram_dual": max(n, d) <= _GRAM_SIZE,
         "sample_start": sample_start,
         "active_rows": n >= max(LEAST_ROWS, _ACTIVE_ROWS_PER_COLUMN * d),
-        "newton": suits_newton(n, d),
-        "epochs": has_ascent and not dual_alone,
+        "smoothed_newton": suits_newton(n, d),
+        "dual_epochs": has_ascent and not dual_alone,
         "dual_alone": dual_alone,
     }
 

@@ -16,7 +16,6 @@ from ..._types import Matrix, RowIndices, Vector
 from .losses import Loss, RiskAndPlane
 from .master_problem import MasterProblem
 
-_MOST_BEFORE = 3  # evaluations between best point and search point, in a line search
 _SLOPE_LEFT = 0.6  # derivative at the step found / at 0, at most: on hinges 0.1 takes a fifth more evaluations
 
 
@@ -93,7 +92,7 @@ class GivenRisk:
         self._on_line = [(1.0, self._evaluate(f_end[0]))]
         lo, at_lo, hi, at_hi = 0.0, derivative(0.0, here), 1.0, derivative(*self._on_line[0])
         first = at_lo
-        for _ in range(_MOST_BEFORE):
+        for _ in range(3):  # evaluations between best point and search point, at most
             k = (lo * at_hi - hi * at_lo) / (at_hi - at_lo) if at_lo < 0.0 < at_hi else lo
             if not lo < k < hi:
                 break

@@ -30,7 +30,7 @@ from .smooth_losses import SmoothLoss
 _RESIDUAL = 0.1  # residual of the system / gradient, at most, as in LIBLINEAR
 _ROWS_PER_COLUMN = 128  # n / d, at least, for a preconditioner: it costs as much as some products with the Hessian
 _EXACT_COLUMNS = 128  # d, at most, where the preconditioner is the Hessian itself: it costs as much as three products
-_SAMPLE_ROWS_PER_COLUMN = 32  # rows of the preconditioner / columns: 16 and 64 were slower on a9a, decision 0006
+_SAMPLE_ROWS_PER_COLUMN = 32  # rows of the preconditioner / columns: 16 and 64 were slower on a9a
 
 
 class NewtonSteps:

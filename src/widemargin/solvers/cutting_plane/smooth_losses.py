@@ -47,7 +47,7 @@ class SmoothLoss:
 
     n_outputs = 1
     hinge = first_plane = None
-    accelerations = frozenset({"sample_start", "newton_cg"})
+    accelerations = frozenset({"sample_start", "newton_steps"})
 
     def __init__(
         self, function: PointwiseFunction, y: Vector, s: Vector, team: ThreadTeam, *, has_intercept: bool

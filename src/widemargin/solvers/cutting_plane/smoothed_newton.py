@@ -35,7 +35,7 @@ from .machine import BasePlane, CuttingPlaneMachine, Plane
 _MAX_STEPS = 25  # end after so many steps; most fits take a handful
 _WIDTH_FACTOR = 0.25  # next width / width
 _ROWS_PER_COLUMN = 64  # samples of a Hessian / d
-_KEPT_WIDTH = 0.25  # keep a Hessian up to this width (of a wider hinge, steps are more, or diverge: decision 0006),
+_KEPT_WIDTH = 0.25  # keep a Hessian up to this width (of a wider hinge, steps are more, or diverge),
 _KEPT_ERROR = 0.3  # while gains differ from what steps promised by at most this part
 
 

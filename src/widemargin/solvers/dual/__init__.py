@@ -27,7 +27,7 @@ Four ways to solve a dual, by what is kept of K. A *full matrix* is the kernel m
     matrix; problems on    .solve_in_memory         folds and Cs of a search: what the memory allows (`held_out`)
     all of its rows                                 leaves of DC-Pred++: up to 3,000 rows (`dc_pred._MAX_KERNEL_ROWS`)
                            .solve_several_in_       several targets: more than 512 rows, in up to half the memory
-                               memory               budget (`pairs_and_targets._SeveralMachines.run`)
+                               memory               budget (`pairs_and_targets.SeveralMachines.run`)
 
     active matrix: that    solver                   all other duals: the whole problem and the refine step of DC-SVM,
     of the active set      .DualSolver              larger clusters, larger folds, a shrunk problem

@@ -18,7 +18,7 @@ _RESULT_VECTORS = 3  # keep so many vectors (m,) of 8 bytes of a solution: rows,
 
 
 def active_bytes(samples: Samples, n_bytes: int, n_threads: int) -> int:
-    """The bytes of the active set's kernel matrix, of those of a solver.
+    """How many of a solver's `n_bytes` the kernel matrix of the active set gets.
 
     The samples' copies, vectors (n,) and tiles are subtracted first.
     """

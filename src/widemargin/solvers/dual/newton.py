@@ -28,7 +28,6 @@ from .stopping import EPS, StallTest
 GoOn = Callable[[], bool]
 
 _NEGLIGIBLE = 0.1  # free coordinates are optimal below this violation / tolerance
-_BACKTRACKING = 1 / 16  # shorten a projected step to this if it does not decrease the objective
 
 
 def solve_newton_sets(
@@ -231,7 +230,7 @@ class _BoxNewton:
             trial = clipped(length)
             if trial[0] < value:
                 return trial[1], trial[2], room <= length
-            length *= _BACKTRACKING
+            length /= 16
         return step, change, room <= first
 
     def _newton(self, free: RowIndices) -> tuple[Vector, float]:

@@ -9,11 +9,11 @@ Method   A round: choose the active set (free coordinates and violators); solve 
          columns. Coordinates that stay at a bound need no kernel entry.
          The active set's kernel matrix is in memory. Where rows are short, the first working sets of a round compute
          their entries instead, and the matrix is made only if the round needs more working sets. It is never made where
-         most entries round to nothing, as those between far rows are not computed: any number of rows is active then.
+         most entries round to nothing, as those between far rows are not computed: more rows are active then.
          Shrinking: once most rows are farther from the margin than a round changes decision values, the rounds go on
          with the rows near the margin alone until these are solved; then K beta of the others is computed, and shows
          whether one violates.
-Cost     about 2 (support vectors) x n kernel entries; memory: the active matrix, within the bytes given
+Cost     about 2 to 4 (support vectors) x n kernel entries; memory: the active matrix, within the bytes given
 Source   decomposition, shrinking: Joachims 1999; working sets: Fan, Chen, Lin 2005; gap: Hsieh et al. 2014, section 3
 """
 
@@ -42,18 +42,17 @@ from .in_memory import SINGLE_SET_TOL, WORKING_SET_ROWS, WorkingSetSolver, resul
 from .problem import DualProblem, is_free, kink_distances, make_terms, restrict_terms
 from .stopping import MAX_IDLE_CHECKS, StallTest, decision_error, is_comparable_with_rounding
 
-_TOL_MARGIN = 4.0  # subtract so many decision errors from tol, so that the true violation is below tol too,
-_MAX_TOL_MARGIN = 0.5  # but no more than this part of tol
+_TOL_MARGIN = 4.0  # subtract so many decision errors from tol: the true violation is then below tol too
+_MAX_TOL_MARGIN = 0.5  # subtract at most this part of tol
 _BLOCK_ROWS = 8192  # compute about so many kernel rows or more between two calls of `go_on`, and WORK_PER_CHECK
-_NEW_VIOLATORS = 4096  # add at most so many violators to the active set in a round, and at most this part of
-_NEW_SHARE = 0.7  # sqrt(support vectors x rows): entries of their rows then cost about as much as another round
-_NEW_VIOLATORS_FROM_ZERO = 2048  # add at most so many in the first round from beta = 0, and at most this part
-_FIRST_ROUND_SHARE = 0.25  # of the rows
+_NEW_VIOLATORS = 4096  # add at most so many violators to the active set in a round
+_NEW_SHARE = 0.7  # new violators / sqrt(support vectors x rows), at most: their entries then cost about another round
+_NEW_VIOLATORS_FROM_ZERO = 2048  # add at most so many in the first round from beta = 0
+_FIRST_ROUND_SHARE = 0.25  # new violators of that round / rows, at most
 _LEAST_VIOLATION = 0.03  # add those with a violation above this part of the largest one
 _NEAR_MARGIN = 512, 2048  # add as many satisfied coordinates near their margin: so many at least and at most
 _CHANGE_QUANTILE = 0.95  # take this quantile of the rows' last changes of decision values for a bound of later ones
 _UNSHRUNK_SHARE = 0.5  # shrink the problem if at most this part of the rows is left
-_ROW_COPIES = 4  # count so many dense copies of them
 ROUND_TOL = 0.1  # solve a round on the active set to this part of the largest violation before it
 
 
@@ -210,7 +209,7 @@ class DualSolver:
         """Solve from a point; the result is the point of least primal objective that was seen, or a later one
         below `tol`; with `returns_last` the last one.
 
-        The dual objective decreases in every round, the primal one need not.
+        The dual objective decreases in every round but for rounding, the primal one need not.
         """
         certificate = self._record_certificate(point)
         best = point, certificate
@@ -310,7 +309,7 @@ class DualSolver:
 
     def _run_round(self, point: _Point, certificate: Certificate) -> _Point | None:
         """The point after one round; None if the round was stopped or changed no coordinate."""
-        rows = self._choose_unshrunk(point, certificate)
+        rows = self._rows_left_by_shrinking(point, certificate)
         try:
             if rows is not None:
                 part = self._solve_shrunk(point, certificate, rows)
@@ -324,11 +323,11 @@ class DualSolver:
             return None
         return self._update(point, part, changed)
 
-    def _choose_unshrunk(self, point: _Point, certificate: Certificate) -> RowIndices | None:
+    def _rows_left_by_shrinking(self, point: _Point, certificate: Certificate) -> RowIndices | None:
         """Rows that shrinking leaves: free ones, violators, and those nearer to the margin than `last_change`.
 
         The rows of the active matrix, whose entries are known, are added unless they are too many. None if the rows
-        left are too many, or too few, or if the free ones do not fit in the active matrix.
+        left are too many, or too few, or if the free ones do not fit in an active set.
         """
         free = is_free(self.terms, point.beta)
         if np.count_nonzero(free) > self._max_active:
@@ -376,7 +375,7 @@ class DualSolver:
         capacity = self.active_matrix.capacity
         if not self._is_local:
             return capacity
-        row_bytes = _ROW_COPIES * dense_row_bytes(self.operator.samples)
+        row_bytes = 4 * dense_row_bytes(self.operator.samples)  # so many copies at one time
         return max(capacity, min(len(self.operator), self.active_matrix.n_bytes // row_bytes))
 
     @cached_property

@@ -5,7 +5,9 @@ Whether the tolerance is met, and the duality gap, are in `certificate`; callers
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -54,7 +56,8 @@ class StallTest:
         value, least_decrease = dual_objective_change(terms, self._start, beta, decision)
         if is_beyond_precision(terms):
             self.max_idle = min(self.max_idle, _MAX_IDLE_BEYOND)
-            least_decrease = max(least_decrease, _LEAST_DECREASE * primal_at_zero(terms))
+            primal_at_zero = total_loss(terms, -terms.target)  # an upper bound of the negative dual objective
+            least_decrease = max(least_decrease, _LEAST_DECREASE * primal_at_zero)
         has_progress = value < self._value - least_decrease or violation < 0.5 * self._violation
         self._n_idle = 0 if has_progress else self._n_idle + 1
         self._value, self._violation = min(value, self._value), min(violation, self._violation)
@@ -97,11 +100,6 @@ def is_beyond_precision(terms: dual.SeparableTerms) -> bool:
         )
 
 
-def primal_at_zero(terms: dual.SeparableTerms) -> float:
-    """The primal objective of the machine beta = 0: an upper bound of the negative dual objective."""
-    return total_loss(terms, -terms.target)
-
-
 def dual_objective_change(
     terms: dual.SeparableTerms, start: tuple[Vector, Vector], beta: Vector, decision: Vector
 ) -> tuple[float, float]:
@@ -127,18 +125,18 @@ def decision_error(entry_error: float, beta: Vector, exact_beta: Vector | float 
 
 
 def hides_violation(
-    error: float, tol: float, problem: DualProblem | dual.SeparableTerms, primal_objective: float
-) -> bool:
-    """Whether a decision error could hide a violation of `tol`, or change the primal objective by 1 %."""
-    total = float(slope_sums(problem, primal_objective, np.sum))
-    return error > MAX_ERROR * tol or error * total > MAX_OBJECTIVE_ERROR * abs(primal_objective)
+    error: Any,
+    tol: float,
+    problem: DualProblem | dual.SeparableTerms,
+    primal_objective: Any,
+    sums: Callable[[Vector], Any] = np.sum,
+) -> Any:
+    """Whether a decision error could hide a violation of `tol`, or change the primal objective by 1 %.
 
-
-def hide_violations(entry_error: float, tol: float, problem: DualProblem, results: DualResults) -> Mask:
-    """`hides_violation` (P,) of many problems; the coordinates of all are those of `problem`."""
-    errors = entry_error * np.sqrt(results.sums(results.beta**2))
-    totals = slope_sums(problem, results.objective, results.sums)
-    return np.asarray((errors > MAX_ERROR * tol) | (errors * totals > MAX_OBJECTIVE_ERROR * np.abs(results.objective)))
+    Of many problems, whose coordinates are those of `problem`, error and objective are (P,), and `sums` are theirs.
+    """
+    total = slope_sums(problem, primal_objective, sums)
+    return (error > MAX_ERROR * tol) | (error * total > MAX_OBJECTIVE_ERROR * np.abs(primal_objective))
 
 
 def is_comparable_with_rounding(violation: float, error: float, tol: float) -> bool:

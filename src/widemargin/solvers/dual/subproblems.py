@@ -31,7 +31,7 @@ from .certificate import Limits, certify_each
 from .in_memory import SECONDS_PER_CHECK, SINGLE_SET_TOL, WORKING_SET_ROWS
 from .newton import solve_newton_sets
 from .problem import DualProblem, join_problems, make_terms, restrict_terms
-from .stopping import SETS_PER_CHECK, CoordinateStallTest, hide_violations
+from .stopping import SETS_PER_CHECK, CoordinateStallTest, hides_violation
 
 _BATCH_PROBLEMS = 4096  # advance so many at a time
 
@@ -110,10 +110,13 @@ def solve_on_full_matrix(
         results = solve(samples, parts)
     except Stopped:
         return _zero_results(parts, progress.elapsed)
-    sigma = entry_error(kernel, samples)
-    coarse = np.flatnonzero(hide_violations(sigma, limits.tol, parts.problem, results))
-    if not len(coarse) or not progress.go_on():
+    errors = entry_error(kernel, samples) * np.sqrt(results.sums(results.beta**2))
+    coarse = np.flatnonzero(hides_violation(errors, limits.tol, parts.problem, results.objective, results.sums))
+    if not len(coarse):
         return results
+    if not progress.go_on():
+        is_coarse = np.isin(np.arange(len(parts)), coarse)
+        return replace(results, converged=results.converged & ~is_coarse)
     float64_samples = samples.astype(np.dtype(np.float64), np.dtype(np.float64))
     corrected = solve(float64_samples, parts.starting_at(results).take(coarse))
     return results.followed_by(coarse, corrected, np.ones(len(coarse), np.bool_))

@@ -1,8 +1,0 @@
-"""Run the program as ``python -m widemargin.cli``."""
-
-import sys
-
-from widemargin.cli import main
-
-if __name__ == "__main__":
-    sys.exit(main())
