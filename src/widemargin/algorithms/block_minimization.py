@@ -294,7 +294,7 @@ class BlockMinimizer:
     def _is_coarse(self, beta: Vector, certificate: Certificate) -> bool:
         """Whether rounding of float32 kernel entries could hide a violation."""
         error = self._decision_error(beta)
-        return hides_violation(error, self.limits.tol, self.problem, certificate.primal_objective)
+        return bool(hides_violation(error, self.limits.tol, self.problem, certificate.primal_objective))
 
     def _correct_in_float64(self) -> None:
         """Where float32 entries are too coarse: go on from float64 decision values, at need with float64 entries."""

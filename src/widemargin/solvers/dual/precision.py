@@ -58,7 +58,7 @@ def correct_in_float64(solver: DualSolver, result: DualResult, n_bytes: int) -> 
 
 def _is_coarse(solver: DualSolver, result: DualResult) -> bool:
     error = solver.decision_error(result.beta)
-    return hides_violation(error, solver.limits.tol, solver.terms, result.objective)
+    return bool(hides_violation(error, solver.limits.tol, solver.terms, result.objective))
 
 
 def _correct_uncertain_rows(solver: DualSolver, result: DualResult, n_bytes: int) -> tuple[DualResult, bool]:
