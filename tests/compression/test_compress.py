@@ -21,7 +21,7 @@ from sklearn.svm import SVC, SVR, NuSVC, OneClassSVM
 from threadpoolctl import threadpool_limits
 
 from naive.sparse import in_halves
-from widemargin import BSGDClassifier, DCSVMClassifier, compress
+from widemargin import BSGDClassifier, DCSVMClassifier, DCSVMClassifierCV, compress
 from widemargin._progress import Progress
 from widemargin.compression import search
 from widemargin.compression.compressed import CompressedClassifier
@@ -509,3 +509,15 @@ def test_float32_unless_a_spread_would_be_lost(form: Any) -> None:
     assert as_float32(form(np.c_[1e19 * values, values])).dtype == np.float64
     one_hot = np.eye(3)[RNG.integers(3, size=1000)]
     assert as_float32(form(np.c_[values, np.full(1000, 0.1), np.zeros(1000), one_hot])).dtype == np.float32
+
+
+@pytest.mark.parametrize("is_in_pipeline", [False, True])
+def test_a_search_that_scales_the_columns_becomes_one_pipeline(is_in_pipeline: bool) -> None:
+    X = np.random.default_rng(0).normal(size=(400, 8))
+    y = X[:, 0] * X[:, 1] > 0  # six columns mean nothing
+    model = DCSVMClassifierCV([1.0], [0.1], kernels="rbf", search="early", relevance=True)
+    model = make_pipeline(StandardScaler(), model) if is_in_pipeline else model
+    fast = compress(model.fit(X, y), X)
+    assert fast[-1].report_.n_rows > 0
+    assert fast[-1].as_function() is not None
+    assert np.mean(fast.predict(X) == model.predict(X)) > 0.9

@@ -84,8 +84,9 @@ def compress(
     Returns
     -------
     estimator
-        With the interface of `model`: `predict`, `decision_function`, `classes_`, `score`; a pipeline of a pipeline;
-        of a `CalibratedClassifierCV` one with compressed machines, for `predict_proba`.
+        With the interface of `model`: `predict`, `decision_function`, `classes_`, `score`. Of a pipeline, or a search
+        that scaled the columns, a pipeline that ends in the compressed machine; of a `CalibratedClassifierCV` one with
+        compressed machines, for `predict_proba`.
         Its ``report_`` prints what was gained and lost; ``as_function()`` is a function of one row without
         scikit-learn's checks. It holds arrays alone, for pickle, skops and `widemargin.to_onnx`.
 
@@ -175,7 +176,9 @@ def _compress(model: Any, X: Any, parameters: CompressionParameters, *, keeps_va
     if hasattr(model, "steps"):
         rows = X if X is None or len(model.steps) < 2 else model[:-1].transform(X)
         name, last = model.steps[-1]
-        return Pipeline([*model.steps[:-1], (name, _compress(last, rows, parameters, keeps_values=keeps_values))])
+        fast = _compress(last, rows, parameters, keeps_values=keeps_values)
+        own = [(f"{name}-{step}", part) for step, part in fast.steps] if hasattr(fast, "steps") else [(name, fast)]
+        return Pipeline([*model.steps[:-1], *own])  # one pipeline, also around a search that scales the columns
     if hasattr(model, "calibrated_classifiers_"):
         return _compress_calibrated(model, X, parameters)
     with blas_limit(1):  # the result must not depend on BLAS's number of threads

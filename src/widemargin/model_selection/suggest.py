@@ -214,6 +214,7 @@ def _check_data(X: Any, y: Any) -> _Data:
     if data.is_unequal:
         rarest = f"{shown(classes[counts.argmin()])} has {_percent(counts.min() / n)}"
         print(f'classes: unequal, {rarest} of the rows: class_weight="balanced", and scores are balanced accuracies')
+        print("    (more of the rare rows are found, among more false alarms)")
     return data
 
 
