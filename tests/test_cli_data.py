@@ -116,6 +116,13 @@ def test_numbers_as_classes_name_the_task(tmp_path, capsys):
     assert "did you mean --task regression?" in err
 
 
+def test_many_classes_of_whole_numbers_may_be_quantities(tmp_path, capsys):
+    y = np.repeat(np.arange(31), 3)
+    np.savez(tmp_path / "count.npz", X=y[:, None] + np.random.default_rng(0).normal(size=(93, 1)), y=y)
+    main(["train", str(tmp_path / "count.npz"), str(tmp_path / "m.skops")])
+    assert "31 classes, all whole numbers: if these are quantities, add --task regression" in capsys.readouterr().err
+
+
 def test_labels_with_control_characters_are_escaped(tmp_path, capsys):
     path = tmp_path / "a.csv"
     labels = ["a\nb", "\x1b[31mred"]

@@ -41,7 +41,7 @@ def check_classes(path: str, y: Any) -> None:
 
 
 def note_rare_classes(y: Any, line_of_row: Any) -> None:
-    """Say on stderr which class has a single row, and in which line of a table."""
+    """Say on stderr which class has a single row, in which line of a table, and if many classes may be quantities."""
     classes, firsts, counts = np.unique(y, return_index=True, return_counts=True)
     rare = np.flatnonzero(counts == 1)
     if len(rare) == 1:
@@ -52,6 +52,8 @@ def note_rare_classes(y: Any, line_of_row: Any) -> None:
         are_numbers = y.dtype.kind in "iuf" and len(rare) > 0.5 * len(y)
         remedy = ": did you mean --task regression?" if are_numbers else ""
         note(f"{len(rare)} classes have 1 row each: {shorten(classes[rare])}{remedy}")
+    elif len(classes) > 30 and y.dtype.kind in "iuf":
+        note(f"{len(classes)} classes, all whole numbers: if these are quantities, add --task regression")
 
 
 def check_test_labels(path: str, y_test: Any, y: Any) -> None:
