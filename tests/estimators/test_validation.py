@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from widemargin import DCSVMClassifier
 from widemargin.estimators._validation import number_classes
 
 
@@ -39,3 +40,10 @@ def test_classes_are_numbered_as_by_sorting(labels: list[object], seed: int, as_
 def test_one_class(weights: list[float]) -> None:
     with pytest.raises(ValueError, match="at least two classes with positive weight, got one class"):
         number_classes(np.array(["x", "x" if all(weights) else "y", "x"]), np.array(weights))
+
+
+@pytest.mark.parametrize("odd", [None, 1])
+def test_labels_that_cannot_be_compared_are_named(odd: object) -> None:
+    y = np.array(["a", "b", "a", odd, "b"], dtype=object)
+    with pytest.raises(ValueError, match=f"y must have labels of one type, .* got 'a' in row 0, {odd} in row 3"):
+        DCSVMClassifier().fit(np.eye(5), y)

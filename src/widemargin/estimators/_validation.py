@@ -228,8 +228,14 @@ def check_landmarks(landmarks: Any, X: Any) -> NDArray[Any]:
 
 def check_labels(y: NDArray[Any]) -> None:
     """Raise a ValueError unless y can be class labels: whole numbers always can."""
-    if y.dtype.kind not in "biu":
+    if y.dtype.kind in "biu":
+        return
+    try:
         check_classification_targets(y)
+    except TypeError as error:  # labels that cannot be compared
+        kinds = {type(label): row for row, label in reversed(list(enumerate(y)))}
+        found = ", ".join(f"{shown(y[row])} in row {row}" for row in sorted(kinds.values())[:3])
+        raise ValueError(f"y must have labels of one type, and none missing, got {found}") from error
 
 
 def check_weights(sample_weight: Any, X: Any, *, may_be_zero: bool = False) -> Vector:
