@@ -221,6 +221,15 @@ def test_svmlight_files_of_other_widths(tmp_path, capsys, width):
 # Categories and missing values
 
 
+def test_a_column_of_dates_is_noted_where_it_is_taken_as_categories(tmp_path, capsys):
+    path = tmp_path / "a.csv"
+    path.write_text("x,city,since,y\n" + "".join(f"{k},{'uv'[k % 2]},2026-01-{k + 1:02},{k % 2}\n" for k in range(20)))
+    assert main(["train", str(path), str(tmp_path / "m"), "--one-hot", "auto"]) == 0
+    err = capsys.readouterr().err
+    assert "'since' has 20 categories in 20 rows: --drop it, if it is a date or an id" in err
+    assert "'city' has" not in err
+
+
 @pytest.mark.parametrize("impute", ["none", "median", "most_frequent"])
 @pytest.mark.parametrize("scale", ["none", "standard"])
 def test_categories(adult, tmp_path, capsys, impute, scale):

@@ -140,8 +140,7 @@ def _training_table(args: Namespace) -> tuple[Dataset, Features, Callable[[int],
         options = replace(options, target=None)
     data, columns = read_table(args.data, options)
     if args.text == "auto":
-        names = [quoted(columns.names[k]) if columns.names else str(k) for k in sorted(columns.text)]
-        note(f"{args.data}: columns taken as categories: {shorten(names) or 'none'}")
+        _note_categories(args.data, data.X, columns)
     if args.task == "one-class":
         data = data._replace(y=None)
     features = Features(
@@ -154,6 +153,15 @@ def _training_table(args: Namespace) -> tuple[Dataset, Features, Callable[[int],
     )
     left_out = options.unlabelled == "drop"  # then rows don't have the numbers of their lines
     return data, features, None if left_out else lambda row: line_of(args.data, row, options)
+
+
+def _note_categories(path: str, X: Any, columns: Columns) -> None:
+    """Say on stderr which columns are taken as categories, and which of them differ from row to row."""
+    names = {k: quoted(columns.names[k]) if columns.names else str(k) for k in sorted(columns.text)}
+    note(f"{path}: columns taken as categories: {shorten(names.values()) or 'none'}")
+    for place, k in enumerate(columns.features):
+        if k in columns.text and (n_found := len(set(X[:, place]))) > len(X) / 2:
+            note(f"{names[k]} has {n_found} categories in {len(X)} rows: --drop it, if it is a date or an id")
 
 
 def _dropped(columns: Columns) -> tuple[int | str, ...]:
