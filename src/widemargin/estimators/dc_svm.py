@@ -74,7 +74,7 @@ class DCSVMClassifier(Classifier, OneVsOnePredictor, DualMachine):
         to the nearest centre.
     partition : {"auto", "kernel", "input", "random"}, default="auto"
         Clusters by kernel k-means, by k-means of the rows, or by chance. The last two need features. "auto" is "input",
-        and "kernel" for precomputed kernels, callables, "cosine" and "chi2".
+        and "kernel" for precomputed kernels, callables, "cosine", "chi2" and "additive_chi2".
     combine : {"soft", "early", "naive", "bcm"}, default="soft"
         Decision values of an early machine. "early": those of the row's own cluster alone, as in the paper.
         "soft": the same, or the mean with the next nearest cluster's for rows near the boundary and
