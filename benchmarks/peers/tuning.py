@@ -88,7 +88,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Measure what the output lacks, and print and write the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--path", action="store_true", help="50 values of C and one of gamma in ten folds")
-    parser.add_argument("--sets", nargs="+")
+    parser.add_argument("--sets", nargs="+", choices={**GRID.rows, **PATH.rows})
     parser.add_argument("--rows", type=int, help="at most so many of each set")
     parser.add_argument("--skip", nargs="*", default=[], help="machines to leave out")
     parser.add_argument("--output", type=Path)

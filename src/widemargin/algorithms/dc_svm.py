@@ -170,8 +170,9 @@ def train_machine(
         if training.is_at_stop_level or (early is not None and progress.stopped_by):
             return training.early_machine()
         whole = training.solve_whole(beta)
+        # the objective of an early machine is the sum of its clusters'
         is_early = early is not None and progress.stopped_by and early.result.objective < whole.result.objective
-        return training.early_machine() if is_early else whole  # its objective is the sum of its clusters'
+        return training.early_machine() if is_early else whole
 
 
 def _train_on_full_matrix(

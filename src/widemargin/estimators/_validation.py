@@ -369,8 +369,12 @@ def text_named(X: Any) -> Iterator[None]:
     """Raise the error of a table with text or dates again, with the names of its columns of them, or their numbers."""
     try:
         yield
-    except (ValueError, TypeError) as error:
-        if "could not convert string to float" not in str(error) and "promot" not in str(error):
+    except TypeError as error:  # no dtype for numbers and dates
+        if "promot" not in str(error) or not (columns := _text_columns(X)):
+            raise
+        raise text_error(columns) from error
+    except ValueError as error:
+        if "could not convert string to float" not in str(error):
             raise
         columns = _text_columns(X)
         raise text_error(columns) if columns else ValueError("y must hold numbers, but has text") from error

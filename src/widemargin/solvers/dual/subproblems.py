@@ -111,12 +111,12 @@ def solve_on_full_matrix(
     except Stopped:
         return _zero_results(parts, progress.elapsed)
     errors = entry_error(kernel, samples) * np.sqrt(results.sums(results.beta**2))
-    coarse = np.flatnonzero(hides_violation(errors, limits.tol, parts.problem, results.objective, results.sums))
-    if not len(coarse):
+    is_coarse = hides_violation(errors, limits.tol, parts.problem, results.objective, results.sums)
+    if not is_coarse.any():
         return results
     if not progress.go_on():
-        is_coarse = np.isin(np.arange(len(parts)), coarse)
         return replace(results, converged=results.converged & ~is_coarse)
+    coarse = np.flatnonzero(is_coarse)
     float64_samples = samples.astype(np.dtype(np.float64), np.dtype(np.float64))
     corrected = solve(float64_samples, parts.starting_at(results).take(coarse))
     return results.followed_by(coarse, corrected, np.ones(len(coarse), np.bool_))
