@@ -100,8 +100,7 @@ def _our_rows(problem: Linear, C: float, goal: float, name: str, limit: float) -
     """Objectives in the course of one fit to 1e-6, the fit to its gap, and the shortest fit that reaches the goal."""
     how = ours.WAYS[name]
     columns = ours.fit(problem, C, tol=_FINE, max_time=limit, **how)[0].history_
-    # an iteration in tenfold steps of time is enough for a plot
-    for k in np.unique(np.geomspace(1, len(columns["time"]), 40).astype(int)) - 1:
+    for k in np.unique(np.geomspace(1, len(columns["time"]), 10).astype(int)) - 1:  # enough for a plot
         yield {
             "kind": "course",
             "knob": "iterations",
