@@ -39,10 +39,10 @@ import numpy as np
 import scipy.sparse as sp
 
 import widemargin
-from benchmarks import _report
-from benchmarks._problems import load_problem
 from benchmarks.shrinking import counted
-from evidence._ocas.problems import load_linear
+from measuring import report
+from measuring.linear_problems import load_linear
+from measuring.problems import load_problem
 
 _SOURCE = Path(widemargin.__file__).parent
 _NAME = re.compile(r"_?[A-Z][A-Z0-9_]*")
@@ -108,12 +108,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if options.count:
         _print_count(constants)
         return
-    path = _report.RESULTS / "constants.csv"
+    path = report.RESULTS / "constants.csv"
     for constant in constants:
         rows = [row for name in options.problems or _problems_of(constant) for row in _rows(constant, name, options)]
-        print(_report.format_table(rows, _COLUMNS), flush=True)
-        kept = [row for row in (_report.read_csv(path) if path.exists() else []) if row["constant"] != constant.key]
-        _report.write_csv(path, [*kept, *rows], _report.run_card())
+        print(report.format_table(rows, _COLUMNS), flush=True)
+        kept = [row for row in (report.read_csv(path) if path.exists() else []) if row["constant"] != constant.key]
+        report.write_csv(path, [*kept, *rows])
 
 
 # --------------------------------------------------------------------------------------------------------- counting

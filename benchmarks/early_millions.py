@@ -13,7 +13,6 @@ a smooth function of 5 columns and the effects of 4 categories, one in 20 is fli
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 import time
 from collections.abc import Sequence
@@ -25,7 +24,7 @@ import scipy.sparse as sp
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from benchmarks import _process, _report
+from measuring import process, report
 from widemargin import DCSVMClassifier
 
 ROWS = 500_000, 3_000_000
@@ -39,16 +38,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Measure, print and write the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rows", nargs="+", type=int, default=ROWS)
-    parser.add_argument("--child", type=int, help=argparse.SUPPRESS)
     options = parser.parse_args(arguments)
-    if options.child:
-        print(json.dumps(measure(options.child)))
-        return
     rows: list[Row] = []
     for n in options.rows:
-        rows.append(_process.run_child([__file__, "--child", str(n)]))
-        print(_report.format_table(rows, list(rows[0])), flush=True)
-        _report.write_csv(_report.RESULTS / "early_millions.csv", rows, _report.run_card())
+        rows.append(process.run_apart(measure, n))
+        print(report.format_table(rows, list(rows[0])), flush=True)
+        report.write_csv(report.RESULTS / "early_millions.csv", rows)
 
 
 def make_rows(n: int, seed: int = 0) -> tuple[sp.csr_array, np.ndarray[Any, Any]]:
@@ -73,11 +68,11 @@ def measure(n: int) -> Row:
     X, y = make_rows(n + min(n, _TEST_ROWS))
     X_test, y_test, X, y = X[n:], y[n:], X[:n], y[:n]
     model = DCSVMClassifier(C=4, gamma=0.05, stop_level="auto", memory_budget=_BUDGET)
-    _process.reset_peak()
-    before, start, cpu = _process.resident_bytes(), time.perf_counter(), time.process_time()
+    process.reset_peak()
+    before, start, cpu = process.resident_bytes(), time.perf_counter(), time.process_time()
     model.fit(X, y)
     seconds, cpu_seconds = time.perf_counter() - start, time.process_time() - cpu
-    memory = _process.peak_bytes() - before
+    memory = process.peak_bytes() - before
     level = model.levels_[0]
     row: Row = {"rows": n, "clusters": level["n_clusters"], "seconds": seconds, "cpu_seconds": cpu_seconds}
     row |= {"clustering_seconds": level["clustering_seconds"], "support_vectors": len(model.support_)}

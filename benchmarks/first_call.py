@@ -19,7 +19,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from benchmarks import _report
+from measuring import report
 
 ESTIMATORS = {
     "DCSVMClassifier": "DCSVMClassifier()",
@@ -91,9 +91,9 @@ def main() -> None:
                     "limited_fit": limited,
                 }
             )
-            print(_report.format_table(rows[-1:], _COLUMNS).splitlines()[-1], flush=True)
-    print(_report.format_table(rows, _COLUMNS))
-    _report.write_csv(_report.RESULTS / "first_call.csv", rows, _report.run_card())
+            print(report.format_table(rows[-1:], _COLUMNS).splitlines()[-1], flush=True)
+    print(report.format_table(rows, _COLUMNS))
+    report.write_csv(report.RESULTS / "first_call.csv", rows)
 
 
 if __name__ == "__main__":

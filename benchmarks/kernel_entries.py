@@ -26,8 +26,8 @@ from threadpoolctl import threadpool_limits
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from benchmarks import _report
-from benchmarks._problems import load_problem
+from measuring import report
+from measuring.problems import load_problem
 from widemargin._threads import ThreadTeam
 from widemargin.data.samples import Samples, make_samples
 from widemargin.kernels.functions import RBF, Kernel, Laplacian
@@ -48,13 +48,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--label", default="now")
     parser.add_argument("--laplacian", action="store_true", help="the Laplacian kernel beside RBF, by kinds of rows")
     options = parser.parse_args(arguments)
-    path = _report.RESULTS / ("laplacian_entries.csv" if options.laplacian else "kernel_entries.csv")
+    path = report.RESULTS / ("laplacian_entries.csv" if options.laplacian else "kernel_entries.csv")
     for name in options.sets:
         rows = [{"label": options.label, **row} for row in measure(cases(name, has_laplacian=options.laplacian))]
-        print(_report.format_table(rows, _COLUMNS), flush=True)
+        print(report.format_table(rows, _COLUMNS), flush=True)
         mine = {tuple(row.get(key) for key in _KEYS) for row in rows}
-        others = [row for row in _report.read_csv(path) if tuple(row.get(key) for key in _KEYS) not in mine]
-        _report.write_csv(path, [*others, *rows], _report.run_card())
+        others = [row for row in report.read_csv(path) if tuple(row.get(key) for key in _KEYS) not in mine]
+        report.write_csv(path, [*others, *rows])
 
 
 def cases(name: str, *, has_laplacian: bool) -> list[Case]:

@@ -22,8 +22,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 import numpy as np
 from sklearn.metrics.pairwise import rbf_kernel
 
-from benchmarks import _report
-from benchmarks._problems import NAMES, load_problem
+from measuring import report
+from measuring.problems import NAMES, load_problem
 from widemargin import LandmarkNystroem
 
 _ROWS, _TEST_ROWS = 5000, 2000
@@ -44,8 +44,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         problem = load_problem(name, n_rows=options.rows)
         for m in _LANDMARKS:
             rows += [measure(problem, m, landmarks) for landmarks in _METHODS]
-            print(_report.format_table(rows[-len(_METHODS) :], _COLUMNS), flush=True)
-        _report.write_csv(_report.RESULTS / "landmarks.csv", rows, _report.run_card())
+            print(report.format_table(rows[-len(_METHODS) :], _COLUMNS), flush=True)
+        report.write_csv(report.RESULTS / "landmarks.csv", rows)
 
 
 def measure(problem: Any, m: int, landmarks: str) -> dict[str, Any]:

@@ -16,7 +16,6 @@ four levels, kernel k-means, no intercept. Exact machines stop after 600 seconds
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -28,8 +27,8 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from benchmarks import _process, _report
-from benchmarks._problems import load_problem
+from measuring import process, report
+from measuring.problems import load_problem
 from widemargin import DCSVMClassifier, OCASClassifier
 
 ROWS = 20_000, 60_000, 116_202, 232_405, 464_810
@@ -64,22 +63,17 @@ def main(arguments: Sequence[str] | None = None) -> None:
         "--rival-rows", type=int, default=116_202, help="largest number of rows of scikit-learn-intelex"
     )
     parser.add_argument("--machines", nargs="+", choices=MACHINES, default=["exact", "early", "intelex", "linear"])
-    parser.add_argument("--child", nargs=3, help=argparse.SUPPRESS)
     options = parser.parse_args(arguments)
-    if options.child:
-        name, machine, n = options.child
-        print(json.dumps(measure(name, machine, int(n))))
-        return
     replaced = {(options.set, machine, n) for machine in options.machines for n in options.rows}
-    path = _report.RESULTS / options.to
-    rows = _report.read_csv(path) if path.exists() else []
+    path = report.RESULTS / options.to
+    rows = report.read_csv(path) if path.exists() else []
     rows = [row for row in rows if (row["set"], row["machine"], row["rows"]) not in replaced]
     for n in options.rows:
         for name in options.machines:
             if name != "intelex" or n <= options.rival_rows:
-                rows.append(_process.run_child([__file__, "--child", options.set, name, str(n)]))
-                print(_report.format_table(rows, list(rows[0])), flush=True)
-                _report.write_csv(path, rows, _report.run_card())
+                rows.append(process.run_apart(measure, options.set, name, n))
+                print(report.format_table(rows, list(rows[0])), flush=True)
+                report.write_csv(path, rows)
 
 
 def measure(name: str, machine: str, n: int) -> Row:
@@ -87,8 +81,8 @@ def measure(name: str, machine: str, n: int) -> Row:
     problem = load_problem(name, n_rows=n * 5 // 4 if name == "noisy" else n)  # a fifth is for tests
     X, y, make = problem.X, problem.y, partial(MACHINES[machine], problem.C, problem.gamma)
     make().fit(X[:1000], y[:1000]).predict(X[:100])  # libraries are loaded
-    _process.reset_peak()
-    before, seconds = _process.resident_bytes(), 0.0
+    process.reset_peak()
+    before, seconds = process.resident_bytes(), 0.0
     clock = time.process_time if machine == "linear" else time.perf_counter
     for _ in range(2):
         model, start = make(), clock()
@@ -97,7 +91,7 @@ def measure(name: str, machine: str, n: int) -> Row:
         if seconds > 10:
             break
     row: Row = {"set": name, "machine": machine, "rows": len(y), "seconds": seconds}
-    row |= {"memory": _process.peak_bytes() - before}
+    row |= {"memory": process.peak_bytes() - before}
     row |= {"support_vectors": len(model.support_)} if machine != "linear" else {}
     row |= {"relative_gap": float(getattr(model, "relative_gap_", np.nan))}
     start = time.perf_counter()

@@ -34,9 +34,9 @@ from unittest import mock
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from benchmarks import _report
-from benchmarks._problems import load_problem
 from benchmarks.shrinking import counted
+from measuring import report
+from measuring.problems import load_problem
 from widemargin import DCSVMClassifier
 from widemargin._native import dual
 from widemargin._threads import effective_n_jobs
@@ -75,13 +75,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--levels", nargs="+", default=["auto"], choices=["auto", "none"])
     parser.add_argument("--label", default="now")
     options = parser.parse_args(arguments)
-    path = _report.RESULTS / "seconds.csv"
+    path = report.RESULTS / "seconds.csv"
     for name in options.sets:
         for levels in options.levels:
             row = {"label": options.label, **measure(name, levels)}
-            print(_report.format_table([row], _COLUMNS), flush=True)
-            others = [other for other in _report.read_csv(path) if any(other[key] != row[key] for key in _KEYS)]
-            _report.write_csv(path, [*others, row], _report.run_card())
+            print(report.format_table([row], _COLUMNS), flush=True)
+            others = [other for other in report.read_csv(path) if any(other[key] != row[key] for key in _KEYS)]
+            report.write_csv(path, [*others, row])
 
 
 def measure(name: str, levels: str) -> dict[str, Any]:

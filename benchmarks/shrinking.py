@@ -22,8 +22,8 @@ from unittest import mock
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from benchmarks import _report
-from benchmarks._problems import load_problem
+from measuring import report
+from measuring.problems import load_problem
 from widemargin import DCSVMClassifier
 from widemargin.kernels import active_matrix, boxed_rows
 from widemargin.solvers.dual import solver
@@ -41,8 +41,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         for levels in ("auto", 0):
             for shrinking in (True, False):
                 rows.append(measure(name, levels, shrinking))
-                print(_report.format_table(rows[-1:], _COLUMNS))
-                _report.write_csv(_report.RESULTS / "shrinking.csv", rows, _report.run_card())
+                print(report.format_table(rows[-1:], _COLUMNS))
+                report.write_csv(report.RESULTS / "shrinking.csv", rows)
 
 
 def measure(name: str, levels: int | str, shrinking: bool) -> dict[str, Any]:

@@ -27,8 +27,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 from sklearn.preprocessing import MinMaxScaler
 
-from benchmarks import _report
-from benchmarks._problems import load_problem
+from measuring import report
+from measuring.problems import load_problem
 from widemargin import BSGDClassifier
 from widemargin.datasets import load_benchmark
 
@@ -46,8 +46,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     options = parser.parse_args(arguments)
     warnings.simplefilter("ignore")
     rows = [row for name in options.sets for row in [*compare(name), *fits(name)]]
-    print(_report.format_table(rows, list(rows[0])))
-    _report.write_csv(_report.RESULTS / "streams.csv", rows, _report.run_card())
+    print(report.format_table(rows, list(rows[0])))
+    report.write_csv(report.RESULTS / "streams.csv", rows)
 
 
 def streams(name: str, n: int = 20_000, n_own: int = 60_000) -> Iterator[tuple[str, Any, Any]]:

@@ -1,12 +1,13 @@
 """Sphinx: Markdown pages, numpydoc docstrings, drawings by matplotlib's plot directive."""
 
+import os
 import sys
 from pathlib import Path
 
 import widemargin
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
-from benchmarks import pages
+from measuring import pages
 
 project = "widemargin"
 author = "widemargin developers"
@@ -73,6 +74,12 @@ html_theme_options = {
     "footer_end": [],
     "article_footer_items": [],
 }
+if site := os.environ.get("WIDEMARGIN_SITE"):  # the published site has several versions
+    html_theme_options |= {
+        "switcher": {"json_url": f"{site}/switcher.json", "version_match": os.environ["WIDEMARGIN_SITE_VERSION"]},
+        "check_switcher": False,  # the first site has no list yet
+        "navbar_end": ["version-switcher", "theme-switcher"],
+    }
 
 
 def _is_inherited(app, what, name, obj, skip, options):

@@ -7,8 +7,8 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
-from benchmarks._pages.derived import look_up, rows_of
-from benchmarks._pages.peers import markdown
+from evidence._figures import look_up, rows_of
+from measuring.tables import markdown
 
 _CLAIMS = Path(__file__).resolve().parent / "claims.toml"
 _FIGURE = re.compile(r"\{([\w/]+) ([^}]+)\}")

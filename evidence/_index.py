@@ -6,9 +6,9 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
-from benchmarks import _report
-from benchmarks._pages.peers import markdown
-from evidence._tables import BUSY
+from measuring import report
+from measuring.load import is_quiet
+from measuring.tables import markdown
 
 _ITEMS = Path(__file__).resolve().parent / "evidence.toml"
 
@@ -25,10 +25,10 @@ def table() -> str:
 
 
 def _line(item: dict[str, str]) -> list[Any]:
-    rows = _report.results(item["results"])
+    rows = report.results(item["results"])
     if not rows:
         return [item["paper"], f"{item['name']}: {item['shows']}", "not measured yet", "", 0, "", item["missing"]]
-    busy = sum(float(row.get("others") or 0.0) > BUSY for row in rows)
+    busy = sum(not is_quiet(row) for row in rows)
     count = f"{len(rows):,}" + (f", {busy:,} beside a busy process" if busy else "")
     name = f"[{item['name']}](../evidence/results/{item['results']}.csv): {item['shows']}"
     compared = _distinct(rows, item["who"]) if item["who"] else ""

@@ -8,21 +8,20 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import wraps
 from typing import Any
 
-from benchmarks._pages.peers import markdown
+from measuring.load import QUIET, is_quiet
+from measuring.tables import markdown
 
 Rows = list[dict[str, Any]]
 Table = Callable[[Rows], str]
-
-BUSY = 0.2
 
 
 def source(rows: Rows) -> str:
     """Return the line below a table: machine, commits, days, and how many rows had a busy neighbour."""
     parts = [_distinct(rows, "machine_card"), "commit " + _distinct(rows, "commit"), _distinct(rows, "date")]
-    busy = sum(float(row.get("others") or 0.0) > BUSY for row in rows)
+    busy = sum(not is_quiet(row) for row in rows)
     unknown = sum("others" not in row for row in rows)
     if busy:
-        parts.append(f"{busy} of {len(rows)} rows beside other processes on more than {BUSY} of a core")
+        parts.append(f"{busy} of {len(rows)} rows beside other processes on more than {QUIET} of a core")
     if unknown:
         parts.append(f"load beside {unknown} of {len(rows)} rows unknown")
     return "\n*" + "; ".join(parts) + ".*\n"
@@ -329,7 +328,7 @@ def _time_and_accuracy(row: dict[str, Any]) -> str:
 
 
 def _star(row: dict[str, Any], column: str) -> str:
-    return "*" * (float(row.get(column) or 0.0) > BUSY)
+    return "*" * (float(row.get(column) or 0.0) > QUIET)
 
 
 def _subsamples(rows: Rows) -> str:

@@ -23,8 +23,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from benchmarks import _report
-from evidence._command import Paper, run_command, stale_rows
+from measuring import report
+from measuring.command import Paper, run_command, stale_rows
 
 PAPERS = ("bsgd", "ocas", "dc_pred", "dc_svm")
 
@@ -61,7 +61,7 @@ def _chosen(papers: Sequence[str], cells: Sequence[str]) -> Iterator[tuple[Paper
 
 
 def _print_stale(paper: Paper, name: str, sets: Sequence[str]) -> None:
-    rows = [row for row in _report.read_csv(paper.results / f"{name}.csv") if not sets or row["set"] in sets]
+    rows = [row for row in report.read_csv(paper.results / f"{name}.csv") if not sets or row["set"] in sets]
     stale = [row for row in stale_rows(paper, name) if not sets or row["set"] in sets]
     print(f"{len(stale)} of {len(rows)} rows to be measured again")
 

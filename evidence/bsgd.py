@@ -19,13 +19,13 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from benchmarks import _report
 from evidence._bsgd import plots, rivals, tables
-from evidence._command import Paper, run_command
+from measuring import report
+from measuring.command import Paper, run_command
 
 PAPER = Paper(
     summary=str(__doc__).partition("\n")[0],
-    results=_report.EVIDENCE / "bsgd",
+    results=report.EVIDENCE / "bsgd",
     experiments={
         "table1": tables.TABLE1,
         "tables": tables.TABLES,
@@ -35,7 +35,6 @@ PAPER = Paper(
         "stream": rivals.STREAM,
         "tradeoff": rivals.TRADEOFF,
     },
-    arguments={},
     draw=plots.draw_all,
 )
 

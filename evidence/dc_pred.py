@@ -20,13 +20,13 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from benchmarks import _report
-from evidence._command import Paper, run_command
 from evidence._dc_pred import approximation, compression, regression, tables, weights
+from measuring import report
+from measuring.command import Paper, run_command
 
 PAPER = Paper(
     summary=str(__doc__).partition("\n")[0],
-    results=_report.EVIDENCE / "dc_pred",
+    results=report.EVIDENCE / "dc_pred",
     experiments={
         "figure1": approximation.FIGURE1,
         "search": tables.SEARCH,
@@ -38,7 +38,6 @@ PAPER = Paper(
         "figure4": weights.FIGURE4,
         "compress": compression.COMPRESS,
     },
-    arguments={},
 )
 
 

@@ -14,20 +14,19 @@ ones, so that an experiment can be run in pieces.
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from benchmarks import _report
-from evidence._command import Paper, run_command
-from evidence._dc_svm import combine, compare, convergence, division, machines, scale, subsamples, sweep
+from evidence._dc_svm import combine, compare, convergence, division, scale, subsamples, sweep
+from measuring import report
+from measuring.command import Paper, run_command
 
 PAPER = Paper(
     summary=str(__doc__).partition("\n")[0],
-    results=_report.EVIDENCE / "dc_svm",
+    results=report.EVIDENCE / "dc_svm",
     experiments={
         "figure1": division.FIGURE1,
         "figure2": division.FIGURE2,
@@ -47,7 +46,6 @@ PAPER = Paper(
         "--repeats": {"type": int, "default": 3, "help": "fits, of which the median counts; fewer above 10 s"},
         "--limit": {"type": float, "default": 300.0, "help": "seconds after which a competitor is ended"},
     },
-    child=lambda asked: machines.child(json.loads(asked)),
 )
 
 

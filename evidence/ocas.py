@@ -14,28 +14,19 @@ of every CSV is the number of cores that other processes kept busy meanwhile.
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from benchmarks import _report
-from evidence._command import Paper, run_command
-from evidence._experiment import Row
 from evidence._ocas import large, memory, reach, rounds, scaling, selection, several_classes
-
-
-def _child(asked: str) -> Row:
-    """The row of a set, a number of rows and, of `large` alone, a C: as JSON."""
-    given = json.loads(asked)
-    return large.child(*given) if len(given) == 3 else memory.child(*given)
-
+from measuring import report
+from measuring.command import Paper, run_command
 
 PAPER = Paper(
     summary=str(__doc__).partition("\n")[0],
-    results=_report.EVIDENCE / "ocas",
+    results=report.EVIDENCE / "ocas",
     experiments={
         "figure1": rounds.FIGURE1,
         "table2": selection.TABLE2,
@@ -58,7 +49,6 @@ PAPER = Paper(
             "help": "a rival that takes so many times ours is given up",
         },
     },
-    child=_child,
 )
 
 

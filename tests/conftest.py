@@ -1,10 +1,8 @@
 """Fixtures that the tests of all packages share."""
 
-import importlib
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from types import ModuleType
 
 import numpy as np
 import pytest
@@ -12,6 +10,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
+collect_ignore = ["project"]  # pages, releases and benchmarks: python -m pytest tests/project
 Rows = NDArray[np.float32] | sp.csr_array
 
 
@@ -43,13 +42,3 @@ def load(data_dir: Path) -> Callable[..., tuple[Rows, NDArray[np.generic]]]:
             return sp.csr_array((data, indices, indptr), tuple(arrays["shape" + part])), arrays["y" + part]
 
     return read
-
-
-@pytest.fixture
-def benchmark_module(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], ModuleType]:
-    """``benchmark_module("peers.early")`` imports a module of the benchmarks, as the scripts do."""
-    root = Path(__file__).parents[1]
-    if not (root / "benchmarks").is_dir():
-        pytest.skip("the benchmarks are not shipped")
-    monkeypatch.syspath_prepend(str(root))
-    return lambda name: importlib.import_module(f"benchmarks.{name}")

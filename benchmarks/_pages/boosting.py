@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Callable
 from typing import Any
 
-from benchmarks._pages.peers import markdown
+from measuring.tables import markdown
 
 Rows = list[dict[str, Any]]
 

@@ -4,17 +4,11 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from statistics import geometric_mean
 from typing import Any
 
-Rows = list[dict[str, Any]]
-
-
-def markdown(header: list[str], rows: Iterable[list[Any]]) -> str:
-    """Return a Markdown table."""
-    lines = [header, ["---"] * len(header), *rows]
-    return "".join("| " + " | ".join(str(cell) for cell in line) + " |\n" for line in lines)
+from measuring.tables import Rows, markdown
 
 
 def _kernel_svm(rows: Rows) -> str:

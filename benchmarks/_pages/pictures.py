@@ -10,8 +10,8 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from benchmarks import _report
 from benchmarks._pages.peers import early_choices, kernel_svm_quotients, regression_ratios, tuning_quotients
+from measuring import report
 
 IMAGES = Path(__file__).resolve().parents[2] / "docs" / "images"
 Rows = list[dict[str, Any]]
@@ -38,7 +38,7 @@ class Picture(NamedTuple):
 
     def digest(self) -> str:
         """A name of the contents of all sources."""
-        texts = [_report.results_path(name).read_bytes() for name in self.sources]
+        texts = [report.results_path(name).read_bytes() for name in self.sources]
         return hashlib.sha256(b"".join(texts)).hexdigest()[:16]
 
 
@@ -50,7 +50,7 @@ def path_of(name: str) -> Path:
 def is_stale(name: str) -> bool:
     """Whether the file of a picture is absent, or drawn from other results than there are."""
     picture, path = PICTURES[name], path_of(name)
-    is_measured = all(_report.results_path(source).exists() for source in picture.sources)
+    is_measured = all(report.results_path(source).exists() for source in picture.sources)
     return is_measured and not (path.exists() and picture.digest() in path.read_text(encoding="utf-8"))
 
 
@@ -64,7 +64,7 @@ def draw(name: str) -> None:
     picture = PICTURES[name]
     with plt.rc_context(_STYLE):
         figure, axes = plt.subplots(figsize=picture.size, layout="constrained")
-        picture.draw(axes, *(_report.results(source) for source in picture.sources))
+        picture.draw(axes, *(report.results(source) for source in picture.sources))
         figure.savefig(path_of(name), metadata={"Date": None, "Description": picture.digest()})
         plt.close(figure)
 

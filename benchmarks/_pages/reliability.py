@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable
 from typing import Any
 
-from benchmarks._pages.peers import Rows, markdown
+from measuring.tables import Rows, markdown
 
 
 def _offsets(rows: Rows) -> str:

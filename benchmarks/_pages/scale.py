@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from benchmarks._pages.peers import markdown
+from measuring.tables import markdown
 
 Rows = list[dict[str, Any]]
 

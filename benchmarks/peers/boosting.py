@@ -22,7 +22,6 @@ Short fits are repeated, and the median counts. Sets in the output that are not 
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 import time
 import warnings
@@ -42,7 +41,7 @@ from sklearn.model_selection import train_test_split
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler, StandardScaler
 
-from benchmarks import _process, _report
+from measuring import process, report
 from widemargin import DCSVMClassifierCV, DCSVMRegressorCV, RelevanceDisplay
 from widemargin.datasets import load_benchmark
 
@@ -86,9 +85,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Measure and print what is asked for, and write its files."""
     options = _parser().parse_args(arguments)
     warnings.simplefilter("ignore")
-    if options.fit:
-        print(json.dumps(fit(**json.loads(options.fit))))
-    elif options.plot:
+    if options.plot:
         plot(options.results)
     elif options.covtype:
         _measure_covtype(options.results)
@@ -104,8 +101,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--sets", nargs="+", choices=(*_PANEL, "spam_assassin"))
     parser.add_argument("--max-time", type=float, help="seconds of a search; none by default")
-    parser.add_argument("--results", type=Path, default=_report.RESULTS, help="folder of the files")
-    parser.add_argument("--fit", help=argparse.SUPPRESS)  # what a process of its own is asked for
+    parser.add_argument("--results", type=Path, default=report.RESULTS, help="folder of the files")
     what = parser.add_mutually_exclusive_group()
     for name in ("ablation", "covtype", "plot"):
         what.add_argument(f"--{name}", action="store_true")
@@ -157,7 +153,7 @@ def _seconds(call: Callable[[], Any], n_rows: int) -> float:
     """The median of as many calls as two seconds hold, one at least and five at most."""
     times: list[float] = []
     while not times or (sum(times) < 2 and len(times) < 5):
-        _process.touch_memory(n_rows)
+        process.touch_memory(n_rows)
         start = time.perf_counter()
         call()
         times.append(time.perf_counter() - start)
@@ -191,9 +187,8 @@ def _chosen(search: Any) -> Row:
 
 def _measure(name: str, label: str, machine: Machine) -> Row:
     """A row of a machine: of trees, the faster of two fits."""
-    asked = json.dumps({"name": name, **machine._asdict()})
     waits = _WAITS if machine.kind == "trees" else _WAITS[:1]
-    found = [_process.run_child([__file__, "--fit", asked], environment=wait) for wait in waits]
+    found = [process.run_apart(fit, name, *machine, environment=wait) for wait in waits]
     return {"set": name, "machine": label, **min(found, key=lambda row: float(row["seconds"]))}
 
 
@@ -235,13 +230,13 @@ def _covtype() -> dict[str, Machine]:
 
 def _measure_sets(path: Path, names: Iterable[str], machines: Callable[[str], dict[str, Machine]]) -> None:
     """Measure the machines of each set; rows of these sets are replaced in the file, after each set."""
-    known = [row for row in _report.read_csv(path) if "error" in row and row["set"] != _MEAN]
+    known = [row for row in report.read_csv(path) if "error" in row and row["set"] != _MEAN]
     for name in names:
         rows = [_measure(name, label, machine) for label, machine in machines(name).items()]
         known = [row for row in known if row["set"] != name] + [_shown(row) for row in rows]
-        _report.write_csv(path, compared(known), _report.run_card())
-        print(_report.format_table(compared(rows)[: len(rows)], _COLUMNS), flush=True)
-    print(_report.format_table(compared(known), _COLUMNS))
+        report.write_csv(path, compared(known))
+        print(report.format_table(compared(rows)[: len(rows)], _COLUMNS), flush=True)
+    print(report.format_table(compared(known), _COLUMNS))
     for row in compared(known):
         if row["set"] == _MEAN:
             print(f"search beside {row['machine']}: {row['wins']} wins, {row['losses']} losses, {row['ties']} ties")
@@ -287,13 +282,13 @@ def _measure_covtype(results: Path) -> None:
     rows: list[Row] = []
     for label, machine in _covtype().items():
         row = _measure("covtype", label, machine)
-        print(_report.format_table([row], _COLUMNS), flush=True)
+        print(report.format_table([row], _COLUMNS), flush=True)
         if row.get("relevance"):
             columns = zip(_COVTYPE_NAMES, row["relevance"], strict=True)
             factors = [{"machine": label, "column": column, "relevance": factor} for column, factor in columns]
-            _report.write_csv(results / "boosting_relevance.csv", factors, _report.run_card())
+            report.write_csv(results / "boosting_relevance.csv", factors)
         rows.append(_shown(row))
-        _report.write_csv(results / "boosting_covtype.csv", rows, _report.run_card())
+        report.write_csv(results / "boosting_covtype.csv", rows)
 
 
 # --- pictures ---
@@ -301,7 +296,7 @@ def _measure_covtype(results: Path) -> None:
 
 def plot(results: Path, images: Path = _IMAGES) -> None:
     """Draw the relevance of the columns of covtype."""
-    if factors := _report.read_csv(results / "boosting_relevance.csv"):
+    if factors := report.read_csv(results / "boosting_relevance.csv"):
         _plot_relevance(factors, images / "covtype_relevance.png")
 
 

@@ -41,8 +41,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 import dask.array as da
 from distributed import Client, LocalCluster
 
-from benchmarks import _report
-from benchmarks._problems import Problem, load_problem
+from measuring import report
+from measuring.problems import Problem, load_problem
 from widemargin import DCSVMClassifier
 from widemargin.data import LostPartitionError
 
@@ -224,17 +224,17 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--memory", action="store_true")
     options = parser.parse_args(arguments)
     if options.memory:
-        path = _report.RESULTS / "dask_memory.csv"
-        rows = _report.read_csv(path) if options.append else []
+        path = report.RESULTS / "dask_memory.csv"
+        rows = report.read_csv(path) if options.append else []
         for machine in options.machines:
             rows.append(measure_memory(machine))
             print(rows[-1], flush=True)
     elif options.kills:
-        path = _report.RESULTS / "dask_failures.csv"
-        known = _report.read_csv(path) if options.append else []
+        path = report.RESULTS / "dask_failures.csv"
+        known = report.read_csv(path) if options.append else []
         rows = [*known, *measure_kills(range(len(known), len(known) + options.kills))]
     else:
-        path, rows = _report.RESULTS / "dask_kernel.csv", []
+        path, rows = report.RESULTS / "dask_kernel.csv", []
         for name in options.sets:
             problem = load_problem(name, n_rows=options.rows)
             for n_workers in options.workers:
@@ -242,12 +242,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
                     rows.append(measure(problem, n_workers, machine, options.repeats))
                     print(rows[-1], flush=True)
         measured = {tuple(row[name] for name in ("set", "rows", "machine", "workers")) for row in rows}
-        known = _report.read_csv(path) if options.append else []
+        known = report.read_csv(path) if options.append else []
         kept = [
             row for row in known if tuple(row[name] for name in ("set", "rows", "machine", "workers")) not in measured
         ]
         rows = [*kept, *rows]
-    _report.write_csv(path, rows, _report.run_card())
+    report.write_csv(path, rows)
 
 
 if __name__ == "__main__":

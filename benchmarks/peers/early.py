@@ -27,10 +27,9 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from benchmarks import _process, _report
-from benchmarks.peers import _competitors
 from benchmarks.peers.kernel_svm import load
-from evidence._command import joined
+from measuring import competitors, process, report
+from measuring.experiment import joined
 
 OURS, RIVAL, DENSE_RIVAL = "widemargin", "sklearnex", "sklearnex, dense"
 _TABLE = ["set", "form", "competitor", "n_clusters", "seconds", "times_exact", "times_rival", "points_lost"]
@@ -42,10 +41,10 @@ Row = dict[str, Any]
 def measure_set(name: str, options: argparse.Namespace) -> list[Row]:
     """Run all competitors on one set, alternating, and return a row for each."""
     problem = load(name)
-    settings = _competitors.Settings(problem.C, problem.gamma, options.tol, None, options.cache_mb)
+    settings = competitors.Settings(problem.C, problem.gamma, options.tol, None, options.cache_mb)
     form = "csr" if problem.sparse else "dense"
-    exact = _competitors.get_competitor(OURS)._replace(form=form)
-    X, X_test = _competitors.make_forms([exact], problem.X, problem.X_test)[form]
+    exact = competitors.get_competitor(OURS)._replace(form=form)
+    X, X_test = competitors.make_forms([exact], problem.X, problem.X_test)[form]
     makers = _makers(settings, options.levels, is_sparse=problem.sparse)
     rows_of = dict.fromkeys(makers, (X, X_test)) | {DENSE_RIVAL: (problem.X, problem.X_test)}
     models: dict[str, Any] = {}
@@ -60,11 +59,11 @@ def measure_set(name: str, options: argparse.Namespace) -> list[Row]:
         for key in list(makers)[:: 1 if repeat % 2 == 0 else -1]:
             models.pop(key, None)
             gc.collect()
-            _process.touch_memory(len(problem.y))
+            process.touch_memory(len(problem.y))
             start = time.perf_counter()
             models[key] = makers[key]().fit(rows_of[key][0], problem.y)
             seconds[key].append(time.perf_counter() - start)
-            predict[key].append(_process.time_predict(models[key], rows_of[key][1]))
+            predict[key].append(process.time_predict(models[key], rows_of[key][1]))
             print(f"{name} {key}: {seconds[key][-1]:.2f} s", file=sys.stderr, flush=True)
     rows = []
     for key, model in models.items():
@@ -79,10 +78,10 @@ def measure_set(name: str, options: argparse.Namespace) -> list[Row]:
     return sorted(rows, key=lambda row: list(makers).index(row["competitor"]))
 
 
-def _makers(settings: _competitors.Settings, levels: Sequence[int], *, is_sparse: bool) -> dict[str, Callable[[], Any]]:
+def _makers(settings: competitors.Settings, levels: Sequence[int], *, is_sparse: bool) -> dict[str, Callable[[], Any]]:
     """A machine of each competitor: our exact one, the early ones of these levels, and the rival, on either form."""
-    ours = _competitors.get_competitor(OURS).make
-    rival = _competitors.get_competitor(RIVAL).make
+    ours = competitors.get_competitor(OURS).make
+    rival = competitors.get_competitor(RIVAL).make
     early = {f"early, level {k}": lambda k=k: ours(settings).set_params(stop_level=k) for k in levels}
     rivals = (RIVAL, DENSE_RIVAL) if is_sparse else (RIVAL,)
     return {OURS: lambda: ours(settings), **early, **{name: lambda: rival(settings) for name in rivals}}
@@ -125,13 +124,13 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the benchmark of the command line."""
     options = _parse(arguments)
-    path = _report.RESULTS / "early.csv"
+    path = report.RESULTS / "early.csv"
     rows: list[Row] = []
     for name in options.sets:
         rows += measure_set(name, options)
         if not options.no_files:
-            _report.write_csv(path, joined(_report.read_csv(path), rows, ["set", "competitor"]), _report.run_card())
-    print(_report.format_table(rows, _TABLE))
+            report.write_csv(path, joined(report.read_csv(path), rows, ["set", "competitor"]))
+    print(report.format_table(rows, _TABLE))
 
 
 if __name__ == "__main__":

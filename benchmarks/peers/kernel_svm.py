@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import argparse
 import gc
-import json
 import math
 import statistics
 import sys
@@ -31,9 +30,8 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from benchmarks import _process, _report
-from benchmarks.peers import _competitors
-from benchmarks.peers._competitors import OURS, Competitor, Settings
+from measuring import competitors, plots, process, provenance, report
+from measuring.competitors import OURS, Competitor, Settings
 
 _TABLE = ["set", "competitor", "form", "seconds", "ratio", "to_limit", "support_vectors"]
 _TABLE += ["dual", "dual_short", "rel_gap", "violation", "accuracy", "predict_us", "predict_ratio"]
@@ -46,8 +44,8 @@ Row = dict[str, Any]
 def measure_set(name: str, options: argparse.Namespace) -> list[Row]:
     """Run all competitors on one set, alternating, and return a row for each."""
     problem = load(name)
-    runners = _competitors.choose(skip=options.skip, sparse=problem.sparse)
-    forms = _competitors.make_forms(runners, *(X.astype(options.dtype) for X in (problem.X, problem.X_test)))
+    runners = competitors.choose(skip=options.skip, sparse=problem.sparse)
+    forms = competitors.make_forms(runners, *(X.astype(options.dtype) for X in (problem.X, problem.X_test)))
     settings = _settings(problem, options)
     seconds: dict[str, list[float]] = {c.name: [] for c in runners}
     predict: dict[str, list[float]] = {c.name: [] for c in runners}
@@ -59,11 +57,11 @@ def measure_set(name: str, options: argparse.Namespace) -> list[Row]:
             train, test = forms[c.form]
             models.pop(c.name, None)
             gc.collect()
-            _process.touch_memory(len(problem.y))
+            process.touch_memory(len(problem.y))
             start = time.perf_counter()
             models[c.name] = c.fit(settings, train, problem.y)
             seconds[c.name].append(time.perf_counter() - start)
-            predict[c.name].append(_process.time_predict(models[c.name], test))
+            predict[c.name].append(process.time_predict(models[c.name], test))
             _say(f"{name} {c.name}: {seconds[c.name][-1]:.2f} s")
     rows = []
     for c in runners:
@@ -80,7 +78,7 @@ def measure_set(name: str, options: argparse.Namespace) -> list[Row]:
 
 def load(name: str) -> Any:
     """The problem of a set's name, with its number of rows after a colon."""
-    from benchmarks._problems import load_problem
+    from measuring.problems import load_problem
 
     base, _, n_rows = name.partition(":")
     problem = load_problem(base, n_rows=int(n_rows) if n_rows else None)
@@ -112,11 +110,11 @@ def _timings(seconds: Sequence[float]) -> Row:
 
 def _judge(problem: Any, c: Competitor, model: Any, X_test: Any) -> Row:
     """Return the recomputed certificate of a competitor's last model, and the limit for its support vectors."""
-    from benchmarks._recompute import certify, limit_seconds
+    from measuring.recompute import certify, limit_seconds
 
     facts = certify(problem.X, problem.y, model, C=problem.C, gamma=problem.gamma, intercept=c.intercept)
     return {
-        "native": _competitors.is_native(c.name, model),
+        "native": competitors.is_native(c.name, model),
         "limit_seconds": limit_seconds(problem.X, facts.n_support),
         "support_vectors": facts.n_support,
         "dual": facts.dual,
@@ -166,15 +164,15 @@ def _measure_apart(rows: list[Row], problem: Any, settings: Settings, options: a
         for k, row in enumerate(rows):
             asked = {"set": problem.name, "competitor": row["competitor"], "settings": settings}
             if options.memory:
-                row |= _in_child(asked | {"task": "memory"})
+                row |= process.run_apart(_run_task, asked | {"task": "memory"})
             if options.cold:
                 row |= _measure_cold(asked | {"task": "cold", "file": str(small)}, str(Path(folder) / f"cache{k}"))
 
 
 def _measure_cold(asked: Row, cache: str) -> Row:
     """Return import time and the first fit on 1,000 rows: with an empty cache folder, then with a full one."""
-    empty = _in_child(asked, WIDEMARGIN_CACHE=cache)
-    full = _in_child(asked, WIDEMARGIN_CACHE=cache)
+    empty = process.run_apart(_run_task, asked, environment={"WIDEMARGIN_CACHE": cache})
+    full = process.run_apart(_run_task, asked, environment={"WIDEMARGIN_CACHE": cache})
     return {
         "import_seconds": full["import"],
         "first_fit_cold": empty["fit"],
@@ -183,12 +181,8 @@ def _measure_cold(asked: Row, cache: str) -> Row:
     }
 
 
-def _in_child(asked: Row, **environment: str) -> Row:
-    return _process.run_child([__file__, "--child", json.dumps(asked)], environment=environment)
-
-
-def _child(asked: Row) -> Row:
-    competitor, settings = _competitors.get_competitor(asked["competitor"]), Settings(*asked["settings"])
+def _run_task(asked: Row) -> Row:
+    competitor, settings = competitors.get_competitor(asked["competitor"]), Settings(*asked["settings"])
     task = _child_memory if asked["task"] == "memory" else _child_cold
     return task(competitor, settings, asked)
 
@@ -196,27 +190,27 @@ def _child(asked: Row) -> Row:
 def _child_memory(c: Competitor, settings: Settings, asked: Row) -> Row:
     """Return peak megabytes of fit and predict: in all, and above what data and libraries held before."""
     problem = load(asked["set"])
-    train, test = _competitors.make_forms([c], problem.X, problem.X_test)[c.form]
+    train, test = competitors.make_forms([c], problem.X, problem.X_test)[c.form]
     c.warm_up(settings, train, problem.y)
     gc.collect()
-    before = _process.resident_bytes()
-    _process.reset_peak()
+    before = process.resident_bytes()
+    process.reset_peak()
     model = c.fit(settings, train, problem.y)
-    peak = _process.peak_bytes()
-    between = _process.resident_bytes()
-    _process.reset_peak()
+    peak = process.peak_bytes()
+    between = process.resident_bytes()
+    process.reset_peak()
     model.predict(test)
     return {
         "before_mb": before / 1e6,
         "fit_peak_mb": peak / 1e6,
         "fit_extra_mb": (peak - before) / 1e6,
-        "predict_extra_mb": (_process.peak_bytes() - between) / 1e6,
+        "predict_extra_mb": (process.peak_bytes() - between) / 1e6,
     }
 
 
 def _child_cold(c: Competitor, settings: Settings, asked: Row) -> Row:
     with np.load(asked["file"]) as data:
-        (X,), y = _competitors.make_forms([c], data["X"])[c.form], data["y"]
+        (X,), y = competitors.make_forms([c], data["X"])[c.form], data["y"]
     start = time.perf_counter()
     model = c.make(settings)  # imports the package
     imported = time.perf_counter()
@@ -236,14 +230,13 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     add("--repeats", type=int, default=3)
     add("--tol", type=float, default=1e-3)
     add("--dtype", default="float32", choices=["float32", "float64"], help="of the rows")
-    add("--skip", nargs="+", default=[], choices=_competitors.NAMES, metavar="NAME", help="competitors to leave out")
+    add("--skip", nargs="+", default=[], choices=competitors.NAMES, metavar="NAME", help="competitors to leave out")
     add("--budget-mb", type=int, help="our memory_budget; absent: the package's own default")
     add("--cache-mb", type=int, default=4000, help="cache_size of both SVCs")
     add("--memory", action="store_true", help="peak memory, each competitor in a process of its own")
     add("--cold", action="store_true", help="first fit in a fresh process, with an empty and a full cache folder")
     add("--out", default="kernel_svm", help="name of the files in benchmarks/results")
     add("--no-files", action="store_true", help="print the table, write nothing")
-    add("--child", help=argparse.SUPPRESS)
     return parser.parse_args(arguments)
 
 
@@ -251,27 +244,23 @@ def _say(text: str) -> None:
     print(text, file=sys.stderr, flush=True)
 
 
-def _save(rows: Sequence[Row], card: dict[str, str], options: argparse.Namespace) -> None:
-    path = _report.RESULTS / f"{options.out}.csv"
-    _report.write_csv(path, [*rows, *geometric_means(rows)], card)
+def _save(rows: Sequence[Row], options: argparse.Namespace) -> None:
+    path = report.RESULTS / f"{options.out}.csv"
+    report.write_csv(path, [*rows, *geometric_means(rows)])
     bars: dict[str, dict[str, float]] = {}
     for row in rows:
         bars.setdefault(row["set"], {})[row["competitor"]] = row["seconds"]
     for row in rows:
         bars[row["set"]].setdefault("limit", row["limit_seconds"])
-    machine = f"{card['processor']}, {card['cores']} cores"
-    title = f"exact RBF SVM, tol {options.tol:g}, median of {options.repeats}; {machine}"
-    _report.plot_bars(path.with_suffix(".png"), bars, title=title, ylabel="seconds to train")
+    title = f"exact RBF SVM, tol {options.tol:g}, median of {options.repeats}; {provenance.machine()}"
+    plots.plot_bars(path.with_suffix(".png"), bars, title=title, ylabel="seconds to train")
     _say(f"wrote benchmarks/results/{path.name} and {path.stem}.png")
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the benchmark of the command line."""
     options = _parse(arguments)
-    if options.child:
-        print(json.dumps(_child(json.loads(options.child))))
-        return
-    from benchmarks._problems import NAMES
+    from measuring.problems import NAMES
 
     unknown = [name for name in options.sets if name.partition(":")[0] not in NAMES]
     if unknown:
@@ -280,10 +269,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     for name in options.sets:
         rows += measure_set(name, options)
         if not options.no_files:  # after every set: an interrupted run keeps what it has
-            _save(rows, _report.run_card(), options)
+            _save(rows, options)
     columns = _TABLE + _MEMORY * options.memory + _COLD * options.cold
-    print("\n".join(f"{key}: {value}" for key, value in _report.run_card().items()) + "\n")
-    print(_report.format_table([*rows, *geometric_means(rows)], columns))
+    print("\n".join(f"{key}: {value}" for key, value in provenance.machine_card().items()) + "\n")
+    print(report.format_table([*rows, *geometric_means(rows)], columns))
 
 
 if __name__ == "__main__":

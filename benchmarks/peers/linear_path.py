@@ -42,9 +42,8 @@ from numpy.typing import NDArray
 from sklearn.model_selection import StratifiedKFold
 from sklearn.svm import LinearSVC
 
-from benchmarks import _report
-from evidence._ocas.problems import load_linear
-from evidence._ocas.rivals import most_epochs
+from measuring import report
+from measuring.linear_problems import load_linear, most_epochs
 from widemargin import C_path, OCASClassifier, OCASClassifierCV
 
 _SETS = ("a9a", "ijcnn1", "codrna", "spam_assassin", "kddcup99_10")
@@ -76,17 +75,17 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--sets", nargs="+", choices=_SETS, default=list(_SETS))
     parser.add_argument("--rows", type=int, help="at most so many of each set")
     parser.add_argument("--repeats", type=int, default=3)
-    parser.add_argument("--output", type=Path, default=_report.RESULTS / "linear_path.csv")
+    parser.add_argument("--output", type=Path, default=report.RESULTS / "linear_path.csv")
     options = parser.parse_args(arguments)
     warnings.simplefilter("ignore")
-    rows = [row for row in _report.read_csv(options.output) if row["set"] != "geometric mean"]
+    rows = [row for row in report.read_csv(options.output) if row["set"] != "geometric mean"]
     for name in options.sets:
         data = load(name, options.rows)
         if any((row["set"], row["n"]) == (name, len(data.y)) for row in rows):
             continue
         rows += measure(name, data, options.repeats)
-        _report.write_csv(options.output, [*rows, *means(rows)], _report.run_card())
-    print(_report.format_table([*rows, *means(rows)], _COLUMNS))
+        report.write_csv(options.output, [*rows, *means(rows)])
+    print(report.format_table([*rows, *means(rows)], _COLUMNS))
 
 
 def load(name: str, n_rows: int | None) -> Data:

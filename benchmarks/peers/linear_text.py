@@ -29,8 +29,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 import numpy as np
 import scipy.sparse as sp
 
-from benchmarks import _report
-from evidence._ocas.problems import load_linear
+from measuring import report
+from measuring.linear_problems import load_linear
 from widemargin import OCASClassifier
 from widemargin.algorithms import ocas
 from widemargin.solvers.cutting_plane.accelerations import Accelerations, choose_accelerations
@@ -52,15 +52,15 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--rows", type=int, help="at most so many")
     parser.add_argument("--intercept", action="store_true", help="with an intercept")
     parser.add_argument("--limit", type=float, default=10.0, help="seconds of a fit")
-    parser.add_argument("--output", type=Path, default=_report.RESULTS / "linear_text.csv")
+    parser.add_argument("--output", type=Path, default=report.RESULTS / "linear_text.csv")
     options = parser.parse_args(arguments)
     rows: list[Row] = []
     for name in options.sets:
         problem = load_linear(name, options.rows)
         for X, y in _restricted(problem.X, problem.labels, options.shares):
             rows += [_measure(name, X, y, C, options) for C in _COSTS]
-            _report.write_csv(options.output, rows, _report.run_card())
-    print(_report.format_table(rows, _COLUMNS))
+            report.write_csv(options.output, rows)
+    print(report.format_table(rows, _COLUMNS))
 
 
 def _restricted(X: Any, y: Any, shares: Sequence[float]) -> Iterator[tuple[Any, Any]]:

@@ -30,8 +30,8 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC, LinearSVR
 from threadpoolctl import threadpool_limits
 
-from benchmarks import _report
-from benchmarks._problems import load_problem
+from measuring import report
+from measuring.problems import load_problem
 from widemargin import OCASClassifier, OCASRegressor
 from widemargin.datasets import load_benchmark
 
@@ -62,8 +62,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
             for loss in options.losses:
                 if (name in CLASSES) == (loss in ("squared_hinge", "logistic")):
                     rows += [{"set": name, **measure(X, y, loss, C)} for C in _CS]
-            print(_report.format_table(rows, _COLUMNS), flush=True)
-            _report.write_csv(_report.RESULTS / "losses.csv", rows, _report.run_card())
+            print(report.format_table(rows, _COLUMNS), flush=True)
+            report.write_csv(report.RESULTS / "losses.csv", rows)
 
 
 def measure(X: Any, y: Any, loss: str, C: float) -> dict[str, Any]:

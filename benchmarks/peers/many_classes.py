@@ -24,7 +24,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 import numpy as np
 
-from benchmarks import _process, _report
+from measuring import process, report
 from widemargin import DCSVMClassifier
 
 _PROBLEMS = ["10x100000", "100x20000"]
@@ -39,14 +39,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--problems", nargs="+", default=_PROBLEMS, metavar="CLASSESxROWS")
     parser.add_argument("--repeats", type=int, default=3)
-    parser.add_argument("--output", type=Path, default=_report.RESULTS / "many_classes.csv")
+    parser.add_argument("--output", type=Path, default=report.RESULTS / "many_classes.csv")
     options = parser.parse_args(arguments)
     for name in options.problems:
         n_classes, n = map(int, name.split("x"))
         rows = measure(n_classes, n, options.repeats)
-        print(_report.format_table(rows, _COLUMNS), flush=True)
-        others = [row for row in _report.read_csv(options.output) if (row["classes"], row["n"]) != (n_classes, n)]
-        _report.write_csv(options.output, [*others, *rows], _report.run_card())
+        print(report.format_table(rows, _COLUMNS), flush=True)
+        others = [row for row in report.read_csv(options.output) if (row["classes"], row["n"]) != (n_classes, n)]
+        report.write_csv(options.output, [*others, *rows])
 
 
 def measure(n_classes: int, n: int, repeats: int) -> list[dict[str, Any]]:
@@ -59,7 +59,7 @@ def measure(n_classes: int, n: int, repeats: int) -> list[dict[str, Any]]:
     seconds: dict[str, list[float]] = {name: [] for name in machines}
     for repeat in range(repeats):
         for name in list(machines)[:: -1 if repeat % 2 else 1]:
-            _process.touch_memory(n)
+            process.touch_memory(n)
             begin = time.perf_counter()
             machines[name].fit(X[:n], y[:n])
             seconds[name].append(time.perf_counter() - begin)

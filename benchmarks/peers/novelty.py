@@ -29,7 +29,7 @@ from sklearn.ensemble import IsolationForest
 from sklearn.metrics import roc_auc_score
 from sklearn.preprocessing import StandardScaler
 
-from benchmarks import _report
+from measuring import report
 from widemargin import DCOneClassSVM
 from widemargin.datasets import load_benchmark
 
@@ -61,11 +61,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Measure, print and write the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--sets", nargs="+", help="by default all")
-    parser.add_argument("--output", type=Path, default=_report.RESULTS / "novelty.csv")
+    parser.add_argument("--output", type=Path, default=report.RESULTS / "novelty.csv")
     options = parser.parse_args(arguments)
     rows = [row for task in tasks(options.sets) for row in compare(task)]
-    _report.write_csv(options.output, rows, _report.run_card())
-    print(_report.format_table(rows, _COLUMNS))
+    report.write_csv(options.output, rows)
+    print(report.format_table(rows, _COLUMNS))
 
 
 def tasks(names: Sequence[str] | None) -> Iterator[Task]:

@@ -28,7 +28,7 @@ from sklearn.datasets import make_friedman1
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVR, OneClassSVM
 
-from benchmarks import _process, _report
+from measuring import process, report
 from widemargin import DCOneClassSVM, DCSVMRegressor
 from widemargin.datasets import load_benchmark
 
@@ -60,7 +60,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("-C", type=float, nargs="+", default=[1.0, 10.0])
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--skip", nargs="*", default=[], help="machines to leave out")
-    parser.add_argument("--output", type=Path, default=_report.RESULTS / "regression.csv")
+    parser.add_argument("--output", type=Path, default=report.RESULTS / "regression.csv")
     options = parser.parse_args(arguments)
     warnings.simplefilter("ignore")
     rows: list[Row] = []
@@ -69,8 +69,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         for C in options.C:
             rows += regression(name, (X, y, X_test, y_test), C, options)
         rows += novelty(name, X, options)
-        _report.write_csv(options.output, [*rows, *means(rows)], _report.run_card())
-    print(_report.format_table([*rows, *means(rows)], _COLUMNS))
+        report.write_csv(options.output, [*rows, *means(rows)])
+    print(report.format_table([*rows, *means(rows)], _COLUMNS))
 
 
 def load(name: str) -> tuple[Any, Any, Any, Any]:
@@ -144,7 +144,7 @@ def alternate(
         for key in list(machines)[:: -1 if repeat % 2 else 1]:
             if key == "scikit-learn" and repeat:
                 continue
-            _process.touch_memory(len(data[0]))
+            process.touch_memory(len(data[0]))
             begin = time.perf_counter()
             machines[key].fit(*data)
             seconds[key].append(time.perf_counter() - begin)

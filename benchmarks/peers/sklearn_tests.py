@@ -31,12 +31,12 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 import pytest
 import sklearn
 
-from benchmarks import _report
 from benchmarks.peers import _sklearn_adapters as adapters
+from measuring import report
 
 HERE = Path(__file__).resolve().parent
 DIFFERENCES = HERE / "sklearn_differences.toml"
-RESULTS = _report.RESULTS / "sklearn_tests.csv"
+RESULTS = report.RESULTS / "sklearn_tests.csv"
 PAGE = HERE.parents[1] / "docs" / "differences.md"
 FILES = (
     "svm/tests/test_svm.py",
@@ -179,20 +179,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     is_whole = not options.files and not options.k
     if options.judge:
-        rows = [row | {"outcome": row["outcome"].replace("difference", "failed")} for row in _report.read_csv(RESULTS)]
+        rows = [row | {"outcome": row["outcome"].replace("difference", "failed")} for row in report.read_csv(RESULTS)]
     else:
         replace()
         rows = run(options.files or FILES, ["-k", options.k] if options.k else [])
     differences = read_differences()
     rows = judge(rows, differences)
     unexplained = [row for row in rows if row["outcome"] == "failed"]
-    print(_report.format_table(unexplained, ["test", "error"]))
+    print(report.format_table(unexplained, ["test", "error"]))
     by_file = Counter((row["test"].split("::")[0], row["outcome"]) for row in rows)
     print(*(f"{count:5} {outcome:11} {file}" for (file, outcome), count in sorted(by_file.items())), sep="\n")
     print(dict(Counter(row["outcome"] for row in rows)))
     if is_whole:
-        card = _report.run_card()
-        _report.write_csv(RESULTS, sorted(rows, key=lambda row: row["test"]), card)
+        report.write_csv(RESULTS, sorted(rows, key=lambda row: row["test"]))
         write_page(rows, differences)
     return len(unexplained)
 

@@ -26,7 +26,7 @@ from sklearn.datasets import load_breast_cancer, load_digits, load_iris, make_mo
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, LinearSVC
 
-from benchmarks import _report
+from measuring import report
 from widemargin import DCSVMClassifier, OCASClassifier
 
 _SECONDS = 2.0  # of repetitions for each pair of fits, at least
@@ -38,7 +38,7 @@ Row = dict[str, Any]
 def main(arguments: Sequence[str] | None = None) -> None:
     """Measure, print and write the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--output", type=Path, default=_report.RESULTS / "small_data.csv")
+    parser.add_argument("--output", type=Path, default=report.RESULTS / "small_data.csv")
     options = parser.parse_args(arguments)
     warnings.simplefilter("ignore")
     rows = [row for name, (X, y) in problems().items() for row in measure(name, X, y)]
@@ -47,8 +47,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         mean = math.exp(statistics.fmean(math.log(ratio) for ratio in ratios))
         rows.append({"set": "geometric mean", "what": what, "ratio": mean})
         rows.append({"set": "worst", "what": what, "ratio": min(ratios)})
-    print(_report.format_table(rows, _COLUMNS))
-    _report.write_csv(options.output, rows, _report.run_card())
+    print(report.format_table(rows, _COLUMNS))
+    report.write_csv(options.output, rows)
 
 
 def problems() -> dict[str, tuple[Any, Any]]:

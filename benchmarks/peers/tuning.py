@@ -41,8 +41,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.model_selection import GridSearchCV, StratifiedKFold
 
-from benchmarks import _report
-from benchmarks._problems import load_problem
+from measuring import report
+from measuring.problems import load_problem
 from widemargin import DCSVMClassifier, DCSVMClassifierCV
 from widemargin.datasets import load_benchmark
 from widemargin.solvers.dual.dual_path import DualPath, scale_bounds
@@ -94,9 +94,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--output", type=Path)
     options = parser.parse_args(arguments)
     grid = PATH if options.path else GRID
-    output = options.output or _report.RESULTS / ("tuning_path.csv" if options.path else "tuning.csv")
+    output = options.output or report.RESULTS / ("tuning_path.csv" if options.path else "tuning.csv")
     warnings.simplefilter("ignore")
-    rows = [row for row in _report.read_csv(output) if row["set"] != "geometric mean"]
+    rows = [row for row in report.read_csv(output) if row["set"] != "geometric mean"]
     for name in options.sets or grid.rows:
         n = min(grid.rows[name], options.rows or grid.rows[name])
         known = {row["machine"] for row in rows if row["set"] == name and row["n"] == n}
@@ -108,11 +108,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
             search(X[:1000], y[:1000])  # libraries loaded, threads started
             common = {"set": name, "n": n, "classes": len(np.unique(y)), "machine": machine}
             rows.append(common | measure(search, X, y, grid))
-            print(_report.format_table(rows[-1:], _COLUMNS), flush=True)
-            _report.write_csv(output, compared(rows), _report.run_card())
+            print(report.format_table(rows[-1:], _COLUMNS), flush=True)
+            report.write_csv(output, compared(rows))
     rows = compared(rows)
-    _report.write_csv(output, rows, _report.run_card())
-    print(_report.format_table(rows, _COLUMNS))
+    report.write_csv(output, rows)
+    print(report.format_table(rows, _COLUMNS))
 
 
 def load(name: str, n: int) -> tuple[NDArray[np.float32], NDArray[Any]]:

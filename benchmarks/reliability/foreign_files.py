@@ -28,7 +28,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.datasets import dump_svmlight_file
 
-from benchmarks.reliability import _campaign
+from measuring import campaign
 from widemargin.datasets import load
 
 X = np.array([[1, 0, 2.5], [-3, 4, 0], [0, 0.125, 7], [2, -1, 1], [0, 0, 1], [5e3, 1e-3, 2]])
@@ -126,7 +126,7 @@ FILES: dict[str, tuple[str, Callable[[], bytes], dict[str, Any]]] = {
 }
 
 
-def measure(case: str) -> _campaign.Rows:
+def measure(case: str) -> campaign.Rows:
     """Write a file, and read it."""
     name, content, options = FILES[case]
     with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
@@ -149,4 +149,4 @@ def measure(case: str) -> _campaign.Rows:
 
 
 if __name__ == "__main__":
-    _campaign.run(__doc__, "foreign_files", FILES, measure)
+    campaign.run(__doc__, "foreign_files", FILES, measure)

@@ -33,7 +33,8 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import SVC
 
 import widemargin as wm
-from benchmarks import _report
+from measuring import report
+from measuring.process import command
 
 LIMITS = (0.0, 0.5, 2.0)
 
@@ -134,15 +135,13 @@ WITHOUT_LIMIT = ("LandmarkNystroem", "TwoStepKernelKMeans")  # they have no `max
 def main(arguments: Sequence[str] | None = None) -> None:
     """Measure, print and write one of the tables."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("table", choices=("time", "interrupts", "child"))
+    parser.add_argument("table", choices=("time", "interrupts"))
     parser.add_argument("--cases", nargs="+", choices=tuple(CASES), default=list(CASES))
     parser.add_argument("--limits", type=float, nargs="+", default=LIMITS, help="seconds")
     parser.add_argument("--count", type=int, default=120, help="interrupts")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--output", type=Path)
     options = parser.parse_args(arguments)
-    if options.table == "child":
-        return child(options.cases[0])
     if options.table == "time":
         cells = [(name, limit) for name in options.cases for limit in options.limits if name not in WITHOUT_LIMIT]
         rows = [_say(measure(*cell)) for cell in cells]
@@ -150,9 +149,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         draw = random.Random(options.seed)
         chosen = [options.cases[k % len(options.cases)] for k in range(options.count)]
         rows = [_say(interrupt(name, draw.uniform(0.0, 4.0))) for name in chosen]
-    print(_report.format_table(rows, list(rows[0])))
-    _report.write_csv(options.output or _report.RESULTS / f"limits_{options.table}.csv", rows, _report.run_card())
-    return None
+    print(report.format_table(rows, list(rows[0])))
+    report.write_csv(options.output or report.RESULTS / f"limits_{options.table}.csv", rows)
 
 
 def _say(row: dict[str, Any]) -> dict[str, Any]:
@@ -191,8 +189,8 @@ def _load_libraries(case: Case, X: Any, y: Any) -> None:
         case.fit(0.0, X[:5000], y if isinstance(y, SVC) else y[:5000])
 
 
-def child(name: str) -> None:
-    """Fit once, and print the outcome for the parent process."""
+def child(name: str) -> dict[str, Any]:
+    """Fit once; "begin" is printed for the parent process, which waits for it."""
     signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs ignore the signal
     case = CASES[name]
     rows, labels = problem(case.n, case.d, case.k)
@@ -206,8 +204,7 @@ def child(name: str) -> None:
         except KeyboardInterrupt as error:
             if not is_in_checks(error):
                 raise
-            print(json.dumps({"end": time.time(), "outcome": "checks"}), flush=True)
-            return
+            return {"end": time.time(), "outcome": "checks"}
         end = time.time()
     words = [str(w.message) for w in caught if issubclass(w.category, ConvergenceWarning)]
     is_restored = signal.getsignal(signal.SIGINT) is signal.default_int_handler
@@ -215,7 +212,7 @@ def child(name: str) -> None:
     said = {"end": end, "warned": any("interrupt" in word for word in words), "restored": is_restored}
     use = getattr(model, "predict", None) or model.transform
     said["usable"] = bool(np.isfinite(use(rows[:100])).all())
-    print(json.dumps(said), flush=True)
+    return said
 
 
 def is_in_checks(error: BaseException) -> bool:
@@ -226,9 +223,7 @@ def is_in_checks(error: BaseException) -> bool:
 
 def interrupt(name: str, after: float) -> dict[str, Any]:
     """One fit in a child process, interrupted after some seconds."""
-    process = subprocess.Popen(
-        [sys.executable, __file__, "child", "--cases", name], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
+    process = subprocess.Popen(command(child, name), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     assert process.stdout is not None
     process.stdout.readline()
     time.sleep(after)

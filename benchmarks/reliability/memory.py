@@ -16,7 +16,6 @@ from __future__ import annotations
 import argparse
 import gc
 import itertools
-import json
 import subprocess
 import sys
 import warnings
@@ -30,7 +29,7 @@ import numpy as np
 import scipy.sparse as sp
 
 import widemargin as wm
-from benchmarks import _process, _report
+from measuring import process, report
 
 MB = 10**6
 CELL = ("case", "layout", "classes", "rows", "columns", "budget")
@@ -40,7 +39,7 @@ LAYOUTS = ("float32 C", "float64 C", "float64 F", "csr")
 def _compressed(budget: int, X: Any, y: Any) -> Any:
     machine = wm.DCSVMClassifier(C=10, memory_budget=budget, random_state=0).fit(X[:2000], y[:2000])
     gc.collect()
-    _process.reset_peak()
+    process.reset_peak()
     return wm.compress(machine, X, memory_budget=budget, random_state=0)
 
 
@@ -93,10 +92,9 @@ def problem(n: int, d: int, k: int, layout: str) -> tuple[Any, Any]:
 
 def measure(case: str, layout: str, classes: int, budget: int, rows: int, columns: int, limit: float) -> dict[str, Any]:
     """One fit and one predict in a process of its own; `budget` in MB."""
-    asked = json.dumps([case, layout, classes, budget * MB, rows, columns])
     row = {"case": case, "layout": layout, "classes": classes, "rows": rows, "columns": columns, "budget": budget}
     try:
-        said = _process.run_child([__file__, "--child", asked], timeout=limit)
+        said = process.run_apart(fit_and_predict, case, layout, classes, budget * MB, rows, columns, timeout=limit)
     except subprocess.TimeoutExpired:
         return row | {"outcome": f"more than {limit:g} s"}
     if "fit" in said:
@@ -105,7 +103,7 @@ def measure(case: str, layout: str, classes: int, budget: int, rows: int, column
     return row | said
 
 
-def child(case: str, layout: str, classes: int, budget: int, rows: int, columns: int) -> dict[str, Any]:
+def fit_and_predict(case: str, layout: str, classes: int, budget: int, rows: int, columns: int) -> dict[str, Any]:
     """Fit and predict in this process."""
     warnings.simplefilter("ignore")
     X, y = problem(rows, columns, classes, layout)
@@ -114,18 +112,18 @@ def child(case: str, layout: str, classes: int, budget: int, rows: int, columns:
     fit(2**30, *problem(small, columns, classes, layout)).predict(X[:200])
     wm.DCSVMClassifier(n_levels=1, n_sample=100).fit(*problem(small, columns, classes, layout))  # imports k-means
     gc.collect()
-    _process.reset_peak()
-    before = _process.peak_bytes()
+    process.reset_peak()
+    before = process.peak_bytes()
     try:
         model = fit(budget, X, y)
     except (ValueError, MemoryError) as error:
         return {"outcome": f"{type(error).__name__}: {error}"}
-    taken = _process.peak_bytes() - before
+    taken = process.peak_bytes() - before
     gc.collect()
-    _process.reset_peak()
-    before = _process.peak_bytes()
+    process.reset_peak()
+    before = process.peak_bytes()
     model.predict(X)
-    return {"fit": taken / MB, "predict": (_process.peak_bytes() - before) / MB, "outcome": "ok"}
+    return {"fit": taken / MB, "predict": (process.peak_bytes() - before) / MB, "outcome": "ok"}
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -138,20 +136,16 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--rows", type=int, default=20_000)
     parser.add_argument("--columns", type=int, default=50)
     parser.add_argument("--limit", type=float, default=120.0, help="seconds for a row of the table")
-    parser.add_argument("--output", type=Path, default=_report.RESULTS / "memory.csv")
+    parser.add_argument("--output", type=Path, default=report.RESULTS / "memory.csv")
     parser.add_argument("--add", action="store_true", help="keep the file's rows of other cells")
-    parser.add_argument("--child", help=argparse.SUPPRESS)
     options = parser.parse_args(arguments)
-    if options.child:
-        print(json.dumps(child(*json.loads(options.child))))
-        return
-    measured = _report.read_csv(options.output) if options.add else []
+    measured = report.read_csv(options.output) if options.add else []
     for cell in itertools.product(options.cases, options.layouts, options.classes, options.budgets):
         row = measure(*cell, options.rows, options.columns, options.limit)
         measured = [other for other in measured if any(other[key] != row[key] for key in CELL)] + [row]
         print(row, flush=True)
-        _report.write_csv(options.output, measured, _report.run_card())
-    print(_report.format_table(measured, list(dict.fromkeys(key for row in measured for key in row))))
+        report.write_csv(options.output, measured)
+    print(report.format_table(measured, list(dict.fromkeys(key for row in measured for key in row))))
 
 
 if __name__ == "__main__":

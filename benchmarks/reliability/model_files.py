@@ -45,7 +45,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 import numpy as np
 import scipy.sparse as sp
 
-from benchmarks import _report
+from measuring import report
 
 REJECTED_AT_LOAD, REJECTED_AT_USE, USABLE = "rejected at load", "rejected at use", "usable"
 WRONG_ERROR, CRASHED, HUNG, OUT_OF_MEMORY = "wrong error", "crashed", "hung", "out of memory"
@@ -530,9 +530,9 @@ def main() -> None:
     rows = count(run(arguments.changes, arguments.seed, arguments.models), verbose=arguments.verbose)
     total = {"model": "all", "format": "all"}
     total |= {key: sum(row[key] for row in rows) for key in ("changes", *OUTCOMES)}
-    card = {**_report.run_card(), "seed": str(arguments.seed), "seconds": f"{time.perf_counter() - start:.0f}"}
-    _report.write_csv(_report.RESULTS / "model_files.csv", [*rows, total], card)
-    print(_report.format_table([*rows, total], ["model", "format", "changes", *OUTCOMES]))
+    facts = {"seed": str(arguments.seed), "seconds": f"{time.perf_counter() - start:.0f}"}
+    report.write_csv(report.RESULTS / "model_files.csv", [*rows, total], facts)
+    print(report.format_table([*rows, total], ["model", "format", "changes", *OUTCOMES]))
 
 
 if __name__ == "__main__":

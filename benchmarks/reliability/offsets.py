@@ -26,7 +26,7 @@ import numpy as np
 import scipy.sparse as sp
 
 import widemargin as wm
-from benchmarks import _report
+from measuring import report
 
 OFFSETS = 0.0, 1e2, 1e4, 1e6, 1e8
 KERNELS = "linear", "poly", "rbf", "laplacian", "sigmoid"
@@ -143,7 +143,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--estimators", nargs="+", choices=tuple(ESTIMATORS), default=list(ESTIMATORS))
     parser.add_argument("--kernels", nargs="+", choices=KERNELS, default=KERNELS)
-    parser.add_argument("--output", type=Path, default=_report.RESULTS / "offsets.csv")
+    parser.add_argument("--output", type=Path, default=report.RESULTS / "offsets.csv")
     options = parser.parse_args(arguments)
     rows = [
         measure(name, kernel, offset, dtype, storage)
@@ -155,8 +155,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     ]
     columns = list(dict.fromkeys(key for row in rows for key in row))
     rows = [{key: row.get(key) for key in columns} for row in rows]
-    print(_report.format_table([{**row, "outcome": row["outcome"][:60]} for row in rows], columns))
-    _report.write_csv(options.output, rows, _report.run_card())
+    print(report.format_table([{**row, "outcome": row["outcome"][:60]} for row in rows], columns))
+    report.write_csv(options.output, rows)
 
 
 if __name__ == "__main__":

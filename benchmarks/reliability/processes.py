@@ -20,7 +20,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from benchmarks.reliability import _campaign
+from measuring import campaign
 
 SECONDS = 120
 
@@ -102,7 +102,7 @@ def once(case: str, seed: int) -> tuple[str, dict[str, Any]]:
     return "equal" if said["equal"] else "different", said
 
 
-def measure(case: str, repeats: int) -> _campaign.Rows:
+def measure(case: str, repeats: int) -> campaign.Rows:
     """Counts of a situation; two processes at a time."""
     with ThreadPoolExecutor(2) as pool:
         ended = list(pool.map(lambda seed: once(case, seed), range(repeats)))
@@ -114,4 +114,4 @@ def measure(case: str, repeats: int) -> _campaign.Rows:
 
 
 if __name__ == "__main__":
-    _campaign.run(__doc__, "processes", SITUATIONS, measure, repeats=20)
+    campaign.run(__doc__, "processes", SITUATIONS, measure, repeats=20)

@@ -27,7 +27,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 import widemargin as wm
-from benchmarks.reliability import _campaign
+from measuring import campaign
 
 FACTORS = 0.25, 0.5, 2.0, 4.0
 _N_TEST = 2000
@@ -76,7 +76,7 @@ CASES: dict[str, tuple[str, int, Callable[[float | None, Any, Any], Any]]] = {
 }
 
 
-def measure(case: str, factors: Sequence[float] = FACTORS) -> _campaign.Rows:
+def measure(case: str, factors: Sequence[float] = FACTORS) -> campaign.Rows:
     """A fit without a limit, and those with limits."""
     parts, n, fit = CASES[case]
     X, y = problem(n, is_regression=case.endswith("Regressor"))
@@ -106,4 +106,4 @@ def measure(case: str, factors: Sequence[float] = FACTORS) -> _campaign.Rows:
 
 
 if __name__ == "__main__":
-    _campaign.run(__doc__, "shares", CASES, measure)
+    campaign.run(__doc__, "shares", CASES, measure)

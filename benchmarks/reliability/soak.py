@@ -28,7 +28,7 @@ import numpy as np
 import scipy.sparse as sp
 
 import widemargin as wm
-from benchmarks import _report
+from measuring import report
 
 _PARTS = 10
 
@@ -60,11 +60,11 @@ def main(arguments: Sequence[str] | None = None) -> list[dict[str, Any]]:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--fits", type=int, default=1300)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--output", type=Path, default=_report.RESULTS / "soak.csv")
+    parser.add_argument("--output", type=Path, default=report.RESULTS / "soak.csv")
     options = parser.parse_args(arguments)
     rows = soak(options.fits, options.seed)
-    print(_report.format_table(rows, list(rows[0])))
-    _report.write_csv(options.output, rows, _report.run_card())
+    print(report.format_table(rows, list(rows[0])))
+    report.write_csv(options.output, rows)
     return rows
 
 

@@ -28,7 +28,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 import numpy as np
 
-from benchmarks import _report
+from measuring import report
 from widemargin import BSGDClassifier, DCSVMClassifier, OCASClassifier, _progress
 from widemargin._native import Team, kernels
 
@@ -100,8 +100,8 @@ def main() -> None:
     parser.add_argument("--count", type=int, default=1000, help="interrupts")
     arguments = parser.parse_args()
     row = measure_latency() if arguments.what == "latency" else count_interrupts(arguments.count)
-    print(_report.format_table([row], list(row)))
-    _report.write_csv(_report.RESULTS / f"threads_{arguments.what}.csv", [row], _report.run_card())
+    print(report.format_table([row], list(row)))
+    report.write_csv(report.RESULTS / f"threads_{arguments.what}.csv", [row])
 
 
 if __name__ == "__main__":

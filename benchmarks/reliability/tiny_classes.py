@@ -21,7 +21,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 import numpy as np
 
 import widemargin as wm
-from benchmarks.reliability import _campaign
+from measuring import campaign
 
 N_CLASSES = 50, 200, 600
 ESTIMATORS: dict[str, Any] = {
@@ -42,7 +42,7 @@ def problem(k: int) -> tuple[Any, Any, Any]:
     return train, test, y
 
 
-def measure(case: str) -> _campaign.Rows:
+def measure(case: str) -> campaign.Rows:
     """One fit, after one of three classes that loads the libraries."""
     name, _, count = case.rpartition(": ")
     X, T, y = problem(int(count))
@@ -57,4 +57,4 @@ def measure(case: str) -> _campaign.Rows:
 CASES = [f"{name}: {k}" for name in ESTIMATORS for k in N_CLASSES]
 
 if __name__ == "__main__":
-    _campaign.run(__doc__, "tiny_classes", CASES, measure, limit=60.0)
+    campaign.run(__doc__, "tiny_classes", CASES, measure, limit=60.0)

@@ -25,8 +25,7 @@ import numpy as np
 import scipy.sparse as sp
 
 import widemargin as wm
-from benchmarks import _process
-from benchmarks.reliability import _campaign
+from measuring import campaign, process
 
 WIDTHS = 2**20, 2**22, 2**24, 2**27
 N, USED = 60, 40
@@ -73,7 +72,7 @@ def use(name: str, X: Any, y: Any) -> None:
     getattr(model, "predict", getattr(model, "transform", None))(X)
 
 
-def measure(case: str) -> _campaign.Rows:
+def measure(case: str) -> campaign.Rows:
     """A fit and predict for each width."""
     warnings.simplefilter("ignore")
     X, columns, y = rows()
@@ -87,18 +86,18 @@ def measure_width(case: str, X: Any, columns: Any, y: Any, d: int) -> dict[str, 
     spread[-1] = d - 1
     wide = sp.csr_array((X.data, spread[X.indices].astype(np.int32), X.indptr), shape=(N, d))
     gc.collect()
-    _process.reset_peak()
-    before, begin, outcome, words = _process.peak_bytes(), time.perf_counter(), "ok", ""
+    process.reset_peak()
+    before, begin, outcome, words = process.peak_bytes(), time.perf_counter(), "ok", ""
     try:
         use(case, wide, y)
     except (ValueError, MemoryError) as error:
         words = f"{type(error).__name__}: {error}"
         outcome = "refused" if "memory_budget" in words else "error"
-    peak = (_process.peak_bytes() - before) / MB
+    peak = (process.peak_bytes() - before) / MB
     outcome = "exceeded" if peak > 1.1 * BUDGET + 10 else outcome
     row = {"case": case, "columns": d, "budget": BUDGET, "peak": peak, "seconds": time.perf_counter() - begin}
     return {**row, "outcome": outcome, "words": words}
 
 
 if __name__ == "__main__":
-    _campaign.run(__doc__, "wide_rows", ESTIMATORS, measure, limit=120.0)
+    campaign.run(__doc__, "wide_rows", ESTIMATORS, measure, limit=120.0)

@@ -8,9 +8,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks._problems import Problem
 from evidence._bsgd.partner import find_partner
 from evidence._bsgd.runs import FAST, PAPER_RULE, settings_of
+from measuring.problems import Problem
 from widemargin._progress import Progress
 from widemargin.algorithms.bsgd import BudgetedSGD
 

@@ -11,8 +11,8 @@ matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 import numpy as np
 
-from benchmarks._report import results
 from evidence._bsgd.runs import FAST, PAPER_RULE
+from measuring.report import results
 from widemargin.solvers.sgd.lookup_table import merge_table
 
 IMAGES = Path(__file__).resolve().parents[2] / "docs" / "images"

@@ -13,11 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks._problems import Problem
-from benchmarks._process import peak_bytes
-from benchmarks._report import Panel
 from evidence._bsgd.runs import accuracy, load, train
-from evidence._experiment import Experiment, Row, grouped, is_wanted, repeated
+from measuring.experiment import Experiment, Row, grouped, is_wanted, repeated
+from measuring.plots import Panel
+from measuring.problems import Problem
+from measuring.process import peak_bytes
 from widemargin import BSGDClassifier
 from widemargin._threads import blas_limit
 

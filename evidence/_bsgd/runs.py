@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks._problems import Problem, load_problem
+from measuring.problems import Problem, load_problem
 from widemargin._progress import Progress
 from widemargin.algorithms.bsgd import BudgetedSGD
 from widemargin.kernels.functions import RBF

@@ -10,8 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks._problems import Problem
-from benchmarks._report import Panel
 from evidence._bsgd.decisions import judge, record_decisions
 from evidence._bsgd.runs import (
     EPOCHS,
@@ -27,7 +25,9 @@ from evidence._bsgd.runs import (
     step_seconds,
     train,
 )
-from evidence._experiment import Experiment, Row, grouped, is_wanted, repeated
+from measuring.experiment import Experiment, Row, grouped, is_wanted, repeated
+from measuring.plots import Panel
+from measuring.problems import Problem
 from widemargin import DCSVMClassifier
 from widemargin.solvers.sgd.lookup_table import golden_section, merge_table, merged_coef, tabulate
 

@@ -11,11 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.metrics.pairwise import rbf_kernel
 
-from benchmarks._report import Panel
 from evidence._dc_pred.cost import Linear
 from evidence._dc_pred.machines import compile_all
 from evidence._dc_pred.problems import load_classes
-from evidence._experiment import Experiment, Row, grouped, is_asked, is_wanted
+from measuring.experiment import Experiment, Row, grouped, is_asked, is_wanted
+from measuring.plots import Panel
 from widemargin._native import nystroem
 from widemargin.kernels.functions import make_kernel
 from widemargin.models.nystroem_tree import NystroemForest, NystroemTree

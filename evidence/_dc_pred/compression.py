@@ -14,10 +14,10 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.svm import SVC
 
-from benchmarks import _process
-from benchmarks._problems import load_problem
-from benchmarks._report import Panel
-from evidence._experiment import Experiment, Row, grouped, is_wanted
+from measuring import process
+from measuring.experiment import Experiment, Row, grouped, is_wanted
+from measuring.plots import Panel
+from measuring.problems import load_problem
 from widemargin import DCSVMClassifier, compress
 from widemargin.datasets import load_benchmark
 
@@ -137,13 +137,13 @@ class _Theirs:
         self.fitted = fitted
         few = fitted.X_test[:_FEW]
         self.labels = fitted.intelex.predict(fitted.X_test)
-        self.sklearn_us = 1e6 * _process.time_predict(fitted.svc, few) / few.shape[0]
+        self.sklearn_us = 1e6 * process.time_predict(fitted.svc, few) / few.shape[0]
         self.size = len(pickle.dumps(fitted.svc))
 
     def compare(self, small: Any) -> Row:
         """Speed, agreement, accuracy and size of a cheaper machine."""
         fitted, X_test = self.fitted, self.fitted.X_test
-        us = [1e6 * _process.time_predict(model, X_test) / X_test.shape[0] for model in (small, fitted.intelex)]
+        us = [1e6 * process.time_predict(model, X_test) / X_test.shape[0] for model in (small, fitted.intelex)]
         found = small.predict(X_test)
         accuracy, own = (float(np.mean(labels == fitted.y_test)) for labels in (found, self.labels))
         return {

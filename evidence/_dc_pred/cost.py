@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.svm import LinearSVC
 
-from evidence._load import QUIET, Others
+from measuring.load import QUIET, Others
 
 Decide = Callable[[Any], Any]
 

@@ -15,7 +15,7 @@ from evidence._dc_pred.cost import Linear
 from evidence._dc_pred.ldkl import LDKL
 from evidence._dc_pred.reduced_set import ReducedSet
 from evidence._dc_pred.rivals import Exact, Fastfood, Fourier, Landmarks
-from evidence._experiment import Row
+from measuring.experiment import Row
 from widemargin import DCPredClassifier, DCPredRegressor
 
 OURS, NYSTROEM, FOURIER, REDUCED = "DC-Pred++", "k-means Nyström", "Fourier features", "reduced set"

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks._problems import Problem, load_problem
+from measuring.problems import Problem, load_problem
 from widemargin.datasets import load_benchmark
 
 CLASSES = ("letter", "usps", "a9a", "covtype_20k", "kddcup99_10", "covtype")

@@ -8,8 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks import _report
-from benchmarks._report import Panel
 from evidence._dc_pred.cost import Linear
 from evidence._dc_pred.machines import (
     FASTFOOD,
@@ -23,7 +21,9 @@ from evidence._dc_pred.machines import (
     regress,
 )
 from evidence._dc_pred.problems import NUMBERS, hold_back, load_numbers
-from evidence._experiment import Experiment, Row, grouped, is_wanted
+from measuring import report
+from measuring.experiment import Experiment, Row, grouped, is_wanted
+from measuring.plots import Panel
 
 _SIZES = (5, 10, 20, 40, 80, 160)
 _OURS = tuple(
@@ -58,7 +58,7 @@ def _figure3(name: str, options: Namespace) -> Iterator[list[Row]]:
     problem = load_numbers(name, options.rows)
     inner = hold_back(problem._replace(X=problem.X[:_GRID_ROWS], y=problem.y[:_GRID_ROWS]))
     sizes = {OURS: _OURS, PUBLISHED: _ONE_TREE} | {label: tuple({"m": m} for m in _SIZES) for label in _RIVALS}
-    known = [] if options.search else _report.read_csv(_report.EVIDENCE / "dc_pred" / "figure3.csv")
+    known = [] if options.search else report.read_csv(report.EVIDENCE / "dc_pred" / "figure3.csv")
     known = [row for row in known if row["set"] == name]
     chosen = [
         _known(label, dict(size), known) or _best(label, dict(size), inner)

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks._report import Panel
 from evidence._dc_pred.cost import Linear
 from evidence._dc_pred.machines import (
     AESVM_NAME,
@@ -26,7 +25,8 @@ from evidence._dc_pred.machines import (
     compile_all,
 )
 from evidence._dc_pred.problems import CLASSES, hold_back, load_classes
-from evidence._experiment import Experiment, Row, grouped, is_asked, is_wanted
+from measuring.experiment import Experiment, Row, grouped, is_asked, is_wanted
+from measuring.plots import Panel
 
 
 def _published(C: float, gamma: float, n_clusters: int, n_landmarks: int, pseudo: str) -> dict[str, Any]:

@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks._report import Panel
 from evidence._dc_pred.machines import OURS, compile_all
 from evidence._dc_pred.problems import load_classes, load_numbers
 from evidence._dc_pred.tables import SETTINGS
-from evidence._experiment import Experiment, Row, grouped, is_wanted
+from measuring.experiment import Experiment, Row, grouped, is_wanted
+from measuring.plots import Panel
 from widemargin import DCPredClassifier, DCPredRegressor
 
 _WAYS = {"plain": None, "weighted": "alpha", "better of both": "auto"}

@@ -5,9 +5,9 @@ from __future__ import annotations
 from argparse import Namespace
 from collections.abc import Iterator, Sequence
 
-from benchmarks._report import Panel
 from evidence._dc_svm.machines import SETS, Machine, load, measure, measure_often, settings_of, warm_up
-from evidence._experiment import Experiment, Row, grouped, is_wanted
+from measuring.experiment import Experiment, Row, grouped, is_wanted
+from measuring.plots import Panel
 
 
 def _table1(name: str, options: Namespace) -> Iterator[Row]:

@@ -6,8 +6,6 @@ import statistics
 from argparse import Namespace
 from collections.abc import Iterator, Sequence
 
-from benchmarks import _process
-from benchmarks._report import Panel
 from evidence._dc_svm.approximate import most_features
 from evidence._dc_svm.machines import (
     SETS,
@@ -19,7 +17,9 @@ from evidence._dc_svm.machines import (
     settings_of,
     warm_up,
 )
-from evidence._experiment import Experiment, Row, grouped, is_wanted, repeated
+from measuring import process
+from measuring.experiment import Experiment, Row, grouped, is_wanted, repeated
+from measuring.plots import Panel
 
 SIX = ("a9a", "ijcnn1", "letter", "codrna", "mnist", "covtype_20k")
 EXACT = Machine("DC-SVM", "exact")
@@ -181,7 +181,7 @@ def _levels(name: str, options: Namespace) -> Iterator[list[Row]]:
     runs: dict[str, list[Row]] = {machine.label: [] for machine in machines}
     for turn in range(options.turns):
         for machine in machines if turn % 2 == 0 else machines[::-1]:
-            _process.touch_memory(len(problem.y))
+            process.touch_memory(len(problem.y))
             runs[machine.label].append(measure(machine, settings, problem)[0])
     seconds = {label: [row["seconds"] for row in rows] for label, rows in runs.items()}
     yield [

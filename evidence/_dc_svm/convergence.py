@@ -6,9 +6,6 @@ from argparse import Namespace
 from collections.abc import Iterator, Sequence
 from functools import cache, partial
 
-from benchmarks._problems import Problem
-from benchmarks._report import Panel
-from benchmarks.peers._competitors import Settings
 from evidence._dc_svm.approximate import most_features
 from evidence._dc_svm.compare import (
     DIRECT,
@@ -34,7 +31,10 @@ from evidence._dc_svm.machines import (
     settings_of,
     warm_up,
 )
-from evidence._experiment import Experiment, Row, grouped, is_wanted
+from measuring.competitors import Settings
+from measuring.experiment import Experiment, Row, grouped, is_wanted
+from measuring.plots import Panel
+from measuring.problems import Problem
 
 _TOLERANCES = (1.0, 0.3, 0.1, 0.01, 1e-3)
 _REFERENCE_TOL = 1e-6

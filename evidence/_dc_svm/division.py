@@ -11,12 +11,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks import _recompute
-from benchmarks._problems import Problem, load_problem
-from benchmarks._report import Panel
-from benchmarks.peers._competitors import Settings
 from evidence._dc_svm.machines import SETS, Machine, make, settings_of
-from evidence._experiment import Experiment, Row, grouped, is_wanted
+from measuring import recompute
+from measuring.competitors import Settings
+from measuring.experiment import Experiment, Row, grouped, is_wanted
+from measuring.plots import Panel
+from measuring.problems import Problem, load_problem
 from widemargin._memory import memory_plan
 from widemargin._progress import Progress
 from widemargin.algorithms.dc_svm import DCSVMSettings, KernelProblem, train_machine
@@ -81,7 +81,7 @@ def _train(data: KernelProblem, settings: DCSVMSettings) -> TrainedMachine:
 def _dual(problem: Problem, beta: NDArray[np.float64]) -> float:
     """Dual value for the whole kernel: -f of the paper."""
     support = np.flatnonzero(beta)
-    f = _recompute.decision_values(problem.X[support], problem.X[support], beta[support], problem.gamma)
+    f = recompute.decision_values(problem.X[support], problem.X[support], beta[support], problem.gamma)
     return float(np.abs(beta).sum() - 0.5 * beta[support] @ f)
 
 

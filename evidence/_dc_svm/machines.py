@@ -2,28 +2,25 @@
 
 from __future__ import annotations
 
-import json
 import statistics
 import subprocess
 import time
 import warnings
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from benchmarks import _process
-from benchmarks._problems import Problem, load_problem
-from benchmarks.peers._competitors import OURS, Settings, get_competitor
 from evidence._dc_svm import approximate
 from evidence._dc_svm.cascade import CascadeSVC
 from evidence._dc_svm.greedy import GreedySVC
 from evidence._dc_svm.lasvm import LaSVM
 from evidence._dc_svm.spsvm import SpSVM
-from evidence._experiment import Row, repeated
+from measuring import process
+from measuring.competitors import OURS, Settings, get_competitor
+from measuring.experiment import Row, repeated
+from measuring.problems import Problem, load_problem
 
-_SCRIPT = str(Path(__file__).resolve().parents[1] / "dc_svm.py")
 _CACHE_MB = 4000
 _LONG = 10.0  # seconds of several fits after which there is no other
 SETS = ("covtype", "covtype_20k", "ijcnn1", "mnist", "kddcup99_10", "codrna", "patches")
@@ -96,7 +93,7 @@ def measure(machine: Machine, settings: Settings, problem: Problem) -> tuple[Row
     levels = getattr(model, "levels_", [])
     row |= {
         "accuracy": float(np.mean(model.predict(problem.X_test) == problem.y_test)),
-        "predict_us": 1e6 * _process.time_predict(model, problem.X_test) / len(problem.y_test),
+        "predict_us": 1e6 * process.time_predict(model, problem.X_test) / len(problem.y_test),
         "support_vectors": len(getattr(model, "support_", ())) or None,
         "converged": getattr(model, "converged_", None),
         "clustering_seconds": sum(level["clustering_seconds"] for level in levels),
@@ -134,7 +131,7 @@ def describe(machine: Machine, settings: Settings, problem: Problem) -> Row:
 
 def dual_value(model: Any, machine: Machine, settings: Settings, problem: Problem) -> float:
     """Return the dual value of a kernel expansion for the whole kernel, recomputed in float64."""
-    from benchmarks._recompute import certify
+    from measuring.recompute import certify
 
     return certify(
         problem.X,
@@ -168,21 +165,21 @@ def measure_apart(
     asked = {"set": problem.name, "rows": rows, "settings": settings, "machine": machine}
     asked |= {"with_dual": with_dual, "repeats": repeats}
     try:
-        return _process.run_child([_SCRIPT, "child", json.dumps(asked)], timeout=limit)
+        return process.run_apart(_measure_here, asked, timeout=limit)
     except subprocess.TimeoutExpired:
         return describe(machine, settings, problem) | {"over_limit": limit}
 
 
-def child(asked: Row) -> Row:
+def _measure_here(asked: Row) -> Row:
     """Run the measurement of `measure_apart` in this process."""
     problem = load(asked["set"], asked["rows"])
     machine, settings = Machine(*asked["machine"]), Settings(*asked["settings"])
     warm_up(machine, settings, problem)
-    _process.touch_memory(len(problem.y))
-    before = _process.resident_bytes()
-    _process.reset_peak()
+    process.touch_memory(len(problem.y))
+    before = process.resident_bytes()
+    process.reset_peak()
     row, model = measure_often(machine, settings, problem, asked["repeats"])
-    peak = _process.peak_bytes()
+    peak = process.peak_bytes()
     if asked["with_dual"] and hasattr(model, "dual_coef_"):
         row["dual"] = dual_value(model, machine, settings, problem)
     return row | {"peak_mb": peak / 1e6, "extra_mb": (peak - before) / 1e6}

@@ -7,10 +7,10 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from benchmarks._report import Panel
 from evidence._dc_svm.compare import INTELEX
 from evidence._dc_svm.machines import Machine, load, measure_apart, settings_of
-from evidence._experiment import Experiment, Row, grouped, is_wanted
+from measuring.experiment import Experiment, Row, grouped, is_wanted
+from measuring.plots import Panel
 
 
 def _scale(name: str, options: Namespace) -> Iterator[Row]:

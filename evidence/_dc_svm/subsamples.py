@@ -10,11 +10,11 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from benchmarks._problems import Problem
-from benchmarks._report import Panel
 from evidence._dc_svm.compare import EARLY_PAPER, EXACT, LIBSVM, SIX, early
 from evidence._dc_svm.machines import Machine, load, measure_often, settings_of, warm_up
-from evidence._experiment import Experiment, Row, grouped, is_wanted
+from measuring.experiment import Experiment, Row, grouped, is_wanted
+from measuring.plots import Panel
+from measuring.problems import Problem
 
 _SHARES = (4, 16, 64)  # of so many rows one
 _MOST_OF_LIBSVM = 20_000  # rows: it takes minutes on more, and to predict

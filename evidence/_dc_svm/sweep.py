@@ -6,10 +6,10 @@ import math
 from argparse import Namespace
 from collections.abc import Iterator, Sequence
 
-from benchmarks._report import Panel, Surface
 from evidence._dc_svm.compare import EXACT, INTELEX, LIBSVM, early
 from evidence._dc_svm.machines import load, measure_often, settings_of, warm_up
-from evidence._experiment import Experiment, Row, grouped, is_wanted
+from measuring.experiment import Experiment, Row, grouped, is_wanted
+from measuring.plots import Panel, Surface
 
 _EXPONENTS = (-10, -6, 1, 6, 10)
 _ROWS, _TEST_ROWS = 5000, 10_000  # at most: on all rows of codrna LIBSVM takes 40 s a fit, of covtype to predict

@@ -7,7 +7,6 @@ a noisy linear function of them, positive in one row of ten. In CSR, 8 bytes an 
 
 from __future__ import annotations
 
-import json
 import tempfile
 from argparse import Namespace
 from collections.abc import Callable, Iterator
@@ -20,12 +19,12 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.lib.format import open_memmap
 
-from benchmarks import _process
-from benchmarks._report import Panel
-from evidence._experiment import Experiment, Row, is_wanted
 from evidence._ocas import ours
-from evidence._ocas.memory import SCRIPT, Watch, anonymous_bytes
-from evidence._ocas.problems import Linear, gaussian_blocks, make_linear
+from evidence._ocas.memory import Watch, anonymous_bytes
+from measuring import process
+from measuring.experiment import Experiment, Row, is_wanted
+from measuring.linear_problems import Linear, gaussian_blocks, make_linear
+from measuring.plots import Panel
 from widemargin.data.csr import SparseMatrix
 from widemargin.data.dense import DenseMatrix
 from widemargin.data.memory_map import MappedMatrix
@@ -40,10 +39,10 @@ def _large(name: str, options: Namespace) -> Iterator[Row]:
     n = options.rows or _ROWS[name]
     for C in options.C or _COSTS[name]:
         if is_wanted(options, set=name, n=n, C=C):
-            yield {"set": name, "n": n, "C": C, **_process.run_child([SCRIPT, "child", json.dumps([name, n, C])])}
+            yield {"set": name, "n": n, "C": C, **process.run_apart(measure, name, n, C)}
 
 
-def child(name: str, n: int, C: float) -> Row:
+def measure(name: str, n: int, C: float) -> Row:
     """In a process of its own: make the rows, fit on two threads, and count what was read and allocated."""
     with tempfile.TemporaryDirectory() as folder, ExitStack() as patches:
         problem = _MAKERS[name](n, Path(folder))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import tempfile
 import threading
 import time
@@ -13,24 +12,23 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks import _process
-from benchmarks._report import Panel
-from evidence._experiment import Experiment, Row, is_wanted
 from evidence._ocas import ours
-from evidence._ocas.problems import make_linear, two_gaussians
+from measuring import process
+from measuring.experiment import Experiment, Row, is_wanted
+from measuring.linear_problems import make_linear, two_gaussians
+from measuring.plots import Panel
 
 _STATUS = Path("/proc/self/status")
-SCRIPT = str(Path(__file__).resolve().parents[1] / "ocas.py")
 
 
 def _memory(name: str, options: Namespace) -> Iterator[Row]:
     n = options.rows or 1_000_000
     if not is_wanted(options, set=name, n=n):
         return
-    yield {"set": name, **_process.run_child([SCRIPT, "child", json.dumps([name, n])])}
+    yield {"set": name, **process.run_apart(measure, name, n)}
 
 
-def child(name: str, n: int) -> Row:
+def measure(name: str, n: int) -> Row:
     """In a process of its own: write the file, map it, fit with half its size as the budget."""
     with tempfile.TemporaryDirectory() as folder:
         X, labels = two_gaussians(n)

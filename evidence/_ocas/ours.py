@@ -10,7 +10,7 @@ from typing import Any
 
 from sklearn.exceptions import ConvergenceWarning
 
-from evidence._ocas.problems import Linear, Matrix, objective
+from measuring.linear_problems import Linear, Matrix, objective
 from widemargin import OCASClassifier
 
 OCAS, PLAIN, CPA = "OCAS", "OCAS, plain", "CPA"

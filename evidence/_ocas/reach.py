@@ -15,11 +15,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from benchmarks._report import Panel
-from evidence._experiment import Experiment, Row, is_wanted
 from evidence._ocas import ours
-from evidence._ocas.problems import DENSE, NAMES, Linear, load_linear, objective
-from evidence._ocas.rivals import RIVALS, Rival, liblinear, most_epochs
+from evidence._ocas.rivals import RIVALS, Rival, liblinear
+from measuring.experiment import Experiment, Row, is_wanted
+from measuring.linear_problems import DENSE, NAMES, Linear, load_linear, most_epochs, objective
+from measuring.plots import Panel
 
 GOAL = 1.001
 COSTS = (0.01, 1.0, 100.0)

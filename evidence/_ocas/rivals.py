@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from evidence._ocas.pegasos import csr_steps, dense_steps
-from evidence._ocas.problems import Linear, Matrix
+from measuring.linear_problems import Linear, Matrix, most_epochs
 
 
 class Rival(NamedTuple):
@@ -54,11 +54,6 @@ def liblinear(X: Any, problem: Linear, C: float, *, epochs: int, tol: float, los
     dual = loss == "hinge"
     model = LinearSVC(C=C, loss=loss, dual=dual, fit_intercept=False, max_iter=epochs, tol=tol, random_state=0)
     return np.asarray(_quietly(model, X, problem.labels).coef_)
-
-
-def most_epochs(X: Any) -> int:
-    """Number of epochs that read 2e9 entries: some ten seconds."""
-    return int(2e9) // (X.nnz if sp.issparse(X) else X.size)
 
 
 def sgd(X: Any, problem: Linear, C: float, epochs: int) -> Matrix:

@@ -7,10 +7,10 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from benchmarks._report import Panel
-from evidence._experiment import Experiment, Row, grouped, is_wanted
 from evidence._ocas import ours
-from evidence._ocas.problems import load_linear
+from measuring.experiment import Experiment, Row, grouped, is_wanted
+from measuring.linear_problems import load_linear
+from measuring.plots import Panel
 
 _SHOWN = 60  # iterations of each curve, in geometric steps
 _TOL = 1e-4

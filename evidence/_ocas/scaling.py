@@ -12,11 +12,11 @@ from typing import Any
 import numba
 import numpy as np
 
-from benchmarks._report import Panel
-from evidence._experiment import Experiment, Row, grouped, is_wanted, repeated
 from evidence._ocas import ours
-from evidence._ocas.problems import Linear, Matrix, load_linear, objective
-from evidence._ocas.rivals import liblinear, most_epochs, sgd
+from evidence._ocas.rivals import liblinear, sgd
+from measuring.experiment import Experiment, Row, grouped, is_wanted, repeated
+from measuring.linear_problems import Linear, Matrix, load_linear, most_epochs, objective
+from measuring.plots import Panel
 from widemargin._threads import ThreadTeam, row_blocks
 
 SIZES = (100, 1_000, 10_000, 100_000, 1_000_000)

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 from sklearn.metrics import roc_auc_score
 
-from benchmarks._report import Panel
-from evidence._experiment import Experiment, Row, is_wanted, repeated
 from evidence._ocas import ours
-from evidence._ocas.problems import NAMES, Linear, Matrix, load_linear, load_parts, objective
-from evidence._ocas.rivals import liblinear, most_epochs, pegasos, sgd
+from evidence._ocas.rivals import liblinear, pegasos, sgd
+from measuring.experiment import Experiment, Row, is_wanted, repeated
+from measuring.linear_problems import NAMES, Linear, Matrix, load_linear, load_parts, most_epochs, objective
+from measuring.plots import Panel
 
 GRID = (1e-3, 1e-2, 0.1, 1.0, 10.0, 100.0)
 EPOCHS = 10  # of the approximate solvers, as in the paper for SGD

@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.svm import LinearSVC
 
-from benchmarks._report import Panel
-from evidence._experiment import Experiment, Row, grouped, is_wanted, repeated
 from evidence._ocas import ours
-from evidence._ocas.problems import Linear, Matrix, scaled
+from measuring.experiment import Experiment, Row, grouped, is_wanted, repeated
+from measuring.linear_problems import Linear, Matrix, scaled
+from measuring.plots import Panel
 from widemargin.datasets import load_benchmark
 
 _REPEATS, _LONG = 5, 5.0

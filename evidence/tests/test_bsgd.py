@@ -39,7 +39,7 @@ def test_mergers_are_averaged_over_the_rows_within_the_margin():
 
 def test_the_published_machine_of_bsgd_is_that_of_the_last_step():
     runs = import_module("evidence._bsgd.runs")
-    problem = import_module("benchmarks._problems").load_problem("patches", n_rows=400)
+    problem = import_module("measuring.problems").load_problem("patches", n_rows=400)
     rules = ("gss-paper", *runs.PUBLISHED)
     settings = [runs.settings_of(problem, 20, rule) for rule in rules]
     assert [(s.merge, s.average) for s in settings] == [("gss-paper", True), ("gss-paper", False), ("lookup-wd", False)]

@@ -57,7 +57,7 @@ def test_every_experiment_writes_rows_and_a_plot(monkeypatch, tmp_path, name):
     monkeypatch.setattr(script, "PAPER", script.PAPER._replace(results=tmp_path))
     size = [] if name == "scale" else ["--rows", "400"]
     script.main([name, "--sets", "patches", "--tries", "1", *size, *EXPERIMENTS[name]])
-    rows = import_module("benchmarks._report").read_csv(tmp_path / f"{name}.csv")
+    rows = import_module("measuring.report").read_csv(tmp_path / f"{name}.csv")
     assert rows
     assert (tmp_path / f"{name}.png").stat().st_size > 1000
     for row in rows:

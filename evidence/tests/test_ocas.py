@@ -15,7 +15,7 @@ LABELS = np.where(X @ np.arange(5) + RNG.normal(size=200) > 0, 1, -1)
 
 @pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
 def test_objective_is_the_naive_one(form: Any) -> None:
-    problems = import_module("evidence._ocas.problems")
+    problems = import_module("measuring.linear_problems")
     classes = RNG.integers(3, size=200)
     W = RNG.normal(size=(3, 5))
     hinges = [
@@ -26,8 +26,8 @@ def test_objective_is_the_naive_one(form: Any) -> None:
 
 
 def test_a_smaller_sample_is_the_beginning_of_a_larger_one() -> None:
-    few, few_labels = import_module("evidence._ocas.problems").two_gaussians(50, 4)
-    many, many_labels = import_module("evidence._ocas.problems").two_gaussians(100_050, 4)
+    few, few_labels = import_module("measuring.linear_problems").two_gaussians(50, 4)
+    many, many_labels = import_module("measuring.linear_problems").two_gaussians(100_050, 4)
     assert np.array_equal(many[:50], few)
     assert np.array_equal(many_labels[:50], few_labels)
     assert set(many_labels) == {-1, 1}
@@ -44,7 +44,8 @@ def test_a_ladder_is_climbed_and_refined() -> None:
 
 @pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
 def test_rivals_come_near_the_optimum(form: Any) -> None:
-    problems, rivals, ours = (import_module(f"evidence._ocas.{name}") for name in ("problems", "rivals", "ours"))
+    rivals, ours = (import_module(f"evidence._ocas.{name}") for name in ("rivals", "ours"))
+    problems = import_module("measuring.linear_problems")
     problem = problems.make_linear("x", form(X), LABELS)
     best, bound = ours.reference(problem, 0.1, 10.0)
     assert bound <= best <= bound * (1 + 2e-6)
@@ -69,17 +70,17 @@ def test_what_was_not_reached_is_a_lower_bound() -> None:
 
 def test_rows_about_the_same_are_replaced_together() -> None:
     old = [{"set": "a", "C": 1, "effort": 5}, {"set": "a", "C": 1, "effort": 7}, {"set": "b", "C": 1, "effort": 5}]
-    joined = import_module("evidence._command").joined(old, [{"set": "a", "C": 1.0, "effort": 6}], ("set", "C"))
+    joined = import_module("measuring.experiment").joined(old, [{"set": "a", "C": 1.0, "effort": 6}], ("set", "C"))
     assert joined == [old[2], {"set": "a", "C": 1.0, "effort": 6}]
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["figure2", "table2", "table3", "figure3", "table4", "bandwidth", "crammer_singer"])
 def test_experiments_run(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    small = import_module("evidence._ocas.problems").make_linear("patches", X, LABELS)
+    small = import_module("measuring.linear_problems").make_linear("patches", X, LABELS)
     for module in ("reach", "selection", "scaling"):
         monkeypatch.setattr(import_module(f"evidence._ocas.{module}"), "load_linear", lambda name, n_rows=None: small)
-    parts = import_module("evidence._ocas.problems").Parts(small, small, small)
+    parts = import_module("measuring.linear_problems").Parts(small, small, small)
     monkeypatch.setattr(import_module("evidence._ocas.selection"), "load_parts", lambda name: parts)
     monkeypatch.setattr(import_module("evidence._ocas.scaling"), "SIZES", (100, 200))
     classes = import_module("evidence._ocas.several_classes")
@@ -97,7 +98,7 @@ def test_experiments_run(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_passes_over_all_rows_are_counted() -> None:
     large = import_module("evidence._ocas.large")
     for name in ("gaussians", "letters"):
-        row = large.child(name, 40_000, 1e-3)
+        row = large.measure(name, 40_000, 1e-3)
         assert row["converged"], name
         assert row["values"] >= row["rounds"], name
         assert row["extra_mb"] < 100, name

@@ -2,9 +2,11 @@
 
 from importlib import import_module
 
+import pytest
+
 
 def test_evidence_names_every_results_file_once():
-    evidence, report = import_module("evidence._index"), import_module("benchmarks._report")
+    evidence, report = import_module("evidence._index"), import_module("measuring.report")
     files = [item["results"] for item in evidence.items()]
     assert len(files) == len(set(files))
     for item in evidence.items():
@@ -21,8 +23,8 @@ def test_every_claim_has_its_figures():
 
 
 def test_a_claim_holds_by_a_figure_of_the_results(monkeypatch, tmp_path):
-    claims, report = import_module("evidence._claims"), import_module("benchmarks._report")
-    report.write_csv(tmp_path / "a.csv", [{"set": "x", "times": 5.0, "commit": "abc"}], {})
+    claims, report = import_module("evidence._claims"), import_module("measuring.report")
+    report.write_csv(tmp_path / "a.csv", [{"set": "x", "times": 5.0, "commit": "abc"}])
     monkeypatch.setattr(report, "RESULTS", tmp_path)
     item = {"claim": "fast", "where": "Table 1", "published": "9 times", "here": "{a times set=x .1f} times"}
     item |= {"figure": "a times set=x .9g", "least": 6, "remark": ", nearly"}
@@ -35,3 +37,15 @@ def test_a_claim_holds_by_a_figure_of_the_results(monkeypatch, tmp_path):
 def test_what_is_measured_is_no_longer_missing():
     evidence = import_module("evidence._index")
     assert evidence._missing({"missing": "covtype, webspam; a, b"}, [{"set": "covtype"}]) == "webspam; a, b"
+
+
+def test_figures_of_claims_come_from_the_results():
+    figure = import_module("evidence._figures").figure
+    rows = [{"set": "a", "machine": "our own", "s": 1.5}, {"set": "b", "machine": "our own", "s": 6.0}, {"set": "c"}]
+    assert figure(rows, "s set=a .2f") == "1.50"
+    assert figure(rows, 's machine="our own" gmean .0f') == "3"
+    assert figure(rows, "s s>2 .1f") == "6.0"
+    assert figure(rows, "s set!=a max .0f") == "6"
+    for asked in ("s .2f", "s set=d .2f", "t set=a .2f"):
+        with pytest.raises(ValueError, match="is about"):
+            figure(rows, asked)

@@ -52,7 +52,7 @@ def test_fastfood_approaches_the_kernel():
 def test_lasvm_finds_libsvms_dual_optimum_in_many_passes(data, kernel):
     pytest.importorskip("numba")
     X, y = data
-    certify = import_module("benchmarks._recompute").certify
+    certify = import_module("measuring.recompute").certify
     about = {"C": 2.0, "gamma": 0.5, "intercept": True, "kernel": kernel}
     exact = SVC(C=2.0, kernel=kernel, gamma=0.5, coef0=0.0, tol=1e-6).fit(X, y)
     LaSVM = import_module("evidence._dc_svm.lasvm").LaSVM

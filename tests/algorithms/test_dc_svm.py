@@ -38,6 +38,7 @@ def noisy() -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     return X, np.where(rng.random(N) < 0.2, -y, y)
 
 
+@pytest.mark.slow
 def test_levels_refine_and_whole_are_algorithm_1(noisy: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each level's candidates, number of clusters and alpha; alpha after the refine step; alpha at the end."""
     X, y = noisy

@@ -85,22 +85,21 @@ def test_the_cost_of_an_early_machine_is_its_routing_and_a_cluster() -> None:
 
 
 @pytest.mark.parametrize(
-    "model",
+    ("model", "labels"),
     [
-        SVC(C=100, gamma=0.5),
-        SVC(C=10, kernel="poly", gamma=0.5, coef0=1.0),
-        SVC(C=1, kernel="sigmoid", gamma=0.05),
-        SVC(C=1, kernel="linear"),
-        NuSVC(nu=0.2, gamma=0.5),
-        DCSVMClassifier(C=100, gamma=0.5),
-        DCSVMClassifier(C=100, gamma=0.5, n_levels=1, stop_level=1, random_state=0),
-        DCSVMClassifier(C=10, kernel="laplacian", gamma=0.3),
-        BSGDClassifier(C=100, gamma=0.5, budget=150, random_state=0),
-        make_pipeline(StandardScaler(), SVC(C=100, gamma=0.5)),
+        (SVC(C=100, gamma=0.5), FOUR),
+        (SVC(C=10, kernel="poly", gamma=0.5, coef0=1.0), BINARY),
+        (SVC(C=1, kernel="sigmoid", gamma=0.05), FOUR),
+        (SVC(C=1, kernel="linear"), BINARY),
+        (NuSVC(nu=0.2, gamma=0.5), BINARY),
+        (DCSVMClassifier(C=100, gamma=0.5), BINARY),
+        (DCSVMClassifier(C=100, gamma=0.5, n_levels=1, stop_level=1, random_state=0), BINARY),
+        (DCSVMClassifier(C=100, gamma=0.5, n_levels=1, stop_level=1, random_state=0), FOUR),
+        (DCSVMClassifier(C=10, kernel="laplacian", gamma=0.3), FOUR),
+        (BSGDClassifier(C=100, gamma=0.5, budget=150, random_state=0), FOUR),
+        (make_pipeline(StandardScaler(), SVC(C=100, gamma=0.5)), BINARY),
     ],
-    ids=str,
 )
-@pytest.mark.parametrize("labels", [BINARY, FOUR], ids=["two", "four"])
 def test_classifiers(model: Any, labels: np.ndarray) -> None:
     model.fit(X[TRAIN], labels[TRAIN])
     fast = compress(model, X[TRAIN], prediction_cost=120, random_state=0)

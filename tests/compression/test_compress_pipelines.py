@@ -49,8 +49,7 @@ def table_pipeline(last: Any, *, sparse: bool) -> Any:
     return make_pipeline(make_column_transformer(*steps, sparse_threshold=float(sparse)), last)
 
 
-@pytest.mark.parametrize("with_rows", [True, False])
-@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize(("sparse", "with_rows"), [(False, True), (True, False)])
 @pytest.mark.parametrize("last", [SVC(C=10), DCSVMClassifier(C=10)], ids=["SVC", "DCSVMClassifier"])
 def test_a_pipeline_with_categories(last: Any, sparse: bool, with_rows: bool) -> None:
     X, y = mixed_table()

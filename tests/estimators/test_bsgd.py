@@ -24,7 +24,6 @@ from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.linear_model import SGDClassifier
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.svm import SVC
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from naive import budget as naive
 from widemargin import BSGDClassifier
@@ -35,27 +34,6 @@ from widemargin.kernels.functions import RBF
 from widemargin.solvers.sgd.budgeted_machine import StepSettings
 
 Data = tuple[NDArray[np.float64], NDArray[np.int64]]
-
-# Repeated rows are further steps in another order: `test_weights_count_as_repetitions_on_average` stands for these.
-STATISTICAL = dict.fromkeys(
-    ("check_sample_weight_equivalence_on_dense_data", "check_sample_weight_equivalence_on_sparse_data"),
-    "steps are stochastic",
-)
-
-
-def statistical_checks(estimator: Any) -> dict[str, str]:
-    return STATISTICAL
-
-
-@parametrize_with_checks(
-    [
-        BSGDClassifier(lam=1e-3, random_state=0),
-        BSGDClassifier(lam=1e-3, maintenance="projection", kernel="laplacian", random_state=0),
-    ],
-    expected_failed_checks=statistical_checks,
-)
-def test_keeps_the_estimator_contract(estimator: BSGDClassifier, check: Any) -> None:
-    check(estimator)
 
 
 def machine(**options: Any) -> BSGDClassifier:

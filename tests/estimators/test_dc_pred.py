@@ -13,7 +13,6 @@ from sklearn.base import clone, is_classifier
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.svm import SVC
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from naive import dc_pred
 from naive.dual import reference_box_qp, signed
@@ -28,24 +27,6 @@ X = RNG.uniform(-2, 2, size=(900, 3))
 WAVE = np.sin(2 * X[:, 0]) * X[:, 1]
 BINARY = np.where(WAVE > 0.1, "up", "down")
 FOUR = np.digitize(WAVE, [-0.8, 0, 0.8])
-
-
-def statistical_checks(estimator: Any) -> dict[str, str]:
-    """Clusters and landmarks are drawn: equal weights and repeated rows give other draws. Tested below instead."""
-    name = "check_sample_weight_equivalence_on_{}_data"
-    return {name.format(kind): "another draw of clusters" for kind in ("dense", "sparse")}
-
-
-@parametrize_with_checks(
-    [
-        DCPredClassifier(random_state=0),
-        DCPredRegressor(random_state=0),
-        DCPredRegressor(fit_intercept=True, random_state=0),
-    ],
-    expected_failed_checks=statistical_checks,
-)
-def test_scikit_learns_checks(estimator: Any, check: Callable[[Any], None]) -> None:
-    check(estimator)
 
 
 @pytest.mark.parametrize(("pseudo", "least"), [("polynomial", 0.92), ("triangle", 0.83), (None, 0.9)])

@@ -16,16 +16,10 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from widemargin import DCPredClassifier, DCSVMClassifier, DCSVMRegressor
 
 Data = tuple[NDArray[np.float64], NDArray[np.int64]]
-
-
-@parametrize_with_checks([DCSVMClassifier(), DCSVMClassifier(fit_intercept=True)])
-def test_keeps_the_estimator_contract(estimator: DCSVMClassifier, check: Any) -> None:
-    check(estimator)
 
 
 def machine(**options: Any) -> DCSVMClassifier:

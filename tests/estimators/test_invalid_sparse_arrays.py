@@ -5,8 +5,9 @@ SciPy and compiled loops read and write wherever such indices say. Without the c
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -129,42 +130,39 @@ def fitted(name: str) -> Any:
     return clone(CASES[name]).fit(valid(), Y)
 
 
-@pytest.fixture(params=INVALID)
-def invalid(request: pytest.FixtureRequest) -> Any:
-    return INVALID[request.param]()
-
-
-def refuses(call: Callable[..., Any], *arguments: Any) -> None:
-    with pytest.raises(ValueError, match=r"array|dimension"):
-        call(*arguments)
+def refuse_all(*calls: Callable[..., Any], with_labels: bool = True) -> None:
+    """Every call refuses every array; the pytest report of a failure has its name."""
+    for name, make in INVALID.items():
+        X = make()
+        more = (np.arange(X.shape[0]) % 2,) if with_labels else ()
+        for call in calls:
+            with pytest.raises(ValueError) as caught:  # noqa: PT011
+                call(X, *more)
+            assert re.search(r"array|dimension", str(caught.value)), name
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_fit(name: str, invalid: Any) -> None:
+def test_fit(name: str) -> None:
     estimator = clone(CASES[name])
-    y = np.arange(invalid.shape[0]) % 2
-    refuses(estimator.fit, invalid, y)
+    refuse_all(estimator.fit)
     assert not hasattr(estimator, "n_features_in_"), "nothing is half-fitted"
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_predict(name: str, invalid: Any) -> None:
+def test_predict(name: str) -> None:
     estimator = fitted(name)
-    refuses(estimator.predict if hasattr(estimator, "predict") else estimator.transform, invalid)
-    if hasattr(estimator, "decision_function"):
-        refuses(estimator.decision_function, invalid)
+    methods = ("predict", "decision_function", "transform")
+    refuse_all(*(getattr(estimator, m) for m in methods if hasattr(estimator, m)), with_labels=False)
 
 
-def test_a_stream(invalid: Any) -> None:
-    estimator = BSGDClassifier(budget=20, lam=1e-2)
-    y = np.arange(invalid.shape[0]) % 2
-    refuses(estimator.partial_fit, invalid, y, [0, 1])
-    refuses(estimator.partial_fit(valid(), Y, [0, 1]).partial_fit, invalid, y)
+def test_a_stream() -> None:
+    stream = BSGDClassifier(budget=20, lam=1e-2)
+    refuse_all(lambda X, y: stream.partial_fit(X, y, [0, 1]))
+    refuse_all(stream.partial_fit(valid(), Y, [0, 1]).partial_fit)
 
 
-def test_compress(invalid: Any) -> None:
-    refuses(compress, fitted("DCSVMClassifier"), invalid)
-    refuses(compressed().predict, invalid)
+def test_compress() -> None:
+    refuse_all(partial(compress, fitted("DCSVMClassifier")), compressed().predict, with_labels=False)
 
 
 @cache
@@ -172,16 +170,19 @@ def compressed() -> Any:
     return compress(fitted("DCSVMClassifier"), valid(), random_state=0)
 
 
-def test_a_path_of_C(invalid: Any) -> None:
-    refuses(C_path, OCASClassifier(), invalid, np.arange(invalid.shape[0]) % 2, [1.0])
-    refuses(OCASClassifier().fit_path, invalid, np.arange(invalid.shape[0]) % 2, [1.0])
+def test_a_path_of_C() -> None:
+    refuse_all(
+        lambda X, y: C_path(OCASClassifier(), X, y, [1.0]),
+        lambda X, y: OCASClassifier().fit_path(X, y, [1.0]),
+    )
 
 
 def test_rows_of_scikit_learns_models_are_checked_too() -> None:
     svm = pytest.importorskip("sklearn.svm")
     model = svm.SVC().fit(valid(), Y)
     model.support_vectors_.indices[3] = FAR
-    refuses(compress, model)
+    with pytest.raises(ValueError, match="array"):
+        compress(model)
 
 
 def test_the_message_names_row_and_index() -> None:
@@ -195,7 +196,7 @@ def test_the_message_names_row_and_index() -> None:
 @pytest.mark.parametrize(
     "change", ["read-only", "strided", "reversed", "mixed dtypes", "64 bits", "short integers", "spare room"]
 )
-@pytest.mark.parametrize("name", ["DCSVMClassifier", "OCASClassifier", "BSGDClassifier", "DCPredClassifier"])
+@pytest.mark.parametrize("name", ["DCSVMClassifier", "OCASClassifier"])
 def test_unusual_arrays_that_are_right(name: str, change: str) -> None:
     X = valid()
     for key in ("data", "indices", "indptr"):

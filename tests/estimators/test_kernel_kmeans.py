@@ -8,14 +8,8 @@ import scipy.sparse as sp
 from sklearn.datasets import load_digits, make_blobs
 from sklearn.metrics import adjusted_rand_score
 from sklearn.metrics.pairwise import rbf_kernel
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from widemargin import TwoStepKernelKMeans
-
-
-@parametrize_with_checks([TwoStepKernelKMeans(n_clusters=2, random_state=0)])
-def test_keeps_the_estimator_contract(estimator, check) -> None:
-    check(estimator)
 
 
 @pytest.mark.parametrize("form", [np.asarray, sp.csr_array])

@@ -9,7 +9,6 @@ import scipy.sparse as sp
 from sklearn.datasets import load_digits, make_blobs
 from sklearn.kernel_approximation import Nystroem
 from sklearn.metrics.pairwise import PAIRWISE_KERNEL_FUNCTIONS, pairwise_kernels
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from naive.sparse import in_halves
 from widemargin import LandmarkNystroem
@@ -41,18 +40,6 @@ def relative_error(K, Z):
 
 
 @pytest.mark.filterwarnings("ignore:n_landmarks=")
-@parametrize_with_checks(
-    [
-        LandmarkNystroem(random_state=0),
-        LandmarkNystroem(20, n_pseudo_landmarks=5, pseudo="triangle", random_state=0),
-        LandmarkNystroem(kernel="precomputed", random_state=0),
-        LandmarkNystroem(20, landmarks="rpcholesky", random_state=0),
-    ]
-)
-def test_keeps_the_estimator_contract(estimator, check) -> None:
-    check(estimator)
-
-
 @pytest.mark.filterwarnings("ignore:n_landmarks=300")
 @pytest.mark.parametrize("kernel", ["rbf", "laplacian", "poly", "linear"])
 def test_with_all_rows_as_landmarks_it_is_the_kernel(kernel, digits) -> None:

@@ -49,8 +49,7 @@ def early(patches: Data) -> DCSVMClassifier:
 # ----------------------------------------------------------------------------------------------------- the same optimum
 
 
-@pytest.mark.parametrize("fit_intercept", [False, True])
-@pytest.mark.parametrize("partition", ["kernel", "input", "random"])
+@pytest.mark.parametrize(("partition", "fit_intercept"), [("kernel", False), ("input", True), ("random", True)])
 @pytest.mark.parametrize("n_levels", [1, 2, 3, "auto"])
 def test_levels_reach_the_dual_of_the_direct_solution(
     n_levels: Any, partition: str, fit_intercept: bool, patches: Data
@@ -73,11 +72,10 @@ def own_kernel(A: Any, B: Any) -> Any:
     return rbf_kernel(A, B, gamma=0.2)
 
 
-@pytest.mark.parametrize("fit_intercept", [False, True])
 @pytest.mark.parametrize("form", FORMS)
-def test_levels_with_every_form_of_input(form: str, fit_intercept: bool, binary: Data) -> None:
+def test_levels_with_every_form_of_input(form: str, binary: Data) -> None:
     X, y = binary
-    options: dict[str, Any] = {"C": 2.0, "gamma": 0.2, "fit_intercept": fit_intercept, "random_state": 0}
+    options: dict[str, Any] = {"C": 2.0, "gamma": 0.2, "random_state": 0}
     weights, rows = None, X
     if form == "weights":
         weights = np.random.default_rng(0).choice([0.0, 0.5, 3.0], len(y))

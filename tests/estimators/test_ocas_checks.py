@@ -15,23 +15,10 @@ from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from widemargin import OCASClassifier
 
 Data = tuple[NDArray[np.float64], NDArray[np.int64]]
-
-
-@parametrize_with_checks(
-    [
-        OCASClassifier(),
-        OCASClassifier(multi_class="crammer_singer"),
-        OCASClassifier(line_search=False, tol=0.1),
-        OCASClassifier(acceleration=None),
-    ]
-)
-def test_scikit_learns_estimator_checks(estimator: OCASClassifier, check: Any) -> None:
-    check(estimator)
 
 
 # ------------------------------------------------------------------------------------------------- forms of input

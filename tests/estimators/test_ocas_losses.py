@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 from sklearn.svm import LinearSVC
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from naive import losses as naive
 from widemargin import OCASClassifier
@@ -26,11 +25,6 @@ def objective(model: Any, X: Any, y: Any, s: Any, C: float, loss: str, **paramet
     """The primal objective of a fitted linear machine of one function."""
     w, b = np.ravel(model.coef_), float(np.ravel(model.intercept_)[0])
     return float(0.5 * w @ w + C * naive.risk(loss, X @ w + b, y, s, **parameters))
-
-
-@parametrize_with_checks([OCASClassifier(loss="squared_hinge"), OCASClassifier(loss="logistic")])
-def test_scikit_learns_estimator_checks(estimator: OCASClassifier, check: Any) -> None:
-    check(estimator)
 
 
 @pytest.mark.parametrize("C", [1e-2, 1.0, 100.0])

@@ -11,7 +11,6 @@ import pytest
 import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import widemargin
 from naive import losses as naive
@@ -26,11 +25,6 @@ def queries() -> Data:
     rng = np.random.default_rng(0)
     X, groups = rng.normal(size=(60, 4)), rng.integers(0, 5, 60)
     return X, np.digitize(X @ rng.normal(size=4) + rng.normal(size=60) + 3.0 * groups, [0, 4, 8]).astype(float), groups
-
-
-@parametrize_with_checks([OCASRanker(C=0.1)])
-def test_scikit_learns_estimator_checks(estimator: OCASRanker, check: Any) -> None:
-    check(estimator)
 
 
 @pytest.mark.parametrize("C", [1e-3, 1e-1, 10.0])

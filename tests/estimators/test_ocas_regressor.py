@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import QuantileRegressor
 from sklearn.svm import LinearSVR
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import widemargin
 from naive import losses as naive
@@ -45,11 +44,6 @@ def objective(model: Any, X: Any, y: Any, s: Any, C: float, loss: str) -> float:
 
 def machine(C: float, loss: str, **options: Any) -> OCASRegressor:
     return OCASRegressor(C, loss=loss, **PARAMETERS[loss], **options)
-
-
-@parametrize_with_checks([machine(1.0, loss) for loss in LOSSES])
-def test_scikit_learns_estimator_checks(estimator: OCASRegressor, check: Any) -> None:
-    check(estimator)
 
 
 @pytest.mark.parametrize("C", [1e-2, 1.0, 100.0])

@@ -11,7 +11,6 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.pipeline import make_pipeline
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from widemargin import DCSVMClassifier, DCSVMRegressor, RelevanceScaler
 
@@ -19,11 +18,6 @@ RNG = np.random.default_rng(0)
 X = RNG.normal(size=(900, 12))
 VALUES = np.sin(2 * X[:, 0]) + X[:, 1]
 CLASSES = np.digitize(VALUES, [-0.7, 0.7])
-
-
-@parametrize_with_checks([RelevanceScaler(), RelevanceScaler("rbf")])
-def test_estimator_checks(estimator: Any, check: Any) -> None:
-    check(estimator)
 
 
 @pytest.mark.parametrize("kernel", ["laplacian", "rbf"])

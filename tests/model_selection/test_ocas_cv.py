@@ -14,18 +14,12 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import get_scorer
 from sklearn.model_selection import GridSearchCV, GroupKFold, StratifiedKFold
 from sklearn.preprocessing import scale
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from naive.tuning import grid_scores
 from widemargin import C_path, DCSVMClassifierCV, OCASClassifier, OCASClassifierCV
 
 CS = [0.001, 0.1, 10.0]
 Data = tuple[NDArray[Any], NDArray[Any]]
-
-
-@parametrize_with_checks([OCASClassifierCV(Cs=2, cv=3)])
-def test_keeps_the_estimator_contract(estimator: Any, check: Any) -> None:
-    check(estimator)
 
 
 @pytest.fixture(scope="module")

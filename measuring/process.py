@@ -9,39 +9,55 @@ import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+_ROOT = Path(__file__).resolve().parents[1]
 _TOUCHED = 4 << 30  # bytes
 _STATUS = Path("/proc/self/status")
 
 
-def run_child(
-    command: Sequence[str], *, environment: Mapping[str, str] | None = None, timeout: float | None = None
-) -> dict[str, Any]:
-    """Run a Python script in a fresh interpreter and return the JSON object of its last line.
+def command(function: Callable[..., Any], *arguments: Any) -> list[str]:
+    """Return the command that calls a function of a module of this repository in a fresh interpreter.
+
+    Arguments and result pass as JSON, so a named tuple arrives as a list; the result is the last line printed.
+    """
+    parts = Path(function.__code__.co_filename).resolve().relative_to(_ROOT).with_suffix("").parts
+    code = (
+        f"import json, sys; sys.path.insert(0, {str(_ROOT)!r});"
+        f"from {'.'.join(parts)} import {function.__name__} as run; print(json.dumps(run(*json.loads(sys.argv[1]))))"
+    )
+    return [sys.executable, "-c", code, json.dumps(arguments)]
+
+
+def run_apart(
+    function: Callable[..., Any],
+    *arguments: Any,
+    environment: Mapping[str, str] | None = None,
+    timeout: float | None = None,
+) -> Any:
+    """Call a function in a fresh interpreter (`command`) and return its result.
 
     Raises
     ------
     RuntimeError
-        With the child's error output, when it fails.
+        With the error output, when it fails.
     subprocess.TimeoutExpired
         When it takes longer than `timeout` seconds; it is ended then.
     """
     done = subprocess.run(
-        [sys.executable, *command],
+        command(function, *arguments),
         env={**os.environ, **(environment or {})},
         capture_output=True,
         text=True,
         timeout=timeout,
     )
     if done.returncode:
-        raise RuntimeError(f"{' '.join(command)} failed:\n{done.stderr.strip()[-2000:]}")
-    result: dict[str, Any] = json.loads(done.stdout.strip().splitlines()[-1])
-    return result
+        raise RuntimeError(f"{function.__name__}{arguments} failed:\n{done.stderr.strip()[-2000:]}")
+    return json.loads(done.stdout.strip().splitlines()[-1])
 
 
 def time_predict(model: Any, X: Any) -> float:

@@ -7,7 +7,7 @@ from argparse import Namespace
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from benchmarks._report import Panel, Surface
+from measuring.plots import Panel, Surface
 
 Row = dict[str, Any]
 

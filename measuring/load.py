@@ -5,9 +5,15 @@ from __future__ import annotations
 import os
 import time
 from pathlib import Path
+from typing import Any
 
 _STAT = Path("/proc/stat")
 QUIET = 0.2  # of a core taken by others: rows above are measured again
+
+
+def is_quiet(row: dict[str, Any]) -> bool:
+    """Whether other processes took at most `QUIET` of a core while the row was measured."""
+    return float(row.get("others") or 0.0) <= QUIET
 
 
 class Others:

@@ -1,7 +1,8 @@
 """The scripts of benchmarks/ run, and what they compute themselves is right. The figures are theirs to measure."""
 
-import json
 import re
+from importlib import import_module
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -9,80 +10,87 @@ import scipy.sparse as sp
 from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 
+from measuring import pages, provenance, recompute, report
 from widemargin.datasets import load_patches
 
+ROOT = Path(__file__).parents[2]
 
-def test_csv_rows_come_back(benchmark_module, tmp_path):
-    report, path = benchmark_module("_report"), tmp_path / "a.csv"
+
+def test_measuring_is_below_benchmarks_and_evidence():
+    """But for the command that makes the pages of both."""
+    above = {"benchmarks": "evidence", "evidence": "benchmarks", "measuring": "benchmarks|evidence"}
+    for folder, names in above.items():
+        for path in sorted((ROOT / folder).rglob("*.py")):
+            found = re.findall(rf"^ *(?:from|import) (?:{names})\b.*", path.read_text(encoding="utf-8"), re.MULTILINE)
+            assert not found or path.name == "pages.py", path
+
+
+def test_csv_rows_come_back_with_their_origin(tmp_path):
+    origin, path = provenance.origin(), tmp_path / "a.csv"
     old = [{"set": "a", "n": 1, "seconds": 2.5, "commit": "569e37262"}, {"set": "b", "n": 1, "native": True}]
-    report.write_csv(path, old, {"cores": "2"})
-    assert report.read_csv(path) == old
+    report.write_csv(path, old)
+    assert report.read_csv(path) == [old[0], old[1] | origin]
+    known = report.read_csv(path)
+    report.write_csv(path, [*known, {"set": "c", "seconds": 0.123456789012, "n": None}], {"seed": "7"})
+    assert report.read_csv(path) == [*known, {"set": "c", "seconds": 0.123456789} | origin]
+    assert "# seed: 7\n" in path.read_text()
     assert report.read_csv(tmp_path / "none.csv") == []
 
 
-def test_figures_in_pages_are_those_of_the_results(benchmark_module):
-    pages = benchmark_module("pages")
-    for path in pages.PAGES:
-        assert path.read_text(encoding="utf-8") == pages.render(path), f"{path.name}: run python benchmarks/pages.py"
+def test_tables_of_the_readme_are_those_of_the_results():
+    text = pages.README.read_text(encoding="utf-8")
+    assert text == pages.with_written_tables(text), "run python measuring/pages.py"
 
 
-def test_every_marker_of_docs_stands_alone_and_has_a_table(benchmark_module):
-    pages = benchmark_module("pages")
-    for path in pages.PAGES[1:]:
+def test_every_marker_of_docs_stands_alone_and_has_a_table():
+    for path in sorted((pages.README.parent / "docs").rglob("*.md")):
         text = path.read_text(encoding="utf-8")
         assert "\n<!-- end -->" not in text, f"{path.name}: the site's build makes its tables"
         assert all(pages.table(name).startswith("| ") for name in re.findall("<!-- table (.*) -->", text))
 
 
-def test_a_table_is_made_in_the_place_of_its_marker(benchmark_module, monkeypatch):
-    pages = benchmark_module("pages")
+def test_a_table_is_made_in_the_place_of_its_marker(monkeypatch):
     monkeypatch.setattr(pages, "table", lambda name: f"| {name} |\n")
-    text = "A\n\n<!-- table a/b -->\n\nB <!-- value a x .0f -->1<!-- end -->\n\n<!-- table c -->\n:::\n"
+    text = "A\n\n<!-- table a/b -->\n\nB\n\n<!-- table c -->\n:::\n"
     assert pages.with_tables(text) == text.replace("<!-- table a/b -->", "| a/b |").replace("<!-- table c -->", "| c |")
 
 
-def test_pictures_are_those_of_the_results(benchmark_module, monkeypatch, tmp_path):
+def test_pictures_are_those_of_the_results(monkeypatch, tmp_path):
     """A picture is stale where a row of its results has changed."""
-    pictures, report = benchmark_module("_pages.pictures"), benchmark_module("_report")
-    assert not [name for name in pictures.PICTURES if pictures.is_stale(name)], "run python benchmarks/pages.py"
+    pictures = import_module("benchmarks._pages.pictures")
+    assert not [name for name in pictures.PICTURES if pictures.is_stale(name)], "run python measuring/pages.py"
     (tmp_path / "scale.csv").write_text(report.RESULTS.joinpath("scale.csv").read_text() + "exact,9,1,1,1,1,1,90\n")
     monkeypatch.setattr(report, "RESULTS", tmp_path)
     assert pictures.is_stale("scale")
 
 
 @pytest.mark.parametrize("name", ["covtype_accuracy", "fits", "linear", "compress"])
-def test_pictures_are_drawn_again_as_they_are(benchmark_module, monkeypatch, tmp_path, name):
+def test_pictures_are_drawn_again_as_they_are(monkeypatch, tmp_path, name):
     pytest.importorskip("matplotlib")
-    pictures = benchmark_module("_pages.pictures")
+    pictures = import_module("benchmarks._pages.pictures")
     monkeypatch.setattr(pictures, "IMAGES", tmp_path)
     pictures.draw(name)
     assert not pictures.is_stale(name)
 
 
-def test_seconds_by_rows_say_who_was_not_measured(benchmark_module):
-    tables = benchmark_module("_pages.scale").TABLES
+def test_seconds_by_rows_say_who_was_not_measured():
+    tables = import_module("benchmarks._pages.scale").TABLES
     rows = [{"machine": m, "rows": 9000, "seconds": s, "accuracy": 90.0} for m, s in (("exact", 2.0), ("early", 0.5))]
     assert tables["how_long"](rows).splitlines()[2] == "| 9,000 | 0.5 s | 90.0 % | 2 s | 90.0 % | - |"
 
 
-def test_speed_table_divides_the_time_of_the_rival_by_ours(benchmark_module, monkeypatch, tmp_path):
-    pages, report = benchmark_module("pages"), benchmark_module("_report")
+def test_speed_table_divides_the_time_of_the_rival_by_ours(monkeypatch, tmp_path):
     seconds = {"widemargin": 2.0, "widemargin, no level": 5.0, "widemargin, no intercept": 3.0}
     seconds |= {"sklearnex": 9.0, "sklearnex, CSR": 8.0}
     row = {"set": "a", "n": 1000, "n_features": 3, "limit_seconds": 0.5}
     rows = [row | {"competitor": c, "seconds": s, "predict_us": 10 * s} for c, s in seconds.items()]
-    report.write_csv(tmp_path / "kernel_svm.csv", rows, {})
+    report.write_csv(tmp_path / "kernel_svm.csv", rows)
     monkeypatch.setattr(report, "RESULTS", tmp_path)
-    page = tmp_path / "page.md"
-    page.write_text("<!-- table kernel_svm -->\nan old line\n<!-- end -->\n", encoding="utf-8")
-    line = pages.render(page).splitlines()[3]
+    line = pages.with_written_tables("<!-- table kernel_svm -->\nan old line\n<!-- end -->\n").splitlines()[3]
     assert line == "| a | 1,000 × 3 | 2.00 s | 5.00 s | 3.00 s | 8.00 s | 4.00 | 4.00 | 4.00 |"
 
 
-def test_early_table_has_the_fastest_that_loses_little_or_the_one_that_loses_least(
-    benchmark_module, monkeypatch, tmp_path
-):
-    pages, report = benchmark_module("pages"), benchmark_module("_report")
+def test_early_table_has_the_fastest_that_loses_little_or_the_one_that_loses_least(monkeypatch, tmp_path):
     machines = {
         "widemargin": (2.0, 0.0),
         "sklearnex": (9.0, 0.0),
@@ -98,56 +106,56 @@ def test_early_table_has_the_fastest_that_loses_little_or_the_one_that_loses_lea
                 {"set": name, "competitor": competitor, "seconds": seconds, "points_lost": lost + extra} | times | row
             )
     rows += [{**rows[3], "competitor": "early, level 3", "seconds": 0.4, "points_lost": 0.5, "times_exact": 5.0}]
-    report.write_csv(tmp_path / "early.csv", rows, {})
+    report.write_csv(tmp_path / "early.csv", rows)
     monkeypatch.setattr(report, "RESULTS", tmp_path)
-    page = tmp_path / "page.md"
-    page.write_text("<!-- table early -->\n<!-- end -->\n", encoding="utf-8")
-    lines = pages.render(page).splitlines()[3:]
+    lines = pages.with_tables("<!-- table early -->\n").splitlines()[2:]
     assert lines[0].startswith("| a | 1,000 × 3 | 2.00 s | 9.00 s | 0.40 s | 4 | 5.0 |")
     assert lines[1] == "| b | 1,000 × 3 | 2.00 s | 9.00 s | 0.50 s | 4 | 4.0 | 18.0 | 0.60 | 50% | 1.50 |"
 
 
-def test_early_machines_of_many_rows_are_measured(benchmark_module):
-    script = benchmark_module("early_millions")
+def test_early_machines_of_many_rows_are_measured():
+    script = import_module("benchmarks.early_millions")
     row = script.measure(3000)
     assert row["rows"] == 3000
     assert row["data"] == 20 * 3000 * (4 + 4) + 4 * 3001
     assert row["accuracy"] > 60
-    line = benchmark_module("_pages.scale").TABLES["early_millions"]([row]).splitlines()[2]
+    line = import_module("benchmarks._pages.scale").TABLES["early_millions"]([row]).splitlines()[2]
     assert line.startswith(f"| 3,000 | {row['clusters']} | ")
 
 
-def test_early_machines_are_measured_beside_exact_ones(benchmark_module, capsys):
+def test_early_machines_are_measured_beside_exact_ones(capsys):
     pytest.importorskip("sklearnex")
-    benchmark_module("peers.early").main(["--sets", "patches:1500", "--levels", "1", "--repeats", "1", "--no-files"])
+    import_module("benchmarks.peers.early").main(
+        ["--sets", "patches:1500", "--levels", "1", "--repeats", "1", "--no-files"]
+    )
     exact, early, rival = capsys.readouterr().out.splitlines()[2:]
     assert "widemargin" in exact
     assert "early, level 1" in early
     assert "sklearnex" in rival
 
 
-def test_early_machines_are_compared_with_the_faster_form_of_the_rival(benchmark_module):
+def test_early_machines_are_compared_with_the_faster_form_of_the_rival():
     seconds = {"widemargin": 2.0, "early, level 1": 0.5, "sklearnex": 9.0, "sklearnex, dense": 8.0}
     rows = [{"competitor": name, "seconds": s, "accuracy": 0.9} for name, s in seconds.items()]
-    benchmark_module("peers.early")._compare(rows)
+    import_module("benchmarks.peers.early")._compare(rows)
     assert [row["times_rival"] for row in rows] == [4.0, 16.0, 8 / 9, 1.0]
 
 
 @pytest.mark.parametrize("kernel", ["rbf", "poly"])
 @pytest.mark.parametrize("intercept", [False, True])
-def test_recomputed_certificate_agrees_with_libsvm(benchmark_module, kernel, intercept):
+def test_recomputed_certificate_agrees_with_libsvm(kernel, intercept):
     X, labels = load_patches(300)
     y = (2 * labels - 1).astype(np.int8)
     model = SVC(C=2.0, kernel=kernel, gamma=0.5, coef0=0.0, tol=1e-8).fit(X, y)
-    facts = benchmark_module("_recompute").certify(X, y, model, C=2.0, gamma=0.5, intercept=intercept, kernel=kernel)
+    facts = recompute.certify(X, y, model, C=2.0, gamma=0.5, intercept=intercept, kernel=kernel)
     margins = y * (model.decision_function(X) - model.intercept_)
     alpha = np.abs(model.dual_coef_[0])
     assert facts.dual == pytest.approx(alpha.sum() - 0.5 * alpha @ margins[model.support_], rel=1e-6)
     assert (facts.gap < 1e-4 * facts.primal) == intercept  # without one, this machine is not the optimum
 
 
-def test_searches_are_compared_by_their_grids(benchmark_module):
-    tuning = benchmark_module("peers.tuning")
+def test_searches_are_compared_by_their_grids():
+    tuning = import_module("benchmarks.peers.tuning")
     common = {"set": "a", "n": 100, "classes": 2}
     rows = [
         common | {"machine": "GridSearchCV, ours", "seconds": 8.0, "best": 1, "means": "0.5 0.9 0.8"},
@@ -165,39 +173,37 @@ def test_searches_are_compared_by_their_grids(benchmark_module):
     assert mean["ratio"] == pytest.approx(20.0)
 
 
-def test_a_search_is_measured_and_not_measured_again(benchmark_module, monkeypatch, tmp_path):
-    tuning, path = benchmark_module("peers.tuning"), tmp_path / "tuning.csv"
+def test_a_search_is_measured_and_not_measured_again(monkeypatch, tmp_path):
+    tuning, path = import_module("benchmarks.peers.tuning"), tmp_path / "tuning.csv"
     X, y = load_patches(400, 3, random_state=0)
     monkeypatch.setattr(tuning, "load", lambda name, n: (X, y))
     monkeypatch.setattr(tuning, "GRID", tuning.GRID._replace(Cs=np.array([0.1, 10.0])))
     skip = ["--skip", *(name for name in tuning.machines(tuning.GRID) if name not in ("default", "exhaustive, cold"))]
     arguments = ["--sets", "letter", "--rows", "400", "--output", str(path), *skip]
     tuning.main(arguments)
-    first = benchmark_module("_report").read_csv(path)
+    first = report.read_csv(path)
     assert {row["machine"] for row in first} == {"default", "exhaustive, cold"}
     assert first[0]["means"] == first[1]["means"]
     assert all(len(row["means"].split()) == 8 for row in first)  # 2 Cs, 4 gammas, one kernel
     tuning.main(arguments)
-    assert benchmark_module("_report").read_csv(path) == first
+    assert report.read_csv(path) == first
 
 
 @pytest.fixture
-def boosting(benchmark_module, monkeypatch):
+def boosting(monkeypatch):
     """The script; its fits stay in this process and are made once, and its trees are single ones."""
-    script = benchmark_module("peers.boosting")
-    monkeypatch.setattr(
-        script._process, "run_child", lambda command, environment: script.fit(**json.loads(command[-1]))
-    )
+    script = import_module("benchmarks.peers.boosting")
+    monkeypatch.setattr(script.process, "run_apart", lambda function, *given, environment: function(*given))
     monkeypatch.setattr(script, "_fit_small", lambda make, kind: None)
     monkeypatch.setattr(script, "_seconds", lambda call, n: len(call().__dict__) / 10)
     monkeypatch.setattr(script, "HistGradientBoostingClassifier", lambda **_: DecisionTreeClassifier(random_state=0))
     return script
 
 
-def test_searches_are_compared_with_trees(boosting, benchmark_module, monkeypatch, tmp_path, capsys):
+def test_searches_are_compared_with_trees(boosting, monkeypatch, tmp_path, capsys):
     old = {"set": "wine", "machine": "kernel", "seconds": 1.0, "score": 0.9}
-    report, path = benchmark_module("_report"), tmp_path / "boosting.csv"
-    report.write_csv(path, [old], {})
+    path = tmp_path / "boosting.csv"
+    report.write_csv(path, [old])
     boosting.main(["--sets", "wine", "--max-time", "1", "--results", str(tmp_path)])
     *rows, trees, _ = report.read_csv(path)
     assert [row["machine"] for row in rows] == ["search", "trees", "trees, 500 × 63 leaves"]
@@ -222,7 +228,7 @@ def test_errors_are_divided_and_none_counts_as_half_a_row(boosting):
     assert mean["seconds_ratio"] == pytest.approx(3.0)
 
 
-def test_covtype_leaves_accuracy_and_relevance_for_the_plots(boosting, benchmark_module, monkeypatch, tmp_path):
+def test_covtype_leaves_accuracy_and_relevance_for_the_plots(boosting, monkeypatch, tmp_path):
     pytest.importorskip("matplotlib")
     rng = np.random.default_rng(0)
     X = rng.normal(size=(160, 54)).astype(np.float32)
@@ -231,7 +237,6 @@ def test_covtype_leaves_accuracy_and_relevance_for_the_plots(boosting, benchmark
     monkeypatch.setattr(boosting, "_BUDGETS", (60,))
     monkeypatch.setattr(boosting, "_COUNTS", (3, 6))
     boosting.main(["--covtype", "--results", str(tmp_path)])
-    report = benchmark_module("_report")
     assert [row["machine"] for row in report.read_csv(tmp_path / "boosting_covtype.csv")] == [
         "search, 60 s",
         "trees, 3",
@@ -243,8 +248,8 @@ def test_covtype_leaves_accuracy_and_relevance_for_the_plots(boosting, benchmark
     assert {path.name for path in tmp_path.glob("*.png")} == {"covtype_relevance.png"}
 
 
-def test_tables_of_trees_have_ratios_below(benchmark_module):
-    tables = benchmark_module("_pages.boosting").TABLES
+def test_tables_of_trees_have_ratios_below():
+    tables = import_module("benchmarks._pages.boosting").TABLES
     rows = [
         {"set": "a", "machine": "search", "n": 1000, "n_features": 3, "seconds": 6.0, "error": 0.02},
         {"set": "a", "machine": "trees", "n": 1000, "n_features": 3, "seconds": 2.0, "error": 0.03, "error_ratio": 1.5},
@@ -260,50 +265,25 @@ def test_tables_of_trees_have_ratios_below(benchmark_module):
     assert tables["boosting_covtype"](rows[:1]).splitlines()[2] == "| search | 6 | 98.00% |"
 
 
-def test_figures_in_sentences_come_from_the_results(benchmark_module):
-    figure = benchmark_module("_pages.figures").figure
-    rows = [{"set": "a", "machine": "our own", "s": 1.5}, {"set": "b", "machine": "our own", "s": 6.0}, {"set": "c"}]
-    assert figure(rows, "s set=a .2f") == "1.50"
-    assert figure(rows, 's machine="our own" gmean .0f') == "3"
-    assert figure(rows, "s s>2 .1f") == "6.0"
-    assert figure(rows, "s set!=a max .0f") == "6"
-    for asked in ("s .2f", "s set=d .2f", "t set=a .2f"):
-        with pytest.raises(ValueError, match="is about"):
-            figure(rows, asked)
-
-
-def test_a_page_that_differs_is_named(benchmark_module, monkeypatch, tmp_path, capsys):
-    pages, report = benchmark_module("pages"), benchmark_module("_report")
-    report.write_csv(tmp_path / "memory.csv", [{"extra_mb": 54.0}], {})
-    monkeypatch.setattr(report, "RESULTS", tmp_path)
-    monkeypatch.setattr(pages, "_ROOT", tmp_path)
-    page = tmp_path / "page.md"
-    page.write_text("It took <!-- value memory extra_mb .0f -->53<!-- end --> MB.", encoding="utf-8")
-    monkeypatch.setattr(pages, "PAGES", [page])
+def test_a_page_that_differs_is_named(monkeypatch, tmp_path, capsys):
+    page = tmp_path / "README.md"
+    page.write_text("<!-- table a -->\nold\n<!-- end -->\n", encoding="utf-8")
+    monkeypatch.setattr(pages, "README", page)
+    monkeypatch.setattr(pages, "table", lambda name: "| new |\n")
     assert pages.main(["--check"]) == 1
-    assert "page.md differs" in capsys.readouterr().out
+    assert "README.md differs" in capsys.readouterr().out
     assert pages.main([]) == 0
-    assert "-->54<!--" in page.read_text(encoding="utf-8")
+    assert "| new |" in page.read_text(encoding="utf-8")
     assert pages.main(["--check"]) == 0
 
 
-def test_new_rows_of_a_run_have_its_origin_and_old_ones_theirs(benchmark_module, tmp_path):
-    report, path = benchmark_module("_report"), tmp_path / "a.csv"
-    old = [{"set": "a", "seconds": 0.123456789012}, {"set": "b", "commit": "first"}]
-    report.write_csv(path, old, {"cores": "2"})
-    card = {"processor": "P", "cores": "2", "commit": "second", "date": "2026-11-26"}
-    report.write_csv(path, [*old, {"set": "c", "seconds": None}], card)
-    assert [row.get("commit") for row in report.read_csv(path)] == [None, "first", "second"]
-    assert report.read_csv(path)[2]["machine_card"] == "P, 2 cores"
-
-
-def test_paths_of_linear_machines_are_compared(benchmark_module, tmp_path, monkeypatch):
-    script, path = benchmark_module("peers.linear_path"), tmp_path / "linear_path.csv"
+def test_paths_of_linear_machines_are_compared(tmp_path, monkeypatch):
+    script, path = import_module("benchmarks.peers.linear_path"), tmp_path / "linear_path.csv"
     X, y = load_patches(400, 3, random_state=0)
     rows = sp.csr_array(X, dtype=np.float64)
     monkeypatch.setattr(script, "load", lambda name, n: script.Data(X, rows, y, y == np.unique(y)[1]))
     script.main(["--sets", "a9a", "--repeats", "1", "--output", str(path)])
-    found = {row["machine"]: row for row in benchmark_module("_report").read_csv(path) if row["set"] == "a9a"}
+    found = {row["machine"]: row for row in report.read_csv(path) if row["set"] == "a9a"}
     assert {"OCASClassifierCV", "C_path", "LIBLINEAR", "LIBLINEAR, squared hinge"} <= set(found)
     assert found["C_path"]["scores"] == found["OCASClassifierCV"]["scores"]
     assert all(row["score"] > 0.6 for row in found.values())

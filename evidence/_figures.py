@@ -1,4 +1,4 @@
-"""Single figures in sentences: one value of a results file, or the least, largest or mean of a column."""
+"""Single figures of claims: one value of a results file, or the least, largest or mean of a column."""
 
 from __future__ import annotations
 
@@ -7,6 +7,9 @@ import shlex
 from collections.abc import Callable, Sequence
 from statistics import fmean, geometric_mean, median
 from typing import Any
+
+from evidence._derived import OF_PAPERS
+from measuring import report
 
 Row = dict[str, Any]
 
@@ -20,6 +23,18 @@ _OF_MANY: dict[str, Callable[[Sequence[float]], float]] = {
     "count": len,
     "sum": sum,
 }
+
+
+def look_up(name: str, asked: str) -> str:
+    """Return the figure `asked` for (as `figure` takes it) of a results file, or of rows derived from one."""
+    return figure(rows_of(name), asked)
+
+
+def rows_of(name: str) -> list[Row]:
+    """Return the rows of a results file, or those derived from one under this name."""
+    file, derived = OF_PAPERS.get(name, (name, None))
+    rows = report.results(file)
+    return derived(rows) if derived else rows
 
 
 def figure(rows: Sequence[Row], asked: str) -> str:

@@ -7,10 +7,7 @@ from pathlib import Path
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-
 from benchmarks.reliability import (
-    _campaign,
     foreign_files,
     limits,
     memory,
@@ -21,6 +18,7 @@ from benchmarks.reliability import (
     tiny_classes,
     wide_rows,
 )
+from measuring import campaign
 
 pytestmark = pytest.mark.slow
 
@@ -95,7 +93,7 @@ def test_threads_in_the_life_of_a_process(case: str) -> None:
 @pytest.mark.skipif(not Path("/proc/self/clear_refs").exists(), reason="the peak can't be reset there")
 @pytest.mark.parametrize("case", wide_rows.ESTIMATORS)
 def test_sparse_rows_of_many_columns_keep_the_budget(case: str) -> None:
-    for row in _campaign.measure_apart(wide_rows.__file__, case, 300.0):
+    for row in campaign.measure_apart(wide_rows.measure, case, 300.0):
         assert row["outcome"] in ("ok", "refused"), row
 
 

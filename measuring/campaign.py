@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import json
 import subprocess
-import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-from benchmarks import _process, _report
+from measuring import process, report
 
 Rows = list[dict[str, Any]]
 
@@ -32,29 +30,25 @@ def run(
     cases = list(cases)
     parser = argparse.ArgumentParser(description=doc, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--cases", nargs="+", choices=cases, default=cases)
-    parser.add_argument("--output", type=Path, default=_report.RESULTS / f"{name}.csv")
+    parser.add_argument("--output", type=Path, default=report.RESULTS / f"{name}.csv")
     if repeats:
         parser.add_argument("--repeats", type=int, default=repeats)
-    parser.add_argument("--child", help=argparse.SUPPRESS)
     options = parser.parse_args()
     more = [options.repeats] if repeats else []
-    if options.child:
-        print(json.dumps(measure(options.child)))
-        return
     rows: Rows = []
     for case in options.cases:
-        new = measure_apart(sys.argv[0], case, limit) if limit else measure(case, *more)
-        print(_report.format_table(new, list(new[0])), flush=True)
+        new = measure_apart(measure, case, limit) if limit else measure(case, *more)
+        print(report.format_table(new, list(new[0])), flush=True)
         rows += new
-    _report.write_csv(options.output, rows, _report.run_card())
+    report.write_csv(options.output, rows)
 
 
-def measure_apart(script: str, case: str, limit: float) -> Rows:
-    """The rows of a case, measured by a script in another process; one row that says so if that crashed or hung."""
+def measure_apart(measure: Callable[..., Rows], case: str, limit: float) -> Rows:
+    """The rows of a case, measured in another process; one row that says so if that crashed or hung."""
     try:
-        measured: Any = _process.run_child([script, "--child", case], timeout=limit)
+        measured: Rows = process.run_apart(measure, case, timeout=limit)
     except subprocess.TimeoutExpired:
         return [{"case": case, "outcome": f"more than {limit:g} s"}]
     except RuntimeError as error:
         return [{"case": case, "outcome": f"crashed: {str(error).splitlines()[-1]}"}]
-    return list(measured)
+    return measured

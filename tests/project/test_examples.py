@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-EXAMPLES = sorted((Path(__file__).parents[1] / "examples").rglob("plot_*.py"))
+EXAMPLES = sorted((Path(__file__).parents[2] / "examples").rglob("plot_*.py"))
 
 
 @pytest.mark.slow

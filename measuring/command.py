@@ -8,17 +8,16 @@ other processes kept busy meanwhile: with more than a fifth, its cell is measure
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from benchmarks import _report
-from evidence._experiment import Cells, Experiment, Row, joined
-from evidence._load import Others
-from evidence._provenance import is_current, is_quiet, origin, origins
+from measuring import plots, report
+from measuring.experiment import Cells, Experiment, Row, joined
+from measuring.load import Others, is_quiet
+from measuring.provenance import is_current, origin, origins
 
 
 class Paper(NamedTuple):
@@ -34,8 +33,6 @@ class Paper(NamedTuple):
         By name.
     arguments : mapping
         Options of all of them, beside those that every paper has: flags to the arguments of `add_argument`.
-    child : callable, optional
-        The task of a child process: from its one argument to the row that it prints.
     draw : callable, optional
         Draws further pictures from the CSV files.
     """
@@ -43,39 +40,33 @@ class Paper(NamedTuple):
     summary: str
     results: Path
     experiments: Mapping[str, Experiment]
-    arguments: Mapping[str, Mapping[str, Any]]
-    child: Callable[[str], Row] | None = None
+    arguments: Mapping[str, Mapping[str, Any]] = {}
     draw: Callable[[], None] | None = None
 
 
 def run_command(paper: Paper, arguments: Sequence[str] | None = None, *, deadline: float | None = None) -> list[Row]:
     """Run the experiment of the command line, until `deadline` on `time.monotonic`; return the rows measured."""
     options = _parse(paper, arguments)
-    if options.experiment == "child":
-        assert paper.child is not None
-        print(json.dumps(paper.child(options.asked)))
-        return []
     return _run(paper, options, deadline)
 
 
 def stale_rows(paper: Paper, name: str) -> list[Row]:
     """The rows of an experiment's CSV that another commit, another machine or a busy one measured."""
-    return [row for row in _report.read_csv(paper.results / f"{name}.csv") if not is_current(row)]
+    return [row for row in report.read_csv(paper.results / f"{name}.csv") if not is_current(row)]
 
 
 def _run(paper: Paper, options: argparse.Namespace, deadline: float | None) -> list[Row]:
     experiment, path = paper.experiments[options.experiment], paper.results / f"{options.experiment}.csv"
     columns, writes = [*experiment.columns, "others"], not options.no_files
-    card = _report.machine_card()
-    old = _report.read_csv(path) if writes or options.redraw else []
+    old = report.read_csv(path) if writes or options.redraw else []
     rows: list[Row] = []
     is_done = is_current if options.resume else (lambda row: is_quiet(row) and row in rows)
 
     def keep(row: Row) -> None:
         if _is_shown(row):
-            print(_report.format_table([row], columns).splitlines()[-1], file=sys.stderr, flush=True)
+            print(report.format_table([row], columns).splitlines()[-1], file=sys.stderr, flush=True)
         if writes:  # after every cell: an interrupted run keeps what it has
-            _report.write_csv(path, joined(old, rows, experiment.keys), card)
+            report.write_csv(path, joined(old, rows, experiment.keys))
 
     for _ in range(0 if options.redraw else options.tries):
         options.cells = Cells(joined(old, rows, experiment.keys), is_done)
@@ -83,14 +74,14 @@ def _run(paper: Paper, options: argparse.Namespace, deadline: float | None) -> l
         if all(map(is_quiet, rows)) or _is_past(deadline):
             break
     known = joined(old, rows, experiment.keys)
-    print(_report.format_table([row for row in rows or known if _is_shown(row)], columns))
+    print(report.format_table([row for row in rows or known if _is_shown(row)], columns))
     for title, table in experiment.tables(known).items():
         table = [row | origins(row, known) for row in table]
-        print(f"\n{title}\n{_report.format_table(table, list(dict.fromkeys(key for row in table for key in row)))}")
+        print(f"\n{title}\n{report.format_table(table, list(dict.fromkeys(key for row in table for key in row)))}")
         if writes:
-            _report.write_csv(paper.results / f"{title}.csv", table, card)
+            report.write_csv(paper.results / f"{title}.csv", table)
     if writes and known:
-        _report.plot_panels(path.with_suffix(".png"), experiment.panels(known))
+        plots.plot_panels(path.with_suffix(".png"), experiment.panels(known))
         if paper.draw is not None:
             paper.draw()
     return rows
@@ -141,6 +132,4 @@ def _parse(paper: Paper, arguments: Sequence[str] | None) -> argparse.Namespace:
         add("--no-files", action="store_true", help="print the table, write nothing")
         for flag, settings in {**paper.arguments, **experiment.arguments}.items():
             add(flag, **settings)
-    if paper.child is not None:
-        commands.add_parser("child").add_argument("asked")
     return parser.parse_args(arguments)

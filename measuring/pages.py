@@ -1,0 +1,77 @@
+"""Make the tables and pictures of the README and of the documentation from the files of results.
+
+::
+
+    python measuring/pages.py              # writes
+    python measuring/pages.py --check      # exit code 1 where README.md or a picture and the results differ
+
+A page of docs has the line ``<!-- table NAME -->`` alone, and the site's build puts the table there (`with_tables`);
+in README.md the table is written, between this line and ``<!-- end -->``. Pictures of `benchmarks._pages.pictures`
+whose results have changed are drawn anew. This module alone knows the tables of benchmarks and of evidence.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from benchmarks._pages import boosting, peers, pictures, reliability, scale
+from evidence import _claims, _index, _tables
+from measuring import report
+
+README = Path(__file__).resolve().parents[1] / "README.md"
+_MARKER = re.compile(r"^<!-- table ([\w/]+) -->\n", re.MULTILINE)
+_WRITTEN_TABLE = re.compile(rf"({_MARKER.pattern})(?:(?!<!--).*\n)*(<!-- end -->)", re.MULTILINE)
+_TABLES: dict[str, Callable[[list[dict[str, Any]]], str]] = {
+    **peers.TABLES,
+    **boosting.TABLES,
+    **_tables.TABLES,
+    **reliability.TABLES,
+    **scale.TABLES,
+}
+_FILES = {**peers.FILES, **_tables.FILES, **scale.FILES}  # of tables that are not named after their file
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Write the README's tables and all pictures, or compare them; returns the number that differ."""
+    only_compare = "--check" in (sys.argv[1:] if arguments is None else arguments)
+    text = README.read_text(encoding="utf-8")
+    is_stale = text != with_written_tables(text)
+    undrawn = [name for name in pictures.PICTURES if pictures.is_stale(name)]
+    for name in [README.name] * is_stale + [f"{name}.svg" for name in undrawn]:
+        print(f"{name} {'differs from' if only_compare else 'made from'} the results")
+    if only_compare:
+        return is_stale + len(undrawn)
+    README.write_text(with_written_tables(text), encoding="utf-8")
+    for name in undrawn:
+        pictures.draw(name)
+    return 0
+
+
+def with_written_tables(text: str) -> str:
+    """Return the README's text with the tables that end with ``<!-- end -->`` as the results have them."""
+    return _WRITTEN_TABLE.sub(lambda match: match[1] + table(match[2]) + match[3], text)
+
+
+def with_tables(text: str) -> str:
+    """Return the text of a page of docs with a table in the place of each marker, as the site shows it."""
+    return _MARKER.sub(lambda match: table(match[1]), text)
+
+
+def table(name: str) -> str:
+    """Return a table of results in Markdown."""
+    if name == "evidence":
+        return _index.table()
+    if name.startswith("claims/"):
+        return _claims.table(name.removeprefix("claims/"))
+    rows = report.results(_FILES.get(name, name))
+    return _TABLES[name](rows) if rows else "Not measured yet.\n"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,120 @@
+"""Origin of a measured row: commit, date and machine, and whether it still holds for the code at hand."""
+
+from __future__ import annotations
+
+import os
+import platform
+import subprocess
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+from measuring.load import is_quiet
+
+_ROOT = Path(__file__).resolve().parents[1]
+_CODE = ("src", "measuring/*.py", "benchmarks/*.py", "evidence/*.py")
+_PACKAGES = ("numpy", "scipy", "scikit-learn", "scikit-learn-intelex", "daal", "numba", "threadpoolctl")
+COLUMNS = ("commit", "date", "machine_card", "repeats", "spread", "others")
+
+
+def origin() -> dict[str, str]:
+    """Return the columns `commit`, `date` and `machine_card` of a row that is measured now."""
+    return {"commit": commit(), "date": datetime.now(UTC).date().isoformat(), "machine_card": machine()}
+
+
+def origins(row: dict[str, Any], rows: Sequence[dict[str, Any]]) -> dict[str, str]:
+    """Return these columns of a row that is computed from rows: all of theirs, of its own set if it has one."""
+    mine = [other for other in rows if "set" not in row or other.get("set") == row["set"]]
+    return {column: ", ".join(sorted({str(other[column]) for other in mine if column in other})) for column in origin()}
+
+
+def is_current(row: dict[str, Any]) -> bool:
+    """Whether a row is quiet, of this machine, and of this library: no later commit has changed src."""
+    return is_quiet(row) and row.get("machine_card") == machine() and _holds(str(row.get("commit", "")))
+
+
+@cache
+def machine() -> str:
+    """Return processor and number of cores."""
+    return f"{processor()}, {_cores()} core{'s' * (_cores() != 1)}"
+
+
+@cache
+def machine_card() -> dict[str, str]:
+    """Return the machine card: processor, cores, memory, system, BLAS and versions."""
+    from threadpoolctl import threadpool_info
+
+    import widemargin
+
+    card = {
+        "processor": processor(),
+        "cores": str(_cores()),
+        "memory": _memory(),
+        "system": f"{platform.system()} {platform.machine()}",
+        "python": platform.python_version(),
+        "blas": ", ".join(
+            sorted({f"{p['internal_api']} {p['version']}" for p in threadpool_info() if p["user_api"] == "blas"})
+        ),
+    }
+    card["widemargin"] = widemargin.__version__  # also where it runs from a checkout, not installed
+    for name in _PACKAGES:
+        try:
+            card[name] = version(name)
+        except PackageNotFoundError:
+            card[name] = "absent"
+    return card
+
+
+@cache
+def commit() -> str:
+    """Return the short name of the last commit that changed code, with + where code differs from it now.
+
+    Commits of results or texts alone do not count, so a table measured in several parts has one commit. "unknown"
+    without git.
+    """
+    name = git("log", "-1", "--format=%h", "--abbrev=9", "--", *_CODE)
+    return name + "+" * bool(git("status", "--porcelain", "--", *_CODE)) if name else "unknown"
+
+
+def git(*arguments: str) -> str:
+    """Return what a git command prints in this repository; nothing where it fails, or there is no git."""
+    try:
+        done = subprocess.run(["git", *arguments], cwd=_ROOT, capture_output=True, text=True, check=False)
+    except OSError:
+        return ""
+    return done.stdout.strip() if done.returncode == 0 else ""
+
+
+@cache
+def _holds(name: str) -> bool:
+    """Whether src at a commit is src as it is now. Rows of changed code hold until the next commit."""
+    if name.endswith("+") or not name:
+        return name == commit()
+    return bool(git("cat-file", "-t", name)) and _succeeds("diff", "--quiet", name, "--", "src/widemargin")
+
+
+def _succeeds(*arguments: str) -> bool:
+    return subprocess.run(["git", *arguments], cwd=_ROOT, capture_output=True, check=False).returncode == 0
+
+
+def processor() -> str:
+    """Return the name of the processor."""
+    cpuinfo = Path("/proc/cpuinfo")
+    if cpuinfo.exists():
+        for line in cpuinfo.read_text().splitlines():
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    return platform.processor() or "unknown"
+
+
+def _memory() -> str:
+    if not hasattr(os, "sysconf") or "SC_PHYS_PAGES" not in os.sysconf_names:
+        return "unknown"
+    return f"{os.sysconf('SC_PAGE_SIZE') * os.sysconf('SC_PHYS_PAGES') / 2**30:.0f} GiB"
+
+
+def _cores() -> int | None:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()

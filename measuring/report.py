@@ -1,0 +1,99 @@
+"""Results of a benchmark: rows of a CSV below a machine card, and a table on the terminal."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from measuring.provenance import machine_card, origin
+
+_ROOT = Path(__file__).resolve().parents[1]
+RESULTS = _ROOT / "benchmarks" / "results"
+EVIDENCE = _ROOT / "evidence" / "results"  # of the papers' experiments
+
+Row = Mapping[str, Any]
+
+
+def write_csv(path: Path, rows: Sequence[Row], more: Mapping[str, str] | None = None) -> None:
+    """Write the rows, all keys of all rows as columns, below the machine card and `more` facts of the run as `#` lines.
+
+    Rows that the file did not have get the commit, the date and the machine of this run. The file is written beside
+    the old one and then takes its place: a process that is ended meanwhile leaves all earlier rows.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    known = {_as_read(row) for row in read_csv(path)}
+    rows = [row if "commit" in row or _as_read(row) in known else {**row, **origin()} for row in rows]
+    columns = list(dict.fromkeys(key for row in rows for key in row))
+    unfinished = path.with_suffix(".csv.part")
+    with unfinished.open("w", newline="") as file:
+        file.writelines(f"# {key}: {value}\n" for key, value in {**machine_card(), **(more or {})}.items())
+        writer = csv.DictWriter(file, columns, lineterminator="\n")
+        writer.writeheader()
+        writer.writerows({key: _exact(value) for key, value in row.items()} for row in rows)
+    unfinished.replace(path)
+
+
+def _as_read(row: Row) -> frozenset[tuple[str, Any]]:
+    """A row as `read_csv` gives it."""
+    texts = {key: str(_exact(value)) for key, value in row.items() if value is not None}
+    return frozenset((key, _parsed(text, key)) for key, text in texts.items() if text != "")
+
+
+def results(name: str) -> list[dict[str, Any]]:
+    """Return the rows of a results file: ``NAME``, or ``PAPER/NAME`` of a paper's experiment."""
+    return read_csv(results_path(name))
+
+
+def results_path(name: str) -> Path:
+    """Return where the results file of this name is."""
+    return (EVIDENCE if "/" in name else RESULTS) / f"{name}.csv"
+
+
+def read_csv(path: Path) -> list[dict[str, Any]]:
+    """Return the rows of a CSV that `write_csv` wrote, numbers as numbers; none where there is no file."""
+    if not path.exists():
+        return []
+    with path.open(newline="") as file:
+        lines = csv.DictReader(line for line in file if not line.startswith("#"))
+        return [{key: _parsed(value, key) for key, value in line.items() if value != ""} for line in lines]
+
+
+def format_table(rows: Sequence[Row], columns: Sequence[str]) -> str:
+    """Return the chosen columns as aligned text: names to the left, numbers to the right, `-` where there is none."""
+    cells = [list(columns)] + [[_short(row.get(column)) for column in columns] for row in rows]
+    widths = [max(len(line[k]) for line in cells) for k in range(len(columns))]
+    numeric = [any(isinstance(row.get(column), int | float) for row in rows) for column in columns]
+    cells.insert(1, ["-" * w for w in widths])
+    return "\n".join(_aligned(line, widths, numeric) for line in cells)
+
+
+def _aligned(cells: Sequence[str], widths: Sequence[int], numeric: Sequence[bool]) -> str:
+    parts = (c.rjust(w) if right else c.ljust(w) for c, w, right in zip(cells, widths, numeric, strict=True))
+    return "  ".join(parts).rstrip()
+
+
+def _parsed(text: str, column: str) -> Any:
+    if column == "commit":  # 569e37262 is no number
+        return text
+    if text in ("True", "False"):
+        return text == "True"
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            pass
+    return text
+
+
+def _exact(value: Any) -> Any:
+    return f"{value:.9g}" if isinstance(value, float) else value
+
+
+def _short(value: Any) -> str:
+    if value is None:
+        return "-"
+    if isinstance(value, bool) or not isinstance(value, float):
+        return str(value)
+    return f"{value:.3g}" if abs(value) < 1000 else f"{value:.0f}"

@@ -1,0 +1,88 @@
+"""scikit-learn's checks: of one configuration of each estimator; the other configurations are slow tests."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from sklearn.utils.estimator_checks import check_estimator, parametrize_with_checks
+
+from widemargin import (
+    BSGDClassifier,
+    DCOneClassSVM,
+    DCPredClassifier,
+    DCPredRegressor,
+    DCSVMClassifier,
+    DCSVMClassifierCV,
+    DCSVMRegressor,
+    DCSVMRegressorCV,
+    LandmarkNystroem,
+    OCASClassifier,
+    OCASClassifierCV,
+    OCASRanker,
+    OCASRegressor,
+    OCASRegressorCV,
+    RelevanceScaler,
+    TwoStepKernelKMeans,
+)
+
+DEFAULTS: list[Any] = [
+    DCSVMClassifier(),
+    DCSVMRegressor(),
+    DCOneClassSVM(),
+    DCPredClassifier(random_state=0),
+    DCPredRegressor(random_state=0),
+    OCASClassifier(),
+    OCASRegressor(),
+    OCASRanker(C=0.1),
+    BSGDClassifier(lam=1e-3, random_state=0),
+    DCSVMClassifierCV(Cs=2, gammas=2, cv=3),
+    DCSVMRegressorCV(Cs=2, gammas=2, cv=3),
+    OCASClassifierCV(Cs=2, cv=3),
+    OCASRegressorCV(Cs=2, cv=3),
+    LandmarkNystroem(20, n_pseudo_landmarks=5, pseudo="triangle", random_state=0),
+    RelevanceScaler(),
+    TwoStepKernelKMeans(n_clusters=2, random_state=0),
+]
+OTHERS: list[Any] = [
+    DCSVMClassifier(fit_intercept=True),
+    DCSVMRegressor(fit_intercept=False),
+    DCSVMRegressor(loss="squared_epsilon_insensitive", epsilon=0.0),
+    DCPredRegressor(fit_intercept=True, random_state=0),
+    OCASClassifier(multi_class="crammer_singer"),
+    OCASClassifier(line_search=False, tol=0.1),
+    OCASClassifier(acceleration=None),
+    OCASClassifier(loss="squared_hinge"),
+    OCASClassifier(loss="logistic"),
+    OCASRegressor(loss="squared_epsilon_insensitive", epsilon=0.3),
+    OCASRegressor(loss="absolute"),
+    OCASRegressor(loss="quantile", quantile=0.8),
+    BSGDClassifier(lam=1e-3, maintenance="projection", kernel="laplacian", random_state=0),
+    OCASClassifierCV(Cs=2, cv=3, loss="logistic"),
+    LandmarkNystroem(random_state=0),
+    LandmarkNystroem(kernel="precomputed", random_state=0),
+    LandmarkNystroem(20, landmarks="rpcholesky", random_state=0),
+    RelevanceScaler("rbf"),
+]
+
+
+def statistical_checks(estimator: Any) -> dict[str, str]:
+    """Steps, clusters and landmarks are drawn: a repeated row gives another draw than its weight does.
+
+    `test_bsgd.py` and `test_dc_pred.py` have tests of weights in their place.
+    """
+    if not isinstance(estimator, BSGDClassifier | DCPredClassifier | DCPredRegressor):
+        return {}
+    name = "check_sample_weight_equivalence_on_{}_data"
+    return {name.format(kind): "another draw" for kind in ("dense", "sparse")}
+
+
+@parametrize_with_checks(DEFAULTS, expected_failed_checks=statistical_checks)
+def test_keeps_the_estimator_contract(estimator: Any, check: Any) -> None:
+    check(estimator)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("estimator", OTHERS, ids=repr)
+def test_other_configurations_keep_it(estimator: Any) -> None:
+    check_estimator(estimator, on_skip=None, expected_failed_checks=statistical_checks(estimator))
