@@ -20,7 +20,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import SGDClassifier
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.svm import SVC
@@ -525,12 +525,6 @@ def test_a_limit_reached_at_the_end_of_a_pass_begins_no_other() -> None:
     assert limited_passes(3, n_rounds=1) == (50, False, 1)
 
 
-def test_same_seed_same_model(binary: Data) -> None:
-    a, b, c = (machine(random_state=s, budget=5).fit(*binary) for s in (1, 1, 2))
-    np.testing.assert_array_equal(a.dual_coef_, b.dual_coef_)
-    assert not np.array_equal(a.dual_coef_, c.dual_coef_)
-
-
 # ----------------------------------------------------------------------------------------------------------- bad input
 
 
@@ -647,11 +641,6 @@ def test_a_kernel_that_raises_in_a_stream(binary: Data) -> None:
     fails["now"] = False
     again = stream().partial_fit(X[50:], y[50:])
     np.testing.assert_array_equal(model.partial_fit(X[50:], y[50:]).dual_coef_, again.dual_coef_)
-
-
-def test_predict_before_fit(binary: Data) -> None:
-    with pytest.raises(NotFittedError, match="BSGDClassifier"):
-        machine().predict(binary[0])
 
 
 def test_a_stopped_fit_estimates_its_objective_from_some_rows(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
+from sklearn.base import clone
 from sklearn.utils.estimator_checks import check_estimator, parametrize_with_checks
 
+from every_estimator import name_of
 from widemargin import (
     BSGDClassifier,
     DCOneClassSVM,
@@ -80,6 +83,20 @@ def statistical_checks(estimator: Any) -> dict[str, str]:
 @parametrize_with_checks(DEFAULTS, expected_failed_checks=statistical_checks)
 def test_keeps_the_estimator_contract(estimator: Any, check: Any) -> None:
     check(estimator)
+
+
+@pytest.mark.parametrize("estimator", DEFAULTS, ids=name_of)
+def test_a_failed_fit_leaves_the_estimator_as_it_was(estimator: Any) -> None:
+    X = np.random.default_rng(0).normal(size=(60, 3))
+    y, bad, model = np.arange(60) % 2, X[:, :2].copy(), clone(estimator)
+    bad[7, 1] = np.nan
+    for _ in range(2):  # unfitted, and fitted
+        before = dict(vars(model))
+        with pytest.raises(ValueError, match="NaN"):
+            model.fit(bad, y)
+        assert vars(model).keys() == before.keys()
+        assert all(vars(model)[name] is value for name, value in before.items())
+        model.fit(X, y)
 
 
 @pytest.mark.slow

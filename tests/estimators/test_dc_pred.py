@@ -313,15 +313,6 @@ def test_float32_stays() -> None:
     assert np.mean(model.predict(X) == double.predict(X)) > 0.98
 
 
-def test_pickling_and_single_rows() -> None:
-    model = DCPredClassifier(C=10, n_clusters=4, random_state=0).fit(X, BINARY)
-    again = pickle.loads(pickle.dumps(model))
-    np.testing.assert_array_equal(again.decision_function(X), model.decision_function(X))
-    decide = again.predictor_.as_function()
-    for i in range(5):
-        np.testing.assert_allclose(decide(X[i])[0], model.decision_function(X[i : i + 1])[0], rtol=1e-12)
-
-
 def test_out_of_time_there_is_a_model() -> None:
     model = DCPredClassifier(C=1e4, gamma=5.0, tol=1e-9, max_time=1e-6, n_clusters=4, random_state=0)
     with pytest.warns(ConvergenceWarning, match="stopped by max_time"):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
 from typing import Any
 
 import numpy as np
@@ -10,11 +9,8 @@ import pytest
 import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn import config_context
-from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 from widemargin import DCPredClassifier, DCSVMClassifier, DCSVMRegressor
@@ -30,45 +26,7 @@ def machine(**options: Any) -> DCSVMClassifier:
 # ----------------------------------------------------------------------------------------------- copies and storage
 
 
-def test_pickle_keeps_every_bit(four: Data) -> None:
-    X, y = four
-    model = machine(fit_intercept=True).fit(X, y)
-    copy = pickle.loads(pickle.dumps(model))
-    np.testing.assert_array_equal(copy.decision_function(X), model.decision_function(X))
-    np.testing.assert_array_equal(copy.dual_coef_, model.dual_coef_)
-    assert copy.dual_gap_ == model.dual_gap_
-    copy.fit(X[:150], y[:150])  # a loaded estimator trains again
-
-
-def test_clone_copies_parameters_only(binary: Data) -> None:
-    model = machine(C=3.0, kernel="poly", class_weight={0: 2.0}, max_time=5.0).fit(*binary)
-    copy = clone(model)
-    assert copy.get_params() == model.get_params()
-    assert not hasattr(copy, "support_")
-
-
-def test_constructor_stores_what_it_is_given() -> None:
-    parameters = DCSVMClassifier().get_params()
-    assert parameters["C"] == 1.0
-    assert parameters["fit_intercept"] is True
-    assert parameters["tol"] == 1e-3
-    weights = {0: 1.0}
-    assert DCSVMClassifier(class_weight=weights).class_weight is weights
-
-
 # ------------------------------------------------------------------------------------------------------------- labels
-
-
-@pytest.mark.parametrize("names", [["pear", "apple"], ["b", "d", "a", "c"]])
-def test_string_labels(names: list[str], binary: Data, four: Data) -> None:
-    X, y = binary if len(names) == 2 else four
-    labels = np.array(names, dtype=object)[y]
-    model = machine().fit(X, labels)
-    assert model.classes_.tolist() == sorted(names)
-    codes = np.searchsorted(sorted(names), labels.astype(str))
-    numeric = machine().fit(X, codes)
-    np.testing.assert_array_equal(model.predict(X), np.array(sorted(names), dtype=object)[numeric.predict(X)])
-    np.testing.assert_array_equal(model.decision_function(X), numeric.decision_function(X))
 
 
 @pytest.mark.parametrize("labels", [(-1, 1), (False, True), (2.0, 7.0), (10**12, 10**12 + 1)])
@@ -118,35 +76,6 @@ def test_metadata_routing_hands_over_sample_weight(binary: Data) -> None:
     direct = machine().fit(X, y, sample_weight=weights)
     np.testing.assert_array_equal(search.best_estimator_.dual_coef_, direct.dual_coef_)
     assert np.abs(machine().fit(X, y).decision_function(X) - direct.decision_function(X)).max() > 1e-2
-
-
-def test_in_a_pipeline_and_a_grid_search(four: Data) -> None:
-    X, y = four
-    pipeline = make_pipeline(StandardScaler(), DCSVMClassifier())
-    search = GridSearchCV(pipeline, {"dcsvmclassifier__C": [0.1, 10.0]}, cv=3, n_jobs=1).fit(X, y)
-    assert search.best_score_ > 0.85
-
-
-def test_feature_names(binary: Data) -> None:
-    pandas = pytest.importorskip("pandas")
-    X, y = binary
-    names = [f"feature {k}" for k in range(X.shape[1])]
-    frame = pandas.DataFrame(X, columns=names)
-    model = machine().fit(frame, y)
-    assert model.feature_names_in_.tolist() == names
-    np.testing.assert_array_equal(model.predict(frame), machine().fit(X, y).predict(X))
-    with pytest.raises(ValueError, match="feature names"):
-        model.predict(frame[names[::-1]])
-    with pytest.warns(UserWarning, match="feature names"):
-        model.predict(X)
-
-
-def test_score_and_sample_weight_of_score(binary: Data) -> None:
-    X, y = binary
-    model = machine().fit(X, y)
-    right = model.predict(X) == y
-    assert model.score(X, y) == pytest.approx(right.mean())
-    assert model.score(X, y, sample_weight=right.astype(float)) == 1.0
 
 
 def test_class_weight_is_sample_weight(four: Data) -> None:
@@ -314,18 +243,6 @@ def test_continuous_labels_are_refused(binary: Data) -> None:
     X, _ = binary
     with pytest.raises(ValueError, match=r"(?i)label type|continuous"):
         machine().fit(X, X[:, 0])
-
-
-@pytest.mark.parametrize("method", ["predict", "decision_function"])
-def test_wrong_number_of_features_at_predict(method: str, binary: Data) -> None:
-    model = machine().fit(*binary)
-    with pytest.raises(ValueError, match="X has 3 features, but DCSVMClassifier is expecting 6 features"):
-        getattr(model, method)(binary[0][:, :3])
-
-
-def test_predict_before_fit(binary: Data) -> None:
-    with pytest.raises(NotFittedError, match="DCSVMClassifier"):
-        machine().predict(binary[0])
 
 
 @pytest.mark.parametrize(

@@ -26,8 +26,7 @@ def patches(n: int, task: str = "photo") -> Any:
     return load_patches(n, 5, random_state=1, task=task)[:2]
 
 
-@pytest.mark.parametrize("fit_intercept", [False, True])
-@pytest.mark.parametrize("form", ["float32", "float64", "csr"])
+@pytest.mark.parametrize(("form", "fit_intercept"), [("float32", True), ("float64", False), ("csr", True)])
 def test_number_of_threads_does_not_matter(form: str, fit_intercept: bool) -> None:
     X, y = patches(5000)
     X = sp.csr_array(X) if form == "csr" else X.astype(form)
@@ -121,8 +120,9 @@ def test_blocks_of_another_size_predict_the_same() -> None:
     np.testing.assert_allclose(one_by_one, whole[::40], rtol=0.0, atol=rounding)
 
 
-@pytest.mark.parametrize("memory_budget", ["20MB", "60MB", "90MB"])
-@pytest.mark.parametrize("kind", [DCPredClassifier, DCPredRegressor])
+@pytest.mark.parametrize(
+    ("kind", "memory_budget"), [(DCPredClassifier, "20MB"), (DCPredClassifier, "90MB"), (DCPredRegressor, "60MB")]
+)
 def test_number_of_threads_does_not_matter_where_memory_is_short(kind: Any, memory_budget: str) -> None:
     """Nor for the least memory that is asked for."""
     X, y = patches(6000)

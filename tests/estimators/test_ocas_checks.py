@@ -11,10 +11,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from sklearn.base import clone
-from sklearn.calibration import CalibratedClassifierCV
 from sklearn.exceptions import NotFittedError
-from sklearn.model_selection import GridSearchCV
 
 from widemargin import OCASClassifier
 
@@ -48,23 +45,6 @@ def test_forms_of_the_same_data(four: Data, multi_class: str, dtype: type) -> No
         np.testing.assert_allclose(model.decision_function(form), model.decision_function(X), atol=1e-4)
 
 
-def test_data_are_not_changed(binary: Data) -> None:
-    X, y = binary
-    for form in (X.copy(), np.asfortranarray(X), sp.csr_array(X)):
-        before = pickle.dumps(form)
-        OCASClassifier().fit(form, y).predict(form)
-        assert pickle.dumps(form) == before
-
-
-def test_string_labels(binary: Data, four: Data) -> None:
-    for (X, y), names in ((binary, ["pear", "apple"]), (four, ["b", "d", "a", "c"])):
-        labels = np.array(names, dtype=object)[y]
-        model = OCASClassifier(tol=0.01).fit(X, labels)
-        assert model.classes_.tolist() == sorted(names)
-        numeric = OCASClassifier(tol=0.01).fit(X, np.searchsorted(sorted(names), labels.astype(str)))
-        np.testing.assert_array_equal(model.predict(X), np.array(sorted(names), dtype=object)[numeric.predict(X)])
-
-
 def test_zero_rows_and_columns(binary: Data) -> None:
     X, y = binary
     model = OCASClassifier(tol=1e-6, fit_intercept=False).fit(X, y)
@@ -77,31 +57,12 @@ def test_zero_rows_and_columns(binary: Data) -> None:
     assert OCASClassifier().fit(np.zeros((4, 2)), [0, 1, 1, 1]).predict([[0.0, 0.0]]) == [1]
 
 
-def test_pickle_clone_and_skops(four: Data, tmp_path: Path) -> None:
-    from widemargin._model_files import load, write_model
-
-    model = OCASClassifier(tol=0.01, warm_start=True).fit(*four)
-    with open(tmp_path / "m.skops", "wb") as file:
-        write_model(model, file)
-    for copy in (pickle.loads(pickle.dumps(model)), load(tmp_path / "m.skops")):
-        np.testing.assert_array_equal(copy.decision_function(four[0]), model.decision_function(four[0]))
-    assert not hasattr(clone(model), "coef_")
-
-
 def test_a_file_saved_before_there_was_acceleration(binary: Data) -> None:
     model = OCASClassifier().fit(*binary)
     del model.__dict__["acceleration"]
     loaded = pickle.loads(pickle.dumps(model))
     assert loaded.get_params()["acceleration"] == "auto"
     np.testing.assert_array_equal(loaded.fit(*binary).coef_, model.coef_)
-
-
-def test_inside_scikit_learn(binary: Data) -> None:
-    X, y = binary
-    search = GridSearchCV(OCASClassifier(), {"C": [0.01, 1.0]}, cv=2).fit(X, y)
-    assert search.best_score_ > 0.6
-    probabilities = CalibratedClassifierCV(OCASClassifier(), cv=2).fit(X, y).predict_proba(X)
-    np.testing.assert_allclose(probabilities.sum(axis=1), 1)
 
 
 # ------------------------------------------------------------------------------------------------------ bad input
@@ -163,12 +124,3 @@ def test_nan_in_a_memory_map(tmp_path: Path) -> None:
     mapped = np.load(tmp_path / "X.npy", mmap_mode="r")
     with pytest.raises(ValueError, match="contains NaN"):
         OCASClassifier(memory_budget=8000).fit(mapped, np.arange(1000) % 2)
-
-
-def test_a_failed_fit_changes_nothing(binary: Data) -> None:
-    X, y = binary
-    model = OCASClassifier().fit(X, y)
-    before = model.decision_function(X)
-    with pytest.raises(ValueError, match="got one class"):
-        model.fit(X[:, :3], np.zeros(len(y)))
-    np.testing.assert_array_equal(model.decision_function(X), before)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pytest
 import scipy.sparse as sp
 from numpy.typing import NDArray
@@ -71,12 +70,6 @@ def test_sparse_rows_and_float32(y: NDArray[Any]) -> None:
 def test_the_same_for_any_number_of_threads() -> None:
     one = RelevanceScaler(n_rows=400, n_jobs=1).fit(X, CLASSES)
     np.testing.assert_array_equal(one.scale_, RelevanceScaler(n_rows=400, n_jobs=3).fit(X, CLASSES).scale_)
-
-
-def test_names_of_the_columns() -> None:
-    table = pd.DataFrame(X, columns=[f"c{j}" for j in range(12)])
-    scaler = RelevanceScaler(n_iter=1).set_output(transform="pandas").fit(table, VALUES)
-    assert list(scaler.transform(table).columns) == list(scaler.get_feature_names_out()) == list(table.columns)
 
 
 @pytest.mark.parametrize("kernel", ["laplacian", "rbf"])

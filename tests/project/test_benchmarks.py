@@ -73,12 +73,6 @@ def test_pictures_are_drawn_again_as_they_are(monkeypatch, tmp_path, name):
     assert not pictures.is_stale(name)
 
 
-def test_seconds_by_rows_say_who_was_not_measured():
-    tables = import_module("benchmarks._pages.scale").TABLES
-    rows = [{"machine": m, "rows": 9000, "seconds": s, "accuracy": 90.0} for m, s in (("exact", 2.0), ("early", 0.5))]
-    assert tables["how_long"](rows).splitlines()[2] == "| 9,000 | 0.5 s | 90.0 % | 2 s | 90.0 % | - |"
-
-
 def test_speed_table_divides_the_time_of_the_rival_by_ours(monkeypatch, tmp_path):
     seconds = {"widemargin": 2.0, "widemargin, no level": 5.0, "widemargin, no intercept": 3.0}
     seconds |= {"sklearnex": 9.0, "sklearnex, CSR": 8.0}
@@ -226,43 +220,6 @@ def test_errors_are_divided_and_none_counts_as_half_a_row(boosting):
     assert (mean["machine"], mean["wins"], mean["losses"], mean["ties"]) == ("trees", 1, 1, 1)
     assert mean["error_ratio"] == pytest.approx(1.0)
     assert mean["seconds_ratio"] == pytest.approx(3.0)
-
-
-def test_covtype_leaves_accuracy_and_relevance_for_the_plots(boosting, monkeypatch, tmp_path):
-    pytest.importorskip("matplotlib")
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(160, 54)).astype(np.float32)
-    y = (X[:, 0] + X[:, 1] > 0).astype(np.int8)
-    monkeypatch.setattr(boosting, "load", lambda name: (X[:100], X[100:], y[:100], y[100:]))
-    monkeypatch.setattr(boosting, "_BUDGETS", (60,))
-    monkeypatch.setattr(boosting, "_COUNTS", (3, 6))
-    boosting.main(["--covtype", "--results", str(tmp_path)])
-    assert [row["machine"] for row in report.read_csv(tmp_path / "boosting_covtype.csv")] == [
-        "search, 60 s",
-        "trees, 3",
-        "trees, 6",
-    ]
-    factors = report.read_csv(tmp_path / "boosting_relevance.csv")
-    assert max(row["relevance"] for row in factors) == 1.0
-    boosting.plot(tmp_path, tmp_path)
-    assert {path.name for path in tmp_path.glob("*.png")} == {"covtype_relevance.png"}
-
-
-def test_tables_of_trees_have_ratios_below():
-    tables = import_module("benchmarks._pages.boosting").TABLES
-    rows = [
-        {"set": "a", "machine": "search", "n": 1000, "n_features": 3, "seconds": 6.0, "error": 0.02},
-        {"set": "a", "machine": "trees", "n": 1000, "n_features": 3, "seconds": 2.0, "error": 0.03, "error_ratio": 1.5},
-        {"set": "geometric mean", "machine": "trees", "error_ratio": 1.5, "seconds_ratio": 3.0, "wins": 1, "losses": 0},
-    ]
-    lines = tables["boosting"](rows).splitlines()[2:]
-    assert lines[0] == "| a | 1,000 × 3 | 0.0200 | 6 | 0.0300 | 2 |"
-    assert lines[1].endswith("|  | **1** | **1** | **1.50** | **3** |")
-    assert lines[2].endswith("|  |  |  | 1, 0 |  |")
-    ablation = tables["boosting_ablation"](rows).splitlines()
-    assert ablation[0] == "| set | error of the search | trees |"
-    assert ablation[2:] == ["| a | 0.0200 | 1.50 |", "| geometric mean |  | 1.50 |"]
-    assert tables["boosting_covtype"](rows[:1]).splitlines()[2] == "| search | 6 | 98.00% |"
 
 
 def test_a_page_that_differs_is_named(monkeypatch, tmp_path, capsys):
