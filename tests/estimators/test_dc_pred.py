@@ -260,6 +260,7 @@ def hinge_alpha(K: np.ndarray, y: np.ndarray) -> np.ndarray:
     return y * reference_box_qp(signed(definite, y), -np.ones(len(y)), np.full(len(y), 2.0))
 
 
+@pytest.mark.slow
 def test_the_published_regressor_is_the_papers_algorithm() -> None:
     parameters: dict[str, Any] = {"gamma": 0.5, "n_clusters": 4, "n_landmarks": 5, "n_pseudo_landmarks": 4}
     model = DCPredRegressor(alpha=0.1, **parameters, **PUBLISHED, random_state=0).fit(X, WAVE)

@@ -152,7 +152,7 @@ def test_kernel_ridge_goes_on_and_is_stopped(waves: Data) -> None:
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-@pytest.mark.parametrize("fit_intercept", [False, True])
+@pytest.mark.parametrize("fit_intercept", [pytest.param(False, marks=pytest.mark.slow), True])
 def test_kernel_ridge_of_weights_of_all_sizes(waves: Data, fit_intercept: bool) -> None:
     """Rows of next to no weight are nearly not there, and no others are solved less well."""
     X, y = waves
@@ -466,6 +466,7 @@ def test_targets_share_one_kernel_matrix(waves: Data) -> None:
     assert n_entries < 1.5 * len(X) ** 2
 
 
+@pytest.mark.slow
 def test_targets_out_of_float32_s_precision_are_corrected(waves: Data) -> None:
     """Their gap, recomputed in float64, is that of the fit."""
     X, y = waves[0].astype(np.float32), waves[1]

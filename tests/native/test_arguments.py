@@ -460,6 +460,10 @@ def test_sizes_and_layouts_that_do_not_fit_are_refused(name: str) -> None:
                 for wrong in (good.take(range(good.shape[axis] - 1), axis), np.repeat(good, 2, axis)):
                     refused += is_refused(call, copies(arguments) | {key: wrong})
             is_refused(call, copies(arguments) | {key: np.empty((0,) * good.ndim, good.dtype)})
+            fixed = good.copy()
+            fixed.flags.writeable = False
+            is_refused(call, copies(arguments) | {key: fixed})
+            np.testing.assert_array_equal(fixed, good, f"{name} writes into a read-only {key}")
             assert refused or (name, key) in ANY_LENGTH, f"{name}: no other size of {key} was refused"
 
 

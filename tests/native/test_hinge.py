@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -298,82 +297,6 @@ def test_numbers_that_are_none_do_no_harm(bad: float, share: float) -> None:
 def test_a_quantile_of_nothing_is_no_number() -> None:
     assert np.isnan(hinge.weighted_quantile(np.empty(0), np.empty(0), 1.0))
     assert hinge.find_root(np.empty(0), np.empty(0), 2.0, -1.0, 0.0) == 0.5
-
-
-N = 40
-
-
-def arguments_of(name: str) -> tuple[Callable[..., Any], list[Any]]:
-    """A pass and good arguments, each array of its own size N."""
-    f, f_end, signed = lines(0, N, ties=False)
-    values, out = f.copy(), np.empty(N)
-    tables: dict[str, list[Any]] = {
-        "scan_breakpoints": [ALONE, f, f_end, 0.0, 0.0, signed, 0.0, 1.0],
-        "find_root": [f, f_end, 1.0, -1.0, 0.0],
-        "advance": [ALONE, f, f_end, signed, 0.1, 0.1, out],
-        "smoothed_hinges": [ALONE, f, 0.0, signed, 1.0, 1.0, 1.0, out],
-        "smoothed_slopes": [ALONE, f, 0.0, signed, 1.0],
-        "rows_near_kink": [ALONE, f, 0.0, signed, 1.0],
-        "weighted_quantile": [f, f_end, 1.0],
-        "collect_residuals": [ALONE, f, f_end, 0.5, signed, 0.0, 1.0, out],
-        "advance_with_intercept": [ALONE, f, f_end, signed, 0.1, 0.1, values, 0.0, 0.0, out],
-        "one_vs_rest_signs": [ALONE, np.zeros(N, np.int64), 0, out],
-        "gather": [ALONE, f, np.zeros(N, np.int64), out],
-    }
-    return getattr(hinge, name), tables[name]
-
-
-PASSES = [
-    "scan_breakpoints",
-    "find_root",
-    "advance",
-    "smoothed_hinges",
-    "smoothed_slopes",
-    "rows_near_kink",
-    "weighted_quantile",
-    "collect_residuals",
-    "advance_with_intercept",
-    "one_vs_rest_signs",
-    "gather",
-]
-
-
-@pytest.mark.parametrize("name", PASSES)
-def test_wrong_arguments(name: str) -> None:
-    call, arguments = arguments_of(name)
-    call(*arguments)
-    places = [k for k, argument in enumerate(arguments) if isinstance(argument, np.ndarray)]
-    for k in places:
-        good = arguments[k]
-        for wrong in (good[:-1], np.resize(good, N + 1), good[:0]):
-            if name == "gather" and k == places[0]:
-                continue  # there may be any number of values
-            with pytest.raises(ValueError, match="must be"):
-                call(*arguments[:k], wrong.copy(), *arguments[k + 1 :])
-        strided, reverse, flat = np.repeat(good, 2)[::2], good[::-1], good.reshape(2, -1)
-        for wrong in (good.astype(np.float32), good.astype(">f8"), strided, reverse, flat, good.tolist(), None, 1.0):
-            with pytest.raises(TypeError):
-                call(*arguments[:k], wrong, *arguments[k + 1 :])
-    if arguments[0] is ALONE:
-        for wrong in (None, 2, object()):
-            with pytest.raises(TypeError):
-                call(wrong, *arguments[1:])
-
-
-@pytest.mark.parametrize("name", ["advance", "smoothed_hinges", "collect_residuals", "one_vs_rest_signs", "gather"])
-def test_what_is_written_must_be_writable(name: str) -> None:
-    call, arguments = arguments_of(name)
-    arguments[-1].flags.writeable = False
-    with pytest.raises(TypeError):
-        call(*arguments)
-
-
-def test_outputs_must_be_writable() -> None:
-    for name in ("advance", "advance_with_intercept"):
-        call, arguments = arguments_of(name)
-        arguments[1].flags.writeable = False
-        with pytest.raises(TypeError):
-            call(*arguments)
 
 
 @pytest.mark.parametrize("wrong", [-1, 9, 2**62, -(2**63)])

@@ -188,25 +188,6 @@ def test_polynomial(
     np.testing.assert_array_less(np.abs(G - expected), allowed + 1e-30)
 
 
-def test_wrong_arguments() -> None:
-    G = np.zeros((2, 3), SINGLE)
-    for wrong in (G.astype(DOUBLE), G[0], G.tolist(), None, G[None]):
-        with pytest.raises(TypeError):
-            kernels.exponential(wrong, -1.0)
-    G.flags.writeable = False
-    with pytest.raises(TypeError):
-        kernels.exponential(G, -1.0)
-
-
-@pytest.mark.parametrize("view", [slice(None, None, -1), slice(None, None, 2)])
-def test_strided_rows_are_refused(view: slice) -> None:
-    G = np.zeros((4, 4), SINGLE)
-    with pytest.raises(ValueError, match="G must have contiguous rows"):
-        kernels.exponential(G[:, view], -1.0)
-    with pytest.raises(ValueError, match="G must have contiguous rows"):
-        kernels.polynomial(G[:, view], 1.0, 0.0, 2)
-
-
 @pytest.mark.parametrize("dtype", [SINGLE, DOUBLE])
 def test_rows_may_be_part_of_a_wider_array(dtype: np.dtype) -> None:
     whole = np.random.default_rng(0).normal(size=(4, 6)).astype(dtype)
