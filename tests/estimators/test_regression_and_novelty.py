@@ -16,7 +16,7 @@ from sklearn.kernel_ridge import KernelRidge
 from sklearn.metrics.pairwise import rbf_kernel as rbf
 from sklearn.svm import SVR, LinearSVR, OneClassSVM
 
-from widemargin import DCOneClassSVM, DCPredRegressor, DCSVMClassifier, DCSVMRegressor, DCSVMRegressorCV, compress
+from widemargin import DCOneClassSVM, DCPredRegressor, DCSVMRegressor, DCSVMRegressorCV, compress
 from widemargin._threads import ThreadTeam
 
 Data = tuple[NDArray[np.float64], NDArray[np.float64]]
@@ -293,14 +293,6 @@ def test_no_time_gives_a_constant_with_its_gap() -> None:
     assert not model.converged_
 
 
-@pytest.mark.parametrize("kind", [DCSVMRegressor, DCOneClassSVM])
-def test_the_default_combination_is_the_classifiers_and_the_own_cluster(kind: Any, waves: Data) -> None:
-    X, y = waves
-    default, early = (kind(n_levels=1, stop_level=1, random_state=0, **how) for how in ({}, {"combine": "early"}))
-    assert default.combine == DCSVMClassifier().combine
-    np.testing.assert_array_equal(default.fit(X, y).predict(X), early.fit(X, y).predict(X))
-
-
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -309,7 +301,6 @@ def test_the_default_combination_is_the_classifiers_and_the_own_cluster(kind: An
         ({"epsilon": -0.1}, "epsilon must be at least 0"),
         ({"loss": "squared"}, "loss must be one of .*'squared_epsilon_insensitive'.* got 'squared'"),
         ({"epsilon": "small"}, "epsilon must be a finite number"),
-        ({"combine": "bcm"}, "combine must be one of"),
         ({"stop_level": 2, "n_levels": 1}, "stop_level must be at most"),
         ({"tol": 0.0}, "tol must be greater than 0"),
     ],
