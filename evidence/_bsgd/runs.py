@@ -44,7 +44,7 @@ def settings_of(problem: Problem, budget: int, rule: str, lam: float | None = No
 
 
 def load(name: str, n_rows: int | None = None) -> Problem:
-    """Return a problem of `_problems`; of patches, 500,000 rows."""
+    """Return a problem of `measuring.problems`; of patches, 500,000 rows."""
     return load_problem(name, n_rows=n_rows or (500_000 if name == "patches" else None))
 
 
