@@ -39,10 +39,9 @@ def fit(X: Any, y: Any, weights: Any = None, **parameters: Any) -> tuple[DCSVMCl
     return model, said
 
 
-@pytest.mark.parametrize("fit_intercept", [False, True])
-@pytest.mark.parametrize("n_levels", ["auto", 1])
+@pytest.mark.parametrize(("n_levels", "fit_intercept"), [("auto", True), (1, False)])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("n", [20, 100, 400])
+@pytest.mark.parametrize("n", [20, 400])
 def test_singular_kernels_with_large_C_converge(n: int, dtype: Any, n_levels: Any, fit_intercept: bool) -> None:
     X, y = noisy(n, 3)
     model, _ = fit(X.astype(dtype), y, kernel="linear", C=1e6, n_levels=n_levels, fit_intercept=fit_intercept)

@@ -106,17 +106,18 @@ def test_class_weight_in_a_stream(binary: Data) -> None:
 
 
 @pytest.mark.parametrize(
-    "estimator",
+    ("estimator", "result"),
     [
-        DCSVMClassifier(),
-        DCSVMClassifier(n_levels=1, stop_level=1, branching=2, random_state=0),
-        BSGDClassifier(maintenance="removal", n_epochs=1, random_state=0),
-        BSGDClassifier(maintenance="projection", n_epochs=1, random_state=0),
-        TwoStepKernelKMeans(3, random_state=0),
+        (DCSVMClassifier(), "array"),
+        (DCSVMClassifier(), "sparse array"),
+        (DCSVMClassifier(), "sparse matrix"),
+        (DCSVMClassifier(), "matrix"),
+        (DCSVMClassifier(n_levels=1, stop_level=1, branching=2, random_state=0), "sparse matrix"),
+        (BSGDClassifier(maintenance="removal", n_epochs=1, random_state=0), "matrix"),
+        (BSGDClassifier(maintenance="projection", n_epochs=1, random_state=0), "sparse matrix"),
+        (TwoStepKernelKMeans(3, random_state=0), "matrix"),
     ],
-    ids=lambda e: f"{name_of(e)}-{getattr(e, 'maintenance', '')}-{getattr(e, 'stop_level', '')}",
 )
-@pytest.mark.parametrize("result", ["array", "sparse array", "sparse matrix", "matrix"])
 def test_a_callable_kernel_may_return_any_matrix(estimator: Any, result: str, four: Data) -> None:
     X, y = sp.csr_array(four[0]), four[1]
     kinds = {

@@ -20,7 +20,6 @@ from sklearn.svm import SVC
 from widemargin.cli.arguments import make_parser
 
 ROOT = Path(__file__).parents[2]
-SLOW = {"docs/guide/dask.md"}  # it starts a cluster
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 _BLOCK = re.compile(r"(<!-- not run[^\n]*-->\n+)?^( *)```python\n(.*?)^ *```$", re.DOTALL | re.MULTILINE)
 _COMMAND = re.compile(r"^(?:.*(?:&&|\|) )?widemargin ([^#|\n]*)", re.MULTILINE)
@@ -49,14 +48,7 @@ def ids(page: Path) -> str:
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-@pytest.mark.parametrize(
-    "page",
-    [
-        pytest.param(page, id=ids(page), marks=[pytest.mark.slow] if ids(page) in SLOW else [])
-        for page in PAGES
-        if blocks(page)
-    ],
-)
+@pytest.mark.parametrize("page", [page for page in PAGES if blocks(page)], ids=ids)
 def test_blocks_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What a page leaves open (X, y, X_new, a fitted SVC, chunks of a stream) is two moons."""
     pytest.importorskip("matplotlib").use("Agg")
