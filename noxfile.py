@@ -36,14 +36,14 @@ def types(session: nox.Session) -> None:
 def test(session: nox.Session) -> None:
     """The tests and the examples in docstrings, on all cores; add -m slow for the long ones."""
     session.install("-e", ".[test]")
-    session.run("python", "-m", "pytest", "-n", "auto", *session.posargs)
+    session.run("python", "-m", "pytest", *session.posargs)
 
 
 @nox.session
 def fast(session: nox.Session) -> None:
     """The tests of the packages from `models` down, on all cores; add tests/native for those of compiled code."""
     session.install("-e", ".[test]")
-    session.run("python", "-m", "pytest", "-n", "auto", *FAST, *session.posargs)
+    session.run("python", "-m", "pytest", *FAST, *session.posargs)
 
 
 @nox.session
@@ -59,7 +59,7 @@ def lowest(session: nox.Session) -> None:
     constraints = Path(session.create_tmp()) / "lowest.txt"
     constraints.write_text(str(session.run("python", "building/lowest.py", silent=True)))
     session.install("-c", str(constraints), "-e", ".[test]")
-    session.run("python", "-m", "pytest", "-n", "auto", *session.posargs)
+    session.run("python", "-m", "pytest", *session.posargs)
 
 
 @nox.session
@@ -67,7 +67,7 @@ def nightly(session: nox.Session) -> None:
     """The tests with the development versions of scikit-learn, NumPy and SciPy."""
     session.install("-e", ".[test]")
     session.install("--upgrade", "--pre", "--index-url", NIGHTLY, "scikit-learn", "numpy", "scipy", "--no-deps")
-    session.run("python", "-m", "pytest", "-n", "auto", *session.posargs)
+    session.run("python", "-m", "pytest", *session.posargs)
 
 
 @nox.session

@@ -1,7 +1,11 @@
 """Sphinx: Markdown pages, numpydoc docstrings, drawings by matplotlib's plot directive."""
 
 import sys
+from functools import partial
 from pathlib import Path
+
+from docutils.nodes import SkipNode
+from latex2mathml.converter import convert
 
 import widemargin
 
@@ -16,7 +20,6 @@ extensions = [
     "myst_parser",
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
-    "sphinx.ext.mathjax",
     "numpydoc",
     "sphinx_copybutton",
     "sphinx_design",
@@ -29,6 +32,7 @@ templates_path = ["_templates"]
 myst_enable_extensions = ["colon_fence"]
 myst_heading_anchors = 3
 
+html_math_renderer = "mathml"
 smartquotes = False  # a string of code keeps its quotes
 toc_object_entries_show_parents = "hide"
 autosummary_generate = True
@@ -81,6 +85,12 @@ def _is_inherited(app, what, name, obj, skip, options):
     return True if is_sklearns or name in ("predict_proba", "predict_log_proba", "train_model") else None
 
 
+def _write_formula(translator, node, *, display="inline"):
+    """Write a formula as MathML, which browsers show without a script and without a network."""
+    translator.body.append(convert(node.astext(), display=display))
+    raise SkipNode
+
+
 def _fill_in_tables(app, name, source):
     """Put the tables of results in the places of their markers."""
     source[0] = pages.with_tables(source[0])
@@ -93,6 +103,8 @@ def _pages_with_tables(app, env, added, changed, removed):
 
 def setup(app):
     """Register the handlers."""
+    block = partial(_write_formula, display="block")
+    app.add_html_math_renderer("mathml", (_write_formula, None), (block, None))
     app.connect("autodoc-skip-member", _is_inherited)
     app.connect("source-read", _fill_in_tables)
     app.connect("env-get-outdated", _pages_with_tables)

@@ -50,13 +50,31 @@ def test_pictures_are_those_of_the_results(benchmark_module, monkeypatch, tmp_pa
     assert pictures.is_stale("scale")
 
 
-@pytest.mark.parametrize("name", ["covtype_accuracy", "fits", "linear", "compress"])
-def test_pictures_are_drawn_again_as_they_are(benchmark_module, monkeypatch, tmp_path, name):
-    pytest.importorskip("matplotlib")
+@pytest.mark.parametrize(
+    "name", ["covtype_accuracy", "fits", "scale", "early", "tuning", "linear", "compress", "boosting", "regression"]
+)
+def test_pictures_can_be_read(benchmark_module, monkeypatch, tmp_path, name):
+    """No curve turns back, no bar or point lies beyond the axes, no label on a curve or on another label."""
+    agg = pytest.importorskip("matplotlib.backends.backend_agg")
     pictures = benchmark_module("_pages.pictures")
     monkeypatch.setattr(pictures, "IMAGES", tmp_path)
-    pictures.draw(name)
+    axes = pictures.draw(name)
+    agg.FigureCanvasAgg(axes.figure).draw()  # measures the labels
     assert not pictures.is_stale(name)
+    (left, right), (low, high) = axes.get_xlim(), sorted(axes.get_ylim())
+    curves = [line for line in axes.lines if line.get_linestyle() != "None" and len(line.get_xdata()) > 2]
+    for line in curves:
+        x, y = line.get_xdata(), line.get_ydata()
+        assert np.all(np.diff(x) > 0), "a curve turns back"
+        assert left <= min(x)
+        assert low <= min(y)
+        assert max(x) <= right
+        assert max(y) <= high
+    assert all(left <= bar.get_x() and bar.get_x() + bar.get_width() <= right for bar in axes.patches)
+    labels = [text.get_window_extent() for text in axes.texts]
+    assert not any(a.overlaps(b) for k, a in enumerate(labels) for b in labels[:k])
+    paths = [line.get_transform().transform_path(line.get_path()) for line in curves]
+    assert not any(path.intersects_bbox(label, filled=False) for path in paths for label in labels)
 
 
 def test_seconds_by_rows_say_who_was_not_measured(benchmark_module):
@@ -298,6 +316,7 @@ def test_new_rows_of_a_run_have_its_origin_and_old_ones_theirs(benchmark_module,
 
 
 def test_paths_of_linear_machines_are_compared(benchmark_module, tmp_path, monkeypatch):
+    pytest.importorskip("numba")  # of the rival
     script, path = benchmark_module("peers.linear_path"), tmp_path / "linear_path.csv"
     X, y = load_patches(400, 3, random_state=0)
     rows = sp.csr_array(X, dtype=np.float64)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -54,8 +55,8 @@ def is_stale(name: str) -> bool:
     return is_measured and not (path.exists() and picture.digest() in path.read_text(encoding="utf-8"))
 
 
-def draw(name: str) -> None:
-    """Write the file of a picture."""
+def draw(name: str) -> Any:
+    """Write the file of a picture; returns its axes."""
     import matplotlib
 
     matplotlib.use("Agg")
@@ -67,6 +68,7 @@ def draw(name: str) -> None:
         picture.draw(axes, *(_report.results(source) for source in picture.sources))
         figure.savefig(path_of(name), metadata={"Date": None, "Description": picture.digest()})
         plt.close(figure)
+    return axes
 
 
 def _covtype(axes: Any, scale: Rows, boosting: Rows) -> None:
@@ -97,14 +99,14 @@ _LABELS = {
     "exact": ("exact", _OURS, (8, -8), "left"),
     "early": ("early", _EARLY, (-8, 8), "right"),
     "search": ("search of kernel, γ, C", _SEARCH, (8, 10), "right"),
-    "intelex": ("scikit-learn-intelex,\n116,202 rows", _INTELEX, (4, -30), "center"),
+    "intelex": ("scikit-learn-intelex,\n116,202 rows", _INTELEX, (40, -52), "right"),
     "trees": ("boosted trees", _TREES, (4, -10), "left"),
     "linear": ("linear", "#6a4c93", (9, 0), "left"),
 }
 
 
 def _curve(rows: Any) -> list[tuple[float, float]]:
-    return [(row["seconds"], row["accuracy"]) for row in rows]
+    return [(row["seconds"], row["accuracy"]) for row in sorted(rows, key=itemgetter("rows"))]
 
 
 def _depth_of(accuracy: Any) -> Any:
@@ -128,7 +130,7 @@ def _scale(axes: Any, rows: Rows) -> None:
         "early": ("early", _EARLY, "left"),
     }
     for name, (label, colour, side) in names.items():
-        own = [row for row in rows if row["machine"] == name]
+        own = sorted((row for row in rows if row["machine"] == name), key=itemgetter("rows"))
         n, seconds = [row["rows"] for row in own], [row["seconds"] for row in own]
         axes.plot(n, seconds, "o-", color=colour, markersize=5, linewidth=2)
         at = {"textcoords": "offset points", "xytext": (8, 0), "ha": side, "va": "center"}
@@ -189,13 +191,14 @@ def _linear(axes: Any, rows: Rows) -> None:
 
 
 def _compress(axes: Any, rows: Rows) -> None:
-    """How many labels differ over how many times as fast predictions are, a curve over the cost for each set."""
+    """Labels that differ over the speed of predictions: a point for each cost, a line through the best of each set."""
     colours = [_OURS, _EARLY, _INTELEX, _SKLEARN, _TREES]
     for name, colour in zip(dict.fromkeys(row["set"] for row in rows), colours, strict=True):
         own = sorted((row["times_sklearn"], 100 * (1 - row["agreement"])) for row in rows if row["set"] == name)
-        axes.plot(
-            *zip(*own, strict=True), "o-", color=colour, label=name.partition(":")[0], linewidth=1.5, markersize=5
-        )
+        best = [point for k, point in enumerate(own) if all(point[1] < other[1] for other in own[k + 1 :])]
+        label = name.partition(":")[0]
+        axes.plot(*zip(*own, strict=True), "o", color=colour, markersize=4, alpha=0.4)
+        axes.plot(*zip(*best, strict=True), "o-", color=colour, label=label, linewidth=1.5, markersize=5)
     axes.set(xscale="log", yscale="log", xlabel="times as fast as SVC.predict", ylabel="% of the labels that differ")
     axes.set_xticks([1000, 2000, 5000, 10_000], ["1,000", "2,000", "5,000", "10,000"])
     axes.set_xticks([], minor=True)
@@ -241,9 +244,13 @@ def _times(axes: Any, bars: Bars, label: str, colours: Sequence[str]) -> None:
     axes.set_xscale("log")
     ratios = [ratio for group in bars.values() for ratio in group.values()]
     least, largest = min(ratios), max(ratios)
-    steps = (1, 10, 100, 1000) if largest > 100 else (0.5, 1, 2, 5, 10, 20, 50)
-    ticks = [tick for tick in steps if min(1, least / 1.2) <= tick <= largest * 1.2]
+    digits = (1,) if largest > 100 else (1, 2, 5)
+    steps = [digit * 10.0**power for power in range(-3, 7) for digit in digits]
+    first = max(step for step in steps if step <= min(1.0, least))
+    last = min(step for step in steps if step >= largest)
+    ticks = [step for step in steps if first <= step <= last]
     axes.set_xticks(ticks, [f"{tick:,g}" for tick in ticks])
+    axes.set_xlim(first, last)  # every bar ends between two ticks
     axes.set_xticks([], minor=True)
     axes.axvline(1, color="0.3", linewidth=1)
     axes.set_yticks(range(len(bars)), list(bars))

@@ -58,9 +58,7 @@ def _search(kind: type, **parameters: Any) -> Callable[[int, Any, Any], Any]:
 
 CASES: dict[str, Callable[[int, Any, Any], Any]] = {
     "DCSVMClassifier": _estimator(wm.DCSVMClassifier, C=10, random_state=0),
-    "DCSVMClassifier, bcm": _estimator(
-        wm.DCSVMClassifier, C=10, n_levels=1, stop_level=1, combine="bcm", random_state=0
-    ),
+    "DCSVMClassifier, early": _estimator(wm.DCSVMClassifier, C=10, n_levels=1, stop_level=1, random_state=0),
     "DCSVMRegressor": _estimator(wm.DCSVMRegressor, C=10),
     "DCOneClassSVM": _estimator(wm.DCOneClassSVM),
     "DCSVMClassifierCV": _search(wm.DCSVMClassifierCV, gammas=1),

@@ -36,9 +36,7 @@ KINDS: dict[str, Callable[[random.Random], Any]] = {
     "DCSVMClassifier": lambda draw: wm.DCSVMClassifier(
         C=10 ** draw.uniform(-2, 1), kernel=draw.choice(["rbf", "laplacian", "poly"]), fit_intercept=draw.random() < 0.5
     ),
-    "DCSVMClassifier, early": lambda draw: wm.DCSVMClassifier(
-        n_levels=1, stop_level=1, n_sample=100, combine=draw.choice(["early", "soft", "naive", "bcm"])
-    ),
+    "DCSVMClassifier, early": lambda draw: wm.DCSVMClassifier(n_levels=1, stop_level=1, n_sample=100),
     "DCSVMRegressor": lambda draw: wm.DCSVMRegressor(C=10 ** draw.uniform(-2, 1), fit_intercept=draw.random() < 0.5),
     "DCOneClassSVM": lambda draw: wm.DCOneClassSVM(nu=draw.uniform(0.1, 0.9)),
     "DCPredClassifier": lambda draw: wm.DCPredClassifier(n_trees=draw.choice([1, 2])),

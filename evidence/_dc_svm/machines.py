@@ -20,6 +20,7 @@ from evidence._dc_svm import approximate
 from evidence._dc_svm.cascade import CascadeSVC
 from evidence._dc_svm.greedy import GreedySVC
 from evidence._dc_svm.lasvm import LaSVM
+from evidence._dc_svm.rules import RULES
 from evidence._dc_svm.spsvm import SpSVM
 from evidence._experiment import Row, repeated
 
@@ -46,12 +47,18 @@ def _of_peers(name: str, **fixed: Any) -> Callable[..., Any]:
     return lambda settings, **options: get_competitor(name).make(settings).set_params(**fixed | options)
 
 
+def _exact(settings: Settings, combine: str = "soft", **options: Any) -> Any:
+    """Our exact model, or with a `stop_level` the early one, by a rule of `RULES`."""
+    model = _of_peers(OURS, fit_intercept=False)(settings, **options)
+    return RULES[combine](**model.get_params(deep=False))
+
+
 def _approximate(make: Callable[..., Any]) -> Callable[..., Any]:
     return lambda settings, **options: make(settings.C, settings.gamma, **options)
 
 
 _MAKERS: dict[str, Callable[..., Any]] = {
-    "exact": _of_peers(OURS, fit_intercept=False),
+    "exact": _exact,
     "direct": _of_peers(OURS, fit_intercept=False, n_levels=0),
     "exact+b": _of_peers(OURS, n_levels=0),
     "libsvm": _of_peers("sklearn"),

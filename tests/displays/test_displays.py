@@ -1,5 +1,6 @@
 """The other displays: what is drawn is what the estimators say; wrong arguments are named."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -79,13 +80,13 @@ def test_cost_of_kernel_ridge_and_of_a_kernel_matrix() -> None:
 
 
 def test_clusters_of_an_early_machine_are_those_that_predict() -> None:
-    one_level = {"stop_level": 1, "n_levels": 1, "combine": "early", "fit_intercept": False}
+    one_level = {"stop_level": 1, "n_levels": 1, "fit_intercept": False}
     early = DCSVMClassifier(gamma=1.0, **one_level, random_state=0).fit(X, Y)
     clusters = early.assign_clusters(X)
     display = ClusterDisplay.from_estimator(early, X)
     assert np.array_equal(display.clusters, clusters)
     assert np.array_equal(display.points_.get_offsets(), X)
-    values = early.decision_function(X)
+    values = replace(early._model, averages=False).decision_values(X)[:, 0]
     for c in np.unique(clusters):  # a cluster's machine has only its own support vectors
         mine = early._clusters["support_labels"] == c
         squares = ((X[clusters == c][:, None] - early.support_vectors_[mine][None]) ** 2).sum(axis=2)

@@ -92,9 +92,8 @@ def test_searches_have_those_of_their_machine_in_units_of_the_columns(relevance:
 
 @pytest.mark.parametrize("kernel", ["rbf", "laplacian", "poly"])
 @pytest.mark.parametrize("partition", ["input", "kernel"])
-@pytest.mark.parametrize("combine", ["early", "soft", "naive", "bcm"])
-def test_early_machines(combine: str, partition: str, kernel: str) -> None:
-    how: dict[str, Any] = {"stop_level": 1, "partition": partition, "combine": combine, "random_state": 0}
+def test_early_machines(partition: str, kernel: str) -> None:
+    how: dict[str, Any] = {"stop_level": 1, "partition": partition, "random_state": 0}
     model = DCSVMClassifier(C=3, kernel=kernel, gamma=0.5, **how).fit(X, Y > 0)
     check(model, model.decision_function, np.concatenate([NEW, X[:30] + 0.0123]))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pickle
 import warnings
-from itertools import combinations
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,6 @@ from widemargin import DCSVMClassifier
 from widemargin._model_files import load, write_model
 from widemargin._threads import ThreadTeam
 from widemargin.algorithms import dc_svm
-from widemargin.algorithms.committee import fit_slope
 from widemargin.datasets import load_patches
 
 Data = tuple[NDArray[Any], NDArray[np.int64]]
@@ -151,54 +150,17 @@ def test_early_accuracy_is_near_the_exact_one() -> None:
         for level in (1, 2, 3):
             model = DCSVMClassifier(**PATCHES, n_levels=level, stop_level=level, partition=partition).fit(*train)
             assert model.score(*test) > exact - loss
-    values = {
-        combine: DCSVMClassifier(**EARLY, combine=combine).fit(*train).decision_function(test[0])
-        for combine in ("early", "soft", "naive", "bcm")
-    }
-    for one, other in combinations(values, 2):
-        assert np.abs(values[one] - values[other]).max() > 0.1
-    assert all(np.isfinite(f).all() and np.mean((f > 0) == test[1]) > 0.6 for f in values.values())
-
-
-@pytest.mark.parametrize("fit_intercept", [False, True])
-def test_clusters_without_information_leave_the_odds_unchanged(fit_intercept: bool) -> None:
-    """One row in ten is positive: far from all rows the committee has the prior odds, near them early accuracy."""
-    rng = np.random.default_rng(0)
-    X = rng.uniform(-4, 4, size=(4000, 2))
-    y = np.hypot(*(np.abs(X) - 2).T) < 0.71
-    options: dict[str, Any] = {"gamma": 2.0, "stop_level": 3, "fit_intercept": fit_intercept, "random_state": 0}
-    bcm = DCSVMClassifier(**options, combine="bcm").fit(X[:3000], y[:3000])
-    far = np.full((1, 2), 1e3)
-    assert bcm.decision_function(far)[0] == pytest.approx(np.log(np.mean(y[:3000]) / np.mean(~y[:3000])))
-    early = DCSVMClassifier(**options).fit(X[:3000], y[:3000])
-    assert bcm.score(X[3000:], y[3000:]) > early.score(X[3000:], y[3000:]) - 0.03
-
-
-def test_the_slope_of_a_clusters_probability_is_the_most_likely() -> None:
-    rng = np.random.default_rng(0)
-    f, ones = rng.normal(size=200), np.ones(200)
-    is_positive = f + rng.normal(size=200) > 0.5
-    n = np.bincount(is_positive)
-    targets = np.where(is_positive, (n[1] + 1) / (n[1] + 2), 1 / (n[0] + 2))
-    slopes = np.linspace(0, 5, 50_001)
-    p = [1 / (1 + np.exp(-s * f + 0.4)) for s in slopes]
-    likelihood = [np.sum(targets * np.log(q) + (1 - targets) * np.log(1 - q)) for q in p]
-    assert fit_slope(f, is_positive, ones, -0.4) == pytest.approx(slopes[np.argmax(likelihood)], abs=1e-3)
-    assert fit_slope(f, f < 0, ones, -0.4) == pytest.approx(0.0, abs=1e-4)  # against its own decision: not to be heeded
-    assert fit_slope(f, f > 0, ones, -0.4) < 100.0
 
 
 @pytest.mark.parametrize("name", ["sample_weight", "class_weight"])
-@pytest.mark.parametrize("combine", ["early", "bcm"])
-def test_a_weight_is_as_many_rows(combine: str, name: str) -> None:
-    """Also in the prior and the slopes of the committee."""
+def test_a_weight_is_as_many_rows(name: str) -> None:
     rng = np.random.default_rng(0)
     side = np.repeat([-8, 8], 200)
     X = side[:, None] + rng.normal(size=(400, 2))
     y = np.where((X[:, 0] - side) * np.sign(side) + 0.7 * rng.normal(size=400) > 0.6, 1, 0)
     rows, new = np.repeat(np.arange(400), np.where(y == 1, 4, 1)), rng.normal(side[:, None], 1.5, size=(400, 2))
     options: dict[str, Any] = {"gamma": 0.3, "branching": 2, "stop_level": 1, "tol": 1e-6, "random_state": 0}
-    model = DCSVMClassifier(**options, combine=combine)
+    model = DCSVMClassifier(**options)
     repeated = clone(model).fit(X[rows], y[rows]).decision_function(new)
     if name == "class_weight":
         model.set_params(class_weight={1: 4}).fit(X, y)
@@ -208,29 +170,11 @@ def test_a_weight_is_as_many_rows(combine: str, name: str) -> None:
 
 
 @pytest.mark.parametrize("fit_intercept", [False, True])
-def test_the_committees_slopes_are_fitted_to_decision_values_without_intercept(fit_intercept: bool) -> None:
-    """P(y = 1 | f) = 1 / (1 + exp(-s (f - b) - log prior odds)) in each cluster: s from the early machine's f."""
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(200, 2))
-    y = X[:, 0] * X[:, 1] + rng.normal(size=200) > 0.7
-    options: dict[str, Any] = {"gamma": 0.5, "n_levels": 1, "stop_level": 1, "partition": "input", "random_state": 0}
-    early = DCSVMClassifier(**options, combine="early", fit_intercept=fit_intercept).fit(X, y)
-    bcm = DCSVMClassifier(**options, combine="bcm", fit_intercept=fit_intercept).fit(X, y)
-    clusters, f = early._clusters, early.decision_function(X)
-    labels = np.array([naive.nearest_cluster(np.dot, x, clusters["points"], clusters["labels"]) for x in X])
-    assert np.abs(clusters["intercepts"]).max() > 0.1 or not fit_intercept
-    for c, (b, (a, _)) in enumerate(zip(clusters["intercepts"][0], bcm._clusters["sigmoids"][0], strict=True)):
-        rows = labels == c
-        slope = fit_slope(f[rows] - b, y[rows], np.ones(rows.sum()), np.log(np.mean(y) / np.mean(~y)))
-        assert -a == pytest.approx(slope, abs=1e-3)
-
-
-@pytest.mark.parametrize("fit_intercept", [False, True])
 @pytest.mark.parametrize("partition", ["kernel", "input"])
 def test_early_prediction_is_the_papers(partition: str, fit_intercept: bool, patches: Data) -> None:
     """Section 4: route the row to its nearest centre, and sum over that cluster's support vectors alone."""
     X, y = patches[0].astype(np.float64), patches[1]
-    model = DCSVMClassifier(**EARLY, partition=partition, fit_intercept=fit_intercept, combine="early", n_sample=100)
+    model = DCSVMClassifier(**EARLY, partition=partition, fit_intercept=fit_intercept, n_sample=100)
     model.fit(X[:500], y[:500])
     clusters, rows = model._clusters, X[700:730]
 
@@ -244,7 +188,7 @@ def test_early_prediction_is_the_papers(partition: str, fit_intercept: bool, pat
     support = model.support_vectors_, model.dual_coef_[0], clusters["support_labels"], clusters["intercepts"][0]
     own = [naive.nearest_cluster(space, x, clusters["points"], clusters["labels"]) for x in rows]
     truth = [naive.early_decision_value(rbf, x, c, *support) for x, c in zip(rows, own, strict=True)]
-    np.testing.assert_allclose(model.decision_function(rows), truth, atol=1e-9)
+    np.testing.assert_allclose(replace(model._model, averages=False).decision_values(rows)[:, 0], truth, atol=1e-9)
 
 
 @pytest.mark.parametrize("fit_intercept", [False, True])
@@ -280,10 +224,9 @@ def test_copies_of_an_early_machine(early: DCSVMClassifier, patches: Data, tmp_p
     assert not hasattr(fresh, "levels_")
 
 
-@pytest.mark.parametrize("combine", ["early", "soft", "naive", "bcm"])
-def test_sparse_model_files(combine: str, binary: Data, tmp_path: Path) -> None:
+def test_sparse_model_files(binary: Data, tmp_path: Path) -> None:
     X, y = sp.csr_array(binary[0]), binary[1]
-    model = DCSVMClassifier(n_levels=1, stop_level=1, combine=combine, random_state=0).fit(X, y)
+    model = DCSVMClassifier(n_levels=1, stop_level=1, random_state=0).fit(X, y)
     with (tmp_path / "m.skops").open("wb") as file:
         write_model(model, file)
     np.testing.assert_array_equal(load(tmp_path / "m.skops").decision_function(X), model.decision_function(X))

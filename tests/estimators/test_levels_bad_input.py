@@ -43,7 +43,6 @@ def noisy(n: int = 100) -> tuple[Any, Any]:
         ({"branching": 1}, r"branching.*1"),
         ({"n_sample": 0}, r"n_sample.*0"),
         ({"partition": "chance"}, r"partition.*chance"),
-        ({"combine": "late"}, r"combine.*late"),
         ({"kernel": "precomputed", "partition": "input"}, r"partition.*input"),
         ({"kernel": "precomputed", "partition": "random"}, r"partition.*random.*no features"),
     ],
@@ -63,9 +62,7 @@ def test_more_clusters_than_rows(partition: str, fit_intercept: bool) -> None:
     model = fit(X, y, n_levels=5, **options)
     assert dual(model) == pytest.approx(dual(exact), rel=1e-6)
     assert all(level["n_clusters"] <= 100 for level in model.levels_)
-    for combine in ("early", "soft", "naive", "bcm"):
-        early = fit(X, y, n_levels=5, stop_level=5, combine=combine, **options)
-        assert early.levels_[-1]["n_clusters"] == 100
+    assert fit(X, y, n_levels=5, stop_level=5, **options).levels_[-1]["n_clusters"] == 100
     wide = fit(X, y, n_levels=1, branching=10**6, **options)
     assert dual(wide) == pytest.approx(dual(exact), rel=1e-6)
 
@@ -121,8 +118,6 @@ def test_clusters_of_one_class(partition: str, fit_intercept: bool) -> None:
         elif fit_intercept and partition != "random":
             assert len(model.support_) == 0
             np.testing.assert_array_equal(np.abs(model.decision_function(X)), 1.0)
-    for combine in ("early", "naive", "bcm"):
-        fit(X, y, stop_level=2, combine=combine, **options)
 
 
 @pytest.mark.parametrize("fit_intercept", [False, True])

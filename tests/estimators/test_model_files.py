@@ -131,8 +131,6 @@ DAMAGES = [
     ("early", ("_clusters", "labels"), entry(2**40), r"_clusters\['labels'\] must have entries that are in \[0, 4\)"),
     ("early", ("_clusters", "points"), short, r"_clusters\['points'\] must be an array of float64"),
     ("early", ("_clusters", "support_labels"), entry(-1), r"_clusters\['support_labels'\] must have entries .* got -1"),
-    ("early", ("_clusters", "combine"), "all", r"_clusters\['combine'\] must be one of .* got 'all'"),
-    ("early", ("_clusters", "sigmoids"), short, r"_clusters\['sigmoids'\] must be an array of float64"),
     ("tree", ("_trees",), [], "_trees must be a list of one or more dicts, got 0"),
     ("tree", ("_trees", 0), 3, r"_trees\[0\] must be a dict or a list, got int: 3"),
     ("tree", ("_trees", 0, "landmarks"), short, r"_trees\[0\]\['landmarks'\] must be an array of float64 of shape"),

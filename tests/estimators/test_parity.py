@@ -394,7 +394,7 @@ def test_sparse_coefficients_of_pairs_and_blocks_of_rows_change_no_prediction(mo
     """With many classes the coefficients of pairs are sparse, and decision values are combined block by block."""
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(300, 4)), rng.integers(0, 12, 300)
-    for parameters in ({}, {"stop_level": 1}, {"stop_level": 1, "combine": "bcm"}, {"break_ties": True}):
+    for parameters in ({}, {"stop_level": 1}, {"break_ties": True}):
         dense = DCSVMClassifier(C=10, **parameters).fit(X, y)
         ovo = dense.decision_function(X)
         monkeypatch.setattr(_dual_attributes, "SMALL_BYTES", 0)

@@ -18,7 +18,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.svm import SVR, LinearSVR, OneClassSVM
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from widemargin import DCOneClassSVM, DCPredRegressor, DCSVMClassifier, DCSVMRegressor, DCSVMRegressorCV, compress
+from widemargin import DCOneClassSVM, DCPredRegressor, DCSVMRegressor, DCSVMRegressorCV, compress
 from widemargin._threads import ThreadTeam
 
 Data = tuple[NDArray[np.float64], NDArray[np.float64]]
@@ -302,14 +302,6 @@ def test_no_time_gives_a_constant_with_its_gap() -> None:
     assert not model.converged_
 
 
-@pytest.mark.parametrize("kind", [DCSVMRegressor, DCOneClassSVM])
-def test_the_default_combination_is_the_classifiers_and_the_own_cluster(kind: Any, waves: Data) -> None:
-    X, y = waves
-    default, early = (kind(n_levels=1, stop_level=1, random_state=0, **how) for how in ({}, {"combine": "early"}))
-    assert default.combine == DCSVMClassifier().combine
-    np.testing.assert_array_equal(default.fit(X, y).predict(X), early.fit(X, y).predict(X))
-
-
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -318,7 +310,6 @@ def test_the_default_combination_is_the_classifiers_and_the_own_cluster(kind: An
         ({"epsilon": -0.1}, "epsilon must be at least 0"),
         ({"loss": "squared"}, "loss must be one of .*'squared_epsilon_insensitive'.* got 'squared'"),
         ({"epsilon": "small"}, "epsilon must be a finite number"),
-        ({"combine": "bcm"}, "combine must be one of"),
         ({"stop_level": 2, "n_levels": 1}, "stop_level must be at most"),
         ({"tol": 0.0}, "tol must be greater than 0"),
     ],

@@ -121,9 +121,8 @@ def test_early_machine(threads: Any) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("combine", ["soft", "bcm"])
-def test_early_machine_of_several_classes(client: Any, combine: str) -> None:
-    how: dict[str, Any] = {"n_levels": 1, "stop_level": 1, "combine": combine}
+def test_early_machine_of_several_classes(client: Any) -> None:
+    how: dict[str, Any] = {"n_levels": 1, "stop_level": 1}
     assert_same(DCSVMClassifier(**how).fit(with_blocks(), CLASSES), DCSVMClassifier(**how).fit(X, CLASSES))
 
 

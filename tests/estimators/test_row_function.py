@@ -53,8 +53,6 @@ MODELS: dict[str, Any] = {
     "soft, linear": lambda: DCSVMClassifier(kernel="linear", **EARLY).fit(X.astype(np.float32), BINARY),
     "soft, sparse": lambda: DCSVMClassifier(**EARLY).fit(sp.csr_array(X), BINARY),
     "random": lambda: DCSVMClassifier(partition="random", **EARLY).fit(X, BINARY),
-    "naive": lambda: DCSVMClassifier(combine="naive", **EARLY).fit(X, LABELS),
-    "bcm": lambda: DCSVMClassifier(combine="bcm", **EARLY).fit(X, BINARY),
     "early, precomputed": lambda: DCSVMClassifier(kernel="precomputed", **EARLY).fit(X @ X.T, BINARY),
     "budgeted": lambda: BSGDClassifier(random_state=0).fit(X, LABELS),
     "tree": lambda: DCPredClassifier(n_clusters=2, random_state=0).fit(X, LABELS),
@@ -106,9 +104,9 @@ def test_it_is_predict_of_one_row_to_the_last_bit(name: str) -> None:
 
 
 def test_rows_that_two_clusters_decide_are_among_those_tested() -> None:
-    """Their values differ from those of combine="early", whose function takes the nearest cluster alone."""
+    """Their values differ where the nearest cluster alone decides."""
     soft = MODELS["soft"]()._model
-    early = replace(soft, combine="early").as_function()
+    early = replace(soft, averages=False).as_function()
     assert any(not np.array_equal(soft.as_function()(x), early(x)) for x in rows_for(soft))
 
 
@@ -128,7 +126,7 @@ def test_columns_scaled_by_their_relevance() -> None:
 WRONG = [X[0, :5], np.zeros(7), np.zeros(0), X[:1], X[:2], 1.0, [[0.0] * 6]]
 
 
-@pytest.mark.parametrize("name", ["exact", "soft", "tree", "ocas", "novelty", "search", "bcm", "sparse"])
+@pytest.mark.parametrize("name", ["exact", "soft", "tree", "ocas", "novelty", "search", "sparse"])
 def test_a_row_of_another_shape_is_an_error(name: str) -> None:
     function = MODELS[name]().as_function()
     for x in WRONG:

@@ -35,7 +35,7 @@ def user_warnings(model: Any, rows: Any, y: Any) -> list[str]:
 
 @pytest.mark.parametrize("options", [{}, {"stop_level": 1, "n_levels": 1}, {"fit_intercept": False, "gamma": 1e-3}])
 def test_a_machine_of_one_class_says_so(options: dict[str, Any]) -> None:
-    model = DCSVMClassifier(C=0.1, combine="early", **options)
+    model = DCSVMClassifier(C=0.1, **options)
     (message,) = user_warnings(model, X, RARE)
     assert "predicts the class 'usual' for all training rows" in message
     for remedy in ("larger C or gamma", "class_weight='balanced'", "StandardScaler"):

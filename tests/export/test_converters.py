@@ -151,8 +151,6 @@ def test_integers_as_input_and_calibration_by_skl2onnx() -> None:
 
 def test_what_cannot_be_written() -> None:
     X, y = digits(2, np.float32)
-    with pytest.raises(ValueError, match="combine='bcm'"):
-        run(DCSVMClassifier(stop_level=1, combine="bcm").fit(X, y), X)
     with pytest.raises(ValueError, match="target_opset must be at least 18, got 17"):
         skl2onnx.to_onnx(OCASClassifier().fit(X, y), X[:1], target_opset=17)
 

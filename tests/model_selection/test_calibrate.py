@@ -212,8 +212,5 @@ def test_errors() -> None:
         calibrate(model, X, np.where(y == "a", "b", y))
     with pytest.raises(ValueError, match="decision_function_shape must be 'ovr'"):
         calibrate(DCSVMClassifier(decision_function_shape="ovo").fit(X, y), X, y)
-    for combine in ("bcm", "naive"):
-        with pytest.raises(ValueError, match=f"combine must be 'soft' or 'early' for held-out values, got '{combine}'"):
-            calibrate(DCSVMClassifier(combine=combine, **EARLY).fit(X, y), X, y)
     with pytest.raises(ValueError, match="NaN"):
         calibrate(model, np.where(np.arange(200)[:, None] == 3, np.nan, X), y)

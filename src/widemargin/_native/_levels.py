@@ -29,7 +29,10 @@ def choose_level() -> str:
     if wanted and wanted not in levels:
         raise ImportError(f"{_VARIABLE} must be one of {levels} on this machine, got {wanted!r}")
     if not levels:
-        raise ImportError(f"widemargin was built for {built_levels()}, and this processor supports none of these")
+        raise ImportError(
+            f"widemargin was built for {built_levels()}, and this processor supports none of these: install it on this "
+            "machine, or for all processors by -Ccmake.define.WIDEMARGIN_LEVELS=all"
+        )
     return wanted or levels[0]
 
 

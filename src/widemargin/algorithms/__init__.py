@@ -10,7 +10,6 @@
     ocas                  optimised cutting planes for linear machines (Franc and Sonnenburg, ICML 2008)
     bsgd                  budgeted stochastic gradient descent (Wang, Crammer, Vucetic, JMLR 2012)
     block_minimization    the dual on several workers (Hsieh, Si, Dhillon, KDD 2017)
-    committee             calibration of the clusters' machines for `combine="bcm"` (Tresp, Neural Computation 2000)
     held_out              cross-validation of duals on a shared matrix: no paper's
     held_out_clusters     the same, cluster by cluster, for searches on all rows: no paper's
     relevance             columns scaled by their mean square gradients (Radhakrishnan et al., Science 2024)

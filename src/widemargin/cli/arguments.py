@@ -12,6 +12,8 @@ from typing import Any, NoReturn
 
 from widemargin.cli.machines import LOSSES
 
+DEMO_PICTURE = "widemargin-demo.png"
+
 _DATA_FILES = """\
 data files:
   .csv .tsv        delimited text; the last column, or --target, is the label
@@ -107,9 +109,9 @@ def _add_demo(commands: Any) -> None:
     add(
         "--out",
         type=_output,
-        default="widemargin-demo.png",
+        default=DEMO_PICTURE,
         metavar="PATH",
-        help="output image, PNG (widemargin-demo.png)",
+        help=f"output image, PNG ({DEMO_PICTURE}, which is replaced)",
     )
     _add_running(command)
     _add_force(command)

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from widemargin.cli.arguments import DEMO_PICTURE
 from widemargin.cli.comparison import Measurement, measure
 from widemargin.cli.outputs import open_output
 from widemargin.cli.picture import Panel, nearest_patch_labels, paint
@@ -27,7 +28,8 @@ def demo(args: Namespace) -> int:
     from rich.console import Console
 
     console = Console(highlight=False)
-    with open_output(args.out, force=args.force) as file:
+    may_replace = args.force or args.out == DEMO_PICTURE  # so that the demo runs a second time
+    with open_output(args.out, force=may_replace) as file:
         model, measurements = _compare(args, console)
         console.print(_table(measurements))
         with console.status("painting the predictions over the photographs"):

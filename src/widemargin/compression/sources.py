@@ -202,7 +202,7 @@ def _points_used(machine: Any, n_points: int) -> tuple[float, int]:
 
     As many rows are in a cluster as it has points, about.
     """
-    if not isinstance(machine, ClusteredExpansion) or machine.combine not in ("early", "soft"):
+    if not isinstance(machine, ClusteredExpansion):
         return n_points, 1
     router, sizes = machine.router, np.diff(machine.starts)
     n_routing = len(router.points) if router.name == "kernel" else router.n_clusters

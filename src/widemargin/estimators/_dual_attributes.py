@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -10,12 +9,11 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from .._config import SMALL_BYTES
-from .._types import Labels, Matrix, RowIndices, Vector
-from ..algorithms.committee import fit_sigmoids, log_odds
+from .._types import Labels, Matrix, RowIndices
 from ..algorithms.trained_machines import TrainedMachines
 from ..data.samples import make_samples
 from ..kernels.functions import Kernel, Linear
-from ..models.clustered import COMBINATIONS, ClusteredExpansion
+from ..models.clustered import ClusteredExpansion
 from ..models.expansion import make_point_samples
 from ..partition.routing import InputRouter, KernelRouter, RandomRouter, Router
 from ._estimator import relative_gap
@@ -24,13 +22,7 @@ from ._scale import sample_form
 
 
 def classifier_attributes(
-    classes: NDArray[Any],
-    y: Labels,
-    weights: Vector,
-    kept: RowIndices,
-    X: Any,
-    machines: TrainedMachines,
-    combine: str,
+    classes: NDArray[Any], y: Labels, kept: RowIndices, X: Any, machines: TrainedMachines
 ) -> dict[str, Any]:
     """The fitted attributes from which a model is made, support vectors grouped by class.
 
@@ -39,15 +31,12 @@ def classifier_attributes(
     classes : ndarray of shape (k,)
     y : ndarray of shape (n,), int
         Class numbers.
-    weights : ndarray of shape (n,)
-        Of the rows, class weights included.
     kept : ndarray of shape (n,), int
         The rows' numbers in the data that the user gave.
     X : ndarray or CSR array of shape (n, d), or None
         None for a precomputed kernel.
     machines : TrainedMachines
         One, or one for every pair of classes.
-    combine : {"soft", "early", "naive", "bcm"}
     """
     common = _common_attributes(machines, y, kept, X)
     support = common.pop("support")
@@ -56,20 +45,19 @@ def classifier_attributes(
         "classes_": classes,
         "n_support_": np.bincount(y[support], minlength=len(classes)),
         "dual_coef_": _class_coefficients(machines, y, support),
-        "_clusters": cluster_attributes(machines, y, weights, X, kept, support, combine),
+        "_clusters": _cluster_attributes(machines, X, kept, support),
     }
 
 
-def target_attributes(kept: RowIndices, X: Any, machines: TrainedMachines, combine: str) -> dict[str, Any]:
+def target_attributes(kept: RowIndices, X: Any, machines: TrainedMachines) -> dict[str, Any]:
     """As `classifier_attributes`, of a regressor or a one-class machine: one machine for each target."""
-    combine = "early" if combine == "soft" else combine  # an uncertain row is one near a margin
     common = _common_attributes(machines, np.zeros(len(kept), np.intp), kept, X)
     support = common.pop("support")
     return {
         **common,
         "n_support_": np.array([len(support)]),
         "dual_coef_": machines.results.beta.reshape(len(machines), -1)[:, support],
-        "_clusters": cluster_attributes(machines, None, None, X, kept, support, combine),
+        "_clusters": _cluster_attributes(machines, X, kept, support),
     }
 
 
@@ -147,69 +135,39 @@ def compact_pair_coefficients(coef: Matrix, n_support: NDArray[np.intp]) -> Any:
     return beta
 
 
-def cluster_attributes(
-    machines: TrainedMachines,
-    y: Labels | None,
-    weights: Vector | None,
-    X: Any,
-    kept: RowIndices,
-    support: RowIndices,
-    combine: str,
-) -> Any:
+def _cluster_attributes(machines: TrainedMachines, X: Any, kept: RowIndices, support: RowIndices) -> Any:
     """What prediction needs of the clusters, as a dict of arrays; None for exact machines.
 
     Parameters
     ----------
     machines : TrainedMachines
         With one division of the n rows for all.
-    y : ndarray of shape (n,), int, or None
-        Class numbers; None for machines that are not classifiers.
-    weights : ndarray of shape (n,) or None
-        Of a classifier's rows, class weights included.
     X : ndarray or CSR array of shape (n, d), or None
         The training rows; None for a precomputed kernel.
     kept : ndarray of shape (n,), int
         Their row numbers in the X of `fit`.
     support : ndarray of shape (n_SV,), int
         The support vectors among these n rows.
-    combine : {"soft", "early", "naive", "bcm"}
-        How decision values will be combined; only for "bcm" are the clusters' sigmoids fitted.
     """
     division = machines.division
     if division is None:
         return None
     router = division.router
-    sigmoids, log_prior = np.zeros((len(machines), router.n_clusters, 2)), np.zeros(len(machines))
-    if y is not None and weights is not None:
-        pairs = combinations(range(int(y.max()) + 1), 2)
-        for k, (machine, (first, _)) in enumerate(zip(machines, pairs, strict=True)):
-            rows = machine.rows
-            is_positive = y[rows] > 0 if len(machines) == 1 else y[rows] == first
-            log_prior[k] = log_odds(is_positive, weights[rows])
-            sigmoids[k] = 0.0, -log_prior[k]  # the prior probability, whatever the decision value
-            if combine == "bcm":
-                labels = division.labels[rows]
-                decision, intercepts = machine.result.decision, machine.intercepts
-                sigmoids[k] = fit_sigmoids(decision, intercepts, labels, is_positive, weights[rows])
     norms = router.squared_centre_norms if isinstance(router, KernelRouter) else np.zeros(router.n_clusters)
     return {
-        "combine": combine,
         "method": router.name,
         "points": kept[division.sample_indices] if X is None else X[division.sample_indices],
         "labels": router.labels,
         "squared_centre_norms": norms,
         "support_labels": division.labels[support],  # (n_SV,)
         "intercepts": machines.intercepts,
-        "sigmoids": sigmoids,
-        "log_prior": log_prior,
     }
 
 
 def check_clusters(
     clusters: FittedState, dtype: str, *, n_machines: int, n_support: int, d: int, is_gram: bool
 ) -> None:
-    """Check the values of `cluster_attributes`; the ValueError names the first invalid one."""
-    clusters.choice("combine", COMBINATIONS)
+    """Check the values of `_cluster_attributes`; the ValueError names the first invalid one."""
     clusters.choice("method", ("kernel", "input", "random"))
     k = clusters.array("intercepts", np.float64, n_machines, ...).shape[1]
     if is_gram:
@@ -221,11 +179,11 @@ def check_clusters(
         raise ValueError(f"{clusters.name('labels')} must have the largest entry {k - 1}, got {labels.max()}")
     clusters.array("squared_centre_norms", np.float64, k)
     clusters.array("support_labels", np.integer, n_support, least=0, below=k)
-    clusters.array("sigmoids", np.float64, n_machines, k, 2)
-    clusters.array("log_prior", np.float64, n_machines)
 
 
-def clustered_model(kernel: Kernel, points: Any, coef: Matrix, clusters: dict[str, Any]) -> ClusteredExpansion:
+def clustered_model(
+    kernel: Kernel, points: Any, coef: Matrix, clusters: dict[str, Any], *, averages: bool
+) -> ClusteredExpansion:
     """The model of an early machine, its support vectors grouped by cluster.
 
     Parameters
@@ -234,7 +192,9 @@ def clustered_model(kernel: Kernel, points: Any, coef: Matrix, clusters: dict[st
     points : ndarray or CSR array of shape (n_SV, d), or row numbers of a precomputed kernel
     coef : ndarray of shape (n_machines, n_SV)
     clusters : dict
-        From `cluster_attributes`.
+        From `_cluster_attributes`.
+    averages : bool
+        Of the `ClusteredExpansion`.
     """
     support_labels = clusters["support_labels"]
     order = np.argsort(support_labels, kind="stable")
@@ -246,9 +206,7 @@ def clustered_model(kernel: Kernel, points: Any, coef: Matrix, clusters: dict[st
         coef=coef[:, order],
         intercept=clusters["intercepts"],
         router=_router(kernel, clusters),
-        combine=clusters["combine"],
-        sigmoids=clusters["sigmoids"],
-        log_prior=clusters["log_prior"],
+        averages=averages,
     )
 
 

@@ -73,7 +73,6 @@ class DualMachine(LinearWeights, DecisionGradients, KernelMachine):
     n_sample: int
     partition: str
     stop_level: int | str
-    combine: str
     warm_start: bool
     tol: float
     max_iter: int
@@ -194,7 +193,7 @@ class DualMachine(LinearWeights, DecisionGradients, KernelMachine):
 
     def _prediction_attributes(self, rows: TrainingRows, machines: TrainedMachines) -> dict[str, Any]:
         """The fitted attributes that predictions need, by name."""
-        return target_attributes(rows.kept, None if self._is_gram else rows.X, machines, self.combine)
+        return target_attributes(rows.kept, None if self._is_gram else rows.X, machines)
 
     def _coefficients(self) -> Any:
         """Coefficients of the support vectors, (n_machines, n_SV)."""
@@ -403,7 +402,8 @@ class DualMachine(LinearWeights, DecisionGradients, KernelMachine):
         kernel = self._make_kernel()
         points = self.support_ if self._is_gram else self.support_vectors_
         if self._clusters is not None:
-            return clustered_model(kernel, points, self._coefficients(), self._clusters)
+            averages = isinstance(self, ClassifierMixin)  # an uncertain row is one near a margin between classes
+            return clustered_model(kernel, points, self._coefficients(), self._clusters, averages=averages)
         return KernelExpansion(kernel, points, self._coefficients(), self.intercept_)
 
     def _check_state(self, fitted: FittedState) -> None:

@@ -23,7 +23,7 @@ from ._kernel_machine import TrainingRows
 from ._near_gamma import near_gamma
 from ._predictor import OutlierPredictor, lazy_on_dask
 from ._scale import resolve_gamma
-from ._validation import LARGEST_TARGET, check_choice, check_number, make_rng, shown
+from ._validation import LARGEST_TARGET, check_number, make_rng, shown
 
 
 class DCOneClassSVM(OutlierMixin, OutlierPredictor, DualMachine):
@@ -60,9 +60,6 @@ class DCOneClassSVM(OutlierMixin, OutlierPredictor, DualMachine):
         As of `DCSVMClassifier`.
     n_levels, branching, n_sample, partition
         Divide and conquer, as of `DCSVMClassifier`, but "auto" is always one level from 5,000 rows on.
-    combine : {"soft", "early", "naive"}, default="soft"
-        Decision values of an early machine: by the machine of the row's own cluster ("soft" or "early", which differ
-        for classifiers alone), or the sum over all clusters.
     warm_start : bool, default=False
         Go on from the fitted dual variables, an early machine's too, instead of solving levels, for another `nu` or
         other weights as well. For the same rows, and ``stop_level=0``.
@@ -153,7 +150,6 @@ class DCOneClassSVM(OutlierMixin, OutlierPredictor, DualMachine):
         branching: int = 4,
         n_sample: int = 1000,
         partition: str = "auto",
-        combine: str = "soft",
         warm_start: bool = False,
         tol: float = 1e-3,
         max_iter: int = -1,
@@ -173,7 +169,6 @@ class DCOneClassSVM(OutlierMixin, OutlierPredictor, DualMachine):
         self.branching = branching
         self.n_sample = n_sample
         self.partition = partition
-        self.combine = combine
         self.warm_start = warm_start
         self.tol = tol
         self.max_iter = max_iter
@@ -209,7 +204,6 @@ class DCOneClassSVM(OutlierMixin, OutlierPredictor, DualMachine):
         if self.nu > 1:
             raise ValueError(f"nu must be at most 1, got {shown(self.nu)}")
         super()._check_parameters()
-        check_choice("combine", self.combine, ("soft", "early", "naive"))
 
     def _check_data(self, X: Any, y: Any, sample_weight: Any) -> TrainingRows:
         rows = super()._check_data(X, y, sample_weight)

@@ -9,7 +9,6 @@ import numpy as np
 
 from ..algorithms.dc_svm import Problems
 from ..algorithms.trained_machines import TrainedMachines
-from ..models.clustered import COMBINATIONS
 from ..solvers.dual.problem import PairProblems, svm_problem
 from ._dual_attributes import classifier_attributes, compact_pair_coefficients
 from ._dual_machine import DualMachine
@@ -75,11 +74,6 @@ class DCSVMClassifier(Classifier, OneVsOnePredictor, DualMachine):
     partition : {"auto", "kernel", "input", "random"}, default="auto"
         Clusters by kernel k-means, by k-means of the rows, or by chance. The last two need features. "auto" is "input",
         and "kernel" for precomputed kernels, callables, "cosine", "chi2" and "additive_chi2".
-    combine : {"soft", "early", "naive", "bcm"}, default="soft"
-        Decision values of an early machine. "early": those of the row's own cluster alone, as in the paper.
-        "soft": the same, or the mean with the next nearest cluster's for rows near the boundary and
-        :doc:`between the two </decisions/0010-soft-early-prediction>`. "naive": the sum over all clusters. "bcm": a
-        Bayesian committee of all clusters. The last two exist for comparison.
     decision_function_shape : {"ovr", "ovo"}, default="ovr"
         Shape of the multiclass decision function: one column per class, or one per pair of classes.
     break_ties : bool, default=False
@@ -206,7 +200,6 @@ class DCSVMClassifier(Classifier, OneVsOnePredictor, DualMachine):
         branching: int = 4,
         n_sample: int = 1000,
         partition: str = "auto",
-        combine: str = "soft",
         decision_function_shape: str = "ovr",
         break_ties: bool = False,
         warm_start: bool = False,
@@ -230,7 +223,6 @@ class DCSVMClassifier(Classifier, OneVsOnePredictor, DualMachine):
         self.branching = branching
         self.n_sample = n_sample
         self.partition = partition
-        self.combine = combine
         self.decision_function_shape = decision_function_shape
         self.break_ties = break_ties
         self.warm_start = warm_start
@@ -243,7 +235,6 @@ class DCSVMClassifier(Classifier, OneVsOnePredictor, DualMachine):
     def _check_parameters(self) -> None:
         check_number("C", self.C, above=0)
         super()._check_parameters()
-        check_choice("combine", self.combine, COMBINATIONS)
         check_choice("decision_function_shape", self.decision_function_shape, ("ovr", "ovo"))
         check_flag(break_ties=self.break_ties)
 
@@ -263,8 +254,7 @@ class DCSVMClassifier(Classifier, OneVsOnePredictor, DualMachine):
 
     def _prediction_attributes(self, rows: TrainingRows, machines: TrainedMachines) -> dict[str, Any]:
         X = None if self._is_gram else rows.X
-        weights = rows.weights * self.class_weight_[rows.y]
-        return classifier_attributes(rows.classes, rows.y, weights, rows.kept, X, machines, self.combine)
+        return classifier_attributes(rows.classes, rows.y, rows.kept, X, machines)
 
     def _coefficients(self) -> Any:
         return compact_pair_coefficients(self.dual_coef_, self.n_support_)

@@ -50,9 +50,6 @@ class DCSVMRegressor(Regressor, ValuePredictor, DualMachine):
         Whether the machine has an (unregularised) intercept.
     n_levels, branching, n_sample, partition
         Divide and conquer, as of `DCSVMClassifier`.
-    combine : {"soft", "early", "naive"}, default="soft"
-        Predictions of an early machine: by the machine of the row's own cluster ("soft" or "early", which differ for
-        classifiers alone), or the sum over all clusters.
     warm_start : bool, default=False
         Start from the fitted coefficients instead of solving levels. For one target, the same rows, and
         ``stop_level=0``.
@@ -151,7 +148,6 @@ class DCSVMRegressor(Regressor, ValuePredictor, DualMachine):
         branching: int = 4,
         n_sample: int = 1000,
         partition: str = "auto",
-        combine: str = "soft",
         warm_start: bool = False,
         tol: float = 1e-3,
         max_iter: int = -1,
@@ -174,7 +170,6 @@ class DCSVMRegressor(Regressor, ValuePredictor, DualMachine):
         self.branching = branching
         self.n_sample = n_sample
         self.partition = partition
-        self.combine = combine
         self.warm_start = warm_start
         self.tol = tol
         self.max_iter = max_iter
@@ -187,7 +182,6 @@ class DCSVMRegressor(Regressor, ValuePredictor, DualMachine):
         check_number("epsilon", self.epsilon, least=0)
         check_choice("loss", self.loss, ("epsilon_insensitive", "squared_epsilon_insensitive"))
         super()._check_parameters()
-        check_choice("combine", self.combine, ("soft", "early", "naive"))
 
     def _problems(self, rows: TrainingRows) -> Problems:
         all_rows, upper = np.arange(len(rows.y)), upper_bounds(self.C, rows.weights)

@@ -285,7 +285,6 @@ class RelevanceScaler(OneToOneFeatureMixin, TransformerMixin, Estimator):
             kernel=self.kernel,
             gamma=gamma,
             stop_level=level,
-            combine="early",
             tol=ROUGH_TOL,
             memory_budget=self.memory_budget,
             n_jobs=self.n_jobs,

@@ -38,10 +38,6 @@ class _Machines(NamedTuple):
 def write_clustered(graph: Graph, model: ClusteredExpansion) -> str:
     """Decision values of q early machines: (rows, q)."""
     check_written(model.kernel)
-    if model.combine == "naive":
-        return write_expansion(graph, model.whole)
-    if model.combine == "bcm":
-        raise ValueError("model has combine='bcm': to_onnx writes 'soft', 'early' and 'naive'; compress it first")
     nearest = _write_nearest(graph, model.router)
     precision = model.router.points.pair_with(model.points[:1])[1].precision
     x = graph.x if precision == graph.dtype else graph.cast(graph.x, precision)
@@ -50,12 +46,12 @@ def write_clustered(graph: Graph, model: ClusteredExpansion) -> str:
     rows = dense(model.points[:1] if isinstance(model.kernel, Linear) else model.points)  # of linear ones the weights
     x, points = prepare(graph, x, rows.astype(precision), model.kernel)
     machines = _Machines(model, precision, points)
-    if model.combine == "early" or nearest.second is None:
+    if not model.averages or nearest.second is None:
         return _write_values(graph, machines, x, nearest.first)
-    return _write_soft(graph, machines, x, nearest)
+    return _write_averages(graph, machines, x, nearest)
 
 
-def _write_soft(graph: Graph, machines: _Machines, x: str, nearest: _Nearest) -> str:
+def _write_averages(graph: Graph, machines: _Machines, x: str, nearest: _Nearest) -> str:
     """Values by the nearest clusters, and the mean with the next ones' for uncertain rows between the two: (rows, q).
 
     A loop of two steps, so that the graph has the support vectors once: step t is for some rows the mean of their

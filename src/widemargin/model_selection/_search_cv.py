@@ -356,7 +356,7 @@ class SearchCV(BestEstimator):
         part = TrainingRows(X[chosen], y, data.weights[chosen], np.arange(len(chosen)), classes)
         parameters = {"epsilon": cell.epsilon} if "epsilon" in self._names else {}
         machine = self._prototype(
-            kernel=cell.kernel, C=cell.C, gamma=cell.gamma, stop_level="auto", combine="early", tol=1e-2, **parameters
+            kernel=cell.kernel, C=cell.C, gamma=cell.gamma, stop_level="auto", tol=1e-2, **parameters
         )
         learned = learn_relevance(
             part.X,

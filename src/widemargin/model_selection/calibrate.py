@@ -140,8 +140,6 @@ def _parts(model: Any) -> tuple[list[Any], DCSVMClassifier]:
             "sklearn.calibration.CalibratedClassifierCV(model, ensemble=False) trains others again for each fold"
         )
     check_is_fitted(machine)
-    if isinstance(machine._model, ClusteredExpansion) and machine._model.combine not in ("soft", "early"):
-        raise ValueError(f"combine must be 'soft' or 'early' for held-out values, got {machine._model.combine!r}")
     if machine.decision_function_shape != "ovr" and len(machine.classes_) > 2:
         raise ValueError(
             "decision_function_shape must be 'ovr' for a value of each class, got "

@@ -1,4 +1,4 @@
-"""One kernel expansion for each cluster, and four ways to combine their decision values."""
+"""One kernel expansion for each cluster: the model of early prediction."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from itertools import pairwise
 from typing import Any, cast
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from .._memory import DEFAULT_PLAN, MemoryPlan
@@ -23,9 +22,8 @@ from ..partition.routing import Router
 from .expansion import ROW_COPIES, SMALL_ENTRY_WORK, KernelExpansion
 
 _MOST_ROWS = 65_536  # of a block, which is converted once for all clusters
-UNCERTAIN = 0.35  # "soft": |decision value| below which the next cluster is evaluated too
-BETWEEN = 0.7  # "soft": squared distance to the own centre / to the next centre above which it is
-COMBINATIONS = ("early", "soft", "naive", "bcm")
+UNCERTAIN = 0.35  # |decision value| below which a row is uncertain
+BETWEEN = 0.7  # squared distance to the own centre / to the next centre above which a row is between the two
 
 
 @dataclass
@@ -43,14 +41,9 @@ class ClusteredExpansion:
     intercept : ndarray of shape (n_functions, k), float64
     router : Router
         pi(x), the cluster of a row.
-    combine : {"early", "soft", "naive", "bcm"}
-        Decision values by the machine of the row's own cluster; by that, or its mean with the next cluster's machine
-        where it is uncertain; by the sum over all clusters; or by a Bayesian committee of all.
-    sigmoids : ndarray of shape (n_functions, k, 2), float64
-        For "bcm": cluster c's probability of the positive class is 1 / (1 + exp(a f + b)): fitted in
-        `algorithms.committee`.
-    log_prior : ndarray of shape (n_functions,), float64
-        For "bcm": log odds of the positive class.
+    averages : bool
+        Whether an uncertain row between two clusters gets the mean of both machines' decision values, as in classifiers
+        (docs/decisions/0010). Otherwise the machine of the row's own cluster decides alone, as in the paper.
     """
 
     kernel: Kernel
@@ -59,37 +52,24 @@ class ClusteredExpansion:
     coef: Any
     intercept: Matrix
     router: Router
-    combine: str
-    sigmoids: NDArray[np.float64]
-    log_prior: Vector
+    averages: bool
 
     def decision_values(self, X: Any, *, n_jobs: int | None = None, memory: MemoryPlan = DEFAULT_PLAN) -> Matrix:
         """Decision values of the rows of X (n, d): shape (n, n_functions), float64.
 
-        Notes
-        -----
-        "early" costs the routing and the kernel entries of one cluster a row, "soft" those of two clusters for some
-        rows, "naive" and "bcm" those of all support vectors.
+        f(x) = sum_{i: pi(x_i) = pi(x)} beta_i k(x, x_i) + b_pi(x): Hsieh et al. 2014, section 4. It costs the routing
+        and the kernel entries of one cluster for each row, and those of a second cluster for some rows if `averages`.
         """
-        if self.combine == "naive":
-            return self.whole.decision_values(X, n_jobs=n_jobs, memory=memory)
-        compute = {"early": self._early_values, "soft": self._soft_values, "bcm": self._committee_log_odds}[
-            self.combine
-        ]
-        if self.combine == "bcm":  # blocks of rows, and blocks of these in the machine of each cluster
-            memory = memory.among(2)
         out = np.empty((X.shape[0], self.coef.shape[0]))
         with blas_limit(1), ThreadTeam(n_jobs) as team:
             for rows in self._blocks_within(memory["copied rows"], X):
-                out[rows] = compute(X[rows], team, memory)
+                out[rows] = self._values_of_rows(X[rows], team)
         return out
 
     def as_function(self, *, memory: MemoryPlan = DEFAULT_PLAN) -> Callable[[Array], Vector]:
         """A function of one row (d,), of the points' dtype, that gives its decision values (n_functions,)."""
-        if self.combine == "naive":
-            return self.whole.as_function(memory=memory)
         scores = self.router.score_function()
-        if self.combine == "bcm" or scores is None or self.kernel.sample_form == "entries":
+        if scores is None or self.kernel.sample_form == "entries":
             return lambda x: np.asarray(self.decision_values(x[None], n_jobs=1, memory=memory)[0])
         products = self._cluster_products
 
@@ -97,7 +77,7 @@ class ClusteredExpansion:
             row = self.router.points.pair_with(x[None])[1]
             c = int(scores(row, ONE_THREAD).argmin())
             values = self._values_of(c, row, products[c], ONE_THREAD)
-            if self.combine == "soft" and bool((np.abs(values) < UNCERTAIN).any()):
+            if self.averages and bool((np.abs(values) < UNCERTAIN).any()):
                 (other,), (ratio,) = self.router.next_cluster(row, np.array([c]), ONE_THREAD, scores)
                 if ratio > BETWEEN:
                     values += self._values_of(int(other), row, products[other], ONE_THREAD)
@@ -112,13 +92,6 @@ class ClusteredExpansion:
         They are those of the formula by which a row's decision values are computed: which cluster it is routed to, and
         whether two machines are averaged, counts as constant. Parameters are those of `decision_values`.
         """
-        how: dict[str, Any] = {"n_jobs": n_jobs, "memory": memory}
-        if self.combine == "naive":
-            return self.whole.decision_gradients(X, **how)
-        if self.combine == "bcm":  # log odds: sums over the clusters of -a f, but for a constant
-            slopes = -np.repeat(self.sigmoids[:, :, 0], np.diff(self.starts), axis=1)
-            coef = self.coef.multiply(slopes).tocsc() if sp.issparse(self.coef) else self.coef * slopes
-            return KernelExpansion(self.kernel, self.points, coef, self.log_prior).decision_gradients(X, **how)
         out = np.zeros((X.shape[0], self.coef.shape[0], X.shape[1]))
         with blas_limit(1), ThreadTeam(n_jobs) as team:
             for rows in self._blocks_within(memory["copied rows"], X, copied=2 * self.coef.shape[0] * X.shape[1]):
@@ -128,14 +101,7 @@ class ClusteredExpansion:
     def _blocks_within(self, n_bytes: int, X: Any, copied: int = 0) -> list[slice]:
         """Blocks of rows of X whose copies, and `copied` values of each row in float64, take so many bytes."""
         row_bytes = ROW_COPIES * max(1, X.shape[1]) * X.dtype.itemsize + 8 * copied
-        if self.combine == "bcm":
-            row_bytes += 8 * self.intercept.size  # the log odds of all clusters
         return row_blocks(X.shape[0], int(np.clip(n_bytes // row_bytes, BLOCK_ROWS, _MOST_ROWS)))
-
-    @cached_property
-    def whole(self) -> KernelExpansion:
-        """The sum over all clusters, with the mean intercept."""
-        return KernelExpansion(self.kernel, self.points, self.coef, self.intercept.mean(axis=1))
 
     @cached_property
     def machines(self) -> list[KernelExpansion]:
@@ -155,20 +121,16 @@ class ClusteredExpansion:
         """What the router subtracts from rows."""
         return self.router.points.shift
 
-    def _early_values(self, X: Any, team: ThreadTeam, memory: MemoryPlan) -> Matrix:
-        """f(x) = sum_{i: pi(x_i) = pi(x)} beta_i k(x, x_i) + b_pi(x): Hsieh et al. 2014, section 4."""
-        labels, batch = self.router.route_with_samples(X, team)
-        return self._values_of_clusters(batch, labels, self._point_samples(X), team)
-
-    def _soft_values(self, X: Any, team: ThreadTeam, memory: MemoryPlan) -> Matrix:
-        """Early decision values, or their mean with the next nearest cluster's for uncertain rows between the two."""
+    def _values_of_rows(self, X: Any, team: ThreadTeam) -> Matrix:
+        """Decision values of one block of rows: (n, n_functions)."""
         labels, batch = self.router.route_with_samples(X, team)
         points = self._point_samples(X)
         out = self._values_of_clusters(batch, labels, points, team)
-        between, next_labels = self._between_clusters(out, batch, labels, team)
-        if len(between):
-            out[between] += self._values_of_clusters(batch.take(between), next_labels, points, team)
-            out[between] *= 0.5
+        if self.averages:
+            between, next_labels = self._between_clusters(out, batch, labels, team)
+            if len(between):
+                out[between] += self._values_of_clusters(batch.take(between), next_labels, points, team)
+                out[between] *= 0.5
         return out
 
     def _between_clusters(
@@ -183,11 +145,11 @@ class ClusteredExpansion:
         return uncertain[is_between], next_labels[is_between]
 
     def _add_early_gradients(self, X: Any, out: Gradients, team: ThreadTeam) -> None:
-        """Add the gradients (n, n_functions, d) of "early" or "soft" decision values."""
+        """Add the gradients (n, n_functions, d) of the decision values."""
         labels, batch = self.router.route_with_samples(X, team)
         points = self._point_samples(X)
         self._add_gradients_of_clusters(batch, labels, points, out, team)
-        if self.combine != "soft":
+        if not self.averages:
             return
         values = self._values_of_clusters(batch, labels, points, team)
         between, next_labels = self._between_clusters(values, batch, labels, team)
@@ -266,17 +228,6 @@ class ClusteredExpansion:
     @cached_property
     def _routed_points(self) -> Samples:
         return self.router.points.pair_with(self.points)[1]
-
-    def _committee_log_odds(self, X: Any, team: ThreadTeam, memory: MemoryPlan) -> Matrix:
-        """Bayesian committee machine (Tresp 2000): p(y|x) ~ prod_c p_c(y|x) / p(y)^(k-1), as log odds."""
-        k = self.intercept.shape[1]
-
-        def log_odds(c: int) -> Matrix:
-            f = self.machines[c].decision_values(X, n_jobs=1, memory=memory.among(team.n_threads))
-            return np.asarray(-(self.sigmoids[:, c, 0] * f + self.sigmoids[:, c, 1]))
-
-        self.machines  # noqa: B018 - made once, before the threads share them
-        return np.asarray(sum(team.map(log_odds, range(k))) - (k - 1) * self.log_prior)
 
     def __getstate__(self) -> dict[str, Any]:
         return {field.name: getattr(self, field.name) for field in fields(self)}
