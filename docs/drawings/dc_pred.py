@@ -16,7 +16,7 @@ landmarks = KMeans(4, n_init=3, random_state=0).fit(X[leaves.labels_ == leaf]).c
 figure, axes = plt.subplots(1, 2, figsize=(9.5, 3.4), sharey=True)
 axes[0].plot(*np.stack([points, np.broadcast_to(row, points.shape)]).transpose(2, 0, 1), color="0.8", lw=0.5, zorder=0)
 axes[0].scatter(*points.T, s=9, color="C0")
-axes[0].set_title(f"exact machine: {len(points)} kernel values")
+axes[0].set_title(f"exact model: {len(points)} kernel values")
 axes[1].scatter(*X.T, s=5, c=leaves.labels_, cmap="Pastel1")
 axes[1].plot(*np.stack([landmarks, np.broadcast_to(row, landmarks.shape)]).transpose(2, 0, 1), color="0.4", lw=1)
 axes[1].scatter(*landmarks.T, s=45, color="C0", zorder=3)

@@ -4,7 +4,7 @@ A path of C, with its certificate
 
 A whole path of C costs little more than its most expensive fit.
 
-Cutting planes do not depend on C. Left: the scores of five folds. Right: by which share each machine's objective can be
+Cutting planes do not depend on C. Left: the scores of five folds. Right: by which share each model's objective can be
 above the optimum, at most.
 """
 

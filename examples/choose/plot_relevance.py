@@ -2,10 +2,10 @@
 Which columns matter, and why this prediction?
 ==============================================
 
-The five columns that matter are found, and scaling columns by relevance makes a better machine.
+The five columns that matter are found, and scaling columns by relevance makes a better model.
 
 Of thirty columns five matter: the first three through a sine and a parabola, the others through a straight line. The
-relevance of the columns is learned from gradients of kernel machines. The gradient at a row says what would change its
+relevance of the columns is learned from gradients of kernel models. The gradient at a row says what would change its
 prediction.
 """
 

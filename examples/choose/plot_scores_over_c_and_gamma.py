@@ -2,10 +2,10 @@
 Scores over C and γ
 ===================
 
-Good pairs of C and γ lie on a ridge; cells that cannot win are left early.
+Good pairs of C and γ lie on a ridge; candidates that cannot win are left early.
 
-Below the ridge the machine is too smooth, above it too narrow. Faded cells were eliminated by their scores on a quarter
-of the rows.
+Below the ridge the model is too smooth, above it too narrow. Faded candidates were eliminated by their scores on a
+quarter of the rows.
 """
 
 import numpy as np

@@ -4,7 +4,7 @@ What a cheap prediction costs in accuracy
 
 A few dozen inner products predict nearly as well as hundreds of support vectors.
 
-One exact machine, compressed for several costs of a prediction. The scores are of rows that none of them has seen.
+One exact model, compressed for several costs of a prediction. The scores are of rows that none of them has seen.
 """
 
 from widemargin import DCSVMClassifier, OCASClassifier, PredictionCostDisplay, compress

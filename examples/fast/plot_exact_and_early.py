@@ -4,7 +4,7 @@ Exact or early?
 
 More clusters take less time, until there are too few rows in each.
 
-An early machine has one small kernel machine for each cluster. Times are of the machine that made this page.
+Early prediction has one small kernel model for each cluster. Times are of the computer that made this page.
 """
 
 from time import perf_counter

@@ -2,9 +2,9 @@
 A time limit, and how far it got
 ================================
 
-A fit that is stopped returns its best machine, and says how far from the optimum it can be.
+A fit that is stopped returns its best model, and says how far from the optimum it can be.
 
-The same problem with several limits. Times are of the machine that made this page.
+The same problem with several limits. Times are of the computer that made this page.
 """
 
 import warnings

@@ -2,9 +2,9 @@
 What is unusual?
 ================
 
-Trained on zeros alone, the machine finds the digits that look least like them.
+Trained on zeros alone, the model finds the digits that look least like them.
 
-A one-class machine learns from rows without labels where most of them are.
+A one-class model learns from rows without labels where most of them are.
 """
 
 import matplotlib.pyplot as plt

@@ -4,7 +4,7 @@ Two photographs, patch by patch
 
 Sky, tower and leaves are told apart by 5 × 5 pixels; a blurred background is not.
 
-From which photograph is each patch, and from which quarter of it? The machine sees 6,000 patches, and then
+From which photograph is each patch, and from which quarter of it? The model sees 6,000 patches, and then
 labels every third pixel of both photographs. The white part of the right-hand pictures is where it is wrong.
 """
 

@@ -14,18 +14,18 @@ import numpy as np
 from widemargin import BSGDClassifier
 
 rng = np.random.default_rng(0)
-machines = {
+models = {
     "average of the last steps": BSGDClassifier(gamma=1.0, budget=50, lam=1e-3, random_state=0),
     "last step alone": BSGDClassifier(gamma=1.0, budget=50, lam=1e-3, average=False, random_state=0),
 }
-accuracy = {name: [] for name in machines}
+accuracy = {name: [] for name in models}
 for chunk in range(120):
     X = rng.normal(size=(250, 2))
     y = ((X**2).sum(axis=1) < 1.4) == (chunk < 60)
-    for name, machine in machines.items():
+    for name, model in models.items():
         if chunk:
-            accuracy[name].append(machine.score(X, y))
-        machine.partial_fit(X, y, classes=[False, True])
+            accuracy[name].append(model.score(X, y))
+        model.partial_fit(X, y, classes=[False, True])
 
 figure, ax = plt.subplots(figsize=(7, 3.4))
 for name, scores in accuracy.items():

@@ -4,7 +4,7 @@ Text
 
 Words of its documentation tell which package a function is from.
 
-Sparse TF-IDF features, a linear machine, and the words of the largest weight for each package.
+Sparse TF-IDF features, a linear model, and the words of the largest weight for each package.
 """
 
 import matplotlib.pyplot as plt

@@ -21,7 +21,7 @@ from .dense import read_only
 from .origin import FAR, origin_distance
 from .rows import SAMPLED_ROWS, spread_rows
 
-_SPARSE_DENSITY = 0.25  # up to this share of non-zeros, CSR tiles are faster than the matrix product (decision 0003)
+_SPARSE_DENSITY = 0.25  # up to this share of non-zeros, CSR tiles are faster than the matrix product (decision 0007)
 _SPARSE_COLUMNS = 32  # narrower dense data stay dense: their products are cheap
 # For messages: what indptr and indices of a format count
 _LINES = {"csr": ("row", "column"), "csc": ("column", "row"), "bsr": ("block of rows", "block column")}

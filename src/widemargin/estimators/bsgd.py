@@ -50,7 +50,7 @@ from ._validation import (
 )
 
 _LEAST_LAM = 1e-100  # coefficients are sums of up to 1 / lam, and their squares must be finite
-_STREAM_ROWS = 10_000  # n of the default lam = 1 / (C n) of a stream (docs/guide/bsgd.md)
+_STREAM_ROWS = 10_000  # n of the default lam = 1 / (C n) of a stream (docs/how/bsgd.md)
 _ESTIMATE_SECONDS = 0.1  # for each of the two sums of a stopped fit's objective
 _MOST_NODES = 4096  # of the table, a side: compiled look-ups number the nodes in float32, exact up to 2^24
 
@@ -79,7 +79,7 @@ class BSGDClassifier(Classifier, OneVsRestPredictor, LinearWeights, DecisionGrad
     lam : float or None, default=None
         Weight of :math:`\tfrac12 \|w\|^2` against the *mean* loss, at least 1e-100. None: ``1 / (C n)`` in `fit`;
         `lam_` of an earlier `fit`, else ``1 / (10,000 C)``, in `partial_fit`, where the number of rows is unknown: of
-        1e-2 to 1e-6, the best or nearly so on six of :doc:`seven streams </guide/bsgd>`.
+        1e-2 to 1e-6, the best or nearly so on seven of :doc:`eight streams </how/bsgd>`.
     n_epochs : int, default=20
         Passes of `fit` over the rows.
     class_weight : dict, "balanced" or None, default=None
@@ -171,7 +171,8 @@ class BSGDClassifier(Classifier, OneVsRestPredictor, LinearWeights, DecisionGrad
     Warns
     -----
     ConvergenceWarning
-        When `max_time`, Ctrl-C or a callback ended the fit before its last row. The model is that of the last step.
+        When `max_time`, Ctrl-C or a callback ended the fit before its last row. The model is the average over the steps
+        so far; with average=False that of the last step.
     UserWarning
         When a machine of `fit` predicts one class for all of up to 1,000 training rows, equally many of each class.
 
