@@ -40,7 +40,7 @@ def test_what_is_measured_is_no_longer_missing():
 
 
 def test_figures_of_claims_come_from_the_results():
-    figure = import_module("evidence._figures").figure
+    figure = import_module("evidence._claims").figure
     rows = [{"set": "a", "machine": "our own", "s": 1.5}, {"set": "b", "machine": "our own", "s": 6.0}, {"set": "c"}]
     assert figure(rows, "s set=a .2f") == "1.50"
     assert figure(rows, 's machine="our own" gmean .0f') == "3"
