@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 
 import numpy as np
 
@@ -33,6 +34,20 @@ def one_vs_rest_signs(numbers: Labels, n_classes: int) -> Matrix:
     """
     positive = [1] if n_classes == 2 else range(n_classes)
     return np.array([np.where(numbers == number, 1.0, -1.0) for number in positive])
+
+
+@lru_cache(maxsize=4)  # of many classes these are megabytes
+def class_pairs(n_classes: int) -> tuple[RowIndices, RowIndices]:
+    """The first and the second class (n_pairs,) of each pair, in the order of ``itertools.combinations(range(k), 2)``.
+
+    Examples
+    --------
+    >>> class_pairs(3)
+    (array([0, 0, 1]), array([1, 2, 2]))
+    """
+    first, second = np.triu_indices(n_classes, 1)
+    first.flags.writeable = second.flags.writeable = False
+    return first, second
 
 
 def group_pairs(class_sizes: Sequence[int], most_rows: int) -> list[tuple[int, RowIndices]]:
@@ -70,7 +85,7 @@ def group_pairs(class_sizes: Sequence[int], most_rows: int) -> list[tuple[int, R
             rows.append(0)
         block[number] = len(rows) - 1
         rows[-1] += size
-    first, second = (block[classes] for classes in np.triu_indices(len(class_sizes), 1))
+    first, second = (block[classes] for classes in class_pairs(len(class_sizes)))
     order = np.lexsort((second, (first + second) % len(rows) if rows else first))
     starts = np.flatnonzero(np.diff(first[order] * len(rows) + second[order], prepend=-1))
     groups = []

@@ -13,6 +13,7 @@ from .._config import SMALL_BYTES
 from .._types import Labels, Matrix, RowIndices, Vector
 from ..algorithms.committee import fit_sigmoids, log_odds
 from ..algorithms.trained_machines import TrainedMachines
+from ..data.labels import class_pairs
 from ..data.samples import make_samples
 from ..kernels.functions import Kernel, Linear
 from ..models.clustered import COMBINATIONS, ClusteredExpansion
@@ -119,7 +120,7 @@ def _class_coefficients(machines: TrainedMachines, y: Labels, support: RowIndice
     place[support] = np.arange(len(support))
     nonzero = np.flatnonzero(beta)
     rows, number = machines.rows[nonzero], machines.results.numbers[nonzero]
-    first, second = (classes[number] for classes in np.triu_indices(n_classes, 1))
+    first, second = (classes[number] for classes in class_pairs(n_classes))
     coef[np.where(y[rows] == first, second - 1, first), place[rows]] = beta[nonzero]
     return coef
 
@@ -135,7 +136,7 @@ def compact_pair_coefficients(coef: Matrix, n_support: NDArray[np.intp]) -> Any:
     if len(coef) == 1:
         return coef
     k, n = len(n_support), coef.shape[1]
-    first, second = np.triu_indices(k, 1)
+    first, second = class_pairs(k)
     pair = np.zeros((k, k), np.intp)
     pair[first, second] = pair[second, first] = np.arange(len(first))
     pairs = pair[~np.eye(k, dtype=np.bool_)].reshape(k, k - 1).repeat(n_support, axis=0)  # (n_SV, k - 1)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -174,7 +175,7 @@ class DualResults:
     def __iter__(self) -> Iterator[DualResult]:
         return (self[p] for p in range(len(self)))
 
-    @property
+    @cached_property
     def numbers(self) -> Labels:
         """The problem (N,) of each coordinate."""
         return np.repeat(np.arange(len(self)), np.diff(self.starts))

@@ -18,7 +18,6 @@ NO_LIMIT = int(np.iinfo(np.int64).max)
 MAX_RELATIVE_GAP = 0.05  # a machine with a larger gap / primal objective has not converged, however small its violation
 _TOL_FACTORS = 1e-3, 0.5  # multiply the tolerance by no less and no more than this where the gap is too large
 _ROUNDED_SQUARE = 1e-5  # - beta'K beta / its terms' magnitudes, up to which it may be rounding
-_MANY_PROBLEMS = 64  # certify so many and more in common passes
 START_TOL = 0.1  # solve to no less than this what only gives a start: levels, refine step, first steps of blocks
 
 
@@ -111,10 +110,10 @@ def certify_each(
 ) -> Certificate:
     """`certify` of many problems, as columns (P,): problem p has the coordinates starts[p]:starts[p + 1].
 
-    64 and more without epsilon and D, each with a coordinate, are certified in common passes.
+    Several without epsilon and D, each with a coordinate, are certified in common passes.
     """
     first, sizes = starts[:-1], np.diff(starts)
-    if len(sizes) < _MANY_PROBLEMS or terms.epsilon or terms.curvature is not None or not sizes.all():
+    if len(sizes) < 2 or terms.epsilon or terms.curvature is not None or not sizes.all():
         parts = (slice(*ends) for ends in pairwise(starts.tolist()))
         points = ((restrict_terms(terms, part), beta[part], decision[part]) for part in parts)
         each = [certify(*p, np.empty(len(p[1])), has_intercept=has_intercept, tol=tol) for p in points]

@@ -19,6 +19,7 @@ import numpy as np
 
 from ..._native import dual
 from ..._types import Labels, Mask, RowIndices, Vector
+from ...data.labels import class_pairs
 from ...kernels.functions import check_finite
 from ..results import coordinates_of
 
@@ -106,7 +107,7 @@ class PairProblems:
         self.upper = upper
         self.has_intercept = has_intercept
         self.class_sizes = np.bincount(classes)
-        self.first, self.second = np.triu_indices(len(self.class_sizes), 1)
+        self.first, self.second = class_pairs(len(self.class_sizes))
 
     def __len__(self) -> int:
         return len(self.first)
@@ -172,19 +173,16 @@ def make_terms(problem: DualProblem, diagonal: Vector) -> dual.SeparableTerms:
     largest = float(np.max(diagonal, initial=0.0))
     floor = 1e-12 * largest if largest > 0 else 1.0
     scale = 1.0 / np.sqrt(np.maximum(diagonal, floor) + (0.0 if problem.curvature is None else problem.curvature))
-    return _terms_of([problem.target, problem.lo, problem.hi, scale], problem.epsilon, problem.curvature)
+    parts = (np.ascontiguousarray(part, np.float64) for part in (problem.target, problem.lo, problem.hi, scale))
+    curvature = None if problem.curvature is None else np.ascontiguousarray(problem.curvature, np.float64)
+    return dual.SeparableTerms(*parts, problem.epsilon, curvature)
 
 
 def restrict_terms(terms: dual.SeparableTerms, rows: slice | RowIndices) -> dual.SeparableTerms:
     """The terms of the coordinates `rows` alone."""
     curvature = None if terms.curvature is None else terms.curvature[rows]
-    return _terms_of([part[rows] for part in (terms.target, terms.lo, terms.hi, terms.scale)], terms.epsilon, curvature)
-
-
-def _terms_of(parts: list[Vector], epsilon: float, curvature: Vector | None) -> dual.SeparableTerms:
-    target, lo, hi, scale = (np.ascontiguousarray(part, np.float64) for part in parts)
-    curvature = None if curvature is None else np.ascontiguousarray(curvature, np.float64)
-    return dual.SeparableTerms(target, lo, hi, scale, epsilon, curvature)
+    parts = terms.target[rows], terms.lo[rows], terms.hi[rows], terms.scale[rows]
+    return dual.SeparableTerms(*parts, terms.epsilon, curvature)
 
 
 def is_free(terms: dual.SeparableTerms, beta: Vector) -> Mask:

@@ -226,7 +226,8 @@ class _Batch:
         self.sets = np.zeros(len(parts), np.int64) if parts.n_iter is None else parts.n_iter.copy()
         self.steps = np.zeros(len(parts), np.int64)
         self.next_check = self.sets + SETS_PER_CHECK
-        self.is_unsolved = np.ones(len(parts), bool)
+        self.is_unsolved = np.ones(len(parts), np.bool_)  # to be advanced
+        self.is_solved = np.zeros(len(parts), np.bool_)
         self.violations = np.zeros(len(parts))
         self.certificates = np.full((4, len(parts)), np.nan)  # columns: of solved problems
         self.stall_tests: dict[int, CoordinateStallTest] = {}
@@ -237,9 +238,11 @@ class _Batch:
 
     def step_from_zero(self) -> None:
         """Move the problems without a working set, which are at zero, to the best point along their gradients."""
+        is_idle = ~self.is_solved & (self.sets == 0) & (self.parts.sizes > 0)
+        if not is_idle.any():
+            return
         n_support = np.diff(np.append(0, np.cumsum(self.beta != 0.0))[self.parts.starts])
-        is_open = np.isnan(self.certificates[1]) & (self.sets == 0)
-        idle = np.flatnonzero(is_open & (n_support == 0) & (self.parts.sizes > 0))
+        idle = np.flatnonzero(is_idle & (n_support == 0))
         if len(idle):
             parts, rows = self.parts.take(idle), coordinates_of(self.parts.starts, idle)
             step = _gradient_at_zero(parts)
@@ -270,10 +273,14 @@ class _Batch:
 
     def _end(self, problems: RowIndices) -> None:
         """Certify problems that have reached their tolerances; where a gap is too large, go on to a smaller one."""
+        if self.limits.max_relative_gap == np.inf:  # no gap is: `results` certifies
+            self.is_solved[problems], self.is_unsolved[problems], self.tols[problems] = True, False, np.inf
+            return
         self._certify(problems)
         found = Certificate(*self.certificates[:, problems])
         tols = self.limits.next_tol(np.full(len(problems), np.inf), found)
         self.is_unsolved[problems] = is_wide = np.isfinite(tols) & (found.violation > 0.0)
+        self.is_solved[problems] = ~is_wide
         self.tols[problems[is_wide]] = tols[is_wide]
         self.certificates[:, problems[is_wide]] = np.nan
 
@@ -299,10 +306,15 @@ class _Batch:
 
     def _certify(self, problems: RowIndices) -> None:
         """Certify some of the problems."""
-        rows, sizes = coordinates_of(self.parts.starts, problems), self.parts.sizes[problems]
-        point = restrict_terms(self.terms, rows), self.beta[rows], self.decision[rows]
+        if not len(problems):
+            return
+        point, starts = (self.terms, self.beta, self.decision), self.parts.starts
+        if len(problems) < len(self.parts):
+            rows, sizes = coordinates_of(starts, problems), self.parts.sizes[problems]
+            point = restrict_terms(self.terms, rows), self.beta[rows], self.decision[rows]
+            starts = np.append(0, np.cumsum(sizes))
         self.certificates[:, problems] = certify_each(
-            *point, np.append(0, np.cumsum(sizes)), has_intercept=self.has_intercept, tol=self.limits.tol
+            *point, starts, has_intercept=self.has_intercept, tol=self.limits.tol
         )
 
     def results(self, elapsed: float) -> DualResults:
