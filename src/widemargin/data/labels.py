@@ -77,11 +77,13 @@ def group_pairs(class_sizes: Sequence[int], most_rows: int) -> list[tuple[int, R
     >>> group_pairs([1, 1, 2, 2], 4)  # (0, 1); (2, 3); (0, 2) and (1, 2); (0, 3) and (1, 3)
     [(2, array([0])), (4, array([5])), (4, array([1, 3])), (4, array([2, 4]))]
     """
-    whole = sum(class_sizes) <= most_rows
+    n_rows = sum(class_sizes)
+    if n_rows <= most_rows:
+        return [(n_rows, np.arange(len(class_sizes) * (len(class_sizes) - 1) // 2))]
     rows: list[int] = []
     block = np.zeros(len(class_sizes), np.intp)  # of each class
     for number, size in enumerate(class_sizes):
-        if not rows or (rows[-1] + size > most_rows // 2 and not whole):
+        if not rows or rows[-1] + size > most_rows // 2:
             rows.append(0)
         block[number] = len(rows) - 1
         rows[-1] += size

@@ -78,8 +78,8 @@ def _common_attributes(machines: TrainedMachines, group: Labels, kept: RowIndice
     """What classifiers and regressors have; `support`: the rows (n_SV,) of the support vectors, sorted by `group`."""
     is_support, intercepts = np.zeros(len(group), np.bool_), machines.intercepts
     is_support[machines.rows[machines.results.beta != 0]] = True
-    support = np.flatnonzero(is_support)
-    support = support[np.argsort(group[support], kind="stable")]
+    (support,) = is_support.nonzero()
+    support = support[group[support].argsort(kind="stable")]
     return {
         "support": support,
         "support_": kept[support],
@@ -118,7 +118,7 @@ def _class_coefficients(machines: TrainedMachines, y: Labels, support: RowIndice
     n_classes = int(y.max()) + 1
     coef, place = np.zeros((n_classes - 1, len(support))), np.zeros(len(y), np.intp)
     place[support] = np.arange(len(support))
-    nonzero = np.flatnonzero(beta)
+    (nonzero,) = beta.nonzero()
     rows, number = machines.rows[nonzero], machines.results.numbers[nonzero]
     first, second = (classes[number] for classes in class_pairs(n_classes))
     coef[np.where(y[rows] == first, second - 1, first), place[rows]] = beta[nonzero]

@@ -73,7 +73,7 @@ def predicted_classes(machines: TrainedMachines, n_classes: int) -> Labels:
     is_positive, results = _decision_values(machines) > 0, machines.results
     if len(machines) == 1:
         return is_positive.astype(np.intp)
-    n_positive, sizes = results.sums(is_positive), np.diff(results.starts)
+    n_positive, sizes = results.sums(is_positive), results.starts[1:] - results.starts[:-1]
     first, second = class_pairs(n_classes)
     winners = np.concatenate([first[n_positive == sizes], second[n_positive == 0]])
     alone = np.flatnonzero(np.bincount(winners, minlength=n_classes) == n_classes - 1)

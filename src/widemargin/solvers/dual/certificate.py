@@ -61,7 +61,7 @@ class Limits:
         Less: where the gap is half the allowed one if it is proportional to the violation.
         """
         is_wide = np.logical_not(self.is_tight(certificate)) & (certificate.violation < tol)
-        if not np.any(is_wide):
+        if not is_wide.any():
             return tol
         with np.errstate(divide="ignore", invalid="ignore"):
             factor = np.divide(0.5 * self.max_relative_gap * abs(certificate.primal_objective), certificate.gap)
@@ -112,7 +112,7 @@ def certify_each(
 
     Several without epsilon and D, each with a coordinate, are certified in common passes.
     """
-    first, sizes = starts[:-1], np.diff(starts)
+    first, sizes = starts[:-1], starts[1:] - starts[:-1]
     if len(sizes) < 2 or terms.epsilon or terms.curvature is not None or not sizes.all():
         parts = (slice(*ends) for ends in pairwise(starts.tolist()))
         points = ((restrict_terms(terms, part), beta[part], decision[part]) for part in parts)
@@ -125,7 +125,7 @@ def certify_each(
     if has_intercept:
         violation = np.where(np.isinf(rise) | np.isinf(fall), 0.0, np.maximum(fall - rise, 0.0))
         intercept = _intercepts(terms, beta, grad, first, (rise, fall), violation < tol)
-    grad = grad + np.repeat(intercept, sizes)
+    grad = grad + intercept.repeat(sizes)
     loss = terms.hi * np.maximum(-grad, 0.0) - terms.lo * np.maximum(grad, 0.0)
     gap = np.maximum(np.add.reduceat(beta * grad + loss, first), 0.0)
     lower_bound = np.add.reduceat((terms.target - 0.5 * decision) * beta, first)

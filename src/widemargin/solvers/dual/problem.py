@@ -124,12 +124,12 @@ class PairProblems:
 
     def join(self, pairs: RowIndices) -> tuple[RowIndices, RowIndices, DualProblem]:
         """Rows (N,) of some pairs, starts (P + 1,) of each pair's rows among these, and the problem of all N rows."""
-        ends = np.append(0, np.cumsum(self.class_sizes))
-        members = np.column_stack([self.first[pairs], self.second[pairs]])
+        ends = np.concatenate([[0], self.class_sizes.cumsum()])
+        members, sizes = np.array([self.first[pairs], self.second[pairs]]).T, self.sizes[pairs]
         places = coordinates_of(ends, members.ravel())
-        starts = np.append(0, np.cumsum(self.sizes[pairs]))
-        number = np.repeat(np.arange(len(pairs)), np.diff(starts))
-        rows = np.argsort(self.classes, kind="stable")[places]
+        starts = np.concatenate([[0], sizes.cumsum()])
+        number = np.arange(len(pairs)).repeat(sizes)
+        rows = self.classes.argsort(kind="stable")[places]
         rows = rows[np.lexsort((rows, number))]
         y = 2.0 * (self.classes[rows] == members[number, 0]) - 1.0
         return rows, starts, svm_problem(y, self.upper[rows], has_intercept=self.has_intercept)

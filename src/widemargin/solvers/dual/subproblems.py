@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -61,10 +62,10 @@ class Subproblems:
     def __len__(self) -> int:
         return len(self.starts) - 1
 
-    @property
+    @cached_property
     def sizes(self) -> RowIndices:
         """The rows (P,) of each problem."""
-        return np.diff(self.starts)
+        return self.starts[1:] - self.starts[:-1]
 
     def take(self, problems: RowIndices) -> Subproblems:
         """Some of the problems."""
@@ -148,14 +149,18 @@ def solve_subproblems(
 
     def solve(some: RowIndices, before: DualResults | None, share: AnyProgress) -> DualResults:
         batch = _Batch(K, parts if len(batches) == 1 else parts.take(some), limits, polish=polish)
-        while share.go_on() and batch.advance(team, share.deadline - time.perf_counter()):
-            if not share.go_on(violation=float(batch.violations.max()), tol=limits.tol):
-                break
-            batch.solve_stalled(share.go_on)
+        batch.solve(team, share)
         batch.step_from_zero()
         return batch.results(progress.elapsed)
 
     return DualResults.concatenate(share_time(solve, batches, [*map(len, batches)], progress, lambda _: True))
+
+
+def find_points(K: Array, parts: Subproblems, limits: Limits, team: ThreadTeam, progress: AnyProgress) -> Vector:
+    """The points (N,) of `solve_subproblems`, without certificates: for a caller who has his own."""
+    batch = _Batch(K, parts, limits, polish=True)
+    batch.solve(team, progress)
+    return batch.beta
 
 
 def _zero_results(parts: Subproblems, elapsed: float) -> DualResults:
@@ -178,7 +183,7 @@ def _make_results(
     n_iter: RowIndices,
 ) -> DualResults:
     """`make_result` of many problems with the certificates as columns (P,)."""
-    n_support = np.diff(np.append(0, np.cumsum(beta != 0.0))[starts])
+    n_support = _count_nonzeros(beta, starts)
     history = {
         "time": np.full(len(n_iter), elapsed),
         "objective": certificates.primal_objective,
@@ -188,6 +193,12 @@ def _make_results(
         "problem": np.arange(len(n_iter)),
     }
     return DualResults(starts, beta, decision, *certificates, converged, n_iter, history)
+
+
+def _count_nonzeros(beta: Vector, starts: RowIndices) -> RowIndices:
+    """The number of coordinates of each problem (P,) that are not zero."""
+    ends = np.concatenate([[0], (beta != 0.0).cumsum()])[starts]
+    return np.asarray(ends[1:] - ends[:-1])
 
 
 def _gradient_at_zero(parts: Subproblems) -> Vector:
@@ -236,12 +247,19 @@ class _Batch:
         if parts.decision is None:
             self.problems.compute_decision_values()
 
+    def solve(self, team: ThreadTeam, progress: AnyProgress) -> None:
+        """Solve all problems, as far as the time and `limits` allow."""
+        while progress.go_on() and self.advance(team, progress.deadline - time.perf_counter()):
+            if not progress.go_on(violation=float(self.violations.max()), tol=self.limits.tol):
+                break
+            self.solve_stalled(progress.go_on)
+
     def step_from_zero(self) -> None:
         """Move the problems without a working set, which are at zero, to the best point along their gradients."""
         is_idle = ~self.is_solved & (self.sets == 0) & (self.parts.sizes > 0)
         if not is_idle.any():
             return
-        n_support = np.diff(np.append(0, np.cumsum(self.beta != 0.0))[self.parts.starts])
+        n_support = _count_nonzeros(self.beta, self.parts.starts)
         idle = np.flatnonzero(is_idle & (n_support == 0))
         if len(idle):
             parts, rows = self.parts.take(idle), coordinates_of(self.parts.starts, idle)
@@ -268,7 +286,7 @@ class _Batch:
         self.steps += new_steps
         self.is_unsolved &= ~np.asarray(is_stuck) & (self.sets < self.limits.max_sets)
         self.tols[~self.is_unsolved] = np.inf  # no more working sets for these
-        self._end(np.flatnonzero(self.is_unsolved & (self.violations < self.tols)))
+        self._end((self.is_unsolved & (self.violations < self.tols)).nonzero()[0])
         return bool(self.is_unsolved.any())
 
     def _end(self, problems: RowIndices) -> None:
@@ -319,7 +337,7 @@ class _Batch:
 
     def results(self, elapsed: float) -> DualResults:
         """The point and the certificate of each problem."""
-        self._certify(np.flatnonzero(np.isnan(self.certificates[1])))
+        self._certify(np.isnan(self.certificates[1]).nonzero()[0])
         certificates, point = Certificate(*self.certificates), (self.parts.starts, self.beta, self.decision)
         converged = self.limits.are_met(certificates)
         return _make_results(*point, certificates, elapsed, converged=converged, n_iter=self.sets)
