@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..data.labels import class_pairs
 from ..estimators import LandmarkNystroem, OCASClassifier
+from ..estimators._column_operations import is_passed
 from ..estimators._estimator import warn_user
 from ..estimators._validation import check_choice, shown
 from ..estimators._wrapped import machines_in, unwrap
@@ -24,7 +25,7 @@ from ..models.nystroem_tree import NystroemForest
 from .clusters import write_clustered
 from .graph import Graph
 from .machines import write_expansion, write_forest, write_linear
-from .steps import columns_lost, is_passed, write_step
+from .steps import columns_lost, write_step
 
 Outputs = dict[str, tuple[str, Any, tuple[int, ...]]]  # by name: result, dtype, and shape without the axis of rows
 
