@@ -110,14 +110,18 @@ def certify_each(
 ) -> Certificate:
     """`certify` of many problems, as columns (P,): problem p has the coordinates starts[p]:starts[p + 1].
 
-    Several without epsilon and D, each with a coordinate, are certified in common passes.
+    Those without epsilon and D are certified in common passes; a converged one does not depend on the others.
     """
     first, sizes = starts[:-1], starts[1:] - starts[:-1]
-    if len(sizes) < 2 or terms.epsilon or terms.curvature is not None or not sizes.all():
+    if terms.epsilon or terms.curvature is not None:
         parts = (slice(*ends) for ends in pairwise(starts.tolist()))
         points = ((restrict_terms(terms, part), beta[part], decision[part]) for part in parts)
         each = [certify(*p, np.empty(len(p[1])), has_intercept=has_intercept, tol=tol) for p in points]
         return Certificate(*np.array(each, np.float64).reshape(-1, 4).T)
+    if not (is_there := sizes > 0).all():  # `reduceat` takes no empty parts
+        columns, kept = np.zeros((4, len(sizes))), np.append(first[is_there], starts[-1])
+        columns[:, is_there] = certify_each(terms, beta, decision, kept, has_intercept=has_intercept, tol=tol)
+        return Certificate(*columns)
     grad = decision - terms.target
     right, left = one_sided_derivatives(terms, beta, grad)
     rise, fall = np.minimum.reduceat(right, first), np.maximum.reduceat(left, first)
