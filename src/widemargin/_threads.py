@@ -381,6 +381,8 @@ class ThreadTeam:
     ----------
     n_jobs : int or None
         See `effective_n_jobs`. One worker, or a team used outside its ``with`` block, calls everything inline.
+    work : float
+        Multiply-adds of all calls together: with less than `SMALL_WORK`, the calling thread is alone.
 
     Attributes
     ----------
@@ -400,8 +402,8 @@ class ThreadTeam:
     [1, 2, 3]
     """
 
-    def __init__(self, n_jobs: int | None = None) -> None:
-        self.n_threads = effective_n_jobs(n_jobs)
+    def __init__(self, n_jobs: int | None = None, work: float = math.inf) -> None:
+        self.n_threads = effective_n_jobs(n_jobs) if work >= SMALL_WORK else 1
         self._native = Team(1)
 
     def __enter__(self) -> Self:

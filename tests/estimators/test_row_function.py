@@ -9,7 +9,10 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from sklearn.datasets import make_classification
+from sklearn.decomposition import PCA
 from sklearn.exceptions import NotFittedError
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, StandardScaler
 from sklearn.svm import SVC, SVR
 
 from widemargin import (
@@ -113,8 +116,6 @@ def test_rows_that_two_clusters_decide_are_among_those_tested() -> None:
 def test_columns_scaled_by_their_relevance() -> None:
     search = DCSVMClassifierCV(Cs=2, gammas=2, cv=2).fit(X, LABELS)
     scaler = RelevanceScaler().set_factors(X, np.linspace(0.5, 2.0, X.shape[1]))
-    from sklearn.pipeline import make_pipeline
-
     search.best_estimator_ = make_pipeline(scaler, search.best_estimator_)
     function = search.as_function("decision_function")
     for x in X[:10]:
@@ -136,12 +137,60 @@ def test_a_row_of_another_shape_is_an_error(name: str) -> None:
         function(["a"] * 6)
 
 
-@pytest.mark.parametrize("name", ["exact", "soft", "soft, input", "tree", "ocas", "laplacian"])
-def test_values_that_are_not_checked_harm_nothing(name: str) -> None:
-    function = MODELS[name]().as_function()
+@pytest.mark.parametrize("name", ["exact", "soft", "tree", "ocas", "float32", "search", "regressor"])
+def test_nan_and_infinity_are_errors_as_in_predict(name: str) -> None:
+    model = MODELS[name]()
+    function, row = model.as_function(), rows_for(model)[0].copy()
+    for value in (np.nan, np.inf, -np.inf):
+        row[2] = value
+        with pytest.raises(ValueError, match="NaN|infinity"):
+            model.predict(row[None])
+        with pytest.raises(ValueError, match=rf"x must be finite in float(32|64), got {value} in column 2"):
+            function(row)
+    row[2] = 1e300
     with np.errstate(all="ignore"):
-        for value in (np.nan, np.inf, -np.inf, 1e300):
-            assert function(np.full(6, value)) in ("ant", "bee", "cat")
+        if name == "float32":
+            with pytest.raises(ValueError, match=r"x must be finite in float32, got 1e\+300 in column 2"):
+                function(row)
+        else:
+            np.testing.assert_array_equal(function(row), model.predict(row[None])[0])
+
+
+SCALINGS: dict[str, Any] = {
+    "standard": lambda: [StandardScaler()],
+    "mean": lambda: [StandardScaler(with_std=False)],
+    "spread": lambda: [StandardScaler(with_mean=False)],
+    "range, clipped": lambda: [MinMaxScaler((-1, 2), clip=True)],
+    "largest, then standard": lambda: [MaxAbsScaler(), "passthrough", StandardScaler()],
+    "relevance": lambda: [RelevanceScaler().set_factors(X, np.linspace(0.5, 2.0, X.shape[1]))],
+    "none": lambda: ["passthrough"],
+}
+
+
+@pytest.mark.parametrize("name", SCALINGS)
+def test_after_the_scalings_of_a_pipeline(name: str) -> None:
+    steps = SCALINGS[name]()
+    rows = X[:40] if name == "relevance" else X[:40] * [0.5, 1, 2, 0.7, 3, 1] + 2
+    for step in steps:
+        if name not in ("relevance", "none") and step != "passthrough":
+            step.fit(rows[:20])
+    model = make_pipeline(*steps, DCSVMClassifier()).fit(rows[:20], LABELS[:20]) if name != "relevance" else None
+    model = model or make_pipeline(*steps, DCSVMClassifier().fit(steps[0].transform(X), LABELS))
+    function = model[-1].as_function("decision_function", steps=model[:-1])
+    for row in rows:
+        given = row.copy()
+        np.testing.assert_array_equal(function(row), model.decision_function(row[None])[0])
+        np.testing.assert_array_equal(row, given)
+        rounded = row.astype(np.float32)
+        np.testing.assert_allclose(function(rounded), model.decision_function(rounded[None])[0], rtol=1e-4, atol=1e-4)
+    with pytest.raises(ValueError, match=r"x must be finite in float64, got nan in column 0"):
+        function(np.full(6, np.nan))
+
+
+def test_other_steps_are_errors() -> None:
+    model = make_pipeline(PCA(2), DCSVMClassifier()).fit(X, LABELS)
+    with pytest.raises(ValueError, match=r"steps must be scalings, StandardScaler, .* got PCA\(n_components=2\)"):
+        model[-1].as_function(steps=model[:-1])
 
 
 def test_it_is_of_the_machine_as_it_was() -> None:

@@ -38,7 +38,7 @@ from ..kernels.functions import Kernel
 from ..kernels.kernel_operator import KernelOperator
 from ..kernels.precision import entry_error
 from ..kernels.scratch import Scratch, closing_scratch, free_scratch
-from ..kernels.tiles import fill_gram
+from ..kernels.tiles import SMALL_ENTRY_WORK, fill_gram
 from ..partition.divide import ClusteringSettings, Division, clustering_level, divide
 from ..solvers.dual.certificate import MAX_RELATIVE_GAP, START_TOL, Limits, join_results
 from ..solvers.dual.in_memory import WORKING_SET_ROWS, result_at_start, solve_in_memory
@@ -182,7 +182,8 @@ def _train_on_full_matrix(
     start = problem.sparse_point() if start is None else start
     progress.stage("whole problem")
     whole = join_subproblems([Subproblem(np.arange(len(samples)), problem, start)])
-    with blas_limit(1), ThreadTeam(settings.n_jobs) as team, closing_scratch():
+    work = len(samples) ** 2 * (samples.row_cost + SMALL_ENTRY_WORK)
+    with blas_limit(1), ThreadTeam(settings.n_jobs, work) as team, closing_scratch():
         result = solve_on_full_matrix(kernel, samples, whole, settings.limits, team, progress)[0]
     return TrainedMachine.exact(result)
 

@@ -22,7 +22,7 @@ from ..data.samples import Samples, SampleSubset
 from ..kernels.functions import Kernel
 from ..kernels.kernel_operator import KernelOperator
 from ..kernels.scratch import closing_scratch
-from ..kernels.tiles import fill_gram
+from ..kernels.tiles import SMALL_ENTRY_WORK, fill_gram
 from ..partition.divide import Division
 from ..solvers.dual.in_memory import WORKING_SET_ROWS, solve_several_in_memory
 from ..solvers.dual.memory import among_solves, solution_bytes
@@ -223,18 +223,20 @@ class SeveralMachines:
         settings: DCSVMSettings | None = None,
     ) -> TrainedMachines:
         """Machines on the kernel matrix of all their rows; beta = 0 if the fit is stopped before that is known."""
-        left = np.arange(len(numbers)) if before is None else np.flatnonzero(~before.results.converged)
+        left = np.arange(len(numbers)) if before is None else (~before.results.converged).nonzero()[0]
         parts = self._join(numbers[left])
         if before is not None:
             parts = parts.starting_at(before.results.take(left))
         is_used = np.zeros(len(self.samples), np.bool_)
         is_used[parts.rows] = True
-        union = np.flatnonzero(is_used)
-        samples, silent = SampleSubset(self.samples, union), SilentProgress(progress)
-        with blas_limit(1), ThreadTeam(self.settings.n_jobs) as team:
+        samples: Samples = self.samples
+        local, limits = parts, (settings or self.settings).limits
+        if not is_used.all():
+            samples = SampleSubset(samples, np.flatnonzero(is_used))
             local = replace(parts, rows=(np.cumsum(is_used) - 1)[parts.rows])
-            limits = (settings or self.settings).limits
-            results = solve_on_full_matrix(self.kernel, samples, local, limits, team, silent)
+        work = float(self._work(numbers[left]).sum()) * (samples.row_cost + SMALL_ENTRY_WORK)
+        with blas_limit(1), ThreadTeam(self.settings.n_jobs, work) as team:
+            results = solve_on_full_matrix(self.kernel, samples, local, limits, team, SilentProgress(progress))
         self.progress.advance(float(self._work(numbers[left]).sum()))
         if before is None:
             return TrainedMachines.of_results(parts.rows, results)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 
 import numpy as np
 
@@ -35,6 +36,20 @@ def one_vs_rest_signs(numbers: Labels, n_classes: int) -> Matrix:
     return np.array([np.where(numbers == number, 1.0, -1.0) for number in positive])
 
 
+@lru_cache(maxsize=4)  # of many classes these are megabytes
+def class_pairs(n_classes: int) -> tuple[RowIndices, RowIndices]:
+    """The first and the second class (n_pairs,) of each pair, in the order of ``itertools.combinations(range(k), 2)``.
+
+    Examples
+    --------
+    >>> class_pairs(3)
+    (array([0, 0, 1]), array([1, 2, 2]))
+    """
+    first, second = np.triu_indices(n_classes, 1)
+    first.flags.writeable = second.flags.writeable = False
+    return first, second
+
+
 def group_pairs(class_sizes: Sequence[int], most_rows: int) -> list[tuple[int, RowIndices]]:
     """Divide the pairs of classes into groups, each of which fits in one kernel matrix of `most_rows` rows.
 
@@ -62,15 +77,17 @@ def group_pairs(class_sizes: Sequence[int], most_rows: int) -> list[tuple[int, R
     >>> group_pairs([1, 1, 2, 2], 4)  # (0, 1); (2, 3); (0, 2) and (1, 2); (0, 3) and (1, 3)
     [(2, array([0])), (4, array([5])), (4, array([1, 3])), (4, array([2, 4]))]
     """
-    whole = sum(class_sizes) <= most_rows
+    n_rows = sum(class_sizes)
+    if n_rows <= most_rows:
+        return [(n_rows, np.arange(len(class_sizes) * (len(class_sizes) - 1) // 2))]
     rows: list[int] = []
     block = np.zeros(len(class_sizes), np.intp)  # of each class
     for number, size in enumerate(class_sizes):
-        if not rows or (rows[-1] + size > most_rows // 2 and not whole):
+        if not rows or rows[-1] + size > most_rows // 2:
             rows.append(0)
         block[number] = len(rows) - 1
         rows[-1] += size
-    first, second = (block[classes] for classes in np.triu_indices(len(class_sizes), 1))
+    first, second = (block[classes] for classes in class_pairs(len(class_sizes)))
     order = np.lexsort((second, (first + second) % len(rows) if rows else first))
     starts = np.flatnonzero(np.diff(first[order] * len(rows) + second[order], prepend=-1))
     groups = []

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from .._config import SMALL_BYTES
 from .._types import Labels, Matrix, RowIndices
 from ..algorithms.trained_machines import TrainedMachines
+from ..data.labels import class_pairs
 from ..data.samples import make_samples
 from ..kernels.functions import Kernel, Linear
 from ..models.clustered import ClusteredExpansion
@@ -65,8 +66,8 @@ def _common_attributes(machines: TrainedMachines, group: Labels, kept: RowIndice
     """What classifiers and regressors have; `support`: the rows (n_SV,) of the support vectors, sorted by `group`."""
     is_support, intercepts = np.zeros(len(group), np.bool_), machines.intercepts
     is_support[machines.rows[machines.results.beta != 0]] = True
-    support = np.flatnonzero(is_support)
-    support = support[np.argsort(group[support], kind="stable")]
+    (support,) = is_support.nonzero()
+    support = support[group[support].argsort(kind="stable")]
     return {
         "support": support,
         "support_": kept[support],
@@ -105,9 +106,9 @@ def _class_coefficients(machines: TrainedMachines, y: Labels, support: RowIndice
     n_classes = int(y.max()) + 1
     coef, place = np.zeros((n_classes - 1, len(support))), np.zeros(len(y), np.intp)
     place[support] = np.arange(len(support))
-    nonzero = np.flatnonzero(beta)
+    (nonzero,) = beta.nonzero()
     rows, number = machines.rows[nonzero], machines.results.numbers[nonzero]
-    first, second = (classes[number] for classes in np.triu_indices(n_classes, 1))
+    first, second = (classes[number] for classes in class_pairs(n_classes))
     coef[np.where(y[rows] == first, second - 1, first), place[rows]] = beta[nonzero]
     return coef
 
@@ -123,7 +124,7 @@ def compact_pair_coefficients(coef: Matrix, n_support: NDArray[np.intp]) -> Any:
     if len(coef) == 1:
         return coef
     k, n = len(n_support), coef.shape[1]
-    first, second = np.triu_indices(k, 1)
+    first, second = class_pairs(k)
     pair = np.zeros((k, k), np.intp)
     pair[first, second] = pair[second, first] = np.arange(len(first))
     pairs = pair[~np.eye(k, dtype=np.bool_)].reshape(k, k - 1).repeat(n_support, axis=0)  # (n_SV, k - 1)

@@ -116,11 +116,8 @@ class DualMachine(LinearWeights, DecisionGradients, KernelMachine):
             self._set_attributes(kernel, samples, rows, machines)
             if not progress.stopped_by:
                 self._warn_of_machines(rows, machines)
-            violation = float(machines.results.violation.max())
-            certificate = f"violation {violation:.3g} where tol={self.tol:g}, {describe_gap(self)}"
-            if self.early_level_ and not self.stop_level:
-                certificate += f", of the early machine of level {self.early_level_}"
-            warn_unconverged(self, progress.stopped_by or self._stopping_limit(), certificate)
+            if not self.converged_:
+                self._warn_unconverged(float(machines.results.violation.max()), progress)
         return self
 
     @lazy_on_dask
@@ -393,6 +390,12 @@ class DualMachine(LinearWeights, DecisionGradients, KernelMachine):
         if self._may_centre and sample_form(kernel, rows.X) != kernel.sample_form:
             stopped._move_intercepts(view_samples(rows.X, "distances").shift)
         return {**stopped.__dict__, "_model": stopped._make_model()}
+
+    def _warn_unconverged(self, violation: float, progress: Progress) -> None:
+        certificate = f"violation {violation:.3g} where tol={self.tol:g}, {describe_gap(self)}"
+        if self.early_level_ and not self.stop_level:
+            certificate += f", of the early machine of level {self.early_level_}"
+        warn_unconverged(self, progress.stopped_by or self._stopping_limit(), certificate)
 
     def _stopping_limit(self) -> str:
         """What stopped a fit that the progress object did not stop as a whole."""

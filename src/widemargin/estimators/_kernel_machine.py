@@ -262,12 +262,12 @@ class KernelMachine(Estimator):
         if not self._is_gram and not callable(self.kernel):
             check_magnitude("X", X, LARGEST_ENTRY)
         if reset:
-            self._dtype = X.dtype.name
+            self._dtype = X.dtype.type.__name__
         self.shape_fit_ = X.shape
         return X, y
 
     def _take_rows(self, X: Any, targets: NDArray[Any], weights: Vector) -> TrainingRows:
-        kept = np.flatnonzero(weights)
+        (kept,) = weights.nonzero()
         if len(kept) < X.shape[0]:
             X = X[np.ix_(kept, kept)] if self._is_gram else X[kept]
             targets, weights = targets[kept], weights[kept]

@@ -16,6 +16,7 @@ from .._memory import MemoryPlan
 from .._threads import row_blocks
 from .._types import Labels, Matrix, Vector
 from ..data import compute_values, is_dask_collection, map_rows
+from ..data.labels import class_pairs
 from ._row_function import RowFunction
 
 _VALUE_COPIES = 3  # of the decision values of a block of rows: the vote copies them twice
@@ -352,5 +353,5 @@ def _blocks_of_pairs(values: Matrix, n_classes: int) -> Iterator[Matrix]:
 @cache
 def pair_incidence(n_classes: int) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
     """One-hot classes (n_pairs, n_classes) that get the vote of a positive, and of a negative decision value."""
-    first, second = np.triu_indices(n_classes, 1)
+    first, second = class_pairs(n_classes)
     return np.eye(n_classes, dtype=np.float32)[first], np.eye(n_classes, dtype=np.float32)[second]

@@ -8,11 +8,24 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from .._memory import memory_plan
+from .._threads import ONE_THREAD
 from .._types import Array, Matrix, Vector
-from ._validation import check_choice
+from ..data import has_finite_values
+from ._column_operations import SCALINGS, column_operations
+from ._validation import check_choice, shown
+
+_FUNCTIONS = {
+    "Sub": np.subtract,
+    "Div": np.divide,
+    "Mul": np.multiply,
+    "Add": np.add,
+    "Max": np.maximum,
+    "Min": np.minimum,
+}
 
 
 class RowFunction:
@@ -29,25 +42,31 @@ class RowFunction:
         """By the name of a method, its values (n, ...) from decision values (n, n_functions)."""
         raise NotImplementedError
 
-    def as_function(self, response_method: str = "predict") -> Callable[[ArrayLike], Any]:
+    def as_function(
+        self, response_method: str = "predict", *, steps: Pipeline | None = None
+    ) -> Callable[[ArrayLike], Any]:
         """A function of one row: what `predict` or `decision_function` returns for it, in microseconds.
 
         Parameters
         ----------
         response_method : {"predict", "decision_function", "predict_proba"}, default="predict"
             The last of an `OCASClassifier` with the logistic loss alone.
+        steps : Pipeline, default=None
+            Fitted scalings of the row before the machine: the other steps of its pipeline, ``pipeline[:-1]``. They are
+            StandardScaler, MinMaxScaler, MaxAbsScaler or `RelevanceScaler`.
 
         Returns
         -------
         callable
             Of one row of shape (n_features,); it returns entry 0 of what the method returns for this row alone, to the
-            last bit. It is of the machine as it is now: a later `fit` changes nothing.
+            last bit (of a float32 row after `steps`, to rounding). It is of the machine as it is now: a later `fit`
+            changes nothing.
 
         Raises
         ------
         ValueError
-            If `response_method` is none that the estimator has. The function raises one for a row of another shape.
-            Nothing else is checked: of NaN and infinity the result is arbitrary, but computed.
+            If `response_method` is none that the estimator has, or one of the `steps` is none of these scalings. The
+            function raises one for a row of another shape, and for NaN and infinity.
 
         Notes
         -----
@@ -62,6 +81,12 @@ class RowFunction:
         >>> predict = DCSVMClassifier().fit(X, y).as_function()
         >>> int(predict([6.3, 3.3, 6.0, 2.5]))
         2
+        >>> from sklearn.pipeline import make_pipeline
+        >>> from sklearn.preprocessing import StandardScaler
+        >>> model = make_pipeline(StandardScaler(), DCSVMClassifier()).fit(X, y)
+        >>> predict = model[-1].as_function(steps=model[:-1])
+        >>> int(predict([6.3, 3.3, 6.0, 2.5]))
+        2
         """
         check_is_fitted(self)
         machine = copy(self)
@@ -69,16 +94,39 @@ class RowFunction:
         respond, d = machine._responses[response_method], machine.n_features_in_
         dtype = getattr(machine, "_dtype", None)  # of a kernel; linear machines take float32 and float64
         decide: Callable[[Array], Vector] = machine._model.as_function(memory=memory_plan(machine))
+        if steps is None:
+            return lambda x: respond(decide(_as_row(x, d, dtype))[None])[0]
+        scale = _row_scaling(steps)
+        return lambda x: respond(decide(_as_row(scale(_as_row(x, d, None)), d, dtype))[None])[0]
 
-        def predict_row(x: ArrayLike) -> Any:
-            return respond(decide(as_row(x, d, dtype))[None])[0]
 
-        return predict_row
+def _as_row(x: ArrayLike, d: int, dtype: str | None) -> Array:
+    """A row (d,) as a contiguous array of `dtype`, or of float32 or float64 as it is.
 
-
-def as_row(x: ArrayLike, d: int, dtype: str | None) -> Array:
-    """A row (d,) as a contiguous array of `dtype`, or of float32 or float64 as it is; ValueError for another shape."""
+    ValueError for another shape, and for values that are not finite in this dtype.
+    """
     row = np.ascontiguousarray(x, dtype)
     if np.shape(x) != (d,):
         raise ValueError(f"x must be one row of {d} features, of shape ({d},), got shape {np.shape(x)}")
-    return row if dtype or row.dtype in (np.float32, np.float64) else row.astype(np.float64)
+    row = row if dtype or row.dtype in (np.float32, np.float64) else row.astype(np.float64)
+    if not has_finite_values(row, ONE_THREAD):
+        column = int(np.isfinite(row).argmin())
+        raise ValueError(f"x must be finite in {row.dtype}, got {shown(np.asarray(x)[column])} in column {column}")
+    return row
+
+
+def _row_scaling(steps: Pipeline) -> Callable[[Array], Array]:
+    """A function of a row (d,): a scaled copy of its dtype."""
+    operations = []
+    for _, step in steps.steps:
+        if (own := column_operations(step)) is None:
+            raise ValueError(f"steps must be scalings, {SCALINGS}, got {step!r}: transform rows by it before")
+        operations += [(_FUNCTIONS[name], operand) for name, operand in own]
+
+    def scale(row: Array) -> Array:
+        row = row.copy()
+        for function, operand in operations:
+            function(row, operand, out=row, dtype=row.dtype, casting="same_kind")
+        return row
+
+    return scale

@@ -153,9 +153,9 @@ def check_range(kernel: Kernel, samples: Samples) -> None:
         raise ValueError(
             f"gamma={gamma:.3g} needs products of entries of X that are no normal {samples.dtype} numbers: scale X"
         )
-    largest = float(np.max(np.abs(samples.squares), initial=0.0))
+    largest = float(np.abs(samples.squares).max(initial=0.0))
     if not isinstance(kernel, CallableKernel):
-        largest = max(largest, float(np.max(np.abs(kernel.diagonal(samples)), initial=0.0)))
+        largest = max(largest, float(np.abs(kernel.diagonal(samples)).max(initial=0.0)))
     if not largest <= float(np.finfo(samples.dtype).max) / 8:  # NaN: rows that overflowed, less their mean
         norm = float(np.max(np.abs(samples.squares))) ** 0.5
         raise ValueError(f"X is {samples.dtype} and has a row of norm {norm:.3g}: the kernel overflows. Scale X")

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from .._types import Labels, RowIndices, Vector
 from ..algorithms.trained_machines import TrainedMachine, TrainedMachines
 from ..data import take_rows
+from ..data.labels import class_pairs
 from ._estimator import warn_user
 from ._predictor import argmax_classes
 from ._validation import shown
@@ -72,8 +73,8 @@ def predicted_classes(machines: TrainedMachines, n_classes: int) -> Labels:
     is_positive, results = _decision_values(machines) > 0, machines.results
     if len(machines) == 1:
         return is_positive.astype(np.intp)
-    n_positive, sizes = results.sums(is_positive), np.diff(results.starts)
-    first, second = np.triu_indices(n_classes, 1)
+    n_positive, sizes = results.sums(is_positive), results.starts[1:] - results.starts[:-1]
+    first, second = class_pairs(n_classes)
     winners = np.concatenate([first[n_positive == sizes], second[n_positive == 0]])
     alone = np.flatnonzero(np.bincount(winners, minlength=n_classes) == n_classes - 1)
     return alone if len(alone) else np.arange(n_classes)

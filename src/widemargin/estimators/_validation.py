@@ -27,7 +27,7 @@ from sklearn.utils.validation import validate_data as sklearn_validate_data
 
 from .._config import SMALL_BYTES
 from .._memory import memory_plan
-from .._threads import MOST_THREADS, ThreadTeam, value_blocks
+from .._threads import MOST_THREADS, ONE_THREAD, ThreadTeam, value_blocks
 from .._types import Labels, Vector
 from ..data import compute_values, has_finite_rows, has_finite_values, is_dask_collection, mapped_pages
 from ..data.csr import check_sparse, summed, with_usual_arrays
@@ -49,9 +49,16 @@ def validate_rows(estimator: Any, X: Any, y: Any = "no_validation", *, sums_repe
     ValueError
         Also for a sparse array with wrong indices, naming the first row that has one. About 0.3 ns a non-zero.
     """
+    if is_valid := _is_valid_array(estimator, X, how):
+        if how.get("reset", True):
+            estimator.n_features_in_ = X.shape[1]
+        if isinstance(y, str):  # "no_validation"
+            return X
+        if _are_valid_targets(y, len(X)):
+            return X, y
     if sp.issparse(X):
         check_sparse(X)
-    validated = validate_data(estimator, X, y, **how)
+    validated = validate_data(estimator, X, y, **{**how, "ensure_all_finite": False} if is_valid else how)
     rows, *labels = validated if isinstance(validated, tuple) else (validated,)
     if not sp.issparse(rows):
         return validated
@@ -60,6 +67,33 @@ def validate_rows(estimator: Any, X: Any, y: Any = "no_validation", *, sums_repe
     rows = with_usual_arrays(_with_dtype(rows, how["dtype"]))
     rows = summed(rows) if sums_repeated else rows
     return (rows, *labels) if labels else rows
+
+
+def _is_valid_array(estimator: Any, X: Any, how: Mapping[str, Any]) -> bool:
+    """Whether X is an array that scikit-learn's checks would leave as it is: they take longer than a small fit."""
+    if type(X) is not np.ndarray or X.ndim != 2 or not X.size or not (X.flags.c_contiguous and X.flags.aligned):
+        return False
+    dtypes = how["dtype"]
+    if X.dtype not in (dtypes if isinstance(dtypes, list) else [dtypes]) or hasattr(estimator, "feature_names_in_"):
+        return False
+    if not how.get("reset", True) and X.shape[1] != estimator.n_features_in_:
+        return False
+    if not how.get("ensure_all_finite", True) or get_config()["assume_finite"]:
+        return True
+    if X.nbytes < SMALL_BYTES:
+        return has_finite_values(X, ONE_THREAD)
+    with ThreadTeam(getattr(estimator, "n_jobs", None)) as team:
+        return has_finite_values(X, team)
+
+
+def _are_valid_targets(y: Any, n: int) -> bool:
+    """Whether y is an array (n,) of numbers that scikit-learn's checks would leave as it is."""
+    return (
+        type(y) is np.ndarray
+        and y.shape == (n,)
+        and y.flags.c_contiguous
+        and (y.dtype.kind in "biu" or (y.dtype in FLOATS and bool(np.isfinite(y).all())))
+    )
 
 
 def _with_dtype(rows: Any, dtype: Any) -> Any:
@@ -291,7 +325,7 @@ def number_classes(
         Of a row without weight any.
     """
     if weights is None or weights.min() > 0:
-        if (two := _number_two(labels, team or ThreadTeam(1))) is not None:
+        if (two := _number_two(labels, team or ONE_THREAD)) is not None:
             return two
         classes = np.unique(labels)
     else:
@@ -451,21 +485,12 @@ def _check_array(estimator: Any, X: Any, y: Any, **how: Any) -> tuple[Any, NDArr
         y,
         accept_sparse="csr",
         dtype=FLOATS,
-        ensure_all_finite=pages is None and not _is_known_to_be_finite(X, estimator.n_jobs),
+        ensure_all_finite=pages is None,
         **how,
     )
     if pages is not None and not has_finite_rows(X, pages):
         raise ValueError("Input X contains NaN or infinity.")
     return X, labels
-
-
-def _is_known_to_be_finite(X: Any, n_jobs: int | None) -> bool:
-    """Whether X is a large array in C order without NaN and infinity, found by all threads."""
-    is_large = isinstance(X, np.ndarray) and X.dtype in FLOATS and X.ndim == 2 and X.nbytes >= SMALL_BYTES
-    if not is_large or not X.flags.c_contiguous or get_config()["assume_finite"]:
-        return False
-    with ThreadTeam(n_jobs) as team:
-        return has_finite_values(X, team)
 
 
 def _check_collection(estimator: Any, X: Any, y: Any) -> tuple[Any, NDArray[Any]]:

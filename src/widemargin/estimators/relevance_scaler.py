@@ -321,6 +321,11 @@ class RelevanceScaler(OneToOneFeatureMixin, TransformerMixin, Estimator):
         """
         return self._multiply(X, lambda: 1.0 / self.scale_)
 
+    @property
+    def _column_factors(self) -> Vector:
+        """The factors of the columns (n_features,)."""
+        return self.scale_
+
     def _multiply(self, X: Any, factors: Any) -> Array:
         check_is_fitted(self)
         scaled: Array = scale_columns(self._validate(X, reset=False), factors())

@@ -12,7 +12,9 @@ from sklearn.base import is_classifier, is_outlier_detector
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
+from ..data.labels import class_pairs
 from ..estimators import LandmarkNystroem, OCASClassifier
+from ..estimators._column_operations import is_passed
 from ..estimators._estimator import warn_user
 from ..estimators._validation import check_choice, shown
 from ..estimators._wrapped import machines_in, unwrap
@@ -23,7 +25,7 @@ from ..models.nystroem_tree import NystroemForest
 from .clusters import write_clustered
 from .graph import Graph
 from .machines import write_expansion, write_forest, write_linear
-from .steps import columns_lost, is_passed, write_step
+from .steps import columns_lost, write_step
 
 Outputs = dict[str, tuple[str, Any, tuple[int, ...]]]  # by name: result, dtype, and shape without the axis of rows
 
@@ -283,7 +285,7 @@ def _classify(graph: Graph, model: Any, values: str) -> tuple[str, str, tuple[in
 
 def _write_pair_matrix(graph: Graph, values: str, k: int) -> str:
     """Decision values for class i against class j: (rows, k, k), antisymmetric, from those of the pairs."""
-    first, second = np.triu_indices(k, 1)
+    first, second = class_pairs(k)
     place = np.full((k, k), 2 * len(first))  # on the diagonal a zero
     place[first, second] = np.arange(len(first))
     place[second, first] = place[first, second] + len(first)

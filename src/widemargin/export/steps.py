@@ -6,10 +6,11 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, StandardScaler
+from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
 from ..compression.rows import MAX_ROUNDING
-from ..estimators import LandmarkNystroem, RelevanceScaler
+from ..estimators import LandmarkNystroem
+from ..estimators._column_operations import SCALINGS, column_operations, is_passed
 from .graph import Graph
 from .machines import write_coordinates
 
@@ -28,12 +29,16 @@ def write_step(graph: Graph, step: Any) -> None:
         graph.start_machine()
         graph.x = write_coordinates(graph, step._model)
         return
-    graph.x = graph.cast(_scaled(graph, graph.cast(graph.x, np.float64), step), graph.dtype)
-
-
-def is_passed(step: Any) -> bool:
-    """Whether a step of a pipeline changes nothing."""
-    return step is None or (isinstance(step, str) and step == "passthrough")
+    operations = column_operations(step)
+    if operations is None:
+        raise ValueError(
+            f"model has the step {step!r}: to_onnx writes {SCALINGS}, and LandmarkNystroem alone. Export the last "
+            "step, model[-1], or all of them with skl2onnx.to_onnx after widemargin.register_converters()"
+        )
+    x = graph.cast(graph.x, np.float64)
+    for operator, operand in operations:
+        x = graph(operator, x, operand)
+    graph.x = graph.cast(x, graph.dtype)
 
 
 def columns_lost(step: Any) -> NDArray[np.intp]:
@@ -45,25 +50,3 @@ def columns_lost(step: Any) -> NDArray[np.intp]:
     else:
         return np.empty(0, np.intp)
     return np.flatnonzero((largest * np.finfo(np.float32).eps > MAX_ROUNDING * spread) & (spread > 0))
-
-
-def _scaled(graph: Graph, x: str, step: Any) -> str:
-    if isinstance(step, StandardScaler):
-        x = x if step.mean_ is None or not step.with_mean else graph("Sub", x, _double(step.mean_))
-        return x if step.scale_ is None else graph("Div", x, _double(step.scale_))
-    if isinstance(step, RelevanceScaler):
-        return graph("Mul", x, _double(step.scale_))
-    if isinstance(step, MaxAbsScaler) and not getattr(step, "clip", False):
-        return graph("Div", x, _double(step.scale_))
-    if isinstance(step, MinMaxScaler):
-        x = graph("Add", graph("Mul", x, _double(step.scale_)), _double(step.min_))
-        return graph("Clip", x, *map(np.float64, step.feature_range)) if step.clip else x
-    raise ValueError(
-        f"model has the step {step!r}: to_onnx writes StandardScaler, MinMaxScaler, MaxAbsScaler, LandmarkNystroem and "
-        "RelevanceScaler alone. Export the last step, model[-1], or all of them with skl2onnx.to_onnx after "
-        "widemargin.register_converters()"
-    )
-
-
-def _double(values: NDArray[Any]) -> NDArray[np.float64]:
-    return np.asarray(values, np.float64)

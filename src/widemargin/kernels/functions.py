@@ -342,7 +342,7 @@ class CallableKernel(Kernel):
 
 def check_finite(values: Array | Vector, what: str = "k(x, z)") -> None:
     """Raise ValueError unless all kernel values, or sums of them, are finite."""
-    if not np.all(np.isfinite(values)):
+    if not np.isfinite(values).all():
         raise ValueError(f"kernel must be finite, but some {what} is NaN or infinite")
 
 

@@ -20,6 +20,7 @@ from .scratch import Scratch
 _Batches = list[tuple[slice, Samples]]
 
 TILE_ROWS = 256  # rows of a tile: that of 1 MiB, the default, has 1,008 columns in float32
+SMALL_ENTRY_WORK = 16  # multiply-adds of a kernel entry beside its inner product, where there are few entries
 _ENTRY_WORK = 200  # count so many multiply-adds for an entry beside its inner product
 _LEAST_COLUMNS = 64  # give a tile at least so many, however small `block_bytes`
 

@@ -24,13 +24,11 @@ from sklearn.utils.validation import check_is_fitted
 from .._memory import memory_plan
 from .._progress import Callback
 from .._types import Matrix, RowIndices, Vector
-from ..algorithms.relevance import scale_columns
 from ..data import compute_rows, compute_values
 from ..estimators._callbacks import CallbackSupportMixin, fit_task
 from ..estimators._estimator import Loadable, all_or_nothing, warn_of_stop
 from ..estimators._fitted_state import FittedState, describe
 from ..estimators._predictor import Classifier
-from ..estimators._row_function import as_row
 from ..estimators._validation import check_flag, make_rng, shown
 
 Method = TypeVar("Method", bound=Callable[..., Any])
@@ -96,12 +94,9 @@ class BestEstimator(CallbackSupportMixin, Loadable):
     def as_function(self, response_method: str = "predict") -> Callable[[ArrayLike], Any]:
         """A function of one row in microseconds: that of the `best_estimator_`, after its scaling of the columns."""
         check_is_fitted(self)
-        best, d = self.best_estimator_, self.n_features_in_
-        predict = last_step(best).as_function(response_method)
-        if not isinstance(best, Pipeline):
-            return cast(Callable[[ArrayLike], Any], predict)
-        factors = best[0].scale_
-        return lambda x: predict(scale_columns(as_row(x, d, None), factors))
+        best = self.best_estimator_
+        steps = best[:-1] if isinstance(best, Pipeline) else None
+        return cast(Callable[[ArrayLike], Any], last_step(best).as_function(response_method, steps=steps))
 
     def _check_state(self, fitted: FittedState) -> None:
         d = fitted.integer("n_features_in_", 1)

@@ -17,9 +17,9 @@ from .._types import Array, Gradients, Labels, Matrix, RowIndices, Vector
 from ..data.samples import GramSamples, Samples
 from ..kernels.functions import ArgumentKernel, Kernel, Linear
 from ..kernels.gradients import add_kernel_gradients
-from ..kernels.tiles import KernelProduct
+from ..kernels.tiles import SMALL_ENTRY_WORK, KernelProduct
 from ..partition.routing import Router
-from .expansion import ROW_COPIES, SMALL_ENTRY_WORK, KernelExpansion
+from .expansion import ROW_COPIES, KernelExpansion
 
 _MOST_ROWS = 65_536  # of a block, which is converted once for all clusters
 UNCERTAIN = 0.35  # |decision value| below which a row is uncertain

@@ -19,11 +19,10 @@ from ..kernels.boxed_rows import BoxedRows, box_rows
 from ..kernels.functions import ArgumentKernel, Kernel, Linear
 from ..kernels.gradients import add_kernel_gradients
 from ..kernels.precision import ensure_precision
-from ..kernels.tiles import KernelProduct, add_kernel_product
+from ..kernels.tiles import SMALL_ENTRY_WORK, KernelProduct, add_kernel_product
 from .linear import LinearModel
 
 ROW_COPIES = 4  # of a block's rows: their centred or CSR copy takes twice their bytes at most
-SMALL_ENTRY_WORK = 16  # multiply-adds of a kernel entry beside its inner product, where there are few entries
 
 
 @dataclass

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -174,10 +175,10 @@ class DualResults:
     def __iter__(self) -> Iterator[DualResult]:
         return (self[p] for p in range(len(self)))
 
-    @property
+    @cached_property
     def numbers(self) -> Labels:
         """The problem (N,) of each coordinate."""
-        return np.repeat(np.arange(len(self)), np.diff(self.starts))
+        return np.arange(len(self)).repeat(self.starts[1:] - self.starts[:-1])
 
     def sums(self, values: Vector | Mask) -> Vector:
         """The sum (P,) of the values (N,) of each problem's coordinates."""
@@ -238,9 +239,9 @@ _COLUMNS = "intercept", "objective", "gap", "violation", "converged", "n_iter"
 
 def coordinates_of(starts: RowIndices, problems: RowIndices) -> RowIndices:
     """The coordinates of some problems, one after the other, of which p has starts[p]:starts[p + 1]."""
-    sizes = np.diff(starts)[problems]
-    ends = np.cumsum(sizes)
-    return np.asarray(np.repeat(starts[problems] - (ends - sizes), sizes) + np.arange(sizes.sum()))
+    sizes = starts[problems + 1] - starts[problems]
+    ends = sizes.cumsum()
+    return np.asarray((starts[problems] - (ends - sizes)).repeat(sizes) + np.arange(sizes.sum()))
 
 
 @dataclass

@@ -18,7 +18,7 @@ from ..._threads import ThreadTeam
 from ..._types import Array
 from ..dual.certificate import Limits
 from ..dual.problem import svm_problem
-from ..dual.subproblems import Subproblem, join_subproblems, solve_subproblems
+from ..dual.subproblems import Subproblem, find_points, join_subproblems
 from ..results import LinearResult
 from .losses import HingeLoss, risk_and_plane
 
@@ -45,13 +45,13 @@ def solve_gram_duals(
         parts.append(Subproblem(all_rows, svm_problem(y, upper, has_intercept=loss.has_intercept), zero))
     # the primal's gap is checked below
     limits = Limits(_TOL, max_relative_gap=np.inf, max_iter=_MAX_SETS)
-    duals = solve_subproblems(samples @ samples.T, join_subproblems(parts), limits, team, progress)
+    points = find_points(samples @ samples.T, join_subproblems(parts), limits, team, progress)
     results = []
-    for loss, dual in zip(losses, duals, strict=True):
-        w = dual.beta @ samples
+    for loss, beta in zip(losses, points.reshape(len(losses), -1), strict=True):
+        w = beta @ samples
         f, square = (samples @ w)[None], float(w @ w)
         objective = 0.5 * square + C * risk_and_plane(loss, f).risk
-        gap = max(objective - (float(np.abs(dual.beta).sum()) - 0.5 * square), 0.0)
+        gap = max(objective - (float(np.abs(beta).sum()) - 0.5 * square), 0.0)
         if not gap <= tol * objective:
             return None
         results.append(LinearResult(w[None], loss.intercept(f) - w @ shift, objective, gap, True, w[None]))

@@ -21,7 +21,7 @@ Four ways to solve a dual, by what is kept of K. A *full matrix* is the kernel m
     -------------------    ---------------------    -----------------------------------------------------------------
     full or shared         subproblems              DC-SVM without levels: up to 1,024 rows, or up to 2,896 if eight
     matrix; problems on    .solve_on_full_matrix    or more share the matrix (`dc_svm.suits_full_matrix`)
-    parts of its rows      .solve_subproblems       OCAS: X X' of up to 1,024 rows and columns (`accelerations`)
+    parts of its rows      .find_points             OCAS: X X' of up to 1,024 rows and columns (`accelerations`)
 
     full or shared         in_memory                clusters of DC-SVM: up to 6,000 rows (`dc_svm._solve_part`)
     matrix; problems on    .solve_in_memory         folds and Cs of a search: what the memory allows (`held_out`)

@@ -18,7 +18,6 @@ NO_LIMIT = int(np.iinfo(np.int64).max)
 MAX_RELATIVE_GAP = 0.05  # a machine with a larger gap / primal objective has not converged, however small its violation
 _TOL_FACTORS = 1e-3, 0.5  # multiply the tolerance by no less and no more than this where the gap is too large
 _ROUNDED_SQUARE = 1e-5  # - beta'K beta / its terms' magnitudes, up to which it may be rounding
-_MANY_PROBLEMS = 64  # certify so many and more in common passes
 START_TOL = 0.1  # solve to no less than this what only gives a start: levels, refine step, first steps of blocks
 
 
@@ -62,7 +61,7 @@ class Limits:
         Less: where the gap is half the allowed one if it is proportional to the violation.
         """
         is_wide = np.logical_not(self.is_tight(certificate)) & (certificate.violation < tol)
-        if not np.any(is_wide):
+        if not is_wide.any():
             return tol
         with np.errstate(divide="ignore", invalid="ignore"):
             factor = np.divide(0.5 * self.max_relative_gap * abs(certificate.primal_objective), certificate.gap)
@@ -111,14 +110,18 @@ def certify_each(
 ) -> Certificate:
     """`certify` of many problems, as columns (P,): problem p has the coordinates starts[p]:starts[p + 1].
 
-    64 and more without epsilon and D, each with a coordinate, are certified in common passes.
+    Those without epsilon and D are certified in common passes; a converged one does not depend on the others.
     """
-    first, sizes = starts[:-1], np.diff(starts)
-    if len(sizes) < _MANY_PROBLEMS or terms.epsilon or terms.curvature is not None or not sizes.all():
+    first, sizes = starts[:-1], starts[1:] - starts[:-1]
+    if terms.epsilon or terms.curvature is not None:
         parts = (slice(*ends) for ends in pairwise(starts.tolist()))
         points = ((restrict_terms(terms, part), beta[part], decision[part]) for part in parts)
         each = [certify(*p, np.empty(len(p[1])), has_intercept=has_intercept, tol=tol) for p in points]
         return Certificate(*np.array(each, np.float64).reshape(-1, 4).T)
+    if not (is_there := sizes > 0).all():  # `reduceat` takes no empty parts
+        columns, kept = np.zeros((4, len(sizes))), np.append(first[is_there], starts[-1])
+        columns[:, is_there] = certify_each(terms, beta, decision, kept, has_intercept=has_intercept, tol=tol)
+        return Certificate(*columns)
     grad = decision - terms.target
     right, left = one_sided_derivatives(terms, beta, grad)
     rise, fall = np.minimum.reduceat(right, first), np.maximum.reduceat(left, first)
@@ -126,7 +129,7 @@ def certify_each(
     if has_intercept:
         violation = np.where(np.isinf(rise) | np.isinf(fall), 0.0, np.maximum(fall - rise, 0.0))
         intercept = _intercepts(terms, beta, grad, first, (rise, fall), violation < tol)
-    grad = grad + np.repeat(intercept, sizes)
+    grad = grad + intercept.repeat(sizes)
     loss = terms.hi * np.maximum(-grad, 0.0) - terms.lo * np.maximum(grad, 0.0)
     gap = np.maximum(np.add.reduceat(beta * grad + loss, first), 0.0)
     lower_bound = np.add.reduceat((terms.target - 0.5 * decision) * beta, first)

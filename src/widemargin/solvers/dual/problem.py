@@ -19,6 +19,7 @@ import numpy as np
 
 from ..._native import dual
 from ..._types import Labels, Mask, RowIndices, Vector
+from ...data.labels import class_pairs
 from ...kernels.functions import check_finite
 from ..results import coordinates_of
 
@@ -106,7 +107,7 @@ class PairProblems:
         self.upper = upper
         self.has_intercept = has_intercept
         self.class_sizes = np.bincount(classes)
-        self.first, self.second = np.triu_indices(len(self.class_sizes), 1)
+        self.first, self.second = class_pairs(len(self.class_sizes))
 
     def __len__(self) -> int:
         return len(self.first)
@@ -123,12 +124,12 @@ class PairProblems:
 
     def join(self, pairs: RowIndices) -> tuple[RowIndices, RowIndices, DualProblem]:
         """Rows (N,) of some pairs, starts (P + 1,) of each pair's rows among these, and the problem of all N rows."""
-        ends = np.append(0, np.cumsum(self.class_sizes))
-        members = np.column_stack([self.first[pairs], self.second[pairs]])
+        ends = np.concatenate([[0], self.class_sizes.cumsum()])
+        members, sizes = np.array([self.first[pairs], self.second[pairs]]).T, self.sizes[pairs]
         places = coordinates_of(ends, members.ravel())
-        starts = np.append(0, np.cumsum(self.sizes[pairs]))
-        number = np.repeat(np.arange(len(pairs)), np.diff(starts))
-        rows = np.argsort(self.classes, kind="stable")[places]
+        starts = np.concatenate([[0], sizes.cumsum()])
+        number = np.arange(len(pairs)).repeat(sizes)
+        rows = self.classes.argsort(kind="stable")[places]
         rows = rows[np.lexsort((rows, number))]
         y = 2.0 * (self.classes[rows] == members[number, 0]) - 1.0
         return rows, starts, svm_problem(y, self.upper[rows], has_intercept=self.has_intercept)
@@ -172,19 +173,17 @@ def make_terms(problem: DualProblem, diagonal: Vector) -> dual.SeparableTerms:
     largest = float(np.max(diagonal, initial=0.0))
     floor = 1e-12 * largest if largest > 0 else 1.0
     scale = 1.0 / np.sqrt(np.maximum(diagonal, floor) + (0.0 if problem.curvature is None else problem.curvature))
-    return _terms_of([problem.target, problem.lo, problem.hi, scale], problem.epsilon, problem.curvature)
+    parts = problem.target, problem.lo, problem.hi, scale
+    target, lo, hi, scale = (np.ascontiguousarray(part, np.float64) for part in parts)
+    curvature = None if problem.curvature is None else np.ascontiguousarray(problem.curvature, np.float64)
+    return dual.SeparableTerms(target, lo, hi, scale, problem.epsilon, curvature)
 
 
 def restrict_terms(terms: dual.SeparableTerms, rows: slice | RowIndices) -> dual.SeparableTerms:
     """The terms of the coordinates `rows` alone."""
     curvature = None if terms.curvature is None else terms.curvature[rows]
-    return _terms_of([part[rows] for part in (terms.target, terms.lo, terms.hi, terms.scale)], terms.epsilon, curvature)
-
-
-def _terms_of(parts: list[Vector], epsilon: float, curvature: Vector | None) -> dual.SeparableTerms:
-    target, lo, hi, scale = (np.ascontiguousarray(part, np.float64) for part in parts)
-    curvature = None if curvature is None else np.ascontiguousarray(curvature, np.float64)
-    return dual.SeparableTerms(target, lo, hi, scale, epsilon, curvature)
+    parts = terms.target[rows], terms.lo[rows], terms.hi[rows], terms.scale[rows]
+    return dual.SeparableTerms(*parts, terms.epsilon, curvature)
 
 
 def is_free(terms: dual.SeparableTerms, beta: Vector) -> Mask:

@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -61,10 +62,10 @@ class Subproblems:
     def __len__(self) -> int:
         return len(self.starts) - 1
 
-    @property
+    @cached_property
     def sizes(self) -> RowIndices:
         """The rows (P,) of each problem."""
-        return np.diff(self.starts)
+        return self.starts[1:] - self.starts[:-1]
 
     def take(self, problems: RowIndices) -> Subproblems:
         """Some of the problems."""
@@ -148,14 +149,18 @@ def solve_subproblems(
 
     def solve(some: RowIndices, before: DualResults | None, share: AnyProgress) -> DualResults:
         batch = _Batch(K, parts if len(batches) == 1 else parts.take(some), limits, polish=polish)
-        while share.go_on() and batch.advance(team, share.deadline - time.perf_counter()):
-            if not share.go_on(violation=float(batch.violations.max()), tol=limits.tol):
-                break
-            batch.solve_stalled(share.go_on)
+        batch.solve(team, share)
         batch.step_from_zero()
         return batch.results(progress.elapsed)
 
     return DualResults.concatenate(share_time(solve, batches, [*map(len, batches)], progress, lambda _: True))
+
+
+def find_points(K: Array, parts: Subproblems, limits: Limits, team: ThreadTeam, progress: AnyProgress) -> Vector:
+    """The points (N,) of `solve_subproblems`, without certificates: for a caller who has his own."""
+    batch = _Batch(K, parts, limits, polish=True)
+    batch.solve(team, progress)
+    return batch.beta
 
 
 def _zero_results(parts: Subproblems, elapsed: float) -> DualResults:
@@ -178,7 +183,7 @@ def _make_results(
     n_iter: RowIndices,
 ) -> DualResults:
     """`make_result` of many problems with the certificates as columns (P,)."""
-    n_support = np.diff(np.append(0, np.cumsum(beta != 0.0))[starts])
+    n_support = _count_nonzeros(beta, starts)
     history = {
         "time": np.full(len(n_iter), elapsed),
         "objective": certificates.primal_objective,
@@ -188,6 +193,12 @@ def _make_results(
         "problem": np.arange(len(n_iter)),
     }
     return DualResults(starts, beta, decision, *certificates, converged, n_iter, history)
+
+
+def _count_nonzeros(beta: Vector, starts: RowIndices) -> RowIndices:
+    """The number of coordinates of each problem (P,) that are not zero."""
+    ends = np.concatenate([[0], (beta != 0.0).cumsum()])[starts]
+    return np.asarray(ends[1:] - ends[:-1])
 
 
 def _gradient_at_zero(parts: Subproblems) -> Vector:
@@ -226,7 +237,8 @@ class _Batch:
         self.sets = np.zeros(len(parts), np.int64) if parts.n_iter is None else parts.n_iter.copy()
         self.steps = np.zeros(len(parts), np.int64)
         self.next_check = self.sets + SETS_PER_CHECK
-        self.is_unsolved = np.ones(len(parts), bool)
+        self.is_unsolved = np.ones(len(parts), np.bool_)  # to be advanced
+        self.is_solved = np.zeros(len(parts), np.bool_)
         self.violations = np.zeros(len(parts))
         self.certificates = np.full((4, len(parts)), np.nan)  # columns: of solved problems
         self.stall_tests: dict[int, CoordinateStallTest] = {}
@@ -235,11 +247,20 @@ class _Batch:
         if parts.decision is None:
             self.problems.compute_decision_values()
 
+    def solve(self, team: ThreadTeam, progress: AnyProgress) -> None:
+        """Solve all problems, as far as the time and `limits` allow."""
+        while progress.go_on() and self.advance(team, progress.deadline - time.perf_counter()):
+            if not progress.go_on(violation=float(self.violations.max()), tol=self.limits.tol):
+                break
+            self.solve_stalled(progress.go_on)
+
     def step_from_zero(self) -> None:
         """Move the problems without a working set, which are at zero, to the best point along their gradients."""
-        n_support = np.diff(np.append(0, np.cumsum(self.beta != 0.0))[self.parts.starts])
-        is_open = np.isnan(self.certificates[1]) & (self.sets == 0)
-        idle = np.flatnonzero(is_open & (n_support == 0) & (self.parts.sizes > 0))
+        is_idle = ~self.is_solved & (self.sets == 0) & (self.parts.sizes > 0)
+        if not is_idle.any():
+            return
+        n_support = _count_nonzeros(self.beta, self.parts.starts)
+        idle = np.flatnonzero(is_idle & (n_support == 0))
         if len(idle):
             parts, rows = self.parts.take(idle), coordinates_of(self.parts.starts, idle)
             step = _gradient_at_zero(parts)
@@ -265,15 +286,19 @@ class _Batch:
         self.steps += new_steps
         self.is_unsolved &= ~np.asarray(is_stuck) & (self.sets < self.limits.max_sets)
         self.tols[~self.is_unsolved] = np.inf  # no more working sets for these
-        self._end(np.flatnonzero(self.is_unsolved & (self.violations < self.tols)))
+        self._end((self.is_unsolved & (self.violations < self.tols)).nonzero()[0])
         return bool(self.is_unsolved.any())
 
     def _end(self, problems: RowIndices) -> None:
         """Certify problems that have reached their tolerances; where a gap is too large, go on to a smaller one."""
+        if self.limits.max_relative_gap == np.inf:  # no gap is: `results` certifies
+            self.is_solved[problems], self.is_unsolved[problems], self.tols[problems] = True, False, np.inf
+            return
         self._certify(problems)
         found = Certificate(*self.certificates[:, problems])
         tols = self.limits.next_tol(np.full(len(problems), np.inf), found)
         self.is_unsolved[problems] = is_wide = np.isfinite(tols) & (found.violation > 0.0)
+        self.is_solved[problems] = ~is_wide
         self.tols[problems[is_wide]] = tols[is_wide]
         self.certificates[:, problems[is_wide]] = np.nan
 
@@ -299,15 +324,20 @@ class _Batch:
 
     def _certify(self, problems: RowIndices) -> None:
         """Certify some of the problems."""
-        rows, sizes = coordinates_of(self.parts.starts, problems), self.parts.sizes[problems]
-        point = restrict_terms(self.terms, rows), self.beta[rows], self.decision[rows]
+        if not len(problems):
+            return
+        point, starts = (self.terms, self.beta, self.decision), self.parts.starts
+        if len(problems) < len(self.parts):
+            rows, sizes = coordinates_of(starts, problems), self.parts.sizes[problems]
+            point = restrict_terms(self.terms, rows), self.beta[rows], self.decision[rows]
+            starts = np.append(0, np.cumsum(sizes))
         self.certificates[:, problems] = certify_each(
-            *point, np.append(0, np.cumsum(sizes)), has_intercept=self.has_intercept, tol=self.limits.tol
+            *point, starts, has_intercept=self.has_intercept, tol=self.limits.tol
         )
 
     def results(self, elapsed: float) -> DualResults:
         """The point and the certificate of each problem."""
-        self._certify(np.flatnonzero(np.isnan(self.certificates[1])))
+        self._certify(np.isnan(self.certificates[1]).nonzero()[0])
         certificates, point = Certificate(*self.certificates), (self.parts.starts, self.beta, self.decision)
         converged = self.limits.are_met(certificates)
         return _make_results(*point, certificates, elapsed, converged=converged, n_iter=self.sets)

@@ -1,0 +1,50 @@
+"""The fixed cost of small fits and of one row: Python's function calls, whose number no other load changes."""
+
+import sys
+from collections.abc import Callable
+from types import FrameType
+from typing import Any
+
+import pytest
+from sklearn.datasets import load_breast_cancer, load_iris
+from sklearn.preprocessing import StandardScaler
+
+from widemargin import DCSVMClassifier, OCASClassifier
+
+
+def _count_calls(call: Callable[[], Any]) -> int:
+    """The calls of Python functions in this thread: the least of several calls, as a pause of 50 ms adds a round."""
+    n_calls = 0
+
+    def count(frame: FrameType, event: str, argument: Any) -> None:
+        nonlocal n_calls
+        n_calls += event == "call"
+
+    call()  # imports, and what is computed once
+    counts, before = [], sys.getprofile()
+    for _ in range(4):
+        n_calls = 0
+        sys.setprofile(count)
+        try:
+            call()
+        finally:
+            sys.setprofile(before)
+        counts.append(n_calls)
+    return min(counts)
+
+
+@pytest.mark.parametrize(
+    ("machine", "load", "fit", "predict"),
+    [
+        (DCSVMClassifier, load_iris, 830, 115),
+        (DCSVMClassifier, load_breast_cancer, 850, 100),
+        (OCASClassifier, load_iris, 635, 55),
+        (OCASClassifier, load_breast_cancer, 505, 45),
+    ],
+)
+def test_calls_of_a_fit_and_of_one_row(machine: Any, load: Any, fit: int, predict: int) -> None:
+    """The bounds are some 4 % above what there is. A call takes about 0.5 microseconds."""
+    X, y = load(return_X_y=True)
+    X, model = StandardScaler().fit_transform(X), machine()
+    assert _count_calls(lambda: model.fit(X, y)) <= fit
+    assert _count_calls(lambda: model.predict(X[:1])) <= predict
