@@ -108,9 +108,8 @@ def certify(
     _, violation = dual.kkt_violation(terms, beta, decision, has_intercept, violations)
     intercept = _intercept(terms, beta, decision, converged=violation < tol) if has_intercept else 0.0
     grad, norm = decision - terms.target + intercept, penalty(terms, beta)
-    gap = beta @ grad + norm + total_loss(terms, grad)
+    gap = max(float(beta @ grad + norm + total_loss(terms, grad)), 0.0)
     lower_bound = terms.target @ beta - norm - 0.5 * beta @ decision
-    gap = max(float(gap), 0.0)
     return Certificate(intercept, float(lower_bound) + gap, gap, float(violation))
 
 
