@@ -31,9 +31,11 @@ from ..estimators._estimator import Loadable, all_or_nothing, warn_of_stop
 from ..estimators._fitted_state import FittedState, describe
 from ..estimators._predictor import Classifier
 from ..estimators._row_function import as_row
+from ..estimators._training_warnings import warn_of_wild_targets, wild_rows
 from ..estimators._validation import check_flag, make_rng, shown
 
 Method = TypeVar("Method", bound=Callable[..., Any])
+Fold = tuple[RowIndices, RowIndices]  # the numbers of training rows, and of test rows
 Score = Callable[[RowIndices], Callable[[Any], float]]  # of the numbers of test rows: the score of an estimator on them
 
 _SEARCH_SHARE = 0.8  # of `max_time`; the rest is for the machine that is trained on all rows
@@ -204,6 +206,22 @@ class BestEstimator(CallbackSupportMixin, Loadable):
         if not (self.scoring is None or callable(self.scoring) or isinstance(self.scoring, str)):
             raise ValueError(f"scoring must be None, the name of one scorer or a callable, got {shown(self.scoring)}")
 
+    def _without_wild_tests(self, folds: list[Fold], y: NDArray[Any], numbers: RowIndices) -> list[Fold]:
+        """The folds of a regression with robust losses, without wild targets among test rows unless a scorer is given.
+
+        It warns of these rows, which are trained on. `numbers` are those of the rows of positive weight.
+        """
+        wild = numbers[wild_rows(y[numbers])]
+        if not len(wild):
+            return folds
+        if self.scoring is not None:
+            warn_of_wild_targets(y[numbers], numbers, "Drop them if they are errors")
+            return folds
+        advice = "They are trained on, but not scored: drop them if they are errors, or give scoring='r2' to score them"
+        warn_of_wild_targets(y[numbers], numbers, advice)
+        left = [(train, test[~np.isin(test, wild)]) for train, test in folds]
+        return [(train, test) for train, test in left if len(test)]
+
     def _make_score(self, prototype: Any, X: Any, y: NDArray[Any], weights: Vector | None) -> Score:
         scorer = check_scoring(prototype, scoring=self.scoring)
         is_weighted = weights is not None and _takes_weights(scorer)
@@ -268,9 +286,7 @@ def _folds_of(cv: Any) -> Any:
         raise ValueError(reason) from None
 
 
-def make_splits(
-    cv: Any, y: NDArray[Any], groups: Any, *, classifier: bool, random_state: Any = None
-) -> list[tuple[RowIndices, RowIndices]]:
+def make_splits(cv: Any, y: NDArray[Any], groups: Any, *, classifier: bool, random_state: Any = None) -> list[Fold]:
     """The numbers of the training and the test rows of each fold, at least one of each; `cv` may also give masks.
 
     None are five folds, stratified ones of classes, of rows in a random order.

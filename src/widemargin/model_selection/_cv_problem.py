@@ -14,7 +14,7 @@ from sklearn.utils.validation import _num_samples
 
 from .._types import Matrix, RowIndices, Vector
 from ..estimators._predictor import OneVsOnePredictor
-from ..estimators._training_warnings import rows_of_each_class
+from ..estimators._training_warnings import rows_of_each_class, wild_rows
 from ..estimators._validation import class_factors, shown
 from ..solvers.dual.problem import DualProblem, pair_problem, regression_problem, svm_problem
 
@@ -89,7 +89,7 @@ class Regression:
         (targets - mean) / spread.
     has_intercept : bool
     mean, spread : ndarray of shape () or (n_targets,)
-        Of the targets, each row counted by its weight. The mean is 0 without an intercept.
+        Of the targets, each row counted by its weight, and wild ones not. The mean is 0 without an intercept.
     """
 
     y: Vector
@@ -102,11 +102,13 @@ class Regression:
         """The problem of targets (n,) or (n, n_targets) in their own units; a ValueError if they do not vary."""
         if not np.isfinite(targets).all():
             raise ValueError(f"y must be finite, got {shown(targets[~np.isfinite(targets)].flat[0])}")
-        largest = np.maximum(np.abs(targets).max(axis=0), np.finfo(np.float64).tiny)
-        unit = targets / largest  # squares of large targets would overflow
+        wild = wild_rows(targets)
+        counted, weights = np.delete(targets, wild, axis=0), np.delete(weights, wild)
+        largest = np.maximum(np.abs(counted).max(axis=0), np.finfo(np.float64).tiny)
+        unit = counted / largest  # squares of large targets would overflow
         mean = np.average(unit, axis=0, weights=weights)
         deviation = np.sqrt(np.average((unit - mean) ** 2, axis=0, weights=weights))
-        spread = np.where(np.ptp(targets, axis=0) > 0, deviation, 1.0 / largest) * largest
+        spread = np.where(np.ptp(counted, axis=0) > 0, deviation, 1.0 / largest) * largest
         mean = mean * largest if has_intercept else np.zeros_like(mean)
         return cls((targets - mean) / spread, has_intercept, mean, spread)
 

@@ -245,6 +245,8 @@ class SearchCV(BestEstimator):
         n, made = len(y), self._make_kernel(kernel, 1.0)
         place = positions(rows.kept, n)
         folds = make_splits(self.cv, y, groups, classifier=is_classifier(self), random_state=self.random_state)
+        if not is_classifier(self):
+            folds = self._without_wild_tests(folds, y, rows.kept)
         splits = [Split(*fold).renumber(place) for fold in folds]
         samples = make_samples(rows.X, sample_form(made, rows.X) if self.fit_intercept else made.sample_form)
         data = SearchData(samples, self._cv_problem(rows), rows.weights, splits, rows.kept, score)
