@@ -61,6 +61,9 @@ def tune(args: Namespace) -> int:
         with errors_naming(args.data):
             search.fit(make_pipeline(*steps).fit_transform(X) if steps else X, data.y)
         seconds = time.perf_counter() - start
+        if np.isnan(search.best_score_) and not vars(search).get("history_"):
+            limit = "" if args.max_time is None else f": raise --max-time (now {args.max_time:g} seconds)"
+            raise ValueError(f"the search was stopped before it had scored anything, so there is no model{limit}")
         best = search.best_estimator_
         steps = [*steps, *([step for _, step in best.steps] if hasattr(best, "steps") else [best])]
         model = make_pipeline(*steps) if len(steps) > 1 else best

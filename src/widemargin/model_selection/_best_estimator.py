@@ -135,8 +135,16 @@ class BestEstimator(CallbackSupportMixin, Loadable):
         machine = self._prototype(**best, max_time=max_time).fit(X, y, sample_weight)
         self.best_estimator_ = machine.set_params(max_time=self.max_time)
 
-    def _warn_of_stop(self, stopped_by: str | None, state: str) -> None:
-        """Warn that the search was stopped, and of what this means for the machine that is trained now."""
+    def _warn_of_stop(self, stopped_by: str | None, state: str, chosen: str, *, has_scores: bool) -> None:
+        """Warn that the search was stopped, and of what this means for the machine that is trained now.
+
+        `chosen` names its parameters; without any scores they are no choice.
+        """
+        if has_scores:
+            state += f" The best so far: {chosen}."
+        else:
+            remedy = "" if self.max_time is None else f": give it more than max_time={shown(self.max_time)} seconds"
+            state += f" Nothing was scored, and {chosen} is no choice, but the middle of what is tried first{remedy}."
         if self.refit and stopped_by == "interrupt":
             machine, rows = "best_estimator_", "X"
             if getattr(self, "relevance_", None) is not None:  # the columns are scaled before

@@ -320,7 +320,9 @@ class SearchCV(BestEstimator):
             self._warn_of_stop(
                 stopped_by,
                 f"too early: {n_missing} of {len(scores)} cells ({', '.join(self._names)} and fold) were not scored "
-                f"(NaN in scores_). {_describe_unseen(unseen)}The best so far: {chosen}.",
+                f"(NaN in scores_).{_describe_unseen(unseen)}",
+                chosen,
+                has_scores=bool(self.history_),
             )
 
     # --- cells of early machines, wherever the best are ---
@@ -391,10 +393,12 @@ class SearchCV(BestEstimator):
             chosen = ", ".join(
                 f"{name}={value:.6g}" if name != "kernel" else f"kernel={value!r}" for name, value in best.items()
             )
+            state = f"too early: {len(search.scores)} cells were scored, neighbours of the best not all."
             self._warn_of_stop(
                 search.progress.stopped_by,
-                f"too early: {len(search.scores)} cells were scored, neighbours of the best not all. "
-                f"{_describe_unseen(search.unseen)}The best so far: {chosen}.",
+                (state if found else "at once.") + _describe_unseen(search.unseen),
+                chosen,
+                has_scores=found is not None,
             )
         return best
 
@@ -450,7 +454,7 @@ def _describe_unseen(unseen: Mapping[Any, Sequence[float]]) -> str:
         for kernel, gammas in unseen.items()
         if len(gammas)
     ]
-    return f"Not looked at: {'; '.join(parts)}. " if parts else ""
+    return f" Not looked at: {'; '.join(parts)}." if parts else ""
 
 
 def _unseen_gammas(search: Search) -> list[float]:

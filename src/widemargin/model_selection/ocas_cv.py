@@ -89,8 +89,8 @@ class PathSearch(BestEstimator):
         self.scores_ = scores
         self.cv_results_ = cv_results([{"C": C} for C in self.Cs_.tolist()], scores)
         if stopped_by:
-            state = f"after {n_seen} of {len(scores)} folds. The best so far: C={self.C_:.6g}."
-            self._warn_of_stop(stopped_by, state)
+            state, chosen = f"after {n_seen} of {len(scores)} folds.", f"C={self.C_:.6g}"
+            self._warn_of_stop(stopped_by, state, chosen, has_scores=n_seen > 0)
 
 
 class OCASClassifierCV(BestClassifier, PathSearch):
