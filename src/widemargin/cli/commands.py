@@ -136,6 +136,12 @@ def _split(data: Dataset, args: Namespace) -> Dataset:
     from sklearn.model_selection import train_test_split
 
     with errors_naming(args.data):
+        if args.task == "classification":
+            classes, counts = np.unique(data.y, return_counts=True)
+            if counts.min() < 2:
+                rare = classes[counts.argmin()].item()
+                needs = "--holdout needs two of each class, one to train on and one held out"
+                raise ValueError(f"class {rare!r} has 1 row, and {needs}: leave this row out, or give --test")
         X, X_test, y, y_test = train_test_split(
             data.X,
             data.y,

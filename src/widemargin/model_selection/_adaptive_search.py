@@ -38,7 +38,8 @@ from ..solvers.dual.certificate import Limits
 from ..solvers.dual.in_memory import SINGLE_SET_TOL, WORKING_SET_ROWS
 from ..solvers.dual.problem import DualProblem
 from ..solvers.results import History
-from ._search import SearchData, samples_of
+from ._best_estimator import explain_nan
+from ._search import SearchData, describe_cell, samples_of
 
 _LEAST_GAIN = 1e-3  # of a step of a climb / the best score less the worst
 _HELD_OUT_ROWS = 3000, 20_000  # held-out rows that a score is of: of all cells, of the best ones
@@ -432,10 +433,11 @@ class AdaptiveSearch:
         score = self.data.score(self.data.rows[held_out.rows])
         scores = np.full(len(Cs), np.nan)
         for c in np.flatnonzero(~np.isnan(held_out.values).any(axis=(1, 2))):
-            scores[c] = score(self.data.problem.held_out_estimator(held_out.values[c]))
+            model = self.data.problem.held_out_estimator(held_out.values[c])
+            scores[c] = score(model)
             if np.isnan(scores[c]):
-                cell = f"gamma={gamma:.6g}, epsilon={epsilon:.6g}, C={Cs[c]:.6g}"
-                raise ValueError(f"scoring gave NaN in fold {k} of {len(held_out.rows)} held-out rows, for {cell}")
+                cell = {"gamma": gamma, "epsilon": epsilon, "C": Cs[c]}
+                raise explain_nan(score, model, describe_cell(k, len(held_out.rows), cell))
         return scores
 
     def _record(self, cell: Cell, n_clusters: int, k: int, score: float) -> None:

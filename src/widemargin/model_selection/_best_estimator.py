@@ -13,6 +13,7 @@ from typing import Any, Self, TypeVar, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.stats import rankdata
+from sklearn.base import is_classifier, is_regressor
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import check_scoring
 from sklearn.model_selection import check_cv
@@ -27,7 +28,7 @@ from .._types import Matrix, RowIndices, Vector
 from ..algorithms.relevance import scale_columns
 from ..data import compute_rows, compute_values
 from ..estimators._callbacks import CallbackSupportMixin, fit_task
-from ..estimators._estimator import Loadable, all_or_nothing, warn_of_stop
+from ..estimators._estimator import Loadable, all_or_nothing, warn_of_stop, warn_user
 from ..estimators._fitted_state import FittedState, describe
 from ..estimators._predictor import Classifier
 from ..estimators._row_function import as_row
@@ -230,8 +231,8 @@ class BestEstimator(CallbackSupportMixin, Loadable):
         left = [(train, test[~np.isin(test, wild)]) for train, test in folds]
         return [(train, test) for train, test in left if len(test)]
 
-    def _make_score(self, prototype: Any, X: Any, y: NDArray[Any], weights: Vector | None) -> Score:
-        scorer = check_scoring(prototype, scoring=self.scoring)
+    def _make_score(self, prototype: Any, X: Any, y: NDArray[Any], weights: Vector | None, folds: list[Fold]) -> Score:
+        scorer = find_scorer(prototype, self._scoring_of(prototype, folds, weights), y)
         is_weighted = weights is not None and _takes_weights(scorer)
         (X,) = indexable(X)
 
@@ -242,6 +243,18 @@ class BestEstimator(CallbackSupportMixin, Loadable):
             return lambda model: self._checked_score(scorer, model, *test, **how)
 
         return score_of
+
+    def _scoring_of(self, prototype: Any, folds: list[Fold], weights: Vector | None) -> Any:
+        """`scoring`; if none is given and a fold of a regression has one test row, minus the mean absolute error."""
+        sizes = [len(test) if weights is None else int(np.count_nonzero(weights[test])) for _, test in folds]
+        if self.scoring is not None or not is_regressor(prototype) or min(sizes) != 1:
+            return self.scoring
+        warn_user(
+            f"cv has folds of one test row ({sizes.count(1)} of {len(sizes)}), and R2 needs two: scores are minus the "
+            "mean absolute error. Give fewer folds for R2, or scoring for another score",
+            UserWarning,
+        )
+        return "neg_mean_absolute_error"
 
     def _checked_score(self, scorer: Callable[..., Any], *args: Any, **how: Any) -> float:
         """The score; a ValueError if it is no number, or needs probabilities."""
@@ -267,6 +280,28 @@ class BestClassifier(Classifier, BestEstimator):
         """Decision values of `best_estimator_`: of a dask collection a lazy array, as `predict`."""
         check_is_fitted(self)
         return cast(Vector, self.best_estimator_.decision_function(X))
+
+
+def find_scorer(estimator: Any, scoring: Any, y: NDArray[Any]) -> Callable[..., Any]:
+    """scikit-learn's scorer. Where one of a positive class is named, and no label is 1, that is the second of two."""
+    scorer: Callable[..., Any] = check_scoring(estimator, scoring=scoring)
+    if isinstance(scoring, str) and is_classifier(estimator):
+        classes, how = np.unique(y).tolist(), getattr(scorer, "_kwargs", {})
+        takes = "pos_label" in inspect.signature(getattr(scorer, "_score_func", len)).parameters
+        if takes and len(classes) == 2 and 1 not in classes and how.get("average", "binary") == "binary":
+            how.setdefault("pos_label", classes[1])
+    return scorer
+
+
+def explain_nan(score: Callable[[Any], float], model: Any, place: str) -> ValueError:
+    """The error of a score that is NaN: where (a fold of a cell), why (by the scorer's warnings), and what helps."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        score(model)
+    reasons = "; ".join(dict.fromkeys(str(w.message).strip().rstrip(".") for w in caught))
+    reasons = reasons or "the scorer gives no reason"
+    remedy = "give a cv whose test rows have what the score needs (fewer folds, shuffled rows, all classes in each)"
+    return ValueError(f"scoring gave NaN in {place}: {reasons}. Either {remedy}, or another scoring")
 
 
 def try_score(score: Callable[[Any], float], model: Any) -> None:

@@ -37,7 +37,7 @@ from ..kernels.functions import FUNCTION_KERNELS, KERNELS, WITHOUT_GAMMA, Kernel
 from ..partition.divide import CLUSTER_ROWS, clustering_level
 from ..solvers.dual.certificate import Limits
 from ._adaptive_search import AdaptiveSearch, Axes, Cell, Machines, Means
-from ._best_estimator import BestEstimator, Score, cv_results, make_splits, needs_refit
+from ._best_estimator import BestEstimator, Fold, Score, cv_results, make_splits, needs_refit
 from ._cv_problem import CVProblem
 from ._grid import (
     C_RANGE,
@@ -97,8 +97,11 @@ class SearchCV(BestEstimator):
         prototype._check_parameters()
         rows, targets, weights = self._take_rows(prototype, X, y, sample_weight)
         kernels, begin = self._kernel_list(rows.X), perf_counter()
-        score = self._make_score(prototype, X, targets, None if sample_weight is None else weights)
-        data = self._make_data(rows, targets, groups, score, kernels[0])
+        splits = make_splits(self.cv, targets, groups, classifier=is_classifier(self), random_state=self.random_state)
+        if not is_classifier(self):
+            splits = self._without_wild_tests(splits, targets, rows.kept)
+        score = self._make_score(prototype, X, targets, None if sample_weight is None else weights, splits)
+        data = self._make_data(rows, len(targets), splits, score, kernels[0])
         prototype._check_memory(data.samples, rows)
         self._problem = data.problem
         find = self._search_grid if self._is_exact(kernels, len(data.rows)) else self._search_adaptively
@@ -240,13 +243,9 @@ class SearchCV(BestEstimator):
             return np.array([scale])
         return gammas if np.iterable(self.gammas) and not is_auto(self.gammas) else scale * gammas
 
-    def _make_data(self, rows: TrainingRows, y: NDArray[Any], groups: Any, score: Score, kernel: Any) -> SearchData:
-        """The rows of positive weight, and the folds in their numbering."""
-        n, made = len(y), self._make_kernel(kernel, 1.0)
-        place = positions(rows.kept, n)
-        folds = make_splits(self.cv, y, groups, classifier=is_classifier(self), random_state=self.random_state)
-        if not is_classifier(self):
-            folds = self._without_wild_tests(folds, y, rows.kept)
+    def _make_data(self, rows: TrainingRows, n: int, folds: list[Fold], score: Score, kernel: Any) -> SearchData:
+        """The rows of positive weight, and the folds of all n rows in their numbering."""
+        made, place = self._make_kernel(kernel, 1.0), positions(rows.kept, n)
         splits = [Split(*fold).renumber(place) for fold in folds]
         samples = make_samples(rows.X, sample_form(made, rows.X) if self.fit_intercept else made.sample_form)
         data = SearchData(samples, self._cv_problem(rows), rows.weights, splits, rows.kept, score)

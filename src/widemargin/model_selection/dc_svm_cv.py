@@ -40,7 +40,8 @@ class DCSVMClassifierCV(BestClassifier, SearchCV):
         many as have 20,000 held-out rows.
     scoring : str, callable or None, default=None
         A scorer of labels or of decision values, as in scikit-learn; None means accuracy. A callable is given an
-        estimator that predicts the held-out rows, and nothing else.
+        estimator that predicts the held-out rows, and nothing else. Where a named scorer is one of a positive class,
+        and no label is 1, that is the second of two classes.
     class_weight
         Of `DCSVMClassifier`.
     max_time : float or None, default=None
@@ -207,7 +208,8 @@ class DCSVMRegressorCV(Regressor, SearchCV):
         held-out scores rise. A number: so many, log-spaced from 0.001 to 1.
     kernels, cv, scoring, max_time, n_jobs
         Of `DCSVMClassifierCV`. `cv` None means five folds of rows in a random order; `scoring` None means the
-        coefficient of determination on test rows without wild targets.
+        coefficient of determination on test rows without wild targets; where a fold has a single test row, minus the
+        mean absolute error, with a warning.
 
     Other Parameters
     ----------------

@@ -45,7 +45,7 @@ class PathSearch(BestEstimator):
             numbers = np.arange(len(rows.y)) if rows.weights is None else np.flatnonzero(rows.weights > 0)
             splits = self._without_wild_tests(splits, rows.y, numbers)
         check_fold_memory(machine, rows, splits)
-        score = _score_on_user_rows(self._make_score(machine, X, rows.y, rows.weights), machine)
+        score = _score_on_user_rows(self._make_score(machine, X, rows.y, rows.weights, splits), machine)
         try_scorer(machine, rows, self.Cs_.tolist(), splits, score)
         scores, stopped_by = self._score(machine, rows, splits, score, callback)
         self._set_results(scores, stopped_by)
