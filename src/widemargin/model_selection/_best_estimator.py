@@ -311,6 +311,16 @@ def try_score(score: Callable[[Any], float], model: Any) -> None:
         score(model)
 
 
+def score_or_nan(score: Callable[[Any], float], model: Any) -> float:
+    """The score of a machine that scorers may not expect; NaN where they refuse it."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            return score(model)
+        except ValueError:
+            return math.nan
+
+
 def _takes_weights(scorer: Callable[..., Any]) -> bool:
     """Whether a scorer has the parameter `sample_weight`, or takes any; scikit-learn's do."""
     parameters = inspect.signature(scorer).parameters

@@ -62,6 +62,13 @@ class Classification:
         """A classifier that predicts held-out rows from their decision values (n_test, n_machines)."""
         return HeldOutClassifier(values, self.classes, self.decision_function_shape, self.break_ties)
 
+    def constant_values(self, n: int, weights: Vector) -> Matrix:
+        """The values (n, n_machines) of machines that predict for n rows the class of the largest weight."""
+        largest = int(np.argmax(self._total_weights(weights)))
+        if len(self.classes) == 2:
+            return np.full((n, 1), 2.0 * largest - 1.0)
+        return np.tile([float(a == largest) - float(b == largest) for a, b in self._pairs], (n, 1))
+
     def take(self, rows: RowIndices) -> Classification:
         """The same classes on some of the rows."""
         changed: dict[str, Any] = {**self.__dict__, "y": self.y[rows]}
@@ -129,6 +136,10 @@ class Regression:
     def held_out_estimator(self, values: Matrix) -> Any:
         """A regressor that predicts held-out rows by their decision values (n_test, n_targets), in the user's units."""
         return HeldOutRegressor((values[:, 0] if self.y.ndim == 1 else values) * self.spread + self.mean)
+
+    def constant_values(self, n: int, weights: Vector) -> Matrix:
+        """The values (n, n_machines) of machines that predict the mean for n rows, or 0 without an intercept."""
+        return np.zeros((n, len(self.machines)))
 
     def take(self, rows: RowIndices) -> Regression:
         """The same targets on some of the rows."""
