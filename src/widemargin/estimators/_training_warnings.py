@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from .._types import Labels, Matrix, RowIndices, Vector
 from ..algorithms.trained_machines import TrainedMachine, TrainedMachines
 from ..data import take_rows
+from ..data.rows import spread_rows
 from ._estimator import warn_user
 from ._predictor import argmax_classes
 from ._validation import shown
@@ -96,6 +97,10 @@ def wild_rows(y: Matrix) -> RowIndices:
     most = max(int(_WILD_SHARE * len(y)), min(_FEW, len(y) // 10))
     wild = np.zeros(len(y), np.bool_)
     for target in y.reshape(len(y), -1).T if most else ():
+        few = np.sort(target[spread_rows(len(target), PROBE_ROWS)])
+        low, centre, high = few[len(few) // 10], few[len(few) // 2], few[-1 - len(few) // 10]
+        if max(target.max() - centre, centre - target.min()) <= _WILD * min(high - centre, centre - low):
+            continue  # at no more expense than this
         distance = np.abs(target - np.median(target))
         far = np.argpartition(distance, -most - 1)[-most - 1 :]
         far = far[np.argsort(distance[far])]
@@ -165,9 +170,13 @@ def warn_of_target(
     makes_sense : str
         What does for y, a format of its standard deviation and a tenth of it.
     """
+    if len(y) < 10 or (
+        epsilon < 0.5 * np.ptp(y) and decision.std() >= _FLAT * y.std()
+    ):  # too few to be judged, or well
+        return False
     ordinary = np.delete(y, wild_rows(y))
     deviation, spread = float(ordinary.std()), float(np.ptp(ordinary))
-    if len(y) < 10 or not deviation:  # too few to be judged
+    if not deviation:
         return False
     if epsilon >= 0.5 * spread:
         problem = (
