@@ -625,6 +625,26 @@ def test_tune_other_machines(csv, digits, tmp_path, capsys):
     assert "--gammas does not apply to --estimator ocas" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("options", [[], ["--Cs", "1,10", "--gammas", "2"], ["--estimator", "ocas"]])
+def test_a_search_without_time_for_a_score_writes_no_model(options, csv, tmp_path, capsys):
+    path = tmp_path / "none"
+    assert main(["tune", str(csv), str(path), "--target", "kind", "--max-time", "1e-9", *options]) == 1
+    error = capsys.readouterr().err
+    assert "the search was stopped before it had scored anything" in error
+    assert "raise --max-time (now 1e-09 seconds)" in error
+    assert "The best so far:" not in error
+    assert not path.exists()
+
+
+@pytest.mark.parametrize("command", ["train", "tune"])
+def test_a_class_of_one_row_cannot_be_held_out(command, csv, tmp_path, capsys):
+    csv.write_text(csv.read_text() + "1.0,2.0,dog\n")
+    assert main([command, str(csv), str(tmp_path / "m"), "--target", "kind", "--holdout", "0.3"]) == 1
+    error = capsys.readouterr().err
+    assert "class 'dog' has 1 row, and --holdout needs two of each class" in error
+    assert not (tmp_path / "m").exists()
+
+
 def test_train_dcpred(csv, tmp_path, capsys):
     path = tmp_path / "small"
     options = "--estimator dcpred --n-clusters 2 --n-landmarks 5 --pseudo triangle --n-pseudo-landmarks 3 --n-trees 2"

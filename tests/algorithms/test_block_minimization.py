@@ -247,3 +247,16 @@ def test_a_block_of_a_stopped_fit_is_not_solved(is_stopped: bool) -> None:
     block = Block(0, X, RBF(GAMMA), PROBLEMS["svm"], settings)
     block.begin_restore(np.zeros(N), 0)
     assert (block.improve(1e-3, None).n_iter == 0) is is_stopped
+
+
+def test_midpoint_of_optimal_intercepts() -> None:
+    """All coefficients are at their bounds, up to rounding of one: balanced weights, and a small C."""
+    weights = np.where(Y > 0, 1.0 / (Y > 0).sum(), 1.0 / (Y < 0).sum())
+    problem = svm_problem(Y, 0.3 * weights, has_intercept=True)
+    blocks = LocalBlocks(problem, block_module.BlockSettings(2**28, 1, start=block_module.start_at_zero))
+    with Progress() as progress:
+        result = BlockMinimizer(blocks, problem, INDEX, RoundSettings(Limits(1e-3)), progress).solve(np.zeros(N))
+    K = np.exp(-GAMMA * ((X[:, None] - X[None]) ** 2).sum(axis=2))
+    residual = Y - K @ (0.3 * weights * Y)
+    assert result.converged
+    assert result.intercept == pytest.approx(0.5 * (residual[Y < 0].max() + residual[Y > 0].min()), abs=1e-6)

@@ -125,6 +125,17 @@ def test_regressors(model: Any) -> None:
     assert compress(both, X[TRAIN], random_state=0).predict(X[TEST]).shape == (400, 2)
 
 
+def test_a_regressor_that_loses_much_says_so() -> None:
+    model = SVR(C=10, gamma=0.5).fit(X[TRAIN], WAVE[TRAIN])
+    with pytest.warns(UserWarning, match=r"only [0-9.]+% of the variance of the model's predictions is kept"):
+        fast = compress(model, X[TRAIN], prediction_cost=12, random_state=0)
+    assert fast.report_.determination == pytest.approx(fast.score(X[TEST], model.predict(X[TEST])), abs=0.15)
+    assert fast.report_.determination < 0.97
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", UserWarning)
+        assert compress(model, X[TRAIN], prediction_cost=80, random_state=0).report_.determination > 0.97
+
+
 def test_outlier_detectors() -> None:
     model = OneClassSVM(nu=0.1, gamma=0.5).fit(X[TRAIN])
     fast = compress(model, X[TRAIN], random_state=0)

@@ -18,6 +18,8 @@ from widemargin import (
     DCSVMRegressorCV,
     OCASClassifier,
     OCASClassifierCV,
+    OCASRegressor,
+    OCASRegressorCV,
 )
 from widemargin.estimators._training_warnings import rows_of_each_class
 
@@ -124,3 +126,40 @@ def test_regression_in_proportion_is_silent() -> None:
     assert not user_warnings(DCSVMRegressor(C=77, epsilon=7.7), ROWS, TARGETS)
     assert not user_warnings(DCSVMRegressorCV(max_time=0.5, cv=2), ROWS, TARGETS)
     assert not user_warnings(DCSVMRegressor(), ROWS, np.full(len(ROWS), 3.0))  # nothing to learn, and nothing amiss
+
+
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
+@pytest.mark.parametrize("loss", ["epsilon_insensitive", "absolute", "quantile"])
+def test_linear_regression_of_dollars(loss: str, form: Any) -> None:
+    """R2 is 0: weights that C holds down to a few for targets of 1e5."""
+    rows = np.c_[ROWS / ROWS.std(axis=0), np.zeros(len(ROWS))]  # a column without entries
+    model, y = OCASRegressor(loss=loss), 1e3 * TARGETS
+    (message,) = user_warnings(model, form(rows), y)
+    assert "C=1 is too small for y, whose standard deviation is 7.7e+04" in message
+    assert message.endswith("or let OCASRegressorCV choose, which does; for y as it is, C=7.7e+04 makes sense")
+    assert not user_warnings(model.set_params(C=7.7e4), form(rows), y)
+    assert model.score(rows, y) > 0.4
+    assert not user_warnings(OCASRegressorCV(3, loss=loss, cv=2), form(rows), y)
+    (message,) = user_warnings(OCASRegressorCV([1.0], loss=loss, cv=2), form(rows), y)
+    assert "C=1 is too small for y" in message
+
+
+def test_linear_regression_of_noise_is_silent() -> None:
+    """The machine is nearly constant, and no C makes a better one."""
+    rng = np.random.default_rng(0)
+    assert not user_warnings(OCASRegressor(), rng.normal(size=(400, 5)), rng.normal(size=400))
+    assert not user_warnings(OCASRegressor(loss="squared_epsilon_insensitive"), ROWS, 1e5 * TARGETS)
+    assert not user_warnings(OCASRegressor(), ROWS, np.full(len(ROWS), 3.0))
+
+
+def test_a_tube_wider_than_linear_targets() -> None:
+    (message,) = user_warnings(OCASRegressor(epsilon=200.0), ROWS, TARGETS)
+    assert message.startswith("epsilon=200 is at least half of the spread of y (321)")
+
+
+def test_wild_targets_are_no_part_of_what_makes_sense() -> None:
+    y = TARGETS.copy()
+    y[3] = 1e9
+    for model in (DCSVMRegressor(), OCASRegressor()):
+        (message,) = user_warnings(model, ROWS, y)
+        assert "C=1 is too small for y, whose standard deviation is 77" in message

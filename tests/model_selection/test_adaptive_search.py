@@ -446,7 +446,11 @@ def test_small_scores_are_told_apart(curve: Data, unit: float) -> None:
 
 def test_no_time_leaves_a_cell_of_what_was_given(many: Data) -> None:
     model = DCSVMClassifierCV([0.3, 3.0], [0.02, 0.2], kernels="laplacian", max_time=0)
-    assert "Not looked at: 'laplacian' with gamma=0.02, 0.2. " in stopped(model, *many)
+    message = stopped(model, *many)
+    assert "Not looked at: 'laplacian' with gamma=0.02, 0.2. " in message
+    assert "Nothing was scored, and kernel='laplacian', C=" in message
+    assert "more than max_time=0 seconds" in message
+    assert "best so far" not in message
     assert (model.kernel_, model.C_ in (0.3, 3.0), model.gamma_ in (0.02, 0.2)) == ("laplacian", True, True)
     assert np.isnan(model.best_score_)
     assert model.scores_.shape == (5, 0, 0)
@@ -459,7 +463,7 @@ def test_little_time_gives_a_machine_and_names_what_was_chosen(kind: type, max_t
     model = kind(max_time=max_time)
     message = stopped(model, X, y.astype(float))
     assert "max_time" in message
-    assert "The best so far: kernel=" in message
+    assert ("The best so far: kernel=" in message) == (not np.isnan(model.best_score_))
     assert f"C={model.C_:.6g}" in message
     assert f"gamma={model.gamma_:.6g}" in message
     assert np.isnan(model.best_score_) == (not len(model.cv_results_))

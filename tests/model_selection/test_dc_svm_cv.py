@@ -228,7 +228,7 @@ def test_no_time_gives_a_machine_and_says_what_was_not_seen(binary: Data) -> Non
     message = stopped(model, *binary)
     assert "max_time" in message
     assert "30 of 30 cells (C, gamma and fold) were not scored (NaN in scores_)" in message
-    assert f"Not looked at: 'rbf' with gamma={', '.join(f'{gamma:.6g}' for gamma in GAMMAS)}. The best" in message
+    assert f"Not looked at: 'rbf' with gamma={', '.join(f'{gamma:.6g}' for gamma in GAMMAS)}. Nothing" in message
     assert np.isnan(model.best_score_)
     assert model.predict(binary[0]).shape == (300,)
 
@@ -255,7 +255,7 @@ def test_what_a_stopped_search_advises_goes_on_with_its_machine(relevance: bool)
     y = X[:, 0] * X[:, 1] > 0  # six columns mean nothing
     model = DCSVMClassifierCV([1.0], [0.1], kernels="rbf", search="early", relevance=relevance).fit(X, y)
     with pytest.warns(ConvergenceWarning) as caught:
-        model._warn_of_stop("interrupt", "too early.")
+        model._warn_of_stop("interrupt", "too early.", "C=1", has_scores=True)
     advice = str(caught[0].message).partition("to go on with it: ")[2].rstrip(".")
     eval(advice.replace("best_estimator_", "model.best_estimator_"))
     assert (model.relevance_ is not None) == relevance

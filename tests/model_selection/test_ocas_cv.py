@@ -66,7 +66,7 @@ def test_bad_input_is_named(cancer: Data) -> None:
     for options, message in [
         ({"Cs": []}, "Cs must have at least one value"),
         ({"scoring": "neg_log_loss"}, "needs probabilities"),
-        ({"scoring": lambda *_: np.nan}, "scoring gave NaN for C=0.001"),
+        ({"scoring": lambda *_: np.nan}, "scoring gave NaN in fold 0 of .* held-out rows, for C=0.001"),
         (
             {"cv": [(np.flatnonzero(y == "bad"), [0])]},
             "the training rows of fold 0 have rows of fewer than two classes: no row of class 'good'",
@@ -108,7 +108,7 @@ def test_folds_are_tasks_of_callbacks(cancer: Data) -> None:
 def test_a_path_whose_scores_are_no_numbers_names_the_cost() -> None:
     X, y = load_iris(return_X_y=True)
     costs = (C for C in (0.1, 1.0))  # used once
-    with pytest.raises(ValueError, match=r"scoring gave NaN for C=0\.1"):
+    with pytest.raises(ValueError, match=r"scoring gave NaN in fold [0-9] of .* held-out rows, for C=0\.1"):
         C_path(OCASClassifier(), X, y, costs, cv=3, scoring=lambda *_: float("nan"))
 
 

@@ -54,3 +54,39 @@ def test_all_searches_have_the_same_folds() -> None:
     np.testing.assert_array_equal(search.scores_, OCASClassifierCV([1.0], cv=splits).fit(X, CLASSES).scores_)
     kernel = DCSVMClassifierCV(**HOW).fit(X, CLASSES)
     np.testing.assert_array_equal(kernel.scores_, DCSVMClassifierCV(**HOW, cv=splits).fit(X, CLASSES).scores_)
+
+
+@pytest.mark.parametrize("kind", ["classes", "values"])
+@pytest.mark.parametrize("seed", range(3))
+def test_noise_in_order_is_not_climbed(kind: str, seed: int) -> None:
+    """Scores of such folds are below a constant's, and rise with C to any size."""
+    rng = np.random.default_rng(seed)
+    X, targets = rng.normal(size=(200, 5)), np.sort(rng.normal(size=200))
+    y = np.digitize(targets, [-0.4, 0.4]) if kind == "classes" else targets
+    model = (DCSVMClassifierCV if kind == "classes" else DCSVMRegressorCV)(cv=KFold(5), refit=False).fit(X, y)
+    assert set(model.cv_results_["param_C"]) == {1.0, 8.0, 64.0}
+    assert model.relevance_ is None
+
+
+def test_what_beats_a_constant_is_climbed() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 5))
+    for kind, y in ((DCSVMClassifierCV, X[:, 0] > 0), (DCSVMRegressorCV, X[:, 0] + rng.normal(size=200))):
+        model = kind(kernels="rbf", relevance=False, refit=False).fit(X, y)
+        assert set(model.cv_results_["param_C"]) - {1.0, 8.0, 64.0}
+
+
+def test_scorers_that_take_no_constants() -> None:
+    """The search goes on as if there were no constant to beat."""
+
+    def correlation(model: Any, X: Any, y: Any) -> float:
+        predicted = model.predict(X)
+        if not predicted.std():
+            raise ValueError("constant")
+        return float(np.corrcoef(predicted, y)[0, 1])
+
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(100, 3))
+    model = DCSVMRegressorCV(kernels="rbf", relevance=False, refit=False, scoring=correlation).fit(X, X[:, 0])
+    assert model.best_score_ > 0.9
+    assert set(model.cv_results_["param_C"]) - {1.0, 8.0, 64.0}

@@ -61,6 +61,9 @@ def tune(args: Namespace) -> int:
         with errors_naming(args.data):
             search.fit(make_pipeline(*steps).fit_transform(X) if steps else X, data.y)
         seconds = time.perf_counter() - start
+        if np.isnan(search.best_score_) and not vars(search).get("history_"):
+            limit = "" if args.max_time is None else f": raise --max-time (now {args.max_time:g} seconds)"
+            raise ValueError(f"the search was stopped before it had scored anything, so there is no model{limit}")
         best = search.best_estimator_
         steps = [*steps, *([step for _, step in best.steps] if hasattr(best, "steps") else [best])]
         model = make_pipeline(*steps) if len(steps) > 1 else best
@@ -133,6 +136,12 @@ def _split(data: Dataset, args: Namespace) -> Dataset:
     from sklearn.model_selection import train_test_split
 
     with errors_naming(args.data):
+        if args.task == "classification":
+            classes, counts = np.unique(data.y, return_counts=True)
+            if counts.min() < 2:
+                rare = classes[counts.argmin()].item()
+                needs = "--holdout needs two of each class, one to train on and one held out"
+                raise ValueError(f"class {rare!r} has 1 row, and {needs}: leave this row out, or give --test")
         X, X_test, y, y_test = train_test_split(
             data.X,
             data.y,

@@ -103,7 +103,8 @@ def compress(
         When it was stopped, by `max_time` or Ctrl-C, with the share of equal labels of what is returned.
     UserWarning
         When fewer than 97 % of the labels agree with the model's. Of an outlier detector, outliers and inliers count
-        alike; also where these cannot be compared, as without X.
+        alike; also where these cannot be compared, as without X. Of a regressor when less than 97 % of the variance of
+        its predictions is kept: their coefficient of determination, given the model's own.
 
     Notes
     -----

@@ -57,6 +57,9 @@ class CompressionReport:
     learnt : {"decision values", "labels"}
     notes : tuple of str
         What was reduced, and why.
+    determination : float
+        The coefficient of determination of the decision values there, given the model's own; NaN where `error` is, and
+        of files of earlier versions.
     """
 
     agreement: float | None
@@ -73,6 +76,7 @@ class CompressionReport:
     gamma: float
     learnt: str
     notes: tuple[str, ...] = ()
+    determination: float = math.nan
 
     def __str__(self) -> str:
         lines = [f"{name:<22} {text}" for name, text in self._lines()]

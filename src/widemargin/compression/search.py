@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.base import is_classifier, is_outlier_detector
+from sklearn.base import is_classifier, is_outlier_detector, is_regressor
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
@@ -66,7 +66,7 @@ _MAX_ROWS = 60_000  # learn from so many rows of X, at most, and as many of the 
 _HELD_OUT_SHARE, _MAX_HELD_OUT = 0.2, 10_000  # hold out this part of the rows, so many at most: see `_split_rows`
 _PILOT_ROWS = 8000  # train candidates on so many rows at first, at most
 _WANTED_AGREEMENT = 0.99  # double an automatic cost while the share of equal labels is below
-_LEAST_AGREEMENT = 0.97  # warn where the share of equal labels is below
+_LEAST_AGREEMENT = 0.97  # warn where the share of equal labels, or of the variance, is below
 _ENOUGH_AGREEMENT = 0.995  # try nothing else once the share of equal labels, or of the variance, is this or more
 _MIN_ROWS = 50  # hold out none of fewer rows
 _MIN_FEATURES = 50  # project no fewer features: they are cheap as they are
@@ -149,13 +149,13 @@ class Compression:
         if progress.stopped_by:
             share = f"{report.agreement:.2%} of the labels agree" if report.agreement is not None else "see its report_"
             warn_user(f"compress was stopped by {progress.stopped_by}: the best so far, {share}", ConvergenceWarning)
-        elif report.agreement is not None and report.agreement < _LEAST_AGREEMENT:
+        elif lost := self._describe_loss(report):
             limit = self.parameters.prediction_cost
             limit = limit if isinstance(limit, str) else f"{limit:,.0f}"
             advice = (
                 f"raise prediction_cost (now {limit}; this machine costs {report.cost_after:,.0f}) or give more rows"
             )
-            warn_user(f"only {report.agreement:.1%} of the labels agree with the model's: {advice}", UserWarning)
+            warn_user(f"only {lost}: {advice}", UserWarning)
         elif report.agreement is None and is_outlier_detector(self.model):
             message = "labels were not compared with the model's: give X, with more rows like those to be predicted"
             warn_user(message, UserWarning)
@@ -549,6 +549,15 @@ class Compression:
         right = np.where(known < 0, self._labels[rows], known)
         return float(np.mean(self._class_numbers(values, isinstance(compressed, CompressedVotes)) == right))
 
+    def _describe_loss(self, report: CompressionReport) -> str:
+        """What is kept of the model, in words, if that is too little; else ""."""
+        if report.agreement is not None and report.agreement < _LEAST_AGREEMENT:
+            return f"{report.agreement:.1%} of the labels agree with the model's"
+        if is_regressor(self.model) and report.determination < _LEAST_AGREEMENT:
+            off = f"they are off by {report.error:.3g}, and spread by {report.spread:.3g}"
+            return f"{max(0.0, report.determination):.1%} of the variance of the model's predictions is kept ({off})"
+        return ""
+
     def _report(self, best: _Candidate) -> CompressionReport:
         rows = self.split.test
         assert best.model is not None
@@ -565,6 +574,7 @@ class Compression:
             agreement=self._agreement(best.model, values, rows) if has_classes else self._side_agreement(values, rows),
             error=float(np.sqrt(np.mean(np.square(values - given)))) if is_own else np.nan,
             spread=float(given.std()),
+            determination=determination(values, given) if is_own else np.nan,
             cost_before=self.cost_before,
             cost_after=best.model.predictor_.n_operations,
             bytes_before=self.source.nbytes,

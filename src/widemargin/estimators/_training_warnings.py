@@ -1,4 +1,4 @@
-"""Warnings of machines that have learned nothing: one class for all rows, or a constant for all targets."""
+"""Warnings of machines that have learned nothing, one class or a constant for all rows, and of wild targets."""
 
 from __future__ import annotations
 
@@ -8,17 +8,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._types import Labels, RowIndices, Vector
+from .._types import Labels, Matrix, RowIndices, Vector
 from ..algorithms.trained_machines import TrainedMachine, TrainedMachines
 from ..data import take_rows
 from ..data.labels import class_pairs
+from ..data.rows import spread_rows
 from ._estimator import warn_user
 from ._predictor import argmax_classes
 from ._validation import shown
 
 PROBE_ROWS = 1000  # training rows that are looked at where all take too long: predictions, range and scale
 _KERNEL_REMEDY = "C or gamma", "DCSVMClassifierCV chooses C and gamma"
-_BOUNDED_SHARE, _FLAT = 0.9, 0.25  # rows at a bound, and std(f) / std(y), of a regressor that C holds down
+_BINDING, _FLAT = 0.9, 0.25  # share of rows at the bound C, and std(f) / std(y), of a regressor that C holds down
+_WILD = 10.0  # distance of a wild target from the median / that of any other row
+_FEW, _WILD_SHARE, _VARYING_SHARE = 3, 0.05, 0.1  # of the rows: wild ones, at most; not at the median, at least
+_SHOWN = 5  # wild rows that a message names
 
 
 def warn_of_one_class(
@@ -86,6 +90,47 @@ def _decision_values(machines: TrainedMachines) -> Vector:
     return np.asarray(results.decision + machines.intercepts[results.numbers, labels])
 
 
+def wild_rows(y: Matrix) -> RowIndices:
+    """The rows whose target, of y (n,) or (n, n_targets), is ten times as far from the median as any other row's.
+
+    They are at most 5 % of the rows, or three, of less than thirty a tenth.
+    """
+    most = max(int(_WILD_SHARE * len(y)), min(_FEW, len(y) // 10))
+    wild = np.zeros(len(y), np.bool_)
+    for target in y.reshape(len(y), -1).T if most else ():
+        few = np.sort(target[spread_rows(len(target), PROBE_ROWS)])
+        low, centre, high = few[len(few) // 10], few[len(few) // 2], few[-1 - len(few) // 10]
+        if max(target.max() - centre, centre - target.min()) <= _WILD * min(high - centre, centre - low):
+            continue  # at no more expense than this
+        distance = np.abs(target - np.median(target))
+        far = np.argpartition(distance, -most - 1)[-most - 1 :]
+        far = far[np.argsort(distance[far])]
+        is_gap = distance[far[1:]] > _WILD * distance[far[:-1]]
+        if is_gap.any() and np.count_nonzero(distance) >= most + _VARYING_SHARE * len(y):
+            wild[far[1 + is_gap.argmax() :]] = True
+    return np.flatnonzero(wild)
+
+
+def warn_of_wild_targets(y: Matrix, numbers: RowIndices, advice: str) -> None:
+    """Warn of wild rows of y, (n,) or (n, n_targets), which have these numbers in the user's data, if there are any."""
+    wild = wild_rows(y)
+    if len(wild):
+        warn_user(f"y has {describe_wild_targets(y[wild], numbers[wild])}. {advice}", UserWarning)
+
+
+def describe_wild_targets(y: Matrix, numbers: RowIndices) -> str:
+    """Wild targets y and their rows' numbers in words."""
+    named = ", ".join(f"{shown(value)} in row {k}" for value, k in zip(y[:_SHOWN], numbers.tolist(), strict=False))
+    more = f" and {len(y) - _SHOWN} more" if len(y) > _SHOWN else ""
+    return f"values ten times and more as far from the median as all others: {named}{more}"
+
+
+def warn_of_squares(y: Matrix, numbers: RowIndices, remedy: str) -> None:
+    """`warn_of_wild_targets` of a machine of squared losses."""
+    advice = f"Squared losses follow them at the cost of all other rows: drop them if they are errors, or take {remedy}"
+    warn_of_wild_targets(y, numbers, advice)
+
+
 def warn_of_targets(targets: Vector, upper: Vector, C: float, epsilon: float, machines: TrainedMachines) -> None:
     """Warn, once, where C or epsilon leaves next to nothing to a regression's machines.
 
@@ -99,28 +144,54 @@ def warn_of_targets(targets: Vector, upper: Vector, C: float, epsilon: float, ma
         One for each target.
     """
     for y, machine in zip(targets, machines, strict=True):
-        if len(y) < 10 or not y.std():  # too few to be judged
-            continue
-        if problem := _describe_targets(y, upper, C, epsilon, machine):
-            warn_user(
-                f"{problem}. Scale y (sklearn.compose.TransformedTargetRegressor), or let DCSVMRegressorCV choose, "
-                f"which does; for y as it is, C={y.std():.2g} and epsilon={0.1 * y.std():.2g} make sense",
-                UserWarning,
-            )
+
+        def share_at_bound(machine: TrainedMachine = machine) -> float:
+            return float(np.mean(np.abs(machine.result.beta) >= upper * (1 - 1e-9)))
+
+        makes_sense = "C={0:.2g} and epsilon={1:.2g} make sense"
+        if warn_of_target(y, machine.result.decision, C, epsilon, share_at_bound, "DCSVMRegressorCV", makes_sense):
             return
 
 
-def _describe_targets(y: Vector, upper: Vector, C: float, epsilon: float, machine: TrainedMachine) -> str:
-    """In words, if a constant is within epsilon of all targets, or C holds the machine to one; else ""."""
-    spread = float(np.ptp(y))
+def warn_of_target(
+    y: Vector, decision: Vector, C: float, epsilon: float, binding: Callable[[], float], search: str, makes_sense: str
+) -> bool:
+    """Warn if a constant is within epsilon of all targets y (n,), or C holds a machine to one; whether it did.
+
+    Parameters
+    ----------
+    y : ndarray of shape (n,)
+    decision : ndarray
+        Decision values of the machine, of all rows or of some.
+    C, epsilon : float
+    binding : callable
+        How far C alone holds the machine down, from 0 to 1: the share of rows whose coefficients are at the bound C.
+    search : str
+        The estimator that chooses.
+    makes_sense : str
+        What does for y, a format of its standard deviation and a tenth of it.
+    """
+    if len(y) < 10 or (
+        epsilon < 0.5 * np.ptp(y) and decision.std() >= _FLAT * y.std()
+    ):  # too few to be judged, or well
+        return False
+    ordinary = np.delete(y, wild_rows(y))
+    deviation, spread = float(ordinary.std()), float(np.ptp(ordinary))
+    if not deviation:
+        return False
     if epsilon >= 0.5 * spread:
-        return (
+        problem = (
             f"epsilon={epsilon:g} is at least half of the spread of y ({spread:.3g}): no row has a loss to learn from"
         )
-    bounded = float(np.mean(np.abs(machine.result.beta) >= upper * (1 - 1e-9)))
-    if bounded >= _BOUNDED_SHARE and machine.result.decision.std() < _FLAT * y.std():
-        return (
-            f"C={C:g} is too small for y, whose standard deviation is {y.std():.3g}: {bounded:.0%} of the rows are at "
-            "the bound C, and the machine is nearly constant"
+    elif decision.std() < _FLAT * deviation and binding() >= _BINDING:
+        problem = (
+            f"C={C:g} is too small for y, whose standard deviation is {deviation:.3g}: the machine is nearly constant"
         )
-    return ""
+    else:
+        return False
+    warn_user(
+        f"{problem}. Scale y (sklearn.compose.TransformedTargetRegressor), or let {search} choose, "
+        f"which does; for y as it is, {makes_sense.format(deviation, 0.1 * deviation)}",
+        UserWarning,
+    )
+    return True

@@ -14,7 +14,7 @@ from ..nystroem.leaf_problems import HingeProblem, RidgeProblem
 from ._dc_pred_machine import DCPredMachine
 from ._kernel_machine import TrainingRows
 from ._predictor import Classifier, OneVsRestPredictor, Regressor, ValuePredictor
-from ._training_warnings import warn_of_one_class_on_probe
+from ._training_warnings import warn_of_one_class_on_probe, warn_of_squares
 from ._validation import check_flag, check_number, shown, upper_bounds
 
 
@@ -258,6 +258,9 @@ class DCPredRegressor(Regressor, ValuePredictor, DCPredMachine):
     -----
     ConvergenceWarning
         When the fit was stopped. The model is the best so far.
+    UserWarning
+        When a few targets are ten times as far from the median as all others, which squared losses follow: these rows
+        are named.
 
     Notes
     -----
@@ -344,3 +347,5 @@ class DCPredRegressor(Regressor, ValuePredictor, DCPredMachine):
                 "alpha must be larger for this kernel, whose matrix is singular to the precision of float64 in a leaf, "
                 f"got {shown(self.alpha)}"
             ) from error
+        if not progress.stopped_by:
+            warn_of_squares(rows.y, rows.kept, "DCSVMRegressor or OCASRegressor(loss='absolute')")

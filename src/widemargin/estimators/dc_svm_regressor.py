@@ -14,7 +14,7 @@ from ..solvers.dual.problem import DualProblem, regression_problem
 from ._dual_machine import DualMachine
 from ._kernel_machine import TrainingRows
 from ._predictor import Regressor, ValuePredictor
-from ._training_warnings import warn_of_targets
+from ._training_warnings import warn_of_squares, warn_of_targets
 from ._validation import LARGEST_ENTRY, LARGEST_TARGET, check_choice, check_number, shown, upper_bounds
 
 
@@ -205,6 +205,8 @@ class DCSVMRegressor(Regressor, ValuePredictor, DualMachine):
         targets, upper = rows.y.reshape(len(rows.y), -1).T, upper_bounds(self.C, rows.weights)
         upper = upper + np.inf if self._is_squared else upper
         warn_of_targets(targets, upper, float(self.C), float(self.epsilon), machines)
+        if self._is_squared:
+            warn_of_squares(rows.y, rows.kept, "loss='epsilon_insensitive'")
 
     def rescale_targets(self, mean: Any, spread: Any) -> Self:
         """Turn a machine of targets (y - mean) / spread into that of y: f becomes mean + spread f.

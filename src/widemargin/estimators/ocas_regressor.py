@@ -6,15 +6,22 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from .._memory import memory_plan
 from .._native import smooth
 from .._threads import ThreadTeam
-from ..data import DesignMatrix
+from .._types import Vector
+from ..data import DesignMatrix, take_rows
+from ..data.rows import spread_rows
+from ..models.linear import LinearModel
 from ..solvers.cutting_plane.smooth_losses import SmoothLoss
 from ..solvers.cutting_plane.two_hinges import double_rows, two_hinges
+from ..solvers.quantile import midpoint_quantile
 from ._linear_machine import LinearProblem, SingleFunction, ValidatedRows, check_objective_at_zero
 from ._predictor import Regressor, ValuePredictor
+from ._training_warnings import PROBE_ROWS, warn_of_squares, warn_of_target
 from ._validation import check_choice, check_number, check_regression_data, shown
 
 _LOSSES = ("epsilon_insensitive", "squared_epsilon_insensitive", "absolute", "quantile")
@@ -77,6 +84,9 @@ class OCASRegressor(Regressor, ValuePredictor, SingleFunction):
     -----
     ConvergenceWarning
         When `max_time`, `max_iter`, Ctrl-C or a callback ended the fit: with the gap. The machine is the best so far.
+    UserWarning
+        When C is too small for the units of y, or epsilon too large. With squared losses also where a few targets are
+        ten times as far from the median as all others: these rows are named.
 
     Notes
     -----
@@ -148,6 +158,29 @@ class OCASRegressor(Regressor, ValuePredictor, SingleFunction):
 
     def _check_targets(self, X: Any, y: Any) -> tuple[Any, NDArray[Any]]:
         return check_regression_data(self, X, y)
+
+    def _warn_of_machine(self, data: ValidatedRows) -> None:
+        y = np.asarray(data.labels, np.float64)
+        s = np.ones(len(y)) if data.weights is None else data.weights
+        if self.loss == "squared_epsilon_insensitive":
+            warn_of_squares(y[s > 0], np.flatnonzero(s > 0), "loss='absolute'")
+        elif isinstance(data.X, np.ndarray) or sp.issparse(data.X):
+            w = self.coef_ if data.columns is None else self.coef_[data.columns]
+            model = LinearModel(w[None], np.zeros(1))
+            few = take_rows(data.X, spread_rows(len(y), PROBE_ROWS), memory_plan(self).budget)
+            decision = model.decision_values(few, n_jobs=self.n_jobs)
+            C, epsilon = float(self.C), float(self.epsilon) if self.loss == "epsilon_insensitive" else 0.0
+            binding = partial(self._binding, y, s, epsilon)
+            warn_of_target(y, decision, C, epsilon, binding, "OCASRegressorCV", "C={0:.2g} makes sense")
+
+    def _binding(self, y: Vector, s: Vector, epsilon: float) -> float:
+        """|w|^2 / (what C times the losses fall by, from those of a constant): 1 where w grows as C does."""
+        slope, level = (1.0, float(self.quantile)) if self.loss == "quantile" else (2.0, 0.5)
+        residual = y - (midpoint_quantile(y, s, level * s.sum()) if self.fit_intercept else 0.0)
+        losses = slope * np.where(residual > 0, level, 1.0 - level) * np.maximum(np.abs(residual) - epsilon, 0.0)
+        norm = float(np.square(self.coef_).sum())
+        fall: float = float(self.C) * float(s @ losses) - (self.objective_ - 0.5 * norm)
+        return norm / max(float(fall), norm, np.finfo(np.float64).tiny)
 
     def _make_problem(self, X: DesignMatrix, data: ValidatedRows, C: float, team: ThreadTeam) -> LinearProblem:
         y = data.labels

@@ -2,7 +2,7 @@
 
     divide the rows into clusters of about 2,000 rows, once
     coarse: score all kernels, each at gammas from the mean distance of rows to that of near rows, for some Cs;
-        from the middle outwards, until scores fall steeply
+        from the middle outwards, until scores fall steeply. If none beats a constant prediction: end
     climb: from the best cell to better neighbours, beyond the range as well
     relevance: scale the columns by the gradients of the best cell's machine; until it loses
     climb there, with other epsilons
@@ -38,7 +38,8 @@ from ..solvers.dual.certificate import Limits
 from ..solvers.dual.in_memory import SINGLE_SET_TOL, WORKING_SET_ROWS
 from ..solvers.dual.problem import DualProblem
 from ..solvers.results import History
-from ._search import SearchData, samples_of
+from ._best_estimator import explain_nan, score_or_nan
+from ._search import SearchData, describe_cell, samples_of
 
 _LEAST_GAIN = 1e-3  # of a step of a climb / the best score less the worst
 _HELD_OUT_ROWS = 3000, 20_000  # held-out rows that a score is of: of all cells, of the best ones
@@ -158,7 +159,7 @@ class AdaptiveSearch:
         with blas_limit(1):
             screen, final = map(self._level, _HELD_OUT_ROWS)
             self._score_coarsely(screen)
-            best = self._climb(screen)
+            best = self._climb(screen) if self._beats_a_constant(screen) else None
             while best is not None and self._is_worth_a_turn(best):
                 better = self._turn(best, screen)
                 if better is None or self._is_above(self._mean(best, screen), self._mean(better, screen)):
@@ -166,6 +167,24 @@ class AdaptiveSearch:
                 best = better
             if best is not None:
                 self._score_finalists(self._climb(screen, best.scaling, with_epsilons=True) or best, screen, final)
+
+    def _beats_a_constant(self, level: Level) -> bool:
+        """Whether the best cell's score exceeds a constant prediction's by over a standard error, over the folds.
+
+        Where it does not, scores are noise, and a climb would follow it: to any C, where rows come in an order.
+        """
+        best, gains = self._best(level), list[float]()
+        if best is None:
+            return False
+        rows = np.concatenate(self.clusters[: level.n_clusters])
+        for k, score in zip(level.folds, self.scores[best][level].tolist(), strict=True):
+            test = self.data.splits[k].test
+            test = test[np.isin(test, rows)]
+            values = self.data.problem.constant_values(len(test), self.data.weights)
+            constant = self.data.problem.held_out_estimator(values)
+            gains.append(score - score_or_nan(self.data.score(self.data.rows[test]), constant))
+        error = np.std(gains, ddof=1) / np.sqrt(len(gains)) if len(gains) > 1 else 0.0
+        return not np.mean(gains) <= error  # NaN: a scorer that does not take constants
 
     def best(self) -> tuple[Cell, float] | None:
         """The best cell on the most rows, and its mean score; None before any.
@@ -432,10 +451,11 @@ class AdaptiveSearch:
         score = self.data.score(self.data.rows[held_out.rows])
         scores = np.full(len(Cs), np.nan)
         for c in np.flatnonzero(~np.isnan(held_out.values).any(axis=(1, 2))):
-            scores[c] = score(self.data.problem.held_out_estimator(held_out.values[c]))
+            model = self.data.problem.held_out_estimator(held_out.values[c])
+            scores[c] = score(model)
             if np.isnan(scores[c]):
-                cell = f"gamma={gamma:.6g}, epsilon={epsilon:.6g}, C={Cs[c]:.6g}"
-                raise ValueError(f"scoring gave NaN in fold {k} of {len(held_out.rows)} held-out rows, for {cell}")
+                cell = {"gamma": gamma, "epsilon": epsilon, "C": Cs[c]}
+                raise explain_nan(score, model, describe_cell(k, len(held_out.rows), cell))
         return scores
 
     def _record(self, cell: Cell, n_clusters: int, k: int, score: float) -> None:

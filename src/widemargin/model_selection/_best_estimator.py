@@ -13,6 +13,7 @@ from typing import Any, Self, TypeVar, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.stats import rankdata
+from sklearn.base import is_classifier, is_regressor
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import check_scoring
 from sklearn.model_selection import check_cv
@@ -26,12 +27,14 @@ from .._progress import Callback
 from .._types import Matrix, RowIndices, Vector
 from ..data import compute_rows, compute_values
 from ..estimators._callbacks import CallbackSupportMixin, fit_task
-from ..estimators._estimator import Loadable, all_or_nothing, warn_of_stop
+from ..estimators._estimator import Loadable, all_or_nothing, warn_of_stop, warn_user
 from ..estimators._fitted_state import FittedState, describe
 from ..estimators._predictor import Classifier
+from ..estimators._training_warnings import warn_of_wild_targets, wild_rows
 from ..estimators._validation import check_flag, make_rng, shown
 
 Method = TypeVar("Method", bound=Callable[..., Any])
+Fold = tuple[RowIndices, RowIndices]  # the numbers of training rows, and of test rows
 Score = Callable[[RowIndices], Callable[[Any], float]]  # of the numbers of test rows: the score of an estimator on them
 
 _SEARCH_SHARE = 0.8  # of `max_time`; the rest is for the machine that is trained on all rows
@@ -128,8 +131,16 @@ class BestEstimator(CallbackSupportMixin, Loadable):
         machine = self._prototype(**best, max_time=max_time).fit(X, y, sample_weight)
         self.best_estimator_ = machine.set_params(max_time=self.max_time)
 
-    def _warn_of_stop(self, stopped_by: str | None, state: str) -> None:
-        """Warn that the search was stopped, and of what this means for the machine that is trained now."""
+    def _warn_of_stop(self, stopped_by: str | None, state: str, chosen: str, *, has_scores: bool) -> None:
+        """Warn that the search was stopped, and of what this means for the machine that is trained now.
+
+        `chosen` names its parameters; without any scores they are no choice.
+        """
+        if has_scores:
+            state += f" The best so far: {chosen}."
+        else:
+            remedy = "" if self.max_time is None else f": give it more than max_time={shown(self.max_time)} seconds"
+            state += f" Nothing was scored, and {chosen} is no choice, but the middle of what is tried first{remedy}."
         if self.refit and stopped_by == "interrupt":
             machine, rows = "best_estimator_", "X"
             if getattr(self, "relevance_", None) is not None:  # the columns are scaled before
@@ -199,8 +210,24 @@ class BestEstimator(CallbackSupportMixin, Loadable):
         if not (self.scoring is None or callable(self.scoring) or isinstance(self.scoring, str)):
             raise ValueError(f"scoring must be None, the name of one scorer or a callable, got {shown(self.scoring)}")
 
-    def _make_score(self, prototype: Any, X: Any, y: NDArray[Any], weights: Vector | None) -> Score:
-        scorer = check_scoring(prototype, scoring=self.scoring)
+    def _without_wild_tests(self, folds: list[Fold], y: NDArray[Any], numbers: RowIndices) -> list[Fold]:
+        """The folds of a regression with robust losses, without wild targets among test rows unless a scorer is given.
+
+        It warns of these rows, which are trained on. `numbers` are those of the rows of positive weight.
+        """
+        wild = numbers[wild_rows(y[numbers])]
+        if not len(wild):
+            return folds
+        if self.scoring is not None:
+            warn_of_wild_targets(y[numbers], numbers, "Drop them if they are errors")
+            return folds
+        advice = "They are trained on, but not scored: drop them if they are errors, or give scoring='r2' to score them"
+        warn_of_wild_targets(y[numbers], numbers, advice)
+        left = [(train, test[~np.isin(test, wild)]) for train, test in folds]
+        return [(train, test) for train, test in left if len(test)]
+
+    def _make_score(self, prototype: Any, X: Any, y: NDArray[Any], weights: Vector | None, folds: list[Fold]) -> Score:
+        scorer = find_scorer(prototype, self._scoring_of(prototype, folds, weights), y)
         is_weighted = weights is not None and _takes_weights(scorer)
         (X,) = indexable(X)
 
@@ -211,6 +238,18 @@ class BestEstimator(CallbackSupportMixin, Loadable):
             return lambda model: self._checked_score(scorer, model, *test, **how)
 
         return score_of
+
+    def _scoring_of(self, prototype: Any, folds: list[Fold], weights: Vector | None) -> Any:
+        """`scoring`; if none is given and a fold of a regression has one test row, minus the mean absolute error."""
+        sizes = [len(test) if weights is None else int(np.count_nonzero(weights[test])) for _, test in folds]
+        if self.scoring is not None or not is_regressor(prototype) or min(sizes) != 1:
+            return self.scoring
+        warn_user(
+            f"cv has folds of one test row ({sizes.count(1)} of {len(sizes)}), and R2 needs two: scores are minus the "
+            "mean absolute error. Give fewer folds for R2, or scoring for another score",
+            UserWarning,
+        )
+        return "neg_mean_absolute_error"
 
     def _checked_score(self, scorer: Callable[..., Any], *args: Any, **how: Any) -> float:
         """The score; a ValueError if it is no number, or needs probabilities."""
@@ -238,11 +277,43 @@ class BestClassifier(Classifier, BestEstimator):
         return cast(Vector, self.best_estimator_.decision_function(X))
 
 
+def find_scorer(estimator: Any, scoring: Any, y: NDArray[Any]) -> Callable[..., Any]:
+    """scikit-learn's scorer. Where one of a positive class is named, and no label is 1, that is the second of two."""
+    scorer: Callable[..., Any] = check_scoring(estimator, scoring=scoring)
+    if isinstance(scoring, str) and is_classifier(estimator):
+        classes, how = np.unique(y).tolist(), getattr(scorer, "_kwargs", {})
+        takes = "pos_label" in inspect.signature(getattr(scorer, "_score_func", len)).parameters
+        if takes and len(classes) == 2 and 1 not in classes and how.get("average", "binary") == "binary":
+            how.setdefault("pos_label", classes[1])
+    return scorer
+
+
+def explain_nan(score: Callable[[Any], float], model: Any, place: str) -> ValueError:
+    """The error of a score that is NaN: where (a fold of a cell), why (by the scorer's warnings), and what helps."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        score(model)
+    reasons = "; ".join(dict.fromkeys(str(w.message).strip().rstrip(".") for w in caught))
+    reasons = reasons or "the scorer gives no reason"
+    remedy = "give a cv whose test rows have what the score needs (fewer folds, shuffled rows, all classes in each)"
+    return ValueError(f"scoring gave NaN in {place}: {reasons}. Either {remedy}, or another scoring")
+
+
 def try_score(score: Callable[[Any], float], model: Any) -> None:
     """Call a scorer for the errors that it raises, on a machine of few rows: neither its warnings nor NaN count."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         score(model)
+
+
+def score_or_nan(score: Callable[[Any], float], model: Any) -> float:
+    """The score of a machine that scorers may not expect; NaN where they refuse it."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            return score(model)
+        except ValueError:
+            return math.nan
 
 
 def _takes_weights(scorer: Callable[..., Any]) -> bool:
@@ -263,9 +334,7 @@ def _folds_of(cv: Any) -> Any:
         raise ValueError(reason) from None
 
 
-def make_splits(
-    cv: Any, y: NDArray[Any], groups: Any, *, classifier: bool, random_state: Any = None
-) -> list[tuple[RowIndices, RowIndices]]:
+def make_splits(cv: Any, y: NDArray[Any], groups: Any, *, classifier: bool, random_state: Any = None) -> list[Fold]:
     """The numbers of the training and the test rows of each fold, at least one of each; `cv` may also give masks.
 
     None are five folds, stratified ones of classes, of rows in a random order.

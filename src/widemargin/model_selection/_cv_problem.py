@@ -14,7 +14,7 @@ from sklearn.utils.validation import _num_samples
 
 from .._types import Matrix, RowIndices, Vector
 from ..estimators._predictor import OneVsOnePredictor
-from ..estimators._training_warnings import rows_of_each_class
+from ..estimators._training_warnings import rows_of_each_class, wild_rows
 from ..estimators._validation import class_factors, shown
 from ..solvers.dual.problem import DualProblem, pair_problem, regression_problem, svm_problem
 
@@ -62,6 +62,13 @@ class Classification:
         """A classifier that predicts held-out rows from their decision values (n_test, n_machines)."""
         return HeldOutClassifier(values, self.classes, self.decision_function_shape, self.break_ties)
 
+    def constant_values(self, n: int, weights: Vector) -> Matrix:
+        """The values (n, n_machines) of machines that predict for n rows the class of the largest weight."""
+        largest = int(np.argmax(self._total_weights(weights)))
+        if len(self.classes) == 2:
+            return np.full((n, 1), 2.0 * largest - 1.0)
+        return np.tile([float(a == largest) - float(b == largest) for a, b in self._pairs], (n, 1))
+
     def take(self, rows: RowIndices) -> Classification:
         """The same classes on some of the rows."""
         changed: dict[str, Any] = {**self.__dict__, "y": self.y[rows]}
@@ -89,7 +96,7 @@ class Regression:
         (targets - mean) / spread.
     has_intercept : bool
     mean, spread : ndarray of shape () or (n_targets,)
-        Of the targets, each row counted by its weight. The mean is 0 without an intercept.
+        Of the targets, each row counted by its weight, and wild ones not. The mean is 0 without an intercept.
     """
 
     y: Vector
@@ -102,11 +109,13 @@ class Regression:
         """The problem of targets (n,) or (n, n_targets) in their own units; a ValueError if they do not vary."""
         if not np.isfinite(targets).all():
             raise ValueError(f"y must be finite, got {shown(targets[~np.isfinite(targets)].flat[0])}")
-        largest = np.maximum(np.abs(targets).max(axis=0), np.finfo(np.float64).tiny)
-        unit = targets / largest  # squares of large targets would overflow
+        wild = wild_rows(targets)
+        counted, weights = np.delete(targets, wild, axis=0), np.delete(weights, wild)
+        largest = np.maximum(np.abs(counted).max(axis=0), np.finfo(np.float64).tiny)
+        unit = counted / largest  # squares of large targets would overflow
         mean = np.average(unit, axis=0, weights=weights)
         deviation = np.sqrt(np.average((unit - mean) ** 2, axis=0, weights=weights))
-        spread = np.where(np.ptp(targets, axis=0) > 0, deviation, 1.0 / largest) * largest
+        spread = np.where(np.ptp(counted, axis=0) > 0, deviation, 1.0 / largest) * largest
         mean = mean * largest if has_intercept else np.zeros_like(mean)
         return cls((targets - mean) / spread, has_intercept, mean, spread)
 
@@ -127,6 +136,10 @@ class Regression:
     def held_out_estimator(self, values: Matrix) -> Any:
         """A regressor that predicts held-out rows by their decision values (n_test, n_targets), in the user's units."""
         return HeldOutRegressor((values[:, 0] if self.y.ndim == 1 else values) * self.spread + self.mean)
+
+    def constant_values(self, n: int, weights: Vector) -> Matrix:
+        """The values (n, n_machines) of machines that predict the mean for n rows, or 0 without an intercept."""
+        return np.zeros((n, len(self.machines)))
 
     def take(self, rows: RowIndices) -> Regression:
         """The same targets on some of the rows."""

@@ -24,7 +24,7 @@ from ..kernels.functions import Kernel
 from ..kernels.precision import ensure_precision
 from ..solvers.dual.certificate import Limits
 from ..solvers.results import History
-from ._best_estimator import Score, try_score
+from ._best_estimator import Score, explain_nan, try_score
 from ._cv_problem import CVProblem
 from ._grid import Grid
 from ._race import Race
@@ -198,8 +198,14 @@ class Search:
                 score = data.score(data.rows[fold.test])
                 for c, decision in zip(np.flatnonzero(self.remaining[g, e]), values, strict=True):
                     if not np.isnan(decision).any():
-                        value = scores[k, g, e, c] = score(data.problem.held_out_estimator(decision))
-                        self._record(len(data.rows), k, (g, e, int(c)), value)
+                        model = data.problem.held_out_estimator(decision)
+                        value = scores[k, g, e, c] = score(model)
+                        cell = self.grid.parameters((g, e, int(c)), ("gamma", "epsilon", "C"))
+                        if np.isnan(value):
+                            raise explain_nan(score, model, describe_cell(k, len(fold.test), cell))
+                        self.history.record(
+                            time=self.progress.elapsed, n_rows=len(data.rows), fold=k, **cell, score=value
+                        )
                 self.progress.go_on(round=float(len(self.history)))
             self.progress.advance()
 
@@ -208,13 +214,11 @@ class Search:
         problems = data.problem.duals(data.training_weights(k), float(self.grid.epsilons[e]))
         return Fold(data.splits[k].test, problems, self.grid.Cs[self.remaining[g, e]].tolist())
 
-    def _record(self, n_rows: int, k: int, cell: tuple[int, int, int], score: float) -> None:
-        """Add a score to the history, or raise a ValueError if it is NaN."""
-        parameters = self.grid.parameters(cell, ("gamma", "epsilon", "C"))
-        if np.isnan(score):
-            text = ", ".join(f"{name}={value:.6g}" for name, value in parameters.items())
-            raise ValueError(f"scoring gave NaN in fold {k} of {n_rows} rows, for {text}")
-        self.history.record(time=self.progress.elapsed, n_rows=n_rows, fold=k, **parameters, score=score)
+
+def describe_cell(fold: int, n_rows: int, parameters: dict[str, float]) -> str:
+    """The place of a score in words."""
+    values = ", ".join(f"{name}={value:.6g}" for name, value in parameters.items())
+    return f"fold {fold} of {n_rows} held-out rows, for {values}"
 
 
 def join_histories(histories: Sequence[History]) -> dict[str, Vector]:

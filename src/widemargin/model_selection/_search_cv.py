@@ -37,7 +37,7 @@ from ..kernels.functions import FUNCTION_KERNELS, KERNELS, WITHOUT_GAMMA, Kernel
 from ..partition.divide import CLUSTER_ROWS, clustering_level
 from ..solvers.dual.certificate import Limits
 from ._adaptive_search import AdaptiveSearch, Axes, Cell, Machines, Means
-from ._best_estimator import BestEstimator, Score, cv_results, make_splits, needs_refit
+from ._best_estimator import BestEstimator, Fold, Score, cv_results, make_splits, needs_refit
 from ._cv_problem import CVProblem
 from ._grid import (
     C_RANGE,
@@ -97,8 +97,11 @@ class SearchCV(BestEstimator):
         prototype._check_parameters()
         rows, targets, weights = self._take_rows(prototype, X, y, sample_weight)
         kernels, begin = self._kernel_list(rows.X), perf_counter()
-        score = self._make_score(prototype, X, targets, None if sample_weight is None else weights)
-        data = self._make_data(rows, targets, groups, score, kernels[0])
+        splits = make_splits(self.cv, targets, groups, classifier=is_classifier(self), random_state=self.random_state)
+        if not is_classifier(self):
+            splits = self._without_wild_tests(splits, targets, rows.kept)
+        score = self._make_score(prototype, X, targets, None if sample_weight is None else weights, splits)
+        data = self._make_data(rows, len(targets), splits, score, kernels[0])
         prototype._check_memory(data.samples, rows)
         self._problem = data.problem
         find = self._search_grid if self._is_exact(kernels, len(data.rows)) else self._search_adaptively
@@ -240,11 +243,9 @@ class SearchCV(BestEstimator):
             return np.array([scale])
         return gammas if np.iterable(self.gammas) and not is_auto(self.gammas) else scale * gammas
 
-    def _make_data(self, rows: TrainingRows, y: NDArray[Any], groups: Any, score: Score, kernel: Any) -> SearchData:
-        """The rows of positive weight, and the folds in their numbering."""
-        n, made = len(y), self._make_kernel(kernel, 1.0)
-        place = positions(rows.kept, n)
-        folds = make_splits(self.cv, y, groups, classifier=is_classifier(self), random_state=self.random_state)
+    def _make_data(self, rows: TrainingRows, n: int, folds: list[Fold], score: Score, kernel: Any) -> SearchData:
+        """The rows of positive weight, and the folds of all n rows in their numbering."""
+        made, place = self._make_kernel(kernel, 1.0), positions(rows.kept, n)
         splits = [Split(*fold).renumber(place) for fold in folds]
         samples = make_samples(rows.X, sample_form(made, rows.X) if self.fit_intercept else made.sample_form)
         data = SearchData(samples, self._cv_problem(rows), rows.weights, splits, rows.kept, score)
@@ -318,7 +319,9 @@ class SearchCV(BestEstimator):
             self._warn_of_stop(
                 stopped_by,
                 f"too early: {n_missing} of {len(scores)} cells ({', '.join(self._names)} and fold) were not scored "
-                f"(NaN in scores_). {_describe_unseen(unseen)}The best so far: {chosen}.",
+                f"(NaN in scores_).{_describe_unseen(unseen)}",
+                chosen,
+                has_scores=bool(self.history_),
             )
 
     # --- cells of early machines, wherever the best are ---
@@ -389,10 +392,12 @@ class SearchCV(BestEstimator):
             chosen = ", ".join(
                 f"{name}={value:.6g}" if name != "kernel" else f"kernel={value!r}" for name, value in best.items()
             )
+            state = f"too early: {len(search.scores)} cells were scored, neighbours of the best not all."
             self._warn_of_stop(
                 search.progress.stopped_by,
-                f"too early: {len(search.scores)} cells were scored, neighbours of the best not all. "
-                f"{_describe_unseen(search.unseen)}The best so far: {chosen}.",
+                (state if found else "at once.") + _describe_unseen(search.unseen),
+                chosen,
+                has_scores=found is not None,
             )
         return best
 
@@ -448,7 +453,7 @@ def _describe_unseen(unseen: Mapping[Any, Sequence[float]]) -> str:
         for kernel, gammas in unseen.items()
         if len(gammas)
     ]
-    return f"Not looked at: {'; '.join(parts)}. " if parts else ""
+    return f" Not looked at: {'; '.join(parts)}." if parts else ""
 
 
 def _unseen_gammas(search: Search) -> list[float]:

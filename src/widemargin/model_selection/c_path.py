@@ -14,7 +14,6 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike
 from sklearn.base import clone, is_classifier
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.metrics import check_scoring
 from sklearn.utils import _safe_indexing, indexable
 
 from .._memory import memory_plan
@@ -26,7 +25,7 @@ from ..data.rows import spread_rows
 from ..estimators._estimator import warn_of_stop
 from ..estimators._linear_machine import LinearMachine
 from ..estimators._training_warnings import PROBE_ROWS, rows_of_each_class
-from ._best_estimator import make_splits, try_score
+from ._best_estimator import explain_nan, find_scorer, make_splits, try_score
 
 
 @dataclass
@@ -111,7 +110,7 @@ def C_path(
         check_sparse(X)  # before any of its rows are taken
     X, y = indexable(X, y)
     Cs = list(Cs)
-    score = check_scoring(estimator, scoring=scoring)
+    score = find_scorer(estimator, scoring, np.asarray(y))
     with Progress(max_time=estimator.max_time, title="C_path") as progress:
         splits = make_splits(cv, np.asarray(y), None, classifier=is_classifier(estimator))
         data = LabelledRows(X, y, None)
@@ -204,9 +203,11 @@ def score_folds(
         if progress.go_on():
             score_of = score(test)
             folds.append([score_of(model) for model in path])
+            if np.isnan(folds[-1]).any():
+                c = int(np.isnan(folds[-1]).argmax())
+                place = f"fold {len(folds) - 1} of {len(test)} held-out rows, for C={Cs[c]:.6g}"
+                raise explain_nan(score_of, path[c], place)
             progress.go_on(round=float(len(folds)))
-    if np.isnan(folds).any():
-        raise ValueError(f"scoring gave NaN for C={Cs[int(np.isnan(folds).any(axis=0).argmax())]:.6g}")
     return folds, folds_are_cut
 
 

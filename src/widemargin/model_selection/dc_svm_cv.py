@@ -40,7 +40,8 @@ class DCSVMClassifierCV(BestClassifier, SearchCV):
         many as have 20,000 held-out rows.
     scoring : str, callable or None, default=None
         A scorer of labels or of decision values, as in scikit-learn; None means accuracy. A callable is given an
-        estimator that predicts the held-out rows, and nothing else.
+        estimator that predicts the held-out rows, and nothing else. Where a named scorer is one of a positive class,
+        and no label is 1, that is the second of two classes.
     class_weight
         Of `DCSVMClassifier`.
     max_time : float or None, default=None
@@ -195,18 +196,20 @@ class DCSVMClassifierCV(BestClassifier, SearchCV):
 class DCSVMRegressorCV(Regressor, SearchCV):
     """`DCSVMRegressor` with kernel, gamma, C, epsilon and the scale of the columns chosen, as `DCSVMClassifierCV`.
 
-    Targets are scaled to unit spread inside: the user's units don't matter.
+    Targets are scaled to unit spread inside: the user's units don't matter. The spread is the standard deviation of all
+    targets but wild ones: up to 5 % of the rows that are ten times as far from the median as all others.
 
     Parameters
     ----------
     Cs, gammas
         Of `DCSVMClassifierCV`; `Cs` in units of the targets' spread.
     epsilons : "auto", int or list of float, default="auto"
-        Values of epsilon >= 0 in units of the targets' spread (their standard deviation). "auto": 0.1, and wherever
+        Values of epsilon >= 0 in units of the targets' spread. "auto": 0.1, and wherever
         held-out scores rise. A number: so many, log-spaced from 0.001 to 1.
     kernels, cv, scoring, max_time, n_jobs
         Of `DCSVMClassifierCV`. `cv` None means five folds of rows in a random order; `scoring` None means the
-        coefficient of determination.
+        coefficient of determination on test rows without wild targets; where a fold has a single test row, minus the
+        mean absolute error, with a warning.
 
     Other Parameters
     ----------------
@@ -227,6 +230,13 @@ class DCSVMRegressorCV(Regressor, SearchCV):
     epsilons_ : ndarray of shape (n_epsilons,)
     scores_ : ndarray of shape (n_folds, n_gammas, n_epsilons, n_Cs), float64
         NaN where a cell was eliminated or not visited.
+
+    Warns
+    -----
+    ConvergenceWarning
+        As `DCSVMClassifierCV`.
+    UserWarning
+        When there are wild targets: their rows are named.
 
     Examples
     --------

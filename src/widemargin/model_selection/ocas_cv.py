@@ -13,6 +13,7 @@ from .._progress import Callback, Progress
 from .._types import Matrix, RowIndices
 from ..estimators._linear_machine import LinearMachine
 from ..estimators._predictor import Regressor
+from ..estimators._training_warnings import wild_rows
 from ..estimators._validation import check_weights, shown
 from ..estimators.ocas import OCASClassifier
 from ..estimators.ocas_regressor import OCASRegressor
@@ -40,8 +41,11 @@ class PathSearch(BestEstimator):
         self.Cs_ = Cs * self._path_unit(rows.y) if np.ndim(self.Cs) == 0 else Cs
         splits = make_splits(self.cv, rows.y, groups, classifier=is_classifier(self))
         self._check_folds(splits, rows)
+        if not is_classifier(self) and machine.loss != "squared_epsilon_insensitive":
+            numbers = np.arange(len(rows.y)) if rows.weights is None else np.flatnonzero(rows.weights > 0)
+            splits = self._without_wild_tests(splits, rows.y, numbers)
         check_fold_memory(machine, rows, splits)
-        score = _score_on_user_rows(self._make_score(machine, X, rows.y, rows.weights), machine)
+        score = _score_on_user_rows(self._make_score(machine, X, rows.y, rows.weights, splits), machine)
         try_scorer(machine, rows, self.Cs_.tolist(), splits, score)
         scores, stopped_by = self._score(machine, rows, splits, score, callback)
         self._set_results(scores, stopped_by)
@@ -85,8 +89,8 @@ class PathSearch(BestEstimator):
         self.scores_ = scores
         self.cv_results_ = cv_results([{"C": C} for C in self.Cs_.tolist()], scores)
         if stopped_by:
-            state = f"after {n_seen} of {len(scores)} folds. The best so far: C={self.C_:.6g}."
-            self._warn_of_stop(stopped_by, state)
+            state, chosen = f"after {n_seen} of {len(scores)} folds.", f"C={self.C_:.6g}"
+            self._warn_of_stop(stopped_by, state, chosen, has_scores=n_seen > 0)
 
 
 class OCASClassifierCV(BestClassifier, PathSearch):
@@ -204,11 +208,12 @@ class OCASRegressorCV(Regressor, PathSearch):
     ----------
     Cs : int or list of float, default=10
         Values of C, or how many, log-spaced from 0.0001 to 10; with losses that are not squared times the standard
-        deviation of y, so that the units of y do not matter.
+        deviation of y, without wild targets, so that the units of y do not matter.
     cv : int, splitter, iterable or None, default=None
         As in scikit-learn, but None means five folds of rows in a random order (of a fixed seed).
     scoring : str, callable or None, default=None
-        As in scikit-learn; None means the coefficient of determination. Take ``"neg_mean_absolute_error"`` or a scorer
+        As in scikit-learn; None means the coefficient of determination, on test rows without wild targets (see
+        `DCSVMRegressorCV`) where losses are not squared. Take ``"neg_mean_absolute_error"`` or a scorer
         of `sklearn.metrics.mean_pinball_loss` with the losses that these are.
     loss, epsilon, quantile
         Of `OCASRegressor`.
@@ -235,6 +240,8 @@ class OCASRegressorCV(Regressor, PathSearch):
     -----
     ConvergenceWarning
         As `OCASClassifierCV`.
+    UserWarning
+        As `DCSVMRegressorCV`.
 
     Examples
     --------
@@ -282,7 +289,8 @@ class OCASRegressorCV(Regressor, PathSearch):
         self.verbose = verbose
 
     def _path_unit(self, y: NDArray[Any]) -> float:
-        return 1.0 if self.loss == "squared_epsilon_insensitive" else float(y.std()) or 1.0
+        ordinary = np.delete(y, wild_rows(y))
+        return 1.0 if self.loss == "squared_epsilon_insensitive" else float(ordinary.std()) or 1.0
 
     def _check_folds(self, splits: list[Any], rows: LabelledRows) -> None:
         if rows.weights is None:

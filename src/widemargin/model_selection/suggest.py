@@ -23,6 +23,7 @@ from .._config import resolve_memory_budget
 from .._types import RowIndices
 from ..data.columns import occupied_columns
 from ..data.csr import check_sparse
+from ..estimators._training_warnings import describe_wild_targets, wild_rows
 from ..estimators._validation import LARGEST_ENTRY, LARGEST_TARGET, check_magnitude, check_number, shown, text_named
 from ..estimators.dc_pred import DCPredClassifier, DCPredRegressor
 from ..estimators.dc_svm import DCSVMClassifier
@@ -202,6 +203,10 @@ def _check_data(X: Any, y: Any) -> _Data:
         if labels.min() == labels.max():
             raise ValueError(f"y must have at least two different values, got {shown(labels[0])} alone")
         print(f"{size}, regression")
+        wild = wild_rows(labels)
+        if len(wild):
+            print(f"targets: {describe_wild_targets(labels[wild], wild)}")
+            print("    (searches do not score them; if they are errors, drop them)")
         _report_order(labels)
         return _Data(rows, labels, True, np.empty(0, np.intp))
     classes, numbers, counts = np.unique(labels, return_inverse=True, return_counts=True)
@@ -311,7 +316,7 @@ def _probe_rows(data: _Data, rows: RowIndices, before: list[_Probe], seconds: fl
         return None
     parameters = {"kernel": search.kernel_, "C": search.C_, "gamma": search.gamma_}
     if data.is_regression:
-        spread = float(data.y.std())
+        spread = float(np.delete(data.y, wild_rows(data.y)).std())
         parameters |= {"C": spread * search.C_, "epsilon": spread * search.epsilon_}
         return _Probe(len(rows), parameters, search.best_score_, np.nan, np.nan, spent)
     linear, more = _timed(OCASClassifierCV(5, max_time=_LINEAR_SHARE * seconds, **options).fit, sample, data.y[rows])

@@ -12,7 +12,15 @@ from ..._native import dual
 from ..._types import Mask, RowIndices, Vector
 from ..quantile import midpoint_quantile, midpoint_quantiles
 from ..results import Certificate, DualResult, DualResults, History
-from .problem import is_free, loss_multipliers, one_sided_derivatives, penalty, restrict_terms, total_loss
+from .problem import (
+    is_free,
+    loss_multipliers,
+    one_sided_derivatives,
+    penalty,
+    restrict_terms,
+    total_loss,
+    without_rounding,
+)
 
 NO_LIMIT = int(np.iinfo(np.int64).max)
 MAX_RELATIVE_GAP = 0.05  # a machine with a larger gap / primal objective has not converged, however small its violation
@@ -83,8 +91,9 @@ def certify(
     has_intercept : bool
         Whether sum(beta) is fixed: the dual of an unregularised intercept.
     tol : float
-        Below this violation the intercept is LIBSVM's, the mean of target - decision over free coordinates. Above it
-        these values still differ, and the intercept is the minimiser of the primal objective; of squared losses always.
+        Below this violation the intercept is LIBSVM's, the mean of target - decision over free coordinates. Above it,
+        where these values still differ, and where no coordinate is free, it is the minimiser of the primal objective:
+        the midpoint, if the minimisers are an interval. Of squared losses it always is.
 
     Returns
     -------
@@ -95,14 +104,12 @@ def certify(
     O(n), expected where the intercept minimises the primal; no kernel entry is needed. With g = K beta - t + intercept
     the gap is beta'g, plus `penalty` and the losses (`total_loss`).
     """
-    intercept, violation = dual.kkt_violation(terms, beta, decision, has_intercept, violations)
-    if has_intercept:
-        intercept = _intercept(terms, beta, decision, intercept, converged=violation < tol)
+    _, violation = dual.kkt_violation(terms, beta, decision, has_intercept, violations)
+    intercept = _intercept(terms, beta, decision, converged=violation < tol) if has_intercept else 0.0
     grad, norm = decision - terms.target + intercept, penalty(terms, beta)
-    gap = beta @ grad + norm + total_loss(terms, grad)
+    gap = max(float(beta @ grad + norm + total_loss(terms, grad)), 0.0)
     lower_bound = terms.target @ beta - norm - 0.5 * beta @ decision
-    gap = max(float(gap), 0.0)
-    return Certificate(float(intercept), float(lower_bound) + gap, gap, float(violation))
+    return Certificate(intercept, float(lower_bound) + gap, gap, float(violation))
 
 
 def certify_each(
@@ -128,7 +135,7 @@ def certify_each(
     violation, intercept = np.maximum(np.maximum(-rise, fall), 0.0), np.zeros(len(sizes))
     if has_intercept:
         violation = np.where(np.isinf(rise) | np.isinf(fall), 0.0, np.maximum(fall - rise, 0.0))
-        intercept = _intercepts(terms, beta, grad, first, (rise, fall), violation < tol)
+        intercept = _intercepts(terms, beta, grad, first, violation < tol)
     grad = grad + intercept.repeat(sizes)
     loss = terms.hi * np.maximum(-grad, 0.0) - terms.lo * np.maximum(grad, 0.0)
     gap = np.maximum(np.add.reduceat(beta * grad + loss, first), 0.0)
@@ -136,26 +143,17 @@ def certify_each(
     return Certificate(intercept, lower_bound + gap, gap, violation)
 
 
-def _intercepts(
-    terms: dual.SeparableTerms,
-    beta: Vector,
-    grad: Vector,
-    starts: RowIndices,
-    bounds: tuple[Vector, Vector],
-    converged: Mask,
-) -> Vector:
-    """`_intercept` of each problem; `bounds` are its KKT bounds, of which one may be infinite."""
-    rise, fall = bounds
-    finite_rise, finite_fall = np.where(np.isinf(rise), fall, rise), np.where(np.isinf(fall), rise, fall)
-    midpoint = -0.5 * (finite_rise + finite_fall)
-    free = is_free(terms, beta)
+def _intercepts(terms: dual.SeparableTerms, beta: Vector, grad: Vector, starts: RowIndices, converged: Mask) -> Vector:
+    """`_intercept` of each problem."""
+    sizes, totals = np.diff(starts, append=len(beta)), np.add.reduceat(np.abs(beta), starts)
+    free = is_free(terms, without_rounding(terms, beta, np.repeat(totals, sizes)))
     n_free = np.add.reduceat(free, starts, dtype=np.int64)
     mean = np.add.reduceat(np.where(free, -grad, 0.0), starts) / np.maximum(n_free, 1)
-    found = np.where(n_free > 0, mean, np.where(np.isinf(midpoint), 0.0, midpoint))
-    if converged.all():
-        return np.asarray(found)
+    is_mean = converged & (n_free > 0)
+    if is_mean.all():
+        return np.asarray(mean)
     best = midpoint_quantiles(-grad, terms.hi - terms.lo, np.add.reduceat(terms.hi - beta, starts), starts)
-    return np.where(converged, found, best)
+    return np.where(is_mean, mean, best)
 
 
 def make_result(
@@ -193,22 +191,21 @@ def join_results(rows: list[RowIndices], parts: list[DualResult], n: int, elapse
     return make_result(beta, decision, certificate, elapsed, converged=converged, n_iter=n_iter)
 
 
-def _intercept(
-    terms: dual.SeparableTerms, beta: Vector, decision: Vector, midpoint: float, *, converged: bool
-) -> float:
-    """The intercept that `certify` describes; `midpoint` of its KKT bounds where no coordinate is free."""
+def _intercept(terms: dual.SeparableTerms, beta: Vector, decision: Vector, *, converged: bool) -> float:
+    """The intercept that `certify` describes."""
     residual, eps = terms.target - decision, terms.epsilon
     if terms.curvature is not None:
         return _root_intercept(terms, residual, float(beta.sum()))
-    if not converged:
-        # Slope of the primal in b: sum(beta), -hi_i for each i with t_i - f_i - eps > b, -lo_i for each with
-        # t_i - f_i + eps < b. At its minimum sum(hi) - sum(beta) of the weights hi and -lo belong to values below b.
-        total = float(terms.hi.sum() - beta.sum())
-        if eps == 0.0:
-            return midpoint_quantile(residual, terms.hi - terms.lo, total)
-        return midpoint_quantile(np.r_[residual - eps, residual + eps], np.r_[terms.hi, -terms.lo], total)
-    free = is_free(terms, beta)
-    return float(np.mean(residual[free] - eps * np.sign(beta[free]))) if free.any() else midpoint
+    if converged:
+        free = is_free(terms, without_rounding(terms, beta, np.abs(beta).sum()))
+        if free.any():
+            return float(np.mean(residual[free] - eps * np.sign(beta[free])))
+    # Slope of the primal in b: sum(beta), -hi_i for each i with t_i - f_i - eps > b, -lo_i for each with
+    # t_i - f_i + eps < b. At its minimum sum(hi) - sum(beta) of the weights hi and -lo belong to values below b.
+    total = float(terms.hi.sum() - beta.sum())
+    if eps == 0.0:
+        return midpoint_quantile(residual, terms.hi - terms.lo, total)
+    return midpoint_quantile(np.r_[residual - eps, residual + eps], np.r_[terms.hi, -terms.lo], total)
 
 
 def _root_intercept(terms: dual.SeparableTerms, residual: Vector, total: float) -> float:
@@ -217,10 +214,11 @@ def _root_intercept(terms: dual.SeparableTerms, residual: Vector, total: float) 
     The sum decreases in b, piecewise linearly: Newton steps, kept between points of either sign. Every third step
     bisects, as Newton steps alone can go to and fro between two pieces.
     """
-    if not len(residual) or np.ptp(residual) == 0.0:  # with no rounding: else a loss of zero would not be
-        return float(residual[0]) if len(residual) else 0.0
+    low, high = (float(residual.min()), float(residual.max())) if len(residual) else (0.0, 0.0)
+    if high - low <= 2.0 * terms.epsilon:  # no losses: the midpoint of an interval
+        return 0.5 * (low + high)
     weights = 1.0 / np.asarray(terms.curvature)
-    low, high = float(residual.min()) - terms.epsilon, float(residual.max()) + terms.epsilon
+    low, high = low - terms.epsilon, high + terms.epsilon
     b, rounding = float(weights @ residual / weights.sum()), 4 * np.finfo(np.float64).eps * max(-low, high)
     for k in range(160):  # 53 bisections halve to rounding
         multipliers = loss_multipliers(terms, b - residual)

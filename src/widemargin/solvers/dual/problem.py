@@ -18,10 +18,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..._native import dual
-from ..._types import Labels, Mask, RowIndices, Vector
+from ..._types import ROUNDING, Labels, Mask, RowIndices, Vector
 from ...data.labels import class_pairs
 from ...kernels.functions import check_finite
 from ..results import coordinates_of
+
+_MOST_ROUNDED = 0.01  # of a coordinate's box, at most, is rounding
 
 
 class DualProblem(NamedTuple):
@@ -190,6 +192,18 @@ def is_free(terms: dual.SeparableTerms, beta: Vector) -> Mask:
     """Mask (n,) of the free coordinates, lo < beta < hi and, with epsilon > 0, beta != 0."""
     free = (beta > terms.lo) & (beta < terms.hi)
     return np.asarray(free & (beta != 0.0) if terms.epsilon else free)
+
+
+def without_rounding(terms: dual.SeparableTerms, beta: Vector, total: Any) -> Vector:
+    """beta (n,) with coordinates at a bound, or with epsilon at 0, that rounding has moved: put back there.
+
+    `total` is sum(|beta|), or (n,) each coordinate's: the fixed sum(beta) leaves to some coordinates what other
+    coordinates' bounds do not add up to, some `ROUNDING` of it. Of weighted rows 1 % of a coordinate's box, at most.
+    """
+    slack = np.minimum(ROUNDING * total, _MOST_ROUNDED * (terms.hi - terms.lo))
+    if terms.epsilon:
+        beta = np.where(np.abs(beta) <= slack, 0.0, beta)
+    return np.where(beta <= terms.lo + slack, terms.lo, np.where(beta >= terms.hi - slack, terms.hi, beta))
 
 
 def smooth_gradient(problem: DualProblem | dual.SeparableTerms, beta: Vector, decision: Vector) -> Vector:

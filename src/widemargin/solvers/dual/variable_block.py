@@ -41,6 +41,7 @@ from .problem import (
     penalty,
     smooth_gradient,
     total_loss,
+    without_rounding,
 )
 from .solver import DualSolver
 from .stopping import is_uncertain
@@ -411,8 +412,9 @@ class Block:
     def sums(self) -> CertificateSums:
         """The block's share in the certificate, without the terms that depend on the intercept."""
         grad, eps, beta = smooth_gradient(self.problem, self.beta, self.decision), self.problem.epsilon, self.beta
-        free, support = is_free(self.terms, beta), beta != 0
-        right, left = one_sided_derivatives(self.terms, beta, grad)
+        settled = without_rounding(self.terms, beta, np.abs(beta).sum())
+        free, support = is_free(self.terms, settled), beta != 0
+        right, left = one_sided_derivatives(self.terms, settled, grad)
         return CertificateSums(
             min_right_derivative=float(np.min(right, initial=np.inf)),
             max_left_derivative=float(np.max(left, initial=-np.inf)),

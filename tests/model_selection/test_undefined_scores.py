@@ -1,0 +1,98 @@
+"""Scores of folds that do not have what they need: another score, or an error that says where, why and what helps."""
+
+from __future__ import annotations
+
+import warnings
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.metrics import average_precision_score, f1_score
+from sklearn.model_selection import KFold, LeaveOneOut
+
+from widemargin import C_path, DCSVMClassifierCV, DCSVMRegressorCV, OCASClassifier, OCASClassifierCV, OCASRegressorCV
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(40, 2))
+Y = X[:, 0] + 0.1 * RNG.normal(size=40)
+TEXT = np.where(X[:, 0] + RNG.normal(size=40) > 0, "rare", "usual")  # the second is the positive class
+
+EXACT: dict[str, Any] = {"Cs": [1.0, 10.0], "gammas": [0.3], "kernels": "rbf"}
+REGRESSIONS = [
+    DCSVMRegressorCV(**EXACT, epsilons=[0.1]),
+    DCSVMRegressorCV(**EXACT, search="early", relevance=False),
+    OCASRegressorCV(3),
+]
+CLASSIFICATIONS = [
+    partial(DCSVMClassifierCV, **EXACT),
+    partial(DCSVMClassifierCV, **EXACT, search="early", relevance=False),
+    partial(OCASClassifierCV, 3),
+]
+
+
+def warned(model: Any, *data: Any, **how: Any) -> list[str]:
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        model.fit(*data, **how)
+    return [str(w.message) for w in caught if w.category is UserWarning]
+
+
+@pytest.mark.parametrize("model", REGRESSIONS)
+@pytest.mark.parametrize("n", [5, 7, 9])
+def test_few_rows_are_chosen_by_absolute_errors(model: Any, n: int) -> None:
+    (message,) = warned(model.set_params(cv=None), X[:n], Y[:n])
+    assert f"folds of one test row ({10 - n} of 5), and R2 needs two" in message
+    assert "minus the mean absolute error" in message
+    assert -1.5 < model.best_score_ < 0
+    assert model.predict(X[:n]).shape == (n,)
+
+
+@pytest.mark.parametrize("model", REGRESSIONS)
+def test_leave_one_out(model: Any) -> None:
+    (message,) = warned(model.set_params(cv=LeaveOneOut()), X[:15], Y[:15])
+    assert "(15 of 15)" in message
+    folds = np.array([score for name, score in model.cv_results_.items() if name.startswith("split")])
+    assert model.best_score_ == pytest.approx(folds.mean(axis=0).max())
+    assert not warned(model.set_params(cv=3), X, Y)
+    assert model.best_score_ > 0.5  # R2 again
+
+
+def test_rows_of_no_weight_are_no_test_rows() -> None:
+    weights = np.ones(10)
+    weights[1] = 0.0
+    model = DCSVMRegressorCV(**EXACT, epsilons=[0.1], cv=KFold(5))
+    (message,) = warned(model, X[:10], Y[:10], sample_weight=weights)
+    assert "(1 of 5)" in message
+
+
+@pytest.mark.parametrize("kind", CLASSIFICATIONS)
+@pytest.mark.parametrize("scoring", ["average_precision", "f1"])
+def test_the_second_of_two_text_labels_is_positive(kind: Any, scoring: str) -> None:
+    text, numbers = (kind(scoring=scoring, cv=3).fit(X, y) for y in (TEXT, (TEXT == "usual").astype(int)))
+    np.testing.assert_allclose(text.scores_, numbers.scores_)
+    metric = {"average_precision": average_precision_score, "f1": f1_score}[scoring]
+    values = text.decision_function(X) if scoring == "average_precision" else text.predict(X) == "usual"
+    assert metric(TEXT == "usual", values) > 0.5
+
+
+def test_of_a_path_of_C_too() -> None:
+    text, numbers = (
+        C_path(OCASClassifier(), X, y, [0.1, 1.0], scoring="average_precision")
+        for y in (TEXT, (TEXT == "usual").astype(int))
+    )
+    np.testing.assert_allclose(text.scores, numbers.scores)
+
+
+@pytest.mark.parametrize("kind", CLASSIFICATIONS)
+def test_nan_says_in_which_fold_and_why(kind: Any) -> None:
+    y = np.arange(40) >= 16  # of five folds of consecutive rows each has one class
+    with pytest.raises(ValueError, match=r"^scoring gave NaN in fold [0-9] of 8 held-out rows, for .*C=") as caught:
+        kind(scoring="roc_auc", cv=KFold(5)).fit(X, y)
+    assert "Only one class is present in y_true" in str(caught.value)
+    assert "Either give a cv whose test rows have what the score needs" in str(caught.value)
+
+
+def test_nan_without_a_reason() -> None:
+    with pytest.raises(ValueError, match="fold 0 of 8 held-out rows.*: the scorer gives no reason"):
+        OCASClassifierCV(3, scoring=lambda *_: np.nan).fit(X, TEXT)
