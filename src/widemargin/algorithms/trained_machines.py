@@ -31,6 +31,9 @@ class TrainedMachine:
         Of a pair of classes: the rows that are the result's coordinates. None: all.
     is_sketch : bool
         Whether it is from `sketch`.
+    unfinished : DualResult or None
+        The last point of the whole problem, where a fit was stopped before this became better than the machine: another
+        fit goes on from it. Its decision values may be unknown (`has_certificate`).
     """
 
     result: DualResult
@@ -39,6 +42,7 @@ class TrainedMachine:
     levels: list[dict[str, float]]
     rows: RowIndices | None = None
     is_sketch: bool = False
+    unfinished: DualResult | None = None
 
     @classmethod
     def exact(
@@ -51,8 +55,10 @@ class TrainedMachine:
         """The better one of this machine and of `before`, from which its training started (`DualResult.following`)."""
         if before is None:
             return self
-        best = self if self.result.improves(before.result) else before
-        return replace(best, result=self.result.following(before.result), levels=best.levels or before.levels)
+        is_better = self.result.improves(before.result)
+        best, unfinished = (self, self.unfinished) if is_better else (before, self.unfinished or before.unfinished)
+        result = self.result.following(before.result)
+        return replace(best, result=result, levels=self.levels or before.levels, unfinished=unfinished)
 
 
 @dataclass
@@ -71,6 +77,8 @@ class TrainedMachines:
     levels : list of dict
         Of all machines; "problem" is the machine's number.
     is_sketch : ndarray of shape (P,), bool
+    unfinished : DualResult or None
+        Of a single machine.
     """
 
     rows: RowIndices
@@ -79,6 +87,7 @@ class TrainedMachines:
     division: Division | None
     levels: list[dict[str, Any]]
     is_sketch: Mask
+    unfinished: DualResult | None = None
 
     @classmethod
     def join(cls, machines: Sequence[TrainedMachine]) -> TrainedMachines:
@@ -88,7 +97,8 @@ class TrainedMachines:
         levels = [{"problem": p, **level} for p, machine in enumerate(machines) for level in machine.levels]
         intercepts = np.array([machine.intercepts for machine in machines])
         is_sketch = np.array([machine.is_sketch for machine in machines])
-        return cls(np.concatenate(rows), results, intercepts, machines[0].division, levels, is_sketch)
+        unfinished = machines[0].unfinished if len(machines) == 1 else None
+        return cls(np.concatenate(rows), results, intercepts, machines[0].division, levels, is_sketch, unfinished)
 
     @classmethod
     def of_results(cls, rows: RowIndices, results: DualResults) -> TrainedMachines:
@@ -101,10 +111,15 @@ class TrainedMachines:
     def __getitem__(self, p: int) -> TrainedMachine:
         result, rows = self.results[p], self.rows[slice(*self.results.starts[p : p + 2])]
         levels = [level for level in self.levels if level["problem"] == p]
-        return TrainedMachine(result, self.division, self.intercepts[p], levels, rows, bool(self.is_sketch[p]))
+        sketch = bool(self.is_sketch[p])
+        return TrainedMachine(result, self.division, self.intercepts[p], levels, rows, sketch, self.unfinished)
 
     def __iter__(self) -> Iterator[TrainedMachine]:
         return (self[p] for p in range(len(self)))
+
+    def take(self, problems: RowIndices) -> TrainedMachines:
+        """Some of the machines."""
+        return TrainedMachines.join([self[int(p)] for p in problems])
 
 
 def in_order(numbers: Sequence[RowIndices], parts: Sequence[TrainedMachines]) -> TrainedMachines:

@@ -192,10 +192,13 @@ def cluster_attributes(
                 decision, intercepts = machine.result.decision, machine.intercepts
                 sigmoids[k] = fit_sigmoids(decision, intercepts, labels, is_positive, weights[rows])
     norms = router.squared_centre_norms if isinstance(router, KernelRouter) else np.zeros(router.n_clusters)
+    points = division.points
+    if points is None:
+        points = kept[division.sample_indices] if X is None else X[division.sample_indices]
     return {
         "combine": combine,
         "method": router.name,
-        "points": kept[division.sample_indices] if X is None else X[division.sample_indices],
+        "points": points,
         "labels": router.labels,
         "squared_centre_norms": norms,
         "support_labels": division.labels[support],  # (n_SV,)

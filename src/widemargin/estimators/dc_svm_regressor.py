@@ -238,6 +238,7 @@ class DCSVMRegressor(Regressor, ValuePredictor, DualMachine):
             self.C *= 1.0 if self._is_squared else float(spreads[0])
             self.epsilon *= float(spreads[0])
             self._rescale_certificate(float(spreads[0]))
+        self._resumed = None  # it is of the targets before
         self._model = self._make_model()
         return self
 
