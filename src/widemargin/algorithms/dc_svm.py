@@ -171,10 +171,10 @@ def train_machine(
     """
     if suits_full_matrix(len(data.samples), 1, settings, progress):
         return _train_on_full_matrix(data, settings, progress, before)
-    if before is not None and not before.result.beta.any():  # nothing to go on from
-        return train_machine(
-            data, settings, progress, rng, division=division, is_one_of_several=is_one_of_several
-        ).following(before)
+    is_exact = before is not None and before.division is None
+    if before is not None and (not before.result.beta.any() or (is_exact and settings.stop_level)):  # no start
+        anew = train_machine(data, settings, progress, rng, division=division, is_one_of_several=is_one_of_several)
+        return anew.following(before)
     with _training(data, settings, progress, rng) as training:
         point = None if before is None else training.begin_at(before)
         if point is None:
@@ -332,8 +332,6 @@ class DCSVMTraining:
             lowest = level if isinstance(self.settings.n_levels, str) else 1
             planned = range(level, max(stop_level, lowest) - 1, -1) or range(stop_level, stop_level - 1, -1)
             known[level] = known.get(level) or self.early.division
-        elif before is not None and stop_level:
-            planned = range(stop_level, stop_level - 1, -1)
         else:
             planned = self.worthwhile_levels
         if before is not None:

@@ -91,6 +91,10 @@ class SeveralMachines:
     def run(self, before: TrainedMachines | None = None) -> TrainedMachines:
         """Train them, in the order of `problems`, from the machines `before`, where an earlier fit has left these."""
         n, samples, settings = len(self.samples), self.samples, self.settings
+        if before is not None and before.level != settings.stop_level:  # of another kind: no start
+            machines = self.run()
+            is_better = machines.results.converged.all() or machines.objective <= before.objective
+            return machines if is_better else before
         everything = np.arange(len(self.problems))
         self.progress.stage(f"{len(everything)} machines", float(self._work(everything).sum()))
         has_room = n * n * samples.dtype.itemsize <= settings.memory.less(samples.nbytes)["shared matrix"]
@@ -128,6 +132,8 @@ class SeveralMachines:
         """Train the machines of a batch that have not converged `before`, or in an earlier fit."""
         if before is None and given is not None:
             before = given.take(batch.numbers)
+        if before is not None and _are_converged(before):
+            return before
         train_some = self._train_apart if batch.n_rows == np.inf else self._train_group
         return train_some(batch.numbers, before, progress)
 
@@ -153,10 +159,8 @@ class SeveralMachines:
         n_workers = min(effective_n_jobs(n_jobs), len(left))
         memory = self.settings.memory.less(solution_bytes(int(self._sizes(numbers).sum())))
         memory = among_solves(samples, memory, n_workers)
-        settings, division = replace(self.settings, memory=memory), None
-        if before is not None:
-            division = before.division
-        elif stop_level:
+        settings, division = replace(self.settings, memory=memory), None if before is None else before.division
+        if stop_level and division is None:
             with blas_limit(1), ThreadTeam(n_jobs) as team:
                 operator = KernelOperator(self.kernel, samples, team)
                 division = divide_rows(operator, stop_level, np.zeros(len(samples)), settings, progress, self.rng)
@@ -191,6 +195,8 @@ class SeveralMachines:
     ) -> TrainedMachine:
         """A machine; from the one that an earlier share of the time has left, if any."""
         known, rng = before or part.earlier, np.random.default_rng(part.seed)
+        if known is not None and (known.division is None) != (division is None):  # stopped before there were clusters
+            known = None
         rows, problem = self.problems[part.number]()
         data, local = self._take(rows, problem, division)
         train = partial(train_machine, data, settings, share, rng, division=local, is_one_of_several=True)

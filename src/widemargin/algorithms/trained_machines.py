@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from .._types import Mask, Matrix, RowIndices, Vector
 from ..partition.divide import Division
+from ..solvers.dual.in_memory import uncertified_result
 from ..solvers.results import DualResult, DualResults, coordinates_of
 
 
@@ -55,9 +56,12 @@ class TrainedMachine:
         """The better one of this machine and of `before`, from which its training started (`DualResult.following`)."""
         if before is None:
             return self
-        is_better = self.result.improves(before.result)
-        best, unfinished = (self, self.unfinished) if is_better else (before, self.unfinished or before.unfinished)
-        result = self.result.following(before.result)
+        best = self if self.result.improves(before.result) else before
+        result, unfinished = self.result.following(before.result), self.unfinished
+        if best is before and unfinished is None:
+            unfinished = before.unfinished
+            if self.division is not None and before.division is None:  # levels have been solved in part
+                unfinished = uncertified_result(self.result.beta, 0.0)
         return replace(best, result=result, levels=self.levels or before.levels, unfinished=unfinished)
 
 
@@ -77,8 +81,8 @@ class TrainedMachines:
     levels : list of dict
         Of all machines; "problem" is the machine's number.
     is_sketch : ndarray of shape (P,), bool
-    unfinished : DualResult or None
-        Of a single machine.
+    unfinished : dict of DualResult
+        Those of the machines that have one, by number.
     """
 
     rows: RowIndices
@@ -87,7 +91,7 @@ class TrainedMachines:
     division: Division | None
     levels: list[dict[str, Any]]
     is_sketch: Mask
-    unfinished: DualResult | None = None
+    unfinished: dict[int, DualResult] = field(default_factory=dict)
 
     @classmethod
     def join(cls, machines: Sequence[TrainedMachine]) -> TrainedMachines:
@@ -97,7 +101,7 @@ class TrainedMachines:
         levels = [{"problem": p, **level} for p, machine in enumerate(machines) for level in machine.levels]
         intercepts = np.array([machine.intercepts for machine in machines])
         is_sketch = np.array([machine.is_sketch for machine in machines])
-        unfinished = machines[0].unfinished if len(machines) == 1 else None
+        unfinished = {p: machine.unfinished for p, machine in enumerate(machines) if machine.unfinished is not None}
         return cls(np.concatenate(rows), results, intercepts, machines[0].division, levels, is_sketch, unfinished)
 
     @classmethod
@@ -112,10 +116,20 @@ class TrainedMachines:
         result, rows = self.results[p], self.rows[slice(*self.results.starts[p : p + 2])]
         levels = [level for level in self.levels if level["problem"] == p]
         sketch = bool(self.is_sketch[p])
-        return TrainedMachine(result, self.division, self.intercepts[p], levels, rows, sketch, self.unfinished)
+        return TrainedMachine(result, self.division, self.intercepts[p], levels, rows, sketch, self.unfinished.get(p))
 
     def __iter__(self) -> Iterator[TrainedMachine]:
         return (self[p] for p in range(len(self)))
+
+    @property
+    def level(self) -> int:
+        """The level of early machines; 0 for exact ones."""
+        return int(self.levels[-1]["level"]) if self.division is not None else 0
+
+    @property
+    def objective(self) -> float:
+        """The sum of the objectives."""
+        return float(sum(self.results.objective.tolist()))
 
     def take(self, problems: RowIndices) -> TrainedMachines:
         """Some of the machines."""
@@ -139,4 +153,7 @@ def in_order(numbers: Sequence[RowIndices], parts: Sequence[TrainedMachines]) ->
     intercepts, is_sketch = (
         np.concatenate([getattr(part, name) for part in parts])[order] for name in ("intercepts", "is_sketch")
     )
-    return TrainedMachines(rows, joined.take(order), intercepts, parts[0].division, levels, is_sketch)
+    unfinished = {
+        int(place[k + p]): point for k, part in zip(first, parts, strict=False) for p, point in part.unfinished.items()
+    }
+    return TrainedMachines(rows, joined.take(order), intercepts, parts[0].division, levels, is_sketch, unfinished)

@@ -33,7 +33,7 @@ from ..kernels.precision import ensure_precision, float64_error
 from ..models.clustered import ClusteredExpansion
 from ..models.expansion import KernelExpansion
 from ..partition.divide import Division, clustering_level
-from ..solvers.dual.certificate import MAX_RELATIVE_GAP, have_negative_square
+from ..solvers.dual.certificate import MAX_RELATIVE_GAP, Limits, have_negative_square
 from ..solvers.dual.memory import needed_bytes
 from ..solvers.dual.stopping import with_rounding
 from ..solvers.results import DualResult, History
@@ -116,7 +116,8 @@ class DualMachine(LinearWeights, DecisionGradients, KernelMachine):
         ):
             kernel, samples, rows = self._make_samples(rows, progress)
             problems, settings = self._problems(rows), self._settings(kernel, len(samples))
-            before = self._machines_before(kernel, rows, problems, progress) if self.warm_start else None
+            limits = settings.limits
+            before = self._machines_before(kernel, rows, problems, limits, progress) if self.warm_start else None
             rng = make_rng(self.random_state, seed_of_none=0)
             machines = train_machines(kernel, samples, problems, settings, progress, rng, before=before)
             machines = self._finish_machines(kernel, samples, rows, machines)
@@ -364,7 +365,7 @@ class DualMachine(LinearWeights, DecisionGradients, KernelMachine):
         return "input" if self.kernel in KERNELS else "kernel"
 
     def _machines_before(
-        self, kernel: Kernel, rows: TrainingRows, problems: Problems, progress: Progress
+        self, kernel: Kernel, rows: TrainingRows, problems: Problems, limits: Limits, progress: Progress
     ) -> TrainedMachines | None:
         """The machines that this estimator was fitted to, for a fit to go on from; None if there are none.
 
@@ -379,7 +380,7 @@ class DualMachine(LinearWeights, DecisionGradients, KernelMachine):
         state = self._resumed
         if state is not None and state["fingerprint"] == fingerprint(kernel, rows.X, problems):
             division = None if state["labels"] is None else self._division(state["labels"])
-            return machines_of_state(state, problems, division, self.levels_)
+            return machines_of_state(state, problems, limits, division, self.levels_)
         is_local = not isinstance(rows.X, RemoteRows)
         vectors = self.support_vectors_ if is_local and not self._is_gram else None
         places = find_rows(self.support_, vectors, rows.kept, rows.X)

@@ -19,13 +19,14 @@ from ..algorithms.trained_machines import TrainedMachine, TrainedMachines
 from ..data.remote.remote_rows import RemoteRows
 from ..kernels.functions import Kernel
 from ..partition.divide import Division
+from ..solvers.dual.certificate import Limits
 from ..solvers.dual.in_memory import uncertified_result
 from ..solvers.dual.problem import PairProblems
-from ..solvers.results import DualResult, DualResults, History
+from ..solvers.results import Certificate, DualResult, DualResults, History
 from ._fitted_state import FittedState
 
 _READ_BYTES = 2**24  # of the rows, at most, for the fingerprint: a hundredth of a second
-_COLUMNS = "intercept", "objective", "gap", "violation"  # of `DualResults`, in files float64
+_COLUMNS = "intercept", "objective", "gap", "violation"  # of `DualResults`, in the order of `Certificate`
 
 
 def fingerprint(kernel: Kernel, X: Any, problems: Problems) -> int:
@@ -49,54 +50,55 @@ def fingerprint(kernel: Kernel, X: Any, problems: Problems) -> int:
 
 def state_of(machines: TrainedMachines, mark: int) -> dict[str, Any] | None:
     """The points of machines with their certificates, as arrays; None where a certificate is not known."""
-    results, unfinished = machines.results, machines.unfinished
+    results = machines.results
     if not np.isfinite(results.gap).all():
         return None
-    last = None
-    if unfinished is not None:
-        last = {name: getattr(unfinished, name) for name in ("beta", "decision")}
-        last["decision"] = last["decision"] if unfinished.has_certificate else np.empty(0)
+    unfinished = [
+        {"problem": p, "beta": last.beta, "decision": last.decision if last.has_certificate else np.empty(0)}
+        for p, last in machines.unfinished.items()
+    ]
     return {
         "fingerprint": mark,
         "beta": results.beta,
         "decision": results.decision,
         **{name: getattr(results, name) for name in _COLUMNS},
-        "converged": results.converged,
         "intercepts": machines.intercepts,
         "labels": None if machines.division is None else machines.division.labels,
-        "unfinished": last,
+        "unfinished": unfinished,
     }
 
 
 def machines_of_state(
-    state: dict[str, Any], problems: Problems, division: Division | None, levels: list[dict[str, Any]]
+    state: dict[str, Any],
+    problems: Problems,
+    limits: Limits,
+    division: Division | None,
+    levels: list[dict[str, Any]],
 ) -> TrainedMachines:
-    """The machines of a `state_of` the same problems; of early ones `division` with the rows' labels."""
+    """The machines of a `state_of` the same problems; of early ones `division` has the rows' labels."""
     parts = [problems[p]() for p in range(len(problems))]
     rows, starts = [rows for rows, _ in parts], np.cumsum([0, *(len(rows) for rows, _ in parts)])
-    columns = {name: state[name] for name in (*_COLUMNS, "converged")}
+    certificate = Certificate(*(state[name] for name in _COLUMNS))
+    columns = {**{name: state[name] for name in _COLUMNS}, "converged": limits.are_met(certificate)}
     history = {
         "time": np.zeros(len(parts)),
         "objective": state["objective"],
-        "lower_bound": state["objective"] - state["gap"],
+        "lower_bound": certificate.lower_bound,
         "violation": state["violation"],
         "n_support": np.add.reduceat(state["beta"] != 0.0, starts[:-1]).astype(np.float64),
         "problem": np.arange(len(parts)),
     }
     n_iter = np.zeros(len(parts), np.int64)
     results = DualResults(starts, state["beta"], state["decision"], **columns, n_iter=n_iter, history=history)
-    is_sketch, last = np.zeros(len(parts), np.bool_), state["unfinished"]
-    unfinished = None
-    if last is not None:
-        unfinished = uncertified_result(last["beta"], 0.0)
-        if len(last["decision"]):
-            unfinished = _with_decision(unfinished, last["decision"])
+    is_sketch = np.zeros(len(parts), np.bool_)
+    unfinished = {last["problem"]: _unfinished(last["beta"], last["decision"]) for last in state["unfinished"]}
     return TrainedMachines(np.concatenate(rows), results, state["intercepts"], division, levels, is_sketch, unfinished)
 
 
-def _with_decision(point: DualResult, decision: Vector) -> DualResult:
-    """A point with its decision values; a solve from there begins with its certificate."""
-    return DualResult(point.beta, decision, 0.0, 0.0, 0.0, 0.0, converged=False, n_iter=0, history=History())
+def _unfinished(beta: Vector, decision: Vector) -> DualResult:
+    """A point to go on from, whose certificate the solver computes, by its decision values where these are known."""
+    gap = 0.0 if len(decision) else np.inf
+    return DualResult(beta, decision, 0.0, np.inf, gap, np.inf, converged=False, n_iter=0, history=History())
 
 
 def machines_of_coefficients(
@@ -158,12 +160,11 @@ def check_state(fitted: FittedState, n_machines: int) -> None:
     fitted.array("decision", np.float64, n)
     for name in _COLUMNS:
         fitted.array(name, np.float64, n_machines)
-    fitted.array("converged", np.bool_, n_machines)
     k = fitted.array("intercepts", np.float64, n_machines, ...).shape[1]
     if fitted.value("labels") is not None:
         fitted.array("labels", np.integer, None, least=0, below=k)
-    if fitted.value("unfinished") is not None:
-        last = fitted.nested("unfinished")
-        last.array("beta", np.float64, n)
+    for last in fitted.nested_list("unfinished", None):
+        last.integer("problem", 0)
+        m = len(last.array("beta", np.float64, None))
         if len(last.array("decision", np.float64, None)):
-            last.array("decision", np.float64, n)
+            last.array("decision", np.float64, m)

@@ -542,10 +542,8 @@ class DualSolver:
         try:
             self._in_blocks(add, np.arange(len(rows)))
         except Stopped:
-            if point.is_zero:
-                return self._start_on_subset(new.beta)
             self.unfinished = uncertified_result(new.beta, self.progress.elapsed)
-            return None
+            return self._start_on_subset(new.beta) if point.is_zero else None
         check_finite(new.decision)
         return new
 
