@@ -195,7 +195,7 @@ def _train_on_full_matrix(
     data: KernelProblem, settings: DCSVMSettings, progress: AnyProgress, before: TrainedMachine | None
 ) -> TrainedMachine:
     kernel, samples, problem = data
-    start = problem.sparse_point() if before is None else before.result.beta
+    start = problem.sparse_point() if before is None else before.start
     progress.stage("whole problem")
     whole = join_subproblems([Subproblem(np.arange(len(samples)), problem, start)])
     whole = replace(whole, keeps_start=before is not None)
@@ -316,7 +316,8 @@ class DCSVMTraining:
         """
         self.levels = list(before.levels)
         self.early = before if before.division is not None else None
-        if before.unfinished is not None and not self.settings.stop_level:
+        is_early = self.early is not None and not before.result.has_certificate  # of another problem
+        if before.unfinished is not None and not self.settings.stop_level and not is_early:
             return before.unfinished
         has_levels = self.settings.stop_level or self.early or (not self.levels and self.worthwhile_levels)
         return None if has_levels else before.result
@@ -335,7 +336,7 @@ class DCSVMTraining:
         else:
             planned = self.worthwhile_levels
         if before is not None:
-            beta = before.result.beta
+            beta = before.start
         elif sketched is not None:
             beta = self.sample_beta = sketched
         else:
@@ -399,7 +400,7 @@ class DCSVMTraining:
                 before = self._take_result(given, rows, Limits(tol, max_relative_gap))
                 if before.converged or not share.go_on():
                     return before
-            if before is not None:
+            if before is not None and before.has_certificate:
                 start = np.zeros_like(beta)
                 start[rows] = before.beta
             steps = self if self.data.problem.nu else self.within(share)  # zero is not feasible: no share is enough

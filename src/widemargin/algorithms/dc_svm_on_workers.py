@@ -116,7 +116,7 @@ class _RemoteTraining:
         self, layout: _Layout | None, make: LazyProblem, before: TrainedMachine | None, progress: AnyProgress
     ) -> TrainedMachine:
         """The machine of a problem, from the one `before`, or this one if that is better."""
-        start = None if before is None or before.division is not None else before.result.beta
+        start = None if before is None or before.division is not None else before.start
         return self._train_one(layout, *make(), progress, start).following(before)
 
     def _train_one(

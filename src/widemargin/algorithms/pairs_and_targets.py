@@ -240,7 +240,8 @@ class SeveralMachines:
         left = np.arange(len(numbers)) if before is None else np.flatnonzero(~before.results.converged)
         parts = self._join(numbers[left])
         if before is not None:
-            parts = replace(parts.starting_at(before.results.take(left)), keeps_start=True)
+            parts = parts.starting_at(before.results.take(left))
+            parts = replace(parts, point=before.take(left).starting_points, keeps_start=True)
         is_used = np.zeros(len(self.samples), np.bool_)
         is_used[parts.rows] = True
         union = np.flatnonzero(is_used)
@@ -277,7 +278,7 @@ class SeveralMachines:
             ]
             levels = settings.planned_levels(self.kernel, samples)
             if before is not None:
-                levels, points = range(0), [result.beta for result in before.results]
+                levels, points = range(0), [machine.start for machine in before]
             for number, level in enumerate(levels):
                 share = progress.part(1 / (len(levels) + 1 - number))
                 if (division := divide_rows(operator, level, np.zeros(n), settings, share, self.rng)) is not None:

@@ -34,7 +34,8 @@ class TrainedMachine:
         Whether it is from `sketch`.
     unfinished : DualResult or None
         The last point of the whole problem, where a fit was stopped before this became better than the machine: another
-        fit goes on from it. Its decision values may be unknown (`has_certificate`).
+        fit goes on from it. Its decision values may be unknown (`has_certificate`). Of a model of another problem,
+        whose result has no certificate: the nearest feasible point of this one.
     """
 
     result: DualResult
@@ -51,6 +52,13 @@ class TrainedMachine:
     ) -> TrainedMachine:
         """The machine of a solution of the whole problem, after these levels."""
         return cls(result, None, np.array([result.intercept]), list(levels), rows)
+
+    @property
+    def start(self) -> Vector:
+        """The feasible point (n,) that another fit begins its levels or its solve in memory from."""
+        if self.unfinished is None or self.result.has_certificate:
+            return self.result.beta
+        return self.unfinished.beta
 
     def following(self, before: TrainedMachine | None) -> TrainedMachine:
         """The better one of this machine and of `before`, from which its training started (`DualResult.following`)."""
@@ -125,6 +133,11 @@ class TrainedMachines:
     def level(self) -> int:
         """The level of early machines; 0 for exact ones."""
         return int(self.levels[-1]["level"]) if self.division is not None else 0
+
+    @property
+    def starting_points(self) -> Vector:
+        """`TrainedMachine.start` (N,) of all machines."""
+        return np.concatenate([machine.start for machine in self]) if self.unfinished else self.results.beta
 
     @property
     def objective(self) -> float:

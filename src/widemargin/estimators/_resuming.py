@@ -8,6 +8,7 @@ the coefficients of the model, whose objective it has to compute first.
 from __future__ import annotations
 
 import zlib
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -109,7 +110,7 @@ def machines_of_coefficients(
     intercepts: Matrix,
     levels: list[dict[str, Any]],
 ) -> TrainedMachines:
-    """Machines at the nearest feasible points of other problems, without certificates.
+    """Machines of a model of other problems, without certificates, and the nearest feasible points of these ones.
 
     Parameters
     ----------
@@ -117,7 +118,8 @@ def machines_of_coefficients(
     places : ndarray of shape (n_SV,), int
         The row of each support vector; -1 for those that are no row.
     problems : of these rows
-    division, intercepts : of early machines
+    division : of early machines
+    intercepts : ndarray of shape (n_machines, n_clusters) or (n_machines, 1)
     """
     is_there = places >= 0
     coef, places = sp.csr_array(coef[:, is_there]), places[is_there]
@@ -127,10 +129,10 @@ def machines_of_coefficients(
         own, place = slice(*coef.indptr[p : p + 2]), np.zeros(int(max(rows.max(), places.max(initial=0))) + 1)
         place[places[coef.indices[own]]] = coef.data[own]
         beta = np.clip(place[rows], problem.lo, problem.hi)
-        beta = problem.nearby_point(beta) if problem.has_intercept else beta
+        start = uncertified_result(problem.nearby_point(beta) if problem.has_intercept else beta, 0.0)
         own_levels = [level for level in levels if level["problem"] == p]
-        result = uncertified_result(beta, 0.0)
-        machines.append(TrainedMachine(result, division, intercepts[p], own_levels, rows))
+        result = replace(uncertified_result(place[rows], 0.0), intercept=float(intercepts[p].mean()))
+        machines.append(TrainedMachine(result, division, intercepts[p], own_levels, rows, unfinished=start))
     return TrainedMachines.join(machines)
 
 

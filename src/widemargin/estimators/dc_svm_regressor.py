@@ -54,8 +54,8 @@ class DCSVMRegressor(Regressor, ValuePredictor, DualMachine):
         Predictions of an early machine: by the machine of the row's own cluster ("soft" or "early", which differ for
         classifiers alone), or the sum over all clusters.
     warm_start : bool, default=False
-        Start from the fitted coefficients instead of solving levels. For one target, the same rows, and
-        ``stop_level=0``.
+        Go on from the fitted model, as `DCSVMClassifier` does: on the same data the objective is never larger than
+        before. Holds 16 bytes a row and target after the fit.
     tol : float, default=1e-3
         Largest violation of the optimality conditions at the end, in the units of y. An exact machine of at most 512
         rows is solved to 1e-9, or to the rounding of its decision values.
