@@ -84,6 +84,8 @@ class DualMachine(LinearWeights, DecisionGradients, KernelMachine):
     support_: RowIndices
     dual_coef_: Matrix
     intercept_: Vector
+    objective_: float
+    dual_gap_: float
     n_support_: NDArray[np.intp]
     early_level_: int
     levels_: list[dict[str, Any]]
@@ -376,6 +378,8 @@ class DualMachine(LinearWeights, DecisionGradients, KernelMachine):
         coef = self._coefficients()
         has_classes = isinstance(self, ClassifierMixin)
         if coef.shape[0] != len(problems) or (has_classes and not np.array_equal(self.classes_, rows.classes)):
+            return None
+        if np.isinf(self.dual_gap_) and np.isfinite(self.objective_):  # of a sample alone
             return None
         state = self._resumed
         if state is not None and state["fingerprint"] == fingerprint(kernel, rows.X, problems):
