@@ -8,6 +8,7 @@ the coefficients of the model, whose objective it has to compute first.
 from __future__ import annotations
 
 import zlib
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -32,19 +33,21 @@ _COLUMNS = "intercept", "objective", "gap", "violation"  # of `DualResults`, in 
 
 def fingerprint(kernel: Kernel, X: Any, problems: Problems) -> int:
     """A number that differs for other problems: of a part of the rows, and of all targets, weights and parameters."""
+    if isinstance(problems, PairProblems):
+        return checksum((kernel, problems.has_intercept), X, [problems.classes, problems.upper])
+    made = [problems[p]()[1] for p in range(len(problems))]
+    arrays = [array for problem in made for array in (*problem[:3], problem.curvature) if array is not None]
+    return checksum((kernel, [problem[3:6] for problem in made]), X, arrays)
+
+
+def checksum(facts: Any, X: Any, arrays: Sequence[Any]) -> int:
+    """Of the repr of the facts, a part of the rows of X, and all entries of the arrays."""
     rows = X.sample[1] if isinstance(X, RemoteRows) else X
     n_bytes = rows.data.nbytes
     rows = rows[:: 1 + n_bytes // _READ_BYTES]
-    arrays: list[Any] = [rows.data, rows.indices, rows.indptr] if sp.issparse(rows) else [rows]
-    if isinstance(problems, PairProblems):
-        facts: list[Any] = [problems.has_intercept]
-        arrays += [problems.classes, problems.upper]
-    else:
-        made = [problems[p]()[1] for p in range(len(problems))]
-        facts = [problem[3:6] for problem in made]
-        arrays += [array for problem in made for array in (*problem[:3], problem.curvature) if array is not None]
-    value = zlib.crc32(repr((kernel, X.shape, facts)).encode())
-    for array in arrays:
+    parts = [rows.data, rows.indices, rows.indptr] if sp.issparse(rows) else [rows]
+    value = zlib.crc32(repr((facts, X.shape)).encode())
+    for array in (*parts, *arrays):
         value = zlib.crc32(np.ascontiguousarray(array).data.cast("B"), value) if array.size else value
     return value
 

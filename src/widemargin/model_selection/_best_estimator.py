@@ -177,13 +177,14 @@ class BestEstimator(CallbackSupportMixin, Loadable):
         with fit_task(self, X, y) as bridge, all_or_nothing(self):
             begin = perf_counter()
             self._check_scoring()
-            self.__dict__.pop("best_estimator_", None)  # of an earlier fit
+            self._best_before = last_step(self.__dict__.pop("best_estimator_", None))  # of an earlier fit
             best, stopped_by = self._choose(X, y, sample_weight, groups, bridge if bridge.has_callbacks else None)
             if self.refit:
                 with warnings.catch_warnings():
                     if stopped_by == "interrupt":  # `_warn_of_stop` has said for how long the machine is trained
                         warnings.simplefilter("ignore", ConvergenceWarning)
                     self._fit_best(X, y, sample_weight, self._time_left(perf_counter() - begin, stopped_by), **best)
+            self.__dict__.pop("_best_before", None)
             bridge.close()
         return self
 
