@@ -54,7 +54,7 @@ from ..solvers.dual.problem import DualProblem, PairProblems
 from ..solvers.dual.solver import DualSolver
 from ..solvers.dual.subproblems import Subproblem, join_subproblems, solve_on_full_matrix
 from ..solvers.results import DualResult
-from .trained_machines import TrainedMachine
+from .trained_machines import TrainedMachine, describe_level
 
 # A function that returns a machine's rows (m,) and its dual problem of m coordinates.
 LazyProblem = Callable[[], tuple[RowIndices, DualProblem]]
@@ -520,8 +520,8 @@ class DCSVMTraining:
         unfinished = solver.unfinished
         if unfinished is not None and not unfinished.has_certificate and refiner.unfinished is not None:
             unfinished = replace(unfinished, beta=np.concatenate([refiner.unfinished.beta, fixed]))
-        whole = TrainedMachine.exact(_reordered(result, solver), self.levels)
-        return replace(whole, unfinished=None if unfinished is None else _reordered(unfinished, solver))
+        whole = TrainedMachine.exact(solver.in_original_order(result), self.levels)
+        return replace(whole, unfinished=None if unfinished is None else solver.in_original_order(unfinished))
 
     def go_on_from(self, point: DualResult) -> TrainedMachine:
         """Solve the whole problem from the point that an earlier fit has reached."""
@@ -562,27 +562,6 @@ class DCSVMTraining:
             entry_error=self.entry_error,
             order=order,
         )
-
-
-def _reordered(result: DualResult, solver: DualSolver) -> DualResult:
-    """A result of a solver whose coordinates are in another order than the rows of the problem."""
-    beta, decision = (solver.to_original_order(values) for values in (result.beta, result.decision))
-    return replace(result, beta=beta, decision=decision)
-
-
-def describe_level(
-    level: int, n_clusters: int, joined: DualResult, *, clustering_seconds: float, seconds: float
-) -> dict[str, float]:
-    """The entry of `TrainedMachine.levels` of a level's concatenated solution."""
-    return {
-        "level": level,
-        "n_clusters": n_clusters,
-        "n_support": int(np.count_nonzero(joined.beta)),
-        "clustering_seconds": clustering_seconds,
-        "seconds": seconds,
-        "objective": joined.objective,
-        "lower_bound": joined.lower_bound,
-    }
 
 
 def suits_full_matrix(n: int, n_problems: int, settings: DCSVMSettings, progress: AnyProgress) -> bool:

@@ -40,7 +40,7 @@ from ..solvers.results import DualResult
 from . import dc_svm
 from .block_minimization import BlockMinimizer, RoundSettings
 from .dc_svm import DCSVMSettings, KernelProblem, LazyProblem
-from .trained_machines import TrainedMachine, TrainedMachines
+from .trained_machines import TrainedMachine, TrainedMachines, describe_level
 
 _CLUSTERS_PER_BLOCK = 8  # make so many of an exact machine, so that blocks have about the same size
 _WORKER_PART = 4  # a solver gets at most one part in so many of its worker's memory
@@ -212,7 +212,7 @@ class _RemoteTraining:
     ) -> TrainedMachine:
         result.history.record(bytes=0)
         level, k = self.settings.stop_level, len(intercepts)
-        record = dc_svm.describe_level(level, k, result, clustering_seconds=0.0, seconds=progress.elapsed)
+        record = describe_level(level, k, result, clustering_seconds=0.0, seconds=progress.elapsed)
         return TrainedMachine(result, layout.division, intercepts, [record], rows)
 
     def _solve_clusters(

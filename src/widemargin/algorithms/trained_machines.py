@@ -170,3 +170,18 @@ def in_order(numbers: Sequence[RowIndices], parts: Sequence[TrainedMachines]) ->
         int(place[k + p]): point for k, part in zip(first, parts, strict=False) for p, point in part.unfinished.items()
     }
     return TrainedMachines(rows, joined.take(order), intercepts, parts[0].division, levels, is_sketch, unfinished)
+
+
+def describe_level(
+    level: int, n_clusters: int, joined: DualResult, *, clustering_seconds: float, seconds: float
+) -> dict[str, float]:
+    """The entry of `TrainedMachine.levels` of a level's concatenated solution."""
+    return {
+        "level": level,
+        "n_clusters": n_clusters,
+        "n_support": int(np.count_nonzero(joined.beta)),
+        "clustering_seconds": clustering_seconds,
+        "seconds": seconds,
+        "objective": joined.objective,
+        "lower_bound": joined.lower_bound,
+    }

@@ -120,12 +120,22 @@ class SearchCV(BestEstimator):
 
     def _mark(self, data: SearchData, rows: TrainingRows) -> int | None:
         """A number that differs for other searches, whose scores are no scores of this one; None if all differ."""
-        if not (self.random_state is None or isinstance(self.random_state, Integral)):
+        if not self._has_seed:
             return None
         parameters = self.get_params(deep=False)
         for name in ("max_time", "n_jobs", "memory_budget", "verbose", "refit"):
             parameters.pop(name)
         return checksum(parameters, rows.X, [rows.y, rows.weights, *(part for split in data.splits for part in split)])
+
+    @property
+    def _has_seed(self) -> bool:
+        """Whether another search of the same data has the same folds and clusters."""
+        return self.random_state is None or isinstance(self.random_state, Integral)
+
+    @property
+    def _advice(self) -> str:
+        """What the warning of a stopped search says of another fit."""
+        return " To go on from there, call fit again with the same data." if self._has_seed else ""
 
     def _forget_search(self) -> None:
         for name in ("_problem", "_factors", "_search_seconds", "_stopped_by"):
@@ -348,7 +358,7 @@ class SearchCV(BestEstimator):
             self._warn_of_stop(
                 stopped_by,
                 f"too early: {n_missing} of {len(scores)} cells ({', '.join(self._names)} and fold) were not scored "
-                f"(NaN in scores_). {_describe_unseen(unseen)}The best so far: {chosen}.",
+                f"(NaN in scores_). {_describe_unseen(unseen)}The best so far: {chosen}.{self._advice}",
             )
 
     # --- cells of early machines, wherever the best are ---
@@ -428,7 +438,7 @@ class SearchCV(BestEstimator):
             self._warn_of_stop(
                 search.progress.stopped_by,
                 f"too early: {len(search.scores)} cells were scored, neighbours of the best not all. "
-                f"{_describe_unseen(search.unseen)}The best so far: {chosen}.",
+                f"{_describe_unseen(search.unseen)}The best so far: {chosen}.{self._advice}",
             )
         return best
 

@@ -20,6 +20,7 @@ from widemargin.algorithms.trained_machines import TrainedMachine
 from widemargin.data.samples import make_samples
 from widemargin.kernels.functions import RBF
 from widemargin.solvers.dual.certificate import Limits, certify
+from widemargin.solvers.dual.in_memory import uncertified_result
 from widemargin.solvers.dual.newton import solve_newton_sets
 from widemargin.solvers.dual.problem import DualProblem, make_terms, one_class_problem, regression_problem, svm_problem
 from widemargin.solvers.dual.subproblems import Subproblem, join_subproblems, solve_subproblems

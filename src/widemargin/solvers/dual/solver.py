@@ -20,6 +20,7 @@ Source   decomposition, shrinking: Joachims 1999; working sets: Fan, Chen, Lin 2
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cached_property
 from typing import NamedTuple
 
@@ -301,6 +302,11 @@ class DualSolver:
         ordered = np.empty_like(values)
         ordered[self.order] = values
         return ordered
+
+    def in_original_order(self, result: DualResult) -> DualResult:
+        """A result with its coordinates in the order of the original problem's rows."""
+        beta, decision = self.to_original_order(result.beta), self.to_original_order(result.decision)
+        return replace(result, beta=beta, decision=decision)
 
     def _record_certificate(self, point: _Point) -> Certificate:
         """The certificate of the point, recorded as a row of the history."""
