@@ -15,7 +15,7 @@ import pytest
 import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.base import clone
-from sklearn.datasets import load_iris, make_classification, make_regression
+from sklearn.datasets import load_iris, make_classification, make_moons, make_regression
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.metrics import get_scorer
 from sklearn.model_selection import GridSearchCV, GroupKFold, KFold, PredefinedSplit, ShuffleSplit, StratifiedKFold
@@ -409,3 +409,59 @@ def test_a_callback_ends_the_search_with_the_best_so_far(binary: Data) -> None:
     assert not np.isnan(model.scores_[:, 0]).any()
     assert np.isnan(model.scores_[:, 1]).all()
     assert model.converged_
+
+
+class _CountedScore:
+    """Accuracy, and how often it was asked for; the search ends after `most` times."""
+
+    def __init__(self) -> None:
+        self.n_calls, self.most = 0, np.inf
+
+    def __repr__(self) -> str:
+        return "accuracy, counted"
+
+    def __call__(self, model: Any, X: Any, y: Any) -> float:
+        self.n_calls += 1
+        if self.n_calls == self.most:
+            signal.raise_signal(signal.SIGINT)
+        return float(np.mean(model.predict(X) == y))
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals are not so there")
+@pytest.mark.parametrize(
+    "options", [{"search": "early"}, {"Cs": [1.0, 10.0, 100.0], "gammas": [0.1, 1.0], "kernels": ["rbf", "laplacian"]}]
+)
+def test_a_stopped_search_goes_on(options: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(widemargin._progress, "_last_sigint", -np.inf)
+    X, y = make_moons(400, noise=0.3, random_state=0)
+    score = _CountedScore()
+    whole, n_whole = DCSVMClassifierCV(scoring=score, relevance=False, **options).fit(X, y), score.n_calls
+    model = DCSVMClassifierCV(scoring=score, relevance=False, **options)
+    score.n_calls, score.most = 0, n_whole // 2
+    with pytest.warns(ConvergenceWarning, match="interrupt"):
+        model.fit(X, y)
+    n_known = len(model.history_["score"])
+    assert 0 < n_known < n_whole
+    score.n_calls, score.most = 0, np.inf
+    model.fit(X, y)
+    assert score.n_calls < n_whole - n_known // 2
+    assert (model.kernel_, model.C_, model.gamma_) == (whole.kernel_, whole.C_, whole.gamma_)
+    assert model.best_score_ == whole.best_score_
+    np.testing.assert_allclose(model.best_estimator_.dual_coef_, whole.best_estimator_.dual_coef_, atol=1e-2)
+    score.n_calls = 0
+    model.fit(X, y)  # a search that has ended begins anew
+    assert score.n_calls == n_whole
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals are not so there")
+def test_scores_of_other_data_are_not_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(widemargin._progress, "_last_sigint", -np.inf)
+    X, y = make_moons(400, noise=0.3, random_state=0)
+    score = _CountedScore()
+    model = DCSVMClassifierCV(scoring=score, Cs=[1.0, 10.0, 100.0], gammas=[0.1, 1.0], kernels="rbf")
+    score.most = 10
+    with pytest.warns(ConvergenceWarning, match="interrupt"):
+        model.fit(X, y)
+    score.n_calls, score.most = 0, np.inf
+    model.fit(X + 1e-3, y)
+    assert score.n_calls >= 30

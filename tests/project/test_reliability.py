@@ -13,6 +13,7 @@ from benchmarks.reliability import (
     memory,
     offsets,
     processes,
+    resumed,
     shares,
     soak,
     tiny_classes,
@@ -107,3 +108,12 @@ def test_a_limit_above_the_need_ends_no_fit(case: str) -> None:
     whole, ample = shares.measure(case, [100.0])
     assert not ample["cut"]
     assert ample["score"] == whole["score"]
+
+
+@pytest.mark.parametrize(
+    "case", ["DCSVMClassifier", "DCSVMClassifier, early pairs", "DCSVMRegressor", "OCASClassifier"]
+)
+def test_fits_that_are_stopped_and_resumed_get_no_worse(case: str) -> None:
+    whole, *_, last = rows = resumed.measure(case, 0.3)
+    assert {row["outcome"] for row in rows} == {"ok"}
+    assert last["objective"] == pytest.approx(whole["objective"], rel=5e-3)

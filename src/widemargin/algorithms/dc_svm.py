@@ -15,11 +15,11 @@ By Lemma 1 the concatenated solution is optimal for the kernel k(x, z) [same clu
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from copy import copy
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from math import isqrt
 from operator import attrgetter, call
 from typing import NamedTuple, TypeAlias
@@ -41,14 +41,20 @@ from ..kernels.scratch import Scratch, closing_scratch, free_scratch
 from ..kernels.tiles import SMALL_ENTRY_WORK, fill_gram
 from ..partition.divide import ClusteringSettings, Division, clustering_level, divide
 from ..solvers.dual.certificate import MAX_RELATIVE_GAP, START_TOL, Limits, join_results
-from ..solvers.dual.in_memory import WORKING_SET_ROWS, result_at_start, solve_in_memory
+from ..solvers.dual.in_memory import (
+    WORKING_SET_ROWS,
+    certified_result,
+    result_at_start,
+    solve_in_memory,
+    uncertified_result,
+)
 from ..solvers.dual.memory import active_bytes, among_solves, free_bytes
 from ..solvers.dual.precision import correct_in_float64
 from ..solvers.dual.problem import DualProblem, PairProblems
 from ..solvers.dual.solver import DualSolver
 from ..solvers.dual.subproblems import Subproblem, join_subproblems, solve_on_full_matrix
 from ..solvers.results import DualResult
-from .trained_machines import TrainedMachine
+from .trained_machines import TrainedMachine, describe_level
 
 # A function that returns a machine's rows (m,) and its dual problem of m coordinates.
 LazyProblem = Callable[[], tuple[RowIndices, DualProblem]]
@@ -135,7 +141,7 @@ def train_machine(
     progress: AnyProgress,
     rng: np.random.Generator,
     *,
-    start: Vector | None = None,
+    before: TrainedMachine | None = None,
     sketched: Vector | None = None,
     division: Division | None = None,
     is_one_of_several: bool = False,
@@ -146,8 +152,9 @@ def train_machine(
 
     Parameters
     ----------
-    start : ndarray of shape (n,), optional
-        Feasible coefficients that replace the levels above `stop_level`.
+    before : TrainedMachine, optional
+        The machine that an earlier, stopped fit has left, or a feasible point without a certificate: the training goes
+        on from it, and gives no machine of a larger objective. It replaces the levels above `stop_level`.
     sketched : ndarray of shape (n,), optional
         Feasible coefficients, of a sketch, that the levels start from.
     division : Division, optional
@@ -163,25 +170,35 @@ def train_machine(
     come near `tol`, the solution is corrected with float64 entries.
     """
     if suits_full_matrix(len(data.samples), 1, settings, progress):
-        return _train_on_full_matrix(data, settings, progress, start)
+        return _train_on_full_matrix(data, settings, progress, before)
+    is_exact = before is not None and before.division is None
+    if before is not None and (not before.result.beta.any() or (is_exact and settings.stop_level)):  # no start
+        anew = train_machine(data, settings, progress, rng, division=division, is_one_of_several=is_one_of_several)
+        return anew.following(before)
     with _training(data, settings, progress, rng) as training:
-        beta = training.solve_levels(start, sketched, division)
-        early = None if is_one_of_several else training.early
-        if training.is_at_stop_level or (early is not None and progress.stopped_by):
-            return training.early_machine()
-        whole = training.solve_whole(beta)
+        point = None if before is None else training.begin_at(before)
+        if point is None:
+            beta = training.solve_levels(before, sketched, division)
+            early = None if is_one_of_several else training.early
+            if training.is_at_stop_level or (early is not None and progress.stopped_by):
+                return training.early_machine().following(before)
+            whole = training.solve_whole(beta)
+        else:
+            early, whole = training.early, training.go_on_from(point)
         # the objective of an early machine is the sum of its clusters'
-        is_early = early is not None and progress.stopped_by and early.result.objective < whole.result.objective
-        return training.early_machine() if is_early else whole
+        if early is not None and progress.stopped_by and early.result.objective < whole.result.objective:
+            return replace(training.early_machine(), unfinished=whole.unfinished or whole.result).following(before)
+        return whole.following(before)
 
 
 def _train_on_full_matrix(
-    data: KernelProblem, settings: DCSVMSettings, progress: AnyProgress, start: Vector | None
+    data: KernelProblem, settings: DCSVMSettings, progress: AnyProgress, before: TrainedMachine | None
 ) -> TrainedMachine:
     kernel, samples, problem = data
-    start = problem.sparse_point() if start is None else start
+    start = problem.sparse_point() if before is None else before.start
     progress.stage("whole problem")
     whole = join_subproblems([Subproblem(np.arange(len(samples)), problem, start)])
+    whole = replace(whole, keeps_start=before is not None)
     work = len(samples) ** 2 * (samples.row_cost + SMALL_ENTRY_WORK)
     with blas_limit(1), ThreadTeam(settings.n_jobs, work) as team, closing_scratch():
         result = solve_on_full_matrix(kernel, samples, whole, settings.limits, team, progress)[0]
@@ -255,6 +272,7 @@ class DCSVMTraining:
         self.sample_beta: Vector | None = None  # (n,): the solution on a sample of the rows, 0 for all other rows
         self.entry_error = entry_error(data.kernel, data.samples)
 
+    @cached_property
     def worthwhile_levels(self) -> range:
         """The planned levels, an automatic one only if it saves more kernel entries than it computes.
 
@@ -291,20 +309,41 @@ class DCSVMTraining:
                     return
                 yield level
 
+    def begin_at(self, before: TrainedMachine) -> DualResult | None:
+        """Take the levels of an earlier fit; return the point of the whole problem to go on from.
+
+        None if a level is to be solved first: the one where that fit was stopped, or an automatic one before which it
+        was stopped.
+        """
+        self.levels = list(before.levels)
+        self.early = before if before.division is not None else None
+        is_early = self.early is not None and not before.result.has_certificate  # of another problem
+        if before.unfinished is not None and not self.settings.stop_level and not is_early:
+            return before.unfinished
+        has_levels = self.settings.stop_level or self.early or (not self.levels and self.worthwhile_levels)
+        return None if has_levels else before.result
+
     def solve_levels(
-        self, start: Vector | None, sketched: Vector | None = None, division: Division | None = None
+        self, before: TrainedMachine | None, sketched: Vector | None = None, division: Division | None = None
     ) -> Vector:
-        """The solution (n,) of the last level, or of the start; the parameters are those of `train_machine`."""
-        levels: Iterable[int] = range(self.settings.stop_level, 0, -1)[:1]
-        beta = start
-        if beta is None:
-            planned = self.worthwhile_levels()
+        """The solution (n,) of the last level; the parameters are those of `train_machine`."""
+        stop_level = self.settings.stop_level
+        known = {stop_level: division}
+        if self.early is not None:  # of an earlier fit: go on with its level
+            level = int(self.levels[-1]["level"])
+            lowest = level if isinstance(self.settings.n_levels, str) else 1
+            planned = range(level, max(stop_level, lowest) - 1, -1) or range(stop_level, stop_level - 1, -1)
+            known[level] = known.get(level) or self.early.division
+        else:
+            planned = self.worthwhile_levels
+        if before is not None:
+            beta = before.start
+        elif sketched is not None:
+            beta = self.sample_beta = sketched
+        else:
             beta = self.data.problem.uniform_point() if planned else self.data.problem.sparse_point()
-            levels = self.following_levels(planned)
-            if sketched is not None:
-                beta = self.sample_beta = sketched
-        for level in levels:
-            beta = self.solve_level(level, beta, division if level == self.settings.stop_level else None)
+        for level in self.following_levels(planned):
+            beta = self.solve_level(level, beta, known.get(level))
         return beta
 
     def solve_level(self, level: int, beta: Vector, division: Division | None, *, is_sketch: bool = False) -> Vector:
@@ -313,6 +352,7 @@ class DCSVMTraining:
         Stopped before this gives a division, or a machine better than that of the level before, it returns beta.
         """
         begin = time.perf_counter()
+        given = None if self.early is None or division is not self.early.division else self.early.result
         if division is None:
             self.progress.stage(f"level {level}: division")
             operator = KernelOperator(self.data.kernel, self.data.samples, self.team)
@@ -329,25 +369,39 @@ class DCSVMTraining:
         if is_sketch:
             results = self.team.map(lambda rows: self.sketch(self._take(self.data, rows)), clusters)
         else:
-            results = self.solve_clusters(clusters, beta, tol, max_relative_gap)
+            results = self.solve_clusters(clusters, beta, tol, max_relative_gap, given)
         # Lemma 1: the optimum for the kernel k(x, z) [same cluster]
         joined = join_results(clusters, results, len(beta), self.progress.elapsed)
         is_worse = self.early is not None and self.early.result.objective < joined.objective
         if not joined.has_certificate or (is_worse and self.progress.stopped_by and level != self.settings.stop_level):
             return beta
         self.early = TrainedMachine(joined, division, np.array([result.intercept for result in results]), [])
+        if given is not None:
+            self.levels.pop()
         seconds = {"clustering_seconds": clustered - begin, "seconds": time.perf_counter() - begin}
         self.levels.append(describe_level(level, n_clusters, joined, **seconds))
         return joined.beta
 
     def solve_clusters(
-        self, clusters: Sequence[RowIndices], beta: Vector, tol: float, max_relative_gap: float
+        self,
+        clusters: Sequence[RowIndices],
+        beta: Vector,
+        tol: float,
+        max_relative_gap: float,
+        given: DualResult | None = None,
     ) -> list[DualResult]:
-        """Solve the clusters in parallel, each from its coordinates of beta (n,) and in its share of the time."""
+        """Solve the clusters in parallel, each from its coordinates of beta (n,) and in its share of the time.
+
+        `given`: a result on these clusters with this beta; no cluster's objective becomes larger than it is there.
+        """
 
         def solve(rows: RowIndices, before: DualResult | None, share: AnyProgress) -> DualResult:
             start = beta
-            if before is not None:
+            if before is None and given is not None:
+                before = self._take_result(given, rows, Limits(tol, max_relative_gap))
+                if before.converged or not share.go_on():
+                    return before
+            if before is not None and before.has_certificate:
                 start = np.zeros_like(beta)
                 start[rows] = before.beta
             steps = self if self.data.problem.nu else self.within(share)  # zero is not feasible: no share is enough
@@ -362,6 +416,13 @@ class DCSVMTraining:
         solved = share_time(solve, clusters, work, self.progress, attrgetter("converged"), run, n_workers, sketch)
         free_scratch()
         return solved
+
+    def _take_result(self, given: DualResult, rows: RowIndices, limits: Limits) -> DualResult:
+        """The part of an early machine's result that is a cluster's; O(rows of the cluster)."""
+        beta, elapsed = given.beta[rows], self.progress.elapsed
+        if not given.has_certificate:
+            return uncertified_result(beta, elapsed)
+        return certified_result(self.data.problem.take(rows), beta, given.decision[rows], limits, elapsed)
 
     def _sketch_cluster(self, rows: RowIndices, before: DualResult | None, share: AnyProgress) -> DualResult:
         result = self.within(share).sketch(self._take(self.data, rows))
@@ -422,7 +483,7 @@ class DCSVMTraining:
     @property
     def is_at_stop_level(self) -> bool:
         """Whether the last level that was solved is `stop_level`."""
-        return bool(self.levels) and self.levels[-1]["level"] == self.settings.stop_level
+        return self.early is not None and self.levels[-1]["level"] == self.settings.stop_level
 
     def early_machine(self) -> TrainedMachine:
         """The last level's machine; it counts as converged at `stop_level` only."""
@@ -443,7 +504,7 @@ class DCSVMTraining:
             self.progress.stage("whole problem")
             solver = self._solver(self.data)
             result = correct_in_float64(solver, solver.solve(beta), self.settings.memory["active matrix"])
-            return TrainedMachine.exact(result, self.levels)
+            return replace(TrainedMachine.exact(result, self.levels), unfinished=solver.unfinished)
         order = np.concatenate([support, np.flatnonzero(beta == 0)])
         self.progress.stage("refine")
         data = self._take(self.data, order)
@@ -451,13 +512,26 @@ class DCSVMTraining:
         tol = max(self.settings.tol, START_TOL)
         refiner = self._solver(self._take(self.data, support), tol=tol, max_relative_gap=np.inf)
         refined = refiner.solve_sharing_memory(solver, beta[support])
-        start = np.concatenate([refined.beta, np.zeros(len(beta) - len(support))])
+        fixed = np.zeros(len(beta) - len(support))
+        start = np.concatenate([refined.beta, fixed])
         decision = refined.decision if refined.has_certificate else None
         self.progress.stage("whole problem")
         result = solver.solve(start, decision, refined.n_iter)
         result = correct_in_float64(solver, result, self.settings.memory["active matrix"])
-        beta, decision = (solver.to_original_order(values) for values in (result.beta, result.decision))
-        return TrainedMachine.exact(replace(result, beta=beta, decision=decision), self.levels)
+        unfinished = solver.unfinished
+        if unfinished is not None and not unfinished.has_certificate and refiner.unfinished is not None:
+            unfinished = replace(unfinished, beta=np.concatenate([refiner.unfinished.beta, fixed]))
+        whole = TrainedMachine.exact(solver.in_original_order(result), self.levels)
+        return replace(whole, unfinished=None if unfinished is None else solver.in_original_order(unfinished))
+
+    def go_on_from(self, point: DualResult) -> TrainedMachine:
+        """Solve the whole problem from the point that an earlier fit has reached."""
+        self.progress.stage("whole problem")
+        solver = self._solver(self.data)
+        result = solver.go_on_from(point)
+        if result.has_certificate:
+            result = correct_in_float64(solver, result, self.settings.memory["active matrix"])
+        return replace(TrainedMachine.exact(result, self.levels), unfinished=solver.unfinished)
 
     def correct(self, result: DualResult) -> TrainedMachine:
         """The machine of a solution of the whole problem that was computed on float32 entries, corrected if needed."""
@@ -489,21 +563,6 @@ class DCSVMTraining:
             entry_error=self.entry_error,
             order=order,
         )
-
-
-def describe_level(
-    level: int, n_clusters: int, joined: DualResult, *, clustering_seconds: float, seconds: float
-) -> dict[str, float]:
-    """The entry of `TrainedMachine.levels` of a level's concatenated solution."""
-    return {
-        "level": level,
-        "n_clusters": n_clusters,
-        "n_support": int(np.count_nonzero(joined.beta)),
-        "clustering_seconds": clustering_seconds,
-        "seconds": seconds,
-        "objective": joined.objective,
-        "lower_bound": joined.lower_bound,
-    }
 
 
 def suits_full_matrix(n: int, n_problems: int, settings: DCSVMSettings, progress: AnyProgress) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from .._progress import Progress
-from .._types import RowIndices, Vector
+from .._types import RowIndices
 from ..data.remote.remote_rows import RemoteRows
 from ..data.samples import Samples, SampleSubset, make_samples
 from ..kernels.functions import Kernel
@@ -28,22 +28,22 @@ def train_machines(
     progress: Progress,
     rng: np.random.Generator,
     *,
-    start: Vector | None = None,
+    before: TrainedMachines | None = None,
 ) -> TrainedMachines:
     """The machine of each problem, in this order: early ones with a `stop_level`, else the exact ones.
 
-    A single one starts from the feasible point `start` (n,), where it is given. Several machines of `RemoteRows` are
+    The training goes on from the machines `before`, where these are given. Several machines of `RemoteRows` are
     trained one after the other, on one division of the rows.
     """
     if not isinstance(samples, RemoteRows):
         if len(problems) > 1:
-            return SeveralMachines(kernel, samples, problems, settings, progress, rng).run()
-        data = KernelProblem(kernel, samples, problems[0]()[1])
-        return TrainedMachines.join([train_machine(data, settings, progress, rng, start=start)])
+            return SeveralMachines(kernel, samples, problems, settings, progress, rng).run(before)
+        data, given = KernelProblem(kernel, samples, problems[0]()[1]), None if before is None else before[0]
+        return TrainedMachines.join([train_machine(data, settings, progress, rng, before=given)])
     if len(problems) > 1:
         progress.stage(f"{len(problems)} machines", len(problems))
     each = [problems[p] for p in range(len(problems))]
-    return TrainedMachines.join(train_on_workers(kernel, samples, each, settings, progress, rng, start=start))
+    return TrainedMachines.join(train_on_workers(kernel, samples, each, settings, progress, rng, before=before))
 
 
 def take_samples(kernel: Kernel, samples: Samples | RemoteRows, rows: RowIndices) -> Samples:

@@ -40,7 +40,7 @@ from ..solvers.results import DualResult
 from . import dc_svm
 from .block_minimization import BlockMinimizer, RoundSettings
 from .dc_svm import DCSVMSettings, KernelProblem, LazyProblem
-from .trained_machines import TrainedMachine
+from .trained_machines import TrainedMachine, TrainedMachines, describe_level
 
 _CLUSTERS_PER_BLOCK = 8  # make so many of an exact machine, so that blocks have about the same size
 _WORKER_PART = 4  # a solver gets at most one part in so many of its worker's memory
@@ -54,10 +54,11 @@ def train_on_workers(
     progress: Progress,
     rng: np.random.Generator,
     *,
-    start: Vector | None = None,
+    before: TrainedMachines | None = None,
 ) -> list[TrainedMachine]:
-    """Train machines on parts of `rows`: early ones with a `stop_level`, else exact ones, of one from `start`."""
-    return _RemoteTraining(kernel, rows, settings, progress).run(problems, rng, start)
+    """Train machines on parts of `rows`: early ones with a `stop_level`, else exact ones, which go on from `before`."""
+    given = [None] * len(problems) if before is None else list(before)
+    return _RemoteTraining(kernel, rows, settings, progress).run(problems, rng, given)
 
 
 class _WorkerTask(NamedTuple):
@@ -87,25 +88,36 @@ class _RemoteTraining:
         self.progress = progress
 
     def run(
-        self, problems: Sequence[LazyProblem], rng: np.random.Generator, start: Vector | None = None
+        self, problems: Sequence[LazyProblem], rng: np.random.Generator, given: Sequence[TrainedMachine | None]
     ) -> list[TrainedMachine]:
-        """The machine of each problem, from the feasible point `start`; beta = 0 if it is stopped before it begins."""
+        """The machine of each problem, from the one `given`; beta = 0 if it is stopped before it begins."""
         layout = None
         with suppress(Stopped):
             layout = self._lay_out(rng)
-        if len(problems) == 1:
-            return [self._train_one(layout, *problems[0](), self.progress, start)]
+        parts = list(zip(problems, given, strict=True))
+        if len(parts) == 1:
+            (make, machine), *_ = parts
+            return [self._go_on(layout, make, machine, self.progress)]
 
-        def train(make: LazyProblem, before: TrainedMachine | None, share: AnyProgress) -> TrainedMachine:
-            machine = self._train_one(layout, *make(), share, None if before is None else before.result.beta)
+        def train(
+            part: tuple[LazyProblem, TrainedMachine | None], before: TrainedMachine | None, share: AnyProgress
+        ) -> TrainedMachine:
+            make, first = part
             self.progress.advance(before is None)
-            return machine.following(before)
+            return self._go_on(layout, make, before or first, share)
 
         def is_done(machine: TrainedMachine) -> bool:  # an early machine has no start
             return machine.result.converged or self.settings.stop_level > 0
 
         work = [len(make()[0]) ** 2 for make in problems]
-        return share_time(train, problems, work, self.progress, is_done)
+        return share_time(train, parts, work, self.progress, is_done)
+
+    def _go_on(
+        self, layout: _Layout | None, make: LazyProblem, before: TrainedMachine | None, progress: AnyProgress
+    ) -> TrainedMachine:
+        """The machine of a problem, from the one `before`, or this one if that is better."""
+        start = None if before is None or before.division is not None else before.start
+        return self._train_one(layout, *make(), progress, start).following(before)
 
     def _train_one(
         self,
@@ -200,7 +212,7 @@ class _RemoteTraining:
     ) -> TrainedMachine:
         result.history.record(bytes=0)
         level, k = self.settings.stop_level, len(intercepts)
-        record = dc_svm.describe_level(level, k, result, clustering_seconds=0.0, seconds=progress.elapsed)
+        record = describe_level(level, k, result, clustering_seconds=0.0, seconds=progress.elapsed)
         return TrainedMachine(result, layout.division, intercepts, [record], rows)
 
     def _solve_clusters(

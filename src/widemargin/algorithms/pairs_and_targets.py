@@ -88,18 +88,22 @@ class SeveralMachines:
         self.progress = progress
         self.rng = rng
 
-    def run(self) -> TrainedMachines:
-        """Train them; they are in the order of `problems`."""
+    def run(self, before: TrainedMachines | None = None) -> TrainedMachines:
+        """Train them, in the order of `problems`, from the machines `before`, where an earlier fit has left these."""
         n, samples, settings = len(self.samples), self.samples, self.settings
+        if before is not None and before.level != settings.stop_level:  # of another kind: no start
+            machines = self.run()
+            is_better = machines.results.converged.all() or machines.objective <= before.objective
+            return machines if is_better else before
         everything = np.arange(len(self.problems))
         self.progress.stage(f"{len(everything)} machines", float(self._work(everything).sum()))
         has_room = n * n * samples.dtype.itemsize <= settings.memory.less(samples.nbytes)["shared matrix"]
         are_pairs = isinstance(self.problems, PairProblems)
         if not are_pairs and has_room and n > WORKING_SET_ROWS and not settings.stop_level:
-            return TrainedMachines.join(self._train_on_shared_matrix([problem for _, problem in self._make_all()]))
+            return TrainedMachines.join(self._train_on_shared_matrix([p for _, p in self._make_all()], before))
         batches = self._batches()
         work = [float(self._work(batch.numbers).sum()) for batch in batches]
-        train, sketch = self._train_batch, self._sketch_batch
+        train, sketch = (partial(f, before) for f in (self._train_batch, self._sketch_batch))
         solved = share_time(train, batches, work, self.progress, _are_converged, sketch=sketch)
         return in_order([batch.numbers for batch in batches], solved)
 
@@ -122,13 +126,23 @@ class SeveralMachines:
             is_apart[batch.numbers] = False
         return [*batches, _Batch(np.flatnonzero(is_apart), np.inf)] if is_apart.any() else batches
 
-    def _train_batch(self, batch: _Batch, before: TrainedMachines | None, progress: AnyProgress) -> TrainedMachines:
-        """Train the machines of a batch that have not converged `before`."""
+    def _train_batch(
+        self, given: TrainedMachines | None, batch: _Batch, before: TrainedMachines | None, progress: AnyProgress
+    ) -> TrainedMachines:
+        """Train the machines of a batch that have not converged `before`, or in an earlier fit."""
+        if before is None and given is not None:
+            before = given.take(batch.numbers)
+        if before is not None and _are_converged(before):
+            return before
         train_some = self._train_apart if batch.n_rows == np.inf else self._train_group
         return train_some(batch.numbers, before, progress)
 
-    def _sketch_batch(self, batch: _Batch, before: TrainedMachines | None, progress: AnyProgress) -> TrainedMachines:
+    def _sketch_batch(
+        self, given: TrainedMachines | None, batch: _Batch, before: TrainedMachines | None, progress: AnyProgress
+    ) -> TrainedMachines:
         """The machines of a batch `before`; if none or all zero, those without a working set, or of pairs apart."""
+        if before is None and given is not None:
+            before = given.take(batch.numbers)
         if before is not None and (batch.n_rows == np.inf or before.results.beta.any()):
             return before
         if batch.n_rows == np.inf:
@@ -145,10 +159,8 @@ class SeveralMachines:
         n_workers = min(effective_n_jobs(n_jobs), len(left))
         memory = self.settings.memory.less(solution_bytes(int(self._sizes(numbers).sum())))
         memory = among_solves(samples, memory, n_workers)
-        settings, division = replace(self.settings, memory=memory), None
-        if before is not None:
-            division = before.division
-        elif stop_level:
+        settings, division = replace(self.settings, memory=memory), None if before is None else before.division
+        if stop_level and division is None:
             with blas_limit(1), ThreadTeam(n_jobs) as team:
                 operator = KernelOperator(self.kernel, samples, team)
                 division = divide_rows(operator, stop_level, np.zeros(len(samples)), settings, progress, self.rng)
@@ -160,7 +172,7 @@ class SeveralMachines:
         machines = share_time(
             train_part, parts, work, progress, _is_converged, run_tasks, n_workers, None if before else sketch_part
         )
-        found |= {k: machine.following(found.get(k)) for k, machine in zip(left, machines, strict=True)}
+        found |= dict(zip(left, machines, strict=True))
         return TrainedMachines.join([found[k] for k in range(len(numbers))])
 
     def _sizes(self, numbers: RowIndices) -> RowIndices:
@@ -183,16 +195,18 @@ class SeveralMachines:
     ) -> TrainedMachine:
         """A machine; from the one that an earlier share of the time has left, if any."""
         known, rng = before or part.earlier, np.random.default_rng(part.seed)
+        if known is not None and (known.division is None) != (division is None):  # stopped before there were clusters
+            known = None
         rows, problem = self.problems[part.number]()
         data, local = self._take(rows, problem, division)
-        sketched = start = None if known is None else known.result.beta
+        train = partial(train_machine, data, settings, share, rng, division=local, is_one_of_several=True)
         if known is not None and known.is_sketch:
-            start = None
-        train = partial(train_machine, start=start, sketched=sketched, division=local, is_one_of_several=True)
-        machine = train(data, settings, share, rng)
+            machine = train(sketched=known.result.beta).following(known)
+        else:
+            machine = train(before=None if known is None else replace(known, division=local))
         if share.stopped_by is None:  # else it goes on later
             self.progress.advance(float(self._work(np.array([part.number])).sum()))
-        return replace(machine, rows=rows, division=division).following(before)
+        return replace(machine, rows=rows, division=division)
 
     def _sketch_one(
         self,
@@ -227,6 +241,7 @@ class SeveralMachines:
         parts = self._join(numbers[left])
         if before is not None:
             parts = parts.starting_at(before.results.take(left))
+            parts = replace(parts, point=before.take(left).starting_points, keeps_start=True)
         is_used = np.zeros(len(self.samples), np.bool_)
         is_used[parts.rows] = True
         samples: Samples = self.samples
@@ -240,7 +255,7 @@ class SeveralMachines:
         self.progress.advance(float(self._work(numbers[left]).sum()))
         if before is None:
             return TrainedMachines.of_results(parts.rows, results)
-        is_better = results.converged | (results.gap <= before.results.gap[left])
+        is_better = results.converged | (results.objective <= before.results.objective[left])
         return TrainedMachines.of_results(before.rows, before.results.followed_by(left, results, is_better))
 
     def _join(self, numbers: RowIndices) -> Subproblems:
@@ -251,7 +266,9 @@ class SeveralMachines:
         made = [self.problems[p]() for p in numbers]
         return join_subproblems([Subproblem(rows, problem, problem.sparse_point()) for rows, problem in made])
 
-    def _train_on_shared_matrix(self, problems: list[DualProblem]) -> list[TrainedMachine]:
+    def _train_on_shared_matrix(
+        self, problems: list[DualProblem], before: TrainedMachines | None
+    ) -> list[TrainedMachine]:
         """Machines of all samples, on one kernel matrix; corrected in float64 where float32 entries are too coarse."""
         kernel, samples, settings, progress = self.kernel, self.samples, self.settings, self.progress
         n, points = len(samples), [problem.sparse_point() for problem in problems]
@@ -262,6 +279,8 @@ class SeveralMachines:
                 for problem in problems
             ]
             levels = settings.planned_levels(self.kernel, samples)
+            if before is not None:
+                levels, points = range(0), [machine.start for machine in before]
             for number, level in enumerate(levels):
                 share = progress.part(1 / (len(levels) + 1 - number))
                 if (division := divide_rows(operator, level, np.zeros(n), settings, share, self.rng)) is not None:
@@ -271,8 +290,11 @@ class SeveralMachines:
                 with progress.interrupting(team.native):
                     fill_gram(kernel, samples.take(slice(0, n)), K, team)
             except Stopped:
+                if before is not None:
+                    return list(before)
                 return [fit.solve_whole(point) for fit, point in zip(fits, points, strict=True)]
-            results = solve_several_in_memory(K, problems, points, settings.limits, team, progress)
+            how = {"keeps_starts": before is not None}
+            results = solve_several_in_memory(K, problems, points, settings.limits, team, progress, **how)
             del K
             return _correct(fits, results, progress)
 

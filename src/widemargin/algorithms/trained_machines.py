@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from .._types import Mask, Matrix, RowIndices, Vector
 from ..partition.divide import Division
+from ..solvers.dual.in_memory import uncertified_result
 from ..solvers.results import DualResult, DualResults, coordinates_of
 
 
@@ -31,6 +32,10 @@ class TrainedMachine:
         Of a pair of classes: the rows that are the result's coordinates. None: all.
     is_sketch : bool
         Whether it is from `sketch`.
+    unfinished : DualResult or None
+        The last point of the whole problem, where a fit was stopped before this became better than the machine: another
+        fit goes on from it. Its decision values may be unknown (`has_certificate`). Of a model of another problem,
+        whose result has no certificate: the nearest feasible point of this one.
     """
 
     result: DualResult
@@ -39,6 +44,7 @@ class TrainedMachine:
     levels: list[dict[str, float]]
     rows: RowIndices | None = None
     is_sketch: bool = False
+    unfinished: DualResult | None = None
 
     @classmethod
     def exact(
@@ -47,12 +53,24 @@ class TrainedMachine:
         """The machine of a solution of the whole problem, after these levels."""
         return cls(result, None, np.array([result.intercept]), list(levels), rows)
 
+    @property
+    def start(self) -> Vector:
+        """The feasible point (n,) that another fit begins its levels or its solve in memory from."""
+        if self.unfinished is None or self.result.has_certificate:
+            return self.result.beta
+        return self.unfinished.beta
+
     def following(self, before: TrainedMachine | None) -> TrainedMachine:
         """The better one of this machine and of `before`, from which its training started (`DualResult.following`)."""
         if before is None:
             return self
         best = self if self.result.improves(before.result) else before
-        return replace(best, result=self.result.following(before.result), levels=best.levels or before.levels)
+        result, unfinished = self.result.following(before.result), self.unfinished
+        if best is before and unfinished is None:
+            unfinished = before.unfinished
+            if self.division is not None and before.division is None:  # levels have been solved in part
+                unfinished = uncertified_result(self.result.beta, 0.0)
+        return replace(best, result=result, levels=self.levels or before.levels, unfinished=unfinished)
 
 
 @dataclass
@@ -71,6 +89,8 @@ class TrainedMachines:
     levels : list of dict
         Of all machines; "problem" is the machine's number.
     is_sketch : ndarray of shape (P,), bool
+    unfinished : dict of DualResult
+        Those of the machines that have one, by number.
     """
 
     rows: RowIndices
@@ -79,6 +99,7 @@ class TrainedMachines:
     division: Division | None
     levels: list[dict[str, Any]]
     is_sketch: Mask
+    unfinished: dict[int, DualResult] = field(default_factory=dict)
 
     @classmethod
     def join(cls, machines: Sequence[TrainedMachine]) -> TrainedMachines:
@@ -88,7 +109,8 @@ class TrainedMachines:
         levels = [{"problem": p, **level} for p, machine in enumerate(machines) for level in machine.levels]
         intercepts = np.array([machine.intercepts for machine in machines])
         is_sketch = np.array([machine.is_sketch for machine in machines])
-        return cls(np.concatenate(rows), results, intercepts, machines[0].division, levels, is_sketch)
+        unfinished = {p: machine.unfinished for p, machine in enumerate(machines) if machine.unfinished is not None}
+        return cls(np.concatenate(rows), results, intercepts, machines[0].division, levels, is_sketch, unfinished)
 
     @classmethod
     def of_results(cls, rows: RowIndices, results: DualResults) -> TrainedMachines:
@@ -101,10 +123,30 @@ class TrainedMachines:
     def __getitem__(self, p: int) -> TrainedMachine:
         result, rows = self.results[p], self.rows[slice(*self.results.starts[p : p + 2])]
         levels = [level for level in self.levels if level["problem"] == p]
-        return TrainedMachine(result, self.division, self.intercepts[p], levels, rows, bool(self.is_sketch[p]))
+        sketch = bool(self.is_sketch[p])
+        return TrainedMachine(result, self.division, self.intercepts[p], levels, rows, sketch, self.unfinished.get(p))
 
     def __iter__(self) -> Iterator[TrainedMachine]:
         return (self[p] for p in range(len(self)))
+
+    @property
+    def level(self) -> int:
+        """The level of early machines; 0 for exact ones."""
+        return int(self.levels[-1]["level"]) if self.division is not None else 0
+
+    @property
+    def starting_points(self) -> Vector:
+        """`TrainedMachine.start` (N,) of all machines."""
+        return np.concatenate([machine.start for machine in self]) if self.unfinished else self.results.beta
+
+    @property
+    def objective(self) -> float:
+        """The sum of the objectives."""
+        return float(sum(self.results.objective.tolist()))
+
+    def take(self, problems: RowIndices) -> TrainedMachines:
+        """Some of the machines."""
+        return TrainedMachines.join([self[int(p)] for p in problems])
 
 
 def in_order(numbers: Sequence[RowIndices], parts: Sequence[TrainedMachines]) -> TrainedMachines:
@@ -124,4 +166,22 @@ def in_order(numbers: Sequence[RowIndices], parts: Sequence[TrainedMachines]) ->
     intercepts, is_sketch = (
         np.concatenate([getattr(part, name) for part in parts])[order] for name in ("intercepts", "is_sketch")
     )
-    return TrainedMachines(rows, joined.take(order), intercepts, parts[0].division, levels, is_sketch)
+    unfinished = {
+        int(place[k + p]): point for k, part in zip(first, parts, strict=False) for p, point in part.unfinished.items()
+    }
+    return TrainedMachines(rows, joined.take(order), intercepts, parts[0].division, levels, is_sketch, unfinished)
+
+
+def describe_level(
+    level: int, n_clusters: int, joined: DualResult, *, clustering_seconds: float, seconds: float
+) -> dict[str, float]:
+    """The entry of `TrainedMachine.levels` of a level's concatenated solution."""
+    return {
+        "level": level,
+        "n_clusters": n_clusters,
+        "n_support": int(np.count_nonzero(joined.beta)),
+        "clustering_seconds": clustering_seconds,
+        "seconds": seconds,
+        "objective": joined.objective,
+        "lower_bound": joined.lower_bound,
+    }

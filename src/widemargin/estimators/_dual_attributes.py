@@ -73,7 +73,7 @@ def _common_attributes(machines: TrainedMachines, group: Labels, kept: RowIndice
         "support_": kept[support],
         "support_vectors_": np.empty((0, 0)) if X is None else X[support],
         "intercept_": intercepts.mean(axis=1) if intercepts.shape[1] > 1 else intercepts[:, 0].copy(),
-        "early_level_": int(machines.levels[-1]["level"]) if machines.division is not None else 0,
+        "early_level_": machines.level,
     }
 
 
@@ -82,7 +82,7 @@ def certificate_attributes(machines: TrainedMachines, *, is_semidefinite: bool) 
     results = machines.results
     order = np.lexsort((results.history["problem"], results.history["time"]))  # pairs are trained in parallel
     history = {name: column[order] for name, column in results.history.items()}
-    objective, gap = sum(results.objective.tolist()), sum(results.gap.tolist())
+    objective, gap = machines.objective, sum(results.gap.tolist())
     if not is_semidefinite:
         gap = np.nan
         history["lower_bound"] = np.full_like(history["lower_bound"], np.nan)
@@ -155,9 +155,12 @@ def _cluster_attributes(machines: TrainedMachines, X: Any, kept: RowIndices, sup
         return None
     router = division.router
     norms = router.squared_centre_norms if isinstance(router, KernelRouter) else np.zeros(router.n_clusters)
+    points = division.points
+    if points is None:
+        points = kept[division.sample_indices] if X is None else X[division.sample_indices]
     return {
         "method": router.name,
-        "points": kept[division.sample_indices] if X is None else X[division.sample_indices],
+        "points": points,
         "labels": router.labels,
         "squared_centre_norms": norms,
         "support_labels": division.labels[support],  # (n_SV,)

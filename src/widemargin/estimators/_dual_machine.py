@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import partial
 from typing import Any, Self
@@ -16,6 +16,7 @@ from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from .._memory import memory_plan
+from .._native import Stopped
 from .._progress import Progress, SilentProgress
 from .._threads import ThreadTeam, blas_limit, effective_n_jobs, raise_if_stopped
 from .._types import Array, Labels, Matrix, RowIndices, Vector
@@ -31,8 +32,8 @@ from ..kernels.functions import FUNCTION_KERNELS, KERNELS, CallableKernel, Kerne
 from ..kernels.precision import ensure_precision, float64_error
 from ..models.clustered import ClusteredExpansion
 from ..models.expansion import KernelExpansion
-from ..partition.divide import clustering_level
-from ..solvers.dual.certificate import MAX_RELATIVE_GAP, have_negative_square
+from ..partition.divide import Division, clustering_level
+from ..solvers.dual.certificate import MAX_RELATIVE_GAP, Limits, have_negative_square
 from ..solvers.dual.memory import needed_bytes
 from ..solvers.dual.stopping import with_rounding
 from ..solvers.results import DualResult, History
@@ -41,6 +42,7 @@ from ._estimator import describe_gap, warn_unconverged, warn_user
 from ._fitted_state import FittedState
 from ._kernel_machine import DecisionGradients, KernelMachine, LinearWeights, TrainingRows
 from ._predictor import lazy_on_dask
+from ._resuming import check_state, find_rows, fingerprint, machines_of_coefficients, machines_of_state, state_of
 from ._scale import make_checked_samples, sample_form
 from ._validation import (
     check_choice,
@@ -81,9 +83,14 @@ class DualMachine(LinearWeights, DecisionGradients, KernelMachine):
     support_: RowIndices
     dual_coef_: Matrix
     intercept_: Vector
+    objective_: float
+    dual_gap_: float
     n_support_: NDArray[np.intp]
     early_level_: int
+    levels_: list[dict[str, Any]]
+    classes_: NDArray[Any]  # of a classifier
     _clusters: dict[str, Any] | None
+    _resumed: dict[str, Any] | None = None  # what another fit goes on from: see `_resuming`
 
     def fit(self, X: ArrayLike, y: ArrayLike | None, sample_weight: ArrayLike | None = None) -> Self:
         """Train the machine.
@@ -110,10 +117,14 @@ class DualMachine(LinearWeights, DecisionGradients, KernelMachine):
         ):
             kernel, samples, rows = self._make_samples(rows, progress)
             problems, settings = self._problems(rows), self._settings(kernel, len(samples))
-            start, rng = self._warm_start_point(problems, rows.kept), make_rng(self.random_state, seed_of_none=0)
-            machines = train_machines(kernel, samples, problems, settings, progress, rng, start=start)
+            limits = settings.limits
+            before = self._machines_before(kernel, rows, problems, limits, progress) if self.warm_start else None
+            rng = make_rng(self.random_state, seed_of_none=0)
+            machines = train_machines(kernel, samples, problems, settings, progress, rng, before=before)
             machines = self._finish_machines(kernel, samples, rows, machines)
             self._set_attributes(kernel, samples, rows, machines)
+            is_needed = self.warm_start or not self.converged_
+            self._resumed = state_of(machines, fingerprint(kernel, rows.X, problems)) if is_needed else None
             if not progress.stopped_by:
                 self._warn_of_machines(rows, machines)
             if not self.converged_:
@@ -351,25 +362,48 @@ class DualMachine(LinearWeights, DecisionGradients, KernelMachine):
             return self.partition
         return "input" if self.kernel in KERNELS else "kernel"
 
-    def _warm_start_point(self, problems: Problems, kept: RowIndices) -> Vector | None:
-        """With `warm_start`, the fitted machine's coefficients as a feasible point (n,) of the problem; else None.
+    def _machines_before(
+        self, kernel: Kernel, rows: TrainingRows, problems: Problems, limits: Limits, progress: Progress
+    ) -> TrainedMachines | None:
+        """The machines that this estimator was fitted to, for a fit to go on from; None if there are none.
 
-        Warn where what was fitted is no start.
+        Of the same problem they have their certificates, of another one the nearest feasible points.
         """
-        if not self.warm_start or not hasattr(self, "dual_coef_"):
+        if not hasattr(self, "dual_coef_"):
             return None
-        if len(problems) > 1 or self.stop_level:
-            several = f"{len(problems)} machines (several classes or targets)"
-            what = several if len(problems) > 1 else "an early machine"
-            warn_user(f"warm_start=True has no effect on {what}: this fit starts anew", UserWarning)
+        coef = self._coefficients()
+        has_classes = isinstance(self, ClassifierMixin)
+        if coef.shape[0] != len(problems) or (has_classes and not np.array_equal(self.classes_, rows.classes)):
             return None
-        if len(self.dual_coef_) != 1 or not len(self.support_):
+        if np.isinf(self.dual_gap_) and np.isfinite(self.objective_):  # of a sample alone
             return None
-        beta, is_there = np.zeros(int(kept[-1]) + 1), self.support_ <= kept[-1]
-        beta[self.support_[is_there]] = self.dual_coef_[0, is_there]
-        _, problem = problems[0]()
-        beta = np.clip(beta[kept], problem.lo, problem.hi)
-        return problem.nearby_point(beta) if problem.has_intercept else beta
+        state = self._resumed
+        if state is not None and state["fingerprint"] == fingerprint(kernel, rows.X, problems):
+            division = None if state["labels"] is None else self._division(state["labels"])
+            return machines_of_state(state, problems, limits, division, self.levels_)
+        is_local = not isinstance(rows.X, RemoteRows)
+        vectors = self.support_vectors_ if is_local and not self._is_gram else None
+        places = find_rows(self.support_, vectors, rows.kept, rows.X)
+        division, intercepts = None, self.intercept_[:, None]
+        if is_local and self._clusters is not None and self._clusters["method"] != "random":
+            intercepts = self._clusters["intercepts"]
+            division = self._division(self._route_rows(rows, places, progress))
+        return machines_of_coefficients(coef, places, problems, division, intercepts, self.levels_)
+
+    def _division(self, labels: Labels) -> Division:
+        """The division of the fitted early machine, with the clusters (n,) of the rows of this fit."""
+        assert self._clusters is not None
+        return Division(self._model.router, labels, np.empty(0, np.intp), self._clusters["points"])
+
+    def _route_rows(self, rows: TrainingRows, places: RowIndices, progress: Progress) -> Labels:
+        """The clusters (n,) of the rows; of the support vectors alone, where there is no time for more."""
+        assert self._clusters is not None
+        if progress.go_on():
+            with suppress(Stopped), ThreadTeam(self.n_jobs) as team, progress.interrupting(team.native):
+                return np.asarray(self._model.router.route(rows.X, team), np.intp)
+        labels = np.zeros(len(rows.kept), np.intp)
+        labels[places[places >= 0]] = self._clusters["support_labels"][places >= 0]
+        return labels
 
     def _snapshot(self, rows: TrainingRows, progress: Progress) -> dict[str, Any] | None:
         """The attributes of a single machine, in the rounds of the whole problem."""
@@ -426,6 +460,8 @@ class DualMachine(LinearWeights, DecisionGradients, KernelMachine):
             check_clusters(clusters, self._dtype, n_machines=n_machines, n_support=n, d=d, is_gram=self._is_gram)
         elif fitted.value("_clusters") is not None:
             raise ValueError(f"_clusters must be None where early_level_ is 0, got {self._clusters!r}")
+        if self._resumed is not None:
+            check_state(fitted.nested("_resumed"), n_machines)
 
 
 def _merge_equal_rows(rows: TrainingRows) -> TrainingRows:

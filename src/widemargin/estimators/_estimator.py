@@ -172,9 +172,18 @@ def warn_of_stop(estimator: Any, reason: str | None, state: str) -> None:
 
 
 def warn_unconverged(estimator: Any, reason: str | None, certificate: str, *, name: str | None = None) -> None:
-    """Warn of a fit, or of the function `name`, that has not converged: for which reason, and the certificate."""
-    if not estimator.converged_:
-        warn_of_stop(name or estimator, reason, f"before it converged: {certificate}. The model is the best so far.")
+    """Warn of a fit, or of the function `name`, that has not converged: for which reason, the certificate, what to do.
+
+    A model with `warm_start` can be fitted further, unless it is as exact as float64 allows.
+    """
+    if estimator.converged_:
+        return
+    advice = ""
+    if hasattr(estimator, "warm_start") and reason != "the precision of float64":
+        how = "" if estimator.warm_start else " after set_params(warm_start=True)"
+        advice = f" To go on from it, call fit again{how}."
+    state = f"before it converged: {certificate}. The model is the best so far.{advice}"
+    warn_of_stop(name or estimator, reason, state)
 
 
 def relative_gap(objective: float, gap: float) -> float:

@@ -61,8 +61,8 @@ class DCOneClassSVM(OutlierMixin, OutlierPredictor, DualMachine):
     n_levels, branching, n_sample, partition
         Divide and conquer, as of `DCSVMClassifier`, but "auto" is always one level from 5,000 rows on.
     warm_start : bool, default=False
-        Go on from the fitted dual variables, an early machine's too, instead of solving levels, for another `nu` or
-        other weights as well. For the same rows, and ``stop_level=0``.
+        Go on from the fitted model, as `DCSVMClassifier` does: on the same data the objective is never larger than
+        before; also for another `nu` or other weights. Holds 16 bytes a row after the fit.
     tol : float, default=1e-3
         Largest violation of the optimality conditions at the end, in units of the decision function. An exact machine
         of at most 512 rows is solved to 1e-9, or to the rounding of its decision values.
@@ -226,7 +226,7 @@ class DCOneClassSVM(OutlierMixin, OutlierPredictor, DualMachine):
         self, kernel: Kernel, samples: Samples | RemoteRows, rows: TrainingRows, machines: TrainedMachines
     ) -> TrainedMachines:
         (machine,) = machines
-        if machine.result.has_certificate:
+        if machine.result.has_certificate or machine.intercepts.any():  # or it is the model that the fit was given
             machine = self._with_border_inside(machine, rows)
         else:
             machine = self._sample_machine(kernel, samples, rows.weights)

@@ -79,8 +79,10 @@ class DCSVMClassifier(Classifier, OneVsOnePredictor, DualMachine):
     break_ties : bool, default=False
         With more than two classes, whether the decision function breaks ties of votes (at its cost).
     warm_start : bool, default=False
-        Go on from the fitted dual variables, an early machine's too, instead of solving levels. For two classes, the
-        same rows, and ``stop_level=0``; a warning says where it has no effect.
+        Go on from the fitted model: after a stop (`max_time`, Ctrl-C, `max_iter`) where that fit was stopped, also once
+        the model has been saved and loaded. On the same data the objective is never larger than before. On other data
+        of the same classes, or with other parameters, the fit begins with the coefficients of rows that are still
+        there. Holds 16 bytes a row (times classes - 1) after the fit.
     tol : float, default=1e-3
         Largest violation of the optimality conditions at the end, in units of the decision function. An exact machine
         of at most 512 rows is solved to 1e-9, or to the rounding of its decision values.

@@ -51,8 +51,8 @@ class DCSVMRegressor(Regressor, ValuePredictor, DualMachine):
     n_levels, branching, n_sample, partition
         Divide and conquer, as of `DCSVMClassifier`.
     warm_start : bool, default=False
-        Start from the fitted coefficients instead of solving levels. For one target, the same rows, and
-        ``stop_level=0``.
+        Go on from the fitted model, as `DCSVMClassifier` does: on the same data the objective is never larger than
+        before. Holds 16 bytes a row and target after the fit.
     tol : float, default=1e-3
         Largest violation of the optimality conditions at the end, in the units of y. An exact machine of at most 512
         rows is solved to 1e-9, or to the rounding of its decision values.
@@ -234,6 +234,7 @@ class DCSVMRegressor(Regressor, ValuePredictor, DualMachine):
             self.C *= 1.0 if self._is_squared else float(spreads[0])
             self.epsilon *= float(spreads[0])
             self._rescale_certificate(float(spreads[0]))
+        self._resumed = None  # it is of the targets before
         self._model = self._make_model()
         return self
 

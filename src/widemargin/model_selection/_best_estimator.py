@@ -131,13 +131,18 @@ class BestEstimator(CallbackSupportMixin, Loadable):
         machine = self._prototype(**best, max_time=max_time).fit(X, y, sample_weight)
         self.best_estimator_ = machine.set_params(max_time=self.max_time)
 
+    @property
+    def _advice(self) -> str:
+        """What the warning of a stopped search says of another fit."""
+        return ""
+
     def _warn_of_stop(self, stopped_by: str | None, state: str, chosen: str, *, has_scores: bool) -> None:
         """Warn that the search was stopped, and of what this means for the machine that is trained now.
 
         `chosen` names its parameters; without any scores they are no choice.
         """
         if has_scores:
-            state += f" The best so far: {chosen}."
+            state += f" The best so far: {chosen}.{self._advice}"
         else:
             remedy = "" if self.max_time is None else f": give it more than max_time={shown(self.max_time)} seconds"
             state += f" Nothing was scored, and {chosen} is no choice, but the middle of what is tried first{remedy}."
@@ -183,13 +188,14 @@ class BestEstimator(CallbackSupportMixin, Loadable):
         with fit_task(self, X, y) as bridge, all_or_nothing(self):
             begin = perf_counter()
             self._check_scoring()
-            self.__dict__.pop("best_estimator_", None)  # of an earlier fit
+            self._best_before = last_step(self.__dict__.pop("best_estimator_", None))  # of an earlier fit
             best, stopped_by = self._choose(X, y, sample_weight, groups, bridge if bridge.has_callbacks else None)
             if self.refit:
                 with warnings.catch_warnings():
                     if stopped_by == "interrupt":  # `_warn_of_stop` has said for how long the machine is trained
                         warnings.simplefilter("ignore", ConvergenceWarning)
                     self._fit_best(X, y, sample_weight, self._time_left(perf_counter() - begin, stopped_by), **best)
+            self.__dict__.pop("_best_before", None)
             bridge.close()
         return self
 

@@ -7,7 +7,7 @@ on all rows: score the remaining cells in the first two folds; eliminate cells
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -32,6 +32,7 @@ from ._race import Race
 _SAMPLE_SHARE = 4  # rows / rows of the sample
 _LEAST_SAMPLE = 500  # rows: smaller samples tell little, and all rows are as quick
 _FIRST_FOLDS = 2  # of all rows, before cells are eliminated again
+_KEY = "n_rows", "fold", "gamma", "epsilon", "C"  # of a score in a history
 
 
 class Split(NamedTuple):
@@ -130,9 +131,17 @@ class Search:
         self.sample_scores: Vector | None = None
         self.remaining: Mask = np.ones(grid.shape, np.bool_)  # cells that were not eliminated
         self.history = History()
+        self._known: dict[tuple[float, ...], float] = {}  # scores of an earlier search, by the columns `_KEY`
 
     def _no_scores(self) -> Vector:
         return np.full((len(self.data.splits), *self.grid.shape), np.nan)
+
+    def recall(self, history: Mapping[str, Vector], kernel: int) -> None:
+        """Take the scores of this kernel, by its number, in the history of an earlier search that was stopped."""
+        for row in (dict(zip(history, values, strict=True)) for values in zip(*history.values(), strict=True)):
+            if row.pop("kernel") == kernel:
+                self.history.record(**row)
+                self._known[tuple(float(row[name]) for name in _KEY)] = float(row["score"])
 
     def run(self, rng: np.random.Generator, *, exhaustive: bool) -> None:
         """Score the cells: all in all folds with `exhaustive`, else those that remain in the race."""
@@ -189,6 +198,7 @@ class Search:
         solver = HeldOutSolver(data.problem.machines, self.limits, n_bytes, self.progress, self.team)
         for g in _from_middle(len(self.grid.gammas)):
             paths = [(k, e) for k in folds for e in range(self.grid.shape[1]) if self.remaining[g, e].any()]
+            paths = [(k, e) for k, e in paths if not self._take_known(len(data.rows), k, g, e, scores)]
             if not paths or not self.progress.go_on():
                 continue
             kernel = self.make_kernel(float(self.grid.gammas[g]))
@@ -208,6 +218,15 @@ class Search:
                         )
                 self.progress.go_on(round=float(len(self.history)))
             self.progress.advance()
+
+    def _take_known(self, n_rows: int, k: int, g: int, e: int, scores: Vector) -> bool:
+        """Write the scores of a fold's remaining cells of gamma g and epsilon e, if an earlier search had them all."""
+        gamma, epsilon, Cs = self.grid.gammas[g], self.grid.epsilons[e], self.grid.Cs[self.remaining[g, e]]
+        known = [self._known.get((n_rows, k, float(gamma), float(epsilon), C)) for C in Cs.tolist()]
+        if None in known:
+            return False
+        scores[k, g, e, self.remaining[g, e]] = known
+        return True
 
     def _fold(self, data: SearchData, k: int, g: int, e: int) -> Fold:
         """Fold k with its duals for epsilon e, and the Cs of the remaining cells of gamma g and epsilon e."""

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from copy import copy
 from functools import partial
+from numbers import Integral
 from time import perf_counter
 from typing import Any, cast
 
@@ -23,6 +25,7 @@ from ..data.rows import positions
 from ..data.samples import make_samples
 from ..estimators._dual_machine import DualMachine
 from ..estimators._kernel_machine import TrainingRows
+from ..estimators._resuming import checksum
 from ..estimators._scale import resolve_gamma, sample_form
 from ..estimators._validation import (
     check_choice,
@@ -37,7 +40,7 @@ from ..kernels.functions import FUNCTION_KERNELS, KERNELS, WITHOUT_GAMMA, Kernel
 from ..partition.divide import CLUSTER_ROWS, clustering_level
 from ..solvers.dual.certificate import Limits
 from ._adaptive_search import AdaptiveSearch, Axes, Cell, Machines, Means
-from ._best_estimator import BestEstimator, Fold, Score, cv_results, make_splits, needs_refit
+from ._best_estimator import BestEstimator, Fold, Score, cv_results, last_step, make_splits, needs_refit
 from ._cv_problem import CVProblem
 from ._grid import (
     C_RANGE,
@@ -104,15 +107,41 @@ class SearchCV(BestEstimator):
         data = self._make_data(rows, len(targets), splits, score, kernels[0])
         prototype._check_memory(data.samples, rows)
         self._problem = data.problem
+        mark = self._mark(data, rows)
+        is_resumed = mark is not None and self.__dict__.pop("_stopped_search", None) == mark
+        known = self.history_ if is_resumed else {}
+        if not is_resumed:
+            self.__dict__.pop("_best_before", None)
         find = self._search_grid if self._is_exact(kernels, len(data.rows)) else self._search_adaptively
-        found = find(data, rows, kernels, callback)
+        found = find(data, rows, kernels, callback, known)
+        self._stopped_search = mark if found[1] or self.refit else None
+        self._stopped_by = found[1]
         self._search_seconds = perf_counter() - begin
         if not self.refit:
             self._forget_search()
         return found
 
+    def _mark(self, data: SearchData, rows: TrainingRows) -> int | None:
+        """A number that differs for other searches, whose scores are no scores of this one; None if all differ."""
+        if not self._has_seed:
+            return None
+        parameters = self.get_params(deep=False)
+        for name in ("max_time", "n_jobs", "memory_budget", "verbose", "refit"):
+            parameters.pop(name)
+        return checksum(parameters, rows.X, [rows.y, rows.weights, *(part for split in data.splits for part in split)])
+
+    @property
+    def _has_seed(self) -> bool:
+        """Whether another search of the same data has the same folds and clusters."""
+        return self.random_state is None or isinstance(self.random_state, Integral)
+
+    @property
+    def _advice(self) -> str:
+        """What the warning of a stopped search says of another fit."""
+        return " To go on from there, call fit again with the same data." if self._has_seed else ""
+
     def _forget_search(self) -> None:
-        for name in ("_problem", "_factors", "_search_seconds"):
+        for name in ("_problem", "_factors", "_search_seconds", "_stopped_by"):
             self.__dict__.pop(name, None)
 
     @needs_refit
@@ -152,6 +181,8 @@ class SearchCV(BestEstimator):
             scaler = RelevanceScaler(kernel=best["kernel"], n_jobs=self.n_jobs).set_factors(X, factors)
             machine = self._train_exact_or_early(scaler.transform(X), y, sample_weight, max_time, **best)
             self.best_estimator_ = Pipeline([("relevance", scaler), ("machine", machine)])
+        if not self._stopped_by and last_step(self.best_estimator_).converged_:
+            self._stopped_search = None
         self._forget_search()
 
     def _train_exact_or_early(self, X: Any, y: Any, sample_weight: Any, max_time: float | None, **best: Any) -> Any:
@@ -171,8 +202,11 @@ class SearchCV(BestEstimator):
                 return machine
 
     def _train_best(self, X: Any, y: Any, sample_weight: Any, max_time: float | None, **parameters: Any) -> Any:
-        machine = self._prototype(**parameters, max_time=max_time).fit(X, y, sample_weight)
-        return machine.set_params(max_time=self.max_time)
+        machine = self._prototype(**parameters, max_time=max_time)
+        own, before = machine.get_params(), self.__dict__.get("_best_before")
+        if before is not None and before.get_params() == {**own, "max_time": self.max_time}:  # of a stopped search
+            machine = copy(before).set_params(max_time=max_time, warm_start=True)
+        return machine.fit(X, y, sample_weight).set_params(max_time=self.max_time, warm_start=False)
 
     # --- what is searched ---
 
@@ -265,9 +299,14 @@ class SearchCV(BestEstimator):
     # --- a grid of exact cells ---
 
     def _search_grid(
-        self, data: SearchData, rows: TrainingRows, kernels: list[Any], callback: Callback | None
+        self,
+        data: SearchData,
+        rows: TrainingRows,
+        kernels: list[Any],
+        callback: Callback | None,
+        known: Mapping[str, Vector],
     ) -> tuple[dict[str, Any], str | None]:
-        """Score the cells of each kernel's grid, one kernel after the other."""
+        """Score the cells of each kernel's grid, one kernel after the other; `known` is an earlier search's history."""
         gammas = self._values("gammas", self.gammas, *GAMMA_RANGE, 5, 1.0)
         epsilons = self._values("epsilons", self._epsilon_values(), *EPSILON_RANGE, 3, 0.1)
         Cs = self._values("Cs", self.Cs, *C_RANGE, 10, 1.0)
@@ -281,6 +320,7 @@ class SearchCV(BestEstimator):
                 grid = Grid(self._scale_gammas(rows, gammas, kernel), epsilons, Cs)
                 make = partial(self._make_kernel, kernel)
                 search = Search(data, grid, make, self._limits(kernel), memory["folds"], progress, team)
+                search.recall(known, kernels.index(kernel))
                 search.run(make_rng(self.random_state, seed_of_none=0), exhaustive=bool(self.exhaustive))
                 searches[kernel] = search
         return self._set_grid_results(searches), progress.stopped_by
@@ -327,7 +367,12 @@ class SearchCV(BestEstimator):
     # --- cells of early machines, wherever the best are ---
 
     def _search_adaptively(
-        self, data: SearchData, rows: TrainingRows, kernels: list[Any], callback: Callback | None
+        self,
+        data: SearchData,
+        rows: TrainingRows,
+        kernels: list[Any],
+        callback: Callback | None,
+        known: Mapping[str, Vector],
     ) -> tuple[dict[str, Any], str | None]:
         title, memory = type(self).__name__, memory_plan(self)
         with (
@@ -339,6 +384,7 @@ class SearchCV(BestEstimator):
             machines = Machines(self._make_kernel, learn, self._limits(kernels[0]))
             means = Means(memory, progress, team, make_rng(self.random_state, seed_of_none=0))
             search = AdaptiveSearch(data, rows.X, self._axes(rows, kernels), machines, means)
+            search.recall(known)
             search.run()
         return self._set_results(search), progress.stopped_by
 

@@ -107,7 +107,9 @@ class DCSVMClassifierCV(BestClassifier, SearchCV):
     -----
     ConvergenceWarning
         When `max_time` or Ctrl-C ended the search, with what was not seen. After Ctrl-C the machine is trained for at
-        most 0.4 s, and the warning says how it can go on.
+        most 0.4 s, and the warning says how it can go on. Another `fit` with the same data and parameters goes on from
+        there: it takes the scores in `history_` (but for those of scaled columns), and the machine where it was
+        stopped.
 
     Notes
     -----

@@ -33,11 +33,14 @@ class Division(NamedTuple):
         The cluster of each sample, below ``router.n_clusters``.
     sample_indices : ndarray of shape (m,), int
         Which samples are the router's sample points.
+    points : optional
+        Instead, these points themselves, as a fitted model has them, where it made the division.
     """
 
     router: Router
     labels: Labels
     sample_indices: RowIndices
+    points: Any = None
 
 
 class ClusteringSettings(NamedTuple):

@@ -115,8 +115,10 @@ class DualResult:
         return self.objective - self.gap if self.has_certificate else -np.inf
 
     def improves(self, before: DualResult | None) -> bool:
-        """Whether this point, found from that of `before`, is the better one: converged, or with a smaller gap."""
-        return before is None or self.converged or self.gap <= before.gap
+        """Whether this point, found from that of `before`, is the better one: converged, or of no larger objective."""
+        if before is None or self.converged:
+            return True
+        return self.has_certificate and self.objective <= before.objective
 
     def following(self, before: DualResult | None) -> DualResult:
         """The better one of this result and of `before`, from which it started; with the counts and rows of both."""

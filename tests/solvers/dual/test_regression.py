@@ -20,6 +20,7 @@ from widemargin.algorithms.trained_machines import TrainedMachine
 from widemargin.data.samples import make_samples
 from widemargin.kernels.functions import RBF
 from widemargin.solvers.dual.certificate import Limits, certify
+from widemargin.solvers.dual.in_memory import uncertified_result
 from widemargin.solvers.dual.newton import solve_newton_sets
 from widemargin.solvers.dual.problem import DualProblem, make_terms, one_class_problem, regression_problem, svm_problem
 from widemargin.solvers.dual.subproblems import Subproblem, join_subproblems, solve_subproblems
@@ -87,9 +88,10 @@ def test_a_point_of_sum_zero_leaves_all_but_one_coordinate_at_their_bounds() -> 
 
 def fit(X: NDArray[Any], problem: DualProblem, start: Vector | None = None, **changes: Any) -> TrainedMachine:
     data = KernelProblem(RBF(GAMMA), make_samples(X, RBF.sample_form), problem)
+    before = None if start is None else TrainedMachine.exact(uncertified_result(start, 0.0))
     with Progress() as progress:
         return train_machine(
-            data, DCSVMSettings(**{"n_jobs": 1, **changes}), progress, np.random.default_rng(0), start=start
+            data, DCSVMSettings(**{"n_jobs": 1, **changes}), progress, np.random.default_rng(0), before=before
         )
 
 

@@ -183,7 +183,9 @@ def test_a_start_at_the_optimum_stays_there() -> None:
     settings = DCSVMSettings(n_jobs=1)
     with Progress() as progress:
         first = train_machine(data, settings, progress, np.random.default_rng(0)).result
-        again = train_machine(data, settings, progress, np.random.default_rng(0), start=first.beta).result
+        again = train_machine(
+            data, settings, progress, np.random.default_rng(0), before=TrainedMachine.exact(first)
+        ).result
     assert again.converged
     np.testing.assert_allclose(again.beta, first.beta, atol=1e-7)
     assert again.objective == pytest.approx(first.objective, rel=1e-9)

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from operator import attrgetter, call
 
@@ -195,10 +196,13 @@ def solve_several_in_memory(
     limits: Limits,
     team: ThreadTeam,
     progress: AnyProgress,
+    *,
+    keeps_starts: bool = False,
 ) -> list[DualResult]:
     """Solve several problems on one kernel matrix K (n, n), one a thread; a last one that is left over has all threads.
 
-    `starts` are feasible points (n,), not changed. Each problem has its share of the time that is left.
+    `starts` are feasible points (n,), not changed. Each problem has its share of the time that is left. With
+    `keeps_starts` no result has a larger objective than its start.
     """
     progress.stage(f"{len(problems)} machines", len(problems))
 
@@ -206,9 +210,12 @@ def solve_several_in_memory(
         part: tuple[DualProblem, Vector], before: DualResult | None, share: AnyProgress, own: ThreadTeam
     ) -> DualResult:
         problem, start = part
+        is_first = before is None
+        if is_first and keeps_starts:
+            before = solve_in_memory(K, problem, start, replace(limits, max_iter=0), own, share)
         point, decision = (start, None) if before is None else (before.beta, before.decision)
         result = solve_in_memory(K, problem, point, limits, own, share, decision=decision)
-        if before is None:
+        if is_first:
             progress.advance()
         return result.following(before)
 
@@ -224,9 +231,22 @@ def result_at_start(problem: DualProblem, beta: Vector, elapsed: float) -> DualR
 
     beta = 0 with its certificate, or, with nu > 0, where zero is not feasible, the start without one. O(m).
     """
-    m = len(problem.target)
-    zero, terms = np.zeros(m), make_terms(problem, np.ones(m))
     if problem.nu:
-        return make_result(beta.copy(), zero, NO_CERTIFICATE, elapsed, converged=False)
-    certificate = certify(terms, zero, zero, np.empty(m), has_intercept=problem.has_intercept, tol=0.0)
-    return make_result(zero, zero.copy(), certificate, elapsed, converged=False)
+        return uncertified_result(beta, elapsed)
+    zero = np.zeros(len(problem.target))
+    return certified_result(problem, zero, zero.copy(), Limits(0.0), elapsed)
+
+
+def uncertified_result(beta: Vector, elapsed: float) -> DualResult:
+    """The result of a point beta (m,) whose decision values are not known, `elapsed` seconds after the start."""
+    return make_result(beta.copy(), np.zeros(len(beta)), NO_CERTIFICATE, elapsed, converged=False)
+
+
+def certified_result(
+    problem: DualProblem, beta: Vector, decision: Vector, limits: Limits, elapsed: float
+) -> DualResult:
+    """The result of a point beta (m,) with K beta (m,), `elapsed` seconds after the start. O(m): no kernel entry."""
+    m = len(beta)
+    terms, has_intercept = make_terms(problem, np.ones(m)), problem.has_intercept
+    certificate = certify(terms, beta, decision, np.empty(m), has_intercept=has_intercept, tol=limits.tol)
+    return make_result(beta, decision, certificate, elapsed, converged=bool(limits.are_met(certificate)))

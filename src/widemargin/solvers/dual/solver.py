@@ -20,6 +20,7 @@ Source   decomposition, shrinking: Joachims 1999; working sets: Fan, Chen, Lin 2
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cached_property
 from typing import NamedTuple
 
@@ -38,7 +39,7 @@ from ...kernels.kernel_operator import KernelOperator
 from ...kernels.tiles import entry_work
 from ..results import Certificate, DualResult, History
 from .certificate import NO_LIMIT, Limits, certify
-from .in_memory import SINGLE_SET_TOL, WORKING_SET_ROWS, WorkingSetSolver, result_at_start
+from .in_memory import SINGLE_SET_TOL, WORKING_SET_ROWS, WorkingSetSolver, uncertified_result
 from .problem import DualProblem, is_free, kink_distances, make_terms, restrict_terms
 from .stopping import MAX_IDLE_CHECKS, StallTest, decision_error, is_comparable_with_rounding
 
@@ -113,6 +114,9 @@ class DualSolver:
         Signed KKT violations of the point that was certified last.
     needed_tol, goal_tol : float
         See below.
+    unfinished : DualResult or None
+        Of a solve that was stopped: its last point, if that is not the result. Another solve goes on from it
+        (`go_on_from`). Its decision values are unknown where the stop was in a product with K.
 
     Notes
     -----
@@ -157,6 +161,7 @@ class DualSolver:
         self.n_iter = 0
         self.last_active = np.empty(0, np.intp)
         self.last_change = np.inf  # of the decision values in the last round, for most rows
+        self.unfinished: DualResult | None = None
 
     def solve(self, beta: Vector, leading_decision: Vector | None = None, n_iter: int = 0) -> DualResult:
         """Solve from the feasible point beta (n,), which is not changed, until `tol` or a stop.
@@ -170,10 +175,21 @@ class DualSolver:
         try:
             point = _Point(beta.copy(), self.decision_values(beta, leading_decision))
         except Stopped:
+            start = uncertified_result(beta, self.progress.elapsed)
             if self.problem.nu:
-                return result_at_start(self.problem, beta, self.progress.elapsed)
-            point = self._start_on_subset(beta)
+                return start
+            result = self._solve_from(self._start_on_subset(beta))
+            self.unfinished = start
+            return result
         return self._solve_from(point)
+
+    def go_on_from(self, given: DualResult) -> DualResult:
+        """Go on from a result of another solve of this problem: itself, if stopped before its K beta is known."""
+        try:
+            decision = given.decision.copy() if given.has_certificate else self.decision_values(given.beta)
+        except Stopped:
+            return given
+        return self._solve_from(_Point(given.beta.copy(), decision))
 
     def solve_sharing_memory(self, whole: DualSolver, beta: Vector) -> DualResult:
         """`solve` in the memory of `whole`, a solver not yet used whose coordinates 0 ... m - 1 these are.
@@ -212,7 +228,7 @@ class DualSolver:
         The dual objective decreases in every round but for rounding, the primal one need not.
         """
         certificate = self._record_certificate(point)
-        best = point, certificate
+        best, self.unfinished = (point, certificate), None
         stall_test = StallTest(MAX_IDLE_CHECKS if len(point.beta) > WORKING_SET_ROWS else 1)
         while not self._is_done(point, certificate) and self._go_on(point.beta, certificate):
             if stall_test.observe(self.terms, point.beta, point.decision, certificate.violation):
@@ -228,6 +244,8 @@ class DualSolver:
             is_better = certificate.primal_objective <= best[1].primal_objective
             if returns_last or certificate.violation < self.limits.tol or is_better:
                 best = point, certificate
+        if best[0] is not point and self.unfinished is None:
+            self.unfinished = self._result(point, certificate)
         return self._result(*best)
 
     def _observable_tol(self, point: _Point) -> float:
@@ -284,6 +302,11 @@ class DualSolver:
         ordered = np.empty_like(values)
         ordered[self.order] = values
         return ordered
+
+    def in_original_order(self, result: DualResult) -> DualResult:
+        """A result with its coordinates in the order of the original problem's rows."""
+        beta, decision = self.to_original_order(result.beta), self.to_original_order(result.decision)
+        return replace(result, beta=beta, decision=decision)
 
     def _record_certificate(self, point: _Point) -> Certificate:
         """The certificate of the point, recorded as a row of the history."""
@@ -525,6 +548,7 @@ class DualSolver:
         try:
             self._in_blocks(add, np.arange(len(rows)))
         except Stopped:
+            self.unfinished = uncertified_result(new.beta, self.progress.elapsed)
             return self._start_on_subset(new.beta) if point.is_zero else None
         check_finite(new.decision)
         return new

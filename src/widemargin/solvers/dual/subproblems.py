@@ -49,7 +49,8 @@ class Subproblem(NamedTuple):
 class Subproblems:
     """P duals on parts of one matrix, as slices of common arrays: p has the coordinates starts[p]:starts[p + 1].
 
-    Rows (N,), the problem of all N coordinates, feasible starts `point` (N,), and K_p times these, if known.
+    Rows (N,), the problem of all N coordinates, feasible starts `point` (N,), and K_p times these, if known. With
+    `keeps_start` no result has a larger objective than the start.
     """
 
     rows: RowIndices
@@ -58,6 +59,7 @@ class Subproblems:
     point: Vector
     decision: Vector | None = None
     n_iter: RowIndices | None = None  # (P,): working sets that led to the start
+    keeps_start: bool = False
 
     def __len__(self) -> int:
         return len(self.starts) - 1
@@ -77,6 +79,7 @@ class Subproblems:
             self.point[coordinates],
             None if self.decision is None else self.decision[coordinates],
             None if self.n_iter is None else self.n_iter[problems],
+            self.keeps_start,
         )
 
     def starting_at(self, results: DualResults) -> Subproblems:
@@ -110,7 +113,8 @@ def solve_on_full_matrix(
     try:
         results = solve(samples, parts)
     except Stopped:
-        return _zero_results(parts, progress.elapsed)
+        zero = np.zeros(len(parts.rows))
+        return _results_at(parts, zero, zero.copy(), Limits(0.0), progress)
     errors = entry_error(kernel, samples) * np.sqrt(results.sums(results.beta**2))
     is_coarse = hides_violation(errors, limits.tol, parts.problem, results.objective, results.sums)
     if not is_coarse.any():
@@ -148,10 +152,17 @@ def solve_subproblems(
     batches = [numbers[first : first + _BATCH_PROBLEMS] for first in range(0, len(parts), _BATCH_PROBLEMS)]
 
     def solve(some: RowIndices, before: DualResults | None, share: AnyProgress) -> DualResults:
-        batch = _Batch(K, parts if len(batches) == 1 else parts.take(some), limits, polish=polish)
+        own = parts if len(batches) == 1 else parts.take(some)
+        batch = _Batch(K, own, limits, polish=polish)
+        start = (
+            _results_at(own, batch.beta.copy(), batch.decision.copy(), limits, progress) if own.keeps_start else None
+        )
         batch.solve(team, share)
         batch.step_from_zero()
-        return batch.results(progress.elapsed)
+        found = batch.results(progress.elapsed)
+        if start is None:
+            return found
+        return start.followed_by(np.arange(len(start)), found, found.converged | (found.objective <= start.objective))
 
     return DualResults.concatenate(share_time(solve, batches, [*map(len, batches)], progress, lambda _: True))
 
@@ -163,13 +174,15 @@ def find_points(K: Array, parts: Subproblems, limits: Limits, team: ThreadTeam, 
     return batch.beta
 
 
-def _zero_results(parts: Subproblems, elapsed: float) -> DualResults:
-    """beta = 0 with its certificates, `elapsed` seconds after the start: no kernel entry."""
-    terms, zero = make_terms(parts.problem, np.ones(len(parts.rows))), np.zeros(len(parts.rows))
-    has_intercept, nothing = parts.problem.has_intercept, np.zeros(len(parts), np.int64)
-    certificates = certify_each(terms, zero, zero, parts.starts, has_intercept=has_intercept, tol=0.0)
-    point = parts.starts, zero, zero.copy()
-    return _make_results(*point, certificates, elapsed, converged=nothing.astype(np.bool_), n_iter=nothing)
+def _results_at(
+    parts: Subproblems, beta: Vector, decision: Vector, limits: Limits, progress: AnyProgress
+) -> DualResults:
+    """Points (N,) and K_p times these with their certificates: no kernel entry."""
+    terms, has_intercept = make_terms(parts.problem, np.ones(len(beta))), parts.problem.has_intercept
+    certificates = certify_each(terms, beta, decision, parts.starts, has_intercept=has_intercept, tol=limits.tol)
+    converged, n_iter = np.asarray(limits.are_met(certificates)), np.zeros(len(parts), np.int64)
+    point = parts.starts, beta, decision
+    return _make_results(*point, certificates, progress.elapsed, converged=converged, n_iter=n_iter)
 
 
 def _make_results(
