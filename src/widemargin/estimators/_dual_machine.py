@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils import check_array
-from sklearn.utils.validation import check_is_fitted, column_or_1d
+from sklearn.utils.validation import check_is_fitted
 
 from .._memory import memory_plan
 from .._progress import Progress, SilentProgress
@@ -52,7 +52,9 @@ from ._validation import (
     check_number,
     check_resources,
     check_seed,
+    check_targets,
     check_weights,
+    column_of,
     is_auto,
     make_rng,
     shown,
@@ -225,10 +227,10 @@ class DualMachine(LinearWeights, DecisionGradients, KernelMachine):
         if y is None:
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None")
         if isinstance(self, ClassifierMixin):
-            labels = column_or_1d(compute_values(y), warn=True)
+            labels = column_of(y)
             check_labels(labels)
-            return np.asarray(labels)
-        return np.asarray(check_array(compute_values(y), dtype=np.float64, ensure_2d=False, input_name="y"))
+            return labels
+        return check_targets(X, check_array(compute_values(y), dtype=None, ensure_2d=False, ensure_all_finite=False))
 
     @contextmanager
     def _open_rows(self, rows: TrainingRows, progress: Progress) -> Iterator[TrainingRows]:
