@@ -135,9 +135,7 @@ def test_many_missing_labels_are_counted() -> None:
 @pytest.mark.parametrize("estimator", [*CLASSIFIERS, RelevanceScaler(n_iter=1)], ids=name_of)
 @pytest.mark.parametrize("labels", [TEXT.astype(bytes), TEXT.astype(bytes).astype(object)], ids=["S", "O"])
 def test_labels_of_bytes_are_answered_with_what_makes_text_of_them(estimator: Any, labels: Any) -> None:
-    with pytest.raises(
-        ValueError, match=r"y must have labels .*, got b'yes' in row 0: .*np\.char\.decode"
-    ):
+    with pytest.raises(ValueError, match=r"y must have labels .*, got b'yes' in row 0: .*np\.char\.decode"):
         clone(estimator).fit(X, labels)
     clone(estimator).fit(X, np.char.decode(np.asarray(labels, bytes)))
 

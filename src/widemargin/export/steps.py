@@ -58,9 +58,15 @@ def _scaled(graph: Graph, x: str, step: Any) -> str:
     if isinstance(step, MinMaxScaler):
         x = graph("Add", graph("Mul", x, _double(step.scale_)), _double(step.min_))
         return graph("Clip", x, *map(np.float64, step.feature_range)) if step.clip else x
-    raise ValueError(
-        f"model has the step {step!r}: to_onnx writes StandardScaler, MinMaxScaler, MaxAbsScaler, LandmarkNystroem and "
-        "RelevanceScaler alone. Export the last step, model[-1], or all of them with skl2onnx.to_onnx after "
+    raise step_error(step)
+
+
+def step_error(step: Any) -> ValueError:
+    """The error of a pipeline with a step that is not written."""
+    return ValueError(
+        f"model has the step {' '.join(repr(step).split())}: to_onnx writes StandardScaler, MinMaxScaler, "
+        "MaxAbsScaler, LandmarkNystroem and RelevanceScaler alone. Export the last step, to_onnx(model[-1]), whose "
+        "input is model[:-1].transform(X) as a dense array; or all steps with skl2onnx.to_onnx after "
         "widemargin.register_converters()"
     )
 
