@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -10,8 +11,20 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from every_estimator import CLASSIFIERS, ESTIMATORS, REGRESSORS, SEARCHES, name_of
-from widemargin import BSGDClassifier, DCSVMClassifier, DCSVMRegressor, OCASClassifier, OCASRanker, RelevanceScaler
+from widemargin import (
+    BSGDClassifier,
+    DCOneClassSVM,
+    DCSVMClassifier,
+    DCSVMRegressor,
+    OCASClassifier,
+    OCASRanker,
+    OCASRegressor,
+    RelevanceScaler,
+)
+from widemargin.data.remote.partitions import partitions_of
 
+LINEAR = [OCASClassifier(), OCASRegressor(), OCASRanker()]
+EXACT = [DCSVMClassifier(), DCSVMRegressor(), DCOneClassSVM()]
 N = 60
 X = np.random.default_rng(0).normal(size=(N, 2))
 Y = (X[:, 0] > 0).astype(int)
@@ -64,6 +77,26 @@ def test_names_of_a_dask_frame_are_kept_and_checked(estimator: Any) -> None:
     for rows in (swapped, dd.from_pandas(swapped, npartitions=2)):
         with pytest.raises(ValueError, match="feature names should match"):
             answer(model, rows)
+
+
+def test_many_small_chunks_are_joined_and_others_are_not() -> None:
+    da = pytest.importorskip("dask.array")
+    rows = np.random.default_rng(0).normal(size=(300, 2))
+    parts = [part.compute() for part in partitions_of(da.from_array(rows, chunks=(1, 1)))]
+    assert len(parts) == 17
+    np.testing.assert_array_equal(np.concatenate(parts), rows)
+    wide = da.ones((40, 2**18), chunks=(1, -1))  # 2 MiB a row
+    filtered = da.from_array(rows, chunks=(10, 2))[da.from_array(rows[:, 0] > 0, chunks=10)]  # of unknown sizes
+    assert (len(partitions_of(wide)), len(partitions_of(filtered))) == (20, 30)
+
+
+def test_a_dask_collection_without_rows_is_refused() -> None:
+    pd, dd = pytest.importorskip("pandas"), pytest.importorskip("dask.dataframe")
+    frame = dd.from_pandas(pd.DataFrame(X, columns=["a", "b"]), npartitions=2)
+    stream = partial(BSGDClassifier().partial_fit, classes=[0, 1])
+    for fit in (*(clone(machine).fit for machine in [*LINEAR, *EXACT]), stream):
+        with pytest.raises(ValueError, match=r"X must have rows, got none: shape \(0, 2\)"):
+            fit(frame[frame.a > 99], np.zeros(0))
 
 
 # ------------------------------------------------------------------------------------------------------------- labels

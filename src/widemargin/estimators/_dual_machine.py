@@ -46,6 +46,7 @@ from ._validation import (
     check_choice,
     check_collection,
     check_flag,
+    check_has_rows,
     check_integer,
     check_kernel,
     check_labels,
@@ -214,8 +215,7 @@ class DualMachine(LinearWeights, DecisionGradients, KernelMachine):
             raise ValueError("kernel must not be 'precomputed' for a dask collection")
         check_collection(self, X)
         targets = self._collection_targets(X, y)
-        if not len(targets):
-            raise ValueError(f"X must have rows, got none: shape (0, {self.n_features_in_})")
+        check_has_rows(len(targets), X)
         self.shape_fit_ = len(targets), self.n_features_in_
         weights = check_weights(compute_values(sample_weight), targets)
         kept = np.flatnonzero(weights)
@@ -230,7 +230,10 @@ class DualMachine(LinearWeights, DecisionGradients, KernelMachine):
             labels = column_of(y)
             check_labels(labels)
             return labels
-        return check_targets(X, check_array(compute_values(y), dtype=None, ensure_2d=False, ensure_all_finite=False))
+        return check_targets(
+            X,
+            check_array(compute_values(y), dtype=None, ensure_2d=False, ensure_all_finite=False, ensure_min_samples=0),
+        )
 
     @contextmanager
     def _open_rows(self, rows: TrainingRows, progress: Progress) -> Iterator[TrainingRows]:

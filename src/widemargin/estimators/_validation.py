@@ -538,7 +538,15 @@ def _check_collection(estimator: Any, X: Any, y: Any) -> tuple[Any, NDArray[Any]
     if y is None:
         raise ValueError(f"{type(estimator).__name__} requires y to be passed, but the target y is None")
     check_collection(estimator, X)
-    return X, column_of(y)
+    targets = column_of(y)
+    check_has_rows(len(targets), X)
+    return X, targets
+
+
+def check_has_rows(n: int, X: Any) -> None:
+    """Raise a ValueError if a dask collection X has n = 0 rows."""
+    if n == 0:
+        raise ValueError(f"X must have rows, got none: shape (0, {X.shape[1]})")
 
 
 def check_collection(estimator: Any, X: Any) -> None:

@@ -38,6 +38,7 @@ from ._training_warnings import PROBE_ROWS, warn_of_one_class_on_probe
 from ._validation import (
     check_choice,
     check_flag,
+    check_has_rows,
     check_integer,
     check_kernel,
     check_labels,
@@ -353,6 +354,7 @@ class BSGDClassifier(Classifier, OneVsRestPredictor, LinearWeights, DecisionGrad
         """`partial_fit` on the blocks of a dask collection. An error leaves what the blocks before it have given."""
         labels, weights = column_of(y), compute_values(sample_weight)
         check_labels(labels)
+        check_has_rows(len(labels), X)
         end = 0
         for block in iterate_blocks(X):
             rows = slice(end, end + block.shape[0])
