@@ -22,12 +22,15 @@ import scipy.sparse as sp
 import skops.io
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.datasets import load_digits, make_blobs
+from sklearn.feature_extraction.text import HashingVectorizer
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
 from sklearn.svm import SVC, SVR
 
 import widemargin
-from widemargin._model_files import TRUSTED_TYPES, load, write_model
+from widemargin import OCASClassifier
+from widemargin._model_files import TRUSTED_TYPES, load, save, write_model
 from widemargin._output_files import replacing
 from widemargin.cli import main
 from widemargin.cli.comparison import dual_objective
@@ -716,6 +719,28 @@ def test_compress_says_that_few_labels_agree(digits, tmp_path, capsys):
     assert main(["compress", model, small, "--data", str(digits), "--prediction-cost", "4"]) == 0
     err = capsys.readouterr().err
     assert re.search(r"warning: only \d\d\.\d% of the labels agree with .*: raise prediction_cost \(now 4; ", err), err
+
+
+def test_an_error_of_a_step_is_whole(tmp_path, capsys):
+    path, model = tmp_path / "t.csv", str(tmp_path / "m.skops")
+    path.write_text("a,work,y\n" + "".join(f"{i % 7},{'xyz'[i % 3]},{i % 2}\n" for i in range(60)))
+    assert main(["train", str(path), model, "--one-hot", "auto"]) == 0
+    capsys.readouterr()
+    small, graph = str(tmp_path / "small"), str(tmp_path / "g.onnx")
+    assert main(["compress", model, small, "--data", str(path), "--onnx", graph]) == 1
+    error = capsys.readouterr().err.strip().splitlines()[-1]
+    assert "model has the step ColumnTransformer(" in error
+    assert "Export the last step" in error
+    assert not Path(graph).exists()
+
+
+def test_a_model_of_text_is_described_and_not_predicted_with(csv, tmp_path, capsys):
+    path = str(tmp_path / "m.skops")
+    save(make_pipeline(HashingVectorizer(n_features=8), OCASClassifier()).fit(["good", "bad"] * 5, [1, 0] * 5), path)
+    assert main(["info", path]) == 0
+    assert re.search(r"features +│ text", capsys.readouterr().out)
+    assert main(["predict", str(csv), path]) == 1
+    assert_error(capsys, "m.skops: its model takes text, not a table: use it in Python, by widemargin.load")
 
 
 def test_compress_a_calibrated_machine(digits, tmp_path, capsys):

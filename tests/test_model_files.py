@@ -1,6 +1,11 @@
 """save and load: predictions survive to the last bit, foreign types are refused by name, files replaced as a whole."""
 
+import multiprocessing
+import os
+import pickle
+import signal
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +17,12 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import ColumnTransformer, make_column_selector
 from sklearn.datasets import make_classification
+from sklearn.feature_extraction.text import CountVectorizer, HashingVectorizer, TfidfVectorizer
 from sklearn.frozen import FrozenEstimator
 from sklearn.impute import SimpleImputer
+from sklearn.model_selection import GridSearchCV
 from sklearn.multiclass import OneVsRestClassifier
-from sklearn.pipeline import make_pipeline
+from sklearn.pipeline import make_pipeline, make_union
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 import widemargin
@@ -32,7 +39,9 @@ from widemargin import (
     OCASRegressor,
     RelevanceScaler,
     compress,
+    to_onnx,
 )
+from widemargin._output_files import replacing
 
 
 def rows(n_classes: int = 3) -> tuple[Any, Any]:
@@ -105,6 +114,49 @@ def test_what_is_not_a_predictor(tmp_path: Path) -> None:
     assert widemargin.load(tmp_path / "m").report_ == small.report_
 
 
+TEXTS = ["a good film", "a bad film", "very good", "quite bad"] * 5
+TEXT_STEPS = {
+    "tfidf": TfidfVectorizer(),
+    "count": CountVectorizer(ngram_range=(1, 2)),
+    "hashing": HashingVectorizer(n_features=32),
+    "union": make_union(TfidfVectorizer(), HashingVectorizer(n_features=16)),
+}
+
+
+@pytest.mark.parametrize("machine", [OCASClassifier(), DCSVMClassifier(), BSGDClassifier(random_state=0)], ids=type)
+@pytest.mark.parametrize("step", TEXT_STEPS)
+def test_a_pipeline_that_takes_text_survives(step: str, machine: Any, tmp_path: Path) -> None:
+    model = make_pipeline(TEXT_STEPS[step], machine).fit(TEXTS, ["good", "bad"] * 10)
+    widemargin.save(model, tmp_path / "m")
+    loaded = widemargin.load(tmp_path / "m")
+    np.testing.assert_array_equal(loaded.decision_function(TEXTS), model.decision_function(TEXTS))
+    assert loaded.predict(["good", "bad"]).tolist() == ["good", "bad"]
+    with pytest.raises(
+        ValueError, match=r"model has the step \w+\(.*\): to_onnx writes .* Export the last step, to_onnx"
+    ):
+        to_onnx(model)
+    assert to_onnx(model[-1]).graph.input
+
+
+def test_the_best_estimator_of_a_search_is_what_can_be_saved(tmp_path: Path) -> None:
+    search = GridSearchCV(OCASClassifier(), {"C": [0.1, 1.0]}, cv=2).fit(*rows())
+    with pytest.raises(ValueError, match="Save its best_estimator_ here, or all of it with joblib.dump"):
+        widemargin.save(search, tmp_path / "m")
+    widemargin.save(search.best_estimator_, tmp_path / "m")
+
+
+def test_callbacks_are_left_out(tmp_path: Path) -> None:
+    callback = pytest.importorskip("sklearn.callback")
+    X, y = rows()
+    for model in (DCSVMClassifier(), make_pipeline(StandardScaler(), OCASClassifier())):
+        model = model.set_callbacks(callback.ProgressBar()).fit(X, y)
+        widemargin.save(model, tmp_path / "m")
+        loaded = widemargin.load(tmp_path / "m")
+        np.testing.assert_array_equal(loaded.predict(X), model.predict(X))
+        assert model._skl_callbacks
+        assert not getattr(loaded, "_skl_callbacks", None)
+
+
 class Foreign(TransformerMixin, BaseEstimator):
     """A step of the user's own."""
 
@@ -138,7 +190,17 @@ def test_foreign_types_are_refused_by_name_when_saved_and_when_loaded(tmp_path: 
         widemargin.load(path)
 
 
-@pytest.mark.parametrize("model", [DCSVMClassifier(), {"a": 1}, make_pipeline(StandardScaler(), DCSVMClassifier())])
+@pytest.mark.parametrize(
+    "model",
+    [
+        DCSVMClassifier(),
+        DCSVMClassifier,
+        {"a": 1},
+        make_pipeline(StandardScaler(), DCSVMClassifier()),
+        make_pipeline(HashingVectorizer(), OCASClassifier()),
+        TfidfVectorizer(),
+    ],
+)
 def test_what_is_not_fitted_is_refused(model: Any, tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="model must be a fitted estimator, got "):
         widemargin.save(model, tmp_path / "m")
@@ -161,3 +223,58 @@ def test_without_skops_the_error_says_what_to_install(tmp_path: Path, monkeypatc
     for call in (lambda: widemargin.save(model, tmp_path / "m"), lambda: widemargin.load(tmp_path / "m")):
         with pytest.raises(ImportError, match="model files need the package skops: pip install skops"):
             call()
+
+
+# --------------------------------------------------------------------------------------------------------------- files
+
+
+@pytest.mark.parametrize(
+    ("content", "kind"),
+    [
+        (pickle.dumps(OCASClassifier()), "is a pickle, which joblib.load reads and which may run code"),
+        (b"svm_type c_svc\nkernel_type rbf\n", "is a model of LIBSVM"),
+        (b"solver_type L2R_L2LOSS_SVC_DUAL\n", "is a model of LIBLINEAR"),
+    ],
+    ids=["pickle", "LIBSVM", "LIBLINEAR"],
+)
+def test_other_files_are_called_what_they_are(content: bytes, kind: str, tmp_path: Path) -> None:
+    (tmp_path / "m").write_bytes(content)
+    with pytest.raises(ValueError, match=f"m: {kind}.*load reads files of widemargin.save"):
+        widemargin.load(tmp_path / "m")
+
+
+@pytest.mark.parametrize("name", ["m" * 249 + ".skops", "ä" * 124 + ".skops", "[a]*?.skops"])
+def test_names_of_any_length_that_the_system_takes(name: str, tmp_path: Path) -> None:
+    with replacing(tmp_path / name) as file:
+        file.write(b"new")
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == {name: b"new"}
+
+
+def _write_forever(path: str) -> None:
+    with replacing(path) as file:
+        file.write(b"half")
+        file.flush()
+        time.sleep(60)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="kills by signal, and locks of files")
+def test_what_killed_processes_leave_is_removed_and_what_others_write_is_not(tmp_path: Path) -> None:
+    path = tmp_path / "m.skops"
+    writers = [multiprocessing.get_context("spawn").Process(target=_write_forever, args=(str(path),)) for _ in range(2)]
+    for writer in writers:
+        writer.start()
+    while len(list(tmp_path.iterdir())) < 2:
+        time.sleep(0.02)
+    os.kill(writers[0].pid or 0, signal.SIGKILL)
+    writers[0].join()
+    (tmp_path / ".other.skops.01234567.part").write_bytes(b"")
+    assert len(list(tmp_path.glob(".m.skops.*.part"))) == 2
+    with replacing(path) as file:
+        file.write(b"new")
+    try:
+        assert path.read_bytes() == b"new"
+        assert len(list(tmp_path.glob(".m.skops.*.part"))) == 1  # of the process that writes
+        assert (tmp_path / ".other.skops.01234567.part").exists()
+    finally:
+        writers[1].kill()
+        writers[1].join()

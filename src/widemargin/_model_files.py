@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import os
 from collections.abc import Mapping, Sequence
@@ -49,6 +50,15 @@ TRUSTED_TYPES: tuple[str, ...] = (
 )
 
 
+# what other files start with
+_OTHERS = (
+    (
+        (b"\x80", b"x\x01", b"x^", b"x\x9c", b"x\xda"),
+        "a pickle, which joblib.load reads and which may run code",
+    ),
+    (b"svm_type", "a model of LIBSVM, which only LIBSVM reads"),
+    (b"solver_type", "a model of LIBLINEAR, which only LIBLINEAR reads"),
+)
 _METADATA = "summary.json"  # in a model file: checksums of the other members, summary, how its tables are read
 
 Summary = Sequence[tuple[str, str]]
@@ -60,8 +70,8 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
     Parameters
     ----------
     model : estimator
-        Fitted: one of ours, or a pipeline, search, column transformer or calibrated classifier of scikit-learn's with
-        one of ours in it.
+        Fitted: one of ours, or a pipeline, column transformer or calibrated classifier of scikit-learn's with one of
+        ours in it, such as the ``best_estimator_`` of a search. Its callbacks are left out.
     path : str or path-like
         Name of the file, usually with the suffix .skops. A file that is there is replaced, as a whole or not at all.
 
@@ -104,12 +114,16 @@ def write_model(model: Any, file: BinaryIO, summary: Summary = (), table: Mappin
     """
     if not _is_fitted_model(model):
         raise ValueError(f"model must be a fitted estimator, got {model!r}")
+    if getattr(model, "_skl_callbacks", None):  # of fits; they hold what no file of models does
+        model = copy.copy(model).set_callbacks()
     buffer = _dump(model, ZIP_DEFLATED)
     foreign = _foreign_types(buffer.getvalue())
     if foreign:
+        is_search = type(model).__module__.startswith("sklearn.") and hasattr(model, "best_estimator_")
+        remedy = "its best_estimator_ here, or all of it" if is_search else "it"
         raise ValueError(
-            f"model holds types that load does not trust: {', '.join(foreign)}. Save it with joblib.dump, whose files "
-            "run code when they are read"
+            f"model holds types that load does not trust: {', '.join(foreign)}. Save {remedy} with joblib.dump, whose "
+            "files run code when they are read"
         )
     if _expanded_size(buffer) > most_expanded(buffer.tell()):  # it would be refused
         buffer = _dump(model, ZIP_STORED)
@@ -135,9 +149,18 @@ def _dump(model: Any, compression: int) -> BytesIO:
 
 
 def _is_fitted_model(model: Any) -> bool:
-    """Whether it predicts or transforms, and knows its number of features."""
+    """Whether it predicts or transforms, and is fitted, or needs no fit, in the sense of scikit-learn."""
+    from sklearn.exceptions import NotFittedError
+    from sklearn.utils.validation import check_is_fitted
+
     is_estimator = hasattr(model, "predict") or hasattr(model, "transform")
-    return is_estimator and isinstance(getattr(model, "n_features_in_", None), Integral)
+    if not is_estimator or not isinstance(getattr(model, "n_features_in_", 1), Integral):  # models of text have none
+        return False
+    try:
+        check_is_fitted(model)
+    except (NotFittedError, TypeError):  # TypeError of what is no estimator, a class among them
+        return False
+    return True
 
 
 def _foreign_types(content: bytes) -> list[str]:
@@ -245,6 +268,9 @@ def _check_libsvm(path: str | os.PathLike[str], model: Any) -> None:
 def _content_of(path: str | os.PathLike[str]) -> bytes:
     """The bytes of a zip archive with a description of a model, which does not expand to far more than its size."""
     content = Path(path).read_bytes()
+    for starts, kind in _OTHERS:
+        if content.startswith(starts):
+            raise ValueError(f"{os.fspath(path)}: is {kind}. load reads files of widemargin.save")
     try:
         with ZipFile(BytesIO(content)) as archive:
             archive.getinfo("schema.json")

@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 import errno
+import glob
 import io
 import os
 import secrets
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO, cast
+
+try:
+    import fcntl
+except ImportError:  # Windows, where a file that is open cannot be removed
+    fcntl = None  # type: ignore[assignment]
+
+_NAME_BYTES = 200  # of the target's name in that of the new file: a name has at most 255
 
 
 class NamedOutput(io.RawIOBase):
@@ -89,16 +97,47 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
         return
     target = Path(os.path.realpath(path))
     _check_writable(target, path)
-    temporary = target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")
-    try:
-        with NamedOutput(temporary.open("xb"), os.fspath(path)) as output:
-            yield cast(BinaryIO, output)
-            output.flush()
-            os.fsync(output.fileno())
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
-    _replace(target, temporary, path)
+    prefix = f".{os.fsdecode(os.fsencode(target.name)[:_NAME_BYTES])}."
+    _remove_leftovers(target, prefix)
+    temporary, lock = _lock_new_file(target, prefix)
+    with lock:
+        try:
+            with NamedOutput(temporary.open("wb"), os.fspath(path)) as output:
+                yield cast(BinaryIO, output)
+                output.flush()
+                os.fsync(output.fileno())
+        except BaseException:
+            temporary.unlink(missing_ok=True)
+            raise
+        _replace(target, temporary, path)
+
+
+def _lock_new_file(target: Path, prefix: str) -> tuple[Path, BinaryIO]:
+    """An empty file beside the target, and a descriptor whose lock shows that its process lives."""
+    while True:
+        temporary = target.with_name(f"{prefix}{secrets.token_hex(4)}.part")
+        lock = temporary.open("xb")
+        if fcntl is None:
+            lock.close()
+            return temporary, lock
+        with suppress(OSError):  # of a file system without locks, where leftovers stay
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        if temporary.exists():  # nobody has taken it for a leftover before it was locked
+            return temporary, lock
+        lock.close()
+
+
+def _remove_leftovers(target: Path, prefix: str) -> None:
+    """Remove new files of processes that were killed before they could replace the target: nobody locks them."""
+    for name in glob.glob(f"{glob.escape(prefix)}{'[0-9a-f]' * 8}.part", root_dir=target.parent):
+        leftover = target.with_name(name)
+        with suppress(OSError):
+            if fcntl is None:
+                leftover.unlink()
+                continue
+            with leftover.open("r+b") as file:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                leftover.unlink()
 
 
 def _check_writable(target: Path, path: str | os.PathLike[str]) -> None:

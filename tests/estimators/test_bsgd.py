@@ -30,6 +30,7 @@ from widemargin import BSGDClassifier
 from widemargin._progress import Progress
 from widemargin.algorithms.bsgd import BudgetedSGD, EpochSettings, run_epochs
 from widemargin.datasets import load_patches
+from widemargin.estimators import bsgd
 from widemargin.kernels.functions import RBF
 from widemargin.solvers.sgd.budgeted_machine import StepSettings
 
@@ -383,6 +384,19 @@ def test_a_stream_after_fit_has_no_objective(binary: Data) -> None:
     assert np.isnan(model.history_["validation_score"]).tolist() == [False] * n_passes + [True]
 
 
+def test_a_stream_of_any_length_takes_the_same_memory(binary: Data, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bsgd, "_CALLS_KEPT", 20)
+    X, y = binary
+    model, sizes = machine(lam=1e-3), []
+    for row in [*range(len(y))] * 2:
+        model.partial_fit(X[row : row + 1], y[row : row + 1], classes=[0, 1])
+        sizes.append(len(pickle.dumps(model)))
+    assert sizes[-1] == sizes[len(y)]
+    assert model.history_["steps"].tolist() == list(range(2 * len(y) - 19, 2 * len(y) + 1))
+    assert {len(column) for column in model.history_.values()} == {20}
+    assert model.n_iter_ == model.t_ == 2 * len(y)
+
+
 def test_an_empty_chunk_is_refused(binary: Data) -> None:
     X, y = binary
     model = machine(lam=1e-3).partial_fit(X, y, classes=[0, 1])
@@ -465,6 +479,7 @@ INTERRUPTED = """
 import json, signal, warnings
 from widemargin import BSGDClassifier
 from widemargin.datasets import load_patches
+from widemargin.estimators import bsgd
 signal.signal(signal.SIGINT, signal.default_int_handler)
 X, y = load_patches(5000)
 model = BSGDClassifier(gamma=1.0, n_epochs=1).fit(X, y)

@@ -192,7 +192,7 @@ def test_own_landmarks(form, digits) -> None:
     assert model.landmarks_.dtype == X.dtype
     np.testing.assert_array_equal(model.landmarks_, first.landmarks_)
     np.testing.assert_allclose(model.transform(X), first.transform(X), rtol=1e-3, atol=1e-4)
-    Z = model.transform(np.concatenate([own, digits])).astype(float)
+    Z = model.transform(X).astype(float)
     assert model.trace_error_ == pytest.approx(1 - np.sum(Z**2) / len(Z), abs=1e-5)
     own[:] = 0.0
     np.testing.assert_array_equal(model.landmarks_, first.landmarks_)
@@ -206,7 +206,8 @@ def test_on_the_landmarks_alone_it_is_the_nystroem_method(method, digits) -> Non
     C, K = gram(digits, "rbf", model.landmarks_), gram(model.landmarks_, "rbf")
     Z = model.transform(digits)
     np.testing.assert_allclose(Z @ Z.T, C @ np.linalg.solve(K, C.T), atol=1e-8)
-    assert abs(model.trace_error_) < 1e-10
+    assert model.trace_error_ == pytest.approx(1 - np.sum(Z**2) / len(Z), abs=1e-9)
+    assert model.trace_error_ > 0.01
 
 
 def test_more_own_landmarks_than_rows(digits) -> None:
@@ -222,9 +223,25 @@ def test_pivoted_cholesky_finds_rare_rows() -> None:
     models = {method: LandmarkNystroem(60, landmarks=method, **options).fit(X) for method in ("uniform", "rpcholesky")}
     for model in models.values():
         assert {tuple(u) for u in model.landmarks_} <= {tuple(x) for x in X}
-        Z = model.transform(np.concatenate([model.landmarks_, X]))
+        Z = model.transform(X)
         assert model.trace_error_ == pytest.approx(1 - np.sum(Z**2) / len(Z), abs=1e-9)
     assert models["rpcholesky"].trace_error_ < 0.2 * models["uniform"].trace_error_
+
+
+@pytest.mark.parametrize("landmarks", ["kmeans", "uniform", "rpcholesky"])
+def test_the_error_is_that_of_all_rows(landmarks: str) -> None:
+    """Neither the landmarks, whose error is 0, nor the rows that W was fitted to count for more than the others."""
+    X = np.random.default_rng(0).normal(size=(8000, 8))
+    model = LandmarkNystroem(600, landmarks=landmarks, gamma=0.1, n_sample=1000, random_state=0).fit(X)
+    Z = model.transform(X)
+    assert model.trace_error_ == pytest.approx(1 - np.sum(Z**2) / len(Z), rel=0.1)
+
+
+def test_the_error_of_a_precomputed_kernel_and_of_few_rows_is_exact(digits) -> None:
+    K = gram(digits, "rbf")
+    model = LandmarkNystroem(40, kernel="precomputed", n_sample=100, random_state=0).fit(K, None, np.arange(len(K)) > 9)
+    Z = model.transform(K)[10:]
+    assert model.trace_error_ == pytest.approx(1 - np.sum(Z**2) / len(Z), abs=1e-9)
 
 
 @pytest.mark.parametrize("landmarks", ["kmeans", "uniform", "rpcholesky"])

@@ -42,8 +42,7 @@ def test_one_class(weights: list[float]) -> None:
         number_classes(np.array(["x", "x" if all(weights) else "y", "x"]), np.array(weights))
 
 
-@pytest.mark.parametrize("odd", [None, 1])
-def test_labels_that_cannot_be_compared_are_named(odd: object) -> None:
-    y = np.array(["a", "b", "a", odd, "b"], dtype=object)
-    with pytest.raises(ValueError, match=f"y must have labels of one type, .* got 'a' in row 0, {odd} in row 3"):
+def test_labels_that_cannot_be_compared_are_named() -> None:
+    y = np.array(["a", "b", "a", 1, "b"], dtype=object)
+    with pytest.raises(ValueError, match="y must have labels of one type, .* got 'a' in row 0, 1 in row 3"):
         DCSVMClassifier().fit(np.eye(5), y)

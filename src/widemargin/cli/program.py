@@ -133,8 +133,8 @@ def _is_same_file(path: str, other: str) -> bool:
 def _fail(message: str, code: int) -> int:
     from widemargin.datasets.files import escaped
 
-    first_line = message.strip().split("\n", 1)[0]
-    print(f"widemargin: error: {escaped(first_line)}", file=sys.stderr)
+    line = " ".join(map(str.strip, message.strip().split("\n")))
+    print(f"widemargin: error: {escaped(line)}", file=sys.stderr)
     return code
 
 

@@ -215,6 +215,8 @@ def read_to_predict(model: Any, args: Namespace) -> Dataset:
 
 def features_of(model: Any, path: str) -> Features:
     """The features that a model file describes, or those that its model knows of."""
+    if not hasattr(model, "n_features_in_"):
+        raise ValueError(f"{path}: its model takes text, not a table: use it in Python, by widemargin.load")
     n_features, facts = int(model.n_features_in_), read_table_facts(path)
     try:
         if _are_valid(facts, n_features):

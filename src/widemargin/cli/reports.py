@@ -119,7 +119,7 @@ def describe(model: Any) -> Summary:
     if parameters.get("kernel") in WITHOUT_GAMMA:
         parameters.pop("gamma", None)
     rows += [(name, _parameter(machine, name, parameters[name])) for name in names if name in parameters]
-    rows.append(("features", str(model.n_features_in_)))
+    rows.append(("features", str(getattr(model, "n_features_in_", "text"))))
     if hasattr(machine, "classes_"):
         rows.append(("classes", shorten(machine.classes_)))
     if hasattr(machine, "n_support_"):

@@ -124,8 +124,10 @@ class ColumnMajorMatrix(DenseMatrix):
 
 
 def has_contiguous_rows(X: Array) -> bool:
-    """Whether the values of each row of X (n, d) are neighbours in memory, and rows don't overlap."""
-    return bool(X.flags.c_contiguous or (X.strides[1] == X.itemsize and X.strides[0] >= X.shape[1] * X.itemsize))
+    """Whether the values of each row of X (n, d) are neighbours in memory, and rows are whole values apart."""
+    distance = X.strides[0]
+    is_apart = distance >= X.shape[1] * X.itemsize and distance % X.itemsize == 0
+    return bool(X.flags.c_contiguous or (X.strides[1] == X.itemsize and is_apart))
 
 
 def read_only(X: Any) -> Any:

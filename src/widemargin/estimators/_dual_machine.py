@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils import check_array
-from sklearn.utils.validation import check_is_fitted, column_or_1d
+from sklearn.utils.validation import check_is_fitted
 
 from .._memory import memory_plan
 from .._native import Stopped
@@ -48,13 +48,16 @@ from ._validation import (
     check_choice,
     check_collection,
     check_flag,
+    check_has_rows,
     check_integer,
     check_kernel,
     check_labels,
     check_number,
     check_resources,
     check_seed,
+    check_targets,
     check_weights,
+    column_of,
     is_auto,
     make_rng,
     shown,
@@ -219,8 +222,7 @@ class DualMachine(LinearWeights, DecisionGradients, KernelMachine):
             raise ValueError("kernel must not be 'precomputed' for a dask collection")
         check_collection(self, X)
         targets = self._collection_targets(X, y)
-        if not len(targets):
-            raise ValueError(f"X must have rows, got none: shape (0, {self.n_features_in_})")
+        check_has_rows(len(targets), X)
         self.shape_fit_ = len(targets), self.n_features_in_
         weights = check_weights(compute_values(sample_weight), targets)
         kept = np.flatnonzero(weights)
@@ -232,10 +234,13 @@ class DualMachine(LinearWeights, DecisionGradients, KernelMachine):
         if y is None:
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None")
         if isinstance(self, ClassifierMixin):
-            labels = column_or_1d(compute_values(y), warn=True)
+            labels = column_of(y)
             check_labels(labels)
-            return np.asarray(labels)
-        return np.asarray(check_array(compute_values(y), dtype=np.float64, ensure_2d=False, input_name="y"))
+            return labels
+        return check_targets(
+            X,
+            check_array(compute_values(y), dtype=None, ensure_2d=False, ensure_all_finite=False, ensure_min_samples=0),
+        )
 
     @contextmanager
     def _open_rows(self, rows: TrainingRows, progress: Progress) -> Iterator[TrainingRows]:

@@ -25,14 +25,12 @@ from ._scale import resolve_gamma
 from ._validation import (
     FLOATS,
     LARGEST_ENTRY,
-    LARGEST_TARGET,
     check_labels,
     check_magnitude,
+    check_targets,
     check_weights,
     class_factors,
     number_classes,
-    shown,
-    text_named,
     validate_rows,
 )
 
@@ -249,11 +247,7 @@ class KernelMachine(Estimator):
             check_labels(y)
         elif isinstance(self, RegressorMixin):
             X, y = self._validate(X, y, reset=reset, y_numeric=True, multi_output=True)
-            with text_named(X):
-                y = y.astype(np.float64, copy=False)
-            if not np.isfinite(y).all():  # None among objects, which becomes NaN
-                raise ValueError(f"y must be finite, got {shown(y[~np.isfinite(y)][0])}")
-            check_magnitude("y", y, LARGEST_TARGET)
+            y = check_targets(X, y)
         else:
             X = self._validate(X, reset=reset)
             y = np.zeros(X.shape[0])

@@ -14,7 +14,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn import get_config
-from sklearn.utils import assert_all_finite, check_random_state
+from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import (
     _check_feature_names,
@@ -29,7 +29,7 @@ from .._config import SMALL_BYTES
 from .._memory import memory_plan
 from .._threads import MOST_THREADS, ONE_THREAD, ThreadTeam, value_blocks
 from .._types import Labels, Vector
-from ..data import compute_values, has_finite_rows, has_finite_values, is_dask_collection, mapped_pages
+from ..data import compute_rows, compute_values, has_finite_rows, has_finite_values, is_dask_collection, mapped_pages
 from ..data.csr import check_sparse, summed, with_usual_arrays
 from ..kernels.functions import DISTANCE_KERNELS, KERNELS
 
@@ -42,13 +42,16 @@ _LEAST_NORMAL = float(np.finfo(np.float64).tiny)  # smaller numbers are denormal
 def validate_rows(estimator: Any, X: Any, y: Any = "no_validation", *, sums_repeated: bool = False, **how: Any) -> Any:
     """scikit-learn's `validate_data`, for sparse X whose indices are within its shape: all that follows trusts them.
 
-    With `sums_repeated`, entries of a sparse row that share a column are summed, in a copy of the rows.
+    A dask collection is computed into memory. With `sums_repeated`, entries of a sparse row that share a column are
+    summed, in a copy of the rows.
 
     Raises
     ------
     ValueError
         Also for a sparse array with wrong indices, naming the first row that has one. About 0.3 ns a non-zero.
     """
+    if is_dask_collection(X):
+        X = compute_rows(X, memory_plan(estimator))
     if is_valid := _is_valid_array(estimator, X, how):
         if how.get("reset", True):
             estimator.n_features_in_ = X.shape[1]
@@ -58,7 +61,9 @@ def validate_rows(estimator: Any, X: Any, y: Any = "no_validation", *, sums_repe
             return X, y
     if sp.issparse(X):
         check_sparse(X)
-    validated = validate_data(estimator, X, y, **{**how, "ensure_all_finite": False} if is_valid else how)
+    validated = validate_data(
+        estimator, _with_whole_items(X), y, **{**how, "ensure_all_finite": False} if is_valid else how
+    )
     rows, *labels = validated if isinstance(validated, tuple) else (validated,)
     if not sp.issparse(rows):
         return validated
@@ -94,6 +99,14 @@ def _are_valid_targets(y: Any, n: int) -> bool:
         and y.flags.c_contiguous
         and (y.dtype.kind in "biu" or (y.dtype in FLOATS and bool(np.isfinite(y).all())))
     )
+
+
+def _with_whole_items(X: Any) -> Any:
+    """X, an array of it in this processor's byte order and alignment, which fields of records and FITS files lack."""
+    if not isinstance(X, np.ndarray) or X.dtype.kind not in "biuf":
+        return X
+    is_whole = X.flags.aligned and X.dtype.isnative and not any(stride % X.itemsize for stride in X.strides)
+    return X if is_whole else X.astype(X.dtype.newbyteorder("="))
 
 
 def _with_dtype(rows: Any, dtype: Any) -> Any:
@@ -261,15 +274,60 @@ def check_landmarks(landmarks: Any, X: Any) -> NDArray[Any]:
 
 
 def check_labels(y: NDArray[Any]) -> None:
-    """Raise a ValueError unless y can be class labels: whole numbers always can."""
+    """Raise a ValueError unless y, which has no missing entry, can be class labels: whole numbers always can."""
     if y.dtype.kind in "biu":
         return
-    try:
-        check_classification_targets(y)
-    except TypeError as error:  # labels that cannot be compared
-        kinds = {type(label): row for row, label in reversed(list(enumerate(y)))}
-        found = ", ".join(f"{shown(y[row])} in row {row}" for row in sorted(kinds.values())[:3])
-        raise ValueError(f"y must have labels of one type, and none missing, got {found}") from error
+    kinds = list(dict.fromkeys(map(type, y))) if y.dtype.kind in "OS" else []
+    if not all(issubclass(kind, str) for kind in kinds):
+        rows = [next(row for row, label in enumerate(y) if type(label) is kind) for kind in kinds[:3]]
+        found = ", ".join(f"{shown(y[row])} in row {row}" for row in rows)
+        is_bytes = any(issubclass(kind, bytes) for kind in kinds)
+        remedy = "np.char.decode(np.asarray(y, bytes))" if is_bytes else "y.astype(int) or y.astype(str)"
+        wanted = "y must have labels of one type, numbers or text"
+        raise ValueError(f"Unknown label type: {wanted}, got {found}: convert them by {remedy}")
+    check_classification_targets(y)
+
+
+def check_present(y: Any) -> None:
+    """Raise a ValueError that names the rows in which labels or targets are missing: NaN, None, NaT or pandas' NA."""
+    values = np.asarray(y)
+    if values.dtype.kind in "mM" or (values.dtype.kind == "f" and np.isnan(values.sum())):
+        is_missing = values != values
+    elif values.dtype.kind == "O" and not set(map(type, values.flat)) <= {str, int, bool}:
+        is_missing = np.reshape([_is_missing(value) for value in values.flat], values.shape)
+    else:
+        return
+    rows = np.flatnonzero(is_missing.reshape(len(values), -1).any(axis=1)) if values.ndim else ()
+    if len(rows):
+        found = f"rows {', '.join(map(str, rows[:10]))}" if len(rows) > 1 else f"row {rows[0]}"
+        more = f", ... ({len(rows)} in all)" if len(rows) > 10 else ""
+        raise ValueError(
+            f"y must have no missing values, but has NaN, None or NaT in {found}{more}: leave these rows out"
+        )
+
+
+def check_targets(X: Any, y: NDArray[Any]) -> Vector:
+    """Targets of a regression on X as float64: a ValueError says which are no finite numbers."""
+    if y.dtype.kind in "mM":
+        raise ValueError(f"y must hold numbers, but has times: {y.flat[0]}. Use numbers of days, for example")
+    with faults_named(X, y):
+        targets: Vector = y.astype(np.float64, copy=False)
+    if not np.isfinite(targets).all():
+        check_present(targets)  # None among objects has become NaN
+        raise ValueError(f"y must be finite, got {shown(targets[~np.isfinite(targets)][0])}")
+    check_magnitude("y", targets, LARGEST_TARGET)
+    return targets
+
+
+def _is_missing(value: Any) -> bool:
+    return value is None or type(value).__name__ == "NAType" or bool(np.ndim(value) == 0 and value != value)
+
+
+def column_of(y: Any) -> NDArray[Any]:
+    """The labels or targets (n,) of a dask collection X, computed where they are one too, without missing ones."""
+    values = compute_values(y)
+    check_present(values)
+    return np.asarray(column_or_1d(values, warn=True))
 
 
 def check_weights(sample_weight: Any, X: Any, *, may_be_zero: bool = False) -> Vector:
@@ -393,25 +451,37 @@ def _class_factor(class_weight: Mapping[Any, float], label: Any) -> float:
 
 
 def validate_data(estimator: Any, X: Any, y: Any, **how: Any) -> Any:
-    """scikit-learn's `validate_data`, whose error for a table with text names the columns."""
-    with text_named(X):
-        return sklearn_validate_data(estimator, X, y, **how)
+    """scikit-learn's `validate_data`, whose errors name columns of text and rows without a label."""
+    with faults_named(X, y):
+        validated = sklearn_validate_data(estimator, X, y, **how)
+    if isinstance(validated, tuple) and validated[1].dtype.kind in "OmM":  # scikit-learn has found NaN in others
+        check_present(validated[1])
+    return validated
 
 
 @contextmanager
-def text_named(X: Any) -> Iterator[None]:
-    """Raise the error of a table with text or dates again, with the names of its columns of them, or their numbers."""
+def faults_named(X: Any, y: Any = None) -> Iterator[None]:
+    """Raise scikit-learn's errors of X and y again, with the names or numbers of columns and rows that are wrong."""
     try:
         yield
-    except TypeError as error:  # no dtype for numbers and dates
-        if "promot" not in str(error) or not (columns := _text_columns(X)):
-            raise
-        raise text_error(columns) from error
-    except ValueError as error:
-        if "could not convert string to float" not in str(error):
-            raise
-        columns = _text_columns(X)
-        raise text_error(columns) if columns else ValueError("y must hold numbers, but has text") from error
+    except (TypeError, ValueError) as error:
+        message = str(error)
+        first = next(iter(X), None) if isinstance(X, list | tuple) or getattr(X, "ndim", 0) == 1 else None
+        if isinstance(first, str | bytes):
+            raise ValueError(
+                f"X must be a table of numbers, but is a list of text: {shown(first[:40])}. Make numbers of it by a "
+                "sklearn.feature_extraction.text.TfidfVectorizer before the model, in a Pipeline"
+            ) from error
+        is_object = "float() argument" in message  # such as a date of Python's: a TypeError, as scikit-learn wants it
+        is_of_types = is_object or "promot" in message or "could not convert string" in message
+        if is_of_types and (columns := _text_columns(X)):
+            named = text_error(columns)
+            raise (TypeError(f"{message}. {named}") if is_object else named) from error
+        if "Input X" not in message:
+            check_present(y)
+        if is_of_types:
+            raise ValueError("y must hold numbers, but has text or other objects") from error
+        raise
 
 
 def text_error(columns: Sequence[Any]) -> ValueError:
@@ -420,7 +490,8 @@ def text_error(columns: Sequence[Any]) -> ValueError:
     more = f", ... ({len(columns)} in all)" if len(columns) > 10 else ""
     return ValueError(
         f"X has columns that are not numbers: {names}{more}. Encode them: text by a ColumnTransformer with a "
-        "OneHotEncoder in a Pipeline, on the command line by --one-hot; dates as numbers of days"
+        "OneHotEncoder (categories) or a TfidfVectorizer (sentences) in a Pipeline, on the command line by --one-hot; "
+        "dates as numbers of days"
     )
 
 
@@ -465,10 +536,7 @@ def check_training_data(estimator: Any, X: Any, y: Any) -> tuple[Any, NDArray[An
 def check_regression_data(estimator: Any, X: Any, y: Any) -> tuple[Any, Vector]:
     """As `check_training_data`, of finite targets (n_samples,)."""
     X, targets = _check_rows(estimator, X, y, y_numeric=True)
-    targets = np.asarray(targets, np.float64)
-    assert_all_finite(targets, input_name="y")
-    check_magnitude("y", targets, LARGEST_TARGET)
-    return X, targets
+    return X, check_targets(X, targets)
 
 
 def _check_rows(estimator: Any, X: Any, y: Any, **how: Any) -> tuple[Any, NDArray[Any]]:
@@ -497,7 +565,15 @@ def _check_collection(estimator: Any, X: Any, y: Any) -> tuple[Any, NDArray[Any]
     if y is None:
         raise ValueError(f"{type(estimator).__name__} requires y to be passed, but the target y is None")
     check_collection(estimator, X)
-    return X, column_or_1d(compute_values(y), warn=True)
+    targets = column_of(y)
+    check_has_rows(len(targets), X)
+    return X, targets
+
+
+def check_has_rows(n: int, X: Any) -> None:
+    """Raise a ValueError if a dask collection X has n = 0 rows."""
+    if n == 0:
+        raise ValueError(f"X must have rows, got none: shape (0, {X.shape[1]})")
 
 
 def check_collection(estimator: Any, X: Any) -> None:

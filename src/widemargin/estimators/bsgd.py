@@ -20,7 +20,6 @@ from ..data import compute_values, is_dask_collection, iterate_blocks
 from ..data.labels import one_vs_rest_signs
 from ..kernels.functions import FUNCTION_KERNELS
 from ..models.expansion import KernelExpansion
-from ..solvers.results import History
 from ..solvers.sgd.budgeted_machine import (
     COEF,
     EXCESS_MISTAKES,
@@ -39,18 +38,22 @@ from ._training_warnings import PROBE_ROWS, warn_of_one_class_on_probe
 from ._validation import (
     check_choice,
     check_flag,
+    check_has_rows,
     check_integer,
     check_kernel,
+    check_labels,
     check_number,
     check_resources,
     check_seed,
     check_weights,
+    column_of,
     shown,
     to_float32,
 )
 
 _LEAST_LAM = 1e-100  # coefficients are sums of up to 1 / lam, and their squares must be finite
 _STREAM_ROWS = 10_000  # n of the default lam = 1 / (C n) of a stream (docs/how/bsgd.md)
+_CALLS_KEPT = 1000  # entries of `history_` of a stream, which may have any number of calls
 _ESTIMATE_SECONDS = 0.1  # for each of the two sums of a stopped fit's objective
 _MOST_NODES = 4096  # of the table, a side: compiled look-ups number the nodes in float32, exact up to 2^24
 
@@ -158,11 +161,11 @@ class BSGDClassifier(Classifier, OneVsRestPredictor, LinearWeights, DecisionGrad
     t_ : int
         Steps made, one a row.
     history_ : dict of ndarrays
-        One entry a pass, or a call of `partial_fit`: ``time`` in seconds; ``steps`` so far; over the steps of the pass
-        ``hinge`` (mean loss of the rows, each just before its step), ``violations`` (share of rows within the margin),
-        ``mergers``, ``removals``, ``merging_frequency`` (mergers a step) and ``mean_degradation`` (mean squared weight
-        degradation); ``n_support``; with early stopping ``validation_score``, NaN of a later `partial_fit`. Counts and
-        losses are sums over the classes' machines.
+        One entry a pass, or a call of `partial_fit`, of which the latest 1,000 are kept: ``time`` in seconds; ``steps``
+        so far; over the steps of the pass ``hinge`` (mean loss of the rows, each just before its step), ``violations``
+        (share of rows within the margin), ``mergers``, ``removals``, ``merging_frequency`` (mergers a step) and
+        ``mean_degradation`` (mean squared weight degradation); ``n_support``; with early stopping
+        ``validation_score``, NaN of a later `partial_fit`. Counts and losses are sums over the classes' machines.
     shape_fit_ : tuple of int
         Shape of the training data, or of the latest chunk.
     n_features_in_ : int
@@ -350,7 +353,9 @@ class BSGDClassifier(Classifier, OneVsRestPredictor, LinearWeights, DecisionGrad
 
     def _fit_blocks(self, X: Any, y: Any, classes: Any, sample_weight: Any) -> Self:
         """`partial_fit` on the blocks of a dask collection. An error leaves what the blocks before it have given."""
-        labels, weights = np.asarray(compute_values(y)), compute_values(sample_weight)
+        labels, weights = column_of(y), compute_values(sample_weight)
+        check_labels(labels)
+        check_has_rows(len(labels), X)
         end = 0
         for block in iterate_blocks(X):
             rows = slice(end, end + block.shape[0])
@@ -449,14 +454,16 @@ class BSGDClassifier(Classifier, OneVsRestPredictor, LinearWeights, DecisionGrad
         if self.lam is not None or not hasattr(self, "lam_"):
             self.lam_ = self._resolve_lam(_STREAM_ROWS)
         sgd = BudgetedSGD(self._settings(signed_weights), X, len(signed_weights), self._states)
-        sgd.history = History({name: column.tolist() for name, column in self.history_.items()})
         progress.stage("chunk", X.shape[0])
         order = np.flatnonzero(weights)
         self.converged_ = sgd.take_steps(X, signed_weights, order, progress, self.n_jobs)
-        if (scores := sgd.history.columns.get("validation_score")) is not None:
-            scores.append(np.nan)
         self.__dict__.pop("objective_", None)  # of an earlier fit
+        earlier, n_calls = self.history_, getattr(self, "n_iter_", 0)
         self._set_fitted_attributes(sgd, sgd.model())
+        self.n_iter_ += n_calls
+        self.history_ = {
+            name: np.append(earlier[name], self.history_.get(name, np.nan))[-_CALLS_KEPT:] for name in earlier
+        } or self.history_
         self._warn_if_stopped(progress)
 
     def _check_unchanged(self) -> None:

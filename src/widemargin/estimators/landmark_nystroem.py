@@ -50,6 +50,7 @@ _GoOn = Callable[[], bool]
 
 _METHODS = ("kmeans", "uniform", "rpcholesky")
 _LANDMARK_COPIES, _DENSE_ROWS = 3, 6  # of the landmarks at one time; dense rows of d beside them, at least
+_ERROR_ROWS = 2000  # at least, whose error is measured
 _BYTES_OF_FEATURE, _BYTES_OF_PAIR = 24.0, 8.0  # three copies of C, and one of the kernel matrix, in float64
 
 
@@ -105,8 +106,9 @@ class LandmarkNystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Kernel
     factor_ : ndarray of shape (n_landmarks + n_pseudo_landmarks, rank)
         What a row's features are multiplied with: ``W = factor_ @ factor_.T``.
     trace_error_ : float
-        ``tr(K - C W C') / tr(K)`` on the rows on which W is estimated, whatever the landmarks are: 0 if it is exact
-        there. For the sigmoid kernel, and others that are not positive semidefinite, it may be negative.
+        ``tr(K - C W C') / tr(K)`` of the rows of X: 0 if the approximation is exact there. It is measured on all of up
+        to 4,000 rows; of more rows it is estimated, from 2,000 random ones on which W is not. For the sigmoid kernel,
+        and others that are not positive semidefinite, it may be negative.
     shape_fit_ : tuple of int
         Shape of the training data.
     n_features_in_ : int
@@ -221,13 +223,14 @@ class LandmarkNystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Kernel
             self._check_memory(rows.X, m)
             rng = make_rng(self.random_state)
             try:
-                features, factor = self._learn(kernel, rows, m, own, rng, progress.go_on)
+                features, factor, used = self._learn(kernel, rows, m, own, rng, progress.go_on)
             except Stopped:
-                features, factor = self._learn_from_few_rows(kernel, rows, rng)
+                (features, factor), used = self._learn_from_few_rows(kernel, rows, rng), np.empty(0, np.intp)
                 m = len(features.landmarks[0])
                 state = f"before W was known: {m} random rows are landmarks, and W is theirs."
                 warn_of_stop(self, progress.stopped_by, state)
             self._set_attributes(features, factor)
+            self.trace_error_ = self._trace_error(kernel, rows, used, rng)
         return self
 
     def _check_parameters(self) -> None:
@@ -256,8 +259,11 @@ class LandmarkNystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Kernel
 
     def _learn(
         self, kernel: Any, rows: TrainingRows, m: int, own: Array | None, rng: np.random.Generator, go_on: _GoOn
-    ) -> tuple[LandmarkFeatures, Array]:
-        """The features of m landmarks, and the factor of W; raises `Stopped` once `go_on` returns False."""
+    ) -> tuple[LandmarkFeatures, Array, RowIndices]:
+        """The features of m landmarks, the factor of W, and the rows beside the landmarks on which it is estimated.
+
+        Raises `Stopped` once `go_on` returns False.
+        """
         X, points, weights, what = rows.X, own, rows.weights, "distinct rows"
         if points is None:
             X, points = self._select(kernel, rows, m, str(self.landmarks), rng, go_on)
@@ -281,14 +287,14 @@ class LandmarkNystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Kernel
             features, X[chosen], self.pseudo, self.n_pseudo_landmarks, rng, weights=weights[chosen]
         )
         if self._is_gram:
-            chosen = np.concatenate([np.searchsorted(rows.kept, self.landmark_indices_), chosen])
-            return features, self._factor(rows.X[np.ix_(chosen, chosen)], features, X[chosen], go_on)
+            both = np.concatenate([np.searchsorted(rows.kept, self.landmark_indices_), chosen])
+            return features, self._factor(rows.X[np.ix_(both, both)], features, X[both], go_on), chosen
         sample = X[chosen]
         if X is not points:
             sample = (
                 sp.vstack([sp.csr_array(points), sample], "csr") if sp.issparse(X) else np.concatenate([points, sample])
             )
-        return features, self._factor(self._gram(kernel, sample), features, sample, go_on)
+        return features, self._factor(self._gram(kernel, sample), features, sample, go_on), chosen
 
     def _learn_from_few_rows(
         self, kernel: Any, rows: TrainingRows, rng: np.random.Generator
@@ -366,11 +372,28 @@ class LandmarkNystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Kernel
         blocks = coordinates.blocks(sample, memory_plan(self)["features"])
         C = np.concatenate([coordinates.evaluate(sample[rows]) for rows in blocks])
         factor = run_interruptibly(partial(nystroem_factor, C, K), go_on)
-        trace = float(K.diagonal().sum(dtype=np.float64))
-        explained = sum(float(np.square(C[rows] @ factor).sum()) for rows in row_blocks(len(C)))
-        self.trace_error_ = (trace - explained) / trace if trace else 0.0
         factor *= np.where(factor.max(axis=0, initial=0.0) < -factor.min(axis=0, initial=0.0), -1.0, 1.0)
         return factor.astype(sample.dtype)
+
+    def _trace_error(self, kernel: Kernel, rows: TrainingRows, used: RowIndices, rng: np.random.Generator) -> float:
+        """tr(K - C W C') / tr(K) of all rows; of many, of random ones on which W was not estimated (`used`)."""
+        X, memory, chosen = rows.X, memory_plan(self), np.arange(rows.X.shape[0])
+        if len(chosen) > 2 * _ERROR_ROWS:
+            others = np.setdiff1d(chosen, used)
+            chosen = np.sort(rng.choice(others if len(others) >= _ERROR_ROWS else chosen, _ERROR_ROWS, replace=False))
+        columns = np.searchsorted(rows.kept, self.landmark_indices_)
+        trace = explained = 0.0
+        for block in row_blocks(len(chosen)):
+            some = chosen[block]
+            if self._is_gram:
+                values, diagonal = X[np.ix_(some, columns)], X[some, some]
+            else:
+                values = X[some]
+                diagonal = kernel.diagonal(make_samples(values, kernel.sample_form))
+            trace += float(np.sum(diagonal, dtype=np.float64))
+            Z = self._model.transform(values, n_jobs=self.n_jobs, memory=memory)
+            explained += float(np.square(Z, dtype=np.float64).sum())
+        return (trace - explained) / trace if trace else 0.0
 
     def _set_attributes(self, features: LandmarkFeatures, factor: Array) -> None:
         """Set the fitted attributes, arrays that can be saved, and the model of them."""

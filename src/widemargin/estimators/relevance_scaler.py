@@ -264,9 +264,9 @@ class RelevanceScaler(OneToOneFeatureMixin, TransformerMixin, Estimator):
     def _is_regression(self, y: NDArray[Any]) -> bool:
         if self.target != "auto":
             return self.target == "values"
-        return type_of_target(y).startswith("continuous") or (
-            y.ndim > 1 or (y.dtype.kind in "iuf" and len(np.unique(y)) > MOST_CLASSES)
-        )
+        if y.ndim > 1 or y.dtype.kind not in "iuf":
+            return y.ndim > 1
+        return type_of_target(y) == "continuous" or len(np.unique(y)) > MOST_CLASSES
 
     def _resolve_gamma(self, rows: TrainingRows, power: int) -> float:
         """The number that "mean" stands for; 1 if all rows are equal."""

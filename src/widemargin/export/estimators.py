@@ -25,7 +25,7 @@ from ..models.nystroem_tree import NystroemForest
 from .clusters import write_clustered
 from .graph import Graph
 from .machines import write_expansion, write_forest, write_linear
-from .steps import columns_lost, write_step
+from .steps import columns_lost, step_error, write_step
 
 Outputs = dict[str, tuple[str, Any, tuple[int, ...]]]  # by name: result, dtype, and shape without the axis of rows
 
@@ -137,8 +137,13 @@ def _steps(model: Any) -> list[Any]:
 def _n_features(model: Any) -> int:
     """Features of the rows that a model takes."""
     model = unwrap(model)
-    first = [*_steps(model), model.steps[-1][1]][0] if isinstance(model, Pipeline) else model
-    return _n_features(first) if isinstance(unwrap(first), Pipeline) else int(unwrap(first).n_features_in_)
+    if isinstance(model, Pipeline):
+        return _n_features([*_steps(model), model.steps[-1][1]][0])
+    if hasattr(model, "n_features_in_"):
+        return int(model.n_features_in_)
+    if hasattr(model, "calibrated_classifiers_"):
+        return _n_features(model.calibrated_classifiers_[0].estimator)
+    raise step_error(model)  # it takes text
 
 
 def _warn_of_rounding(model: Any) -> None:

@@ -31,10 +31,7 @@ def write_step(graph: Graph, step: Any) -> None:
         return
     operations = column_operations(step)
     if operations is None:
-        raise ValueError(
-            f"model has the step {step!r}: to_onnx writes {SCALINGS}, and LandmarkNystroem alone. Export the last "
-            "step, model[-1], or all of them with skl2onnx.to_onnx after widemargin.register_converters()"
-        )
+        raise step_error(step)
     x = graph.cast(graph.x, np.float64)
     for operator, operand in operations:
         x = graph(operator, x, operand)
@@ -50,3 +47,12 @@ def columns_lost(step: Any) -> NDArray[np.intp]:
     else:
         return np.empty(0, np.intp)
     return np.flatnonzero((largest * np.finfo(np.float32).eps > MAX_ROUNDING * spread) & (spread > 0))
+
+
+def step_error(step: Any) -> ValueError:
+    """The error of a pipeline with a step that is not written."""
+    return ValueError(
+        f"model has the step {' '.join(repr(step).split())}: to_onnx writes {SCALINGS}, and LandmarkNystroem alone. "
+        "Export the last step, to_onnx(model[-1]), whose input is model[:-1].transform(X) as a dense array; or all "
+        "steps with skl2onnx.to_onnx after widemargin.register_converters()"
+    )

@@ -24,7 +24,7 @@ from .._types import RowIndices
 from ..data.columns import occupied_columns
 from ..data.csr import check_sparse
 from ..estimators._training_warnings import describe_wild_targets, wild_rows
-from ..estimators._validation import LARGEST_ENTRY, LARGEST_TARGET, check_magnitude, check_number, shown, text_named
+from ..estimators._validation import LARGEST_ENTRY, LARGEST_TARGET, check_magnitude, check_number, faults_named, shown
 from ..estimators.dc_pred import DCPredClassifier, DCPredRegressor
 from ..estimators.dc_svm import DCSVMClassifier
 from ..estimators.dc_svm_regressor import DCSVMRegressor
@@ -193,7 +193,7 @@ def _check_data(X: Any, y: Any) -> _Data:
     """Validated rows, with a line about them."""
     if sp.issparse(X):
         check_sparse(X)
-    with text_named(X):
+    with faults_named(X, y):
         rows, labels = check_X_y(X, y, accept_sparse="csr", dtype=(np.float64, np.float32))
     check_magnitude("X", rows, LARGEST_ENTRY)
     check_magnitude("y", labels, LARGEST_TARGET)

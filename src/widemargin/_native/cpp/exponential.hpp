@@ -40,11 +40,14 @@ WM_INLINE ReducedExponential reduce_exponential(float x) {
     return {p * r * r + r, static_cast<std::int32_t>(k)};
 }
 
-// exp(x), x <= 0; positive arguments are taken as 0
+// exp(x), x <= 0; positive arguments are taken as 0, and from -87 on the value is 0: a row far from all others has
+// decision value 0 then, as in float64
 WM_INLINE float exp_of_nonpositive(float x) {
     const ReducedExponential e = reduce_exponential(x);
-    return bit_cast<float>(bit_cast<std::uint32_t>(e.fraction_minus_one + 1.0f) +
-                           (static_cast<std::uint32_t>(e.exponent) << 23));
+    const std::uint32_t value = bit_cast<std::uint32_t>(e.fraction_minus_one + 1.0f) +
+                                (static_cast<std::uint32_t>(e.exponent) << 23);
+    const bool is_zero = bit_cast<std::uint32_t>(clip_nonpositive(x, -87.0f)) == bit_cast<std::uint32_t>(-87.0f);
+    return bit_cast<float>(is_zero ? 0u : value);
 }
 
 // f 2^k + (2^k - 1), from power = 2^k; not as (f + 1) 2^k - 1, which would lose a small f for k = 0.

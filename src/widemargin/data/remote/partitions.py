@@ -8,7 +8,10 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from ..._config import SMALL_BYTES
 from ..csr import check_sparse
+
+_FEW_CHUNKS = 16  # of a collection of at most `SMALL_BYTES` each
 
 
 def is_dask_collection(X: Any) -> bool:
@@ -26,9 +29,19 @@ def check_widths(widths: Sequence[int]) -> None:
 
 
 def partitions_of(X: Any) -> list[Any]:
-    """The partitions of a dask collection, all columns in each, as delayed objects."""
-    partitions: list[Any] = np.ravel((X.rechunk({1: -1}) if hasattr(X, "rechunk") else X).to_delayed()).tolist()
+    """The partitions of a dask collection, all columns in each, as delayed objects; many small chunks are joined."""
+    X = _with_few_chunks(X.rechunk({1: -1})) if hasattr(X, "rechunk") else X
+    partitions: list[Any] = np.ravel(X.to_delayed()).tolist()
     return partitions
+
+
+def _with_few_chunks(X: Any) -> Any:
+    """A dask array whose many small chunks are joined to about `_FEW_CHUNKS`: each chunk costs a task in each pass."""
+    sizes, row_bytes = X.chunks[0], X.shape[1] * X.dtype.itemsize
+    starts = range(0, len(sizes), max(1, len(sizes) // _FEW_CHUNKS))
+    joined = tuple(sum(sizes[start : start + starts.step]) for start in starts)
+    are_small = max(joined) * row_bytes <= SMALL_BYTES  # False of unknown sizes, which are NaN
+    return X.rechunk({0: joined}) if starts.step > 1 and are_small and not sp.issparse(X._meta) else X
 
 
 # --------------------------------------------------------------------------------------------------- on the workers
