@@ -13,6 +13,7 @@ from benchmarks.reliability import (
     _campaign,
     foreign_files,
     limits,
+    linear,
     memory,
     offsets,
     processes,
@@ -109,3 +110,11 @@ def test_a_limit_above_the_need_ends_no_fit(case: str) -> None:
     whole, ample = shares.measure(case, [100.0])
     assert not ample["cut"]
     assert ample["score"] == whole["score"]
+
+
+@pytest.mark.parametrize("case", linear.CASES)
+def test_linear_machines_on_ugly_data_are_right_or_warn(case: str) -> None:
+    pytest.importorskip("clarabel")
+    (row,) = linear.measure(case, 1)
+    assert row["dishonest"] == 0, row
+    assert row["worst"] <= 1.1 * linear.TOL, row
