@@ -44,8 +44,7 @@ def data() -> np.ndarray:
 
 @pytest.mark.parametrize("kind", ["C", "F", "strided", "int32", "int64"])
 @pytest.mark.parametrize("k", [1, 3, 9])
-def test_products(data: np.ndarray, kind: str, k: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("widemargin.data.dense._BLOCK_BYTES", 1)  # several blocks
+def test_products(data: np.ndarray, kind: str, k: int) -> None:
     rng = np.random.default_rng(k)
     W, coef = rng.normal(size=(k, 9)), rng.normal(size=(k, 700)) * rng.choice([0.0, 1.0], (k, 700))
     with ThreadTeam(2) as team:
@@ -91,7 +90,7 @@ def test_one_value_that_is_not_finite(n_jobs: int) -> None:
 
 @pytest.mark.parametrize("kind", ["C", "F", "strided", "int32", "int64", "map"])
 def test_copies_of_some_rows(data: np.ndarray, kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("widemargin.data.dense._BLOCK_BYTES", 1)
+    monkeypatch.setattr("widemargin.data.memory_map._BLOCK_BYTES", 1)
     np.save(tmp_path / "X.npy", data)
     X = kinds(data)[kind] if kind != "map" else np.load(tmp_path / "X.npy", mmap_mode="r")
     chosen = np.array([0, 1, 5, 255, 256, 300, 699])
@@ -145,7 +144,7 @@ def test_products_of_a_memory_map(k: int, tmp_path: Path) -> None:
     rng, exact = np.random.default_rng(k), data.astype(np.float64)
     W, coef, base = rng.normal(size=(k, 9)), *rng.normal(size=(2, k, 3000))
     with ThreadTeam(2) as team, pytest.MonkeyPatch.context() as patch:
-        patch.setattr("widemargin.data.dense._BLOCK_BYTES", 1)  # blocks of 256 rows
+        patch.setattr("widemargin.data.memory_map._BLOCK_BYTES", 1)  # blocks of 256 rows
         rows = make_design_matrix(np.load(tmp_path / "X.npy", mmap_mode="r"), team, 1)
         assert not isinstance(rows, RowAccess)
         np.testing.assert_allclose(rows.matvec(W), W @ exact.T, atol=1e-12 if k == 1 else 1e-4)

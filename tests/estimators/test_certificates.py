@@ -218,7 +218,7 @@ def test_a_separable_problem_with_such_a_C_converges() -> None:
     assert model.converged_
 
 
-@pytest.mark.parametrize("scale", [1e8, 1e30, 1e149])
+@pytest.mark.parametrize("scale", [1e30, 1e149])
 def test_a_linear_fit_whose_bound_stands_still_ends(scale: float) -> None:
     """It took up to 700 rounds, six seconds for 200 rows, for 0.05 % of the objective."""
     rng = np.random.default_rng(0)

@@ -107,6 +107,7 @@ def test_what_has_stopped_classes_in_groups(max_iter: int, reason: str, monkeypa
     X, y = rng.standard_normal((500, 6)), rng.integers(7, size=500)
     monkeypatch.setitem(SHARES, "vectors", Share(1e-9, ""))  # one at a time
     monkeypatch.setattr("widemargin.algorithms.ocas._STALL_ROUNDS", 20)
+    monkeypatch.setattr("widemargin.algorithms.ocas._FIRST_ROUNDS", 10**6)
     with pytest.warns(ConvergenceWarning, match=f"stopped by {reason} "):
         model = OCASClassifier(fit_intercept=False, tol=1e-17, max_iter=max_iter).fit(X, y)
     assert model.n_iter_ > max_iter

@@ -180,6 +180,7 @@ def test_the_number_of_threads_does_not_matter() -> None:
 def by_rounds(monkeypatch: pytest.MonkeyPatch) -> None:
     """Solve few rows by rounds, without the Gram dual."""
     monkeypatch.setattr(accelerations, "_GRAM_SIZE", 0)
+    monkeypatch.setattr("widemargin.algorithms.ocas._FIRST_ROUNDS", 10**6)
 
 
 @pytest.mark.usefixtures("by_rounds")

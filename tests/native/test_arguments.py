@@ -266,8 +266,10 @@ def calls() -> dict[str, list[Call]]:
         ],
         "csr.matvec": [(csr.matvec, {"team": ALONE, "X": sparse(), "W": rows(K), "out": np.empty((K, N))})],
         "csr.rmatvec": [(csr.rmatvec, {"team": ALONE, "X": sparse(), **weights})],
-        "dense.matvec": [(dense.matvec, products(False) | {"w": vector(D), "out": np.empty(N)})],
-        "dense.matvec_transposed": [(dense.matvec_transposed, products(True) | {"w": vector(D), "out": np.empty(N)})],
+        "dense.matvec": [(dense.matvec, products(False) | {"W": rows(K), "out": np.empty((K, N))})],
+        "dense.matvec_transposed": [
+            (dense.matvec_transposed, products(True) | {"W": rows(K), "out": np.empty((K, N))})
+        ],
         "dense.rmatvec": [(dense.rmatvec, products(False) | weights)],
         "dense.rmatvec_transposed": [(dense.rmatvec_transposed, products(True) | weights)],
         "dense.take_rows": [(dense.take_rows, products(False) | {"chosen": some(4, N), "out": np.empty((4, D))})],

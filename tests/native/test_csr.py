@@ -312,3 +312,26 @@ def test_indptr_beyond_32_bits(tmp_path: Path) -> None:
     np.testing.assert_array_equal(out, [[20.0, 60.0]])
     np.testing.assert_array_equal(sums, [[0.0, 62.0, 0.0]])
     np.testing.assert_array_equal(products, [[4.0, 12.0], [12.0, 36.0]])
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_products_depend_on_a_rows_values_alone(dtype: type) -> None:
+    """Not on the width of its indices, its place, or the number of rows and vectors."""
+    rng = np.random.default_rng(0)
+    for n_values in (1, 2, 3, 7, 30, 101):
+        X = sp.random_array((1, 200), density=n_values / 200, rng=rng, dtype=dtype, format="csr")
+        W, outs = rng.normal(size=(9, 200)), []
+        for width, n, k in (
+            (np.int32, 1, 1),
+            (np.int64, 1, 1),
+            (np.int32, 300, 1),
+            (np.int64, 300, 9),
+            (np.int32, 5, 3),
+        ):
+            rows = sp.vstack([X] * n, format="csr")
+            out = np.empty((k, n))
+            view = csr.CSRMatrix(rows.data, rows.indices.astype(width), rows.indptr.astype(width), 200)
+            csr.matvec(ONE, view, W[:k], out)
+            outs.append(out[0])
+        for out in outs:
+            np.testing.assert_array_equal(out, outs[0][0])

@@ -30,19 +30,34 @@ def passes(X: np.ndarray) -> list[tuple[Any, Any, np.ndarray]]:
 @pytest.mark.parametrize(("n", "d"), SHAPES)
 def test_matvec_and_rmatvec(n: int, d: int, dtype: type) -> None:
     rng = np.random.default_rng(n + d)
-    X, w = rng.normal(size=(n, d)).astype(dtype), rng.normal(size=d)
+    X, W = rng.normal(size=(n, d)).astype(dtype), rng.normal(size=(3, d))
     exact = X.astype(np.float64)
     for share in (0.1, 0.9):
         coef = rng.normal(size=(3, n)) * (rng.uniform(size=(3, n)) < share)
         base = coef * rng.choice([0.5, 1.0], (3, n))
         for matvec, rmatvec, data in passes(X):
-            out, total, change = np.full(n, np.nan), np.full((3, d), np.nan), np.full((3, d), np.nan)
-            matvec(TEAM, data, w, out)
+            out, total, change = np.full((3, n), np.nan), np.full((3, d), np.nan), np.full((3, d), np.nan)
+            matvec(TEAM, data, W, out)
             rmatvec(TEAM, data, coef, None, total)
             rmatvec(TEAM, data, coef, base, change)
-            np.testing.assert_allclose(out, exact @ w, atol=1e-11)
+            np.testing.assert_allclose(out, W @ exact.T, atol=1e-11)
             np.testing.assert_allclose(total, coef @ exact, atol=1e-11)
             np.testing.assert_allclose(change, (coef - base) @ exact, atol=1e-11)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("d", [1, 7, 30, 33, 2050])
+def test_products_depend_neither_on_a_rows_place_nor_on_the_number_of_rows_or_vectors(d: int, dtype: type) -> None:
+    rng = np.random.default_rng(d)
+    X, W = np.tile(rng.normal(size=d).astype(dtype), (1030, 1)), rng.normal(size=(7, d))
+    for matvec, _, data in passes(X):
+        for k in (1, 2, 7):
+            for n in (1, 2, 3, 5, 1030):
+                out = np.empty((k, n))
+                matvec(TEAM, data[:, :n] if matvec is dense.matvec_transposed else data[:n], W[:k], out)
+                if (k, n) == (1, 1):
+                    expected = out[0, 0]
+                np.testing.assert_array_equal(out[0], expected)
 
 
 def test_coefficients_of_a_block_of_columns() -> None:
@@ -56,15 +71,15 @@ def test_coefficients_of_a_block_of_columns() -> None:
 @pytest.mark.parametrize(("n", "d"), [(30_000, 7), (3000, 200), (700, 6000)])
 def test_results_do_not_depend_on_the_number_of_threads(n: int, d: int, dtype: type) -> None:
     rng = np.random.default_rng(0)
-    X, w, coef = rng.normal(size=(n, d)).astype(dtype), rng.normal(size=d), rng.normal(size=(2, n))
+    X, W, coef = rng.normal(size=(n, d)).astype(dtype), rng.normal(size=(2, d)), rng.normal(size=(2, n))
     chosen, factors, few = rng.integers(0, n, n), rng.normal(size=n), X[:, :200].copy()
     results: list[list[np.ndarray]] = []
     for n_threads in (1, 2, 3):
-        team, out, total = Team(n_threads), np.empty(n), np.empty((2, d))
+        team, out, total = Team(n_threads), np.empty((2, n)), np.empty((2, d))
         taken, moments = np.empty((n, d), dtype), np.empty((few.shape[1],) * 2)
         results.append([])
         for matvec, rmatvec, data in passes(X):
-            matvec(team, data, w, out)
+            matvec(team, data, W, out)
             rmatvec(team, data, coef, None, total)
             results[-1] += [out.copy(), total.copy()]
         dense.take_rows(team, X, chosen, taken)
@@ -138,8 +153,8 @@ READ_ONLY.flags.writeable = False
 def test_sizes_are_checked(form: str) -> None:
     matvec, rmatvec = getattr(dense, f"matvec{form}"), getattr(dense, f"rmatvec{form}")
     take, data = (dense.take_columns, np.asfortranarray(X).T) if form else (dense.take_rows, X)
-    w, out, coef, total = np.ones(4), np.empty(6), np.ones((2, 6)), np.empty((2, 4))
-    for arrays in ((data, w[:3], out), (data, w, out[:5]), (data[:0], w, out), (data[:, :0], w, out)):
+    W, out, coef, total = np.ones((1, 4)), np.empty((1, 6)), np.ones((2, 6)), np.empty((2, 4))
+    for arrays in ((data, W[:, :3], out), (data, W, out[:, :5].copy()), (data[:0], W, out), (data[:, :0], W, out)):
         with pytest.raises(ValueError, match="must be"):
             matvec(TEAM, *arrays)
     for wrong in (np.ones((2, 5)), np.ones((3, 6)), np.ones((0, 6))):
@@ -157,13 +172,13 @@ def test_sizes_are_checked(form: str) -> None:
             take(TEAM, data, np.array([0, 1]), wrong)
     for strange in (data[:, ::2], data[::-1], np.broadcast_to(data[:1], data.shape)):
         with pytest.raises(ValueError, match="rows"):
-            matvec(TEAM, strange, w, out)
+            matvec(TEAM, strange, W, out)
     for unsuited in (data.astype(np.int64), data[0], None):
         with pytest.raises(TypeError):
-            matvec(TEAM, unsuited, w, out)
-    for unsuited in (READ_ONLY, np.empty(12)[::2], np.empty(6, np.float32)):
+            matvec(TEAM, unsuited, W, out)
+    for unsuited in (READ_ONLY[None], np.empty((1, 12))[:, ::2], np.empty((1, 6), np.float32)):
         with pytest.raises(TypeError):
-            matvec(TEAM, data, w, unsuited)
+            matvec(TEAM, data, W, unsuited)
     with pytest.raises(TypeError):
         take(TEAM, data, np.array([0, 1]), np.empty((2, 4), np.float32))
     with pytest.raises(TypeError):

@@ -132,14 +132,14 @@ def test_an_interpreter_that_ends_while_threads_spin() -> None:
 
 
 def test_a_stopped_team_leaves_a_pass_and_can_be_used_again() -> None:
-    X, w, out, again = np.ones((10_000, 8)), np.ones(8), np.zeros(10_000), np.zeros(10_000)
+    X, W, out, again = np.ones((10_000, 8)), np.ones((1, 8)), np.zeros((1, 10_000)), np.zeros((1, 10_000))
     for n_threads in (1, 2):
         team = Team(n_threads)
         team.stop()
         with pytest.raises(Stopped):
-            dense.matvec(team, X, w, out)
+            dense.matvec(team, X, W, out)
         team.resume()
-        dense.matvec(team, X, w, again)
+        dense.matvec(team, X, W, again)
         np.testing.assert_array_equal(again, 8.0)
         team.close()
 

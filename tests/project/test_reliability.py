@@ -10,6 +10,7 @@ import pytest
 from benchmarks.reliability import (
     foreign_files,
     limits,
+    linear,
     memory,
     offsets,
     processes,
@@ -117,3 +118,11 @@ def test_fits_that_are_stopped_and_resumed_get_no_worse(case: str) -> None:
     whole, *_, last = rows = resumed.measure(case, 0.3)
     assert {row["outcome"] for row in rows} == {"ok"}
     assert last["objective"] == pytest.approx(whole["objective"], rel=5e-3)
+
+
+@pytest.mark.parametrize("case", linear.CASES)
+def test_linear_machines_on_ugly_data_are_right_or_warn(case: str) -> None:
+    pytest.importorskip("clarabel")
+    (row,) = linear.measure(case, 1)
+    assert row["dishonest"] == 0, row
+    assert row["worst"] <= 1.1 * linear.TOL, row

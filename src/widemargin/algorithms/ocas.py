@@ -36,18 +36,20 @@ from .._progress import AnyProgress, SilentProgress
 from .._threads import ONE_THREAD, ThreadTeam
 from .._types import ROUNDING, Array, Matrix
 from ..data import DesignMatrix, IdentityMatrix, LocalMatrix, RowAccess, make_design_matrix, split_constant
-from ..solvers.cutting_plane.accelerations import Accelerations, choose_accelerations
+from ..solvers.cutting_plane.accelerations import ASCENT_VALUES, Accelerations, choose_accelerations
 from ..solvers.cutting_plane.active_rows import ActiveRows
 from ..solvers.cutting_plane.crammer_singer import MulticlassHingeLoss
 from ..solvers.cutting_plane.dual_alone import DualAlone
 from ..solvers.cutting_plane.dual_epochs import DualEpochs, squared_norms
 from ..solvers.cutting_plane.given_risk import GivenRisk, Risk
 from ..solvers.cutting_plane.gram_dual import solve_gram_duals
+from ..solvers.cutting_plane.interior_point import InteriorPoint
 from ..solvers.cutting_plane.losses import HingeLoss, Loss
 from ..solvers.cutting_plane.machine import CuttingPlaneMachine, Plane, add_planes
 from ..solvers.cutting_plane.master_problem import IDLE_ROUNDS, MasterProblem
 from ..solvers.cutting_plane.multiclass_dual import MulticlassDual
 from ..solvers.cutting_plane.newton_steps import NewtonSteps
+from ..solvers.cutting_plane.ridge_system import is_small
 from ..solvers.cutting_plane.sample_start import draw_sample, start_from_sample
 from ..solvers.cutting_plane.smooth_losses import SmoothLoss, SquaredHingeLoss
 from ..solvers.results import History, LinearResult
@@ -56,6 +58,7 @@ Trained = tuple[list[LinearResult], History]
 
 _PARTS = "active_rows", "dual_ascent", "decision_values", "line_search", "plane", "master_problem"  # of a round
 _STALL_ROUNDS = 50  # stop after so many rounds in which neither bound nor objective moves: see `_is_stalled`
+_FIRST_ROUNDS = 10  # before the interior-point method; of more than 32,768 values min(n, d), if that is more
 _BLOCK_POINTS = 8  # evaluate at most so many points of the start in one pass: their decision values are in memory
 
 
@@ -195,6 +198,7 @@ class OCASTraining:
         self.dual_epochs: dict[CuttingPlaneMachine, DualEpochs] = {}
         self.dual_alone: dict[CuttingPlaneMachine, DualAlone | MulticlassDual] = {}  # of all machines, or none
         self._accelerate(settings.memory.among(len(losses)))
+        self._last_round = self._round_of_interior_points()
 
     def _make_machine(self, loss: Loss, capacity: int) -> CuttingPlaneMachine:
         settings = self.settings
@@ -230,11 +234,21 @@ class OCASTraining:
             if used.dual_epochs and isinstance(X, RowAccess):
                 self.dual_epochs[machine] = DualEpochs(X, hinge, norms)
 
+    def _round_of_interior_points(self) -> int:
+        """The round that solves what others have not; -1 for none. It takes about as long as those before it."""
+        (n, d), n_bytes = self.X.shape, self.settings.memory["active rows"]
+        if not self.accelerations.interior_point or not is_small(n, d, n_bytes):
+            return -1
+        return _FIRST_ROUNDS if n * d < ASCENT_VALUES else max(_FIRST_ROUNDS, min(n, d))
+
     # ------------------------------------------------------------------------------------------------- Algorithm 1
 
     def run_round(self) -> None:
         """One round of Algorithm 1, for all machines that are not done."""
         clock, machines = _Clock(), self._unconverged()
+        if self.n_iter == self._last_round:
+            self._run_interior_points(machines, clock)
+            return
         if self.dual_alone:
             self._run_dual_round(machines, clock)
             return
@@ -273,6 +287,24 @@ class OCASTraining:
         clock.lap("line_search")
         with self.progress.interrupting(self.team.native):
             self.update_bounds()
+        self._end_round(machines, clock)
+
+    def _run_interior_points(self, machines: list[CuttingPlaneMachine], clock: _Clock) -> None:
+        """A round for machines that others take too many rounds for: their problems to the end, one by one."""
+        X, tol, go_on, points = self.X, 0.9 * self.settings.tol, SilentProgress(self.progress).go_on, []
+        for machine in machines:
+            assert isinstance(X, LocalMatrix)
+            assert machine.loss.hinge is not None
+            with self.progress.interrupting(self.team.native):
+                w, bound = InteriorPoint(X, machine.loss.hinge).solve(machine.C, tol, go_on)
+            machine.raise_bound(bound)
+            points.append(w)
+        clock.lap("dual_ascent")
+        with self.progress.interrupting(self.team.native):
+            self._add_planes_at(machines, points, self._decision_values(machines, points))
+        clock.lap("plane")
+        self.update_bounds()
+        clock.lap("master_problem")
         self._end_round(machines, clock)
 
     def _end_round(self, machines: list[CuttingPlaneMachine], clock: _Clock) -> None:

@@ -6,26 +6,21 @@ Blocks depend on the data alone and their sums are added in order, so that resul
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from .._native import dense
-from .._threads import MAX_BLOCKS, ThreadTeam, count_blocks, row_blocks
+from .._threads import ThreadTeam
 from .._types import Array, Matrix, RowIndices
 from .abstract_matrix import LocalMatrix, RowAccess
 from .origin import origin_distance
-
-_BLOCK_BYTES = 2**21  # least size of a block of a matrix product: enough to be fast
-_MAX_DISTANCE = 100.0  # `origin_distance` above which products are in float64
 
 
 class DenseMatrix(LocalMatrix):
     """An array with contiguous rows, at any distance from one another, which is never copied.
 
-    Sums, and products with a single vector, are float64; products with several vectors have X's dtype, or are float64
-    where rows are so far from the origin that float32 would lose three of the digits that tell them apart.
+    Products and sums are float64.
 
     Parameters
     ----------
@@ -43,30 +38,11 @@ class DenseMatrix(LocalMatrix):
         self.shape = X.shape
         self.row_bytes = max(1, int(X.shape[1] * X.itemsize))
 
-    @property
-    def block_rows(self) -> int:
-        """Samples of a block of a matrix product."""
-        return max(self._least_rows, count_blocks(self.shape[0], MAX_BLOCKS))
-
     def matvec(self, W: Matrix) -> Matrix:
-        """W Xᵀ (k, n): a compiled pass for one vector, matrix products for several."""
+        """W Xᵀ (k, n): a row's values depend neither on its place nor on the number of rows."""
         out = np.empty((len(W), self.shape[0]))
-        if len(W) == 1:
-            self._matvec(self._team.native, self._lines, np.ascontiguousarray(W[0]), out[0])
-        else:
-            V = W.astype(self._product_dtype, copy=False)
-
-            def multiply(rows: slice) -> None:
-                out[:, rows] = V @ self._X[rows].T
-
-            self._team.map(multiply, row_blocks(self.shape[0], self.block_rows))
+        self._matvec(self._team.native, self._lines, np.ascontiguousarray(W), out)
         return out
-
-    @cached_property
-    def _product_dtype(self) -> np.dtype[Any]:
-        """Of products with several vectors."""
-        is_far = self._X.dtype == np.float32 and origin_distance(self._X) > _MAX_DISTANCE
-        return np.dtype(np.float64) if is_far else self._X.dtype
 
     def rmatvec(self, coef: Matrix, base: Matrix | None = None) -> Matrix:
         """(coef - base) X (k, d)."""
@@ -88,10 +64,6 @@ class DenseMatrix(LocalMatrix):
         taken = np.empty((len(chosen), self.shape[1]), self._X.dtype)
         self._take(self._team.native, self._lines, np.ascontiguousarray(chosen), taken)
         return taken
-
-    @property
-    def _least_rows(self) -> int:
-        return max(256, _BLOCK_BYTES // self.row_bytes)
 
 
 class RowMajorMatrix(DenseMatrix, RowAccess):

@@ -12,6 +12,8 @@ from .._threads import MAX_BLOCKS, ThreadTeam, count_blocks, row_blocks, value_b
 from .._types import Array, Matrix, RowIndices
 from .dense import DenseMatrix
 
+_BLOCK_BYTES = 2**21  # of the pages that a thread holds at one time
+
 
 class MappedPages:
     """The pages of a read-only memory map `source` that hold an array X (n, d) in C order."""
@@ -38,8 +40,8 @@ class MappedMatrix(DenseMatrix):
 
     @property
     def block_rows(self) -> int:
-        """Samples of a block: as few as make a fast matrix product."""
-        return self._least_rows
+        """Samples of a block."""
+        return max(256, _BLOCK_BYTES // self.row_bytes)
 
     def matvec(self, W: Matrix) -> Matrix:
         """W Xᵀ (k, n), block by block."""

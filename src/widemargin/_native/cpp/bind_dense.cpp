@@ -29,16 +29,17 @@ template <class T, bool is_transposed> void bind_passes(nb::module_& m) {
     const auto n_columns = [](const Matrix<const T>& X) { return is_transposed ? X.rows : X.columns; };
     m.def(
         either("matvec", "matvec_transposed"),
-        [=](Team& team, const RowsArray<const T>& X_, Span<const double> w, Span<double> out) {
+        [=](Team& team, const RowsArray<const T>& X_, const RowsArray<const double>& W_, Matrix<double> out) {
             const Matrix<const T> X = rows_matrix(X_, rows_name);
-            check_lengths(n_columns(X), {{"w", w}});
-            check_lengths(n_rows(X), {{"out", out}});
+            const Matrix<const double> W = rows_matrix(W_, "W");
+            check_size("W.shape[1]", W.columns, n_columns(X));
+            check_shape("out", out, W.rows, n_rows(X));
             LockReleased unlocked;
-            if constexpr (is_transposed) matvec_transposed<T>(X, w, out, run_in(team));
-            else matvec<T>(X, w, out, run_in(team));
+            if constexpr (is_transposed) matvec_transposed<T>(X, W, out, run_in(team));
+            else matvec<T>(X, W, out, run_in(team));
         },
-        "team"_a, array(rows_name), array("w"), array("out"),
-        either("Write X w (n,), for X (n, d) with contiguous rows.", "As `matvec`, for X in Fortran order: Xt (d, n)."));
+        "team"_a, array(rows_name), array("W"), array("out"),
+        either("Write W X' (k, n), for X (n, d) with contiguous rows.", "As `matvec`, for X in Fortran order: Xt (d, n)."));
     m.def(
         either("rmatvec", "rmatvec_transposed"),
         [=](Team& team, const RowsArray<const T>& X_, const RowsArray<const double>& coef,

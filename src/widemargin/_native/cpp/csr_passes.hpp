@@ -81,26 +81,43 @@ template <int G> void interleave(Matrix<const double> W, Index first, Index end,
     }
 }
 
-// <x, w> for the non-zeros of a row.
+constexpr Index kPartialSums = 4;  // of a product: additions to a single one would wait for each other
+
+// <x, w> for the non-zeros of a row. Its sums are written as a vector, in the order of `row_products`: a compiler would
+// vectorise them by the width of the indices, and results would depend on it.
 template <class T, class I> double row_product(const T* x, const I* columns, Index n, const double* w) {
-    double sum = 0.0;
-    for (Index t = 0; t < n; ++t) sum += static_cast<double>(x[t]) * w[static_cast<Index>(columns[t])];
-    return sum;
+    Pack<double, kPartialSums> sums{};
+    const auto at = [&](Index t) { return w[static_cast<Index>(columns[t])]; };
+    Index t = 0;
+    for (; t + kPartialSums <= n; t += kPartialSums) {
+        using Four = Pack<double, kPartialSums>;
+        sums += Four{double(x[t]), double(x[t + 1]), double(x[t + 2]), double(x[t + 3])} *
+                Four{at(t), at(t + 1), at(t + 2), at(t + 3)};
+    }
+    if (const Index m = n - t; m > 0) {
+        const auto value = [&](Index k) { return k < m ? static_cast<double>(x[t + k]) : 0.0; };
+        const auto weight = [&](Index k) { return k < m ? at(t + k) : 0.0; };
+        sums += Pack<double, kPartialSums>{value(0), value(1), value(2), 0.0} *
+                Pack<double, kPartialSums>{weight(0), weight(1), weight(2), 0.0};
+    }
+    const auto pair = __builtin_shufflevector(sums, sums, 0, 1) + __builtin_shufflevector(sums, sums, 2, 3);
+    return pair[0] + pair[1];
 }
 
 // products (G,) = W @ x for the non-zeros of a row; W (d, G).
 template <int G, class T, class I>
 void row_products(const T* x, const I* columns, Index n, const double* W, double* products) {
-    constexpr int together = G == 8 ? 2 : 4;  // partial sums: additions to a single one would wait for each other
-    Group<G> sums[together] = {};
-    const auto add = [&](Index t, int s) {
+    Group<G> sums[kPartialSums] = {};
+    const auto add = [&](Index t, Index s) {
         sums[s].add(static_cast<double>(x[t]), Group<G>::load(W + static_cast<Index>(columns[t]) * G));
     };
     Index t = 0;
-    for (; t + together <= n; t += together)
-        for (int s = 0; s < together; ++s) add(t + s, s);
-    for (; t < n; ++t) add(t, 0);
-    for (int s = 1; s < together; ++s) sums[0].add(1.0, sums[s]);
+    for (; t + kPartialSums <= n; t += kPartialSums)
+        for (Index s = 0; s < kPartialSums; ++s) add(t + s, s);
+    for (Index s = 0; t + s < n; ++s) add(t + s, s);
+    sums[0].add(1.0, sums[2]);
+    sums[1].add(1.0, sums[3]);
+    sums[0].add(1.0, sums[1]);
     sums[0].store(products);
 }
 

@@ -59,63 +59,101 @@ template <class T, class Run> bool are_finite(Span<const T> numbers, const Run& 
 
 // ---------------------------------------------------------------------------------------------------------- products
 
-// out (n,) = X w
-//
-// Given   X (n, d), w (d,)
-// Cost    reads X once; four rows at a time share the reading of w
-template <class T> void matvec(Matrix<const T> X, const double* __restrict w, double* __restrict out) {
+constexpr Index kRowsAtOnce = 4, kVectorsAtOnce = kRegisterBytes == 64 ? 4 : 2;  // whose products are in registers
+
+// <x_r, w_v> for R rows and V vectors (d,). Each is summed in the same order, whatever R and V: decision values depend
+// neither on a row's place nor on the number of rows.
+template <Index R, Index V, class T>
+WM_INLINE void product_tile(const T* x, Index x_stride, const double* w, Index w_stride, Index d, double* out,
+                            Index out_stride) {
+    Lanes sums[R][V] = {};
+    const auto add = [&](const auto& load, Index j) {
+        Lanes rows[R];
+        WM_UNROLL
+        for (Index r = 0; r < R; ++r) rows[r] = load(x + r * x_stride + j);
+        WM_UNROLL
+        for (Index v = 0; v < V; ++v) {
+            const Lanes lanes = load(w + v * w_stride + j);
+            WM_UNROLL
+            for (Index r = 0; r < R; ++r) sums[r][v] += rows[r] * lanes;
+        }
+    };
+    Index j = 0;
+    for (; j + kLanes <= d; j += kLanes) add([](const auto* from) { return load_lanes(from); }, j);
+    if (j < d) add([&](const auto* from) { return load_part(from, d - j); }, j);
+    for (Index v = 0; v < V; ++v)
+        for (Index r = 0; r < R; ++r) out[v * out_stride + r] = sum_lanes(sums[r][v]);
+}
+
+// out[:, :rows] = W X' for V vectors W (V, d)
+template <Index V, class T>
+void product_rows(Matrix<const T> X, const double* w, Index w_stride, double* out, Index out_stride) {
     const Index d = X.columns;
     Stream<T> stream(X);
     Index i = 0;
-    for (; i + 4 <= X.rows; i += 4) {
-        const T *__restrict x0 = X[i].data, *__restrict x1 = X[i + 1].data, *__restrict x2 = X[i + 2].data,
-                *__restrict x3 = X[i + 3].data;
-        stream.read_up_to(x3 + d);
-        Lanes s0{}, s1{}, s2{}, s3{};
-        Index j = 0;
-        for (; j + kLanes <= d; j += kLanes) {
-            const Lanes lanes = load_lanes(w + j);
-            s0 += load_lanes(x0 + j) * lanes;
-            s1 += load_lanes(x1 + j) * lanes;
-            s2 += load_lanes(x2 + j) * lanes;
-            s3 += load_lanes(x3 + j) * lanes;
-        }
-        double p0 = 0.0, p1 = 0.0, p2 = 0.0, p3 = 0.0;
-        if (j > 0) p0 = sum_lanes(s0), p1 = sum_lanes(s1), p2 = sum_lanes(s2), p3 = sum_lanes(s3);
-        for (; j < d; ++j) {
-            p0 += x0[j] * w[j];
-            p1 += x1[j] * w[j];
-            p2 += x2[j] * w[j];
-            p3 += x3[j] * w[j];
-        }
-        out[i] = p0, out[i + 1] = p1, out[i + 2] = p2, out[i + 3] = p3;
+    for (; i + kRowsAtOnce <= X.rows; i += kRowsAtOnce) {
+        stream.read_up_to(X[i + kRowsAtOnce - 1].data + d);
+        product_tile<kRowsAtOnce, V>(X[i].data, X.stride, w, w_stride, d, out + i, out_stride);
     }
-    for (; i < X.rows; ++i) out[i] = inner_product(X[i].data, w, d);
+    for (; i < X.rows; ++i) product_tile<1, V>(X[i].data, X.stride, w, w_stride, d, out + i, out_stride);
 }
+
+// out (k, n) = W X'
+//
+// Given   X (n, d), W (k, d)
+// Cost    reads X once from memory; four rows at a time share the reading of W
+// Twin    W @ X.T
 template <class T, class Run>
-void matvec(Matrix<const T> X, Span<const double> w, Span<double> out, const Run& run) {
+void matvec(Matrix<const T> X, Matrix<const double> W, Matrix<double> out, const Run& run) {
     const Index size = rows_of_block(X.columns * sizeof(T));
     run(count_blocks(X.rows, size), [&](Index block) {
-        const Index first = block * size, end = minimum(first + size, X.rows);
-        matvec(X.slice(first, end), w.data, out.data + first);
+        const Index first = block * size;
+        const Matrix<const T> rows = X.slice(first, minimum(first + size, X.rows));
+        for (Index v = 0; v < W.rows;) {
+            const bool is_tile = v + kVectorsAtOnce <= W.rows;
+            const auto multiply = is_tile ? product_rows<kVectorsAtOnce, T> : product_rows<1, T>;
+            multiply(rows, W[v].data, W.stride, out[v].data + first, out.stride);
+            v += is_tile ? kVectorsAtOnce : 1;
+        }
     });
 }
 
-// X w for X in Fortran order: the weighted sum of the rows of Xt (d, n), a block of columns at a time.
-template <class T, class Run>
-void matvec_transposed(Matrix<const T> Xt, Span<const double> w, Span<double> out, const Run& run) {
-    constexpr Index kSize = 4 * kBatchRows;
-    run(count_blocks(Xt.columns, kSize), [&](Index block) {
-        const Index first = block * kSize, n = minimum(kSize, Xt.columns - first);
-        double* into = out.data + first;
-        for (Index i = 0; i < n; ++i) into[i] = 0.0;
-        Index j = 0;
-        for (; j + 4 <= Xt.rows; j += 4) {
-            const T* const x[] = {Xt[j].data + first, Xt[j + 1].data + first, Xt[j + 2].data + first,
-                                  Xt[j + 3].data + first};
-            add_four(x, {w[j], w[j + 1], w[j + 2], w[j + 3]}, into, n);
+// out (k, n) = W Xt, Xt (d, n); n a multiple of kLanes, so that every column is summed in the same order. Not inlined:
+// compiled twice, it might not be.
+template <class T>
+[[gnu::noinline]] void sum_columns(Matrix<const T> Xt, Matrix<const double> W, Matrix<double> out) {
+    const Index n = Xt.columns;
+    for (Index v = 0; v < W.rows; ++v)
+        for (Index i = 0; i < n; ++i) out[v][i] = 0.0;
+    Index j = 0;
+    for (; j + 4 <= Xt.rows; j += 4) {
+        const T* const x[] = {Xt[j].data, Xt[j + 1].data, Xt[j + 2].data, Xt[j + 3].data};
+        for (Index v = 0; v < W.rows; ++v) {
+            const double* w = W[v].data + j;
+            add_four(x, {w[0], w[1], w[2], w[3]}, out[v].data, n);
         }
-        for (; j < Xt.rows; ++j) add_scaled(Xt[j].data + first, w[j], into, n);
+    }
+    for (; j < Xt.rows; ++j)
+        for (Index v = 0; v < W.rows; ++v) add_scaled(Xt[j].data, W[v][j], out[v].data, n);
+}
+
+// W X' for X in Fortran order: weighted sums of the rows of Xt (d, n), a block of columns at a time. The last columns are
+// copied to kLanes.
+template <class T, class Run>
+void matvec_transposed(Matrix<const T> Xt, Matrix<const double> W, Matrix<double> out, const Run& run) {
+    const Index size = (W.rows > 1 ? 1 : 4) * kBatchRows, d = Xt.rows;
+    run(count_blocks(Xt.columns, size), [&](Index block) {
+        const Index first = block * size, n = minimum(size, Xt.columns - first), whole = n / kLanes * kLanes;
+        sum_columns<T>({Xt.data + first, d, whole, Xt.stride}, W, {out.data + first, W.rows, whole, out.stride});
+        const Index m = n - whole, begin = first + whole;
+        if (m == 0) return;
+        std::vector<T> copy(d * kLanes);
+        std::vector<double> sums(W.rows * kLanes);
+        for (Index j = 0; j < d; ++j)
+            for (Index i = 0; i < m; ++i) copy[j * kLanes + i] = Xt[j].data[begin + i];
+        sum_columns<T>({copy.data(), d, kLanes, kLanes}, W, {sums.data(), W.rows, kLanes, kLanes});
+        for (Index v = 0; v < W.rows; ++v)
+            for (Index i = 0; i < m; ++i) out[v].data[begin + i] = sums[v * kLanes + i];
     });
 }
 

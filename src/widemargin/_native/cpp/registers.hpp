@@ -69,6 +69,20 @@ inline Lanes load_lanes(const float* x) {
 }
 inline void store_lanes(double* x, Lanes v) { std::memcpy(x, &v, sizeof v); }
 
+// The first n < kLanes numbers; the others are zero, and are not read.
+template <class T> WM_INLINE Lanes load_part(const T* x, Index n) {
+#if defined(__AVX512F__)
+    const auto mask = static_cast<__mmask8>((1 << n) - 1);
+    if constexpr (sizeof(T) == 8) return _mm512_maskz_loadu_pd(mask, x);
+    else return _mm512_maskz_cvtps_pd(mask, _mm256_maskz_loadu_ps(mask, x));
+#elif defined(__AVX__)
+    const auto at = [&](Index k) { return k < n ? static_cast<double>(x[k]) : 0.0; };
+    return Lanes{at(0), at(1), at(2), 0.0};
+#else
+    return Lanes{n > 0 ? static_cast<double>(x[0]) : 0.0, 0.0};
+#endif
+}
+
 inline double sum_lanes(Lanes v) {
 #if defined(__AVX512F__)
     const auto half = __builtin_shufflevector(v, v, 0, 1, 2, 3) + __builtin_shufflevector(v, v, 4, 5, 6, 7);

@@ -32,17 +32,22 @@ class SimplexQP {
     SimplexResult solve(double tol, Index max_rounds) {
         if (t_ == 0) return {0, 0.0};
         update_gradient();
-        double gap = 0.0;
+        double gap = 0.0, latest = value();
         for (Index done = 0; done < max_rounds; ++done) {
             const Index steepest = find_gap(gap);
             if (!(gap > tol) || !move_pair(steepest)) return {done, gap};  // a gap of NaN ends it too
             for (Index k = 0; k < t_ && move_in_face(); ++k) {}
-            if (done % 16 == 15) update_gradient();
+            if (done % kRoundsBetween != kRoundsBetween - 1) continue;
+            update_gradient();
+            const double now = value();
+            if (!(now < latest)) return {done + 1, gap};  // rounding of gradients is left, of planes of large normals
+            latest = now;
         }
         return {max_rounds, gap};
     }
 
   private:
+    static constexpr Index kRoundsBetween = 16;  // fresh gradients: their changes' rounding adds up
     static constexpr double kRidge = 1e-12;  // relative, added to the diagonal: planes may be linearly dependent
     static constexpr double kTiny = 1e-300;
 
@@ -67,6 +72,13 @@ class SimplexQP {
             for (Index j = 0; j < t_; ++j) value += h[j] * beta[j];
             grad_[i] = value;
         }
+    }
+
+    // 1/2 beta' H beta - b' beta
+    double value() const {
+        double sum = 0.0;
+        for (Index i = 0; i < t_; ++i) sum += 0.5 * beta_[i] * (grad_[i] - b_[i]);
+        return sum;
     }
 
     // Write the duality gap; returns the coordinate of least gradient.

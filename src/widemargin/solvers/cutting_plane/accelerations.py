@@ -3,6 +3,7 @@
 | file | used where | because |
 |---|---|---|
 | `gram_dual` | hinge; at most 1,024 samples and features, given the memory | one dual solve replaces all rounds |
+| `interior_point` | hinges (*); min(n, d) <= 1,024, n d min(n, d) <= 2e9; once, after that many rounds | see there |
 | `sample_start` | all but pairs; n >= 32,768 and n >= 512 d | the machine of a sixteenth is near that of all |
 | `active_rows` | hinges (*); n >= 8,192 and n >= 64 d | rounds on the samples near the margin cost a fraction |
 | `smoothed_newton` | hinges (*); n >= 512 d and n >= 32 d^2 | a handful of steps; the Hessian costs some passes |
@@ -34,7 +35,7 @@ _GRAM_SIZE = 1024  # samples, and features, at most
 _SAMPLE_ROWS = 2**15  # n, at least, for a start from a sample
 _ACTIVE_ROWS_PER_COLUMN = 64  # n / d, at least, for active rows
 _ROWS_PER_COLUMN, _NEWTON_ROWS_PER_PAIR = 512, 32  # n / d for a sample and Newton's method, n / d^2 for the latter
-_ASCENT_VALUES = 2**15  # n d of dense samples, non-zeros of CSR, at least
+ASCENT_VALUES = 2**15  # n d of dense samples, non-zeros of CSR, at least
 _SPARSE_ROWS_PER_COLUMN, _SPARSE_SHARE = 4, 1 / 8  # n / d, and non-zeros / n d, at most
 _SPARSE_DISTANCE = 0.75  # origin distance, at most: rows that share a direction are nearly parallel
 
@@ -44,6 +45,7 @@ class Accelerations:
     """Which accelerations a fit uses; by default none."""
 
     gram_dual: bool = False
+    interior_point: bool = False
     sample_start: bool = False
     active_rows: bool = False
     smoothed_newton: bool = False
@@ -65,11 +67,12 @@ def _suited(X: LocalMatrix, loss: Loss) -> dict[str, bool]:
     sample_start = n >= max(_SAMPLE_ROWS, _ROWS_PER_COLUMN * d)
     rows, _ = split_constant(X)
     n_values = linear.count_values(rows.row_arrays) if isinstance(rows, RowAccess) else 0
-    has_ascent = n_values >= _ASCENT_VALUES and not sample_start and "dual_alone" in loss.accelerations
+    has_ascent = n_values >= ASCENT_VALUES and not sample_start and "dual_alone" in loss.accelerations
     is_single = loss.n_outputs == 1
     dual_alone = has_ascent and isinstance(rows, RowAccess) and _suits_dual(rows, n_values, is_single=is_single)
     return {
         "gram_dual": max(n, d) <= _GRAM_SIZE,
+        "interior_point": True,
         "sample_start": sample_start,
         "active_rows": n >= max(LEAST_ROWS, _ACTIVE_ROWS_PER_COLUMN * d),
         "smoothed_newton": suits_newton(n, d),

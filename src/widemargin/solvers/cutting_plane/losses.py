@@ -24,7 +24,7 @@ SAMPLE_ROWS = 2048  # least number of sampled rows, and of active ones: of fewer
 Segment = tuple[Vector, Vector, tuple[float, float]]  # decision values (n,) at steps 0 and 1, and the intercepts there
 
 _DUALS = frozenset({"gram_dual", "dual_epochs", "dual_alone"})
-_HINGES = _DUALS | {"sample_start", "active_rows", "smoothed_newton"}
+_HINGES = _DUALS | {"interior_point", "sample_start", "active_rows", "smoothed_newton"}
 
 
 class RiskAndPlane(NamedTuple):

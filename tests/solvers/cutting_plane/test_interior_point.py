@@ -1,0 +1,69 @@
+"""The interior-point method: its bound below the objective at other points, its gap, data and weights of all scales."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+import pytest
+
+from widemargin._threads import ThreadTeam
+from widemargin._types import Vector
+from widemargin.data import LocalMatrix, make_design_matrix
+from widemargin.solvers.cutting_plane.interior_point import InteriorPoint
+from widemargin.solvers.cutting_plane.losses import HingeLoss, risk_and_plane
+from widemargin.solvers.cutting_plane.optimal_intercept import InterceptHingeLoss
+from widemargin.solvers.cutting_plane.two_hinges import double_rows, two_hinges
+
+TEAM = ThreadTeam(1)
+
+
+def problem(
+    n: int, d: int, weights: int, columns: int, epsilon: float | None, *, has_intercept: bool
+) -> tuple[LocalMatrix, HingeLoss]:
+    """Hinges, or two for each target; weights over 10^+-weights, columns over 10^+-columns."""
+    rng = np.random.default_rng(n)
+    X = rng.normal(size=(n, d)) * 10.0 ** rng.uniform(-columns, columns, d)
+    y: Vector = X @ rng.normal(size=d) + rng.normal(size=n)
+    s, matrix = 10.0 ** rng.uniform(-weights, weights, n), make_design_matrix(X, TEAM)
+    if epsilon is None:
+        kind = InterceptHingeLoss if has_intercept else HingeLoss
+        return matrix, kind(np.sign(y) * s, TEAM)
+    doubled = double_rows(matrix, y - epsilon, y + epsilon)
+    assert isinstance(doubled, LocalMatrix)
+    return doubled, two_hinges(s, s, doubled.shift, TEAM, has_intercept=has_intercept)
+
+
+def objective(X: LocalMatrix, loss: HingeLoss, C: float, w: np.ndarray) -> float:
+    return 0.5 * float(np.vdot(w, w)) + C * risk_and_plane(loss, X.decision_values(w)).risk
+
+
+@pytest.mark.parametrize("epsilon", [None, 0.0, 0.1])
+@pytest.mark.parametrize(("n", "d"), [(60, 55), (55, 60), (30, 200), (150, 20)])
+def test_it_proves_its_gap_whatever_the_scales(n: int, d: int, epsilon: float | None) -> None:
+    for (weights, columns), C, has_intercept in product([(0, 0), (0, 4), (6, 0)], (1.0, 1e6), (False, True)):
+        X, loss = problem(n, d, weights, columns, epsilon, has_intercept=has_intercept)
+        w, bound = InteriorPoint(X, loss).solve(C, 1e-4, lambda: True)
+        found = objective(X, loss, C, w)
+        terms = 1.0 + np.abs(X.matvec(np.abs(w))[0]) + (0.0 if loss.shift is None else np.abs(loss.shift))
+        noise = C * 1e-14 * float(np.abs(loss.signed_weights) @ terms)  # of rounded decision values
+        assert bound <= found + noise
+        assert found - bound <= 1e-3 * found + noise
+        for step in (-1e-3, 1e-3):  # no point around it is below the bound
+            assert objective(X, loss, C, w * (1.0 + step)) >= bound - noise
+
+
+def test_it_agrees_with_the_optimum_in_one_dimension() -> None:
+    X, y = np.array([[1.0], [2.0], [-1.0], [0.5]]), np.array([1.0, 1.0, -1.0, -1.0])
+    w, bound = InteriorPoint(make_design_matrix(X, TEAM), HingeLoss(y, TEAM)).solve(10.0, 1e-9, lambda: True)
+    grid = np.linspace(-3, 3, 600_001)
+    values = 0.5 * grid**2 + 10.0 * np.maximum(0.0, 1.0 - y[:, None] * X * grid).sum(axis=0)
+    assert np.isclose(w[0, 0], grid[values.argmin()], atol=1e-5)
+    assert np.isclose(bound, values.min(), rtol=1e-8)
+
+
+def test_a_fit_that_is_stopped_gets_a_point() -> None:
+    X, loss = problem(60, 55, 6, 0, 0.1, has_intercept=True)
+    w, bound = InteriorPoint(X, loss).solve(1.0, 1e-4, lambda: False)
+    assert np.isfinite(w).all()
+    assert bound <= objective(X, loss, 1.0, w)
