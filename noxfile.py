@@ -50,7 +50,7 @@ def fast(session: nox.Session) -> None:
 def evidence(session: nox.Session) -> None:
     """The tests of the papers' experiments and of the rivals written for them."""
     session.install("-e", ".[bench,test]")
-    session.run("python", "-m", "pytest", "evidence/tests", *session.posargs)
+    session.run("python", "-m", "pytest", "tests/project", "evidence/tests", *session.posargs)
 
 
 @nox.session(python="3.11")
