@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, StandardScaler
 
 SCALINGS = "StandardScaler, MinMaxScaler, MaxAbsScaler and RelevanceScaler"
 
@@ -26,6 +25,8 @@ def column_operations(step: Any) -> Operations | None:
     list of (str, ndarray of shape (n_features,) or ())
         The name of an operator of ONNX, which is also that of a function of arrays, and its second operand.
     """
+    from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, StandardScaler  # imports rich, which no fit needs
+
     if is_passed(step):
         return []
     if isinstance(step, StandardScaler):

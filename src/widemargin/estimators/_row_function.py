@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from copy import copy
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from .._memory import memory_plan
@@ -17,6 +16,9 @@ from .._types import Array, Matrix, Vector
 from ..data import has_finite_values
 from ._column_operations import SCALINGS, column_operations
 from ._validation import check_choice, shown
+
+if TYPE_CHECKING:  # it imports rich, which a fit does not need
+    from sklearn.pipeline import Pipeline
 
 _FUNCTIONS = {
     "Sub": np.subtract,
