@@ -312,8 +312,7 @@ class DCSVMTraining:
     def begin_at(self, before: TrainedMachine) -> DualResult | None:
         """Take the levels of an earlier fit; return the point of the whole problem to go on from.
 
-        None if a level is to be solved first: the one where that fit was stopped, or an automatic one before which it
-        was stopped.
+        None if a level is to be solved first: the one in which that fit was stopped, or an automatic one.
         """
         self.levels = list(before.levels)
         self.early = before if before.division is not None else None

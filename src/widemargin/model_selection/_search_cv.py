@@ -108,14 +108,15 @@ class SearchCV(BestEstimator):
         prototype._check_memory(data.samples, rows)
         self._problem = data.problem
         mark = self._mark(data, rows)
-        is_resumed = mark is not None and self.__dict__.pop("_stopped_search", None) == mark
+        is_resumed = mark is not None and mark == self.__dict__.pop("_stopped_search", None)
         known = self.history_ if is_resumed else {}
         if not is_resumed:
             self.__dict__.pop("_best_before", None)
         find = self._search_grid if self._is_exact(kernels, len(data.rows)) else self._search_adaptively
         found = find(data, rows, kernels, callback, known)
-        self._stopped_search = mark if found[1] or self.refit else None
         self._stopped_by = found[1]
+        if found[1] or self.refit:
+            self._stopped_search = mark
         self._search_seconds = perf_counter() - begin
         if not self.refit:
             self._forget_search()
@@ -182,7 +183,7 @@ class SearchCV(BestEstimator):
             machine = self._train_exact_or_early(scaler.transform(X), y, sample_weight, max_time, **best)
             self.best_estimator_ = Pipeline([("relevance", scaler), ("machine", machine)])
         if not self._stopped_by and last_step(self.best_estimator_).converged_:
-            self._stopped_search = None
+            del self._stopped_search
         self._forget_search()
 
     def _train_exact_or_early(self, X: Any, y: Any, sample_weight: Any, max_time: float | None, **best: Any) -> Any:
