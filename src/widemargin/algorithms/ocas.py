@@ -17,6 +17,7 @@ once (one for each class), so that each of the two passes over the data serves t
     few samples and features ── Gram dual ─────────────────────────────────────────────────── done
     all others ── start: given points, a sample's machines, or w = 0 ── rounds ── gap <= tol ── done
     a round: [another w_t: active rows, Newton steps, epochs] ── X w_t ── line search ── plane ── master problem
+    of few samples or features, one late round: the interior-point method ── X w ── bound
     of wide samples, a round: conjugate gradients and epochs on the dual: w_t and bound ── X w_t ── line search
 """
 
@@ -291,7 +292,7 @@ class OCASTraining:
 
     def _run_interior_points(self, machines: list[CuttingPlaneMachine], clock: _Clock) -> None:
         """A round for machines that others take too many rounds for: their problems to the end, one by one."""
-        X, tol, go_on, points = self.X, .9 * self.settings.tol, SilentProgress(self.progress).go_on, []
+        X, tol, go_on, points = self.X, 0.9 * self.settings.tol, SilentProgress(self.progress).go_on, []
         for machine in machines:
             assert isinstance(X, LocalMatrix)
             assert machine.loss.hinge is not None

@@ -129,16 +129,17 @@ class OCASClassifier(Classifier, OneVsRestPredictor, LinearMachine):
     (and without `warm_start`).
     Decision values of a single machine and all planes are added up in float64; decision values of several machines on
     dense data are matrix products in X's dtype, and `objective_` is that of these values. With the squared and the
-    logistic loss a round begins with a Newton step: with the Hessian of up to 128 columns, else by conjugate gradients,
+    logistic loss a round begins with a Newton step: with the Hessian of up to 128 columns or of few rows, else by conjugate gradients,
     up to 100 pairs of passes for each class.
 
     Accelerations, where there are enough rows for each feature (the guide has the table): the dual on the Gram matrix
-    for small data; a start from the machine of a sample; rounds, or Newton steps on smoothed hinges, on a copy of the
-    rows near the margin, with a linear function in place of the rest; epochs of dual coordinate ascent on one thread
-    for each class, without any planes where columns outnumber rows, or sparse rows have one for four. None on dask;
-    with Crammer and Singer's loss, only the start from a sample and, where columns outnumber rows, epochs of dual
-    coordinate ascent, on one thread; with the smooth losses that start, and Newton steps, which dask has too, and with
-    the squared hinge the epochs without any planes.
+    for small data; an interior-point method where rounds on few rows or columns take long; a start from the machine of
+    a sample; rounds, or Newton steps on smoothed hinges, on a copy of the rows near the margin, with a linear function
+    in place of the rest; epochs of dual coordinate ascent on one thread for each class, without any planes where
+    columns outnumber rows, or sparse rows have one for four. None on dask; with Crammer and Singer's loss, only the
+    start from a sample and, where columns outnumber rows, epochs of dual coordinate ascent, on one thread; with the
+    smooth losses that start, and Newton steps, which dask has too, and with the squared hinge the epochs without any
+    planes.
 
     With ``acceleration=None`` each master problem is solved to rounding, each step is the minimiser on its line, and
     planes stay while `memory_budget` allows. With ``fit_intercept=False`` and ``multi_class="ovr"`` this is the paper's
