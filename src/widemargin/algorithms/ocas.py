@@ -17,6 +17,7 @@ once (one for each class), so that each of the two passes over the data serves t
     few samples and features ── Gram dual ─────────────────────────────────────────────────── done
     all others ── start: given points, a sample's machines, or w = 0 ── rounds ── gap <= tol ── done
     a round: [another w_t: active rows, Newton steps, epochs] ── X w_t ── line search ── plane ── master problem
+    of few samples or features, one late round: the interior-point method ── X w ── bound
     of wide samples, a round: conjugate gradients and epochs on the dual: w_t and bound ── X w_t ── line search
 """
 

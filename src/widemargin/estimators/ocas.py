@@ -121,24 +121,23 @@ class OCASClassifier(Classifier, OneVsRestPredictor, LinearMachine):
 
     Notes
     -----
-    Cost: a round reads X once, and once more its rows whose coefficient in the plane has changed; the number of rounds
-    hardly depends on that of the rows. X is not copied as a whole: dense in C or Fortran order, a memory map, CSR with
-    32- or 64-bit indices (converted are CSC, and CSR whose entries are repeated or not sorted), float32 or float64. A
-    fit holds about 90 bytes a row beside X, for each class, and 8 bytes x n_features a plane (16 with `warm_start`).
-    Columns of a CSR without values cost nothing but their places in `coef_`, where it has fewer values than columns
-    (and without `warm_start`).
-    Decision values of a single machine and all planes are added up in float64; decision values of several machines on
-    dense data are matrix products in X's dtype, and `objective_` is that of these values. With the squared and the
-    logistic loss a round begins with a Newton step: with the Hessian of up to 128 columns, else by conjugate gradients,
-    up to 100 pairs of passes for each class.
+    Cost: a round reads X once, and once more its rows whose coefficient in the plane has changed; the
+    number of rounds hardly depends on that of the rows. X is not copied as a whole: dense in C or Fortran order, a
+    memory map, CSR with 32- or 64-bit indices (converted are CSC, and CSR whose entries are repeated or not sorted),
+    float32 or float64. A fit holds about 90 bytes a row beside X, for each class, and 8 bytes x n_features a plane (16
+    with `warm_start`). Columns of a CSR without values cost nothing but their places in `coef_`, where it has fewer
+    values than columns (and without `warm_start`). Decision values and planes are added up in
+    float64. With the squared and the logistic loss a round begins with a Newton step: with the Hessian of up to 128
+    columns or of few rows, else by conjugate gradients, up to 100 pairs of passes for each class.
 
     Accelerations, where there are enough rows for each feature (the guide has the table): the dual on the Gram matrix
-    for small data; a start from the machine of a sample; rounds, or Newton steps on smoothed hinges, on a copy of the
-    rows near the margin, with a linear function in place of the rest; epochs of dual coordinate ascent on one thread
-    for each class, without any planes where columns outnumber rows, or sparse rows have one for four. None on dask;
-    with Crammer and Singer's loss, only the start from a sample and, where columns outnumber rows, epochs of dual
-    coordinate ascent, on one thread; with the smooth losses that start, and Newton steps, which dask has too, and with
-    the squared hinge the epochs without any planes.
+    for small data; an interior-point method where rounds on few rows or columns take long; a start from the machine of
+    a sample; rounds, or Newton steps on smoothed hinges, on a copy of the rows near the margin, with a linear function
+    in place of the rest; epochs of dual coordinate ascent on one thread for each class, without any planes where
+    columns outnumber rows, or sparse rows have one for four. None on dask; with Crammer and Singer's loss, only the
+    start from a sample and, where columns outnumber rows, epochs of dual coordinate ascent, on one thread; with the
+    smooth losses that start, and Newton steps, which dask has too, and with the squared hinge the epochs without any
+    planes.
 
     With ``acceleration=None`` each master problem is solved to rounding, each step is the minimiser on its line, and
     planes stay while `memory_budget` allows. With ``fit_intercept=False`` and ``multi_class="ovr"`` this is the paper's

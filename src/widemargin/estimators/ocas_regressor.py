@@ -91,8 +91,8 @@ class OCASRegressor(Regressor, ValuePredictor, SingleFunction):
     Notes
     -----
     All losses but the squared one are two hinges a row: exact line searches, active rows and Newton's method on
-    smoothed hinges are those of `OCASClassifier`, on twice as many rows. The squared loss has Newton
-    steps, and the start from a sample. Targets of
+    smoothed hinges are those of `OCASClassifier`, on twice as many rows; fits of few rows or columns that take
+    long end by an interior-point method. The squared loss has Newton steps, and the start from a sample. Targets of
     large units make C small: scale y.
 
     References

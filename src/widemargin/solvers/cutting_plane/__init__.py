@@ -15,10 +15,12 @@
 
     accelerations        which of the following a fit uses, with the thresholds
     gram_dual            few samples: the dual on their inner products, without rounds
+    interior_point       few samples or features: one late round ends the fit, whatever the scales
+    ridge_system         the linear systems of its steps, and of Newton's
     sample_start         first planes at the machines of a sixteenth of the samples
     active_rows          rounds on the samples near the margin
     smoothed_newton      Newton's method on smoothed hinges
-    newton_steps         search points of smooth losses by conjugate gradients
+    newton_steps         search points of smooth losses, by the Hessian or conjugate gradients
     dual_epochs          epochs of dual coordinate ascent at the beginning of a round
     alternation          which rounds begin with them
     dual_alone           wide samples: epochs and conjugate gradients on the dual, without planes

@@ -3,7 +3,7 @@
 | file | used where | because |
 |---|---|---|
 | `gram_dual` | hinge; at most 1,024 samples and features, given the memory | one dual solve replaces all rounds |
-| `interior_point` | hinges (*); min(n, d) <= 1,024, n d min(n, d) <= 2e9; once, after that many rounds | see there |
+| `interior_point` | hinges (*); min(n, d) <= 1,024, n d min(n, d) <= 2e9 | once, where rounds take long: at any scale |
 | `sample_start` | all but pairs; n >= 32,768 and n >= 512 d | the machine of a sixteenth is near that of all |
 | `active_rows` | hinges (*); n >= 8,192 and n >= 64 d | rounds on the samples near the margin cost a fraction |
 | `smoothed_newton` | hinges (*); n >= 512 d and n >= 32 d^2 | a handful of steps; the Hessian costs some passes |
@@ -15,6 +15,7 @@
 (*) The hinge of classes, and the piecewise linear losses of targets, which are two hinges.
 
 A loss names those that are written for it (`Loss.accelerations`). All but `newton_steps` need samples in this process.
+The interior-point method follows 10 rounds; of more than 32,768 values min(n, d), if that is more.
 Newton steps on smoothed hinges run on the active rows, and on the sample. Below 32,768 values hinges have the Gram
 dual, or nothing: rounds are fast there, and depend neither on the order of the samples nor on repeated ones. The
 experiments behind the thresholds are in decision 0006.

@@ -50,7 +50,8 @@ class _Point(NamedTuple):
 
     def plus(self, step: _Point, length: float) -> _Point:
         """This point, moved."""
-        return _Point(*(v + length * dv for v, dv in zip(self, step, strict=True)))
+        arrays = (v + length * dv for v, dv in zip(self[2:], step[2:], strict=True))
+        return _Point(self.w + length * step.w, self.b + length * step.b, *arrays)
 
     @property
     def gap(self) -> float:
@@ -93,7 +94,7 @@ class InteriorPoint:
         bound : float
             The largest dual objective on the way.
         """
-        low, high = C * self._low, C * self._high
+        low, high = np.multiply(C, self._low), np.multiply(C, self._high)
         point = self._start(low, high)
         w, best, bound = point.w, np.inf, -np.inf
         for _ in range(_MAX_STEPS):
