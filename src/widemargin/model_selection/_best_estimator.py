@@ -206,7 +206,7 @@ class BestEstimator(CallbackSupportMixin, Loadable):
 
     def _make_score(self, prototype: Any, X: Any, y: NDArray[Any], weights: Vector | None) -> Score:
         scorer = check_scoring(prototype, scoring=self.scoring)
-        is_weighted = weights is not None and _takes_weights(scorer)
+        is_weighted = weights is not None and takes_weights(scorer)
         (X,) = indexable(X)
 
         def score_of(rows: RowIndices) -> Callable[[Any], float]:
@@ -250,7 +250,7 @@ def try_score(score: Callable[[Any], float], model: Any) -> None:
         score(model)
 
 
-def _takes_weights(scorer: Callable[..., Any]) -> bool:
+def takes_weights(scorer: Callable[..., Any]) -> bool:
     """Whether a scorer has the parameter `sample_weight`, or takes any; scikit-learn's do."""
     parameters = inspect.signature(scorer).parameters
     return "sample_weight" in parameters or any(p.kind is p.VAR_KEYWORD for p in parameters.values())

@@ -7,7 +7,7 @@ on all rows: score the remaining cells in the first two folds; eliminate cells
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -78,6 +78,13 @@ class SearchData:
     def training_weights(self, k: int) -> Vector:
         """Weights (n,) in fold k: those of the rows, times how often each is among the training rows."""
         return self.weights * np.bincount(self.splits[k].train, minlength=len(self.weights))
+
+    def nan_error(self, k: int, test: RowIndices, parameters: Mapping[str, float]) -> ValueError:
+        """The error of a score that is NaN, on these held-out rows of fold k: where a class is missing, which one."""
+        cell = ", ".join(f"{name}={value:.6g}" for name, value in parameters.items())
+        fault = self.problem.find_fault(np.bincount(test, minlength=len(self.rows)).astype(np.float64))
+        advice = f"; they are {fault}: stratified folds, or fewer of them, have some" if fault else ""
+        return ValueError(f"scoring gave NaN in fold {k} of {len(test)} held-out rows, for {cell}{advice}")
 
     def first_fault(self) -> tuple[int, str] | None:
         """The first fold whose training rows have no row of a class, or no positive weight, and which of these."""
@@ -199,7 +206,7 @@ class Search:
                 for c, decision in zip(np.flatnonzero(self.remaining[g, e]), values, strict=True):
                     if not np.isnan(decision).any():
                         value = scores[k, g, e, c] = score(data.problem.held_out_estimator(decision))
-                        self._record(len(data.rows), k, (g, e, int(c)), value)
+                        self._record(data, k, (g, e, int(c)), value)
                 self.progress.go_on(round=float(len(self.history)))
             self.progress.advance()
 
@@ -208,13 +215,12 @@ class Search:
         problems = data.problem.duals(data.training_weights(k), float(self.grid.epsilons[e]))
         return Fold(data.splits[k].test, problems, self.grid.Cs[self.remaining[g, e]].tolist())
 
-    def _record(self, n_rows: int, k: int, cell: tuple[int, int, int], score: float) -> None:
+    def _record(self, data: SearchData, k: int, cell: tuple[int, int, int], score: float) -> None:
         """Add a score to the history, or raise a ValueError if it is NaN."""
         parameters = self.grid.parameters(cell, ("gamma", "epsilon", "C"))
         if np.isnan(score):
-            text = ", ".join(f"{name}={value:.6g}" for name, value in parameters.items())
-            raise ValueError(f"scoring gave NaN in fold {k} of {n_rows} rows, for {text}")
-        self.history.record(time=self.progress.elapsed, n_rows=n_rows, fold=k, **parameters, score=score)
+            raise data.nan_error(k, data.splits[k].test, parameters)
+        self.history.record(time=self.progress.elapsed, n_rows=len(data.rows), fold=k, **parameters, score=score)
 
 
 def join_histories(histories: Sequence[History]) -> dict[str, Vector]:

@@ -11,6 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import is_classifier
+from sklearn.metrics import check_scoring
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
@@ -19,7 +20,7 @@ from .._progress import Callback, Progress
 from .._threads import ThreadTeam
 from .._types import RowIndices, Vector
 from ..algorithms.relevance import learn_relevance
-from ..data.rows import positions
+from ..data.rows import positions, sample_classes
 from ..data.samples import make_samples
 from ..estimators._dual_machine import DualMachine
 from ..estimators._kernel_machine import TrainingRows
@@ -36,9 +37,9 @@ from ..estimators.relevance_scaler import POWERS, RelevanceScaler
 from ..kernels.functions import FUNCTION_KERNELS, KERNELS, WITHOUT_GAMMA, Kernel, make_kernel
 from ..partition.divide import CLUSTER_ROWS, clustering_level
 from ..solvers.dual.certificate import Limits
-from ._adaptive_search import AdaptiveSearch, Axes, Cell, Machines, Means
-from ._best_estimator import BestEstimator, Score, cv_results, make_splits, needs_refit
-from ._cv_problem import CVProblem
+from ._adaptive_search import AdaptiveSearch, Axes, Cell, Loss, Machines, Means, Part
+from ._best_estimator import BestEstimator, Score, cv_results, make_splits, needs_refit, takes_weights
+from ._cv_problem import CVProblem, is_unequal
 from ._grid import (
     C_RANGE,
     EPSILON_RANGE,
@@ -55,6 +56,7 @@ _LEAST_LEARNED, _MOST_LEARNED = (
     3000,
     100_000,
 )  # rows of a machine whose gradients scale the columns, by pairs of classes
+_DRAWN_FINALLY = 20_000  # rows that the best cells are scored on, where cells are scored on drawn rows
 _MOST_EXACT = 50_000  # rows of an exact machine after a search, if the user does not say
 _BRANCHING, _SLOWER = 4, 1.5  # clusters of a level / of the one above; seconds of a row there / here, at most
 
@@ -95,21 +97,55 @@ class SearchCV(BestEstimator):
         self._check_search()
         prototype: DualMachine = self._prototype(kernel=self._kernel_list(X)[0])
         prototype._check_parameters()
-        rows, targets, weights = self._take_rows(prototype, X, y, sample_weight)
+        rows, targets = self._take_rows(prototype, X, y, sample_weight)
         kernels, begin = self._kernel_list(rows.X), perf_counter()
-        score = self._make_score(prototype, X, targets, None if sample_weight is None else weights)
-        data = self._make_data(rows, targets, groups, score, kernels[0])
-        prototype._check_memory(data.samples, rows)
-        self._problem = data.problem
-        find = self._search_grid if self._is_exact(kernels, len(data.rows)) else self._search_adaptively
-        found = find(data, rows, kernels, callback)
+        self._problem = self._cv_problem(rows)
+        splits = make_splits(self.cv, targets, groups, classifier=is_classifier(self), random_state=self.random_state)
+        is_exact, parts = self._is_exact(kernels, len(rows.y)), [rows]
+        self._is_ranked = not is_exact and self._is_ranking_or_rare(prototype, rows)
+        if self._is_ranked:
+            parts = self._draw(prototype, rows)
+        is_one_cluster = len(parts[0].y) <= 2 * CLUSTER_ROWS  # machines of several would be more than linear
+        if is_auto(self.kernels) and is_one_cluster and not is_exact and (self._is_ranked or not is_classifier(self)):
+            kernels = [*kernels, "linear"]
+        data = []
+        for part in parts:
+            used = None if part is rows and sample_weight is None else _spread(part.weights, part.kept, len(targets))
+            score = self._make_score(prototype, X, targets, used)
+            data.append(self._make_data(part, len(targets), splits, score, kernels[0]))
+        prototype._check_memory(data[0].samples, parts[0])
+        find = self._search_grid if is_exact else self._search_adaptively
+        found = find(data, parts, kernels, callback)
         self._search_seconds = perf_counter() - begin
         if not self.refit:
             self._forget_search()
         return found
 
+    def _is_ranking_or_rare(self, prototype: DualMachine, rows: TrainingRows) -> bool:
+        """Whether the score is one of decision values, or not the accuracy and a class is rare."""
+        if not len(rows.classes) or self.scoring in (None, "accuracy"):
+            return False
+        scorer = check_scoring(prototype, scoring=self.scoring)
+        is_ranking = "decision_function" in np.ravel(getattr(scorer, "_response_method", ""))
+        return is_ranking or is_unequal(np.bincount(rows.y, rows.weights).astype(np.float64))
+
+    def _draw(self, prototype: DualMachine, rows: TrainingRows) -> list[TrainingRows]:
+        """Rows for all cells and rows for the best ones: with all of a rare class, and weights that make up for it.
+
+        All rows alone where there are few, or where the scorer takes no weights.
+        """
+        if len(rows.y) <= 2 * CLUSTER_ROWS or not takes_weights(check_scoring(prototype, scoring=self.scoring)):
+            return [rows]
+        rng, drawn = make_rng(self.random_state, seed_of_none=0), list[TrainingRows]()
+        for size in (2 * CLUSTER_ROWS, _DRAWN_FINALLY):
+            chosen, factors = sample_classes(rows.y, size, rng)
+            is_all = len(chosen) == len(rows.y)
+            weights, kept = rows.weights[chosen] * factors, rows.kept[chosen]
+            drawn.append(rows if is_all else TrainingRows(rows.X[chosen], rows.y[chosen], weights, kept, rows.classes))
+        return drawn
+
     def _forget_search(self) -> None:
-        for name in ("_problem", "_factors", "_search_seconds"):
+        for name in ("_problem", "_factors", "_search_seconds", "_is_ranked"):
             self.__dict__.pop(name, None)
 
     @needs_refit
@@ -222,16 +258,18 @@ class SearchCV(BestEstimator):
         Cs = allowed("Cs", self.Cs, *C_RANGE, 1.0)
         epsilons = allowed("epsilons", self._epsilon_values(), *EPSILON_RANGE, 0.1)
         first = _coarse(epsilons, _FIRST_EPSILONS) if "epsilon" in self._names else np.zeros(1)
-        return Axes(kernels, gammas, Cs, epsilons, _coarse(Cs, _FIRST_CS), first)
+        losses = [Loss(epsilon) for epsilon in first.tolist()]
+        if self._weighs_classes:
+            losses.append(Loss(class_weight="balanced"))
+        return Axes(kernels, gammas, Cs, epsilons, _coarse(Cs, _FIRST_CS), losses)
 
     def _take_rows(
         self, prototype: DualMachine, X: Any, y: Any, sample_weight: Any
-    ) -> tuple[TrainingRows, NDArray[Any], Vector]:
-        """Validated rows of positive weight, all targets, all weights; sets `n_features_in_`, `feature_names_in_`."""
+    ) -> tuple[TrainingRows, NDArray[Any]]:
+        """Validated rows of positive weight, and all targets; sets `n_features_in_`, `feature_names_in_`."""
         X, targets = prototype._accept_rows(X, y)
         self._take_features(prototype)
-        weights = check_weights(sample_weight, X)
-        return prototype._take_rows(X, targets, weights), targets, weights
+        return prototype._take_rows(X, targets, check_weights(sample_weight, X)), targets
 
     def _scale_gammas(self, rows: TrainingRows, gammas: Vector, kernel: Any) -> Vector:
         """The gammas to try: automatic ones are multiples of that of "scale"; a kernel without gamma has that one."""
@@ -240,11 +278,11 @@ class SearchCV(BestEstimator):
             return np.array([scale])
         return gammas if np.iterable(self.gammas) and not is_auto(self.gammas) else scale * gammas
 
-    def _make_data(self, rows: TrainingRows, y: NDArray[Any], groups: Any, score: Score, kernel: Any) -> SearchData:
-        """The rows of positive weight, and the folds in their numbering."""
-        n, made = len(y), self._make_kernel(kernel, 1.0)
-        place = positions(rows.kept, n)
-        folds = make_splits(self.cv, y, groups, classifier=is_classifier(self), random_state=self.random_state)
+    def _make_data(
+        self, rows: TrainingRows, n: int, folds: Sequence[tuple[RowIndices, RowIndices]], score: Score, kernel: Any
+    ) -> SearchData:
+        """The rows of positive weight, and the folds of all n rows in their numbering."""
+        made, place = self._make_kernel(kernel, 1.0), positions(rows.kept, n)
         splits = [Split(*fold).renumber(place) for fold in folds]
         samples = make_samples(rows.X, sample_form(made, rows.X) if self.fit_intercept else made.sample_form)
         data = SearchData(samples, self._cv_problem(rows), rows.weights, splits, rows.kept, score)
@@ -264,7 +302,7 @@ class SearchCV(BestEstimator):
     # --- a grid of exact cells ---
 
     def _search_grid(
-        self, data: SearchData, rows: TrainingRows, kernels: list[Any], callback: Callback | None
+        self, data: Sequence[SearchData], parts: Sequence[TrainingRows], kernels: list[Any], callback: Callback | None
     ) -> tuple[dict[str, Any], str | None]:
         """Score the cells of each kernel's grid, one kernel after the other."""
         gammas = self._values("gammas", self.gammas, *GAMMA_RANGE, 5, 1.0)
@@ -277,9 +315,9 @@ class SearchCV(BestEstimator):
             ThreadTeam(self.n_jobs) as team,
         ):
             for kernel in kernels:
-                grid = Grid(self._scale_gammas(rows, gammas, kernel), epsilons, Cs)
+                grid = Grid(self._scale_gammas(parts[0], gammas, kernel), epsilons, Cs)
                 make = partial(self._make_kernel, kernel)
-                search = Search(data, grid, make, self._limits(kernel), memory["folds"], progress, team)
+                search = Search(data[0], grid, make, self._limits(kernel), memory["folds"], progress, team)
                 search.run(make_rng(self.random_state, seed_of_none=0), exhaustive=bool(self.exhaustive))
                 searches[kernel] = search
         return self._set_grid_results(searches), progress.stopped_by
@@ -324,18 +362,20 @@ class SearchCV(BestEstimator):
     # --- cells of early machines, wherever the best are ---
 
     def _search_adaptively(
-        self, data: SearchData, rows: TrainingRows, kernels: list[Any], callback: Callback | None
+        self, data: Sequence[SearchData], parts: Sequence[TrainingRows], kernels: list[Any], callback: Callback | None
     ) -> tuple[dict[str, Any], str | None]:
         title, memory = type(self).__name__, memory_plan(self)
         with (
             Progress(max_time=self._search_time(), verbose=self.verbose, title=title, callback=callback) as progress,
             ThreadTeam(self.n_jobs) as team,
         ):
+            rows = parts[0]
             has_relevance = self.relevance and not sp.issparse(rows.X)
-            learn = partial(self._learn_factors, data, rows, progress) if has_relevance else None
+            learn = partial(self._learn_factors, data[0], rows, progress) if has_relevance else None
             machines = Machines(self._make_kernel, learn, self._limits(kernels[0]))
             means = Means(memory, progress, team, make_rng(self.random_state, seed_of_none=0))
-            search = AdaptiveSearch(data, rows.X, self._axes(rows, kernels), machines, means)
+            scored = [Part(of_part, part.X) for of_part, part in zip(data, parts, strict=True)]
+            search = AdaptiveSearch(scored, self._axes(rows, kernels), machines, means)
             search.run()
         return self._set_results(search), progress.stopped_by
 
@@ -354,10 +394,8 @@ class SearchCV(BestEstimator):
             if len(classes) < 2:
                 return np.ones(X.shape[1])
         part = TrainingRows(X[chosen], y, data.weights[chosen], np.arange(len(chosen)), classes)
-        parameters = {"epsilon": cell.epsilon} if "epsilon" in self._names else {}
-        machine = self._prototype(
-            kernel=cell.kernel, C=cell.C, gamma=cell.gamma, stop_level="auto", combine="early", tol=1e-2, **parameters
-        )
+        parameters = {"kernel": cell.kernel, **self._parameters(cell)}
+        machine = self._prototype(**parameters, stop_level="auto", combine="early", tol=1e-2)
         learned = learn_relevance(
             part.X,
             part.weights,
@@ -376,19 +414,17 @@ class SearchCV(BestEstimator):
         found = search.best()
         cell = found[0] if found else self._middle_cell(search)
         self.best_score_ = found[1] if found else np.nan
-        values = {"kernel": cell.kernel, "C": cell.C, "gamma": cell.gamma, "epsilon": cell.epsilon}
-        best = {name: values[name] for name in ("kernel", *self._names)}
-        for name, value in best.items():
-            setattr(self, f"{name}_", value)
+        best = {"kernel": cell.kernel, **self._parameters(cell)}
+        for name in ("kernel", *self._names):
+            setattr(self, f"{name}_", best[name])
         factors = search.factors(cell.scaling)
         self.relevance_ = None if factors is None else factors / factors.max()
         self._factors = factors
         self._set_tables(search, cell)
         self.history_ = search.history.as_arrays()
         if search.progress.stopped_by:
-            chosen = ", ".join(
-                f"{name}={value:.6g}" if name != "kernel" else f"kernel={value!r}" for name, value in best.items()
-            )
+            texts = (f"{value:.6g}" if isinstance(value, float) else repr(value) for value in best.values())
+            chosen = ", ".join(f"{name}={text}" for name, text in zip(best, texts, strict=True))
             self._warn_of_stop(
                 search.progress.stopped_by,
                 f"too early: {len(search.scores)} cells were scored, neighbours of the best not all. "
@@ -396,30 +432,43 @@ class SearchCV(BestEstimator):
             )
         return best
 
+    def _parameters(self, cell: Cell) -> dict[str, Any]:
+        """The parameters of a cell that the search chooses, `class_weight` where it is one of them."""
+        values = {"C": cell.C, "epsilon": cell.loss.epsilon, "gamma": cell.gamma}
+        chosen: dict[str, Any] = {name: values[name] for name in self._names}
+        return chosen | ({"class_weight": cell.loss.class_weight} if self._weighs_classes else {})
+
+    @property
+    def _weighs_classes(self) -> bool:
+        """Whether the search chooses the weights of the classes."""
+        return self._is_ranked and is_auto(getattr(self, "class_weight", None))
+
     def _middle_cell(self, search: AdaptiveSearch) -> Cell:
         """What is chosen before any cell is scored: the first kernel, and the middle of what is tried first."""
         kernel, given = search.axes.kernels[0], search.axes.gammas
         scale = resolve_gamma("scale", search.X, search.data.weights, is_gram=False)
-        values = (scale if given is None else given, search.axes.first_epsilons, search.axes.first_costs)
-        return Cell(0, kernel, *(float(np.sort(np.ravel(v))[np.size(v) // 2]) for v in values))
+        gamma, C = (
+            float(np.sort(np.ravel(v))[np.size(v) // 2])
+            for v in (scale if given is None else given, search.axes.first_costs)
+        )
+        return Cell(0, kernel, gamma, search.axes.first_losses[0], C)
 
     def _set_tables(self, search: AdaptiveSearch, best: Cell) -> None:
         """`cv_results_` of all cells, each by its best-known scores; `Cs_`, `gammas_`, `scores_` of the best kernel."""
         n_folds, cells = len(search.data.splits), list(search.scores)
         scores, sizes = np.full((n_folds, len(cells)), np.nan), np.zeros(len(cells))
         for j, cell in enumerate(cells):
-            level = max(search.scores[cell], key=search._n_rows)
-            scores[list(level.folds), j], sizes[j] = search.scores[cell][level], search._n_rows(level)
-        columns = [
-            {"kernel": cell.kernel, "relevance": cell.scaling, **{name: getattr(cell, name) for name in self._names}}
-            for cell in cells
-        ]
+            level = max(search.scores[cell], key=lambda level: level.n_rows)
+            scores[list(level.folds), j], sizes[j] = search.scores[cell][level], level.n_rows
+        columns = [{"kernel": c.kernel, "relevance": c.scaling, **self._parameters(c)} for c in cells]
         self.cv_results_ = cv_results(columns, scores, sizes) if cells else {}
-        own = [j for j, c in enumerate(cells) if (c.scaling, c.kernel) == (best.scaling, best.kernel)]
-        axes = {name: np.unique([getattr(cells[j], name) for j in own]) for name in ("gamma", "epsilon", "C")}
+        kind = best.scaling, best.kernel, best.loss.class_weight
+        own = [j for j, c in enumerate(cells) if (c.scaling, c.kernel, c.loss.class_weight) == kind]
+        values = [{"gamma": cell.gamma, "epsilon": cell.loss.epsilon, "C": cell.C} for cell in cells]
+        axes = {name: np.unique([values[j][name] for j in own]) for name in ("gamma", "epsilon", "C")}
         table = np.full((n_folds, *(len(values) for values in axes.values())), np.nan)
         for j in own:
-            g, e, c = (int(np.searchsorted(values, getattr(cells[j], name))) for name, values in axes.items())
+            g, e, c = (int(np.searchsorted(axis, values[j][name])) for name, axis in axes.items())
             table[:, g, e, c] = scores[:, j]
         used = ~np.isnan(table).all(axis=(1, 2, 3)) if len(own) else np.ones(n_folds, bool)
         self.Cs_, self.gammas_, self.scores_ = axes["C"], axes["gamma"], table[used]
@@ -427,6 +476,13 @@ class SearchCV(BestEstimator):
             self.epsilons_ = axes["epsilon"]
         else:
             self.scores_ = self.scores_.reshape(len(self.scores_), len(self.gammas_), len(self.Cs_))
+
+
+def _spread(values: Vector, rows: RowIndices, n: int) -> Vector:
+    """The values at their rows among n, 0 elsewhere."""
+    spread = np.zeros(n)
+    spread[rows] = values
+    return spread
 
 
 def _coarse(allowed: Vector | None, first: tuple[float, ...]) -> Vector:
