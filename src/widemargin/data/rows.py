@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from .._threads import row_blocks
-from .._types import Array, Labels, RowIndices
+from .._types import Array, Labels, RowIndices, Vector
 
 SAMPLED_ROWS = 512  # among which equal rows, near rows or zeros are looked for, of all
 
@@ -40,6 +40,29 @@ def positions(rows: RowIndices, n: int) -> RowIndices:
 def group_by_label(labels: Labels, k: int) -> list[RowIndices]:
     """The rows of each label 0, ..., k - 1, in ascending order; labels (n,)."""
     return np.split(np.argsort(labels, kind="stable"), np.cumsum(np.bincount(labels, minlength=k))[:-1])
+
+
+def sample_classes(y: Labels, size: int, rng: np.random.Generator) -> tuple[RowIndices, Vector]:
+    """About `size` rows, ascending, and for each (m,) how many rows of its class it stands for.
+
+    Each class has its share of the rows; a rare one all its rows, or half as many as it had if the classes were equal,
+    and one at least.
+
+    Examples
+    --------
+    >>> rows, factors = sample_classes(np.repeat([0, 1], [10, 990]), 100, np.random.default_rng(0))
+    >>> print(np.bincount(rows > 9), np.unique(factors))
+    [10 90] [ 1. 11.]
+    """
+    groups = group_by_label(y, int(y.max()) + 1)
+    counts = np.array([len(group) for group in groups])
+    least = np.minimum(counts, max(1, size // (2 * len(counts))))
+    others = counts - least
+    wanted = least + np.minimum(others, others * (size - least.sum()) // max(1, others.sum()))
+    rows = np.sort(
+        np.concatenate([rng.choice(group, m, replace=False) for group, m in zip(groups, wanted, strict=True)])
+    )
+    return rows, (counts / np.maximum(wanted, 1))[y[rows]]
 
 
 def find_equal_rows(X: Array, labels: Labels) -> RowIndices | None:

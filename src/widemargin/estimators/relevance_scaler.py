@@ -15,6 +15,7 @@ from .._memory import memory_plan
 from .._types import Array, RowIndices, Vector
 from ..algorithms.relevance import learn_relevance, mean_differences, scale_columns
 from ..data.columns import occupied_columns
+from ..data.rows import sample_classes
 from ..kernels.functions import make_kernel
 from ._dual_machine import DualMachine
 from ._estimator import Estimator, warn_of_stop, warn_user
@@ -246,9 +247,12 @@ class RelevanceScaler(OneToOneFeatureMixin, TransformerMixin, Estimator):
         X, y = self._validate(X, y, multi_output=True)
         check_magnitude("X", X, LARGEST_ENTRY)
         weights = check_weights(sample_weight, X)
-        kept, rng = np.flatnonzero(weights), make_rng(self.random_state, seed_of_none=0)
-        if len(kept) > self.n_rows:
-            kept = np.sort(rng.choice(kept, int(self.n_rows), replace=False))
+        kept, rng, most = np.flatnonzero(weights), make_rng(self.random_state, seed_of_none=0), int(self.n_rows)
+        if len(kept) > most and self._is_regression(y):
+            kept = np.sort(rng.choice(kept, most, replace=False))
+        elif len(kept) > most:
+            check_labels(y)
+            kept = kept[sample_classes(number_classes(y[kept], weights[kept])[1], most, rng)[0]]
         X, y, weights = (X, y, weights) if len(kept) == X.shape[0] else (X[kept], y[kept], weights[kept])
         rows = np.arange(len(kept))
         if self._is_regression(y):

@@ -16,10 +16,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.stats import t
 
 from .._memory import MemoryPlan
 from .._progress import Progress
@@ -28,7 +29,7 @@ from .._types import Matrix, RowIndices, Vector
 from ..algorithms.held_out import Fold
 from ..algorithms.held_out_clusters import ClusteredHeldOut, ClusterValues
 from ..algorithms.relevance import scale_columns
-from ..data.rows import SAMPLED_ROWS
+from ..data.rows import SAMPLED_ROWS, spread_rows
 from ..data.samples import Samples, converted, make_samples
 from ..estimators.relevance_scaler import POWERS, ROUGH_TOL
 from ..kernels.functions import DISTANCE_KERNELS, Kernel
@@ -39,25 +40,35 @@ from ..solvers.dual.in_memory import SINGLE_SET_TOL, WORKING_SET_ROWS
 from ..solvers.dual.problem import DualProblem
 from ..solvers.results import History
 from ._best_estimator import explain_nan, score_or_nan
+from ._cv_problem import Classification
+from ._race import CONFIDENCE
 from ._search import SearchData, describe_cell, samples_of
 
 _LEAST_GAIN = 1e-3  # of a step of a climb / the best score less the worst
-_HELD_OUT_ROWS = 3000, 20_000  # held-out rows that a score is of: of all cells, of the best ones
+_HELD_OUT_ROWS = 3000, 20_000  # held-out rows that a score is of: of all cells (drawn rows: all), of the best ones
 _FACTOR, _FINE_FACTOR, _EPSILON_FACTOR = 4.0, 2.0, 3.0  # between first gammas and Cs; later gammas; epsilons
 _CLIMB_STEPS = 12  # gammas of a climb, at most
 _TURNS = 4  # of relevance, at most
+_LINEAR_C = 16.0  # first Cs of kernels of distances / those of a linear one, on rows of unit length
 _STEEP = 0.25  # fall from one gamma to the next / the best score less the worst: beyond it none is looked at
 
 
+class Loss(NamedTuple):
+    """What a dual is made of beside C: the epsilon of a regression; weights of the classes, None: the problem's own."""
+
+    epsilon: float = 0.0
+    class_weight: str | None = None
+
+
 class Axes(NamedTuple):
-    """What may be tried: kernels, values of gamma, C and epsilon (None: any); the Cs and epsilons of first cells."""
+    """What may be tried: kernels, values of gamma, C and epsilon (None: any); the Cs and losses of first cells."""
 
     kernels: Sequence[Any]
     gammas: Vector | None
     Cs: Vector | None
     epsilons: Vector | None
     first_costs: Vector
-    first_epsilons: Vector
+    first_losses: Sequence[Loss]
 
 
 class Cell(NamedTuple):
@@ -66,7 +77,7 @@ class Cell(NamedTuple):
     scaling: int
     kernel: Any
     gamma: float
-    epsilon: float
+    loss: Loss
     C: float
 
 
@@ -75,6 +86,7 @@ class Level(NamedTuple):
 
     folds: tuple[int, ...]
     n_clusters: int
+    n_rows: float  # held-out rows
 
 
 @dataclass
@@ -86,8 +98,15 @@ class Scaling:
     factors: dict[int, Vector]  # (d,) of each fold
 
 
-Costs = Mapping[float, Sequence[float]]  # of each epsilon: ascending Cs
+Costs = Mapping[Loss, Sequence[float]]  # of each loss: ascending Cs
 Learn = Callable[[Any, RowIndices, Cell], Vector]  # of columns X, training rows, a cell: factors (d,)
+
+
+class Part(NamedTuple):
+    """Rows that cells are scored on, and their X: ndarray or CSR array of shape (n, d)."""
+
+    data: SearchData
+    X: Any
 
 
 class Machines(NamedTuple):
@@ -112,9 +131,8 @@ class AdaptiveSearch:
 
     Parameters
     ----------
-    data : SearchData
-    X : ndarray or CSR array of shape (n, d)
-        The rows of `data`.
+    parts : sequence of Part
+        All rows; or a sample of them, for all cells, and more or all of them, for the best cells.
     axes : Axes
     machines : Machines
     means : Means
@@ -129,9 +147,8 @@ class AdaptiveSearch:
     history : History
     """
 
-    def __init__(self, data: SearchData, X: Any, axes: Axes, machines: Machines, means: Means) -> None:
-        self.data = data
-        self.X = X
+    def __init__(self, parts: Sequence[Part], axes: Axes, machines: Machines, means: Means) -> None:
+        self.parts = parts
         self.axes = axes
         self.make_kernel, self.learn = machines.make_kernel, machines.learn
         self.progress, self.team, self.rng = means.progress, means.team, means.rng
@@ -139,18 +156,25 @@ class AdaptiveSearch:
         self.scalings = [Scaling(0, None, {})]
         self.unseen: dict[Any, list[float]] = {}
         self.history = History()
-        self.clusters = self._divide()
-        tol = SINGLE_SET_TOL if len(data.rows) <= WORKING_SET_ROWS else max(machines.limits.tol, ROUGH_TOL)
-        limits, n = Limits(tol, np.inf, machines.limits.max_iter), len(data.rows)
+        self._limits, self._memory = machines.limits, means.memory
+        self._take(parts[0])
+
+    def _take(self, part: Part) -> None:
+        """Score cells on these rows from now on: in clusters, but for rows that were drawn."""
+        self.data, self.X = part
+        data, n = part.data, len(part.data.rows)
+        self.clusters = self._divide() if part is self.parts[0] else [np.arange(n)]
+        tol = SINGLE_SET_TOL if n <= WORKING_SET_ROWS else max(self._limits.tol, ROUGH_TOL)
+        limits = Limits(tol, np.inf, self._limits.max_iter)
         copy_bytes = 2 * n * data.samples.row_bytes  # scaled rows, and these in float32
-        self._most_copies = min(len(data.splits) + 1, max(1, means.memory["scaled rows"] // copy_bytes))
-        memory = means.memory.less(data.samples.nbytes + self._most_copies * copy_bytes)
+        self._most_copies = min(len(data.splits) + 1, max(1, self._memory["scaled rows"] // copy_bytes))
+        memory = self._memory.less(data.samples.nbytes + self._most_copies * copy_bytes)
         self.held_out = ClusteredHeldOut(
-            self.clusters, data.problem.machines, n, limits, memory, means.progress, means.team
+            self.clusters, data.problem.machines, n, limits, memory, self.progress, self.team
         )
         self._samples: dict[tuple[int, int], Samples] = {}
         self._fold_scores: dict[tuple[Cell, int], dict[int, float]] = {}  # of a cell on so many clusters, by fold
-        self._duals: dict[tuple[int, float], list[DualProblem]] = {}  # of a fold and an epsilon, of few rows
+        self._duals: dict[tuple[int, Loss], list[DualProblem]] = {}  # of a fold and a loss, of few rows
 
     # --- the search ---
 
@@ -161,9 +185,10 @@ class AdaptiveSearch:
         """
         sizes = np.cumsum([len(cluster) for cluster in self.clusters]).tolist()
         for row in (dict(zip(history, values, strict=True)) for values in zip(*history.values(), strict=True)):
-            if not row["scaling"]:
+            if not row["scaling"] and row["n_rows"] in sizes:
                 kernel = self.axes.kernels[int(row["kernel"])]
-                cell = Cell(0, kernel, *(float(row[name]) for name in ("gamma", "epsilon", "C")))
+                loss = Loss(float(row["epsilon"]), "balanced" if row["balanced"] else None)
+                cell = Cell(0, kernel, float(row["gamma"]), loss, float(row["C"]))
                 n_clusters = sizes.index(int(row["n_rows"])) + 1
                 self._fold_scores.setdefault((cell, n_clusters), {})[int(row["fold"])] = float(row["score"])
                 self.history.record(**row)
@@ -171,7 +196,7 @@ class AdaptiveSearch:
     def run(self) -> None:
         """Score cells until none is better, or the search is stopped."""
         with blas_limit(1):
-            screen, final = map(self._level, _HELD_OUT_ROWS)
+            screen = self._level(_HELD_OUT_ROWS[0] if len(self.parts) == 1 else math.inf)
             self._score_coarsely(screen)
             best = self._climb(screen) if self._beats_a_constant(screen) else None
             while best is not None and self._is_worth_a_turn(best):
@@ -180,7 +205,10 @@ class AdaptiveSearch:
                     break
                 best = better
             if best is not None:
-                self._score_finalists(self._climb(screen, best.scaling, with_epsilons=True) or best, screen, final)
+                best = self._climb(screen, best.scaling, with_epsilons=True) or best
+                if len(self.parts) > 1:
+                    self._take(self.parts[1])
+                self._score_finalists(best, screen, self._level(_HELD_OUT_ROWS[1]))
 
     def _beats_a_constant(self, level: Level) -> bool:
         """Whether the best cell's score exceeds a constant prediction's by over a standard error, over the folds.
@@ -205,7 +233,7 @@ class AdaptiveSearch:
 
         Columns are scaled where that gains more than the standard error of the gain over the folds.
         """
-        levels = sorted({level for known in self.scores.values() for level in known}, key=self._n_rows)
+        levels = sorted({level for known in self.scores.values() for level in known}, key=lambda level: level.n_rows)
         if not levels:
             return None
         level, chosen = levels[-1], None
@@ -237,7 +265,6 @@ class AdaptiveSearch:
             for g in range(len(values))
         ]
         self.progress.stage(f"{len(jobs)} kernels and gammas, {len(self.data.rows):,} rows", len(jobs))
-        costs = {epsilon: self.axes.first_costs.tolist() for epsilon in self.axes.first_epsilons.tolist()}
         for _, kernel, g in sorted(jobs, key=lambda job: job[0]):  # the middle first
             if not self.progress.go_on(round=float(len(self.history))):
                 return
@@ -245,11 +272,19 @@ class AdaptiveSearch:
             if values[g] in self.unseen[kernel]:
                 done = values[outwards]
                 if self.axes.gammas is not None or not self._falls_steeply(kernel, values, g, level):
-                    self._score(0, kernel, values[g], costs, level)
+                    self._score(0, kernel, values[g], self._first_costs(kernel), level)
                     done = [values[g]]
                 if not self.progress.stopped_by:
                     self.unseen[kernel] = [gamma for gamma in self.unseen[kernel] if gamma not in done]
             self.progress.advance()
+
+    def _first_costs(self, kernel: Any) -> Costs:
+        """The Cs of first cells: of a linear kernel, as if its rows had a mean square distance of 1 to their mean."""
+        Cs = self.axes.first_costs
+        if self.axes.Cs is None and kernel == "linear":
+            rows = spread_rows(len(self.data.rows), SAMPLED_ROWS)
+            Cs = Cs / (_LINEAR_C * _dense(self.X[rows]).var(axis=0).sum() or 1.0)
+        return dict.fromkeys(self.axes.first_losses, Cs.tolist())
 
     def _falls_steeply(self, kernel: Any, gammas: Sequence[float], g: int, level: Level) -> bool:
         """Whether the best score fell steeply at the last step from the middle gammas towards the g-th."""
@@ -292,26 +327,44 @@ class AdaptiveSearch:
         self.scalings.append(Scaling(best.scaling, best, {}))
         scaling = len(self.scalings) - 1
         self._samples.clear()
-        self._score(scaling, best.kernel, best.gamma, {best.epsilon: [best.C]}, level)
+        self._score(scaling, best.kernel, best.gamma, {best.loss: [best.C]}, level)
         return self._climb(level, scaling) if scaling == 1 else self._best(level, [scaling])
 
     def _score_finalists(self, best: Cell, screen: Level, final: Level) -> None:
         """Score on more rows the best cells of a scaling, and the best one without any."""
         self.progress.stage("the best on more rows")
-        if self._n_rows(final) <= self._n_rows(screen):
+        if final.n_rows <= screen.n_rows:
             return
-        cells = [cell for cell in self.scores if cell.scaling == best.scaling and screen in self.scores[cell]]
-        finalists = sorted(cells, key=lambda cell: -self._mean(cell, screen))[:3]
+        finalists = self._finalists(best, screen)
         plain = self._best(screen, [0])
         if best.scaling and plain is not None:
             finalists.append(plain)
         for key in dict.fromkeys(cell[:3] for cell in finalists):
             if not self.progress.go_on(round=float(len(self.history))):
                 return
-            costs: dict[float, list[float]] = {}
-            for cell in sorted(cell for cell in finalists if cell[:3] == key):
-                costs.setdefault(cell.epsilon, []).append(cell.C)
+            costs: dict[Loss, list[float]] = {}
+            for cell in sorted((cell for cell in finalists if cell[:3] == key), key=lambda cell: cell.C):
+                costs.setdefault(cell.loss, []).append(cell.C)
             self._score(*key, costs, final)
+
+    def _finalists(self, best: Cell, level: Level) -> list[Cell]:
+        """The best cells of a scaling; of drawn rows first that of every kernel: more rows may change their order.
+
+        Not those below the best one by more than the standard error over the folds allows.
+        """
+        cells = [cell for cell in self.scores if cell.scaling == best.scaling and level in self.scores[cell]]
+        cells.sort(key=lambda cell: -self._mean(cell, level))
+        if len(self.parts) == 1:
+            return cells[:3]
+        cells = [cell for cell in cells if not self._is_below(cell, best, level)]
+        heads = sorted(cells, key=lambda cell: any(c.kernel == cell.kernel for c in cells[: cells.index(cell)]))
+        return heads[:4]
+
+    def _is_below(self, cell: Cell, best: Cell, level: Level) -> bool:
+        """Whether a cell's score is below that of the best one, with the confidence of a race."""
+        differences = self.scores[cell][level] - self.scores[best][level]
+        n = len(differences)
+        return n > 1 and bool(differences.mean() + t.ppf(CONFIDENCE, n - 1) * differences.std(ddof=1) / n**0.5 < 0)
 
     # --- neighbours ---
 
@@ -322,15 +375,16 @@ class AdaptiveSearch:
         """
         gammas = self._next(self.axes.gammas, cell.gamma, _FINE_FACTOR) if self._has_gamma(cell.kernel) else []
         Cs = [C for C in self._next(self.axes.Cs, cell.C, _FACTOR) if 1e-6 <= C <= 1e6]
-        epsilons = self._next(self.axes.epsilons, cell.epsilon, _EPSILON_FACTOR) if with_epsilons else []
+        epsilons = self._next(self.axes.epsilons, cell.loss.epsilon, _EPSILON_FACTOR) if with_epsilons else []
         if self.axes.epsilons is None:
             epsilons = [epsilon for epsilon in epsilons if 0.0 < epsilon < 1.0]
+        losses = [cell.loss._replace(epsilon=epsilon) for epsilon in epsilons]
         around: dict[float, Costs] = {
-            cell.gamma: {cell.epsilon: sorted([cell.C, *Cs]), **{epsilon: [cell.C] for epsilon in epsilons}}
+            cell.gamma: {cell.loss: sorted([cell.C, *Cs]), **{loss: [cell.C] for loss in losses}}
         }
         for gamma in gammas:
             beside = [C for C in Cs if (C < cell.C) == (gamma > cell.gamma)]
-            around[gamma] = {cell.epsilon: sorted([cell.C, *beside])}
+            around[gamma] = {cell.loss: sorted([cell.C, *beside])}
         return around
 
     @staticmethod
@@ -381,7 +435,7 @@ class AdaptiveSearch:
 
     # --- scores ---
 
-    def _level(self, n_rows: int) -> Level:
+    def _level(self, n_rows: float) -> Level:
         """As many folds, and of these as many clusters, as have at least `n_rows` held-out rows."""
         tests = [len(split.test) for split in self.data.splits]
         folds = 1
@@ -391,16 +445,17 @@ class AdaptiveSearch:
         n_clusters = max(1, int(np.ceil(share * len(self.clusters))))
         while n_clusters < len(self.clusters) and not self._have_rows(range(folds), n_clusters):
             n_clusters += 1
-        return Level(tuple(range(folds)), n_clusters)
+        return Level(tuple(range(folds)), n_clusters, sum(tests[:folds]) * n_clusters / len(self.clusters))
 
     def _have_rows(self, folds: Iterable[int], n_clusters: int) -> bool:
-        """Whether each fold has two held-out rows or more in the first clusters, if it has so many: groups may not."""
-        rows = np.concatenate(self.clusters[:n_clusters])
-        tests = [self.data.splits[k].test for k in folds]
-        return all(np.isin(test, rows).sum() >= min(2, len(test)) for test in tests)
-
-    def _n_rows(self, level: Level) -> float:
-        return sum(len(self.data.splits[k].test) for k in level.folds) * level.n_clusters / len(self.clusters)
+        """Whether each fold has two held-out rows and two classes in the first clusters, if it has so many at all."""
+        rows, find_fault = np.concatenate(self.clusters[:n_clusters]), self.data.problem.find_fault
+        tests = [_mask(self.data.splits[k].test, len(self.data.rows)) for k in folds]
+        parts = [test * _mask(rows, len(test)) for test in tests]
+        return all(
+            part.sum() >= min(2, test.sum()) and (find_fault(part) is None or find_fault(test) is not None)
+            for part, test in zip(parts, tests, strict=True)
+        )
 
     def _mean(self, cell: Cell, level: Level) -> float:
         return float(self.scores[cell][level].mean())
@@ -431,33 +486,33 @@ class AdaptiveSearch:
         Scores in other folds, on as many clusters, are kept.
         """
         unknown = {
-            epsilon: [C for C in Cs if level not in self.scores.get(Cell(scaling, kernel, gamma, epsilon, C), {})]
-            for epsilon, Cs in costs.items()
+            loss: [C for C in Cs if level not in self.scores.get(Cell(scaling, kernel, gamma, loss, C), {})]
+            for loss, Cs in costs.items()
         }
-        cells = [Cell(scaling, kernel, gamma, epsilon, C) for epsilon, Cs in unknown.items() for C in Cs]
+        cells = [Cell(scaling, kernel, gamma, loss, C) for loss, Cs in unknown.items() for C in Cs]
         if not cells or not (np.isfinite(gamma) and gamma > 0):
             return False
         known = [self._fold_scores.setdefault((cell, level.n_clusters), {}) for cell in cells]
         folds = [k for k in level.folds if not all(k in scores for scores in known)]
-        made, epsilons = self.make_kernel(kernel, gamma), [epsilon for epsilon in unknown if unknown[epsilon]]
+        made, losses = self.make_kernel(kernel, gamma), [loss for loss in unknown if unknown[loss]]
         for group in [[k] for k in folds] if scaling else [folds]:  # a fold has its own factors
             if not group or not self.progress.go_on():
                 break
             samples = self._scaled_samples(scaling, group[0], made)
-            paths = [(k, epsilon) for k in group for epsilon in epsilons]
-            duals = [self._fold(k, epsilon, unknown[epsilon]) for k, epsilon in paths]
+            paths = [(k, loss) for k in group for loss in losses]
+            duals = [self._fold(k, loss, unknown[loss]) for k, loss in paths]
             values = self.held_out.held_out_values(made, samples, duals, range(level.n_clusters))
-            for (k, epsilon), held_out in zip(paths, values, strict=True):
-                found = self._score_values(held_out, k, gamma, epsilon, np.array(unknown[epsilon]))
-                for C, score in zip(unknown[epsilon], found.tolist(), strict=True):
+            for (k, loss), held_out in zip(paths, values, strict=True):
+                found = self._score_values(held_out, k, gamma, loss, np.array(unknown[loss]))
+                for C, score in zip(unknown[loss], found.tolist(), strict=True):
                     if not np.isnan(score):
-                        self._record(Cell(scaling, kernel, gamma, epsilon, C), level.n_clusters, k, score)
+                        self._record(Cell(scaling, kernel, gamma, loss, C), level.n_clusters, k, score)
         for cell, scores in zip(cells, known, strict=True):
             if all(k in scores for k in level.folds):
                 self.scores.setdefault(cell, {})[level] = np.array([scores[k] for k in level.folds])
         return True
 
-    def _score_values(self, held_out: ClusterValues, k: int, gamma: float, epsilon: float, Cs: Vector) -> Vector:
+    def _score_values(self, held_out: ClusterValues, k: int, gamma: float, loss: Loss, Cs: Vector) -> Vector:
         """The score of each C (n_C,); NaN for those that a stopped search has not solved.
 
         A ValueError if the scorer gives NaN.
@@ -468,7 +523,7 @@ class AdaptiveSearch:
             model = self.data.problem.held_out_estimator(held_out.values[c])
             scores[c] = score(model)
             if np.isnan(scores[c]):
-                cell = {"gamma": gamma, "epsilon": epsilon, "C": Cs[c]}
+                cell = {"gamma": gamma, "epsilon": loss.epsilon, "C": float(Cs[c])}
                 raise explain_nan(score, model, describe_cell(k, len(held_out.rows), cell))
         return scores
 
@@ -481,17 +536,21 @@ class AdaptiveSearch:
             scaling=cell.scaling,
             kernel=self.axes.kernels.index(cell.kernel),
             gamma=cell.gamma,
-            epsilon=cell.epsilon,
+            epsilon=cell.loss.epsilon,
+            balanced=cell.loss.class_weight == "balanced",
             C=cell.C,
             score=score,
         )
 
-    def _fold(self, k: int, epsilon: float, Cs: Sequence[float]) -> Fold:
-        problems = self._duals.get((k, epsilon))
+    def _fold(self, k: int, loss: Loss, Cs: Sequence[float]) -> Fold:
+        problems = self._duals.get((k, loss))
         if problems is None:
-            problems = self.data.problem.duals(self.data.training_weights(k), epsilon)
+            problem = self.data.problem
+            if isinstance(problem, Classification) and loss.class_weight is not None:
+                problem = replace(problem, class_weight=loss.class_weight)
+            problems = problem.duals(self.data.training_weights(k), loss.epsilon)
         if len(self.clusters) == 1:
-            self._duals[k, epsilon] = problems
+            self._duals[k, loss] = problems
         return Fold(self.data.splits[k].test, problems, Cs)
 
     # --- rows ---
@@ -533,6 +592,13 @@ class AdaptiveSearch:
             rows = np.unique(self.data.splits[fold].train)
             node.factors[fold] = own * self.learn(X, rows, node.cell)
         return scale_columns(self.X, node.factors[fold])
+
+
+def _mask(rows: RowIndices, n: int) -> Vector:
+    """1 at these of n rows, 0 elsewhere."""
+    mask = np.zeros(n)
+    mask[rows] = 1.0
+    return mask
 
 
 def _dense(rows: Any) -> Matrix:

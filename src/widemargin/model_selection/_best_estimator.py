@@ -234,7 +234,7 @@ class BestEstimator(CallbackSupportMixin, Loadable):
 
     def _make_score(self, prototype: Any, X: Any, y: NDArray[Any], weights: Vector | None, folds: list[Fold]) -> Score:
         scorer = find_scorer(prototype, self._scoring_of(prototype, folds, weights), y)
-        is_weighted = weights is not None and _takes_weights(scorer)
+        is_weighted = weights is not None and takes_weights(scorer)
         (X,) = indexable(X)
 
         def score_of(rows: RowIndices) -> Callable[[Any], float]:
@@ -322,7 +322,7 @@ def score_or_nan(score: Callable[[Any], float], model: Any) -> float:
             return math.nan
 
 
-def _takes_weights(scorer: Callable[..., Any]) -> bool:
+def takes_weights(scorer: Callable[..., Any]) -> bool:
     """Whether a scorer has the parameter `sample_weight`, or takes any; scikit-learn's do."""
     parameters = inspect.signature(scorer).parameters
     return "sample_weight" in parameters or any(p.kind is p.VAR_KEYWORD for p in parameters.values())

@@ -18,6 +18,13 @@ from ..estimators._training_warnings import rows_of_each_class, wild_rows
 from ..estimators._validation import class_factors, shown
 from ..solvers.dual.problem import DualProblem, pair_problem, regression_problem, svm_problem
 
+_UNEQUAL = 0.4  # weight of the smallest class / that of equal ones, below which it is rare
+
+
+def is_unequal(totals: Vector) -> bool:
+    """Whether a class is so rare that accuracy says little, by the rows or the weight of each."""
+    return bool(len(totals) and totals.min() * len(totals) < _UNEQUAL * totals.sum())
+
 
 @dataclass(frozen=True)
 class Classification:

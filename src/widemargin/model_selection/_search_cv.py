@@ -13,6 +13,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import is_classifier
+from sklearn.metrics import check_scoring
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
@@ -21,7 +22,7 @@ from .._progress import Callback, Progress
 from .._threads import ThreadTeam
 from .._types import RowIndices, Vector
 from ..algorithms.relevance import learn_relevance
-from ..data.rows import positions
+from ..data.rows import positions, sample_classes
 from ..data.samples import make_samples
 from ..estimators._dual_machine import DualMachine
 from ..estimators._kernel_machine import TrainingRows
@@ -39,9 +40,9 @@ from ..estimators.relevance_scaler import POWERS, RelevanceScaler
 from ..kernels.functions import FUNCTION_KERNELS, KERNELS, WITHOUT_GAMMA, Kernel, make_kernel
 from ..partition.divide import CLUSTER_ROWS, clustering_level
 from ..solvers.dual.certificate import Limits
-from ._adaptive_search import AdaptiveSearch, Axes, Cell, Machines, Means
-from ._best_estimator import BestEstimator, Fold, Score, cv_results, last_step, make_splits, needs_refit
-from ._cv_problem import CVProblem
+from ._adaptive_search import AdaptiveSearch, Axes, Cell, Loss, Machines, Means, Part
+from ._best_estimator import BestEstimator, Fold, Score, cv_results, last_step, make_splits, needs_refit, takes_weights
+from ._cv_problem import CVProblem, is_unequal
 from ._grid import (
     C_RANGE,
     EPSILON_RANGE,
@@ -58,6 +59,7 @@ _LEAST_LEARNED, _MOST_LEARNED = (
     3000,
     100_000,
 )  # rows of a machine whose gradients scale the columns, by pairs of classes
+_DRAWN_FINALLY = 20_000  # rows that the best cells are scored on, where cells are scored on drawn rows
 _MOST_EXACT = 50_000  # rows of an exact machine after a search, if the user does not say
 _BRANCHING, _SLOWER = 4, 1.5  # clusters of a level / of the one above; seconds of a row there / here, at most
 
@@ -98,22 +100,32 @@ class SearchCV(BestEstimator):
         self._check_search()
         prototype: DualMachine = self._prototype(kernel=self._kernel_list(X)[0])
         prototype._check_parameters()
-        rows, targets, weights = self._take_rows(prototype, X, y, sample_weight)
+        rows, targets = self._take_rows(prototype, X, y, sample_weight)
         kernels, begin = self._kernel_list(rows.X), perf_counter()
+        self._problem = self._cv_problem(rows)
         splits = make_splits(self.cv, targets, groups, classifier=is_classifier(self), random_state=self.random_state)
         if not is_classifier(self):
             splits = self._without_wild_tests(splits, targets, rows.kept)
-        score = self._make_score(prototype, X, targets, None if sample_weight is None else weights, splits)
-        data = self._make_data(rows, len(targets), splits, score, kernels[0])
-        prototype._check_memory(data.samples, rows)
-        self._problem = data.problem
-        mark = self._mark(data, rows)
+        is_exact, parts = self._is_exact(kernels, len(rows.y)), [rows]
+        self._is_ranked = not is_exact and self._is_ranking_or_rare(prototype, rows)
+        if self._is_ranked:
+            parts = self._draw(prototype, rows)
+        is_one_cluster = len(parts[0].y) <= 2 * CLUSTER_ROWS  # machines of several would be more than linear
+        if is_auto(self.kernels) and is_one_cluster and not is_exact and (self._is_ranked or not is_classifier(self)):
+            kernels = [*kernels, "linear"]
+        data = []
+        for part in parts:
+            used = None if part is rows and sample_weight is None else _spread(part.weights, part.kept, len(targets))
+            score = self._make_score(prototype, X, targets, used, splits)
+            data.append(self._make_data(part, len(targets), splits, score, kernels[0]))
+        prototype._check_memory(data[0].samples, parts[0])
+        mark = self._mark(splits, rows)
         is_resumed = mark is not None and mark == self.__dict__.pop("_stopped_search", None)
         known = self.history_ if is_resumed else {}
         if not is_resumed:
             self.__dict__.pop("_best_before", None)
-        find = self._search_grid if self._is_exact(kernels, len(data.rows)) else self._search_adaptively
-        found = find(data, rows, kernels, callback, known)
+        find = self._search_grid if is_exact else self._search_adaptively
+        found = find(data, parts, kernels, callback, known)
         self._stopped_by = found[1]
         if found[1] or self.refit:
             self._stopped_search = mark
@@ -122,14 +134,14 @@ class SearchCV(BestEstimator):
             self._forget_search()
         return found
 
-    def _mark(self, data: SearchData, rows: TrainingRows) -> int | None:
+    def _mark(self, splits: Sequence[Fold], rows: TrainingRows) -> int | None:
         """A number that differs for other searches, whose scores are no scores of this one; None if all differ."""
         if not self._has_seed:
             return None
         parameters = self.get_params(deep=False)
         for name in ("max_time", "n_jobs", "memory_budget", "verbose", "refit"):
             parameters.pop(name)
-        return checksum(parameters, rows.X, [rows.y, rows.weights, *(part for split in data.splits for part in split)])
+        return checksum(parameters, rows.X, [rows.y, rows.weights, *(part for split in splits for part in split)])
 
     @property
     def _has_seed(self) -> bool:
@@ -141,8 +153,31 @@ class SearchCV(BestEstimator):
         """What the warning of a stopped search says of another fit."""
         return " To go on from there, call fit again with the same data." if self._has_seed else ""
 
+    def _is_ranking_or_rare(self, prototype: DualMachine, rows: TrainingRows) -> bool:
+        """Whether the score is one of decision values, or not the accuracy and a class is rare."""
+        if not len(rows.classes) or self.scoring in (None, "accuracy"):
+            return False
+        scorer = check_scoring(prototype, scoring=self.scoring)
+        is_ranking = "decision_function" in np.ravel(getattr(scorer, "_response_method", ""))
+        return is_ranking or is_unequal(np.bincount(rows.y, rows.weights).astype(np.float64))
+
+    def _draw(self, prototype: DualMachine, rows: TrainingRows) -> list[TrainingRows]:
+        """Rows for all cells and rows for the best ones: with all of a rare class, and weights that make up for it.
+
+        All rows alone where there are few, or where the scorer takes no weights.
+        """
+        if len(rows.y) <= 2 * CLUSTER_ROWS or not takes_weights(check_scoring(prototype, scoring=self.scoring)):
+            return [rows]
+        rng, drawn = make_rng(self.random_state, seed_of_none=0), list[TrainingRows]()
+        for size in (2 * CLUSTER_ROWS, _DRAWN_FINALLY):
+            chosen, factors = sample_classes(rows.y, size, rng)
+            is_all = len(chosen) == len(rows.y)
+            weights, kept = rows.weights[chosen] * factors, rows.kept[chosen]
+            drawn.append(rows if is_all else TrainingRows(rows.X[chosen], rows.y[chosen], weights, kept, rows.classes))
+        return drawn
+
     def _forget_search(self) -> None:
-        for name in ("_problem", "_factors", "_search_seconds", "_stopped_by"):
+        for name in ("_problem", "_factors", "_search_seconds", "_stopped_by", "_is_ranked"):
             self.__dict__.pop(name, None)
 
     @needs_refit
@@ -260,16 +295,18 @@ class SearchCV(BestEstimator):
         Cs = allowed("Cs", self.Cs, *C_RANGE, 1.0)
         epsilons = allowed("epsilons", self._epsilon_values(), *EPSILON_RANGE, 0.1)
         first = _coarse(epsilons, _FIRST_EPSILONS) if "epsilon" in self._names else np.zeros(1)
-        return Axes(kernels, gammas, Cs, epsilons, _coarse(Cs, _FIRST_CS), first)
+        losses = [Loss(epsilon) for epsilon in first.tolist()]
+        if self._weighs_classes:
+            losses.append(Loss(class_weight="balanced"))
+        return Axes(kernels, gammas, Cs, epsilons, _coarse(Cs, _FIRST_CS), losses)
 
     def _take_rows(
         self, prototype: DualMachine, X: Any, y: Any, sample_weight: Any
-    ) -> tuple[TrainingRows, NDArray[Any], Vector]:
-        """Validated rows of positive weight, all targets, all weights; sets `n_features_in_`, `feature_names_in_`."""
+    ) -> tuple[TrainingRows, NDArray[Any]]:
+        """Validated rows of positive weight, and all targets; sets `n_features_in_`, `feature_names_in_`."""
         X, targets = prototype._accept_rows(X, y)
         self._take_features(prototype)
-        weights = check_weights(sample_weight, X)
-        return prototype._take_rows(X, targets, weights), targets, weights
+        return prototype._take_rows(X, targets, check_weights(sample_weight, X)), targets
 
     def _scale_gammas(self, rows: TrainingRows, gammas: Vector, kernel: Any) -> Vector:
         """The gammas to try: automatic ones are multiples of that of "scale"; a kernel without gamma has that one."""
@@ -301,8 +338,8 @@ class SearchCV(BestEstimator):
 
     def _search_grid(
         self,
-        data: SearchData,
-        rows: TrainingRows,
+        data: Sequence[SearchData],
+        parts: Sequence[TrainingRows],
         kernels: list[Any],
         callback: Callback | None,
         known: Mapping[str, Vector],
@@ -318,9 +355,9 @@ class SearchCV(BestEstimator):
             ThreadTeam(self.n_jobs) as team,
         ):
             for kernel in kernels:
-                grid = Grid(self._scale_gammas(rows, gammas, kernel), epsilons, Cs)
+                grid = Grid(self._scale_gammas(parts[0], gammas, kernel), epsilons, Cs)
                 make = partial(self._make_kernel, kernel)
-                search = Search(data, grid, make, self._limits(kernel), memory["folds"], progress, team)
+                search = Search(data[0], grid, make, self._limits(kernel), memory["folds"], progress, team)
                 search.recall(known, kernels.index(kernel))
                 search.run(make_rng(self.random_state, seed_of_none=0), exhaustive=bool(self.exhaustive))
                 searches[kernel] = search
@@ -369,8 +406,8 @@ class SearchCV(BestEstimator):
 
     def _search_adaptively(
         self,
-        data: SearchData,
-        rows: TrainingRows,
+        data: Sequence[SearchData],
+        parts: Sequence[TrainingRows],
         kernels: list[Any],
         callback: Callback | None,
         known: Mapping[str, Vector],
@@ -380,11 +417,13 @@ class SearchCV(BestEstimator):
             Progress(max_time=self._search_time(), verbose=self.verbose, title=title, callback=callback) as progress,
             ThreadTeam(self.n_jobs) as team,
         ):
+            rows = parts[0]
             has_relevance = self.relevance and not sp.issparse(rows.X)
-            learn = partial(self._learn_factors, data, rows, progress) if has_relevance else None
+            learn = partial(self._learn_factors, data[0], rows, progress) if has_relevance else None
             machines = Machines(self._make_kernel, learn, self._limits(kernels[0]))
             means = Means(memory, progress, team, make_rng(self.random_state, seed_of_none=0))
-            search = AdaptiveSearch(data, rows.X, self._axes(rows, kernels), machines, means)
+            scored = [Part(of_part, part.X) for of_part, part in zip(data, parts, strict=True)]
+            search = AdaptiveSearch(scored, self._axes(rows, kernels), machines, means)
             search.recall(known)
             search.run()
         return self._set_results(search), progress.stopped_by
@@ -404,10 +443,8 @@ class SearchCV(BestEstimator):
             if len(classes) < 2:
                 return np.ones(X.shape[1])
         part = TrainingRows(X[chosen], y, data.weights[chosen], np.arange(len(chosen)), classes)
-        parameters = {"epsilon": cell.epsilon} if "epsilon" in self._names else {}
-        machine = self._prototype(
-            kernel=cell.kernel, C=cell.C, gamma=cell.gamma, stop_level="auto", tol=1e-2, **parameters
-        )
+        parameters = {"kernel": cell.kernel, **self._parameters(cell)}
+        machine = self._prototype(**parameters, stop_level="auto", tol=1e-2)
         learned = learn_relevance(
             part.X,
             part.weights,
@@ -426,19 +463,17 @@ class SearchCV(BestEstimator):
         found = search.best()
         cell = found[0] if found else self._middle_cell(search)
         self.best_score_ = found[1] if found else np.nan
-        values = {"kernel": cell.kernel, "C": cell.C, "gamma": cell.gamma, "epsilon": cell.epsilon}
-        best = {name: values[name] for name in ("kernel", *self._names)}
-        for name, value in best.items():
-            setattr(self, f"{name}_", value)
+        best = {"kernel": cell.kernel, **self._parameters(cell)}
+        for name in ("kernel", *self._names):
+            setattr(self, f"{name}_", best[name])
         factors = search.factors(cell.scaling)
         self.relevance_ = None if factors is None else factors / factors.max()
         self._factors = factors
         self._set_tables(search, cell)
         self.history_ = search.history.as_arrays()
         if search.progress.stopped_by:
-            chosen = ", ".join(
-                f"{name}={value:.6g}" if name != "kernel" else f"kernel={value!r}" for name, value in best.items()
-            )
+            texts = (f"{value:.6g}" if isinstance(value, float) else repr(value) for value in best.values())
+            chosen = ", ".join(f"{name}={text}" for name, text in zip(best, texts, strict=True))
             state = f"too early: {len(search.scores)} cells were scored, neighbours of the best not all."
             self._warn_of_stop(
                 search.progress.stopped_by,
@@ -448,30 +483,43 @@ class SearchCV(BestEstimator):
             )
         return best
 
+    def _parameters(self, cell: Cell) -> dict[str, Any]:
+        """The parameters of a cell that the search chooses, `class_weight` where it is one of them."""
+        values = {"C": cell.C, "epsilon": cell.loss.epsilon, "gamma": cell.gamma}
+        chosen: dict[str, Any] = {name: values[name] for name in self._names}
+        return chosen | ({"class_weight": cell.loss.class_weight} if self._weighs_classes else {})
+
+    @property
+    def _weighs_classes(self) -> bool:
+        """Whether the search chooses the weights of the classes."""
+        return self._is_ranked and is_auto(getattr(self, "class_weight", None))
+
     def _middle_cell(self, search: AdaptiveSearch) -> Cell:
         """What is chosen before any cell is scored: the first kernel, and the middle of what is tried first."""
         kernel, given = search.axes.kernels[0], search.axes.gammas
         scale = resolve_gamma("scale", search.X, search.data.weights, is_gram=False)
-        values = (scale if given is None else given, search.axes.first_epsilons, search.axes.first_costs)
-        return Cell(0, kernel, *(float(np.sort(np.ravel(v))[np.size(v) // 2]) for v in values))
+        gamma, C = (
+            float(np.sort(np.ravel(v))[np.size(v) // 2])
+            for v in (scale if given is None else given, search.axes.first_costs)
+        )
+        return Cell(0, kernel, gamma, search.axes.first_losses[0], C)
 
     def _set_tables(self, search: AdaptiveSearch, best: Cell) -> None:
         """`cv_results_` of all cells, each by its best-known scores; `Cs_`, `gammas_`, `scores_` of the best kernel."""
         n_folds, cells = len(search.data.splits), list(search.scores)
         scores, sizes = np.full((n_folds, len(cells)), np.nan), np.zeros(len(cells))
         for j, cell in enumerate(cells):
-            level = max(search.scores[cell], key=search._n_rows)
-            scores[list(level.folds), j], sizes[j] = search.scores[cell][level], search._n_rows(level)
-        columns = [
-            {"kernel": cell.kernel, "relevance": cell.scaling, **{name: getattr(cell, name) for name in self._names}}
-            for cell in cells
-        ]
+            level = max(search.scores[cell], key=lambda level: level.n_rows)
+            scores[list(level.folds), j], sizes[j] = search.scores[cell][level], level.n_rows
+        columns = [{"kernel": c.kernel, "relevance": c.scaling, **self._parameters(c)} for c in cells]
         self.cv_results_ = cv_results(columns, scores, sizes) if cells else {}
-        own = [j for j, c in enumerate(cells) if (c.scaling, c.kernel) == (best.scaling, best.kernel)]
-        axes = {name: np.unique([getattr(cells[j], name) for j in own]) for name in ("gamma", "epsilon", "C")}
+        kind = best.scaling, best.kernel, best.loss.class_weight
+        own = [j for j, c in enumerate(cells) if (c.scaling, c.kernel, c.loss.class_weight) == kind]
+        values = [{"gamma": cell.gamma, "epsilon": cell.loss.epsilon, "C": cell.C} for cell in cells]
+        axes = {name: np.unique([values[j][name] for j in own]) for name in ("gamma", "epsilon", "C")}
         table = np.full((n_folds, *(len(values) for values in axes.values())), np.nan)
         for j in own:
-            g, e, c = (int(np.searchsorted(values, getattr(cells[j], name))) for name, values in axes.items())
+            g, e, c = (int(np.searchsorted(axis, values[j][name])) for name, axis in axes.items())
             table[:, g, e, c] = scores[:, j]
         used = ~np.isnan(table).all(axis=(1, 2, 3)) if len(own) else np.ones(n_folds, bool)
         self.Cs_, self.gammas_, self.scores_ = axes["C"], axes["gamma"], table[used]
@@ -479,6 +527,13 @@ class SearchCV(BestEstimator):
             self.epsilons_ = axes["epsilon"]
         else:
             self.scores_ = self.scores_.reshape(len(self.scores_), len(self.gammas_), len(self.Cs_))
+
+
+def _spread(values: Vector, rows: RowIndices, n: int) -> Vector:
+    """The values at their rows among n, 0 elsewhere."""
+    spread = np.zeros(n)
+    spread[rows] = values
+    return spread
 
 
 def _coarse(allowed: Vector | None, first: tuple[float, ...]) -> Vector:

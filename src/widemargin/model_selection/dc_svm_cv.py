@@ -8,6 +8,7 @@ import numpy as np
 
 from ..estimators._kernel_machine import TrainingRows
 from ..estimators._predictor import Regressor
+from ..estimators._validation import is_auto
 from ..estimators.dc_svm import DCSVMClassifier
 from ..estimators.dc_svm_regressor import DCSVMRegressor
 from ._best_estimator import BestClassifier
@@ -32,7 +33,8 @@ class DCSVMClassifierCV(BestClassifier, SearchCV):
         rise. A number: so many, log-spaced from 1/16 to 16 times that of ``gamma="scale"``. Kernels without gamma
         (linear, precomputed, callable) ignore it.
     kernels : "auto", str, callable or list of these, default="auto"
-        Kernels of `DCSVMClassifier`. "auto" is "rbf" and "laplacian"; of sparse rows "rbf".
+        Kernels of `DCSVMClassifier`. "auto" is "rbf" and "laplacian"; of sparse rows "rbf". And "linear" where
+        `scoring` is a ranking or a class is rare (see Notes).
     cv : int, splitter, iterable or None, default=None
         As in scikit-learn, but None means five stratified folds of rows in a random order: a number of folds takes them
         as they come, so that of a sorted file each is another part. Rows that belong together, or follow one another
@@ -42,8 +44,9 @@ class DCSVMClassifierCV(BestClassifier, SearchCV):
         A scorer of labels or of decision values, as in scikit-learn; None means accuracy. A callable is given an
         estimator that predicts the held-out rows, and nothing else. Where a named scorer is one of a positive class,
         and no label is 1, that is the second of two classes.
-    class_weight
-        Of `DCSVMClassifier`.
+    class_weight : "auto", dict, "balanced" or None, default="auto"
+        Of `DCSVMClassifier`. "auto": None; where `scoring` is a ranking or a class is rare (see Notes), None or
+        "balanced", whichever scores better.
     max_time : float or None, default=None
         Seconds for search and last machine. The best cell seen so far, on the most rows, is taken.
     n_jobs : int or None, default=None
@@ -113,6 +116,14 @@ class DCSVMClassifierCV(BestClassifier, SearchCV):
 
     Notes
     -----
+    A ranking is a scorer of decision values, such as "roc_auc" or "average_precision". A class is rare if it has less
+    than 0.4 times the weight that it had if the classes were equal (20 % of two), and `scoring` is not the accuracy.
+    Scores of few rare rows would then decide on chance. So the cells of an early search of more than 4,000 rows are
+    scored on 4,000 drawn rows, in all folds: up to half as many of each class as if they were equal, and the others in
+    proportion, with weights that make up for it. The best cells that are within the standard error of the best one are
+    scored again on up to 20,000 rows. A callable `scoring` that takes no ``sample_weight`` has the rows as they are.
+    ``cv_results_["param_class_weight"]`` has the weights of the classes that were tried.
+
     Kernel entries of the search are float32. An exact search solves each dual to `tol`, an early one to 0.01;
     `best_estimator_` is what `DCSVMClassifier` returns for these parameters. ``gamma="scale"`` is that of all rows.
 
@@ -148,7 +159,7 @@ class DCSVMClassifierCV(BestClassifier, SearchCV):
         kernels: Any = "auto",
         cv: Any = None,
         scoring: Any = None,
-        class_weight: Any = None,
+        class_weight: Any = "auto",
         max_time: float | None = None,
         n_jobs: int | None = None,
         search: str = "auto",
@@ -192,7 +203,12 @@ class DCSVMClassifierCV(BestClassifier, SearchCV):
     def _cv_problem(self, rows: TrainingRows) -> Classification:
         shape, break_ties = self.decision_function_shape, bool(self.break_ties)
         has_intercept = bool(self.fit_intercept)
-        return Classification(rows.y, rows.classes, has_intercept, self.class_weight, shape, break_ties)
+        class_weight = None if is_auto(self.class_weight) else self.class_weight
+        return Classification(rows.y, rows.classes, has_intercept, class_weight, shape, break_ties)
+
+    def _prototype(self, **parameters: Any) -> DCSVMClassifier:
+        machine: DCSVMClassifier = super()._prototype(**parameters)
+        return machine.set_params(class_weight=None) if is_auto(machine.class_weight) else machine
 
 
 class DCSVMRegressorCV(Regressor, SearchCV):
@@ -208,7 +224,9 @@ class DCSVMRegressorCV(Regressor, SearchCV):
     epsilons : "auto", int or list of float, default="auto"
         Values of epsilon >= 0 in units of the targets' spread. "auto": 0.1, and wherever
         held-out scores rise. A number: so many, log-spaced from 0.001 to 1.
-    kernels, cv, scoring, max_time, n_jobs
+    kernels : "auto", str, callable or list of these, default="auto"
+        As of `DCSVMClassifierCV`; "auto" has "linear" up to 4,000 rows.
+    cv, scoring, max_time, n_jobs
         Of `DCSVMClassifierCV`. `cv` None means five folds of rows in a random order; `scoring` None means the
         coefficient of determination on test rows without wild targets; where a fold has a single test row, minus the
         mean absolute error, with a warning.

@@ -31,6 +31,7 @@ from ..estimators.dc_svm_regressor import DCSVMRegressor
 from ..estimators.ocas import OCASClassifier
 from ..estimators.relevance_scaler import MOST_CLASSES
 from ..partition.divide import CLUSTER_ROWS
+from ._cv_problem import is_unequal
 from .dc_svm_cv import DCSVMClassifierCV, DCSVMRegressorCV
 from .ocas_cv import OCASClassifierCV
 
@@ -46,7 +47,6 @@ _NEXT_CS = 0.25, 1.0, 4.0
 _LINEAR_COLUMNS = 10_000  # above which a linear machine is taken without a probe
 _LINEAR_LOSS = 0.01  # of accuracy that the linear machine may lose on the largest probe
 _UNEQUAL_SPREADS = 10.0  # largest spread of a column / the median one, above which columns are scaled
-_UNEQUAL_CLASSES = 0.4  # share of the smallest class / that of equal ones, below which classes are weighted
 _COUNT_COLUMNS, _COUNT_SHARE = 1000, 0.1  # least columns of word counts, and share of the counts above 1
 _FOLDS = 5  # of the ...CV estimators
 _ORDERED = 0.1  # agreement of neighbouring rows' targets beyond chance, above which the user is told
@@ -90,7 +90,7 @@ class _Data:
     @property
     def is_unequal(self) -> bool:
         """Whether a class is so rare that accuracy says little."""
-        return len(self.counts) > 0 and self.counts.min() * len(self.counts) < _UNEQUAL_CLASSES * len(self.y)
+        return is_unequal(self.counts.astype(np.float64))
 
     @property
     def score_name(self) -> str:
