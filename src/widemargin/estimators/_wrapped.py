@@ -1,4 +1,4 @@
-"""`is_fitted`; `unwrap`, `machines_in`: the machines in fitted searches, frozen estimators, pipelines and calibrated classifiers."""
+"""`is_fitted`, `unwrap`, `machines_in`: the machines in searches, frozen models, pipelines, calibrated classifiers."""
 
 from __future__ import annotations
 
