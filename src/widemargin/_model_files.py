@@ -150,17 +150,11 @@ def _dump(model: Any, compression: int) -> BytesIO:
 
 def _is_fitted_model(model: Any) -> bool:
     """Whether it predicts or transforms, and is fitted, or needs no fit, in the sense of scikit-learn."""
-    from sklearn.exceptions import NotFittedError
-    from sklearn.utils.validation import check_is_fitted
+    from .estimators._wrapped import is_fitted
 
     is_estimator = hasattr(model, "predict") or hasattr(model, "transform")
-    if not is_estimator or not isinstance(getattr(model, "n_features_in_", 1), Integral):  # models of text have none
-        return False
-    try:
-        check_is_fitted(model)
-    except (NotFittedError, TypeError):  # TypeError of what is no estimator, a class among them
-        return False
-    return True
+    has_width = isinstance(getattr(model, "n_features_in_", 1), Integral)  # models of text have none
+    return is_estimator and has_width and is_fitted(model)
 
 
 def _foreign_types(content: bytes) -> list[str]:

@@ -8,15 +8,14 @@ import io
 import os
 import secrets
 import shutil
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
-try:
+if sys.platform != "win32":  # where a file that is open cannot be removed
     import fcntl
-except ImportError:  # Windows, where a file that is open cannot be removed
-    fcntl = None  # type: ignore[assignment]
 
 _NAME_BYTES = 200  # of the target's name in that of the new file: a name has at most 255
 
@@ -117,7 +116,7 @@ def _lock_new_file(target: Path, prefix: str) -> tuple[Path, BinaryIO]:
     while True:
         temporary = target.with_name(f"{prefix}{secrets.token_hex(4)}.part")
         lock = temporary.open("xb")
-        if fcntl is None:
+        if sys.platform == "win32":
             lock.close()
             return temporary, lock
         with suppress(OSError):  # of a file system without locks, where leftovers stay
@@ -132,7 +131,7 @@ def _remove_leftovers(target: Path, prefix: str) -> None:
     for name in glob.glob(f"{glob.escape(prefix)}{'[0-9a-f]' * 8}.part", root_dir=target.parent):
         leftover = target.with_name(name)
         with suppress(OSError):
-            if fcntl is None:
+            if sys.platform == "win32":
                 leftover.unlink()
                 continue
             with leftover.open("r+b") as file:

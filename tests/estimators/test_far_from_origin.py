@@ -212,3 +212,22 @@ def test_targets_whose_squares_overflow_are_named(value: float) -> None:
     X, y, _ = far_rows(0.0, "float64")
     with pytest.raises(ValueError, match=r"y must be at most 1e\+100 in magnitude, got 1e\+"):
         DCPredRegressor().fit(X, np.where(y > 0, value, 0.0))
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("options", [{}, {"kernel": "laplacian", "maintenance": "removal"}], ids=["rbf", "laplacian"])
+def test_a_row_far_from_all_support_vectors_has_value_zero(options: Any, dtype: Any, form: str) -> None:
+    """Its kernel values are 0 in float32 too, not the least normal number: the label is that of ONNX and of float64."""
+    rng = np.random.default_rng(0)
+    X, far = rng.normal(size=(60, 3)).astype(dtype), (1e4 * np.eye(3)).astype(dtype)
+    model = BSGDClassifier(gamma=0.5, budget=10, random_state=0, **options).fit(FORMS[form](X), X[:, 0] > 0)
+    assert model.decision_function(FORMS[form](far)).tolist() == [0.0] * 3
+    assert model.predict(FORMS[form](far)).tolist() == [False] * 3
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "laplacian"])
+def test_landmarks_far_from_a_row_have_no_part_in_its_coordinates(kernel: str) -> None:
+    X = np.random.default_rng(0).normal(size=(60, 3)).astype(np.float32)
+    model = LandmarkNystroem(5, kernel=kernel, gamma=0.5, random_state=0).fit(X)
+    assert not model.transform(1e4 * np.eye(3, dtype=np.float32)).any()

@@ -290,15 +290,15 @@ def check_labels(y: NDArray[Any]) -> None:
 
 def check_present(y: Any) -> None:
     """Raise a ValueError that names the rows in which labels or targets are missing: NaN, None, NaT or pandas' NA."""
-    values = np.asarray(y)
+    values: NDArray[Any] = np.asarray(y)
     if values.dtype.kind in "mM" or (values.dtype.kind == "f" and np.isnan(values.sum())):
         is_missing = values != values
     elif values.dtype.kind == "O" and not set(map(type, values.flat)) <= {str, int, bool}:
         is_missing = np.reshape([_is_missing(value) for value in values.flat], values.shape)
     else:
         return
-    rows = np.flatnonzero(is_missing.reshape(len(values), -1).any(axis=1)) if values.ndim else ()
-    if len(rows):
+    rows = np.flatnonzero(is_missing.reshape(len(values), -1).any(axis=1)).tolist() if values.ndim else []
+    if rows:
         found = f"rows {', '.join(map(str, rows[:10]))}" if len(rows) > 1 else f"row {rows[0]}"
         more = f", ... ({len(rows)} in all)" if len(rows) > 10 else ""
         raise ValueError(

@@ -1,10 +1,12 @@
-"""`unwrap`, `machines_in`: the machines in fitted searches, frozen estimators, pipelines and calibrated classifiers."""
+"""`is_fitted`, `unwrap`, `machines_in`: the machines in searches, frozen models, pipelines, calibrated classifiers."""
 
 from __future__ import annotations
 
 from typing import Any
 
+from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
+from sklearn.utils.validation import check_is_fitted
 
 
 def unwrap(model: Any) -> Any:
@@ -20,3 +22,12 @@ def machines_in(model: Any) -> list[Any]:
     if hasattr(model, "calibrated_classifiers_"):
         return [machine for member in model.calibrated_classifiers_ for machine in machines_in(member.estimator)]
     return machines_in(model.steps[-1][1]) if hasattr(model, "steps") else [model]
+
+
+def is_fitted(model: Any) -> bool:
+    """Whether scikit-learn calls a model fitted: also one that needs no fit, such as a `HashingVectorizer`."""
+    try:
+        check_is_fitted(model)
+    except (NotFittedError, TypeError):  # TypeError of what is no estimator, a class among them
+        return False
+    return True
