@@ -122,7 +122,7 @@ def test_wrong_groups(queries: Data, groups: Any, message: str) -> None:
 
 def test_bad_targets_and_parameters(queries: Data) -> None:
     X, y, groups = queries
-    with pytest.raises(ValueError, match="y contains NaN"):
+    with pytest.raises(ValueError, match="y must have no missing values"):
         OCASRanker().fit(X, np.where(groups == 0, np.nan, y), groups)
     with pytest.raises(ValueError, match="C must be at most .* pairs, got 1e\\+308"):
         OCASRanker(1e308).fit(X, y, groups)

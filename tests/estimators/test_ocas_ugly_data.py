@@ -23,7 +23,7 @@ def test_weights_over_six_decades_on_few_rows() -> None:
     model = OCASClassifier(C=1.8e3, fit_intercept=False).fit(X, y, sample_weight=s)
     assert model.converged_
     assert np.isclose(model.objective_, 0.29249, rtol=1e-3)
-    assert model.n_iter_ < 30
+    assert model.n_iter_ < 40
 
 
 @pytest.mark.parametrize("loss", ["hinge", "squared_hinge", "logistic"])
@@ -43,7 +43,7 @@ def test_squared_losses_of_few_rows(seed: int) -> None:
     y = X @ rng.normal(size=140) + rng.normal(size=25)
     model = OCASRegressor(C=1e3, loss="squared_epsilon_insensitive", epsilon=1.0, fit_intercept=False).fit(X, y)
     assert model.converged_
-    assert model.n_iter_ < 30
+    assert model.n_iter_ < 40
     if seed == 0:
         assert np.isclose(model.objective_, 13.2995, rtol=1e-3)
 
@@ -59,7 +59,7 @@ def test_scaled_columns_at_a_large_C(loss: str, is_weighted: bool, right: float)
     model = OCASRegressor(C=1e6, loss=loss).fit(X, y, sample_weight=s)
     assert model.converged_
     assert np.isclose(model.objective_, right, rtol=1e-3)
-    assert model.n_iter_ < 30
+    assert model.n_iter_ < 40
 
 
 def test_ridge_on_few_rows_is_one_step() -> None:

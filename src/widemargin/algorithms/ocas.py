@@ -59,7 +59,7 @@ Trained = tuple[list[LinearResult], History]
 
 _PARTS = "active_rows", "dual_ascent", "decision_values", "line_search", "plane", "master_problem"  # of a round
 _STALL_ROUNDS = 50  # stop after so many rounds in which neither bound nor objective moves: see `_is_stalled`
-_FIRST_ROUNDS = 10  # before the interior-point method; of more than 32,768 values min(n, d), if that is more
+_FIRST_ROUNDS = 30  # before the interior-point method; of more than 32,768 values min(n, d), if that is more
 _BLOCK_POINTS = 8  # evaluate at most so many points of the start in one pass: their decision values are in memory
 
 

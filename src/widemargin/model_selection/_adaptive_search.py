@@ -198,7 +198,7 @@ class AdaptiveSearch:
         with blas_limit(1):
             screen = self._level(_HELD_OUT_ROWS[0] if len(self.parts) == 1 else math.inf)
             self._score_coarsely(screen)
-            best = self._climb(screen) if self._beats_a_constant(screen) else None
+            best = self._climb(screen)
             while best is not None and self._is_worth_a_turn(best):
                 better = self._turn(best, screen)
                 if better is None or self._is_above(self._mean(best, screen), self._mean(better, screen)):
@@ -210,14 +210,12 @@ class AdaptiveSearch:
                     self._take(self.parts[1])
                 self._score_finalists(best, screen, self._level(_HELD_OUT_ROWS[1]))
 
-    def _beats_a_constant(self, level: Level) -> bool:
-        """Whether the best cell's score exceeds a constant prediction's by over a standard error, over the folds.
+    def _beats_a_constant(self, best: Cell, level: Level) -> bool:
+        """Whether a cell's score exceeds a constant prediction's by over a standard error, over the folds.
 
         Where it does not, scores are noise, and a climb would follow it: to any C, where rows come in an order.
         """
-        best, gains = self._best(level), list[float]()
-        if best is None:
-            return False
+        gains = list[float]()
         rows = np.concatenate(self.clusters[: level.n_clusters])
         for k, score in zip(level.folds, self.scores[best][level].tolist(), strict=True):
             test = self.data.splits[k].test
@@ -297,10 +295,12 @@ class AdaptiveSearch:
         return bool(last and before and max(before) - max(last) > _STEEP * (max(known) - min(known)))
 
     def _climb(self, level: Level, scaling: int = 0, *, with_epsilons: bool = False) -> Cell | None:
-        """Go from the best cell of a scaling to its best neighbour until none is better."""
+        """Go from the best cell of a scaling to its best neighbour until none is better; not where scores are noise."""
         self.progress.stage("climb")
         best, seen = self._best(level, [scaling]), 0
-        while best is not None and seen < _CLIMB_STEPS and self.progress.go_on(round=float(len(self.history))):
+        if best is None or not self._beats_a_constant(best, level):
+            return best
+        while seen < _CLIMB_STEPS and self.progress.go_on(round=float(len(self.history))):
             for gamma, costs in self._neighbours(best, with_epsilons=with_epsilons).items():
                 seen += self._score(scaling, best.kernel, gamma, costs, level)
             better = self._best(level, [scaling])
