@@ -65,8 +65,8 @@ def test_blocks_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 def test_command_lines_are_accepted() -> None:
     """Commands in blocks without a language, as the program reads them."""
     text = "\n".join(page.read_text(encoding="utf-8") for page in PAGES)
-    plain = re.findall(r"^ *```\n(.*?)^ *```$", text, re.DOTALL | re.MULTILINE)
-    commands = [line for block in plain for line in _COMMAND.findall(block)]
+    fenced = re.findall(r"^ *```(.*?)\n(.*?)^ *```$", text, re.DOTALL | re.MULTILINE)
+    commands = [line for language, block in fenced if not language for line in _COMMAND.findall(block)]
     assert len(commands) > 20
     for command in commands:
         arguments = shlex.split(command)
