@@ -37,7 +37,7 @@ def _count_calls(call: Callable[[], Any]) -> int:
     ("machine", "load", "fit", "predict"),
     [
         (DCSVMClassifier, load_iris, 830, 115),
-        (DCSVMClassifier, load_breast_cancer, 850, 100),
+        (DCSVMClassifier, load_breast_cancer, 915, 100),
         (OCASClassifier, load_iris, 635, 55),
         (OCASClassifier, load_breast_cancer, 505, 45),
     ],
