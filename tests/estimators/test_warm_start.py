@@ -24,6 +24,7 @@ from widemargin import (
     OCASRanker,
     OCASRegressor,
 )
+from widemargin.estimators._resuming import checksum
 
 Data = tuple[Any, ...]
 SVC = partial(DCSVMClassifier, C=100.0, gamma=2.0, warm_start=True)
@@ -211,3 +212,10 @@ def test_resumed_regressions_get_no_worse() -> None:
         assert is_no_worse(model, objective)
         assert model.score(X[15_000:], y[15_000:]) > score - 0.03
         score, objective = model.score(X[15_000:], y[15_000:]), model.objective_
+
+
+def test_every_row_counts_for_the_same_problem() -> None:
+    X = np.zeros((2_200_000, 1))  # 17.6 MB
+    before = checksum("", X, [])
+    X[1] = 1.0
+    assert checksum("", X, []) != before

@@ -27,12 +27,11 @@ from ..solvers.dual.problem import PairProblems
 from ..solvers.results import Certificate, DualResult, DualResults, History
 from ._fitted_state import FittedState
 
-_READ_BYTES = 2**24  # of the rows, at most, for the fingerprint: a hundredth of a second
 _COLUMNS = "intercept", "objective", "gap", "violation"  # of `DualResults`, in the order of `Certificate`
 
 
 def fingerprint(kernel: Kernel, X: Any, problems: Problems) -> int:
-    """A number that differs for other problems: of a part of the rows, and of all targets, weights and parameters."""
+    """A number that differs for other problems: of all rows (on workers a sample), targets, weights and parameters."""
     if isinstance(problems, PairProblems):
         return checksum((kernel, problems.has_intercept), X, [problems.classes, problems.upper])
     made = [problems[p]()[1] for p in range(len(problems))]
@@ -41,10 +40,8 @@ def fingerprint(kernel: Kernel, X: Any, problems: Problems) -> int:
 
 
 def checksum(facts: Any, X: Any, arrays: Sequence[Any]) -> int:
-    """Of the repr of the facts, a part of the rows of X, and all entries of the arrays."""
+    """Of the repr of the facts, and all entries of X (on workers of a sample) and the arrays."""
     rows = X.sample[1] if isinstance(X, RemoteRows) else X
-    n_bytes = rows.data.nbytes
-    rows = rows[:: 1 + n_bytes // _READ_BYTES]
     parts = [rows.data, rows.indices, rows.indptr] if sp.issparse(rows) else [rows]
     value = zlib.crc32(repr((facts, X.shape)).encode())
     for array in (*parts, *arrays):
