@@ -30,7 +30,8 @@ void map(Team& team, const nb::callable& fn, Index n) {
     };
     const auto call = [&](Index worker, Index item) {
         try {
-            fn(worker, item);
+            const nb::object result = nb::steal(wm_call(fn.ptr(), nb::int_(worker).ptr(), nb::int_(item).ptr()));
+            if (!result) nb::raise_python_error();
         } catch (nb::python_error& raised) {
             next = n;
             fail(item, &raised);
@@ -44,7 +45,7 @@ void map(Team& team, const nb::callable& fn, Index n) {
                 fail(-1, nullptr);
                 break;
             }
-            sleep_at_interpreter_end([&] { call(worker, item); });
+            call(worker, item);
         }
     };
     {
