@@ -236,21 +236,6 @@ def solve_clusters(
         return training.solve_clusters(clusters, data.problem.uniform_point(), settings.tol, settings.max_relative_gap)
 
 
-def approximate_solution(data: KernelProblem, settings: DCSVMSettings, progress: Progress) -> Vector:
-    """A feasible point (n,) near the optimum: the clusters' solutions to a violation of 0.1.
-
-    Without levels, as for sparse rows, it is the whole problem's. A fit that is stopped gives what it has reached.
-    """
-    n, beta = len(data.samples), data.problem.uniform_point()
-    levels = settings.planned_levels(data.kernel, data.samples)
-    with _training(data, settings, progress, np.random.default_rng(0)) as training:
-        for level in levels:
-            beta = training.solve_level(level, beta, None)
-        if not levels:
-            beta = training.solve_clusters([np.arange(n)], beta, max(settings.tol, START_TOL), np.inf)[0].beta
-    return beta
-
-
 class DCSVMTraining:
     """The steps of Algorithm 1. `levels` describes the levels solved, `early` is the machine of the last one."""
 

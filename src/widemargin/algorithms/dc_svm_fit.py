@@ -1,7 +1,7 @@
 """DC-SVM wherever the rows are: the entry of the estimators.
 
 Of rows in this process one machine is trained by `dc_svm`, several by `pairs_and_targets`; of `RemoteRows`, which are
-on the workers of a dask cluster, all machines by `dc_svm_on_workers`.
+on the workers of a dask cluster, early machines by `dc_svm_on_workers`.
 """
 
 from __future__ import annotations
