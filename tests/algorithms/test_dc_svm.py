@@ -16,8 +16,8 @@ from naive.kernels import rbf
 from widemargin import _progress
 from widemargin._memory import MemoryPlan
 from widemargin._progress import Progress
-from widemargin.algorithms import dc_svm
-from widemargin.algorithms.dc_svm import DCSVMSettings, KernelProblem, train_machine
+from widemargin.algorithms import dc_svm_levels as dc_svm
+from widemargin.algorithms.dc_svm_levels import DCSVMSettings, KernelProblem, train_machine
 from widemargin.algorithms.pairs_and_targets import SeveralMachines
 from widemargin.data.samples import Samples, make_samples
 from widemargin.kernels.functions import RBF

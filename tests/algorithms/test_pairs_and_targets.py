@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 
 from widemargin import _progress
 from widemargin._progress import Progress
-from widemargin.algorithms import dc_svm, pairs_and_targets
-from widemargin.algorithms.dc_svm import DCSVMSettings, KernelProblem, train_machine
+from widemargin.algorithms import dc_svm_levels as dc_svm
+from widemargin.algorithms import pairs_and_targets
+from widemargin.algorithms.dc_svm_levels import DCSVMSettings, KernelProblem, train_machine
 from widemargin.algorithms.pairs_and_targets import SeveralMachines
 from widemargin.algorithms.trained_machines import TrainedMachine, TrainedMachines
 from widemargin.data.labels import group_pairs

@@ -27,7 +27,7 @@ from sklearn.svm import SVC
 
 from widemargin import BSGDClassifier
 from widemargin._progress import Progress
-from widemargin.algorithms.bsgd import BudgetedSGD, EpochSettings, run_epochs
+from widemargin.algorithms.bsgd_epochs import BudgetedSGD, EpochSettings, run_epochs
 from widemargin.datasets import load_patches
 from widemargin.estimators import bsgd
 from widemargin.kernels.functions import RBF
@@ -645,7 +645,7 @@ def test_a_stopped_fit_estimates_its_objective_from_some_rows(monkeypatch: pytes
     y = X[:, 0] * X[:, 1] > 0
     weights = rng.uniform(0.5, 1.5, 5000)
     monkeypatch.setattr("widemargin.estimators.bsgd._ESTIMATE_SECONDS", 0.0)
-    monkeypatch.setattr("widemargin.algorithms.bsgd._SAMPLED_ROWS", 1000)
+    monkeypatch.setattr("widemargin.algorithms.bsgd_epochs._SAMPLED_ROWS", 1000)
     with pytest.warns(ConvergenceWarning, match="max_time"):
         model = BSGDClassifier(budget=20, max_time=0, random_state=0).fit(X, y, sample_weight=weights)
     margins = np.where(y, 1, -1) * model.decision_function(X)

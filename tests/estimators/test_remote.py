@@ -14,7 +14,8 @@ from sklearn.exceptions import ConvergenceWarning
 
 from widemargin import DCOneClassSVM, DCSVMClassifier, DCSVMRegressor
 from widemargin._native import Stopped
-from widemargin.algorithms import dc_svm, dc_svm_on_workers
+from widemargin.algorithms import dc_svm_levels as dc_svm
+from widemargin.algorithms import dc_svm_on_workers
 from widemargin.data import LostPartitionError
 from widemargin.data.remote.remote_rows import RemoteRows
 from widemargin.solvers.dual.in_memory import result_at_start

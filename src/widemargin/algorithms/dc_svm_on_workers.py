@@ -1,4 +1,4 @@
-"""Early DC-SVM machines of rows on the workers of a dask cluster. Callers: `dc_svm_fit`.
+"""Early DC-SVM machines of rows on the workers of a dask cluster. Caller: `pairs_and_targets`.
 
 This process has the labels and the coefficients, the workers have the rows. Clusters are found on a sample, one shuffle
 brings the rows of each cluster to one worker, and this worker trains the cluster's machine.
@@ -25,17 +25,17 @@ from .._types import Labels, RowIndices, Vector
 from ..data.remote.remote_rows import RemoteRows, ended_test, worker_resources
 from ..data.rows import positions
 from ..data.samples import converted, make_samples, view_samples
+from ..kernels.entry_precision import ensure_precision
 from ..kernels.functions import Kernel
 from ..kernels.kernel_operator import KernelOperator
-from ..kernels.precision import ensure_precision
 from ..partition.divide import ClusteringSettings, Division, divide
 from ..partition.routing import ROUTED_ROWS, Router
 from ..solvers.dual.certificate import join_results
 from ..solvers.dual.in_memory import result_at_start
 from ..solvers.dual.problem import DualProblem
 from ..solvers.results import DualResult
-from . import dc_svm
-from .dc_svm import DCSVMSettings, KernelProblem, LazyProblem
+from . import dc_svm_levels
+from .dc_svm_levels import DCSVMSettings, KernelProblem, LazyProblem
 from .trained_machines import TrainedMachine, TrainedMachines, describe_level
 
 _WORKER_PART = 4  # a solver gets at most one part in so many of its worker's memory
@@ -200,7 +200,7 @@ def _train_block(
     settings = replace(task.settings, n_jobs=n_threads, memory=replace(task.settings.memory, budget=budget))
     has_ended = ended_test(task.token)
     with Progress(max_time=max_time, callback=lambda state: has_ended()) as progress:
-        results = dc_svm.solve_clusters(data, rows, settings, progress)
+        results = dc_svm_levels.solve_clusters(data, rows, settings, progress)
     return [
         _Solved(int(cluster), coordinates[chosen[part]], result)
         for cluster, part, result in zip(numbers, rows, results, strict=True)

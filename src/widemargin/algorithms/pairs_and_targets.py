@@ -1,4 +1,4 @@
-"""Train one DC-SVM for each pair of classes or each target.
+"""Train one DC-SVM, or one for each pair of classes or each target, wherever the rows are: what the estimators call.
 
 Several targets share the kernel matrix where it fits in memory, and then the clusters of each level. Pairs of small
 classes are grouped: the pairs between two sets of classes share one kernel matrix on the rows of both sets. Other
@@ -18,7 +18,9 @@ from .._progress import AnyProgress, Progress, SilentProgress, share_time
 from .._threads import ThreadTeam, blas_limit, effective_n_jobs, run
 from .._types import RowIndices, Vector
 from ..data.labels import group_pairs
-from ..data.samples import Samples, SampleSubset
+from ..data.remote.remote_rows import RemoteRows
+from ..data.samples import Samples, SampleSubset, make_samples
+from ..kernels.entry_precision import ensure_precision
 from ..kernels.functions import Kernel
 from ..kernels.kernel_operator import KernelOperator
 from ..kernels.scratch import closing_scratch
@@ -29,7 +31,7 @@ from ..solvers.dual.memory import among_solves, solution_bytes
 from ..solvers.dual.problem import DualProblem, PairProblems
 from ..solvers.dual.subproblems import Subproblem, Subproblems, join_subproblems, solve_on_full_matrix
 from ..solvers.results import DualResult
-from .dc_svm import (
+from .dc_svm_levels import (
     DCSVMSettings,
     DCSVMTraining,
     KernelProblem,
@@ -39,7 +41,41 @@ from .dc_svm import (
     suits_full_matrix,
     train_machine,
 )
+from .dc_svm_on_workers import train_on_workers
 from .trained_machines import TrainedMachine, TrainedMachines, in_order
+
+
+def train_machines(
+    kernel: Kernel,
+    samples: Samples | RemoteRows,
+    problems: Problems,
+    settings: DCSVMSettings,
+    progress: Progress,
+    rng: np.random.Generator,
+    *,
+    before: TrainedMachines | None = None,
+) -> TrainedMachines:
+    """The machine of each problem, in this order: early ones with a `stop_level`, else the exact ones.
+
+    The training goes on from the machines `before`, where these are given. Several machines of `RemoteRows` are
+    trained one after the other, on one division of the rows.
+    """
+    if not isinstance(samples, RemoteRows):
+        if len(problems) > 1:
+            return SeveralMachines(kernel, samples, problems, settings, progress, rng).run(before)
+        data, given = KernelProblem(kernel, samples, problems[0]()[1]), None if before is None else before[0]
+        return TrainedMachines.join([train_machine(data, settings, progress, rng, before=given)])
+    if len(problems) > 1:
+        progress.stage(f"{len(problems)} machines", len(problems))
+    each = [problems[p] for p in range(len(problems))]
+    return TrainedMachines.join(train_on_workers(kernel, samples, each, settings, progress, rng, before=before))
+
+
+def take_samples(kernel: Kernel, samples: Samples | RemoteRows, rows: RowIndices) -> Samples:
+    """Some of the samples; those of `RemoteRows` are brought here."""
+    if not isinstance(samples, RemoteRows):
+        return SampleSubset(samples, rows)
+    return ensure_precision(kernel, make_samples(samples[rows], kernel.sample_form))
 
 
 class _Batch(NamedTuple):

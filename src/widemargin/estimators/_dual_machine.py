@@ -20,16 +20,23 @@ from .._native import Stopped
 from .._progress import Progress, SilentProgress
 from .._threads import ThreadTeam, blas_limit, effective_n_jobs, raise_if_stopped
 from .._types import Array, Labels, Matrix, RowIndices, Vector
-from ..algorithms.dc_svm import DCSVMSettings, Problems
-from ..algorithms.dc_svm_fit import train_machines
+from ..algorithms.dc_svm_levels import DCSVMSettings, Problems
+from ..algorithms.pairs_and_targets import train_machines
 from ..algorithms.trained_machines import TrainedMachine, TrainedMachines
 from ..data import compute_rows, compute_values, is_dask_collection
 from ..data.remote.remote_rows import RemoteRows, open_remote_rows
 from ..data.rows import find_equal_rows
 from ..data.samples import GramSamples, Samples, make_samples, view_samples
-from ..kernels.definiteness import is_indefinite
-from ..kernels.functions import FUNCTION_KERNELS, KERNELS, CallableKernel, Kernel, Linear, Precomputed
-from ..kernels.precision import ensure_precision, float64_error
+from ..kernels.entry_precision import ensure_precision, float64_error
+from ..kernels.functions import (
+    FUNCTION_KERNELS,
+    KERNELS,
+    CallableKernel,
+    Kernel,
+    Linear,
+    Precomputed,
+    is_indefinite,
+)
 from ..models.clustered import ClusteredExpansion
 from ..models.expansion import KernelExpansion
 from ..partition.divide import Division, clustering_level

@@ -16,7 +16,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from .._types import Matrix, RowIndices, Vector
-from ..algorithms.dc_svm import Problems
+from ..algorithms.dc_svm_levels import Problems
 from ..algorithms.trained_machines import TrainedMachine, TrainedMachines
 from ..data.remote.remote_rows import RemoteRows
 from ..kernels.functions import Kernel

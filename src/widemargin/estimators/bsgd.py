@@ -15,7 +15,7 @@ from sklearn.utils.multiclass import unique_labels
 from .._memory import memory_plan
 from .._progress import Progress
 from .._types import Labels, Vector
-from ..algorithms.bsgd import BudgetedSGD, EpochSettings, TimedSample, needed_bytes, primal_objective, run_epochs
+from ..algorithms.bsgd_epochs import BudgetedSGD, EpochSettings, TimedSample, needed_bytes, primal_objective, run_epochs
 from ..data import compute_values, is_dask_collection, iterate_blocks
 from ..data.labels import one_vs_rest_signs
 from ..kernels.functions import FUNCTION_KERNELS

@@ -37,8 +37,7 @@ from ..data.samples import make_samples
 from ..kernels.functions import ArgumentKernel
 from ..kernels.tiles import fill_gram
 from ..models.nystroem_tree import NystroemForest, NystroemTree
-from ..nystroem.factor import nystroem_factor
-from ..nystroem.features import LandmarkFeatures, stack_leaves
+from ..nystroem.features import LandmarkFeatures, nystroem_factor, stack_leaves
 from ..nystroem.landmarks import select_landmarks
 from ..nystroem.leaf_problems import ExactSolution, LeafProblem, LinearFit, least_squares_work
 from ..nystroem.pseudo_landmarks import add_pseudo_landmarks, landmark_features

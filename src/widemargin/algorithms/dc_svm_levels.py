@@ -34,13 +34,14 @@ from .._types import RowIndices, Vector
 from ..data.rows import group_by_label
 from ..data.samples import Samples, SampleSubset
 from ..kernels.boxed_rows import far_distance
+from ..kernels.entry_precision import entry_error
 from ..kernels.functions import Kernel
 from ..kernels.kernel_operator import KernelOperator
-from ..kernels.precision import entry_error
 from ..kernels.scratch import Scratch, closing_scratch, free_scratch
 from ..kernels.tiles import SMALL_ENTRY_WORK, fill_gram
 from ..partition.divide import ClusteringSettings, Division, clustering_level, divide
 from ..solvers.dual.certificate import MAX_RELATIVE_GAP, START_TOL, Limits, join_results
+from ..solvers.dual.float64_correction import correct_in_float64
 from ..solvers.dual.in_memory import (
     WORKING_SET_ROWS,
     certified_result,
@@ -49,7 +50,6 @@ from ..solvers.dual.in_memory import (
     uncertified_result,
 )
 from ..solvers.dual.memory import active_bytes, among_solves, free_bytes
-from ..solvers.dual.precision import correct_in_float64
 from ..solvers.dual.problem import DualProblem, PairProblems
 from ..solvers.dual.solver import DualSolver
 from ..solvers.dual.subproblems import Subproblem, join_subproblems, solve_on_full_matrix
