@@ -40,7 +40,7 @@ from measuring.problems import load_problem
 from widemargin import DCSVMClassifier
 from widemargin._native import dual
 from widemargin._threads import effective_n_jobs
-from widemargin.algorithms import dc_svm
+from widemargin.algorithms import dc_svm_levels as dc_svm
 from widemargin.kernels import active_matrix, boxed_rows
 from widemargin.kernels.active_matrix import ActiveMatrix
 from widemargin.solvers.dual import solver

@@ -381,52 +381,26 @@ def _many_classes(rows: Rows) -> str:
 
 
 def _dask_kernel(rows: Rows) -> str:
-    """A line for each fit on two workers: seconds beside the local fit's, rounds, bytes and differences."""
+    """A line for each fit on two workers: seconds beside the local fit's, equal labels and memory."""
     lines = [
         [
             row["set"],
             f"{int(row['rows']):,}",
-            row["machine"],
             f"{row['local_seconds']:.2f} s",
             f"{row['seconds']:.2f} s",
             f"{row['ratio']:.2f}",
-            f"{row['dual_difference']:.0e}" if row["machine"] == "exact" else "-",
             f"{row['same_labels']:.2%}",
             f"{row['worker_mb'] - row['idle_mb']:.0f}",
         ]
         for row in rows
-        if row["workers"] == 2
     ]
-    header = ["set", "rows", "machine", "local", "two workers", "ratio", "objective differs", "same labels", "MB more"]
-    return markdown(header, lines)
-
-
-def _dask_rounds(rows: Rows) -> str:
-    """A line for each set: rounds and megabytes for each number of workers."""
-    exact = {(row["set"], int(row["workers"])): row for row in rows if row["machine"] == "exact"}
-    counts = sorted({workers for _, workers in exact})
-    lines = []
-    for name in dict.fromkeys(name for name, _ in exact):
-        cells = (exact.get((name, k)) for k in counts)
-        lines.append([name, *("-" if row is None else f"{row['rounds']:.0f}, {row['megabytes']:.1f}" for row in cells)])
-    return markdown(["set", *(f"{k} worker{'s' * (k > 1)}" for k in counts)], lines)
-
-
-def _dask_failures(rows: Rows) -> str:
-    """One line: how many fits met a killed worker, and what came of them."""
-    met = [row for row in rows if row["seconds"] > row["killed_after"]]
-    ends = Counter("machine" if row["outcome"] == "machine" else "error" for row in met)
-    worst = max(row["dual_difference"] for row in met if row["outcome"] == "machine")
-    longest = max(row["seconds"] for row in met)
-    cells = [len(rows), len(met), ends["machine"], ends["error"], f"{worst:.0e}", f"{longest:.1f} s"]
-    return markdown(["fits", "killed in time", "machines", "clear errors", "objective differs", "longest fit"], [cells])
+    return markdown(["set", "rows", "local", "two workers", "ratio", "same labels", "MB more"], lines)
 
 
 def _dask_memory(rows: Rows) -> str:
     """A line for each fit: a worker's largest memory beside its share of the rows and `memory_budget`."""
     lines = [
         [
-            row["machine"],
             f"{row['total_mb']:,.0f}",
             f"{row['workers']:.0f}, {row['limit_mb']:,.0f}",
             f"{row['share_mb']:.0f}",
@@ -437,7 +411,7 @@ def _dask_memory(rows: Rows) -> str:
         ]
         for row in rows
     ]
-    header = ["machine", "MB of rows", "workers, limit", "share", "budget", "peak", "idle", "support vectors"]
+    header = ["MB of rows", "workers, limit", "share", "budget", "peak", "idle", "support vectors"]
     return markdown(header, lines)
 
 
@@ -465,7 +439,7 @@ def _novelty_cells(tasks: Rows, machines: list[str]) -> list[str]:
     return [*(f"{area:.3f}" for area in means("auc")), *(f"{share:.0%}" for share in means("rejected"))]
 
 
-FILES = {"intercept": "kernel_svm", "dask_rounds": "dask_kernel"}  # of tables that are not named after their file
+FILES = {"intercept": "kernel_svm"}  # of tables that are not named after their file
 
 
 TABLES: dict[str, Callable[[Rows], str]] = {
@@ -484,9 +458,7 @@ TABLES: dict[str, Callable[[Rows], str]] = {
     "tuning_path": _tuning,
     "linear_path": _linear_path,
     "dask_kernel": _dask_kernel,
-    "dask_rounds": _dask_rounds,
     "novelty": _novelty,
-    "dask_failures": _dask_failures,
     "dask_memory": _dask_memory,
     "model_files": _model_files,
     "memory": _memory,

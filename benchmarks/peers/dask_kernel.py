@@ -1,23 +1,18 @@
-"""Kernel machines of dask arrays beside the fit of the same rows in one process; and fits during which a worker dies.
+"""Early kernel models of dask arrays beside the fit of the same rows in one process.
 
 ::
 
     export WIDEMARGIN_DATA=...                     # a folder of .npz files, see widemargin.datasets.load_benchmark
-    python benchmarks/peers/dask_kernel.py         # a9a and codrna on 1, 2, 4 and 8 worker processes
-    python benchmarks/peers/dask_kernel.py --sets patches --rows 200000 --workers 2 --append
-    python benchmarks/peers/dask_kernel.py --kills 20      # a worker is killed at a random moment of each fit
+    python benchmarks/peers/dask_kernel.py         # a9a and codrna on two worker processes
+    python benchmarks/peers/dask_kernel.py --sets patches --rows 200000 --append
     python benchmarks/peers/dask_kernel.py --memory        # rows that do not fit into one worker's limit
 
-Workers are processes of one thread each, the local fit has two threads: with two workers, `ratio` compares equal
-numbers of threads. More workers than cores are for `rounds` and `megabytes`, which do not depend on the clock.
-`dual_difference` is relative, `same_labels` a share of the test rows (early machines: other clusters, so other
-machines). Seconds are medians of alternating repeats. `worker_mb` is the largest peak of a worker's memory, of which
-`idle_mb` is there before a fit.
+Workers are processes of one thread each, the local fit has two threads. `same_labels` is a share of the test rows: the
+clusters are other ones. Seconds are medians of alternating repeats. `worker_mb` is the largest peak of a worker's
+memory, of which `idle_mb` is there before a fit.
 
 Of `--memory`, the rows are made on the workers. `peak_mb` is the largest memory of a worker during the fit beyond what
 it has after a small one (`idle_mb`); `share_mb` are its rows, `budget_mb` is `memory_budget`.
-
-Of `--kills`, a fit with `seconds` below `killed_after` had ended before.
 """
 
 from __future__ import annotations
@@ -25,10 +20,8 @@ from __future__ import annotations
 import argparse
 import gc
 import os
-import signal
 import statistics
 import sys
-import threading
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -44,11 +37,9 @@ from distributed import Client, LocalCluster
 from measuring import report
 from measuring.problems import Problem, load_problem
 from widemargin import DCSVMClassifier
-from widemargin.data import LostPartitionError
 
 _CHUNKS = 16  # partitions of X
 _EARLY = {"n_levels": 2, "stop_level": 2}
-_KILL_ROWS = 20_000
 
 # rows of `--memory`: the first column tells the class, the next four the cluster
 _WIDE_WORKERS, _WIDE_LIMIT, _WIDE_BUDGET = 4, 10**9, 64 * 10**6
@@ -58,11 +49,11 @@ _WIDE_GAMMA, _WIDE_OFFSETS = 1e-3, np.float32([4, 8, 8, 8, 8] + 395 * [0])
 Row = dict[str, Any]
 
 
-def measure(problem: Problem, n_workers: int, machine: str, repeats: int) -> Row:
-    """The fit on so many workers beside the local one, alternating."""
-    how: Row = {"C": problem.C, "gamma": problem.gamma, **(_EARLY if machine == "early" else {})}
+def measure(problem: Problem, repeats: int) -> Row:
+    """The fit on two workers beside the local one, alternating."""
+    how: Row = {"C": problem.C, "gamma": problem.gamma, **_EARLY}
     seconds: dict[str, list[float]] = {"local": [], "dask": []}
-    with _cluster(n_workers) as cluster, Client(cluster) as client:
+    with _cluster(2) as cluster, Client(cluster) as client:
         X = client.persist(da.from_array(problem.X, chunks=(-(-len(problem.X) // _CHUNKS), -1)))
         idle = max(client.run(_peak_mb).values())
         for _ in range(repeats):
@@ -72,19 +63,13 @@ def measure(problem: Problem, n_workers: int, machine: str, repeats: int) -> Row
             seconds["dask"].append(taken)
         peak = max(client.run(_peak_mb).values())
     medians = {name: statistics.median(values) for name, values in seconds.items()}
-    dual, dual_local = (m.objective_ - m.dual_gap_ for m in (model, local))
     return {
         "set": problem.name,
         "rows": len(problem.X),
-        "machine": machine,
-        "workers": n_workers,
         "seconds": medians["dask"],
         "local_seconds": medians["local"],
         "ratio": medians["dask"] / medians["local"],
-        "rounds": len(model.history_["time"]) - 1,
-        "megabytes": float(model.history_["bytes"][-1]) / 1e6,
         "support_vectors": len(model.support_),
-        "dual_difference": abs(dual - dual_local) / abs(dual_local),
         "rel_gap": model.relative_gap_,
         "converged": model.converged_,
         "same_labels": float(np.mean(model.predict(problem.X_test) == local.predict(problem.X_test))),
@@ -93,9 +78,9 @@ def measure(problem: Problem, n_workers: int, machine: str, repeats: int) -> Row
     }
 
 
-def measure_memory(machine: str) -> Row:
+def measure_memory() -> Row:
     """The largest memory of a worker during a fit of rows that are made there and exceed one worker's limit."""
-    how: Row = {"C": 1.0, "gamma": _WIDE_GAMMA, "memory_budget": _WIDE_BUDGET, **(_EARLY if machine == "early" else {})}
+    how: Row = {"C": 1.0, "gamma": _WIDE_GAMMA, "memory_budget": _WIDE_BUDGET, **_EARLY}
     limit = f"{_WIDE_LIMIT}B"
     with _cluster(_WIDE_WORKERS, memory_limit=limit) as cluster, Client(cluster) as client:
         small = _make_wide(_WIDE_WORKERS)
@@ -110,7 +95,6 @@ def measure_memory(machine: str) -> Row:
         peak, pids = client.run(_peak_mb), client.run(os.getpid)
     worst = max(peak, key=lambda worker: peak[worker] - idle.get(worker, 0.0))
     return {
-        "machine": machine,
         "rows": len(X),
         "columns": X.shape[1],
         "total_mb": X.nbytes / 1e6,
@@ -122,7 +106,6 @@ def measure_memory(machine: str) -> Row:
         "peak_mb": peak[worst] - idle.get(worst, 0.0),
         "restarts": len(set(peak) - set(idle)),
         "support_vectors": len(model.support_),
-        "rounds": len(model.history_["time"]) - 1,
         "converged": model.converged_,
         "rel_gap": model.relative_gap_,
         "seconds": seconds,
@@ -149,44 +132,6 @@ def _wide_part(block_info: Any = None) -> np.ndarray[Any, Any]:
 def _wide_labels(X: da.Array) -> Any:
     """The class of each row, by the sign of the first column."""
     return (X[:, 0] > 0).compute()
-
-
-def measure_kills(runs: range) -> list[Row]:
-    """Fits during which one of two workers is killed after a random share of the time of an undisturbed fit."""
-    problem, rng, rows = load_problem("patches", n_rows=_KILL_ROWS), np.random.default_rng(runs.start), []
-    local = DCSVMClassifier(C=problem.C, gamma=problem.gamma).fit(problem.X, problem.y)
-    undisturbed = min(fit_and_kill(problem, local, None, 0)["seconds"] for _ in range(2))
-    for run in runs:
-        delay, victim = float(rng.uniform(0, undisturbed)), int(rng.integers(2))
-        row = fit_and_kill(problem, local, delay, victim)
-        rows.append({"run": run, "killed_after": delay, "undisturbed_seconds": undisturbed, **row})
-        print(rows[-1], flush=True)
-    return rows
-
-
-def fit_and_kill(problem: Problem, local: DCSVMClassifier, delay: float | None, victim: int) -> Row:
-    """A fit on two workers of its own, and what came of it."""
-    model = DCSVMClassifier(C=problem.C, gamma=problem.gamma)
-    with _cluster(2) as cluster, Client(cluster) as client:
-        pids = sorted(client.run(os.getpid).values())
-        X = da.from_array(problem.X, chunks=(_KILL_ROWS // 8, -1))
-        killer = threading.Timer(delay or 0.0, os.kill, (pids[victim], signal.SIGKILL))
-        if delay is not None:
-            killer.start()
-        start = time.perf_counter()
-        try:
-            model.fit(X, problem.y)
-        except LostPartitionError as error:
-            return {"seconds": time.perf_counter() - start, "outcome": str(error)}
-        seconds = time.perf_counter() - start
-        killer.cancel()
-    dual, dual_local = (m.objective_ - m.dual_gap_ for m in (model, local))
-    return {
-        "seconds": seconds,
-        "outcome": "machine" if model.converged_ else "not converged",
-        "dual_difference": abs(dual / dual_local - 1),
-        "same_labels": float(np.mean(model.predict(problem.X_test) == local.predict(problem.X_test))),
-    }
 
 
 def _cluster(n_workers: int, **how: Any) -> LocalCluster:
@@ -216,38 +161,18 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--sets", nargs="+", default=["a9a", "codrna"])
     parser.add_argument("--rows", type=int)
-    parser.add_argument("--workers", nargs="+", type=int, default=[1, 2, 4, 8])
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--append", action="store_true", help="keep what other runs have measured in the CSV")
-    parser.add_argument("--machines", nargs="+", default=["exact", "early"], help="early ones on two workers only")
-    parser.add_argument("--kills", type=int, default=0)
     parser.add_argument("--memory", action="store_true")
     options = parser.parse_args(arguments)
     if options.memory:
-        path = report.RESULTS / "dask_memory.csv"
-        rows = report.read_csv(path) if options.append else []
-        for machine in options.machines:
-            rows.append(measure_memory(machine))
-            print(rows[-1], flush=True)
-    elif options.kills:
-        path = report.RESULTS / "dask_failures.csv"
-        known = report.read_csv(path) if options.append else []
-        rows = [*known, *measure_kills(range(len(known), len(known) + options.kills))]
-    else:
-        path, rows = report.RESULTS / "dask_kernel.csv", []
-        for name in options.sets:
-            problem = load_problem(name, n_rows=options.rows)
-            for n_workers in options.workers:
-                for machine in options.machines if n_workers == 2 else ["exact"]:
-                    rows.append(measure(problem, n_workers, machine, options.repeats))
-                    print(rows[-1], flush=True)
-        measured = {tuple(row[name] for name in ("set", "rows", "machine", "workers")) for row in rows}
-        known = report.read_csv(path) if options.append else []
-        kept = [
-            row for row in known if tuple(row[name] for name in ("set", "rows", "machine", "workers")) not in measured
-        ]
-        rows = [*kept, *rows]
-    report.write_csv(path, rows)
+        report.write_csv(report.RESULTS / "dask_memory.csv", [measure_memory()])
+        return
+    path = report.RESULTS / "dask_kernel.csv"
+    rows = [measure(load_problem(name, n_rows=options.rows), options.repeats) for name in options.sets]
+    measured = {(row["set"], row["rows"]) for row in rows}
+    known = report.read_csv(path) if options.append else []
+    report.write_csv(path, [*(row for row in known if (row["set"], row["rows"]) not in measured), *rows])
 
 
 if __name__ == "__main__":

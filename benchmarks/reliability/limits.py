@@ -109,7 +109,6 @@ CASES = {
     "DCSVMClassifierCV, 10 classes": Case(20_000, 30, 10, _estimator(wm.DCSVMClassifierCV)),
     "DCSVMRegressorCV": Case(50_000, 30, 2, _estimator(wm.DCSVMRegressorCV)),
     "OCASClassifierCV": Case(200_000, 50, 5, _estimator(wm.OCASClassifierCV)),
-    "DCSVMClassifier, dask": Case(200_000, 30, 2, _estimator(wm.DCSVMClassifier, C=10), _on_workers),
     "DCSVMClassifier, dask, stop_level": Case(
         200_000, 30, 2, _estimator(wm.DCSVMClassifier, C=10, n_levels=2, stop_level=2), _on_workers
     ),

@@ -157,7 +157,7 @@ MODELS: dict[str, Callable[[], Any]] = {
     "OCAS Crammer-Singer": _model(
         "OCASClassifier", labels="three", multi_class="crammer_singer", warm_start=True, kind="csr"
     ),
-    **{f"BSGD {rule}": _stream(merge=rule) for rule in ("lookup-wd", "lookup-h", "gss", "gss-precise")},
+    **{f"BSGD {rule}": _stream(merge=rule) for rule in ("lookup-wd", "gss-precise")},
     "BSGD three classes": _stream(labels="three", kind="single"),
     "BSGD CSR": _stream(kind="csr", fit_intercept=True),
     "BSGD removal": _stream(maintenance="removal", kernel="laplacian"),

@@ -12,7 +12,7 @@ from evidence._bsgd.partner import find_partner
 from evidence._bsgd.runs import FAST, PAPER_RULE, settings_of
 from measuring.problems import Problem
 from widemargin._progress import Progress
-from widemargin.algorithms.bsgd import BudgetedSGD
+from widemargin.algorithms.bsgd_epochs import BudgetedSGD
 
 Vector = NDArray[np.float64]
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from measuring.problems import Problem, load_problem
 from widemargin._progress import Progress
-from widemargin.algorithms.bsgd import BudgetedSGD
+from widemargin.algorithms.bsgd_epochs import BudgetedSGD
 from widemargin.kernels.functions import RBF
 from widemargin.solvers.sgd.budgeted_machine import N_BACK, N_FRONT, StepSettings
 

@@ -19,8 +19,7 @@ from measuring.plots import Panel
 from widemargin._native import nystroem
 from widemargin.kernels.functions import make_kernel
 from widemargin.models.nystroem_tree import NystroemForest, NystroemTree
-from widemargin.nystroem.factor import nystroem_factor
-from widemargin.nystroem.features import LandmarkFeatures, stack_leaves
+from widemargin.nystroem.features import LandmarkFeatures, nystroem_factor, stack_leaves
 from widemargin.nystroem.landmarks import select_landmarks
 from widemargin.nystroem.pseudo_landmarks import add_by_triangle_rule, add_products, landmark_features
 from widemargin.partition.hierarchy import Hierarchy

@@ -19,7 +19,7 @@ from measuring.plots import Panel
 from measuring.problems import Problem, load_problem
 from widemargin._memory import memory_plan
 from widemargin._progress import Progress
-from widemargin.algorithms.dc_svm import DCSVMSettings, KernelProblem, train_machine
+from widemargin.algorithms.dc_svm_levels import DCSVMSettings, KernelProblem, train_machine
 from widemargin.algorithms.trained_machines import TrainedMachine
 from widemargin.data.samples import make_samples
 from widemargin.kernels.functions import make_kernel

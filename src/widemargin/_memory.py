@@ -32,9 +32,6 @@ SHARES: dict[str, Share] = {
     "folds": Share(1, "kernel matrix of all folds of a search, else of an active set"),
     "scaled rows": Share(1 / 2, "copies of the rows of a search with scaled columns"),
     "shared matrix": Share(1 / 2, "kernel matrix of several machines"),
-    "block": Share(7 / 8, "kernel matrix of a worker's active set"),
-    "joint rows": Share(1 / 8, "rows of a joint problem, on a worker"),
-    "changed rows": Share(1 / 2, "rows that other workers send"),
     # linear machines
     "vectors": Share(1 / 2, "vectors of n of all classes in a group"),
     "planes": Share(1 / 4, "cutting planes, in arrays with room for twice as many"),
@@ -76,7 +73,6 @@ PHASES: dict[str, dict[str, tuple[str, ...]]] = {
         "search of few rows": ("folds",),
         "search by clusters": ("scaled rows", "shared matrix"),
     },
-    "kernel machine on workers": {"solve": ("block", "joint rows"), "exchange": ("joint rows", "changed rows")},
     "linear machine": {
         "few samples": ("Gram matrix",),
         "start": ("vectors", "planes", "drawn rows"),

@@ -27,9 +27,6 @@ T = TypeVar("T")
 
 _UPDATE_SECONDS = 0.1  # between two updates of the bar and the estimate
 _KILL_SECONDS = 2.0  # a second SIGINT within this time raises KeyboardInterrupt, and the fit is lost
-_AMPLE_TIME = 0.7  # sketch the parts left of a fit if they will probably take more than this part of the time left
-_TELLING_WORK = 0.05  # tell so once the parts solved are this part of the work of the others
-SKETCHED_PART = 4  # a sketch is the machine of a quarter of the rows, at random
 
 _last_sigint = -math.inf  # of the process, so that Ctrl-C twice ends a grid search whose next fit has begun meanwhile
 
@@ -393,8 +390,13 @@ class SilentProgress:
 class PartProgress(SilentProgress):
     """The progress of a part of a fit, from `part`: ends with the whole, or with its share of the time.
 
-    The state of `go_on` is shown, and the callback is called, as those of the whole.
+    The state of `go_on` is shown, and the callback is called, as those of the whole. A compiled pass that has begun in
+    the share ends with the whole alone: a part that loses its kernel matrix has nothing.
     """
+
+    def interrupting(self, team: Stoppable, deadline: float = math.inf) -> AbstractContextManager[None]:
+        """As `interrupting` of the whole."""
+        return self._whole.interrupting(team, deadline)
 
     def go_on(self, **state: float) -> bool:
         """Whether the share of the time is not over, and the whole goes on."""
@@ -417,17 +419,12 @@ def share_time(
     is_done: Callable[[T], bool],
     run: Callable[[list[Callable[..., tuple[T, bool]]]], Iterable[tuple[T, bool]]] = partial(map, call),  # noqa: B008
     n_workers: int = 1,
-    sketch: Callable[[Part, T | None, PartProgress], T] | None = None,
 ) -> list[T]:
     """Solve the parts of a fit, each in its share of the time; those that were cut short go on in what is left over.
 
-    A part that begins may take (time left) * n_workers * (its work) / (work of all parts not done), twice. So what a
-    part leaves over goes to the later ones. Without a time limit, the parts of most work begin first, and the workers
-    end at about one time. With one, those of least work do: the others have what they leave over; and the last one is
-    solved alone, with all threads, if it has more than twice the mean work.
-
-    Parts that are cut short are sketched, and so are all others, before one is solved, where the parts so far have
-    taken too long for their work.
+    A part that begins may take (time left) * n_workers * (its work) / (work of all parts not done), so that what a part
+    leaves over goes to the later ones. With a time limit the parts of least work begin, as the others may then have
+    what they leave over; without one those of most work do, so that the workers end at about one time.
 
     Parameters
     ----------
@@ -441,87 +438,34 @@ def share_time(
     is_done : callable
         Whether a part with this result needs no more time.
     run : callable
-        Calls a list of tasks in order, `n_workers` at a time, a single one with all threads; by default one after the
-        other. What else it passes to a task goes on to `solve`.
+        Calls a list of tasks in order, `n_workers` at a time; by default one after the other. What else it passes to a
+        task goes on to `solve`.
     n_workers : int
-    sketch : callable, optional
-        Called as `solve`: returns a result found in a small part of the time, or the one so far if that is better.
 
     Returns
     -------
     list
         The result of each part.
     """
-    is_limited = math.isfinite(progress.deadline)
     results: dict[int, T] = {}
-    unsolved = sorted(range(len(parts)), key=lambda k: work[k] if is_limited else -work[k])
-    pace = _Pace(progress, n_workers)
+    order = 1 if math.isfinite(progress.deadline) else -1
+    unsolved = sorted(range(len(parts)), key=lambda k: order * work[k])
+
+    def solve_part(k: int, before: T | None, work_left: float, *context: Any) -> tuple[T, bool]:
+        """The result of a part, and whether it was cut short by its share of the time."""
+        share = progress.part(n_workers * work[k] / work_left)
+        result = solve(parts[k], before, share, *context)
+        return result, share.stopped_by is not None and not is_done(result)
+
     while unsolved and (not results or progress.go_on()):
-        own = [float(work[k]) for k in unsolved]
-        left = list(accumulate(reversed(own)))[::-1]
-        tasks: list[
-            Callable[..., tuple[T, bool]]
-        ] = [  # when a part begins, n_workers - 1 of those before it may still run
-            partial(
-                _solve_part,
-                solve,
-                sketch,
-                parts[k],
-                results.get(k),
-                is_done,
-                pace,
-                own[i],
-                left[max(0, i + 1 - n_workers)],
-            )
-            for i, k in enumerate(unsolved)
+        left = list(accumulate(float(work[k]) for k in reversed(unsolved)))[::-1]
+        tasks: list[Callable[..., tuple[T, bool]]] = [  # n_workers - 1 of those before a part may still run
+            partial(solve_part, k, results.get(k), left[max(0, i + 1 - n_workers)]) for i, k in enumerate(unsolved)
         ]
-        last_alone = is_limited and own[-1] * len(own) > 2.0 * left[0]
-        solved = [*run(tasks[:-1]), *run(tasks[-1:])] if last_alone else list(run(tasks))
+        solved = list(run(tasks))
         results.update((k, result) for k, (result, _) in zip(unsolved, solved, strict=True))
         unsolved = [k for k, (_, is_cut) in zip(unsolved, solved, strict=True) if is_cut]
     return [results[k] for k in range(len(parts))]
-
-
-class _Pace:
-    """How long the parts so far have taken for their work, and what is left for the others."""
-
-    def __init__(self, progress: AnyProgress, n_workers: int) -> None:
-        self.progress = progress
-        self.n_workers = n_workers
-        self.taken: list[tuple[float, float]] = []  # seconds and work of parts
-
-    def share(self, work: float, work_left: float) -> PartProgress:
-        """The progress of a part that begins now: twice its share, as its work is an estimate."""
-        return self.progress.part(2.0 * self.n_workers * work / work_left)
-
-    def is_too_slow(self, work_left: float) -> bool:
-        """Whether the parts so far, if they are a twentieth or more of the work left, took too long for the others."""
-        seconds, work = sum(seconds for seconds, _ in self.taken), sum(work for _, work in self.taken)
-        time_left = (self.progress.deadline - perf_counter()) * self.n_workers
-        return _TELLING_WORK * work_left < work and seconds * work_left > _AMPLE_TIME * time_left * work
-
-
-def _solve_part(
-    solve: Callable[..., T],
-    sketch: Callable[[Part, T | None, PartProgress], T] | None,
-    part: Part,
-    before: T | None,
-    is_done: Callable[[T], bool],
-    pace: _Pace,
-    work: float,
-    work_left: float,
-    *context: Any,
-) -> tuple[T, bool]:
-    """The result of a part, and whether it is to go on: it was cut short by its share of the time, or only sketched."""
-    share, begin = pace.share(work, work_left), perf_counter()
-    if sketch is not None and before is None and pace.is_too_slow(work_left):
-        return sketch(part, None, share), True
-    result = solve(part, before, share, *context)
-    pace.taken.append((perf_counter() - begin, work))
-    is_cut = share.stopped_by is not None and not is_done(result)
-    if is_cut and sketch is not None and before is None:
-        result = sketch(part, result, pace.share(work, work_left))
-    return result, is_cut
 
 
 @contextmanager

@@ -16,8 +16,8 @@ from naive.kernels import rbf
 from widemargin import _progress
 from widemargin._memory import MemoryPlan
 from widemargin._progress import Progress
-from widemargin.algorithms import dc_svm
-from widemargin.algorithms.dc_svm import DCSVMSettings, KernelProblem, approximate_solution, train_machine
+from widemargin.algorithms import dc_svm_levels as dc_svm
+from widemargin.algorithms.dc_svm_levels import DCSVMSettings, KernelProblem, train_machine
 from widemargin.algorithms.pairs_and_targets import SeveralMachines
 from widemargin.data.samples import Samples, make_samples
 from widemargin.kernels.functions import RBF
@@ -182,14 +182,6 @@ def test_working_sets_of_the_refine_step_count(max_iter: int, noisy: Any, monkey
         machine = train_machine(data, settings, progress, np.random.default_rng(0))
     assert is_refined
     assert machine.result.n_iter == n_sets
-
-
-def test_a_stop_before_any_cluster_leaves_the_uniform_point() -> None:
-    """An approximate solution where zero is not feasible."""
-    samples, _ = wide_rows(50)
-    data = KernelProblem(RBF(0.01), samples, one_class_problem(np.ones(50), 0.3))
-    with Progress(max_time=0) as progress:
-        np.testing.assert_allclose(approximate_solution(data, DCSVMSettings(n_jobs=1), progress), np.full(50, 0.3))
 
 
 def test_an_automatic_level_is_for_dense_rows_and_local_kernels() -> None:

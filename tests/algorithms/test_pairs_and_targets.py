@@ -10,14 +10,14 @@ from hypothesis import strategies as st
 
 from widemargin import _progress
 from widemargin._progress import Progress
-from widemargin.algorithms import dc_svm, pairs_and_targets
-from widemargin.algorithms.dc_svm import DCSVMSettings, KernelProblem, train_machine
+from widemargin.algorithms import dc_svm_levels as dc_svm
+from widemargin.algorithms import pairs_and_targets
+from widemargin.algorithms.dc_svm_levels import DCSVMSettings, KernelProblem, train_machine
 from widemargin.algorithms.pairs_and_targets import SeveralMachines
 from widemargin.algorithms.trained_machines import TrainedMachine, TrainedMachines
 from widemargin.data.labels import group_pairs
 from widemargin.data.samples import Samples, make_samples
 from widemargin.kernels.functions import RBF
-from widemargin.solvers.dual.certificate import Limits
 from widemargin.solvers.dual.problem import PairProblems
 
 KERNEL = RBF(0.2)
@@ -123,7 +123,7 @@ def test_what_groups_leave_over_goes_to_the_others(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(_progress, "perf_counter", lambda: clock)
     monkeypatch.setattr(pairs_and_targets, "solve_on_full_matrix", take_time)
     limited = train_pairs(sizes, max_time=7000.0)
-    assert n_groups == 11  # the third was cut short, it and the three after it sketched; all four went on
+    assert n_groups == 7  # the third was cut short, and went on when the three after it were done
     for ours, expected in zip(limited, whole, strict=True):
         assert ours.result.converged
         np.testing.assert_allclose(ours.result.beta, expected.result.beta, atol=1e-6)
@@ -150,29 +150,7 @@ def test_enough_time_for_all_pairs_is_enough_for_each(monkeypatch: pytest.Monkey
     assert all(machine.result.converged for machine in train_pairs_of_unequal_work(monkeypatch, 1.01))
 
 
-def test_all_pairs_have_a_machine_where_time_is_short(monkeypatch: pytest.MonkeyPatch) -> None:
-    machines = train_pairs_of_unequal_work(monkeypatch, 0.6)
-    assert all(machine.result.beta.any() for machine in machines)
-    assert any(machine.result.converged for machine in machines)
-    assert all(np.isfinite(machine.result.gap) for machine in machines)
-
-
 def test_groups_do_not_depend_on_the_number_of_threads() -> None:
     one, two = train_pairs([60] * 5), train_pairs([60] * 5, n_jobs=2)
     for a, b in zip(one, two, strict=True):
         np.testing.assert_array_equal(a.result.beta, b.result.beta)
-
-
-def test_groups_beyond_the_time_have_machines_without_a_working_set(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Six groups of 10 s each to solve and none to sketch, in 25 s: pairs of every class have machines."""
-    monkeypatch.setattr(dc_svm, "_FULL_MATRIX_ENTRIES", 100**2 // 8)
-    clock, solve = 0.0, pairs_and_targets.solve_on_full_matrix
-
-    def take_time(kernel: Any, samples: Any, parts: Any, limits: Limits, *rest: Any) -> Any:
-        nonlocal clock
-        clock += 10.0 * (limits.max_iter != 0)
-        return solve(kernel, samples, parts, limits, *rest)
-
-    monkeypatch.setattr(_progress, "perf_counter", lambda: clock)
-    monkeypatch.setattr(pairs_and_targets, "solve_on_full_matrix", take_time)
-    assert all(machine.result.beta.any() for machine in train_pairs([10] * 12, max_time=25.0))

@@ -25,10 +25,9 @@ from sklearn.linear_model import SGDClassifier
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.svm import SVC
 
-from naive import budget as naive
 from widemargin import BSGDClassifier
 from widemargin._progress import Progress
-from widemargin.algorithms.bsgd import BudgetedSGD, EpochSettings, run_epochs
+from widemargin.algorithms.bsgd_epochs import BudgetedSGD, EpochSettings, run_epochs
 from widemargin.datasets import load_patches
 from widemargin.estimators import bsgd
 from widemargin.kernels.functions import RBF
@@ -249,25 +248,7 @@ def test_objective_is_the_primal_objective(n_classes: int, fit_intercept: bool, 
     assert model.objective_ == pytest.approx(expected, rel=1e-5)
 
 
-def test_plain_bsgd_is_algorithm_1(binary: Data) -> None:
-    """lam given, no average, rows in their order: two passes of the paper's steps, with its Budget Maintenance.
-
-    With weights: of two equal coefficients the search meets equal values at its first two points, and rounding decides.
-    """
-    X, y = binary[0].astype(np.float32).astype(np.float64), binary[1]
-    weights = np.random.default_rng(0).uniform(0.5, 1.5, len(y))
-    model = machine(lam=0.01, merge="gss-paper", average=False, shuffle=False, n_epochs=2)
-    model.fit(X, y, sample_weight=weights)
-    twin = naive.Machine(lambda x, z: float(np.exp(-0.2 * np.sum((x - z) ** 2))), lam=0.01, budget=20)
-    for _ in range(2):
-        for x, signed_weight in zip(X, np.where(y == 1, weights, -weights), strict=True):
-            twin.step(x, signed_weight, naive.algorithm_1)
-    assert twin.n_mergers == model.history_["mergers"].sum() > 20
-    expected = np.array([twin.decision_values(x) for x in X])
-    np.testing.assert_allclose(model.decision_function(X), expected, atol=1e-3 * np.abs(expected).max())
-
-
-@pytest.mark.parametrize("options", [{"merge": "gss-paper"}, {"maintenance": "projection", "budget": 1000}])
+@pytest.mark.parametrize("options", [{"merge": "gss-precise"}, {"maintenance": "projection", "budget": 1000}])
 def test_slow_budget_maintenance_keeps_max_time(options: dict[str, Any]) -> None:
     """Each row is within the margin, as labels are random: projection took 5 s here."""
     rng = np.random.default_rng(0)
@@ -664,7 +645,7 @@ def test_a_stopped_fit_estimates_its_objective_from_some_rows(monkeypatch: pytes
     y = X[:, 0] * X[:, 1] > 0
     weights = rng.uniform(0.5, 1.5, 5000)
     monkeypatch.setattr("widemargin.estimators.bsgd._ESTIMATE_SECONDS", 0.0)
-    monkeypatch.setattr("widemargin.algorithms.bsgd._SAMPLED_ROWS", 1000)
+    monkeypatch.setattr("widemargin.algorithms.bsgd_epochs._SAMPLED_ROWS", 1000)
     with pytest.warns(ConvergenceWarning, match="max_time"):
         model = BSGDClassifier(budget=20, max_time=0, random_state=0).fit(X, y, sample_weight=weights)
     margins = np.where(y, 1, -1) * model.decision_function(X)

@@ -19,7 +19,7 @@ from naive.dual import reference_box_qp, signed
 from naive.nystroem import pairwise
 from naive.sparse import in_halves
 from widemargin import DCPredClassifier, DCPredRegressor, DCSVMClassifier, DCSVMRegressor, _progress
-from widemargin.algorithms import dc_pred as dc_pred_trees
+from widemargin.algorithms import dc_pred_leaves as dc_pred_trees
 from widemargin.estimators._cost import allocate_cost
 
 RNG = np.random.default_rng(0)

@@ -28,7 +28,8 @@ from widemargin import (
     TwoStepKernelKMeans,
     compress,
 )
-from widemargin.algorithms import dc_pred, relevance
+from widemargin.algorithms import dc_pred_leaves as dc_pred
+from widemargin.algorithms import relevance
 from widemargin.compression import search as _compression
 from widemargin.estimators import landmark_nystroem
 from widemargin.nystroem import landmarks as selection

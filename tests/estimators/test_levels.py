@@ -20,7 +20,7 @@ from naive import dc_svm as naive
 from widemargin import DCSVMClassifier
 from widemargin._model_files import load, write_model
 from widemargin._threads import ThreadTeam
-from widemargin.algorithms import dc_svm
+from widemargin.algorithms import dc_svm_levels as dc_svm
 from widemargin.datasets import load_patches
 
 Data = tuple[NDArray[Any], NDArray[np.int64]]

@@ -12,7 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from widemargin import DCPredClassifier, DCPredRegressor, DCSVMClassifier, OCASClassifier
 from widemargin._native import Stopped
-from widemargin.algorithms import dc_svm
+from widemargin.algorithms import dc_svm_levels as dc_svm
 
 CLASSIFIERS: list[Any] = [
     DCSVMClassifier(),

@@ -1,9 +1,8 @@
-"""Kernel machines of dask collections: the local machine, wherever the rows are, also when a worker dies."""
+"""Kernel machines of dask collections: early ones on the workers, also when one dies; exact ones in this process."""
 
 import os
 import pickle
 import signal
-import threading
 import time
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -15,9 +14,10 @@ from sklearn.exceptions import ConvergenceWarning
 
 from widemargin import DCOneClassSVM, DCSVMClassifier, DCSVMRegressor
 from widemargin._native import Stopped
-from widemargin.algorithms import dc_svm, dc_svm_on_workers
-from widemargin.algorithms.block_minimization import BlockMinimizer
+from widemargin.algorithms import dc_svm_levels as dc_svm
+from widemargin.algorithms import dc_svm_on_workers
 from widemargin.data import LostPartitionError
+from widemargin.data.remote.remote_rows import RemoteRows
 from widemargin.solvers.dual.in_memory import result_at_start
 
 da = pytest.importorskip("dask.array")
@@ -28,8 +28,10 @@ N = 900
 X = RNG.normal(size=(N, 4))
 Y = np.where(X[:, 0] * X[:, 1] + 0.3 * RNG.normal(size=N) > 0, "yes", "no")
 CLASSES = np.digitize(X[:, 0] + 0.3 * RNG.normal(size=N), [-0.5, 0.5])
+WEIGHTS = RNG.integers(3, size=N).astype(float)
 VALUES = np.sin(2 * X[:, 0]) + 0.1 * RNG.normal(size=N)
 RIDGE: dict[str, Any] = {"epsilon": 0.0, "loss": "squared_epsilon_insensitive"}
+EARLY: dict[str, Any] = {"n_levels": 1, "stop_level": 1}
 
 MODELS: dict[str, tuple[Callable[..., Any], Any]] = {
     "svm": (DCSVMClassifier, Y),
@@ -74,42 +76,44 @@ def assert_same(model: Any, local: Any, rows: Any = X) -> None:
         assert np.mean(predicted == expected) >= 0.998
 
 
+def test_an_exact_machine_is_that_of_the_computed_rows(threads: Any) -> None:
+    model, local = DCSVMClassifier().fit(with_blocks(), da.from_array(Y), da.from_array(WEIGHTS)), DCSVMClassifier()
+    np.testing.assert_array_equal(model.decision_function(X), local.fit(X, Y, WEIGHTS).decision_function(X))
+    novelty = DCOneClassSVM(nu=0.2).fit(with_blocks())
+    np.testing.assert_array_equal(novelty.score_samples(X), DCOneClassSVM(nu=0.2).fit(X).score_samples(X))
+    with pytest.raises(ValueError, match="memory_budget must be at least .* blocks of X, which are computed"):
+        DCSVMClassifier(memory_budget=10_000).fit(with_blocks(), Y)
+
+
 @pytest.mark.filterwarnings("ignore:the rows' mean is:UserWarning")
 def test_a_linear_machine_of_float32_rows_far_from_the_origin(threads: Any) -> None:
-    far, local = (X + 1e4).astype("float32"), DCSVMClassifier(kernel="linear")
+    far, local = (X + 1e4).astype("float32"), DCSVMClassifier(kernel="linear", **EARLY)
     y = np.where(CLASSES > 0, "yes", "no")
-    assert_same(DCSVMClassifier(kernel="linear").fit(with_blocks(far), y), local.fit(far, y), far)
-
-
-@pytest.mark.parametrize("name", ["intercept", "regression", "kernel ridge", "novelty"])
-def test_exact_machine(threads: Any, name: str) -> None:
-    make, y = MODELS[name]
-    assert_same(make().fit(with_blocks(), y), make().fit(X, y))
+    assert_same(DCSVMClassifier(kernel="linear", **EARLY).fit(with_blocks(far), y), local.fit(far, y), far)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", MODELS)
-def test_exact_machine_on_processes(client: Any, name: str) -> None:
+def test_early_machine_on_processes(client: Any, name: str) -> None:
     make, y = MODELS[name]
-    model = make().fit(with_blocks(), y)
-    assert_same(model, make().fit(X, y))
+    model = make(**EARLY).fit(with_blocks(), y)
+    assert_same(model, make(**EARLY).fit(X, y))
     assert model.n_features_in_ == 4
     assert model.shape_fit_ == X.shape
     np.testing.assert_array_equal(model.support_vectors_, X[model.support_])
-    assert model.history_["bytes"][-1] > 0
 
 
 @pytest.mark.slow
 def test_three_worker_processes() -> None:
     cluster = distributed.LocalCluster(n_workers=3, threads_per_worker=1, processes=True, dashboard_address=":0")
     with cluster, distributed.Client(cluster):
-        assert_same(DCSVMClassifier(C=5).fit(with_blocks(), Y), DCSVMClassifier(C=5).fit(X, Y))
+        assert_same(DCSVMClassifier(C=5, **EARLY).fit(with_blocks(), Y), DCSVMClassifier(C=5, **EARLY).fit(X, Y))
         rows = da.concatenate([with_blocks()[:0], da.from_array(X, chunks=((1, 500, 399), (1, 3)))])
-        assert_same(DCSVMRegressor().fit(rows, VALUES), DCSVMRegressor().fit(X, VALUES))
+        assert_same(DCSVMRegressor(**EARLY).fit(rows, VALUES), DCSVMRegressor(**EARLY).fit(X, VALUES))
 
 
 def test_early_machine(threads: Any) -> None:
-    how = {"n_levels": 1, "stop_level": 1, "random_state": 0}
+    how = {**EARLY, "random_state": 0}
     model = DCSVMClassifier(**how).fit(with_blocks(), Y)
     local = DCSVMClassifier(**how).fit(X, Y)
     assert model.early_level_ == 1
@@ -122,35 +126,33 @@ def test_early_machine(threads: Any) -> None:
 
 @pytest.mark.slow
 def test_early_machine_of_several_classes(client: Any) -> None:
-    how: dict[str, Any] = {"n_levels": 1, "stop_level": 1}
-    assert_same(DCSVMClassifier(**how).fit(with_blocks(), CLASSES), DCSVMClassifier(**how).fit(X, CLASSES))
+    assert_same(DCSVMClassifier(**EARLY).fit(with_blocks(), CLASSES), DCSVMClassifier(**EARLY).fit(X, CLASSES))
 
 
 @pytest.mark.slow
 def test_weights_sparse_blocks_and_float32(client: Any) -> None:
-    weights = RNG.integers(3, size=N).astype(float)
     sparse = sp.csr_array(np.where(X > 0.3, X, 0.0).astype(np.float32))
     parts = with_blocks(sparse.toarray()).map_blocks(sp.csr_array)
-    model = DCSVMClassifier().fit(parts, da.from_array(Y), weights)
-    assert_same(model, DCSVMClassifier().fit(sparse, Y, weights), sparse)
+    model = DCSVMClassifier(**EARLY).fit(parts, da.from_array(Y), WEIGHTS)
+    assert_same(model, DCSVMClassifier(**EARLY).fit(sparse, Y, WEIGHTS), sparse)
     assert sp.issparse(model.support_vectors_)
     assert model.support_vectors_.dtype == np.float32
-    assert (weights[model.support_] > 0).all()
+    assert (WEIGHTS[model.support_] > 0).all()
 
 
 @pytest.mark.slow
 def test_data_frame(client: Any) -> None:
     dd, pd = pytest.importorskip("dask.dataframe"), pytest.importorskip("pandas")
     frame = pd.DataFrame(X, columns=list("abcd"))
-    model = DCOneClassSVM(nu=0.2).fit(dd.from_pandas(frame, npartitions=3))
+    model = DCOneClassSVM(nu=0.2, **EARLY).fit(dd.from_pandas(frame, npartitions=3))
     assert list(model.feature_names_in_) == list("abcd")
-    assert_same(model, DCOneClassSVM(nu=0.2).fit(frame), frame)
+    assert_same(model, DCOneClassSVM(nu=0.2, **EARLY).fit(frame), frame)
 
 
 def test_bad_input_is_named_and_changes_nothing(threads: Any) -> None:
     spoiled = X.copy()
     spoiled[600, 2] = np.nan
-    model = DCSVMClassifier()
+    model = DCSVMClassifier(**EARLY)
     for rows, y, message in [
         (with_blocks(spoiled), Y, "NaN or infinity, in partition 2"),
         (with_blocks(), Y[:-1], "inconsistent numbers of samples"),
@@ -161,7 +163,7 @@ def test_bad_input_is_named_and_changes_nothing(threads: Any) -> None:
         with pytest.raises(ValueError, match=message):
             model.fit(rows, y)
     with pytest.raises(ValueError, match="sample_weight must have a sum of at most"):
-        DCOneClassSVM().fit(with_blocks(), sample_weight=np.full(N, 1e299))
+        DCOneClassSVM(**EARLY).fit(with_blocks(), sample_weight=np.full(N, 1e299))
     with pytest.raises(ValueError, match="'precomputed' for a dask collection"):
         DCSVMClassifier(kernel="precomputed").fit(da.from_array(X @ X.T), Y)
     assert not hasattr(model, "n_features_in_")
@@ -169,56 +171,33 @@ def test_bad_input_is_named_and_changes_nothing(threads: Any) -> None:
 
 def test_max_time_gives_the_best_machine_so_far(threads: Any) -> None:
     with pytest.warns(ConvergenceWarning, match="stopped by max_time"):
-        model = DCSVMClassifier(max_time=0).fit(with_blocks(), Y)
+        model = DCSVMClassifier(max_time=0, **EARLY).fit(with_blocks(), Y)
     assert np.isfinite(model.dual_gap_)
     with pytest.warns(ConvergenceWarning, match="stopped by max_time"):
-        novelty = DCOneClassSVM(nu=0.2, max_time=0).fit(with_blocks())
+        novelty = DCOneClassSVM(nu=0.2, max_time=0, **EARLY).fit(with_blocks())
     assert np.mean(novelty.predict(X) < 0) < 0.5
 
 
-def before_call(monkeypatch: pytest.MonkeyPatch, name: str, calls: int, act: Callable[[Any], None]) -> None:
-    """Do something before the given call of a method of `BlockMinimizer`."""
-    original, count = getattr(BlockMinimizer, name), [0]
+def kill_before(client: Any, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    """End a worker's process as the system would when memory runs out, before a call of a method of `RemoteRows`."""
+    original, pids = getattr(RemoteRows, name), list(client.run(os.getpid).values())
 
     def method(self: Any, *args: Any) -> Any:
-        count[0] += 1
-        if count[0] == calls:
-            act(self)
+        if pids:
+            os.kill(pids.pop(), signal.SIGKILL)
+            pids.clear()
         return original(self, *args)
 
-    monkeypatch.setattr(BlockMinimizer, name, method)
-
-
-def test_ctrl_c_gives_the_best_machine_so_far(threads: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    before_call(monkeypatch, "_solve_jointly", 2, lambda minimizer: signal.raise_signal(signal.SIGINT))
-    with pytest.warns(ConvergenceWarning, match="stopped by interrupt"):
-        model = DCSVMClassifier().fit(with_blocks(), Y)
-    assert len(model.history_["objective"]) == 2
-    assert 0 < model.relative_gap_ < 1
-    assert model.score(X, Y) > 0.8
-
-
-def kill(client: Any, worker: str) -> None:
-    """End a worker's process as the system would when memory runs out."""
-    pid = client.run(os.getpid, workers=[worker])[worker]
-    os.kill(pid, signal.SIGKILL)
-
-
-def kill_before(client: Any, monkeypatch: pytest.MonkeyPatch, name: str, calls: int) -> None:
-    """Kill the first block's worker before the given call of a method of `BlockMinimizer`."""
-    before_call(monkeypatch, name, calls, lambda minimizer: kill(client, minimizer.blocks._blocks._workers[0]))
+    monkeypatch.setattr(RemoteRows, name, method)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("name", "calls"),
-    [("_find_certificate", 1), ("_solve_jointly", 1), ("_solve_jointly", 2), ("_finish_step", 2)],
-)
-def test_a_worker_that_dies(client: Any, monkeypatch: pytest.MonkeyPatch, name: str, calls: int) -> None:
-    kill_before(client, monkeypatch, name, calls)
+@pytest.mark.parametrize("name", ["assign_labels", "shuffle", "map_blocks"])
+def test_a_worker_that_dies(client: Any, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    kill_before(client, monkeypatch, name)
     start = time.perf_counter()
-    model = DCSVMClassifier(fit_intercept=True, C=5).fit(with_blocks(), Y)
-    assert_same(model, DCSVMClassifier(fit_intercept=True, C=5).fit(X, Y))
+    model = DCSVMClassifier(fit_intercept=True, C=5, **EARLY).fit(with_blocks(), Y)
+    assert_same(model, DCSVMClassifier(fit_intercept=True, C=5, **EARLY).fit(X, Y))
     assert time.perf_counter() - start < 120
 
 
@@ -228,8 +207,8 @@ def test_rows_that_are_gone_for_good(client: Any, monkeypatch: pytest.MonkeyPatc
 
     futures = client.scatter([X[:450], X[450:]], hash=False)  # put there by hand: no recipe
     rows = da.concatenate([da.from_delayed(dask.delayed(part), (450, 4), float) for part in futures])
-    kill_before(client, monkeypatch, "_solve_jointly", 2)
-    model = DCSVMClassifier()
+    kill_before(client, monkeypatch, "map_blocks")
+    model = DCSVMClassifier(**EARLY)
     with pytest.raises(LostPartitionError, match="were lost with their worker"):
         model.fit(rows, Y)
 
@@ -238,17 +217,17 @@ def test_rows_that_are_gone_for_good(client: Any, monkeypatch: pytest.MonkeyPatc
 def test_a_pair_that_is_stopped_is_an_early_machine_as_the_others(
     threads: Any, monkeypatch: pytest.MonkeyPatch, stopped: int
 ) -> None:
-    train_early, calls = dc_svm_on_workers._RemoteTraining._train_early, list[int]()
+    train_clusters, calls = dc_svm_on_workers._train_clusters, list[int]()
 
-    def stop_one(training: Any, *args: Any) -> Any:
+    def stop_one(*args: Any) -> Any:
         calls.append(1)
         if len(calls) == stopped:
             raise Stopped
-        return train_early(training, *args)
+        return train_clusters(*args)
 
-    monkeypatch.setattr(dc_svm_on_workers._RemoteTraining, "_train_early", stop_one)
+    monkeypatch.setattr(dc_svm_on_workers, "_train_clusters", stop_one)
     with pytest.warns(ConvergenceWarning):
-        model = DCSVMClassifier(n_levels=1, stop_level=1).fit(with_blocks(), CLASSES)
+        model = DCSVMClassifier(**EARLY).fit(with_blocks(), CLASSES)
     assert model.early_level_ == 1
     np.testing.assert_array_equal(pickle.loads(pickle.dumps(model)).predict(X), model.predict(X))
 
@@ -262,6 +241,8 @@ def test_early_machine_out_of_time_has_the_clusters_that_were_solved(
     def solve_three(fit: Any, *args: Any) -> Any:
         if len(solved) < 3:
             solved.append(solve(fit, *args))
+            if len(solved) == 3 and reason == "interrupt":
+                os.kill(os.getpid(), signal.SIGINT)
             return solved[-1]
         while fit.progress.go_on():
             time.sleep(0.01)
@@ -269,9 +250,7 @@ def test_early_machine_out_of_time_has_the_clusters_that_were_solved(
         return result_at_start(data.problem, start, fit.progress.elapsed)
 
     monkeypatch.setattr(dc_svm.DCSVMTraining, "_solve_part", solve_three)
-    model = DCSVMClassifier(n_levels=2, stop_level=2, max_time=2.0 if reason == "max_time" else None)
-    if reason == "interrupt":
-        threading.Timer(2.0, os.kill, (os.getpid(), signal.SIGINT)).start()
+    model = DCSVMClassifier(n_levels=2, stop_level=2, max_time=3.0 if reason == "max_time" else None)
     with pytest.warns(ConvergenceWarning, match=f"stopped by {reason}"):
         model.fit(with_blocks(), Y)
     assert len(model.support_) == sum(int(np.count_nonzero(part.beta)) for part in solved) > 0

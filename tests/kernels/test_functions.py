@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from naive import kernels as naive
 from widemargin.data.samples import Samples, make_samples
+from widemargin.kernels.entry_precision import ensure_precision, entry_error
 from widemargin.kernels.functions import KERNELS, RBF, CallableKernel, Kernel, Linear, Precomputed, make_kernel
-from widemargin.kernels.precision import ensure_precision, entry_error
 from widemargin.nystroem.features import LandmarkFeatures
 
 SINGLE, DOUBLE = np.dtype(np.float32), np.dtype(np.float64)

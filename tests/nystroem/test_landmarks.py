@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 
 from naive import nystroem as naive
 from widemargin.kernels.functions import make_kernel
-from widemargin.nystroem.factor import nystroem_factor
-from widemargin.nystroem.features import stack_leaves
+from widemargin.nystroem.features import nystroem_factor, stack_leaves
 from widemargin.nystroem.landmarks import select_landmarks
 from widemargin.nystroem.pseudo_landmarks import add_by_triangle_rule, add_products, landmark_features
 

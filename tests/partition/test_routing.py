@@ -12,8 +12,8 @@ import scipy.sparse as sp
 from naive import kernels as naive
 from widemargin._threads import ThreadTeam
 from widemargin.data.samples import make_samples
+from widemargin.kernels.entry_precision import ensure_precision
 from widemargin.kernels.functions import Precomputed, make_kernel
-from widemargin.kernels.precision import ensure_precision
 from widemargin.partition.routing import InputRouter, KernelRouter, RandomRouter, _hash_factors
 
 GAMMA = 0.3

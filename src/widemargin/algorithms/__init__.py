@@ -2,14 +2,12 @@
 
 ::
 
-    dc_svm                DC-SVM: clusters, early machines, the whole problem (Hsieh, Si, Dhillon, ICML 2014)
-    pairs_and_targets     DC-SVM for all pairs of classes, or several targets
-    dc_svm_fit            DC-SVM by where the rows are: what the estimators call
-    dc_svm_on_workers     DC-SVM of rows on the workers of a dask cluster
-    dc_pred               DC-Pred++: a tree of small Nyström machines (Hsieh, Si, Dhillon, NIPS 2014)
+    dc_svm_levels         DC-SVM: clusters, early machines, the whole problem (Hsieh, Si, Dhillon, ICML 2014)
+    pairs_and_targets     DC-SVM for all pairs of classes, or several targets, by where the rows are: for estimators
+    dc_svm_on_workers     early DC-SVM of rows on the workers of a dask cluster
+    dc_pred_leaves        DC-Pred++: a tree of small Nyström machines (Hsieh, Si, Dhillon, NIPS 2014)
     ocas                  optimised cutting planes for linear machines (Franc and Sonnenburg, ICML 2008)
-    bsgd                  budgeted stochastic gradient descent (Wang, Crammer, Vucetic, JMLR 2012)
-    block_minimization    the dual on several workers (Hsieh, Si, Dhillon, KDD 2017)
+    bsgd_epochs           budgeted stochastic gradient descent (Wang, Crammer, Vucetic, JMLR 2012)
     held_out              cross-validation of duals on a shared matrix: no paper's
     held_out_clusters     the same, cluster by cluster, for searches on all rows: no paper's
     relevance             columns scaled by their mean square gradients (Radhakrishnan et al., Science 2024)

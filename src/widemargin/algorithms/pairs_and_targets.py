@@ -1,4 +1,4 @@
-"""Train one DC-SVM for each pair of classes or each target.
+"""Train one DC-SVM, or one for each pair of classes or each target, wherever the rows are: what the estimators call.
 
 Several targets share the kernel matrix where it fits in memory, and then the clusters of each level. Pairs of small
 classes are grouped: the pairs between two sets of classes share one kernel matrix on the rows of both sets. Other
@@ -18,7 +18,9 @@ from .._progress import AnyProgress, Progress, SilentProgress, share_time
 from .._threads import ThreadTeam, blas_limit, effective_n_jobs, run
 from .._types import RowIndices, Vector
 from ..data.labels import group_pairs
-from ..data.samples import Samples, SampleSubset
+from ..data.remote.remote_rows import RemoteRows
+from ..data.samples import Samples, SampleSubset, make_samples
+from ..kernels.entry_precision import ensure_precision
 from ..kernels.functions import Kernel
 from ..kernels.kernel_operator import KernelOperator
 from ..kernels.scratch import closing_scratch
@@ -29,18 +31,51 @@ from ..solvers.dual.memory import among_solves, solution_bytes
 from ..solvers.dual.problem import DualProblem, PairProblems
 from ..solvers.dual.subproblems import Subproblem, Subproblems, join_subproblems, solve_on_full_matrix
 from ..solvers.results import DualResult
-from .dc_svm import (
+from .dc_svm_levels import (
     DCSVMSettings,
     DCSVMTraining,
     KernelProblem,
     Problems,
     divide_rows,
     max_rows_of_full_matrix,
-    sketch,
     suits_full_matrix,
     train_machine,
 )
+from .dc_svm_on_workers import train_on_workers
 from .trained_machines import TrainedMachine, TrainedMachines, in_order
+
+
+def train_machines(
+    kernel: Kernel,
+    samples: Samples | RemoteRows,
+    problems: Problems,
+    settings: DCSVMSettings,
+    progress: Progress,
+    rng: np.random.Generator,
+    *,
+    before: TrainedMachines | None = None,
+) -> TrainedMachines:
+    """The machine of each problem, in this order: early ones with a `stop_level`, else the exact ones.
+
+    The training goes on from the machines `before`, where these are given. Several machines of `RemoteRows` are
+    trained one after the other, on one division of the rows.
+    """
+    if not isinstance(samples, RemoteRows):
+        if len(problems) > 1:
+            return SeveralMachines(kernel, samples, problems, settings, progress, rng).run(before)
+        data, given = KernelProblem(kernel, samples, problems[0]()[1]), None if before is None else before[0]
+        return TrainedMachines.join([train_machine(data, settings, progress, rng, before=given)])
+    if len(problems) > 1:
+        progress.stage(f"{len(problems)} machines", len(problems))
+    each = [problems[p] for p in range(len(problems))]
+    return TrainedMachines.join(train_on_workers(kernel, samples, each, settings, progress, rng, before=before))
+
+
+def take_samples(kernel: Kernel, samples: Samples | RemoteRows, rows: RowIndices) -> Samples:
+    """Some of the samples; those of `RemoteRows` are brought here."""
+    if not isinstance(samples, RemoteRows):
+        return SampleSubset(samples, rows)
+    return ensure_precision(kernel, make_samples(samples[rows], kernel.sample_form))
 
 
 class _Batch(NamedTuple):
@@ -103,8 +138,7 @@ class SeveralMachines:
             return TrainedMachines.join(self._train_on_shared_matrix([p for _, p in self._make_all()], before))
         batches = self._batches()
         work = [float(self._work(batch.numbers).sum()) for batch in batches]
-        train, sketch = (partial(f, before) for f in (self._train_batch, self._sketch_batch))
-        solved = share_time(train, batches, work, self.progress, _are_converged, sketch=sketch)
+        solved = share_time(partial(self._train_batch, before), batches, work, self.progress, _are_converged)
         return in_order([batch.numbers for batch in batches], solved)
 
     def _make_all(self) -> list[tuple[RowIndices, DualProblem]]:
@@ -137,18 +171,6 @@ class SeveralMachines:
         train_some = self._train_apart if batch.n_rows == np.inf else self._train_group
         return train_some(batch.numbers, before, progress)
 
-    def _sketch_batch(
-        self, given: TrainedMachines | None, batch: _Batch, before: TrainedMachines | None, progress: AnyProgress
-    ) -> TrainedMachines:
-        """The machines of a batch `before`; if none or all zero, those without a working set, or of pairs apart."""
-        if before is None and given is not None:
-            before = given.take(batch.numbers)
-        if before is not None and (batch.n_rows == np.inf or before.results.beta.any()):
-            return before
-        if batch.n_rows == np.inf:
-            return self._train_apart(batch.numbers, None, progress)
-        return self._train_group(batch.numbers, None, progress, replace(self.settings, max_iter=0))
-
     def _train_apart(
         self, numbers: RowIndices, before: TrainedMachines | None, progress: AnyProgress
     ) -> TrainedMachines:
@@ -167,11 +189,9 @@ class SeveralMachines:
         samples.squares  # noqa: B018 - computed once, before the threads share it
         seeds = self.rng.integers(2**63, size=len(left)).tolist()
         parts = [_Part(int(numbers[k]), seed, found.get(k)) for k, seed in zip(left, seeds, strict=True)]
-        train_part, sketch_part = (partial(f, settings, division) for f in (self._train_one, self._sketch_one))
-        work, run_tasks = self._work(numbers[left]).tolist(), partial(run, n_jobs=n_jobs)
-        machines = share_time(
-            train_part, parts, work, progress, _is_converged, run_tasks, n_workers, None if before else sketch_part
-        )
+        train, run_tasks = partial(self._train_one, settings, division), partial(run, n_jobs=n_jobs)
+        work = self._work(numbers[left]).tolist()
+        machines = share_time(train, parts, work, progress, _is_converged, run_tasks, n_workers)
         found |= dict(zip(left, machines, strict=True))
         return TrainedMachines.join([found[k] for k in range(len(numbers))])
 
@@ -199,28 +219,11 @@ class SeveralMachines:
             known = None
         rows, problem = self.problems[part.number]()
         data, local = self._take(rows, problem, division)
-        train = partial(train_machine, data, settings, share, rng, division=local, is_one_of_several=True)
-        if known is not None and known.is_sketch:
-            machine = train(sketched=known.result.beta).following(known)
-        else:
-            machine = train(before=None if known is None else replace(known, division=local))
+        known = None if known is None else replace(known, division=local)
+        machine = train_machine(data, settings, share, rng, before=known, division=local, is_one_of_several=True)
         if share.stopped_by is None:  # else it goes on later
             self.progress.advance(float(self._work(np.array([part.number])).sum()))
         return replace(machine, rows=rows, division=division)
-
-    def _sketch_one(
-        self,
-        settings: DCSVMSettings,
-        division: Division | None,
-        part: _Part,
-        before: TrainedMachine | None,
-        share: AnyProgress,
-    ) -> TrainedMachine:
-        """The machine of a quarter of the rows, or `before` if that is better."""
-        rows, problem = self.problems[part.number]()
-        data, local = self._take(rows, problem, division)
-        machine = replace(sketch(data, settings, share, local), rows=rows, division=division, is_sketch=True)
-        return before if before is not None and before.result.improves(machine.result) else machine
 
     def _take(
         self, rows: RowIndices, problem: DualProblem, division: Division | None
@@ -230,11 +233,7 @@ class SeveralMachines:
         return KernelProblem(self.kernel, SampleSubset(self.samples, rows), problem), local
 
     def _train_group(
-        self,
-        numbers: RowIndices,
-        before: TrainedMachines | None,
-        progress: AnyProgress,
-        settings: DCSVMSettings | None = None,
+        self, numbers: RowIndices, before: TrainedMachines | None, progress: AnyProgress
     ) -> TrainedMachines:
         """Machines on the kernel matrix of all their rows; beta = 0 if the fit is stopped before that is known."""
         left = np.arange(len(numbers)) if before is None else (~before.results.converged).nonzero()[0]
@@ -245,7 +244,7 @@ class SeveralMachines:
         is_used = np.zeros(len(self.samples), np.bool_)
         is_used[parts.rows] = True
         samples: Samples = self.samples
-        local, limits = parts, (settings or self.settings).limits
+        local, limits = parts, self.settings.limits
         if not is_used.all():
             samples = SampleSubset(samples, np.flatnonzero(is_used))
             local = replace(parts, rows=(np.cumsum(is_used) - 1)[parts.rows])

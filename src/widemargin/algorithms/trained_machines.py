@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from .._types import Mask, Matrix, RowIndices, Vector
+from .._types import Matrix, RowIndices, Vector
 from ..partition.divide import Division
 from ..solvers.dual.in_memory import uncertified_result
 from ..solvers.results import DualResult, DualResults, coordinates_of
@@ -30,8 +30,6 @@ class TrainedMachine:
         primal objective and its lower bound, sums over the clusters.
     rows : ndarray of int or None
         Of a pair of classes: the rows that are the result's coordinates. None: all.
-    is_sketch : bool
-        Whether it is from `sketch`.
     unfinished : DualResult or None
         The last point of the whole problem, where a fit was stopped before this became better than the machine: another
         fit goes on from it. Its decision values may be unknown (`has_certificate`). Of a model of another problem,
@@ -43,7 +41,6 @@ class TrainedMachine:
     intercepts: Vector
     levels: list[dict[str, float]]
     rows: RowIndices | None = None
-    is_sketch: bool = False
     unfinished: DualResult | None = None
 
     @classmethod
@@ -88,7 +85,6 @@ class TrainedMachines:
         That of all early machines.
     levels : list of dict
         Of all machines; "problem" is the machine's number.
-    is_sketch : ndarray of shape (P,), bool
     unfinished : dict of DualResult
         Those of the machines that have one, by number.
     """
@@ -98,7 +94,6 @@ class TrainedMachines:
     intercepts: Matrix
     division: Division | None
     levels: list[dict[str, Any]]
-    is_sketch: Mask
     unfinished: dict[int, DualResult] = field(default_factory=dict)
 
     @classmethod
@@ -108,14 +103,13 @@ class TrainedMachines:
         results = DualResults.join([machine.result for machine in machines])
         levels = [{"problem": p, **level} for p, machine in enumerate(machines) for level in machine.levels]
         intercepts = np.array([machine.intercepts for machine in machines])
-        is_sketch = np.array([machine.is_sketch for machine in machines])
         unfinished = {p: machine.unfinished for p, machine in enumerate(machines) if machine.unfinished is not None}
-        return cls(np.concatenate(rows), results, intercepts, machines[0].division, levels, is_sketch, unfinished)
+        return cls(np.concatenate(rows), results, intercepts, machines[0].division, levels, unfinished)
 
     @classmethod
     def of_results(cls, rows: RowIndices, results: DualResults) -> TrainedMachines:
         """Exact machines without levels."""
-        return cls(rows, results, results.intercept[:, None], None, [], np.zeros(len(results), np.bool_))
+        return cls(rows, results, results.intercept[:, None], None, [])
 
     def __len__(self) -> int:
         return len(self.results)
@@ -123,8 +117,7 @@ class TrainedMachines:
     def __getitem__(self, p: int) -> TrainedMachine:
         result, rows = self.results[p], self.rows[slice(*self.results.starts[p : p + 2])]
         levels = [level for level in self.levels if level["problem"] == p]
-        sketch = bool(self.is_sketch[p])
-        return TrainedMachine(result, self.division, self.intercepts[p], levels, rows, sketch, self.unfinished.get(p))
+        return TrainedMachine(result, self.division, self.intercepts[p], levels, rows, self.unfinished.get(p))
 
     def __iter__(self) -> Iterator[TrainedMachine]:
         return (self[p] for p in range(len(self)))
@@ -163,13 +156,11 @@ def in_order(numbers: Sequence[RowIndices], parts: Sequence[TrainedMachines]) ->
         for level in part.levels
     ]
     rows = rows[coordinates_of(joined.starts, order)]
-    intercepts, is_sketch = (
-        np.concatenate([getattr(part, name) for part in parts])[order] for name in ("intercepts", "is_sketch")
-    )
+    intercepts = np.concatenate([part.intercepts for part in parts])[order]
     unfinished = {
         int(place[k + p]): point for k, part in zip(first, parts, strict=False) for p, point in part.unfinished.items()
     }
-    return TrainedMachines(rows, joined.take(order), intercepts, parts[0].division, levels, is_sketch, unfinished)
+    return TrainedMachines(rows, joined.take(order), intercepts, parts[0].division, levels, unfinished)
 
 
 def describe_level(

@@ -24,7 +24,7 @@ from .._native import Stopped
 from .._progress import AnyProgress, Progress, SilentProgress
 from .._threads import BLOCK_ROWS, WORK_PER_CHECK, row_blocks, run_interruptibly
 from .._types import Array, Labels, Matrix, RowIndices, Vector
-from ..algorithms.dc_pred import ForestSettings, train_forest
+from ..algorithms.dc_pred_leaves import ForestSettings, train_forest
 from ..algorithms.ocas import train_hinges
 from ..data.labels import one_vs_rest_signs
 from ..estimators._cost import (

@@ -21,7 +21,7 @@ from .dense import has_finite_values
 from .design_matrix import IdentityMatrix, make_design_matrix, split_constant, with_constant
 from .memory_map import has_finite_rows, mapped_pages, take_rows
 from .open_matrix import open_design_matrix
-from .remote.client import LostBlockError, LostPartitionError
+from .remote.client import LostPartitionError
 from .remote.lazy_rows import compute_rows, compute_values, iterate_blocks, map_rows
 from .remote.partitions import is_dask_collection
 from .repeated import RepeatedMatrix, repeat_rows
@@ -30,7 +30,6 @@ __all__ = [
     "DesignMatrix",
     "IdentityMatrix",
     "LocalMatrix",
-    "LostBlockError",
     "LostPartitionError",
     "RepeatedMatrix",
     "RowAccess",

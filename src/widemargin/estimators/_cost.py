@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from .._threads import BLOCK_ROWS
-from ..algorithms.dc_pred import LEAVES_AT_ONCE, ForestSettings
+from ..algorithms.dc_pred_leaves import LEAVES_AT_ONCE, ForestSettings
 from ..partition.hierarchy import count_levels
 from ._validation import check_flag, check_integer, check_number, check_pseudo_rule, is_auto
 
@@ -123,7 +123,7 @@ def training_bytes(settings: ForestSettings, n: int, d: int, n_outputs: int, *, 
     Of least squares: the coordinates of each row and a copy in float32, the normal equations and their eigenvectors in
     float64. Of the hinge loss: the coordinates in float64 and a copy in float32, and d more float64 values of a row.
     Of both: four float64 values of a row for each output. Kernel matrices and the factor of W are not counted here, but
-    by `_leaf_bytes` of `algorithms/dc_pred.py`, from the rest of the budget.
+    by `_leaf_bytes` of `algorithms/dc_pred_leaves.py`, from the rest of the budget.
     """
     k = settings.n_clusters
     n_coordinates = settings.n_landmarks + settings.n_pseudo_landmarks + (d if settings.linear else 0)

@@ -11,7 +11,7 @@ from sklearn.base import is_classifier
 from .._memory import memory_plan
 from .._progress import Progress
 from .._types import Array
-from ..algorithms.dc_pred import TrainedForest, needed_bytes, train_forest
+from ..algorithms.dc_pred_leaves import TrainedForest, needed_bytes, train_forest
 from ..models.nystroem_tree import NystroemForest, NystroemTree
 from ..nystroem.leaf_problems import LeafProblem
 from ._cost import allocate_automatic_cost, check_cost

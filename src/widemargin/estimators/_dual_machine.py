@@ -20,16 +20,23 @@ from .._native import Stopped
 from .._progress import Progress, SilentProgress
 from .._threads import ThreadTeam, blas_limit, effective_n_jobs, raise_if_stopped
 from .._types import Array, Labels, Matrix, RowIndices, Vector
-from ..algorithms.dc_svm import DCSVMSettings, Problems
-from ..algorithms.dc_svm_fit import train_machines
+from ..algorithms.dc_svm_levels import DCSVMSettings, Problems
+from ..algorithms.pairs_and_targets import train_machines
 from ..algorithms.trained_machines import TrainedMachine, TrainedMachines
-from ..data import compute_values, is_dask_collection
+from ..data import compute_rows, compute_values, is_dask_collection
 from ..data.remote.remote_rows import RemoteRows, open_remote_rows
 from ..data.rows import find_equal_rows
 from ..data.samples import GramSamples, Samples, make_samples, view_samples
-from ..kernels.definiteness import is_indefinite
-from ..kernels.functions import FUNCTION_KERNELS, KERNELS, CallableKernel, Kernel, Linear, Precomputed
-from ..kernels.precision import ensure_precision, float64_error
+from ..kernels.entry_precision import ensure_precision, float64_error
+from ..kernels.functions import (
+    FUNCTION_KERNELS,
+    KERNELS,
+    CallableKernel,
+    Kernel,
+    Linear,
+    Precomputed,
+    is_indefinite,
+)
 from ..models.clustered import ClusteredExpansion
 from ..models.expansion import KernelExpansion
 from ..partition.divide import Division, clustering_level
@@ -71,7 +78,7 @@ class DualMachine(LinearWeights, DecisionGradients, KernelMachine):
     machine for each pair of classes, overrides some.
     """
 
-    _memory_kinds = "kernel machine", "kernel machine on workers", "prediction of a kernel machine"
+    _memory_kinds = "kernel machine", "prediction of a kernel machine"
     fit_intercept: bool
     n_levels: int | str
     branching: int
@@ -102,7 +109,8 @@ class DualMachine(LinearWeights, DecisionGradients, KernelMachine):
         ----------
         X : {array-like, sparse matrix, sparse array} of shape (n_samples, n_features)
             Or K(train, train), of shape (n_samples, n_samples), for a precomputed kernel; or a dask array or data
-            frame, whose rows stay on the workers.
+            frame: for early prediction its rows stay on the workers, for an exact model they are computed into this
+            process, if they fit in the memory budget.
         y : array-like of shape (n_samples,)
             Of a classifier labels of any kind, of at least two classes; of a regressor numbers, also of shape
             (n_samples, n_targets).
@@ -220,6 +228,9 @@ class DualMachine(LinearWeights, DecisionGradients, KernelMachine):
             return super()._check_data(X, y, sample_weight)
         if self._is_gram:
             raise ValueError("kernel must not be 'precomputed' for a dask collection")
+        if not self.stop_level:  # an exact model: its rows are computed into this process (docs/decisions/0020)
+            X = compute_rows(X, memory_plan(self))
+            return super()._check_data(X, compute_values(y), compute_values(sample_weight))
         check_collection(self, X)
         targets = self._collection_targets(X, y)
         check_has_rows(len(targets), X)

@@ -16,7 +16,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from .._types import Matrix, RowIndices, Vector
-from ..algorithms.dc_svm import Problems
+from ..algorithms.dc_svm_levels import Problems
 from ..algorithms.trained_machines import TrainedMachine, TrainedMachines
 from ..data.remote.remote_rows import RemoteRows
 from ..kernels.functions import Kernel
@@ -91,9 +91,8 @@ def machines_of_state(
     }
     n_iter = np.zeros(len(parts), np.int64)
     results = DualResults(starts, state["beta"], state["decision"], **columns, n_iter=n_iter, history=history)
-    is_sketch = np.zeros(len(parts), np.bool_)
     unfinished = {last["problem"]: _unfinished(last["beta"], last["decision"]) for last in state["unfinished"]}
-    return TrainedMachines(np.concatenate(rows), results, state["intercepts"], division, levels, is_sketch, unfinished)
+    return TrainedMachines(np.concatenate(rows), results, state["intercepts"], division, levels, unfinished)
 
 
 def _unfinished(beta: Vector, decision: Vector) -> DualResult:

@@ -15,6 +15,7 @@ from ..data.columns import occupied_columns
 from ..data.origin import FAR, origin_distance
 from ..data.remote.remote_rows import RemoteRows, do_not_check
 from ..data.samples import Samples, make_samples, view_samples
+from ..kernels.entry_precision import ensure_precision
 from ..kernels.functions import (
     CallableKernel,
     ExponentialKernel,
@@ -24,7 +25,6 @@ from ..kernels.functions import (
     Linear,
     Precomputed,
 )
-from ..kernels.precision import ensure_precision
 from ._estimator import warn_user
 
 _PROBE_ROWS = 256  # compute the kernel matrix of so many rows, the probe, at most

@@ -15,7 +15,7 @@ from sklearn.utils.multiclass import unique_labels
 from .._memory import memory_plan
 from .._progress import Progress
 from .._types import Labels, Vector
-from ..algorithms.bsgd import BudgetedSGD, EpochSettings, TimedSample, needed_bytes, primal_objective, run_epochs
+from ..algorithms.bsgd_epochs import BudgetedSGD, EpochSettings, TimedSample, needed_bytes, primal_objective, run_epochs
 from ..data import compute_values, is_dask_collection, iterate_blocks
 from ..data.labels import one_vs_rest_signs
 from ..kernels.functions import FUNCTION_KERNELS
@@ -24,9 +24,9 @@ from ..solvers.sgd.budgeted_machine import (
     COEF,
     EXCESS_MISTAKES,
     MAINTENANCE,
+    MERGE_RULES,
     N_BACK,
     N_FRONT,
-    RULES,
     StepSettings,
 )
 from ._estimator import all_or_nothing, warn_of_stop
@@ -98,11 +98,9 @@ class BSGDClassifier(Classifier, OneVsRestPredictor, LinearWeights, DecisionGrad
         Budget maintenance of budget + 1 support vectors: merge two; remove the one of least ``coef ** 2 * k(x, x)``; or
         project one onto the span of the others, which takes ``3 budget ** 2`` operations. Removal and projection take
         any kernel.
-    merge : {"lookup-wd", "lookup-h", "gss", "gss-precise", "gss-paper"}, default="lookup-wd"
-        How the weight degradation of a merger with each candidate is found: look-up of the degradation; look-up of h,
-        the place of the merged support vector on the line between the two; golden section search for h over [1/2, 1]
-        to 0.01 and one step of Newton's method; the same to 1e-10; or golden section search over [0, 1] to 0.01,
-        which is Algorithm 1 as published. All but the first are for comparisons.
+    merge : {"lookup-wd", "gss-precise"}, default="lookup-wd"
+        How the weight degradation of a merger with each candidate is found: from a look-up table, or by golden section
+        search to 1e-10, which takes about 20 times as long.
     table_size : int, default=400
         Nodes a side of the look-up tables, at least 2, at most 4096.
     fit_intercept : bool, default=False
@@ -191,10 +189,9 @@ class BSGDClassifier(Classifier, OneVsRestPredictor, LinearWeights, DecisionGrad
     choice open, the newest is merged, as its kernel values are known; (2) lam t w is kept instead of w, so that no step
     scales coefficients; (3) look-up tables cover m >= 1/2 alone, where h is continuous, and hold the root of the
     degradation; (4) golden section searches cover h >= 1/2 alone, where the maximum is, and end with a step of Newton's
-    method: ``merge="gss-paper"`` does neither; (5) projection is of the support vector of least degradation, not of the
+    method; (5) projection is of the support vector of least degradation, not of the
     smallest coefficient; (6) steps are averaged, as the machine of the last step varies by percents from one order of
-    rows to the next: ``average=False`` returns that machine. So ``merge="gss-paper", average=False`` is the BSGD of
-    Glasmachers and Qaadan.
+    rows to the next: ``average=False`` returns that machine.
 
     References
     ----------
@@ -287,7 +284,7 @@ class BSGDClassifier(Classifier, OneVsRestPredictor, LinearWeights, DecisionGrad
         if self.table_size > _MOST_NODES:
             raise ValueError(f"table_size must be at most {_MOST_NODES}, got {shown(self.table_size)}")
         check_choice("maintenance", self.maintenance, MAINTENANCE)
-        check_choice("merge", self.merge, RULES)
+        check_choice("merge", self.merge, MERGE_RULES)
         if self.maintenance == "merge" and self.kernel != "rbf":
             raise ValueError(f"maintenance='merge' is for kernel='rbf' alone, got kernel={self.kernel!r}")
         check_number("validation_fraction", self.validation_fraction, above=0)

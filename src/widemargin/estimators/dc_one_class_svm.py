@@ -11,8 +11,8 @@ from sklearn.base import OutlierMixin
 
 from .._progress import Progress
 from .._types import Matrix, Vector
-from ..algorithms.dc_svm import KernelProblem, Problems, train_machine
-from ..algorithms.dc_svm_fit import take_samples
+from ..algorithms.dc_svm_levels import KernelProblem, Problems, train_machine
+from ..algorithms.pairs_and_targets import take_samples
 from ..algorithms.trained_machines import TrainedMachine, TrainedMachines
 from ..data.remote.remote_rows import RemoteRows, count_rows
 from ..data.samples import Samples

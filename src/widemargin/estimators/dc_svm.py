@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..algorithms.dc_svm import Problems
+from ..algorithms.dc_svm_levels import Problems
 from ..algorithms.trained_machines import TrainedMachines
 from ..solvers.dual.problem import PairProblems, svm_problem
 from ._dual_attributes import classifier_attributes, compact_pair_coefficients

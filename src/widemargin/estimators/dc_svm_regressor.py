@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 
 from .._types import RowIndices, Vector
-from ..algorithms.dc_svm import Problems
+from ..algorithms.dc_svm_levels import Problems
 from ..algorithms.trained_machines import TrainedMachines
 from ..solvers.dual.problem import DualProblem, regression_problem
 from ._dual_machine import DualMachine

@@ -19,12 +19,11 @@ from .._threads import ThreadTeam, blas_limit, row_blocks, run_interruptibly
 from .._types import Array, RowIndices
 from ..data.origin import dense_if_far
 from ..data.samples import make_samples
+from ..kernels.entry_precision import ensure_precision
 from ..kernels.functions import FUNCTION_KERNELS, Kernel
-from ..kernels.precision import ensure_precision
 from ..kernels.tiles import fill_gram
 from ..models.nystroem_coordinates import NystroemCoordinates
-from ..nystroem.factor import nystroem_factor
-from ..nystroem.features import LandmarkFeatures
+from ..nystroem.features import LandmarkFeatures, nystroem_factor
 from ..nystroem.landmarks import dense_rows, distinct_rows, select_landmarks, select_medoids
 from ..nystroem.pivoted_cholesky import pivot_rows
 from ..nystroem.pseudo_landmarks import add_pseudo_landmarks, landmark_features

@@ -1,7 +1,6 @@
 """Kernel functions, evaluated by tiles K(A, B) of two batches of samples.
 
-To add a kernel, write a frozen dataclass of its parameters and enter it in `_CLASSES`. Its base is
-`InnerProductKernel`, `ExponentialKernel` or, of any other function of one argument, `ArgumentKernel`.
+To add a kernel, follow the recipe in CONTRIBUTING.md.
 """
 
 from __future__ import annotations
@@ -20,7 +19,8 @@ from .._native import gradients as native_gradients
 from .._native import kernels as native
 from .._threads import row_blocks
 from .._types import Array, Matrix, RowIndices, Vector
-from ..data.samples import Samples, Selection
+from ..data.rows import spread_rows
+from ..data.samples import GramSamples, Samples, Selection
 
 Product = Callable[[Samples, Matrix, Samples, Matrix], None]
 
@@ -391,3 +391,26 @@ def make_kernel(
     kind, given = _CLASSES[kernel], {"gamma": gamma, "degree": degree, "coef0": coef0}
     made: Kernel = kind(**{field.name: given[field.name] for field in fields(kind)})
     return made
+
+
+def is_indefinite(samples: GramSamples, *, fixes_sum: bool) -> bool:
+    """Whether the kernel matrix K of 64 to 127 rows spread over the data has an eigenvalue below zero.
+
+    With `fixes_sum`, as for duals with an intercept, K is centred: x'K x matters for vectors of sum 0 alone. Principal
+    submatrices of a semidefinite matrix are semidefinite, so that yes is certain, and no is not. By Cholesky factors.
+    """
+    batch = samples.take(spread_rows(len(samples)))
+    K = np.empty((len(batch), len(batch)))
+    batch.inner(batch, K)
+    K = 0.5 * (K + K.T)
+    if fixes_sum:
+        K -= K.mean(axis=0)
+        K -= K.mean(axis=1)[:, None]
+    diagonal = K.diagonal()
+    rounding = 1e-5 * float(np.mean(np.abs(diagonal)))  # of a semidefinite matrix, in its least eigenvalue
+    K[np.diag_indices(len(K))] += rounding + np.finfo(np.float64).tiny
+    try:
+        np.linalg.cholesky(K)
+    except np.linalg.LinAlgError:
+        return True
+    return False

@@ -20,8 +20,8 @@ from ..algorithms.held_out import Fold, HeldOutSolver
 from ..data.rows import positions
 from ..data.samples import Samples, converted
 from ..estimators._scale import check_range
+from ..kernels.entry_precision import ensure_precision
 from ..kernels.functions import Kernel
-from ..kernels.precision import ensure_precision
 from ..solvers.dual.certificate import Limits
 from ..solvers.results import History
 from ._best_estimator import Score, explain_nan, try_score

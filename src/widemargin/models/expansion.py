@@ -16,9 +16,9 @@ from .._types import Array, Gradients, Matrix, Vector
 from ..data import make_design_matrix
 from ..data.samples import GramSamples, Samples, make_samples
 from ..kernels.boxed_rows import BoxedRows, box_rows
+from ..kernels.entry_precision import ensure_precision
 from ..kernels.functions import ArgumentKernel, Kernel, Linear
 from ..kernels.gradients import add_kernel_gradients
-from ..kernels.precision import ensure_precision
 from ..kernels.tiles import SMALL_ENTRY_WORK, KernelProduct, add_kernel_product
 from .linear import LinearModel
 

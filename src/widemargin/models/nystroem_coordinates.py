@@ -14,7 +14,7 @@ from .._memory import DEFAULT_PLAN, MemoryPlan
 from .._threads import BLOCK_ROWS, ThreadTeam, blas_limit, row_blocks
 from .._types import Array
 from ..data.samples import Samples, make_samples, row_products
-from ..kernels.precision import ensure_precision
+from ..kernels.entry_precision import ensure_precision
 from ..nystroem.features import LandmarkFeatures
 
 _LEAST_ROWS = 64  # of a block

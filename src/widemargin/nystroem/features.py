@@ -1,4 +1,6 @@
-"""Features of a row: kernel values with landmarks, estimates of those with pseudo-landmarks, products of two values."""
+"""Features C of rows: kernel values with landmarks, estimates of those with pseudo-landmarks, products of two values;
+and the factor F of the approximation K ≈ C F F' C'.
+"""
 
 from __future__ import annotations
 
@@ -8,9 +10,11 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import eigh, svd
 
 from .._native import nystroem
-from .._types import Array
+from .._threads import row_blocks
+from .._types import Array, Matrix
 from ..data.csr import row_arrays
 from ..data.origin import FAR, origin_distance
 from ..kernels.functions import ArgumentKernel
@@ -124,3 +128,40 @@ def stack_leaves(
             stack.pseudo_distances[c, :own_m, :own_p] = leaf.pseudo_distances[0]
         columns.append(np.r_[:own_m, m : m + own_p])
     return stack, columns, [(leaf.pairs[0, 1], leaf.pairs[0, 0]) for leaf in leaves]
+
+
+def nystroem_factor(C: Array, K: Array, damping: float = 0.0) -> Matrix:
+    """The factor F of W = F F' for which C W C' is nearest to a kernel matrix.
+
+    Parameters
+    ----------
+    C : ndarray of shape (r, n_features)
+        Features of r rows.
+    K : ndarray of shape (r, r)
+        Their kernel matrix.
+    damping : float, default 0.0
+        Relative to the largest singular value of C. It bounds the coordinates of new rows along directions of small
+        singular values, which these r rows hardly show.
+
+    Returns
+    -------
+    ndarray of shape (n_features, rank), float64
+        ``C @ F`` are coordinates whose inner products approximate the kernel.
+
+    Notes
+    -----
+    W = C+ K (C+)' minimises |K - C W C'|_F (Hsieh et al. 2014, equation 5; Wang and Zhang 2013); damped, C+ is
+    (C'C + (damping s)^2 I)^-1 C', with the largest singular value s. Directions of C below the rounding noise of its
+    entries are left out, and what is left of W is positive semidefinite whether K was or not. O(r^2 n_features).
+    """
+    U, s, Vt = svd(C.astype(np.float64), full_matrices=False)
+    noise = np.sqrt(max(C.shape)) * np.finfo(C.dtype).eps  # of a matrix of independent rounding errors
+    kept = s > s.max(initial=0.0) * noise
+    U, s, Vt = U[:, kept], s[kept], Vt[kept]
+    scaled = Vt.T * (s / (s**2 + (damping * s.max(initial=0.0)) ** 2))
+    projected = np.empty_like(U)
+    for block in row_blocks(len(K)):  # K may be float32: a block at a time becomes float64
+        projected[block] = K[block] @ U
+    values, vectors = eigh(U.T @ projected)
+    positive = values > len(U) * np.finfo(np.float64).eps * np.abs(values).max(initial=0.0)
+    return np.asarray(scaled @ (vectors[:, positive] * np.sqrt(values[positive])))

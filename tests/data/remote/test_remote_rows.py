@@ -1,4 +1,4 @@
-"""Rows on the workers of a cluster: shuffled, looked up, made again after a loss, and freed when nobody needs them."""
+"""Rows on the workers of a cluster: shuffled, looked up, computed again after a loss, and freed after use."""
 
 import gc
 import os
@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from widemargin.data import LostBlockError, LostPartitionError
+from widemargin.data import LostPartitionError
 from widemargin.data.remote.remote_rows import RemoteRows, open_remote_rows
 
 da = pytest.importorskip("dask.array")
@@ -55,8 +55,9 @@ def open_rows(rows: Any = X, size: int = 120) -> Any:
     return open_remote_rows(da.from_array(rows, chunks=(size, -1)), KEPT, N, go_on)
 
 
-def n_blocks_on(workers: Any) -> int:
-    return sum(len(worker.plugins["widemargin-blocks"].blocks) for worker in workers)
+def held_on(workers: Any, name: str = "") -> int:
+    """Results of tasks whose names have a part `name`, in the workers' memory."""
+    return sum(name in str(key) for worker in workers for key in worker.data)
 
 
 def wait_until(is_true: Callable[[], bool]) -> None:
@@ -78,13 +79,18 @@ def test_rows_are_the_same_before_and_after_the_shuffle(client: Any, make: Calla
         labels = rows.assign_labels(lambda part: (np.asarray(part.sum(axis=1)).ravel() > 0).astype(int))
         rows.shuffle(BLOCK_OF, 2)
         after = rows[asked]
-        sums = rows.map(lambda part, values: np.asarray(part.sum(axis=1)).ravel() + values[0], np.zeros((1, len(rows))))
+        sums = rows.map_blocks(
+            lambda part, values, numbers: (numbers, np.asarray(part.sum(axis=1)).ravel() + values),
+            np.zeros(len(rows)),
+            np.arange(len(rows)),
+        )
     for found in (before, after):
         assert sp.issparse(found) == (make is sp.csr_array)
         np.testing.assert_array_equal(found.toarray() if sp.issparse(found) else found, X[KEPT][asked])
     np.testing.assert_array_equal(labels, X[KEPT].sum(axis=1) > 0)
-    for block, values in enumerate(sums):
-        np.testing.assert_allclose(values, X[KEPT][block == BLOCK_OF].sum(axis=1), rtol=1e-5)
+    for block, (numbers, values) in enumerate(sums):
+        np.testing.assert_array_equal(np.sort(numbers), np.flatnonzero(block == BLOCK_OF))
+        np.testing.assert_allclose(values, X[KEPT][numbers].sum(axis=1), rtol=1e-4)
 
 
 def test_mixed_partitions_take_the_wider_form(client: Any) -> None:
@@ -102,41 +108,39 @@ def _delayed(part: Any) -> Any:
     return dask.delayed(part)
 
 
-def test_blocks_are_freed_after_use_and_after_a_failure(cluster: Any, client: Any) -> None:
+def test_rows_are_freed_after_use_and_after_a_failure(cluster: Any, client: Any) -> None:
     workers = cluster.workers.values()
     with open_rows() as rows:
         rows.shuffle(BLOCK_OF, 2)
-        assert n_blocks_on(workers) == 2
-    wait_until(lambda: n_blocks_on(workers) == 0)
+        assert held_on(workers, "stack_rows") == 2
+    wait_until(lambda: held_on(workers) == 0)
 
-    def fail(part: Any, values: Any) -> None:
+    def fail(part: Any) -> None:
         raise ZeroDivisionError
 
     with open_rows() as rows:
         rows.shuffle(BLOCK_OF, 2)
         with pytest.raises(ZeroDivisionError):
-            rows.map(fail, np.zeros((1, len(rows))))
-    wait_until(lambda: n_blocks_on(workers) == 0)
+            rows.map_blocks(fail)
+    wait_until(lambda: held_on(workers, "stack_rows") == 0)
 
 
-def test_partitions_leave_the_workers_as_their_rows_do(cluster: Any, client: Any) -> None:
+def test_partitions_leave_the_workers_once_they_are_shuffled(cluster: Any, client: Any) -> None:
     def read_slowly(part: Any) -> Any:
         time.sleep(0.2)
         return part
 
-    def held(name: str) -> int:
-        return sum(name in str(key) for worker in cluster.workers.values() for key in worker.data)
-
+    workers = cluster.workers.values()
     gc.collect()
     gc.disable()  # nothing may wait for the next search for cycles
     try:
         slow = da.from_array(X, chunks=(120, -1)).map_blocks(read_slowly, dtype=X.dtype)
         with open_remote_rows(slow, KEPT, N, go_on) as rows:
-            assert held("read_slowly") == 5
+            assert held_on(workers, "read_slowly") == 5
             rows.assign_labels(lambda part: read_slowly(np.zeros(len(part), int)))
-            wait_until(lambda: held("_call_on_partitions") + held("_itself") == 0)
+            wait_until(lambda: held_on(workers, "_call_on_partitions") + held_on(workers, "_itself") == 0)
             rows.shuffle(BLOCK_OF, 2)
-            wait_until(lambda: held("read_slowly") + held("_cut") == 0)
+            wait_until(lambda: held_on(workers) == 2)
     finally:
         gc.enable()
 
@@ -162,54 +166,19 @@ def sum_of(weight: Any) -> Callable[[Any], Any]:
     return lambda part: part @ weight > 0
 
 
-def test_blocks_are_freed_when_the_client_is_lost(cluster: Any) -> None:
+def test_rows_are_freed_when_the_client_is_lost(cluster: Any) -> None:
     client = distributed.Client(cluster)
     rows = RemoteRows(client, da.from_array(X, chunks=(120, -1)), KEPT, N, go_on)
     rows.shuffle(BLOCK_OF, 2)
-    assert n_blocks_on(cluster.workers.values()) == 2
     client.close()
-    wait_until(lambda: n_blocks_on(cluster.workers.values()) == 0)
-
-
-def test_blocks_that_dask_has_moved_are_made_again(cluster: Any, client: Any) -> None:
-    with open_rows() as rows:
-        rows.shuffle(BLOCK_OF, 2)
-        for worker in cluster.workers.values():
-            worker.plugins["widemargin-blocks"].blocks.clear()
-        assert rows.blocks is not None
-        with pytest.raises(LostBlockError):
-            rows.blocks.fetch(rows.blocks.run(lambda block: block.X.shape))
-        np.testing.assert_array_equal(rows[np.arange(20)], X[KEPT][:20])
-
-
-def test_asking_for_rows_of_a_lost_block_makes_it_again(cluster: Any, client: Any) -> None:
-    with open_rows() as rows:
-        rows.shuffle(BLOCK_OF, 2)
-        cluster.workers[0].plugins["widemargin-blocks"].blocks.clear()
-        np.testing.assert_array_equal(rows[np.arange(20)], X[KEPT][:20])
+    wait_until(lambda: held_on(cluster.workers.values()) == 0)
 
 
 def test_rows_of_the_sample_are_not_asked_for_again(client: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     with open_rows() as rows:
         chosen, values = rows.sample
-        monkeypatch.setattr(rows, "_map", None)
+        monkeypatch.setattr(rows, "_submit", None)
         np.testing.assert_array_equal(rows[chosen[::-1]], values[::-1])
-
-
-def test_objects_of_lost_blocks_are_made_anew(cluster: Any, client: Any) -> None:
-    def add(values: Any, number: int) -> int:
-        values.append(number)
-        return sum(values)
-
-    with open_rows() as rows:
-        rows.shuffle(BLOCK_OF, 2)
-        held = rows.make_objects(lambda part, number: [number], [(10,), (20,)])
-        assert held.fetch(held.run(add, 1)) == [11, 21]
-        assert held.fetch(held.run(add, 1, only=[1])) == [22]
-        cluster.workers[0].plugins["widemargin-blocks"].blocks.clear()
-        with pytest.raises(LostBlockError):
-            held.fetch(held.run(add, 1))
-        assert sorted(held.fetch(held.run(add, 0))) in ([10, 22], [10, 23], [11, 20], [12, 20])
 
 
 def test_partitions_that_are_lost_while_their_workers_are_asked_for(
@@ -232,7 +201,7 @@ def test_a_worker_whose_memory_is_full_is_an_error(cluster: Any, client: Any, mo
     with open_rows() as rows:
         rows.shuffle(BLOCK_OF, 2)
         with pytest.raises(MemoryError, match="near its limit"):
-            rows.map(lambda part, values: time.sleep(2.5), np.zeros((1, len(rows))))
+            rows.map_blocks(lambda part: time.sleep(2.5))
 
 
 @pytest.mark.slow

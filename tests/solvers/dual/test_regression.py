@@ -14,8 +14,8 @@ from naive import dual as naive
 from widemargin._memory import MemoryPlan
 from widemargin._progress import Progress
 from widemargin._threads import ThreadTeam
-from widemargin.algorithms import dc_svm
-from widemargin.algorithms.dc_svm import DCSVMSettings, KernelProblem, train_machine
+from widemargin.algorithms import dc_svm_levels as dc_svm
+from widemargin.algorithms.dc_svm_levels import DCSVMSettings, KernelProblem, train_machine
 from widemargin.algorithms.trained_machines import TrainedMachine
 from widemargin.data.samples import make_samples
 from widemargin.kernels.functions import RBF

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from naive import dual as naive
 from widemargin._memory import MemoryPlan
 from widemargin._progress import Progress
-from widemargin.algorithms import dc_svm
-from widemargin.algorithms.dc_svm import DCSVMSettings, KernelProblem, train_machine
+from widemargin.algorithms import dc_svm_levels as dc_svm
+from widemargin.algorithms.dc_svm_levels import DCSVMSettings, KernelProblem, train_machine
 from widemargin.algorithms.pairs_and_targets import SeveralMachines
 from widemargin.algorithms.trained_machines import TrainedMachine, TrainedMachines
 from widemargin.data.samples import make_samples

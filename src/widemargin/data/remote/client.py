@@ -9,13 +9,13 @@ from time import monotonic
 from typing import Any
 
 _WORKER_CHECK = 1.0  # seconds between two checks whether all workers are still there
-GRACE = 5.0  # seconds for a lost worker to come back, and for all to return what they have once a fit is stopped
-MAX_LOSSES = 5  # of workers, during one pass over the rows or while blocks of them are made: then it is given up
+GRACE = 5.0  # seconds for all workers to return what they have once a fit is stopped
+MAX_LOSSES = 5  # of workers, during one pass over the rows: then it is given up
 MAX_WAIT = 60.0  # seconds without any worker or with full ones alone, and of the scheduler until it notices a loss
 
 
 class LostBlockError(RuntimeError):
-    """A block of rows, or the result of a task on it, was lost with its worker: it has to be computed again."""
+    """The result of a task that is bound to a worker was lost with it: it has to be computed again."""
 
 
 class LostPartitionError(RuntimeError):
@@ -63,10 +63,10 @@ def running_workers(client: Any) -> dict[str, Any]:
 
 
 def collect(client: Any, tasks: list[Any], check: Callable[[], None], owners: set[str]) -> list[Any]:
-    """The results of tasks that are bound to the workers `owners`. Calls `check` every 0.1 s meanwhile.
+    """The results of tasks that are bound to the workers `owners`, if any. Calls `check` every 0.1 s meanwhile.
 
-    Raises LostBlockError if an owner is gone, since its tasks would never end; MemoryError if an owner's memory is so
-    full that dask starts no task there.
+    Raises LostBlockError if an owner is gone, since its tasks would never end; MemoryError if the memory of an owner,
+    or of all workers, is so full that dask starts no task there.
     """
     from distributed import CancelledError
 
@@ -87,8 +87,9 @@ def collect(client: Any, tasks: list[Any], check: Callable[[], None], owners: se
             raise LostPartitionError(
                 "partitions of X were lost with their worker, and cannot be computed again"
             ) from lost
-        stuck = sorted(owner for owner in owners if _is_stuck(workers[owner]))
-        n_idle = 0 if workers and not stuck else n_idle + 1  # counted: this process may have been suspended
+        stuck = sorted(worker for worker in owners or workers if _is_stuck(workers[worker]))
+        can_go_on = len(stuck) < (1 if owners else len(workers))
+        n_idle = 0 if can_go_on else n_idle + 1  # counted: this process may have been suspended
         if n_idle * _WORKER_CHECK > MAX_WAIT:
             if not workers:
                 raise LostPartitionError(f"there has been no worker for {MAX_WAIT:g} seconds")

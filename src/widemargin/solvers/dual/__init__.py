@@ -11,10 +11,9 @@
     stopping       when a solver ends before its tolerance: a stall, or rounding that hides a violation
     precision      corrections in float64 where float32 entries hide a violation
     dual_path      the same problem for ascending C, each from the solution before
-    variable_block the variables of one worker, in a problem whose rows are on several
     memory         how many bytes the active set's matrix gets
 
-Four ways to solve a dual, by what is kept of K. A *full matrix* is the kernel matrix of all rows of a problem, a
+Ways to solve a dual, by what is kept of K. A *full matrix* is the kernel matrix of all rows of a problem, a
 *shared matrix* a full one that several problems read; both are *in memory*: computed before the solve. ::
 
     what is kept of K      entry                    callers, and for which sizes
@@ -35,9 +34,6 @@ Four ways to solve a dual, by what is kept of K. A *full matrix* is the kernel m
     nothing: sums are      solver                   the same with more than 4,096 active rows, where these are short and
     computed from rows     .DualSolver              most entries round to nothing (`kernels.boxed_rows.far_distance`)
 
-    an active matrix on    variable_block           rows on the workers of a dask cluster, of any number
-    each worker            .Block                   (`block_minimization.BlockMinimizer`)
-
 Working sets of 512 rows solve the first two, and the active set of each round of the third (by
-`in_memory.WorkingSetSolver`; in `subproblems` all is compiled, a problem a thread). A block has a `DualSolver`.
+`in_memory.WorkingSetSolver`; in `subproblems` all is compiled, a problem a thread).
 """

@@ -29,7 +29,7 @@ import numpy as np
 from ..._native import Stopped
 from ..._progress import AnyProgress
 from ..._threads import WORK_PER_CHECK, raise_if_stopped
-from ..._types import Array, Mask, RowIndices, Vector
+from ..._types import Array, RowIndices, Vector
 from ...data.rows import positions
 from ...data.samples import SampleSubset
 from ...kernels.active_matrix import ActiveMatrix
@@ -178,10 +178,10 @@ class DualSolver:
             start = uncertified_result(beta, self.progress.elapsed)
             if self.problem.nu:
                 return start
-            result = self._solve_from(self._start_on_subset(beta))
+            result = self._run_rounds(self._start_on_subset(beta))
             self.unfinished = start
             return result
-        return self._solve_from(point)
+        return self._run_rounds(point)
 
     def go_on_from(self, given: DualResult) -> DualResult:
         """Go on from a result of another solve of this problem: itself, if stopped before its K beta is known."""
@@ -189,7 +189,7 @@ class DualSolver:
             decision = given.decision.copy() if given.has_certificate else self.decision_values(given.beta)
         except Stopped:
             return given
-        return self._solve_from(_Point(given.beta.copy(), decision))
+        return self._run_rounds(_Point(given.beta.copy(), decision))
 
     def solve_sharing_memory(self, whole: DualSolver, beta: Vector) -> DualResult:
         """`solve` in the memory of `whole`, a solver not yet used whose coordinates 0 ... m - 1 these are.
@@ -211,7 +211,7 @@ class DualSolver:
     def continue_from(self, result: DualResult, decision: Vector) -> DualResult:
         """Go on from a result, with decision values computed in float64: only changes of beta add errors."""
         self.n_iter, self.history, self.float64_beta = result.n_iter, result.history, result.beta
-        return self._solve_from(_Point(result.beta.copy(), decision))
+        return self._run_rounds(_Point(result.beta.copy(), decision))
 
     def solve_part(self, beta: Vector, decision: Vector) -> DualResult:
         """Solve from beta; the decision values include those of fixed coordinates outside the problem, and are exact.
@@ -219,34 +219,65 @@ class DualSolver:
         The result is the last point: objectives, which are without the terms of fixed coordinates, don't compare it.
         """
         self.float64_beta = beta
-        return self._solve_from(_Point(beta.copy(), decision), returns_last=True)
+        return self._run_rounds(_Point(beta.copy(), decision), returns_last=True)
 
-    def _solve_from(self, point: _Point, *, returns_last: bool = False) -> DualResult:
-        """Solve from a point; the result is the point of least primal objective that was seen, or a later one
+    def _run_rounds(self, point: _Point, *, returns_last: bool = False) -> DualResult:
+        """The rounds from a point. Returns the point of least primal objective, or a later one whose violation is
         below `tol`; with `returns_last` the last one.
-
-        The dual objective decreases in every round but for rounding, the primal one need not.
         """
-        certificate = self._record_certificate(point)
+        certificate = self._certify(point)
         best, self.unfinished = (point, certificate), None
         stall_test = StallTest(MAX_IDLE_CHECKS if len(point.beta) > WORKING_SET_ROWS else 1)
-        while not self._is_done(point, certificate) and self._go_on(point.beta, certificate):
+        while self.n_iter < self.limits.max_sets:
+            # 1. Converged? Or is the violation comparable with the rounding of float32 entries, which can't improve it?
+            error = self.decision_error(point.beta)
+            if certificate.violation < self._observable_tol(point) and self.limits.is_tight(certificate):
+                break
+            if is_comparable_with_rounding(certificate.violation, error, self.needed_tol):
+                break
+            if not self._go_on(point.beta, certificate):
+                break
             if stall_test.observe(self.terms, point.beta, point.decision, certificate.violation):
                 break
+            # 2. The gap is too large at `tol`: go on to a smaller violation
             if certificate.violation < self._observable_tol(point):
                 self.needed_tol = self.limits.next_tol(np.inf, certificate)
                 self.goal_tol = min(self.goal_tol, self.needed_tol)
-            new_point = self._run_round(point, certificate)
+            # 3. Solve the dual on the rows near the margin (shrinking), or on an active set; others are fixed
+            try:
+                rows = self._rows_left_by_shrinking(point, certificate)
+                if rows is None:
+                    part = self._solve_active(point, certificate)
+                else:
+                    part = self._solve_shrunk(point, certificate, rows)
+            except Stopped:
+                break
+            # 4. K beta over all rows: add the kernel rows of the coordinates that changed
+            changed = np.flatnonzero(part.beta != point.beta[part.rows])
+            changed = changed[np.argsort(part.rows[changed])]
+            new_point = self._update(point, part, changed) if len(changed) else None
             if new_point is None:
                 break
-            last, point, certificate = (point, certificate), new_point, self._record_certificate(new_point)
-            self.last_change = _typical_change(last, (point, certificate))
+            # 5. Certify: the dual objective decreases in every round but for rounding, the primal one need not
+            last, point, certificate = (point, certificate), new_point, self._certify(new_point)
+            change = point.decision - last[0].decision + (certificate.intercept - last[1].intercept)
+            self.last_change = float(np.quantile(np.abs(change), _CHANGE_QUANTILE))
             is_better = certificate.primal_objective <= best[1].primal_objective
             if returns_last or certificate.violation < self.limits.tol or is_better:
                 best = point, certificate
         if best[0] is not point and self.unfinished is None:
             self.unfinished = self._result(point, certificate)
         return self._result(*best)
+
+    def _certify(self, point: _Point) -> Certificate:
+        """The certificate of the point, which is recorded as a row of the history; sets `violations`."""
+        certificate = self._find_certificate(point)
+        self.history.record_point(self.progress.elapsed, point.beta, certificate)
+        return certificate
+
+    def _find_certificate(self, point: _Point) -> Certificate:
+        has_intercept, tol = self.problem.has_intercept, self.limits.tol
+        return certify(*(self.terms, *point, self.violations), has_intercept=has_intercept, tol=tol)
 
     def _observable_tol(self, point: _Point) -> float:
         """`goal_tol` less a multiple of the decision error: a computed violation below it is truly below `goal_tol`."""
@@ -256,72 +287,10 @@ class DualSolver:
         """Standard deviation of a decision value's error, from the rounding errors of kernel entries."""
         return decision_error(self.entry_error, beta, self.float64_beta)
 
-    def _is_done(self, point: _Point, certificate: Certificate) -> bool:
-        if self.n_iter >= self.limits.max_sets:
-            return True
-        if self.limits.is_tight(certificate) and certificate.violation < self._observable_tol(point):
-            return True
-        return is_comparable_with_rounding(certificate.violation, self.decision_error(point.beta), self.needed_tol)
-
-    def _result(self, point: _Point, certificate: Certificate) -> DualResult:
-        converged = self.limits.are_met(certificate)
-        return DualResult(point.beta, point.decision, *certificate, converged, self.n_iter, self.history)
-
-    def decision_values(self, beta: Vector, leading: Vector | None = None) -> Vector:
-        """K beta (n,), of which `leading` (m,) are the first entries.
-
-        Raises `Stopped` if the fit is stopped meanwhile, unless the product takes a fraction of a second.
-        """
-        decision, columns = np.zeros(len(beta)), None
-        if leading is not None:
-            decision[: len(leading)], columns = leading, np.arange(len(leading), len(beta))
-
-        def add(rows: RowIndices) -> None:
-            self.operator.add_product(rows, beta[rows], decision, columns)
-
-        if beta.any() and (columns is None or len(columns)):  # else all rows would be gathered for nothing
-            self._in_blocks(add, np.flatnonzero(beta))
-        return decision
-
-    def _start_on_subset(self, beta: Vector) -> _Point:
-        """beta on as many support vectors as take a fraction of a second, or 0 if its primal objective is smaller."""
-        few, decision = np.zeros((2, len(beta)))
-        zero = _Point(few.copy(), decision.copy())
-        rows = np.flatnonzero(beta)
-        rows = rows[:: self._n_checks(rows) + 1]
-        few[rows] = beta[rows]
-        if self.problem.has_intercept:
-            few = self.problem.nearby_point(few)
-        self.operator.add_product(rows, few[rows], decision)
-        return min(zero, _Point(few, decision), key=lambda point: self._find_certificate(point).primal_objective)
-
-    def to_original_order(self, values: Vector) -> Vector:
-        """`values` (n,) of the coordinates, in the order of the original problem's rows."""
-        if self.order is None:
-            return values
-        ordered = np.empty_like(values)
-        ordered[self.order] = values
-        return ordered
-
-    def in_original_order(self, result: DualResult) -> DualResult:
-        """A result with its coordinates in the order of the original problem's rows."""
-        beta, decision = self.to_original_order(result.beta), self.to_original_order(result.decision)
-        return replace(result, beta=beta, decision=decision)
-
-    def _record_certificate(self, point: _Point) -> Certificate:
-        """The certificate of the point, recorded as a row of the history."""
-        certificate = self._find_certificate(point)
-        self.history.record_point(self.progress.elapsed, point.beta, certificate)
-        return certificate
-
-    def _find_certificate(self, point: _Point) -> Certificate:
-        has_intercept, tol = self.problem.has_intercept, self.limits.tol
-        return certify(*(self.terms, *point, self.violations), has_intercept=has_intercept, tol=tol)
-
     def _go_on(self, beta: Vector, certificate: Certificate) -> bool:
         if self.go_on is not None:
             return self.go_on(beta, certificate)
-        self.progress.current_solution = self.to_original_order(beta), certificate.intercept
+        self.progress.current_solution = self._in_original_order(beta), certificate.intercept
         return self.progress.go_on(
             violation=certificate.violation,
             tol=self.goal_tol,
@@ -329,22 +298,6 @@ class DualSolver:
             n_support=float(np.count_nonzero(beta)),
             round=float(len(self.history)),
         )
-
-    def _run_round(self, point: _Point, certificate: Certificate) -> _Point | None:
-        """The point after one round; None if the round was stopped or changed no coordinate."""
-        rows = self._rows_left_by_shrinking(point, certificate)
-        try:
-            if rows is not None:
-                part = self._solve_shrunk(point, certificate, rows)
-            else:
-                part = self._solve_active(point, certificate)
-        except Stopped:
-            return None
-        changed = np.flatnonzero(part.beta != point.beta[part.rows])
-        changed = changed[np.argsort(part.rows[changed])]
-        if not len(changed):
-            return None
-        return self._update(point, part, changed)
 
     def _rows_left_by_shrinking(self, point: _Point, certificate: Certificate) -> RowIndices | None:
         """Rows that shrinking leaves: free ones, violators, and those nearer to the margin than `last_change`.
@@ -392,6 +345,61 @@ class DualSolver:
         self.n_iter += result.n_iter
         return _Part(rows, result.beta, result.decision)
 
+    def _solve_active(self, point: _Point, certificate: Certificate) -> _Part:
+        """Solve on an active set: with entries computed from its rows, then, if it needs more, on its kernel matrix."""
+        wanted = self._choose_active(point, certificate.intercept)
+        tol = max(self._observable_tol(point), ROUND_TOL * certificate.violation)
+        if self._is_local and len(wanted) > LEAST_ROWS:
+            part = point.take(wanted[local_order(self.operator.samples.take(wanted))])
+            self._solve_sets(None, part, tol)
+            return part
+        # working sets that compute as many entries from the rows as the active matrix lacks
+        m, n_missing, n_sets = len(wanted), self.active_matrix.n_missing(wanted), 0
+        has_short_rows = m > WORKING_SET_ROWS and self._entry_rows(wanted[:1], self.far) is not None
+        if has_short_rows and 2 * n_missing >= m * m:
+            n_sets = n_missing // (WORKING_SET_ROWS * m)
+        part = point.take(wanted)
+        if n_sets and (self._solve_sets(None, part, tol, n_sets) or self.n_iter >= self.limits.max_sets):
+            return part
+        try:
+            with self.progress.interrupting(self.operator.team.native):
+                self.active_matrix.update(wanted, exactly=n_sets > 0)
+        except Stopped:
+            if n_sets:
+                return part
+            raise
+        part = point.with_part(part).take(self.active_matrix.rows)
+        self._solve_sets(self.active_matrix.K, part, tol)
+        return part
+
+    def _choose_active(self, point: _Point, intercept: float) -> RowIndices:
+        """Free coordinates, the largest violators, and satisfied coordinates near their margin, as far as they fit."""
+        n, magnitude = len(point.beta), np.abs(self.violations)
+        is_active = is_free(self.terms, point.beta)
+        violates = (magnitude > _LEAST_VIOLATION * magnitude.max()) & ~is_active
+        if point.is_zero:
+            most = min(_NEW_VIOLATORS_FROM_ZERO, max(WORKING_SET_ROWS, int(_FIRST_ROUND_SHARE * n)))
+        else:
+            expected = int(_NEW_SHARE * np.sqrt(np.count_nonzero(point.beta) * n))
+            most = int(np.clip(expected, WORKING_SET_ROWS, _NEW_VIOLATORS))
+        if self.problem.has_intercept:  # sum(beta) is fixed: half of them to increase, half to decrease
+            sides = [np.flatnonzero(violates & (sign * self.violations > 0)) for sign in (1, -1)]
+            new = np.concatenate([_largest(magnitude, side, most // 2) for side in sides])
+        else:
+            new = _largest(magnitude, np.flatnonzero(violates), most)
+        is_active[new] = True
+        active = self._cut_to_memory(np.flatnonzero(is_active))
+        if point.is_zero:
+            return active
+        # satisfied coordinates near their margin, which the round may turn into violators
+        margin_distance = kink_distances(self.terms, point.decision, intercept)
+        near = margin_distance < magnitude.max()
+        near[active] = False
+        n_near = min(int(np.clip(len(new), *_NEAR_MARGIN)), self._max_active - len(active))
+        is_active = np.zeros(n, bool)
+        is_active[active] = is_active[_largest(-margin_distance, np.flatnonzero(near), n_near)] = True
+        return np.flatnonzero(is_active)
+
     @property
     def _max_active(self) -> int:
         """Rows of an active set, at most: those of the active matrix, or copies of rows that have room in its place."""
@@ -405,44 +413,6 @@ class DualSolver:
     def _is_local(self) -> bool:
         """Whether sums of kernel rows are computed from the samples: fast where most entries are left out."""
         return self.far < np.inf and self._entry_rows(np.arange(1), self.far) is not None
-
-    def _choose_active(self, point: _Point, intercept: float) -> RowIndices:
-        """Free coordinates, the largest violators, and satisfied coordinates near their margin, as far as they fit."""
-        magnitude = np.abs(self.violations)
-        is_active = is_free(self.terms, point.beta)
-        violates = (magnitude > _LEAST_VIOLATION * magnitude.max()) & ~is_active
-        new = self._largest_violators(violates, self._max_new(point))
-        is_active[new] = True
-        active = self._cut_to_memory(np.flatnonzero(is_active))
-        if point.is_zero:
-            return active
-        return self._add_near_margin(point, intercept, active, int(np.clip(len(new), *_NEAR_MARGIN)))
-
-    def _max_new(self, point: _Point) -> int:
-        """How many violators join the active set at most."""
-        n = len(point.beta)
-        if point.is_zero:
-            return min(_NEW_VIOLATORS_FROM_ZERO, max(WORKING_SET_ROWS, int(_FIRST_ROUND_SHARE * n)))
-        expected = int(_NEW_SHARE * np.sqrt(np.count_nonzero(point.beta) * n))
-        return int(np.clip(expected, WORKING_SET_ROWS, _NEW_VIOLATORS))
-
-    def _largest_violators(self, violates: Mask, k: int) -> RowIndices:
-        """The k largest violators; with an intercept, which fixes sum(beta), half to increase and half to decrease."""
-        magnitude = np.abs(self.violations)
-        if not self.problem.has_intercept:
-            return _largest(magnitude, np.flatnonzero(violates), k)
-        sides = [np.flatnonzero(violates & (sign * self.violations > 0)) for sign in (1, -1)]
-        return np.concatenate([_largest(magnitude, side, k // 2) for side in sides])
-
-    def _add_near_margin(self, point: _Point, intercept: float, active: RowIndices, k: int) -> RowIndices:
-        """`active` and up to k satisfied coordinates near their margin, which the round may turn into violators."""
-        margin_distance = kink_distances(self.terms, point.decision, intercept)
-        near = margin_distance < np.abs(self.violations).max()
-        near[active] = False
-        room = self._max_active - len(active)
-        is_active = np.zeros(len(near), bool)
-        is_active[active] = is_active[_largest(-margin_distance, np.flatnonzero(near), min(k, room))] = True
-        return np.flatnonzero(is_active)
 
     def _cut_to_memory(self, active: RowIndices) -> RowIndices:
         """As many rows as fit: the newer half of the last active set, and the largest violators of the others."""
@@ -459,38 +429,6 @@ class DualSolver:
             others, kept, room = decreasing, np.concatenate([kept, first]), room - len(first)
         self.last_active = np.concatenate([kept, _largest(magnitude, others, room)])
         return self.last_active
-
-    def _solve_active(self, point: _Point, certificate: Certificate) -> _Part:
-        """Solve on an active set: with entries computed from its rows, then, if it needs more, on its kernel matrix."""
-        wanted = self._choose_active(point, certificate.intercept)
-        tol = max(self._observable_tol(point), ROUND_TOL * certificate.violation)
-        if self._is_local and len(wanted) > LEAST_ROWS:
-            part = point.take(wanted[local_order(self.operator.samples.take(wanted))])
-            self._solve_sets(None, part, tol)
-            return part
-        part, n_sets = point.take(wanted), self._n_sets_from_rows(wanted)
-        if n_sets and (self._solve_sets(None, part, tol, n_sets) or self.n_iter >= self.limits.max_sets):
-            return part
-        try:
-            with self.progress.interrupting(self.operator.team.native):
-                self.active_matrix.update(wanted, exactly=n_sets > 0)
-        except Stopped:
-            if n_sets:
-                return part
-            raise
-        part = point.with_part(part).take(self.active_matrix.rows)
-        self._solve_sets(self.active_matrix.K, part, tol)
-        return part
-
-    def _n_sets_from_rows(self, wanted: RowIndices) -> int:
-        """Number of working sets on `wanted` that compute as many entries from rows as the active matrix lacks.
-
-        0 if the matrix has most entries, or rows are not short.
-        """
-        m, n_missing = len(wanted), self.active_matrix.n_missing(wanted)
-        if m <= WORKING_SET_ROWS or 2 * n_missing < m * m or self._entry_rows(wanted[:1], self.far) is None:
-            return 0
-        return n_missing // (WORKING_SET_ROWS * m)
 
     def _entry_rows(self, rows: RowIndices, limit: float) -> EntryRows | None:
         if self.terms.curvature is not None:  # tiles of computed entries are not scaled to a unit diagonal
@@ -511,27 +449,6 @@ class DualSolver:
         self.n_iter += solver.n_iter
         return is_done
 
-    def _blocks(self, rows: RowIndices) -> list[RowIndices]:
-        """Strided parts of `rows`: the product of each part's rows of K takes a fraction of a second."""
-        n_blocks = min(self._n_checks(rows), len(rows) // _BLOCK_ROWS) + 1
-        return [rows[k::n_blocks] for k in range(n_blocks)]
-
-    def _n_checks(self, rows: RowIndices) -> int:
-        """Number of clock checks during a product of these rows of K."""
-        return int(entry_work(len(rows) * len(self.operator), self.operator.samples.row_cost) / WORK_PER_CHECK)
-
-    def _in_blocks(self, add: Callable[[RowIndices], None], rows: RowIndices) -> None:
-        """Call `add` for blocks of the rows; raise `Stopped`, also within a block, if the fit is stopped.
-
-        Products that take a fraction of a second in all are never stopped.
-        """
-        if self._n_checks(rows) == 0:
-            return add(rows)
-        with self.progress.interrupting(self.operator.team.native):
-            for block in self._blocks(rows):
-                raise_if_stopped(self.progress.go_on)
-                add(block)
-
     def _update(self, point: _Point, part: _Part, changed: RowIndices) -> _Point | None:
         """The point with the solution of a part, which changed its coordinates `changed`; None if stopped.
 
@@ -541,23 +458,71 @@ class DualSolver:
         rows = part.rows[changed]
         change = new.beta[rows] - point.beta[rows]
         unknown = np.delete(np.arange(len(new.beta)), part.rows)
-
-        def add(block: RowIndices) -> None:
-            self.operator.add_product(rows[block], change[block], new.decision, unknown)
-
         try:
-            self._in_blocks(add, np.arange(len(rows)))
+            self._add_product(rows, change, new.decision, unknown)
         except Stopped:
             self.unfinished = uncertified_result(new.beta, self.progress.elapsed)
             return self._start_on_subset(new.beta) if point.is_zero else None
         check_finite(new.decision)
         return new
 
+    def decision_values(self, beta: Vector, leading: Vector | None = None) -> Vector:
+        """K beta (n,), of which `leading` (m,) are the first entries.
 
-def _typical_change(last: tuple[_Point, Certificate], new: tuple[_Point, Certificate]) -> float:
-    """How much a round changed decision values, intercept included, at most for most rows: a quantile over the rows."""
-    change = new[0].decision - last[0].decision + (new[1].intercept - last[1].intercept)
-    return float(np.quantile(np.abs(change), _CHANGE_QUANTILE))
+        Raises `Stopped` if the fit is stopped meanwhile, unless the product takes a fraction of a second.
+        """
+        decision, columns, rows = np.zeros(len(beta)), None, np.flatnonzero(beta)
+        if leading is not None:
+            decision[: len(leading)], columns = leading, np.arange(len(leading), len(beta))
+        if len(rows) and (columns is None or len(columns)):  # else all rows would be gathered for nothing
+            self._add_product(rows, beta[rows], decision, columns)
+        return decision
+
+    def _add_product(self, rows: RowIndices, coef: Vector, f: Vector, columns: RowIndices | None) -> None:
+        """f[columns] += coef @ K[rows, columns], block by block; raise `Stopped`, also in a block, in a stopped fit.
+
+        Products that take a fraction of a second in all are never stopped.
+        """
+        n_checks = self._n_checks(rows)
+        if n_checks == 0:
+            return self.operator.add_product(rows, coef, f, columns)
+        n_blocks = min(n_checks, len(rows) // _BLOCK_ROWS) + 1
+        with self.progress.interrupting(self.operator.team.native):
+            for k in range(n_blocks):
+                raise_if_stopped(self.progress.go_on)
+                self.operator.add_product(rows[k::n_blocks], coef[k::n_blocks], f, columns)
+
+    def _n_checks(self, rows: RowIndices) -> int:
+        """Number of clock checks during a product of these rows of K."""
+        return int(entry_work(len(rows) * len(self.operator), self.operator.samples.row_cost) / WORK_PER_CHECK)
+
+    def _start_on_subset(self, beta: Vector) -> _Point:
+        """beta on as many support vectors as take a fraction of a second, or 0 if its primal objective is smaller."""
+        few, decision = np.zeros((2, len(beta)))
+        zero = _Point(few.copy(), decision.copy())
+        rows = np.flatnonzero(beta)
+        rows = rows[:: self._n_checks(rows) + 1]
+        few[rows] = beta[rows]
+        if self.problem.has_intercept:
+            few = self.problem.nearby_point(few)
+        self.operator.add_product(rows, few[rows], decision)
+        return min(zero, _Point(few, decision), key=lambda point: self._find_certificate(point).primal_objective)
+
+    def _result(self, point: _Point, certificate: Certificate) -> DualResult:
+        converged = self.limits.are_met(certificate)
+        return DualResult(point.beta, point.decision, *certificate, converged, self.n_iter, self.history)
+
+    def in_original_order(self, result: DualResult) -> DualResult:
+        """A result with its coordinates in the order of the original problem's rows."""
+        beta, decision = self._in_original_order(result.beta), self._in_original_order(result.decision)
+        return replace(result, beta=beta, decision=decision)
+
+    def _in_original_order(self, values: Vector) -> Vector:
+        if self.order is None:
+            return values
+        ordered = np.empty_like(values)
+        ordered[self.order] = values
+        return ordered
 
 
 def _largest(values: Vector, rows: RowIndices, k: int) -> RowIndices:

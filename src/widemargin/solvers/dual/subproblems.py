@@ -24,8 +24,8 @@ from ..._progress import AnyProgress, share_time
 from ..._threads import ThreadTeam
 from ..._types import Array, Mask, RowIndices, Vector
 from ...data.samples import Samples
+from ...kernels.entry_precision import entry_error
 from ...kernels.functions import Kernel, check_finite
-from ...kernels.precision import entry_error
 from ...kernels.tiles import fill_gram
 from ..results import Certificate, DualResults, coordinates_of
 from .certificate import Limits, certify_each

@@ -28,7 +28,8 @@ from ...kernels.functions import RBF, CallableKernel, Kernel
 from .lookup_table import merge_table
 
 MAINTENANCE = ("merge", "removal", "projection")  # these names are described in `solvers.sgd`
-RULES = ("lookup-wd", "lookup-h", "gss", "gss-precise", "gss-paper")
+MERGE_RULES = ("lookup-wd", "gss-precise")
+RULES = (*MERGE_RULES, "lookup-h", "gss", "gss-paper")  # the last three for comparisons: `evidence/bsgd.py tables`
 
 # Places in the arrays of a machine, which the compiled steps and the files of models number alike.
 # counts, int64. Slots are the columns of the arrays of a MergingMachine: the first N_FRONT have the support vectors of
@@ -57,7 +58,7 @@ class StepSettings:
         Weight of |w|^2 / 2 against the *mean* of the losses.
     budget : int
     maintenance : {"merge", "removal", "projection"}
-    merge : {"lookup-wd", "lookup-h", "gss", "gss-precise", "gss-paper"}
+    merge : one of `RULES`
     table_size : int
     fit_intercept : bool
     average : bool

@@ -15,10 +15,11 @@ The loss is a `LeafProblem`: hinge loss, kernel ridge regression, or least squar
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from copy import copy
 from functools import partial
-from operator import call
+from operator import attrgetter, call
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -27,7 +28,7 @@ from scipy.linalg import cho_factor, cho_solve
 
 from .._memory import DEFAULT_PLAN, MemoryPlan
 from .._native import Stopped
-from .._progress import SKETCHED_PART, AnyProgress, SilentProgress, share_time
+from .._progress import AnyProgress, SilentProgress, share_time
 from .._threads import ThreadTeam, blas_limit, effective_n_jobs, raise_if_stopped, run_interruptibly
 from .._types import Array, Matrix, RowIndices, Vector
 from ..data.origin import dense_if_far
@@ -36,8 +37,7 @@ from ..data.samples import make_samples
 from ..kernels.functions import ArgumentKernel
 from ..kernels.tiles import fill_gram
 from ..models.nystroem_tree import NystroemForest, NystroemTree
-from ..nystroem.factor import nystroem_factor
-from ..nystroem.features import LandmarkFeatures, stack_leaves
+from ..nystroem.features import LandmarkFeatures, nystroem_factor, stack_leaves
 from ..nystroem.landmarks import select_landmarks
 from ..nystroem.leaf_problems import ExactSolution, LeafProblem, LinearFit, least_squares_work
 from ..nystroem.pseudo_landmarks import add_pseudo_landmarks, landmark_features
@@ -48,7 +48,7 @@ T = TypeVar("T")
 
 LEAVES_AT_ONCE = 2  # leaves whose training fits in memory at a time: a constant, as results must not depend on `n_jobs`
 _MAX_KERNEL_ROWS = 3000  # rows of a leaf whose kernel matrix is computed, at most
-_MAX_SKETCHED_ROWS = 300  # where time is short, train on a quarter of a leaf's rows, at most so many
+_MAX_QUICK_ROWS = 300  # where time is short, train on a quarter of a leaf's rows, at most so many
 _TREE_SHARE = 0.5  # of the time that is left, for the clusters of a tree at most
 _N_VECTORS = 6  # float64 vectors (n,) of a training, beside two for each output
 _UNEVEN = 2.0  # rows of the largest leaf / mean, about
@@ -133,9 +133,9 @@ def train_forest(
     Notes
     -----
     O(n_leaf^2) kernel entries a leaf, of at most 3,000 rows each. Leaves are independent: one after the other on every
-    thread. With a time limit, the smallest leaves come first. Where the time will probably not suffice, all others get
-    a machine of a quarter of their rows before one of them is trained (`share_time`). When the fit is stopped, an
-    untrained leaf keeps that one, or gets the best constant. Of the trees after the first only complete ones are kept.
+    thread. With a time limit, every leaf first gets a machine of a few of its rows, which it keeps if the fit is
+    stopped before it is trained; then they are trained, the smallest first. A leaf without a machine has the best
+    constant. Of the trees after the first only complete ones are kept.
     """
     X = dense_if_far(X)
     with blas_limit(1), ThreadTeam(_count_workers(settings, X, problem.n_outputs)) as team:
@@ -154,7 +154,7 @@ def needed_bytes(settings: ForestSettings, X: Any, n_outputs: int) -> float:
     """The least memory for training on the rows X (n, d): clusters, and one leaf after the other."""
     n, d = map(int, X.shape)
     n_leaf = _leaf_rows(settings, n)
-    leaf = _leaf_bytes(settings, n_leaf, d, n_outputs, min(n_leaf, _MAX_SKETCHED_ROWS))
+    leaf = _leaf_bytes(settings, n_leaf, d, n_outputs, min(n_leaf, _MAX_QUICK_ROWS))
     clusters = needed_sample_bytes(n * d, X.dtype.itemsize) if settings.n_clusters > 1 else 0
     return 8.0 * n * (_N_VECTORS + 2 * n_outputs) + clusters + leaf
 
@@ -162,7 +162,7 @@ def needed_bytes(settings: ForestSettings, X: Any, n_outputs: int) -> float:
 def _max_kernel_rows(settings: ForestSettings, X: Any, n_outputs: int) -> int:
     """The number r of sampled rows of a leaf, 300 to 3,000, whose kernel matrix and factorisation fit in memory."""
     n_leaf, n_at_once = _leaf_rows(settings, X.shape[0]), min(LEAVES_AT_ONCE, settings.n_clusters)
-    sizes = range(_MAX_SKETCHED_ROWS, _MAX_KERNEL_ROWS + 1, 100)  # the largest that fits in memory is taken
+    sizes = range(_MAX_QUICK_ROWS, _MAX_KERNEL_ROWS + 1, 100)  # the largest that fits in memory is taken
     each = [n_at_once * _leaf_bytes(settings, n_leaf, X.shape[1], n_outputs, r) for r in sizes]
     return max((r for r, size in zip(sizes, each, strict=True) if size <= settings.memory["leaves"]), default=sizes[0])
 
@@ -209,16 +209,13 @@ def _train_tree(trainer: _LeafTrainer, rng: np.random.Generator, number: int) ->
     clusters = group_by_label(labels, k)
     trainer.progress.stage("leaves", k)
     rngs = rng.spawn(k)
-    machines = share_time(
-        trainer.train_leaf,
-        [*zip(clusters, rngs, strict=True)],
-        [len(rows) for rows in clusters],
-        trainer.progress,
-        lambda machine: machine.is_complete,
-        partial(trainer.team.map, call),
-        trainer.team.n_threads,
-        trainer.sketch,
-    )
+    run, n_workers = partial(trainer.team.map, call), trainer.team.n_threads
+    quick: list[_LeafMachine | None] = [None] * k
+    if k > 1 and math.isfinite(trainer.progress.deadline):
+        quick = list(trainer.team.map(trainer.train_quickly, list(zip(clusters, rngs, strict=True))))
+    parts, work = list(zip(clusters, rngs, quick, strict=True)), [len(rows) for rows in clusters]
+    is_done = attrgetter("is_complete")
+    machines = share_time(trainer.train_leaf, parts, work, trainer.progress, is_done, run, n_workers)
     leaves = {
         "tree": np.full(k, number),
         "n_rows": np.array([len(rows) for rows in clusters]),
@@ -264,7 +261,7 @@ class _LeafMachine(NamedTuple):
     is_complete: bool = True  # whether it was trained on all rows
 
 
-_Leaf = tuple[RowIndices, np.random.Generator]
+_Leaf = tuple[RowIndices, np.random.Generator, _LeafMachine | None]  # the last one of a few rows
 
 
 class _LeafTrainer:
@@ -292,32 +289,33 @@ class _LeafTrainer:
         self.memory = settings.memory.among(LEAVES_AT_ONCE)  # of a leaf
 
     def train_leaf(self, leaf: _Leaf, before: _LeafMachine | None, share: AnyProgress) -> _LeafMachine:
-        """Train a leaf; once the fit is stopped, return the machine `before`, or a constant.
+        """Train a leaf; once the fit is stopped, return the machine of a few rows, or a constant.
 
         A leaf that has begun may take longer than its share of the time: what it has computed would be lost.
         """
+        rows, rng, quick = leaf
         try:
-            machine = self._run_algorithm(*leaf)
+            machine = self._run_algorithm(rows, rng)
             self.progress.advance()
         except Stopped:
             self.progress.go_on()  # records what has stopped it
-            machine = before or self._constant(leaf[0])
+            machine = quick or self._constant(rows)
         return machine
 
-    def sketch(self, leaf: _Leaf, before: _LeafMachine | None, share: AnyProgress) -> _LeafMachine:
-        """A machine of a quarter of a leaf's rows, at most 300, with some of these as landmarks.
+    def train_quickly(self, leaf: tuple[RowIndices, np.random.Generator]) -> _LeafMachine | None:
+        """A machine of a quarter of a leaf's rows, at most 300, with some of these as landmarks; None if stopped.
 
         Its gap is its objective on all rows of the leaf.
         """
         rows, rng, quick = leaf[0], leaf[1].spawn(1)[0], copy(self)
         quick.settings = self.settings._replace(landmark_weights=None, landmark_method="uniform")
-        some = np.sort(rng.choice(rows, min(-(-len(rows) // SKETCHED_PART), _MAX_SKETCHED_ROWS), replace=False))
+        some = np.sort(rng.choice(rows, min(-(-len(rows) // 4), _MAX_QUICK_ROWS), replace=False))
         try:
             machine = quick._run_algorithm(some, rng)
             work = len(rows) * self.X.shape[1] * (1 + self.settings.n_landmarks)
             objective = self._until_stopped(partial(self._objective, machine, rows), work)
         except Stopped:
-            return before or self._constant(rows)
+            return None
         fit = machine.fit._replace(objective=objective, gap=objective, converged=False)
         return machine._replace(fit=fit, is_complete=False)
 

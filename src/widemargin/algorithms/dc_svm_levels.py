@@ -28,19 +28,20 @@ import numpy as np
 
 from .._memory import DEFAULT_PLAN, MemoryPlan
 from .._native import Stopped
-from .._progress import SKETCHED_PART, AnyProgress, Progress, share_time
+from .._progress import AnyProgress, Progress, share_time
 from .._threads import ThreadTeam, blas_limit
 from .._types import RowIndices, Vector
 from ..data.rows import group_by_label
 from ..data.samples import Samples, SampleSubset
 from ..kernels.boxed_rows import far_distance
+from ..kernels.entry_precision import entry_error
 from ..kernels.functions import Kernel
 from ..kernels.kernel_operator import KernelOperator
-from ..kernels.precision import entry_error
 from ..kernels.scratch import Scratch, closing_scratch, free_scratch
 from ..kernels.tiles import SMALL_ENTRY_WORK, fill_gram
 from ..partition.divide import ClusteringSettings, Division, clustering_level, divide
 from ..solvers.dual.certificate import MAX_RELATIVE_GAP, START_TOL, Limits, join_results
+from ..solvers.dual.float64_correction import correct_in_float64
 from ..solvers.dual.in_memory import (
     WORKING_SET_ROWS,
     certified_result,
@@ -49,7 +50,6 @@ from ..solvers.dual.in_memory import (
     uncertified_result,
 )
 from ..solvers.dual.memory import active_bytes, among_solves, free_bytes
-from ..solvers.dual.precision import correct_in_float64
 from ..solvers.dual.problem import DualProblem, PairProblems
 from ..solvers.dual.solver import DualSolver
 from ..solvers.dual.subproblems import Subproblem, join_subproblems, solve_on_full_matrix
@@ -142,7 +142,6 @@ def train_machine(
     rng: np.random.Generator,
     *,
     before: TrainedMachine | None = None,
-    sketched: Vector | None = None,
     division: Division | None = None,
     is_one_of_several: bool = False,
 ) -> TrainedMachine:
@@ -155,8 +154,6 @@ def train_machine(
     before : TrainedMachine, optional
         The machine that an earlier, stopped fit has left, or a feasible point without a certificate: the training goes
         on from it, and gives no machine of a larger objective. It replaces the levels above `stop_level`.
-    sketched : ndarray of shape (n,), optional
-        Feasible coefficients, of a sketch, that the levels start from.
     division : Division, optional
         The clusters of `stop_level`; new ones by default.
     is_one_of_several : bool
@@ -178,7 +175,7 @@ def train_machine(
     with _training(data, settings, progress, rng) as training:
         point = None if before is None else training.begin_at(before)
         if point is None:
-            beta = training.solve_levels(before, sketched, division)
+            beta = training.solve_levels(before, division)
             early = None if is_one_of_several else training.early
             if training.is_at_stop_level or (early is not None and progress.stopped_by):
                 return training.early_machine().following(before)
@@ -213,18 +210,6 @@ def _training(
         yield DCSVMTraining(data, settings, progress, rng, team)
 
 
-def sketch(
-    data: KernelProblem, settings: DCSVMSettings, progress: AnyProgress, division: Division | None
-) -> TrainedMachine:
-    """A machine of a quarter of the rows; of a quarter of each cluster's, where there are clusters of `stop_level`."""
-    with _training(data, settings, progress, np.random.default_rng(0)) as training:
-        if division is not None:
-            training.solve_level(settings.stop_level, np.zeros(len(data.samples)), division, is_sketch=True)
-            return training.early_machine()
-        result = training.sketch(data)
-        return TrainedMachine.exact(result)
-
-
 def solve_clusters(
     data: KernelProblem, clusters: Sequence[RowIndices], settings: DCSVMSettings, progress: Progress
 ) -> list[DualResult]:
@@ -234,21 +219,6 @@ def solve_clusters(
     """
     with _training(data, settings, progress, np.random.default_rng(0)) as training:
         return training.solve_clusters(clusters, data.problem.uniform_point(), settings.tol, settings.max_relative_gap)
-
-
-def approximate_solution(data: KernelProblem, settings: DCSVMSettings, progress: Progress) -> Vector:
-    """A feasible point (n,) near the optimum: the clusters' solutions to a violation of 0.1.
-
-    Without levels, as for sparse rows, it is the whole problem's. A fit that is stopped gives what it has reached.
-    """
-    n, beta = len(data.samples), data.problem.uniform_point()
-    levels = settings.planned_levels(data.kernel, data.samples)
-    with _training(data, settings, progress, np.random.default_rng(0)) as training:
-        for level in levels:
-            beta = training.solve_level(level, beta, None)
-        if not levels:
-            beta = training.solve_clusters([np.arange(n)], beta, max(settings.tol, START_TOL), np.inf)[0].beta
-    return beta
 
 
 class DCSVMTraining:
@@ -322,9 +292,7 @@ class DCSVMTraining:
         has_levels = self.settings.stop_level or self.early or (not self.levels and self.worthwhile_levels)
         return None if has_levels else before.result
 
-    def solve_levels(
-        self, before: TrainedMachine | None, sketched: Vector | None = None, division: Division | None = None
-    ) -> Vector:
+    def solve_levels(self, before: TrainedMachine | None, division: Division | None = None) -> Vector:
         """The solution (n,) of the last level; the parameters are those of `train_machine`."""
         stop_level = self.settings.stop_level
         known = {stop_level: division}
@@ -337,16 +305,14 @@ class DCSVMTraining:
             planned = self.worthwhile_levels
         if before is not None:
             beta = before.start
-        elif sketched is not None:
-            beta = self.sample_beta = sketched
         else:
             beta = self.data.problem.uniform_point() if planned else self.data.problem.sparse_point()
         for level in self.following_levels(planned):
             beta = self.solve_level(level, beta, known.get(level))
         return beta
 
-    def solve_level(self, level: int, beta: Vector, division: Division | None, *, is_sketch: bool = False) -> Vector:
-        """Divide the data, and solve (or sketch) the clusters from beta (n,) in parallel; return all solutions.
+    def solve_level(self, level: int, beta: Vector, division: Division | None) -> Vector:
+        """Divide the data, and solve the clusters from beta (n,) in parallel; return all solutions.
 
         Stopped before this gives a division, or a machine better than that of the level before, it returns beta.
         """
@@ -365,10 +331,7 @@ class DCSVMTraining:
         tol, max_relative_gap = max(self.settings.tol, START_TOL), np.inf
         if level == self.settings.stop_level:
             tol, max_relative_gap = self.settings.tol, self.settings.max_relative_gap
-        if is_sketch:
-            results = self.team.map(lambda rows: self.sketch(self._take(self.data, rows)), clusters)
-        else:
-            results = self.solve_clusters(clusters, beta, tol, max_relative_gap, given)
+        results = self.solve_clusters(clusters, beta, tol, max_relative_gap, given)
         # Lemma 1: the optimum for the kernel k(x, z) [same cluster]
         joined = join_results(clusters, results, len(beta), self.progress.elapsed)
         is_worse = self.early is not None and self.early.result.objective < joined.objective
@@ -411,8 +374,7 @@ class DCSVMTraining:
 
         run, n_workers = partial(self.team.map, call), self.team.n_threads
         work = [len(rows) ** 2 + 1 for rows in clusters]
-        sketch = None if self.data.problem.nu or beta.any() else self._sketch_cluster
-        solved = share_time(solve, clusters, work, self.progress, attrgetter("converged"), run, n_workers, sketch)
+        solved = share_time(solve, clusters, work, self.progress, attrgetter("converged"), run, n_workers)
         free_scratch()
         return solved
 
@@ -422,10 +384,6 @@ class DCSVMTraining:
         if not given.has_certificate:
             return uncertified_result(beta, elapsed)
         return certified_result(self.data.problem.take(rows), beta, given.decision[rows], limits, elapsed)
-
-    def _sketch_cluster(self, rows: RowIndices, before: DualResult | None, share: AnyProgress) -> DualResult:
-        result = self.within(share).sketch(self._take(self.data, rows))
-        return before if before is not None and before.improves(result) else result
 
     def within(self, share: AnyProgress) -> DCSVMTraining:
         """These steps in a share of the time."""
@@ -451,15 +409,6 @@ class DCSVMTraining:
                 gap = max_relative_gap
                 return self._solver(data, team, tol=tol, max_relative_gap=gap, memory=memory).solve(beta)
             return self._solve_in_memory(data, team, beta, tol, max_relative_gap)
-
-    def sketch(self, data: KernelProblem) -> DualResult:
-        """The solution on a quarter of the m rows, at random, as a result for all: about a tenth of the time."""
-        m = len(data.samples)
-        rows = np.sort(np.random.default_rng(0).choice(m, -(-m // SKETCHED_PART), replace=False))
-        sample, beta = self._take(data, rows), np.zeros(m)
-        beta[rows] = self._solve_part(sample, sample.problem.sparse_point(), START_TOL, np.inf).beta
-        with ThreadTeam(self.settings.n_jobs) as team:
-            return self._solver(data, team, max_iter=0, memory=MemoryPlan(0)).solve(beta)
 
     def _solve_in_memory(
         self, part: KernelProblem, team: ThreadTeam, beta: Vector, tol: float, max_relative_gap: float
