@@ -13,7 +13,7 @@ from ._axes import axes_of
 class CPathDisplay:
     """Mean score of cross-validation against C, with its standard deviation over the folds.
 
-    Use `from_path`, which draws. It follows scikit-learn's convention for displays.
+    `from_path` draws it, as scikit-learn's displays.
 
     Parameters
     ----------
@@ -69,10 +69,6 @@ class CPathDisplay:
             None: those of a new figure.
         name, **line_kwargs
             As for `plot`.
-
-        Returns
-        -------
-        CPathDisplay
         """
         Cs, scores = (path.Cs_, _best_path(path)) if hasattr(path, "scores_") else (path.Cs, path.scores)
         return cls(Cs, scores).plot(ax=ax, name=name, **line_kwargs)
@@ -88,15 +84,6 @@ class CPathDisplay:
             Name in the legend; None: "mean score".
         **line_kwargs
             For matplotlib's ``Axes.plot``, for the means.
-
-        Returns
-        -------
-        CPathDisplay
-
-        Raises
-        ------
-        ImportError
-            Without matplotlib.
         """
         self.ax_, self.figure_ = axes_of(self, ax)
         order = np.argsort(self.Cs)

@@ -13,7 +13,7 @@ from ._axes import axes_of, last_step
 class ClusterDisplay:
     """Rows on a plane, coloured by cluster.
 
-    Use `from_estimator`, which draws. It follows scikit-learn's convention for displays.
+    `from_estimator` draws it, as scikit-learn's displays.
 
     Parameters
     ----------
@@ -66,10 +66,6 @@ class ClusterDisplay:
         **scatter_kwargs
             As for `plot`.
 
-        Returns
-        -------
-        ClusterDisplay
-
         Raises
         ------
         ValueError
@@ -93,15 +89,6 @@ class ClusterDisplay:
             None: those of a new figure.
         **scatter_kwargs
             For matplotlib's ``Axes.scatter``.
-
-        Returns
-        -------
-        ClusterDisplay
-
-        Raises
-        ------
-        ImportError
-            Without matplotlib.
         """
         self.ax_, self.figure_ = axes_of(self, ax)
         look = {"c": self.clusters, "s": 8, "cmap": "tab20", **scatter_kwargs}

@@ -78,10 +78,6 @@ class GridScoresDisplay:
         ax, **mesh_kwargs
             As for `plot`.
 
-        Returns
-        -------
-        GridScoresDisplay
-
         Raises
         ------
         ValueError
@@ -104,15 +100,6 @@ class GridScoresDisplay:
             None: those of a new figure.
         **mesh_kwargs
             For matplotlib's ``Axes.pcolormesh``.
-
-        Returns
-        -------
-        GridScoresDisplay
-
-        Raises
-        ------
-        ImportError
-            Without matplotlib.
         """
         self.ax_, self.figure_ = axes_of(self, ax)
         means = self.scores.mean(axis=0)
@@ -138,7 +125,6 @@ class GridScoresDisplay:
 
 
 def _short(value: float) -> str:
-    """Three digits, and an exponent only where zeros would be longer."""
     return f"{float(f'{value:.3g}'):g}"
 
 

@@ -14,7 +14,7 @@ from ._axes import axes_of, check_lengths, last_step
 class PredictionCostDisplay:
     """Score of several models against the cost of a prediction.
 
-    Use `from_estimators`, which draws. It follows scikit-learn's convention for displays.
+    `from_estimators` draws it, as scikit-learn's displays.
 
     Parameters
     ----------
@@ -77,10 +77,6 @@ class PredictionCostDisplay:
         **line_kwargs
             As for `plot`.
 
-        Returns
-        -------
-        PredictionCostDisplay
-
         Raises
         ------
         ValueError
@@ -104,15 +100,6 @@ class PredictionCostDisplay:
             None: those of a new figure. Several displays may share them.
         **line_kwargs
             For matplotlib's ``Axes.plot``.
-
-        Returns
-        -------
-        PredictionCostDisplay
-
-        Raises
-        ------
-        ImportError
-            Without matplotlib.
         """
         self.ax_, self.figure_ = axes_of(self, ax)
         order = np.argsort(self.cost, kind="stable")

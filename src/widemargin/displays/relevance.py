@@ -68,10 +68,6 @@ class RelevanceDisplay:
         **bar_kwargs
             As for `plot`.
 
-        Returns
-        -------
-        RelevanceDisplay
-
         Raises
         ------
         ValueError
@@ -92,15 +88,6 @@ class RelevanceDisplay:
             Number of columns that are drawn, at most.
         **bar_kwargs
             For matplotlib's ``Axes.barh``.
-
-        Returns
-        -------
-        RelevanceDisplay
-
-        Raises
-        ------
-        ImportError
-            Without matplotlib.
         """
         self.ax_, self.figure_ = axes_of(self, ax)
         largest = np.argsort(-self.relevance, kind="stable")[:n_columns]
