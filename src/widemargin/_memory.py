@@ -85,11 +85,7 @@ PHASES: dict[str, dict[str, tuple[str, ...]]] = {
         "rounds on the dual": ("vectors", "free rows"),
         "prediction": ("decision values",),
     },
-    "tree of landmarks": {
-        "clusters": ("clustered rows",),
-        "leaves": ("leaves",),
-        "prediction": ("decision values",),
-    },
+    "tree of landmarks": {"clusters": ("clustered rows",), "leaves": ("leaves",), "prediction": ("decision values",)},
     "landmarks": {
         "k-means": ("clustered rows",),
         "pivoted Cholesky": ("pivots",),

@@ -86,12 +86,7 @@ class Progress:
     """
 
     def __init__(
-        self,
-        *,
-        max_time: float | None = None,
-        verbose: int = 0,
-        title: str = "fit",
-        callback: Callback | None = None,
+        self, *, max_time: float | None = None, verbose: int = 0, title: str = "fit", callback: Callback | None = None
     ) -> None:
         self.stopped_by: str | None = None
         self.state: dict[str, float] = {}
@@ -384,7 +379,7 @@ class SilentProgress:
         return _begin_part(self, share)
 
     def stage(self, title: str, total: float | None = None) -> None:
-        """Ignored: the stages are those of the whole."""
+        """Ignored: only a whole fit has stages."""
 
     def advance(self, work: float = 1) -> None:
         """Ignored."""
@@ -393,7 +388,7 @@ class SilentProgress:
 class PartProgress(SilentProgress):
     """The progress of a part of a fit, from `part`: ends with the whole, or with its share of the time.
 
-    The state of `go_on` is shown, and the callback is called, as those of the whole.
+    `go_on` shows its state and calls the callback, as `Progress.go_on` does.
     """
 
     def go_on(self, **state: float) -> bool:
@@ -453,6 +448,9 @@ def share_time(
         The result of each part.
     """
     is_limited = math.isfinite(progress.deadline)
+    if len(parts) == 1 and not is_limited:  # of a small fit
+        solved = run([lambda *context: (solve(parts[0], None, progress.part(1.0), *context), False)])
+        return [result for result, _ in solved]
     results: dict[int, T] = {}
     unsolved = sorted(range(len(parts)), key=lambda k: work[k] if is_limited else -work[k])
     pace = _Pace(progress, n_workers)
@@ -526,7 +524,6 @@ def _solve_part(
 
 @contextmanager
 def _if_free(lock: threading.Lock) -> Iterator[bool]:
-    """Hold the lock inside a ``with`` block if no thread holds it; whether it was free."""
     is_free = lock.acquire(blocking=False)
     try:
         yield is_free

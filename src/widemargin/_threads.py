@@ -11,13 +11,12 @@ import atexit
 import math
 import os
 import threading
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, wait
 from contextlib import contextmanager, nullcontext
 from contextvars import Context, ContextVar, copy_context
 from functools import cache
-from operator import call
+from operator import call, itemgetter
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
@@ -263,50 +262,6 @@ def _openmp_libraries() -> Any:
     return ThreadpoolController().select(user_api="openmp")
 
 
-class _InterpreterEnd:
-    """The end of the interpreter waits for threads inside a ``with`` block; daemon threads begin no other then.
-
-    Python ends a daemon thread where it asks for the interpreter's lock. Libraries abort the process if that is in a
-    loop of OpenMP (scikit-learn's k-means) or a C++ function that must not throw (NumPy's `unique`). Blocks may be
-    nested; a worker's task is inside its caller's block.
-    """
-
-    def __init__(self) -> None:
-        self._has_begun = False
-        self._forget_threads()
-        after_fork_in_child(self._forget_threads)
-        atexit.register(self._begin)
-
-    def _forget_threads(self) -> None:
-        self._changed = threading.Condition()
-        self._depths: Counter[int] = Counter()  # of blocks, by thread
-
-    def __enter__(self) -> None:
-        if _is_worker.get():
-            return
-        thread = threading.get_ident()
-        with self._changed:
-            while self._has_begun and not self._depths[thread] and threading.current_thread().daemon:
-                self._changed.wait()
-            self._depths[thread] += 1
-
-    def __exit__(self, *error: object) -> None:
-        if _is_worker.get():
-            return
-        thread = threading.get_ident()
-        with self._changed:
-            self._depths[thread] -= 1
-            if not self._depths[thread]:
-                del self._depths[thread]
-                self._changed.notify_all()
-
-    def _begin(self) -> None:
-        with self._changed:
-            self._has_begun = True
-            # the interpreter's end waits so many seconds for fits in daemon threads
-            self._changed.wait_for(lambda: self._depths.keys() <= {threading.get_ident()}, 3.0)
-
-
 class _BlasThreads:
     """The limits in force, and threadpoolctl's handle on the BLAS libraries of this process."""
 
@@ -336,7 +291,7 @@ class _BlasThreads:
         self._limits = [limit for limit in self._limits if limit[0] == threading.get_ident()]
 
     def _apply(self) -> None:
-        wanted = min((n for _, n in self._limits), default=None)
+        wanted = min(self._limits, key=itemgetter(1))[1] if self._limits else None
         if wanted == self._applied:
             return
         libraries = _blas_libraries()
@@ -348,14 +303,9 @@ class _BlasThreads:
 
 
 def _set_blas_threads(library: Any, n: int) -> None:
-    # From 3.8 on threadpoolctl obeys the first thread alone that has set a limit, and ignores the others: take control
-    # before, and leave it to whoever is next.
-    if not hasattr(library, "clear_controlling_thread"):
-        library.set_num_threads(n)
-        return
-    library.clear_controlling_thread(force=True)
-    library.set_num_threads(n)
-    library.clear_controlling_thread(force=True)
+    # From 3.8 on `set_num_threads` ignores all threads but the first one that has set a limit; the method that it calls
+    # does not.
+    getattr(library, "_real_set_num_threads", library.set_num_threads)(n)
 
 
 @cache
@@ -388,6 +338,8 @@ class ThreadTeam:
     ----------
     n_threads : int
         The number of threads, the caller's among them; fewer work where the system refuses some.
+    native : Team
+        The threads that compiled passes share their blocks among; inside a `map`, that thread alone.
 
     Notes
     -----
@@ -404,30 +356,23 @@ class ThreadTeam:
 
     def __init__(self, n_jobs: int | None = None, work: float = math.inf) -> None:
         self.n_threads = effective_n_jobs(n_jobs) if work >= SMALL_WORK else 1
-        self._native = Team(1)
+        self.native = Team(1)
 
     def __enter__(self) -> Self:
         if self.n_threads > 1:
-            self._native = _team_pool.acquire(self.n_threads)
-        interpreter_end.__enter__()
+            self.native = _team_pool.acquire(self.n_threads)
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if self.n_threads > 1:
-            native, self._native = self._native, Team(1)
+            native, self.native = self.native, Team(1)
             _team_pool.release(native, self.n_threads)
-        interpreter_end.__exit__()
-
-    @property
-    def native(self) -> Team:
-        """The threads that compiled passes share their blocks among; inside a `map`, that thread alone."""
-        return self._native
 
     def check(self) -> None:
         """Raise `Stopped` once the compiled team is stopped."""
-        if self._native.is_stopped:
+        if self.native.is_stopped:
             raise Stopped
 
     def map(self, fn: Callable[[Item], T], items: Iterable[Item]) -> list[T]:
@@ -436,7 +381,7 @@ class ThreadTeam:
         An error in one item ends the call: items not yet begun are dropped, and the error of the earliest is raised.
         `Stopped` is raised before the next item once the compiled team is stopped.
         """
-        items, native = list(items), self._native
+        items, native = list(items), self.native
         results: list[Any] = [None] * len(items)
         if len(items) < 2 or _is_worker.get():
             for k, item in enumerate(items):
@@ -497,7 +442,5 @@ class _TeamPool:
 
 
 _team_pool = _TeamPool()
-interpreter_end = _InterpreterEnd()  # after the pool, as the last function registered is the first that is called
-
 
 ONE_THREAD = ThreadTeam(1)  # calls everything inline

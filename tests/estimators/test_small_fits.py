@@ -36,10 +36,10 @@ def _count_calls(call: Callable[[], Any]) -> int:
 @pytest.mark.parametrize(
     ("machine", "load", "fit", "predict"),
     [
-        (DCSVMClassifier, load_iris, 830, 115),
-        (DCSVMClassifier, load_breast_cancer, 915, 100),
-        (OCASClassifier, load_iris, 635, 55),
-        (OCASClassifier, load_breast_cancer, 505, 45),
+        (DCSVMClassifier, load_iris, 610, 115),
+        (DCSVMClassifier, load_breast_cancer, 680, 100),
+        (OCASClassifier, load_iris, 475, 55),
+        (OCASClassifier, load_breast_cancer, 400, 45),
     ],
 )
 def test_calls_of_a_fit_and_of_one_row(machine: Any, load: Any, fit: int, predict: int) -> None:

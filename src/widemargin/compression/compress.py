@@ -13,10 +13,10 @@ from sklearn.pipeline import Pipeline
 
 from .._memory import memory_plan
 from .._threads import blas_limit
+from .._types import RandomState
 from ..data import compute_rows
 from ..estimators._wrapped import unwrap
-from .parameters import CompressionParameters
-from .search import Compression
+from .search import Compression, CompressionParameters
 
 
 def compress(
@@ -27,7 +27,7 @@ def compress(
     max_time: float | None = None,
     memory_budget: int | str | None = None,
     n_jobs: int | None = None,
-    random_state: Any = None,
+    random_state: RandomState = None,
     n_clusters: int | str = "auto",
     n_landmarks: int | str = "auto",
     n_pseudo_landmarks: int | str = "auto",
@@ -77,7 +77,7 @@ def compress(
     n_clusters, n_landmarks, n_pseudo_landmarks : int or "auto", default="auto"
         Leaves of a tree; landmarks in each, and pseudo-landmarks. "auto" is what `prediction_cost` buys.
     pseudo, linear_term, n_trees
-        As of `DCPredClassifier`.
+        As in `DCPredClassifier`.
     verbose : int, default=0
         1 draws a progress bar.
 

@@ -12,14 +12,11 @@ import scipy.sparse as sp
 from sklearn.base import is_classifier
 from sklearn.utils.validation import check_is_fitted
 
-from .._types import Labels, Matrix, Vector
+from .._types import Labels, Matrix, Rows, Vector
 from ..data.csr import canonical
 from ..estimators._dual_attributes import pair_coefficients
 from ..estimators._fitted_state import FittedState
-from ..estimators._validation import (
-    FLOATS,
-    shown,
-)
+from ..estimators._validation import FLOATS, shown
 from ..estimators.bsgd import BSGDClassifier
 from ..estimators.dc_one_class_svm import DCOneClassSVM
 from ..estimators.dc_svm import DCSVMClassifier
@@ -31,7 +28,7 @@ from ..models.expansion import KernelExpansion
 
 @dataclass
 class Source:
-    """The kernel expansion of a fitted estimator: q decision functions, as of `KernelExpansion`.
+    """The kernel expansion of a fitted estimator: q decision functions, as in `KernelExpansion`.
 
     Attributes
     ----------
@@ -45,7 +42,7 @@ class Source:
     is_one_vs_one : bool
         Whether there is a function for each pair of more than two classes, which vote.
     n_used : float
-        Points, of all, and centres that a prediction needs in the mean: of an early machine those of a cluster.
+        Points and centres that a prediction needs in the mean. An early machine needs the points of one cluster.
     n_clusters : int
         Of an early machine; 1 of other ones, whose decision function is the sum over all points.
     nbytes : int
@@ -57,7 +54,7 @@ class Source:
     """
 
     decision_values: Callable[..., Matrix]
-    points: Any
+    points: Rows
     coef: Matrix
     kernel: ArgumentKernel
     parameters: dict[str, Any]
@@ -175,7 +172,7 @@ def _read_kernel_ridge(model: Any) -> Source:
 def _make_source(
     model: Any,
     decision_values: Callable[..., Matrix],
-    points: Any,
+    points: Rows,
     coef: Matrix,
     parameters: dict[str, Any],
     *,
@@ -221,7 +218,6 @@ class _ByteCount:
 
 
 def _pickled_bytes(model: Any) -> int:
-    """Bytes of a pickled model, without holding them."""
     count = _ByteCount()
     pickle.dump(model, count)
     return count.n
@@ -246,7 +242,7 @@ def _parameters(own: Mapping[str, Any], gamma: float) -> dict[str, Any]:
     return {"kernel": kernel, "gamma": gamma, "degree": degree, "coef0": own["coef0"]}
 
 
-def _rows(X: Any) -> Any:
+def _rows(X: Rows) -> Rows:
     """Points as kernels take them: float32 or float64, dense in C order or CSR without repeated entries."""
     X = X if X.dtype in FLOATS else X.astype(np.float64)
     return canonical(X) if sp.issparse(X) else np.ascontiguousarray(X)

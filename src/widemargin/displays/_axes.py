@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 
 def axes_of(display: Any, ax: Any) -> tuple[Any, Any]:
-    """The axes that a display draws on, those of a new figure if `ax` is None, and their figure.
+    """The axes that a display draws on, in a new figure if `ax` is None, and their figure.
 
     Raises
     ------

@@ -66,7 +66,7 @@ class CPathDisplay:
         path : CPath, OCASClassifierCV, OCASRegressorCV, DCSVMClassifierCV or DCSVMRegressorCV
             Values of C that a search eliminated are omitted.
         ax : matplotlib Axes, default=None
-            None: those of a new figure.
+            By default the axes of a new figure.
         name, **line_kwargs
             As for `plot`.
         """
@@ -79,7 +79,7 @@ class CPathDisplay:
         Parameters
         ----------
         ax : matplotlib Axes, default=None
-            None: those of a new figure. Several displays may share them.
+            By default the axes of a new figure. Several displays may share axes.
         name : str, default=None
             Name in the legend; None: "mean score".
         **line_kwargs

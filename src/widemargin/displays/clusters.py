@@ -62,7 +62,7 @@ class ClusterDisplay:
         X : array-like of shape (n_samples, n_features)
             Rows. Of more than two features the two principal components are drawn, a single one on a line.
         ax : matplotlib Axes, default=None
-            None: those of a new figure.
+            By default the axes of a new figure.
         **scatter_kwargs
             As for `plot`.
 
@@ -86,7 +86,7 @@ class ClusterDisplay:
         Parameters
         ----------
         ax : matplotlib Axes, default=None
-            None: those of a new figure.
+            By default the axes of a new figure.
         **scatter_kwargs
             For matplotlib's ``Axes.scatter``.
         """

@@ -97,7 +97,7 @@ class GridScoresDisplay:
         Parameters
         ----------
         ax : matplotlib Axes, default=None
-            None: those of a new figure.
+            By default the axes of a new figure.
         **mesh_kwargs
             For matplotlib's ``Axes.pcolormesh``.
         """

@@ -35,7 +35,7 @@ class HistoryDisplay:
             Its `history_` must have the columns: a linear machine, for example, has no support vectors. Of a search
             it is that of `best_estimator_`.
         ax : matplotlib Axes, default=None
-            None: those of a new figure.
+            By default the axes of a new figure.
         name : str, default=None
             Name in the legend; None: the name of the class.
         **kwargs
@@ -162,7 +162,7 @@ class ConvergenceDisplay(HistoryDisplay):
         Parameters
         ----------
         ax : matplotlib Axes, default=None
-            None: those of a new figure. Several displays may share them.
+            By default the axes of a new figure. Several displays may share axes.
         kind : {"gap", "objective"} or None, default=None
             "gap" draws the objective less its lower bound on a logarithmic axis, where it is positive; "objective"
             draws both. None: the gap where there is a lower bound.
@@ -274,7 +274,7 @@ class SupportVectorDisplay(HistoryDisplay):
         Parameters
         ----------
         ax : matplotlib Axes, default=None
-            None: those of a new figure. Several displays may share them.
+            By default the axes of a new figure. Several displays may share axes.
         name : str, default=None
             Name in the legend; None: `estimator_name`, or "support vectors".
         **line_kwargs

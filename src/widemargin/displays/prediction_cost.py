@@ -73,7 +73,7 @@ class PredictionCostDisplay:
         y : array-like of shape (n_samples,)
             Their labels or values, for the `score` of each model.
         ax : matplotlib Axes, default=None
-            None: those of a new figure.
+            By default the axes of a new figure.
         **line_kwargs
             As for `plot`.
 
@@ -97,7 +97,7 @@ class PredictionCostDisplay:
         Parameters
         ----------
         ax : matplotlib Axes, default=None
-            None: those of a new figure. Several displays may share them.
+            By default the axes of a new figure. Several displays may share axes.
         **line_kwargs
             For matplotlib's ``Axes.plot``.
         """
