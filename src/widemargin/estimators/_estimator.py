@@ -105,6 +105,7 @@ class Estimator(CallbackSupportMixin, Loadable, Generic[Data]):
         The body gets the data as `_check_data` returns them, and a `Progress`: clock, interrupt and callbacks. It sets
         the fitted attributes, and warns if it was stopped. If it fails, the estimator is as it was before.
         """
+        _keep_freed_memory()
         with fit_task(self, X, y) as bridge, all_or_nothing(self):
             self._forget()
             self._check_parameters()
@@ -152,6 +153,17 @@ def _fit_lock(estimator: Any) -> Any:
     """The lock that a fit of this object holds; not an attribute, as files and copies have none."""
     with _lock_of_locks:
         return _fit_locks.setdefault(estimator, threading.RLock())
+
+
+@cache
+def _keep_freed_memory() -> None:
+    """Let the C library keep up to 64 MiB of freed memory for later arrays: fresh pages are expensive.
+
+    One array of just below 32 MiB is allocated and freed here: malloc then raises its mmap threshold to this size and
+    the trim threshold to twice as much (mallopt(3), M_MMAP_THRESHOLD). By itself malloc keeps twice the largest array
+    freed so far, which is less than a fit holds.
+    """
+    np.empty(2**25 - 2**13, np.uint8)  # with what malloc adds, the largest array that raises its mmap threshold
 
 
 def warn_of_stop(estimator: Any, reason: str | None, state: str) -> None:

@@ -108,8 +108,8 @@ def cutting_plane(
     Notes
     -----
     The rounds are Algorithm 1 of `OCASClassifier`, without accelerations. The line search from the best point to the
-    master solution evaluates that one and at most three before it, and every evaluation is a plane. The risk may be negative.
-    Let risks be sums, as C multiplies: with means, C is larger by the number of samples.
+    master solution evaluates that one and at most three before it, and every evaluation is a plane. The risk may be
+    negative. Let risks be sums, as C multiplies: with means, C is larger by the number of samples.
 
     References
     ----------
