@@ -52,7 +52,10 @@ TRUSTED_TYPES: tuple[str, ...] = (
 
 # what other files start with
 _OTHERS = (
-    ((b"\x80", b"x\x01", b"x^", b"x\x9c", b"x\xda"), "a pickle, which joblib.load reads and which may run code"),
+    (
+        (b"\x80", b"x\x01", b"x^", b"x\x9c", b"x\xda"),
+        "a pickle, which joblib.load reads and which may run code",
+    ),
     (b"svm_type", "a model of LIBSVM, which only LIBSVM reads"),
     (b"solver_type", "a model of LIBLINEAR, which only LIBLINEAR reads"),
 )
@@ -155,6 +158,7 @@ def _is_fitted_model(model: Any) -> bool:
 
 
 def _foreign_types(content: bytes) -> list[str]:
+    """The types in a file that are neither trusted here nor by skops itself."""
     return sorted(set(_skops().get_untrusted_types(data=content)) - set(TRUSTED_TYPES))
 
 
@@ -199,6 +203,7 @@ def _read_metadata(path: str | os.PathLike[str], key: str) -> Any:
 
 
 def _checksums(archive: ZipFile) -> dict[str, int]:
+    """CRC-32 of every member of the archive but the metadata."""
     return {member.filename: member.CRC for member in archive.infolist() if member.filename != _METADATA}
 
 
@@ -271,6 +276,7 @@ def _content_of(path: str | os.PathLike[str]) -> bytes:
 
 
 def _expanded_size(file: BinaryIO) -> int:
+    """The bytes of all members of an archive."""
     with ZipFile(file) as archive:
         return sum(member.file_size for member in archive.infolist())
 

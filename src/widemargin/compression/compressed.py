@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import pickle
+from collections.abc import Callable
 from copy import copy
 from dataclasses import dataclass
 from html import escape
@@ -26,7 +27,6 @@ from ..estimators._predictor import (
     ValuePredictor,
     lazy_on_dask,
 )
-from ..estimators._row_function import Response
 from ..models.nystroem_tree import NystroemForest
 
 
@@ -83,12 +83,13 @@ class CompressionReport:
         return "\n".join([*lines, *(f"note: {note}" for note in self.notes)])
 
     def _repr_html_(self) -> str:
+        """A table, in a notebook."""
         lines = [*self._lines(), *(("note", note) for note in self.notes)]
         cells = (f"<tr><th>{name}</th><td>{escape(text)}</td></tr>" for name, text in lines)
         return f"<table>{''.join(cells)}</table>"
 
     def _lines(self) -> list[tuple[str, str]]:
-        """Names and values of the report, in words."""
+        """What is reported, and its figures in words."""
         where = f"{self.n_held:,} rows held back" if self.n_held else "the rows learnt from (too few to hold any back)"
         cost = f"{self.cost_before:,.0f} -> {self.cost_after:,.0f} inner products"
         size = f"{self.bytes_before:,} -> {self.bytes_after:,} bytes"
@@ -105,6 +106,7 @@ class CompressionReport:
 
 
 def _times(before: float, after: float) -> str:
+    """The ratio in words, "12 times less" or "1.5 times more"."""
     ratio, word = (before / after, "less") if after <= before else (after / before, "more")
     return f"{ratio:,.1f} times {word}" if ratio < 10 else f"{ratio:,.0f} times {word}"
 
@@ -127,7 +129,13 @@ class Compressed(KernelMachine):
     _dtype: str
 
     def __init__(
-        self, kernel: str = "rbf", *, gamma: float = 1.0, degree: int = 3, coef0: float = 0.0, n_jobs: int | None = None
+        self,
+        kernel: str = "rbf",
+        *,
+        gamma: float = 1.0,
+        degree: int = 3,
+        coef0: float = 0.0,
+        n_jobs: int | None = None,
     ) -> None:
         self.kernel = kernel
         self.gamma = gamma
@@ -163,7 +171,7 @@ class Compressed(KernelMachine):
         """The forest of Nyström machines."""
         return self._model
 
-    def _decision_values(self, X: Any, convert: Response | None = None) -> NDArray[Any]:
+    def _decision_values(self, X: Any, convert: Callable[[Matrix], NDArray[Any]] | None = None) -> NDArray[Any]:
         check_is_fitted(self)
         values = self._model.decision_values(self._validate(X, reset=False, dtype=self._dtype), n_jobs=self.n_jobs)
         return values if convert is None else convert(values)
@@ -209,7 +217,7 @@ class CompressedRegressor(Regressor, ValuePredictor, Compressed):
     _keeps_column: bool  # of predictions of one target
 
     def _values(self, values: Matrix) -> Matrix:
-        """Values of shape (n_samples, 1) if y had this shape in training, else as in `ValuePredictor`."""
+        """As of `ValuePredictor`; (n_samples, 1) where the model was fitted to such y."""
         return values if self._keeps_column else super()._values(values)
 
 

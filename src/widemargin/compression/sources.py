@@ -12,11 +12,14 @@ import scipy.sparse as sp
 from sklearn.base import is_classifier
 from sklearn.utils.validation import check_is_fitted
 
-from .._types import Labels, Matrix, Rows, Vector
+from .._types import Labels, Matrix, Vector
 from ..data.csr import canonical
 from ..estimators._dual_attributes import pair_coefficients
 from ..estimators._fitted_state import FittedState
-from ..estimators._validation import FLOATS, shown
+from ..estimators._validation import (
+    FLOATS,
+    shown,
+)
 from ..estimators.bsgd import BSGDClassifier
 from ..estimators.dc_one_class_svm import DCOneClassSVM
 from ..estimators.dc_svm import DCSVMClassifier
@@ -28,7 +31,7 @@ from ..models.expansion import KernelExpansion
 
 @dataclass
 class Source:
-    """The kernel expansion of a fitted estimator: q decision functions, as in `KernelExpansion`.
+    """The kernel expansion of a fitted estimator: q decision functions, as of `KernelExpansion`.
 
     Attributes
     ----------
@@ -42,7 +45,7 @@ class Source:
     is_one_vs_one : bool
         Whether there is a function for each pair of more than two classes, which vote.
     n_used : float
-        Points and centres that a prediction needs in the mean. An early machine needs the points of one cluster.
+        Points, of all, and centres that a prediction needs in the mean: of an early machine those of a cluster.
     n_clusters : int
         Of an early machine; 1 of other ones, whose decision function is the sum over all points.
     nbytes : int
@@ -54,7 +57,7 @@ class Source:
     """
 
     decision_values: Callable[..., Matrix]
-    points: Rows
+    points: Any
     coef: Matrix
     kernel: ArgumentKernel
     parameters: dict[str, Any]
@@ -172,7 +175,7 @@ def _read_kernel_ridge(model: Any) -> Source:
 def _make_source(
     model: Any,
     decision_values: Callable[..., Matrix],
-    points: Rows,
+    points: Any,
     coef: Matrix,
     parameters: dict[str, Any],
     *,
@@ -218,6 +221,7 @@ class _ByteCount:
 
 
 def _pickled_bytes(model: Any) -> int:
+    """Bytes of a pickled model, without holding them."""
     count = _ByteCount()
     pickle.dump(model, count)
     return count.n
@@ -242,7 +246,7 @@ def _parameters(own: Mapping[str, Any], gamma: float) -> dict[str, Any]:
     return {"kernel": kernel, "gamma": gamma, "degree": degree, "coef0": own["coef0"]}
 
 
-def _rows(X: Rows) -> Rows:
+def _rows(X: Any) -> Any:
     """Points as kernels take them: float32 or float64, dense in C order or CSR without repeated entries."""
     X = X if X.dtype in FLOATS else X.astype(np.float64)
     return canonical(X) if sp.issparse(X) else np.ascontiguousarray(X)

@@ -182,6 +182,7 @@ class LinearMachine(Estimator[ValidatedRows]):
         return ValidatedRows(X, labels, weights, columns)
 
     def _train(self, models: Sequence[Self], data: ValidatedRows, progress: Progress) -> None:
+        """Train models that differ from this estimator in C alone."""
         settings, Cs = self._settings(), [model.C for model in models]
         with (
             blas_limit(1),  # the products are bound by memory, and the same on any number of threads

@@ -20,7 +20,15 @@ from ..data import compute_values, is_dask_collection, iterate_blocks
 from ..data.labels import one_vs_rest_signs
 from ..kernels.functions import FUNCTION_KERNELS
 from ..models.expansion import KernelExpansion
-from ..solvers.sgd.budgeted_machine import COEF, EXCESS_MISTAKES, MAINTENANCE, N_BACK, N_FRONT, RULES, StepSettings
+from ..solvers.sgd.budgeted_machine import (
+    COEF,
+    EXCESS_MISTAKES,
+    MAINTENANCE,
+    N_BACK,
+    N_FRONT,
+    RULES,
+    StepSettings,
+)
 from ._estimator import all_or_nothing, warn_of_stop
 from ._fitted_state import FittedState
 from ._kernel_machine import DecisionGradients, KernelMachine, LinearWeights, TrainingRows
