@@ -388,7 +388,7 @@ class SilentProgress:
 class PartProgress(SilentProgress):
     """The progress of a part of a fit, from `part`: ends with the whole, or with its share of the time.
 
-    `go_on` shows its state and calls the callback, as `Progress.go_on` does.
+    The state of `go_on` is shown, and the callback is called, as those of the whole.
     """
 
     def go_on(self, **state: float) -> bool:
@@ -448,9 +448,6 @@ def share_time(
         The result of each part.
     """
     is_limited = math.isfinite(progress.deadline)
-    if len(parts) == 1 and not is_limited:  # of a small fit
-        solved = run([lambda *context: (solve(parts[0], None, progress.part(1.0), *context), False)])
-        return [result for result, _ in solved]
     results: dict[int, T] = {}
     unsolved = sorted(range(len(parts)), key=lambda k: work[k] if is_limited else -work[k])
     pace = _Pace(progress, n_workers)

@@ -37,7 +37,7 @@ def _count_calls(call: Callable[[], Any]) -> int:
 @pytest.mark.parametrize(
     ("machine", "load", "fit", "predict"),
     [
-        (DCSVMClassifier, load_iris, 610, 115),
+        (DCSVMClassifier, load_iris, 630, 115),
         (DCSVMClassifier, load_breast_cancer, 680, 100),
         (OCASClassifier, load_iris, 475, 55),
         (OCASClassifier, load_breast_cancer, 400, 45),

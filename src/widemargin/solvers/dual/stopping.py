@@ -162,7 +162,8 @@ def with_rounding(results: DualResults, float64_error: float, tol: float) -> Dua
     """
     if not float64_error:
         return results
-    size, most = float64_error * float(np.linalg.norm(results.beta)), float(np.abs(results.beta).sum())
+    size = float64_error * float(np.sqrt(results.beta @ results.beta))
+    most = float(np.abs(results.beta).sum())
     if size <= MAX_ERROR * tol and 2.0 * size * most <= MAX_OBJECTIVE_ERROR * float(np.abs(results.objective).min()):
         return results  # no problem's error is larger than that of all coordinates together
     errors = float64_error * np.sqrt(results.sums(results.beta**2))
