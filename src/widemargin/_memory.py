@@ -1,10 +1,10 @@
 """The memory plan: which part of `memory_budget` each use gets, and which uses are there at the same time.
 
-An estimator makes its plan at the door of a fit or a prediction. Below it nobody takes a part of a budget of his own:
-functions get the plan and ask it for a share by name, or they get the bytes of their share.
+An estimator makes its plan when a fit or a prediction begins. All functions that it calls get this plan and ask it for
+a share by name, or get the bytes of a share.
 
-Not a share of the budget is what has no choice: vectors of a few numbers a row, and results. `MemoryPlan.require`
-refuses a budget that these exceed.
+Vectors of a few numbers a row and results have no share, as they cannot be smaller. `MemoryPlan.require` refuses a
+budget that they exceed.
 """
 
 from __future__ import annotations

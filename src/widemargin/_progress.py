@@ -1,8 +1,8 @@
 """The clock, the interrupt, the callback and the bar of a fit: every outer loop calls `go_on`, and ends if it is False.
 
-So time limit, Ctrl-C and the caller's callback end a loop, which then returns the best model it has: the first SIGINT
-never loses work. A whole fit has a `Progress`, parts of it that run side by side a `PartProgress`, an inner solve that
-is not to be shown a `SilentProgress`; solvers take `AnyProgress`. The bar itself is drawn by `_bar`.
+So a time limit, Ctrl-C or a callback ends a loop, which then returns its best model: the first SIGINT loses no work. A
+whole fit has a `Progress`. A part that runs beside others has a `PartProgress`, an inner solve that is not shown has a
+`SilentProgress`; solvers take `AnyProgress`. `_bar` draws the bar.
 """
 
 import math

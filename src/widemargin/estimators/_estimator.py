@@ -29,7 +29,7 @@ Data = TypeVar("Data")  # what the training takes: rows, targets and weights aft
 
 
 class Loadable(BaseEstimator):
-    """An estimator that notebooks show with its certificate; from a file its fitted attributes are checked."""
+    """An estimator that checks its fitted attributes when it is loaded, and whose HTML shows its certificate."""
 
     _doc_link_module = _PACKAGE
 
@@ -46,7 +46,7 @@ class Loadable(BaseEstimator):
         raise NotImplementedError
 
     def _restore(self) -> None:
-        """Make what predictions need and files leave out."""
+        """Make what predictions need and files do not hold."""
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Take the attributes from a file, by pickle, joblib or skops; parameters that it lacks have their defaults.
@@ -92,10 +92,10 @@ class Estimator(CallbackSupportMixin, Loadable, Generic[Data]):
         raise NotImplementedError
 
     def _forget(self) -> None:
-        """Drop the fitted attributes in whose place parameters count until the fit has set them again."""
+        """Drop fitted attributes that would hide new parameters during the fit."""
 
     def _snapshot(self, data: Data, progress: Progress) -> dict[str, Any] | None:
-        """The attributes that callbacks need of the machine as it stands; None where there is none yet."""
+        """The fitted attributes of the current solution, for callbacks; None before there is one."""
         return None
 
     @contextmanager

@@ -1,8 +1,8 @@
 """What a fit with `warm_start` goes on from: the points of the duals, with their certificates.
 
-A fit that was stopped, and every one with `warm_start`, leaves these beside the model. They hold for the same problem
-alone: the same rows, targets, weights, kernel and C, which a fingerprint tells. Of any other problem a fit goes on from
-the coefficients of the model, whose objective it has to compute first.
+Every fit that was stopped and every fit with `warm_start` keeps them beside the model. They are valid for the same rows,
+targets, weights, kernel and C; a fingerprint of these is compared. For any other problem a fit starts from the model's
+coefficients, and computes their objective first.
 """
 
 from __future__ import annotations
