@@ -1,8 +1,8 @@
 """What a fit with `warm_start` goes on from: the points of the duals, with their certificates.
 
-Every fit that was stopped and every fit with `warm_start` keeps them beside the model. They are valid for the same rows,
-targets, weights, kernel and C; a fingerprint of these is compared. For any other problem a fit starts from the model's
-coefficients, and computes their objective first.
+Every fit that was stopped and every fit with `warm_start` keeps them beside the model. They are valid for the same
+rows, targets, weights, kernel and C; a fingerprint of these is compared. For any other problem a fit starts from the
+model's coefficients, and computes their objective first.
 """
 
 from __future__ import annotations
