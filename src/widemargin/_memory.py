@@ -141,16 +141,9 @@ class MemoryPlan:
         return replace(self, budget=common + int(part * (self.budget - common)) // n)
 
     def require(self, needed: float, what: str, allowed: int = ALLOWED_BYTES) -> None:
-        """Raise a ValueError that names the least budget if this one is smaller.
+        """Raise a ValueError that names the least budget unless `needed` bytes are within this one + `allowed`.
 
-        Parameters
-        ----------
-        needed : float
-            Bytes that cannot be done without, beside the data.
-        what : str
-            The arrays that take them, for the message.
-        allowed : int
-            Bytes beyond the budget.
+        `what` says in the message which arrays take them.
         """
         least = math.ceil(needed) - allowed
         if self.budget < least:

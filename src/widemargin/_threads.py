@@ -41,19 +41,10 @@ _is_worker: ContextVar[bool] = ContextVar("widemargin_is_worker", default=False)
 
 
 def effective_n_jobs(n_jobs: int | None) -> int:
-    """Return the number of workers that `n_jobs` stands for.
+    """The number of workers that `n_jobs` stands for; a ValueError for 0 and beyond 4096.
 
-    Parameters
-    ----------
-    n_jobs : int or None
-        A positive number is taken as it is; -1 means all cores, -2 all but one, and so on. None means all cores too,
-        but one inside a worker of joblib. Inside a worker of `run` or `ThreadTeam` it is always one: the cores are
-        busy already.
-
-    Raises
-    ------
-    ValueError
-        If `n_jobs` is 0, or beyond 4096.
+    A positive number is taken as it is; -1 means all cores, -2 all but one, and so on. None means all cores too, but
+    one inside a worker of joblib. Inside a worker of `run` or `ThreadTeam` it is always one: the cores are busy.
 
     Examples
     --------
@@ -77,20 +68,10 @@ def effective_n_jobs(n_jobs: int | None) -> int:
 
 
 def run(tasks: Iterable[Callable[[], T]], n_jobs: int | None = None) -> list[T]:
-    """Call every task, several at a time, and return their results in order.
+    """Call every task, several at a time (`effective_n_jobs`), and return their results in order.
 
-    Parameters
-    ----------
-    tasks : iterable of callables without arguments
-        Pure functions that return arrays. To run on a process or cluster backend they must be picklable, as are
-        `functools.partial` objects of module-level functions.
-    n_jobs : int or None
-        See `effective_n_jobs`.
-
-    Returns
-    -------
-    list
-        One result per task. A single task, or a single worker, runs in the calling thread and keeps all of BLAS.
+    Tasks are pure functions that return arrays. For a process or cluster backend they must be picklable, as partial
+    objects of module-level functions are. A single task, or worker, runs in the calling thread and keeps all of BLAS.
 
     Examples
     --------
@@ -112,26 +93,10 @@ def run(tasks: Iterable[Callable[[], T]], n_jobs: int | None = None) -> list[T]:
 def run_interruptibly(task: Callable[[], T], go_on: Callable[[], bool], work: float = math.inf) -> T:
     """The result of a task that cannot end early, called in another thread, so that this one can handle Ctrl-C.
 
-    Parameters
-    ----------
-    task : callable without arguments
-        A pure function: it may run on after this call has raised `Stopped`. Where the system refuses another thread, it
-        is called in this one.
-    go_on : callable
-        Called before the task, and every 20 ms; it returns False to stop.
-    work : float
-        Multiply-adds of the task. A short one is called in this thread: the C library keeps the memory that a thread
-        has freed for that thread.
-
-    Raises
-    ------
-    Stopped
-        Once `go_on` returns False. The result of the task is lost.
-
-    Examples
-    --------
-    >>> run_interruptibly(lambda: 2**10, lambda: True)
-    1024
+    `go_on` is called before the task, and every 20 ms; once it returns False, `Stopped` is raised and the result is
+    lost. The task must be a pure function, as it may run on. Where the system refuses another thread, and where it has
+    few multiply-adds (`work`), it is called in this thread: the C library keeps freed memory for the thread that has
+    freed it.
     """
     raise_if_stopped(go_on)
     if work < _LONG_WORK:
