@@ -1,10 +1,10 @@
 """The memory plan: which part of `memory_budget` each use gets, and which uses are there at the same time.
 
-An estimator makes its plan at the door of a fit or a prediction. Below it nobody takes a part of a budget of his own:
-functions get the plan and ask it for a share by name, or they get the bytes of their share.
+An estimator makes its plan when a fit or a prediction begins. All functions that it calls get this plan and ask it for
+a share by name, or get the bytes of a share.
 
-Not a share of the budget is what has no choice: vectors of a few numbers a row, and results. `MemoryPlan.require`
-refuses a budget that these exceed.
+Vectors of a few numbers a row and results have no share, as they cannot be smaller. `MemoryPlan.require` refuses a
+budget that they exceed.
 """
 
 from __future__ import annotations
@@ -81,11 +81,7 @@ PHASES: dict[str, dict[str, tuple[str, ...]]] = {
         "rounds on the dual": ("vectors", "free rows"),
         "prediction": ("decision values",),
     },
-    "tree of landmarks": {
-        "clusters": ("clustered rows",),
-        "leaves": ("leaves",),
-        "prediction": ("decision values",),
-    },
+    "tree of landmarks": {"clusters": ("clustered rows",), "leaves": ("leaves",), "prediction": ("decision values",)},
     "landmarks": {
         "k-means": ("clustered rows",),
         "pivoted Cholesky": ("pivots",),
@@ -141,16 +137,9 @@ class MemoryPlan:
         return replace(self, budget=common + int(part * (self.budget - common)) // n)
 
     def require(self, needed: float, what: str, allowed: int = ALLOWED_BYTES) -> None:
-        """Raise a ValueError that names the least budget if this one is smaller.
+        """Raise a ValueError that names the least budget unless `needed` bytes are within this one + `allowed`.
 
-        Parameters
-        ----------
-        needed : float
-            Bytes that cannot be done without, beside the data.
-        what : str
-            The arrays that take them, for the message.
-        allowed : int
-            Bytes beyond the budget.
+        `what` says in the message which arrays take them.
         """
         least = math.ceil(needed) - allowed
         if self.budget < least:

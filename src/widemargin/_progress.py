@@ -1,8 +1,8 @@
 """The clock, the interrupt, the callback and the bar of a fit: every outer loop calls `go_on`, and ends if it is False.
 
-So time limit, Ctrl-C and the caller's callback end a loop, which then returns the best model it has: the first SIGINT
-never loses work. A whole fit has a `Progress`, parts of it that run side by side a `PartProgress`, an inner solve that
-is not to be shown a `SilentProgress`; solvers take `AnyProgress`. The bar itself is drawn by `_bar`.
+So a time limit, Ctrl-C or a callback ends a loop, which then returns its best model: the first SIGINT loses no work. A
+whole fit has a `Progress`. A part that runs beside others has a `PartProgress`, an inner solve that is not shown has a
+`SilentProgress`; solvers take `AnyProgress`. `_bar` draws the bar.
 """
 
 import math
@@ -83,12 +83,7 @@ class Progress:
     """
 
     def __init__(
-        self,
-        *,
-        max_time: float | None = None,
-        verbose: int = 0,
-        title: str = "fit",
-        callback: Callback | None = None,
+        self, *, max_time: float | None = None, verbose: int = 0, title: str = "fit", callback: Callback | None = None
     ) -> None:
         self.stopped_by: str | None = None
         self.state: dict[str, float] = {}
@@ -381,7 +376,7 @@ class SilentProgress:
         return _begin_part(self, share)
 
     def stage(self, title: str, total: float | None = None) -> None:
-        """Ignored: the stages are those of the whole."""
+        """Ignored: only a whole fit has stages."""
 
     def advance(self, work: float = 1) -> None:
         """Ignored."""
@@ -470,7 +465,6 @@ def share_time(
 
 @contextmanager
 def _if_free(lock: threading.Lock) -> Iterator[bool]:
-    """Hold the lock inside a ``with`` block if no thread holds it; whether it was free."""
     is_free = lock.acquire(blocking=False)
     try:
         yield is_free

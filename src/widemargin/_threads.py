@@ -11,13 +11,12 @@ import atexit
 import math
 import os
 import threading
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, wait
 from contextlib import contextmanager, nullcontext
 from contextvars import Context, ContextVar, copy_context
 from functools import cache
-from operator import call
+from operator import call, itemgetter
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
@@ -42,19 +41,10 @@ _is_worker: ContextVar[bool] = ContextVar("widemargin_is_worker", default=False)
 
 
 def effective_n_jobs(n_jobs: int | None) -> int:
-    """Return the number of workers that `n_jobs` stands for.
+    """The number of workers that `n_jobs` stands for; a ValueError for 0 and beyond 4096.
 
-    Parameters
-    ----------
-    n_jobs : int or None
-        A positive number is taken as it is; -1 means all cores, -2 all but one, and so on. None means all cores too,
-        but one inside a worker of joblib. Inside a worker of `run` or `ThreadTeam` it is always one: the cores are
-        busy already.
-
-    Raises
-    ------
-    ValueError
-        If `n_jobs` is 0, or beyond 4096.
+    A positive number is taken as it is; -1 means all cores, -2 all but one, and so on. None means all cores too, but
+    one inside a worker of joblib. Inside a worker of `run` or `ThreadTeam` it is always one: the cores are busy.
 
     Examples
     --------
@@ -78,20 +68,10 @@ def effective_n_jobs(n_jobs: int | None) -> int:
 
 
 def run(tasks: Iterable[Callable[[], T]], n_jobs: int | None = None) -> list[T]:
-    """Call every task, several at a time, and return their results in order.
+    """Call every task, several at a time (`effective_n_jobs`), and return their results in order.
 
-    Parameters
-    ----------
-    tasks : iterable of callables without arguments
-        Pure functions that return arrays. To run on a process or cluster backend they must be picklable, as are
-        `functools.partial` objects of module-level functions.
-    n_jobs : int or None
-        See `effective_n_jobs`.
-
-    Returns
-    -------
-    list
-        One result per task. A single task, or a single worker, runs in the calling thread and keeps all of BLAS.
+    Tasks are pure functions that return arrays. For a process or cluster backend they must be picklable, as partial
+    objects of module-level functions are. A single task, or worker, runs in the calling thread and keeps all of BLAS.
 
     Examples
     --------
@@ -113,26 +93,10 @@ def run(tasks: Iterable[Callable[[], T]], n_jobs: int | None = None) -> list[T]:
 def run_interruptibly(task: Callable[[], T], go_on: Callable[[], bool], work: float = math.inf) -> T:
     """The result of a task that cannot end early, called in another thread, so that this one can handle Ctrl-C.
 
-    Parameters
-    ----------
-    task : callable without arguments
-        A pure function: it may run on after this call has raised `Stopped`. Where the system refuses another thread, it
-        is called in this one.
-    go_on : callable
-        Called before the task, and every 20 ms; it returns False to stop.
-    work : float
-        Multiply-adds of the task. A short one is called in this thread: the C library keeps the memory that a thread
-        has freed for that thread.
-
-    Raises
-    ------
-    Stopped
-        Once `go_on` returns False. The result of the task is lost.
-
-    Examples
-    --------
-    >>> run_interruptibly(lambda: 2**10, lambda: True)
-    1024
+    `go_on` is called before the task, and every 20 ms; once it returns False, `Stopped` is raised and the result is
+    lost. The task must be a pure function, as it may run on. Where the system refuses another thread, and where it has
+    few multiply-adds (`work`), it is called in this thread: the C library keeps freed memory for the thread that has
+    freed it.
     """
     raise_if_stopped(go_on)
     if work < _LONG_WORK:
@@ -263,50 +227,6 @@ def _openmp_libraries() -> Any:
     return ThreadpoolController().select(user_api="openmp")
 
 
-class _InterpreterEnd:
-    """The end of the interpreter waits for threads inside a ``with`` block; daemon threads begin no other then.
-
-    Python ends a daemon thread where it asks for the interpreter's lock. Libraries abort the process if that is in a
-    loop of OpenMP (scikit-learn's k-means) or a C++ function that must not throw (NumPy's `unique`). Blocks may be
-    nested; a worker's task is inside its caller's block.
-    """
-
-    def __init__(self) -> None:
-        self._has_begun = False
-        self._forget_threads()
-        after_fork_in_child(self._forget_threads)
-        atexit.register(self._begin)
-
-    def _forget_threads(self) -> None:
-        self._changed = threading.Condition()
-        self._depths: Counter[int] = Counter()  # of blocks, by thread
-
-    def __enter__(self) -> None:
-        if _is_worker.get():
-            return
-        thread = threading.get_ident()
-        with self._changed:
-            while self._has_begun and not self._depths[thread] and threading.current_thread().daemon:
-                self._changed.wait()
-            self._depths[thread] += 1
-
-    def __exit__(self, *error: object) -> None:
-        if _is_worker.get():
-            return
-        thread = threading.get_ident()
-        with self._changed:
-            self._depths[thread] -= 1
-            if not self._depths[thread]:
-                del self._depths[thread]
-                self._changed.notify_all()
-
-    def _begin(self) -> None:
-        with self._changed:
-            self._has_begun = True
-            # the interpreter's end waits so many seconds for fits in daemon threads
-            self._changed.wait_for(lambda: self._depths.keys() <= {threading.get_ident()}, 3.0)
-
-
 class _BlasThreads:
     """The limits in force, and threadpoolctl's handle on the BLAS libraries of this process."""
 
@@ -336,7 +256,7 @@ class _BlasThreads:
         self._limits = [limit for limit in self._limits if limit[0] == threading.get_ident()]
 
     def _apply(self) -> None:
-        wanted = min((n for _, n in self._limits), default=None)
+        wanted = min(self._limits, key=itemgetter(1))[1] if self._limits else None
         if wanted == self._applied:
             return
         libraries = _blas_libraries()
@@ -348,14 +268,9 @@ class _BlasThreads:
 
 
 def _set_blas_threads(library: Any, n: int) -> None:
-    # From 3.8 on threadpoolctl obeys the first thread alone that has set a limit, and ignores the others: take control
-    # before, and leave it to whoever is next.
-    if not hasattr(library, "clear_controlling_thread"):
-        library.set_num_threads(n)
-        return
-    library.clear_controlling_thread(force=True)
-    library.set_num_threads(n)
-    library.clear_controlling_thread(force=True)
+    # From 3.8 on `set_num_threads` ignores all threads but the first one that has set a limit; the method that it calls
+    # does not.
+    getattr(library, "_real_set_num_threads", library.set_num_threads)(n)
 
 
 @cache
@@ -388,6 +303,8 @@ class ThreadTeam:
     ----------
     n_threads : int
         The number of threads, the caller's among them; fewer work where the system refuses some.
+    native : Team
+        The threads that compiled passes share their blocks among; inside a `map`, that thread alone.
 
     Notes
     -----
@@ -404,30 +321,23 @@ class ThreadTeam:
 
     def __init__(self, n_jobs: int | None = None, work: float = math.inf) -> None:
         self.n_threads = effective_n_jobs(n_jobs) if work >= SMALL_WORK else 1
-        self._native = Team(1)
+        self.native = Team(1)
 
     def __enter__(self) -> Self:
         if self.n_threads > 1:
-            self._native = _team_pool.acquire(self.n_threads)
-        interpreter_end.__enter__()
+            self.native = _team_pool.acquire(self.n_threads)
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if self.n_threads > 1:
-            native, self._native = self._native, Team(1)
+            native, self.native = self.native, Team(1)
             _team_pool.release(native, self.n_threads)
-        interpreter_end.__exit__()
-
-    @property
-    def native(self) -> Team:
-        """The threads that compiled passes share their blocks among; inside a `map`, that thread alone."""
-        return self._native
 
     def check(self) -> None:
         """Raise `Stopped` once the compiled team is stopped."""
-        if self._native.is_stopped:
+        if self.native.is_stopped:
             raise Stopped
 
     def map(self, fn: Callable[[Item], T], items: Iterable[Item]) -> list[T]:
@@ -436,7 +346,7 @@ class ThreadTeam:
         An error in one item ends the call: items not yet begun are dropped, and the error of the earliest is raised.
         `Stopped` is raised before the next item once the compiled team is stopped.
         """
-        items, native = list(items), self._native
+        items, native = list(items), self.native
         results: list[Any] = [None] * len(items)
         if len(items) < 2 or _is_worker.get():
             for k, item in enumerate(items):
@@ -497,7 +407,5 @@ class _TeamPool:
 
 
 _team_pool = _TeamPool()
-interpreter_end = _InterpreterEnd()  # after the pool, as the last function registered is the first that is called
-
 
 ONE_THREAD = ThreadTeam(1)  # calls everything inline

@@ -1,6 +1,7 @@
 """The types of arrays, by dtype and by what they hold; their shapes stand in docstrings."""
 
-from typing import TypeAlias
+from collections.abc import Callable, Mapping
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,5 +13,11 @@ Array: TypeAlias = NDArray[np.floating]  # data and kernel entries, in the dtype
 RowIndices: TypeAlias = NDArray[np.signedinteger]  # (m,): numbers of rows, or of coordinates of a dual; np.intp
 Labels: TypeAlias = NDArray[np.signedinteger]  # (n,): the class or the cluster of each row, as a number
 Mask: TypeAlias = NDArray[np.bool_]
+Rows: TypeAlias = Any  # (n, d): samples after their checks, an array or a CSR one, whose class SciPy gives no types
+
+# parameters of estimators
+KernelParameter: TypeAlias = str | Callable[[Array, Array], Array]
+ClassWeight: TypeAlias = Mapping[Any, float] | str | None
+RandomState: TypeAlias = int | np.random.RandomState | None
 
 ROUNDING = 1e-12  # of itself: smaller differences of sums in float64 are none

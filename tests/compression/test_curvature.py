@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from widemargin.compression.curvature import principal_directions, squares_along
+from widemargin.compression.search import principal_directions, squares_along
 
 
 @pytest.mark.parametrize("form", [np.asarray, sp.csr_array])

@@ -39,9 +39,10 @@ def test_line_by_line(seed: int, C: float, mu: float, line_search: bool) -> None
     team = ThreadTeam(1)
     settings = OCASSettings(C=C, tol=1e-12, mu=mu, line_search=line_search, is_plain=True)
     training = OCASTraining(make_design_matrix(X, team), [HingeLoss(y, team)], settings, Progress(), team)
+    training.make_machines()
     (machine,) = training.machines
     first, *others = naive.ocas(X, y, C, mu, ROUNDS, line_search=line_search)
-    training.restart(C)
+    training.set_risk_weight(C)
     training.begin(None, C)  # the first round, at w = 0
     training.update_bounds()
     np.testing.assert_array_equal(first.w_b, 0.0)

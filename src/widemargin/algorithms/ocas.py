@@ -137,6 +137,7 @@ def train_risk(
     """
     loss = GivenRisk(risk, n_features)
     training = OCASTraining(IdentityMatrix(n_features), [loss], settings, progress, ThreadTeam(1))
+    training.make_machines()
     loss.master = training.machines[0].master
     return next(_train_each(training, [settings.C], None if start is None else [start]))
 
@@ -144,10 +145,13 @@ def train_risk(
 def _train_each(training: OCASTraining, Cs: Sequence[float], start: Sequence[Matrix] | None) -> Iterator[Trained]:
     progress = training.progress
     for C in Cs:
-        training.restart(C)
+        training.restart()
         if (solved := training.solve_gram_duals(C)) is not None:
             yield solved
             continue
+        if not training.machines:
+            training.make_machines()
+        training.set_risk_weight(C)
         if not training.has_begun:
             training.begin(start, C)
         training.update_bounds()
@@ -183,6 +187,7 @@ class OCASTraining:
         team: ThreadTeam,
     ) -> None:
         self.X = X
+        self.losses = losses
         self.team = team
         self.settings = settings
         self.progress = progress
@@ -191,16 +196,20 @@ class OCASTraining:
         self.has_begun = False
         is_accelerated = settings.line_search and not settings.is_plain
         self.accelerations = choose_accelerations(X, losses) if is_accelerated else Accelerations()
-        n_outputs = sum(loss.n_outputs for loss in losses)
-        # of each plane the normal, with `keep_points` its point too, in arrays with room for up to twice as many planes
-        capacity = settings.memory["planes"] // (2 * (1 + settings.keep_points) * 8 * n_outputs * max(1, X.shape[1]))
-        self.machines = [self._make_machine(loss, capacity) for loss in losses]
+        self.machines: list[CuttingPlaneMachine] = []  # none before `make_machines`
         self.active_rows: dict[CuttingPlaneMachine, ActiveRows] = {}
         self.newton_steps: dict[CuttingPlaneMachine, NewtonSteps] = {}
         self.dual_epochs: dict[CuttingPlaneMachine, DualEpochs] = {}
         self.dual_alone: dict[CuttingPlaneMachine, DualAlone | MulticlassDual] = {}  # of all machines, or none
-        self._accelerate(settings.memory.among(len(losses)))
         self._last_round = self._round_of_interior_points()
+
+    def make_machines(self) -> None:
+        """Make a machine without planes for each loss, with the accelerations of its rounds."""
+        settings, n_outputs = self.settings, sum(loss.n_outputs for loss in self.losses)
+        # of each plane the normal, with `keep_points` its point too, in arrays with room for up to twice as many planes
+        of_plane = 2 * (1 + settings.keep_points) * 8 * n_outputs * max(1, self.X.shape[1])
+        self.machines = [self._make_machine(loss, settings.memory["planes"] // of_plane) for loss in self.losses]
+        self._accelerate(settings.memory.among(len(self.losses)))
 
     def _make_machine(self, loss: Loss, capacity: int) -> CuttingPlaneMachine:
         settings = self.settings
@@ -369,8 +378,7 @@ class OCASTraining:
 
     def solve_gram_duals(self, C: float) -> Trained | None:
         """All machines by their duals, where samples are few, memory allows it and no callback observes the rounds."""
-        losses = [machine.loss.hinge for machine in self.machines]
-        hinges = [loss for loss in losses if loss is not None]
+        hinges = [hinge for loss in self.losses if (hinge := loss.hinge) is not None]
         if not self.accelerations.gram_dual or self.progress.is_observed or not isinstance(self.X, LocalMatrix):
             return None
         n, d = self.X.shape
@@ -465,9 +473,12 @@ class OCASTraining:
 
     # ----------------------------------------------------------------------------------------- C, state and results
 
-    def restart(self, C: float) -> None:
-        """Set C, and begin to count rounds and to record the history again; planes and points stay."""
+    def restart(self) -> None:
+        """Begin to count rounds and to record the history again; planes and points stay."""
         self.n_iter, self.history, self.progress.current_solution = 0, History(), None
+
+    def set_risk_weight(self, C: float) -> None:
+        """Set C of the machines and of their accelerations."""
         for machine in self.machines:
             machine.set_risk_weight(C)
         for epochs in self.dual_epochs.values():

@@ -13,10 +13,10 @@ from sklearn.pipeline import Pipeline
 
 from .._memory import memory_plan
 from .._threads import blas_limit
+from .._types import RandomState
 from ..data import compute_rows
 from ..estimators._wrapped import unwrap
-from .parameters import CompressionParameters
-from .search import Compression
+from .search import Compression, CompressionParameters
 
 
 def compress(
@@ -27,7 +27,7 @@ def compress(
     max_time: float | None = None,
     memory_budget: int | str | None = None,
     n_jobs: int | None = None,
-    random_state: Any = None,
+    random_state: RandomState = None,
     n_clusters: int | str = "auto",
     n_landmarks: int | str = "auto",
     n_pseudo_landmarks: int | str = "auto",
@@ -77,7 +77,7 @@ def compress(
     n_clusters, n_landmarks, n_pseudo_landmarks : int or "auto", default="auto"
         Leaves of a tree; landmarks in each, and pseudo-landmarks. "auto" is what `prediction_cost` buys.
     pseudo, linear_term, n_trees
-        As of `DCPredClassifier`.
+        As in `DCPredClassifier`.
     verbose : int, default=0
         1 draws a progress bar.
 
@@ -109,23 +109,16 @@ def compress(
     Notes
     -----
     Candidates are trained on 8,000 rows, and compared by the share of right labels on rows held back: right is the
-    model's label, or, for its support vectors, the class that they had in training. They are, in this order:
+    model's label, or, for its support vectors, the class that they had in training. Candidates are squares along the
+    principal curvatures of an RBF kernel with one decision function; one leaf of rows projected to the principal axes
+    that keep 92 % of the variance; trees of 1 to 48 leaves, with landmark kernels of gamma, four times and a quarter of
+    it; and the best of these, trained on the model's labels instead of its decision values (then a multiclass result
+    has one decision function for each class). An automatic cost is then doubled, as long as that makes labels right
+    more often by over a standard error. The two best are trained again on all rows that are not held back, and the
+    better one is returned. Nothing more is tried once 99.5 % of the labels agree.
 
-    1. for an RBF kernel and one decision function: squares along its principal curvatures, for machines that are nearly
-       quadratic;
-    2. one leaf, of rows projected to the principal axes that keep 92 % of the variance, where these are few: it costs
-       as many inner products, also above `prediction_cost`. Neither of these two has several trees or `pseudo`;
-    3. trees of 12 leaves, with landmark kernels of gamma, four times and a quarter of it; then of 4, 1 and 48 leaves
-       with the best gamma; then the best tree with the other two gammas. Below a cost of 15, fewer leaves alone;
-    4. the best of these, trained on the model's labels (then a multiclass result has one decision function for each
-       class); all others fit the model's decision values by ridge regression;
-    5. with an automatic cost: the best one and machines of one leaf at twice the cost, and so on, as long as one of
-       them is then right more often by over a standard error.
-
-    The two best, which differ in more than gamma, are trained again on all rows that are not held back, and the better
-    one is returned. Nothing more is tried once 99.5 % of the labels agree. Seconds to a minute or two; most of it are
-    n predictions of the model and :math:`O(n m^2)` operations, for n rows. The result holds float32 numbers, unless the
-    spread of a feature would be lost in rounding.
+    It takes seconds to a minute or two, for n predictions of the model and :math:`O(n m^2)` operations of n rows. The
+    result holds float32 numbers, unless the spread of a feature would be lost in rounding.
 
     A prediction of an early machine costs its routing and the support vectors of one cluster, and "auto" is a part of
     that. So early machines of millions of rows take about as long as exact ones with as many support vectors as one of

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from sklearn.utils.sparsefuncs import mean_variance_axis
 
-from .._types import RowIndices
+from .._types import RowIndices, Rows
 from ..data.columns import occupied_columns
 
 MAX_ROUNDING, _MAX_VALUE = 1e-4, 1e18  # largest rounding error / spread, and value, of a feature in float32
 
 
-def as_float32(X: Any) -> Any:
+def as_float32(X: Rows) -> Rows:
     """Rows in float32, in half the bytes and time, unless a feature's spread would be lost in rounding."""
     if sp.issparse(X):
         occupied = occupied_columns(X)[0]
@@ -29,7 +28,7 @@ def as_float32(X: Any) -> Any:
     return X.astype(np.float32) if is_safe else X
 
 
-def stored_bytes(X: Any) -> int:
+def stored_bytes(X: Rows) -> int:
     """Bytes of a dense or a CSR array."""
     return int(X.data.nbytes + X.indices.nbytes + X.indptr.nbytes if sp.issparse(X) else X.nbytes)
 
@@ -39,13 +38,13 @@ def sample_of(rows: RowIndices, most: int, rng: np.random.Generator) -> RowIndic
     return rows if len(rows) <= most else rows[np.sort(rng.choice(len(rows), most, replace=False))]
 
 
-def find_rows(points: Any, X: Any) -> RowIndices:
+def find_rows(points: Rows, X: Rows) -> RowIndices:
     """For each of the points the number of the last row of X that equals it, or -1: (n_points,)."""
     where = {key: i for i, key in enumerate(_keys(X))}
     return np.fromiter((where.get(key, -1) for key in _keys(points)), np.intp, points.shape[0])
 
 
-def _keys(X: Any) -> Iterator[bytes]:
+def _keys(X: Rows) -> Iterator[bytes]:
     """A key for each row, equal for equal rows: the bytes of its entries, and of a CSR row's indices."""
     if not sp.issparse(X):
         yield from ((row + 0.0).tobytes() for row in np.ascontiguousarray(X))  # -0.0 and 0.0 are equal

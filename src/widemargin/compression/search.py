@@ -23,7 +23,7 @@ from .._memory import SHARES, MemoryPlan, memory_plan
 from .._native import Stopped
 from .._progress import AnyProgress, Progress, SilentProgress
 from .._threads import BLOCK_ROWS, WORK_PER_CHECK, row_blocks, run_interruptibly
-from .._types import Array, Labels, Matrix, RowIndices, Vector
+from .._types import Array, Labels, Matrix, RandomState, RowIndices, Rows, Vector
 from ..algorithms.dc_pred_leaves import ForestSettings, train_forest
 from ..algorithms.ocas import train_hinges
 from ..data.labels import one_vs_rest_signs
@@ -31,6 +31,7 @@ from ..estimators._cost import (
     DEFAULT_COST,
     allocate_cost,
     allocate_without_tree,
+    check_cost,
     forest_bytes,
     least_training_rows,
     max_training_rows,
@@ -40,13 +41,14 @@ from ..estimators._cost import (
 from ..estimators._dc_pred_machine import tree_arrays
 from ..estimators._estimator import warn_user
 from ..estimators._predictor import argmax_classes, vote_winners
-from ..estimators._validation import validate_rows
-from ..kernels.functions import RBF, make_kernel
+from ..estimators._validation import check_resources, check_seed, validate_rows
+from ..kernels.functions import RBF, Linear, make_kernel
 from ..kernels.tiles import entry_work
 from ..models.nystroem_tree import NystroemForest
+from ..nystroem.features import LandmarkFeatures
 from ..nystroem.leaf_problems import DistillationProblem, HingeProblem, LeafProblem, least_squares_work
+from ..nystroem.pseudo_landmarks import landmark_features
 from ..partition.kmeans import max_sample_values, sample_rows
-from .agreement import determination, side_agreement
 from .compressed import (
     Compressed,
     CompressedClassifier,
@@ -55,8 +57,6 @@ from .compressed import (
     CompressedVotes,
     CompressionReport,
 )
-from .curvature import principal_directions, squares_along
-from .parameters import CompressionParameters
 from .rows import as_float32, find_rows, sample_of, stored_bytes
 from .sources import Source, read_model
 
@@ -78,9 +78,31 @@ _KEPT_VARIANCE = 0.92  # share of the variance that a projection keeps, at least
 _MAX_RANK_SHARE, _MAX_RANK = 0.4, 256  # features of a projection / all, and features, at most: more need much memory
 
 
-class _Plan(NamedTuple):
-    """A candidate's parameters."""
+@dataclass
+class CompressionParameters:
+    """The parameters of `compress`."""
 
+    prediction_cost: float | str
+    n_clusters: int | str
+    n_landmarks: int | str
+    n_pseudo_landmarks: int | str
+    pseudo: str | None
+    linear_term: bool
+    n_trees: int
+    max_time: float | None
+    memory_budget: int | str | None
+    n_jobs: int | None
+    verbose: int
+    random_state: RandomState
+
+    def check(self) -> None:
+        """Raise a ValueError that names the first invalid one and its value."""
+        check_cost(self)
+        check_resources(self)
+        check_seed(self.random_state)
+
+
+class _Plan(NamedTuple):
     gamma: float  # of the landmarks' kernel
     n_clusters: int
     learnt: str = "decision values"  # its targets: these, or "labels"
@@ -124,7 +146,7 @@ class Compression:
     rng: np.random.Generator = field(init=False)
     memory: MemoryPlan = field(init=False)
     may_go_on: Callable[[], bool] = field(init=False)
-    rows: Any = field(init=False)  # (n, d): X and the model's points
+    rows: Rows = field(init=False)  # (n, d): X and the model's points
     landmark_weights: Vector = field(init=False)  # (n,): squared coefficients of the model's points, 0 of other rows
     values: Matrix = field(init=False)  # (n, q): the model's decision values
     split: _Split = field(init=False)
@@ -189,7 +211,6 @@ class Compression:
             )
 
     def _check_memory(self) -> None:
-        """Raise a ValueError with the least budget that can be kept, if this one cannot."""
         n, d = self.rows.shape
         rows = (stored_bytes(self.rows) + 8 * n * self.source.n_outputs) / SHARES["training rows"].part
         n_given = 0 if self.X is None else np.shape(self.X)[0]
@@ -207,7 +228,7 @@ class Compression:
                 f"kernel={self.source.parameters['kernel']!r}; use pseudo='polynomial' or None"
             )
 
-    def _training_rows(self) -> tuple[Any, Vector]:
+    def _training_rows(self) -> tuple[Rows, Vector]:
         """The rows of X and the model's points that are not among them (n, d), and their landmark weights (n,).
 
         Of too many points a random sample. Also sets `n_given` and `known_classes`.
@@ -232,7 +253,7 @@ class Compression:
         rows = sp.vstack([X, points[new]], format="csr") if sp.issparse(X) else np.concatenate([X, points[new]])
         return rows, np.concatenate([weights, landmark_weights[new]])
 
-    def _draw_rows(self, points: Any) -> Any:
+    def _draw_rows(self, points: Rows) -> Rows:
         """The rows of X, validated; of too many a random sample, which fits in memory beside the points."""
         how = {"accept_sparse": "csr", "dtype": points.dtype, "order": "C", "accept_large_sparse": True}
         X = validate_rows(self.model, self.X, reset=False, sums_repeated=True, **how)
@@ -474,7 +495,6 @@ class Compression:
 
     @cached_property
     def _labels(self) -> Labels:
-        """Class numbers (n,) that the model predicts."""
         return self._class_numbers(self.values, self.source.is_one_vs_one)
 
     def _class_numbers(self, values: Matrix, is_one_vs_one: bool) -> Labels:
@@ -488,7 +508,6 @@ class Compression:
     def _make_estimator(
         self, forest: NystroemForest, parameters: dict[str, Any], learnt: str, train_rows: RowIndices
     ) -> Compressed:
-        """The estimator of a forest, with the interface of the model."""
         if is_outlier_detector(self.model):
             estimator: Compressed = CompressedOutlierDetector(**parameters, n_jobs=self.parameters.n_jobs)
         elif not is_classifier(self.model):
@@ -550,7 +569,6 @@ class Compression:
         return float(np.mean(self._class_numbers(values, isinstance(compressed, CompressedVotes)) == right))
 
     def _describe_loss(self, report: CompressionReport) -> str:
-        """What is kept of the model, in words, if that is too little; else ""."""
         if report.agreement is not None and report.agreement < _LEAST_AGREEMENT:
             return f"{report.agreement:.1%} of the labels agree with the model's"
         if is_regressor(self.model) and report.determination < _LEAST_AGREEMENT:
@@ -587,3 +605,58 @@ class Compression:
             learnt=best.plan.learnt,
             notes=tuple(self.notes),
         )
+
+
+def determination(values: Matrix, given: Matrix) -> float:
+    """The coefficient of determination of values (n, q), given the model's (n, q)."""
+    error, variation = np.square(values - given).sum(), np.square(given - given.mean(axis=0)).sum()
+    return 1.0 - float(error / max(variation, 1e-300))
+
+
+def side_agreement(values: Vector, given: Vector) -> float | None:
+    """The mean of the shares of outliers and of inliers whose values (n,) have the sign of the model's (n,).
+
+    None if the rows are outliers or inliers alone.
+    """
+    is_kept, is_inlier = (values >= 0) == (given >= 0), given >= 0
+    if is_inlier.all() or not is_inlier.any():
+        return None
+    return float((is_kept[is_inlier].mean() + is_kept[~is_inlier].mean()) / 2)
+
+
+def principal_directions(points: Rows, coef: Vector, gamma: float, centre: Vector, m: int) -> Matrix:
+    """The m eigenvectors (m, d) of largest absolute eigenvalue of the Hessian of f at the centre c (d,).
+
+    f(x) = sum_i coef_i exp(-gamma |x_i - x|^2) has there the Hessian
+
+        sum_i h_i (4 gamma^2 (x_i - c)(x_i - c)' - 2 gamma I),    h_i = coef_i exp(-gamma |x_i - c|^2).
+
+    Parameters
+    ----------
+    points : ndarray or CSR array of shape (n, d)
+    coef : ndarray of shape (n,)
+    gamma : float
+    centre : ndarray of shape (d,)
+    m : int
+        At most d.
+
+    Notes
+    -----
+    O(n d^2 + d^3) and 8 (2 d^2 + 1024 d) bytes.
+    """
+    d = len(centre)
+    total, outer = 0.0, np.zeros((d, d))
+    for block in row_blocks(points.shape[0]):
+        Z = (points[block].toarray() if sp.issparse(points) else points[block]) - centre
+        h = coef[block] * np.exp(-gamma * np.einsum("ij,ij->i", Z, Z))
+        total += float(h.sum())
+        outer += (h[:, None] * Z).T @ Z
+    values, vectors = np.linalg.eigh(2.0 * gamma * outer - total * np.eye(d))
+    return np.asarray(vectors[:, np.argsort(-np.abs(values), kind="stable")[:m]].T)
+
+
+def squares_along(directions: Array) -> LandmarkFeatures:
+    """Features <u_j, x> and <u_j, x>^2 of one leaf for m directions u_j (m, d), by a linear kernel."""
+    features, numbers = landmark_features(Linear(), directions), np.arange(len(directions), dtype=np.int32)
+    features.pairs = np.stack([numbers, numbers])[None]
+    return features

@@ -2,11 +2,10 @@
 
 from .c_path import CPathDisplay
 from .clusters import ClusterDisplay
-from .convergence import ConvergenceDisplay
 from .grid_scores import GridScoresDisplay
+from .histories import ConvergenceDisplay, SupportVectorDisplay
 from .prediction_cost import PredictionCostDisplay
 from .relevance import RelevanceDisplay
-from .support_vectors import SupportVectorDisplay
 
 __all__ = [
     "CPathDisplay",

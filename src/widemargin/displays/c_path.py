@@ -13,7 +13,7 @@ from ._axes import axes_of
 class CPathDisplay:
     """Mean score of cross-validation against C, with its standard deviation over the folds.
 
-    Use `from_path`, which draws. It follows scikit-learn's convention for displays.
+    `from_path` draws it, as scikit-learn's displays.
 
     Parameters
     ----------
@@ -66,13 +66,9 @@ class CPathDisplay:
         path : CPath, OCASClassifierCV, OCASRegressorCV, DCSVMClassifierCV or DCSVMRegressorCV
             Values of C that a search eliminated are omitted.
         ax : matplotlib Axes, default=None
-            None: those of a new figure.
+            By default the axes of a new figure.
         name, **line_kwargs
             As for `plot`.
-
-        Returns
-        -------
-        CPathDisplay
         """
         Cs, scores = (path.Cs_, _best_path(path)) if hasattr(path, "scores_") else (path.Cs, path.scores)
         return cls(Cs, scores).plot(ax=ax, name=name, **line_kwargs)
@@ -83,20 +79,11 @@ class CPathDisplay:
         Parameters
         ----------
         ax : matplotlib Axes, default=None
-            None: those of a new figure. Several displays may share them.
+            By default the axes of a new figure. Several displays may share axes.
         name : str, default=None
             Name in the legend; None: "mean score".
         **line_kwargs
             For matplotlib's ``Axes.plot``, for the means.
-
-        Returns
-        -------
-        CPathDisplay
-
-        Raises
-        ------
-        ImportError
-            Without matplotlib.
         """
         self.ax_, self.figure_ = axes_of(self, ax)
         order = np.argsort(self.Cs)

@@ -13,7 +13,7 @@ from ._axes import axes_of, last_step
 class ClusterDisplay:
     """Rows on a plane, coloured by cluster.
 
-    Use `from_estimator`, which draws. It follows scikit-learn's convention for displays.
+    `from_estimator` draws it, as scikit-learn's displays.
 
     Parameters
     ----------
@@ -62,13 +62,9 @@ class ClusterDisplay:
         X : array-like of shape (n_samples, n_features)
             Rows. Of more than two features the two principal components are drawn, a single one on a line.
         ax : matplotlib Axes, default=None
-            None: those of a new figure.
+            By default the axes of a new figure.
         **scatter_kwargs
             As for `plot`.
-
-        Returns
-        -------
-        ClusterDisplay
 
         Raises
         ------
@@ -90,18 +86,9 @@ class ClusterDisplay:
         Parameters
         ----------
         ax : matplotlib Axes, default=None
-            None: those of a new figure.
+            By default the axes of a new figure.
         **scatter_kwargs
             For matplotlib's ``Axes.scatter``.
-
-        Returns
-        -------
-        ClusterDisplay
-
-        Raises
-        ------
-        ImportError
-            Without matplotlib.
         """
         self.ax_, self.figure_ = axes_of(self, ax)
         look = {"c": self.clusters, "s": 8, "cmap": "tab20", **scatter_kwargs}

@@ -78,10 +78,6 @@ class GridScoresDisplay:
         ax, **mesh_kwargs
             As for `plot`.
 
-        Returns
-        -------
-        GridScoresDisplay
-
         Raises
         ------
         ValueError
@@ -101,18 +97,9 @@ class GridScoresDisplay:
         Parameters
         ----------
         ax : matplotlib Axes, default=None
-            None: those of a new figure.
+            By default the axes of a new figure.
         **mesh_kwargs
             For matplotlib's ``Axes.pcolormesh``.
-
-        Returns
-        -------
-        GridScoresDisplay
-
-        Raises
-        ------
-        ImportError
-            Without matplotlib.
         """
         self.ax_, self.figure_ = axes_of(self, ax)
         means = self.scores.mean(axis=0)
@@ -138,7 +125,6 @@ class GridScoresDisplay:
 
 
 def _short(value: float) -> str:
-    """Three digits, and an exponent only where zeros would be longer."""
     return f"{float(f'{value:.3g}'):g}"
 
 

@@ -14,7 +14,7 @@ from ._axes import axes_of, check_lengths, last_step
 class PredictionCostDisplay:
     """Score of several models against the cost of a prediction.
 
-    Use `from_estimators`, which draws. It follows scikit-learn's convention for displays.
+    `from_estimators` draws it, as scikit-learn's displays.
 
     Parameters
     ----------
@@ -73,13 +73,9 @@ class PredictionCostDisplay:
         y : array-like of shape (n_samples,)
             Their labels or values, for the `score` of each model.
         ax : matplotlib Axes, default=None
-            None: those of a new figure.
+            By default the axes of a new figure.
         **line_kwargs
             As for `plot`.
-
-        Returns
-        -------
-        PredictionCostDisplay
 
         Raises
         ------
@@ -101,18 +97,9 @@ class PredictionCostDisplay:
         Parameters
         ----------
         ax : matplotlib Axes, default=None
-            None: those of a new figure. Several displays may share them.
+            By default the axes of a new figure. Several displays may share axes.
         **line_kwargs
             For matplotlib's ``Axes.plot``.
-
-        Returns
-        -------
-        PredictionCostDisplay
-
-        Raises
-        ------
-        ImportError
-            Without matplotlib.
         """
         self.ax_, self.figure_ = axes_of(self, ax)
         order = np.argsort(self.cost, kind="stable")

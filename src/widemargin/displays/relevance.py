@@ -62,15 +62,11 @@ class RelevanceDisplay:
             A search of such a pipeline, or one that has scaled the columns itself (`DCSVMClassifierCV`,
             `DCSVMRegressorCV`), alone or as the last step of a Pipeline.
         ax : matplotlib Axes, default=None
-            None: those of a new figure.
+            By default the axes of a new figure.
         n_columns : int, default=20
             Number of columns that are drawn, at most.
         **bar_kwargs
             As for `plot`.
-
-        Returns
-        -------
-        RelevanceDisplay
 
         Raises
         ------
@@ -87,20 +83,11 @@ class RelevanceDisplay:
         Parameters
         ----------
         ax : matplotlib Axes, default=None
-            None: those of a new figure.
+            By default the axes of a new figure.
         n_columns : int, default=20
             Number of columns that are drawn, at most.
         **bar_kwargs
             For matplotlib's ``Axes.barh``.
-
-        Returns
-        -------
-        RelevanceDisplay
-
-        Raises
-        ------
-        ImportError
-            Without matplotlib.
         """
         self.ax_, self.figure_ = axes_of(self, ax)
         largest = np.argsort(-self.relevance, kind="stable")[:n_columns]
@@ -127,7 +114,7 @@ def _relevance_and_names(estimator: Any) -> tuple[Vector, Any]:
 
 
 def _steps(estimator: Any) -> list[Any]:
-    """What rows go through: of a Pipeline its steps, of a search those of its best estimator, and of these theirs."""
+    """The steps that rows go through, in a Pipeline or a search, nested ones included."""
     estimator = getattr(estimator, "best_estimator_", estimator)
     inner = getattr(estimator, "steps", None)
     if inner is None:

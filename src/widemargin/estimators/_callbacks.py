@@ -18,10 +18,6 @@ class CallbackSupportMixin:
         *callbacks : sklearn.callback.FitCallback
             Such as `sklearn.callback.ProgressBar` or `ScoringMonitor`; every round of the solver is a task.
 
-        Returns
-        -------
-        self
-
         Raises
         ------
         ImportError

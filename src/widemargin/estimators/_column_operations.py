@@ -1,4 +1,4 @@
-"""The arithmetic of scalings of columns, for functions of one row and for ONNX graphs."""
+"""The arithmetic of fitted scalers, for functions of one row and for ONNX graphs."""
 
 from __future__ import annotations
 

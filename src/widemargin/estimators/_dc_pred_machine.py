@@ -10,7 +10,7 @@ from sklearn.base import is_classifier
 
 from .._memory import memory_plan
 from .._progress import Progress
-from .._types import Array
+from .._types import Array, RandomState
 from ..algorithms.dc_pred_leaves import TrainedForest, needed_bytes, train_forest
 from ..models.nystroem_tree import NystroemForest, NystroemTree
 from ..nystroem.leaf_problems import LeafProblem
@@ -19,15 +19,7 @@ from ._estimator import describe_gap, relative_gap, warn_unconverged
 from ._fitted_state import FittedState
 from ._kernel_machine import KernelMachine, TrainingRows
 from ._scale import check_scale
-from ._validation import (
-    check_choice,
-    check_kernel,
-    check_number,
-    check_pseudo,
-    check_resources,
-    check_seed,
-    make_rng,
-)
+from ._validation import check_choice, check_kernel, check_number, check_pseudo, check_resources, check_seed, make_rng
 
 Arrays = dict[str, NDArray[Any]]
 
@@ -46,7 +38,7 @@ class DCPredMachine(KernelMachine):
     landmark_weights: str | None
     damping: float
     max_time: float | None
-    random_state: Any
+    random_state: RandomState
     _model: NystroemForest
     _trees: list[Arrays]
 
@@ -71,9 +63,7 @@ class DCPredMachine(KernelMachine):
         n, d = rows.X.shape
         settings = allocate_automatic_cost(self, n, d, problem.n_outputs)
         settings = settings._replace(
-            landmark_weights=self.landmark_weights,
-            damping=float(self.damping),
-            memory=memory_plan(self),
+            landmark_weights=self.landmark_weights, damping=float(self.damping), memory=memory_plan(self)
         )
         needed = needed_bytes(settings, rows.X, problem.n_outputs)
         what = f"{n} rows in {settings.n_clusters} leaves of {settings.n_landmarks} landmarks"

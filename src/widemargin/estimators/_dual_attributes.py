@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from .._config import SMALL_BYTES
-from .._types import Labels, Matrix, RowIndices
+from .._types import Labels, Matrix, RowIndices, Rows
 from ..algorithms.trained_machines import TrainedMachines
 from ..data.labels import class_pairs
 from ..data.samples import make_samples
@@ -17,88 +17,32 @@ from ..kernels.functions import Kernel, Linear
 from ..models.clustered import ClusteredExpansion
 from ..models.expansion import make_point_samples
 from ..partition.routing import InputRouter, KernelRouter, RandomRouter, Router
-from ._estimator import relative_gap
 from ._fitted_state import FittedState
 from ._scale import sample_form
 
 
-def classifier_attributes(
-    classes: NDArray[Any], y: Labels, kept: RowIndices, X: Any, machines: TrainedMachines
-) -> dict[str, Any]:
-    """The fitted attributes from which a model is made, support vectors grouped by class.
-
-    Parameters
-    ----------
-    classes : ndarray of shape (k,)
-    y : ndarray of shape (n,), int
-        Class numbers.
-    kept : ndarray of shape (n,), int
-        The rows' numbers in the data that the user gave.
-    X : ndarray or CSR array of shape (n, d), or None
-        None for a precomputed kernel.
-    machines : TrainedMachines
-        One, or one for every pair of classes.
-    """
-    common = _common_attributes(machines, y, kept, X)
-    support = common.pop("support")
-    return {
-        **common,
-        "classes_": classes,
-        "n_support_": np.bincount(y[support], minlength=len(classes)),
-        "dual_coef_": _class_coefficients(machines, y, support),
-        "_clusters": _cluster_attributes(machines, X, kept, support),
-    }
-
-
-def target_attributes(kept: RowIndices, X: Any, machines: TrainedMachines) -> dict[str, Any]:
-    """As `classifier_attributes`, of a regressor or a one-class machine: one machine for each target."""
-    common = _common_attributes(machines, np.zeros(len(kept), np.intp), kept, X)
-    support = common.pop("support")
-    return {
-        **common,
-        "n_support_": np.array([len(support)]),
-        "dual_coef_": machines.results.beta.reshape(len(machines), -1)[:, support],
-        "_clusters": _cluster_attributes(machines, X, kept, support),
-    }
-
-
-def _common_attributes(machines: TrainedMachines, group: Labels, kept: RowIndices, X: Any) -> dict[str, Any]:
-    """What classifiers and regressors have; `support`: the rows (n_SV,) of the support vectors, sorted by `group`."""
-    is_support, intercepts = np.zeros(len(group), np.bool_), machines.intercepts
+def support_rows(machines: TrainedMachines, group: Labels) -> RowIndices:
+    """The support vectors (n_SV,) among the n training rows, sorted by `group` (n,)."""
+    is_support = np.zeros(len(group), np.bool_)
     is_support[machines.rows[machines.results.beta != 0]] = True
     (support,) = is_support.nonzero()
-    support = support[group[support].argsort(kind="stable")]
-    return {
-        "support": support,
-        "support_": kept[support],
-        "support_vectors_": np.empty((0, 0)) if X is None else X[support],
-        "intercept_": intercepts.mean(axis=1) if intercepts.shape[1] > 1 else intercepts[:, 0].copy(),
-        "early_level_": machines.level,
-    }
+    return np.asarray(support[group[support].argsort(kind="stable")])
 
 
-def certificate_attributes(machines: TrainedMachines, *, is_semidefinite: bool) -> dict[str, Any]:
-    """The fitted attributes of the certificate; no bound (NaN) without a positive semidefinite kernel."""
-    results = machines.results
-    order = np.lexsort((results.history["problem"], results.history["time"]))  # pairs are trained in parallel
-    history = {name: column[order] for name, column in results.history.items()}
-    objective, gap = machines.objective, sum(results.gap.tolist())
-    if not is_semidefinite:
-        gap = np.nan
+def history_and_levels(
+    machines: TrainedMachines, *, has_bound: bool
+) -> tuple[dict[str, NDArray[Any]], list[dict[str, Any]]]:
+    """`history_`, in the order of time, and `levels_`; without a bound their lower bounds are NaN."""
+    history, levels = machines.results.history, machines.levels
+    order = np.lexsort((history["problem"], history["time"]))  # pairs are trained in parallel
+    history = {name: column[order] for name, column in history.items()}
+    if not has_bound:
         history["lower_bound"] = np.full_like(history["lower_bound"], np.nan)
-    no_bound: dict[str, float] = {} if is_semidefinite else {"lower_bound": np.nan}
-    return {
-        "objective_": float(objective),
-        "dual_gap_": float(gap),
-        "relative_gap_": relative_gap(float(objective), float(gap)),
-        "converged_": bool(results.converged.all()),
-        "n_iter_": max(1, int(results.n_iter.sum())),
-        "history_": history,
-        "levels_": [{**level, **no_bound} for level in machines.levels],
-    }
+        levels = [{**level, "lower_bound": np.nan} for level in levels]
+    return history, levels
 
 
-def _class_coefficients(machines: TrainedMachines, y: Labels, support: RowIndices) -> Matrix:
+def class_coefficients(machines: TrainedMachines, y: Labels, support: RowIndices) -> Matrix:
     """scikit-learn's `dual_coef_` (n_classes - 1, n_SV): row j of a column of class i is for the j-th other class."""
     beta = machines.results.beta
     if len(machines) == 1:
@@ -136,7 +80,7 @@ def compact_pair_coefficients(coef: Matrix, n_support: NDArray[np.intp]) -> Any:
     return beta
 
 
-def _cluster_attributes(machines: TrainedMachines, X: Any, kept: RowIndices, support: RowIndices) -> Any:
+def cluster_attributes(machines: TrainedMachines, X: Rows, kept: RowIndices, support: RowIndices) -> Any:
     """What prediction needs of the clusters, as a dict of arrays; None for exact machines.
 
     Parameters
@@ -171,7 +115,7 @@ def _cluster_attributes(machines: TrainedMachines, X: Any, kept: RowIndices, sup
 def check_clusters(
     clusters: FittedState, dtype: str, *, n_machines: int, n_support: int, d: int, is_gram: bool
 ) -> None:
-    """Check the values of `_cluster_attributes`; the ValueError names the first invalid one."""
+    """Check the values of `cluster_attributes`; the ValueError names the first invalid one."""
     clusters.choice("method", ("kernel", "input", "random"))
     k = clusters.array("intercepts", np.float64, n_machines, ...).shape[1]
     if is_gram:
@@ -186,7 +130,7 @@ def check_clusters(
 
 
 def clustered_model(
-    kernel: Kernel, points: Any, coef: Matrix, clusters: dict[str, Any], *, averages: bool
+    kernel: Kernel, points: Rows, coef: Matrix, clusters: dict[str, Any], *, averages: bool
 ) -> ClusteredExpansion:
     """The model of an early machine, its support vectors grouped by cluster.
 
@@ -196,7 +140,7 @@ def clustered_model(
     points : ndarray or CSR array of shape (n_SV, d), or row numbers of a precomputed kernel
     coef : ndarray of shape (n_machines, n_SV)
     clusters : dict
-        From `_cluster_attributes`.
+        From `cluster_attributes`.
     averages : bool
         Of the `ClusteredExpansion`.
     """

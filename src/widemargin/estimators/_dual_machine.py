@@ -19,7 +19,7 @@ from .._memory import memory_plan
 from .._native import Stopped
 from .._progress import Progress, SilentProgress
 from .._threads import ThreadTeam, blas_limit, effective_n_jobs, raise_if_stopped
-from .._types import Array, Labels, Matrix, RowIndices, Vector
+from .._types import Array, Labels, Matrix, RandomState, RowIndices
 from ..algorithms.dc_svm_levels import DCSVMSettings, Problems
 from ..algorithms.pairs_and_targets import train_machines
 from ..algorithms.trained_machines import TrainedMachine, TrainedMachines
@@ -44,8 +44,8 @@ from ..solvers.dual.certificate import MAX_RELATIVE_GAP, Limits, have_negative_s
 from ..solvers.dual.memory import needed_bytes
 from ..solvers.dual.stopping import with_rounding
 from ..solvers.results import DualResult, History
-from ._dual_attributes import certificate_attributes, check_clusters, clustered_model, target_attributes
-from ._estimator import describe_gap, warn_unconverged, warn_user
+from ._dual_attributes import check_clusters, cluster_attributes, clustered_model, history_and_levels, support_rows
+from ._estimator import describe_gap, relative_gap, warn_unconverged, warn_user
 from ._fitted_state import FittedState
 from ._kernel_machine import DecisionGradients, KernelMachine, LinearWeights, TrainingRows
 from ._predictor import lazy_on_dask
@@ -74,7 +74,7 @@ from ._validation import (
 class DualMachine(LinearWeights, DecisionGradients, KernelMachine):
     """A kernel machine whose dual problem is solved exactly, or cluster by cluster (an early machine).
 
-    A subclass has `_problems`. The other methods are those of one machine for each target; `DCSVMClassifier`, with a
+    A subclass has `_problems`. The other methods assume one machine for each target; `DCSVMClassifier`, which has a
     machine for each pair of classes, overrides some.
     """
 
@@ -89,15 +89,8 @@ class DualMachine(LinearWeights, DecisionGradients, KernelMachine):
     tol: float
     max_iter: int
     max_time: float | None
-    random_state: Any
-    support_: RowIndices
+    random_state: RandomState
     dual_coef_: Matrix
-    intercept_: Vector
-    objective_: float
-    dual_gap_: float
-    n_support_: NDArray[np.intp]
-    early_level_: int
-    levels_: list[dict[str, Any]]
     classes_: NDArray[Any]  # of a classifier
     _clusters: dict[str, Any] | None
     _resumed: dict[str, Any] | None = None  # what another fit goes on from: see `_resuming`
@@ -116,10 +109,6 @@ class DualMachine(LinearWeights, DecisionGradients, KernelMachine):
             (n_samples, n_targets).
         sample_weight : array-like of shape (n_samples,), default=None
             Factor of each sample's loss, >= 0.
-
-        Returns
-        -------
-        self
         """
         with (
             self._fitting(X, y, sample_weight) as (rows, progress),
@@ -200,22 +189,33 @@ class DualMachine(LinearWeights, DecisionGradients, KernelMachine):
             )
 
     def _problems(self, rows: TrainingRows) -> Problems:
-        """Of each machine a function that returns its rows among the n of `rows`, and its dual problem on these."""
+        """For each machine a function that returns the numbers of its rows, and its dual problem on these rows."""
         raise NotImplementedError
 
     def _warn_of_machines(self, rows: TrainingRows, machines: TrainedMachines) -> None:
         """Warn of machines, trained to the end, that have learned nothing."""
 
     def _machine_sizes(self, rows: TrainingRows) -> list[int]:
-        """The number of rows of each machine."""
         return [len(rows.y)] * (1 if rows.y.ndim == 1 else rows.y.shape[1])
 
-    def _prediction_attributes(self, rows: TrainingRows, machines: TrainedMachines) -> dict[str, Any]:
-        """The fitted attributes that predictions need, by name."""
-        return target_attributes(rows.kept, None if self._is_gram else rows.X, machines)
+    def _set_machines(self, rows: TrainingRows, machines: TrainedMachines) -> None:
+        """Set the fitted attributes that predictions need."""
+        support = self._set_support(rows, machines, np.zeros(len(rows.kept), np.intp))
+        self.n_support_ = np.array([len(support)])
+        self.dual_coef_ = machines.results.beta.reshape(len(machines), -1)[:, support]
+
+    def _set_support(self, rows: TrainingRows, machines: TrainedMachines, group: Labels) -> RowIndices:
+        """Set all of these but coefficients; return the support vectors (n_SV,) among the rows, sorted by `group`."""
+        support, intercepts = support_rows(machines, group), machines.intercepts
+        X = None if self._is_gram else rows.X
+        self.support_ = rows.kept[support]
+        self.support_vectors_ = np.empty((0, 0)) if X is None else X[support]
+        self.intercept_ = intercepts.mean(axis=1) if intercepts.shape[1] > 1 else intercepts[:, 0].copy()
+        self.early_level_ = machines.level
+        self._clusters = cluster_attributes(machines, X, rows.kept, support)
+        return support
 
     def _coefficients(self) -> Any:
-        """Coefficients of the support vectors, (n_machines, n_SV)."""
         return self.dual_coef_
 
     def _check_coefficients(self, fitted: FittedState, n: int) -> int:
@@ -255,7 +255,7 @@ class DualMachine(LinearWeights, DecisionGradients, KernelMachine):
 
     @contextmanager
     def _open_rows(self, rows: TrainingRows, progress: Progress) -> Iterator[TrainingRows]:
-        """The rows themselves; those of a dask collection, which stay on its workers, as `RemoteRows`."""
+        """The rows themselves, or `RemoteRows` of a dask collection, whose rows stay on the workers."""
         if not is_dask_collection(rows.X):
             yield rows
             return
@@ -297,9 +297,15 @@ class DualMachine(LinearWeights, DecisionGradients, KernelMachine):
     def _set_attributes(
         self, kernel: Kernel, samples: Samples | RemoteRows, rows: TrainingRows, machines: TrainedMachines
     ) -> None:
-        """Set the fitted attributes, and the model of these."""
-        certificate = certificate_attributes(machines, is_semidefinite=self._has_bound(kernel, machines))
-        self.__dict__.update({**self._prediction_attributes(rows, machines), **certificate})
+        """Set the fitted attributes, and the model of these; `dual_gap_` is NaN where the dual is no bound."""
+        results, has_bound = machines.results, self._has_bound(kernel, machines)
+        self._set_machines(rows, machines)
+        self.objective_ = machines.objective
+        self.dual_gap_ = float(sum(results.gap.tolist())) if has_bound else np.nan
+        self.relative_gap_ = relative_gap(self.objective_, self.dual_gap_)
+        self.converged_ = bool(results.converged.all())
+        self.n_iter_ = max(1, int(results.n_iter.sum()))
+        self.history_, self.levels_ = history_and_levels(machines, has_bound=has_bound)
         if isinstance(kernel, Linear) and not isinstance(samples, RemoteRows):
             self._move_intercepts(samples.shift)
         self._model = self._make_model()
@@ -311,11 +317,11 @@ class DualMachine(LinearWeights, DecisionGradients, KernelMachine):
         self._check_memory(samples, rows)
         settings, rng = self._settings(kernel, len(samples)), make_rng(self.random_state, seed_of_none=0)
         machines = train_machines(kernel, samples, self._problems(rows), settings, progress, rng)
-        self.__dict__.update(self._prediction_attributes(rows, machines))
+        self._set_machines(rows, machines)
         return self._make_model()
 
     def _has_bound(self, kernel: Kernel, machines: TrainedMachines) -> bool:
-        """Whether the dual is a bound. Warn if not, where this was taken on trust: x'K x < 0 for some feasible x."""
+        """Whether the dual bounds the optimum. Warn of a user's kernel for which x'K x < 0 at a feasible x."""
         if not isinstance(kernel, Precomputed | CallableKernel) or self.kernel in FUNCTION_KERNELS:
             return kernel.is_semidefinite
         is_direction = self._may_centre or not self.fit_intercept  # not coefficients of a one-class machine
@@ -331,7 +337,7 @@ class DualMachine(LinearWeights, DecisionGradients, KernelMachine):
         return False
 
     def _move_intercepts(self, shift: Array | None) -> None:
-        """Of a linear machine trained on rows less `shift` (d,): b - <w, shift>, for the rows as they are."""
+        """Turn intercepts b for rows less `shift` (d,), on which a linear machine was trained, into b - <w, shift>."""
         if shift is None:
             return
         model, shift = self._make_model(), shift.astype(np.float64)
@@ -342,7 +348,6 @@ class DualMachine(LinearWeights, DecisionGradients, KernelMachine):
             self.intercept_ -= model.weights @ shift
 
     def _targets_for_checks(self, rows: TrainingRows) -> NDArray[Any] | None:
-        """What the check of the features' scale takes as targets (n,); None without y."""
         return rows.first_target
 
     @property
@@ -351,13 +356,11 @@ class DualMachine(LinearWeights, DecisionGradients, KernelMachine):
         return bool(self.fit_intercept)
 
     def _check_memory(self, samples: Samples, rows: TrainingRows) -> None:
-        """Raise a ValueError with the least memory budget if this one is smaller."""
         sizes = self._machine_sizes(rows)
         needed = needed_bytes(samples, sizes, effective_n_jobs(self.n_jobs))
         memory_plan(self).require(needed, f"problems of up to {max(sizes)} rows, {len(sizes)} in all")
 
     def _settings(self, kernel: Kernel, n: int) -> DCSVMSettings:
-        """The settings of a fit on n rows."""
         has_rule = is_auto(self.stop_level)
         return DCSVMSettings(
             tol=float(self.tol),
@@ -435,7 +438,7 @@ class DualMachine(LinearWeights, DecisionGradients, KernelMachine):
         point = DualResult(beta, np.zeros_like(beta), intercept, 0.0, 0.0, 0.0, False, 0, History())
         stopped = copy.copy(self)
         machines = TrainedMachines.join([TrainedMachine.exact(point)])
-        stopped.__dict__.update(self._prediction_attributes(rows, machines))
+        stopped._set_machines(rows, machines)
         kernel = self._make_kernel()
         if self._may_centre and sample_form(kernel, rows.X) != kernel.sample_form:
             stopped._move_intercepts(view_samples(rows.X, "distances").shift)
@@ -448,7 +451,6 @@ class DualMachine(LinearWeights, DecisionGradients, KernelMachine):
         warn_unconverged(self, progress.stopped_by or self._stopping_limit(), certificate)
 
     def _stopping_limit(self) -> str:
-        """What stopped a fit that the progress object did not stop as a whole."""
         return "max_iter" if 0 <= self.max_iter <= self.n_iter_ else "the precision of float64"
 
     def _make_model(self) -> KernelExpansion | ClusteredExpansion:

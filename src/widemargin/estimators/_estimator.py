@@ -11,7 +11,7 @@ from contextlib import contextmanager, suppress
 from functools import cache, partial
 from html import escape
 from importlib.metadata import PackageNotFoundError, metadata
-from typing import Any, Self
+from typing import Any, Generic, Self, TypeVar
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -20,15 +20,16 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 
 from .._progress import Callback, Progress
-from .._threads import interpreter_end
 from ._callbacks import CallbackSupportMixin, fit_task
 from ._fitted_state import FittedState
 
 _PACKAGE = __name__.partition(".")[0]
 
+Data = TypeVar("Data")  # what the training takes: rows, targets and weights after their checks
+
 
 class Loadable(BaseEstimator):
-    """An estimator that notebooks show with its certificate; from a file its fitted attributes are checked."""
+    """An estimator that checks its fitted attributes when it is loaded, and whose HTML shows its certificate."""
 
     _doc_link_module = _PACKAGE
 
@@ -45,7 +46,7 @@ class Loadable(BaseEstimator):
         raise NotImplementedError
 
     def _restore(self) -> None:
-        """Make what predictions need and files leave out."""
+        """Make what predictions need and files do not hold."""
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Take the attributes from a file, by pickle, joblib or skops; parameters that it lacks have their defaults.
@@ -72,7 +73,7 @@ class Loadable(BaseEstimator):
         return {**bundle, "text/html": self._repr_html_()} if "text/html" in bundle else bundle
 
 
-class Estimator(CallbackSupportMixin, Loadable):
+class Estimator(CallbackSupportMixin, Loadable, Generic[Data]):
     """The base of all estimators: the one way through a fit, and through a file.
 
     A subclass has `_check_parameters`, `_check_data`, a `fit`, which trains ``with self._fitting(...)``, and
@@ -86,19 +87,19 @@ class Estimator(CallbackSupportMixin, Loadable):
         """Raise a ValueError that names the first invalid parameter and its value."""
         raise NotImplementedError
 
-    def _check_data(self, X: Any, y: Any, sample_weight: Any) -> Any:
+    def _check_data(self, X: Any, y: Any, sample_weight: Any) -> Data:
         """The arguments of `fit`, validated, in the form that the training takes."""
         raise NotImplementedError
 
     def _forget(self) -> None:
-        """Drop the fitted attributes in whose place parameters count until the fit has set them again."""
+        """Drop fitted attributes that would hide new parameters during the fit."""
 
-    def _snapshot(self, data: Any, progress: Progress) -> dict[str, Any] | None:
-        """The attributes that callbacks need of the machine as it stands; None where there is none yet."""
+    def _snapshot(self, data: Data, progress: Progress) -> dict[str, Any] | None:
+        """The fitted attributes of the current solution, for callbacks; None before there is one."""
         return None
 
     @contextmanager
-    def _fitting(self, X: Any, y: Any = None, sample_weight: Any = None) -> Iterator[tuple[Any, Progress]]:
+    def _fitting(self, X: Any, y: Any = None, sample_weight: Any = None) -> Iterator[tuple[Data, Progress]]:
         """Check the parameters and the data of a fit, whose training is the body of the ``with`` block.
 
         The body gets the data as `_check_data` returns them, and a `Progress`: clock, interrupt and callbacks. It sets
@@ -118,7 +119,6 @@ class Estimator(CallbackSupportMixin, Loadable):
                     bridge.attributes = progress.current_solution = None
 
     def _make_progress(self, callback: Callback | None = None) -> Progress:
-        """The progress of a fit within `max_time`."""
         title = type(self).__name__
         return Progress(max_time=self.max_time, verbose=self.verbose, title=title, callback=callback)
 
@@ -135,7 +135,7 @@ def all_or_nothing(estimator: Any) -> Iterator[None]:
 
     Fits of one object in several threads wait for one another, so that each begins and ends with a whole machine.
     """
-    with interpreter_end, _fit_lock(estimator):
+    with _fit_lock(estimator):
         before = dict(estimator.__dict__)
         try:
             yield
@@ -160,7 +160,8 @@ def _keep_freed_memory() -> None:
     """Let the C library keep up to 64 MiB of freed memory for later arrays: fresh pages are expensive.
 
     One array of just below 32 MiB is allocated and freed here: malloc then raises its mmap threshold to this size and
-    the trim threshold to twice as much (mallopt(3), M_MMAP_THRESHOLD).
+    the trim threshold to twice as much (mallopt(3), M_MMAP_THRESHOLD). By itself malloc keeps twice the largest array
+    freed so far, which is less than a fit holds.
     """
     np.empty(2**25 - 2**13, np.uint8)  # with what malloc adds, the largest array that raises its mmap threshold
 
@@ -252,7 +253,7 @@ def _cost(machine: Any) -> list[str]:
 
 
 def _bytes(value: Any) -> int:
-    """Of all arrays in a value: dense, sparse, or in dicts and lists of them."""
+    """The bytes of all arrays in a value: dense or sparse ones, or dicts and lists of arrays."""
     if isinstance(value, np.ndarray):
         return value.nbytes
     if sp.issparse(value):

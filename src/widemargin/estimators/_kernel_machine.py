@@ -15,12 +15,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._memory import memory_plan
 from .._progress import Progress
-from .._types import Labels, Matrix, RowIndices, Vector
+from .._types import Labels, Matrix, RowIndices, Rows, Vector
 from ..kernels.functions import FUNCTION_KERNELS, KERNELS, CallableKernel, Kernel, Precomputed, make_kernel
 from ..models.expansion import KernelExpansion
 from ._estimator import Estimator
 from ._fitted_state import FittedState
 from ._predictor import convert_in_blocks, lazy_on_dask
+from ._row_function import Response
 from ._scale import resolve_gamma
 from ._validation import (
     FLOATS,
@@ -36,7 +37,7 @@ from ._validation import (
 
 
 class LinearWeights:
-    """`coef_` of a machine whose kernel is linear, as of `sklearn.svm.SVC`."""
+    """`coef_` of a machine whose kernel is linear, as in `sklearn.svm.SVC`."""
 
     _own_kernel: dict[str, Any]
     support_vectors_: Any
@@ -129,7 +130,7 @@ class TrainingRows(NamedTuple):
         Labels, at least two; none for a regressor.
     """
 
-    X: Any
+    X: Rows
     y: NDArray[Any]
     weights: Vector
     kept: RowIndices
@@ -141,7 +142,7 @@ class TrainingRows(NamedTuple):
         return self.y if self.y.ndim == 1 else self.y[:, 0]
 
 
-class KernelMachine(Estimator):
+class KernelMachine(Estimator[TrainingRows]):
     """An estimator with a kernel, and with a model of its fitted attributes.
 
     A subclass has `_check_parameters`, `_train`, which sets the fitted attributes and `_model` (or a `fit` of its own),
@@ -164,12 +165,13 @@ class KernelMachine(Estimator):
 
     @property
     def _is_gram(self) -> bool:
-        """Whether X is a kernel matrix: of a fitted machine, whether it was in the fit."""
-        return bool(self._own_kernel["kernel"] == "precomputed")
+        """Whether X is a kernel matrix; a fitted machine remembers whether it was one in the fit."""
+        own: dict[str, Any] | None = getattr(self, "_kernel", None)
+        return bool((own["kernel"] if own else self.kernel) == "precomputed")
 
     @property
     def _own_kernel(self) -> dict[str, Any]:
-        """The parameters of the kernel, of a fitted machine those of its fit."""
+        """The parameters of the kernel: those that the fit used, or the current ones before a fit."""
         return getattr(self, "_kernel", None) or self._kernel_parameters()
 
     def _forget(self) -> None:
@@ -188,13 +190,13 @@ class KernelMachine(Estimator):
         form: dict[str, Any] = {"accept_sparse": False, "dtype": FLOATS} if self._is_gram else {"accept_sparse": "csr"}
         return validate_rows(self, X, y, sums_repeated=True, **{"dtype": dtype, "order": "C", **form, **how})
 
-    def _resolve_kernel(self, X: Any, weights: Vector) -> Kernel:
+    def _resolve_kernel(self, X: Rows, weights: Vector) -> Kernel:
         """The kernel, with the number that "scale" and "auto" stand for on these rows, which is kept as `_gamma`."""
         self._kernel = self._kernel_parameters()
         self._gamma = self._resolve_gamma(X, weights)
         return self._make_kernel()
 
-    def _resolve_gamma(self, X: Any, weights: Vector) -> float:
+    def _resolve_gamma(self, X: Rows, weights: Vector) -> float:
         return resolve_gamma(self.gamma, X, weights, is_gram=self._is_gram)
 
     def _kernel_parameters(self) -> dict[str, Any]:
@@ -210,7 +212,6 @@ class KernelMachine(Estimator):
         raise NotImplementedError
 
     def _make_model(self) -> Any:
-        """What predictions need, from the fitted attributes; files leave it out."""
         raise NotImplementedError
 
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
@@ -224,10 +225,6 @@ class KernelMachine(Estimator):
             (n_samples, n_targets).
         sample_weight : array-like of shape (n_samples,), default=None
             Factor of each sample's loss, >= 0.
-
-        Returns
-        -------
-        self
         """
         with self._fitting(X, y, sample_weight) as (rows, progress):
             self._train(rows, progress)
@@ -260,7 +257,7 @@ class KernelMachine(Estimator):
         self.shape_fit_ = X.shape
         return X, y
 
-    def _take_rows(self, X: Any, targets: NDArray[Any], weights: Vector) -> TrainingRows:
+    def _take_rows(self, X: Rows, targets: NDArray[Any], weights: Vector) -> TrainingRows:
         (kept,) = weights.nonzero()
         if len(kept) < X.shape[0]:
             X = X[np.ix_(kept, kept)] if self._is_gram else X[kept]
@@ -269,7 +266,6 @@ class KernelMachine(Estimator):
         return TrainingRows(X, y, weights, kept, classes)
 
     def _number_targets(self, targets: NDArray[Any], weights: Vector) -> tuple[NDArray[Any], NDArray[Any]]:
-        """The classes and each row's number among them; of a regressor none, and the targets."""
         return number_classes(targets, weights) if isinstance(self, ClassifierMixin) else (np.empty(0), targets)
 
     def _set_class_weight(self, classes: NDArray[Any], y: Labels, weights: Vector) -> Vector:
@@ -277,7 +273,7 @@ class KernelMachine(Estimator):
         self.class_weight_ = class_factors(self.class_weight, classes, y, weights)
         return np.asarray(weights * self.class_weight_[y])
 
-    def _decision_values(self, X: Any, convert: Callable[[Matrix], NDArray[Any]] | None = None) -> NDArray[Any]:
+    def _decision_values(self, X: Any, convert: Response | None = None) -> NDArray[Any]:
         """Decision values (n, n_functions), or `convert` of them, block by block within the memory budget."""
         check_is_fitted(self)
         X = self._validate(X, reset=False, dtype=self._dtype)
@@ -287,7 +283,6 @@ class KernelMachine(Estimator):
 
     @property
     def _n_functions(self) -> int:
-        """Number of decision functions of a fitted machine."""
         return len(self.intercept_)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -295,7 +290,6 @@ class KernelMachine(Estimator):
         return {name: value for name, value in super().__getstate__().items() if name != "_model"}
 
     def _check_state(self, fitted: FittedState) -> None:
-        """Check the kernel, and the shape of the data."""
         parameters = fitted.nested("_kernel")
         if not callable(parameters.value("kernel")):
             parameters.choice("kernel", (*KERNELS, *FUNCTION_KERNELS, "precomputed"))
@@ -309,7 +303,6 @@ class KernelMachine(Estimator):
                 raise ValueError(f"shape_fit_ must be (n_samples, {d}), got {self.shape_fit_!r}")
 
     def _check_dtype_and_weights(self, fitted: FittedState) -> None:
-        """Check the dtype of the data, and the classes' weights."""
         fitted.choice("_dtype", ("float32", "float64"))
         if isinstance(self, ClassifierMixin):
             fitted.array("class_weight_", np.float64, fitted.count_classes())

@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted
 from .._memory import memory_plan
 from .._progress import AnyProgress, Progress, share_time
 from .._threads import ThreadTeam, blas_limit, row_blocks
-from .._types import Labels, Matrix, RowIndices, Vector
+from .._types import Labels, Matrix, RowIndices, Rows, Vector
 from ..algorithms.ocas import OCASSettings, Trained, train_path
 from ..data import DesignMatrix, compute_values, open_design_matrix
 from ..data.columns import occupied_columns, restore_columns
@@ -28,6 +28,7 @@ from ..solvers.results import History, LinearResult
 from ._estimator import Estimator, describe_gap, relative_gap, warn_unconverged
 from ._fitted_state import FittedState
 from ._predictor import convert_in_blocks
+from ._row_function import Response
 from ._validation import (
     FLOATS,
     LARGEST_ENTRY,
@@ -51,7 +52,7 @@ _LEAST_NORMALS = 6  # vectors of d that it cannot do without: planes, points and
 class ValidatedRows(NamedTuple):
     """Samples X (n, d) in memory, in a file or on a cluster; labels (n,); weights (n,), or None where all are 1."""
 
-    X: Any
+    X: Rows
     labels: NDArray[Any]
     weights: Vector | None
     columns: RowIndices | None = None  # of the user's X that X has, where it has not all
@@ -73,7 +74,7 @@ def check_objective_at_zero(C: float, losses: float, data: str) -> None:
         raise ValueError(f"C must be at most {most:g} with {data}, got {shown(C)}")
 
 
-class LinearMachine(Estimator):
+class LinearMachine(Estimator[ValidatedRows]):
     """A machine that is trained by cutting planes.
 
     A subclass has `_check_targets` and `_make_problem`.
@@ -89,9 +90,8 @@ class LinearMachine(Estimator):
     n_jobs: int | None
     line_search: bool = True  # for machines without these parameters
     warm_start: bool = False
-    coef_: NDArray[np.float64]
-    intercept_: NDArray[np.float64]
     n_features_in_: int
+    _is_single_function = False  # whether `coef_` is (n_features,)
 
     def __sklearn_tags__(self) -> Tags:
         """Sparse input."""
@@ -122,10 +122,6 @@ class LinearMachine(Estimator):
             Of a classifier labels of any kind, of at least two classes; of a regressor numbers.
         sample_weight : array-like of shape (n_samples,), default=None
             Factor of C for each sample, >= 0.
-
-        Returns
-        -------
-        self
         """
         with self._fitting(X, y, sample_weight) as (data, progress):
             self._train([self], data, progress)
@@ -169,7 +165,6 @@ class LinearMachine(Estimator):
         """Warn of a machine, trained to the end, that has learned nothing."""
 
     def _check_targets(self, X: Any, y: Any) -> tuple[Any, NDArray[Any]]:
-        """Validated rows, and labels or targets (n,)."""
         raise NotImplementedError
 
     def _make_problem(self, X: DesignMatrix, data: ValidatedRows, C: float, team: ThreadTeam) -> LinearProblem:
@@ -202,7 +197,6 @@ class LinearMachine(Estimator):
                 model._warn_if_stopped(progress, trained[0])
 
     def _check_memory(self, problem: LinearProblem, n_models: int) -> None:
-        """Raise a ValueError with the least memory budget if this one is smaller."""
         (n, d), n_features = problem.X.shape, self.n_features_in_
         k = len(getattr(self, "classes_", ())) or 1
         classes = f" and {k} classes" if k > 1 else ""
@@ -260,7 +254,6 @@ class LinearMachine(Estimator):
         return [W.reshape(1, -1)]
 
     def _snapshot(self, data: ValidatedRows, progress: Progress) -> dict[str, Any] | None:
-        """The attributes of the current solution."""
         if progress.current_solution is None:
             return None
         stopped = copy.copy(self)
@@ -270,33 +263,32 @@ class LinearMachine(Estimator):
     def _set_attributes(
         self, checked: Self, columns: RowIndices | None, results: list[LinearResult], history: History
     ) -> None:
-        """Set the fitted attributes; those of the data are copied from `checked`, which has validated them."""
-        names = ("classes_", "n_features_in_", "feature_names_in_")
-        of_data = {name: getattr(checked, name) for name in names if hasattr(checked, name)}
-        machine = self._prediction_attributes(results, checked.n_features_in_, columns)
-        self.__dict__.update({**of_data, **machine, **_certificate(results, history)})
-        self._points = [_start_points(result) for result in results] if self.warm_start else []
-
-    def _prediction_attributes(
-        self, results: list[LinearResult], n_features: int, columns: RowIndices | None
-    ) -> dict[str, Any]:
-        """`coef_` and `intercept_`; of Crammer and Singer's two outputs for two classes the differences.
-
-        Weights are those of `columns`, where these are given; all others are zero.
-        """
+        """Set the fitted attributes. `checked` has validated the data: its classes and features are taken over."""
+        for name in ("classes_", "n_features_in_", "feature_names_in_") if checked is not self else ():
+            if hasattr(checked, name):
+                setattr(self, name, getattr(checked, name))
         W = np.concatenate([result.w for result in results])
         intercept = np.concatenate([result.intercept for result in results])
-        if W.shape[1] > (n_features if columns is None else len(columns)):
+        if W.shape[1] > (self.n_features_in_ if columns is None else len(columns)):  # the constant column comes last
             W, intercept = W[:, :-1], W[:, -1].copy()
-        if len(W) == 2:
+        if len(W) == 2:  # Crammer and Singer's outputs for two classes
             W, intercept = W[1:] - W[:1], intercept[1:] - intercept[:1]
-        return {"coef_": restore_columns(np.ascontiguousarray(W), columns, n_features), "intercept_": intercept}
+        W = restore_columns(np.ascontiguousarray(W), columns, self.n_features_in_)
+        self.coef_ = W[0] if self._is_single_function else W
+        self.intercept_ = intercept
+        self.objective_ = float(sum(result.objective for result in results))
+        self.dual_gap_ = float(sum(result.gap for result in results))
+        self.relative_gap_ = relative_gap(self.objective_, self.dual_gap_)
+        self.converged_ = all(result.converged for result in results)
+        self.n_iter_ = max(1, len(history))
+        self.history_ = history.as_arrays()
+        self._points = [_start_points(result) for result in results] if self.warm_start else []
 
     @property
     def _model(self) -> LinearModel:
         return LinearModel(np.atleast_2d(self.coef_), self.intercept_)
 
-    def _decision_values(self, X: Any, convert: Callable[[Matrix], NDArray[Any]] | None = None) -> NDArray[Any]:
+    def _decision_values(self, X: Any, convert: Response | None = None) -> NDArray[Any]:
         """Decision values (n, n_functions), or `convert` of them, block by block within the memory budget."""
         check_is_fitted(self)
         X = validate_rows(self, X, reset=False, accept_sparse="csr", dtype=FLOATS)
@@ -306,7 +298,6 @@ class LinearMachine(Estimator):
         return convert_in_blocks(compute, convert, X, len(model.coef), memory)
 
     def _check_linear_state(self, fitted: FittedState, n_functions: int) -> None:
-        """Check all fitted attributes but `coef_`."""
         fitted.array("intercept_", np.float64, n_functions)
         fitted.check_certificate()
         points = fitted.nested("_points")
@@ -322,11 +313,7 @@ class LinearMachine(Estimator):
 class SingleFunction(LinearMachine):
     """A linear machine of one function, of weights `coef_` (n_features,) as scikit-learn's regressors."""
 
-    def _prediction_attributes(
-        self, results: list[LinearResult], n_features: int, columns: RowIndices | None
-    ) -> dict[str, Any]:
-        fitted = super()._prediction_attributes(results, n_features, columns)
-        return {**fitted, "coef_": fitted["coef_"][0]}
+    _is_single_function = True
 
     def _check_state(self, fitted: FittedState) -> None:
         fitted.array("coef_", np.float64, fitted.integer("n_features_in_", 1))
@@ -355,15 +342,3 @@ def _join_groups(machines: Sequence[Trained]) -> Trained:
 def _start_points(result: LinearResult) -> Matrix:
     """The best point, and those where the heaviest planes touch the risk."""
     return np.vstack([result.w.reshape(1, -1), result.points[: _START_POINTS - 1]])
-
-
-def _certificate(results: list[LinearResult], history: History) -> dict[str, Any]:
-    objective, gap = float(sum(r.objective for r in results)), float(sum(r.gap for r in results))
-    return {
-        "objective_": objective,
-        "dual_gap_": gap,
-        "relative_gap_": relative_gap(objective, gap),
-        "converged_": all(result.converged for result in results),
-        "n_iter_": max(1, len(history)),
-        "history_": history.as_arrays(),
-    }

@@ -14,10 +14,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._memory import MemoryPlan
 from .._threads import row_blocks
-from .._types import Labels, Matrix, Vector
+from .._types import Labels, Matrix, Rows, Vector
 from ..data import compute_values, is_dask_collection, map_rows
 from ..data.labels import class_pairs
-from ._row_function import RowFunction
+from ._row_function import Response, RowFunction
 
 _VALUE_COPIES = 3  # of the decision values of a block of rows: the vote copies them twice
 _FEW_CLASSES = 32  # votes of up to so many are a product with a dense matrix (n_pairs, n_classes)
@@ -37,22 +37,12 @@ def lazy_on_dask(method: Method) -> Method:
         if not is_dask_collection(X):
             return method(estimator, X)
         check_is_fitted(estimator)
-        return map_rows(_MethodOfCopy(estimator, method.__name__), X)
+        own = copy.copy(estimator)
+        if hasattr(own, "n_jobs"):
+            own.n_jobs = 1
+        return map_rows(getattr(own, method.__name__), X)
 
     return apply  # type: ignore[return-value]  # of the same signature
-
-
-class _MethodOfCopy:
-    """A method of a copy of the estimator with one thread."""
-
-    def __init__(self, estimator: Any, name: str) -> None:
-        self._estimator = copy.copy(estimator)
-        if hasattr(estimator, "n_jobs"):
-            self._estimator.n_jobs = 1
-        self._name = name
-
-    def __call__(self, rows: Any) -> Any:
-        return getattr(self._estimator, self._name)(rows)
 
 
 class ScoreOnDask:
@@ -293,8 +283,8 @@ class ValuePredictor(RowFunction):
 
 def convert_in_blocks(
     compute: Callable[[Any], Matrix],
-    convert: Callable[[Matrix], NDArray[Any]] | None,
-    X: Any,
+    convert: Response | None,
+    X: Rows,
     n_values: int,
     memory: MemoryPlan,
 ) -> NDArray[Any]:

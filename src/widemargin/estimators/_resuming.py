@@ -1,8 +1,8 @@
-"""What a fit with `warm_start` goes on from: the points of the duals with their certificates, a fitted attribute.
+"""What a fit with `warm_start` goes on from: the points of the duals, with their certificates.
 
-A fit that was stopped, and every one with `warm_start`, leaves these beside the model. They hold for the same problem
-alone: the same rows, targets, weights, kernel and C, which a fingerprint tells. Of any other problem a fit goes on from
-the coefficients of the model, whose objective it has to compute first.
+Every fit that was stopped and every fit with `warm_start` keeps them beside the model. They are valid for the same
+rows, targets, weights, kernel and C; a fingerprint of these is compared. For any other problem a fit starts from the
+model's coefficients, and computes their objective first.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from .._types import Matrix, RowIndices, Vector
+from .._types import Matrix, RowIndices, Rows, Vector
 from ..algorithms.dc_svm_levels import Problems
 from ..algorithms.trained_machines import TrainedMachine, TrainedMachines
 from ..data.remote.remote_rows import RemoteRows
@@ -30,7 +30,7 @@ from ._fitted_state import FittedState
 _COLUMNS = "intercept", "objective", "gap", "violation"  # of `DualResults`, in the order of `Certificate`
 
 
-def fingerprint(kernel: Kernel, X: Any, problems: Problems) -> int:
+def fingerprint(kernel: Kernel, X: Rows, problems: Problems) -> int:
     """A number that differs for other problems: of all rows (on workers a sample), targets, weights and parameters."""
     if isinstance(problems, PairProblems):
         return checksum((kernel, problems.has_intercept), X, [problems.classes, problems.upper])
@@ -39,7 +39,7 @@ def fingerprint(kernel: Kernel, X: Any, problems: Problems) -> int:
     return checksum((kernel, [problem[3:6] for problem in made]), X, arrays)
 
 
-def checksum(facts: Any, X: Any, arrays: Sequence[Any]) -> int:
+def checksum(facts: Any, X: Rows, arrays: Sequence[Any]) -> int:
     """Of the repr of the facts, and all entries of X (on workers of a sample) and the arrays."""
     rows = X.sample[1] if isinstance(X, RemoteRows) else X
     parts = [rows.data, rows.indices, rows.indptr] if sp.issparse(rows) else [rows]
@@ -70,11 +70,7 @@ def state_of(machines: TrainedMachines, mark: int) -> dict[str, Any] | None:
 
 
 def machines_of_state(
-    state: dict[str, Any],
-    problems: Problems,
-    limits: Limits,
-    division: Division | None,
-    levels: list[dict[str, Any]],
+    state: dict[str, Any], problems: Problems, limits: Limits, division: Division | None, levels: list[dict[str, Any]]
 ) -> TrainedMachines:
     """The machines of a `state_of` the same problems; of early ones `division` has the rows' labels."""
     parts = [problems[p]() for p in range(len(problems))]
@@ -96,7 +92,7 @@ def machines_of_state(
 
 
 def _unfinished(beta: Vector, decision: Vector) -> DualResult:
-    """A point to go on from, whose certificate the solver computes, by its decision values where these are known."""
+    """A point to go on from. The solver computes its certificate, from the decision values if these are known."""
     gap = 0.0 if len(decision) else np.inf
     return DualResult(beta, decision, 0.0, np.inf, gap, np.inf, converged=False, n_iter=0, history=History())
 
@@ -135,7 +131,7 @@ def machines_of_coefficients(
     return TrainedMachines.join(machines)
 
 
-def find_rows(support: RowIndices, vectors: Any, kept: RowIndices, X: Any) -> RowIndices:
+def find_rows(support: RowIndices, vectors: Any, kept: RowIndices, X: Rows) -> RowIndices:
     """The place of each support vector among the rows `kept` of X; -1 where the row of this number is another one.
 
     `vectors` None: rows of a kernel matrix, or on workers, which are not compared.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from copy import copy
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -19,6 +19,8 @@ from ._validation import check_choice, shown
 
 if TYPE_CHECKING:  # it imports rich, which a fit does not need
     from sklearn.pipeline import Pipeline
+
+Response: TypeAlias = Callable[[Matrix], NDArray[Any]]  # what a method returns (n, ...), from decision values (n, q)
 
 _FUNCTIONS = {
     "Sub": np.subtract,
@@ -40,7 +42,7 @@ class RowFunction:
     _model: Any
 
     @property
-    def _responses(self) -> dict[str, Callable[[Matrix], NDArray[Any]]]:
+    def _responses(self) -> dict[str, Response]:
         """By the name of a method, its values (n, ...) from decision values (n, n_functions)."""
         raise NotImplementedError
 

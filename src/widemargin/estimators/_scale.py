@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from .._threads import value_blocks
-from .._types import Array, RowIndices, Vector
+from .._types import Array, RowIndices, Rows, Vector
 from ..data.columns import occupied_columns
 from ..data.origin import FAR, origin_distance
 from ..data.remote.remote_rows import RemoteRows, do_not_check
@@ -38,7 +38,7 @@ _MIN_SKILL = 0.2  # if `_neighbour_skill` on the probe is at most this, three st
 _DOMINANT_SHARE = 0.99  # or, where there are no labels, if the column has this part of the variance
 
 
-def resolve_gamma(gamma: float | str, X: Any, weights: Vector, *, is_gram: bool) -> float:
+def resolve_gamma(gamma: float | str, X: Rows, weights: Vector, *, is_gram: bool) -> float:
     """The number that "scale" and "auto" stand for.
 
     Parameters
@@ -55,7 +55,7 @@ def resolve_gamma(gamma: float | str, X: Any, weights: Vector, *, is_gram: bool)
     return 1.0 / (X.shape[1] * variance) if variance > 0 else 1.0
 
 
-def entry_variance(X: Any, weights: Vector) -> float:
+def entry_variance(X: Rows, weights: Vector) -> float:
     """Variance of all entries of X, each row counted by its weight: what gamma="scale" divides by.
 
     Parameters
@@ -80,15 +80,13 @@ def entry_variance(X: Any, weights: Vector) -> float:
     return float(weights @ squares / total)
 
 
-def _moments(X: Any, weights: Vector) -> Vector:
-    """The weight of some rows, and the mean and the variance of their entries."""
+def _moments(X: Rows, weights: Vector) -> Vector:
     total = float(weights.sum())
     mean = float(weights @ np.asarray(X.sum(axis=1, dtype=np.float64)).ravel()) / (total * X.shape[1]) if total else 0.0
     return np.array([total, mean, entry_variance(X, weights) if total else 0.0])
 
 
 def _pooled_variance(parts: list[Vector]) -> float:
-    """The variance of the entries of parts with these weights, means and variances."""
     weight, mean, variance = np.array(parts).T
     centre = np.average(mean, weights=weight)
     return float(np.average(variance + (mean - centre) ** 2, weights=weight))
@@ -96,7 +94,7 @@ def _pooled_variance(parts: list[Vector]) -> float:
 
 def make_checked_samples(
     kernel: Kernel,
-    X: Any,
+    X: Rows,
     targets: NDArray[Any] | None = None,
     go_on: Callable[[], bool] = lambda: True,
     *,
@@ -122,23 +120,23 @@ def make_checked_samples(
     return samples if distance <= FAR else ensure_precision(kernel, samples)
 
 
-def sample_form(kernel: Kernel, X: Any) -> str:
+def sample_form(kernel: Kernel, X: Rows) -> str:
     """The form of samples of a machine with an intercept: of a linear kernel centred, for rows far from the origin."""
     is_far = isinstance(kernel, Linear) and origin_distance(X) > FAR
     return "distances" if is_far else kernel.sample_form
 
 
-def check_scale(kernel: Kernel, X: Any, targets: NDArray[Any] | None = None) -> None:
+def check_scale(kernel: Kernel, X: Rows, targets: NDArray[Any] | None = None) -> None:
     """The checks of `make_checked_samples` alone, without a centred copy of X."""
     _check_samples(kernel, view_samples(X, kernel.sample_form), X, targets, _origin_distance(kernel, X))
 
 
-def _origin_distance(kernel: Kernel, X: Any) -> float:
+def _origin_distance(kernel: Kernel, X: Rows) -> float:
     """`origin_distance` where it matters, for kernels of inner products; infinite for others."""
     return origin_distance(X) if isinstance(kernel, InnerProductKernel) else np.inf
 
 
-def _check_samples(kernel: Kernel, samples: Samples, X: Any, targets: NDArray[Any] | None, distance: float) -> None:
+def _check_samples(kernel: Kernel, samples: Samples, X: Rows, targets: NDArray[Any] | None, distance: float) -> None:
     check_range(kernel, samples)
     warn_of_scale(kernel, samples, X, targets, distance)
 
@@ -154,7 +152,7 @@ def check_range(kernel: Kernel, samples: Samples) -> None:
             f"gamma={gamma:.3g} needs products of entries of X that are no normal {samples.dtype} numbers: scale X"
         )
     largest = float(np.abs(samples.squares).max(initial=0.0))
-    if not isinstance(kernel, CallableKernel):
+    if not isinstance(kernel, CallableKernel | ExponentialKernel):
         largest = max(largest, float(np.abs(kernel.diagonal(samples)).max(initial=0.0)))
     if not largest <= float(np.finfo(samples.dtype).max) / 8:  # NaN: rows that overflowed, less their mean
         norm = float(np.max(np.abs(samples.squares))) ** 0.5
@@ -164,7 +162,7 @@ def check_range(kernel: Kernel, samples: Samples) -> None:
 
 
 def warn_of_scale(
-    kernel: Kernel, samples: Samples, X: Any, targets: NDArray[Any] | None, distance: float = np.inf
+    kernel: Kernel, samples: Samples, X: Rows, targets: NDArray[Any] | None, distance: float = np.inf
 ) -> None:
     """Warn, once, where kernel values carry no information, or only that of one column which predicts no label."""
     if isinstance(kernel, Precomputed | CallableKernel) or len(samples) < 2:
@@ -182,7 +180,7 @@ def warn_of_scale(
         warn_user(message, UserWarning)
 
 
-def warn_of_origin(estimator: str, kernel: Any, X: Any) -> None:
+def warn_of_origin(estimator: str, kernel: Any, X: Rows) -> None:
     """Warn of rows too far from the origin for stochastic steps in float32.
 
     Steps on functions of inner products diverge where these are nearly constant; of other kernels, digits in which
@@ -245,7 +243,7 @@ def _describe_degeneracy(kernel: Kernel, samples: Samples, d: int) -> str:
     return ""
 
 
-def _describe_dominance(kernel: Kernel, samples: Samples, X: Any, targets: NDArray[Any] | None) -> str:
+def _describe_dominance(kernel: Kernel, samples: Samples, X: Rows, targets: NDArray[Any] | None) -> str:
     """In words, if one column spreads 100 times as far as the others and predicts next to nothing; else ""."""
     deviations, columns = _column_deviations(X)
     ordered = np.sort(deviations[deviations > 0])
@@ -267,8 +265,8 @@ def _describe_dominance(kernel: Kernel, samples: Samples, X: Any, targets: NDArr
     return f"column {column} of X spreads {widest / median:.3g} times as far as the others' median, and {found}"
 
 
-def _column_deviations(X: Any) -> tuple[Vector, RowIndices | None]:
-    """Standard deviations of the columns on a probe of the rows, as `occupied_columns` gives these: others have 0."""
+def _column_deviations(X: Rows) -> tuple[Vector, RowIndices | None]:
+    """Standard deviations of the columns on a probe of the rows; and, of sparse rows, the columns that have values."""
     n, d = X.shape
     if not sp.issparse(X):
         most = max(_MIN_SPREAD_ROWS, min(_PROBE_ROWS, _SPREAD_ENTRIES // d))

@@ -1,4 +1,4 @@
-"""Warnings of machines that have learned nothing, one class or a constant for all rows, and of wild targets."""
+"""Warnings: the model predicts one class or a constant for all rows, or a few targets are far from all others."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._types import Labels, Matrix, RowIndices, Vector
+from .._types import Labels, Matrix, RowIndices, Rows, Vector
 from ..algorithms.trained_machines import TrainedMachine, TrainedMachines
 from ..data import take_rows
 from ..data.labels import class_pairs
@@ -40,7 +40,7 @@ def warn_of_one_class(
         )
 
 
-def warn_of_one_class_on_probe(model: Any, X: Any, y: Labels, classes: NDArray[Any], **how: Any) -> None:
+def warn_of_one_class_on_probe(model: Any, X: Rows, y: Labels, classes: NDArray[Any], **how: Any) -> None:
     """`warn_of_one_class` of a kernel machine, one for two classes or one for each, by some rows of each class."""
     rows = rows_of_each_class(y, len(classes))
     predicted = argmax_classes(model.decision_values(X[rows], **how))
@@ -48,7 +48,7 @@ def warn_of_one_class_on_probe(model: Any, X: Any, y: Labels, classes: NDArray[A
 
 
 def warn_of_one_class_of_linear(
-    model: Any, X: Any, number_rows: Callable[[], Labels], classes: NDArray[Any], max_bytes: int, **how: Any
+    model: Any, X: Rows, number_rows: Callable[[], Labels], classes: NDArray[Any], max_bytes: int, **how: Any
 ) -> None:
     """`warn_of_one_class_on_probe` of a linear machine: rows have class numbers only where it is in doubt."""
     few = np.arange(0, X.shape[0], -(-X.shape[0] // PROBE_ROWS))
@@ -85,7 +85,7 @@ def predicted_classes(machines: TrainedMachines, n_classes: int) -> Labels:
 
 
 def _decision_values(machines: TrainedMachines) -> Vector:
-    """K beta + b (N,) of the machines' own rows; of early machines with the intercepts of their clusters."""
+    """Decision values K beta + b (N,) of the machines on their training rows; b is that of a row's cluster."""
     results, labels = machines.results, 0 if machines.division is None else machines.division.labels[machines.rows]
     return np.asarray(results.decision + machines.intercepts[results.numbers, labels])
 

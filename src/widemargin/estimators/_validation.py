@@ -1,4 +1,4 @@
-"""Checks of what users pass: parameters; rows in memory, in a file or on a cluster; labels, weights, class weights."""
+"""Checks of parameters, of rows in memory, in a file or on a cluster, of labels and of weights."""
 
 from __future__ import annotations
 
@@ -16,19 +16,13 @@ from numpy.typing import NDArray
 from sklearn import get_config
 from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import (
-    _check_feature_names,
-    _check_sample_weight,
-    _num_samples,
-    check_array,
-    column_or_1d,
-)
+from sklearn.utils.validation import _check_feature_names, _check_sample_weight, _num_samples, check_array, column_or_1d
 from sklearn.utils.validation import validate_data as sklearn_validate_data
 
 from .._config import SMALL_BYTES
 from .._memory import memory_plan
 from .._threads import MOST_THREADS, ONE_THREAD, ThreadTeam, value_blocks
-from .._types import Labels, Vector
+from .._types import Labels, RandomState, Vector
 from ..data import compute_rows, compute_values, has_finite_rows, has_finite_values, is_dask_collection, mapped_pages
 from ..data.csr import check_sparse, summed, with_usual_arrays
 from ..kernels.functions import DISTANCE_KERNELS, KERNELS
@@ -36,6 +30,7 @@ from ..kernels.functions import DISTANCE_KERNELS, KERNELS
 FLOATS = [np.float64, np.float32]  # the dtypes that data keep; others become the first
 _NUMBERS = (int, float, np.integer, np.floating)  # NumPy computes with neither fractions nor decimals
 LARGEST_ENTRY, LARGEST_TARGET = 1e150, 1e100  # magnitudes of X and y whose squares, and sums of these, are finite
+_FEW_LABELS = 2**12  # labels that are sorted in less time than looking for two classes takes
 _LEAST_NORMAL = float(np.finfo(np.float64).tiny)  # smaller numbers are denormal
 
 
@@ -115,13 +110,12 @@ def _with_dtype(rows: Any, dtype: Any) -> Any:
     return rows if rows.dtype in dtypes else rows.astype(dtypes[0])
 
 
-def shown(value: Any) -> str:
+def shown(value: object) -> str:
     """A value in a message, as the user wrote it: 1, not np.int64(1); an array as a list."""
     return repr(_to_python(value))
 
 
 def _to_python(value: Any) -> Any:
-    """A NumPy scalar as Python's own, an array as a list of these."""
     if isinstance(value, np.ndarray) and value.ndim:
         return [_to_python(entry) for entry in value.tolist()]
     return value.item() if isinstance(value, np.generic) else value
@@ -129,6 +123,8 @@ def _to_python(value: Any) -> Any:
 
 def check_number(name: str, value: Any, *, least: float = -np.inf, above: float = -np.inf) -> None:
     """The value must be a finite number, at least `least` and greater than `above`; the error names it."""
+    if type(value) is float and value > above and least <= value < math.inf:  # of most fits
+        return
     try:
         is_finite = not isinstance(value, bool) and isinstance(value, _NUMBERS) and math.isfinite(value)
     except OverflowError:  # of an integer beyond float64
@@ -157,22 +153,24 @@ def check_magnitude(name: str, values: Any, most: float) -> None:
             raise ValueError(f"{name} must have magnitudes of at least {1 / most:g}, got at most {largest}: scale it")
 
 
-def check_integer(name: str, value: Any, least: int) -> None:
+def check_integer(name: str, value: object, least: int) -> None:
     """The value must be an integer, at least `least`, of at most 64 bits."""
+    if type(value) is int and least <= value <= sys.maxsize:  # `Integral` is slow to ask
+        return
     if isinstance(value, bool) or not isinstance(value, Integral) or int(value) < least:
         raise ValueError(f"{name} must be an integer, at least {least}, got {shown(value)}")
     if int(value) > sys.maxsize:
         raise ValueError(f"{name} must be at most {sys.maxsize}, got {shown(value)}")
 
 
-def check_flag(**values: Any) -> None:
+def check_flag(**values: object) -> None:
     """Each value must be True or False."""
     for name, value in values.items():
         if not isinstance(value, bool | np.bool_):
             raise ValueError(f"{name} must be True or False, got {shown(value)}")
 
 
-def check_n_jobs(value: Any) -> None:
+def check_n_jobs(value: object) -> None:
     """None or an integer other than 0, at most 4096."""
     if value is None:
         return
@@ -182,13 +180,13 @@ def check_n_jobs(value: Any) -> None:
         raise ValueError(f"n_jobs must be at most {MOST_THREADS}, got {shown(value)}")
 
 
-def check_verbose(value: Any) -> None:
+def check_verbose(value: object) -> None:
     """An integer, at least 0, or a flag."""
     if not isinstance(value, bool | np.bool_):
         check_integer("verbose", value, 0)
 
 
-def check_seed(value: Any) -> None:
+def check_seed(value: RandomState) -> None:
     """None, an integer or a RandomState."""
     try:
         check_random_state(value)
@@ -196,19 +194,19 @@ def check_seed(value: Any) -> None:
         raise ValueError(f"random_state must be None, an integer >= 0 or a RandomState, got {shown(value)}") from error
 
 
-def make_rng(random_state: Any, *, seed_of_none: int | None = None) -> np.random.Generator:
+def make_rng(random_state: RandomState, *, seed_of_none: int | None = None) -> np.random.Generator:
     """A generator of the parameter `random_state`, of which None is a random seed, or the one given."""
     if random_state is None and seed_of_none is not None:
         return np.random.default_rng(seed_of_none)
     return np.random.default_rng(check_random_state(random_state).randint(2**31))
 
 
-def is_auto(value: Any) -> bool:
+def is_auto(value: object) -> bool:
     """Whether a parameter is the word "auto": an array is not."""
     return isinstance(value, str) and value == "auto"
 
 
-def check_choice(name: str, value: Any, choices: tuple[Any, ...]) -> None:
+def check_choice(name: str, value: object, choices: tuple[object, ...]) -> None:
     """The value must be one of the choices."""
     if not isinstance(value, str | int) or value not in choices:
         raise ValueError(f"{name} must be one of {list(choices)}, got {shown(value)}")
@@ -243,7 +241,7 @@ def check_resources(model: Any) -> None:
     memory_plan(model)
 
 
-def check_pseudo_rule(value: Any) -> None:
+def check_pseudo_rule(value: object) -> None:
     """None, or the name of a rule for pseudo-landmarks."""
     if value is not None and (not isinstance(value, str) or value not in ("triangle", "polynomial")):
         raise ValueError(f"pseudo must be one of ['triangle', 'polynomial', None], got {shown(value)}")
@@ -333,7 +331,7 @@ def column_of(y: Any) -> NDArray[Any]:
 def check_weights(sample_weight: Any, X: Any, *, may_be_zero: bool = False) -> Vector:
     """Sample weights as float64 of shape (n,): ones by default, none negative, not all zero unless they may be."""
     if sample_weight is None:
-        return np.ones(_num_samples(X))
+        return np.ones(X.shape[0])
     if may_be_zero and np.shape(sample_weight) == (_num_samples(X),) and not np.any(sample_weight):
         return np.zeros(_num_samples(X))
     weights: Vector = _check_sample_weight(sample_weight, X, dtype=np.float64)
@@ -383,7 +381,7 @@ def number_classes(
         Of a row without weight any.
     """
     if weights is None or weights.min() > 0:
-        if (two := _number_two(labels, team or ONE_THREAD)) is not None:
+        if len(labels) > _FEW_LABELS and (two := _number_two(labels, team or ONE_THREAD)) is not None:
             return two
         classes = np.unique(labels)
     else:
@@ -394,7 +392,7 @@ def number_classes(
 
 
 def _number_two(labels: NDArray[Any], team: ThreadTeam) -> tuple[NDArray[Any], NDArray[np.int8]] | None:
-    """As `number_classes`, if there are just two: by comparisons, in a tenth of the time of sorting or hashing."""
+    """`number_classes` of two classes, None of more: comparisons take a tenth of the time of sorting."""
     blocks, one = value_blocks(len(labels), 1), labels[0]
     is_other = np.concatenate(team.map(lambda rows: labels[rows] != one, blocks))
     other = labels[np.argmax(is_other)]
@@ -541,33 +539,18 @@ def check_regression_data(estimator: Any, X: Any, y: Any) -> tuple[Any, Vector]:
 
 def _check_rows(estimator: Any, X: Any, y: Any, **how: Any) -> tuple[Any, NDArray[Any]]:
     if is_dask_collection(X):
-        return _check_collection(estimator, X, y)
-    return _check_array(estimator, X, y, **how)
-
-
-def _check_array(estimator: Any, X: Any, y: Any, **how: Any) -> tuple[Any, NDArray[Any]]:
+        if y is None:
+            raise ValueError(f"{type(estimator).__name__} requires y to be passed, but the target y is None")
+        check_collection(estimator, X)
+        targets = column_of(y)
+        check_has_rows(len(targets), X)
+        return X, targets
     pages = mapped_pages(X, memory_plan(estimator).budget)
-    X, labels = validate_rows(
-        estimator,
-        X,
-        y,
-        accept_sparse="csr",
-        dtype=FLOATS,
-        ensure_all_finite=pages is None,
-        **how,
-    )
+    how = {"accept_sparse": "csr", "dtype": FLOATS, "ensure_all_finite": pages is None, **how}
+    X, labels = validate_rows(estimator, X, y, **how)
     if pages is not None and not has_finite_rows(X, pages):
         raise ValueError("Input X contains NaN or infinity.")
     return X, labels
-
-
-def _check_collection(estimator: Any, X: Any, y: Any) -> tuple[Any, NDArray[Any]]:
-    if y is None:
-        raise ValueError(f"{type(estimator).__name__} requires y to be passed, but the target y is None")
-    check_collection(estimator, X)
-    targets = column_of(y)
-    check_has_rows(len(targets), X)
-    return X, targets
 
 
 def check_has_rows(n: int, X: Any) -> None:

@@ -17,7 +17,7 @@ def unwrap(model: Any) -> Any:
 
 
 def machines_in(model: Any) -> list[Any]:
-    """The machines that predict: of a pipeline its last step's, of a calibrated classifier those of all its members."""
+    """The machines that predict: the last step of a pipeline, or all members of a calibrated classifier."""
     model = unwrap(model)
     if hasattr(model, "calibrated_classifiers_"):
         return [machine for member in model.calibrated_classifiers_ for machine in machines_in(member.estimator)]

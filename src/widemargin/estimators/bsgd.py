@@ -14,7 +14,7 @@ from sklearn.utils.multiclass import unique_labels
 
 from .._memory import memory_plan
 from .._progress import Progress
-from .._types import Labels, Vector
+from .._types import ClassWeight, KernelParameter, Labels, RandomState, Rows, Vector
 from ..algorithms.bsgd_epochs import BudgetedSGD, EpochSettings, TimedSample, needed_bytes, primal_objective, run_epochs
 from ..data import compute_values, is_dask_collection, iterate_blocks
 from ..data.labels import one_vs_rest_signs
@@ -74,7 +74,7 @@ class BSGDClassifier(Classifier, OneVsRestPredictor, LinearWeights, DecisionGrad
         Weight of the losses in `fit`, > 0; of a row's loss it is multiplied by the sample's and its class's weight.
     kernel : {"rbf", "poly", "linear", "sigmoid", "laplacian"} or callable, default="rbf"
         maintenance="merge" needs "rbf". A callable takes arrays of shapes (r, d) and (c, d) and returns (r, c). Also
-        "cosine", "chi2" and "additive_chi2", as of `DCSVMClassifier`.
+        "cosine", "chi2" and "additive_chi2", as in `DCSVMClassifier`.
     gamma : {"scale", "auto"} or float, default="scale"
         ``1 / (n_features * X.var())``, ``1 / n_features`` or a number > 0. In `partial_fit`, X is the first chunk.
     budget : int, default=100
@@ -225,12 +225,12 @@ class BSGDClassifier(Classifier, OneVsRestPredictor, LinearWeights, DecisionGrad
         self,
         C: float = 1.0,
         *,
-        kernel: Any = "rbf",
+        kernel: KernelParameter = "rbf",
         gamma: float | str = "scale",
         budget: int = 100,
         lam: float | None = None,
         n_epochs: int = 20,
-        class_weight: Any = None,
+        class_weight: ClassWeight = None,
         degree: int = 3,
         coef0: float = 0.0,
         maintenance: str = "merge",
@@ -245,7 +245,7 @@ class BSGDClassifier(Classifier, OneVsRestPredictor, LinearWeights, DecisionGrad
         shuffle: bool = True,
         n_jobs: int | None = None,
         verbose: int = 0,
-        random_state: Any = None,
+        random_state: RandomState = None,
     ) -> None:
         self.C = C
         self.kernel = kernel
@@ -298,7 +298,6 @@ class BSGDClassifier(Classifier, OneVsRestPredictor, LinearWeights, DecisionGrad
         check_resources(self)
 
     def _check_stream_parameters(self) -> None:
-        """Raise a ValueError that names the first parameter that `partial_fit` does not take."""
         if self.early_stopping:
             raise ValueError("early_stopping must be False for partial_fit, got True")
         if isinstance(self.class_weight, str):
@@ -322,10 +321,6 @@ class BSGDClassifier(Classifier, OneVsRestPredictor, LinearWeights, DecisionGrad
             All labels of the stream. Needed in the first call.
         sample_weight : array-like of shape (n_samples,), default=None
             Rows of weight 0 are skipped; the first chunk must have others.
-
-        Returns
-        -------
-        self
         """
         if is_dask_collection(X):
             return self._fit_blocks(X, y, classes, sample_weight)
@@ -362,11 +357,11 @@ class BSGDClassifier(Classifier, OneVsRestPredictor, LinearWeights, DecisionGrad
             raise ValueError(f"X and y must have the same number of rows, got {end} and {len(labels)}")
         return self
 
-    def _take_rows(self, X: Any, targets: NDArray[Any], weights: Vector) -> TrainingRows:
+    def _take_rows(self, X: Rows, targets: NDArray[Any], weights: Vector) -> TrainingRows:
         rows = super()._take_rows(X, targets, weights)
         return rows._replace(X=self._as_float32(rows.X, len(rows.classes), is_copy=rows.X is not X))
 
-    def _as_float32(self, X: Any, k: int, *, is_copy: bool = False) -> Any:
+    def _as_float32(self, X: Rows, k: int, *, is_copy: bool = False) -> Any:
         """The rows in float32; for k classes, a ValueError with the least memory budget if this one is smaller.
 
         It counts the rows themselves if they are a copy of the user's.
@@ -422,7 +417,6 @@ class BSGDClassifier(Classifier, OneVsRestPredictor, LinearWeights, DecisionGrad
         return dict(stopped.__dict__)
 
     def _resolve_lam(self, n: int) -> float:
-        """`lam`, by default 1 / (C n)."""
         if self.lam is not None:
             return float(self.lam)
         lam = 1 / (float(self.C) * n)
@@ -430,20 +424,18 @@ class BSGDClassifier(Classifier, OneVsRestPredictor, LinearWeights, DecisionGrad
             raise ValueError(f"C must be at most {1 / (_LEAST_LAM * n):g} with {n} rows, got {shown(self.C)}")
         return lam
 
-    def _score_validation_rows(self, X: Any, y: Labels, weights: Vector, model: KernelExpansion) -> float:
-        """The weighted accuracy of a model on the validation rows."""
+    def _score_validation_rows(self, X: Rows, y: Labels, weights: Vector, model: KernelExpansion) -> float:
         values = model.decision_values(X, n_jobs=self.n_jobs, memory=memory_plan(self))
         return float(np.average(argmax_classes(values) == y, weights=weights))
 
-    def _start_stream(self, X: Any, y: NDArray[Any], weights: Vector) -> None:
-        """Set what the first chunk of a stream determines: gamma, and a machine without steps."""
+    def _start_stream(self, X: Rows, y: NDArray[Any], weights: Vector) -> None:
         self._set_classes_and_gamma(self.classes_, X, self._class_numbers(y), weights)
         self._states: list[dict[str, Any]] | None = None
         self.history_: dict[str, Vector] = {}
         self.converged_ = True
 
-    def _train_on_chunk(self, X: Any, y: Labels, weights: Vector, progress: Progress) -> None:
-        """Steps on the rows of a chunk in their order; those of weight 0 are skipped."""
+    def _train_on_chunk(self, X: Rows, y: Labels, weights: Vector, progress: Progress) -> None:
+        """Take a step on each row of a chunk, in the order given; rows of weight 0 are skipped."""
         if self._states is not None:
             self._check_unchanged()
         weights = self._set_class_weight(self.classes_, y, weights)
@@ -464,7 +456,6 @@ class BSGDClassifier(Classifier, OneVsRestPredictor, LinearWeights, DecisionGrad
         self._warn_if_stopped(progress)
 
     def _check_unchanged(self) -> None:
-        """Raise a ValueError if a parameter is not as the machine that this chunk continues was made."""
         if self._budget != self._budget_parameters():
             raise ValueError(f"maintenance and budget must stay as the machine was made, {self._budget}")
         if (own := self._kernel_parameters()) != self._kernel:
@@ -481,7 +472,7 @@ class BSGDClassifier(Classifier, OneVsRestPredictor, LinearWeights, DecisionGrad
         make_checked_samples(self._resolve_kernel(X, weights), X[few], y[few])
 
     def _settings(self, signed_weights: Vector) -> StepSettings:
-        """The parameters of the steps, after a check that coefficients of these weights (q, n) have finite squares."""
+        """The parameters of the steps. Checks that coefficients of these weights (q, n) have finite squares."""
         heaviest, most = float(np.abs(signed_weights).max()), self.lam_ / _LEAST_LAM
         if heaviest > most:
             raise ValueError(f"sample_weight times class_weight must be at most {most:g}, got {heaviest:g}")
@@ -497,7 +488,6 @@ class BSGDClassifier(Classifier, OneVsRestPredictor, LinearWeights, DecisionGrad
         )
 
     def _class_numbers(self, labels: NDArray[Any]) -> Labels:
-        """The number (n,) of each label among `classes_`."""
         unknown = np.setdiff1d(labels, self.classes_)
         if len(unknown):
             raise ValueError(f"y has labels that are not among the classes of the first call: {shown(unknown)}")
@@ -546,7 +536,6 @@ class BSGDClassifier(Classifier, OneVsRestPredictor, LinearWeights, DecisionGrad
 
 
 def _stream_classes(classes: ArrayLike | None) -> NDArray[Any]:
-    """All labels of a stream, at least two."""
     if classes is None:
         raise ValueError("classes must be given in the first call of partial_fit, got None")
     labels: NDArray[Any] = unique_labels(classes)
@@ -556,7 +545,6 @@ def _stream_classes(classes: ArrayLike | None) -> NDArray[Any]:
 
 
 def _check_machine_state(state: FittedState, d: int, maintenance: str, budget: int) -> None:
-    """Raise a ValueError that names the first array of a machine's state that does not fit the others."""
     is_merging = maintenance == "merge"
     coef = "slots" if is_merging else "coef"  # with more columns than the budget, which they bound
     width = state.array(coef, np.float64, 4 if is_merging else 2, None).shape[1]

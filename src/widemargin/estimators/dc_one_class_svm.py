@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import OutlierMixin
 
 from .._progress import Progress
-from .._types import Matrix, Vector
+from .._types import KernelParameter, Matrix, RandomState, Rows, Vector
 from ..algorithms.dc_svm_levels import KernelProblem, Problems, train_machine
 from ..algorithms.pairs_and_targets import take_samples
 from ..algorithms.trained_machines import TrainedMachine, TrainedMachines
@@ -41,25 +41,25 @@ class DCOneClassSVM(OutlierMixin, OutlierPredictor, DualMachine):
         In (0, 1]: at most that fraction of the training weight is outside, and at least that fraction of it belongs to
         support vectors.
     kernel
-        As of `DCSVMClassifier`.
+        As in `DCSVMClassifier`.
     gamma : {"near", "scale", "auto"} or float, default="near"
         "near": of the kernels "rbf" and "laplacian" 1 / the median over the rows of the distance (squared Euclidean, or
         L1) within which a tenth of the other rows lie, on up to 1,000 rows; of other kernels that of "scale". The
-        others as of `DCSVMClassifier`.
+        others as in `DCSVMClassifier`.
     stop_level
-        As of `DCSVMClassifier`. Each cluster of an early machine has a :math:`\rho` of its own.
+        As in `DCSVMClassifier`. Each cluster of an early machine has a :math:`\rho` of its own.
     max_time : float or None, default=None
         Seconds after which `fit` returns the best model so far; where there was no time for one on all rows, that of a
         sample of 300.
     n_jobs
-        As of `DCSVMClassifier`.
+        As in `DCSVMClassifier`.
 
     Other Parameters
     ----------------
     degree, coef0
-        As of `DCSVMClassifier`.
+        As in `DCSVMClassifier`.
     n_levels, branching, n_sample, partition
-        Divide and conquer, as of `DCSVMClassifier`, but "auto" is always one level from 5,000 rows on.
+        Divide and conquer, as in `DCSVMClassifier`, but "auto" is always one level from 5,000 rows on.
     warm_start : bool, default=False
         Go on from the fitted model, as `DCSVMClassifier` does: on the same data the objective is never larger than
         before; also for another `nu` or other weights. Holds 16 bytes a row after the fit.
@@ -69,7 +69,7 @@ class DCOneClassSVM(OutlierMixin, OutlierPredictor, DualMachine):
     max_iter : int, default=-1
         Largest number of working sets (of up to 512 samples), also for each cluster of a level; -1 for no limit.
     memory_budget, verbose, random_state
-        As of `DCSVMClassifier`.
+        As in `DCSVMClassifier`.
 
     Attributes
     ----------
@@ -93,11 +93,11 @@ class DCOneClassSVM(OutlierMixin, OutlierPredictor, DualMachine):
     relative_gap_ : float
         ``dual_gap_ / |objective_|``.
     early_level_, levels_, history_
-        As of `DCSVMClassifier`.
+        As in `DCSVMClassifier`.
     converged_ : bool
         Whether the violation is below `tol`, and the gap at most 5 % of the objective.
     n_iter_ : int
-        Working sets solved; those of levels before an exact machine are not counted.
+        Working sets solved. An exact model does not count the working sets of its levels.
     shape_fit_ : tuple of int
         Shape of the training data.
     n_features_in_ : int
@@ -138,7 +138,7 @@ class DCOneClassSVM(OutlierMixin, OutlierPredictor, DualMachine):
     def __init__(
         self,
         nu: float = 0.5,
-        kernel: Any = "rbf",
+        kernel: KernelParameter = "rbf",
         *,
         gamma: float | str = "near",
         stop_level: int | str = 0,
@@ -155,7 +155,7 @@ class DCOneClassSVM(OutlierMixin, OutlierPredictor, DualMachine):
         max_iter: int = -1,
         memory_budget: int | str | None = None,
         verbose: int = 0,
-        random_state: Any = None,
+        random_state: RandomState = None,
     ) -> None:
         self.nu = nu
         self.kernel = kernel
@@ -192,10 +192,6 @@ class DCOneClassSVM(OutlierMixin, OutlierPredictor, DualMachine):
         y : ignored
         sample_weight : array-like of shape (n_samples,), default=None
             Factor of each sample's loss, >= 0.
-
-        Returns
-        -------
-        self
         """
         return super().fit(X, None, sample_weight)
 
@@ -212,7 +208,7 @@ class DCOneClassSVM(OutlierMixin, OutlierPredictor, DualMachine):
             raise ValueError(f"sample_weight must have a sum of at most {LARGEST_TARGET:g}, got {total:g}")
         return rows
 
-    def _resolve_gamma(self, X: Any, weights: Vector) -> float:
+    def _resolve_gamma(self, X: Rows, weights: Vector) -> float:
         near = None
         if self.gamma == "near" and self.kernel in DISTANCE_KERNELS:
             near = near_gamma(self.kernel, X, weights)
@@ -233,7 +229,7 @@ class DCOneClassSVM(OutlierMixin, OutlierPredictor, DualMachine):
         return super()._finish_machines(kernel, samples, rows, TrainedMachines.join([machine]))
 
     def _with_border_inside(self, machine: TrainedMachine, rows: TrainingRows) -> TrainedMachine:
-        """The machine with rho smaller by the error of its decision values: free support vectors are inside.
+        """The machine, its rho reduced by the error of its decision values: free support vectors are then inside.
 
         Their exact decision value is zero, so that otherwise rounding would decide on their label.
         """
@@ -251,7 +247,7 @@ class DCOneClassSVM(OutlierMixin, OutlierPredictor, DualMachine):
         return replace(machine, result=result, intercepts=b)
 
     def _sample_machine(self, kernel: Kernel, samples: Samples | RemoteRows, weights: Vector) -> TrainedMachine:
-        """The machine of a sample of the rows, with coefficients of the same sum as the whole's, and no bound."""
+        """The machine of at most 300 rows, without a bound; its coefficients have the sum that all rows require."""
         n, rng = len(samples), make_rng(self.random_state, seed_of_none=0)
         chosen = np.sort(rng.choice(n, min(n, 300), replace=False))  # of a fit that has no time for all
         scaled = weights[chosen] * (weights.sum() / weights[chosen].sum())
@@ -291,7 +287,6 @@ class DCOneClassSVM(OutlierMixin, OutlierPredictor, DualMachine):
         return np.asarray(self._ordinariness(values) - self.offset_)
 
     def _ordinariness(self, values: Matrix) -> Vector:
-        """`score_samples` of decision values (n, 1)."""
         return np.asarray(values[:, 0] + self.offset_)
 
     @lazy_on_dask

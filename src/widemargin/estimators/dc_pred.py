@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from .._memory import memory_plan
 from .._progress import Progress
+from .._types import ClassWeight, KernelParameter, RandomState
 from ..algorithms.ocas import train_hinges
 from ..data.labels import one_vs_rest_signs
 from ..nystroem.leaf_problems import HingeProblem, RidgeProblem
@@ -48,7 +47,7 @@ class DCPredClassifier(Classifier, OneVsRestPredictor, DCPredMachine):
     Other Parameters
     ----------------
     degree, coef0
-        As of `DCSVMClassifier`.
+        As in `DCSVMClassifier`.
     n_clusters, n_landmarks, n_pseudo_landmarks : int or "auto", default="auto"
         Leaves of a tree; landmarks in each, and pseudo-landmarks. "auto" is what `prediction_cost` buys: at most a
         third of it goes into leaves of 400 rows or more. A leaf of no more rows than landmarks keeps its exact machine.
@@ -149,11 +148,11 @@ class DCPredClassifier(Classifier, OneVsRestPredictor, DCPredMachine):
     def __init__(
         self,
         C: float = 1.0,
-        kernel: Any = "rbf",
+        kernel: KernelParameter = "rbf",
         *,
         gamma: float | str = "scale",
         prediction_cost: float | str = "auto",
-        class_weight: Any = None,
+        class_weight: ClassWeight = None,
         max_time: float | None = None,
         n_jobs: int | None = None,
         degree: int = 3,
@@ -169,7 +168,7 @@ class DCPredClassifier(Classifier, OneVsRestPredictor, DCPredMachine):
         tol: float = 1e-3,
         memory_budget: int | str | None = None,
         verbose: int = 0,
-        random_state: Any = None,
+        random_state: RandomState = None,
     ) -> None:
         self.C = C
         self.kernel = kernel
@@ -221,26 +220,26 @@ class DCPredRegressor(Regressor, ValuePredictor, DCPredMachine):
         Weight of the squared norm, >= 0: the paper's :math:`\lambda`, as in `KernelRidge`. 0, least squares, is an
         error where the kernel matrix of a leaf is singular, unless ``landmark_weights=None``.
     kernel, gamma, prediction_cost
-        As of `DCPredClassifier`.
+        As in `DCPredClassifier`.
     fit_intercept : bool, default=False
         Whether each leaf has an intercept that is not regularised. Without it there is that of the linear term alone,
         which the norm counts: centre y then.
     max_time, n_jobs
-        As of `DCPredClassifier`.
+        As in `DCPredClassifier`.
 
     Other Parameters
     ----------------
     degree, coef0
-        As of `DCSVMClassifier`.
+        As in `DCSVMClassifier`.
     n_clusters, n_landmarks, n_pseudo_landmarks, pseudo, linear_term, n_trees
-        As of `DCPredClassifier`.
+        As in `DCPredClassifier`.
     landmark_weights, damping, memory_budget, verbose, random_state
-        As of `DCPredClassifier`.
+        As in `DCPredClassifier`.
 
     Attributes
     ----------
     predictor_, prediction_cost_, leaves_, history_
-        As of `DCPredClassifier`.
+        As in `DCPredClassifier`.
     objective_, dual_gap_ : float
         Of the leaves' own problems with the approximate kernel: sums, of one tree. The gap is 0, as
         leaves are solved directly.
@@ -267,7 +266,7 @@ class DCPredRegressor(Regressor, ValuePredictor, DCPredMachine):
     Several targets, y of shape (n_samples, n_targets), share clusters, landmarks and matrices. Landmarks are weighted
     by the sum of the targets' squared dual variables.
 
-    Cost and differences from the paper are those of `DCPredClassifier`; samples may have weights.
+    Cost and differences from the paper: see `DCPredClassifier`. Samples may have weights.
 
     References
     ----------
@@ -288,7 +287,7 @@ class DCPredRegressor(Regressor, ValuePredictor, DCPredMachine):
     def __init__(
         self,
         alpha: float = 1.0,
-        kernel: Any = "rbf",
+        kernel: KernelParameter = "rbf",
         *,
         gamma: float | str = "scale",
         prediction_cost: float | str = "auto",
@@ -307,7 +306,7 @@ class DCPredRegressor(Regressor, ValuePredictor, DCPredMachine):
         damping: float = 0.05,
         memory_budget: int | str | None = None,
         verbose: int = 0,
-        random_state: Any = None,
+        random_state: RandomState = None,
     ) -> None:
         self.alpha = alpha
         self.kernel = kernel

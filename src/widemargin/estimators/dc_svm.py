@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from .._types import ClassWeight, KernelParameter, RandomState
 from ..algorithms.dc_svm_levels import Problems
 from ..algorithms.trained_machines import TrainedMachines
 from ..solvers.dual.problem import PairProblems, svm_problem
-from ._dual_attributes import classifier_attributes, compact_pair_coefficients
+from ._dual_attributes import class_coefficients, compact_pair_coefficients
 from ._dual_machine import DualMachine
 from ._fitted_state import FittedState
 from ._kernel_machine import TrainingRows
@@ -136,7 +137,7 @@ class DCSVMClassifier(Classifier, OneVsOnePredictor, DualMachine):
         pair. Where the gap is larger at `tol` (large C), the fit goes on to a smaller violation. False also where
         rounding errors of float64 kernel entries, which the gap then includes, could hide a violation of `tol`.
     n_iter_ : int
-        Working sets solved; those of levels before an exact machine are not counted.
+        Working sets solved. An exact model does not count the working sets of its levels.
     history_ : dict of ndarrays
         One entry a round: ``time`` in seconds, ``objective``, ``lower_bound``, ``violation``, ``n_support``, and
         ``problem``, the number of the pair of classes.
@@ -188,10 +189,10 @@ class DCSVMClassifier(Classifier, OneVsOnePredictor, DualMachine):
     def __init__(
         self,
         C: float = 1.0,
-        kernel: Any = "rbf",
+        kernel: KernelParameter = "rbf",
         *,
         gamma: float | str = "scale",
-        class_weight: Any = None,
+        class_weight: ClassWeight = None,
         stop_level: int | str = 0,
         max_time: float | None = None,
         n_jobs: int | None = None,
@@ -209,7 +210,7 @@ class DCSVMClassifier(Classifier, OneVsOnePredictor, DualMachine):
         max_iter: int = -1,
         memory_budget: int | str | None = None,
         verbose: int = 0,
-        random_state: Any = None,
+        random_state: RandomState = None,
     ) -> None:
         self.C = C
         self.kernel = kernel
@@ -254,9 +255,11 @@ class DCSVMClassifier(Classifier, OneVsOnePredictor, DualMachine):
     def _machine_sizes(self, rows: TrainingRows) -> list[int]:
         return [a + b for a, b in combinations(np.bincount(rows.y).tolist(), 2)]
 
-    def _prediction_attributes(self, rows: TrainingRows, machines: TrainedMachines) -> dict[str, Any]:
-        X = None if self._is_gram else rows.X
-        return classifier_attributes(rows.classes, rows.y, rows.kept, X, machines)
+    def _set_machines(self, rows: TrainingRows, machines: TrainedMachines) -> None:
+        support = self._set_support(rows, machines, rows.y)
+        self.classes_ = rows.classes
+        self.n_support_ = np.bincount(rows.y[support], minlength=len(rows.classes))
+        self.dual_coef_ = class_coefficients(machines, rows.y, support)
 
     def _coefficients(self) -> Any:
         return compact_pair_coefficients(self.dual_coef_, self.n_support_)

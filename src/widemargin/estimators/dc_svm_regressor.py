@@ -7,7 +7,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from .._types import RowIndices, Vector
+from .._types import KernelParameter, RandomState, RowIndices, Vector
 from ..algorithms.dc_svm_levels import Problems
 from ..algorithms.trained_machines import TrainedMachines
 from ..solvers.dual.problem import DualProblem, regression_problem
@@ -33,23 +33,23 @@ class DCSVMRegressor(Regressor, ValuePredictor, DualMachine):
     C : float, default=1.0
         Weight of the losses, > 0. For each sample it is multiplied by its weight.
     kernel, gamma
-        As of `DCSVMClassifier`.
+        As in `DCSVMClassifier`.
     epsilon : float, default=0.1
         Half the width of the tube around f in which errors cost nothing, >= 0, in the units of y.
     stop_level, max_time, n_jobs
-        As of `DCSVMClassifier`.
+        As in `DCSVMClassifier`.
 
     Other Parameters
     ----------------
     degree, coef0
-        As of `DCSVMClassifier`.
+        As in `DCSVMClassifier`.
     loss : {"epsilon_insensitive", "squared_epsilon_insensitive"}, default="epsilon_insensitive"
-        As of `sklearn.svm.LinearSVR`. With squared losses the rows on the tube are no support vectors, and with
+        As in `sklearn.svm.LinearSVR`. With squared losses the rows on the tube are no support vectors, and with
         ``epsilon=0`` nearly all rows are: a fit takes memory and time like :math:`n^2` at least.
     fit_intercept : bool, default=True
         Whether the machine has an (unregularised) intercept.
     n_levels, branching, n_sample, partition
-        Divide and conquer, as of `DCSVMClassifier`.
+        Divide and conquer, as in `DCSVMClassifier`.
     warm_start : bool, default=False
         Go on from the fitted model, as `DCSVMClassifier` does: on the same data the objective is never larger than
         before. Holds 16 bytes a row and target after the fit.
@@ -60,7 +60,7 @@ class DCSVMRegressor(Regressor, ValuePredictor, DualMachine):
         Largest number of working sets (of up to 512 samples) for each target, and for each cluster of a level; -1 for
         no limit.
     memory_budget, verbose, random_state
-        As of `DCSVMClassifier`.
+        As in `DCSVMClassifier`.
 
     Attributes
     ----------
@@ -78,15 +78,15 @@ class DCSVMRegressor(Regressor, ValuePredictor, DualMachine):
         Value of the primal problem at the returned machine; the sum over the targets.
     dual_gap_ : float
         ``objective_ - dual_gap_`` is a proven lower bound of the optimum. NaN for kernels that are not positive
-        semidefinite, as of `DCSVMClassifier`.
+        semidefinite, as in `DCSVMClassifier`.
     relative_gap_ : float
         ``dual_gap_ / objective_``.
     early_level_, levels_, history_
-        As of `DCSVMClassifier`.
+        As in `DCSVMClassifier`.
     converged_ : bool
         Whether every violation is below `tol`, and the gap at most 5 % of the objective.
     n_iter_ : int
-        Working sets solved; those of levels before an exact machine are not counted.
+        Working sets solved. An exact model does not count the working sets of its levels.
     shape_fit_ : tuple of int
         Shape of the training data.
     n_features_in_ : int
@@ -107,7 +107,7 @@ class DCSVMRegressor(Regressor, ValuePredictor, DualMachine):
     :math:`\min \tfrac12 \beta^\top K \beta - y^\top \beta + \varepsilon \|\beta\|_1` over
     :math:`|\beta_i| \le C s_i` and, with an intercept, :math:`\sum_i \beta_i = 0`. Squared losses add
     :math:`\sum_i \beta_i^2 / (4 C s_i)` instead of the bounds. Each working set holds its coordinates on one side of
-    zero. Cost as of `DCSVMClassifier`: about n_SV x n kernel entries for each target. Several targets share the
+    zero. Cost as in `DCSVMClassifier`: about n_SV x n kernel entries for each target. Several targets share the
     clusters of each level and, where it takes at most half of `memory_budget`, the kernel matrix: :math:`n^2` entries
     for all.
 
@@ -133,7 +133,7 @@ class DCSVMRegressor(Regressor, ValuePredictor, DualMachine):
     def __init__(
         self,
         C: float = 1.0,
-        kernel: Any = "rbf",
+        kernel: KernelParameter = "rbf",
         *,
         gamma: float | str = "scale",
         epsilon: float = 0.1,
@@ -153,7 +153,7 @@ class DCSVMRegressor(Regressor, ValuePredictor, DualMachine):
         max_iter: int = -1,
         memory_budget: int | str | None = None,
         verbose: int = 0,
-        random_state: Any = None,
+        random_state: RandomState = None,
     ) -> None:
         self.C = C
         self.kernel = kernel
@@ -239,10 +239,9 @@ class DCSVMRegressor(Regressor, ValuePredictor, DualMachine):
         return self
 
     def _rescale_certificate(self, spread: float) -> None:
-        """Objectives times spread^2, violations times spread."""
+        """Multiply objectives by spread^2, violations by spread."""
         factors = dict.fromkeys(("objective", "lower_bound"), spread**2) | {"violation": spread}
-        fitted: dict[str, Any] = self.__dict__
-        for name in ("objective_", "dual_gap_"):
-            fitted[name] *= spread**2
-        fitted["history_"] = {name: column * factors.get(name, 1.0) for name, column in fitted["history_"].items()}
-        fitted["levels_"] = [{k: v * factors.get(k, 1) for k, v in level.items()} for level in fitted["levels_"]]
+        self.objective_ *= spread**2
+        self.dual_gap_ *= spread**2
+        self.history_ = {name: column * factors.get(name, 1.0) for name, column in self.history_.items()}
+        self.levels_ = [{k: v * factors.get(k, 1) for k, v in level.items()} for level in self.levels_]

@@ -36,7 +36,7 @@ class RegularisedMinimum:
     n_iter_ : int
         Rounds.
     history_ : dict of ndarrays
-        As of `OCASClassifier`.
+        As in `OCASClassifier`.
     """
 
     w: Vector
@@ -107,9 +107,9 @@ def cutting_plane(
 
     Notes
     -----
-    Rounds are those of `OCASClassifier`, without its accelerations: the line search from the best point to the master
-    solution evaluates that one and at most three before it, and every evaluation is a plane. The risk may be negative.
-    Let risks be sums, as C multiplies: with means, C is larger by the number of samples.
+    The rounds are Algorithm 1 of `OCASClassifier`, without accelerations. The line search from the best point to the
+    master solution evaluates that one and at most three before it, and every evaluation is a plane. The risk may be
+    negative. Let risks be sums, as C multiplies: with means, C is larger by the number of samples.
 
     References
     ----------

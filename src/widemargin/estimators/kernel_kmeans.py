@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from .._native import Stopped
 from .._progress import Progress
 from .._threads import ThreadTeam, blas_limit
-from .._types import Array, Vector
+from .._types import Array, KernelParameter, RandomState, Rows, Vector
 from ..data.samples import Samples
 from ..kernels.functions import FUNCTION_KERNELS
 from ..kernels.kernel_operator import KernelOperator
@@ -29,14 +29,7 @@ from ._kernel_machine import KernelMachine, TrainingRows
 from ._predictor import lazy_on_dask
 from ._scale import make_checked_samples
 from ._training_warnings import PROBE_ROWS
-from ._validation import (
-    check_integer,
-    check_kernel,
-    check_n_jobs,
-    check_seed,
-    check_weights,
-    make_rng,
-)
+from ._validation import check_integer, check_kernel, check_n_jobs, check_seed, check_weights, make_rng
 
 FEW_CENTRES = 100  # of a fit that was stopped, at most
 
@@ -51,7 +44,7 @@ class TwoStepKernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clu
     n_clusters : int, default=8
         Number of clusters, at most 500. Balancing may change it (see Notes).
     kernel : {"rbf", "poly", "linear", "sigmoid", "laplacian", "precomputed"} or callable, default="rbf"
-        As of `DCSVMClassifier`.
+        As in `DCSVMClassifier`.
     gamma : {"scale", "auto"} or float, default="scale"
     n_jobs : int or None, default=None
         Threads; the clusters do not depend on it.
@@ -59,7 +52,7 @@ class TwoStepKernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clu
     Other Parameters
     ----------------
     degree, coef0
-        As of `DCSVMClassifier`.
+        As in `DCSVMClassifier`.
     n_sample : int, default=1000
         Rows that are clustered, and whose means are the centres; at least 10 for each cluster, and at most 5,000.
     random_state : int, RandomState instance or None, default=None
@@ -111,13 +104,13 @@ class TwoStepKernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clu
         self,
         n_clusters: int = 8,
         *,
-        kernel: Any = "rbf",
+        kernel: KernelParameter = "rbf",
         gamma: float | str = "scale",
         n_jobs: int | None = None,
         degree: int = 3,
         coef0: float = 0.0,
         n_sample: int = 1000,
-        random_state: Any = None,
+        random_state: RandomState = None,
     ) -> None:
         self.n_clusters = n_clusters
         self.kernel = kernel
@@ -145,10 +138,6 @@ class TwoStepKernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clu
         sample_weight : array-like of shape (n_samples,), default=None
             Of each row in the centres and the sizes of the clusters, >= 0. Rows of weight 0 get a label, and have no
             part in the centres.
-
-        Returns
-        -------
-        self
         """
         with self._fitting(X, None, sample_weight) as (rows, progress):
             kernel = self._resolve_kernel(rows.X, rows.weights)
@@ -176,8 +165,8 @@ class TwoStepKernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clu
         check_n_jobs(self.n_jobs)
         check_seed(self.random_state)
 
-    def _take_rows(self, X: Any, targets: NDArray[Any], weights: Vector) -> TrainingRows:
-        """All rows: those of weight 0 get a label, too."""
+    def _take_rows(self, X: Rows, targets: NDArray[Any], weights: Vector) -> TrainingRows:
+        """Keep all rows: a row of weight 0 gets a label, too."""
         if self.n_clusters > (n := np.count_nonzero(weights)):
             name = "n_samples" if n == len(weights) else "the number of positive weights"
             raise ValueError(f"n_clusters must be at most {name}={n}, got {self.n_clusters}")
@@ -226,7 +215,7 @@ class TwoStepKernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clu
         fitted.number("inertia_", least=0)
 
     def _validate_new(self, X: Any) -> Any:
-        """Rows as those of the fit; the fitted attributes are checked, too, as a user may have set them."""
+        """Check new rows, and also the fitted attributes, as a user may have set them."""
         check_is_fitted(self)
         self._check_state(FittedState(vars(self)))
         return self._validate(X, reset=False, dtype=self._points.dtype)

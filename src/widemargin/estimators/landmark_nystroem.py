@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from .._memory import memory_plan
 from .._native import Stopped
 from .._threads import ThreadTeam, blas_limit, row_blocks, run_interruptibly
-from .._types import Array, RowIndices
+from .._types import Array, RandomState, RowIndices, Rows
 from ..data.origin import dense_if_far
 from ..data.samples import make_samples
 from ..kernels.entry_precision import ensure_precision
@@ -70,7 +70,7 @@ class LandmarkNystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Kernel
         Rows that a row is compared with, >= 1. Not more than there are distinct rows: then the approximation is exact
         on these rows, and a warning says so. Unused where `landmarks` is an array.
     kernel : {"rbf", "poly", "linear", "sigmoid", "laplacian", "precomputed"} or callable, default="rbf"
-        As of `DCSVMClassifier`. For "precomputed", `fit` takes K(train, train) and `transform` takes K(new, train).
+        As in `DCSVMClassifier`. For "precomputed", `fit` takes K(train, train) and `transform` takes K(new, train).
     gamma : {"scale", "auto"} or float, default="scale"
     landmarks : {"kmeans", "uniform", "rpcholesky"} or array-like of shape (m, n_features), default="kmeans"
         Centroids; random rows; rows drawn one by one with probability proportional to the error that those before
@@ -84,7 +84,7 @@ class LandmarkNystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Kernel
     Other Parameters
     ----------------
     degree, coef0
-        As of `DCSVMClassifier`.
+        As in `DCSVMClassifier`.
     pseudo : {"triangle", "polynomial"} or None, default="polynomial"
         How pseudo-landmarks are estimated: the distance to a random row by the triangle inequality, for the kernels rbf
         and laplacian; or a product of the kernel values of two landmarks, for any kernel. None is without them.
@@ -177,7 +177,7 @@ class LandmarkNystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Kernel
         pseudo: str | None = "polynomial",
         n_sample: int = 2000,
         memory_budget: int | str | None = None,
-        random_state: Any = None,
+        random_state: RandomState = None,
     ) -> None:
         self.n_landmarks = n_landmarks
         self.kernel = kernel
@@ -208,10 +208,6 @@ class LandmarkNystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Kernel
         sample_weight : array-like of shape (n_samples,), default=None
             How much the error at each row matters, >= 0: the weights of k-means, or of the draws. The paper's are the
             squared dual variables of the machine that is to be approximated.
-
-        Returns
-        -------
-        self
         """
         with self._fitting(X, None, sample_weight) as (rows, progress):
             kernel: Any = self._resolve_kernel(rows.X, rows.weights)
@@ -244,8 +240,7 @@ class LandmarkNystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Kernel
         check_seed(self.random_state)
         memory_plan(self)
 
-    def _check_memory(self, X: Any, m: int) -> None:
-        """Raise a ValueError with the least memory budget if this one has no room for as many rows as features."""
+    def _check_memory(self, X: Rows, m: int) -> None:
         n_features = m + self.n_pseudo_landmarks
         size = min(X.shape[0] + m * (X.shape[0] > m), n_features)
         needed = size * (_BYTES_OF_FEATURE * n_features + (X.dtype.itemsize + _BYTES_OF_PAIR) * size)
@@ -348,7 +343,7 @@ class LandmarkNystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Kernel
             how: dict[str, Any] = {"weights": rows.weights[sampled], "go_on": go_on}
             return np.sort(sampled[pivot_rows(kernel, ensure_precision(kernel, samples), m, rng, team, **how)])
 
-    def _sample(self, X: Any, m: int, rng: np.random.Generator) -> RowIndices:
+    def _sample(self, X: Rows, m: int, rng: np.random.Generator) -> RowIndices:
         """Rows to estimate on beside m landmarks: as memory has room for, in all at least as many as features."""
         n_features = m + self.n_pseudo_landmarks
         of_row, of_pair = _BYTES_OF_FEATURE * n_features, X.dtype.itemsize + _BYTES_OF_PAIR
@@ -357,15 +352,14 @@ class LandmarkNystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Kernel
         size = min(X.shape[0], max(n_features, min(self.n_sample, int(room))) - m)
         return np.sort(rng.choice(X.shape[0], size, replace=False))
 
-    def _gram(self, kernel: Kernel, sample: Any) -> Array:
-        """The kernel matrix (r, r) of the sampled rows."""
+    def _gram(self, kernel: Kernel, sample: Rows) -> Array:
         samples = ensure_precision(kernel, make_samples(sample, kernel.sample_form))
         K = np.empty((len(samples), len(samples)), samples.dtype)
         with blas_limit(1), ThreadTeam(self.n_jobs) as team:
             fill_gram(kernel, samples, K, team)
         return K
 
-    def _factor(self, K: Array, features: LandmarkFeatures, sample: Any, go_on: _GoOn) -> Array:
+    def _factor(self, K: Array, features: LandmarkFeatures, sample: Rows, go_on: _GoOn) -> Array:
         """The factor of W, with each column's largest entry positive: any other signs would do as well."""
         coordinates = NystroemCoordinates(features, K[:0])
         blocks = coordinates.blocks(sample, memory_plan(self)["features"])
@@ -395,7 +389,6 @@ class LandmarkNystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Kernel
         return (trace - explained) / trace if trace else 0.0
 
     def _set_attributes(self, features: LandmarkFeatures, factor: Array) -> None:
-        """Set the fitted attributes, arrays that can be saved, and the model of them."""
         self.landmarks_ = features.landmarks[0]
         if not self._is_gram:
             self.landmark_indices_ = np.empty(0, np.intp)

@@ -14,7 +14,7 @@ from scipy.special import log_expit, logsumexp
 from .._memory import memory_plan
 from .._native import smooth
 from .._threads import ThreadTeam
-from .._types import Labels, Matrix, Vector
+from .._types import ClassWeight, Labels, Matrix, Vector
 from ..data import DesignMatrix, with_constant
 from ..models.linear import LinearModel
 from ..solvers.cutting_plane.crammer_singer import MulticlassHingeLoss
@@ -24,6 +24,7 @@ from ..solvers.cutting_plane.smooth_losses import SmoothLoss, SquaredHingeLoss
 from ._fitted_state import FittedState
 from ._linear_machine import LinearMachine, LinearProblem, ValidatedRows, check_objective_at_zero
 from ._predictor import Classifier, OneVsRestPredictor, lazy_on_dask
+from ._row_function import Response
 from ._training_warnings import warn_of_one_class_of_linear
 from ._validation import check_choice, check_training_data, number_classes, weigh_classes
 
@@ -130,14 +131,8 @@ class OCASClassifier(Classifier, OneVsRestPredictor, LinearMachine):
     float64. With the squared and the logistic loss a round begins with a Newton step: with the Hessian of up to 128
     columns or of few rows, else by conjugate gradients, up to 100 pairs of passes for each class.
 
-    Accelerations, where there are enough rows for each feature (the guide has the table): the dual on the Gram matrix
-    for small data; an interior-point method where rounds on few rows or columns take long; a start from the machine of
-    a sample; rounds, or Newton steps on smoothed hinges, on a copy of the rows near the margin, with a linear function
-    in place of the rest; epochs of dual coordinate ascent on one thread for each class, without any planes where
-    columns outnumber rows, or sparse rows have one for four. None on dask; with Crammer and Singer's loss, only the
-    start from a sample and, where columns outnumber rows, epochs of dual coordinate ascent, on one thread; with the
-    smooth losses that start, and Newton steps, which dask has too, and with the squared hinge the epochs without any
-    planes.
+    :doc:`The accelerations </how/ocas>` are chosen by the loss and the shape of X; on dask there are Newton
+    steps alone.
 
     With ``acceleration=None`` each master problem is solved to rounding, each step is the minimiser on its line, and
     planes stay while `memory_budget` allows. With ``fit_intercept=False`` and ``multi_class="ovr"`` this is the paper's
@@ -184,7 +179,7 @@ class OCASClassifier(Classifier, OneVsRestPredictor, LinearMachine):
         tol: float = 1e-3,
         fit_intercept: bool = True,
         multi_class: str = "ovr",
-        class_weight: Any = None,
+        class_weight: ClassWeight = None,
         max_time: float | None = None,
         n_jobs: int | None = None,
         mu: float = 0.1,
@@ -234,7 +229,6 @@ class OCASClassifier(Classifier, OneVsRestPredictor, LinearMachine):
             )
 
     def _make_problem(self, X: DesignMatrix, data: ValidatedRows, C: float, team: ThreadTeam) -> LinearProblem:
-        """Set `classes_`, and return the problem, whose objectives at w = 0 have a finite sum for this C."""
         weights = data.weights
         self.classes_, y = number_classes(data.labels, weights, team)
         k = len(self.classes_)
@@ -264,7 +258,7 @@ class OCASClassifier(Classifier, OneVsRestPredictor, LinearMachine):
     def predict_proba(self) -> Any:
         """Probabilities (n_samples, n_classes) of the classes, for rows X: of the logistic loss alone.
 
-        With several classes those of the machines, 1 / (1 + exp(-f_c(x))), divided by their sum.
+        With several classes each machine gives 1 / (1 + exp(-f_c(x))); these are divided by their sum.
 
         Raises
         ------
@@ -287,7 +281,7 @@ class OCASClassifier(Classifier, OneVsRestPredictor, LinearMachine):
         return np.asarray(self._decision_values(X, _log_sigmoids))
 
     @property
-    def _responses(self) -> dict[str, Callable[[Matrix], NDArray[Any]]]:
+    def _responses(self) -> dict[str, Response]:
         curves = {"predict_proba": lambda values: np.exp(_log_sigmoids(values))} if self.loss == "logistic" else {}
         return {**super()._responses, **curves}
 

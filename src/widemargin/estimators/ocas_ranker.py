@@ -44,7 +44,7 @@ class OCASRanker(ValuePredictor, SingleFunction):
     Other Parameters
     ----------------
     mu : float, default=0.1
-        As of `OCASClassifier`.
+        As in `OCASClassifier`.
     max_iter : int, default=1000
         Most rounds, of two passes over the data each.
     memory_budget : int, str or None, default=None
@@ -60,7 +60,7 @@ class OCASRanker(ValuePredictor, SingleFunction):
     intercept_ : ndarray of shape (1,), float64
         Zero: it would cancel in every pair.
     objective_, dual_gap_, relative_gap_, converged_, n_iter_, history_
-        As of `OCASClassifier`.
+        As in `OCASClassifier`.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features,)
 
@@ -139,10 +139,6 @@ class OCASRanker(ValuePredictor, SingleFunction):
             Labels of any kind, the queries: in any order. None is a single group.
         sample_weight : array-like of shape (n_samples,), default=None
             A pair has the product of its samples' weights.
-
-        Returns
-        -------
-        self
         """
         with self._fitting(X, y, sample_weight) as (data, progress):
             self._train([self], _with_groups(data, groups), progress)
@@ -218,7 +214,6 @@ def _with_groups(data: ValidatedRows, groups: Any) -> ValidatedRows:
 
 
 def _number_groups(groups: Any, n: int) -> Labels:
-    """The number (n,) of each sample's group."""
     if groups is None:
         return np.zeros(n, np.intp)
     labels = np.asarray(compute_values(groups))

@@ -59,7 +59,7 @@ class OCASRegressor(Regressor, ValuePredictor, SingleFunction):
     Other Parameters
     ----------------
     mu : float, default=0.1
-        As of `OCASClassifier`.
+        As in `OCASClassifier`.
     acceleration : {"auto"} or None, default="auto"
         None trains by Algorithm 1 of the paper as it is.
     max_iter : int, default=1000
@@ -76,7 +76,7 @@ class OCASRegressor(Regressor, ValuePredictor, SingleFunction):
     coef_ : ndarray of shape (n_features,), float64
     intercept_ : ndarray of shape (1,), float64
     objective_, dual_gap_, relative_gap_, converged_, n_iter_, history_
-        As of `OCASClassifier`.
+        As in `OCASClassifier`.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features,)
 

@@ -12,7 +12,7 @@ from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import check_is_fitted
 
 from .._memory import memory_plan
-from .._types import Array, RowIndices, Vector
+from .._types import Array, RandomState, RowIndices, Vector
 from ..algorithms.relevance import learn_relevance, mean_differences, scale_columns
 from ..data.columns import occupied_columns
 from ..data.rows import sample_classes
@@ -48,7 +48,7 @@ _EXACT_ROWS, _CLUSTER_ROWS = 10_000, 2_500  # above the first an early machine, 
 POWERS = {"laplacian": 1, "rbf": 2}  # of |x_j - z_j| in the distances of a kernel
 
 
-class RelevanceScaler(OneToOneFeatureMixin, TransformerMixin, Estimator):
+class RelevanceScaler(OneToOneFeatureMixin, TransformerMixin, Estimator[TrainingRows]):
     r"""Columns multiplied by how much they matter, learned from the gradients of kernel machines.
 
     A kernel of distances counts every column alike, and columns that say nothing about y blur it. Here a machine is
@@ -157,7 +157,7 @@ class RelevanceScaler(OneToOneFeatureMixin, TransformerMixin, Estimator):
         target: str = "auto",
         memory_budget: int | str | None = None,
         verbose: int = 0,
-        random_state: Any = None,
+        random_state: RandomState = None,
     ) -> None:
         self.kernel = kernel
         self.C = C
@@ -189,10 +189,6 @@ class RelevanceScaler(OneToOneFeatureMixin, TransformerMixin, Estimator):
         y : array-like of shape (n_samples,), or (n_samples, n_targets) for several targets of a regression
         sample_weight : array-like of shape (n_samples,), default=None
             Factor of each sample's loss, >= 0.
-
-        Returns
-        -------
-        self
         """
         with self._fitting(X, y, sample_weight) as (rows, progress):
             d, (stored, columns) = rows.X.shape[1], occupied_columns(rows.X)
@@ -327,7 +323,6 @@ class RelevanceScaler(OneToOneFeatureMixin, TransformerMixin, Estimator):
 
     @property
     def _column_factors(self) -> Vector:
-        """The factors of the columns (n_features,)."""
         return self.scale_
 
     def _multiply(self, X: Any, factors: Any) -> Array:
@@ -345,7 +340,7 @@ class RelevanceScaler(OneToOneFeatureMixin, TransformerMixin, Estimator):
 
 
 def _all_columns(values: Vector, columns: RowIndices | None, d: int) -> Vector:
-    """Values (d,), from those of `columns` and, the last one, of every other column; as they are without `columns`."""
+    """Values of d columns: values[:-1] belong to `columns`, values[-1] to every other column."""
     if columns is None:
         return values
     restored = np.full(d, values[-1])

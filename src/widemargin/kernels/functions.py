@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, fields
 from functools import partial
-from typing import Any, ClassVar, NamedTuple, Protocol
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -32,7 +32,7 @@ def dense_row_bytes(A: Samples) -> int:
     return int(A.take(slice(0, 1)).stored().shape[1] * A.precision.itemsize)
 
 
-class Kernel(Protocol):
+class Kernel:
     """A symmetric function k(x, z) of two samples.
 
     Attributes
@@ -49,12 +49,15 @@ class Kernel(Protocol):
     @property
     def is_semidefinite(self) -> bool:
         """Whether every kernel matrix is positive semidefinite, without which the duality gap is no bound."""
+        raise NotImplementedError
 
     def fill(self, A: Samples, B: Samples, out: Array) -> None:
         """Write K(A, B) into out, of shape (len(A), len(B))."""
+        raise NotImplementedError
 
     def diagonal(self, A: Samples) -> Array:
         """k(x, x) of every sample: float64 of shape (len(A),)."""
+        raise NotImplementedError
 
     def untiled_product(self, A: Samples) -> Product | None:
         """A function of (A, coef, B, out): out += coef @ K(A, B) without a tile in memory; None if there is none.
@@ -71,7 +74,7 @@ class Kernel(Protocol):
         return None
 
 
-class ArgumentKernel(Kernel, Protocol):
+class ArgumentKernel(Kernel):
     """A function kappa(g) of one number of two samples: "inner_product", "squared_distance" or "l1_distance".
 
     By the chain rule the gradient of sum_j coef_j k(x, z_j) by x is sum_j coef_j kappa'(g_j) dg_j / dx.
@@ -88,12 +91,15 @@ class ArgumentKernel(Kernel, Protocol):
 
     def transform(self, G: Array) -> None:
         """Replace arguments G (r, c) by kernel values, in place."""
+        raise NotImplementedError
 
     def fill_slopes(self, A: Samples, B: Samples, out: Array) -> None:
         """Write kappa'(g) of the samples of A and B into out (len(A), len(B))."""
+        raise NotImplementedError
 
     def add_gradients(self, X: Samples, Z: Samples, weights: Array, out: Matrix) -> None:
         """out_i += sum_j weights_ij dg(x_i, z_j) / dx_i, for out (len(X), d), weights (len(X), len(Z))."""
+        raise NotImplementedError
 
 
 class InnerProductKernel(ArgumentKernel):

@@ -164,6 +164,9 @@ def fill_with_transpose(kernel: Kernel, A: Samples, B: Samples, out: Array, mirr
 def fill_gram(kernel: Kernel, A: Samples, out: Array, team: ThreadTeam) -> None:
     """out[...] = K(A, A), half of it as copies of transposed tiles, unless short rows make computing it faster."""
     team.check()  # before rows are gathered
+    if len(A) <= TILE_ROWS:
+        kernel.fill(A, A, out)
+        return
     is_short = A.row_cost * A.precision.itemsize <= kernel.short_row
     batches = _batches(A)
 

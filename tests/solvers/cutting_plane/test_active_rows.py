@@ -166,15 +166,17 @@ def test_another_C_forgets_failures() -> None:
     X, signed = problem(3, 400)
     rows, team = make_design_matrix(X, ThreadTeam(1)), ThreadTeam(1)
     training = OCASTraining(rows, [HingeLoss(signed, team)], OCASSettings(C=C), Progress(), team)
+    training.make_machines()
     (machine,) = training.machines
     training.active_rows[machine] = helper = active(rows, machine)
-    training.restart(C)
+    training.set_risk_weight(C)
     training.begin(None, C)
     training.update_bounds()
     for _ in range(2):
         training.run_round()
     helper.uses_newton, helper._newton = False, True
-    training.restart(1e3 * C)
+    training.restart()
+    training.set_risk_weight(1e3 * C)
     assert helper.uses_newton
     assert helper._n_failures == 0
     assert not helper._count_failure()

@@ -135,7 +135,7 @@ def certify_each(
     violation, intercept = np.maximum(np.maximum(-rise, fall), 0.0), np.zeros(len(sizes))
     if has_intercept:
         violation = np.where(np.isinf(rise) | np.isinf(fall), 0.0, np.maximum(fall - rise, 0.0))
-        intercept = _intercepts(terms, beta, grad, first, violation < tol)
+        intercept = _intercepts(terms, beta, grad, first, sizes, violation < tol)
     grad = grad + intercept.repeat(sizes)
     loss = terms.hi * np.maximum(-grad, 0.0) - terms.lo * np.maximum(grad, 0.0)
     gap = np.maximum(np.add.reduceat(beta * grad + loss, first), 0.0)
@@ -143,10 +143,12 @@ def certify_each(
     return Certificate(intercept, lower_bound + gap, gap, violation)
 
 
-def _intercepts(terms: dual.SeparableTerms, beta: Vector, grad: Vector, starts: RowIndices, converged: Mask) -> Vector:
+def _intercepts(
+    terms: dual.SeparableTerms, beta: Vector, grad: Vector, starts: RowIndices, sizes: RowIndices, converged: Mask
+) -> Vector:
     """`_intercept` of each problem."""
-    sizes, totals = np.diff(starts, append=len(beta)), np.add.reduceat(np.abs(beta), starts)
-    free = is_free(terms, without_rounding(terms, beta, np.repeat(totals, sizes)))
+    totals = np.add.reduceat(np.abs(beta), starts)
+    free = is_free(terms, without_rounding(terms, beta, totals.repeat(sizes)))
     n_free = np.add.reduceat(free, starts, dtype=np.int64)
     mean = np.add.reduceat(np.where(free, -grad, 0.0), starts) / np.maximum(n_free, 1)
     is_mean = converged & (n_free > 0)

@@ -162,6 +162,10 @@ def with_rounding(results: DualResults, float64_error: float, tol: float) -> Dua
     """
     if not float64_error:
         return results
+    size = float64_error * float(np.sqrt(results.beta @ results.beta))
+    most = float(np.abs(results.beta).sum())
+    if size <= MAX_ERROR * tol and 2.0 * size * most <= MAX_OBJECTIVE_ERROR * float(np.abs(results.objective).min()):
+        return results  # no problem's error is larger than that of all coordinates together
     errors = float64_error * np.sqrt(results.sums(results.beta**2))
     rounding = 2.0 * errors * results.sums(np.abs(results.beta))
     is_coarse = (errors > MAX_ERROR * tol) | (rounding > MAX_OBJECTIVE_ERROR * np.abs(results.objective))

@@ -21,7 +21,7 @@ import numpy as np
 
 from ..._native import Stopped, dual
 from ..._progress import AnyProgress, share_time
-from ..._threads import ThreadTeam
+from ..._threads import ThreadTeam, row_blocks
 from ..._types import Array, Mask, RowIndices, Vector
 from ...data.samples import Samples
 from ...kernels.entry_precision import entry_error
@@ -115,7 +115,9 @@ def solve_on_full_matrix(
     except Stopped:
         zero = np.zeros(len(parts.rows))
         return _results_at(parts, zero, zero.copy(), Limits(0.0), progress)
-    errors = entry_error(kernel, samples) * np.sqrt(results.sums(results.beta**2))
+    if not (error := entry_error(kernel, samples)):
+        return results
+    errors = error * np.sqrt(results.sums(results.beta**2))
     is_coarse = hides_violation(errors, limits.tol, parts.problem, results.objective, results.sums)
     if not is_coarse.any():
         return results
@@ -148,8 +150,7 @@ def solve_subproblems(
     DualResults
         Each with one row of history.
     """
-    numbers = np.arange(len(parts))
-    batches = [numbers[first : first + _BATCH_PROBLEMS] for first in range(0, len(parts), _BATCH_PROBLEMS)]
+    batches = [np.arange(len(parts))[some] for some in row_blocks(len(parts), _BATCH_PROBLEMS)]
 
     def solve(some: RowIndices, before: DualResults | None, share: AnyProgress) -> DualResults:
         own = parts if len(batches) == 1 else parts.take(some)
