@@ -397,7 +397,7 @@ def _dask_kernel(rows: Rows) -> str:
         for row in rows
         if row["workers"] == 2
     ]
-    header = ["set", "rows", "machine", "local", "two workers", "ratio", "objective differs", "same labels", "MB more"]
+    header = ["set", "rows", "model", "local", "two workers", "ratio", "objective differs", "same labels", "MB more"]
     return markdown(header, lines)
 
 
@@ -419,7 +419,7 @@ def _dask_failures(rows: Rows) -> str:
     worst = max(row["dual_difference"] for row in met if row["outcome"] == "machine")
     longest = max(row["seconds"] for row in met)
     cells = [len(rows), len(met), ends["machine"], ends["error"], f"{worst:.0e}", f"{longest:.1f} s"]
-    return markdown(["fits", "killed in time", "machines", "clear errors", "objective differs", "longest fit"], [cells])
+    return markdown(["fits", "killed in time", "models", "clear errors", "objective differs", "longest fit"], [cells])
 
 
 def _dask_memory(rows: Rows) -> str:
@@ -437,7 +437,7 @@ def _dask_memory(rows: Rows) -> str:
         ]
         for row in rows
     ]
-    header = ["machine", "MB of rows", "workers, limit", "share", "budget", "peak", "idle", "support vectors"]
+    header = ["model", "MB of rows", "workers, limit", "share", "budget", "peak", "idle", "support vectors"]
     return markdown(header, lines)
 
 

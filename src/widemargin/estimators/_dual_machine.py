@@ -281,7 +281,7 @@ class DualMachine(LinearWeights, DecisionGradients, KernelMachine):
         """The machines with the rounding errors of their decision values in their gaps."""
         if isinstance(samples, RemoteRows):
             return machines
-        return replace(machines, results=with_rounding(machines.results, float64_error(kernel, samples), float(self.tol)))
+        return replace(machines, results=with_rounding(machines.results, float64_error(kernel, samples), self.tol))
 
     def _set_attributes(
         self, kernel: Kernel, samples: Samples | RemoteRows, rows: TrainingRows, machines: TrainedMachines
