@@ -102,6 +102,7 @@ def optimum_of_libsvm(name: str) -> float | None:
     return dual_objective(PROBLEMS[name], beta)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("joint_rows", "from_zero"), [(4096, False), (45, True)])
 @pytest.mark.parametrize("name", PROBLEMS)
 def test_optimum(name: str, joint_rows: int, from_zero: bool, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -142,6 +143,7 @@ def test_naive_twin(name: str) -> None:
     assert -(result.objective - result.gap) == pytest.approx(naive[-1], rel=1e-5)
 
 
+@pytest.mark.slow
 def test_blocks_alone_do_not_reach_the_optimum_with_an_intercept(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(BlockMinimizer, "_propose_jointly", BlockMinimizer._propose_by_blocks)
     result = minimize("svm with intercept", max_iter=200)

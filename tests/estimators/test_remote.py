@@ -74,6 +74,7 @@ def assert_same(model: Any, local: Any, rows: Any = X) -> None:
         assert np.mean(predicted == expected) >= 0.998
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:the rows' mean is:UserWarning")
 def test_a_linear_machine_of_float32_rows_far_from_the_origin(threads: Any) -> None:
     far, local = (X + 1e4).astype("float32"), DCSVMClassifier(kernel="linear")
@@ -81,6 +82,7 @@ def test_a_linear_machine_of_float32_rows_far_from_the_origin(threads: Any) -> N
     assert_same(DCSVMClassifier(kernel="linear").fit(with_blocks(far), y), local.fit(far, y), far)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["intercept", "regression", "kernel ridge", "novelty"])
 def test_exact_machine(threads: Any, name: str) -> None:
     make, y = MODELS[name]
@@ -167,6 +169,7 @@ def test_bad_input_is_named_and_changes_nothing(threads: Any) -> None:
     assert not hasattr(model, "n_features_in_")
 
 
+@pytest.mark.slow
 def test_max_time_gives_the_best_machine_so_far(threads: Any) -> None:
     with pytest.warns(ConvergenceWarning, match="stopped by max_time"):
         model = DCSVMClassifier(max_time=0).fit(with_blocks(), Y)
@@ -234,6 +237,7 @@ def test_rows_that_are_gone_for_good(client: Any, monkeypatch: pytest.MonkeyPatc
         model.fit(rows, Y)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stopped", [1, 2])
 def test_a_pair_that_is_stopped_is_an_early_machine_as_the_others(
     threads: Any, monkeypatch: pytest.MonkeyPatch, stopped: int
@@ -253,6 +257,7 @@ def test_a_pair_that_is_stopped_is_an_early_machine_as_the_others(
     np.testing.assert_array_equal(pickle.loads(pickle.dumps(model)).predict(X), model.predict(X))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("reason", ["max_time", "interrupt"])
 def test_early_machine_out_of_time_has_the_clusters_that_were_solved(
     threads: Any, monkeypatch: pytest.MonkeyPatch, reason: str

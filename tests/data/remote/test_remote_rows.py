@@ -67,6 +67,7 @@ def wait_until(is_true: Callable[[], bool]) -> None:
         time.sleep(0.02)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("make", [np.asarray, sp.csr_array])
 def test_rows_are_the_same_before_and_after_the_shuffle(client: Any, make: Callable[..., Any]) -> None:
     array = da.from_array(X, chunks=(120, 2)).map_blocks(make) if make is np.asarray else None
@@ -102,6 +103,7 @@ def _delayed(part: Any) -> Any:
     return dask.delayed(part)
 
 
+@pytest.mark.slow
 def test_blocks_are_freed_after_use_and_after_a_failure(cluster: Any, client: Any) -> None:
     workers = cluster.workers.values()
     with open_rows() as rows:
@@ -119,6 +121,7 @@ def test_blocks_are_freed_after_use_and_after_a_failure(cluster: Any, client: An
     wait_until(lambda: n_blocks_on(workers) == 0)
 
 
+@pytest.mark.slow
 def test_partitions_leave_the_workers_as_their_rows_do(cluster: Any, client: Any) -> None:
     def read_slowly(part: Any) -> Any:
         time.sleep(0.2)
@@ -182,6 +185,7 @@ def test_blocks_that_dask_has_moved_are_made_again(cluster: Any, client: Any) ->
         np.testing.assert_array_equal(rows[np.arange(20)], X[KEPT][:20])
 
 
+@pytest.mark.slow
 def test_asking_for_rows_of_a_lost_block_makes_it_again(cluster: Any, client: Any) -> None:
     with open_rows() as rows:
         rows.shuffle(BLOCK_OF, 2)
@@ -196,6 +200,7 @@ def test_rows_of_the_sample_are_not_asked_for_again(client: Any, monkeypatch: py
         np.testing.assert_array_equal(rows[chosen[::-1]], values[::-1])
 
 
+@pytest.mark.slow
 def test_objects_of_lost_blocks_are_made_anew(cluster: Any, client: Any) -> None:
     def add(values: Any, number: int) -> int:
         values.append(number)
@@ -226,6 +231,7 @@ def test_partitions_that_are_lost_while_their_workers_are_asked_for(
         pass
 
 
+@pytest.mark.slow
 def test_a_worker_whose_memory_is_full_is_an_error(cluster: Any, client: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("widemargin.data.remote.client.MAX_WAIT", 0.5)
     monkeypatch.setattr("widemargin.data.remote.client._is_stuck", lambda worker: True)
