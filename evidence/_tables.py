@@ -61,7 +61,8 @@ def _pivot(rows: Rows, lines: Sequence[str], column: str, cell: Callable[[dict[s
     for key, mine in _by(rows, *lines).items():
         cells = {row[column]: cell(row) for row in mine}
         found.append([*(_short(part) for part in key), *(cells.get(value, "") for value in values)])
-    return markdown([*lines, *(_short(value) for value in values)], found)
+    names = ["model" if name == "machine" else name for name in lines]
+    return markdown([*names, *(_short(value) for value in values)], found)
 
 
 def _short(value: Any) -> str:
@@ -76,7 +77,7 @@ _RULES = ("gss-paper, last step", "lookup-wd, last step", "gss-paper", "lookup-w
 
 
 def _bsgd_table1(rows: Rows) -> str:
-    header = ["set", "rows", "columns", "C", "γ", "exact machine, accuracy %", "the paper's", "support vectors"]
+    header = ["set", "rows", "columns", "C", "γ", "exact model, accuracy %", "the paper's", "support vectors"]
     lines = [
         [
             row["set"],
@@ -357,7 +358,7 @@ def _dc_svm_points(rows: Rows) -> str:
         [row["set"], row["machine"] + f", {_options(row)}" * (sizes[row["set"], row["machine"]] > 1), cell]
         for row, cell in zip(rows, cells, strict=True)
     ]
-    return markdown(["set", "machine", "seconds · relative error of the dual · accuracy"], lines)
+    return markdown(["set", "model", "seconds · relative error of the dual · accuracy"], lines)
 
 
 def _options(row: dict[str, Any]) -> str:
@@ -377,7 +378,7 @@ def _sweep_totals(rows: Rows) -> str:
         ]
         for row in rows
     ]
-    header = ["set", "machine", "settings", "faster than scikit-learn-intelex in", "than LIBSVM in"]
+    header = ["set", "model", "settings", "faster than scikit-learn-intelex in", "than LIBSVM in"]
     return markdown([*header, "seconds in all", "best accuracy"], lines)
 
 
@@ -434,7 +435,7 @@ def _dc_pred_table1(rows: Rows) -> str:
         for row in rows
     ]
     return markdown(
-        ["set", "machine", "settings", "accuracy", "inner products", "× linear, measured", "training, s", "n"], lines
+        ["set", "model", "settings", "accuracy", "inner products", "× linear, measured", "training, s", "n"], lines
     )
 
 

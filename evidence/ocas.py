@@ -20,7 +20,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from evidence._ocas import large, memory, reach, rounds, scaling, selection, several_classes
+from evidence._ocas import large, reach, rounds, scaling, selection, several_classes
 from measuring import report
 from measuring.command import Paper, run_command
 
@@ -35,7 +35,6 @@ PAPER = Paper(
         "figure3": scaling.FIGURE3,
         "table4": scaling.TABLE4,
         "bandwidth": scaling.BANDWIDTH,
-        "memory": memory.MEMORY,
         "large": large.LARGE,
         "crammer_singer": several_classes.CRAMMER_SINGER,
     },

@@ -77,7 +77,7 @@ def _ablation(rows: Rows) -> str:
 def _covtype(rows: Rows) -> str:
     """A line for each machine."""
     lines = [[row["machine"], f"{row['seconds']:.0f}", f"{1 - row['error']:.2%}"] for row in rows]
-    return markdown(["machine", "seconds", "accuracy"], lines)
+    return markdown(["model", "seconds", "accuracy"], lines)
 
 
 TABLES: dict[str, Callable[[Rows], str]] = {

@@ -158,7 +158,7 @@ def _fits(axes: Any, rows: Rows, sklearns: Rows) -> None:
         bars[f"{name.partition(':')[0]}, {n:,}"] = {"scikit-learn-intelex": row["fit"]} | (
             {"scikit-learn's SVC (LIBSVM)": libsvm[name] / ours[name]} if name in libsvm else {}
         )
-    _times(axes, bars, "times as long as our fit of the same machine", [_INTELEX, _SKLEARN])
+    _times(axes, bars, "times as long as our fit of the same model", [_INTELEX, _SKLEARN])
 
 
 def _early(axes: Any, rows: Rows) -> None:
@@ -170,7 +170,7 @@ def _early(axes: Any, rows: Rows) -> None:
         }
         for row in early_choices(rows)
     }
-    _times(axes, bars, "times as long as the early machine", [_OURS, _INTELEX])
+    _times(axes, bars, "times as long as early prediction", [_OURS, _INTELEX])
 
 
 def _tuning(axes: Any, rows: Rows) -> None:

@@ -42,12 +42,14 @@ def _how_long(rows: Rows) -> str:
         cells = [cell for name in ("early", "exact") for cell in _fit(found[name])]
         rival = f"{found['intelex']['seconds']:.3g} s" if "intelex" in found else "-"
         lines.append([f"{n:,}", *cells, rival])
-    return markdown(["training rows", "early machine", "accuracy", "exact", "accuracy", "scikit-learn-intelex"], lines)
+    return markdown(
+        ["training rows", "early prediction", "accuracy", "exact", "accuracy", "scikit-learn-intelex"], lines
+    )
 
 
 def _larger_sets(rows: Rows) -> str:
     """A line for each machine."""
-    header = ["set", "training rows", "machine", "seconds", "support vectors", "relative gap", "accuracy", "memory"]
+    header = ["set", "training rows", "model", "seconds", "support vectors", "relative gap", "accuracy", "memory"]
     lines = []
     for row in rows:
         gap, memory = f"{row['relative_gap']:.1e}", f"{row['memory'] / 2**20:,.0f} MiB"

@@ -1,13 +1,11 @@
-"""The latency of a team of two compiled threads, and fits that are interrupted.
+"""Fits in one process that are interrupted.
 
 ::
 
-    python benchmarks/reliability/threads.py latency
-    python benchmarks/reliability/threads.py interrupts --count 1000
+    python benchmarks/reliability/threads.py --count 1000
 
-`latency`: a pass over two blocks without work, microseconds a call with a team of two threads less those with one;
-medians over batches of calls back to back, in alternating order. `interrupts`: fits in one process that get a SIGINT at
-a random moment, counted by how they end; the fits after them must give the models of the fits before them.
+They get a SIGINT at a random moment, and are counted by how they end; the fits after them must give the models of the
+fits before them.
 """
 
 from __future__ import annotations
@@ -30,24 +28,6 @@ import numpy as np
 
 from measuring import report
 from widemargin import BSGDClassifier, DCSVMClassifier, OCASClassifier, _progress
-from widemargin._native import Team, kernels
-
-CALLS, BATCHES = 2000, 50
-
-
-def measure_latency() -> dict[str, float]:
-    """Microseconds of a call with one thread and with two, and their difference."""
-    two_blocks = np.zeros((0, 2048)), np.zeros(0, np.int64), np.zeros(0), np.zeros(2048)
-    teams = {"one thread": Team(1), "two threads": Team(2)}
-    seconds: dict[str, list[float]] = {name: [] for name in teams}
-    for _ in range(BATCHES):
-        for name, team in teams.items():
-            start = time.perf_counter()
-            for _ in range(CALLS):
-                kernels.add_rows(team, *two_blocks)
-            seconds[name].append((time.perf_counter() - start) / CALLS)
-    medians = {name: 1e6 * float(np.median(values)) for name, values in seconds.items()}
-    return medians | {"latency": medians["two threads"] - medians["one thread"]}
 
 
 def count_interrupts(count: int) -> dict[str, int]:
@@ -96,12 +76,10 @@ def _seconds(fit: Callable[[], Any]) -> float:
 def main() -> None:
     """Parse the command line, measure, and write a CSV file."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=["latency", "interrupts"])
     parser.add_argument("--count", type=int, default=1000, help="interrupts")
-    arguments = parser.parse_args()
-    row = measure_latency() if arguments.what == "latency" else count_interrupts(arguments.count)
+    row = count_interrupts(parser.parse_args().count)
     print(report.format_table([row], list(row)))
-    report.write_csv(report.RESULTS / f"threads_{arguments.what}.csv", [row])
+    report.write_csv(report.RESULTS / "threads_interrupts.csv", [row])
 
 
 if __name__ == "__main__":

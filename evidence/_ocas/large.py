@@ -8,6 +8,7 @@ a noisy linear function of them, positive in one row of ten. In CSR, 8 bytes an 
 from __future__ import annotations
 
 import tempfile
+import threading
 from argparse import Namespace
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -20,7 +21,6 @@ import scipy.sparse as sp
 from numpy.lib.format import open_memmap
 
 from evidence._ocas import ours
-from evidence._ocas.memory import Watch, anonymous_bytes
 from measuring import process
 from measuring.experiment import Experiment, Row, is_wanted
 from measuring.linear_problems import Linear, gaussian_blocks, make_linear
@@ -105,6 +105,39 @@ def _make_letters(n: int, folder: Path) -> Linear:
 
 
 _MAKERS: dict[str, Callable[[int, Path], Linear]] = {"gaussians": _map_gaussians, "letters": _make_letters}
+
+
+_STATUS = Path("/proc/self/status")
+
+
+def anonymous_bytes() -> int:
+    """Resident bytes without those of mapped files, whose pages the system can drop."""
+    for line in _STATUS.read_text().splitlines():
+        if line.startswith("RssAnon:"):
+            return int(line.split()[1]) * 1024
+    raise OSError("no RssAnon in /proc/self/status: this experiment needs Linux")
+
+
+class Watch:
+    """The largest value of a function, which a thread calls every two milliseconds."""
+
+    def __init__(self, look: Callable[[], int]) -> None:
+        self.peak = look()
+        self._look = look
+        self._end = threading.Event()
+        self._thread = threading.Thread(target=self._run, daemon=True)
+
+    def __enter__(self) -> Watch:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        self._end.set()
+        self._thread.join()
+
+    def _run(self) -> None:
+        while not self._end.wait(0.002):
+            self.peak = max(self.peak, self._look())
 
 
 LARGE = Experiment(

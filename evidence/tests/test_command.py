@@ -72,7 +72,7 @@ def test_all_runs_the_cells_that_are_asked_for(monkeypatch, capsys):
     capsys.readouterr()
     script.main(["--list"])
     lines = capsys.readouterr().out.splitlines()
-    assert any(line.startswith("ocas memory: ") for line in lines)
+    assert any(line.startswith("ocas large: ") for line in lines)
     assert len(lines) == len({line.partition(":")[0] for line in lines})  # each experiment once
 
 

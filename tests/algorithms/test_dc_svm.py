@@ -84,6 +84,7 @@ def test_levels_refine_and_whole_are_algorithm_1(noisy: Any, monkeypatch: pytest
     assert machine.result.converged
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("has_sum", [False, True])
 def test_each_cluster_of_an_early_machine_is_solved_to_its_own_optimum(noisy: Any, has_sum: bool) -> None:
     """With an intercept, clusters of a second level must not keep the sums of the first level's coefficients."""
@@ -194,6 +195,7 @@ def test_an_automatic_level_is_for_dense_rows_and_local_kernels() -> None:
     assert list(DCSVMSettings(n_levels="auto", stop_level=2).planned_levels(wide, sparse)) == [2]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("budget", "expected"), [(2**30, [2]), (2**20, [2, 1])])
 def test_levels_follow_while_the_support_vectors_do_not_fit_in_memory(budget: int, expected: list[int]) -> None:
     rng = np.random.default_rng(0)

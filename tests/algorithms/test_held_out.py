@@ -62,6 +62,7 @@ def shared(
         return solver.held_out_values(RBF(GAMMA), make_samples(X, "distances"), folds)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("has_intercept", [False, True])
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_values_are_those_of_machines_trained_fold_by_fold(n_classes: int, has_intercept: bool) -> None:
@@ -75,6 +76,7 @@ def test_values_are_those_of_machines_trained_fold_by_fold(n_classes: int, has_i
             np.testing.assert_allclose(values[:, :, p], wanted, atol=1e-5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_classes", [2, 3])
 @pytest.mark.parametrize("has_intercept", [False, True])
 def test_little_memory_gives_the_same_values(n_classes: int, has_intercept: bool) -> None:
@@ -86,6 +88,7 @@ def test_little_memory_gives_the_same_values(n_classes: int, has_intercept: bool
     np.testing.assert_allclose(np.concatenate(scarce, 1), np.concatenate(ample, 1), atol=1e-3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_classes", [2, 4])
 def test_values_do_not_depend_on_the_number_of_threads(n_classes: int) -> None:
     X, y = make_data(700, n_classes)
@@ -103,6 +106,7 @@ def test_what_a_stopped_search_has_not_solved_is_nan(budget: int) -> None:
     assert np.isnan(values).all()
 
 
+@pytest.mark.slow
 def test_machines_have_no_matrix_beside_that_of_all_rows_where_both_exceed_the_budget(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

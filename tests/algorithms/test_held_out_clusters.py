@@ -77,6 +77,7 @@ def assert_same(found: ClusterValues, wanted: Sequence[tuple[Indices, Vector]]) 
         np.testing.assert_allclose(values, by_loops, atol=2e-5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
 @pytest.mark.parametrize("has_intercept", [True, False])
 @pytest.mark.parametrize("n_train", [N, 50])
@@ -90,6 +91,7 @@ def test_two_classes(n_train: int, has_intercept: bool, form: Any) -> None:
         assert_same(found, [classifier_values(machine, X, y, ones, clusters, train, test, C) for C in CS])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("has_intercept", [True, False])
 def test_four_classes_of_which_clusters_lack_some(has_intercept: bool) -> None:
     """The first cluster has three classes, the second two, the third one."""
@@ -104,6 +106,7 @@ def test_four_classes_of_which_clusters_lack_some(has_intercept: bool) -> None:
         assert_same(found, [classifier_values(machine, X, y, ones, clusters, train, test, C) for C in CS])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_balanced_class_weights_count_the_training_rows_of_all_clusters(n_classes: int) -> None:
     X, clusters = make_rows()
@@ -118,6 +121,7 @@ def test_balanced_class_weights_count_the_training_rows_of_all_clusters(n_classe
         assert_same(found, [classifier_values(machine, X, y, balanced, clusters, train, test, C) for C in CS])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("has_intercept", [True, False])
 @pytest.mark.parametrize("epsilon", [0.0, 0.2])
 def test_two_targets(epsilon: float, has_intercept: bool) -> None:
@@ -132,6 +136,7 @@ def test_two_targets(epsilon: float, has_intercept: bool) -> None:
         assert_same(found, [regressor_values(machine, X, problem.y, weights, clusters, train, test, C) for C in CS])
 
 
+@pytest.mark.slow
 def test_a_cluster_of_equal_targets_is_not_taken_for_one_class() -> None:
     """Targets of +-1 without an intercept: the machine of a cluster of ones decays away from its rows."""
     X, clusters = make_rows()
@@ -153,6 +158,7 @@ def test_some_of_the_clusters_have_the_values_that_they_have_among_all() -> None
         np.testing.assert_allclose(part.values, one.values[:, np.isin(one.rows, clusters[1])], atol=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_bytes", [2**30, 0])
 def test_values_do_not_depend_on_the_number_of_threads(n_bytes: int) -> None:
     X, clusters = make_rows()
@@ -164,6 +170,7 @@ def test_values_do_not_depend_on_the_number_of_threads(n_bytes: int) -> None:
         np.testing.assert_array_equal(a.values, b.values)
 
 
+@pytest.mark.slow
 def test_little_memory_gives_the_same_values() -> None:
     X, clusters = make_rows()
     y = np.random.default_rng(2).integers(0, 2, N)

@@ -23,6 +23,7 @@ from widemargin.solvers.dual.problem import PairProblems
 KERNEL = RBF(0.2)
 
 
+@pytest.mark.slow
 @given(st.lists(st.integers(1, 40), min_size=2, max_size=12), st.integers(1, 120))
 def test_groups_have_each_pair_once_and_few_rows(sizes: list[int], most_rows: int) -> None:
     groups = group_pairs(sizes, most_rows)
@@ -80,6 +81,7 @@ def train_each_alone(sizes: list[int]) -> list[TrainedMachine]:
     return machines
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sizes", [[30] * 7, [200, 20, 1, 30, 25, 5], [150, 140, 20, 20]])
 def test_machines_of_a_group_are_those_of_each_pair_alone(sizes: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
     """Two classes of 150 rows have too many for a group here: they are trained apart."""
@@ -108,6 +110,7 @@ def test_pairs_of_small_classes_share_kernel_matrices(monkeypatch: pytest.Monkey
     assert max(n for n, _ in shapes) <= 100
 
 
+@pytest.mark.slow
 def test_what_groups_leave_over_goes_to_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
     """Five of six groups take 1 s each and one 5,000 s, far more than its share: 7,000 s are enough for all."""
     monkeypatch.setattr(dc_svm, "_FULL_MATRIX_ENTRIES", 100**2 // 8)

@@ -38,6 +38,7 @@ def dual_variables(K: Vector, y: Vector, C: float) -> Vector:
     return alpha
 
 
+@pytest.mark.slow
 @few
 @given(seeds, st.sampled_from([2, 4, 8]), st.sampled_from([0.1, 1.0, 10.0]))
 def test_theorem_3_of_dc_svm(seed: int, k: int, C: float) -> None:
@@ -72,6 +73,7 @@ def landmarks_for(X: Vector, weights: Vector, m: int, seed: int) -> Vector:
     return np.asarray(chosen, np.float64)
 
 
+@pytest.mark.slow
 @few
 @given(seeds, st.sampled_from([3, 10, 30]), st.sampled_from([0.01, 1.0]))
 def test_theorem_1_of_dc_pred(seed: int, m: int, lam: float) -> None:
@@ -84,6 +86,7 @@ def test_theorem_1_of_dc_pred(seed: int, m: int, lam: float) -> None:
         assert np.linalg.norm(alpha - other) <= weighted_error(weights, G, approximation) / lam + 1e-8
 
 
+@pytest.mark.slow
 @few
 @given(seeds, st.sampled_from([3, 10, 30]), st.sampled_from([0.1, 5.0]))
 def test_theorem_2_of_dc_pred(seed: int, m: int, C: float) -> None:
@@ -96,6 +99,7 @@ def test_theorem_2_of_dc_pred(seed: int, m: int, C: float) -> None:
     assert np.linalg.norm(alpha - other) <= weighted_error(other, G, approximation) / eigvalsh(G)[0] + 1e-5
 
 
+@pytest.mark.slow
 @few
 @given(seeds, st.sampled_from([2, 8, 25]), st.sampled_from([0.05, 0.5]))
 def test_theorem_3_of_dc_pred(seed: int, m: int, gamma: float) -> None:

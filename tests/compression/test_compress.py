@@ -37,6 +37,7 @@ NOISY = np.where(np.random.default_rng(1).random(len(X)) < 0.3, "up", BINARY)
 TRAIN, TEST = slice(0, 800), slice(800, 1200)
 
 
+@pytest.mark.slow
 def test_machines_of_other_libraries_have_other_integers() -> None:
     model = SVC().fit(X[TRAIN], FOUR[TRAIN])
     wanted = compress(model, X[TRAIN], n_landmarks=4, random_state=0).decision_function(X[TEST])
@@ -46,6 +47,7 @@ def test_machines_of_other_libraries_have_other_integers() -> None:
     np.testing.assert_array_equal(fast.decision_function(X[TEST]), wanted)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("has_rows", [True, False])
 def test_of_many_support_vectors_some_are_evaluated(has_rows: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """And of many rows: with a progress that counts them, and then the candidates."""
@@ -84,6 +86,7 @@ def test_the_cost_of_an_early_machine_is_its_routing_and_a_cluster() -> None:
     assert report.cost_before == pytest.approx(n_used * (1 + 1 / X.shape[1]))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("model", "labels"),
     [
@@ -114,6 +117,7 @@ def test_classifiers(model: Any, labels: np.ndarray) -> None:
     np.testing.assert_array_equal(again.decision_function(X), fast.decision_function(X))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", [SVR(C=10, gamma=0.5), KernelRidge(alpha=0.1, kernel="rbf", gamma=0.5)], ids=str)
 def test_regressors(model: Any) -> None:
     model.fit(X[TRAIN], WAVE[TRAIN])
@@ -125,6 +129,7 @@ def test_regressors(model: Any) -> None:
     assert compress(both, X[TRAIN], random_state=0).predict(X[TEST]).shape == (400, 2)
 
 
+@pytest.mark.slow
 def test_a_regressor_that_loses_much_says_so() -> None:
     model = SVR(C=10, gamma=0.5).fit(X[TRAIN], WAVE[TRAIN])
     with pytest.warns(UserWarning, match=r"only [0-9.]+% of the variance of the model's predictions is kept"):
@@ -136,6 +141,7 @@ def test_a_regressor_that_loses_much_says_so() -> None:
         assert compress(model, X[TRAIN], prediction_cost=80, random_state=0).report_.determination > 0.97
 
 
+@pytest.mark.slow
 def test_outlier_detectors() -> None:
     model = OneClassSVM(nu=0.1, gamma=0.5).fit(X[TRAIN])
     fast = compress(model, X[TRAIN], random_state=0)
@@ -146,6 +152,7 @@ def test_outlier_detectors() -> None:
         assert compress(model, random_state=0).report_.agreement is None
 
 
+@pytest.mark.slow
 def test_an_outlier_detector_that_loses_its_outliers_says_so() -> None:
     rows = np.random.default_rng(0).normal(size=(2000, 8))
     model = OneClassSVM(nu=0.05, gamma=0.2).fit(rows)
@@ -173,6 +180,7 @@ def test_a_linear_machine_stays_what_it_is() -> None:
     np.testing.assert_allclose(fast.decision_function(X), model.decision_function(X), atol=1e-3)
 
 
+@pytest.mark.slow
 def test_the_model_and_its_values_depend_on_no_thread_and_no_other_row() -> None:
     digits, labels = load_digits(return_X_y=True)
     rows = np.concatenate([digits, digits[::-1] + 0.5]) / 16
@@ -192,6 +200,7 @@ def test_the_model_and_its_values_depend_on_no_thread_and_no_other_row() -> None
         np.testing.assert_array_equal(pickle.loads(pickle.dumps(fast)).decision_function(rows), values)
 
 
+@pytest.mark.slow
 def test_ovo_keeps_its_shape() -> None:
     model = SVC(C=100, gamma=0.5, decision_function_shape="ovo").fit(X[TRAIN], FOUR[TRAIN])
     fast = compress(model, X[TRAIN], random_state=0)
@@ -199,6 +208,7 @@ def test_ovo_keeps_its_shape() -> None:
     assert fast.report_.learnt == "decision values"
 
 
+@pytest.mark.slow
 def test_without_rows_the_support_vectors_are_learnt_from() -> None:
     model = SVC(C=1, gamma=0.5).fit(X[TRAIN], BINARY[TRAIN])
     fast = compress(model, random_state=0)
@@ -240,6 +250,7 @@ def test_a_machine_that_is_nearly_quadratic_becomes_squares(form: Any) -> None:
     np.testing.assert_allclose(values, model.decision_function(rows), atol=0.5)
 
 
+@pytest.mark.slow
 def test_many_features_are_projected() -> None:
     digits, y = load_digits(return_X_y=True)
     wide = np.hstack([digits, np.zeros((len(y), 30))]).astype(np.float32)
@@ -250,6 +261,7 @@ def test_many_features_are_projected() -> None:
     np.testing.assert_array_equal(again.predict(wide), fast.predict(wide))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rows", [slice(0, 1300), None], ids=["rows", "support vectors"])
 def test_an_automatic_cost_grows_while_labels_differ(rows: Any) -> None:
     digits, y = load_digits(return_X_y=True)
@@ -260,6 +272,7 @@ def test_an_automatic_cost_grows_while_labels_differ(rows: Any) -> None:
     assert fast.report_.cost_after < fast.report_.cost_before / 4
 
 
+@pytest.mark.slow
 def test_too_few_labels_that_agree_are_warned_of() -> None:
     model = SVC(C=1000, gamma=2.0).fit(X[TRAIN], BINARY[TRAIN])
     start = "only [0-9.]+% of the labels agree with .*: raise prediction_cost"
@@ -269,6 +282,7 @@ def test_too_few_labels_that_agree_are_warned_of() -> None:
         compress(model, X[TRAIN][:100], prediction_cost=3000, n_clusters=1, random_state=0)
 
 
+@pytest.mark.slow
 def test_more_cost_agrees_better() -> None:
     model = SVC(C=1000, gamma=2.0).fit(X[TRAIN], BINARY[TRAIN])
     cheap, dear = (compress(model, X[TRAIN], prediction_cost=cost, random_state=0) for cost in (6, 80))
@@ -284,6 +298,7 @@ def test_a_small_cost_has_no_room_for_many_leaves(cost: int) -> None:
     assert compress(model, rows, prediction_cost=cost, random_state=0).report_.cost_after <= 1.2 * cost
 
 
+@pytest.mark.slow
 def test_the_best_leaves_are_tried_with_every_gamma(monkeypatch: pytest.MonkeyPatch) -> None:
     tried: list[search._Candidate] = []
     train = search.Compression._train
@@ -302,6 +317,7 @@ def test_same_seed_same_model() -> None:
     np.testing.assert_array_equal(one, two)
 
 
+@pytest.mark.slow
 def test_the_report_is_readable() -> None:
     model = SVC(C=10, gamma=0.5).fit(X[TRAIN], BINARY[TRAIN])
     fast = compress(model, X[TRAIN], random_state=0)
@@ -316,6 +332,7 @@ def test_the_report_is_readable() -> None:
     assert "decision values" not in str(report)
 
 
+@pytest.mark.slow
 def test_what_is_returned_is_an_estimator() -> None:
     frame = __import__("pandas").DataFrame(X[TRAIN], columns=["a", "b", "c"])
     model = SVC(C=10, gamma=0.5).fit(frame, BINARY[TRAIN])
@@ -364,6 +381,7 @@ def test_a_memory_budget_that_cannot_be_kept_is_refused_with_the_least_that_can(
     assert np.mean(fast.predict(X[TEST]) == model.predict(X[TEST])) > 0.8
 
 
+@pytest.mark.slow
 def test_few_rows_are_learnt_from_with_little_memory() -> None:
     model = SVC(C=1, gamma=0.5).fit(X[:100], BINARY[:100])
     many = np.tile(X, (40, 1)) + RNG.normal(scale=0.01, size=(48_000, 3))
@@ -410,6 +428,7 @@ def test_a_model_without_support_vectors_is_named() -> None:
         compress(SVR().fit(X, np.ones(100)), X)
 
 
+@pytest.mark.slow
 def test_repeated_entries_of_a_sparse_row_are_summed() -> None:
     model = SVC(C=10, gamma=0.5).fit(X[TRAIN], BINARY[TRAIN])
     options: dict[str, Any] = {"n_clusters": 4, "n_landmarks": 20, "random_state": 0}
@@ -455,6 +474,7 @@ def test_a_degree_set_after_the_fit_is_not_that_of_the_machine() -> None:
     assert read_model(model.set_params(degree=5)).parameters["degree"] == 2
 
 
+@pytest.mark.slow
 def test_a_model_of_whole_numbers_is_learnt_from_rows_between_them() -> None:
     rng = np.random.default_rng(0)
     rows = rng.integers(0, 6, size=(300, 3))
@@ -521,6 +541,7 @@ def test_float32_unless_a_spread_would_be_lost(form: Any) -> None:
     assert as_float32(form(np.c_[values, np.full(1000, 0.1), np.zeros(1000), one_hot])).dtype == np.float32
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_in_pipeline", [False, True])
 def test_a_search_that_scales_the_columns_becomes_one_pipeline(is_in_pipeline: bool) -> None:
     X = np.random.default_rng(0).normal(size=(400, 8))

@@ -49,6 +49,7 @@ def table_pipeline(last: Any, *, sparse: bool) -> Any:
     return make_pipeline(make_column_transformer(*steps, sparse_threshold=float(sparse)), last)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("sparse", "with_rows"), [(False, True), (True, False)])
 @pytest.mark.parametrize("last", [SVC(C=10), DCSVMClassifier(C=10)], ids=["SVC", "DCSVMClassifier"])
 def test_a_pipeline_with_categories(last: Any, sparse: bool, with_rows: bool) -> None:
@@ -59,6 +60,7 @@ def test_a_pipeline_with_categories(last: Any, sparse: bool, with_rows: bool) ->
     assert fast[-1].report_.n_rows > 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("output", ["pandas", "default"])
 def test_a_pipeline_whose_steps_give_frames(output: str) -> None:
     X, y = mixed_table()
@@ -70,6 +72,7 @@ def test_a_pipeline_whose_steps_give_frames(output: str) -> None:
         assert np.mean(fast.predict(X) == slow.predict(X)) > 0.9
 
 
+@pytest.mark.slow
 def test_a_search_is_its_best_estimator() -> None:
 
     X, y = mixed_table()
@@ -96,6 +99,7 @@ def test_a_search_without_a_best_estimator_is_refused() -> None:
         compress(search, X[["size", "weight"]])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("ensemble", "n_classes"), [(False, 2), (True, 3)])
 def test_calibrated_probabilities_stay(ensemble: bool, n_classes: int) -> None:
     X, y = load_digits(n_class=n_classes, return_X_y=True)
@@ -125,6 +129,7 @@ def test_members_get_the_time_that_those_before_leave_over(monkeypatch: pytest.M
     assert limits == [30.0, 60.0]
 
 
+@pytest.mark.slow
 def test_calibration_of_a_frozen_machine_and_of_what_is_no_kernel_machine() -> None:
     X, y = load_digits(n_class=2, return_X_y=True)
     machine = FrozenEstimator(make_pipeline(StandardScaler(), DCSVMClassifier(gamma=0.01)).fit(X[::2], y[::2]))

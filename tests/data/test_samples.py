@@ -48,6 +48,7 @@ def inner(A: Samples, B: Samples) -> NDArray[np.floating]:
     return out
 
 
+@pytest.mark.slow
 @quick
 @given(
     seed=st.integers(0, 2**32 - 1),

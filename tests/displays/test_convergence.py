@@ -34,6 +34,7 @@ def legend(display: ConvergenceDisplay) -> list[str]:
     return [text.get_text() for text in display.ax_.get_legend().get_texts()]
 
 
+@pytest.mark.slow
 def test_curves_are_the_columns(plt: Any) -> None:
     display = ConvergenceDisplay.from_history(HISTORY, name="ours", kind="objective")
     assert [points(line) for line in display.lines_] == [[(0.1, 9.0), (0.2, 5.0), (0.4, 4.0)]]
@@ -137,6 +138,7 @@ def test_a_history_without_its_columns_is_refused() -> None:
         ConvergenceDisplay([], [])
 
 
+@pytest.mark.slow
 def test_without_matplotlib_the_error_names_it() -> None:
     code = (
         "import sys; sys.modules['matplotlib'] = None; from widemargin import ConvergenceDisplay\n"

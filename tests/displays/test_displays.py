@@ -122,6 +122,7 @@ def test_an_estimator_without_clusters_is_named(model: Any) -> None:
         ClusterDisplay.from_estimator(model.fit(X, Y), X)
 
 
+@pytest.mark.slow
 def test_clusters_of_scikit_learn_are_drawn_too() -> None:
     model = KMeans(3, n_init=1, random_state=0).fit(X)
     assert np.array_equal(ClusterDisplay.from_estimator(model, X).clusters, model.labels_)

@@ -13,6 +13,7 @@ from widemargin import CPathDisplay, DCSVMClassifierCV, DCSVMRegressorCV, GridSc
 pytestmark = pytest.mark.usefixtures("plt")
 
 
+@pytest.mark.slow
 def test_a_search_over_C_and_gamma() -> None:
     X, y = load_iris(return_X_y=True)
     model = make_pipeline(StandardScaler(), DCSVMClassifierCV([0.1, 1.0, 10.0], [0.01, 0.1], cv=3)).fit(X, y)
@@ -34,6 +35,7 @@ def test_cells_that_were_left_are_empty() -> None:
     np.testing.assert_array_equal(path.line_.get_xdata(), [1.0])
 
 
+@pytest.mark.slow
 def test_eliminated_cells_are_faded_by_their_scores_on_fewer_rows() -> None:
     X, y = make_moons(2400, noise=0.25, random_state=0)
     search = DCSVMClassifierCV(np.logspace(-2, 2, 5), [0.001, 0.1], kernels="rbf", search="exact", cv=3).fit(X, y)
@@ -49,6 +51,7 @@ def test_eliminated_cells_are_faded_by_their_scores_on_fewer_rows() -> None:
     assert display.partial_image_.get_clim() == display.image_.get_clim()
 
 
+@pytest.mark.slow
 def test_early_searches_fade_cells_that_were_not_scored_in_every_fold() -> None:
     X, y = make_moons(2400, noise=0.25, random_state=0)
     search = DCSVMClassifierCV(kernels="rbf", relevance=False, random_state=0).fit(X, y)
@@ -59,6 +62,7 @@ def test_early_searches_fade_cells_that_were_not_scored_in_every_fold() -> None:
     np.testing.assert_array_equal(drawn.reshape(is_partial.shape), is_partial)
 
 
+@pytest.mark.slow
 def test_regression_and_a_path_of_the_linear_machine() -> None:
     X, y = make_regression(60, 3, random_state=0)
     search = DCSVMRegressorCV([1.0, 10.0], [0.1, 1.0], epsilons=[0.1, 1.0], cv=2).fit(X, y / y.std())

@@ -27,6 +27,7 @@ def labels(display: RelevanceDisplay) -> list[str]:
     return [label.get_text() for label in display.ax_.get_yticklabels()][::-1]
 
 
+@pytest.mark.slow
 def test_bars_are_in_descending_order() -> None:
     display = RelevanceDisplay([0.2, 1.0, 0.5]).plot(color="red")
     assert [bar.get_width() for bar in display.bars_] == [1.0, 0.5, 0.2]
@@ -44,6 +45,7 @@ def test_relevance_of_an_estimator(wrap: Any) -> None:
     assert labels(display)[:2] == ["c", "b"]
 
 
+@pytest.mark.slow
 def test_relevance_in_a_search_and_behind_steps_without_names(plt: Any) -> None:
     search = GridSearchCV(
         make_pipeline(RelevanceScaler(n_iter=1), DCSVMRegressor()), {"dcsvmregressor__C": [1.0]}, cv=2
@@ -58,6 +60,7 @@ def test_relevance_in_a_search_and_behind_steps_without_names(plt: Any) -> None:
     assert set(labels(RelevanceDisplay.from_estimator(unnamed))) == {"x0", "x1", "x2", "x3"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("refit", [True, False])
 def test_relevance_that_a_search_has_learned(refit: bool) -> None:
     search = DCSVMRegressorCV([1.0], [0.2], kernels="rbf", epsilons=[0.1], cv=2, search="early", refit=refit)

@@ -79,6 +79,7 @@ def assert_usable(model: DCSVMClassifier, X: Any, y: Any, least: float) -> None:
 # ---------------------------------------------------------------------------------------------------------- max_iter
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fit_intercept", [False, True])
 def test_max_iter_returns_a_usable_model(fit_intercept: bool, digits: Any) -> None:
     X, y = digits
@@ -125,6 +126,7 @@ def test_a_finished_fit_is_silent(digits: Any) -> None:
     assert model.converged_ is True
 
 
+@pytest.mark.slow
 def test_multiclass_out_of_iterations_warns_once(digits: Any) -> None:
     X, _ = digits
     y = load_digits(return_X_y=True)[1]
@@ -136,6 +138,7 @@ def test_multiclass_out_of_iterations_warns_once(digits: Any) -> None:
 # ---------------------------------------------------------------------------------------------------------- max_time
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fit_intercept", [False, True])
 def test_max_time_is_kept(fit_intercept: bool) -> None:
     X, y = noisy_patches(6000)
@@ -163,6 +166,7 @@ def test_max_time_is_kept_whatever_stage_it_strikes(max_time: float) -> None:
     assert model.score(X[10_000:], y[10_000:]) > (0.6 if max_time == 1.0 else 0.45)  # with less, a constant may be all
 
 
+@pytest.mark.slow
 def test_max_time_holds_for_all_pairs_of_classes_together() -> None:
     X, y = noisy_patches(6000, "quadrant")
     model = DCSVMClassifier(**HARD, max_time=0.5)
@@ -254,6 +258,7 @@ def next_line(process: subprocess.Popen[str]) -> Any:
 Start = Callable[[str], "subprocess.Popen[str]"]
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="SIGINT can't be sent to one process there")
 def test_ctrl_c_returns_the_model_so_far(child: Start) -> None:
     process = child("""
@@ -284,6 +289,7 @@ def test_ctrl_c_returns_the_model_so_far(child: Start) -> None:
     assert process.wait(timeout=10) == 0
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="SIGINT can't be sent to one process there")
 def test_second_ctrl_c_raises(child: Start) -> None:
     """Twice in a row means out, even where the second one comes after the fit has returned."""
@@ -302,6 +308,7 @@ def test_second_ctrl_c_raises(child: Start) -> None:
     assert next_line(process)["outcome"] == "raised"
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="SIGINT can't be sent to one process there")
 def test_second_ctrl_c_stops_a_loop_of_fits(child: Start) -> None:
     """A grid search goes on after the first SIGINT; the second, within two seconds, hits the next fit and ends all."""
@@ -323,6 +330,7 @@ def test_second_ctrl_c_stops_a_loop_of_fits(child: Start) -> None:
     assert next_line(process) == {"outcome": "raised", "fits": 1}
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="SIGINT can't be sent to one process there")
 def test_ctrl_c_in_the_middle_of_all_pairs(child: Start) -> None:
     process = child("""

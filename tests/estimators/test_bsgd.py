@@ -48,6 +48,7 @@ def patches() -> tuple[NDArray[np.float32], NDArray[np.int64]]:
 # ------------------------------------------------------------------------------------------------ accuracy and options
 
 
+@pytest.mark.slow
 def test_as_accurate_as_the_exact_machine(patches: Any) -> None:
     X, y = load_patches(12_000)
     exact = SVC(C=8, gamma=1.0).fit(X[:4000], y[:4000]).score(X[4000:], y[4000:])
@@ -56,6 +57,7 @@ def test_as_accurate_as_the_exact_machine(patches: Any) -> None:
     assert len(ours.support_vectors_) <= 300
 
 
+@pytest.mark.slow
 def test_with_a_budget_of_all_rows_it_reaches_the_optimum(binary: Data) -> None:
     """The objective tends to that of the exact machine."""
     X, y = binary
@@ -82,6 +84,7 @@ def test_every_kernel(kernel: str, maintenance: str) -> None:
     assert len(model.support_vectors_) <= 40
 
 
+@pytest.mark.slow
 def test_linear_kernel_agrees_with_linear_sgd(binary: Data) -> None:
     X, y = binary
     model = machine(kernel="linear", maintenance="projection", n_epochs=200, C=0.1).fit(X, y)
@@ -114,6 +117,7 @@ def test_threads_change_nothing(maintenance: str, four: Data) -> None:
     np.testing.assert_array_equal(models[0].support_vectors_, models[1].support_vectors_)
 
 
+@pytest.mark.slow
 def test_sparse_rows(four: Data) -> None:
     X, y = four
     dense, sparse = machine().fit(X, y), machine().fit(sp.csr_matrix(X), y)
@@ -122,6 +126,7 @@ def test_sparse_rows(four: Data) -> None:
     assert sp.issparse(kept.support_vectors_)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("maintenance", ["merge", "removal", "projection"])
 def test_entries_that_share_a_column_are_summed(maintenance: str) -> None:
     """Rows of 40 entries in 3 columns: more than a dense row has."""
@@ -139,6 +144,7 @@ def test_entries_that_share_a_column_are_summed(maintenance: str) -> None:
         assert X.nnz == 2000
 
 
+@pytest.mark.slow
 def test_weights_count_as_repetitions_on_average(binary: Data) -> None:
     """Means over seeds: weight 2 has the effect of two copies of a row, weight 0 that of none."""
     X, y = binary
@@ -219,6 +225,7 @@ def test_early_stopping_returns_the_best_model(patches: Any) -> None:
     assert np.all(scores > 0.5)
 
 
+@pytest.mark.slow
 def test_averaging_improves_the_mean_accuracy() -> None:
     X, y = load_patches(3000)
     X, y, Z, z = X[:2000], y[:2000], X[2000:], y[2000:]
@@ -282,6 +289,7 @@ def test_chunks_give_the_model_of_one_pass(n_classes: int, maintenance: str, ave
     assert stream.t_ == len(y)
 
 
+@pytest.mark.slow
 def test_chunks_do_not_change_removal_with_a_callable_kernel() -> None:
     """k(x, x) is 1 but for rounding, and of equal coefficients the oldest is removed: rounding must not decide."""
     rng = np.random.default_rng(0)
@@ -365,6 +373,7 @@ def test_a_stream_after_fit_has_no_objective(binary: Data) -> None:
     assert np.isnan(model.history_["validation_score"]).tolist() == [False] * n_passes + [True]
 
 
+@pytest.mark.slow
 def test_a_stream_of_any_length_takes_the_same_memory(binary: Data, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bsgd, "_CALLS_KEPT", 20)
     X, y = binary
@@ -393,6 +402,7 @@ def test_a_chunk_with_other_features_is_refused(binary: Data) -> None:
         model.partial_fit(X[:, :3], y)
 
 
+@pytest.mark.slow
 def test_a_memory_map_is_read_in_place(tmp_path: Path, patches: Any) -> None:
     X, y = patches
     path = tmp_path / "rows.npy"
@@ -473,6 +483,7 @@ print(json.dumps({"messages": said, "score": model.score(X, y)}), flush=True)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="SIGINT can't be sent to one process there")
 def test_ctrl_c_returns_the_model_so_far() -> None:
     process = subprocess.Popen([sys.executable, "-c", INTERRUPTED], stdout=subprocess.PIPE, text=True)
@@ -689,6 +700,7 @@ def prequential_accuracy(model: BSGDClassifier, X: Any, y: Any, chunk: int = 200
     return float(np.mean(np.concatenate(right)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("maintenance", ["merge", "removal"])
 def test_the_average_follows_inverted_labels(maintenance: str) -> None:
     """With few rows within the margin and so few mergers, the average must restart to forget the first labels."""

@@ -114,6 +114,7 @@ def test_transformers_and_clusterers_call_their_callbacks() -> None:
         assert recorder.events == ["setup", "begin fit", "end fit", "teardown"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("warm", [False, True])
 def test_each_rounds_machine_is_scored_with_its_own_rows(warm: bool) -> None:
     """After levels and after a warm start the solver has the rows in another order."""

@@ -39,6 +39,7 @@ def fit(X: Any, y: Any, weights: Any = None, **parameters: Any) -> tuple[DCSVMCl
     return model, said
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("n_levels", "fit_intercept"), [("auto", True), (1, False)])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("n", [20, 400])
@@ -50,6 +51,7 @@ def test_singular_kernels_with_large_C_converge(n: int, dtype: Any, n_levels: An
     assert model.n_iter_ < 1000
 
 
+@pytest.mark.slow
 def test_a_singular_kernel_on_more_rows_than_a_working_set() -> None:
     X, y = noisy(1200)
     model, _ = fit(X, y, kernel="linear", C=1e6)
@@ -95,6 +97,7 @@ def test_a_gap_that_is_large_at_tol_is_solved_on() -> None:
     assert loose.history_["violation"][-1] < 0.1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "goes_on"), [("letter", True), ("pendigits", False)])
 def test_gaps_of_real_sets(load: Any, name: str, goes_on: bool) -> None:
     """At 30 times the usual C letter has a gap above 5 % once violations are below tol, pendigits has none."""
@@ -125,6 +128,7 @@ def test_the_relative_gap_is_the_gap_over_the_objective() -> None:
     assert models[3].relative_gap_ == 0.0
 
 
+@pytest.mark.slow
 def test_an_objective_that_overflows_has_not_converged() -> None:
     X, y = noisy(600)
     with np.errstate(all="ignore"):
@@ -161,6 +165,7 @@ def test_products_that_underflow_are_refused(make: Any, kernel: str, dtype: Any,
         make(kernel=kernel).fit((X * scale).astype(dtype), y)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("multi_class", ["ovr", "crammer_singer"])
 @pytest.mark.parametrize("case", ["large", "weights", "one weight"])
 def test_linear_machines_end_where_precision_ends(case: str, multi_class: str) -> None:
@@ -181,6 +186,7 @@ def test_linear_machines_end_where_precision_ends(case: str, multi_class: str) -
     assert np.isfinite(model.decision_function(X)).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("line_search", [True, False])
 def test_linear_machines_go_on_while_rounds_move_anything(line_search: bool) -> None:
     X, y = make_classification(2000, 30, flip_y=0.3, random_state=0)
@@ -199,6 +205,7 @@ def unreachable(name: str) -> tuple[dict[str, Any], np.ndarray, np.ndarray, np.n
     return {}, X, X[:, 0] + rng.normal(size=3000) > 0, np.full(3000, 1e300)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:gamma")
 @pytest.mark.parametrize("name", ["large C", "large kernel values", "large weights"])
 def test_a_fit_beyond_the_precision_of_float64_ends_with_a_warning(name: str) -> None:
@@ -211,6 +218,7 @@ def test_a_fit_beyond_the_precision_of_float64_ends_with_a_warning(name: str) ->
     assert model.n_iter_ < 2000
 
 
+@pytest.mark.slow
 def test_a_separable_problem_with_such_a_C_converges() -> None:
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(1500, 10)), rng.integers(0, 2, 1500)
@@ -218,6 +226,7 @@ def test_a_separable_problem_with_such_a_C_converges() -> None:
     assert model.converged_
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scale", [1e30, 1e149])
 def test_a_linear_fit_whose_bound_stands_still_ends(scale: float) -> None:
     """It took up to 700 rounds, six seconds for 200 rows, for 0.05 % of the objective."""

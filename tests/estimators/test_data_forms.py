@@ -66,6 +66,7 @@ def test_fields_of_records_in_a_stream_and_in_a_frame() -> None:
     np.testing.assert_array_equal(answer(model, frame), answer(wanted, X))
 
 
+@pytest.mark.slow
 @EVERY
 def test_names_of_a_dask_frame_are_kept_and_checked(estimator: Any) -> None:
     pd, dd = pytest.importorskip("pandas"), pytest.importorskip("dask.dataframe")
@@ -79,6 +80,7 @@ def test_names_of_a_dask_frame_are_kept_and_checked(estimator: Any) -> None:
             answer(model, rows)
 
 
+@pytest.mark.slow
 def test_many_small_chunks_are_joined_and_others_are_not() -> None:
     da = pytest.importorskip("dask.array")
     rows = np.random.default_rng(0).normal(size=(300, 2))

@@ -53,6 +53,7 @@ def test_a_regressor_learns() -> None:
     assert model.dual_gap_ == 0
 
 
+@pytest.mark.slow
 def test_several_targets() -> None:
     targets = np.column_stack([WAVE, X[:, 0], -WAVE])
     model = DCPredRegressor(alpha=1e-3, gamma=0.3, n_clusters=3, random_state=0).fit(X[:600], targets[:600])
@@ -68,6 +69,7 @@ def test_several_targets() -> None:
     np.testing.assert_array_equal(one.predict(X), DCPredRegressor(**options).fit(X[:300], WAVE[:300]).predict(X))
 
 
+@pytest.mark.slow
 def test_an_intercept_is_not_regularised() -> None:
     """Machines of shifted targets are shifted; with all rows as landmarks it is the exact one, of the dual solver."""
     options: dict[str, Any] = {"alpha": 0.1, "gamma": 0.5, "fit_intercept": True, "random_state": 0}
@@ -90,6 +92,7 @@ def test_an_intercept_is_not_regularised() -> None:
     assert np.abs(constant.predict(X) - 7.0).max() < 2.0
 
 
+@pytest.mark.slow
 def test_without_a_penalty() -> None:
     """Interpolation where all rows are landmarks; least squares; an error where the kernel matrix is singular."""
     weights = np.random.default_rng(0).uniform(0.5, 2.0, 200)
@@ -121,6 +124,7 @@ def test_all_rows_as_landmarks_give_the_exact_machines() -> None:
     assert machine.objective_ == pytest.approx(rival.objective_, rel=1e-4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kernel", ["rbf", "laplacian", "poly", "sigmoid", "linear"])
 def test_kernels(kernel: str) -> None:
     parameters: dict[str, Any] = {"kernel": kernel, "gamma": 0.2, "coef0": 0.5, "n_clusters": 4, "random_state": 0}
@@ -131,6 +135,7 @@ def test_kernels(kernel: str) -> None:
     np.testing.assert_allclose(model.decision_function(sp.csr_array(X)), model.decision_function(X), atol=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kernel", ["rbf", "laplacian"])
 def test_repeated_entries_of_a_sparse_row_are_summed(kernel: str) -> None:
     summed, halves = sp.csr_array(X), in_halves(X)
@@ -141,6 +146,7 @@ def test_repeated_entries_of_a_sparse_row_are_summed(kernel: str) -> None:
     np.testing.assert_array_equal(halves.data, in_halves(X).data)
 
 
+@pytest.mark.slow
 def test_the_budget_is_kept() -> None:
     for cost in (10, 40, 100):
         model = DCPredClassifier(prediction_cost=cost, random_state=0).fit(X, BINARY)
@@ -160,6 +166,7 @@ def test_landmarks_and_pseudo_landmarks_cost_what_is_allowed(n_outputs: int) -> 
     assert 297 < m + ((m + p) * n_outputs + m * p) / d <= 300
 
 
+@pytest.mark.slow
 def test_an_automatic_cost_carries_many_outputs() -> None:
     rng = np.random.default_rng(0)
     centres, labels = 2 * rng.normal(size=(100, 20)), np.repeat(np.arange(100), 40)
@@ -194,6 +201,7 @@ def test_class_weights_move_the_border() -> None:
     assert np.mean(fit(X, BINARY).predict(X) == "up") > np.mean(BINARY == "up") + 0.05
 
 
+@pytest.mark.slow
 def test_threads_change_nothing() -> None:
     one, two = (
         DCPredClassifier(C=10, gamma=0.5, n_clusters=6, n_jobs=n, random_state=3).fit(X, FOUR).decision_function(X)
@@ -212,6 +220,7 @@ def test_leaves_of_one_class_and_of_constant_targets() -> None:
     np.testing.assert_allclose(flat.predict(far[60:]), 3.0, atol=0.1)
 
 
+@pytest.mark.slow
 def test_auto_takes_the_landmarks_that_the_exact_machine_is_estimated_from_best() -> None:
     """One leaf: least squares of the exact machine's values on kernel values, redone from what each choice gave."""
     rng = np.random.default_rng(0)
@@ -277,6 +286,7 @@ def test_the_published_regressor_is_the_papers_algorithm() -> None:
         np.testing.assert_allclose(dc_pred.weighted_centroids(rows, landmarks, alpha), landmarks, atol=1e-8)
 
 
+@pytest.mark.slow
 def test_the_published_classifier_is_the_papers_algorithm() -> None:
     parameters: dict[str, Any] = {"gamma": 0.5, "n_clusters": 4, "n_landmarks": 5, "n_pseudo_landmarks": 4}
     model = DCPredClassifier(C=2.0, tol=1e-6, **parameters, **PUBLISHED, random_state=0).fit(X, BINARY)
@@ -307,6 +317,7 @@ def test_more_landmarks_and_leaves_than_rows() -> None:
     assert model.score(X[:30], BINARY[:30]) > 0.9
 
 
+@pytest.mark.slow
 def test_float32_stays() -> None:
     model = DCPredClassifier(C=10, gamma=0.5, n_clusters=4, random_state=0).fit(X.astype(np.float32), BINARY)
     assert model.predictor_.trees[0].features.landmarks.dtype == np.float32
@@ -322,6 +333,7 @@ def test_out_of_time_there_is_a_model() -> None:
     assert model.score(X, BINARY) > 0.5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", [DCPredClassifier(C=10.0), DCPredRegressor(alpha=0.1)], ids=str)
 def test_half_of_the_time_is_shared_among_all_leaves(model: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """On a clock of rows: of half the time no leaf goes without, and more than all of it changes nothing."""

@@ -73,6 +73,7 @@ def test_one_class_and_budgeted_machines() -> None:
     check(budgeted, budgeted.decision_function)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("relevance", [False, True])
 def test_searches_have_those_of_their_machine_in_units_of_the_columns(relevance: bool) -> None:
     units, how = np.array([1.0, 0.02, 50.0]), {"relevance": relevance, "cv": 3}
@@ -139,6 +140,7 @@ def test_no_rows() -> None:
         DCSVMClassifier().fit(X, Y > 0).decision_gradient(X[:0])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stop_level", [0, 1])
 def test_memory_is_within_the_budget(stop_level: int) -> None:
     """NumPy's arrays are traced: beside the result, the budget and what the package takes anyway."""

@@ -26,6 +26,7 @@ def patches(n: int, task: str = "photo") -> Any:
     return load_patches(n, 5, random_state=1, task=task)[:2]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("form", "fit_intercept"), [("float32", True), ("float64", False), ("csr", True)])
 def test_number_of_threads_does_not_matter(form: str, fit_intercept: bool) -> None:
     X, y = patches(5000)
@@ -39,12 +40,14 @@ def test_number_of_threads_does_not_matter(form: str, fit_intercept: bool) -> No
     np.testing.assert_array_equal(four.decision_function(X), f)
 
 
+@pytest.mark.slow
 def test_number_of_threads_does_not_matter_for_many_classes() -> None:
     X, y = patches(1500, "quadrant")
     one, two = (DCSVMClassifier(C=8.0, gamma=1.0, n_jobs=n, random_state=0).fit(X, y) for n in (1, 2))
     assert_identical(one, two)
 
 
+@pytest.mark.slow
 def test_fitting_again_gives_the_same_machine() -> None:
     X, y = patches(2000)
     model = DCSVMClassifier(C=8.0, gamma=1.0, random_state=0).fit(X, y)
@@ -77,6 +80,7 @@ def test_four_threads_fit_at_once() -> None:
         assert_identical(alone, model)
 
 
+@pytest.mark.slow
 def test_different_problems_at_once_do_not_mix() -> None:
     """Two threads with different data, sizes and dtypes get what each gets alone."""
     X, y = patches(1500)
@@ -89,6 +93,7 @@ def test_different_problems_at_once_do_not_mix() -> None:
         assert_identical(a, b)
 
 
+@pytest.mark.slow
 def test_one_model_predicts_in_many_threads() -> None:
     X, y = patches(3000)
     model = DCSVMClassifier(C=8.0, gamma=1.0, random_state=0).fit(X[:1500], y[:1500])
@@ -120,6 +125,7 @@ def test_blocks_of_another_size_predict_the_same() -> None:
     np.testing.assert_allclose(one_by_one, whole[::40], rtol=0.0, atol=rounding)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "memory_budget"), [(DCPredClassifier, "20MB"), (DCPredClassifier, "90MB"), (DCPredRegressor, "60MB")]
 )
@@ -138,6 +144,7 @@ def test_number_of_threads_does_not_matter_where_memory_is_short(kind: Any, memo
     assert values(1) == values(2) == values(5)
 
 
+@pytest.mark.slow
 def test_number_of_threads_does_not_matter_to_compress_where_memory_is_short() -> None:
     X, y = patches(1500, "quadrant")
     slow = DCSVMClassifier(C=8.0, gamma=1.0).fit(X, y)

@@ -62,6 +62,7 @@ MODELS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", MODELS, ids=str)
 def test_columns_without_values_cost_nothing(model: Any) -> None:
     X, columns, y = rows()
@@ -74,6 +75,7 @@ def test_columns_without_values_cost_nothing(model: Any) -> None:
         assert_allclose(found, narrow, atol=1e-3)
 
 
+@pytest.mark.slow
 def test_nor_does_a_column_far_from_the_origin() -> None:
     X, columns, y = rows()
     X = sp.csr_array(np.column_stack([X.toarray()[:, 1:], np.linspace(1000, 1001, N, dtype=np.float32)]))
@@ -86,6 +88,7 @@ def test_nor_does_a_column_far_from_the_origin() -> None:
     assert_allclose(found, narrow, atol=1e-3)
 
 
+@pytest.mark.slow
 def test_nor_in_kernel_k_means() -> None:
     X, columns, _ = rows()
     model = TwoStepKernelKMeans(3, gamma=0.5, random_state=0)
@@ -95,6 +98,7 @@ def test_nor_in_kernel_k_means() -> None:
     np.testing.assert_array_equal(model.labels_, narrow)
 
 
+@pytest.mark.slow
 def test_nor_in_relevance_scaler() -> None:
     X, columns, y = rows()
     d = 2**20
@@ -108,6 +112,7 @@ def test_nor_in_relevance_scaler() -> None:
     assert_allclose(np.delete(model.scale_, columns), narrow[-1], rtol=1e-3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("multi_class", ["ovr", "crammer_singer"])
 @pytest.mark.parametrize("acceleration", ["auto", None])
 def test_a_linear_machine_has_weights_in_columns_with_values(multi_class: str, acceleration: str | None) -> None:
@@ -163,6 +168,7 @@ def test_dense_weights_and_landmarks_of_all_columns_are_refused(model: Any) -> N
     assert peak < BUDGET
 
 
+@pytest.mark.slow
 def test_compress_and_suggest_say_so_within_memory() -> None:
     X, columns, y = rows()
     wide = widened(X, columns)
@@ -176,6 +182,7 @@ def test_compress_and_suggest_say_so_within_memory() -> None:
     assert peak_of(suggest, wide, y)[1] < BUDGET
 
 
+@pytest.mark.slow
 def test_what_landmarks_of_many_columns_need_is_enough() -> None:
     X, columns, _ = rows()
     d = 2**21

@@ -111,6 +111,7 @@ def test_the_objective_of_a_linear_machine_is_its_own(offset: float, C: float) -
     assert model.objective_ == pytest.approx(optimum, rel=2e-3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_a_wide_linear_machine_is_that_of_centred_rows(form: str, n_classes: int) -> None:
@@ -121,6 +122,7 @@ def test_a_wide_linear_machine_is_that_of_centred_rows(form: str, n_classes: int
     assert model.objective_ == pytest.approx(oracle.objective_, rel=2e-3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", FORMS)
 def test_crammer_and_singers_wide_machine_converges_far_from_the_origin(form: str) -> None:
     X = np.random.default_rng(0).normal(size=(200, 400))
@@ -177,6 +179,7 @@ def test_small_machines_of_csr_rows_far_from_the_origin_are_those_of_dense_ones(
     assert min(scores) > 0.5
 
 
+@pytest.mark.slow
 def test_a_compressed_machine_of_csr_rows_is_that_of_dense_ones() -> None:
     scores = []
     for form in FORMS:

@@ -117,6 +117,7 @@ def interrupted_in(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[Any, s
         thread.join(60)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("module", "name"), [(selection, "kmeans"), (landmark_nystroem, "nystroem_factor")])
 def test_ctrl_c_of_landmarks(module: Any, name: str, interrupted_in: Callable[[Any, str], threading.Event]) -> None:
     """Also during a call that cannot end early: here k-means, or the decomposition, ends after the fit alone."""
@@ -139,6 +140,7 @@ def test_ctrl_c_of_pivoted_landmarks(interrupted_before: Callable[[Any, str], No
     assert len(model.landmarks_) == 100
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["rms_gradients", "scale_columns"])
 def test_ctrl_c_of_relevance(name: str, interrupted_before: Callable[[Any, str], None]) -> None:
     interrupted_before(relevance, name)
@@ -148,6 +150,7 @@ def test_ctrl_c_of_relevance(name: str, interrupted_before: Callable[[Any, str],
     assert model.scale_.shape == (10,)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("model", "module", "name"),
     [
@@ -171,6 +174,7 @@ def test_ctrl_c_of_a_tree_in_a_long_call(
     assert np.isfinite(model.predict(X)).all()
 
 
+@pytest.mark.slow
 def test_ctrl_c_of_compress_in_a_long_call(interrupted_in: Callable[[Any, str], threading.Event]) -> None:
     X, y = problem(2000, 60)
     machine = SVC(C=10).fit(X, y)

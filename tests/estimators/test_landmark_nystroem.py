@@ -128,6 +128,7 @@ def test_sparse_rows_and_threads_give_the_same(kernel, pseudo, dtype, digits) ->
     np.testing.assert_allclose(sparse @ sparse.T, Z @ Z.T, atol=tol)
 
 
+@pytest.mark.slow
 def test_repeated_entries_of_a_sparse_row_are_summed(digits) -> None:
     options = {"pseudo": "triangle", "n_pseudo_landmarks": 10, "random_state": 0}
     model = LandmarkNystroem(20, gamma=0.3, **options).fit(digits)
@@ -168,6 +169,7 @@ def test_equal_rows_and_too_many_landmarks() -> None:
     np.testing.assert_allclose(Z @ Z.T, pairwise_kernels(X, metric="rbf", gamma=1.0), atol=1e-10)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("error:n_landmarks")
 def test_rows_that_a_sample_lacks_are_landmarks_too() -> None:
     """Of 60,000 rows 20,000 are clustered, and a third of the 101 distinct ones are among these."""
@@ -182,6 +184,7 @@ def test_rows_that_a_sample_lacks_are_landmarks_too() -> None:
     np.testing.assert_allclose(Z @ Z.T, pairwise_kernels(D, metric="rbf", gamma=1.0), atol=1e-8)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", [np.asarray, np.float32, sp.csr_array])
 def test_own_landmarks(form, digits) -> None:
     """Those of a fit give its coordinates again; a copy of them is kept."""
@@ -200,6 +203,7 @@ def test_own_landmarks(form, digits) -> None:
     np.testing.assert_array_equal(sparse.transform(X), model.transform(X))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["kmeans", "uniform", "rpcholesky"])
 def test_on_the_landmarks_alone_it_is_the_nystroem_method(method, digits) -> None:
     model = LandmarkNystroem(30, landmarks=method, n_sample=1, random_state=0, **KERNELS["rbf"]).fit(digits)
@@ -228,6 +232,7 @@ def test_pivoted_cholesky_finds_rare_rows() -> None:
     assert models["rpcholesky"].trace_error_ < 0.2 * models["uniform"].trace_error_
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("landmarks", ["kmeans", "uniform", "rpcholesky"])
 def test_the_error_is_that_of_all_rows(landmarks: str) -> None:
     """Neither the landmarks, whose error is 0, nor the rows that W was fitted to count for more than the others."""
@@ -237,6 +242,7 @@ def test_the_error_is_that_of_all_rows(landmarks: str) -> None:
     assert model.trace_error_ == pytest.approx(1 - np.sum(Z**2) / len(Z), rel=0.1)
 
 
+@pytest.mark.slow
 def test_the_error_of_a_precomputed_kernel_and_of_few_rows_is_exact(digits) -> None:
     K = gram(digits, "rbf")
     model = LandmarkNystroem(40, kernel="precomputed", n_sample=100, random_state=0).fit(K, None, np.arange(len(K)) > 9)
@@ -261,6 +267,7 @@ def test_pivots_end_where_they_leave_no_error(digits) -> None:
         assert LandmarkNystroem(10, kernel="linear").fit(np.zeros((5, 2))).trace_error_ == 0.0
 
 
+@pytest.mark.slow
 def test_pivots_within_the_memory_are_those_of_a_sample(digits) -> None:
     """Beside what landmarks at random need, the memory is at most the budget; 50 values of all rows are 7 MB."""
     X, peaks = np.tile(digits, (20, 1)).astype(np.float32), []
@@ -275,6 +282,7 @@ def test_pivots_within_the_memory_are_those_of_a_sample(digits) -> None:
     assert peaks[1] < peaks[0] + 4e6
 
 
+@pytest.mark.slow
 def test_checks_make_no_copy_of_the_rows() -> None:
     X = np.random.default_rng(0).standard_normal((100_000, 100), dtype=np.float32)
     model = LandmarkNystroem(10, landmarks="uniform", n_sample=100, gamma=0.01, random_state=0).fit(X[:200])

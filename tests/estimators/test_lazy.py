@@ -168,6 +168,7 @@ FRAME = pd.DataFrame(X, columns=[f"column {k}" for k in range(X.shape[1])])
 SERIES = pd.Series(LABELS)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("search", [DCSVMClassifierCV([1.0, 10.0], 2, cv=2), OCASClassifierCV([0.1, 1.0], cv=2)])
 def test_a_search_computes_a_collection_into_memory(search: Any) -> None:
     wanted = clone(search).fit(FRAME, SERIES)
@@ -179,6 +180,7 @@ def test_a_search_computes_a_collection_into_memory(search: Any) -> None:
         search.set_params(memory_budget=1000).fit(rows, LABELS)
 
 
+@pytest.mark.slow
 def test_compress_and_paths_take_a_frame() -> None:
     lazy, model = dd.from_pandas(FRAME, npartitions=3), DCSVMClassifier().fit(FRAME, SERIES)
     fast, wanted = (compress(model, rows, random_state=0) for rows in (lazy, FRAME))
@@ -187,6 +189,7 @@ def test_compress_and_paths_take_a_frame() -> None:
     np.testing.assert_array_equal(paths[0].scores, paths[1].scores)
 
 
+@pytest.mark.slow
 def test_scores_of_collections() -> None:
     rows, labels = dd.from_pandas(FRAME, npartitions=3), dd.from_pandas(SERIES, npartitions=3)
     for model in (DCSVMClassifier(), OCASClassifier(), DCPredClassifier(random_state=0)):
@@ -198,6 +201,7 @@ def test_scores_of_collections() -> None:
         assert lazy == pytest.approx(regressor.score(FRAME, FRAME["column 0"], FRAME["column 1"] ** 2))
 
 
+@pytest.mark.slow
 def test_a_search_has_lazy_gradients() -> None:
     for relevance in (False, True):
         search = DCSVMRegressorCV(

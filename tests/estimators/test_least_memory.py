@@ -58,6 +58,7 @@ REFUSED: list[tuple[Any, tuple[int, int]]] = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize(("model", "shape"), REFUSED, ids=str)
 def test_too_small_a_budget_is_refused_with_the_least(model: Any, shape: tuple[int, int]) -> None:
@@ -93,6 +94,7 @@ def test_more_threads_rows_and_classes_need_more() -> None:
     assert least(two, 4000, 2) < least(two, 6000, 2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", sorted({type(model) for model, _ in REFUSED}, key=lambda kind: kind.__name__))
 def test_a_few_rows_fit_into_any_budget(kind: Any) -> None:
     """The ten megabytes that a fit may take beyond its budget are more than it needs."""

@@ -48,6 +48,7 @@ def early(patches: Data) -> DCSVMClassifier:
 # ----------------------------------------------------------------------------------------------------- the same optimum
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("partition", "fit_intercept"), [("kernel", False), ("input", True), ("random", True)])
 @pytest.mark.parametrize("n_levels", [1, 2, 3, "auto"])
 def test_levels_reach_the_dual_of_the_direct_solution(
@@ -71,6 +72,7 @@ def own_kernel(A: Any, B: Any) -> Any:
     return rbf_kernel(A, B, gamma=0.2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", FORMS)
 def test_levels_with_every_form_of_input(form: str, binary: Data) -> None:
     X, y = binary
@@ -100,6 +102,7 @@ def test_levels_with_every_form_of_input(form: str, binary: Data) -> None:
         assert stopped.objective_ >= dual(stopped) > 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fit_intercept", [False, True])
 @pytest.mark.parametrize("stop_level", [0, 1, 2])
 def test_many_classes(stop_level: int, fit_intercept: bool, four: Data) -> None:
@@ -116,6 +119,7 @@ def test_many_classes(stop_level: int, fit_intercept: bool, four: Data) -> None:
     np.testing.assert_array_equal(copy.decision_function(X), model.decision_function(X))
 
 
+@pytest.mark.slow
 def test_levels_are_reported(patches: Data) -> None:
     X, y = patches
     model = DCSVMClassifier(**PATCHES, n_levels=3).fit(X, y)
@@ -140,6 +144,7 @@ def test_levels_are_reported(patches: Data) -> None:
 # ------------------------------------------------------------------------------------------------------- early machines
 
 
+@pytest.mark.slow
 def test_early_accuracy_is_near_the_exact_one() -> None:
     X, y = load_patches(6000, 5, random_state=0)[:2]
     train, test = (X[:4500], y[:4500]), (X[4500:], y[4500:])
@@ -167,6 +172,7 @@ def test_a_weight_is_as_many_rows(name: str) -> None:
     np.testing.assert_allclose(model.decision_function(new), repeated, atol=1e-3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fit_intercept", [False, True])
 @pytest.mark.parametrize("partition", ["kernel", "input"])
 def test_early_prediction_is_the_papers(partition: str, fit_intercept: bool, patches: Data) -> None:
@@ -211,6 +217,7 @@ def test_soft_decision_is_that_of_the_routed_cluster_or_the_mean_of_two(
             assert abs(model.dual_coef_[0, own == c].sum()) < 1e-9
 
 
+@pytest.mark.slow
 def test_copies_of_an_early_machine(early: DCSVMClassifier, patches: Data, tmp_path: Path) -> None:
     f = early.decision_function(patches[0])
     np.testing.assert_array_equal(pickle.loads(pickle.dumps(early)).decision_function(patches[0]), f)
@@ -230,6 +237,7 @@ def test_sparse_model_files(binary: Data, tmp_path: Path) -> None:
     np.testing.assert_array_equal(load(tmp_path / "m.skops").decision_function(X), model.decision_function(X))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fit_intercept", [False, True])
 def test_an_early_machine_goes_on_to_the_exact_one(fit_intercept: bool, patches: Data) -> None:
     X, y = patches
@@ -244,6 +252,7 @@ def test_an_early_machine_goes_on_to_the_exact_one(fit_intercept: bool, patches:
     np.testing.assert_allclose(model.decision_function(X), cold.decision_function(X), atol=1e-2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fit_intercept", [False, True])
 @pytest.mark.parametrize(("n_levels", "stop_level"), [(2, 0), (2, 1), (2, 2)])
 def test_one_seed_one_model(n_levels: int, stop_level: int, fit_intercept: bool, patches: Data) -> None:
@@ -272,6 +281,7 @@ def test_out_of_time_in_a_level_gives_the_better_machine_of_the_level_before(mon
     assert model.objective_ < 0.5 * PATCHES["C"] * len(X)  # of zero: C a row
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_levels", [1, 3])
 def test_out_of_time_at_a_level_gives_its_early_machine(n_levels: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """The time ends with the first level."""

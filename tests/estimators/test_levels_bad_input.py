@@ -53,6 +53,7 @@ def test_bad_parameters_are_named_with_their_value(options: dict[str, Any], mess
         DCSVMClassifier(**options).fit(X, y)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fit_intercept", [False, True])
 @pytest.mark.parametrize("partition", PARTITIONS)
 def test_more_clusters_than_rows(partition: str, fit_intercept: bool) -> None:
@@ -67,6 +68,7 @@ def test_more_clusters_than_rows(partition: str, fit_intercept: bool) -> None:
     assert dual(wide) == pytest.approx(dual(exact), rel=1e-6)
 
 
+@pytest.mark.slow
 def test_a_branching_larger_than_the_number_of_rows() -> None:
     """Clusters of the automatic level have less than a row on average."""
     X, y = noisy(5000)

@@ -44,6 +44,7 @@ def rows_of_classes(k: int) -> tuple[Matrix, Labels]:
     return rng.standard_normal((k, 20))[y] + 0.3 * rng.standard_normal((3 * k, 20)), y
 
 
+@pytest.mark.slow
 def test_hundred_classes_of_three_rows() -> None:
     X, y = rows_of_classes(100)
     model = DCSVMClassifier().fit(X, y)
@@ -67,6 +68,7 @@ def count_calls(function: Callable[..., object], *arguments: object) -> int:
     return calls
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("C", [1.0, 1e5])  # with the larger one, pairs are corrected in float64
 def test_pairs_are_arrays_and_no_calls_of_functions(C: float) -> None:
     """7,140 pairs are fitted with fewer calls than there are pairs."""

@@ -511,6 +511,7 @@ def test_no_change_of_a_file_ends_the_process(fuzzer: ModuleType) -> None:
     assert not wrong
 
 
+@pytest.mark.slow
 def test_the_fuzzer_sees_what_happens(fuzzer: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
     """A child that dies, hangs or asks for too much memory is counted as that."""
     change = next(fuzzer.changes(1))

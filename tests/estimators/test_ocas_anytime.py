@@ -93,6 +93,7 @@ print(model.converged_, "stopped by interrupt" in str(caught[-1].message), model
 """
 
 
+@pytest.mark.slow
 def test_an_interrupt_keeps_the_best_point(tmp_path: Path) -> None:
     run = subprocess.run([sys.executable, "-c", SCRIPT], capture_output=True, text=True, timeout=120, check=True)
     assert run.stdout.split() == ["False", "True", "True"]

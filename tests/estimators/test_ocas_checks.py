@@ -21,6 +21,7 @@ Data = tuple[NDArray[np.float64], NDArray[np.int64]]
 # ------------------------------------------------------------------------------------------------- forms of input
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("multi_class", ["ovr", "crammer_singer"])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_forms_of_the_same_data(four: Data, multi_class: str, dtype: type) -> None:

@@ -46,6 +46,7 @@ def test_as_liblinear(binary: Data, loss: str, C: float, fit_intercept: bool, ac
     assert model.objective_ - model.dual_gap_ <= objective(rival, X, signs, s, C, loss) * (1 + 1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loss", SMOOTH)
 def test_newton_steps_take_a_few_rounds(loss: str) -> None:
     rng = np.random.default_rng(0)
@@ -55,6 +56,7 @@ def test_newton_steps_take_a_few_rounds(loss: str) -> None:
     assert OCASClassifier(10.0, loss=loss).fit(X, y).n_iter_ < 15
 
 
+@pytest.mark.slow
 def test_a_start_from_a_sample() -> None:
     rng = np.random.default_rng(1)
     X = rng.normal(size=(40_000, 4)).astype(np.float32)
@@ -79,6 +81,7 @@ def test_forms_of_the_same_data(four: Data, loss: str, tmp_path: Path) -> None:
     np.testing.assert_array_equal(threads.coef_, model.coef_)
 
 
+@pytest.mark.slow
 def test_dask(binary: Data) -> None:
     da = pytest.importorskip("dask.array")
     X, y = binary

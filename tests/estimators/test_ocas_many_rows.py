@@ -70,6 +70,7 @@ def test_the_same_machine_from_all_kinds_of_rows(many: Data, form: str, tmp_path
     assert np.isclose(machines[0].objective_, reference.objective_, rtol=2e-5)
 
 
+@pytest.mark.slow
 def test_classes_weights_and_paths(many: Data) -> None:
     X, _ = many
     y = np.digitize(X[:, 0] + X[:, 1], [-1.0, 1.0])
@@ -101,6 +102,7 @@ def test_few_distinct_rows(X: NDArray[np.float64], fit_intercept: bool) -> None:
     assert model.converged_
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fit_intercept", [False, True])
 def test_many_classes_do_not_depend_on_n_jobs(many: Data, fit_intercept: bool) -> None:
     X, _ = many
@@ -142,6 +144,7 @@ def test_history_is_that_of_all_rows(many: Data) -> None:
     assert np.all(history["lower_bound"] <= best * (1 + 1e-12))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [0, 1, 4, 5, 7])
 @pytest.mark.parametrize("tol", [1e-3, 1e-5])
 def test_the_objective_is_that_of_the_machine(seed: int, tol: float) -> None:

@@ -54,6 +54,7 @@ print(model.converged_, peak[0] - before <= X.nbytes // 2)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="the system does not say what is resident")
 def test_a_memory_map_within_the_budget(tmp_path: Path) -> None:
     command = [sys.executable, "-c", SCRIPT, str(tmp_path / "X.f4")]
@@ -61,6 +62,7 @@ def test_a_memory_map_within_the_budget(tmp_path: Path) -> None:
     assert run.stdout.split() == ["True", "True"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("make", [OCASClassifier, DCSVMClassifier])
 def test_a_fit_leaves_no_garbage(make: type, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its objects are freed by reference counts, without a garbage collection."""
@@ -113,6 +115,7 @@ def test_what_has_stopped_classes_in_groups(max_iter: int, reason: str, monkeypa
     assert model.n_iter_ > max_iter
 
 
+@pytest.mark.slow
 def test_a_gram_matrix_beyond_the_budget_is_not_computed(monkeypatch: pytest.MonkeyPatch) -> None:
     calls: list[int] = []
     monkeypatch.setattr("widemargin.algorithms.ocas.solve_gram_duals", lambda *args: calls.append(args[4].n_threads))

@@ -24,6 +24,7 @@ def primal(model: Any, X: Any, signed: NDArray[np.float64], C: float) -> float:
     return float(0.5 * w @ w + C * intercept_risk(X @ w, signed, float(np.ravel(model.intercept_)[0])))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("C", [1e-2, 1.0, 10.0])
 @pytest.mark.parametrize("weighted", [False, True])
 def test_as_svc_with_its_intercept(binary: Data, C: float, weighted: bool) -> None:
@@ -60,6 +61,7 @@ def test_a_small_c_trains_a_machine_too(multi_class: str) -> None:
     assert model.score(X, y) > 0.9
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("k", "d", "C", "seed"), [(60, 32, 1e4, 2), (100, 32, 100.0, 1), (40, 16, 1e4, 4), (40, 8, 1e4, 4)]
 )
@@ -162,6 +164,7 @@ def test_extreme_C(binary: Data, C: float) -> None:
     assert np.isclose(model.objective_, primal(model, X, np.where(y == 1, 1.0, -1.0), C), rtol=1e-8)
 
 
+@pytest.mark.slow
 def test_the_number_of_threads_does_not_matter() -> None:
     rng = np.random.default_rng(0)
     X = rng.normal(size=(70_000, 5)).astype(np.float32)
@@ -183,6 +186,7 @@ def by_rounds(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("widemargin.algorithms.ocas._FIRST_ROUNDS", 10**6)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("by_rounds")
 def test_warm_start(binary: Data, four: Data) -> None:
     for (X, y), options in ((binary, {}), (four, {}), (four, {"multi_class": "crammer_singer"})):

@@ -30,6 +30,7 @@ def problem(seed: int) -> Data:
     return X, y
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize("C", [0.01, 1.0, 100.0])
 @pytest.mark.parametrize(("mu", "line_search"), [(0.1, True), (0.5, True), (1.0, True), (0.1, False)])

@@ -27,6 +27,7 @@ def queries() -> Data:
     return X, np.digitize(X @ rng.normal(size=4) + rng.normal(size=60) + 3.0 * groups, [0, 4, 8]).astype(float), groups
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("C", [1e-3, 1e-1, 10.0])
 @pytest.mark.parametrize("weighted", [False, True])
 def test_as_a_classifier_of_differences(queries: Data, C: float, weighted: bool) -> None:
@@ -56,6 +57,7 @@ def test_score_is_the_share_of_ordered_pairs(queries: Data) -> None:
     assert np.isnan(model.score(X, np.zeros(len(y)), groups))
 
 
+@pytest.mark.slow
 def test_only_the_order_within_groups_counts(queries: Data) -> None:
     X, y, groups = queries
     names = np.array(["a", "e", "c", "b", "d"])[groups]
@@ -65,6 +67,7 @@ def test_only_the_order_within_groups_counts(queries: Data) -> None:
     assert OCASRanker(0.1).fit(X, y).objective_ != pytest.approx(model.objective_, rel=0.1)
 
 
+@pytest.mark.slow
 def test_forms_of_the_same_data(queries: Data, tmp_path: Path) -> None:
     X, y, groups = queries
     model = OCASRanker(0.1, tol=1e-7, n_jobs=1).fit(X, y, groups)
@@ -77,6 +80,7 @@ def test_forms_of_the_same_data(queries: Data, tmp_path: Path) -> None:
         np.testing.assert_array_equal(copy.predict(X), model.predict(X))
 
 
+@pytest.mark.slow
 def test_dask(queries: Data) -> None:
     da = pytest.importorskip("dask.array")
     X, y, groups = queries
@@ -86,6 +90,7 @@ def test_dask(queries: Data) -> None:
     assert model.score(lazy, y, groups) == model.score(X, y, groups)
 
 
+@pytest.mark.slow
 def test_path_and_warm_start(queries: Data) -> None:
     X, y, groups = queries
     alone = OCASRanker(1.0, tol=1e-6).fit(X, y, groups)
@@ -101,6 +106,7 @@ def test_a_stopped_fit_has_the_best_machine_so_far(queries: Data) -> None:
     assert 0 < model.dual_gap_ < model.objective_
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("groups", "message"),
     [

@@ -110,6 +110,7 @@ def test_forms_of_the_same_data(noisy: Data, loss: str, tmp_path: Path) -> None:
     np.testing.assert_array_equal(machine(1.0, loss, tol=1e-8, n_jobs=2).fit(X, y).coef_, model.coef_)
 
 
+@pytest.mark.slow
 def test_dask(noisy: Data) -> None:
     da = pytest.importorskip("dask.array")
     X, y = noisy

@@ -26,6 +26,7 @@ def test_weights_over_six_decades_on_few_rows() -> None:
     assert model.n_iter_ < 40
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loss", ["hinge", "squared_hinge", "logistic"])
 @pytest.mark.parametrize("fit_intercept", [False, True])
 def test_weights_over_twelve_decades(loss: str, fit_intercept: bool) -> None:
@@ -87,6 +88,7 @@ def test_equal_rows_have_equal_decision_values_wherever_they_stand(n_classes: in
             np.testing.assert_array_equal(model.decision_function(same[:k]), model.decision_function(same)[:k])
 
 
+@pytest.mark.slow
 def test_a_ranking_counts_ties_half() -> None:
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(60, 33)), np.arange(60) % 2

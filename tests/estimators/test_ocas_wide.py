@@ -93,6 +93,7 @@ def test_the_objective_is_that_of_liblinear(C: float) -> None:
     assert model.objective_ <= objective(rival, X, Y, C) * (1 + 2e-5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fit_intercept", [False, True])
 @pytest.mark.parametrize("C", [0.01, 1.0, 100.0])
 def test_squared_hinges_have_the_dual_too(C: float, fit_intercept: bool) -> None:
@@ -107,6 +108,7 @@ def test_squared_hinges_have_the_dual_too(C: float, fit_intercept: bool) -> None
     assert_array_equal(path.coef_, model.coef_)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("C", [0.01, 0.1])
 def test_with_an_intercept_and_weights_it_is_the_machine_of_algorithm_1(C: float) -> None:
     s = np.random.default_rng(1).uniform(0.0, 2.0, len(Y)).round(1)
@@ -131,6 +133,7 @@ def test_the_machine_does_not_depend_on_threads(n_classes: int, form: str) -> No
     assert len(one.coef_) == (1 if n_classes == 2 else 3)
 
 
+@pytest.mark.slow
 def test_a_path_of_C_ends_where_separate_fits_do() -> None:
     Cs = [0.01, 1.0, 100.0, 0.1]
     for C, model in zip(Cs, OCASClassifier().fit_path(X, Y, Cs), strict=True):
@@ -140,6 +143,7 @@ def test_a_path_of_C_ends_where_separate_fits_do() -> None:
         assert np.isclose(model.objective_, objective(model, X, Y, C), rtol=1e-9)
 
 
+@pytest.mark.slow
 def test_C_is_chosen_along_a_path() -> None:
     model = OCASClassifierCV(Cs=[1e-5, 1e-2, 1.0], cv=3).fit(X, Y)
     assert model.scores_.shape == (3, 3)
@@ -178,6 +182,7 @@ def multiclass_objective(model: Any, X: Any, y: np.ndarray, C: float) -> float:
     return float(0.5 * square + C * multiclass_risk(f, y, np.ones(len(y))))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("C", [0.1, 10.0])
 @pytest.mark.parametrize("fit_intercept", [False, True])
 def test_crammer_singers_objective_is_that_of_liblinear(C: float, fit_intercept: bool) -> None:
@@ -194,6 +199,7 @@ def test_crammer_singers_objective_is_that_of_liblinear(C: float, fit_intercept:
     assert model.history_["n_planes"].max() == 1  # the zero plane
 
 
+@pytest.mark.slow
 def test_crammer_singer_takes_weights_and_a_path() -> None:
     X, y = CLASSES
     s = np.random.default_rng(0).integers(0, 3, len(y)).astype(float)

@@ -207,6 +207,7 @@ def test_sparse_float32_and_integers(waves: Data) -> None:
     np.testing.assert_array_equal(whole.predict(X), clone(dense).fit(X, np.round(3 * y)).predict(X))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_rows", [500, 600])
 @pytest.mark.parametrize("n_levels", [0, 2])
 @pytest.mark.parametrize("memory_budget", ["1GB", "3MB"])  # a kernel matrix takes 2.9 MB
@@ -242,6 +243,7 @@ def test_linear_weights_and_rfe(waves: Data) -> None:
     assert RFE(DCSVMRegressor(kernel="linear"), n_features_to_select=2).fit(X, y).support_.tolist() == [1, 0, 0, 1]
 
 
+@pytest.mark.slow
 def test_levels_and_early_machines() -> None:
     rng = np.random.default_rng(0)
     X = rng.uniform(-2, 2, size=(6000, 3)).astype(np.float32)
@@ -334,6 +336,7 @@ def test_a_target_of_none_is_an_error_that_names_y(estimator: Any, waves: Data) 
 # ---------------------------------------------------------------------------------------------------------- novelty
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("nu", [0.05, 0.3, 0.8])
 @pytest.mark.parametrize("weighted", [False, True])
 def test_one_class_is_scikit_learns(nu: float, weighted: bool) -> None:
@@ -358,6 +361,7 @@ def test_one_class_is_scikit_learns(nu: float, weighted: bool) -> None:
     assert ours.relative_gap_ < 1e-3
 
 
+@pytest.mark.slow
 def test_one_class_with_levels_sparse_and_precomputed() -> None:
     rng = np.random.default_rng(0)
     X = rng.normal(size=(6000, 3)).astype(np.float32)
@@ -375,6 +379,7 @@ def test_one_class_with_levels_sparse_and_precomputed() -> None:
     np.testing.assert_allclose(gram.decision_function(rbf(few, few, 0.3)), dense.decision_function(few), atol=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [600, 2000])  # on a kernel matrix in memory, and with an active set
 def test_one_class_warm_start_continues(n: int) -> None:
     X = np.random.default_rng(0).normal(size=(n, 3))
@@ -428,6 +433,7 @@ def test_extreme_nu_and_one_row() -> None:
     assert DCOneClassSVM(nu=0.5).fit(X[:1]).predict(X[:1]) == 1
 
 
+@pytest.mark.slow
 def test_compressed_machines_agree() -> None:
     rng = np.random.default_rng(0)
     X = rng.normal(size=(2500, 3))
@@ -442,6 +448,7 @@ def test_compressed_machines_agree() -> None:
     assert np.mean(small.predict(X) == exact.predict(X)) > 0.95
 
 
+@pytest.mark.slow
 def test_targets_share_one_kernel_matrix(waves: Data) -> None:
     """A kernel of Python's is called for the n^2 entries of all targets once."""
     X, y = waves

@@ -54,6 +54,7 @@ def test_rows_of_weight_zero_and_repeated_rows() -> None:
     np.testing.assert_allclose(weighted.scale_, repeated.scale_, rtol=1e-5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("y", [VALUES, CLASSES])
 def test_sparse_rows_and_float32(y: NDArray[Any]) -> None:
     rows = np.where(RNG.uniform(size=X.shape) < 0.4, X, 0.0)
@@ -72,6 +73,7 @@ def test_the_same_for_any_number_of_threads() -> None:
     np.testing.assert_array_equal(one.scale_, RelevanceScaler(n_rows=400, n_jobs=3).fit(X, CLASSES).scale_)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kernel", ["laplacian", "rbf"])
 def test_constant_columns_and_a_single_one(kernel: str) -> None:
     with_constant = np.column_stack([X[:, 0], np.ones(len(X)), X[:, 1]])
@@ -89,6 +91,7 @@ def test_no_column_that_matters(kernel: str) -> None:
     assert scaler.relevance_.tolist() == scaler.scale_.tolist() == [1.0, 1.0, 1.0]
 
 
+@pytest.mark.slow
 def test_what_y_is() -> None:
     whole = np.arange(300) % 150  # more than 100 different numbers
     values = RelevanceScaler(n_iter=1).fit(X[:300], whole)

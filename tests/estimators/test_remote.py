@@ -169,6 +169,7 @@ def test_bad_input_is_named_and_changes_nothing(threads: Any) -> None:
     assert not hasattr(model, "n_features_in_")
 
 
+@pytest.mark.slow
 def test_max_time_gives_the_best_machine_so_far(threads: Any) -> None:
     with pytest.warns(ConvergenceWarning, match="stopped by max_time"):
         model = DCSVMClassifier(max_time=0, **EARLY).fit(with_blocks(), Y)
@@ -213,6 +214,7 @@ def test_rows_that_are_gone_for_good(client: Any, monkeypatch: pytest.MonkeyPatc
         model.fit(rows, Y)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stopped", [1, 2])
 def test_a_pair_that_is_stopped_is_an_early_machine_as_the_others(
     threads: Any, monkeypatch: pytest.MonkeyPatch, stopped: int
@@ -232,6 +234,7 @@ def test_a_pair_that_is_stopped_is_an_early_machine_as_the_others(
     np.testing.assert_array_equal(pickle.loads(pickle.dumps(model)).predict(X), model.predict(X))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("reason", ["max_time", "interrupt"])
 def test_early_machine_out_of_time_has_the_clusters_that_were_solved(
     threads: Any, monkeypatch: pytest.MonkeyPatch, reason: str

@@ -87,6 +87,7 @@ def rows_for(model: Any) -> Any:
     return rows + 1e4 if np.abs(getattr(model, "support_vectors_", rows)).max() > 1e3 else rows
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:only")
 @pytest.mark.parametrize("name", MODELS)
 def test_it_is_predict_of_one_row_to_the_last_bit(name: str) -> None:

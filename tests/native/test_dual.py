@@ -569,6 +569,7 @@ def large_problem(m: int = 5000, C: float = 10.0) -> tuple[NDArray[np.float32], 
     return K, y, dual.SeparableTerms(y, np.minimum(0.0, C * y), np.maximum(0.0, C * y), np.ones(m))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("has_intercept", [False, True])
 def test_results_do_not_depend_on_the_number_of_threads(has_intercept: bool) -> None:
     K, y, terms = large_problem()
@@ -597,6 +598,7 @@ def test_float32_steps_keep_the_sum_of_the_coefficients(C: float) -> None:
     np.testing.assert_allclose(f, K.astype(DOUBLE) @ beta, atol=1e-11 * np.abs(beta).sum())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seconds", [0.0, 0.001, 0.01, 0.03])
 @pytest.mark.parametrize("n_threads", [1, 2])
 def test_a_stopped_team_leaves_a_point_with_its_decision_values(n_threads: int, seconds: float) -> None:

@@ -38,6 +38,7 @@ def run(script: str, *arguments: str) -> str:
     return ended.stdout
 
 
+@pytest.mark.slow
 def test_fits_in_four_threads_at_once() -> None:
     X, y = rows()
     alone = [machine.fit(X, y).decision_function(X) for machine in MACHINES]
@@ -52,6 +53,7 @@ def test_fits_in_four_threads_at_once() -> None:
             np.testing.assert_array_equal(values, alone[k % len(MACHINES)])
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="no fork on this system")
 def test_a_fork_after_a_fit_then_a_fit() -> None:
     script = """
@@ -73,6 +75,7 @@ def test_a_fork_after_a_fit_then_a_fit() -> None:
     run(script)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="no such limit on this system")
 @pytest.mark.skipif("libasan" in os.environ.get("LD_PRELOAD", ""), reason="AddressSanitizer needs all addresses")
 def test_a_system_that_refuses_threads() -> None:
@@ -98,6 +101,7 @@ def test_a_system_that_refuses_threads() -> None:
     assert run(script) == "True True\nTrue\n"
 
 
+@pytest.mark.slow
 def test_an_interpreter_that_ends_while_daemon_threads_fit_and_predict() -> None:
     script = """
         import threading, time, warnings
@@ -120,6 +124,7 @@ def test_an_interpreter_that_ends_while_daemon_threads_fit_and_predict() -> None
     assert run(script) == ""
 
 
+@pytest.mark.slow
 def test_an_interpreter_that_ends_while_threads_spin() -> None:
     script = """
         import numpy as np
@@ -157,6 +162,7 @@ def test_a_thousand_interrupts_at_random_moments() -> None:
     assert run(script) == "1000 0 True\n"
 
 
+@pytest.mark.slow
 def test_a_team_of_two_begins_within_microseconds() -> None:
     """Far above the few microseconds that benchmarks/reliability/threads.py measures on a quiet machine."""
     script = """

@@ -2,8 +2,7 @@
 
 Every kind has `take` (a batch of rows), `inner` (one tile of inner products with another batch of the same kind) and
 `squares` (squared norms); code outside this file does not depend on the kind. CSR data share their storage with
-design matrices (`csr.CSRArray`); dense data do not, because kernels need them in C order, converted and centred
-(decision 0016).
+design matrices (`csr.CSRArray`); dense data do not, because kernels need them in C order, converted and centred.
 """
 
 from __future__ import annotations

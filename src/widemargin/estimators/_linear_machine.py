@@ -183,7 +183,7 @@ class LinearMachine(Estimator[ValidatedRows]):
 
     def _train(self, models: Sequence[Self], data: ValidatedRows, progress: Progress) -> None:
         """Train models that differ from this estimator in C alone."""
-        settings, Cs = self._settings(), [model.C for model in models]
+        settings, Cs = self._settings(), [float(model.C) for model in models]  # NumPy's float32 would spread
         with (
             blas_limit(1),  # the products are bound by memory, and the same on any number of threads
             ThreadTeam(self.n_jobs) as team,
@@ -225,9 +225,9 @@ class LinearMachine(Estimator[ValidatedRows]):
 
     def _settings(self) -> OCASSettings:
         return OCASSettings(
-            C=self.C,
-            tol=self.tol,
-            mu=self.mu,
+            C=float(self.C),
+            tol=float(self.tol),
+            mu=float(self.mu),
             line_search=self.line_search,
             is_plain=self.acceleration is None,
             max_iter=self.max_iter,

@@ -200,7 +200,7 @@ class DCPredClassifier(Classifier, OneVsRestPredictor, DCPredMachine):
     def _leaf_problem(self, rows: TrainingRows) -> HingeProblem:
         self.classes_ = rows.classes
         upper = upper_bounds(self.C, self._set_class_weight(rows.classes, rows.y, rows.weights))
-        return HingeProblem(one_vs_rest_signs(rows.y, len(rows.classes)), upper, self.tol, train_hinges)
+        return HingeProblem(one_vs_rest_signs(rows.y, len(rows.classes)), upper, float(self.tol), train_hinges)
 
     def _train(self, rows: TrainingRows, progress: Progress) -> None:
         super()._train(rows, progress)

@@ -193,7 +193,7 @@ class OCASRegressor(Regressor, ValuePredictor, SingleFunction):
             function = smooth.SquaredEpsilonInsensitive(float(self.epsilon))
             return LinearProblem(X, [partial(SmoothLoss, function, y, s, team, has_intercept=has_intercept)], 1)
         epsilon = float(self.epsilon) if self.loss == "epsilon_insensitive" else 0.0
-        below, above = (self.quantile, 1.0 - self.quantile) if self.loss == "quantile" else (1.0, 1.0)
+        below, above = (float(self.quantile), 1.0 - float(self.quantile)) if self.loss == "quantile" else (1.0, 1.0)
         doubled = double_rows(X, y - epsilon, y + epsilon)
         loss = partial(two_hinges, below * s, above * s, doubled.shift, team, has_intercept=has_intercept)
         return LinearProblem(doubled, [loss], 1)

@@ -228,7 +228,7 @@ def _fit_share(
     if not np.isfinite(progress.deadline):
         return estimator.fit_path(data.X, data.y, Cs, data.weights), False
     begin = perf_counter()
-    seconds = max(0.0, progress.deadline - begin) * len(data.y) / rows_left
+    seconds = max(0.0, progress.deadline - begin) * (len(data.y) / rows_left)
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", ".* was stopped by max_time ", ConvergenceWarning)  # the caller warns once
         models = clone(estimator).set_params(max_time=seconds).fit_path(data.X, data.y, Cs, data.weights)

@@ -68,6 +68,7 @@ def wait_until(is_true: Callable[[], bool]) -> None:
         time.sleep(0.02)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("make", [np.asarray, sp.csr_array])
 def test_rows_are_the_same_before_and_after_the_shuffle(client: Any, make: Callable[..., Any]) -> None:
     array = da.from_array(X, chunks=(120, 2)).map_blocks(make) if make is np.asarray else None
@@ -195,6 +196,7 @@ def test_partitions_that_are_lost_while_their_workers_are_asked_for(
         pass
 
 
+@pytest.mark.slow
 def test_a_worker_whose_memory_is_full_is_an_error(cluster: Any, client: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("widemargin.data.remote.client.MAX_WAIT", 0.5)
     monkeypatch.setattr("widemargin.data.remote.client._is_stuck", lambda worker: True)

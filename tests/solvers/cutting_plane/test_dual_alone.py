@@ -110,6 +110,7 @@ def test_conjugate_gradients_end_outside_the_box_where_there_is_no_maximum() -> 
     assert np.linalg.norm(step) > np.sqrt(300)
 
 
+@pytest.mark.slow
 @quick
 @given(
     seed=st.integers(0, 2**32 - 1),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -29,6 +30,7 @@ def ascent_of(X: np.ndarray, signed: np.ndarray, *, has_intercept: bool) -> Dual
     return DualEpochs(matrix, loss, (X**2).sum(axis=1))
 
 
+@pytest.mark.slow
 @quick
 @given(
     seed=st.integers(0, 2**32 - 1), n=st.integers(2, 50), has_intercept=st.booleans(), C=st.sampled_from([0.01, 3.0])
@@ -52,6 +54,7 @@ def test_a_dual_point_is_a_plane_below_the_risk(seed: int, n: int, has_intercept
             assert point.normal is None
 
 
+@pytest.mark.slow
 @settings(quick, max_examples=10)
 @given(seed=st.integers(0, 2**32 - 1), has_intercept=st.booleans())
 def test_rows_that_may_move_do_not_stay_shrunk(seed: int, has_intercept: bool) -> None:

@@ -28,6 +28,7 @@ def best_intercept(f: Vector, signed: Vector) -> float:
     return float(InterceptHingeLoss(signed, ThreadTeam(1)).intercept(f[None])[0])
 
 
+@pytest.mark.slow
 @quick
 @given(seed=st.integers(0, 2**32 - 1), n=st.integers(1, 40), ties=st.booleans())
 def test_the_intercept_is_optimal(seed: int, n: int, ties: bool) -> None:
@@ -55,6 +56,7 @@ def test_a_sample_whose_bracket_misses_the_quantile() -> None:
     assert naive.intercept_risk(f, signed, b) <= min(naive.intercept_risk(f, signed, b + d) for d in (-0.1, 0.1))
 
 
+@pytest.mark.slow
 @quick
 @given(seed=st.integers(0, 2**32 - 1), n=st.integers(2, 40), step=st.floats(0, 2), ties=st.booleans())
 def test_the_plane_holds_for_every_intercept(seed: int, n: int, step: float, ties: bool) -> None:
@@ -72,6 +74,7 @@ def test_the_plane_holds_for_every_intercept(seed: int, n: int, step: float, tie
     assert coef[0] @ other + offset <= naive.optimal_intercept_risk(other, signed) + 1e-9
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ties", [False, True])
 def test_the_line_search_falls_and_nearly_always_gains_half_of_what_there_is(ties: bool) -> None:
     rng, n_good = np.random.default_rng(int(ties)), 0

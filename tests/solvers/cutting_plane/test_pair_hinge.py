@@ -50,6 +50,7 @@ def test_steps(seed: int) -> None:
     assert value(step) <= min(value(0.0), best + 1e-3 * (value(0.0) - best)) + 1e-12
 
 
+@pytest.mark.slow
 def test_many_samples_cost_no_sum_over_pairs() -> None:
     rng = np.random.default_rng(0)
     n = 100_000  # 5e9 pairs

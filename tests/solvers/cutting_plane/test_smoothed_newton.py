@@ -44,6 +44,7 @@ def begun(X: Any, signed: np.ndarray, C: float, *, has_intercept: bool) -> tuple
     return rows, machine
 
 
+@pytest.mark.slow
 @settings(max_examples=30, deadline=None, derandomize=True)
 @given(
     seed=st.integers(0, 2**32 - 1), has_intercept=st.booleans(), ties=st.booleans(), C=st.sampled_from([1e-4, 0.1, 100])
@@ -121,6 +122,7 @@ def test_steps_that_are_too_long_end_the_method() -> None:
     assert not NewtonDescent(rows, machine, 2.0).run(1e-9, always)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("has_intercept", [False, True])
 @pytest.mark.parametrize("C", [1e-3, 1.0])
 def test_approach_comes_close_to_the_optimum(has_intercept: bool, C: float) -> None:

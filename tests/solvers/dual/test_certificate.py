@@ -15,6 +15,7 @@ from widemargin.solvers.results import NO_CERTIFICATE, Certificate
 quick = settings(max_examples=80, deadline=None, derandomize=True)
 
 
+@pytest.mark.slow
 @quick
 @given(
     seed=st.integers(0, 2**32 - 1),

@@ -186,6 +186,7 @@ def test_sorted_and_rare_labels(order: str, has_intercept: bool) -> None:
     assert dual_value(result) == pytest.approx(optimum(problem, has_intercept), rel=1e-3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("has_intercept", [False, True])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_more_rows_than_a_tile(dtype: type, has_intercept: bool) -> None:
@@ -208,6 +209,7 @@ def test_few_of_a_class_among_many_with_an_intercept() -> None:
     assert np.count_nonzero(result.beta[y > 0]) == 3
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("tiny_tiles")
 @pytest.mark.parametrize(
     "has_intercept",
@@ -223,6 +225,7 @@ def test_an_active_set_that_does_not_fit_still_gets_there(has_intercept: bool) -
     assert dual_value(capped) == pytest.approx(dual_value(fits), rel=1e-4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("quantile", [dual._CHANGE_QUANTILE, 0.0])
 @pytest.mark.parametrize("has_intercept", [False, True])
 def test_rounds_on_the_rows_near_the_margin_reach_the_same_optimum(
@@ -371,6 +374,7 @@ def test_max_iter_counts_working_sets(max_iter: int, dtype: type, monkeypatch: p
         assert not updates
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("tiny_tiles")
 @pytest.mark.parametrize("has_intercept", [False, True])
 @pytest.mark.parametrize("form", ["dense", "csr"])
@@ -613,6 +617,7 @@ def test_a_change_of_the_objective_counts_fixed_coordinates() -> None:
     assert change == pytest.approx(values[1] - values[0], rel=1e-12)
 
 
+@pytest.mark.slow
 def test_a_solver_is_freed_with_its_last_reference() -> None:
     """Its kernel matrix does not wait for the garbage collector."""
     problem = make_problem(600)

@@ -68,6 +68,7 @@ def test_each_is_solved_as_by_itself(has_intercept: bool, dtype: Any) -> None:
         assert abs(result.beta.sum()) < 1e-9 or not has_intercept
 
 
+@pytest.mark.slow
 def test_threads_and_slices_of_time_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     K, parts = make_matrix(700), make_parts(700, [600, 550, 30, 700], C=10.0)
     whole = solve(K, parts)

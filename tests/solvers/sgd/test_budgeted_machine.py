@@ -157,6 +157,7 @@ def test_weights_of_the_average_grow_with_budget_maintenance(maintenance: str, m
     assert machine.sums[sgd.STEP_SIZE_SUM] == pytest.approx(sum(w / t for t, w in enumerate(weights[1:], 1)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("maintenance", ["merge", "removal", "projection"])
 def test_the_average_restarts_where_it_makes_more_mistakes(maintenance: str) -> None:
     """Page's cumulative sum of mistakes, limit 4, over every fourth row: with labels inverted half-way."""
@@ -188,6 +189,7 @@ def test_the_average_restarts_where_it_makes_more_mistakes(maintenance: str) -> 
     assert averaged.counts[sgd.EXCESS_MISTAKES] == excess
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("maintenance", ["merge", "removal", "projection"])
 def test_weights_beyond_float64(maintenance: str) -> None:
     """Weights grow by 1.5 with every merger: they are rescaled before they overflow, and old sums vanish."""

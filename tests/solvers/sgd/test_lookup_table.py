@@ -37,6 +37,7 @@ def exact(m: np.ndarray, kappa: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return h, np.maximum(m**2 + (1 - m) ** 2 + 2 * m * (1 - m) * kappa - s**2, 0)
 
 
+@pytest.mark.slow
 def test_error_over_a_million_random_pairs() -> None:
     rng = np.random.default_rng(0)
     m, kappa = 0.5 + 0.5 * rng.random(10**6), rng.random(10**6)
@@ -49,6 +50,7 @@ def test_error_over_a_million_random_pairs() -> None:
     assert np.abs(naive.look_up(table_h, m, kappa) - h)[is_clear].max() < 0.02
 
 
+@pytest.mark.slow
 def test_relative_error_where_the_degradation_vanishes() -> None:
     """Near copies: wd is of the order of 1e-8, and partners must be ordered by it."""
     rng = np.random.default_rng(1)
@@ -57,6 +59,7 @@ def test_relative_error_where_the_degradation_vanishes() -> None:
     np.testing.assert_allclose(naive.look_up(merge_table().grids[1], m, kappa) ** 2, wd, rtol=0.03, atol=1e-12)
 
 
+@pytest.mark.slow
 @quick
 @given(m=st.floats(0.5, 0.9999), log_kappa=st.floats(-20, 0))
 def test_compiled_interpolation_agrees_with_its_twin(m: float, log_kappa: float) -> None:
@@ -65,6 +68,7 @@ def test_compiled_interpolation_agrees_with_its_twin(m: float, log_kappa: float)
     assert merger.h == pytest.approx(float(h), abs=1e-4)
 
 
+@pytest.mark.slow
 @quick
 @given(i=st.integers(0, 24), j=st.integers(0, 24))
 def test_nodes(i: int, j: int) -> None:

@@ -85,7 +85,7 @@ def pair_problem(
     """The rows of two classes, and their binary problem on these rows; the first class is positive.
 
     `classes` (n,) are the rows' class numbers, `upper` (n,) the upper bounds of alpha. (In a problem of two
-    classes alone the second is positive: see the glossary.)
+    classes alone the second is positive.)
     """
     rows = np.flatnonzero((classes == first) | (classes == second))
     y = 2.0 * (classes[rows] == first) - 1.0
