@@ -31,6 +31,7 @@ from ..algorithms.held_out_clusters import ClusteredHeldOut, ClusterValues
 from ..algorithms.relevance import scale_columns
 from ..data.rows import SAMPLED_ROWS, spread_rows
 from ..data.samples import Samples, converted, make_samples
+from ..estimators._kernel_machine import TrainingRows
 from ..estimators.relevance_scaler import POWERS, ROUGH_TOL
 from ..kernels.functions import DISTANCE_KERNELS, Kernel
 from ..kernels.kernel_operator import KernelOperator
@@ -80,6 +81,16 @@ class Cell(NamedTuple):
     loss: Loss
     C: float
 
+    def parameters(self, names: Sequence[str]) -> dict[str, Any]:
+        """The kernel, and the parameters of these names."""
+        values = {"C": self.C, "gamma": self.gamma, **self.loss._asdict()}
+        return {"kernel": self.kernel, **{name: values[name] for name in names}}
+
+    def same_kind(self, other: Cell) -> bool:
+        """Whether the cells differ in gamma, epsilon and C alone."""
+        own, others = (c._replace(gamma=0.0, C=0.0, loss=c.loss._replace(epsilon=0.0)) for c in (self, other))
+        return own == others
+
 
 class Level(NamedTuple):
     """What scores are computed on: folds and clusters."""
@@ -103,10 +114,10 @@ Learn = Callable[[Any, RowIndices, Cell], Vector]  # of columns X, training rows
 
 
 class Part(NamedTuple):
-    """Rows that cells are scored on, and their X: ndarray or CSR array of shape (n, d)."""
+    """Rows that cells are scored on."""
 
     data: SearchData
-    X: Any
+    rows: TrainingRows
 
 
 class Machines(NamedTuple):
@@ -161,7 +172,7 @@ class AdaptiveSearch:
 
     def _take(self, part: Part) -> None:
         """Score cells on these rows from now on: in clusters, but for rows that were drawn."""
-        self.data, self.X = part
+        self.data, self.X = part.data, part.rows.X
         data, n = part.data, len(part.data.rows)
         self.clusters = self._divide() if part is self.parts[0] else [np.arange(n)]
         tol = SINGLE_SET_TOL if n <= WORKING_SET_ROWS else max(self._limits.tol, ROUGH_TOL)
@@ -227,25 +238,11 @@ class AdaptiveSearch:
         return not np.mean(gains) <= error  # NaN: a scorer that does not take constants
 
     def best(self) -> tuple[Cell, float] | None:
-        """The best cell on the most rows, and its mean score; None before any.
-
-        Columns are scaled where that gains more than the standard error of the gain over the folds.
-        """
-        levels = sorted({level for known in self.scores.values() for level in known}, key=lambda level: level.n_rows)
-        if not levels:
-            return None
-        level, chosen = levels[-1], None
-        for scaling in range(len(self.scalings)):
-            cell = self._best(level, [scaling])
-            if cell is not None and (chosen is None or self._gains(cell, chosen, level)):
-                chosen = cell
-        assert chosen is not None
-        return chosen, self._mean(chosen, level)
-
-    def _gains(self, cell: Cell, other: Cell, level: Level) -> bool:
-        gains = self.scores[cell][level] - self.scores[other][level]
-        error = gains.std(ddof=1) / np.sqrt(len(gains)) if len(gains) > 1 else 0.0
-        return bool(gains.mean() > error)
+        """The best cell on the most rows, and its mean score; None before any."""
+        levels = {level for known in self.scores.values() for level in known}
+        level = max(levels, key=lambda level: level.n_rows, default=None)
+        cell = None if level is None else self._best(level)
+        return None if level is None or cell is None else (cell, self._mean(cell, level))
 
     def factors(self, scaling: int) -> Vector | None:
         """The factors of the columns (d,) of a scaling: the geometric mean over the folds that were looked at."""

@@ -6,9 +6,10 @@ import inspect
 import math
 import warnings
 from collections.abc import Callable, Sequence
+from copy import copy
 from numbers import Integral
 from time import perf_counter
-from typing import Any, Self, TypeVar, cast
+from typing import Any, NamedTuple, Self, TypeVar, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -58,10 +59,38 @@ def needs_refit(method: Method) -> Method:
     return cast(Method, available_if(is_refitted)(method))
 
 
+class Found(NamedTuple):
+    """What a search has found.
+
+    Attributes
+    ----------
+    parameters : dict
+        Of the best cell.
+    stopped_by : str or None
+    mark : int or None
+        A number that differs for other searches, whose scores are no scores of this one; None if all differ.
+    before : estimator or None
+        The model of an earlier search that was stopped, and that this one has gone on from.
+    factors : ndarray of shape (d,) or None
+        Of the columns; None where they stay as they are.
+    problem : CVProblem or None
+        Of all rows, where the model is trained in units of the targets' spread.
+    seconds : float
+    """
+
+    parameters: dict[str, Any]
+    stopped_by: str | None
+    mark: int | None = None
+    before: Any = None
+    factors: Vector | None = None
+    problem: Any = None
+    seconds: float = 0.0
+
+
 class BestEstimator(CallbackSupportMixin, Loadable):
     """Base of estimators that choose parameters, and predict by the machine trained with them, `best_estimator_`.
 
-    A subclass has `_choose`, and `_machine_type`, the class of that machine. Parameters of the same name are the same
+    A subclass has `_search`, and `_machine_type`, the class of that machine. Parameters of the same name are the same
     in both.
     """
 
@@ -126,10 +155,18 @@ class BestEstimator(CallbackSupportMixin, Loadable):
         left = min(left, _LAST_SECONDS) if stopped_by == "interrupt" else left
         return None if math.isinf(left) else left
 
-    def _fit_best(self, X: Any, y: Any, sample_weight: Any, max_time: float | None, **best: float) -> None:
-        """Train the machine with the best parameters on all rows."""
-        machine = self._prototype(**best, max_time=max_time).fit(X, y, sample_weight)
-        self.best_estimator_ = machine.set_params(max_time=self.max_time)
+    def _fit_best(self, X: Any, y: Any, sample_weight: Any, max_time: float | None, found: Found) -> Any:
+        """Train the model with the best parameters on all rows."""
+        return self._train(X, y, sample_weight, max_time, found, **found.parameters)
+
+    def _train(
+        self, X: Any, y: Any, sample_weight: Any, max_time: float | None, found: Found, **parameters: Any
+    ) -> Any:
+        """Train a model on all rows; the model of a stopped search with the same parameters goes on."""
+        model = self._prototype(**parameters, max_time=max_time)
+        if found.before is not None and found.before.get_params() == {**model.get_params(), "max_time": self.max_time}:
+            model = copy(found.before).set_params(max_time=max_time, warm_start=True)
+        return model.fit(X, y, sample_weight).set_params(max_time=self.max_time, warm_start=False)
 
     @property
     def _advice(self) -> str:
@@ -188,24 +225,23 @@ class BestEstimator(CallbackSupportMixin, Loadable):
         with fit_task(self, X, y) as bridge, all_or_nothing(self):
             begin = perf_counter()
             self._check_scoring()
-            self._best_before = last_step(self.__dict__.pop("best_estimator_", None))  # of an earlier fit
-            best, stopped_by = self._choose(X, y, sample_weight, groups, bridge if bridge.has_callbacks else None)
+            found = self._search(X, y, sample_weight, groups, bridge if bridge.has_callbacks else None)
+            is_finished = not found.stopped_by
+            self.__dict__.pop("best_estimator_", None)  # of an earlier fit
             if self.refit:
+                left = self._time_left(perf_counter() - begin, found.stopped_by)
                 with warnings.catch_warnings():
-                    if stopped_by == "interrupt":  # `_warn_of_stop` has said for how long the machine is trained
+                    if found.stopped_by == "interrupt":  # `_warn_of_stop` has said for how long the model is trained
                         warnings.simplefilter("ignore", ConvergenceWarning)
-                    self._fit_best(X, y, sample_weight, self._time_left(perf_counter() - begin, stopped_by), **best)
-            self.__dict__.pop("_best_before", None)
+                    self.best_estimator_ = self._fit_best(X, y, sample_weight, left, found)
+                is_finished = is_finished and bool(last_step(self.best_estimator_).converged_)
+            if not is_finished:
+                self._stopped_search = found.mark
             bridge.close()
         return self
 
-    def _choose(
-        self, X: Any, y: Any, sample_weight: Any, groups: Any, callback: Callback | None
-    ) -> tuple[dict[str, float], str | None]:
-        """Score the cells, and set the fitted attributes but `best_estimator_`.
-
-        Returns the best cell's parameters, and what stopped the search.
-        """
+    def _search(self, X: Any, y: Any, sample_weight: Any, groups: Any, callback: Callback | None) -> Found:
+        """Score the cells, and set the fitted attributes but `best_estimator_`."""
         raise NotImplementedError
 
     def _check_refit(self) -> None:
@@ -232,8 +268,10 @@ class BestEstimator(CallbackSupportMixin, Loadable):
         left = [(train, test[~np.isin(test, wild)]) for train, test in folds]
         return [(train, test) for train, test in left if len(test)]
 
-    def _make_score(self, prototype: Any, X: Any, y: NDArray[Any], weights: Vector | None, folds: list[Fold]) -> Score:
-        scorer = find_scorer(prototype, self._scoring_of(prototype, folds, weights), y)
+    def _find_scorer(self, prototype: Any, y: NDArray[Any], folds: list[Fold], weights: Vector | None) -> Any:
+        return find_scorer(prototype, self._scoring_of(prototype, folds, weights), y)
+
+    def _make_score(self, scorer: Any, X: Any, y: NDArray[Any], weights: Vector | None) -> Score:
         is_weighted = weights is not None and takes_weights(scorer)
         (X,) = indexable(X)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from copy import copy
 from functools import partial
 from numbers import Integral
 from time import perf_counter
@@ -13,7 +12,6 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import is_classifier
-from sklearn.metrics import check_scoring
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
@@ -41,7 +39,17 @@ from ..kernels.functions import FUNCTION_KERNELS, KERNELS, WITHOUT_GAMMA, Kernel
 from ..partition.divide import CLUSTER_ROWS, clustering_level
 from ..solvers.dual.certificate import Limits
 from ._adaptive_search import AdaptiveSearch, Axes, Cell, Loss, Machines, Means, Part
-from ._best_estimator import BestEstimator, Fold, Score, cv_results, last_step, make_splits, needs_refit, takes_weights
+from ._best_estimator import (
+    BestEstimator,
+    Fold,
+    Found,
+    Score,
+    cv_results,
+    last_step,
+    make_splits,
+    needs_refit,
+    takes_weights,
+)
 from ._cv_problem import CVProblem, is_unequal
 from ._grid import (
     C_RANGE,
@@ -55,10 +63,7 @@ from ._search import Search, SearchData, Split, join_histories
 
 _FIRST_CS = 1.0, 8.0, 64.0
 _FIRST_EPSILONS = (0.1,)
-_LEAST_LEARNED, _MOST_LEARNED = (
-    3000,
-    100_000,
-)  # rows of a machine whose gradients scale the columns, by pairs of classes
+_LEAST_LEARNED, _MOST_LEARNED = 3000, 100_000  # rows of a machine that scales columns: the least, and of all pairs
 _DRAWN_FINALLY = 20_000  # rows that the best cells are scored on, where cells are scored on drawn rows
 _MOST_EXACT = 50_000  # rows of an exact machine after a search, if the user does not say
 _BRANCHING, _SLOWER = 4, 1.5  # clusters of a level / of the one above; seconds of a row there / here, at most
@@ -94,45 +99,41 @@ class SearchCV(BestEstimator):
         """What the user gave for epsilon: "auto", a number of values, or values."""
         return (0.0,)
 
-    def _choose(
-        self, X: Any, y: Any, sample_weight: Any, groups: Any, callback: Callback | None
-    ) -> tuple[dict[str, Any], str | None]:
+    def _search(self, X: Any, y: Any, sample_weight: Any, groups: Any, callback: Callback | None) -> Found:
         self._check_search()
         prototype: DualMachine = self._prototype(kernel=self._kernel_list(X)[0])
         prototype._check_parameters()
         rows, targets = self._take_rows(prototype, X, y, sample_weight)
         kernels, begin = self._kernel_list(rows.X), perf_counter()
-        self._problem = self._cv_problem(rows)
         splits = make_splits(self.cv, targets, groups, classifier=is_classifier(self), random_state=self.random_state)
         if not is_classifier(self):
             splits = self._without_wild_tests(splits, targets, rows.kept)
-        is_exact, parts = self._is_exact(kernels, len(rows.y)), [rows]
-        self._is_ranked = not is_exact and self._is_ranking_or_rare(prototype, rows)
-        if self._is_ranked:
-            parts = self._draw(prototype, rows)
-        is_one_cluster = len(parts[0].y) <= 2 * CLUSTER_ROWS  # machines of several would be more than linear
-        if is_auto(self.kernels) and is_one_cluster and not is_exact and (self._is_ranked or not is_classifier(self)):
+        weights = None if sample_weight is None else _spread(rows.weights, rows.kept, len(targets))
+        scorer = self._find_scorer(prototype, targets, splits, weights)
+        is_exact, drawn, names = self._is_exact(kernels, len(rows.y)), [rows], self._names
+        is_ranked = not is_exact and self._is_ranking_or_rare(scorer, rows)
+        if is_ranked:
+            drawn = self._draw(rows) if takes_weights(scorer) else drawn
+            names = (*names, "class_weight") if is_auto(getattr(self, "class_weight", None)) else names
+        is_one_cluster = len(drawn[0].y) <= 2 * CLUSTER_ROWS  # machines of several would be more than linear
+        if is_auto(self.kernels) and is_one_cluster and not is_exact and (is_ranked or not is_classifier(self)):
             kernels = [*kernels, "linear"]
-        data = []
-        for part in parts:
-            used = None if part is rows and sample_weight is None else _spread(part.weights, part.kept, len(targets))
-            score = self._make_score(prototype, X, targets, used, splits)
-            data.append(self._make_data(part, len(targets), splits, score, kernels[0]))
-        prototype._check_memory(data[0].samples, parts[0])
-        mark = self._mark(splits, rows)
-        is_resumed = mark is not None and mark == self.__dict__.pop("_stopped_search", None)
-        known = self.history_ if is_resumed else {}
-        if not is_resumed:
-            self.__dict__.pop("_best_before", None)
-        find = self._search_grid if is_exact else self._search_adaptively
-        found = find(data, parts, kernels, callback, known)
-        self._stopped_by = found[1]
-        if found[1] or self.refit:
-            self._stopped_search = mark
-        self._search_seconds = perf_counter() - begin
-        if not self.refit:
-            self._forget_search()
-        return found
+        parts = []
+        for part in drawn:
+            used = weights if part is rows else _spread(part.weights, part.kept, len(targets))
+            score = self._make_score(scorer, X, targets, used)
+            parts.append(Part(self._make_data(part, len(targets), splits, score, kernels[0]), part))
+        prototype._check_memory(parts[0].data.samples, parts[0].rows)
+        mark, before = self._mark(splits, rows), None
+        known: Mapping[str, Vector] = {}
+        if mark is not None and mark == self.__dict__.pop("_stopped_search", None):
+            known, before = self.history_, last_step(self.__dict__.get("best_estimator_"))
+        if is_exact:
+            found = self._search_grid(parts[0], kernels, callback, known)
+        else:
+            found = self._search_adaptively(parts, kernels, names, callback, known)
+        problem = parts[0].data.problem if len(drawn) == 1 else self._cv_problem(rows)
+        return found._replace(mark=mark, before=before, problem=problem, seconds=perf_counter() - begin)
 
     def _mark(self, splits: Sequence[Fold], rows: TrainingRows) -> int | None:
         """A number that differs for other searches, whose scores are no scores of this one; None if all differ."""
@@ -150,23 +151,21 @@ class SearchCV(BestEstimator):
 
     @property
     def _advice(self) -> str:
-        """What the warning of a stopped search says of another fit."""
         return " To go on from there, call fit again with the same data." if self._has_seed else ""
 
-    def _is_ranking_or_rare(self, prototype: DualMachine, rows: TrainingRows) -> bool:
+    def _is_ranking_or_rare(self, scorer: Any, rows: TrainingRows) -> bool:
         """Whether the score is one of decision values, or not the accuracy and a class is rare."""
         if not len(rows.classes) or self.scoring in (None, "accuracy"):
             return False
-        scorer = check_scoring(prototype, scoring=self.scoring)
         is_ranking = "decision_function" in np.ravel(getattr(scorer, "_response_method", ""))
         return is_ranking or is_unequal(np.bincount(rows.y, rows.weights).astype(np.float64))
 
-    def _draw(self, prototype: DualMachine, rows: TrainingRows) -> list[TrainingRows]:
+    def _draw(self, rows: TrainingRows) -> list[TrainingRows]:
         """Rows for all cells and rows for the best ones: with all of a rare class, and weights that make up for it.
 
-        All rows alone where there are few, or where the scorer takes no weights.
+        All rows alone where there are few.
         """
-        if len(rows.y) <= 2 * CLUSTER_ROWS or not takes_weights(check_scoring(prototype, scoring=self.scoring)):
+        if len(rows.y) <= 2 * CLUSTER_ROWS:
             return [rows]
         rng, drawn = make_rng(self.random_state, seed_of_none=0), list[TrainingRows]()
         for size in (2 * CLUSTER_ROWS, _DRAWN_FINALLY):
@@ -175,10 +174,6 @@ class SearchCV(BestEstimator):
             weights, kept = rows.weights[chosen] * factors, rows.kept[chosen]
             drawn.append(rows if is_all else TrainingRows(rows.X[chosen], rows.y[chosen], weights, kept, rows.classes))
         return drawn
-
-    def _forget_search(self) -> None:
-        for name in ("_problem", "_factors", "_search_seconds", "_stopped_by", "_is_ranked"):
-            self.__dict__.pop(name, None)
 
     @needs_refit
     def decision_gradient(self, X: ArrayLike) -> NDArray[np.float64]:
@@ -208,41 +203,29 @@ class SearchCV(BestEstimator):
 
     # --- the last machine ---
 
-    def _fit_best(self, X: Any, y: Any, sample_weight: Any, max_time: float | None, **best: Any) -> None:
-        """Train the machine of the best cell on all rows: after the scaling of the columns, if there is one."""
-        factors = self.__dict__.get("_factors")
-        if factors is None:
-            self.best_estimator_ = self._train_exact_or_early(X, y, sample_weight, max_time, **best)
-        else:
-            scaler = RelevanceScaler(kernel=best["kernel"], n_jobs=self.n_jobs).set_factors(X, factors)
-            machine = self._train_exact_or_early(scaler.transform(X), y, sample_weight, max_time, **best)
-            self.best_estimator_ = Pipeline([("relevance", scaler), ("machine", machine)])
-        if not self._stopped_by and last_step(self.best_estimator_).converged_:
-            del self._stopped_search
-        self._forget_search()
+    def _fit_best(self, X: Any, y: Any, sample_weight: Any, max_time: float | None, found: Found) -> Any:
+        """Train the model of the best cell on all rows: after the scaling of the columns, if there is one."""
+        if found.factors is None:
+            return self._train_exact_or_early(X, y, sample_weight, max_time, found)
+        scaler = RelevanceScaler(kernel=found.parameters["kernel"], n_jobs=self.n_jobs).set_factors(X, found.factors)
+        machine = self._train_exact_or_early(scaler.transform(X), y, sample_weight, max_time, found)
+        return Pipeline([("relevance", scaler), ("machine", machine)])
 
-    def _train_exact_or_early(self, X: Any, y: Any, sample_weight: Any, max_time: float | None, **best: Any) -> Any:
-        """The exact machine, or early machines of fewer and fewer clusters as long as the time allows."""
-        n, begin = len(self._problem.y), perf_counter()
+    def _train_exact_or_early(self, X: Any, y: Any, sample_weight: Any, max_time: float | None, found: Found) -> Any:
+        """The exact model, or early ones of fewer and fewer clusters as long as the time allows."""
+        n, begin = len(found.problem.y), perf_counter()
         level = clustering_level(n, _BRANCHING)
         how = "auto" if self.refit is True else self.refit
         if how == "exact" or not level or (how == "auto" and n <= _MOST_EXACT):
-            return self._train_best(X, y, sample_weight, max_time, **best)
-        limit = self._search_seconds if max_time is None else max_time
+            return self._train(X, y, sample_weight, max_time, found, **found.parameters)
+        limit = found.seconds if max_time is None else max_time
         while True:
             started = perf_counter()
             left = None if max_time is None else max(0.0, max_time - (started - begin))
-            machine = self._train_best(X, y, sample_weight, left, **best, stop_level=level)
+            model = self._train(X, y, sample_weight, left, found, **found.parameters, stop_level=level)
             seconds, level = perf_counter() - started, level - 1
             if not level or perf_counter() - begin + _BRANCHING * _SLOWER * seconds > limit:
-                return machine
-
-    def _train_best(self, X: Any, y: Any, sample_weight: Any, max_time: float | None, **parameters: Any) -> Any:
-        machine = self._prototype(**parameters, max_time=max_time)
-        own, before = machine.get_params(), self.__dict__.get("_best_before")
-        if before is not None and before.get_params() == {**own, "max_time": self.max_time}:  # of a stopped search
-            machine = copy(before).set_params(max_time=max_time, warm_start=True)
-        return machine.fit(X, y, sample_weight).set_params(max_time=self.max_time, warm_start=False)
+                return model
 
     # --- what is searched ---
 
@@ -282,7 +265,7 @@ class SearchCV(BestEstimator):
     def _values(self, name: str, given: Any, least: float, largest: float, count: int, middle: float) -> Vector:
         return make_values(name, count if is_auto(given) else given, least, largest, middle=middle)
 
-    def _axes(self, rows: TrainingRows, kernels: list[Any]) -> Axes:
+    def _axes(self, rows: TrainingRows, kernels: list[Any], names: Sequence[str]) -> Axes:
         """What an adaptive search may try: any value where the user has given none."""
 
         def allowed(name: str, given: Any, least: float, largest: float, middle: float) -> Vector | None:
@@ -296,7 +279,7 @@ class SearchCV(BestEstimator):
         epsilons = allowed("epsilons", self._epsilon_values(), *EPSILON_RANGE, 0.1)
         first = _coarse(epsilons, _FIRST_EPSILONS) if "epsilon" in self._names else np.zeros(1)
         losses = [Loss(epsilon) for epsilon in first.tolist()]
-        if self._weighs_classes:
+        if "class_weight" in names:
             losses.append(Loss(class_weight="balanced"))
         return Axes(kernels, gammas, Cs, epsilons, _coarse(Cs, _FIRST_CS), losses)
 
@@ -337,13 +320,8 @@ class SearchCV(BestEstimator):
     # --- a grid of exact cells ---
 
     def _search_grid(
-        self,
-        data: Sequence[SearchData],
-        parts: Sequence[TrainingRows],
-        kernels: list[Any],
-        callback: Callback | None,
-        known: Mapping[str, Vector],
-    ) -> tuple[dict[str, Any], str | None]:
+        self, part: Part, kernels: list[Any], callback: Callback | None, known: Mapping[str, Vector]
+    ) -> Found:
         """Score the cells of each kernel's grid, one kernel after the other; `known` is an earlier search's history."""
         gammas = self._values("gammas", self.gammas, *GAMMA_RANGE, 5, 1.0)
         epsilons = self._values("epsilons", self._epsilon_values(), *EPSILON_RANGE, 3, 0.1)
@@ -355,13 +333,13 @@ class SearchCV(BestEstimator):
             ThreadTeam(self.n_jobs) as team,
         ):
             for kernel in kernels:
-                grid = Grid(self._scale_gammas(parts[0], gammas, kernel), epsilons, Cs)
+                grid = Grid(self._scale_gammas(part.rows, gammas, kernel), epsilons, Cs)
                 make = partial(self._make_kernel, kernel)
-                search = Search(data[0], grid, make, self._limits(kernel), memory["folds"], progress, team)
+                search = Search(part.data, grid, make, self._limits(kernel), memory["folds"], progress, team)
                 search.recall(known, kernels.index(kernel))
                 search.run(make_rng(self.random_state, seed_of_none=0), exhaustive=bool(self.exhaustive))
                 searches[kernel] = search
-        return self._set_grid_results(searches), progress.stopped_by
+        return Found(self._set_grid_results(searches), progress.stopped_by)
 
     def _set_grid_results(self, searches: dict[Any, Search]) -> dict[str, Any]:
         """Set the fitted attributes but `best_estimator_`; return the parameters of the best cell."""
@@ -406,49 +384,61 @@ class SearchCV(BestEstimator):
 
     def _search_adaptively(
         self,
-        data: Sequence[SearchData],
-        parts: Sequence[TrainingRows],
+        parts: list[Part],
         kernels: list[Any],
+        names: Sequence[str],
         callback: Callback | None,
         known: Mapping[str, Vector],
-    ) -> tuple[dict[str, Any], str | None]:
-        title, memory = type(self).__name__, memory_plan(self)
+    ) -> Found:
+        """Score cells of early machines around the best ones; `known` is an earlier search's history."""
+        title, memory, rows = type(self).__name__, memory_plan(self), parts[0].rows
         with (
             Progress(max_time=self._search_time(), verbose=self.verbose, title=title, callback=callback) as progress,
             ThreadTeam(self.n_jobs) as team,
         ):
-            rows = parts[0]
             has_relevance = self.relevance and not sp.issparse(rows.X)
-            learn = partial(self._learn_factors, data[0], rows, progress) if has_relevance else None
+            learn = partial(self._learn_factors, parts[0], names, progress) if has_relevance else None
             machines = Machines(self._make_kernel, learn, self._limits(kernels[0]))
             means = Means(memory, progress, team, make_rng(self.random_state, seed_of_none=0))
-            scored = [Part(of_part, part.X) for of_part, part in zip(data, parts, strict=True)]
-            search = AdaptiveSearch(scored, self._axes(rows, kernels), machines, means)
+            search = AdaptiveSearch(parts, self._axes(rows, kernels, names), machines, means)
             search.recall(known)
             search.run()
-        return self._set_results(search), progress.stopped_by
+        found = search.best()
+        best, self.best_score_ = found or (self._middle_cell(search), np.nan)
+        parameters, factors = best.parameters(names), search.factors(best.scaling)
+        for name in ("kernel", *self._names):
+            setattr(self, f"{name}_", parameters[name])
+        self.relevance_ = None if factors is None else factors / factors.max()
+        self.history_ = search.history.as_arrays()
+        self._set_tables(search, best, names)
+        if progress.stopped_by:
+            texts = (f"{value:.6g}" if isinstance(value, float) else repr(value) for value in parameters.values())
+            chosen = ", ".join(f"{name}={text}" for name, text in zip(parameters, texts, strict=True))
+            state = f"too early: {len(search.scores)} cells were scored, neighbours of the best not all."
+            state = (state if found else "at once.") + _describe_unseen(search.unseen)
+            self._warn_of_stop(progress.stopped_by, state, chosen, has_scores=found is not None)
+        return Found(parameters, progress.stopped_by, factors=factors)
 
     def _learn_factors(
-        self, data: SearchData, rows: TrainingRows, progress: Progress, X: Any, chosen: RowIndices, cell: Cell
+        self, part: Part, names: Sequence[str], progress: Progress, X: Any, chosen: RowIndices, cell: Cell
     ) -> Vector:
         """Factors (d,) of the columns of X by the gradients of a cell's machine, trained on some of the rows."""
-        rng, n_machines = np.random.default_rng(0), len(data.problem.machines)
-        most = max(_LEAST_LEARNED, _MOST_LEARNED // n_machines)
+        rng, problem = np.random.default_rng(0), part.data.problem
+        most = max(_LEAST_LEARNED, _MOST_LEARNED // len(problem.machines))
         if len(chosen) > most:
             chosen = np.sort(rng.choice(chosen, most, replace=False))
-        y, classes = data.problem.y[chosen], rows.classes
+        y, classes = problem.y[chosen], part.rows.classes
         if len(classes):
             present, y = np.unique(y, return_inverse=True)
             classes = classes[present]
             if len(classes) < 2:
                 return np.ones(X.shape[1])
-        part = TrainingRows(X[chosen], y, data.weights[chosen], np.arange(len(chosen)), classes)
-        parameters = {"kernel": cell.kernel, **self._parameters(cell)}
-        machine = self._prototype(**parameters, stop_level="auto", tol=1e-2)
+        rows = TrainingRows(X[chosen], y, part.data.weights[chosen], np.arange(len(chosen)), classes)
+        machine = self._prototype(**cell.parameters(names), stop_level="auto", tol=1e-2)
         learned = learn_relevance(
-            part.X,
-            part.weights,
-            lambda Z: machine.train_model(part._replace(X=Z), progress),
+            rows.X,
+            rows.weights,
+            lambda Z: machine.train_model(rows._replace(X=Z), progress),
             2,  # fits
             progress,
             rng,
@@ -457,42 +447,6 @@ class SearchCV(BestEstimator):
             memory=memory_plan(self),
         )
         return learned.scale
-
-    def _set_results(self, search: AdaptiveSearch) -> dict[str, Any]:
-        """Set the fitted attributes but `best_estimator_`; return the parameters of the best cell."""
-        found = search.best()
-        cell = found[0] if found else self._middle_cell(search)
-        self.best_score_ = found[1] if found else np.nan
-        best = {"kernel": cell.kernel, **self._parameters(cell)}
-        for name in ("kernel", *self._names):
-            setattr(self, f"{name}_", best[name])
-        factors = search.factors(cell.scaling)
-        self.relevance_ = None if factors is None else factors / factors.max()
-        self._factors = factors
-        self._set_tables(search, cell)
-        self.history_ = search.history.as_arrays()
-        if search.progress.stopped_by:
-            texts = (f"{value:.6g}" if isinstance(value, float) else repr(value) for value in best.values())
-            chosen = ", ".join(f"{name}={text}" for name, text in zip(best, texts, strict=True))
-            state = f"too early: {len(search.scores)} cells were scored, neighbours of the best not all."
-            self._warn_of_stop(
-                search.progress.stopped_by,
-                (state if found else "at once.") + _describe_unseen(search.unseen),
-                chosen,
-                has_scores=found is not None,
-            )
-        return best
-
-    def _parameters(self, cell: Cell) -> dict[str, Any]:
-        """The parameters of a cell that the search chooses, `class_weight` where it is one of them."""
-        values = {"C": cell.C, "epsilon": cell.loss.epsilon, "gamma": cell.gamma}
-        chosen: dict[str, Any] = {name: values[name] for name in self._names}
-        return chosen | ({"class_weight": cell.loss.class_weight} if self._weighs_classes else {})
-
-    @property
-    def _weighs_classes(self) -> bool:
-        """Whether the search chooses the weights of the classes."""
-        return self._is_ranked and is_auto(getattr(self, "class_weight", None))
 
     def _middle_cell(self, search: AdaptiveSearch) -> Cell:
         """What is chosen before any cell is scored: the first kernel, and the middle of what is tried first."""
@@ -504,24 +458,22 @@ class SearchCV(BestEstimator):
         )
         return Cell(0, kernel, gamma, search.axes.first_losses[0], C)
 
-    def _set_tables(self, search: AdaptiveSearch, best: Cell) -> None:
+    def _set_tables(self, search: AdaptiveSearch, best: Cell, names: Sequence[str]) -> None:
         """`cv_results_` of all cells, each by its best-known scores; `Cs_`, `gammas_`, `scores_` of the best kernel."""
         n_folds, cells = len(search.data.splits), list(search.scores)
         scores, sizes = np.full((n_folds, len(cells)), np.nan), np.zeros(len(cells))
         for j, cell in enumerate(cells):
             level = max(search.scores[cell], key=lambda level: level.n_rows)
             scores[list(level.folds), j], sizes[j] = search.scores[cell][level], level.n_rows
-        columns = [{"kernel": c.kernel, "relevance": c.scaling, **self._parameters(c)} for c in cells]
+        columns = [{"kernel": cell.kernel, "relevance": cell.scaling, **cell.parameters(names)} for cell in cells]
         self.cv_results_ = cv_results(columns, scores, sizes) if cells else {}
-        kind = best.scaling, best.kernel, best.loss.class_weight
-        own = [j for j, c in enumerate(cells) if (c.scaling, c.kernel, c.loss.class_weight) == kind]
-        values = [{"gamma": cell.gamma, "epsilon": cell.loss.epsilon, "C": cell.C} for cell in cells]
-        axes = {name: np.unique([values[j][name] for j in own]) for name in ("gamma", "epsilon", "C")}
-        table = np.full((n_folds, *(len(values) for values in axes.values())), np.nan)
-        for j in own:
-            g, e, c = (int(np.searchsorted(axis, values[j][name])) for name, axis in axes.items())
-            table[:, g, e, c] = scores[:, j]
-        used = ~np.isnan(table).all(axis=(1, 2, 3)) if len(own) else np.ones(n_folds, bool)
+        own = [j for j, cell in enumerate(cells) if cell.same_kind(best)]
+        values = {name: [cells[j].parameters([name])[name] for j in own] for name in ("gamma", "epsilon", "C")}
+        axes = {name: np.unique(of_name) for name, of_name in values.items()}
+        table = np.full((n_folds, *(len(axis) for axis in axes.values())), np.nan)
+        g, e, c = (np.searchsorted(axis, values[name]) for name, axis in axes.items())
+        table[:, g, e, c] = scores[:, own]
+        used = ~np.isnan(table).all(axis=(1, 2, 3)) if own else np.ones(n_folds, bool)
         self.Cs_, self.gammas_, self.scores_ = axes["C"], axes["gamma"], table[used]
         if "epsilon" in self._names:
             self.epsilons_ = axes["epsilon"]

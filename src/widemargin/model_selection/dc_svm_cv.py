@@ -11,7 +11,7 @@ from ..estimators._predictor import Regressor
 from ..estimators._validation import is_auto
 from ..estimators.dc_svm import DCSVMClassifier
 from ..estimators.dc_svm_regressor import DCSVMRegressor
-from ._best_estimator import BestClassifier
+from ._best_estimator import BestClassifier, Found
 from ._cv_problem import Classification, Regression
 from ._search_cv import SearchCV
 
@@ -324,12 +324,11 @@ class DCSVMRegressorCV(Regressor, SearchCV):
     def _epsilon_values(self) -> Any:
         return self.epsilons
 
-    def _train_best(
-        self, X: Any, y: Any, sample_weight: Any, max_time: float | None, **parameters: Any
+    def _train(
+        self, X: Any, y: Any, sample_weight: Any, max_time: float | None, found: Found, **parameters: Any
     ) -> DCSVMRegressor:
-        """Train on targets of unit spread; the machine, its C and its epsilon are then in the user's units."""
-        problem = self._problem
-        assert isinstance(problem, Regression)
-        targets = (np.asarray(y, np.float64) - problem.mean) / problem.spread
-        machine: DCSVMRegressor = super()._train_best(X, targets, sample_weight, max_time, **parameters)
-        return machine.rescale_targets(problem.mean, problem.spread)
+        """Train on targets of unit spread; the model, its C and its epsilon are then in the user's units."""
+        mean, spread = found.problem.mean, found.problem.spread
+        targets = (np.asarray(y, np.float64) - mean) / spread
+        machine: DCSVMRegressor = super()._train(X, targets, sample_weight, max_time, found, **parameters)
+        return machine.rescale_targets(mean, spread)

@@ -17,7 +17,7 @@ from ..estimators._training_warnings import wild_rows
 from ..estimators._validation import check_weights, shown
 from ..estimators.ocas import OCASClassifier
 from ..estimators.ocas_regressor import OCASRegressor
-from ._best_estimator import BestClassifier, BestEstimator, Score, cv_results, make_splits
+from ._best_estimator import BestClassifier, BestEstimator, Found, Score, cv_results, make_splits
 from ._grid import make_values
 from .c_path import LabelledRows, check_fold_memory, score_folds, try_scorer
 
@@ -31,9 +31,7 @@ class PathSearch(BestEstimator):
     cv: Any
     verbose: int
 
-    def _choose(
-        self, X: Any, y: Any, sample_weight: Any, groups: Any, callback: Callback | None
-    ) -> tuple[dict[str, float], str | None]:
+    def _search(self, X: Any, y: Any, sample_weight: Any, groups: Any, callback: Callback | None) -> Found:
         Cs = make_values("Cs", self.Cs, *_C_RANGE, middle=1.0)
         machine: LinearMachine = self._prototype()
         machine._check_parameters()
@@ -45,11 +43,12 @@ class PathSearch(BestEstimator):
             numbers = np.arange(len(rows.y)) if rows.weights is None else np.flatnonzero(rows.weights > 0)
             splits = self._without_wild_tests(splits, rows.y, numbers)
         check_fold_memory(machine, rows, splits)
-        score = _score_on_user_rows(self._make_score(machine, X, rows.y, rows.weights, splits), machine)
+        scorer = self._find_scorer(machine, rows.y, splits, rows.weights)
+        score = _score_on_user_rows(self._make_score(scorer, X, rows.y, rows.weights), machine)
         try_scorer(machine, rows, self.Cs_.tolist(), splits, score)
         scores, stopped_by = self._score(machine, rows, splits, score, callback)
         self._set_results(scores, stopped_by)
-        return {"C": self.C_}, stopped_by
+        return Found({"C": self.C_}, stopped_by)
 
     def _check_rows(self, machine: LinearMachine, X: Any, y: Any, sample_weight: Any) -> LabelledRows:
         """Validated rows; sets `n_features_in_`, and `feature_names_in_` where there are any."""
