@@ -128,7 +128,7 @@ def _convert(scope: Any, operator: Any, container: Any) -> None:
     graph = make_graph(model, input_dtype)
     if isinstance(model, LandmarkNystroem):
         write_step(graph, model)
-        coordinates = graph.cast(graph.x, graph.output_dtype), graph.output_dtype, (_n_columns(model),)
+        coordinates = graph.output(graph.x, _n_columns(model))
         add_onnx_graph(scope, operator, container, graph.finish({"coordinates": coordinates}))
         return
     is_raw = is_classifier(model) and container.get_options(model, {"raw_scores": False})["raw_scores"]

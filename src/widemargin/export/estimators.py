@@ -23,11 +23,11 @@ from ..models.expansion import KernelExpansion
 from ..models.linear import LinearModel
 from ..models.nystroem_tree import NystroemForest
 from .clusters import write_clustered
-from .graph import Graph
+from .graph import Graph, Output
 from .machines import write_expansion, write_forest, write_linear
 from .steps import columns_lost, step_error, write_step
 
-Outputs = dict[str, tuple[str, Any, tuple[int, ...]]]  # by name: result, dtype, and shape without the axis of rows
+Outputs = dict[str, Output]  # by name
 
 _WRITERS: tuple[tuple[type, Callable[[Graph, Any], str]], ...] = (
     (NystroemForest, write_forest),
@@ -107,7 +107,7 @@ def to_onnx(model: Any, *, dtype: Any = None) -> Any:
 
 
 def make_graph(model: Any, input_dtype: np.dtype[Any] | None = None) -> Graph:
-    """An empty graph for a fitted model, in its machine's dtype; that is the default of `input_dtype`.
+    """An empty graph for a fitted model, by default in its machine's dtype.
 
     Raises
     ------
@@ -115,8 +115,9 @@ def make_graph(model: Any, input_dtype: np.dtype[Any] | None = None) -> Graph:
     """
     machine = machines_in(model)[0]  # of several calibrated ones, on the same data, the first
     check_is_fitted(machine)
-    own = _own_dtype(model, machine) or (input_dtype if input_dtype in (np.float32, np.float64) else np.float32)
-    graph = Graph(np.dtype(own).name, _n_features(model), input_dtype)
+    is_given = input_dtype in (np.float32, np.float64)
+    dtype = input_dtype if is_given else _own_dtype(model, machine) or np.float32
+    graph = Graph(np.dtype(dtype).name, _n_features(model), input_dtype)
     if graph.input_dtype == np.float32:
         _warn_of_rounding(model)
     return graph
@@ -177,17 +178,17 @@ def _write_machine(graph: Graph, model: Any) -> Outputs:
             f"model must be a linear machine, a kernel expansion or a compressed model, got {type(model).__name__}"
             f"{': see skl2onnx, or compress it first' if is_theirs else ''}"
         )
-    graph.start_machine()
+    graph.start()
     return _write_outputs(graph, model, write(graph, machine))
 
 
 def _write_calibrated(graph: Graph, model: Any) -> Outputs:
     """The mean of the members' probabilities, and the class of the largest."""
     members = [_probabilities(graph, member) for member in model.calibrated_classifiers_]
-    mean, labels = graph.mean(members), _as_constant(model.classes_)
+    mean = graph.mean(members)
     return {
-        "label": (graph.rows_of(labels, _largest(graph, mean)), labels.dtype, ()),
-        "probabilities": (graph.cast(mean, graph.output_dtype), graph.output_dtype, (len(labels),)),
+        "label": _write_label(graph, model.classes_, _largest(graph, mean)),
+        "probabilities": graph.output(mean, len(model.classes_)),
     }
 
 
@@ -203,7 +204,7 @@ def _probabilities(graph: Graph, member: Any) -> str:
         raise ValueError(f"model has {shape[0]} decision values and {q} calibrators: use decision_function_shape='ovr'")
     scores = scores if shape else graph.unsqueeze(scores, 1)
     a, b = (np.array([getattr(curve, name) for curve in member.calibrators], np.float64) for name in ("a_", "b_"))
-    p = graph("Sigmoid", graph("Sub", graph("Mul", graph.cast(scores, np.float64), -a), b))
+    p = graph.sigmoid(graph("Sub", graph("Mul", scores, -a), b))
     if k == 2:
         return graph("Concat", graph("Sub", np.array(1.0), p), p, axis=1)
     places = np.searchsorted(member.classes, member.estimator.classes_)[:q]  # a fold may lack a class
@@ -227,30 +228,25 @@ def _write_outputs(graph: Graph, model: Any, values: str) -> Outputs:
     """The outputs of a classifier, outlier detector or regressor, from its decision values (rows, q)."""
     further: Outputs = {}
     if is_classifier(model):
-        labels = _as_constant(model.classes_)
         number, scores, shape = _classify(graph, model, values)
-        label, kind = graph.rows_of(labels, number), labels.dtype
+        label, k = _write_label(graph, model.classes_, number), len(model.classes_)
         if isinstance(model, OCASClassifier) and model.loss == "logistic":
-            probabilities = graph.cast(_sigmoids(graph, values, len(labels)), graph.output_dtype)
-            further["probabilities"] = probabilities, graph.output_dtype, (len(labels),)
+            further["probabilities"] = graph.output(_sigmoids(graph, values, k), k)
     elif is_outlier_detector(model):
-        shape, scores = (), graph.squeeze(values, 1)
+        scores, shape, signs = graph.squeeze(values, 1), (), np.array([-1, 1])
         is_inside = graph("GreaterOrEqual", scores, np.array(0.0))
-        kind = np.dtype(np.int64)
-        label = graph("Where", is_inside, np.array(1, kind), np.array(-1, kind))
+        label = _write_label(graph, signs, graph.cast(is_inside, np.int64))
     else:
         q = n_scores(model)
-        scores, shape = (graph.squeeze(values, 1), ()) if q == 1 else (values, (q,))
-        return {"scores": (graph.cast(scores, graph.output_dtype), graph.output_dtype, shape)}
-    written: Outputs = {"scores": (graph.cast(scores, graph.output_dtype), graph.output_dtype, shape)}
-    return {"label": (label, kind, ()), **written, **further}
+        return {"scores": graph.output(graph.squeeze(values, 1)) if q == 1 else graph.output(values, q)}
+    return {"label": label, "scores": graph.output(scores, *shape), **further}
 
 
 def _sigmoids(graph: Graph, values: str, n_classes: int) -> str:
     """Probabilities 1 / (1 + exp(-f)) of decision values f (rows, q), divided by their sum: (rows, n_classes)."""
     opposite = graph("Neg", values)
     if n_classes == 2:
-        return graph("Sigmoid", graph("Concat", opposite, values, axis=1))
+        return graph.sigmoid(graph("Concat", opposite, values, axis=1))
     return graph("Softmax", graph("Neg", graph("Softplus", opposite)), axis=1)
 
 
@@ -261,13 +257,13 @@ def n_scores(model: Any) -> int:
     return len(model.intercept_) if hasattr(model, "intercept_") else model.predictor_.n_outputs
 
 
-def _as_constant(classes: NDArray[Any]) -> NDArray[Any]:
-    """Labels as onnx takes them: numbers, or strings as objects."""
-    if classes.dtype.kind in "iufb":
-        return classes
-    if all(isinstance(label, str) for label in classes.tolist()):
-        return classes.astype(object)
-    raise ValueError(f"classes_ must be numbers or strings to be written as ONNX, got {classes[:3].tolist()}")
+def _write_label(graph: Graph, classes: NDArray[Any], number: str) -> Output:
+    """The class of each row, by its number: numbers, or strings as objects."""
+    if classes.dtype.kind not in "iufb":
+        if not all(isinstance(label, str) for label in classes.tolist()):
+            raise ValueError(f"classes_ must be numbers or strings to be written, got {classes[:3]!r}")
+        classes = classes.astype(object)
+    return graph.rows_of(graph.as_given(classes), number), classes.dtype, ()
 
 
 def _classify(graph: Graph, model: Any, values: str) -> tuple[str, str, tuple[int, ...]]:
@@ -279,7 +275,7 @@ def _classify(graph: Graph, model: Any, values: str) -> tuple[str, str, tuple[in
     if not hasattr(model, "break_ties"):
         return _largest(graph, values), values, (k,)
     against = _write_pair_matrix(graph, values, k)
-    votes = graph.reduce("Sum", graph.cast(graph("Greater", against, np.array(0.0)), np.float64), 2)
+    votes = graph.reduce("Sum", graph.cast(graph("Greater", against, np.array(0.0)), graph.dtype), 2)
     if model.decision_function_shape == "ovo":
         if model.break_ties:  # as `predict` says
             raise ValueError("break_ties must be False with decision_function_shape='ovo', got True")
@@ -307,8 +303,9 @@ def _write_vote_scores(graph: Graph, against: str, votes: str, k: int) -> str:
 
     A decision value of exactly zero is a vote for the first class of its pair.
     """
-    ties = graph("And", graph("Equal", against, np.array(0.0)), np.triu(np.ones((k, k), np.bool_), 1))
+    is_zero = graph.cast(graph("Equal", against, np.array(0.0)), graph.dtype)
+    ties = graph("Mul", is_zero, np.triu(np.ones((k, k)), 1))
     sums = graph.reduce("Sum", against, 2)
     scale = graph("Mul", graph("Add", graph("Abs", sums), np.array(1.0)), np.array(3.0))
-    counts = graph("Add", votes, graph.reduce("Sum", graph.cast(ties, np.float64), 2))
+    counts = graph("Add", votes, graph.reduce("Sum", ties, 2))
     return graph("Add", counts, graph("Div", sums, scale))

@@ -16,7 +16,7 @@ from .machines import write_coordinates
 
 
 def write_step(graph: Graph, step: Any) -> None:
-    """Scale the samples of the graph, in float64 like scikit-learn, or replace them by `LandmarkNystroem`'s.
+    """Scale the samples of the graph, or replace them by `LandmarkNystroem`'s.
 
     Raises
     ------
@@ -26,16 +26,15 @@ def write_step(graph: Graph, step: Any) -> None:
     if is_passed(step):
         return
     if isinstance(step, LandmarkNystroem):
-        graph.start_machine()
+        graph.start()
         graph.x = write_coordinates(graph, step._model)
         return
     operations = column_operations(step)
     if operations is None:
         raise step_error(step)
-    x = graph.cast(graph.x, np.float64)
+    graph.start()
     for operator, operand in operations:
-        x = graph(operator, x, operand)
-    graph.x = graph.cast(x, graph.dtype)
+        graph.x = graph(operator, graph.x, operand)
 
 
 def columns_lost(step: Any) -> NDArray[np.intp]:
