@@ -96,13 +96,13 @@ def _write_nearest(graph: Graph, router: Router) -> _Nearest:
         distances, square = _write_kernel_distances(graph, router)
     else:
         raise ValueError("model has partition='random': to_onnx writes 'input' and 'kernel'; compress it first")
-    nearest, places = graph.two_smallest(distances)
-    near, far = (graph("Add", graph.column(nearest, c), square) for c in (0, 1))
-    near = graph("Relu", near)
-    far = graph("Max", far, near)
+    first, near = graph.smallest(distances)
+    is_first = graph("Equal", graph.unsqueeze(first, 1), np.arange(router.n_clusters))
+    second, far = graph.smallest(graph("Where", is_first, np.array(np.inf), distances))
+    near = graph("Relu", graph("Add", near, square))
+    far = graph("Max", graph("Add", far, square), near)
     is_zero = graph("Equal", far, np.array(0.0))
-    ratio = graph("Where", is_zero, np.array(1.0), graph("Div", near, far))
-    return _Nearest(graph.column(places, 0), graph.column(places, 1), ratio)
+    return _Nearest(first, second, graph("Where", is_zero, np.array(1.0), graph("Div", near, far)))
 
 
 def _write_input_distances(graph: Graph, router: InputRouter) -> tuple[str, str]:

@@ -234,7 +234,7 @@ def _write_outputs(graph: Graph, model: Any, values: str) -> Outputs:
             further["probabilities"] = graph.output(_sigmoids(graph, values, k), k)
     elif is_outlier_detector(model):
         scores, shape, signs = graph.squeeze(values, 1), (), np.array([-1, 1])
-        is_inside = graph("GreaterOrEqual", scores, np.array(0.0))
+        is_inside = graph("Or", *(graph(sign, scores, np.array(0.0)) for sign in ("Greater", "Equal")))
         label = _write_label(graph, signs, graph.cast(is_inside, np.int64))
     else:
         q = n_scores(model)

@@ -115,7 +115,8 @@ class Graph:
 
     def with_zero(self, values: str) -> str:
         """Values (rows, q) and a column of zeros: (rows, q + 1)."""
-        return self("Pad", values, np.array([0, 0, 0, 1], np.int64))
+        column = self("Gather", values, np.array([0]), axis=1)
+        return self("Concat", values, self.cast(self("Less", column, column), self.dtype), axis=1)
 
     def sigmoid(self, value: Value) -> str:
         """1 / (1 + exp(-value))."""
@@ -159,21 +160,9 @@ class Graph:
         """A number, as often as an array has rows: (rows,)."""
         return self("Expand", number, self("Shape", rows, end=1))
 
-    def two_smallest(self, values: Value) -> tuple[str, str]:
-        """The two smallest values of each row, in ascending order, and their columns: (rows, 2) each.
-
-        With a row more on the way: in some versions of ONNX Runtime, 1.22 for one, a TopK of no rows ends the process.
-        """
-        names = [f"{name}_{next(self._numbers)}" for name in ("smallest", "columns")]
-        two, padded = self._constant(np.array([2], np.int64)), self("Pad", values, np.array([0, 0, 1, 0], np.int64))
-        self._nodes.append(self.onnx.helper.make_node("TopK", [padded, two], names, name=names[0], largest=0))
-        start, end = np.array([0], np.int64), np.array([-1], np.int64)
-        smallest, columns = (self("Slice", name, start, end, start) for name in names)
-        return smallest, columns
-
-    def column(self, values: Value, c: int) -> str:
-        """One column (rows,) of a matrix."""
-        return self("Gather", values, np.array(c, np.int64), axis=1)
+    def smallest(self, values: str) -> tuple[str, str]:
+        """The column of each row's smallest value (rows,), and this value."""
+        return self("ArgMin", values, axis=1, keepdims=0), self.reduce("Min", values, 1)
 
     def output(self, values: str, *shape: int) -> Output:
         """Values (rows, *shape) as an output."""
