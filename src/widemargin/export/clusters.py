@@ -15,6 +15,7 @@ from ..partition.routing import InputRouter, KernelRouter, Router
 from .graph import Graph
 from .kernels import Points, check_written, dense, prepare, write_argument, write_kernel
 from .machines import write_expansion
+from .parts import random_clusters
 
 
 class _Nearest(NamedTuple):
@@ -95,7 +96,7 @@ def _write_nearest(graph: Graph, router: Router) -> _Nearest:
     elif isinstance(router, KernelRouter):
         distances, square = _write_kernel_distances(graph, router)
     else:
-        raise ValueError("model has partition='random': to_onnx writes 'input' and 'kernel'; compress it first")
+        raise random_clusters()
     first, near = graph.smallest(distances)
     is_first = graph("Equal", graph.unsqueeze(first, 1), np.arange(router.n_clusters))
     second, far = graph.smallest(graph("Where", is_first, np.array(np.inf), distances))

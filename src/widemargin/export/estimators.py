@@ -6,18 +6,14 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.base import is_classifier, is_outlier_detector
-from sklearn.pipeline import Pipeline
-from sklearn.utils.validation import check_is_fitted
 
 from ..data.labels import class_pairs
 from ..estimators import LandmarkNystroem, OCASClassifier
-from ..estimators._column_operations import is_passed
 from ..estimators._estimator import warn_user
 from ..estimators._validation import check_choice, shown
-from ..estimators._wrapped import machines_in, unwrap
+from ..estimators._wrapped import machines_in
 from ..models.clustered import ClusteredExpansion
 from ..models.expansion import KernelExpansion
 from ..models.linear import LinearModel
@@ -25,7 +21,8 @@ from ..models.nystroem_tree import NystroemForest
 from .clusters import write_clustered
 from .graph import Graph, Output
 from .machines import write_expansion, write_forest, write_linear
-from .steps import columns_lost, step_error, write_step
+from .parts import Parts, machine_of, no_machine, split
+from .steps import apply, columns_lost, write_step
 
 Outputs = dict[str, Output]  # by name
 
@@ -102,84 +99,44 @@ def to_onnx(model: Any, *, dtype: Any = None) -> Any:
     """
     if dtype is not None:
         check_choice("dtype", getattr(dtype, "__name__", dtype), ("float32", "float64"))
-    graph = make_graph(model, None if dtype is None else np.dtype(dtype))
-    return graph.finish(write_model(graph, model))
+    parts = split(model)
+    graph = make_graph(parts, None if dtype is None else np.dtype(dtype))
+    return graph.finish(write_parts(graph, parts))
 
 
-def make_graph(model: Any, input_dtype: np.dtype[Any] | None = None) -> Graph:
-    """An empty graph for a fitted model, by default in its machine's dtype.
-
-    Raises
-    ------
-    NotFittedError
-    """
-    machine = machines_in(model)[0]  # of several calibrated ones, on the same data, the first
-    check_is_fitted(machine)
-    is_given = input_dtype in (np.float32, np.float64)
-    dtype = input_dtype if is_given else _own_dtype(model, machine) or np.float32
-    graph = Graph(np.dtype(dtype).name, _n_features(model), input_dtype)
-    if graph.input_dtype == np.float32:
-        _warn_of_rounding(model)
-    return graph
-
-
-def _own_dtype(model: Any, machine: Any) -> Any:
-    """The dtype of a kernel machine, or of the landmarks before a linear one; None of a linear machine of features."""
-    landmarks = [step.landmarks_.dtype for step in _steps(model) if isinstance(step, LandmarkNystroem)]
-    return getattr(machine, "_dtype", landmarks[0] if landmarks else None)
-
-
-def _steps(model: Any) -> list[Any]:
-    """The steps of a pipeline that change something, but for the last one."""
-    model = unwrap(model)
-    return [step for _, step in model.steps[:-1] if not is_passed(step)] if isinstance(model, Pipeline) else []
-
-
-def _n_features(model: Any) -> int:
-    """Features of the rows that a model takes."""
-    model = unwrap(model)
-    if isinstance(model, Pipeline):
-        return _n_features([*_steps(model), model.steps[-1][1]][0])
-    if hasattr(model, "n_features_in_"):
-        return int(model.n_features_in_)
-    if hasattr(model, "calibrated_classifiers_"):
-        return _n_features(model.calibrated_classifiers_[0].estimator)
-    raise step_error(model)  # it takes text
-
-
-def _warn_of_rounding(model: Any) -> None:
-    """Warn of columns that a float32 input rounds before the first scaling sees them."""
-    steps = _steps(model)
-    if steps and len(lost := columns_lost(steps[0])):
+def make_graph(parts: Parts, input_dtype: np.dtype[Any] | None = None) -> Graph:
+    """An empty graph for a fitted model, by default in its machine's dtype."""
+    machine = machines_in(parts.machine)[0]  # of several calibrated ones, on the same data, the first
+    landmarks = [step.landmarks_.dtype for step in parts.steps if isinstance(step, LandmarkNystroem)]
+    own = getattr(machine, "_dtype", landmarks[0] if landmarks else None)  # None of a linear machine of features
+    dtype = input_dtype if input_dtype in (np.float32, np.float64) else own or np.float32
+    graph = Graph(np.dtype(dtype).name, parts.n_features, input_dtype)
+    lost = columns_lost(parts.steps[0]) if parts.steps and graph.input_dtype == np.float32 else ()
+    if len(lost):
         warn_user(
             f"the input is float32, in which the spread of columns {shown(lost[:5])} is lost in rounding: export with "
             'dtype="float64"',
             UserWarning,
         )
+    return graph
 
 
-def write_model(graph: Graph, model: Any) -> Outputs:
-    """Write a machine, a pipeline or search around it, or calibrated ones; return the outputs."""
-    model = unwrap(model)
-    if isinstance(model, Pipeline):
-        for _, step in model.steps[:-1]:
-            write_step(graph, step)
-        return write_model(graph, model[-1])
-    is_calibrated = hasattr(model, "calibrated_classifiers_")
-    return _write_calibrated(graph, model) if is_calibrated else _write_machine(graph, model)
+def write_parts(graph: Graph, parts: Parts) -> Outputs:
+    """Write the steps of a model, and its machine or calibrated ones; return the outputs."""
+    for step in parts.steps:
+        write_step(graph, step)
+    is_calibrated = hasattr(parts.machine, "calibrated_classifiers_")
+    return _write_calibrated(graph, parts.machine) if is_calibrated else _write_machine(graph, parts)
 
 
-def _write_machine(graph: Graph, model: Any) -> Outputs:
-    machine = _machine_of(model)
+def _write_machine(graph: Graph, parts: Parts) -> Outputs:
+    model = parts.machine
+    machine = machine_of(model)
     write = next((write for kind, write in _WRITERS if isinstance(machine, kind)), None)
     if write is None:
-        is_theirs = type(model).__module__.startswith("sklearn.")
-        raise ValueError(
-            f"model must be a linear machine, a kernel expansion or a compressed model, got {type(model).__name__}"
-            f"{': see skl2onnx, or compress it first' if is_theirs else ''}"
-        )
+        raise no_machine(model)
     graph.start()
-    return _write_outputs(graph, model, write(graph, machine))
+    return _write_outputs(graph, model, apply(graph, write(graph, machine), parts.of_target))
 
 
 def _write_calibrated(graph: Graph, model: Any) -> Outputs:
@@ -196,7 +153,7 @@ def _probabilities(graph: Graph, member: Any) -> str:
     """1 / (1 + exp(a f + b)) of a member's decision values f, normalised over the classes: (rows, n_classes)."""
     if member.method != "sigmoid":
         raise ValueError(f"model must be calibrated with method='sigmoid', got method={member.method!r}")
-    x, outputs = graph.x, write_model(graph, member.estimator)
+    x, outputs = graph.x, write_parts(graph, split(member.estimator))
     scores, _, shape = outputs["scores"]
     graph.x = x
     k, q = len(member.classes), len(member.calibrators)
@@ -212,16 +169,6 @@ def _probabilities(graph: Graph, member: Any) -> str:
     total = graph.reduce("Sum", p, 1, keep=True)
     is_zero = graph("Equal", total, np.array(0.0))
     return graph("Where", is_zero, np.full(k, 1.0 / k), graph("Div", p, total))
-
-
-def _machine_of(model: Any) -> Any:
-    """The decision functions of an estimator: a model of `models`, or None."""
-    if type(model).__module__.startswith("sklearn."):
-        return None
-    if hasattr(model, "coef_"):
-        coef = model.coef_  # CSR, of a linear kernel on sparse rows
-        return LinearModel(np.atleast_2d(coef.toarray() if sp.issparse(coef) else coef), model.intercept_)
-    return getattr(model, "predictor_", getattr(model, "_model", None))
 
 
 def _write_outputs(graph: Graph, model: Any, values: str) -> Outputs:
