@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from sklearn.base import is_classifier, is_outlier_detector
 
 from .._native import nystroem
+from ..estimators._column_operations import Operations
 from ..estimators._validation import check_choice
 from ..kernels.functions import RBF, ExponentialKernel, Laplacian, Linear, Polynomial
 from ..models.clustered import BETWEEN, UNCERTAIN, ClusteredExpansion
@@ -23,11 +24,10 @@ from ..models.nystroem_tree import NystroemForest, NystroemTree
 from ..partition.routing import InputRouter, KernelRouter, Router
 from . import c_templates as templates
 from .kernels import check_written
-from .parts import Operations, Parts, machine_of, no_machine, random_clusters, split
+from .parts import Parts, machine_of, no_machine, random_clusters, split
 
-_INTEGERS = {8: "signed char", 16: "short"}  # by their bits
 _SCALED = {"points", "weights", "products", "projection"}  # tables with nearly all of a model's numbers
-_BYTES = {"signed char": 1, "short": 2, "int": 4, "float": 4}
+_LARGEST = 2**15 - 1  # number of 16 bits
 
 
 def to_c(model: Any, *, name: str = "model", bits: int = 32) -> str:
@@ -39,10 +39,10 @@ def to_c(model: Any, *, name: str = "model", bits: int = 32) -> str:
         As of `to_onnx`, but for pipelines with `LandmarkNystroem` and for calibrated classifiers.
     name : str, default="model"
         An identifier of C, with which all names in the header begin.
-    bits : {8, 16, 32}, default=32
-        Of each number in points, weights and projections, nearly all of a model. 32 is float. With 8 or 16 they are
-        integers, with one scale for each table: a quarter or half of the memory, but scores that differ. Compare the
-        labels on your rows.
+    bits : {16, 32}, default=32
+        Of each number in points, weights and projections, nearly all of a model. 32 is float; with 16 they are
+        integers, with one scale for each table: half of the memory, and scores that differ in the fourth digit. Compare
+        the labels on your rows.
 
     Returns
     -------
@@ -78,7 +78,7 @@ def to_c(model: Any, *, name: str = "model", bits: int = 32) -> str:
     """
     if not re.fullmatch(r"[A-Za-z]\w*", name, re.ASCII):
         raise ValueError(f"name must be an identifier of C, got {name!r}")
-    check_choice("bits", bits, (8, 16, 32))
+    check_choice("bits", bits, (16, 32))
     parts = split(model)
     machine = machine_of(parts.machine)
     write = next((write for kind, write in _WRITERS if isinstance(machine, kind)), None)
@@ -104,16 +104,15 @@ class _Header:
     def table(self, label: str, array: Any) -> None:
         """Add constants, which a function `@label(i)` gives: of a float array floats, or integers times a scale."""
         values = np.asarray(array).ravel()
-        values = values if len(values) else np.zeros(1, values.dtype)  # C has no empty arrays
+        values = values if len(values) else np.zeros(1, values.dtype)  # in C no array is empty
         kind, factor = "int", ""
         result = kind if values.dtype.kind == "i" else "float"
         if result == "float":
             kind, values = "float", values.astype(np.float64)
-            if self.bits < 32 and label.rstrip("0123456789") in _SCALED:
-                kind = _INTEGERS[self.bits]
-                scale = float(np.abs(values).max(initial=1e-30)) / (2 ** (self.bits - 1) - 1)
+            if self.bits == 16 and label.rstrip("0123456789") in _SCALED:
+                kind, scale = "short", float(np.abs(values).max(initial=1e-30)) / _LARGEST
                 values, factor = np.rint(values / scale).astype(int), f"{_literal(scale)} * (float)"
-        self.n_bytes += len(values) * _BYTES[kind]
+        self.n_bytes += len(values) * (2 if kind == "short" else 4)
         numbers = textwrap.fill(", ".join(map(_literal, values.tolist())), 118, break_on_hyphens=False)
         self.add(
             f"static const {kind} @{label}_table[{len(values)}] = {{\n{numbers}\n}};\n"
@@ -135,7 +134,7 @@ def _literal(value: Any) -> str:
     """A number as C has it: floats as float32, with a point or an exponent before the f, without which it is no C."""
     if not isinstance(value, float):
         return str(value)
-    if not abs(value) <= np.finfo(np.float32).max:
+    if not abs(value) <= float(np.finfo(np.float32).max):
         raise ValueError(f"model has the number {value:.3g}, which to_c cannot write: float32 does not hold it")
     return f"{np.float32(value)!s}f"
 
@@ -148,7 +147,7 @@ def _dense(array: Any) -> NDArray[Any]:
 
 
 def _write_linear(header: _Header, model: LinearModel) -> int:
-    q, d = model.coef.shape
+    q, d = (int(size) for size in model.coef.shape)
     header.table("weights", model.coef)
     header.table("intercept", model.intercept)
     header.add(templates.LINEAR, Q=q, D=d)
@@ -158,7 +157,7 @@ def _write_linear(header: _Header, model: LinearModel) -> int:
 def _write_expansion(header: _Header, model: KernelExpansion) -> int:
     if isinstance(model.kernel, Linear) or not model.coef.shape[1]:
         return _write_linear(header, model.linear_model)
-    q, n = model.coef.shape
+    q, n = (int(size) for size in model.coef.shape)
     _write_kernel(header, model.kernel, _dense(model.points))
     header.table("coef", _dense(model.coef).T)
     header.table("intercept", model.intercept)
@@ -169,9 +168,11 @@ def _write_expansion(header: _Header, model: KernelExpansion) -> int:
 def _write_kernel(header: _Header, kernel: Any, points: NDArray[Any]) -> None:
     """The points (n, d), `@argument(x, i)` of a row and point i, and `@transform(g)`, its kernel value."""
     check_written(kernel)
-    terms = {RBF: "(x[j] - @points(i * $D + j)) * (x[j] - @points(i * $D + j))"}
-    terms[Laplacian] = "fabsf(x[j] - @points(i * $D + j))"
-    value = "tanhf($GAMMA * g + $COEF0)"
+    term, value = "x[j] * @points(i * $D + j)", "tanhf($GAMMA * g + $COEF0)"
+    if isinstance(kernel, RBF):
+        term = "(x[j] - @points(i * $D + j)) * (x[j] - @points(i * $D + j))"
+    elif isinstance(kernel, Laplacian):
+        term = "fabsf(x[j] - @points(i * $D + j))"
     if isinstance(kernel, ExponentialKernel):
         value = "expf(-$GAMMA * g)"
     elif isinstance(kernel, Linear):
@@ -180,12 +181,11 @@ def _write_kernel(header: _Header, kernel: Any, points: NDArray[Any]) -> None:
         value = " * ".join(["($GAMMA * g + $COEF0)"] * kernel.degree) or "1.0f"
     gamma, coef0 = (float(getattr(kernel, name, 0.0)) for name in ("gamma", "coef0"))
     header.table("points", points)
-    term = terms.get(type(kernel), "x[j] * @points(i * $D + j)")
     header.add(templates.KERNEL, TERM=term, VALUE=value, D=points.shape[1], GAMMA=gamma, COEF0=coef0)
 
 
 def _write_clustered(header: _Header, model: ClusteredExpansion) -> int:
-    q, k = model.intercept.shape
+    q, k = (int(size) for size in model.intercept.shape)
     points, coef, starts = _dense(model.points), _dense(model.coef), model.starts
     if isinstance(model.kernel, Linear):  # the weights of a cluster are its points, one for each function
         points = np.concatenate([machine.linear_model.coef for machine in model.machines])
@@ -255,20 +255,20 @@ def _write_tree(header: _Header, tree: NystroemTree, number: int, start: int) ->
     """`@add_tree0(x, values)`, whose centres and landmarks begin at point `start`."""
     features, arrays, (n_nodes, branching, d) = tree.features, tree.arrays, tree.tree.centres.shape
     _, m, p = features.pseudo_distances.shape
-    tables = {"coef": tree.coef, "leaf_intercept": tree.intercept}
-    optional = {"size": tree.tree.sizes, "child": tree.tree.children, "pseudo": features.pseudo_distances}
-    optional |= {"products": arrays["products"], "weights": tree.slopes}
-    optional["is_lower"] = (features.bounds == nystroem.LOWER).astype(int) if p else np.empty(0, int)
-    tables |= {label: array for label, array in optional.items() if array.size}
+    tables: dict[str, Any] = {"coef": tree.coef, "leaf_intercept": tree.intercept, "products": arrays["products"]}
+    tables |= {"size": tree.tree.sizes, "child": tree.tree.children, "weights": tree.slopes}
+    if p:
+        tables |= {"pseudo": features.pseudo_distances, "is_lower": (features.bounds == nystroem.LOWER).astype(int)}
     for label, array in tables.items():
-        header.table(f"{label}{number}", array)
+        if array.size:
+            header.table(f"{label}{number}", array)
     is_square = features.kernel.argument == "squared_distance"
     header.add(
         templates.TREE,
         ROUTE=templates.ROUTE if n_nodes else "",
         PSEUDO=templates.PSEUDO if p else "",
-        PRODUCTS=templates.PRODUCTS if "products" in tables else "",
-        SLOPES=templates.SLOPES if "weights" in tables else "",
+        PRODUCTS=templates.PRODUCTS if tree.products.size else "",
+        SLOPES=templates.SLOPES if tree.slopes.size else "",
         DISTANCE="sqrtf(g[i])" if is_square else "g[i]",
         BOUND="bound * bound" if is_square else "bound",
         START=start,

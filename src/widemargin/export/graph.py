@@ -151,7 +151,7 @@ class Graph:
         graph = self.onnx.helper.make_graph(self._nodes, "body", inputs, outputs, self._constants)
         self._nodes, self._constants = outer
         names = [f"loop_{next(self._numbers)}" for _ in states]
-        values = [n, "", *(value for value, _ in states)]
+        values = [n, self("Equal", n, n), *(value for value, _ in states)]
         values = [value if isinstance(value, str) else self._constant(value) for value in values]
         self._nodes.append(self.onnx.helper.make_node("Loop", values, names, name=names[0], body=graph))
         return names
