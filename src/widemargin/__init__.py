@@ -45,7 +45,7 @@ if TYPE_CHECKING:
         TwoStepKernelKMeans,
         cutting_plane,
     )
-    from .export import register_converters, to_onnx
+    from .export import register_converters, to_c, to_onnx
     from .model_selection import (
         C_path,
         DCSVMClassifierCV,
@@ -96,6 +96,7 @@ __all__ = [
     "save",
     "set_config",
     "suggest",
+    "to_c",
     "to_onnx",
 ]
 
@@ -135,6 +136,7 @@ _PACKAGE_OF = {
     "save": "_model_files",
     "set_config": "_config",
     "suggest": "model_selection",
+    "to_c": "export",
     "to_onnx": "export",
 }
 

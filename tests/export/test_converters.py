@@ -20,9 +20,16 @@ from widemargin import (
     DCPredClassifier,
     DCPredRegressor,
     DCSVMClassifier,
+    DCSVMClassifierCV,
     DCSVMRegressor,
+    DCSVMRegressorCV,
     LandmarkNystroem,
     OCASClassifier,
+    OCASClassifierCV,
+    OCASRanker,
+    OCASRegressor,
+    OCASRegressorCV,
+    RelevanceScaler,
     compress,
     register_converters,
     to_onnx,
@@ -59,6 +66,8 @@ CLASSIFIERS = {
     "linear": lambda X, y: OCASClassifier(C=0.1).fit(X, y),
     "compressed": lambda X, y: compress(SVC(gamma=0.1).fit(X, y), X, n_clusters=2, random_state=0),
     "pipeline": lambda X, y: make_pipeline(StandardScaler(), PCA(10), DCSVMClassifier()).fit(X, y),
+    "linear search": lambda X, y: OCASClassifierCV(Cs=[1.0], cv=2).fit(X, y),
+    "search": lambda X, y: DCSVMClassifierCV(Cs=[1.0], gammas=1, cv=2).fit(X, y),
 }
 
 
@@ -73,6 +82,8 @@ CLASSIFIERS = {
         ("linear", 2, np.float32),
         ("compressed", 4, np.float64),
         ("pipeline", 2, np.float32),
+        ("linear search", 4, np.float64),
+        ("search", 2, np.float32),
     ],
 )
 def test_classifiers(name: str, n_classes: int, dtype: type) -> None:
@@ -118,6 +129,10 @@ def test_landmarks_in_a_pipeline(n_pseudo_landmarks: int) -> None:
 
 
 OTHERS = {
+    "linear": lambda X, y: OCASRegressor().fit(X, y),
+    "ranker": lambda X, y: OCASRanker(1e-3).fit(X, y),
+    "search": lambda X, y: make_pipeline(RelevanceScaler(n_iter=1), OCASRegressorCV(Cs=[1.0], cv=2)).fit(X, y),
+    "search of a scale": lambda X, y: DCSVMRegressorCV(Cs=[1.0], gammas=1, cv=2).fit(X, y),
     "regressor": lambda X, y: DCSVMRegressor(gamma=0.1).fit(X, y),
     "targets": lambda X, y: DCSVMRegressor(gamma=0.1).fit(X, np.column_stack([y, X[:, 10]])),
     "ridge": lambda X, y: DCPredRegressor(gamma=0.1, n_clusters=2, random_state=0).fit(X, y),

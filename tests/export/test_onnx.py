@@ -6,12 +6,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from sklearn.base import is_classifier
+from sklearn.base import clone, is_classifier
 from sklearn.calibration import CalibratedClassifierCV
+from sklearn.compose import TransformedTargetRegressor
 from sklearn.datasets import load_diabetes, load_digits
 from sklearn.decomposition import PCA
 from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
+from sklearn.impute import SimpleImputer
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import KFold
@@ -19,6 +21,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, StandardScaler
 from sklearn.svm import SVC, SVR, OneClassSVM
 
+from every_estimator import ESTIMATORS, SEARCHES, name_of
 from widemargin import (
     BSGDClassifier,
     DCOneClassSVM,
@@ -36,6 +39,7 @@ from widemargin import (
     to_onnx,
 )
 from widemargin.estimators import _dual_attributes
+from widemargin.export.converters import KINDS
 
 onnxruntime = pytest.importorskip("onnxruntime")
 
@@ -348,6 +352,49 @@ def test_pipeline_with_a_scaling(scaler, digits) -> None:
     assert_same(model, X)  # rows beyond the range of those that were fitted, too
 
 
+def test_imputers_and_transformed_targets(digits) -> None:
+    X, y = 3 * digits[0] - 1, digits[1].astype(float)
+    X[::7, 20:30] = np.nan
+    machine = DCSVMRegressor(gamma=0.02)
+    steps = SimpleImputer(keep_empty_features=True), StandardScaler()
+    for model in (
+        make_pipeline(*steps, machine),
+        TransformedTargetRegressor(make_pipeline(*steps, machine), transformer=MinMaxScaler()),
+        make_pipeline(*steps, TransformedTargetRegressor(OCASRegressor(), func=np.log1p, inverse_func=np.expm1)),
+        make_pipeline(*steps, TransformedTargetRegressor(OCASRegressor())),
+    ):
+        assert_same(model.fit(X, y), X)
+    with pytest.raises(ValueError, match=r"the step SimpleImputer\(add_indicator=True\): written are StandardScaler"):
+        to_onnx(make_pipeline(SimpleImputer(add_indicator=True), machine).fit(X, y))
+    target = TransformedTargetRegressor(machine, func=np.sqrt, inverse_func=np.square).fit(np.nan_to_num(X), y)
+    with pytest.raises(ValueError, match=r"the transformer FunctionTransformer\(.*of its target"):
+        to_onnx(target)
+
+
+@pytest.mark.parametrize("estimator", [*ESTIMATORS, *SEARCHES], ids=name_of)
+def test_skl2onnx_gets_converters_of_what_is_written(estimator, digits) -> None:
+    """Machines and steps that `to_onnx` writes are those of `register_converters`: no list forgets one."""
+    X, y = digits[0][:60], digits[1][:60] % 2
+    step = hasattr(estimator, "transform") and not hasattr(estimator, "predict")
+    model = make_pipeline(clone(estimator), OCASClassifier()) if step else clone(estimator)
+    try:
+        to_onnx(model.fit(X, y))
+        is_written = True
+    except ValueError:
+        is_written = False
+    assert is_written == (type(estimator) in KINDS)
+
+
+def test_dates_are_refused_by_name(digits) -> None:
+    X, y = digits
+    dates = np.array(["2026-01-01", "2026-01-02", "2026-01-03", "2026-01-04"], "datetime64[ns]")
+    model = OCASClassifier().fit(X, dates[y])
+    with pytest.raises(
+        ValueError, match=r"(?s)classes_ must be numbers or strings to be written, got .*datetime64\[ns\]"
+    ):
+        to_onnx(model)
+
+
 @pytest.mark.parametrize("scaler", [StandardScaler(), MinMaxScaler()], ids=str)
 @pytest.mark.parametrize("machine", [OCASClassifier(), "compressed"], ids=str)
 def test_columns_that_float32_rounds_away(scaler, machine, digits) -> None:
@@ -435,14 +482,14 @@ def test_a_single_row_and_none(digits) -> None:
         ),
         (
             lambda X, y: DCSVMClassifier(stop_level=1, partition="random").fit(X, y),
-            "partition='random': to_onnx writes 'input' and 'kernel'; compress it first",
+            "partition='random': written are 'input' and 'kernel'; compress it first",
         ),
         (
             lambda X, y: DCSVMClassifier(stop_level=1, kernel="precomputed").fit(X @ X.T, y),
-            "Precomputed kernel: to_onnx writes",
+            "Precomputed kernel: written are",
         ),
-        (lambda X, y: DCSVMClassifier(kernel=lambda A, B: A @ B.T).fit(X, y), "CallableKernel kernel: to_onnx writes"),
-        (lambda X, y: DCSVMClassifier(kernel="precomputed").fit(X @ X.T, y), "Precomputed kernel: to_onnx writes"),
+        (lambda X, y: DCSVMClassifier(kernel=lambda A, B: A @ B.T).fit(X, y), "CallableKernel kernel: written are"),
+        (lambda X, y: DCSVMClassifier(kernel="precomputed").fit(X @ X.T, y), "Precomputed kernel: written are"),
         (lambda X, y: OCASClassifier(), "not fitted"),
     ],
 )

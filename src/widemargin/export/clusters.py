@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,6 +15,7 @@ from ..partition.routing import InputRouter, KernelRouter, Router
 from .graph import Graph
 from .kernels import Points, check_written, dense, prepare, write_argument, write_kernel
 from .machines import write_expansion
+from .parts import random_clusters
 
 
 class _Nearest(NamedTuple):
@@ -28,24 +30,26 @@ class _Nearest(NamedTuple):
 
 
 class _Machines(NamedTuple):
-    """The clusters' machines, and their support vectors as `write_argument` takes them, in this precision."""
+    """The clusters' machines, and their support vectors as `write_argument` takes them."""
 
     model: ClusteredExpansion
-    precision: Any
     points: Points
 
 
 def write_clustered(graph: Graph, model: ClusteredExpansion) -> str:
     """Decision values of q early machines: (rows, q)."""
     check_written(model.kernel)
-    nearest = _write_nearest(graph, model.router)
     precision = model.router.points.pair_with(model.points[:1])[1].precision
-    x = graph.x if precision == graph.dtype else graph.cast(graph.x, precision)
+    return graph.computing_in(precision, partial(_write_clustered, graph, model))
+
+
+def _write_clustered(graph: Graph, model: ClusteredExpansion) -> str:
+    nearest = _write_nearest(graph, model.router)
     if not model.points.shape[0]:  # of clusters that have constants
         return graph.rows_of(model.intercept.T, nearest.first)
-    rows = dense(model.points[:1] if isinstance(model.kernel, Linear) else model.points)  # of linear ones the weights
-    x, points = prepare(graph, x, rows.astype(precision), model.kernel)
-    machines = _Machines(model, precision, points)
+    rows = dense(graph, model.points[:1] if isinstance(model.kernel, Linear) else model.points)
+    x, points = prepare(graph, graph.x, rows, model.kernel)
+    machines = _Machines(model, points)
     if not model.averages or nearest.second is None:
         return _write_values(graph, machines, x, nearest.first)
     return _write_averages(graph, machines, x, nearest)
@@ -62,7 +66,7 @@ def _write_averages(graph: Graph, machines: _Machines, x: str, nearest: _Nearest
         x, second, ratio, rows, labels, values = states
         known = graph.rows_of(values, rows)
         change = graph("Sub", _write_values(graph, machines, graph.rows_of(x, rows), labels), known)
-        n_machines = graph("Add", graph.cast(step, np.float64), np.array(1.0))
+        n_machines = graph("Add", graph.cast(step, graph.dtype), np.array(1.0))
         mean = graph("Add", known, graph("Div", change, n_machines))
         values = graph("ScatterND", values, graph.unsqueeze(rows, 1), mean)
         is_uncertain = graph("Less", graph.reduce("Min", graph("Abs", values), 1), np.array(UNCERTAIN))
@@ -70,11 +74,11 @@ def _write_averages(graph: Graph, machines: _Machines, x: str, nearest: _Nearest
         rows = _places_of(graph, is_between)
         return [x, second, ratio, rows, graph.rows_of(second, rows), values]
 
-    int64, float64 = np.int64, np.float64
+    int64, own = np.int64, graph.dtype
     everything = _places_of(graph, graph.for_each_row(np.array(1), x))
     start = graph.rows_of(machines.model.intercept.T, nearest.first)
-    states: list[Any] = [(x, machines.precision), (nearest.second, int64), (nearest.ratio, float64)]
-    states += [(everything, int64), (nearest.first, int64), (start, float64)]
+    states: list[Any] = [(x, own), (nearest.second, int64), (nearest.ratio, own)]
+    states += [(everything, int64), (nearest.first, int64), (start, own)]
     return graph.loop(np.array(2), states, average)[-1]
 
 
@@ -84,7 +88,7 @@ def _places_of(graph: Graph, mask: str) -> str:
 
 
 def _write_nearest(graph: Graph, router: Router) -> _Nearest:
-    """The two nearest clusters of each row, by distances in float64."""
+    """The two nearest clusters of each row."""
     if router.n_clusters == 1:
         return _Nearest(graph.for_each_row(np.array(0), graph.x), None, None)
     if isinstance(router, InputRouter):
@@ -92,28 +96,27 @@ def _write_nearest(graph: Graph, router: Router) -> _Nearest:
     elif isinstance(router, KernelRouter):
         distances, square = _write_kernel_distances(graph, router)
     else:
-        raise ValueError("model has partition='random': to_onnx writes 'input' and 'kernel'; compress it first")
-    nearest, places = graph.two_smallest(distances)
-    near, far = (graph("Add", graph.column(nearest, c), square) for c in (0, 1))
-    near = graph("Relu", near)
-    far = graph("Max", far, near)
+        raise random_clusters()
+    first, near = graph.smallest(distances)
+    is_first = graph("Equal", graph.unsqueeze(first, 1), np.arange(router.n_clusters))
+    second, far = graph.smallest(graph("Where", is_first, np.array(np.inf), distances))
+    near = graph("Relu", graph("Add", near, square))
+    far = graph("Max", graph("Add", far, square), near)
     is_zero = graph("Equal", far, np.array(0.0))
-    ratio = graph("Where", is_zero, np.array(1.0), graph("Div", near, far))
-    return _Nearest(graph.column(places, 0), graph.column(places, 1), ratio)
+    return _Nearest(first, second, graph("Where", is_zero, np.array(1.0), graph("Div", near, far)))
 
 
 def _write_input_distances(graph: Graph, router: InputRouter) -> tuple[str, str]:
     """Squared distances (rows, k) to the centres, less |x|^2, and |x|^2 (rows,)."""
-    x, shift = graph.cast(graph.x, np.float64), router.points.shift
-    x = x if shift is None else graph("Sub", x, shift.astype(np.float64))
-    centres = router.centres.toarray().astype(np.float64)
-    distances = graph("Gemm", x, centres, np.square(centres).sum(axis=1), alpha=-2.0, transB=1)
+    shift, centres = router.points.shift, router.centres.toarray()
+    x = graph.x if shift is None else graph("Sub", graph.x, shift)
+    distances = graph("Add", graph("MatMul", x, -2.0 * centres.T), np.square(centres).sum(axis=1))
     return distances, graph.reduce("SumSquare", x, 1)
 
 
 def _write_kernel_distances(graph: Graph, router: KernelRouter) -> tuple[str, str]:
     """Squared distances (rows, k) to the centres in feature space, less k(x, x), and k(x, x) (rows,)."""
-    points, shift = dense(router.points.stored()), router.points.shift
+    points, shift = dense(graph, router.points.stored()), router.points.shift
     points = points if shift is None else points + shift
     weights = np.zeros((router.n_clusters, len(points)))
     weights[router.labels, np.arange(len(points))] = 1.0
@@ -122,10 +125,8 @@ def _write_kernel_distances(graph: Graph, router: KernelRouter) -> tuple[str, st
     distances = write_expansion(graph, machine)
     if isinstance(router.kernel, ExponentialKernel):
         return distances, graph.for_each_row(np.array(1.0), graph.x)
-    gamma = graph.number(getattr(router.kernel, "gamma", 1.0))
-    square = graph.reduce("SumSquare", graph.x, 1)
-    own = square if isinstance(router.kernel, Linear) else graph("Mul", square, gamma)
-    return distances, graph.cast(write_kernel(graph, router.kernel, own), np.float64)
+    square, gamma = graph.reduce("SumSquare", graph.x, 1), getattr(router.kernel, "gamma", 1.0)
+    return distances, write_kernel(graph, router.kernel, graph("Mul", square, np.array(gamma)))
 
 
 def _write_values(graph: Graph, machines: _Machines, x: str, labels: str) -> str:
@@ -134,14 +135,14 @@ def _write_values(graph: Graph, machines: _Machines, x: str, labels: str) -> str
     values = graph.rows_of(model.intercept.T, labels)
     if isinstance(model.kernel, Linear):
         weights = np.array([machine.linear_model.coef for machine in model.machines])
-        products = graph("MatMul", graph.rows_of(weights, labels), graph.unsqueeze(graph.cast(x, np.float64), 2))
+        products = graph("MatMul", graph.rows_of(weights, labels), graph.unsqueeze(x, 2))
         return graph("Add", values, graph.squeeze(products, 2))
     return _write_sums(graph, machines, x, labels, values)
 
 
 def _write_sums(graph: Graph, machines: _Machines, x: str, labels: str, values: str) -> str:
     """Add the sums over the support vectors of each row's cluster: one product for each cluster with rows."""
-    (model, precision, points), sizes = machines, np.diff(machines.model.starts)
+    (model, points), sizes = machines, np.diff(machines.model.starts)
     coef = np.ascontiguousarray((model.coef.toarray() if sp.issparse(model.coef) else model.coef).T)
 
     def add_cluster(step: str, states: list[str]) -> list[str]:
@@ -149,15 +150,13 @@ def _write_sums(graph: Graph, machines: _Machines, x: str, labels: str, values: 
         cluster = graph.rows_of(present, step)
         rows = _places_of(graph, graph("Equal", labels, cluster))
         bounds = [graph.unsqueeze(graph.rows_of(ends, cluster), 0) for ends in (model.starts[:-1], model.starts[1:])]
-        own, own_coef = (graph("Slice", part, *bounds, np.array([0])) for part in (points.rows, coef))
-        squares = graph("Slice", points.squares, *bounds, np.array([0]))
-        argument = write_argument(graph, graph.rows_of(x, rows), Points(own, squares), model.kernel)
-        argument = argument if precision == graph.dtype else graph.cast(argument, graph.dtype)
-        K = graph.cast(write_kernel(graph, model.kernel, argument), np.float64)
+        squares, own_coef = (graph("Slice", part, *bounds, np.array([0])) for part in (points.squares, coef))
+        own = Points(graph("Slice", points.columns, *bounds, np.array([1])), squares)
+        K = write_kernel(graph, model.kernel, write_argument(graph, graph.rows_of(x, rows), own, model.kernel))
         added = graph("Add", graph.rows_of(values, rows), graph("MatMul", K, own_coef))
         return [x, labels, present, graph("ScatterND", values, graph.unsqueeze(rows, 1), added)]
 
     has_rows = graph("ScatterElements", np.zeros(len(sizes), np.int64), labels, graph.for_each_row(np.array(1), labels))
     present = _places_of(graph, graph("Mul", has_rows, (sizes > 0).astype(np.int64)))
-    states: list[Any] = [(x, precision), (labels, np.int64), (present, np.int64), (values, np.float64)]
+    states: list[Any] = [(x, graph.dtype), (labels, np.int64), (present, np.int64), (values, graph.dtype)]
     return graph.loop(graph("Squeeze", graph("Shape", present)), states, add_cluster)[-1]

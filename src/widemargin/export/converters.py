@@ -22,12 +22,17 @@ from ..estimators import (
     DCSVMRegressor,
     LandmarkNystroem,
     OCASClassifier,
+    OCASRanker,
+    OCASRegressor,
+    RelevanceScaler,
 )
-from .estimators import Outputs, make_graph, n_scores, write_model
+from ..model_selection import DCSVMClassifierCV, DCSVMRegressorCV, OCASClassifierCV, OCASRegressorCV
+from .estimators import Outputs, make_graph, n_scores, write_parts
 from .graph import OPSET, Graph
+from .parts import Parts, split
 from .steps import write_step
 
-_KINDS = (
+KINDS = (
     BSGDClassifier,
     CompressedClassifier,
     CompressedOutlierDetector,
@@ -37,9 +42,16 @@ _KINDS = (
     DCPredClassifier,
     DCPredRegressor,
     DCSVMClassifier,
+    DCSVMClassifierCV,
     DCSVMRegressor,
+    DCSVMRegressorCV,
     LandmarkNystroem,
     OCASClassifier,
+    OCASClassifierCV,
+    OCASRanker,
+    OCASRegressor,
+    OCASRegressorCV,
+    RelevanceScaler,
 )
 
 # Of classifiers, for skl2onnx's own code around the graph; "nocl", graphs without labels, is required but never True.
@@ -61,7 +73,7 @@ def register_converters() -> None:
       as skl2onnx writes them for `SVC`, and with that option ``[-f, f]``. Without the option ``zipmap=False`` skl2onnx
       makes dictionaries of them;
     - of an outlier detector "label" and "scores", of shape (rows, 1); of a regressor "variable", of shape (rows,
-      n_targets); of `LandmarkNystroem` its coordinates, of shape (rows, rank).
+      n_targets); of `LandmarkNystroem` and `RelevanceScaler` what ``transform`` returns.
 
     Raises
     ------
@@ -89,7 +101,7 @@ def register_converters() -> None:
         from skl2onnx import update_registered_converter
     except ImportError as error:
         raise ImportError("register_converters needs the package skl2onnx: pip install skl2onnx") from error
-    for kind in _KINDS:
+    for kind in KINDS:
         options = _OPTIONS if is_classifier(kind()) else None
         update_registered_converter(kind, f"Widemargin{kind.__name__}", _set_shapes, _convert, options=options)
 
@@ -104,16 +116,16 @@ def _set_shapes(operator: Any) -> None:
         calculate_linear_classifier_output_shapes(operator)
     elif is_outlier_detector(model):
         operator.outputs[0].set_type(Int64TensorType([rows, 1]))
-    if isinstance(model, LandmarkNystroem):
-        operator.outputs[0].set_type(operator.inputs[0].type.__class__([rows, model._n_features_out]))
+    elif not hasattr(model, "predict"):
+        operator.outputs[0].set_type(operator.inputs[0].type.__class__([rows, _n_columns(model)]))
     operator.outputs[-1].type.shape = [rows, _n_columns(model)]
 
 
 def _n_columns(model: Any) -> int:
-    if isinstance(model, LandmarkNystroem):
-        return model._n_features_out
+    if not hasattr(model, "predict"):
+        return int(getattr(model, "_n_features_out", model.n_features_in_))
     is_binary = is_classifier(model) and len(model.classes_) == 2
-    return 2 if is_binary else n_scores(model)
+    return 2 if is_binary else n_scores(split(model).machine)
 
 
 def _convert(scope: Any, operator: Any, container: Any) -> None:
@@ -125,14 +137,16 @@ def _convert(scope: Any, operator: Any, container: Any) -> None:
         raise ValueError(f"target_opset must be at least {OPSET}, got {container.target_opset}")
     model = operator.raw_operator
     input_dtype = np.dtype(guess_numpy_type(operator.inputs[0].type))
-    graph = make_graph(model, input_dtype)
-    if isinstance(model, LandmarkNystroem):
+    is_step = not hasattr(model, "predict")
+    parts = Parts([model], model, []) if is_step else split(model)
+    graph = make_graph(parts, input_dtype)
+    if is_step:
         write_step(graph, model)
-        coordinates = graph.cast(graph.x, graph.output_dtype), graph.output_dtype, (_n_columns(model),)
+        coordinates = graph.output(graph.x, _n_columns(model))
         add_onnx_graph(scope, operator, container, graph.finish({"coordinates": coordinates}))
         return
     is_raw = is_classifier(model) and container.get_options(model, {"raw_scores": False})["raw_scores"]
-    outputs = _as_skl2onnx(graph, model, write_model(graph, model), is_raw=is_raw)
+    outputs = _as_skl2onnx(graph, model, write_parts(graph, parts), is_raw=is_raw)
     add_onnx_graph(scope, operator, container, graph.finish(outputs))
 
 

@@ -6,28 +6,25 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.base import is_classifier, is_outlier_detector
-from sklearn.pipeline import Pipeline
-from sklearn.utils.validation import check_is_fitted
 
 from ..data.labels import class_pairs
 from ..estimators import LandmarkNystroem, OCASClassifier
-from ..estimators._column_operations import is_passed
 from ..estimators._estimator import warn_user
 from ..estimators._validation import check_choice, shown
-from ..estimators._wrapped import machines_in, unwrap
+from ..estimators._wrapped import machines_in
 from ..models.clustered import ClusteredExpansion
 from ..models.expansion import KernelExpansion
 from ..models.linear import LinearModel
 from ..models.nystroem_tree import NystroemForest
 from .clusters import write_clustered
-from .graph import Graph
+from .graph import Graph, Output
 from .machines import write_expansion, write_forest, write_linear
-from .steps import columns_lost, step_error, write_step
+from .parts import Parts, machine_of, no_machine, split
+from .steps import apply, columns_lost, write_step
 
-Outputs = dict[str, tuple[str, Any, tuple[int, ...]]]  # by name: result, dtype, and shape without the axis of rows
+Outputs = dict[str, Output]  # by name
 
 _WRITERS: tuple[tuple[type, Callable[[Graph, Any], str]], ...] = (
     (NystroemForest, write_forest),
@@ -102,92 +99,53 @@ def to_onnx(model: Any, *, dtype: Any = None) -> Any:
     """
     if dtype is not None:
         check_choice("dtype", getattr(dtype, "__name__", dtype), ("float32", "float64"))
-    graph = make_graph(model, None if dtype is None else np.dtype(dtype))
-    return graph.finish(write_model(graph, model))
+    parts = split(model)
+    graph = make_graph(parts, None if dtype is None else np.dtype(dtype))
+    return graph.finish(write_parts(graph, parts))
 
 
-def make_graph(model: Any, input_dtype: np.dtype[Any] | None = None) -> Graph:
-    """An empty graph for a fitted model, in its machine's dtype; that is the default of `input_dtype`.
-
-    Raises
-    ------
-    NotFittedError
-    """
-    machine = machines_in(model)[0]  # of several calibrated ones, on the same data, the first
-    check_is_fitted(machine)
-    own = _own_dtype(model, machine) or (input_dtype if input_dtype in (np.float32, np.float64) else np.float32)
-    graph = Graph(np.dtype(own).name, _n_features(model), input_dtype)
-    if graph.input_dtype == np.float32:
-        _warn_of_rounding(model)
-    return graph
-
-
-def _own_dtype(model: Any, machine: Any) -> Any:
-    """The dtype of a kernel machine, or of the landmarks before a linear one; None of a linear machine of features."""
-    landmarks = [step.landmarks_.dtype for step in _steps(model) if isinstance(step, LandmarkNystroem)]
-    return getattr(machine, "_dtype", landmarks[0] if landmarks else None)
-
-
-def _steps(model: Any) -> list[Any]:
-    """The steps of a pipeline that change something, but for the last one."""
-    model = unwrap(model)
-    return [step for _, step in model.steps[:-1] if not is_passed(step)] if isinstance(model, Pipeline) else []
-
-
-def _n_features(model: Any) -> int:
-    """Features of the rows that a model takes."""
-    model = unwrap(model)
-    if isinstance(model, Pipeline):
-        return _n_features([*_steps(model), model.steps[-1][1]][0])
-    if hasattr(model, "n_features_in_"):
-        return int(model.n_features_in_)
-    if hasattr(model, "calibrated_classifiers_"):
-        return _n_features(model.calibrated_classifiers_[0].estimator)
-    raise step_error(model)  # it takes text
-
-
-def _warn_of_rounding(model: Any) -> None:
-    """Warn of columns that a float32 input rounds before the first scaling sees them."""
-    steps = _steps(model)
-    if steps and len(lost := columns_lost(steps[0])):
+def make_graph(parts: Parts, input_dtype: np.dtype[Any] | None = None) -> Graph:
+    """An empty graph for a fitted model, by default in its machine's dtype."""
+    machine = machines_in(parts.machine)[0]  # of several calibrated ones, on the same data, the first
+    landmarks = [step.landmarks_.dtype for step in parts.steps if isinstance(step, LandmarkNystroem)]
+    own = getattr(machine, "_dtype", landmarks[0] if landmarks else None)  # None of a linear machine of features
+    dtype = input_dtype if input_dtype in (np.float32, np.float64) else own or np.float32
+    graph = Graph(np.dtype(dtype).name, parts.n_features, input_dtype)
+    lost = columns_lost(parts.steps[0]) if parts.steps and graph.input_dtype == np.float32 else ()
+    if len(lost):
         warn_user(
             f"the input is float32, in which the spread of columns {shown(lost[:5])} is lost in rounding: export with "
             'dtype="float64"',
             UserWarning,
         )
+    return graph
 
 
-def write_model(graph: Graph, model: Any) -> Outputs:
-    """Write a machine, a pipeline or search around it, or calibrated ones; return the outputs."""
-    model = unwrap(model)
-    if isinstance(model, Pipeline):
-        for _, step in model.steps[:-1]:
-            write_step(graph, step)
-        return write_model(graph, model[-1])
-    is_calibrated = hasattr(model, "calibrated_classifiers_")
-    return _write_calibrated(graph, model) if is_calibrated else _write_machine(graph, model)
+def write_parts(graph: Graph, parts: Parts) -> Outputs:
+    """Write the steps of a model, and its machine or calibrated ones; return the outputs."""
+    for step in parts.steps:
+        write_step(graph, step)
+    is_calibrated = hasattr(parts.machine, "calibrated_classifiers_")
+    return _write_calibrated(graph, parts.machine) if is_calibrated else _write_machine(graph, parts)
 
 
-def _write_machine(graph: Graph, model: Any) -> Outputs:
-    machine = _machine_of(model)
+def _write_machine(graph: Graph, parts: Parts) -> Outputs:
+    model = parts.machine
+    machine = machine_of(model)
     write = next((write for kind, write in _WRITERS if isinstance(machine, kind)), None)
     if write is None:
-        is_theirs = type(model).__module__.startswith("sklearn.")
-        raise ValueError(
-            f"model must be a linear machine, a kernel expansion or a compressed model, got {type(model).__name__}"
-            f"{': see skl2onnx, or compress it first' if is_theirs else ''}"
-        )
-    graph.start_machine()
-    return _write_outputs(graph, model, write(graph, machine))
+        raise no_machine(model)
+    graph.start()
+    return _write_outputs(graph, model, apply(graph, write(graph, machine), parts.of_target))
 
 
 def _write_calibrated(graph: Graph, model: Any) -> Outputs:
     """The mean of the members' probabilities, and the class of the largest."""
     members = [_probabilities(graph, member) for member in model.calibrated_classifiers_]
-    mean, labels = graph.mean(members), _as_constant(model.classes_)
+    mean = graph.mean(members)
     return {
-        "label": (graph.rows_of(labels, _largest(graph, mean)), labels.dtype, ()),
-        "probabilities": (graph.cast(mean, graph.output_dtype), graph.output_dtype, (len(labels),)),
+        "label": _write_label(graph, model.classes_, _largest(graph, mean)),
+        "probabilities": graph.output(mean, len(model.classes_)),
     }
 
 
@@ -195,7 +153,7 @@ def _probabilities(graph: Graph, member: Any) -> str:
     """1 / (1 + exp(a f + b)) of a member's decision values f, normalised over the classes: (rows, n_classes)."""
     if member.method != "sigmoid":
         raise ValueError(f"model must be calibrated with method='sigmoid', got method={member.method!r}")
-    x, outputs = graph.x, write_model(graph, member.estimator)
+    x, outputs = graph.x, write_parts(graph, split(member.estimator))
     scores, _, shape = outputs["scores"]
     graph.x = x
     k, q = len(member.classes), len(member.calibrators)
@@ -203,7 +161,7 @@ def _probabilities(graph: Graph, member: Any) -> str:
         raise ValueError(f"model has {shape[0]} decision values and {q} calibrators: use decision_function_shape='ovr'")
     scores = scores if shape else graph.unsqueeze(scores, 1)
     a, b = (np.array([getattr(curve, name) for curve in member.calibrators], np.float64) for name in ("a_", "b_"))
-    p = graph("Sigmoid", graph("Sub", graph("Mul", graph.cast(scores, np.float64), -a), b))
+    p = graph.sigmoid(graph("Sub", graph("Mul", scores, -a), b))
     if k == 2:
         return graph("Concat", graph("Sub", np.array(1.0), p), p, axis=1)
     places = np.searchsorted(member.classes, member.estimator.classes_)[:q]  # a fold may lack a class
@@ -213,44 +171,29 @@ def _probabilities(graph: Graph, member: Any) -> str:
     return graph("Where", is_zero, np.full(k, 1.0 / k), graph("Div", p, total))
 
 
-def _machine_of(model: Any) -> Any:
-    """The decision functions of an estimator: a model of `models`, or None."""
-    if type(model).__module__.startswith("sklearn."):
-        return None
-    if hasattr(model, "coef_"):
-        coef = model.coef_  # CSR, of a linear kernel on sparse rows
-        return LinearModel(np.atleast_2d(coef.toarray() if sp.issparse(coef) else coef), model.intercept_)
-    return getattr(model, "predictor_", getattr(model, "_model", None))
-
-
 def _write_outputs(graph: Graph, model: Any, values: str) -> Outputs:
     """The outputs of a classifier, outlier detector or regressor, from its decision values (rows, q)."""
     further: Outputs = {}
     if is_classifier(model):
-        labels = _as_constant(model.classes_)
         number, scores, shape = _classify(graph, model, values)
-        label, kind = graph.rows_of(labels, number), labels.dtype
+        label, k = _write_label(graph, model.classes_, number), len(model.classes_)
         if isinstance(model, OCASClassifier) and model.loss == "logistic":
-            probabilities = graph.cast(_sigmoids(graph, values, len(labels)), graph.output_dtype)
-            further["probabilities"] = probabilities, graph.output_dtype, (len(labels),)
+            further["probabilities"] = graph.output(_sigmoids(graph, values, k), k)
     elif is_outlier_detector(model):
-        shape, scores = (), graph.squeeze(values, 1)
-        is_inside = graph("GreaterOrEqual", scores, np.array(0.0))
-        kind = np.dtype(np.int64)
-        label = graph("Where", is_inside, np.array(1, kind), np.array(-1, kind))
+        scores, shape, signs = graph.squeeze(values, 1), (), np.array([-1, 1])
+        is_inside = graph("Or", *(graph(sign, scores, np.array(0.0)) for sign in ("Greater", "Equal")))
+        label = _write_label(graph, signs, graph.cast(is_inside, np.int64))
     else:
         q = n_scores(model)
-        scores, shape = (graph.squeeze(values, 1), ()) if q == 1 else (values, (q,))
-        return {"scores": (graph.cast(scores, graph.output_dtype), graph.output_dtype, shape)}
-    written: Outputs = {"scores": (graph.cast(scores, graph.output_dtype), graph.output_dtype, shape)}
-    return {"label": (label, kind, ()), **written, **further}
+        return {"scores": graph.output(graph.squeeze(values, 1)) if q == 1 else graph.output(values, q)}
+    return {"label": label, "scores": graph.output(scores, *shape), **further}
 
 
 def _sigmoids(graph: Graph, values: str, n_classes: int) -> str:
     """Probabilities 1 / (1 + exp(-f)) of decision values f (rows, q), divided by their sum: (rows, n_classes)."""
     opposite = graph("Neg", values)
     if n_classes == 2:
-        return graph("Sigmoid", graph("Concat", opposite, values, axis=1))
+        return graph.sigmoid(graph("Concat", opposite, values, axis=1))
     return graph("Softmax", graph("Neg", graph("Softplus", opposite)), axis=1)
 
 
@@ -261,13 +204,13 @@ def n_scores(model: Any) -> int:
     return len(model.intercept_) if hasattr(model, "intercept_") else model.predictor_.n_outputs
 
 
-def _as_constant(classes: NDArray[Any]) -> NDArray[Any]:
-    """Labels as onnx takes them: numbers, or strings as objects."""
-    if classes.dtype.kind in "iufb":
-        return classes
-    if all(isinstance(label, str) for label in classes.tolist()):
-        return classes.astype(object)
-    raise ValueError(f"classes_ must be numbers or strings to be written as ONNX, got {classes[:3].tolist()}")
+def _write_label(graph: Graph, classes: NDArray[Any], number: str) -> Output:
+    """The class of each row, by its number: numbers, or strings as objects."""
+    if classes.dtype.kind not in "iufb":
+        if not all(isinstance(label, str) for label in classes.tolist()):
+            raise ValueError(f"classes_ must be numbers or strings to be written, got {classes[:3]!r}")
+        classes = classes.astype(object)
+    return graph.rows_of(graph.as_given(classes), number), classes.dtype, ()
 
 
 def _classify(graph: Graph, model: Any, values: str) -> tuple[str, str, tuple[int, ...]]:
@@ -279,7 +222,7 @@ def _classify(graph: Graph, model: Any, values: str) -> tuple[str, str, tuple[in
     if not hasattr(model, "break_ties"):
         return _largest(graph, values), values, (k,)
     against = _write_pair_matrix(graph, values, k)
-    votes = graph.reduce("Sum", graph.cast(graph("Greater", against, np.array(0.0)), np.float64), 2)
+    votes = graph.reduce("Sum", graph.cast(graph("Greater", against, np.array(0.0)), graph.dtype), 2)
     if model.decision_function_shape == "ovo":
         if model.break_ties:  # as `predict` says
             raise ValueError("break_ties must be False with decision_function_shape='ovo', got True")
@@ -307,8 +250,9 @@ def _write_vote_scores(graph: Graph, against: str, votes: str, k: int) -> str:
 
     A decision value of exactly zero is a vote for the first class of its pair.
     """
-    ties = graph("And", graph("Equal", against, np.array(0.0)), np.triu(np.ones((k, k), np.bool_), 1))
+    is_zero = graph.cast(graph("Equal", against, np.array(0.0)), graph.dtype)
+    ties = graph("Mul", is_zero, np.triu(np.ones((k, k)), 1))
     sums = graph.reduce("Sum", against, 2)
     scale = graph("Mul", graph("Add", graph("Abs", sums), np.array(1.0)), np.array(3.0))
-    counts = graph("Add", votes, graph.reduce("Sum", graph.cast(ties, np.float64), 2))
+    counts = graph("Add", votes, graph.reduce("Sum", ties, 2))
     return graph("Add", counts, graph("Div", sums, scale))

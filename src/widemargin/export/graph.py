@@ -13,6 +13,7 @@ OPSET = 18
 _INPUT = "X"
 
 Value = Any  # the name of a tensor in the graph, or an array that becomes a constant
+Output = tuple[str, Any, tuple[int, ...]]  # a result, its dtype, and its shape without the axis of rows
 
 
 class Graph:
@@ -25,7 +26,7 @@ class Graph:
     Parameters
     ----------
     dtype : {"float32", "float64"}
-        Of the samples and of the constants of `number`.
+        Of the samples, of constants of floating point, and of all that is computed from them.
     n_features : int
     input_dtype : dtype, optional
         Of the input; by default the same.
@@ -33,7 +34,7 @@ class Graph:
     Attributes
     ----------
     x : str
-        Name of the samples: the input, or what the steps of a pipeline and `start_machine` made of it.
+        Name of the samples: the input, or what `start` and the steps of a pipeline made of it.
     input_dtype, output_dtype : dtype
         Of the samples as they are given; of scores, that of the input, or float32 of integers.
     """
@@ -49,8 +50,8 @@ class Graph:
         self._nodes: list[Any] = []
         self._constants: list[Any] = []
 
-    def start_machine(self) -> None:
-        """Convert an input that no step has converted to the dtype of the machine."""
+    def start(self) -> None:
+        """Convert an input of integers."""
         if self.x == _INPUT and self.input_dtype != self.dtype:
             self.x = self.cast(self.x, self.dtype)
 
@@ -62,13 +63,23 @@ class Graph:
         return name
 
     def _constant(self, array: NDArray[Any]) -> str:
+        return self.as_given(array.astype(self.dtype) if array.dtype.kind == "f" else array)
+
+    def as_given(self, array: NDArray[Any]) -> str:
+        """A constant of an array's own dtype."""
         name = f"constant_{next(self._numbers)}"
         self._constants.append(self.onnx.numpy_helper.from_array(np.asarray(array, order="C"), name))
         return name
 
-    def number(self, value: float) -> NDArray[Any]:
-        """A scalar constant in the dtype of the samples."""
-        return np.array(value, self.dtype)
+    def computing_in(self, precision: Any, write: Callable[[], str]) -> str:
+        """What `write` adds, with the samples and constants in `precision`, if that is more than the graph's."""
+        outer = self.x, self.dtype
+        if np.promote_types(self.dtype, precision) == self.dtype:
+            return write()
+        self.x, self.dtype = self.cast(self.x, precision), np.dtype(precision)
+        values = write()
+        self.x, self.dtype = outer
+        return self.cast(values, self.dtype)
 
     def cast(self, value: Value, dtype: Any) -> str:
         """Values converted to a dtype."""
@@ -83,11 +94,14 @@ class Graph:
         return self("Squeeze", value, np.array(axes, np.int64))
 
     def reduce(self, operator: str, value: Value, axis: int, *, keep: bool = False) -> str:
-        """Reduce along one axis by "Sum", "SumSquare", "Max", "Min" or "L1"."""
+        """Reduce along one axis by "Sum", "SumSquare", "Max", "Min" or "L1", of which few runtimes know all."""
+        if operator in ("SumSquare", "L1"):
+            value = self("Mul", value, value) if operator == "SumSquare" else self("Abs", value)
+            operator = "Sum"
         return self(f"Reduce{operator}", value, np.array([axis], np.int64), keepdims=int(keep))
 
     def mean(self, values: list[str]) -> str:
-        """The mean of some tensors of float64 of one shape."""
+        """The mean of some tensors of one shape."""
         return values[0] if len(values) == 1 else self("Div", self("Sum", *values), np.array(float(len(values))))
 
     def split(self, values: str, sizes: list[int]) -> list[str]:
@@ -101,7 +115,12 @@ class Graph:
 
     def with_zero(self, values: str) -> str:
         """Values (rows, q) and a column of zeros: (rows, q + 1)."""
-        return self("Pad", values, np.array([0, 0, 0, 1], np.int64))
+        column = self("Gather", values, np.array([0]), axis=1)
+        return self("Concat", values, self.cast(self("Less", column, column), self.dtype), axis=1)
+
+    def sigmoid(self, value: Value) -> str:
+        """1 / (1 + exp(-value))."""
+        return self("Div", np.array(1.0), self("Add", self("Exp", self("Neg", value)), np.array(1.0)))
 
     def rows_of(self, table: Value, index: Value) -> str:
         """table[index]: entries of the first axis."""
@@ -132,7 +151,7 @@ class Graph:
         graph = self.onnx.helper.make_graph(self._nodes, "body", inputs, outputs, self._constants)
         self._nodes, self._constants = outer
         names = [f"loop_{next(self._numbers)}" for _ in states]
-        values = [n, np.array(True), *(value for value, _ in states)]
+        values = [n, self("Equal", n, n), *(value for value, _ in states)]
         values = [value if isinstance(value, str) else self._constant(value) for value in values]
         self._nodes.append(self.onnx.helper.make_node("Loop", values, names, name=names[0], body=graph))
         return names
@@ -141,29 +160,21 @@ class Graph:
         """A number, as often as an array has rows: (rows,)."""
         return self("Expand", number, self("Shape", rows, end=1))
 
-    def two_smallest(self, values: Value) -> tuple[str, str]:
-        """The two smallest values of each row, in ascending order, and their columns: (rows, 2) each.
+    def smallest(self, values: str) -> tuple[str, str]:
+        """The column of each row's smallest value (rows,), and this value."""
+        return self("ArgMin", values, axis=1, keepdims=0), self.reduce("Min", values, 1)
 
-        With a row more on the way: in some versions of ONNX Runtime, 1.22 for one, a TopK of no rows ends the process.
-        """
-        names = [f"{name}_{next(self._numbers)}" for name in ("smallest", "columns")]
-        two, padded = self._constant(np.array([2], np.int64)), self("Pad", values, np.array([0, 0, 1, 0], np.int64))
-        self._nodes.append(self.onnx.helper.make_node("TopK", [padded, two], names, name=names[0], largest=0))
-        start, end = np.array([0], np.int64), np.array([-1], np.int64)
-        smallest, columns = (self("Slice", name, start, end, start) for name in names)
-        return smallest, columns
+    def output(self, values: str, *shape: int) -> Output:
+        """Values (rows, *shape) as an output."""
+        is_own = self.output_dtype == self.dtype
+        return values if is_own else self.cast(values, self.output_dtype), self.output_dtype, shape
 
-    def column(self, values: Value, c: int) -> str:
-        """One column (rows,) of a matrix."""
-        return self("Gather", values, np.array(c, np.int64), axis=1)
-
-    def finish(self, outputs: dict[str, tuple[str, Any, tuple[int, ...]]]) -> Any:
+    def finish(self, outputs: dict[str, Output]) -> Any:
         """The model, checked by onnx.
 
         Parameters
         ----------
-        outputs : dict from name to (str, dtype, tuple of int)
-            Name of the result, its dtype, and its shape without the axis of rows.
+        outputs : dict from name to Output
         """
         helper = self.onnx.helper
         infos = []

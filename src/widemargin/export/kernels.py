@@ -16,9 +16,9 @@ _WRITTEN = RBF, Laplacian, Linear, Polynomial, Sigmoid
 
 
 class Points(NamedTuple):
-    """Points (m, d) as `write_argument` takes them, and for the RBF kernel their squared norms (m,)."""
+    """Points as columns (d, m) as `write_argument` takes them, and for the RBF kernel their squared norms (m,)."""
 
-    rows: Value
+    columns: Value
     squares: Value
 
 
@@ -26,47 +26,48 @@ def check_written(kernel: Any) -> None:
     """Raise a ValueError that names a kernel which is not written."""
     if not isinstance(kernel, _WRITTEN):
         raise ValueError(
-            f"model has a {type(kernel).__name__} kernel: to_onnx writes rbf, laplacian, poly, sigmoid, linear"
+            f"model has a {type(kernel).__name__} kernel: written are rbf, laplacian, poly, sigmoid, linear"
         )
 
 
-def dense(points: Any) -> NDArray[Any]:
-    """Points (m, d) as a dense array.
+def dense(graph: Graph, points: Any) -> NDArray[Any]:
+    """Points (m, d) as a dense array of the graph's dtype.
 
     Raises
     ------
     ValueError
         If they take more bytes than an ONNX file can have.
     """
-    n_bytes = points.shape[0] * points.shape[1] * points.dtype.itemsize
+    n_bytes = points.shape[0] * points.shape[1] * graph.dtype.itemsize
     if n_bytes > _MAX_BYTES:
         raise ValueError(
             f"model has {points.shape[0]:,} points of {points.shape[1]:,} features, {n_bytes / 1e9:.1f} GB, and an "
             "ONNX file at most 2 GB: compress it first"
         )
-    return np.asarray(points.toarray() if sp.issparse(points) else points)
+    return np.asarray(points.toarray() if sp.issparse(points) else points, graph.dtype)
 
 
 def prepare(graph: Graph, x: str, points: NDArray[Any], kernel: Any) -> tuple[str, Points]:
     """Rows x (rows, d) and points (m, d) for `write_argument`: of the RBF kernel both less the points' mean."""
     if not isinstance(kernel, RBF):
-        return x, Points(scaled(kernel, points), points[:, :0].sum(axis=1))
+        return x, Points(scaled(kernel, points).T, points[:, :0].sum(axis=1))
     # so large an entry has no kernel value, but the sum of the squares, which must not overflow, has one
-    largest = points.dtype.type(np.sqrt(np.finfo(points.dtype).max / (16 * points.shape[1])))
+    largest = np.sqrt(np.finfo(graph.dtype).max / (16 * points.shape[1]))
     x = graph("Clip", x, np.array(-largest), np.array(largest))
     centre = points.mean(axis=0)  # shifting both leaves distances as they are, with less rounding error
     points = points - centre
-    return graph("Sub", x, centre), Points(points, np.square(points).sum(axis=1))
+    return graph("Sub", x, centre), Points(-2.0 * points.T, np.square(points).sum(axis=1))
 
 
 def write_argument(graph: Graph, x: str, points: Points, kernel: Any) -> str:
     """Kernel arguments, inner products or distances, of all rows and all points: (rows, m)."""
     if isinstance(kernel, Laplacian):
-        return graph.reduce("L1", graph("Sub", graph.unsqueeze(x, 1), points.rows), 2)
+        return graph.reduce("L1", graph("Sub", graph.unsqueeze(x, 2), points.columns), 1)
+    products = graph("MatMul", x, points.columns)
     if not isinstance(kernel, RBF):
-        return graph("Gemm", x, points.rows, transB=1)
-    products = graph("Gemm", x, points.rows, points.squares, alpha=-2.0, transB=1)
-    return graph("Relu", graph("Add", products, graph.reduce("SumSquare", x, 1, keep=True)))
+        return products
+    squares = graph("Add", points.squares, graph.reduce("SumSquare", x, 1, keep=True))
+    return graph("Relu", graph("Add", products, squares))
 
 
 def write_kernel(graph: Graph, kernel: Any, argument: str) -> str:
@@ -79,10 +80,10 @@ def write_kernel(graph: Graph, kernel: Any, argument: str) -> str:
     """
     check_written(kernel)
     if isinstance(kernel, ExponentialKernel):
-        return graph("Exp", graph("Mul", argument, graph.number(-kernel.gamma)))
+        return graph("Exp", graph("Mul", argument, np.array(-kernel.gamma)))
     if isinstance(kernel, Linear):
         return argument
-    inner = graph("Add", argument, graph.number(kernel.coef0))
+    inner = graph("Add", argument, np.array(kernel.coef0))
     return graph("Tanh", inner) if isinstance(kernel, Sigmoid) else graph("Pow", inner, np.array(kernel.degree))
 
 

@@ -1,7 +1,8 @@
-"""Decision functions as nodes of a graph: the sums of `models`, accumulated in float64."""
+"""Decision functions as nodes of a graph: the sums of `models`."""
 
 from __future__ import annotations
 
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -10,6 +11,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from .._native import nystroem
+from ..kernels.functions import Linear
 from ..models.expansion import KernelExpansion
 from ..models.linear import LinearModel
 from ..models.nystroem_coordinates import NystroemCoordinates
@@ -22,32 +24,33 @@ from .kernels import check_written, dense, prepare, scaled, write_argument, writ
 
 def write_linear(graph: Graph, model: LinearModel) -> str:
     """Decision values <w, x> + b of q linear functions: (rows, q)."""
-    x = graph.cast(graph.x, np.float64)
-    return graph("Add", graph("MatMul", x, model.coef.T), model.intercept)
+    return graph("Add", graph("MatMul", graph.x, model.coef.T), model.intercept)
 
 
 def write_expansion(graph: Graph, model: KernelExpansion) -> str:
     """Decision values sum_j coef_j k(x, z_j) + b of q kernel expansions: (rows, q)."""
     check_written(model.kernel)
+    if isinstance(model.kernel, Linear):
+        return write_linear(graph, model.linear_model)
     if not model.coef.shape[1]:
         zeros = np.zeros((len(model.intercept), model.points.shape[1]))
         return write_linear(graph, LinearModel(zeros, model.intercept))
-    precision = model.pair_with(model.points[:1])[0].precision  # float64 where float32 distances are too inexact
-    x = graph.x if precision == graph.dtype else graph.cast(graph.x, precision)
-    x, points = prepare(graph, x, dense(model.points).astype(precision), model.kernel)
-    argument = write_argument(graph, x, points, model.kernel)
-    K = write_kernel(graph, model.kernel, argument if precision == graph.dtype else graph.cast(argument, graph.dtype))
-    write_product = _write_sparse_product if sp.issparse(model.coef) else _write_product
-    return graph("Add", write_product(graph, graph.cast(K, np.float64), model.coef), model.intercept)
 
+    def write() -> str:
+        x, points = prepare(graph, graph.x, dense(graph, model.points), model.kernel)
+        K = write_kernel(graph, model.kernel, write_argument(graph, x, points, model.kernel))
+        is_sparse = sp.issparse(model.coef)
+        products = _write_sparse_product(graph, K, model.coef) if is_sparse else graph("MatMul", K, model.coef.T)
+        return graph("Add", products, model.intercept)
 
-def _write_product(graph: Graph, K: str, coef: NDArray[Any]) -> str:
-    """K coef' of kernel values K (rows, points) and coefficients (q, points): (rows, q)."""
-    return graph("MatMul", K, coef.T)
+    # float64 where float32 distances are too inexact
+    return graph.computing_in(model.pair_with(model.points[:1])[0].precision, write)
 
 
 def _write_sparse_product(graph: Graph, K: str, coef: Any) -> str:
-    """`_write_product` of a CSC array, without its zeros: points of one class have coefficients in the same functions.
+    """K coef' of kernel values K (rows, points) and coefficients (q, points), a CSC array: (rows, q).
+
+    It is computed without the zeros: points of one class have coefficients in the same functions.
 
     The classes' products, side by side, contain each function's parts: two for a pair of classes.
     """
@@ -71,17 +74,23 @@ def _write_sparse_product(graph: Graph, K: str, coef: Any) -> str:
 def write_coordinates(graph: Graph, model: NystroemCoordinates) -> str:
     """Coordinates c(x) F of features c(x) and a factor F: (rows, rank)."""
     features, kernel = model.features, model.features.kernel
-    points = features.landmarks[0].astype(np.float64)
-    argument = write_argument(graph, *prepare(graph, graph.cast(graph.x, np.float64), points, kernel), kernel)
-    argument = graph.cast(argument, graph.dtype)
-    if features.pseudo_distances.shape[2]:
+    if not features.pseudo_distances.shape[2]:
+        write = partial(_write_argument, graph, features.landmarks[0], kernel)
+        argument = graph.computing_in(model.precision, write)
+    else:  # bounds need distances without cancellation
+        argument = _write_leaf_argument(graph, features.landmarks[0], kernel)
         bounds = _write_bounds(graph, features, argument, lambda table: table[0])
         argument = graph("Concat", argument, bounds, axis=1)
     values = write_kernel(graph, kernel, argument)
     if features.pairs.shape[2]:
         first, second = (graph("Gather", values, numbers.astype(np.int64), axis=1) for numbers in features.pairs[0])
         values = graph("Concat", values, graph("Mul", first, second), axis=1)
-    return graph("MatMul", values, model.factor.astype(graph.dtype))
+    return graph("MatMul", values, model.factor)
+
+
+def _write_argument(graph: Graph, points: NDArray[Any], kernel: Any) -> str:
+    """Kernel arguments of all rows and points (m, d): (rows, m)."""
+    return write_argument(graph, *prepare(graph, graph.x, dense(graph, points), kernel), kernel)
 
 
 def write_forest(graph: Graph, model: NystroemForest) -> str:
@@ -103,13 +112,13 @@ def _write_tree(graph: Graph, tree: NystroemTree) -> str:
     to_landmarks = argument = _write_leaf_argument(graph, of_leaf(scaled(kernel, tree.features.landmarks)), kernel)
     if tree.features.pseudo_distances.shape[2]:
         argument = graph("Concat", to_landmarks, _write_bounds(graph, tree.features, to_landmarks, of_leaf), axis=1)
-    values = graph.cast(write_kernel(graph, kernel, argument), np.float64)
+    values = write_kernel(graph, kernel, argument)
     total = graph("Add", _inner(graph, of_leaf(tree.coef), values), of_leaf(tree.intercept))
     if tree.products.shape[2]:
         products = _write_products(graph, write_kernel(graph, kernel, to_landmarks), of_leaf(tree.products))
         total = graph("Add", total, products)
     if tree.slopes.shape[1]:
-        total = graph("Add", total, graph.cast(_inner(graph, of_leaf(tree.slopes), graph.x), np.float64))
+        total = graph("Add", total, _inner(graph, of_leaf(tree.slopes), graph.x))
     return total
 
 
@@ -130,17 +139,18 @@ def _write_bounds(graph: Graph, features: LandmarkFeatures, to_landmarks: str, o
     """Kernel arguments of each row and the pseudo-landmarks: bounds of the distance by the triangle inequality."""
     is_square, bounds = features.kernel.argument == "squared_distance", features.bounds
     distances = graph.unsqueeze(graph("Sqrt", to_landmarks) if is_square else to_landmarks, 2)
-    pseudo_distances = of_leaf(features.pseudo_distances.astype(graph.dtype))
+    pseudo_distances = of_leaf(features.pseudo_distances)
     lower = graph.reduce("Max", graph("Abs", graph("Sub", distances, pseudo_distances)), 1)
     upper = graph.reduce("Min", graph("Add", distances, pseudo_distances), 1)
-    bound = graph("Where", of_leaf((bounds == nystroem.LOWER)[:, None]), lower, upper)
+    is_lower = graph("Greater", of_leaf((bounds == nystroem.LOWER)[:, None].astype(float)), np.array(0.0))
+    bound = graph("Where", is_lower, lower, upper)
     return graph("Mul", bound, bound) if is_square else bound
 
 
 def _write_products(graph: Graph, values: str, products: Value) -> str:
     """<f, P f> of each row, with the lower triangle P of `products` and kernel values f (rows, m): (rows, q)."""
     partial = graph.squeeze(graph("MatMul", products, graph.unsqueeze(values, 1, 3)), 3)
-    return _inner(graph, graph.cast(partial, np.float64), graph.cast(values, np.float64))
+    return _inner(graph, partial, values)
 
 
 def _write_routing(graph: Graph, tree: Hierarchy) -> str | None:
@@ -156,15 +166,16 @@ def _write_routing(graph: Graph, tree: Hierarchy) -> str | None:
 
 def _write_step(graph: Graph, tree: Hierarchy, node: str | None) -> str:
     """The child with the nearest centre, of each row's node (rows,) or, without `node`, of the root: (rows,)."""
-    x, children = graph.unsqueeze(graph.x, 1), tree.children.astype(np.int64)
-    branching = children.shape[1]
+    x, branching = graph.unsqueeze(graph.x, 1), tree.children.shape[1]
+    # what a node lacks repeats its first child, which is nearer than none
+    is_missing = np.arange(branching) >= tree.sizes[:, None]
+    centres = np.where(is_missing[..., None], tree.centres[:, :1], tree.centres)
+    children = np.where(is_missing, tree.children[:, :1], tree.children).astype(np.int64)
     if node is None:
-        size = tree.sizes[0]
-        distances = graph.reduce("SumSquare", graph("Sub", x, tree.centres[0, :size]), 2)
+        distances = graph.reduce("SumSquare", graph("Sub", x, centres[0, : tree.sizes[0]]), 2)
         return graph.rows_of(children[0], graph("ArgMin", distances, axis=1, keepdims=0))
     inner = graph("Max", node, np.array(0, np.int64))
-    distances = graph.reduce("SumSquare", graph("Sub", x, graph.rows_of(tree.centres, inner)), 2)
-    missing = np.where(np.arange(branching) < tree.sizes[:, None], 0, np.inf).astype(graph.dtype)
-    best = graph("ArgMin", graph("Add", distances, graph.rows_of(missing, inner)), axis=1, keepdims=0)
+    distances = graph.reduce("SumSquare", graph("Sub", x, graph.rows_of(centres, inner)), 2)
+    best = graph("ArgMin", distances, axis=1, keepdims=0)
     place = graph("Add", graph("Mul", inner, np.array(branching, np.int64)), best)
     return graph.rows_of(children.ravel(), place)

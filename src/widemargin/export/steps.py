@@ -10,32 +10,35 @@ from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
 from ..compression.rows import MAX_ROUNDING
 from ..estimators import LandmarkNystroem
-from ..estimators._column_operations import SCALINGS, column_operations, is_passed
+from ..estimators._column_operations import Operations
 from .graph import Graph
 from .machines import write_coordinates
+from .parts import step_operations
 
 
 def write_step(graph: Graph, step: Any) -> None:
-    """Scale the samples of the graph, in float64 like scikit-learn, or replace them by `LandmarkNystroem`'s.
+    """Scale the samples of the graph, or replace them by `LandmarkNystroem`'s.
 
     Raises
     ------
     ValueError
         Naming the step, if it is none of these.
     """
-    if is_passed(step):
-        return
+    graph.start()
     if isinstance(step, LandmarkNystroem):
-        graph.start_machine()
         graph.x = write_coordinates(graph, step._model)
-        return
-    operations = column_operations(step)
-    if operations is None:
-        raise step_error(step)
-    x = graph.cast(graph.x, np.float64)
+    else:
+        graph.x = apply(graph, graph.x, step_operations(step))
+
+
+def apply(graph: Graph, values: str, operations: Operations) -> str:
+    """Values (rows, n) after operations on their columns."""
     for operator, operand in operations:
-        x = graph(operator, x, operand)
-    graph.x = graph.cast(x, graph.dtype)
+        if operator == "Where":  # of an imputer
+            values = graph("Where", graph("IsNaN", values), operand, values)
+        else:
+            values = graph(operator, values, *([] if operator == "Exp" else [operand]))
+    return values
 
 
 def columns_lost(step: Any) -> NDArray[np.intp]:
@@ -47,12 +50,3 @@ def columns_lost(step: Any) -> NDArray[np.intp]:
     else:
         return np.empty(0, np.intp)
     return np.flatnonzero((largest * np.finfo(np.float32).eps > MAX_ROUNDING * spread) & (spread > 0))
-
-
-def step_error(step: Any) -> ValueError:
-    """The error of a pipeline with a step that is not written."""
-    return ValueError(
-        f"model has the step {' '.join(repr(step).split())}: to_onnx writes {SCALINGS}, and LandmarkNystroem alone. "
-        "Export the last step, to_onnx(model[-1]), whose input is model[:-1].transform(X) as a dense array; or all "
-        "steps with skl2onnx.to_onnx after widemargin.register_converters()"
-    )

@@ -89,6 +89,11 @@ class NystroemCoordinates:
         self.features.kernel.fill(rows, points, values)
         return self.features.append_products(values)
 
+    @property
+    def precision(self) -> np.dtype[Any]:
+        """Of kernel values by inner products: float64 where float32 distances are too inexact."""
+        return np.dtype(self._points.precision)
+
     @cached_property
     def _points(self) -> Samples:
         kernel = self.features.kernel

@@ -1,0 +1,129 @@
+"""The parts of a fitted model, for graphs and headers: operations on columns, a machine, operations on its target."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.compose import TransformedTargetRegressor
+from sklearn.impute import SimpleImputer
+from sklearn.pipeline import Pipeline
+from sklearn.utils.validation import check_is_fitted
+
+from ..estimators._column_operations import SCALINGS, Operations, column_operations, is_passed
+from ..estimators._wrapped import unwrap
+from ..models.linear import LinearModel
+
+_OPPOSITE = {"Sub": "Add", "Add": "Sub", "Mul": "Div", "Div": "Mul"}
+_OF_FUNCTION: dict[Any, Operations] = {
+    None: [],
+    np.exp: [("Exp", np.array(0.0))],
+    np.expm1: [("Exp", np.array(0.0)), ("Sub", np.array(1.0))],
+}
+
+
+class Parts(NamedTuple):
+    """The steps of a model's pipelines, its machine or calibrated ones, and operations on the values of `predict`."""
+
+    steps: list[Any]
+    machine: Any
+    of_target: Operations
+
+    @property
+    def operations(self) -> Operations:
+        """Those of the steps."""
+        return [operation for step in self.steps for operation in step_operations(step)]
+
+    @property
+    def n_features(self) -> int:
+        """Features of the rows that the model takes."""
+        first = [*self.steps, self.machine][0]
+        if hasattr(first, "n_features_in_"):
+            return int(first.n_features_in_)
+        if hasattr(first, "calibrated_classifiers_"):
+            return split(first.calibrated_classifiers_[0].estimator).n_features
+        raise step_error(first)  # it takes text
+
+
+def split(model: Any) -> Parts:
+    """The parts of a fitted model.
+
+    Raises
+    ------
+    NotFittedError
+    ValueError
+        Naming a transformer of targets that is not written.
+    """
+    model = unwrap(model)
+    if isinstance(model, Pipeline):
+        steps, machine, of_target = split(model.steps[-1][1])
+        return Parts([*(step for _, step in model.steps[:-1] if not is_passed(step)), *steps], machine, of_target)
+    check_is_fitted(model)
+    if isinstance(model, TransformedTargetRegressor):
+        steps, machine, of_target = split(model.regressor_)
+        return Parts(steps, machine, of_target + _back(model))
+    return Parts([], model, [])
+
+
+def step_operations(step: Any) -> Operations:
+    """What a step does to the columns; ValueError that names another kind of step."""
+    if isinstance(step, SimpleImputer):
+        values = step.statistics_
+        is_plain = np.isnan(step.missing_values) and not step.add_indicator and values.dtype.kind == "f"
+        operations: Operations | None = [("Where", values)] if is_plain and not np.isnan(values).any() else None
+    else:
+        operations = column_operations(step)
+    if operations is None:
+        raise step_error(step)
+    return operations
+
+
+def _back(model: TransformedTargetRegressor) -> Operations:
+    """The operations of `inverse_transform` of a target's transformer."""
+    transformer = model.transformer_
+    if hasattr(transformer, "inverse_func"):  # FunctionTransformer
+        operations = _OF_FUNCTION.get(transformer.inverse_func)
+    else:
+        forward = column_operations(transformer)
+        operations = forward and [(_OPPOSITE[sign], of) for sign, of in reversed(forward) if sign in _OPPOSITE]
+    if operations is None:
+        raise ValueError(
+            f"model has the transformer {' '.join(repr(transformer).split())} of its target: written are {SCALINGS}, "
+            "and the inverse functions np.exp and np.expm1. Export model.regressor_, and transform its values"
+        )
+    return operations
+
+
+def machine_of(model: Any) -> Any:
+    """The decision functions of an estimator: a model of `models`, or None."""
+    if type(model).__module__.startswith("sklearn."):
+        return None
+    if hasattr(model, "coef_"):
+        coef = model.coef_  # CSR, of a linear kernel on sparse rows
+        return LinearModel(np.atleast_2d(coef.toarray() if sp.issparse(coef) else coef), model.intercept_)
+    return getattr(model, "predictor_", getattr(model, "_model", None))
+
+
+def step_error(step: Any) -> ValueError:
+    """The error of a pipeline with a step that is not written."""
+    return ValueError(
+        f"model has the step {' '.join(repr(step).split())}: written are {SCALINGS}, SimpleImputer of NaN without "
+        "indicators, and by to_onnx LandmarkNystroem. Export the last step, model[-1], whose input is "
+        "model[:-1].transform(X) as a dense array; or all steps with skl2onnx.to_onnx after "
+        "widemargin.register_converters()"
+    )
+
+
+def no_machine(model: Any) -> ValueError:
+    """The error of a model that has no decision functions of ours."""
+    is_theirs = type(model).__module__.startswith("sklearn.")
+    return ValueError(
+        f"model must be a linear machine, a kernel expansion or a compressed model, got {type(model).__name__}"
+        f"{': see skl2onnx, or compress it first' if is_theirs else ''}"
+    )
+
+
+def random_clusters() -> ValueError:
+    """The error of an early machine of random clusters, which are found by hashing."""
+    return ValueError("model has partition='random': written are 'input' and 'kernel'; compress it first")
