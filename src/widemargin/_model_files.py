@@ -43,6 +43,10 @@ TRUSTED_TYPES: tuple[str, ...] = (
     "widemargin.estimators.ocas_ranker.OCASRanker",
     "widemargin.estimators.ocas_regressor.OCASRegressor",
     "widemargin.estimators.relevance_scaler.RelevanceScaler",
+    "widemargin.interchange.machines.ImportedClassifier",
+    "widemargin.interchange.machines.ImportedOutlierDetector",
+    "widemargin.interchange.machines.ImportedRegressor",
+    "widemargin.interchange.machines.ImportedVotes",
     "widemargin.model_selection.dc_svm_cv.DCSVMClassifierCV",
     "widemargin.model_selection.dc_svm_cv.DCSVMRegressorCV",
     "widemargin.model_selection.ocas_cv.OCASClassifierCV",
@@ -56,8 +60,8 @@ _OTHERS = (
         (b"\x80", b"x\x01", b"x^", b"x\x9c", b"x\xda"),
         "a pickle, which joblib.load reads and which may run code",
     ),
-    (b"svm_type", "a model of LIBSVM, which only LIBSVM reads"),
-    (b"solver_type", "a model of LIBLINEAR, which only LIBLINEAR reads"),
+    (b"svm_type", "a model of LIBSVM, which widemargin.read_machine reads"),
+    (b"solver_type", "a model of LIBLINEAR, which widemargin.read_machine reads"),
 )
 _METADATA = "summary.json"  # in a model file: checksums of the other members, summary, how its tables are read
 
@@ -249,8 +253,8 @@ def load(path: str | os.PathLike[str]) -> Any:
 
 
 def _check_libsvm(path: str | os.PathLike[str], model: Any) -> None:
-    from .compression.sources import check_libsvm
     from .estimators._wrapped import machines_in
+    from .interchange.fitted import check_libsvm
 
     for machine in machines_in(model):
         try:

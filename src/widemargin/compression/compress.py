@@ -15,6 +15,7 @@ from .._memory import memory_plan
 from .._threads import blas_limit
 from ..data import compute_rows
 from ..estimators._wrapped import unwrap
+from ..interchange.fitted import adopt
 from .parameters import CompressionParameters
 from .search import Compression
 
@@ -173,7 +174,7 @@ def compress(
 
 def _compress(model: Any, X: Any, parameters: CompressionParameters, *, keeps_values: bool = False) -> Any:
     """`compress`; with `keeps_values` the result must have the model's decision functions, not only its labels."""
-    model = unwrap(model)
+    model = adopt(unwrap(model))
     if hasattr(model, "steps"):
         rows = X if X is None or len(model.steps) < 2 else model[:-1].transform(X)
         name, last = model.steps[-1]
