@@ -51,19 +51,20 @@ def check_libsvm(model: Any) -> None:
     fitted = FittedState({name: getattr(model, name) for name in _LIBSVM if hasattr(model, name)})
     shape = fitted.nested("shape_fit_")
     n_rows, d = (shape.integer(axis, 1) for axis in (0, 1))
-    k = len(fitted.array("_n_support", np.integer, None))
+    n_support = fitted.array("_n_support", np.integer, None)
+    k = len(n_support) if is_classifier(model) else 2
     n = len(fitted.array("support_", np.integer, None, least=0, below=n_rows))
     if fitted.value("kernel") != "precomputed" and not callable(model.kernel):
         fitted.rows("support_vectors_", np.floating, n, d)
     coef = fitted.rows("_dual_coef_", np.floating, k - 1, n)
     if sp.issparse(coef) and coef.nnz != (k - 1) * n:
         raise ValueError(f"_dual_coef_ must have {(k - 1) * n} entries, got {coef.nnz}")
-    if is_classifier(model) and ((model._n_support < 0).any() or model._n_support.sum() != n):
-        raise ValueError(f"_n_support must have the sum {n}, got {model._n_support}")
+    if is_classifier(model) and ((n_support < 0).any() or n_support.sum() != n):
+        raise ValueError(f"_n_support must have the sum {n}, got {n_support}")
     n_pairs = k * (k - 1) // 2
     fitted.array("_intercept_", np.floating, n_pairs)
     for key in ("_probA", "_probB"):
-        if len(fitted.array(key, np.floating, None)) not in (0, n_pairs):
+        if fitted.value(key) is not None and len(fitted.array(key, np.floating, None)) not in (0, n_pairs):
             raise ValueError(f"{key} must have {n_pairs} entries or none, got {len(fitted.value(key))}")
 
 
@@ -78,7 +79,9 @@ def machine_of_libsvm(model: Any) -> Any:
         kind = ImportedRegressor if is_regressor(model) else ImportedOutlierDetector
         further = {"laplace_scale_" if is_regressor(model) else "density_marks_": None}
         return kind(**kernel).take(points, coef, model.intercept_, **further)
-    platt = np.array([model._probA, model._probB], np.float64) if len(model._probA) else None
+    platt = (
+        np.array([model._probA, model._probB], np.float64) if model._probA is not None and len(model._probA) else None
+    )
     return ImportedVotes(**kernel).take(
         points,
         coef,

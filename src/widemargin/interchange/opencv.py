@@ -153,7 +153,7 @@ class _Reader:
         size = self._count(node, "sv_count", 0)
         rho = self._number(node, "rho")
         alpha = self._numbers(self._child(node, "alpha"), "alpha", size)
-        if size == n == 1 and not any(name == "index" for name, _ in node.children):
+        if size == n and all(name != "index" for name, _ in node.children):  # the only function has all vectors
             return rho, alpha
         places = self._numbers(self._child(node, "index"), "index", size)
         if (places != np.rint(places)).any() or (places < 0).any() or (places >= n).any():
