@@ -328,6 +328,28 @@ def make_votes(
     )
 
 
+def class_blocks(coef: Matrix, k: int) -> tuple[Labels, Matrix, Labels]:
+    """Coefficients of the pairs (n_pairs, n) of points in any order, in LIBSVM's layout.
+
+    A point is of the first class of a pair where its coefficient is positive, and of the second where it is negative;
+    one of several classes is there once for each.
+
+    Returns
+    -------
+    places : ndarray of shape (m,), int
+        The points, grouped by class.
+    blocks : ndarray of shape (k - 1, m)
+    counts : ndarray of shape (k,), int
+    """
+    first, second = class_pairs(k)
+    places, blocks = [], []
+    for i in range(k):
+        block = np.vstack([coef[second == i].clip(max=0), coef[first == i].clip(min=0)])
+        places.append(block.any(axis=0).nonzero()[0])
+        blocks.append(block[:, places[-1]])
+    return np.concatenate(places), np.hstack(blocks), np.array([len(columns) for columns in places])
+
+
 def name_labels(labels: NDArray[Any], classes: Any) -> NDArray[Any]:
     """The labels of a file, or the user's names of them.
 

@@ -11,10 +11,9 @@ from xml.parsers import expat
 import numpy as np
 
 from .._types import Vector
-from ..data.labels import class_pairs
 from ..datasets.files import quoted
 from .lines import Lines
-from .machines import ImportedOutlierDetector, ImportedRegressor, make_votes, name_labels
+from .machines import ImportedOutlierDetector, ImportedRegressor, class_blocks, make_votes, name_labels
 
 _TYPES = ("C_SVC", "NU_SVC", "ONE_CLASS", "EPS_SVR", "NU_SVR")
 _KERNELS = {"LINEAR": "linear", "POLY": "poly", "RBF": "rbf", "SIGMOID": "sigmoid"}
@@ -35,9 +34,14 @@ class _Node:
         return " ".join(self.parts).strip()
 
 
-def read_opencv(lines: Lines, classes: Any, *, is_xml: bool) -> Any:
-    """Read a model of OpenCV."""
-    return _Reader(lines).read(_parse_xml(lines) if is_xml else _parse_yaml(lines), classes)
+def read_opencv_xml(lines: Lines, classes: Any) -> Any:
+    """Read a model of OpenCV from XML."""
+    return _Reader(lines).read(_parse_xml(lines), classes)
+
+
+def read_opencv_yaml(lines: Lines, classes: Any) -> Any:
+    """Read a model of OpenCV from YAML."""
+    return _Reader(lines).read(_parse_yaml(lines), classes)
 
 
 def _parse_xml(lines: Lines) -> _Node:
@@ -132,21 +136,9 @@ class _Reader:
         labels = self._labels(self._child(self._child(model, "class_labels"), "data"), k)
         if len(functions) != (n_pairs := k * (k - 1) // 2):
             raise self._error(model, f"{k} classes need {n_pairs} decision_functions, got {len(functions)}")
-        return self._votes(kernel, name_labels(labels, classes), points, [node for _, node in functions])
-
-    def _votes(self, kernel: dict[str, Any], labels: Any, points: Any, functions: list[_Node]) -> Any:
-        """A classifier in LIBSVM's layout: a support vector is of the first class of a pair where it is positive."""
-        k, n = len(labels), len(points)
-        coef, owner, rho = np.zeros((k - 1, n)), np.full(n, -1), np.empty(len(functions))
-        for pair, (a, b) in enumerate(zip(*map(np.ndarray.tolist, class_pairs(k)), strict=True)):
-            rho[pair], alpha = self._function(functions[pair], n)
-            for one, row, own in ((a, b - 1, alpha > 0), (b, a, alpha < 0)):
-                if not np.isin(owner[own], (-1, one)).all():
-                    raise self._error(functions[pair], "a support vector has coefficients of two classes")
-                owner[own], coef[row, own] = one, alpha[own]
-        owner[owner < 0] = 0  # vectors that no function uses
-        order = np.argsort(owner, kind="stable")
-        return make_votes(kernel, labels, points[order], coef[:, order], np.bincount(owner, minlength=k), rho)
+        rho, coef = map(np.array, zip(*(self._function(node, n) for _, node in functions), strict=True))
+        places, blocks, counts = class_blocks(coef, k)
+        return make_votes(kernel, name_labels(labels, classes), points[places], blocks, counts, rho)
 
     def _function(self, node: _Node, n: int) -> tuple[float, Vector]:
         """rho and the coefficients (n,) of one decision function."""

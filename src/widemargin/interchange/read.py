@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from typing import Any, cast
 
 from ..datasets.files import PathLike, file_error, quoted
 from .fitted import adopt, is_libsvm, machine_of_libsvm
 from .liblinear import read_liblinear
 from .libsvm import read_libsvm
-from .lines import lines_of
+from .lines import Lines, lines_of
 from .machines import ImportedMachine
-from .opencv import read_opencv
+from .opencv import read_opencv_xml, read_opencv_yaml
 from .scales import scaled
 from .svmlight import read_svmlight_model
 
@@ -81,14 +82,18 @@ def read_machine(model: Any, *, scale: Any = None, classes: Any = None, n_featur
 
 def _read_file(path: PathLike, classes: Any) -> Any:
     with lines_of(path) as lines:
-        start = cast(Any, lines.file).peek(64)[:64].lstrip()
-        if start.startswith(b"svm_type"):
-            return read_libsvm(lines, classes)
-        if start.startswith(b"solver_type"):
-            return read_liblinear(lines, classes)
-        if start.startswith(b"SVM-light"):
-            return read_svmlight_model(lines, classes)
-        if start.startswith((b"<?xml", b"<opencv", b"%YAML")):
-            return read_opencv(lines, classes, is_xml=start.startswith(b"<"))
-    kinds = "LIBSVM (svm_type), LIBLINEAR (solver_type), SVMlight (SVM-light Version), or OpenCV (<?xml, %YAML)"
+        start = bytes(cast(Any, lines.file).peek(64)[:64].lstrip())
+        for begins, reader in _READERS:
+            if start.startswith(begins):
+                return reader(lines, classes)
+    kinds = "LIBSVM (svm_type), LIBLINEAR (solver_type), SVMlight (SVM-light Version) or OpenCV (<?xml, %YAML)"
     raise file_error(path, f"begins with {quoted(start[:20])}, as no model of {kinds} does", 1)
+
+
+_READERS: tuple[tuple[Any, Callable[[Lines, Any], Any]], ...] = (
+    (b"svm_type", read_libsvm),
+    (b"solver_type", read_liblinear),
+    (b"SVM-light", read_svmlight_model),
+    ((b"<?xml", b"<opencv"), read_opencv_xml),
+    (b"%YAML", read_opencv_yaml),
+)

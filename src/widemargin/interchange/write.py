@@ -20,7 +20,7 @@ from ..estimators._wrapped import unwrap
 from ..models.expansion import KernelExpansion
 from ..models.nystroem_tree import NystroemForest
 from .fitted import adopt, is_libsvm, kernel_parameters, machine_of_libsvm
-from .machines import ImportedClassifier
+from .machines import ImportedClassifier, class_blocks
 
 _KERNELS = {"linear": "linear", "poly": "polynomial", "polynomial": "polynomial", "rbf": "rbf", "sigmoid": "sigmoid"}
 _PARAMETERS = {"polynomial": ("degree", "gamma", "coef0"), "rbf": ("gamma",), "sigmoid": ("gamma", "coef0")}
@@ -193,14 +193,9 @@ def _votes(model: Any, points: Any, coef: Any, intercept: Vector) -> tuple[Any, 
     rho = -intercept if is_voting else intercept[second] - intercept[first]
     if is_voting and hasattr(model, "n_support_"):
         return points, model.dual_coef_, rho, model.n_support_
-    blocks, places = [], []
-    for i in range(k):
-        if is_voting:  # a pair is written with its first class
-            block = np.zeros((k - 1, coef.shape[1]))
-            block[i:] = coef[first == i]
-        else:  # f_i is added in the pairs in which i is the first class, and subtracted in the others
-            block = np.where(np.arange(k - 1)[:, None] >= i, coef[i], -coef[i])
-        (used,) = block.any(axis=0).nonzero()
-        blocks.append(block[:, used])
-        places.append(used)
-    return points[np.concatenate(places)], np.hstack(blocks), rho, np.array([len(used) for used in places])
+    if is_voting:
+        places, blocks, counts = class_blocks(coef.toarray() if sp.issparse(coef) else coef, k)
+        return points[places], blocks, rho, counts
+    # f_i is added in the pairs in which i is the first class, and subtracted in the others
+    blocks = np.hstack([np.where(np.arange(k - 1)[:, None] >= i, coef[i], -coef[i]) for i in range(k)])
+    return points[np.tile(np.arange(coef.shape[1]), k)], blocks, rho, np.full(k, coef.shape[1])
