@@ -46,6 +46,7 @@ if TYPE_CHECKING:
         cutting_plane,
     )
     from .export import register_converters, to_c, to_onnx
+    from .interchange import read_machine, write_libsvm
     from .model_selection import (
         C_path,
         DCSVMClassifierCV,
@@ -92,12 +93,14 @@ __all__ = [
     "get_config",
     "load",
     "memory_plan",
+    "read_machine",
     "register_converters",
     "save",
     "set_config",
     "suggest",
     "to_c",
     "to_onnx",
+    "write_libsvm",
 ]
 
 _PACKAGE_OF = {
@@ -132,12 +135,14 @@ _PACKAGE_OF = {
     "get_config": "_config",
     "load": "_model_files",
     "memory_plan": "_memory",
+    "read_machine": "interchange",
     "register_converters": "export",
     "save": "_model_files",
     "set_config": "_config",
     "suggest": "model_selection",
     "to_c": "export",
     "to_onnx": "export",
+    "write_libsvm": "interchange",
 }
 
 

@@ -13,7 +13,7 @@ from typing import Any, BinaryIO
 from zipfile import ZIP_DEFLATED, ZIP_STORED, ZipFile
 
 from ._output_files import replacing
-from .datasets.compressed import check_expansion, most_expanded
+from .datasets.compressed import check_expansion, most_expanded, opened
 
 #: Types that a model file may hold beside those that skops itself trusts (scikit-learn's public ones, and most of
 #: NumPy's and SciPy's): our estimators, the sparse matrices of their support vectors, which skops reads without
@@ -43,6 +43,10 @@ TRUSTED_TYPES: tuple[str, ...] = (
     "widemargin.estimators.ocas_ranker.OCASRanker",
     "widemargin.estimators.ocas_regressor.OCASRegressor",
     "widemargin.estimators.relevance_scaler.RelevanceScaler",
+    "widemargin.interchange.machines.ImportedClassifier",
+    "widemargin.interchange.machines.ImportedOutlierDetector",
+    "widemargin.interchange.machines.ImportedRegressor",
+    "widemargin.interchange.machines.ImportedVotes",
     "widemargin.model_selection.dc_svm_cv.DCSVMClassifierCV",
     "widemargin.model_selection.dc_svm_cv.DCSVMRegressorCV",
     "widemargin.model_selection.ocas_cv.OCASClassifierCV",
@@ -50,14 +54,17 @@ TRUSTED_TYPES: tuple[str, ...] = (
 )
 
 
-# what other files start with
+# what other files start with; _FOREIGN: those that read_machine reads
+_FOREIGN = (b"svm_type", b"solver_type", b"SVM-light", b"<?xml", b"<opencv", b"%YAML")
 _OTHERS = (
     (
         (b"\x80", b"x\x01", b"x^", b"x\x9c", b"x\xda"),
         "a pickle, which joblib.load reads and which may run code",
     ),
-    (b"svm_type", "a model of LIBSVM, which only LIBSVM reads"),
-    (b"solver_type", "a model of LIBLINEAR, which only LIBLINEAR reads"),
+    (
+        _FOREIGN,
+        "a model of another program, which widemargin.read_machine reads",
+    ),
 )
 _METADATA = "summary.json"  # in a model file: checksums of the other members, summary, how its tables are read
 
@@ -192,6 +199,8 @@ def read_table_facts(path: str | os.PathLike[str]) -> dict[str, Any]:
 
 def _read_metadata(path: str | os.PathLike[str], key: str) -> Any:
     """A value saved beside the model; None where there is none, or where it was written for other contents."""
+    if _is_foreign(path):
+        return None
     content = _content_of(path)
     try:
         with ZipFile(BytesIO(content)) as archive:
@@ -248,9 +257,23 @@ def load(path: str | os.PathLike[str]) -> Any:
     return model
 
 
+def load_any(path: str | os.PathLike[str]) -> Any:
+    """`load`, also of what `read_machine` reads."""
+    if not _is_foreign(path):
+        return load(path)
+    from .interchange import read_machine  # it imports scikit-learn
+
+    return read_machine(path)
+
+
+def _is_foreign(path: str | os.PathLike[str]) -> bool:
+    with opened(path) as file:
+        return file.read(64).lstrip().startswith(_FOREIGN)
+
+
 def _check_libsvm(path: str | os.PathLike[str], model: Any) -> None:
-    from .compression.sources import check_libsvm
     from .estimators._wrapped import machines_in
+    from .interchange.fitted import check_libsvm
 
     for machine in machines_in(model):
         try:

@@ -11,7 +11,7 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from widemargin._model_files import load, read_summary, write_model
+from widemargin._model_files import load_any, read_summary, write_model
 from widemargin.cli.machines import make_estimator, parameters
 from widemargin.cli.messages import shown
 from widemargin.cli.outputs import open_output
@@ -81,7 +81,7 @@ def tune(args: Namespace) -> int:
 def predict(args: Namespace) -> int:
     """Write a label, or decision values, for every sample: `widemargin predict`."""
     with open_output(args.out, force=args.force) as file:
-        model = load(args.model)
+        model = load_any(args.model)
         if not hasattr(model, "predict"):
             raise file_error(args.model, f"holds a {type(model).__name__}, which predicts nothing")
         data = read_to_predict(model, args)
@@ -102,7 +102,7 @@ def compress(args: Namespace) -> int:
     from widemargin.estimators._wrapped import machines_in
 
     with open_output(args.out, force=args.force) as file, _open_optional(args) as graph:
-        model = load(args.model)
+        model = load_any(args.model)
         X = None if args.data is None else read_to_predict(model, args).X
         with damage_reported(args.model), errors_naming(args.model):
             small = compress_model(**parameters(compress_model, args, model=model, X=X))

@@ -11,7 +11,7 @@ from typing import Any, TextIO
 
 import numpy as np
 
-from widemargin._model_files import Summary, load
+from widemargin._model_files import Summary, load_any
 from widemargin._types import RowIndices
 from widemargin.cli.labels import accuracy, agreement, present_labels, shorten
 from widemargin.cli.messages import shown
@@ -101,7 +101,7 @@ def report_score(model: Any, data: Dataset, predicted: Any) -> None:
 
 def describe_file(path: str) -> Summary:
     """The summary of the model in a file, which is loaded for that."""
-    model = load(path)
+    model = load_any(path)
     with damage_reported(path):
         return describe(model)
 

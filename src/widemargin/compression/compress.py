@@ -16,6 +16,7 @@ from .._threads import blas_limit
 from .._types import RandomState
 from ..data import compute_rows
 from ..estimators._wrapped import unwrap
+from ..interchange.fitted import adopt
 from .search import Compression, CompressionParameters
 
 
@@ -166,7 +167,7 @@ def compress(
 
 def _compress(model: Any, X: Any, parameters: CompressionParameters, *, keeps_values: bool = False) -> Any:
     """`compress`; with `keeps_values` the result must have the model's decision functions, not only its labels."""
-    model = unwrap(model)
+    model = adopt(unwrap(model))
     if hasattr(model, "steps"):
         rows = X if X is None or len(model.steps) < 2 else model[:-1].transform(X)
         name, last = model.steps[-1]

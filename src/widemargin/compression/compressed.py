@@ -5,10 +5,9 @@ from __future__ import annotations
 import math
 import pickle
 from collections.abc import Callable
-from copy import copy
 from dataclasses import dataclass
 from html import escape
-from typing import Any, Self
+from typing import Any
 
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import OutlierMixin
@@ -17,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from .._types import Array, Matrix, Vector
 from ..estimators._dc_pred_machine import Arrays, check_trees, make_forest
 from ..estimators._fitted_state import FittedState
-from ..estimators._kernel_machine import KernelMachine
+from ..estimators._frozen_machine import FrozenMachine
 from ..estimators._predictor import (
     Classifier,
     OneVsOnePredictor,
@@ -111,7 +110,7 @@ def _times(before: float, after: float) -> str:
     return f"{ratio:,.1f} times {word}" if ratio < 10 else f"{ratio:,.0f} times {word}"
 
 
-class Compressed(KernelMachine):
+class Compressed(FrozenMachine):
     """Base of what `compress` returns: an estimator whose decision functions are a forest of Nystroem machines.
 
     Attributes
@@ -128,38 +127,11 @@ class Compressed(KernelMachine):
     _projection: Array | None
     _dtype: str
 
-    def __init__(
-        self,
-        kernel: str = "rbf",
-        *,
-        gamma: float = 1.0,
-        degree: int = 3,
-        coef0: float = 0.0,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.n_jobs = n_jobs
-
-    def fit(self, X: Any, y: Any = None) -> Self:  # type: ignore[override]
-        """Do nothing, as scikit-learn's `FrozenEstimator`: for other data, fit the original and compress it."""
-        return self
-
-    def __sklearn_clone__(self) -> Self:
-        """A copy that predicts alike: as `FrozenEstimator`, it is never fitted."""
-        return copy(self)
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "_trees")
-
     def load(self, trees: list[Arrays], projection: Array | None) -> None:
         """Set the fitted attributes: the arrays of each tree, and the projection (d, rank) of rows or None."""
         self._trees = trees
         self._projection = projection
-        self._kernel, self._gamma = self._kernel_parameters(), float(self.gamma)
-        self._dtype = trees[0]["landmarks"].dtype.name
+        self._set_kernel(trees[0]["landmarks"].dtype.name)
         self.n_features_in_ = len(trees[0]["landmarks"][0, 0] if projection is None else projection)
         self._model = self._make_model()
 

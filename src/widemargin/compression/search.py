@@ -317,9 +317,11 @@ class Compression:
             tried[:] = [one if one is best else one._replace(model=None) for one in tried]
             return max(tried, key=lambda one: (not one.plan.is_quadratic, one.merit)).plan
 
-        if given in ("auto", 1) and not self.keeps_values and self._suits_squares():
+        is_expansion = self.parameters.pseudo is None and not self.parameters.linear_term  # landmarks and nothing else
+        may_be_flat = given in ("auto", 1) and not is_expansion
+        if may_be_flat and not self.keeps_values and self._suits_squares():
             attempt([_Plan(gamma, 1, is_quadratic=True)])
-        if given in ("auto", 1):
+        if may_be_flat:
             attempt([_Plan(gamma * factor, 1, is_projected=True) for factor in factors[:2]])
         best = attempt([_Plan(gamma * factor, first) for factor in factors])
         best = attempt([_Plan(best.gamma, k) for k in others])
@@ -328,7 +330,8 @@ class Compression:
         if has_labels and not self.keeps_values:
             attempt([best._replace(learnt="labels")])
         if self._is_automatic:
-            self._grow(tried, attempt, [_Plan(gamma * factor, 1, is_projected=True) for factor in factors[::2]])
+            flat = [_Plan(gamma * factor, 1, is_projected=True) for factor in factors[::2]] if may_be_flat else []
+            self._grow(tried, attempt, flat)
         return tried
 
     def _grow(self, tried: list[_Candidate], attempt: Callable[[list[_Plan]], _Plan], flat: list[_Plan]) -> None:
@@ -342,7 +345,7 @@ class Compression:
             best = max(tried, key=attrgetter("merit"))
             if best.agreement >= _WANTED_AGREEMENT:
                 return
-            plans = list(flat) if self.parameters.n_clusters in ("auto", 1) else []
+            plans = list(flat)
             if best.plan.growth == growth / 2.0:  # else it was grown before, and is no better for it
                 plans.insert(0, best.plan)
             attempt(list({plan._replace(growth=growth): None for plan in plans}))

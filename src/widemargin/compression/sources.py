@@ -3,28 +3,23 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from sklearn.base import is_classifier
 from sklearn.utils.validation import check_is_fitted
 
 from .._types import Labels, Matrix, Vector
-from ..data.csr import canonical
 from ..estimators._dual_attributes import pair_coefficients
-from ..estimators._fitted_state import FittedState
-from ..estimators._validation import (
-    FLOATS,
-    shown,
-)
 from ..estimators.bsgd import BSGDClassifier
 from ..estimators.dc_one_class_svm import DCOneClassSVM
 from ..estimators.dc_svm import DCSVMClassifier
 from ..estimators.dc_svm_regressor import DCSVMRegressor
-from ..kernels.functions import KERNELS, WITHOUT_GAMMA, ArgumentKernel, make_kernel
+from ..interchange.fitted import kernel_parameters, machine_of_libsvm, rows_of
+from ..interchange.machines import ImportedMachine, ImportedVotes
+from ..kernels.functions import KERNELS, ArgumentKernel, make_kernel
 from ..models.clustered import ClusteredExpansion
 from ..models.expansion import KernelExpansion
 
@@ -103,68 +98,27 @@ def read_model(model: Any) -> Source:
     return source
 
 
-def _read_widemargin(model: Any) -> Source:
-    coef, is_one_vs_one = model._model.coef, False
-    if isinstance(model, DCSVMClassifier):
-        coef, is_one_vs_one = pair_coefficients(model.dual_coef_, model.n_support_), len(model.classes_) > 2
-    elif isinstance(model, DCSVMRegressor | DCOneClassSVM):
-        coef = model.dual_coef_
-    parameters = _parameters(model._own_kernel, model._gamma)
-    values, points = model._model.decision_values, _rows(model.support_vectors_)
+def _read_expansion(model: Any, machine: Any = None) -> Source:
+    """Of a machine of ours, or of the one that is equal to the model."""
+    machine = model if machine is None else machine
+    coef, is_one_vs_one = machine._model.coef, False
+    if isinstance(machine, DCSVMClassifier | ImportedVotes):
+        coef, is_one_vs_one = pair_coefficients(machine.dual_coef_, machine.n_support_), len(machine.classes_) > 2
+    elif isinstance(machine, DCSVMRegressor | DCOneClassSVM):
+        coef = machine.dual_coef_
+    parameters = kernel_parameters(machine._own_kernel, machine._gamma)
+    values, points = machine._model.decision_values, rows_of(machine.support_vectors_)
     return _make_source(model, values, points, coef, parameters, is_one_vs_one=is_one_vs_one)
 
 
-def check_libsvm(model: Any) -> None:
-    """Check that arrays which scikit-learn passes to LIBSVM fit one another: LIBSVM does not check their lengths.
-
-    Parameters
-    ----------
-    model : estimator
-        Fitted. Of an estimator without LIBSVM nothing is checked, with a callable kernel not the support vectors.
-
-    Raises
-    ------
-    ValueError
-        Naming the first attribute that does not fit the others.
-    """
-    from sklearn.svm import SVC, SVR, NuSVC, NuSVR, OneClassSVM
-
-    if not isinstance(model, SVC | SVR | NuSVC | NuSVR | OneClassSVM):
-        return
-    fitted = FittedState(vars(model))
-    shape = fitted.nested("shape_fit_")
-    n_rows, d = (shape.integer(axis, 1) for axis in (0, 1))
-    k = len(fitted.array("_n_support", np.integer, None))
-    n = len(fitted.array("support_", np.integer, None, least=0, below=n_rows))
-    if fitted.value("kernel") != "precomputed" and not callable(model.kernel):
-        fitted.rows("support_vectors_", np.floating, n, d)
-    coef = fitted.rows("_dual_coef_", np.floating, k - 1, n)
-    if sp.issparse(coef) and coef.nnz != (k - 1) * n:
-        raise ValueError(f"_dual_coef_ must have {(k - 1) * n} entries, got {coef.nnz}")
-    if is_classifier(model) and ((model._n_support < 0).any() or model._n_support.sum() != n):
-        raise ValueError(f"_n_support must have the sum {n}, got {model._n_support}")
-    n_pairs = k * (k - 1) // 2
-    fitted.array("_intercept_", np.floating, n_pairs)
-    for key in ("_probA", "_probB"):
-        if len(fitted.array(key, np.floating, None)) not in (0, n_pairs):
-            raise ValueError(f"{key} must have {n_pairs} entries or none, got {len(fitted.value(key))}")
-
-
 def _read_libsvm(model: Any) -> Source:
-    check_libsvm(model)
-    parameters, points = _parameters(vars(model), model._gamma), _rows(model.support_vectors_)
-    coef = model.dual_coef_.toarray() if sp.issparse(model.dual_coef_) else np.asarray(model.dual_coef_)
-    if is_classifier(model):
-        coef = pair_coefficients(coef, model.n_support_)
-    expansion = KernelExpansion(make_kernel(**parameters), points, coef, np.asarray(model.intercept_, np.float64))
-    is_one_vs_one = is_classifier(model) and len(model.classes_) > 2
-    return _make_source(model, expansion.decision_values, points, coef, parameters, is_one_vs_one=is_one_vs_one)
+    return _read_expansion(model, machine_of_libsvm(model))
 
 
 def _read_kernel_ridge(model: Any) -> Source:
-    points = _rows(model.X_fit_)
+    points = rows_of(model.X_fit_)
     gamma = 1.0 / points.shape[1] if model.gamma is None else model.gamma
-    parameters = _parameters(vars(model), gamma)
+    parameters = kernel_parameters(vars(model), gamma)
     coef = np.asarray(model.dual_coef_, np.float64).reshape(len(model.dual_coef_), -1).T
     expansion = KernelExpansion(make_kernel(**parameters), points, coef, np.zeros(len(coef)))
     source = _make_source(model, expansion.decision_values, points, coef, parameters, is_one_vs_one=False)
@@ -237,28 +191,13 @@ def _point_classes(model: Any, coef: Vector) -> Labels | None:
     return np.repeat(np.arange(len(counts)), counts)
 
 
-def _parameters(own: Mapping[str, Any], gamma: float) -> dict[str, Any]:
-    """Arguments of `make_kernel`: `kernel`, `degree` and `coef0` of the fit where the model keeps them, or as set."""
-    kernel, degree = own["kernel"], int(own["degree"])
-    if kernel in ("poly", "polynomial") and degree != own["degree"]:
-        raise ValueError(f"model has degree={shown(own['degree'])}: compress takes whole degrees alone")
-    gamma = 1.0 if kernel in WITHOUT_GAMMA and gamma == 0 else gamma  # files must have one above 0
-    return {"kernel": kernel, "gamma": gamma, "degree": degree, "coef0": own["coef0"]}
-
-
-def _rows(X: Any) -> Any:
-    """Points as kernels take them: float32 or float64, dense in C order or CSR without repeated entries."""
-    X = X if X.dtype in FLOATS else X.astype(np.float64)
-    return canonical(X) if sp.issparse(X) else np.ascontiguousarray(X)
-
-
 def _readers() -> list[tuple[Any, Callable[[Any], Source]]]:
     from sklearn.kernel_ridge import KernelRidge  # imported here, as fits do not need it
     from sklearn.svm import SVC, SVR, NuSVC, NuSVR, OneClassSVM
 
     libsvm = (SVC, NuSVC, SVR, NuSVR, OneClassSVM)
     return [
-        ((DCSVMClassifier, DCSVMRegressor, DCOneClassSVM, BSGDClassifier), _read_widemargin),
+        ((DCSVMClassifier, DCSVMRegressor, DCOneClassSVM, BSGDClassifier, ImportedMachine), _read_expansion),
         (libsvm, _read_libsvm),
         (KernelRidge, _read_kernel_ridge),
     ]

@@ -143,7 +143,7 @@ class OneVsOnePredictor(ScorePredictor):
 
     @property
     def _responses(self) -> dict[str, Callable[[Matrix], NDArray[Any]]]:
-        return {"predict": lambda values: self.classes_[self._class_numbers(values)], "decision_function": self._scores}
+        return {"predict": lambda values: self.classes_[self._winners(values)], "decision_function": self._scores}
 
     @lazy_on_dask
     def predict(self, X: ArrayLike) -> NDArray[Any]:
@@ -161,14 +161,14 @@ class OneVsOnePredictor(ScorePredictor):
         """
         if len(getattr(self, "classes_", ())) > 2:
             self._check_break_ties()
-        numbers = self._decision_values(X, self._class_numbers)  # before `classes_`: raises NotFittedError
+        numbers = self._decision_values(X, self._winners)  # before `classes_`: raises NotFittedError
         return np.asarray(self.classes_[numbers])
 
     def _check_break_ties(self) -> None:
         if self.break_ties and self.decision_function_shape == "ovo":
             raise ValueError("break_ties must be False with decision_function_shape='ovo', got True")
 
-    def _class_numbers(self, values: Matrix) -> Labels:
+    def _winners(self, values: Matrix) -> Labels:
         """The class (n,) of each row of decision values (n, n_pairs)."""
         k = len(self.classes_)
         if k == 2:
@@ -203,7 +203,11 @@ class OneVsRestPredictor(ScorePredictor):
 
     @property
     def _responses(self) -> dict[str, Callable[[Matrix], NDArray[Any]]]:
-        return {"predict": lambda values: self.classes_[argmax_classes(values)], "decision_function": self._scores}
+        return {"predict": lambda values: self.classes_[self._winners(values)], "decision_function": self._scores}
+
+    def _winners(self, values: Matrix) -> Labels:
+        """The class (n,) of each row of decision values (n, n_functions)."""
+        return argmax_classes(values)
 
     @lazy_on_dask
     def predict(self, X: ArrayLike) -> NDArray[Any]:
@@ -217,7 +221,7 @@ class OneVsRestPredictor(ScorePredictor):
         -------
         ndarray of shape (n_samples,)
         """
-        numbers = self._decision_values(X, argmax_classes)  # before `classes_`: raises NotFittedError
+        numbers = self._decision_values(X, self._winners)  # before `classes_`: raises NotFittedError
         return np.asarray(self.classes_[numbers])
 
 

@@ -215,20 +215,21 @@ def _write_label(graph: Graph, classes: NDArray[Any], number: str) -> Output:
 
 def _classify(graph: Graph, model: Any, values: str) -> tuple[str, str, tuple[int, ...]]:
     """Class numbers, scores, and the shape of one row's scores, as in `estimators._predictor`."""
-    k = len(model.classes_)
+    k, order = len(model.classes_), getattr(model, "label_order_", None)
     if k == 2:
         score = graph.squeeze(values, 1)
-        return graph.cast(graph("Greater", score, np.array(0.0)), np.int64), score, ()
+        above = "GreaterOrEqual" if order is not None and order[1] == 1 else "Greater"
+        return graph.cast(graph(above, score, np.array(0.0)), np.int64), score, ()
     if not hasattr(model, "break_ties"):
-        return _largest(graph, values), values, (k,)
+        return _largest(graph, values, order), values, (k,)
     against = _write_pair_matrix(graph, values, k)
     votes = graph.reduce("Sum", graph.cast(graph("Greater", against, np.array(0.0)), graph.dtype), 2)
     if model.decision_function_shape == "ovo":
         if model.break_ties:  # as `predict` says
             raise ValueError("break_ties must be False with decision_function_shape='ovo', got True")
-        return _largest(graph, votes), values, (k * (k - 1) // 2,)
+        return _largest(graph, votes, order), values, (k * (k - 1) // 2,)
     scores = _write_vote_scores(graph, against, votes, k)
-    return _largest(graph, scores if model.break_ties else votes), scores, (k,)
+    return _largest(graph, scores) if model.break_ties else _largest(graph, votes, order), scores, (k,)
 
 
 def _write_pair_matrix(graph: Graph, values: str, k: int) -> str:
@@ -240,9 +241,12 @@ def _write_pair_matrix(graph: Graph, values: str, k: int) -> str:
     return graph("Gather", graph.with_zero(graph("Concat", values, graph("Neg", values), axis=1)), place, axis=1)
 
 
-def _largest(graph: Graph, values: str) -> str:
-    """The column of each row's largest value: (rows,)."""
-    return graph("ArgMax", values, axis=1, keepdims=0)
+def _largest(graph: Graph, values: str, order: NDArray[Any] | None = None) -> str:
+    """The column of each row's largest value: (rows,); of equal ones the first, or the first in an order."""
+    if order is None:
+        return graph("ArgMax", values, axis=1, keepdims=0)
+    order = order.astype(np.int64)
+    return graph.rows_of(order, graph("ArgMax", graph("Gather", values, order, axis=1), axis=1, keepdims=0))
 
 
 def _write_vote_scores(graph: Graph, against: str, votes: str, k: int) -> str:

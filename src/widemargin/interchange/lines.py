@@ -1,0 +1,186 @@
+"""A strict reader of text models: each value is checked where it is read, and errors name file and line."""
+
+from __future__ import annotations
+
+import re
+from array import array
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, BinaryIO
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._types import Matrix, Vector
+from ..datasets.compressed import opened
+from ..datasets.files import PathLike, file_error, quoted
+from .machines import csr
+
+_NUMBER = rb"[+-]?(?:\d++\.?+\d*+|\.\d++)(?:[eE][+-]?\d++)?+"  # possessive: no state is kept for going back
+_NUMBERS = re.compile(rb"\s*+(?:%b(?:\s++|\Z))*+" % _NUMBER)
+_ROW = re.compile(rb"\s*+(?:%b(?:\s++|\Z))*+(?:\d{1,10}+:%b(?:\s++|\Z))*+" % (_NUMBER, _NUMBER))
+_ENTRY = re.compile(rb"(?:\d{1,10}:)?%b" % _NUMBER)
+_MOST_FEATURES = 2**31 - 2
+
+
+class Lines:
+    """The lines of a text file that are not blank.
+
+    Attributes
+    ----------
+    path : path-like
+    file : BinaryIO
+    number : int
+        Of the line that was read last, from 1.
+    """
+
+    def __init__(self, path: PathLike, file: BinaryIO) -> None:
+        self.path, self.file, self.number = path, file, 0
+
+    def error(self, reason: str, line: int | None = None) -> ValueError:
+        """The error for the line that was read last, or another one."""
+        return file_error(self.path, reason, line or self.number)
+
+    def raw(self) -> Iterator[str]:
+        """The lines that are left, with their indentation, but for blank ones."""
+        for line in self.file:
+            self.number += 1
+            if text := line.decode("utf-8", "replace").rstrip():
+                yield text
+
+    def next(self, expected: str) -> bytes:
+        """The next line, stripped; a ValueError that names what was expected at the file's end."""
+        for line in self.file:
+            self.number += 1
+            if stripped := line.strip():
+                return stripped
+        raise self.error(f"the file ends where {expected} should be", self.number + 1)
+
+    def finish(self) -> None:
+        """Check that nothing but blank lines is left."""
+        for line in self.file:
+            self.number += 1
+            if line.strip():
+                raise self.error(f"the model has ended, but a line follows: {quoted(line.strip())}")
+
+    def numbers(self, text: bytes, what: str, size: int | None, line: int | None = None) -> Vector:
+        """`size` finite numbers, or any number of them, from a text."""
+        if not _NUMBERS.fullmatch(text):
+            raise self.error(f"{what}: {quoted(self._bad_entry(text))} is not a finite number", line)
+        values = np.fromstring(text, sep=" ")
+        if size is not None and len(values) != size:
+            raise self.error(f"{what} must have {size} numbers, got {len(values)}", line)
+        if not np.isfinite(values).all():
+            raise self.error(f"{what}: a number is too large for float64", line)
+        return values
+
+    def _bad_entry(self, text: bytes, allowed: re.Pattern[bytes] = re.compile(_NUMBER)) -> bytes:
+        return next((entry[0] for entry in re.finditer(rb"\S+", text) if not allowed.fullmatch(entry[0])), text)
+
+    def rows(self, n_rows: int | None, n_coef: int, what: str) -> tuple[Matrix, Any]:
+        """Lines of `n_coef` numbers and of entries ``index:value``: coefficients (n_coef, n) and rows (n, d), CSR.
+
+        Indices begin with 1, but with 0 where one is 0. Without `n_rows` all lines up to the file's end are read.
+        """
+        coef, values, indices, counts = array("d"), array("d"), array("q"), array("q")
+        while n_rows is None or len(counts) < n_rows:
+            try:
+                line = self.next(f"{what} {len(counts) + 1} of {n_rows}")
+            except ValueError:
+                if n_rows is None:
+                    break
+                raise
+            line = line.split(b"#", 1)[0]
+            if not _ROW.fullmatch(line):
+                bad = quoted(self._bad_entry(line, _ENTRY))
+                raise self.error(f"{what}: {bad} is no number, or no index:value after {n_coef} numbers")
+            entries, row = line.count(b":"), np.fromstring(line.replace(b":", b" "), sep=" ")
+            if len(row) != n_coef + 2 * entries:
+                raise self.error(f"{what} must begin with {n_coef} numbers, got {len(row) - 2 * entries}")
+            index = row[n_coef::2]
+            if not np.isfinite(row).all():
+                raise self.error(f"{what}: a number is too large for float64")
+            if entries and ((np.diff(index) <= 0).any() or index[-1] > _MOST_FEATURES):
+                raise self.error(f"{what}: indices must ascend, and be at most {_MOST_FEATURES}")
+            coef.frombytes(row[:n_coef].tobytes())
+            values.frombytes(row[n_coef + 1 :: 2].tobytes())
+            indices.frombytes(index.astype(np.int64).tobytes())
+            counts.append(entries)
+        columns = np.frombuffer(indices, np.int64)
+        first = int(columns.min(initial=1))
+        d = int(columns.max(initial=first - 1)) + 1 - first
+        if not d:
+            raise self.error(f"the model has no {what} with a value that is not 0")
+        rows = csr(np.frombuffer(values), columns - first, np.frombuffer(counts, np.int64), d)
+        return np.frombuffer(coef).reshape(-1, n_coef).T.copy(), rows
+
+
+@contextmanager
+def lines_of(path: PathLike) -> Iterator[Lines]:
+    """The lines of a file, plain or compressed."""
+    with opened(path) as file:
+        yield Lines(path, file)
+
+
+class Header:
+    """Lines ``key value ...`` up to the line `end`.
+
+    Parameters
+    ----------
+    lines : Lines
+    keys : tuple of str
+        Those that are allowed, each once.
+    end : str
+    """
+
+    def __init__(self, lines: Lines, keys: tuple[str, ...], end: str) -> None:
+        self._lines = lines
+        self._values: dict[str, tuple[int, bytes]] = {}
+        while (line := lines.next(f"the line {end}")) != end.encode():
+            key, _, value = line.partition(b" ")
+            name = key.decode("ascii", "replace")
+            if name not in keys:
+                raise lines.error(f"{quoted(key)} is no key of this format: one of {', '.join(keys)}, or {end}")
+            if name in self._values:
+                raise lines.error(f"{name} is there twice, first in line {self._values[name][0]}")
+            self._values[name] = lines.number, value.strip()
+
+    def __contains__(self, key: str) -> bool:
+        return key in self._values
+
+    def error(self, key: str, reason: str) -> ValueError:
+        """The error for the line of a key."""
+        return self._lines.error(f"{key} {reason}", self._values[key][0])
+
+    def numbers(self, key: str, size: int) -> NDArray[np.float64]:
+        """Finite numbers, as many as `size`."""
+        line, text = self._text(key)
+        return self._lines.numbers(text, key, size, line)
+
+    def number(self, key: str, default: float | None = None) -> float:
+        """A finite number."""
+        return float(self.numbers(key, 1)[0]) if default is None or key in self else default
+
+    def integers(self, key: str, size: int, least: int = -(2**53)) -> NDArray[np.int64]:
+        """Whole numbers of at least `least`."""
+        values = self.numbers(key, size)
+        wrong = values[(values != np.rint(values)) | (values < least) | (values > 2**53)]
+        if len(wrong):
+            raise self.error(key, f"must be whole and at least {least}, got {wrong[0]:g}")
+        return values.astype(np.int64)
+
+    def integer(self, key: str, least: int) -> int:
+        """A whole number of at least `least`."""
+        return int(self.integers(key, 1, least)[0])
+
+    def choice(self, key: str, choices: dict[str, Any]) -> Any:
+        """What one of several words stands for."""
+        text = self._text(key)[1].decode("ascii", "replace")
+        if text not in choices:
+            raise self.error(key, f"must be one of {', '.join(choices)}, got {quoted(text)}")
+        return choices[text]
+
+    def _text(self, key: str) -> tuple[int, bytes]:
+        if key not in self:
+            raise self._lines.error(f"the line {key} is missing")
+        return self._values[key]
