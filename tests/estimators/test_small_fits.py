@@ -23,7 +23,7 @@ def _count_calls(call: Callable[[], Any]) -> int:
 
     call()  # imports, and what is computed once
     counts, before = [], sys.getprofile()
-    for _ in range(4):
+    for _ in range(12):
         n_calls = 0
         sys.setprofile(count)
         try:
