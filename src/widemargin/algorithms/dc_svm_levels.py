@@ -175,14 +175,17 @@ def train_machine(
     with _training(data, settings, progress, rng) as training:
         point = None if before is None else training.begin_at(before)
         if point is None:
+            # Algorithm 1, l = l_max, ..., 1: cluster the data, solve every cluster from the level before
             beta = training.solve_levels(before, division)
             early = None if is_one_of_several else training.early
             if training.is_at_stop_level or (early is not None and progress.stopped_by):
+                # early prediction: the machines of the last level's clusters (Lemma 1)
                 return training.early_machine().following(before)
+            # refine: solve on the support vectors of level 1; then on the whole data
             whole = training.solve_whole(beta)
-        else:
+        else:  # an earlier fit was stopped in the whole problem
             early, whole = training.early, training.go_on_from(point)
-        # the objective of an early machine is the sum of its clusters'
+        # of a stopped fit the better of both: the objective of an early machine is the sum of its clusters'
         if early is not None and progress.stopped_by and early.result.objective < whole.result.objective:
             return replace(training.early_machine(), unfinished=whole.unfinished or whole.result).following(before)
         return whole.following(before)
@@ -246,8 +249,8 @@ class DCSVMTraining:
     def worthwhile_levels(self) -> range:
         """The planned levels, an automatic one only if it saves more kernel entries than it computes.
 
-        For each row it computes as many entries as a cluster has rows, and saves about as many as there are support
-        vectors: those of a sample of at most 512 rows, times the square root of rows / rows of the sample.
+        A level costs n * (rows of a cluster) kernel entries, and saves about n * (support vectors). The number of
+        support vectors is estimated from a sample of at most 512 rows: it grows like the square root of n.
         """
         n = len(self.data.samples)
         levels = self.settings.planned_levels(self.data.kernel, self.data.samples)

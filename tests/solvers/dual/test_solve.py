@@ -17,7 +17,7 @@ from widemargin.algorithms.pairs_and_targets import SeveralMachines
 from widemargin.algorithms.trained_machines import TrainedMachine, TrainedMachines
 from widemargin.data.samples import make_samples
 from widemargin.kernels.functions import RBF, Precomputed
-from widemargin.solvers.dual import precision
+from widemargin.solvers.dual import float64_correction
 from widemargin.solvers.dual.problem import PairProblems, svm_problem
 from widemargin.solvers.dual.solver import DualSolver
 
@@ -90,7 +90,7 @@ def precisions(monkeypatch: pytest.MonkeyPatch) -> list[np.dtype]:
         seen.append(samples.precision)
         return original(kernel, samples, *rest)
 
-    for module in (dc_svm, precision):
+    for module in (dc_svm, float64_correction):
         monkeypatch.setattr(module, "KernelOperator", watched)
     return seen
 
