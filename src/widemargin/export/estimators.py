@@ -44,8 +44,8 @@ def to_onnx(model: Any, *, dtype: Any = None) -> Any:
         `DCSVMClassifier`, `DCSVMRegressor` and `DCOneClassSVM`, exact or early (but for ``combine="bcm"`` and
         ``partition="random"``), if the kernel is not a callable or precomputed; a pipeline of `StandardScaler`,
         `MinMaxScaler`, `MaxAbsScaler`, `RelevanceScaler`, `LandmarkNystroem` or `SimpleImputer` that ends in one of
-        these; ``CalibratedClassifierCV(method="sigmoid")`` or `TransformedTargetRegressor` around one. Of a fitted search, such as `DCSVMClassifierCV` or
-        `GridSearchCV`, its ``best_estimator_``.
+        these; ``CalibratedClassifierCV(method="sigmoid")`` or `TransformedTargetRegressor` around one. Of a fitted
+        search, such as `DCSVMClassifierCV` or `GridSearchCV`, its ``best_estimator_``.
     dtype : {"float32", "float64"} or None, default=None
         Of the input, and of all that is computed from it. None: float32, or float64 for a kernel machine that was
         trained with float64, as scikit-learn's are. Few runtimes other than ONNX Runtime compute in float64.
