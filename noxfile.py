@@ -7,7 +7,8 @@ import nox
 NIGHTLY = "https://pypi.anaconda.org/scientific-python-nightly-wheels/simple"
 NEIGHBOURS = [
     *("aeon", "cleanlab", "fairlearn", "feature-engine", "imbalanced-learn", "lime", "mapie", "mlflow", "mlxtend"),
-    *("optuna", "polars", "pyarrow", "pyod", "river", "shap", "skrub", "sktime"),
+    *("onnx2torch", "opencv-python-headless>=5", "openvino", "optuna", "polars", "pyarrow", "pyod", "river", "shap"),
+    *("skrub", "sktime", "tract"),
 ]
 FAST = [f"tests/{name}" for name in ("data", "kernels", "models", "nystroem", "partition", "solvers")]
 

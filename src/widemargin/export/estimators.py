@@ -43,12 +43,12 @@ def to_onnx(model: Any, *, dtype: Any = None) -> Any:
         Fitted: what `compress` returns, `DCPredClassifier`, `DCPredRegressor`, `OCAS...`, `BSGDClassifier`, or
         `DCSVMClassifier`, `DCSVMRegressor` and `DCOneClassSVM`, exact or early (but for ``combine="bcm"`` and
         ``partition="random"``), if the kernel is not a callable or precomputed; a pipeline of `StandardScaler`,
-        `MinMaxScaler`, `MaxAbsScaler`, `RelevanceScaler` or `LandmarkNystroem` that ends in one of these; or
-        ``CalibratedClassifierCV(method="sigmoid")`` around one. Of a fitted search, such as `DCSVMClassifierCV` or
-        `GridSearchCV`, its ``best_estimator_``.
+        `MinMaxScaler`, `MaxAbsScaler`, `RelevanceScaler`, `LandmarkNystroem` or `SimpleImputer` that ends in one of
+        these; ``CalibratedClassifierCV(method="sigmoid")`` or `TransformedTargetRegressor` around one. Of a fitted
+        search, such as `DCSVMClassifierCV` or `GridSearchCV`, its ``best_estimator_``.
     dtype : {"float32", "float64"} or None, default=None
-        Of the input; scalings of a pipeline are computed from it in float64. None: float32, or float64 for a kernel
-        machine that was trained with float64, as scikit-learn's are.
+        Of the input, and of all that is computed from it. None: float32, or float64 for a kernel machine that was
+        trained with float64, as scikit-learn's are. Few runtimes other than ONNX Runtime compute in float64.
 
     Returns
     -------
@@ -75,12 +75,12 @@ def to_onnx(model: Any, *, dtype: Any = None) -> Any:
     Notes
     -----
     Generic operators of opset 18 (MatMul, Gather, Exp, ArgMax and the like); the operators for support vector machines
-    have float32 coefficients and other formats of scores. Sums over support vectors are in float64. A tree gathers the
-    landmarks of each row's leaf, (rows, landmarks, features) numbers, and a laplacian expansion computes (rows, points,
-    features) differences: predict some hundreds of rows at a time.
+    have float32 coefficients and other formats of scores. Distances are in float64 where float32 is too inexact. A
+    tree gathers the landmarks of each row's leaf, (rows, landmarks, features) numbers, and a laplacian expansion
+    computes (rows, points, features) differences: predict some hundreds of rows at a time.
 
     An early machine costs a distance to each cluster's centre and the kernel values of the row's own cluster, as in
-    `predict`: the graph has all support vectors as one dense matrix, beside q coefficients in float64 for each, and
+    `predict`: the graph has all support vectors as one dense matrix, beside q coefficients for each, and
     loops over the clusters that a call's rows are in. 256 clusters of 1,000 support vectors with 54 features are 59 MB.
 
     Examples
