@@ -6,6 +6,7 @@ import nox
 
 NIGHTLY = "https://pypi.anaconda.org/scientific-python-nightly-wheels/simple"
 NEIGHBOURS = [
+    *("liblinear-official", "opencv-python-headless<5", "scikit-learn-intelex", "thundersvm-cpu"),
     *("aeon", "cleanlab", "fairlearn", "feature-engine", "imbalanced-learn", "lime", "mapie", "mlflow", "mlxtend"),
     *("onnx2torch", "opencv-python-headless>=5", "openvino", "optuna", "polars", "pyarrow", "pyod", "river", "shap"),
     *("skrub", "sktime", "tract"),
@@ -73,7 +74,11 @@ def nightly(session: nox.Session) -> None:
 
 @nox.session
 def neighbours(session: nox.Session) -> None:
-    """Other libraries with our estimators."""
+    """Other libraries with our estimators.
+
+    Models of LIBSVM, e1071 and libsvm-js need their programs too: apt-get install libsvm-tools r-cran-e1071 nodejs, and
+    npm install libsvm-js where NODE_PATH says.
+    """
     session.install("-e", ".[test]", *NEIGHBOURS)
     session.run("python", "-m", "pytest", "-m", "neighbours", "tests/neighbours", *session.posargs)
 
