@@ -102,7 +102,7 @@ class Level(NamedTuple):
 
 @dataclass
 class Scaling:
-    """Factors of the columns: those of `parent`, times what the machine of `cell` makes of them in each fold."""
+    """Factors of the columns in each fold: the factors of `parent`, times those learned from the machine of `cell`."""
 
     parent: int
     cell: Cell | None
@@ -345,9 +345,10 @@ class AdaptiveSearch:
             self._score(*key, costs, final)
 
     def _finalists(self, best: Cell, level: Level) -> list[Cell]:
-        """The best cells of a scaling; of drawn rows first that of every kernel: more rows may change their order.
+        """The cells to score on more rows: the three best ones of a scaling.
 
-        Not those below the best one by more than the standard error over the folds allows.
+        On drawn rows four, each kernel's best one first, as more rows may change the order of the kernels; but none
+        that is below the best one with the confidence of a race.
         """
         cells = [cell for cell in self.scores if cell.scaling == best.scaling and level in self.scores[cell]]
         cells.sort(key=lambda cell: -self._mean(cell, level))
@@ -474,7 +475,7 @@ class AdaptiveSearch:
 
     @staticmethod
     def _is_above(score: float, other: float) -> bool:
-        """Whether a score is better, in its first six digits."""
+        """Whether a score is better by more than one in a million."""
         return score > other and not math.isclose(score, other, rel_tol=1e-6)
 
     def _score(self, scaling: int, kernel: Any, gamma: float, costs: Costs, level: Level) -> bool:
