@@ -238,11 +238,25 @@ class AdaptiveSearch:
         return not np.mean(gains) <= error  # NaN: a scorer that does not take constants
 
     def best(self) -> tuple[Cell, float] | None:
-        """The best cell on the most rows, and its mean score; None before any."""
-        levels = {level for known in self.scores.values() for level in known}
-        level = max(levels, key=lambda level: level.n_rows, default=None)
-        cell = None if level is None else self._best(level)
-        return None if level is None or cell is None else (cell, self._mean(cell, level))
+        """The best cell on the most rows, and its mean score; None before any.
+
+        Columns are scaled where that gains more than the standard error of the gain over the folds.
+        """
+        levels = sorted({level for known in self.scores.values() for level in known}, key=lambda level: level.n_rows)
+        if not levels:
+            return None
+        level, chosen = levels[-1], None
+        for scaling in range(len(self.scalings)):
+            cell = self._best(level, [scaling])
+            if cell is not None and (chosen is None or self._gains(cell, chosen, level)):
+                chosen = cell
+        assert chosen is not None
+        return chosen, self._mean(chosen, level)
+
+    def _gains(self, cell: Cell, other: Cell, level: Level) -> bool:
+        gains = self.scores[cell][level] - self.scores[other][level]
+        error = gains.std(ddof=1) / np.sqrt(len(gains)) if len(gains) > 1 else 0.0
+        return bool(gains.mean() > error)
 
     def factors(self, scaling: int) -> Vector | None:
         """The factors of the columns (d,) of a scaling: the geometric mean over the folds that were looked at."""
