@@ -7,8 +7,8 @@
     python benchmarks/peers/rare_classes.py --again     # all of it
 
 Searches are `DCSVMClassifierCV(scoring="roc_auc")` and `"average_precision"` behind `StandardScaler`; their rivals are
-`HistGradientBoostingClassifier()`, and `LogisticRegression` behind `StandardScaler`. A table has up to 8,000 training
-rows, and up to 22,000 test rows: the score of a few hundred positive rows is too uncertain to compare by. `error` is
+`HistGradientBoostingClassifier()`, and `LogisticRegression` behind `StandardScaler`. A table has up to 5,000 training
+rows, and up to 15,000 test rows: the score of a few hundred positive rows is too uncertain to compare by. `error` is
 1 - AUC or 1 - average precision of the test rows; `error_ratio` is ours / that of the better rival: below 1, we are
 better.
 """
@@ -40,7 +40,7 @@ from measuring import report
 from widemargin import DCSVMClassifierCV
 from widemargin.datasets import load_benchmark
 
-_ROWS, _TRAINING_ROWS = 30_000, 8000
+_ROWS, _TRAINING_ROWS = 20_000, 5000
 _METRICS = {"roc_auc": roc_auc_score, "average_precision": average_precision_score}
 _COLUMNS = ["table", "n", "positive", "n_test", "scoring", "machine", "seconds", "error", "error_ratio", "kernel"]
 
@@ -63,7 +63,7 @@ def largest_values(name: str, share: float) -> tuple[Any, Any]:
 
 
 def thinned(X: Any, y: Any, share: float | None = None) -> tuple[Any, Any]:
-    """At most 30,000 random rows, of which so many are positive."""
+    """At most 20,000 random rows, of which so many are positive."""
     rng, share = np.random.default_rng(0), share or float(y.mean())
     positive, negative = rng.permutation(np.flatnonzero(y)), rng.permutation(np.flatnonzero(~y))
     n = min(_ROWS, int(len(negative) / (1 - share)), int(len(positive) / share))
