@@ -102,7 +102,7 @@ class Level(NamedTuple):
 
 @dataclass
 class Scaling:
-    """Factors of the columns: those of `parent`, times what the machine of `cell` makes of them in each fold."""
+    """Factors of the columns in each fold: the factors of `parent`, times those learned from the machine of `cell`."""
 
     parent: int
     cell: Cell | None
@@ -238,11 +238,25 @@ class AdaptiveSearch:
         return not np.mean(gains) <= error  # NaN: a scorer that does not take constants
 
     def best(self) -> tuple[Cell, float] | None:
-        """The best cell on the most rows, and its mean score; None before any."""
-        levels = {level for known in self.scores.values() for level in known}
-        level = max(levels, key=lambda level: level.n_rows, default=None)
-        cell = None if level is None else self._best(level)
-        return None if level is None or cell is None else (cell, self._mean(cell, level))
+        """The best cell on the most rows, and its mean score; None before any.
+
+        Columns are scaled where that gains more than the standard error of the gain over the folds.
+        """
+        levels = sorted({level for known in self.scores.values() for level in known}, key=lambda level: level.n_rows)
+        if not levels:
+            return None
+        level, chosen = levels[-1], None
+        for scaling in range(len(self.scalings)):
+            cell = self._best(level, [scaling])
+            if cell is not None and (chosen is None or self._gains(cell, chosen, level)):
+                chosen = cell
+        assert chosen is not None
+        return chosen, self._mean(chosen, level)
+
+    def _gains(self, cell: Cell, other: Cell, level: Level) -> bool:
+        gains = self.scores[cell][level] - self.scores[other][level]
+        error = gains.std(ddof=1) / np.sqrt(len(gains)) if len(gains) > 1 else 0.0
+        return bool(gains.mean() > error)
 
     def factors(self, scaling: int) -> Vector | None:
         """The factors of the columns (d,) of a scaling: the geometric mean over the folds that were looked at."""
@@ -345,9 +359,10 @@ class AdaptiveSearch:
             self._score(*key, costs, final)
 
     def _finalists(self, best: Cell, level: Level) -> list[Cell]:
-        """The best cells of a scaling; of drawn rows first that of every kernel: more rows may change their order.
+        """The cells to score on more rows: the three best ones of a scaling.
 
-        Not those below the best one by more than the standard error over the folds allows.
+        On drawn rows four, each kernel's best one first, as more rows may change the order of the kernels; but none
+        that is below the best one with the confidence of a race.
         """
         cells = [cell for cell in self.scores if cell.scaling == best.scaling and level in self.scores[cell]]
         cells.sort(key=lambda cell: -self._mean(cell, level))
@@ -474,7 +489,7 @@ class AdaptiveSearch:
 
     @staticmethod
     def _is_above(score: float, other: float) -> bool:
-        """Whether a score is better, in its first six digits."""
+        """Whether a score is better by more than one in a million."""
         return score > other and not math.isclose(score, other, rel_tol=1e-6)
 
     def _score(self, scaling: int, kernel: Any, gamma: float, costs: Costs, level: Level) -> bool:

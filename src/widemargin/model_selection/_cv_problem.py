@@ -22,7 +22,7 @@ _UNEQUAL = 0.4  # weight of the smallest class / that of equal ones, below which
 
 
 def is_unequal(totals: Vector) -> bool:
-    """Whether a class is so rare that accuracy says little, by the rows or the weight of each."""
+    """Whether a class is so rare that accuracy says little; `totals` (n_classes,) are its rows, or their weights."""
     return bool(len(totals) and totals.min() * len(totals) < _UNEQUAL * totals.sum())
 
 
@@ -86,7 +86,7 @@ class Classification:
         return rows[rows_of_each_class(self.y[rows], len(self.classes))]
 
     def find_fault(self, weights: Vector) -> str | None:
-        """What training rows of these weights (n,) have not: two classes of positive weight, or None."""
+        """Why rows of these weights (n,) cannot be trained on: they have fewer than two classes. None if they can."""
         totals = self._total_weights(weights)
         if np.count_nonzero(totals > 0) > 1:
             return None
@@ -157,7 +157,7 @@ class Regression:
         return rows[rows_of_each_class(np.zeros(len(rows), np.intp), 1)]
 
     def find_fault(self, weights: Vector) -> str | None:
-        """What training rows of these weights (n,) have not: a positive weight, or None."""
+        """Why rows of these weights (n,) cannot be trained on: no weight is positive. None if they can."""
         return None if weights.any() else "no positive weight"
 
 

@@ -1,4 +1,4 @@
-"""Which cells of a grid are eliminated: those whose scores are below the best one's, with a stated confidence."""
+"""A race eliminates the cells of a grid whose mean scores are below the best cell's with a confidence of 95 %."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ class Race:
 
     A cell's differences from the best cell are paired by fold: its mean difference has the standard error
     s / sqrt(folds), where s is the cell's standard deviation or the median of all cells', whichever is larger: few
-    folds may agree by chance. Cells whose upper confidence limit is below zero are eliminated, but for the direct
-    neighbours of the best cell of a sample, as more rows may move it by one place.
+    folds may agree by chance. A cell is eliminated if the upper confidence limit of its difference is below zero. The
+    direct neighbours of the best cell are kept: on more rows one of them may be the best.
 
     Parameters
     ----------

@@ -77,11 +77,11 @@ class SearchData:
         return SearchData(samples, problem, self.weights[chosen], splits, self.rows[chosen], self.score)
 
     def training_weights(self, k: int) -> Vector:
-        """Weights (n,) in fold k: those of the rows, times how often each is among the training rows."""
+        """Weights (n,) of the rows in fold k: a row's weight, times how often the row is among the training rows."""
         return self.weights * np.bincount(self.splits[k].train, minlength=len(self.weights))
 
     def first_fault(self) -> tuple[int, str] | None:
-        """The first fold whose training rows have no row of a class, or no positive weight, and which of these."""
+        """The first fold that cannot be trained, and what its training rows lack; None if all folds can be."""
         faults = ((k, self.problem.find_fault(self.training_weights(k))) for k in range(len(self.splits)))
         return next(((k, fault) for k, fault in faults if fault is not None), None)
 
@@ -97,7 +97,7 @@ class Search:
         The kernel of a gamma.
     limits : Limits
     n_bytes : int
-        Beside the caller's data.
+        Memory for kernel matrices.
     progress : Progress
     team : ThreadTeam
 
@@ -247,7 +247,7 @@ def join_histories(histories: Sequence[History]) -> dict[str, Vector]:
 
 
 def _from_middle(n: int) -> list[int]:
-    """0 ... n - 1, the middle first: before a search is stopped, it scores the gammas that are most likely the best."""
+    """0 ... n - 1, the middle first: a search that is stopped has then scored the likeliest gammas."""
     return sorted(range(n), key=lambda k: abs(2 * k + 1 - n))
 
 

@@ -26,14 +26,7 @@ from ..estimators._dual_machine import DualMachine
 from ..estimators._kernel_machine import TrainingRows
 from ..estimators._resuming import checksum
 from ..estimators._scale import resolve_gamma, sample_form
-from ..estimators._validation import (
-    check_choice,
-    check_flag,
-    check_weights,
-    is_auto,
-    make_rng,
-    shown,
-)
+from ..estimators._validation import check_choice, check_flag, check_weights, is_auto, make_rng, shown
 from ..estimators.relevance_scaler import POWERS, RelevanceScaler
 from ..kernels.functions import FUNCTION_KERNELS, KERNELS, WITHOUT_GAMMA, Kernel, make_kernel
 from ..partition.divide import CLUSTER_ROWS, clustering_level
@@ -51,13 +44,7 @@ from ._best_estimator import (
     takes_weights,
 )
 from ._cv_problem import CVProblem, is_unequal
-from ._grid import (
-    C_RANGE,
-    EPSILON_RANGE,
-    GAMMA_RANGE,
-    Grid,
-    make_values,
-)
+from ._grid import C_RANGE, EPSILON_RANGE, GAMMA_RANGE, Grid, make_values
 from ._race import best_cell
 from ._search import Search, SearchData, Split, join_histories
 
@@ -234,9 +221,7 @@ class SearchCV(BestEstimator):
         check_choice("search", self.search, ("auto", "exact", "early"))
         if not is_auto(self.relevance):
             check_flag(relevance=self.relevance)
-        for name, values in (("Cs", self.Cs), ("gammas", self.gammas), ("epsilons", self._epsilon_values())):
-            if not is_auto(values):
-                make_values(name, values, 1.0, 1.0, middle=1.0)
+        self._values()
         is_list = isinstance(self.kernels, Collection) and getattr(self.kernels, "ndim", 1) > 0 and len(self.kernels)
         kernels = self.kernels if is_list and not isinstance(self.kernels, str) else [self.kernels]
         if not all(isinstance(kernel, str) or callable(kernel) for kernel in kernels):
@@ -262,21 +247,25 @@ class SearchCV(BestEstimator):
         is_given = not any(map(is_auto, (self.Cs, self.gammas, self._epsilon_values())))
         return self.search == "auto" and is_given and n <= 2 * CLUSTER_ROWS
 
-    def _values(self, name: str, given: Any, least: float, largest: float, count: int, middle: float) -> Vector:
-        return make_values(name, count if is_auto(given) else given, least, largest, middle=middle)
+    def _values(self, counts: Sequence[int | None] = (None, None, None)) -> list[Any]:
+        """The values of gamma, epsilon and C: those given; of automatic ones so many, or None without a count."""
+        ranges = {
+            "gammas": (self.gammas, *GAMMA_RANGE, 1.0),
+            "epsilons": (self._epsilon_values(), *EPSILON_RANGE, 0.1),
+            "Cs": (self.Cs, *C_RANGE, 1.0),
+        }
+        found = []
+        for count, (name, (given, least, largest, middle)) in zip(counts, ranges.items(), strict=True):
+            values = count if is_auto(given) else given
+            found.append(None if values is None else make_values(name, values, least, largest, middle=middle))
+        return found
 
     def _axes(self, rows: TrainingRows, kernels: list[Any], names: Sequence[str]) -> Axes:
         """What an adaptive search may try: any value where the user has given none."""
-
-        def allowed(name: str, given: Any, least: float, largest: float, middle: float) -> Vector | None:
-            return None if is_auto(given) else make_values(name, given, least, largest, middle=middle)
-
-        gammas = allowed("gammas", self.gammas, *GAMMA_RANGE, 1.0)
+        gammas, epsilons, Cs = self._values()
         if gammas is not None:
             with_gamma = [kernel for kernel in kernels if kernel not in WITHOUT_GAMMA]
             gammas = self._scale_gammas(rows, gammas, (with_gamma or kernels)[0])
-        Cs = allowed("Cs", self.Cs, *C_RANGE, 1.0)
-        epsilons = allowed("epsilons", self._epsilon_values(), *EPSILON_RANGE, 0.1)
         first = _coarse(epsilons, _FIRST_EPSILONS) if "epsilon" in self._names else np.zeros(1)
         losses = [Loss(epsilon) for epsilon in first.tolist()]
         if "class_weight" in names:
@@ -323,9 +312,7 @@ class SearchCV(BestEstimator):
         self, part: Part, kernels: list[Any], callback: Callback | None, known: Mapping[str, Vector]
     ) -> Found:
         """Score the cells of each kernel's grid, one kernel after the other; `known` is an earlier search's history."""
-        gammas = self._values("gammas", self.gammas, *GAMMA_RANGE, 5, 1.0)
-        epsilons = self._values("epsilons", self._epsilon_values(), *EPSILON_RANGE, 3, 0.1)
-        Cs = self._values("Cs", self.Cs, *C_RANGE, 10, 1.0)
+        gammas, epsilons, Cs = self._values((5, 3, 10))
         title, memory = type(self).__name__, memory_plan(self)
         searches: dict[Any, Search] = {}
         with (
@@ -350,10 +337,7 @@ class SearchCV(BestEstimator):
         for name, value in best.items():
             setattr(self, f"{name}_", value)
         self.relevance_ = None
-        self.Cs_, self.gammas_ = search.grid.Cs, search.grid.gammas
-        self.scores_ = search.scores[:, :, 0]
-        if "epsilon" in self._names:
-            self.epsilons_, self.scores_ = search.grid.epsilons, search.scores
+        self._set_scores(search.grid, search.scores)
         cells = [
             {"kernel": kernel, **s.grid.parameters(index, self._names)}
             for kernel, s in searches.items()
@@ -469,16 +453,19 @@ class SearchCV(BestEstimator):
         self.cv_results_ = cv_results(columns, scores, sizes) if cells else {}
         own = [j for j, cell in enumerate(cells) if cell.same_kind(best)]
         values = {name: [cells[j].parameters([name])[name] for j in own] for name in ("gamma", "epsilon", "C")}
-        axes = {name: np.unique(of_name) for name, of_name in values.items()}
-        table = np.full((n_folds, *(len(axis) for axis in axes.values())), np.nan)
-        g, e, c = (np.searchsorted(axis, values[name]) for name, axis in axes.items())
+        grid = Grid(*(np.unique(of_name) for of_name in values.values()))
+        table = np.full((n_folds, *grid.shape), np.nan)
+        g, e, c = (np.searchsorted(axis, of_name) for axis, of_name in zip(grid, values.values(), strict=True))
         table[:, g, e, c] = scores[:, own]
-        used = ~np.isnan(table).all(axis=(1, 2, 3)) if own else np.ones(n_folds, bool)
-        self.Cs_, self.gammas_, self.scores_ = axes["C"], axes["gamma"], table[used]
+        self._set_scores(grid, table[~np.isnan(table).all(axis=(1, 2, 3))] if own else table)
+
+    def _set_scores(self, grid: Grid, scores: Vector) -> None:
+        """Set `scores_` (n_folds, *shape of the grid), without an axis of a single epsilon, and the grid's values."""
+        self.Cs_, self.gammas_, self.scores_ = grid.Cs, grid.gammas, scores
         if "epsilon" in self._names:
-            self.epsilons_ = axes["epsilon"]
+            self.epsilons_ = grid.epsilons
         else:
-            self.scores_ = self.scores_.reshape(len(self.scores_), len(self.gammas_), len(self.Cs_))
+            self.scores_ = scores.reshape(len(scores), len(grid.gammas), len(grid.Cs))
 
 
 def _spread(values: Vector, rows: RowIndices, n: int) -> Vector:
