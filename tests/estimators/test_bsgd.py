@@ -371,7 +371,7 @@ def test_budget_and_maintenance_of_a_stream_are_fixed(change: dict[str, Any], bi
 def test_the_kernel_of_a_stream_is_fixed(change: dict[str, Any], binary: Data) -> None:
     X, y = binary
     model = machine(kernel="poly", maintenance="removal", lam=1e-3).partial_fit(X, y, classes=[0, 1])
-    with pytest.raises(ValueError, match=rf"coef0 must stay as the machine was made, .* got .*{next(iter(change))}"):
+    with pytest.raises(ValueError, match=rf"coef0 must stay as the model was made, .* got .*{next(iter(change))}"):
         model.set_params(**change).partial_fit(X, y)
     assert model.t_ == len(y)
 
