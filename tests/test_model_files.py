@@ -91,6 +91,7 @@ def test_regressors_survive(machine: Any, tmp_path: Path) -> None:
     np.testing.assert_array_equal(widemargin.load(tmp_path / "m").predict(X), machine.predict(X))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("remainder", ["drop", "passthrough"])
 def test_a_table_with_columns_of_text_survives(remainder: str, tmp_path: Path) -> None:
     X, y = table()
@@ -257,6 +258,7 @@ def _write_forever(path: str) -> None:
         time.sleep(60)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="kills by signal, and locks of files")
 def test_what_killed_processes_leave_is_removed_and_what_others_write_is_not(tmp_path: Path) -> None:
     path = tmp_path / "m.skops"

@@ -230,6 +230,7 @@ class TestBar:
         assert lines[1].startswith("solve: 0:06, about 0:54 left, violation 0.2")
         assert lines[1].endswith("1,234 support vectors")
 
+    @pytest.mark.slow
     def test_rich_bar_on_a_terminal(self, clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
         class Terminal(io.StringIO):
             def isatty(self) -> bool:

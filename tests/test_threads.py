@@ -167,6 +167,7 @@ def test_two_threads_may_share_a_team() -> None:
         assert list(sums) == [50 * k for k in range(40)]
 
 
+@pytest.mark.slow
 def test_an_interpreter_that_ends_with_spinning_helpers() -> None:
     code = "from widemargin._threads import ThreadTeam\nwith ThreadTeam(3) as t: print(t.map(abs, [-1, -2, -3]))"
     ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=False)
@@ -182,6 +183,7 @@ def test_a_forked_process_starts_its_own_threads() -> None:
     assert forked.exitcode == 0
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
 def test_a_forked_process_waits_for_no_thread_of_its_parent() -> None:
     """Another thread holds every lock and a limit of BLAS; OpenMP's threads have begun."""

@@ -22,7 +22,7 @@ from widemargin.kernels.functions import RBF
 from widemargin.model_selection._cv_problem import Classification, CVProblem, Regression
 from widemargin.solvers.dual.certificate import Limits
 
-pytestmark = pytest.mark.filterwarnings("ignore:the machine predicts the class")  # of few rows and a small C
+pytestmark = pytest.mark.filterwarnings("ignore:the model predicts the class")  # of few rows and a small C
 
 Vector = NDArray[np.float64]
 Indices = NDArray[np.intp]

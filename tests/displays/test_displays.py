@@ -66,7 +66,7 @@ def test_cost_of_a_prediction() -> None:
     drawn = [(len(exact.support_vectors_), exact.score(X, Y)), (1, linear.score(X, Y))]
     assert display.line_.get_xydata().tolist() == [list(map(float, point)) for point in drawn[::-1]]
     assert [text.get_text() for text in display.texts_] == ["linear", "exact"]
-    with pytest.raises(ValueError, match=r"estimators\['near'\] must be a kernel machine.*KNeighbors"):
+    with pytest.raises(ValueError, match=r"estimators\['near'\] must be a kernel model.*KNeighbors"):
         PredictionCostDisplay.from_estimators({"near": KNeighborsClassifier().fit(X, Y)}, X, Y)
     assert PredictionCostDisplay.from_estimators({"line": LinearRegression().fit(X, Y)}, X, Y).cost == [1]
 
@@ -102,7 +102,7 @@ def test_many_features_are_drawn_on_their_principal_plane() -> None:
 
 
 def test_an_exact_machine_has_no_clusters() -> None:
-    with pytest.raises(ValueError, match="assign_clusters needs an early machine"):
+    with pytest.raises(ValueError, match="assign_clusters needs early prediction"):
         ClusterDisplay.from_estimator(DCSVMClassifier(gamma=1.0).fit(X, Y), X)
     with pytest.raises(ValueError, match=r"points \(600, 2\), clusters \(3,\)"):
         ClusterDisplay(X, [0, 1, 2])

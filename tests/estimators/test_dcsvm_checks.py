@@ -23,9 +23,6 @@ def machine(**options: Any) -> DCSVMClassifier:
     return DCSVMClassifier(**({"C": 2.0, "gamma": 0.2, "tol": 1e-6} | options))
 
 
-# ----------------------------------------------------------------------------------------------- copies and storage
-
-
 # ------------------------------------------------------------------------------------------------------------- labels
 
 
@@ -161,52 +158,6 @@ def test_failed_fit_leaves_an_unfitted_estimator_unfitted(case: str, binary: Dat
 
 
 # ------------------------------------------------------------------------------------------------- bad input, by name
-
-
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [
-        ("C", 0),
-        ("C", -1.5),
-        ("C", np.inf),
-        ("C", np.nan),
-        ("gamma", 0.0),
-        ("gamma", -2.5),
-        ("gamma", "size"),
-        ("kernel", "gauss"),
-        ("kernel", None),
-        ("tol", 0.0),
-        ("tol", -1e-3),
-        ("degree", -1),
-        ("max_iter", -7),
-        ("max_time", -1.0),
-        ("memory_budget", -5),
-        ("class_weight", "even"),
-        ("decision_function_shape", "ova"),
-        ("n_levels", -1),
-    ],
-)
-def test_bad_parameters_are_named_with_their_value(name: str, value: Any, binary: Data) -> None:
-    with pytest.raises(ValueError, match=rf"(?s)\b{name}\b.*{value}"):
-        DCSVMClassifier(**{name: value}).fit(*binary)
-
-
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [
-        ("C", "big"),
-        ("coef0", "x"),
-        ("fit_intercept", "yes"),
-        ("max_iter", 2.5),
-        ("degree", "three"),
-        ("max_time", "long"),
-        ("n_jobs", 0),
-        ("n_jobs", "two"),
-    ],
-)
-def test_parameters_of_a_wrong_type_are_named(name: str, value: Any, binary: Data) -> None:
-    with pytest.raises((ValueError, TypeError), match=rf"\b{name}\b"):
-        DCSVMClassifier(**{name: value}).fit(*binary)
 
 
 @pytest.mark.parametrize(("bad", "word"), [(np.nan, "NaN"), (np.inf, "infinity")])

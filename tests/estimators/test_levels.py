@@ -275,7 +275,7 @@ def test_out_of_time_in_a_level_gives_the_better_machine_of_the_level_before(mon
 
     monkeypatch.setattr(dc_svm.DCSVMTraining, "solve_clusters", solve_clusters)
     X, y = load_patches(3000, 5, random_state=0)[:2]
-    with pytest.warns(ConvergenceWarning, match="max_time .* of the early machine of level 2"):
+    with pytest.warns(ConvergenceWarning, match="max_time .* of the early prediction of level 2"):
         model = DCSVMClassifier(**PATCHES, n_levels=2).fit(X, y)
     assert model.early_level_ == 2
     assert model.objective_ < 0.5 * PATCHES["C"] * len(X)  # of zero: C a row

@@ -72,12 +72,6 @@ def test_a_regressor_without_time_predicts_zero() -> None:
     assert model.dual_gap_ == model.objective_
 
 
-@pytest.mark.parametrize("max_time", [-1.0, float("nan")])
-def test_impossible_limits_are_refused(max_time: float) -> None:
-    with pytest.raises(ValueError, match="max_time"):
-        DCSVMClassifier(max_time=max_time).fit(*problem(2))
-
-
 @pytest.mark.parametrize("stop_at", [1, 2])
 def test_pairs_that_stop_at_different_levels_share_their_clusters(
     stop_at: int, monkeypatch: pytest.MonkeyPatch

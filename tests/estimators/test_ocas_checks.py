@@ -72,24 +72,10 @@ def test_a_file_saved_before_there_was_acceleration(binary: Data) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"C": 0}, "C must be greater than 0, got 0"),
-        ({"C": np.inf}, "C must be a finite number, got inf"),
         ({"C": 1e308}, "rows of these weights, got 1e+308"),  # the objective at 0 overflows
         ({"C": 1e308, "multi_class": "crammer_singer"}, "C must be at most"),
         ({"C": 10**400}, "C must be a finite number, got 10"),
-        ({"tol": -1}, "tol must be greater than 0, got -1"),
-        ({"mu": 0}, "mu must be greater than 0, got 0"),
-        ({"mu": 1.5}, "mu must be at most 1, got 1.5"),
-        ({"multi_class": "ovo"}, "multi_class must be one of ['ovr', 'crammer_singer'], got 'ovo'"),
-        ({"max_iter": 0}, "max_iter must be an integer, at least 1, got 0"),
-        ({"max_time": -1}, "max_time must be at least 0, got -1"),
-        ({"fit_intercept": 1}, "fit_intercept must be True or False, got 1"),
-        ({"line_search": "no"}, "line_search must be True or False, got 'no'"),
-        ({"acceleration": "none"}, "acceleration must be one of ['auto', None], got 'none'"),
-        ({"warm_start": None}, "warm_start must be True or False, got None"),
-        ({"n_jobs": 0}, "n_jobs must be None or an integer other than 0, got 0"),
         ({"n_jobs": 4097}, "n_jobs must be at most 4096, got 4097"),
-        ({"memory_budget": "much"}, "memory_budget must be a positive number of bytes"),
         (
             {"class_weight": {7: 1.0}},
             "class_weight has labels that y lacks, [7], but not all that y has: [0, 1] are missing",

@@ -213,7 +213,7 @@ def test_coef_says_why_it_is_not_there(binary: Data) -> None:
     X, y = binary
     with pytest.raises(AttributeError, match="kernel='linear' alone, got kernel='rbf'"):
         _ = DCSVMClassifier().fit(X, y).coef_
-    with pytest.raises(AttributeError, match="early machine"):
+    with pytest.raises(AttributeError, match="early prediction"):
         _ = DCSVMClassifier(kernel="linear", n_levels=1, stop_level=1).fit(X, y).coef_
     assert not hasattr(DCSVMClassifier(kernel="linear"), "coef_")
 

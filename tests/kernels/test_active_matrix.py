@@ -36,6 +36,7 @@ def check(active: ActiveMatrix) -> None:
     np.testing.assert_allclose(matrix[:, :m], K[np.ix_(active.rows, active.rows)], atol=1e-12)
 
 
+@pytest.mark.slow
 @settings(max_examples=100, deadline=None, derandomize=True)
 @given(steps=steps, capacity=st.sampled_from([4, N - 1, N]))
 def test_any_sequence_of_updates(steps: list[list[int]], capacity: int) -> None:

@@ -60,6 +60,7 @@ def test_a_product_is_the_whole_one_within_the_stated_error(kernel: Any, form: s
     assert np.all(np.abs(out - whole) <= 0.01 * eps * norm[:, None] + 1e-13 * np.abs(coef).sum(axis=1)[:, None])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", ["dense", "csr"])
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_entries_of_far_batches_alone_are_left_out(kernel: Any, form: str) -> None:
@@ -112,6 +113,7 @@ def test_all_coefficients_zero_and_no_rows_at_all() -> None:
     np.testing.assert_array_equal(out, 1.0)
 
 
+@pytest.mark.slow
 def test_a_machine_and_its_copy_predict_the_same_values(monkeypatch: pytest.MonkeyPatch) -> None:
     X = clustered_rows(6000, 0)
     y = np.sin(9 * X[:, 0]) * np.cos(7 * X[:, 1]) > 0.1 * X[:, 2]

@@ -28,6 +28,7 @@ def fill(kernel: Kernel, A: Samples, B: Samples) -> NDArray[np.floating]:
     return out
 
 
+@pytest.mark.slow
 @quick
 @given(
     seed=st.integers(0, 2**32 - 1),

@@ -31,6 +31,7 @@ def gradients(kernel: Any, X: Any, Z: Any, coef: Any, n_jobs: int = 1) -> np.nda
     return out
 
 
+@pytest.mark.slow
 @quick
 @given(
     seed=st.integers(0, 2**32 - 1),

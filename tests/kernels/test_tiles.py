@@ -49,6 +49,7 @@ def test_add_kernel_product(n_points: int, n: int, dtype: np.dtype) -> None:
     np.testing.assert_allclose(small, large, atol=1e-12 if dtype == DOUBLE else 1e-5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", [SINGLE, DOUBLE])
 def test_results_do_not_depend_on_the_number_of_threads(dtype: np.dtype) -> None:
     one, two, three = (run_accumulate(k, 60, 300, dtype, SMALL_TILES) for k in (1, 2, 3))
@@ -56,6 +57,7 @@ def test_results_do_not_depend_on_the_number_of_threads(dtype: np.dtype) -> None
     np.testing.assert_array_equal(one, three)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_threads", [1, 2])
 def test_fill_writes_a_block_and_its_mirror_and_nothing_else(n_threads: int) -> None:
     X, Z = data(300, SINGLE), data(130, SINGLE)[::-1]
@@ -71,6 +73,7 @@ def test_fill_writes_a_block_and_its_mirror_and_nothing_else(n_threads: int) -> 
     assert (whole[210:, 210:] == -1).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("room", [0, 3])  # whole rows of short samples need their place in one piece
 @pytest.mark.parametrize("n_rows", [1, 65, TILE_ROWS, 2 * TILE_ROWS + 30])
 def test_fill_gram_is_symmetric(n_rows: int, room: int) -> None:

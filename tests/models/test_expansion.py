@@ -46,6 +46,7 @@ def form(X: NDArray[np.floating], kind: str) -> Any:
 kinds = st.sampled_from(["dense", "csr", "scrambled32", "scrambled64"])
 
 
+@pytest.mark.slow
 @quick
 @given(
     seed=st.integers(0, 2**32 - 1),

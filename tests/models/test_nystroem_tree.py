@@ -177,6 +177,7 @@ def test_prediction_cost() -> None:
     assert tree.n_operations == pytest.approx(per_row)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
 @pytest.mark.parametrize("m", [1, 3, 9, 20, 40, 70])  # registers of a row of a tile: from half of one to several

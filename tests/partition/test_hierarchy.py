@@ -29,6 +29,7 @@ def test_rows_are_routed_to_their_leaves(k: int, form: Any) -> None:
         assert tree.n_distances <= count_levels(k) * 12 * 2
 
 
+@pytest.mark.slow
 def test_no_node_has_more_than_12_children_where_one_cluster_has_most_rows() -> None:
     rng = np.random.default_rng(0)
     rows = np.concatenate([0.3 * rng.normal(size=(4800, 2)), rng.uniform(-60, 60, (1200, 2))])

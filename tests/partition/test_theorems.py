@@ -133,6 +133,7 @@ def test_theorem_1_lower_bound_with_an_intercept(seed: int, weighted: bool) -> N
     assert qp.objective(Q, p, y * glued.beta) >= qp.objective(Q, p, best) - 1e-8
 
 
+@pytest.mark.slow
 def test_theorem_2_points_are_no_support_vectors() -> None:
     """alpha_i = 0 in its cluster and a gradient above C D (1 + sqrt(n) Kmax / sqrt(sigma_n D)): 0 in the whole.
 

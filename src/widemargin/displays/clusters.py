@@ -74,7 +74,7 @@ class ClusterDisplay:
         last = last_step(estimator)
         if not (hasattr(last, "assign_clusters") or (hasattr(last, "labels_") and hasattr(last, "predict"))):
             raise ValueError(
-                f"estimator must have clusters: an early machine or a clusterer with `predict`, got {last!r}"
+                f"estimator must have clusters: early prediction or a clusterer with `predict`, got {last!r}"
             )
         rows = X if last is estimator else estimator[:-1].transform(X)
         clusters = getattr(last, "assign_clusters", last.predict)(rows)

@@ -121,4 +121,4 @@ def _cost(name: str, model: Any) -> float:
         return float(points.shape[0] or len(getattr(last, "support_", ())))  # precomputed: indices only
     if hasattr(last, "coef_"):
         return float(np.atleast_2d(last.coef_).shape[0])
-    raise ValueError(f"estimators[{name!r}] must be a kernel machine, a compressed or a linear one, got {last!r}")
+    raise ValueError(f"estimators[{name!r}] must be a kernel model, a compressed or a linear one, got {last!r}")

@@ -130,6 +130,6 @@ def _no_relevance(estimator: Any) -> str:
         else f"estimator must be a fitted RelevanceScaler, or a Pipeline or search that has one, got {estimator!r}"
     )
     return (
-        f"{reason}. To draw a machine's gradients at rows X instead: "
-        "RelevanceDisplay((machine.decision_gradient(X) ** 2).mean(axis=0) ** 0.5).plot()"
+        f"{reason}. To draw a model's gradients at rows X instead: "
+        "RelevanceDisplay((model.decision_gradient(X) ** 2).mean(axis=0) ** 0.5).plot()"
     )

@@ -157,7 +157,7 @@ class DualMachine(LinearWeights, DecisionGradients, KernelMachine):
         check_is_fitted(self)
         X = self._validate(X, reset=False, dtype=self._dtype)
         if not isinstance(self._model, ClusteredExpansion):
-            raise ValueError("assign_clusters needs an early machine, got an exact one: fit with stop_level above 0")
+            raise ValueError("assign_clusters needs early prediction, got an exact model: fit with stop_level above 0")
         with blas_limit(1), ThreadTeam(self.n_jobs) as team:
             return self._model.router.route(X, team).astype(np.intp)
 
@@ -330,7 +330,7 @@ class DualMachine(LinearWeights, DecisionGradients, KernelMachine):
             return True
         warn_user(
             f"kernel={self.kernel!r} is not positive semidefinite: no bound on the optimum is known (dual_gap_ is "
-            "NaN), and the machine may be far from it. Use similarities, such as exp(-distance), or set negative "
+            "NaN), and the model may be far from it. Use similarities, such as exp(-distance), or set negative "
             "eigenvalues of the kernel matrix to 0",
             UserWarning,
         )
@@ -447,7 +447,7 @@ class DualMachine(LinearWeights, DecisionGradients, KernelMachine):
     def _warn_unconverged(self, violation: float, progress: Progress) -> None:
         certificate = f"violation {violation:.3g} where tol={self.tol:g}, {describe_gap(self)}"
         if self.early_level_ and not self.stop_level:
-            certificate += f", of the early machine of level {self.early_level_}"
+            certificate += f", of the early prediction of level {self.early_level_}"
         warn_unconverged(self, progress.stopped_by or self._stopping_limit(), certificate)
 
     def _stopping_limit(self) -> str:

@@ -58,7 +58,7 @@ class LinearWeights:
         if (kernel := self._own_kernel["kernel"]) != "linear":
             raise AttributeError(f"coef_ is available for kernel='linear' alone, got kernel={kernel!r}")
         if not isinstance(self._model, KernelExpansion):
-            raise AttributeError("coef_ is not available for an early machine: each cluster has its own weights")
+            raise AttributeError("coef_ is not available with early prediction: each cluster has its own weights")
         weights = self._model.weights
         return weights.copy() if sp.issparse(weights) else weights
 

@@ -33,7 +33,7 @@ def warn_of_one_class(
         only = shown(classes[predicted[0]])
         larger, search = ("C", "OCASClassifierCV chooses C") if is_linear else _KERNEL_REMEDY
         warn_user(
-            f"the machine predicts the class {only} for {n_rows}: it has learned nothing else. Try a larger {larger}, "
+            f"the model predicts the class {only} for {n_rows}: it has learned nothing else. Try a larger {larger}, "
             "class_weight='balanced' if the classes are unequal, and columns of equal scale "
             f"(sklearn.preprocessing.StandardScaler); {search}",
             UserWarning,
@@ -185,7 +185,7 @@ def warn_of_target(
         )
     elif decision.std() < _FLAT * deviation and binding() >= _BINDING:
         problem = (
-            f"C={C:g} is too small for y, whose standard deviation is {deviation:.3g}: the machine is nearly constant"
+            f"C={C:g} is too small for y, whose standard deviation is {deviation:.3g}: the model is nearly constant"
         )
     else:
         return False

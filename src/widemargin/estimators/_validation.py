@@ -514,7 +514,7 @@ def to_float32(X: Any) -> Any:
     if converted is X:
         return X
     if not np.isfinite(converted.data if sp.issparse(X) else converted).all():
-        raise ValueError("X has values beyond the range of float32, in which the machine learns. Scale X")
+        raise ValueError("X has values beyond the range of float32, in which the model learns. Scale X")
     return converted
 
 

@@ -457,10 +457,10 @@ class BSGDClassifier(Classifier, OneVsRestPredictor, LinearWeights, DecisionGrad
 
     def _check_unchanged(self) -> None:
         if self._budget != self._budget_parameters():
-            raise ValueError(f"maintenance and budget must stay as the machine was made, {self._budget}")
+            raise ValueError(f"maintenance and budget must stay as the model was made, {self._budget}")
         if (own := self._kernel_parameters()) != self._kernel:
             made = self._kernel
-            raise ValueError(f"kernel, gamma, degree and coef0 must stay as the machine was made, {made}, got {own}")
+            raise ValueError(f"kernel, gamma, degree and coef0 must stay as the model was made, {made}, got {own}")
 
     def _budget_parameters(self) -> dict[str, Any]:
         return {"maintenance": self.maintenance, "budget": int(self.budget)}

@@ -99,7 +99,7 @@ class DCSVMRegressor(Regressor, ValuePredictor, DualMachine):
         and the gap. The model is the best so far.
     UserWarning
         When the features should be scaled. And when `epsilon` is at least half of y's spread, or `C` so small that
-        nearly all rows are at their bound and the machine is nearly constant: with values that would make sense.
+        nearly all rows are at their bound and the model is nearly constant: with values that would make sense.
 
     Notes
     -----

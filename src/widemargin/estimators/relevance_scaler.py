@@ -215,10 +215,10 @@ class RelevanceScaler(OneToOneFeatureMixin, TransformerMixin, Estimator[Training
             self.relevance_, self.scale_ = (_all_columns(v, columns, d) for v in (learned.relevance, learned.scale))
             self.n_iter_ = learned.n_iter
             if progress.stopped_by:
-                state = f"after {self.n_iter_} of {self.n_iter} machines: their relevance is kept."
+                state = f"after {self.n_iter_} of {self.n_iter} models: their relevance is kept."
                 warn_of_stop(self, progress.stopped_by, state)
             elif not learned.is_known:
-                warn_user("no column changes the machine's decision values: every column has relevance 1", UserWarning)
+                warn_user("no column changes the model's decision values: every column has relevance 1", UserWarning)
         return self
 
     def set_factors(self, X: Any, factors: Vector) -> Self:

@@ -23,6 +23,7 @@ def local_rows(n: int = 6000) -> tuple[np.ndarray, np.ndarray]:
     return X, np.sin(9 * X[:, 0]) * np.cos(8 * X[:, 1]) + 0.5 * rng.normal(size=n)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", ["dense", "dense float64", "csr"])
 @pytest.mark.parametrize("kernel", ["rbf", "laplacian"])
 @pytest.mark.parametrize("is_regression", [False, True])
@@ -59,6 +60,7 @@ def test_a_machine_without_a_matrix_is_that_with_one(
     np.testing.assert_allclose(getattr(without, function)(data), getattr(with_matrix, function)(data), atol=1e-2)
 
 
+@pytest.mark.slow
 def test_the_machine_does_not_depend_on_the_number_of_threads(monkeypatch: pytest.MonkeyPatch) -> None:
     X, value = local_rows()
     monkeypatch.setattr(solver, "LEAST_ROWS", 0)

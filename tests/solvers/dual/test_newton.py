@@ -35,6 +35,7 @@ def always() -> bool:
     return True
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None, derandomize=True)
 @given(
     seed=st.integers(0, 1000),
@@ -62,6 +63,7 @@ def test_the_optimum_is_the_naive_one(seed: int, n: int, d: int, C: float, size:
     assert naive.objective(Q, p, alpha) <= naive.objective(Q, p, best) + 1e-6 * (1 + C)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("has_intercept", [False, True])
 @pytest.mark.parametrize("n", [20, 300, 600])
 def test_singular_problems_with_large_C_are_solved(n: int, has_intercept: bool) -> None:

@@ -95,6 +95,7 @@ def fit(X: NDArray[Any], problem: DualProblem, start: Vector | None = None, **ch
         )
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None)
 @given(
     n=st.integers(2, 40),
@@ -212,6 +213,7 @@ def test_certificate_of_squared_losses(n: int, C: float, epsilon: float, has_int
         assert primal(K, y, upper, epsilon, beta, b, 2) <= min(around) * (1 + 1e-12)
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None)
 @given(
     n=st.integers(1, 40),

@@ -95,6 +95,7 @@ def precisions(monkeypatch: pytest.MonkeyPatch) -> list[np.dtype]:
     return seen
 
 
+@pytest.mark.slow
 def test_large_bounds_are_corrected_in_float64(precisions: list[np.dtype]) -> None:
     C, gamma = 3e4, 0.3
     X, y = problem(700)
@@ -104,6 +105,7 @@ def test_large_bounds_are_corrected_in_float64(precisions: list[np.dtype]) -> No
     assert true_violation(X, y, C, gamma, result.beta) < 1.01e-3  # of the data as given, not as centring rounds them
 
 
+@pytest.mark.slow
 def test_the_correction_computes_uncertain_rows_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     """Rows with beta = 0 far from the margin keep their decision values; all others get float64 ones."""
     C, gamma = 3e4, 0.3
@@ -126,6 +128,7 @@ def test_the_correction_computes_uncertain_rows_alone(monkeypatch: pytest.Monkey
     assert np.abs(rough.decision[left] - y[left]).min() > 5 * change.max()
 
 
+@pytest.mark.slow
 def test_without_the_correction_the_violation_would_be_larger(monkeypatch: pytest.MonkeyPatch) -> None:
     """The test above can fail."""
     C, gamma = 3e4, 0.3
@@ -234,6 +237,7 @@ def test_pairs_do_not_depend_on_the_number_of_threads() -> None:
     np.testing.assert_array_equal(results[0], results[2])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("noise", "has_level"), [(0.0, False), (1.0, True)])
 def test_no_level_where_few_support_vectors_are_expected(noise: float, has_level: bool) -> None:
     X, y = problem(9000, noise=noise)

@@ -141,6 +141,7 @@ def dual_value(result: DualResult) -> float:
 # --- the optimum -----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @quick
 @given(
     seed=st.integers(0, 1000),

@@ -79,6 +79,7 @@ def test_nodes(i: int, j: int) -> None:
     assert naive.degradation(float(h), m, kappa) == pytest.approx(wd, abs=1e-7)
 
 
+@pytest.mark.slow
 def test_limits() -> None:
     grids = merge_table().grids
     m = np.linspace(0.5, 1, 400)
@@ -87,6 +88,7 @@ def test_limits() -> None:
     assert np.all(np.isfinite(grids))
 
 
+@pytest.mark.slow
 def test_computed_in_under_a_second() -> None:
     start = time.perf_counter()
     tabulate(400)

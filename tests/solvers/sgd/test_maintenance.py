@@ -109,6 +109,7 @@ def test_the_nearest_of_near_copies_is_chosen() -> None:
         assert find_partner(0, np.array([1.0, 2.0, 2.0, 2.0]), log_kappa, rule).partner == 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rule", ACCURATE)
 def test_a_small_coefficient_among_large_ones(rule: str) -> None:
     """Ratios of 1000: wd is of the order of 1e-12, and must determine the partner all the same."""
