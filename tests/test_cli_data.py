@@ -345,3 +345,50 @@ def test_facts_of_a_model_that_do_not_fit_it_are_ignored(adult, tmp_path, wrong)
                 content = json.dumps(facts).encode()
             new.writestr(name, content)
     assert features_of(load(tmp_path / "n"), tmp_path / "n") == Features(2, ["age", "work"])
+
+
+# Weights, and more than memory
+
+
+def test_weights_of_instances_are_sample_weights(tmp_path, capsys):
+    head = "@relation r\n@attribute x real\n@attribute y {no,yes}\n@data\n"
+    rows = [(k / 40, "yes" if k % 3 else "no") for k in range(40)]
+    weighted = "".join(f"{x},{y},{{{1 if y == 'yes' else 50}}}\n" for x, y in rows)
+    for name, text in (("plain", "".join(f"{x},{y}\n" for x, y in rows)), ("weighted", weighted)):
+        (tmp_path / f"{name}.arff").write_text(head + text)
+        for more in ([], ["--scale", "standard", "--holdout", "0.25"]):
+            assert main(["train", str(tmp_path / f"{name}.arff"), str(tmp_path / name), "--force", *more]) == 0
+        assert main(["train", str(tmp_path / f"{name}.arff"), str(tmp_path / name), "--force"]) == 0
+    capsys.readouterr()
+    assert set(load(tmp_path / "plain").predict([[0.1], [0.5]])) == {"yes"}
+    assert set(load(tmp_path / "weighted").predict([[0.1], [0.5]])) == {"no"}
+
+
+def _flights(folder, n):
+    rng = np.random.default_rng(0)
+    x, city = rng.normal(size=n).round(4), rng.choice(["Rome", "Oslo", "Paris"], n)
+    y = np.where(x + (city == "Oslo") > 0.5, "late", "ok")
+    half = n // 2
+    for k, rows in enumerate((slice(0, half), slice(half, n))):
+        parts = zip(x[rows], city[rows], y[rows], strict=True)
+        cells = "".join(f"{'' if j % 50 == 7 else a},{b},{c}\n" for j, (a, b, c) in enumerate(parts))
+        (folder / f"{k}.csv").write_text("x,city,y\n" + cells)
+
+
+def test_a_linear_machine_streams_what_exceeds_the_budget(tmp_path, capsys):
+    (tmp_path / "flights").mkdir()
+    _flights(tmp_path / "flights", 40_000)
+    common = [str(tmp_path / "flights" / "*.csv"), str(tmp_path / "m"), "--scale", "standard", "--force"]
+    assert main(["train", *common, "--memory-budget", "600kB"]) == 1
+    error = error_of(capsys)
+    assert "its rows exceed memory_budget, 600000 bytes: about 37,500 would fit; --memory-budget, or --est" in error
+    accuracy = []
+    for budget in ("1GB", "1800kB"):
+        assert main(["train", *common, "--estimator", "linear", "--memory-budget", budget]) == 0
+        captured = capsys.readouterr()
+        assert ("40,000 rows are streamed" in captured.err) == (budget == "1800kB")
+        assert "samples          40000 (2 features, 2 classes)" in captured.out
+        accuracy.append(float(re.search(r"accuracy +(\S+)", captured.out)[1]))
+    assert min(accuracy) > 0.95
+    assert abs(accuracy[0] - accuracy[1]) < 0.01
+    assert main(["predict", str(tmp_path / "flights" / "0.csv"), str(tmp_path / "m"), str(tmp_path / "out")]) == 0

@@ -266,7 +266,7 @@ def _add_machine(command: Any) -> None:
         type=_estimator,
         choices=("dcsvm", "ocas", "bsgd", "dcpred"),
         default="dcsvm",
-        help="dcsvm: exact kernel SVM; ocas, or linear: linear SVM, for many samples, also more than memory holds; bsgd: kernel "
+        help="dcsvm: exact kernel SVM; ocas or linear: linear SVM, also of more rows than memory holds; bsgd: kernel "
         "SVM with at most --budget support vectors, by stochastic gradient descent; dcpred: approximate kernel SVM, "
         "for the fastest predictions, always with intercepts (dcsvm)",
     )

@@ -12,11 +12,11 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from widemargin._model_files import load, read_summary, write_model
-from widemargin.cli.machines import make_estimator, parameters
+from widemargin.cli.data import Features, Training, features_of, read_to_predict, read_training
 from widemargin.cli.labels import shorten
+from widemargin.cli.machines import make_estimator, parameters
 from widemargin.cli.messages import note, shown
 from widemargin.cli.outputs import open_output
-from widemargin.cli.data import Features, Training, features_of, read_to_predict, read_training
 from widemargin.cli.preparation import make_preparation, make_relevance
 from widemargin.cli.reports import (
     chosen_parameters,

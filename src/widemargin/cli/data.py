@@ -1,10 +1,10 @@
-"""The data of the commands: training data with those of `--test`, samples for a model, and what a model knows of them."""
+"""The data of the commands: to train on, with those of `--test`; samples for a model, and what it knows of them."""
 
 from __future__ import annotations
 
 import warnings
 from argparse import Namespace
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass
 from dataclasses import replace as with_changes
@@ -23,6 +23,7 @@ from widemargin.datasets.layouts import CATEGORY, DATE, Layout, TableOptions, po
 from widemargin.datasets.precision import is_rounded
 from widemargin.datasets.tables import ARRAYS, TableSource, format_of, open_table
 
+_LINEAR_SHARE = 3  # memory budget / bytes of a table that a linear machine takes whole: copies and indicators need room
 _HEADERS: dict[str, Any] = {"auto": "auto", "yes": True, "no": False}
 
 
@@ -98,10 +99,9 @@ def table_options(args: Namespace, **more: Any) -> TableOptions:
     return with_changes(options, **more)
 
 
-def within_budget(args: Namespace) -> AbstractContextManager[None]:
-    """Readers refuse what exceeds `--memory-budget`."""
-    budget = getattr(args, "memory_budget", None)
-    return config_context(**({} if budget is None else {"memory_budget": budget}))
+def within_budget(args: Namespace, share: int = 1) -> AbstractContextManager[None]:
+    """Readers refuse what exceeds a share of `--memory-budget`."""
+    return config_context(memory_budget=max(1, resolve_memory_budget(getattr(args, "memory_budget", None)) // share))
 
 
 # Training -------------------------------------------------------------------------------------------------------------
@@ -124,7 +124,7 @@ def training_source(args: Namespace) -> TableSource:
 
 def read_training(args: Namespace) -> Training:
     """The training data with those of `--test`, and what a table for the model must have."""
-    with within_budget(args):
+    with within_budget(args, _LINEAR_SHARE if getattr(args, "estimator", "") == "ocas" else 1):
         return _read_training(args)
 
 
@@ -164,8 +164,13 @@ def _read_training(args: Namespace) -> Training:
     return Training(data._replace(X_test=test.X, y_test=y_test), features, weights)
 
 
-def features_of_table(args: Namespace, layout: Layout, columns: dict[int, Column]) -> Features:
-    """What a model knows of a table; notes say what is taken as categories, and what is filled in."""
+def features_of_table(
+    args: Namespace, layout: Layout, columns: dict[int, Column], gaps: Collection[int] | None = None
+) -> Features:
+    """What a model knows of a table; notes say what is taken as categories, and what is filled in.
+
+    `gaps` are the columns that lack values in rows beside these.
+    """
     path, words = layout.path, {k: column for k, column in columns.items() if isinstance(column, Codes)}
     if words:
         note(f"{path}: columns taken as categories: {shorten(map(layout.name, words))}")
@@ -174,7 +179,9 @@ def features_of_table(args: Namespace, layout: Layout, columns: dict[int, Column
             found = f"{layout.name(k)} has {len(column.words)} categories in {len(column.codes)} rows"
             note(f"{found}: --drop it, if it is a date or an id")
     numbers = {k: column for k, column in columns.items() if not isinstance(column, Codes)}
-    lacking = [k for k, column in numbers.items() if np.isnan(column).any()]
+    lacking = [k for k, column in numbers.items() if (np.isnan(column).any() if gaps is None else k in gaps)]
+    if lacking and args.impute == "none" and gaps is not None:
+        raise layout.error(f"{layout.describe(lacking[0])} lacks values; --impute median fills them in")
     if lacking and args.impute == "none":
         _refuse_missing(layout, lacking[0], numbers[lacking[0]], args, "--impute median fills it in")
     if lacking:
@@ -265,14 +272,15 @@ def features_of(model: Any, path: str) -> Features:
 
 def _are_valid(features: Features, n_features: int) -> bool:
     """Whether what a file holds can be the facts of a model with so many features."""
-    lists = [one for one in (features.names, features.kinds, features.places) if one is not None]
-    return (
-        features.n_features == n_features
+    given: Any = features  # of a file, whatever the declared types are
+    lists = [one for one in (given.names, given.kinds, given.places) if one is not None]
+    return bool(
+        given.n_features == n_features
         and all(isinstance(one, list) and len(one) == n_features for one in lists)
-        and all(isinstance(name, str) for name in [*(features.names or ()), *(features.kinds or ())])
-        and all(isinstance(k, int) and 0 <= k < features.width for k in features.places or ())
-        and isinstance(features.levels, dict | None)
-        and features.dtype in (None, "float32", "float64")
+        and all(isinstance(name, str) for name in [*(given.names or ()), *(given.kinds or ())])
+        and all(isinstance(k, int) and 0 <= k < given.width for k in given.places or ())
+        and isinstance(given.levels, dict | None)
+        and given.dtype in (None, "float32", "float64")
     )
 
 

@@ -21,7 +21,7 @@ def make_preparation(args: Namespace, features: Features, X: Any) -> list[Any]:
     from sklearn.preprocessing import OneHotEncoder
 
     steps, is_matrix = [], features.kinds is None
-    if args.impute in ("median", "most_frequent") and is_matrix or features.lacks_values:
+    if (args.impute in ("median", "most_frequent") and is_matrix) or features.lacks_values:
         strategy = "median" if args.impute == "auto" else args.impute
         steps.append(SimpleImputer(strategy=strategy, keep_empty_features=True))
     if args.scale != "none":

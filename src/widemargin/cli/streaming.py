@@ -25,12 +25,13 @@ _SAMPLE_SHARE = 8  # memory budget / bytes of the rows that the preparation is f
 
 
 class _Drawn(NamedTuple):
-    """Rows drawn evenly of a table, their numbers, the labels of all rows, and the numbering of words."""
+    """Rows drawn of a table, their numbers, the labels of all rows, the numbering of words, columns with gaps."""
 
     columns: dict[int, Any]
     rows: NDArray[np.intp]
     labels: Any
     numbering: Collected
+    lacking: set[int]
 
 
 def train_streaming(args: Namespace, machine: Any) -> tuple[Any, Dataset, Features, int]:
@@ -57,7 +58,7 @@ def train_streaming(args: Namespace, machine: Any) -> tuple[Any, Dataset, Featur
     own = slice(None) if kept is None else kept[drawn.rows]
     y_drawn = y[drawn.rows] if kept is None else y[(np.cumsum(kept) - 1)[drawn.rows][own]]
     columns = {k: Codes(c.codes[own], c.words) if isinstance(c, Codes) else c[own] for k, c in columns.items()}
-    features = features_of_table(args, layout, columns)
+    features = features_of_table(args, layout, columns, drawn.lacking)
     X = prepared_frame(layout, columns, features.dtype)
     steps = make_preparation(args, features, X)
     preparation = make_pipeline(*steps).fit(X) if steps else None
@@ -67,7 +68,7 @@ def train_streaming(args: Namespace, machine: Any) -> tuple[Any, Dataset, Featur
         if n_bytes > shutil.disk_usage(folder).free:
             raise file_error(args.data, f"its prepared rows need {n_bytes:,} bytes in {folder}: TMPDIR names a folder")
         note(f"{args.data}: {len(y):,} rows are streamed through {n_bytes:,} bytes in {folder}")
-        rows = np.memmap(f"{folder}/rows", features.dtype, "w+", shape=(len(y), width))
+        rows = np.memmap(f"{folder}/rows", np.dtype(features.dtype), "w+", shape=(len(y), width))
         start = n_read = 0
         for batch in source.batches():
             parts = _renumbered(drawn.numbering, batch)
@@ -88,25 +89,32 @@ def train_streaming(args: Namespace, machine: Any) -> tuple[Any, Dataset, Featur
 
 
 def _draw(source: TableSource) -> _Drawn:
-    """Every k-th row of a table, so many as a share of the memory budget holds, and all labels."""
+    """Rows drawn at random of a table, so many as a share of the memory budget holds, and all labels."""
     layout, most = source.layout, resolve_memory_budget() // _SAMPLE_SHARE
-    numbering, sample, labels, n, step = Collected(layout), [], [], 0, 1
-    place = layout.used.index(layout.target)
+    numbering, rng = Collected(layout), np.random.default_rng(0)
+    sample: list[list[NDArray[Any]]] = []  # of each block: the numbers of drawn rows, and their columns
+    labels: list[NDArray[Any]] = []
+    lacking: set[int] = set()
+    place, n, chance = layout.used.index(layout.target or 0), 0, 1.0
     for batch in source.batches():
         parts = _renumbered(numbering, batch)
+        lacking |= {
+            k for k, part in zip(layout.used, parts, strict=True) if part.dtype.kind == "f" and np.isnan(part).any()
+        }
         labels.append(np.array(parts[place]))
-        sample.append([part[-n % step :: step] for part in parts])
+        own = np.flatnonzero(rng.random(len(parts[0])) < chance)
+        sample.append([own + n, *(part[own] for part in parts)])
         n += len(parts[0])
-        while sum(part.nbytes for block in sample for part in block) > most and step < n:
-            sample = [[np.concatenate(column)[::2] for column in zip(*sample, strict=True)]]
-            step *= 2
+        while sum(part.nbytes for block in sample for part in block) > most and chance > 1e-9:
+            columns = [np.concatenate(column) for column in zip(*sample, strict=True)]
+            kept = rng.random(len(columns[0])) < 0.5
+            sample, chance = [[column[kept] for column in columns]], chance / 2
     if not n:
         raise layout.error("the file has no samples")
-    whole = [np.concatenate(column) for column in zip(*sample, strict=True)]
-    words = numbering.words[place]
-    column: Any = np.concatenate(labels)
-    column = column if words is None else Codes(column, list(words))
-    return _Drawn(_columns(numbering, whole, slice(None)), np.arange(0, n, step), column, numbering)
+    rows, *whole = (np.concatenate(column) for column in zip(*sample, strict=True))
+    words, column = numbering.words[place], np.concatenate(labels)
+    label = column if words is None else Codes(column, list(words))
+    return _Drawn(_columns(numbering, whole, slice(None)), rows, label, numbering, lacking)
 
 
 def _renumbered(numbering: Collected, batch: Batch) -> list[NDArray[Any]]:

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from dataclasses import replace
 from datetime import datetime
 from itertools import islice
-from typing import Any
 
 from widemargin.datasets.files import PathLike, file_error, quoted
 from widemargin.datasets.layouts import CATEGORY, DATE, NUMBER, Cell, Layout, Row, TableOptions, place
@@ -157,7 +156,7 @@ class ArffFile:
             raise file_error(
                 self._path, f"{quoted(cell)} is no declared value of {quoted(self._names[position])}", line
             )
-        if position in self._dates and self._dates[position]:
+        if self._dates.get(position):
             try:
                 return datetime.strptime(cell, self._dates[position]).isoformat()
             except ValueError:

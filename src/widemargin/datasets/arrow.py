@@ -12,17 +12,7 @@ import numpy as np
 from widemargin.datasets.columns import Batch, Codes, Column
 from widemargin.datasets.compressed import opened
 from widemargin.datasets.files import PathLike, file_error, quoted
-from widemargin.datasets.layouts import (
-    BOOLEANS,
-    CATEGORY,
-    DATE,
-    LABEL,
-    MISSING,
-    NUMBER,
-    Layout,
-    TableOptions,
-    place,
-)
+from widemargin.datasets.layouts import BOOLEANS, CATEGORY, DATE, LABEL, MISSING, NUMBER, Layout, TableOptions, place
 from widemargin.datasets.rows import Dialect
 
 _BLOCK_BYTES = 2**21

@@ -30,7 +30,6 @@ from widemargin.datasets.layouts import (
 )
 
 _BLOCK_CELLS = 100_000
-MISSING_LABELS = ("", "NA")
 
 
 class Codes(NamedTuple):
@@ -48,7 +47,7 @@ Batch = list[Column]  # of the columns that a layout uses, in their order
 
 
 def converted(rows: Iterable[Row], layout: Layout, options: TableOptions) -> Iterator[Batch]:
-    """Typed columns of blocks of rows: a ValueError names the line and the option of the first cell that does not fit."""
+    """Typed columns of blocks of rows: a ValueError names the line of the first cell that does not fit."""
     rows = iter(rows)
     size = max(1, _BLOCK_CELLS // layout.width)
     for block in iter(lambda: list(islice(rows, size)), []):
@@ -80,11 +79,11 @@ def _convert(
 
 def _coded(layout: Layout, position: int, cells: tuple[Cell, ...], options: TableOptions) -> Codes:
     known: dict[str, int] = {}
-    is_label, minus = layout.kinds.get(position) == LABEL, position == layout.target
+    is_label = layout.kinds.get(position) == LABEL or position == layout.target
     numbers = {}
     for cell in dict.fromkeys(cells):  # in the order of the rows
         word = None if cell is None else cell.strip()
-        is_missing = word is None or (not minus and not is_label and options.is_missing(word))
+        is_missing = word is None or (not is_label and options.is_missing(word))
         numbers[cell] = -1 if is_missing else known.setdefault(word or "", len(known))
     return Codes(np.array([numbers[cell] for cell in cells], dtype=np.int32), list(known))
 
@@ -236,7 +235,8 @@ def _noteworthy(layout: Layout, columns: dict[int, Column], options: TableOption
             ):
                 yield f"{layout.describe(k)} counts the rows: --drop {layout.name(k)}, if it is an id"
         elif isinstance(column, Codes) and column.words and k not in layout.levels and layout.kinds[k] == CATEGORY:
-            if not options.text and not options.kinds and all(map(is_number, column.words)):
+            is_asked = options.text or options.kinds
+            if not is_asked and all(map(is_number, column.words)):
                 yield f"{layout.describe(k)} is text, in which all cells are numbers, and was taken for categories"
     if layout.weight is not None:
         yield "its rows have weights: they are the table's sample_weight"

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
+from itertools import pairwise
 from typing import Any, Literal, TypeAlias
 
 from widemargin.datasets.files import LEADING_ZERO, PathLike, file_error, is_exact, is_number, quoted
@@ -186,10 +187,10 @@ def place(layout: Layout, options: TableOptions, head: list[Row], dropped: Seque
     target = None if options.target is None else positions_of(layout, [options.target])[0]
     left_out, notes = {*dropped, *positions_of(layout, options.drop)}, layout.notes
     below = head[0][1][0] if head and head[0][1] else None
-    if layout.names and layout.names[0] in _INDEX_NAMES and not {0} & {*left_out, target}:
-        if below is not None and below.strip().strip('"').isdecimal():
-            notes += (f"{layout.describe(0)} counts the rows and was dropped; give it a name to keep it",)
-            left_out.add(0)
+    may_be_index = layout.names and layout.names[0] in _INDEX_NAMES and not {0} & {*left_out, target}
+    if may_be_index and below is not None and below.strip().isdecimal():
+        notes += (f"{layout.describe(0)} counts the rows and was dropped; give it a name to keep it",)
+        left_out.add(0)
     features = tuple(k for k in range(layout.width) if k != target and k not in left_out and k != layout.weight)
     if options.keep is not None:
         features = tuple(positions_of(layout, options.keep))
@@ -331,7 +332,7 @@ def _counts(first: list[Cell], features: list[int], below: list[list[Cell]]) -> 
         if len(cells) < 2 or not all(re.fullmatch("[0-9]+", cell) for cell in cells):
             return False
         numbers = [int(cell) for cell in cells]
-        steps = {b - a for a, b in zip(numbers, numbers[1:], strict=False)}
+        steps = {b - a for a, b in pairwise(numbers)}
         return (
             len(steps) == 1
             and steps != {0}

@@ -32,7 +32,7 @@ def rounded_columns(X: Any) -> NDArray[np.intp]:
         spread = np.sqrt(np.maximum(squares - sums**2, 0))
         suspect = np.flatnonzero(2.0**-24 * largest > 0.1 * _MOST_ROUNDED * spread)  # 2**-24: error / number
     whole = np.bincount(X.indices, (X.data != np.rint(X.data)) | (np.abs(X.data) >= 2**23), n_features) == 0
-    return np.array([k for k in suspect if not whole[k] and is_rounded(_column(X, k))], dtype=np.intp)
+    return np.array([k for k in suspect.tolist() if not whole[k] and is_rounded(_column(X, k))], dtype=np.intp)
 
 
 def _column(X: Any, k: int) -> NDArray[np.float64]:

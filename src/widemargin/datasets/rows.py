@@ -9,7 +9,7 @@ import re
 from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from itertools import islice
 from typing import Any, NamedTuple, TextIO
 
@@ -113,10 +113,8 @@ def _delimiter_of(head: list[str]) -> str:
 
     def agreeing(mark: str) -> int:
         widths: Counter[int] = Counter()
-        try:
+        with suppress(csv.Error):  # the quotes do not suit this mark, or the head ends within them
             widths.update(len(row) for row in _fields(head, mark) if len(row) > 1)
-        except csv.Error:  # the quotes do not suit this mark, or the head ends within them
-            pass
         return max(widths.values(), default=0)
 
     best = max(_MARKS, key=agreeing)

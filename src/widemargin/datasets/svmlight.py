@@ -98,7 +98,7 @@ def load_svmlight(
         raise file_error(path, "the file has no samples")
     if n_features is None:
         _check_width(path, X, first)
-    wide = [] if dtype is not None else rounded_columns(X)
+    wide = rounded_columns(X) if dtype is None else np.empty(0, dtype=np.intp)
     if len(wide):
         which = ", ".join(str(k + first) for k in wide[:3]) + (", ..." if len(wide) > 3 else "")
         warnings.warn(f"{path}: float32 would round the features {which}: read as float64", stacklevel=2)
@@ -165,28 +165,38 @@ def _line_fault(tokens: list[bytes], first: int, n_features: int | None, limit: 
     previous = first - 1
     for token in tokens[2:] if len(tokens) > 1 and tokens[1].startswith(b"qid:") else tokens[1:]:
         index, colon, value = token.partition(b":")
-        if not colon:
-            return f"{quoted(token)} is not an index:value pair"
-        if not _INTEGER.fullmatch(index):
-            return f"the feature index {quoted(index)} is not an integer"
-        number = int(index)
-        if number < first:
-            remedy = "; --zero-based, or zero_based=True, reads files that begin at 0" if number == 0 else ""
-            return f"the feature index {number} is below {first}{remedy}"
-        if number <= previous:
-            return f"the feature index {number} follows {previous}: indices must increase"
-        if number > np.iinfo(np.int32).max:
-            return f"the feature index {number} does not fit in 32 bits"
-        if n_features is not None and number - first >= n_features:
-            return f"the feature index {number} lies beyond the {n_features} features expected"
-        text = value.decode("ascii", "backslashreplace")
-        if not is_number(text):
-            is_infinite = re.fullmatch(r"[+-]?(inf|infinity|nan|[0-9.]+e[+]?[0-9]+)", text.lower())
-            return f"the value {quoted(value)} of feature {number} is not {'finite' if is_infinite else 'a number'}"
-        if abs(float(text)) > limit:
-            return f"the value {quoted(value)} of feature {number} is too large for the dtype asked for"
-        previous = number
+        if not colon or not _INTEGER.fullmatch(index):
+            what = f"the feature index {quoted(index)} is not an integer"
+            return what if colon else f"{quoted(token)} is not an index:value pair"
+        reason = _index_fault(int(index), previous, first, n_features) or _value_fault(value, limit)
+        if reason:
+            return (
+                reason
+                if reason.startswith("the feature")
+                else f"the value {quoted(value)} of feature {int(index)} {reason}"
+            )
+        previous = int(index)
     return None
+
+
+def _index_fault(number: int, previous: int, first: int, n_features: int | None) -> str:
+    if number < first:
+        remedy = "; --zero-based, or zero_based=True, reads files that begin at 0" if number == 0 else ""
+        return f"the feature index {number} is below {first}{remedy}"
+    if number <= previous:
+        return f"the feature index {number} follows {previous}: indices must increase"
+    if number > np.iinfo(np.int32).max:
+        return f"the feature index {number} does not fit in 32 bits"
+    is_beyond = n_features is not None and number - first >= n_features
+    return f"the feature index {number} lies beyond the {n_features} features expected" if is_beyond else ""
+
+
+def _value_fault(value: bytes, limit: float) -> str:
+    text = value.decode("ascii", "backslashreplace")
+    if is_number(text):
+        return "" if abs(float(text)) <= limit else "is too large for the dtype asked for"
+    is_infinite = re.fullmatch(r"[+-]?(inf|infinity|nan|[0-9.]+e[+]?[0-9]+)", text.lower())
+    return f"is not {'finite' if is_infinite else 'a number'}"
 
 
 def _check_width(path: PathLike, X: Any, first: int) -> None:

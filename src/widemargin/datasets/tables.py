@@ -123,8 +123,8 @@ def load_table(  # noqa: PLR0913 - what a table may need
     with regular_file(path) as file:
         form = format or format_of(file)
         if form in ARRAYS:
-            load = load_npz if form == "npz" else load_svmlight
-            data = load(file, **({"target": target} if form == "npz" and isinstance(target, str) else {}))
+            key = target if isinstance(target, str) else "y"
+            data = load_npz(file, target=key) if form == "npz" else load_svmlight(file)
             return Table(data.X, data.y)
         source = open_table(file, options, form)
         return source.table(source.read())
