@@ -24,18 +24,19 @@ def is_rounded(values: NDArray[np.float64]) -> bool:
 
 def rounded_columns(X: Any) -> NDArray[np.intp]:
     """Columns of a CSR matrix of float64 of which `is_rounded` is true: all zeros count in their spread."""
-    n_samples, n_features = X.shape
+    n_samples, (columns, own) = X.shape[0], np.unique(X.indices, return_inverse=True)  # there may be 2**31 columns
     with np.errstate(over="ignore", invalid="ignore"):
-        sums, squares = (np.bincount(X.indices, X.data**p, n_features) / n_samples for p in (1, 2))
-        largest = np.zeros(n_features)
-        np.maximum.at(largest, X.indices, np.abs(X.data))
+        sums, squares = (np.bincount(own, X.data**p, len(columns)) / n_samples for p in (1, 2))
+        largest = np.zeros(len(columns))
+        np.maximum.at(largest, own, np.abs(X.data))
         spread = np.sqrt(np.maximum(squares - sums**2, 0))
-        suspect = np.flatnonzero(2.0**-24 * largest > 0.1 * _MOST_ROUNDED * spread)  # 2**-24: error / number
-    whole = np.bincount(X.indices, (X.data != np.rint(X.data)) | (np.abs(X.data) >= 2**23), n_features) == 0
-    return np.array([k for k in suspect.tolist() if not whole[k] and is_rounded(_column(X, k))], dtype=np.intp)
+        suspect = 2.0**-24 * largest > 0.1 * _MOST_ROUNDED * spread  # 2**-24: rounding error / number
+    suspect &= np.bincount(own, (X.data != np.rint(X.data)) | (np.abs(X.data) >= 2**23), len(columns)) > 0
+    return np.array([columns[k] for k in np.flatnonzero(suspect) if is_rounded(_column(X, own == k))], dtype=np.intp)
 
 
-def _column(X: Any, k: int) -> NDArray[np.float64]:
-    column, own = np.zeros(X.shape[0]), np.flatnonzero(X.indices == k)
-    column[np.searchsorted(X.indptr, own, side="right") - 1] = X.data[own]
+def _column(X: Any, own: NDArray[np.bool_]) -> NDArray[np.float64]:
+    """A column (n_samples,) of a CSR matrix, whose entries are marked."""
+    column, entries = np.zeros(X.shape[0]), np.flatnonzero(own)
+    column[np.searchsorted(X.indptr, entries, side="right") - 1] = X.data[entries]
     return column
