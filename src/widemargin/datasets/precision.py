@@ -19,7 +19,7 @@ def is_rounded(values: NDArray[np.float64]) -> bool:
         moved = np.nanmax(np.abs(values - values.astype(np.float32)), initial=0)
         start = values[0] if len(values) and np.isfinite(values[0]) else 0.0
         spread = float(np.sqrt(np.nanmean((values - start) ** 2) - np.nanmean(values - start) ** 2)) if moved else 0.0
-    return bool(spread > 0 and moved > _MOST_ROUNDED * spread)
+    return bool(moved == np.inf or (spread > 0 and moved > _MOST_ROUNDED * spread))
 
 
 def rounded_columns(X: Any) -> NDArray[np.intp]:
@@ -31,6 +31,7 @@ def rounded_columns(X: Any) -> NDArray[np.intp]:
         np.maximum.at(largest, own, np.abs(X.data))
         spread = np.sqrt(np.maximum(squares - sums**2, 0))
         suspect = 2.0**-24 * largest > 0.1 * _MOST_ROUNDED * spread  # 2**-24: rounding error / number
+        suspect |= largest > np.finfo(np.float32).max
     suspect &= np.bincount(own, (X.data != np.rint(X.data)) | (np.abs(X.data) >= 2**23), len(columns)) > 0
     return np.array([columns[k] for k in np.flatnonzero(suspect) if is_rounded(_column(X, own == k))], dtype=np.intp)
 
