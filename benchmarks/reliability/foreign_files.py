@@ -31,7 +31,7 @@ import numpy as np
 from measuring import campaign
 
 X = [[1, 0, 2.5], [-3, 4, 0], [0, 0.125, 7], [2, -1, 1], [0, 0, 1], [5e3, 1e-3, 2]]
-WORDS = ["yes", "no", "yes", "no", "yes", "no"]
+WORDS = ["high", "low", "high", "low", "high", "low"]
 NAMES = ["a", "b", "c", "label"]
 DAMAGED = None  # the rows of a file of which none can be right
 
@@ -96,13 +96,13 @@ def _saved(how: str, **columns: Any) -> bytes:
     return file.getvalue()
 
 
-ARFF = "@relation r\n@attribute a numeric\n@attribute b real\n@attribute c integer\n@attribute label {yes,no}\n@data\n"
+ARFF = "@relation r\n@attribute a numeric\n@attribute b real\n@attribute c integer\n@attribute label {high,low}\n@data\n"
 GAP = [0, None, 0.125, -1, 0, 1e-3]
 CITIES = ["Rome", "Paris", "Rome", "Oslo", "Oslo", "Paris"]
 CODES = ["10.2.1", "10.2.2", "11.1.1", "10.2.1", "9.1.0", "9.1.1"]
 AGES = ["18-25", "26-40", "18-25", "41-60", "26-40", "18-25"]
 LONG = [[k, k % 7 + 0.5, k % 3] for k in range(30_000)]
-LONG_WORDS = ["yes" if k % 2 else "no" for k in range(30_000)]
+LONG_WORDS = ["high" if k % 2 else "low" for k in range(30_000)]
 ONES = [1, -1, 1, -1, 1, -1]
 
 
@@ -153,7 +153,7 @@ FILES: dict[str, tuple[str, Any, Any, Any]] = {
             "exponents": text(form="{}").replace("5000.0", "5e3"),
             "header of years": text(head="2019,2020,2021,label\n"),
             "header that counts": text(head="0,1,2,label\n"),
-            "label with blanks": text(labels=["  yes", "no ", "yes", " no", "yes", "no"]),
+            "label with blanks": text(labels=["  high", "low ", "high", " low", "high", "low"]),
             "Octave, save -ascii": text("   ", form=" {}"),
             "a quoted name with a comma": text(head='"a, m","b; m",c,label\n'),
             "UTF-16": text().encode("utf-16"),
@@ -194,15 +194,15 @@ FILES: dict[str, tuple[str, Any, Any, Any]] = {
     ),
     "CSV, one row of text first": (
         "a.csv",
-        _long(1, "?,1.5,2,yes"),
+        _long(1, "?,1.5,2,high"),
         [[None, 1.5, 2], *LONG[1:]],
-        ["yes", *LONG_WORDS[1:]],
+        ["high", *LONG_WORDS[1:]],
     ),
     "CSV, decimals begin far below": (
         "a.csv",
-        _long(29_000, "28999.4,1.5,2,yes"),
+        _long(29_000, "28999.4,1.5,2,high"),
         [*LONG[:28999], [28999.4, 1.5, 2], *LONG[29000:]],
-        [*LONG_WORDS[:28999], "yes", *LONG_WORDS[29000:]],
+        [*LONG_WORDS[:28999], "high", *LONG_WORDS[29000:]],
     ),
     "CSV, a hash begins a row": ("a.csv", text().replace("\n0,0.125", "\n#0,0.125"), DAMAGED, WORDS),
     "CSV, thousands in quotes": (
@@ -231,17 +231,17 @@ FILES: dict[str, tuple[str, Any, Any, Any]] = {
         X,
         [str(10**19 + k % 2) for k in range(6)],
     ),
-    "CSV, a label is missing": ("a.csv", text(labels=["yes", "", *WORDS[2:]]), DAMAGED, WORDS),
-    "CSV, a quote is not closed": ("a.csv", _long(10, '9,"1.5,2,yes'), DAMAGED, LONG_WORDS),
+    "CSV, a label is missing": ("a.csv", text(labels=["high", "", *WORDS[2:]]), DAMAGED, WORDS),
+    "CSV, a quote is not closed": ("a.csv", _long(10, '9,"1.5,2,high'), DAMAGED, LONG_WORDS),
     "CSV, a row too short": ("a.csv", text() + "1,2\n", DAMAGED, WORDS),
-    "CSV, a row too long": ("a.csv", text() + "1,2,3,yes,5\n", DAMAGED, WORDS),
+    "CSV, a row too long": ("a.csv", text() + "1,2,3,high,5\n", DAMAGED, WORDS),
     "CSV, a title": ("a.csv", "Table 1\n" + text(), DAMAGED, WORDS),
     "CSV, Latin-1": ("a.csv", _with(["Köln", "Rom"] * 3).encode("latin-1"), DAMAGED, WORDS),
     "CSV, 2,000 columns of long names": (
         "a.csv",
-        ",".join(f"x{k:080}" for k in range(2000)) + ",label\n" + ("1," * 2000 + "yes\n") + ("2," * 2000 + "no\n"),
+        ",".join(f"x{k:080}" for k in range(2000)) + ",label\n" + ("1," * 2000 + "high\n") + ("2," * 2000 + "low\n"),
         [[1] * 2000, [2] * 2000],
-        ["yes", "no"],
+        ["high", "low"],
     ),
     "CSV, a cell of 150 kB": ("a.csv", _with(["z" * 150_000, *CITIES[1:]]), _rows(["z" * 150_000, *CITIES[1:]]), WORDS),
     **{
@@ -275,7 +275,7 @@ FILES: dict[str, tuple[str, Any, Any, Any]] = {
         "a.arff",
         ARFF
         + "".join(
-            "{" + ", ".join(f"{k} {v}" for k, v in enumerate([*row, word]) if v and v != "yes") + "}\n"
+            "{" + ", ".join(f"{k} {v}" for k, v in enumerate([*row, word]) if v and v != "high") + "}\n"
             for row, word in zip(X, WORDS, strict=True)
         ),
         X,
