@@ -79,7 +79,7 @@ def _foreign_files(rows: Rows) -> str:
     libraries = list(dict.fromkeys(row["library"] for row in rows))
     counts = {name: Counter(row["outcome"] for row in rows if row["library"] == name) for name in libraries}
     lines = [[name, *(str(counts[name][letter]) for letter in "RTSLE")] for name in libraries]
-    return markdown([f"{len(rows) // len(libraries)} files", *"RTSLE"], lines)
+    return markdown([f"{len({row['case'] for row in rows})} files", *"RTSLE"], lines)
 
 
 def _by(rows: Rows, outer: str, inner: str) -> dict[Any, dict[Any, dict[str, Any]]]:
