@@ -96,7 +96,7 @@ def _saved(how: str, **columns: Any) -> bytes:
     return file.getvalue()
 
 
-ARFF = "@relation r\n@attribute a numeric\n@attribute b real\n@attribute c integer\n@attribute label {high,low}\n@data\n"
+ARFF = "@relation r\n@attribute a real\n@attribute b real\n@attribute c real\n@attribute label {high,low}\n@data\n"
 GAP = [0, None, 0.125, -1, 0, 1e-3]
 CITIES = ["Rome", "Paris", "Rome", "Oslo", "Oslo", "Paris"]
 CODES = ["10.2.1", "10.2.2", "11.1.1", "10.2.1", "9.1.0", "9.1.1"]
