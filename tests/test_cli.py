@@ -183,10 +183,7 @@ def test_wrong_usage_is_explained(options, reason, capsys):
 @pytest.mark.parametrize(
     ("options", "reason"),
     [
-        (
-            "--estimator ocas --kernel poly",
-            "--kernel does not apply to --estimator ocas; it is for bsgd, dcpred, ",
-        ),
+        ("--estimator ocas --kernel poly", "--kernel does not apply to --estimator ocas; it is for bsgd, dcpred, "),
         ("--budget 10", "--budget does not apply to --estimator dcsvm; it is for bsgd"),
         ("--loss logistic", "--loss does not apply to --estimator dcsvm; it is for ocas"),
         ("--task regression --loss hinge", "--loss does not apply to --task regression; it is for ocas"),
@@ -270,11 +267,11 @@ def test_the_format_overrides_the_suffix(csv, tmp_path, capsys):
     assert main(["train", str(strange), str(tmp_path / "m"), "--format", "csv"]) == 0
 
 
-@pytest.mark.parametrize("suffix", ["parquet", "npy"])
-def test_formats_that_are_not_read_are_named(suffix, tmp_path, capsys):
+@pytest.mark.parametrize(("suffix", "remedy"), [("mat", ".parquet"), ("npy", "numpy.savez")])
+def test_formats_that_are_not_read_are_named(suffix, remedy, tmp_path, capsys):
     (tmp_path / f"data.{suffix}").touch()
     assert main(["train", str(tmp_path / f"data.{suffix}"), str(tmp_path / "m")]) == 1
-    assert_error(capsys, "numpy.savez", f"data.{suffix}")
+    assert_error(capsys, remedy, f"data.{suffix}")
 
 
 def test_a_feature_index_that_needs_too_much_memory_is_named(tmp_path, capsys):
@@ -440,9 +437,6 @@ def test_other_columns_are_refused(csv, model, tmp_path, capsys):
     path.write_text("width,length,length,kind\n1,2,3,ant\n")
     assert main(["predict", str(path), str(model)]) == 1
     assert_error(capsys, "new.csv: 3 features, but the model was trained with 2")
-    path.write_text("width,width,length\n1,2,3\n")
-    assert main(["predict", str(path), str(model), "--target", "length"]) == 1
-    assert_error(capsys, "new.csv:1: column 1 is 'width', the model was trained with 'length' there")
 
 
 @pytest.mark.parametrize("has_label", [True, False])
@@ -639,13 +633,12 @@ def test_a_search_without_time_for_a_score_writes_no_model(options, csv, tmp_pat
     assert not path.exists()
 
 
-@pytest.mark.parametrize("command", ["train", "tune"])
-def test_a_class_of_one_row_cannot_be_held_out(command, csv, tmp_path, capsys):
+def test_a_class_of_one_row_is_not_held_out(csv, tmp_path, capsys):
     csv.write_text(csv.read_text() + "1.0,2.0,dog\n")
-    assert main([command, str(csv), str(tmp_path / "m"), "--target", "kind", "--holdout", "0.3"]) == 1
-    error = capsys.readouterr().err
-    assert "class 'dog' has 1 row, and --holdout needs two of each class" in error
-    assert not (tmp_path / "m").exists()
+    assert main(["train", str(csv), str(tmp_path / "m"), "--target", "kind", "--holdout", "0.3"]) == 0
+    captured = capsys.readouterr()
+    assert "classes of one row, which are trained on and not held out: 'dog'" in captured.err
+    assert "(36 samples, held out)" in captured.out
 
 
 def test_train_dcpred(csv, tmp_path, capsys):
@@ -848,12 +841,12 @@ def test_output_to_a_closed_pipe_is_quiet(csv, model):
     [
         ("bad.svm", "1 1:1\n-1 1:1 2\n", ("bad.svm:2:", "'2' is not an index:value pair")),
         ("bad.svm", "1 1:1\n-1 2:1 1:1\n", ("bad.svm:2:", "indices must increase")),
-        ("bad.svm", "1 1:1\nspam 1:1\n", ("bad.svm:2:", "'spam' is not a number")),
+        ("bad.svm", "1 1:1\nspam 1:1\n", ("bad.svm:2:", "'spam' is no number")),
         ("bad.svm", "1 0:1\n", ("bad.svm:1:", "below 1")),
         ("bad.svm", "", ("bad.svm:", "no samples")),
         ("bad.csv", "", ("bad.csv:", "empty")),
         ("bad.csv", "1,2,a\n1,2\n", ("bad.csv:2:", "2 fields")),
-        ("bad.csv", "1,2,a\n1,nan,b\n", ("bad.csv:2:", "column 2 is missing")),
+        ("bad.csv", "1,2,a\n1,2x,b\n", ("bad.csv:2:", "column 2 is '2x', which is not a number")),
         ("bad.csv", "1,2,a\n1,inf,b\n", ("bad.csv:2:", "not finite")),
         ("bad.npz", "no archive", ("bad.npz:", "not an .npz archive")),
         ("bad.svm.gz", "no gzip", ("bad.svm.gz:", "truncated or damaged")),

@@ -11,7 +11,7 @@ from sklearn.svm import SVC
 import widemargin
 from widemargin._model_files import load
 from widemargin.cli import main
-from widemargin.cli.reading import Features, features_of
+from widemargin.cli.data import Features, features_of
 
 
 def error_of(capsys):
@@ -72,7 +72,7 @@ def test_a_test_file_with_one_label_that_is_no_number(tmp_path, capsys):
 def test_missing_labels_in_training(adult, tmp_path, capsys):
     adult.write_text(adult.read_text() + "30, State, 300, NA\n")
     assert main(["train", str(adult), str(tmp_path / "m"), *OPTIONS]) == 1
-    assert "adult.csv:302: the label is missing ('NA'); --unlabelled drop" in error_of(capsys)
+    assert "adult.csv:302: the label is missing; --unlabelled drop" in error_of(capsys)
     assert main(["train", str(adult), str(tmp_path / "m"), *OPTIONS, "--unlabelled", "drop"]) == 0
     captured = capsys.readouterr()
     assert "rows without a label, left out: 1" in captured.err
@@ -221,16 +221,19 @@ def test_svmlight_files_of_other_widths(tmp_path, capsys, width):
 # Categories and missing values
 
 
-def test_a_column_of_dates_is_noted_where_it_is_taken_as_categories(tmp_path, capsys):
+def test_columns_of_dates_and_ids_are_named(tmp_path, capsys):
     path = tmp_path / "a.csv"
-    path.write_text("x,city,since,y\n" + "".join(f"{k},{'uv'[k % 2]},2026-01-{k + 1:02},{k % 2}\n" for k in range(20)))
-    assert main(["train", str(path), str(tmp_path / "m"), "--one-hot", "auto"]) == 0
+    rows = "".join(f"{k}.5,{'uv'[k % 2]},n{k},2026-01-{k + 1:02},{k % 2}\n" for k in range(20))
+    path.write_text("x,city,who,since,y\n" + rows)
+    assert main(["train", str(path), str(tmp_path / "m")]) == 1
+    assert "columns of dates: since; --drop since leaves them out" in error_of(capsys)
+    assert main(["train", str(path), str(tmp_path / "m"), "--drop", "since"]) == 0
     err = capsys.readouterr().err
-    assert "'since' has 20 categories in 20 rows: --drop it, if it is a date or an id" in err
+    assert "'who' has 20 categories in 20 rows: --drop it, if it is a date or an id" in err
     assert "'city' has" not in err
 
 
-@pytest.mark.parametrize("impute", ["none", "median", "most_frequent"])
+@pytest.mark.parametrize("impute", ["none", "auto", "most_frequent"])
 @pytest.mark.parametrize("scale", ["none", "standard"])
 def test_categories(adult, tmp_path, capsys, impute, scale):
     if impute != "none":
@@ -274,25 +277,31 @@ def test_missing_numbers_without_text(tmp_path, capsys):
     rows = [f"{'' if k % 9 == 3 else f'{a:.4f}'},{b:.4f},{int(a > 0)}\n" for k, (a, b) in enumerate(X)]
     path = tmp_path / "a.csv"
     path.write_text("".join(rows))
-    assert main(["train", str(path), str(tmp_path / "m")]) == 1
-    assert "a.csv:4: column 1 is empty; --impute median" in error_of(capsys)
-    assert main(["train", str(path), str(tmp_path / "m"), "--impute", "median", "--holdout", "0.3"]) == 0
+    assert main(["train", str(path), str(tmp_path / "m"), "--impute", "none"]) == 1
+    assert "a.csv:4: column 1 is missing; --impute median" in error_of(capsys)
+    assert main(["train", str(path), str(tmp_path / "m"), "--holdout", "0.3"]) == 0
+    assert "missing values are filled in by the median of their column: 0" in capsys.readouterr().err
     assert main(["predict", str(path), str(tmp_path / "m"), str(tmp_path / "out")]) == 0
     np.savez(tmp_path / "a.npz", X=np.where(np.arange(60)[:, None] % 9 == 3, np.nan, X), y=X[:, 0] > 0)
     assert main(["train", str(tmp_path / "a.npz"), str(tmp_path / "n"), "--impute", "most_frequent"]) == 0
     assert main(["predict", str(tmp_path / "a.npz"), str(tmp_path / "n"), str(tmp_path / "o")]) == 0
 
 
-def test_text_without_the_option(adult, tmp_path, capsys):
-    assert main(["train", str(adult), str(tmp_path / "m")]) == 1
-    error = error_of(capsys)
-    assert "adult.csv:2: column 2 ('work') is " in error
-    assert "columns with text: 'work'; --one-hot auto" in error
+def test_categories_that_training_never_saw_are_counted_and_named(adult, tmp_path, capsys):
+    assert main(["train", str(adult), str(tmp_path / "m"), *OPTIONS]) == 0
+    new = tmp_path / "new.csv"
+    new.write_text("age,work\n50,Martian\n51,State\n52,Lunar\n53,Lunar\n")
+    assert main(["predict", str(new), str(tmp_path / "m"), str(tmp_path / "out")]) == 0
+    err = capsys.readouterr().err
+    assert "column 2 ('work'): 3 rows have categories that the training data do not have: 'Martian', 'Lunar'" in err
+    new.write_text("age,work\n?,State\n")
+    assert main(["predict", str(new), str(tmp_path / "m")]) == 1
+    assert "new.csv:2: column 1 ('age') is missing; no number was missing in training" in error_of(capsys)
 
 
 def test_columns_are_for_tables(tmp_path, capsys):
     (tmp_path / "a1a").write_text("1 1:1\n-1 1:2\n")
-    assert main(["train", str(tmp_path / "a1a"), str(tmp_path / "m"), "--one-hot", "auto"]) == 1
+    assert main(["train", str(tmp_path / "a1a"), str(tmp_path / "m"), "--one-hot", "0"]) == 1
     assert "a1a: --drop and --one-hot are for tables" in error_of(capsys)
 
 
@@ -323,7 +332,7 @@ def test_stop_level_is_passed_on(tmp_path, level, expected, monkeypatch):
 
 @pytest.mark.parametrize(
     "wrong",
-    [{"text": [2]}, {"text": "spam"}, {"names": ["a"]}, {"n_features": 3}, {"dropped": [[]]}, {"dtype": 3}, {"x": 1}],
+    [{"kinds": [2]}, {"kinds": "spam"}, {"names": ["a"]}, {"n_features": 3}, {"places": [[]]}, {"dtype": 3}, {"x": 1}],
 )
 def test_facts_of_a_model_that_do_not_fit_it_are_ignored(adult, tmp_path, wrong):
     assert main(["train", str(adult), str(tmp_path / "m"), *OPTIONS]) == 0
@@ -335,4 +344,51 @@ def test_facts_of_a_model_that_do_not_fit_it_are_ignored(adult, tmp_path, wrong)
                 facts["table"] |= wrong
                 content = json.dumps(facts).encode()
             new.writestr(name, content)
-    assert features_of(load(tmp_path / "n"), tmp_path / "n") == Features(2)
+    assert features_of(load(tmp_path / "n"), tmp_path / "n") == Features(2, ["age", "work"])
+
+
+# Weights, and more than memory
+
+
+def test_weights_of_instances_are_sample_weights(tmp_path, capsys):
+    head = "@relation r\n@attribute x real\n@attribute y {no,yes}\n@data\n"
+    rows = [(k / 40, "yes" if k % 3 else "no") for k in range(40)]
+    weighted = "".join(f"{x},{y},{{{1 if y == 'yes' else 50}}}\n" for x, y in rows)
+    for name, text in (("plain", "".join(f"{x},{y}\n" for x, y in rows)), ("weighted", weighted)):
+        (tmp_path / f"{name}.arff").write_text(head + text)
+        for more in ([], ["--scale", "standard", "--holdout", "0.25"]):
+            assert main(["train", str(tmp_path / f"{name}.arff"), str(tmp_path / name), "--force", *more]) == 0
+        assert main(["train", str(tmp_path / f"{name}.arff"), str(tmp_path / name), "--force"]) == 0
+    capsys.readouterr()
+    assert set(load(tmp_path / "plain").predict([[0.1], [0.5]])) == {"yes"}
+    assert set(load(tmp_path / "weighted").predict([[0.1], [0.5]])) == {"no"}
+
+
+def _flights(folder, n):
+    rng = np.random.default_rng(0)
+    x, city = rng.normal(size=n).round(4), rng.choice(["Rome", "Oslo", "Paris"], n)
+    y = np.where(x + (city == "Oslo") > 0.5, "late", "ok")
+    half = n // 2
+    for k, rows in enumerate((slice(0, half), slice(half, n))):
+        parts = zip(x[rows], city[rows], y[rows], strict=True)
+        cells = "".join(f"{'' if j % 50 == 7 else a},{b},{c}\n" for j, (a, b, c) in enumerate(parts))
+        (folder / f"{k}.csv").write_text("x,city,y\n" + cells)
+
+
+def test_a_linear_machine_streams_what_exceeds_the_budget(tmp_path, capsys):
+    (tmp_path / "flights").mkdir()
+    _flights(tmp_path / "flights", 40_000)
+    common = [str(tmp_path / "flights" / "*.csv"), str(tmp_path / "m"), "--scale", "standard", "--force"]
+    assert main(["train", *common, "--memory-budget", "600kB"]) == 1
+    error = error_of(capsys)
+    assert "its rows exceed memory_budget, 600000 bytes: about 37,500 would fit; --memory-budget, or --est" in error
+    accuracy = []
+    for budget in ("1GB", "1800kB"):
+        assert main(["train", *common, "--estimator", "linear", "--memory-budget", budget]) == 0
+        captured = capsys.readouterr()
+        assert ("40,000 rows are streamed" in captured.err) == (budget == "1800kB")
+        assert "samples          40000 (2 features, 2 classes)" in captured.out
+        accuracy.append(float(re.search(r"accuracy +(\S+)", captured.out)[1]))
+    assert min(accuracy) > 0.95
+    assert abs(accuracy[0] - accuracy[1]) < 0.01
+    assert main(["predict", str(tmp_path / "flights" / "0.csv"), str(tmp_path / "m"), str(tmp_path / "out")]) == 0

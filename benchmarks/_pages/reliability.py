@@ -75,9 +75,11 @@ def _seconds_and_accuracy(row: dict[str, Any]) -> str:
 
 
 def _foreign_files(rows: Rows) -> str:
-    """A line for each file: what became of it, and the words of an error."""
-    lines = [[row["case"], row["outcome"], str(row.get("words", "")).replace("|", "\\|")] for row in rows]
-    return markdown(["file", "outcome", "in words"], lines)
+    """A line for each library: how many files had each outcome."""
+    libraries = list(dict.fromkeys(row["library"] for row in rows))
+    counts = {name: Counter(row["outcome"] for row in rows if row["library"] == name) for name in libraries}
+    lines = [[name, *(str(counts[name][letter]) for letter in "RTSLE")] for name in libraries]
+    return markdown([f"{len({row['case'] for row in rows})} files", *"RTSLE"], lines)
 
 
 def _by(rows: Rows, outer: str, inner: str) -> dict[Any, dict[Any, dict[str, Any]]]:

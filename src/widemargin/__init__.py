@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from ._memory import memory_plan
     from ._model_files import load, save
     from .compression import compress
+    from .datasets import load_table
     from .displays import (
         ClusterDisplay,
         ConvergenceDisplay,
@@ -92,6 +93,7 @@ __all__ = [
     "datasets",
     "get_config",
     "load",
+    "load_table",
     "memory_plan",
     "read_machine",
     "register_converters",
@@ -134,6 +136,7 @@ _PACKAGE_OF = {
     "cutting_plane": "estimators",
     "get_config": "_config",
     "load": "_model_files",
+    "load_table": "datasets",
     "memory_plan": "_memory",
     "read_machine": "interchange",
     "register_converters": "export",

@@ -35,8 +35,12 @@ def test_columns_of_text_are_named(kind: Any, frame: Any) -> None:
 @pytest.mark.parametrize("kind", KINDS)
 def test_columns_of_dates_are_named(kind: Any) -> None:
     X = pd.DataFrame({"a": np.arange(6.0), "when": pd.date_range("2026-01-01", periods=6)})
-    with pytest.raises(ValueError, match="X has columns that are not numbers: 'when'. .* dates as numbers of days"):
-        kind().fit(X, np.arange(6) % 2)
+    polars, arrow = pytest.importorskip("polars").from_pandas(X), pytest.importorskip("pyarrow").Table.from_pandas(X)
+    spans = X.assign(when=X["when"] - X["when"][0])
+    coded = arrow.set_column(1, "when", arrow["a"].cast("string").dictionary_encode())  # categories
+    for table in (X, X[["when"]], spans, polars, type(polars)(spans.to_dict("list")), arrow, coded):
+        with pytest.raises(ValueError, match="X has columns that are not numbers: 'when'. .* dates as numbers of days"):
+            kind().fit(table, np.arange(6) % 2)
 
 
 def test_columns_of_text_are_named_by_functions_and_predictions(frame: Any) -> None:

@@ -83,7 +83,7 @@ def test_rows_far_from_the_origin_are_not_silently_misjudged(case: str, kernel: 
 
 @pytest.mark.parametrize("case", foreign_files.FILES)
 def test_files_of_other_programs_are_read_or_refused(case: str) -> None:
-    assert foreign_files.measure(case)[0]["outcome"] != "wrong"
+    assert foreign_files.measure(case)[0]["outcome"] in ("R", "L")
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="no such limits and forks on this system")

@@ -8,9 +8,10 @@
     messages     notes on standard error
     commands     train, tune, predict, compress, info
     machines     the estimators that commands make, and the options that these take
+    data         the data of the commands, with the columns that a model knows
     preparation  what a model does before its machine: missing values, scaling, categories
+    streaming    training on tables larger than memory
     inputs       standard input and pipes as files
-    reading      the data of the commands, with the columns that a model knows
     labels       labels compared with the classes of a model
     reports      what was trained on what, and what is in a model file
     demo         demo: patches of photographs, compared with scikit-learn's SVC

@@ -16,11 +16,12 @@ DEMO_PICTURE = "widemargin-demo.png"
 
 _DATA_FILES = """\
 data files:
-  .csv .tsv        delimited text; the last column, or --target, is the label
-  .arff            the same, with its attributes as header
-  .npz             NumPy archive: X and y, or data, indices, indptr, shape and y; optionally X_test and y_test
-  everything else  svmlight / LIBSVM: "label index:value index:value ..."
-Text files may be compressed: .gz, .bz2, .xz, .zst, or .zip with one file. - is standard input, with --format.
+  .csv .tsv .dat             text: the last column, or --target, is the label
+  .parquet .feather .arrow   a file; as of text, also a folder, or a pattern in quotes: 'flights/*.parquet'
+  .jsonl .xlsx .ods .arff    JSON objects, one a line; a spreadsheet; Weka's
+  .npz                       NumPy: X and y, or data, indices, indptr, shape and y; optionally X_test and y_test
+  everything else            svmlight / LIBSVM: "label index:value index:value ..."
+Text may be compressed: .gz, .bz2, .xz, .zst, or .zip with one file. - is standard input, with --format.
 
 """
 _EXIT_CODES = "exit codes: 0 success, 1 any other error, 2 wrong usage, 130 interrupted,\n143 terminated\n"
@@ -210,68 +211,35 @@ def _add_force(command: Any) -> None:
 
 def _add_reading(command: Any) -> None:
     add = command.add_argument_group("data").add_argument
-    add(
-        "--format",
-        choices=("csv", "arff", "npz", "svmlight"),
-        help="format of the data, whatever their suffix; needed for standard input",
-    )
-    add(
-        "--target",
-        type=_column,
-        metavar="COLUMN",
-        help="label column: for .csv its name or its position, from 0 or, if negative, from the end (-1); for .npz the "
-        "key (y)",
-    )
-    add(
-        "--header",
-        choices=("auto", "yes", "no"),
-        default="auto",
-        help="whether the first line of a .csv file names its columns; auto: if no feature in it is a number, if it "
-        "counts them, 0, 1, 2, ..., or if its label is no number and the next line's is (auto)",
-    )
-    add("--delimiter", type=_mark, metavar="MARK", help="of a .csv file: one character, tab or space (, ; or tab)")
-    add("--decimal", choices=(".", ","), default=".", help="mark before the decimals in a .csv file (.)")
+    formats = ("csv", "arff", "json", "parquet", "arrow", "xlsx", "npz", "svmlight")
+    add("--format", choices=formats, help="whatever the suffix; needed for standard input")
+    target = "label column: its name or its position, from 0 or, if negative, from the end (-1); of .npz the key (y)"
+    add("--target", type=_column, metavar="COLUMN", help=target)
+    header = "whether the first line of a text names its columns; auto: where its cells are unlike those below (auto)"
+    add("--header", choices=("auto", "yes", "no"), default="auto", help=header)
+    add("--delimiter", type=_mark, metavar="MARK", help="of a text: one character, tab or space (, ; | tab or blanks)")
+    add("--decimal", choices=(".", ","), default=".", help="mark before the decimals in a text (.)")
+    add("--thousands", type=_mark, metavar="MARK", help="mark between thousands in a text: one character, or space")
+    missing = "further words for missing values; empty, NA, NaN, null, ? and \\N are some, of numbers - and . too"
+    add("--missing", type=_words, default=(), metavar="WORD,...", help=missing)
     add("--zero-based", action="store_true", help="svmlight feature indices start at 0 instead of 1")
-    add(
-        "--dtype",
-        choices=("auto", "float32", "float64"),
-        default="auto",
-        help="dtype of the samples read from text files, and of the kernel values; auto: float32, or float64 where "
-        "seven digits are too few; when predicting that of the training data (auto)",
-    )
+    dtype = "of the samples and the kernel values; auto: float32, or float64 where seven digits are too few (auto)"
+    add("--dtype", choices=("auto", "float32", "float64"), default="auto", help=dtype)
 
 
 def _add_preparation(command: Any) -> None:
     add = command.add_argument_group("columns").add_argument
-    add(
-        "--drop",
-        type=_columns,
-        default=(),
-        metavar="COL,...",
-        help="columns to leave out, by name, or by position from 0 on",
+    drop = "columns to leave out, by name, or by position from 0 on"
+    add("--drop", type=_columns, default=(), metavar="COL,...", help=drop)
+    text = "columns taken as categories, each a feature 0 or 1, beside those that are text"
+    add("--one-hot", dest="text", type=_columns, default=(), metavar="COL,...", help=text)
+    impute = (
+        "fill in missing numbers by the median or the most frequent value of their column; none: an error. Missing "
     )
-    add(
-        "--one-hot",
-        dest="text",
-        type=_auto(_columns),
-        default=(),
-        metavar="COL,...",
-        help="columns of text, taken as categories: each becomes a feature 0 or 1; auto: all with text in a tenth of "
-        "their cells",
-    )
-    add(
-        "--impute",
-        choices=("none", "median", "most_frequent"),
-        default="none",
-        help="fill in missing values (empty, NA, NaN, null, ?, -) by the median of their column, or by its most "
-        "frequent value; missing categories are one of their own, or filled in by most_frequent, too (none)",
-    )
-    add(
-        "--unlabelled",
-        choices=("error", "drop"),
-        default="error",
-        help="what becomes of rows whose label is missing (error)",
-    )
+    impute += "categories are one of their own (auto: median of tables)"
+    add("--impute", choices=("auto", "none", "median", "most_frequent"), default="auto", help=impute)
+    unlabelled = "what becomes of rows whose label is missing (error)"
+    add("--unlabelled", choices=("error", "drop"), default="error", help=unlabelled)
 
 
 def _add_machine(command: Any) -> None:
@@ -295,9 +263,10 @@ def _add_machine(command: Any) -> None:
     )
     add(
         "--estimator",
+        type=_estimator,
         choices=("dcsvm", "ocas", "bsgd", "dcpred"),
         default="dcsvm",
-        help="dcsvm: exact kernel SVM; ocas: linear SVM, for many samples (kernel options do not apply); bsgd: kernel "
+        help="dcsvm: exact kernel SVM; ocas or linear: linear SVM, also of more rows than memory holds; bsgd: kernel "
         "SVM with at most --budget support vectors, by stochastic gradient descent; dcpred: approximate kernel SVM, "
         "for the fastest predictions, always with intercepts (dcsvm)",
     )
@@ -337,6 +306,7 @@ def _add_search(command: Any) -> None:
     add("--task", choices=("classification", "regression"), default="classification", help="(classification)")
     add(
         "--estimator",
+        type=_estimator,
         choices=("dcsvm", "ocas"),
         default="dcsvm",
         help="dcsvm: exact kernel SVM; ocas: linear SVM, of which C alone is chosen (dcsvm)",
@@ -511,13 +481,21 @@ def _values(text: str) -> int | list[float]:
     return _count(text) if text.isdecimal() else [_number(part) for part in text.split(",")]
 
 
+def _estimator(text: str) -> str:
+    return "ocas" if text == "linear" else text
+
+
 def _column(text: str) -> int | str:
     return int(text) if re.fullmatch(r"[+-]?[0-9]+", text) else text
 
 
 def _columns(text: str) -> list[int | str]:
-    """An option NAME,NAME,...; a name with a comma stands in quotes."""
-    return [_column(name) for name in next(csv.reader([text], skipinitialspace=True))]
+    """An option NAME,NAME,...; a name with a comma stands in quotes. "auto" names none."""
+    return [] if text == "auto" else [_column(name) for name in next(csv.reader([text], skipinitialspace=True))]
+
+
+def _words(text: str) -> list[str]:
+    return next(csv.reader([text]))
 
 
 def _mark(text: str) -> str:

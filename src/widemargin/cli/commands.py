@@ -12,11 +12,12 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from widemargin._model_files import load_any, read_summary, write_model
+from widemargin.cli.data import Features, Training, features_of, read_to_predict, read_training
+from widemargin.cli.labels import shorten
 from widemargin.cli.machines import make_estimator, parameters
-from widemargin.cli.messages import shown
+from widemargin.cli.messages import note, shown
 from widemargin.cli.outputs import open_output
 from widemargin.cli.preparation import make_preparation, make_relevance
-from widemargin.cli.reading import Features, features_of, read_to_predict, read_training
 from widemargin.cli.reports import (
     chosen_parameters,
     damage_reported,
@@ -28,7 +29,9 @@ from widemargin.cli.reports import (
     report_score,
     report_stream,
 )
+from widemargin.cli.streaming import train_streaming
 from widemargin.datasets import Dataset
+from widemargin.datasets.columns import TooLargeError
 from widemargin.datasets.files import escaped, file_error
 
 
@@ -36,15 +39,21 @@ def train(args: Namespace) -> int:
     """Read, fit, save, and report: `widemargin train`."""
     # The output is opened first: a folder that does not exist is found before hours of training.
     with open_output(args.model, force=args.force) as file:
-        data, features = read_training(args)
-        data = _split(data, args)
-        model = _make_model(args, features, sparse=not isinstance(data.X, np.ndarray))
         start = time.perf_counter()
-        with errors_naming(args.data):
-            model.fit(data.X, data.y)
+        try:
+            data, features, weights = _split(read_training(args), args)
+        except TooLargeError as error:
+            if args.estimator != "ocas" or args.task != "classification":
+                raise ValueError(f"{error}; --memory-budget, or --estimator linear, which streams them") from error
+            model, data, features, n_samples = train_streaming(args, make_estimator(args))
+        else:
+            model, n_samples = _make_model(args, features, data.X), data.X.shape[0]
+            start = time.perf_counter()
+            with errors_naming(args.data):
+                model.fit(data.X, data.y, **_fit_options(model, weights))
         seconds = time.perf_counter() - start
         write_model(model, file, describe(model), features.facts())
-    report(args, model, data, seconds)
+    report(args, model, data, seconds, n_samples)
     return 0
 
 
@@ -53,13 +62,12 @@ def tune(args: Namespace) -> int:
     from sklearn.pipeline import make_pipeline
 
     with open_output(args.model, force=args.force) as file:
-        data, features = read_training(args)
-        data = _split(data, args)
+        data, features, weights = _split(read_training(args), args)
         search, X = _make_search(args), data.X
-        steps = make_preparation(args, features, sparse=not isinstance(X, np.ndarray))
+        steps = make_preparation(args, features, X)
         start = time.perf_counter()
         with errors_naming(args.data):
-            search.fit(make_pipeline(*steps).fit_transform(X) if steps else X, data.y)
+            search.fit(make_pipeline(*steps).fit_transform(X) if steps else X, data.y, **_fit_options(search, weights))
         seconds = time.perf_counter() - start
         if np.isnan(search.best_score_) and not vars(search).get("history_"):
             limit = "" if args.max_time is None else f": raise --max-time (now {args.max_time:g} seconds)"
@@ -129,34 +137,42 @@ def info(args: Namespace) -> int:
     return 0
 
 
-def _split(data: Dataset, args: Namespace) -> Dataset:
-    """The data; with `--holdout`, split at random into training and test data."""
+def _split(training: Training, args: Namespace) -> Training:
+    """The data; with `--holdout`, split at random into training and test data. A class of one row is trained on."""
+    data, features, weights = training
     if args.holdout is None or data.y is None:
-        return data
+        return training
     from sklearn.model_selection import train_test_split
+    from sklearn.utils import _safe_indexing
 
+    rows, single, y = np.arange(len(data.y)), np.empty(0, dtype=int), data.y
+    if args.task == "classification":
+        classes, firsts, counts = np.unique(y, return_index=True, return_counts=True)
+        single = firsts[counts == 1]
+        if len(single):
+            names = shorten(map(repr, classes[counts == 1].tolist()))
+            note(f"classes of one row, which are trained on and not held out: {names}")
+            rows = np.setdiff1d(rows, single)
     with errors_naming(args.data):
-        if args.task == "classification":
-            classes, counts = np.unique(data.y, return_counts=True)
-            if counts.min() < 2:
-                rare = classes[counts.argmin()].item()
-                needs = "--holdout needs two of each class, one to train on and one held out"
-                raise ValueError(f"class {rare!r} has 1 row, and {needs}: leave this row out, or give --test")
-        X, X_test, y, y_test = train_test_split(
-            data.X,
-            data.y,
-            test_size=args.holdout,
-            random_state=args.random_state,
-            stratify=data.y if args.task == "classification" else None,
-        )
-    return Dataset(X, y, X_test, y_test)
+        stratify = y[rows] if args.task == "classification" else None
+        parts = train_test_split(rows, test_size=args.holdout, random_state=args.random_state, stratify=stratify)
+    own, held = np.concatenate([parts[0], single]), parts[1]
+    X, X_test = _safe_indexing(data.X, own), _safe_indexing(data.X, held)
+    return Training(Dataset(X, y[own], X_test, y[held]), features, None if weights is None else weights[own])
 
 
-def _make_model(args: Namespace, features: Features, *, sparse: bool) -> Any:
+def _fit_options(model: Any, weights: Any) -> dict[str, Any]:
+    """Sample weights for the machine, under the name by which a pipeline passes them on."""
+    if weights is None:
+        return {}
+    return {f"{model.steps[-1][0]}__sample_weight" if hasattr(model, "steps") else "sample_weight": weights}
+
+
+def _make_model(args: Namespace, features: Features, X: Any) -> Any:
     from sklearn.pipeline import make_pipeline
 
     machine = make_estimator(args, maintenance="merge" if args.kernel == "rbf" else "projection")
-    steps = make_preparation(args, features, sparse=sparse)
+    steps = make_preparation(args, features, X)
     if args.relevance:
         steps.append(make_relevance(args))
     return make_pipeline(*steps, machine) if steps else machine

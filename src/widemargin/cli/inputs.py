@@ -66,7 +66,7 @@ def _check_format(args: Namespace, name: str) -> None:
     path = getattr(args, name)
     if name != "model" and not args.format and (path == "-" or not Path(path).suffix):
         what = "standard input" if path == "-" else path
-        raise ValueError(f"{what} has no suffix: give --format csv, arff, npz or svmlight")
+        raise ValueError(f"{what} has no suffix: give --format csv, parquet, json, arff, npz, ...")
 
 
 def _copy(path: str, copy: str) -> None:

@@ -1,37 +1,36 @@
-"""What a model does before its machine: missing values, scaling, categories."""
+"""What a model does before its machine, by scikit-learn's transformers: missing values, scaling, categories."""
 
 from __future__ import annotations
 
 from argparse import Namespace
 from typing import Any
 
-from widemargin.cli.reading import Features
+import numpy as np
+
+from widemargin.cli.data import Features
 
 
-def make_preparation(args: Namespace, features: Features, *, sparse: bool) -> list[Any]:
-    """The steps of a pipeline before its machine, as `--impute`, `--scale` and `--one-hot` ask for them.
+def make_preparation(args: Namespace, features: Features, X: Any) -> list[Any]:
+    """The steps of a pipeline before its machine: numbers are imputed and scaled, categories become indicators.
 
-    Parameters
-    ----------
-    args : Namespace
-    features : Features
-        Those that are text become categories; the others are imputed and scaled.
-    sparse : bool
-        Whether the samples are: they are not centred.
-
-    Returns
-    -------
-    list of transformer
+    Categories that training did not see become zeros; missing ones are a category of their own.
     """
     from sklearn.compose import ColumnTransformer
+    from sklearn.impute import SimpleImputer
     from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import OneHotEncoder
 
-    steps = [] if args.impute == "none" else [_make_imputer(args.impute)]
-    steps += [] if args.scale == "none" else [_make_scaler(args.scale, sparse)]
-    if not features.text:
+    steps, is_matrix = [], features.kinds is None
+    if (args.impute in ("median", "most_frequent") and is_matrix) or features.lacks_values:
+        strategy = "median" if args.impute == "auto" else args.impute
+        steps.append(SimpleImputer(strategy=strategy, keep_empty_features=True))
+    if args.scale != "none":
+        steps.append(_make_scaler(args.scale, sparse=hasattr(X, "indptr")))
+    categories = features.categories
+    if not categories:
         return steps
-    numbers = [k for k in range(features.n_features) if k not in features.text]
-    branches = [("categories", _make_encoder(args.impute), list(features.text))]
+    branches = [("categories", OneHotEncoder(handle_unknown="ignore", dtype=np.dtype(features.dtype)), categories)]
+    numbers = [k for k in range(features.n_features) if k not in categories]
     if numbers:
         branches.insert(0, ("numbers", make_pipeline(*steps) if steps else "passthrough", numbers))
     return [ColumnTransformer(branches)]
@@ -46,25 +45,7 @@ def make_relevance(args: Namespace) -> Any:
     return RelevanceScaler(kernel=kernel, target=target, n_jobs=args.n_jobs)
 
 
-def _make_imputer(strategy: str) -> Any:
-    from sklearn.impute import SimpleImputer
-
-    return SimpleImputer(strategy=strategy, keep_empty_features=True)
-
-
-def _make_encoder(impute: str) -> Any:
-    """Categories as indicators, all zero for one that training did not see; the empty text is a missing one."""
-    from sklearn.impute import SimpleImputer
-    from sklearn.pipeline import make_pipeline
-    from sklearn.preprocessing import OneHotEncoder
-
-    encoder = OneHotEncoder(handle_unknown="ignore")
-    if impute != "most_frequent":
-        return encoder
-    return make_pipeline(SimpleImputer(missing_values="", strategy=impute, keep_empty_features=True), encoder)
-
-
-def _make_scaler(name: str, sparse: bool) -> Any:
+def _make_scaler(name: str, *, sparse: bool) -> Any:
     """A scikit-learn scaler; for sparse data one that maps 0 to 0."""
     from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, StandardScaler
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import errno
+import glob
 import os
 import sys
 import warnings
@@ -100,8 +101,8 @@ def _checked_files(args: argparse.Namespace) -> AbstractContextManager[None]:
     """
     inputs = {name: path for name in args.inputs if (path := getattr(args, name))}
     for path in inputs.values():
-        if path != "-":
-            os.stat(path)
+        if path != "-" and not glob.glob(path):
+            os.stat(path)  # raises the system's error
     _check_outputs(args, inputs)
     if "machines" in args:
         from widemargin.cli.machines import check_applicable

@@ -22,9 +22,9 @@ from widemargin.datasets.files import file_error
 _SCORED_ROWS = 10_000  # of the training data, at most, drawn for the report
 
 
-def report(args: Namespace, model: Any, data: Dataset, seconds: float) -> None:
+def report(args: Namespace, model: Any, data: Dataset, seconds: float, n_samples: int | None = None) -> None:
     """Print what was trained on what: a line for each number, with its name. The functions below return such lines."""
-    machine, n_samples = last_step(model), data.X.shape[0]
+    machine, n_samples = last_step(model), n_samples or data.X.shape[0]
     classes = f", {len(machine.classes_)} classes" if hasattr(machine, "classes_") else ""
     lines = {
         "samples": f"{n_samples} ({data.X.shape[1]} features{classes})",
@@ -56,7 +56,7 @@ def _prediction(machine: Any) -> dict[str, str]:
 def _quality(args: Namespace, model: Any, data: Dataset) -> dict[str, str]:
     """Accuracy of a classifier, R2 of a regressor, the share of the training samples outside a one-class machine."""
     if args.task == "one-class":
-        outside = float(np.mean(model.predict(data.X[_scored_rows(data.X)]) < 0))
+        outside = float(np.mean(model.predict(_scored_rows(data.X)[0]) < 0))
         return {"outside": f"{outside:.4f} of the training samples"}
     where, score = _score(args, model, data)
     return {"accuracy" if args.task == "classification" else "R2": f"{score:.4f} ({where})"}
@@ -68,16 +68,20 @@ def _score(args: Namespace, model: Any, data: Dataset) -> tuple[str, float]:
         where = args.test or ("held out" if args.holdout else "test split of the file")
         with errors_naming(where):
             return f"{data.X_test.shape[0]} samples, {where}", _score_of(args, model, data.X_test, data.y_test)
-    rows = _scored_rows(data.X)
     assert data.y is not None
+    X, rows = _scored_rows(data.X)
     labels = data.y[rows]
     where = f"{len(labels)} training samples; use --holdout or --test for other ones"
-    return where, _score_of(args, model, data.X[rows], labels)
+    return where, _score_of(args, model, X, labels)
 
 
-def _scored_rows(X: Any) -> RowIndices:
+def _scored_rows(X: Any) -> tuple[Any, RowIndices]:
+    """Rows drawn of X, a matrix or a frame, and their numbers."""
+    from sklearn.utils import _safe_indexing
+
     n = X.shape[0]
-    return np.sort(np.random.default_rng(0).choice(n, min(n, _SCORED_ROWS), replace=False))
+    rows = np.sort(np.random.default_rng(0).choice(n, min(n, _SCORED_ROWS), replace=False))
+    return _safe_indexing(X, rows), rows
 
 
 def _score_of(args: Namespace, model: Any, X: Any, y: Any) -> float:

@@ -2,15 +2,17 @@
 
 ::
 
-    files       Dataset; labels as numbers or text; errors that name the file and the line
-    compressed  opening files, compressed ones without expanding them beyond a bound
-    precision   float32 or float64, as the columns of a text file need
+    tables      load_table: a file, a folder or a pattern of any format, as a frame and labels
+    layouts     what the columns of a table are, decided on its first rows
+    columns     cells converted strictly, collected within the memory budget, given as a frame
+    rows        delimited text, JSON lines, spreadsheets: rows with the numbers of their lines
+    arrow       what pyarrow reads: delimited text with declared types, Parquet, Arrow
+    arff        ARFF files: declared columns
     svmlight    load_svmlight: "label index:value ..." lines
-    tables      load_csv, load_arff: numbers and text, with missing values or without
-    layouts     what the columns of a table are: label, features, left out
-    delimited   the rows of a table, each with the number of its line
     archives    load_npz, load_benchmark: NumPy archives, never unpickled
-    formats     load: picks the reader by the file's suffix
+    compressed  opening files, compressed ones without expanding them beyond a bound
+    precision   which columns float32 would round away
+    files       Dataset; numbers and labels in text; errors that name the file and the line
     patches     load_patches, load_photo, photo_patches: bundled, offline, deterministic
 
 No reader executes anything that a file contains.
@@ -18,23 +20,19 @@ No reader executes anything that a file contains.
 
 from widemargin.datasets.archives import load_benchmark, load_npz
 from widemargin.datasets.files import Dataset
-from widemargin.datasets.formats import load, reader_for
 from widemargin.datasets.patches import PatchGrid, load_patches, load_photo, patch_classes, photo_patches
 from widemargin.datasets.svmlight import load_svmlight
-from widemargin.datasets.tables import load_arff, load_csv
+from widemargin.datasets.tables import load_table
 
 __all__ = [
     "Dataset",
     "PatchGrid",
-    "load",
-    "load_arff",
     "load_benchmark",
-    "load_csv",
     "load_npz",
     "load_patches",
     "load_photo",
     "load_svmlight",
+    "load_table",
     "patch_classes",
     "photo_patches",
-    "reader_for",
 ]

@@ -32,7 +32,7 @@ def load_npz(path: PathLike, *, target: str = "y") -> Dataset:
     Returns
     -------
     Dataset
-        X is an ndarray or csr_array of shape (n_samples, n_features): float32 and float64 are kept, booleans and 8- and
+        X is an ndarray or csr_matrix of shape (n_samples, n_features): float32 and float64 are kept, booleans, 8- and
         16-bit integers become float32, 32- and 64-bit integers float64. y keeps its dtype.
 
     Raises

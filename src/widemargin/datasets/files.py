@@ -1,9 +1,10 @@
-"""`Dataset`, which all readers return; labels; errors that name the file and the line."""
+"""`Dataset`; numbers and labels in text; errors that name the file and the line."""
 
 from __future__ import annotations
 
 import os
 import re
+from collections.abc import Iterable
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -12,8 +13,9 @@ from numpy.typing import NDArray
 PathLike: TypeAlias = "str | os.PathLike[str]"
 FloatType: TypeAlias = type[np.float32] | type[np.float64]
 
-_INTEGER = re.compile(r"[+-]?[0-9]+")
-_LEADING_ZERO = re.compile(r"[+-]?0[0-9]")
+_NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
+_WHOLE = re.compile(r"[+-]?[0-9]+")
+LEADING_ZERO = re.compile(r"[+-]?0[0-9]+")
 
 
 class Dataset(NamedTuple):
@@ -21,7 +23,7 @@ class Dataset(NamedTuple):
 
     Attributes
     ----------
-    X : ndarray or scipy.sparse.csr_array of shape (n_samples, n_features)
+    X : ndarray or scipy.sparse.csr_matrix of shape (n_samples, n_features)
         float32 or float64, as the reader documents.
     y : ndarray of shape (n_samples,), or None
         Labels: numbers or strings. None without labels.
@@ -76,47 +78,47 @@ def _escape(character: str) -> str:
     return character.encode("unicode_escape").decode()
 
 
-def labels_of(texts: list[str]) -> NDArray[Any]:
-    """Labels as numbers where that loses nothing: neither digits nor leading zeros.
+def is_number(text: str) -> bool:
+    """Whether a text, blanks around it aside, is a finite decimal number in ASCII."""
+    return _NUMBER.fullmatch(text.strip()) is not None and abs(float(text)) != float("inf")
+
+
+def is_exact(text: str) -> bool:
+    """Whether a number's float64 has all digits of a whole one; the others are rounded, as always."""
+    return len(text) < 16 or not _WHOLE.fullmatch(text) or int(text) == int(float(text))
+
+
+def labels_of(texts: Iterable[str]) -> NDArray[Any]:
+    """Distinct labels as numbers where that loses nothing: neither digits nor leading zeros nor classes.
 
     Returns
     -------
-    ndarray of shape (n_samples,)
-        int64 where all are whole numbers of 64 bits; float64 where all are finite numbers; otherwise strings. Numbers
-        with leading zeros are strings, and so are larger whole ones.
+    ndarray of shape (n_labels,)
+        int64 where all are whole numbers of 64 bits; float64 where all are finite numbers; otherwise strings. Strings
+        are numbers with leading zeros, whole ones with more digits than float64 has beside others, and those of which
+        two are equal and one has an exponent: 1E5 and 10E4 are codes.
 
     Examples
     --------
-    >>> labels_of(["1", "-1.0"]), labels_of(["1.5", "2"]), labels_of(["007", "42"])
-    (array([ 1, -1]), array([1.5, 2. ]), array(['007', '42'], dtype='<U3'))
+    >>> labels_of(["1", "-1.0"]), labels_of(["1.5", "2"]), labels_of(["007", "42"]), labels_of(["1E5", "10E4"])
+    (array([ 1, -1]), array([1.5, 2. ]), array(['007', '42'], dtype='<U3'), array(['1E5', '10E4'], dtype='<U4'))
     """
-    distinct = set(texts)
-    if not all(map(is_number, distinct)) or any(map(_LEADING_ZERO.match, distinct)):
-        return np.array(texts)
-    numbers = np.array(texts, dtype=np.float64)
-    if not np.isfinite(numbers).all():
-        return np.array(texts)
-    if not (numbers == np.rint(numbers)).all():
-        return numbers
-    if np.abs(numbers).max(initial=0) < 2**53:
-        return numbers.astype(np.int64)
-    exact = {text: int(text) for text in distinct if _INTEGER.fullmatch(text)}
-    if len(exact) == len(distinct) and max(map(abs, exact.values())) < 2**63:
-        return np.array([exact[text] for text in texts], dtype=np.int64)
-    return np.array(texts)
-
-
-def is_number(cell: str) -> bool:
-    """Whether `float` reads the text, and no underscore stands between its digits."""
-    try:
-        float(cell)
-    except ValueError:
-        return False
-    return "_" not in cell
+    words = list(texts)
+    if not words or not all(map(is_number, words)) or any(map(LEADING_ZERO.fullmatch, words)):
+        return np.array(words, dtype=str)
+    if all(map(_WHOLE.fullmatch, words)):
+        whole = [int(word) for word in words]
+        return np.array(whole if max(map(abs, whole)) < 2**63 else words)
+    numbers = np.array(words, dtype=np.float64)
+    has_exponent = any("e" in word.lower() for word in words)
+    if not all(map(is_exact, words)) or (has_exponent and len(np.unique(numbers)) < len(words)):
+        return np.array(words)
+    is_whole = bool((numbers == np.rint(numbers)).all()) and np.abs(numbers).max() < 2**53
+    return numbers.astype(np.int64) if is_whole else numbers
 
 
 def with_short_indices(X: Any) -> Any:
-    """A CSR array with 32-bit indices where they suffice: half the memory, and some estimators refuse 64-bit ones.
+    """A CSR matrix with 32-bit indices where they suffice: half the memory, and some estimators refuse 64-bit ones.
 
     Parameters
     ----------
@@ -125,11 +127,11 @@ def with_short_indices(X: Any) -> Any:
 
     Returns
     -------
-    csr_array
+    csr_matrix
         Shares the values, and the indices if their dtype fits.
     """
-    from scipy.sparse import csr_array, get_index_dtype
+    from scipy.sparse import csr_matrix, get_index_dtype
 
     short = get_index_dtype(maxval=max(X.nnz, *X.shape))
     parts = (X.data, X.indices.astype(short, copy=False), X.indptr.astype(short, copy=False))
-    return csr_array(parts, shape=X.shape)
+    return csr_matrix(parts, shape=X.shape)

@@ -1,237 +1,146 @@
-"""What the columns of a table are: the label, features that are numbers or text, and those that are left out."""
+"""What the columns of a table are, decided on its first rows: the label, numbers, categories, dates, those left out."""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
-from itertools import islice
-from typing import Literal, TypeAlias
+from itertools import pairwise
+from typing import Any, Literal, TypeAlias
 
-import numpy as np
-
-from widemargin.datasets.delimited import Row, opened_rows
-from widemargin.datasets.files import FloatType, PathLike, file_error, is_number, quoted
+from widemargin.datasets.files import LEADING_ZERO, PathLike, file_error, is_exact, is_number, quoted
 
 Names: TypeAlias = "Sequence[int | str]"
+Cell: TypeAlias = "str | None"  # None: a missing value of a format that has them
+Row: TypeAlias = "tuple[int, list[Cell]]"  # with the number of its line
 
-_LEAST_TEXT = 0.1  # cells that are no numbers / cells that are not missing, of a column of text
-_INDEX_NAMES = ("", "Unnamed: 0")  # of the index that pandas writes as the first column
-# As pandas has them, and the question mark of the UCI repository; a minus sign is one beside numbers alone
-MISSING = frozenset(
-    ("", "NA", "N/A", "n/a", "#N/A", "<NA>", "nan", "NaN", "NAN", "-nan", "-NaN", "null", "NULL", "Null", "?")
-)
+NUMBER, BOOLEAN, DATE, CATEGORY, LABEL = "number", "boolean", "date", "category", "label"
+_LEAST_NUMBERS = 0.1  # numbers / cells that are not missing, of a column that may be meant as numbers
+_INDEX_NAMES = ("", "Unnamed: 0")  # of the index that pandas and R write as the first column
+# As pandas has them, the question mark of the UCI repository, and MySQL's; those of numbers alone: also SAS, Stata
+MISSING = frozenset(("", "NA", "N/A", "n/a", "#N/A", "<NA>", "nan", "NaN", "NAN", "-nan", "-NaN", "null", "NULL"))
+MISSING |= {"Null", "?", "\\N"}
+MISSING_NUMBERS = MISSING | {"-", "."}
+BOOLEANS = {"TRUE": 1.0, "True": 1.0, "true": 1.0, "FALSE": 0.0, "False": 0.0, "false": 0.0}
+ISO_DATE = re.compile(r"\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d{1,6})?)?(?:Z|[+-]\d\d:?\d\d)?)?", re.ASCII)
+_THOUSANDS = re.compile(r"[+-]?[0-9]{1,3}(?:([.,' \u00a0\u202f])[0-9]{3})(?:\1[0-9]{3})*(?:[.,][0-9]+)?")
+_COMMA = re.compile(r"[+-]?[0-9]*,[0-9]+(?:[eE][+-]?[0-9]+)?")
+_MARKED = re.compile(r"[$€£¥]\s?[+-]?[0-9][0-9.,]*|[+-]?[0-9][0-9.,]*\s?[%$€£¥]|[+-]?[0-9.]+[dD][+-]?[0-9]+")
+_INFINITE = re.compile(r"[+-]?(?:inf(?:inity)?|[0-9.]+e\+?[0-9]+)", re.IGNORECASE)
+_SLASHED = re.compile(r"[0-9]{1,4}[/.][0-9]{1,2}[/.][0-9]{4}|[0-9]{4}/[0-9]{1,2}/[0-9]{1,2}")
 
 
 @dataclass(frozen=True)
 class TableOptions:
-    """How a table is read: the arguments of `load_csv`, and the format.
+    """How a table is read: the arguments of `load_table`.
 
     Attributes
     ----------
-    unlabelled : {"raise", "drop", "keep"}
-        What becomes of rows without a label: an error, nothing, or rows whose label is NaN, or empty among text.
-    arff : bool
+    kinds : mapping of str or int to str, or None
+        Kinds that are known, by name or position: of a model, or of the first of several files. Others are not decided.
+    keep : sequence of int or str, or None
+        The features in their order, where they are known.
+    declared : bool
+        Whether the format has missing values of its own, so that no word stands for one.
     """
 
     target: int | str | None = -1
+    drop: Names = ()
+    text: Names = ()
+    missing: Sequence[str] = ()
     delimiter: str | None = None
     header: bool | Literal["auto"] = "auto"
-    decimal: Literal[".", ","] = "."
-    drop: Names = ()
-    text: Names | Literal["auto"] = ()
-    may_lack_values: bool = False
+    decimal: str = "."
+    thousands: str | None = None
     unlabelled: Literal["raise", "drop", "keep"] = "raise"
-    dtype: FloatType | None = None
-    arff: bool = False
+    kinds: Mapping[Any, str] | None = None
+    keep: Names | None = None
+    declared: bool = False
 
-    def number(self, cell: str) -> str:
-        """A cell with a point before its decimals."""
-        return cell.replace(",", ".") if self.decimal == "," else cell
+    def is_missing(self, cell: Cell, *, number: bool = False) -> bool:
+        """Whether a cell says that there is no value."""
+        if self.declared:
+            return cell is None
+        return cell is None or cell in (MISSING_NUMBERS if number else MISSING) or cell in self.missing
+
+    def plain(self, cell: str) -> str:
+        """A number as Python writes it; what is none stays none."""
+        if self.thousands and (found := _THOUSANDS.fullmatch(cell)) and found[1] == self.thousands:
+            cell = cell.replace(self.thousands, "")
+        if self.decimal == ",":
+            cell = "no number" if "." in cell else cell.replace(",", ".")
+        return cell
 
 
 @dataclass(frozen=True)
-class Columns:
-    """Layout of a table.
+class Layout:
+    """The columns of a table.
 
     Attributes
     ----------
+    path : str
     line : int
         Number of the first line that is not blank.
     width : int
         Number of fields of a row.
-    target : int or None
-        Position of the label.
     names : list of str, or None
-        Of all columns, where the first line names them.
+        Of all columns, where the file names them.
+    target, weight : int or None
+        Positions of the label and of the weights.
     features : tuple of int
         Positions of the features.
-    text : frozenset of int
-        Those of features that are kept as text.
+    kinds : dict of int to str
+        Of the features and the label.
+    levels : dict of int to list of str
+        Declared values of categories.
+    has_header : bool
+        Whether the first row are the names.
     notes : tuple of str
         What was decided, and is not obvious.
     """
 
+    path: str
     line: int
     width: int
-    target: int | None
-    names: list[str] | None
+    names: list[str] | None = None
+    target: int | None = None
+    weight: int | None = None
     features: tuple[int, ...] = ()
-    text: frozenset[int] = frozenset()
+    kinds: dict[int, str] = field(default_factory=dict)
+    levels: dict[int, list[str]] = field(default_factory=dict)
+    has_header: bool = False
     notes: tuple[str, ...] = ()
 
     @property
-    def feature_names(self) -> list[str] | None:
-        """Names of the features, where there is a header."""
-        return None if self.names is None else [self.names[k] for k in self.features]
+    def used(self) -> tuple[int, ...]:
+        """Positions of all columns that are read."""
+        return self.features + tuple(k for k in (self.target, self.weight) if k is not None)
+
+    def name(self, position: int) -> str:
+        """A column as options name it."""
+        return quoted(self.names[position]) if self.names else str(position)
 
     def describe(self, position: int) -> str:
         """A column, for a message: its number, from 1, and its name."""
         return f"column {position + 1}" + (f" ({quoted(self.names[position])})" if self.names else "")
 
-
-def read_columns(path: PathLike, options: TableOptions) -> Columns:
-    """The layout of a file that is read with these options.
-
-    Raises
-    ------
-    ValueError
-        As `load_csv`, for the first two rows; for unknown names of columns.
-    """
-    with opened_rows(path, options.delimiter, arff=options.arff) as rows:
-        columns = _layout_of(path, list(islice(rows, 2)), options)
-    return replace(columns, text=_text_positions(path, columns, options))
+    def error(self, reason: str, line: int | None = None) -> ValueError:
+        """An error that names the file."""
+        return file_error(self.path, reason, line)
 
 
-def line_of(path: PathLike, row: int, options: TableOptions) -> int:
-    """The number of the line on which a sample, counted from 0, ends."""
-    place = row + (read_columns(path, replace(options, text=())).names is not None)
-    with opened_rows(path, options.delimiter, arff=options.arff) as rows:
-        return next(islice(rows, place, None))[0]
-
-
-def text_columns(path: PathLike, columns: Columns, options: TableOptions) -> list[int]:
-    """Positions of the features of which a tenth of the cells, those that are missing aside, is no number.
-
-    With fewer, such cells are rather mistakes. One pass over the file.
-    """
-    n_text, n_present = Counter[int](), Counter[int]()
-    with opened_rows(path, options.delimiter, arff=options.arff) as rows:
-        for _, row in islice(rows, int(columns.names is not None), None):
-            present = [k for k in columns.features if k < len(row) and not is_missing(row[k])]
-            n_present.update(present)
-            n_text.update(k for k in present if not is_number(options.number(row[k])))
-    return [k for k in columns.features if n_text[k] and n_text[k] >= _LEAST_TEXT * n_present[k]]
-
-
-def is_missing(cell: str) -> bool:
-    """Whether a feature's cell says that there is no value."""
-    stripped = cell.strip()
-    return stripped in MISSING or stripped == "-"
-
-
-def _text_positions(path: PathLike, columns: Columns, options: TableOptions) -> frozenset[int]:
-    if options.text == "auto":
-        return frozenset(text_columns(path, columns, options))
-    return frozenset(positions_of(path, columns, options.text)) & set(columns.features)
-
-
-def positions_of(path: PathLike, columns: Columns, wanted: Iterable[int | str]) -> list[int]:
-    """The positions of columns given by name or by position.
-
-    Raises
-    ------
-    ValueError
-        For one that the table does not have, with the most similar name.
-    """
-    names, width, found = columns.names, columns.width, []
+def positions_of(layout: Layout, wanted: Iterable[int | str]) -> list[int]:
+    """The positions of columns given by name or by position; a ValueError names one that the table does not have."""
+    names, width, found = layout.names, layout.width, []
     for one in wanted:
         if isinstance(one, str) and (names is None or one not in names):
             known = suggestion(one, names) if names else ": the file has no header, give its position, from 0"
-            raise file_error(path, f"no column is named {quoted(one)}{known}", columns.line)
+            raise layout.error(f"no column is named {quoted(one)}{known}", layout.line or None)
         if not isinstance(one, str) and not -width <= one < width:
-            raise file_error(path, f"there is no column {one}: a row has {width}", columns.line)
-        same = range(width) if isinstance(one, str) else [one % width]
-        found += [k for k in same if not isinstance(one, str) or (names and names[k] == one)]
+            raise layout.error(f"there is no column {one}: a row has {width}", layout.line or None)
+        found += [k for k, name in enumerate(names or ()) if name == one] if isinstance(one, str) else [one % width]
     return found
-
-
-def _layout_of(path: PathLike, head: list[Row], options: TableOptions) -> Columns:
-    """Decide from the first two rows which column is the label and whether there is a header."""
-    if not head:
-        raise file_error(path, "the file is empty")
-    (line, first), target = head[0], options.target
-    width = len(first)
-    if target is not None and width < 2 and len(head) > 1 and len(head[1][1]) > 1:
-        raise file_error(path, f"1 field where the next row has {len(head[1][1])}: a title? Remove the line", line)
-    if target is not None and width < 2:
-        reason = (
-            "one column only: is the delimiter neither comma, semicolon nor tab? --delimiter, or delimiter=, names it"
-        )
-        raise file_error(path, reason, line)
-    names = [cell.strip() for cell in first]
-    named = Columns(line, width, None, names)
-    place = None if target is None else positions_of(path, named, [target])[0]
-    plain = replace(named, target=place, names=None, features=tuple(k for k in range(width) if k != place))
-    is_named = options.arff or isinstance(target, str) or _names_columns(options)
-    has_header, note = (is_named, "") if is_named else _has_header(head, plain, options)
-    columns = replace(plain, names=names if has_header else None, notes=(note,) if note else ())
-    return _without_dropped(path, head, columns, options)
-
-
-def _names_columns(options: TableOptions) -> bool:
-    """Whether the options need a header: they ask for one, or name a column."""
-    return options.header is True or any(isinstance(one, str) for one in (*options.drop, *_given(options.text)))
-
-
-def _given(text: Names | Literal["auto"]) -> Names:
-    return () if text == "auto" else text
-
-
-def _has_header(head: list[Row], columns: Columns, options: TableOptions) -> tuple[bool, str]:
-    """Whether the first row names the columns, and what is to be said about this decision."""
-    first = head[0][1]
-    if options.header != "auto":
-        return bool(options.header), ""
-    if not any(is_number(options.number(first[k])) for k in columns.features):
-        return True, ""
-    if _is_numbered(first, columns):
-        note = "the first row counts the columns, 0, 1, 2, ..., and was taken for a header"
-        return True, f"{note}; --header no, or header=False, takes it as a sample"
-    if columns.target is None or len(head) < 2 or len(head[1][1]) != columns.width:
-        return False, ""
-    is_name = not is_number(options.number(first[columns.target]))
-    return is_name and is_number(options.number(head[1][1][columns.target])), ""
-
-
-def _is_numbered(first: list[str], columns: Columns) -> bool:
-    """Whether the first row counts at least three features, as the header of a frame without names does."""
-    cells = [first[k].strip() for k in columns.features]
-    cells = cells[1:] if cells[0] in _INDEX_NAMES else cells
-    label = "" if columns.target is None else first[columns.target].strip()
-    cells = cells[:-1] if columns.target is None and cells and not is_number(cells[-1]) else cells  # perhaps a label
-    counts = cells == [str(k) for k in range(len(cells))]
-    return counts and len(cells) >= 3 and (not is_number(label) or label == str(len(cells)))
-
-
-def _without_dropped(path: PathLike, head: list[Row], columns: Columns, options: TableOptions) -> Columns:
-    """The layout without the columns to be dropped, and without an index that pandas wrote."""
-    dropped = set(positions_of(path, columns, options.drop))
-    notes = columns.notes
-    if 0 not in dropped | {columns.target} and _is_index(head, columns):
-        notes += (f"{columns.describe(0)} counts the rows and was dropped; give it a name to keep it",)
-        dropped.add(0)
-    features = tuple(k for k in columns.features if k not in dropped)
-    if not features:
-        raise file_error(path, "no column is left as a feature", columns.line)
-    return replace(columns, features=features, notes=notes)
-
-
-def _is_index(head: list[Row], columns: Columns) -> bool:
-    """Whether the first column has no name, and a whole number in the first row below."""
-    cells = head[1][1] if len(head) > 1 else [""]
-    return columns.names is not None and columns.names[0] in _INDEX_NAMES and cells[0].strip().isdecimal()
 
 
 def suggestion(name: str, names: list[str]) -> str:
@@ -241,6 +150,200 @@ def suggestion(name: str, names: list[str]) -> str:
     return f"{meant or ';'} the columns are {', '.join(map(quoted, names[:20]))}{more}"
 
 
-def limit_of(dtype: FloatType | None) -> float:
-    """The largest magnitude that a cell may have."""
-    return float(np.finfo(dtype or np.float64).max)
+def decide(path: PathLike, head: list[Row], options: TableOptions, names: list[str] | None = None) -> Layout:
+    """The layout of a table from its first rows; `names` come from elsewhere than a row, such as a comment."""
+    if not head:
+        raise file_error(path, "the file is empty")
+    line, first = head[0]
+    has_row_names = len(head) > 1 and all(len(row) == len(first) + 1 for _, row in head[1:])
+    width = len(first) + has_row_names
+    layout = Layout(str(path), line, width)
+    if options.target is not None and len(first) < 2:
+        second = len(head[1][1]) if len(head) > 1 else 1
+        if second > 1:
+            raise layout.error(f"1 field where the next row has {second}: a title? Remove the line", line)
+        reason = "one column only: is the delimiter none of comma, semicolon, tab, | and blanks?"
+        raise layout.error(f"{reason} --delimiter, or delimiter=, names it", line)
+    cells = [cell.strip() if cell else "" for cell in first]
+    if has_row_names:
+        layout = replace(layout, names=["", *cells], has_header=True)
+        note = "the header is one field shorter than the rows: the first column, row names, was dropped"
+        return place(replace(layout, notes=(note,)), options, head[1:], dropped=(0,))
+    if names is not None:
+        return place(replace(layout, names=names), options, head)
+    named = replace(layout, names=cells, has_header=True)
+    wanted = [options.target, *options.drop, *options.text]
+    asked = options.header is True or any(isinstance(one, str) for one in wanted)
+    known = [name for name in options.kinds or () if isinstance(name, str)]
+    if asked or (options.header == "auto" and (known and set(known) <= set(cells))):
+        return place(named, options, head[1:])
+    has_header, note = (False, "") if options.header is False else _has_header(head, layout, options)
+    noted = replace(named if has_header else layout, notes=(note,) if note else ())
+    return place(noted, options, head[int(has_header) :])
+
+
+def place(layout: Layout, options: TableOptions, head: list[Row], dropped: Sequence[int] = ()) -> Layout:
+    """The layout with its label and features, and the kinds of those that have none yet."""
+    target = None if options.target is None else positions_of(layout, [options.target])[0]
+    left_out, notes = {*dropped, *positions_of(layout, options.drop)}, layout.notes
+    below = head[0][1][0] if head and head[0][1] else None
+    may_be_index = layout.names and layout.names[0] in _INDEX_NAMES and not {0} & {*left_out, target}
+    if may_be_index and below is not None and below.strip().isdecimal():
+        notes += (f"{layout.describe(0)} counts the rows and was dropped; give it a name to keep it",)
+        left_out.add(0)
+    features = tuple(k for k in range(layout.width) if k != target and k not in left_out and k != layout.weight)
+    if options.keep is not None:
+        features = tuple(positions_of(layout, options.keep))
+    if not features:
+        raise layout.error("no column is left as a feature", layout.line or None)
+    layout = replace(layout, target=target, features=features, notes=notes)
+    kinds = dict.fromkeys(positions_of(layout, options.text), CATEGORY)
+    for key, kind in (options.kinds or {}).items():
+        if not isinstance(key, str) or (layout.names and key in layout.names):
+            kinds.update(dict.fromkeys(positions_of(layout, [key]), kind))
+    columns = {k: [(line, row[k]) for line, row in head if len(row) == layout.width] for k in layout.used}
+    for k, cells in columns.items():
+        if k == target and kinds.get(k) != NUMBER:
+            kinds[k] = layout.kinds.get(k) or _label_kind([cell for _, cell in cells], options)
+        elif k not in kinds:
+            is_open = options.kinds is None
+            kinds[k] = layout.kinds.get(k) or (_kind(layout, k, cells, options) if is_open else CATEGORY)
+    zeros = [k for k in features if kinds[k] == NUMBER and _has_zeros(cell for _, cell in columns[k])]
+    if zeros:
+        names = ", ".join(map(layout.name, zeros[:10]))
+        notes += (f"numbers with leading zeros lose them: {names}; --one-hot, or text=, keeps such codes",)
+    return replace(layout, kinds={k: kinds[k] for k in layout.used}, notes=notes)
+
+
+def _has_zeros(cells: Iterable[Cell]) -> bool:
+    return any(cell is not None and LEADING_ZERO.fullmatch(cell.strip()) for cell in cells)
+
+
+def _label_kind(cells: list[Cell], options: TableOptions) -> str:
+    """Numbers with decimals are read as such; all others as text, which `labels_of` makes numbers if they are."""
+    present = [options.plain(cell.strip()) for cell in cells if cell and not options.is_missing(cell.strip())]
+    are_numbers = present and all(map(is_number, present)) and any("." in cell for cell in present)
+    return NUMBER if are_numbers and len(set(present)) > len(present) / 2 and len(present) > 20 else LABEL
+
+
+def _kind(layout: Layout, position: int, cells: list[tuple[int, Cell]], options: TableOptions) -> str:
+    """What a column of a table is, by its first cells; a ValueError if that would be a guess."""
+    stripped = [(line, cell.strip()) for line, cell in cells if cell is not None]
+    present = [(line, cell) for line, cell in stripped if not options.is_missing(cell, number=True)]
+    others = [(line, cell) for line, cell in present if not is_number(options.plain(cell))]
+    if not others:
+        return (
+            NUMBER if present or all(cell in MISSING or cell in options.missing for _, cell in stripped) else CATEGORY
+        )
+    if all(cell in BOOLEANS for _, cell in present):
+        return BOOLEAN
+    if all(ISO_DATE.fullmatch(cell) for _, cell in present):
+        return DATE
+    line, cell = next(((line, cell) for line, cell in others if remedy(cell, options)), others[0])
+    n_numbers = len(present) - len(others)
+    if remedy(cell, options) or n_numbers >= _LEAST_NUMBERS * len(present):
+        raise refusal(layout, position, line, cell, options)
+    return CATEGORY
+
+
+def refusal(layout: Layout, position: int, line: int | None, cell: str, options: TableOptions) -> ValueError:
+    """The error of a cell that is no number, with the option that reads it."""
+    name = layout.names[position] if layout.names else position
+    if _INFINITE.fullmatch(cell):
+        return layout.error(f"{layout.describe(position)} is {quoted(cell)}, which is not finite", line)
+    reads = f"--one-hot {name}, or text=[{name!r}], takes the column as categories"
+    means = f"--missing {quoted(cell)}, or missing=[{quoted(cell)}], takes the cell for a missing value"
+    what = remedy(cell, options) or f"; {reads}; {means}; --drop, or drop=, leaves the column out"
+    return layout.error(f"{layout.describe(position)} is {quoted(cell)}, which is not a number{what}", line)
+
+
+def remedy(cell: str, options: TableOptions) -> str:
+    """The end of a message: what reads a cell that a person takes for a number or a date; empty for other text."""
+    if found := _THOUSANDS.fullmatch(cell):
+        mark = "space" if found[1].isspace() else found[1]
+        comma = "; --decimal , or decimal=',' reads decimal commas" if mark == "," and options.decimal == "." else ""
+        return f"; if {found[1]!r} divides thousands: --thousands {mark}, or thousands={found[1]!r}{comma}"
+    if _COMMA.fullmatch(cell) and options.decimal == ".":
+        return "; --decimal , or decimal=',' reads decimal commas"
+    if options.decimal == "," and is_number(cell):
+        return ": its decimal mark is a point; remove --decimal ,"
+    if _MARKED.fullmatch(cell):
+        return ": remove the mark beside the digits; --one-hot, or text=, takes the column as categories"
+    if _SLASHED.fullmatch(cell):
+        return ": write dates as 2026-11-27; --drop, or drop=, leaves the column out, text= takes it as categories"
+    return ""
+
+
+def _has_header(head: list[Row], layout: Layout, options: TableOptions) -> tuple[bool, str]:
+    """Whether the first row names the columns, and what is to be said about this decision."""
+    first, below = head[0][1], [row for _, row in head[1:] if len(row) == layout.width]
+    target = None if options.target is None else positions_of(layout, [options.target])[0]
+    is_name: list[int] = []  # no numbers above numbers
+    is_sample: list[int] = []  # numbers above numbers
+    is_repeated: list[int] = []  # words that stand below, too
+    for k, cell in enumerate(first):
+        text = (cell or "").strip()
+        values = [value.strip() for row in below if (value := row[k]) is not None]
+        present = [value for value in values if not options.is_missing(value, number=True)]
+        is_numeric = bool(present) and all(is_number(options.plain(value)) for value in present)
+        is_date = bool(present) and all(ISO_DATE.fullmatch(value) for value in present)
+        if options.is_missing(text):
+            continue
+        if is_number(options.plain(text)):
+            is_sample += [k] if is_numeric or not present else []
+        elif is_numeric or is_date or (present and all(value in BOOLEANS for value in present)):
+            (is_sample if ISO_DATE.fullmatch(text) or text in BOOLEANS else is_name).append(k)
+        elif text in present:
+            is_repeated.append(k)
+    features = [k for k in range(layout.width) if k != target]
+    if _counts(first, features, below):
+        label = (first[target] or "").strip() if target is not None else ""
+        seen = target is not None and any((row[target] or "").strip() == label for row in below)
+        last = [int(first[k] or 0) for k in features[-2:]]
+        is_next = not is_number(label) or label == str(2 * last[-1] - last[0])
+        if not seen and is_next and (len(features) > 2 or (target in is_name)):
+            note = "the first row counts the columns, 0, 1, 2, ..., or years, and was taken for a header"
+            return True, f"{note}; --header no, or header=False, takes it as a sample"
+    if is_name and is_sample and below:
+        cells = ", ".join(quoted(first[k] or "") for k in (is_name[0], is_sample[0]))
+        raise layout.error(
+            f"is the first row a header ({cells})? --header yes or no, or header=True or False", layout.line
+        )
+    is_sample += is_repeated
+    if is_name or is_sample or not below:
+        has_text = any(not is_number(options.plain((first[k] or "").strip())) for k in features)
+        return bool(is_name) or (not is_sample and has_text), ""
+    if all(is_number(options.plain((first[k] or "").strip())) for k in features):
+        return False, ""
+    note = "no column is one of numbers: the first row was taken for the header; --header no, or header=False"
+    return True, note if all(not _is_word(cell) for cell in first) else ""
+
+
+def _is_word(cell: Cell) -> bool:
+    return bool(cell and re.fullmatch(r"[^\W\d]\w{2,}", cell.strip()))
+
+
+def _counts(first: list[Cell], features: list[int], below: list[list[Cell]]) -> bool:
+    """Whether the first row counts its features, 0, 1, 2, ..., or years, and the rows below do not."""
+
+    def is_progression(row: list[Cell]) -> bool:
+        cells = [(row[k] or "").strip() for k in features]
+        cells = cells[1:] if cells and cells[0] in _INDEX_NAMES else cells
+        if len(cells) < 2 or not all(re.fullmatch("[0-9]+", cell) for cell in cells):
+            return False
+        numbers = [int(cell) for cell in cells]
+        steps = {b - a for a, b in pairwise(numbers)}
+        return (
+            len(steps) == 1
+            and steps != {0}
+            and (numbers[:2] == [0, 1] or (steps != {0} and 1800 <= numbers[0] <= 2200))
+        )
+
+    return is_progression(first) and not any(map(is_progression, below[:5]))
+
+
+def check_whole(layout: Layout, position: int, line: int, cell: str) -> None:
+    """Raise a ValueError if a whole number has more digits than float64 keeps."""
+    if not is_exact(cell):
+        reason = f"{layout.describe(position)} is {quoted(cell)}, of which a number of 64 bits keeps 16 digits"
+        raise layout.error(f"{reason}: an id? --drop, or drop=, leaves it out; --one-hot, or text=, keeps it", line)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 import warnings
+from array import array
 from codecs import BOM_UTF8
-from collections.abc import Iterable, Iterator
-from typing import Any, BinaryIO, NamedTuple
+from collections.abc import Iterator
+from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,11 +19,12 @@ from widemargin.datasets.files import (
     FloatType,
     PathLike,
     file_error,
+    is_number,
     labels_of,
     quoted,
     with_short_indices,
 )
-from widemargin.datasets.precision import read_as_needed
+from widemargin.datasets.precision import rounded_columns
 
 _INTEGER = re.compile(rb"[+-]?\d+")
 
@@ -52,8 +54,8 @@ def load_svmlight(
     Returns
     -------
     Dataset
-        X is a csr_array of shape (n_samples, n_features) and the given dtype; y is int64 where all labels are
-        whole numbers of at most 64 bits, otherwise float64.
+        X is a csr_matrix of shape (n_samples, n_features) and the given dtype; y is int64 where all labels are
+        whole numbers of at most 64 bits, float64 where all are numbers, otherwise strings.
 
     Raises
     ------
@@ -67,91 +69,134 @@ def load_svmlight(
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = os.path.join(folder, "two.svm")
     ...     with open(path, "w") as file:
-    ...         _ = file.write("+1 1:0.5 3:1\n-1 2:2\n")
+    ...         _ = file.write("yes 1:0.5 3:1\nno 2:2\n")
     ...     data = load_svmlight(path)
     >>> data.X.toarray()
     array([[0.5, 0. , 1. ],
            [0. , 2. , 0. ]], dtype=float32)
-    >>> data.y
-    array([ 1, -1])
+    >>> data.y.tolist()
+    ['yes', 'no']
     """
-    file = _File(path, n_features, zero_based)
-    if dtype is not None:
-        return Dataset(file.samples(dtype), file.labels())
-    X, wide = read_as_needed(lambda dtype: file.samples(dtype, may_be_infinite=dtype is np.float32))
+    from sklearn.datasets import load_svmlight_file  # after the file was found
+
+    first = 0 if zero_based else 1
+    try:
+        with opened(path) as file:
+            lines = _Lines(file)
+            X, _ = load_svmlight_file(lines, n_features=n_features, zero_based=zero_based, dtype=np.float64)
+    except (ValueError, OverflowError) as error:
+        if str(error).startswith(f"{path}:"):  # of its compression
+            raise
+        raise _explained(path, first, n_features, str(error)) from error
+    limit = float(np.finfo(dtype or np.float64).max)
+    if not (np.abs(X.data) <= limit).all():
+        raise _explained(path, first, n_features, "a number is not finite", limit)
+    y = lines.labels()
+    if y is None:
+        raise _explained(path, first, n_features, "some labels are numbers and some are not")
+    if len(y) == 0:
+        raise file_error(path, "the file has no samples")
+    if n_features is None:
+        _check_width(path, X, first)
+    wide = rounded_columns(X) if dtype is None else np.empty(0, dtype=np.intp)
     if len(wide):
-        which = ", ".join(str(k + file.first) for k in wide[:3]) + (", ..." if len(wide) > 3 else "")
+        which = ", ".join(str(k + first) for k in wide[:3]) + (", ..." if len(wide) > 3 else "")
         warnings.warn(f"{path}: float32 would round the features {which}: read as float64", stacklevel=2)
-    return Dataset(X, file.labels())
-
-
-class _File:
-    """Reads the samples of an svmlight file, and then knows their labels."""
-
-    def __init__(self, path: PathLike, n_features: int | None, zero_based: bool) -> None:
-        self._path, self._n_features, self.first = path, n_features, 0 if zero_based else 1
-        self._y: NDArray[np.float64] = np.empty(0)
-
-    def samples(self, dtype: FloatType, *, may_be_infinite: bool = False) -> Any:
-        """X (n_samples, n_features), CSR of this dtype, in which a value may be infinite or not. Keeps the labels."""
-        from sklearn.datasets import load_svmlight_file  # after the file was found
-
-        try:
-            with opened(self._path) as file, np.errstate(over="ignore"):
-                X, y = load_svmlight_file(
-                    _Lines(file), n_features=self._n_features, zero_based=self.first == 0, dtype=dtype
-                )
-        except (ValueError, OverflowError) as error:
-            raise self._explain(dtype, str(error)) from error
-        self._y = np.asarray(y, dtype=np.float64)
-        is_valid = not np.isnan(X.data).any() if may_be_infinite else np.isfinite(X.data).all()
-        if not (is_valid and np.isfinite(self._y).all()):
-            raise self._explain(dtype, "a number is not finite")
-        if len(self._y) == 0:
-            raise file_error(self._path, "the file has no samples")
-        if self._n_features is None:
-            _check_width(self._path, X, self.first)
-        return with_short_indices(X)
-
-    def labels(self) -> NDArray[Any]:
-        """y (n_samples,), int64 where all are whole."""
-        y = self._y
-        if not (y == np.rint(y)).all():
-            return y
-        if np.abs(y).max() < 2**53:  # whole numbers below have a float64 of their own
-            return y.astype(np.int64)
-        with opened(self._path) as file:  # float64 has rounded them
-            exact = labels_of([label.decode("ascii") for label in map(_label_of, _Lines(file)) if label])
-        return exact if exact.dtype.kind == "i" else y
-
-    def _explain(self, dtype: FloatType, otherwise: str) -> ValueError:
-        """The error for the first broken line; `otherwise` is its reason if there is none."""
-        rules = _Rules(self.first, self._n_features, float(np.finfo(dtype).max))
-        with opened(self._path) as file:
-            found = _first_fault(file, rules)
-        return file_error(self._path, otherwise) if found is None else file_error(self._path, found[1], line=found[0])
+    return Dataset(with_short_indices(X.astype(dtype or (np.float64 if len(wide) else np.float32), copy=False)), y)
 
 
 class _Lines:
-    """The lines of a file for scikit-learn's reader: without a byte order mark, and without underscores in numbers.
+    """The lines of a file for scikit-learn's reader, with 0 for each label: a text is one, too.
 
-    Python takes these for marks between digits.
+    Without a byte order mark, and without underscores in numbers: Python takes these for marks between digits.
     """
 
     def __init__(self, file: BinaryIO) -> None:
         self.read = file.read  # that there is one makes it a file for scikit-learn
         self._file = file
+        self._codes, self._words = array("q"), dict[bytes, int]()
 
     def __iter__(self) -> Iterator[bytes]:
         for number, line in enumerate(self._file):
-            if b"_" in line and b"_" in line.split(b"#", 1)[0]:
-                raise ValueError("a number has an underscore")
-            yield line.removeprefix(BOM_UTF8) if number == 0 else line
+            line = (line.removeprefix(BOM_UTF8) if number == 0 else line).split(b"#", 1)[0].strip()
+            if line:
+                label, pairs = (*line.split(None, 1), b"")[:2]
+                if b"_" in pairs:
+                    raise ValueError("a number has an underscore")
+                if b":" in label or b"," in label:
+                    raise ValueError("the label is missing, or several")
+                self._codes.append(self._words.setdefault(label, len(self._words)))
+                yield b"0 " + pairs + b"\n"
+
+    def labels(self) -> NDArray[Any] | None:
+        """y (n_samples,); None if only some labels are numbers."""
+        words = [word.decode("utf-8", "backslashreplace") for word in self._words]
+        if any(map(is_number, words)) and not all(map(is_number, words)):
+            return None
+        return labels_of(words)[np.frombuffer(self._codes, dtype=np.int64)] if words else np.empty(0)
 
 
-def _label_of(line: bytes) -> bytes:
-    tokens = line.split(b"#", 1)[0].split(None, 1)
-    return tokens[0] if tokens else b""
+def _explained(
+    path: PathLike, first: int, n_features: int | None, otherwise: str, limit: float = float("inf")
+) -> ValueError:
+    """The error for the first broken line; `otherwise` is its reason if there is none."""
+    with opened(path) as file:
+        is_numeric: bool | None = None
+        for number, line in enumerate(file, start=1):
+            tokens = (line.removeprefix(BOM_UTF8) if number == 1 else line).split(b"#", 1)[0].split()
+            if not tokens:
+                continue
+            is_number_ = is_number(tokens[0].decode("utf-8", "backslashreplace"))
+            is_numeric = is_number_ if is_numeric is None else is_numeric
+            reason = _line_fault(tokens, first, n_features, limit)
+            if reason is None and is_number_ != is_numeric:
+                reason = f"the label {quoted(tokens[0])} is {'a' if is_number_ else 'no'} number, unlike those above"
+            if reason is not None:
+                return file_error(path, reason, number)
+    return file_error(path, otherwise)
+
+
+def _line_fault(tokens: list[bytes], first: int, n_features: int | None, limit: float) -> str | None:
+    """What is wrong with one line, split at white space; None if nothing is."""
+    label = tokens[0]
+    if b"," in label or b";" in label or b":" in label:
+        remedy = ": is it delimited text? --format csv, or format='csv', reads that" if b":" not in label else ""
+        return f"{quoted(label)} is no label{remedy}"
+    previous = first - 1
+    for token in tokens[2:] if len(tokens) > 1 and tokens[1].startswith(b"qid:") else tokens[1:]:
+        index, colon, value = token.partition(b":")
+        if not colon or not _INTEGER.fullmatch(index):
+            what = f"the feature index {quoted(index)} is not an integer"
+            return what if colon else f"{quoted(token)} is not an index:value pair"
+        reason = _index_fault(int(index), previous, first, n_features) or _value_fault(value, limit)
+        if reason:
+            return (
+                reason
+                if reason.startswith("the feature")
+                else f"the value {quoted(value)} of feature {int(index)} {reason}"
+            )
+        previous = int(index)
+    return None
+
+
+def _index_fault(number: int, previous: int, first: int, n_features: int | None) -> str:
+    if number < first:
+        remedy = "; --zero-based, or zero_based=True, reads files that begin at 0" if number == 0 else ""
+        return f"the feature index {number} is below {first}{remedy}"
+    if number <= previous:
+        return f"the feature index {number} follows {previous}: indices must increase"
+    if number > np.iinfo(np.int32).max:
+        return f"the feature index {number} does not fit in 32 bits"
+    is_beyond = n_features is not None and number - first >= n_features
+    return f"the feature index {number} lies beyond the {n_features} features expected" if is_beyond else ""
+
+
+def _value_fault(value: bytes, limit: float) -> str:
+    text = value.decode("ascii", "backslashreplace")
+    if is_number(text):
+        return "" if abs(float(text)) <= limit else "is too large for the dtype asked for"
+    is_infinite = re.fullmatch(r"[+-]?(inf|infinity|nan|[0-9.]+e[+]?[0-9]+)", text.lower())
+    return f"is not {'finite' if is_infinite else 'a number'}"
 
 
 def _check_width(path: PathLike, X: Any, first: int) -> None:
@@ -171,76 +216,3 @@ def _check_width(path: PathLike, X: Any, first: int) -> None:
 def _has_index(line: bytes, index: int) -> bool:
     tokens = line.split(b"#", 1)[0].split()
     return any(token.partition(b":")[0].lstrip(b"+0") == b"%d" % index for token in tokens[1:])
-
-
-class _Rules(NamedTuple):
-    """Limits of the numbers of a line: least index, number of features (None: any), largest magnitude of a value."""
-
-    first: int
-    n_features: int | None
-    limit: float
-
-
-def _first_fault(lines: Iterable[bytes], rules: _Rules) -> tuple[int, str] | None:
-    for number, line in enumerate(lines, start=1):
-        text = line.removeprefix(BOM_UTF8) if number == 1 else line
-        reason = _line_fault(text.split(b"#", 1)[0].split(), rules)
-        if reason is not None:
-            return number, reason
-    return None
-
-
-def _line_fault(tokens: list[bytes], rules: _Rules) -> str | None:
-    """What is wrong with one line, split at white space; None if nothing is."""
-    if not tokens:
-        return None
-    reason = _number_fault(tokens[0], float("inf"))
-    if reason is not None:
-        is_table = b"," in tokens[0] or b";" in tokens[0]
-        remedy = "; is it delimited text? --format csv, or load_csv, reads that" if is_table else ""
-        return f"the label {quoted(tokens[0])} {reason}{remedy}"
-    previous = rules.first - 1
-    pairs = tokens[2:] if len(tokens) > 1 and tokens[1].startswith(b"qid:") else tokens[1:]
-    for token in pairs:
-        reason = _pair_fault(token, previous, rules)
-        if reason is not None:
-            return reason
-        previous = int(token.split(b":", 1)[0])
-    return None
-
-
-def _pair_fault(token: bytes, previous: int, rules: _Rules) -> str | None:
-    index, colon, value = token.partition(b":")
-    if not colon:
-        return f"{quoted(token)} is not an index:value pair"
-    reason = _index_fault(index, previous, rules)
-    if reason is not None:
-        return reason
-    reason = _number_fault(value, rules.limit)
-    return None if reason is None else f"the value {quoted(value)} of feature {int(index)} {reason}"
-
-
-def _index_fault(index: bytes, previous: int, rules: _Rules) -> str | None:
-    if not _INTEGER.fullmatch(index):
-        return f"the feature index {quoted(index)} is not an integer"
-    number = int(index)
-    if number < rules.first:
-        remedy = "; --zero-based, or zero_based=True, reads files that begin at 0" if number == 0 else ""
-        return f"the feature index {number} is below {rules.first}{remedy}"
-    if number <= previous:
-        return f"the feature index {number} follows {previous}: indices must increase"
-    if number > np.iinfo(np.int32).max:
-        return f"the feature index {number} does not fit in 32 bits"
-    if rules.n_features is not None and number - rules.first >= rules.n_features:
-        return f"the feature index {number} lies beyond the {rules.n_features} features expected"
-    return None
-
-
-def _number_fault(text: bytes, limit: float) -> str | None:
-    try:
-        number = float(b"_" if b"_" in text else text)  # Python takes an underscore for a mark between digits
-    except ValueError:
-        return "is not a number"
-    if not np.isfinite(number):
-        return "is not finite"
-    return None if abs(number) <= limit else "is too large for the dtype asked for"

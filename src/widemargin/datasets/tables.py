@@ -1,93 +1,112 @@
-"""Tables: one row per sample, one column of labels, numbers or text in all others."""
+"""Tables of all formats as typed columns: `load_table`."""
 
 from __future__ import annotations
 
-import re
-import warnings
-from array import array
-from collections.abc import Iterator
+import glob
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
 from itertools import islice
-from typing import Any, Literal, NamedTuple, NoReturn
+from pathlib import Path
+from typing import Literal
 
-import numpy as np
-from numpy.typing import NDArray
+from widemargin.datasets.archives import load_npz
+from widemargin.datasets.arff import ArffFile
+from widemargin.datasets.arrow import ArrowFiles, DeclinedError, delimited_batches, has_pyarrow
+from widemargin.datasets.columns import Batch, Collected, MissingLabelError, Table, collect, converted, make_table
+from widemargin.datasets.compressed import compression_of, member_of
+from widemargin.datasets.files import PathLike, file_error
+from widemargin.datasets.layouts import Layout, Names, Row, TableOptions, decide
+from widemargin.datasets.rows import Dialect, delimited_rows, dialect_of, json_rows, sheet_rows
+from widemargin.datasets.svmlight import load_svmlight
 
-from widemargin.datasets.delimited import opened_rows
-from widemargin.datasets.files import Dataset, FloatType, PathLike, file_error, is_number, labels_of, quoted
-from widemargin.datasets.layouts import (
-    MISSING,
-    Columns,
-    Names,
-    TableOptions,
-    is_missing,
-    limit_of,
-    line_of,
-    read_columns,
-    text_columns,
-)
-from widemargin.datasets.precision import read_as_needed
+FORMATS = ("csv", "arff", "json", "parquet", "arrow", "xlsx", "npz", "svmlight")
+ARRAYS = ("npz", "svmlight")  # formats of matrices, not of tables
+_HEAD_ROWS, _HEAD_CELLS = 10_000, 200_000  # on which a layout is decided
+_LEAST_BYTES = 2**18  # of a text for pyarrow, whose import takes longer than to read a shorter one
+_FORMAT_OF = {
+    **dict.fromkeys((".csv", ".tsv", ".tab", ".dat"), "csv"),
+    ".arff": "arff",
+    **dict.fromkeys((".jsonl", ".ndjson", ".json"), "json"),
+    **dict.fromkeys((".parquet", ".pq"), "parquet"),
+    **dict.fromkeys((".feather", ".arrow", ".ipc"), "arrow"),
+    **dict.fromkeys((".xlsx", ".xlsm", ".xls", ".xlsb", ".ods"), "xlsx"),
+    ".npz": "npz",
+}
+_CONVERT = "save it as .csv or .parquet"
+_NOT_READ = {
+    **dict.fromkeys((".h5", ".hdf5"), f"HDF5 files are not read: {_CONVERT}"),
+    **dict.fromkeys((".pkl", ".pickle", ".joblib"), f"pickles are not read, as they can run code: {_CONVERT}"),
+    ".mat": f"MATLAB files are not read: {_CONVERT}",
+    **dict.fromkeys((".sas7bdat", ".dta", ".sav", ".rds", ".rdata"), f"this format is not read: {_CONVERT}"),
+    ".npy": "a .npy file has one array: save X and y by numpy.savez as .npz",
+    **dict.fromkeys((".tar", ".tgz", ".7z", ".rar", ".z"), "archives of this format are not read: unpack it first"),
+}
 
-_THOUSANDS = re.compile(r"[+-]?[0-9]{1,3}(,[0-9]{3})+(\.[0-9]*)?")
 
-
-def load_csv(
+def load_table(  # noqa: PLR0913 - what a table may need
     path: PathLike,
     *,
     target: int | str | None = -1,
+    drop: Names = (),
+    text: Names = (),
+    missing: Sequence[str] = (),
     delimiter: str | None = None,
     header: bool | Literal["auto"] = "auto",
     decimal: Literal[".", ","] = ".",
-    drop: Names = (),
-    text: Names | Literal["auto"] = (),
-    may_lack_values: bool = False,
+    thousands: str | None = None,
     unlabelled: Literal["raise", "drop", "keep"] = "raise",
-    dtype: FloatType | None = None,
-) -> Dataset:
-    r"""Read delimited text: plain, or compressed as ``.gz``, ``.bz2``, ``.xz``, ``.zst`` or ``.zip``.
+    format: str | None = None,
+) -> Table:
+    r"""Read a table: delimited or aligned text, Parquet, Arrow, JSON lines, a spreadsheet, ARFF, svmlight or npz.
+
+    What is no number and no category for certain is an error that names the line and the option that reads it.
 
     Parameters
     ----------
     path : str or path-like
-        The file, in UTF-8. Blank lines are skipped, and so is what follows a delimiter at the end of every line. The
-        index that pandas writes, a first column of whole numbers without a name, is dropped with a warning.
+        A file, or several of one layout: a folder, or a pattern such as ``"flights/*.parquet"``. Text may be
+        compressed: ``.gz``, ``.bz2``, ``.xz``, ``.zst``, ``.zip``.
     target : int, str or None, default=-1
-        The column of labels: its position, counted from 0 or, if negative, from the end; or its name in the header.
-        None: no labels, all columns are features.
-    delimiter : str, default=None
-        One character. None takes that of a first line ``sep=;``, or the first of tab, semicolon and comma by which
-        most of the first lines have the same number of fields.
-    header : bool or "auto", default="auto"
-        Whether the first line names the columns. "auto": it does if none of its features is a number, if its label
-        is not a number and the next line's label is, or if it counts the columns (0, 1, 2, ...; with a warning).
-    decimal : {".", ","}, default="."
-        The mark before decimals.
+        The column of labels: its position, counted from 0 or, if negative, from the end; or its name. None: no labels.
     drop : sequence of int or str, default=()
         Columns to leave out, by position or name.
-    text : sequence of int or str, or "auto", default=()
-        Columns of text: for a `OneHotEncoder`, say. "auto": those of which a tenth of the cells, those that are missing
-        aside, is no number.
-    may_lack_values : bool, default=False
-        Whether features may be missing: an empty cell, ``NA``, ``NaN``, ``null``, ``?`` or ``-``. They become NaN, and
-        empty strings in columns of text.
+    text : sequence of int or str, default=()
+        Columns taken as categories, whatever their cells are.
+    missing : sequence of str, default=()
+        Further words for missing values: an empty cell, ``NA``, ``NaN``, ``null``, ``?``, ``\N`` are some, and among
+        numbers ``-`` and ``.``.
+    delimiter : str, default=None
+        One character, a blank stands for any number. None takes the first of tab, semicolon, comma, ``|`` and blanks
+        by which most of the first lines have the same number of fields.
+    header : bool or "auto", default="auto"
+        Whether the first line names the columns.
+    decimal : {".", ","}, default="."
+        The mark before decimals.
+    thousands : str, default=None
+        A mark between thousands.
     unlabelled : {"raise", "drop", "keep"}, default="raise"
         What becomes of a row whose label is missing: an error, nothing, or a row whose label is NaN, or empty
         among labels that are text.
-    dtype : {numpy.float32, numpy.float64}, default=None
-        Type of X: kernels are computed in it. None: float32, which keeps seven digits; float64 where rounding to them
-        moves a value by more than 1e-5 of its column's standard deviation (with a warning).
+    format : str, default=None
+        One of "csv", "arff", "json", "parquet", "arrow", "xlsx", "npz", "svmlight"; None: by the suffix.
 
     Returns
     -------
-    Dataset
-        X is an ndarray of shape (n_samples, n_features) and the given dtype; with columns of text, of objects: floats
-        and strings. y is int64 where all labels are whole numbers, float64 where all are numbers, otherwise strings,
-        as numbers with leading zeros are; None without a target.
+    X : DataFrame of shape (n_samples, n_features)
+        Of float64, NaN where a value is missing, categories and dates. Without pandas an array; of svmlight a
+        csr_matrix, of npz what is in the file.
+    y : ndarray of shape (n_samples,), or None
+        int64 where all labels are whole numbers, float64 where all are numbers, otherwise strings, as numbers with
+        leading zeros are. What is returned also has the attribute `sample_weight`: weights of ARFF's instances.
 
     Raises
     ------
     ValueError
-        ``FILE:LINE: reason`` for the first row with another number of fields than the first, a feature that is not a
-        finite number, or no label; for an empty file, an unknown column and damaged compression.
+        ``FILE:LINE: reason``; or the number of rows that fit if the table exceeds the configured ``memory_budget``.
 
     Examples
     --------
@@ -95,207 +114,196 @@ def load_csv(
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = os.path.join(folder, "irises.csv")
     ...     with open(path, "w") as file:
-    ...         _ = file.write("length;width;kind\n5.1;3.5;setosa\n7.0;3.2;versicolor\n")
-    ...     data = load_csv(path)
-    >>> data.X
-    array([[5.1, 3.5],
-           [7. , 3.2]], dtype=float32)
-    >>> data.y.tolist()
-    ['setosa', 'versicolor']
+    ...         _ = file.write("length;width;kind\n5.1;3.5;setosa\n7.0;;versicolor\n")
+    ...     X, y = load_table(path)
+    >>> X.to_numpy().tolist(), y.tolist()
+    ([[5.1, 3.5], [7.0, nan]], ['setosa', 'versicolor'])
     """
-    return read_table(
-        path,
-        TableOptions(target, delimiter, header, decimal, drop, text, may_lack_values, unlabelled, dtype),
-    ).data
+    options = TableOptions(target, drop, text, missing, delimiter, header, decimal, thousands, unlabelled)
+    with regular_file(path) as file:
+        form = format or format_of(file)
+        if form in ARRAYS:
+            key = target if isinstance(target, str) else "y"
+            data = load_npz(file, target=key) if form == "npz" else load_svmlight(file)
+            return Table(data.X, data.y)
+        source = open_table(file, options, form)
+        return source.table(source.read())
 
 
-def load_arff(path: PathLike, **options: Any) -> Dataset:
-    """Read an ARFF file, dense: a table whose header are its attributes.
-
-    Parameters
-    ----------
-    path : str or path-like
-        The file.
-    **options
-        Those of `load_csv` but for `delimiter`, `header` and `decimal`. Nominal and string attributes are text.
-
-    Returns
-    -------
-    Dataset
-        As `load_csv` returns it.
-
-    Raises
-    ------
-    ValueError
-        As `load_csv`; for sparse rows, dates and relational attributes.
-    """
-    return read_table(path, TableOptions(arff=True, **options)).data
-
-
-class Table(NamedTuple):
-    """The samples of a table, and its layout."""
-
-    data: Dataset
-    columns: Columns
-
-
-def read_table(path: PathLike, options: TableOptions) -> Table:
-    """Read a table as `load_csv` does, and warn of what was decided.
-
-    Raises
-    ------
-    ValueError
-        As `load_csv`.
-    """
-    columns = read_columns(path, options)
-    for note in columns.notes:
-        _warn(f"{path}: {note}")
-    reader = _Reader(path, columns, options)
-    if columns.text or options.dtype:
-        return Table(reader.labelled(reader.samples(options.dtype or np.float64)), columns)
-    X, wide = read_as_needed(reader.samples)
-    if len(wide):
-        which = ", ".join(columns.describe(columns.features[k]) for k in wide[:3]) + (", ..." if len(wide) > 3 else "")
-        _warn(f"{path}: float32 would round {which}: read as float64")
-    return Table(reader.labelled(X), columns)
-
-
-class _Reader:
-    """Reads the samples of a table, and then knows their labels."""
-
-    def __init__(self, path: PathLike, columns: Columns, options: TableOptions) -> None:
-        self._path, self._columns, self._options = path, columns, options
-        self._limit = limit_of(options.dtype)
-        self._labels: list[str] = []
-
-    def samples(self, dtype: FloatType) -> NDArray[Any]:
-        """X of shape (n_samples, n_features): of this dtype, or of objects with columns of text."""
-        self._labels, n_features = [], len(self._columns.features)
-        if self._columns.text:
-            rows = list(self._rows())
-            X = np.empty((len(rows), n_features), dtype=object)
-            X[:] = rows
-        else:
-            values = array("f" if dtype is np.float32 else "d")
-            for row in self._rows():
-                values.extend(row)
-            X = np.frombuffer(values, dtype=dtype).reshape(-1, n_features)
-        if len(X) == 0:
-            raise file_error(self._path, "the file has a header and no samples")
-        return X
-
-    def labelled(self, X: NDArray[Any]) -> Dataset:
-        """X and its labels; without a target, and where no row has a label, with None."""
-        if self._columns.target is None:
-            return Dataset(X, None)
-        labels = self._labels if self._options.decimal == "." else _with_points(self._labels)
-        missing = _missing_labels(labels)
-        if not missing:
-            return Dataset(X, labels_of(labels))
-        has_label = np.array([label not in missing for label in labels])
-        if self._options.unlabelled == "raise":
-            row = int(np.argmin(has_label))
-            reason = f"the label is missing ({quoted(labels[row])})"
-            remedy = "--unlabelled drop, or unlabelled='drop', leaves such rows out"
-            raise file_error(self._path, f"{reason}; {remedy}", line_of(self._path, row, self._options))
-        present = labels_of([label for label in labels if label not in missing])
-        if self._options.unlabelled == "keep":
-            return Dataset(X, _filled(present, has_label) if len(present) else None)
-        if not len(present):
-            raise file_error(self._path, "no row has a label")
-        _warn(f"{self._path}: rows without a label, left out: {len(X) - len(present)}")
-        return Dataset(X[has_label], present)
-
-    def _rows(self) -> Iterator[list[Any]]:
-        """The features of each row; its label is appended to the labels."""
-        columns, features = self._columns, self._columns.features
-        takes_all = features == tuple(range(columns.width))
-        with opened_rows(self._path, self._options.delimiter, arff=self._options.arff) as rows:
-            for line, row in islice(rows, int(columns.names is not None), None):
-                if len(row) != columns.width:
-                    raise file_error(self._path, f"{len(row)} fields where the first row has {columns.width}", line)
-                if columns.target is not None:
-                    self._labels.append(row[columns.target].strip())
-                yield self._values(line, row if takes_all else [row[k] for k in features])
-
-    def _values(self, line: int, cells: list[str]) -> list[Any]:
-        texts = self._columns.text
-        if texts:
-            return [
-                ("" if is_missing(cell) else cell.strip()) if k in texts else self._numbers(line, [cell], k)[0]
-                for k, cell in zip(self._columns.features, cells, strict=True)
-            ]
-        return self._numbers(line, cells)
-
-    def _numbers(self, line: int, cells: list[str], position: int | None = None) -> list[float]:
-        """The cells as numbers: of all features, or of the one at this position."""
-        if self._options.decimal == ",":
-            cells = _with_points(cells)
+@contextmanager
+def regular_file(path: PathLike) -> Iterator[str]:
+    """The path; of a pipe or device that of a copy, as files are read more than once. Errors name what was given."""
+    path = os.fspath(path)
+    if not os.path.exists(path) or os.path.isfile(path) or os.path.isdir(path):
+        yield path
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        copy = os.path.join(folder, "input" + "".join(Path(path).suffixes))
         try:
-            values = list(map(float, cells))
-        except ValueError:
-            values = []
-        # False for NaN as well as for infinity and for what would become infinite in float32. `float` would take an
-        # underscore for a mark between digits.
-        is_valid = values and all(-self._limit <= value <= self._limit for value in values)
-        if is_valid and "_" not in "".join(cells):
-            return values
-        places = self._columns.features if position is None else (position,)
-        return [self._number(line, k, cell) for k, cell in zip(places, cells, strict=True)]
-
-    def _number(self, line: int, position: int, cell: str) -> float:
-        """One cell as a number, NaN if it is missing; an error that names it if it is none."""
-        if is_missing(cell):
-            if self._options.may_lack_values:
-                return float("nan")
-            self._refuse(line, position, f"is missing ({quoted(cell.strip())})" if cell.strip() else "is empty")
-        if not is_number(cell):
-            self._refuse(line, position, f"is {quoted(cell)}, which is not a number")
-        if not -self._limit <= float(cell) <= self._limit:
-            self._refuse(line, position, f"is {quoted(cell)}, which is not finite or too large for the dtype")
-        return float(cell)
-
-    def _refuse(self, line: int, position: int, reason: str) -> NoReturn:
-        message = f"{self._columns.describe(position)} {reason}"
-        raise file_error(self._path, message + self._remedy(position, reason), line)
-
-    def _remedy(self, position: int, reason: str) -> str:
-        """The end of a message: which option reads such a cell."""
-        columns, options = self._columns, self._options
-        if "missing" in reason or "empty" in reason:
-            return "; --impute median, or may_lack_values=True, reads tables with missing values"
-        if "not a number" not in reason:
-            return ""
-        cell = reason.split("'")[1]
-        if _THOUSANDS.fullmatch(cell):
-            return "; if the commas divide thousands, remove them; --decimal , or decimal=',' reads decimal commas"
-        if options.decimal == "." and is_number(cell.replace(",", ".")):
-            return "; --decimal , or decimal=',' reads decimal commas"
-        found = [k for k in text_columns(self._path, columns, options) if k not in columns.text]
-        if position not in found:  # a mistake
-            return ""
-        names = ", ".join(quoted(columns.names[k]) if columns.names else str(k) for k in found[:10])
-        more = f", ... ({len(found)} in all)" if len(found) > 10 else ""
-        return f"; columns with text: {names}{more}; --one-hot auto, or text='auto', takes these as categories"
+            with open(path, "rb") as source, open(copy, "wb") as target:
+                shutil.copyfileobj(source, target)
+            yield copy
+        except ValueError as error:
+            raise ValueError(str(error).replace(copy, path)) from error
 
 
-def _warn(message: str) -> None:
-    warnings.warn(message, stacklevel=2)
+def format_of(path: PathLike) -> str:
+    """The format of a file, by its suffix without that of a compression; of a folder or pattern that of its files.
+
+    Everything unknown is svmlight, whose files have many suffixes or none (``a9a``, ``a9a.t``, ``letter.scale``).
+
+    Raises
+    ------
+    ValueError
+        For a format that is not read, such as ``.h5``, with what to do.
+
+    Examples
+    --------
+    >>> format_of("a9a.t"), format_of("irises.csv.gz")
+    ('svmlight', 'csv')
+    """
+    if os.path.isdir(path) or glob.has_magic(os.fspath(path)):
+        path = files_of(path)[0]
+    suffixes = [suffix.lower() for suffix in Path(path).suffixes]
+    compression = compression_of(path)
+    if compression:
+        suffixes.pop()
+    suffix = suffixes[-1] if suffixes else ""
+    if compression == ".zip" and suffix not in _FORMAT_OF:
+        suffix = Path(member_of(path)).suffix.lower()
+    if suffix in _NOT_READ:
+        raise file_error(path, _NOT_READ[suffix])
+    return _FORMAT_OF.get(suffix, "svmlight")
 
 
-def _missing_labels(labels: list[str]) -> set[str]:
-    """Those of the labels that say there is none. A minus sign does, unless others are a plus sign."""
-    distinct = set(labels)
-    return distinct & (MISSING if "+" in distinct else MISSING | {"-"})
+def files_of(path: PathLike) -> list[str]:
+    """The files of a folder or a pattern in alphabetic order; another path itself. Hidden files are none."""
+    path = os.fspath(path)
+    if os.path.isfile(path):
+        return [path]
+    pattern = os.path.join(glob.escape(path), "**", "*") if os.path.isdir(path) else path
+    found = sorted(name for name in glob.glob(pattern, recursive=True) if os.path.isfile(name))
+    visible = [name for name in found if not os.path.basename(name).startswith((".", "_"))]
+    if not visible:
+        raise FileNotFoundError(2, "No such file", path)
+    return visible
 
 
-def _filled(present: NDArray[Any], has_label: NDArray[np.bool_]) -> NDArray[Any]:
-    """Labels for all rows: NaN where one is missing, or an empty text among texts."""
-    is_text = present.dtype.kind == "U"
-    y = np.full(len(has_label), "" if is_text else np.nan, dtype=present.dtype if is_text else np.float64)
-    y[has_label] = present
-    return y
+def open_table(path: PathLike, options: TableOptions, form: str | None = None) -> TableSource:
+    """The layout of a table, and its rows to be read."""
+    return TableSource(path, options, form or format_of(path))
 
 
-def _with_points(cells: list[str]) -> list[str]:
-    return [cell.replace(",", ".") for cell in cells]
+class TableSource:
+    """A table whose layout is known, and whose batches can be read any number of times.
+
+    Attributes
+    ----------
+    layout : Layout
+    """
+
+    def __init__(self, path: PathLike, options: TableOptions, form: str) -> None:
+        self._paths = files_of(path)
+        self._is_strict = not has_pyarrow()
+        if form in ARRAYS:
+            raise file_error(path, f"a file of the format {form} is a matrix, no table")
+        self.options = replace(options, declared=form in ("arff", "parquet", "arrow"))
+        self._arrow = ArrowFiles(self._paths, path, form, options) if form in ("parquet", "arrow") else None
+        if self._arrow is not None:
+            self.layout = self._arrow.layout
+            return
+        self._parts = [_TextFile(self._paths[0], self.options, form)]
+        self.layout = self._parts[0].layout
+        for other in self._paths[1:]:
+            known = {
+                name if self.layout.names is None else self.layout.names[name]: kind
+                for name, kind in self.layout.kinds.items()
+            }
+            part = _TextFile(other, replace(self.options, kinds=known), form)
+            if (part.layout.names, part.layout.width) != (self.layout.names, self.layout.width):
+                raise file_error(other, f"its columns are others than those of {self._paths[0]}")
+            part.layout = replace(part.layout, kinds=self.layout.kinds, levels=self.layout.levels)
+            self._parts.append(part)
+
+    def batches(self) -> Iterator[Batch]:
+        """Typed columns of blocks of rows. After a DeclinedError of pyarrow, the strict reader reads from the start."""
+        if self._arrow is not None:
+            yield from self._arrow.batches()
+            return
+        try:
+            for part in self._parts:
+                yield from part.batches(is_strict=self._is_strict)
+        except DeclinedError:
+            self._is_strict = True
+            raise
+
+    def read(self) -> Collected:
+        """All rows, within the configured memory budget."""
+        try:
+            return collect(self.batches(), self.layout)
+        except DeclinedError:
+            return collect(self.batches(), self.layout)
+
+    def table(self, collected: Collected, *, is_frame: bool = True) -> Table:
+        """The table of all rows, with the line of one that has no label."""
+        try:
+            return make_table(collected, self.options, is_frame=is_frame)
+        except MissingLabelError as error:
+            reason = "the label is missing; --unlabelled drop, or unlabelled='drop', leaves such rows out"
+            path, line = self.place_of(error.args[0])
+            raise file_error(path, reason, line) from None
+
+    def place_of(self, row: int) -> tuple[str, int | None]:
+        """The file and the line of a row, counted from 0 over all files."""
+        if self._arrow is not None:
+            return self.layout.path, None
+        for part in self._parts:
+            for line, _ in part.rows():
+                if row == 0:
+                    return part.layout.path, line
+                row -= 1
+        return self.layout.path, None
+
+
+class _TextFile:
+    """One file of text, JSON or a spreadsheet, with its layout."""
+
+    def __init__(self, path: str, options: TableOptions, form: str) -> None:
+        self._path, self._options, self._form = path, options, form
+        self._dialect: Dialect | None = None
+        self._arff = ArffFile(path, options) if form == "arff" else None
+        if self._arff is not None:
+            self.layout: Layout = self._arff.layout
+            return
+        if form == "csv":
+            self._dialect = dialect_of(path, options.delimiter)
+        head: list[Row] = []
+        n_cells = 0
+        for row in islice(self._all_rows(), _HEAD_ROWS):
+            head.append(row)
+            n_cells += len(row[1])
+            if n_cells > _HEAD_CELLS:
+                break
+        names = self._dialect.names if self._dialect else None
+        options = replace(options, header=True) if form == "json" else options
+        self.layout = decide(path, head, options, names)
+        self._header_line = head[0][0] if self.layout.has_header else None
+
+    def _all_rows(self) -> Iterator[Row]:
+        if self._form == "json":
+            return json_rows(self._path)
+        return sheet_rows(self._path) if self._form == "xlsx" else delimited_rows(self._path, self._dialect)  # type: ignore[arg-type]
+
+    def rows(self) -> Iterator[Row]:
+        """The rows below the header."""
+        if self._arff is not None:
+            return self._arff.rows()
+        return islice(self._all_rows(), int(self.layout.has_header), None)
+
+    def batches(self, *, is_strict: bool) -> Iterator[Batch]:
+        """Typed columns of blocks of rows: by pyarrow, where that pays and the strict reader is not asked for."""
+        if self._dialect is not None and not is_strict and os.path.getsize(self._path) >= _LEAST_BYTES:
+            n_header = self._header_line - self._dialect.n_skipped if self._header_line else 0
+            yield from delimited_batches(self._path, self._dialect, self.layout, n_header, self._options)
+        else:
+            yield from converted(self.rows(), self.layout, self._options)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -31,6 +32,7 @@ FLOATS = [np.float64, np.float32]  # the dtypes that data keep; others become th
 _NUMBERS = (int, float, np.integer, np.floating)  # NumPy computes with neither fractions nor decimals
 LARGEST_ENTRY, LARGEST_TARGET = 1e150, 1e100  # magnitudes of X and y whose squares, and sums of these, are finite
 _FEW_LABELS = 2**12  # labels that are sorted in less time than looking for two classes takes
+_NUMBER_TYPES = re.compile("u?int|float|double|halffloat|bool|decimal|null")  # of Polars and pyarrow, in small letters
 _LEAST_NORMAL = float(np.finfo(np.float64).tiny)  # smaller numbers are denormal
 
 
@@ -449,7 +451,9 @@ def _class_factor(class_weight: Mapping[Any, float], label: Any) -> float:
 
 
 def validate_data(estimator: Any, X: Any, y: Any, **how: Any) -> Any:
-    """scikit-learn's `validate_data`, whose errors name columns of text and rows without a label."""
+    """scikit-learn's `validate_data`, whose errors name columns of text or dates and rows without a label."""
+    if columns := _unread_columns(X):
+        raise text_error(columns)
     with faults_named(X, y):
         validated = sklearn_validate_data(estimator, X, y, **how)
     if isinstance(validated, tuple) and validated[1].dtype.kind in "OmM":  # scikit-learn has found NaN in others
@@ -491,6 +495,15 @@ def text_error(columns: Sequence[Any]) -> ValueError:
         "OneHotEncoder (categories) or a TfidfVectorizer (sentences) in a Pipeline, on the command line by --one-hot; "
         "dates as numbers of days"
     )
+
+
+def _unread_columns(X: Any) -> list[Any]:
+    """Columns of a frame whose type is no number though NumPy makes one of it: dates, durations, coded categories."""
+    if hasattr(X, "schema"):  # Polars, pyarrow
+        fields = X.schema.items() if hasattr(X.schema, "items") else ((field.name, field.type) for field in X.schema)
+        return [name for name, dtype in fields if not _NUMBER_TYPES.match(str(dtype).lower())]
+    pairs = X.dtypes.items() if hasattr(getattr(X, "dtypes", None), "items") else ()
+    return [name for name, dtype in pairs if getattr(dtype, "kind", "O") in "mM"]
 
 
 def _text_columns(X: Any) -> list[Any]:

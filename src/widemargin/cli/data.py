@@ -1,0 +1,377 @@
+"""The data of the commands: to train on, with those of `--test`; samples for a model, and what it knows of them."""
+
+from __future__ import annotations
+
+import warnings
+from argparse import Namespace
+from collections.abc import Callable, Collection
+from contextlib import AbstractContextManager
+from dataclasses import asdict, dataclass
+from dataclasses import replace as with_changes
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from widemargin._config import config_context, resolve_memory_budget
+from widemargin._model_files import read_table_facts
+from widemargin.cli.labels import as_numbers, check_classes, check_test_labels, note_rare_classes, shorten
+from widemargin.cli.messages import note
+from widemargin.datasets import Dataset, load_npz, load_svmlight
+from widemargin.datasets.columns import Codes, Column, frame_of
+from widemargin.datasets.files import file_error, quoted
+from widemargin.datasets.layouts import CATEGORY, DATE, Layout, TableOptions, positions_of, suggestion
+from widemargin.datasets.precision import is_rounded
+from widemargin.datasets.tables import ARRAYS, TableSource, format_of, open_table
+
+_LINEAR_SHARE = 3  # memory budget / bytes of a table that a linear machine takes whole: copies and indicators need room
+_HEADERS: dict[str, Any] = {"auto": "auto", "yes": True, "no": False}
+
+
+@dataclass(frozen=True)
+class Features:
+    """The features of a model, as its training data had them; saved in its file.
+
+    Attributes
+    ----------
+    n_features : int
+    names : list of str, or None
+    kinds : list of str, or None
+        Of the features; None where the data were a matrix.
+    columns : list of str, or None
+        All names of the training table.
+    places : list of int
+        Positions of the features in the training table.
+    width : int
+        Number of columns of the training table.
+    target : int, str or None
+        The label: its name, or its position where there are no names.
+    levels : dict of str to list of str
+        The words of each category, by the number of the feature.
+    lacks_values : bool
+        Whether numbers were missing.
+    dtype : str or None
+    """
+
+    n_features: int
+    names: list[str] | None = None
+    kinds: list[str] | None = None
+    columns: list[str] | None = None
+    places: list[int] | None = None
+    width: int = 0
+    target: int | str | None = None
+    levels: dict[str, list[str]] | None = None
+    lacks_values: bool = False
+    dtype: str | None = None
+
+    def facts(self) -> dict[str, Any]:
+        """As a mapping that can be saved."""
+        return asdict(self)
+
+    @property
+    def categories(self) -> list[int]:
+        """Numbers of the features that are categories."""
+        return [k for k, kind in enumerate(self.kinds or ()) if kind == CATEGORY]
+
+
+class Training(NamedTuple):
+    """Training data, and test data if there are any; their features, and weights of samples."""
+
+    data: Dataset
+    features: Features
+    weights: Any = None
+
+
+def form_of(path: str, args: Namespace) -> str:
+    """The format of `--format`, or that of the file's suffix."""
+    return str(args.format or format_of(path))
+
+
+def table_options(args: Namespace, **more: Any) -> TableOptions:
+    """How `args` have a table read; `more` goes before."""
+    options = TableOptions(
+        target=-1 if args.target is None else args.target,
+        missing=args.missing,
+        delimiter=args.delimiter,
+        header=_HEADERS[args.header],
+        decimal=args.decimal,
+        thousands=args.thousands,
+    )
+    return with_changes(options, **more)
+
+
+def within_budget(args: Namespace, share: int = 1) -> AbstractContextManager[None]:
+    """Readers refuse what exceeds a share of `--memory-budget`."""
+    return config_context(memory_budget=max(1, resolve_memory_budget(getattr(args, "memory_budget", None)) // share))
+
+
+# Training -------------------------------------------------------------------------------------------------------------
+
+
+def training_source(args: Namespace) -> TableSource:
+    """The table to train on."""
+    options = table_options(args, drop=args.drop, text=args.text)
+    options = with_changes(options, unlabelled="drop" if args.unlabelled == "drop" else "raise")
+    if args.task == "one-class" and args.target is None:
+        options = with_changes(options, target=None)  # all columns are features
+    source = open_table(args.data, options, form_of(args.data, args))
+    layout = source.layout
+    if dates := [layout.name(k) for k in layout.features if layout.kinds[k] == DATE]:
+        raise layout.error(
+            f"columns of dates: {shorten(dates)}; --drop {','.join(dates)} leaves them out".replace("'", "")
+        )
+    return source
+
+
+def read_training(args: Namespace) -> Training:
+    """The training data with those of `--test`, and what a table for the model must have."""
+    with within_budget(args, _LINEAR_SHARE if getattr(args, "estimator", "") == "ocas" else 1):
+        return _read_training(args)
+
+
+def _read_training(args: Namespace) -> Training:
+    line_of: Callable[[int], int | None] | None = None
+    weights = None
+    if form_of(args.data, args) in ARRAYS:
+        if args.drop or args.text:
+            raise file_error(args.data, "--drop and --one-hot are for tables")
+        data = _read_arrays(args.data, args)
+        features = Features(data.X.shape[1], dtype=data.X.dtype.name)
+    else:
+        source = training_source(args)
+        table = source.table(source.read(), is_frame=False)
+        columns, weights = table.X, table.sample_weight
+        features = features_of_table(args, source.layout, columns)
+        data = Dataset(prepared_frame(source.layout, columns, features.dtype), table.y)
+        if args.unlabelled != "drop":  # then rows have other numbers in the file
+            line_of = lambda row: source.place_of(row)[1]  # noqa: E731
+    if args.task == "one-class":
+        return Training(Dataset(data.X, None), features, weights)
+    if data.y is None:
+        raise file_error(args.data, "it has no labels, which training needs")
+    if args.task == "regression":
+        data = data._replace(y=as_numbers(args.data, data.y))
+    else:
+        check_classes(args.data, data.y)
+        note_rare_classes(data.y, line_of)
+    if args.test is None:
+        return Training(data, features, weights)
+    test = read_known(args.test, args, features, f"{args.data} has")
+    if test.y is None:
+        raise file_error(args.test, "it has no labels, which the accuracy needs")
+    y_test = as_numbers(args.test, test.y) if args.task == "regression" else test.y
+    if args.task == "classification":
+        check_test_labels(args.test, y_test, data.y)
+    return Training(data._replace(X_test=test.X, y_test=y_test), features, weights)
+
+
+def features_of_table(
+    args: Namespace, layout: Layout, columns: dict[int, Column], gaps: Collection[int] | None = None
+) -> Features:
+    """What a model knows of a table; notes say what is taken as categories, and what is filled in.
+
+    `gaps` are the columns that lack values in rows beside these.
+    """
+    path, words = layout.path, {k: column for k, column in columns.items() if isinstance(column, Codes)}
+    if words:
+        note(f"{path}: columns taken as categories: {shorten(map(layout.name, words))}")
+    for k, column in words.items():
+        if len(column.words) > len(column.codes) / 2:
+            found = f"{layout.name(k)} has {len(column.words)} categories in {len(column.codes)} rows"
+            note(f"{found}: --drop it, if it is a date or an id")
+    numbers = {k: column for k, column in columns.items() if not isinstance(column, Codes)}
+    lacking = [k for k, column in numbers.items() if (np.isnan(column).any() if gaps is None else k in gaps)]
+    if lacking and args.impute == "none" and gaps is not None:
+        raise layout.error(f"{layout.describe(lacking[0])} lacks values; --impute median fills them in")
+    if lacking and args.impute == "none":
+        _refuse_missing(layout, lacking[0], numbers[lacking[0]], args, "--impute median fills it in")
+    if lacking:
+        how = "most frequent value" if args.impute == "most_frequent" else "median"
+        note(f"{path}: missing values are filled in by the {how} of their column: {shorten(map(layout.name, lacking))}")
+    dtype = _dtype_for(layout, numbers) if args.dtype == "auto" else args.dtype
+    target = None if layout.target is None else layout.names[layout.target] if layout.names else layout.target
+    return Features(
+        n_features=len(layout.features),
+        names=[layout.names[k] for k in layout.features] if layout.names else None,
+        kinds=[layout.kinds[k] for k in layout.features],
+        columns=layout.names,
+        places=list(layout.features),
+        width=layout.width,
+        target=target,
+        levels={str(place): words[k].words for place, k in enumerate(layout.features) if k in words},
+        lacks_values=bool(lacking),
+        dtype=dtype,
+    )
+
+
+def _dtype_for(layout: Layout, numbers: dict[int, Column]) -> str:
+    wide = [layout.describe(k) for k, column in numbers.items() if is_rounded(column)]
+    if wide:
+        which = ", ".join(wide[:3]) + (", ..." if len(wide) > 3 else "")
+        warnings.warn(f"{layout.path}: float32 would round {which}: read as float64", stacklevel=2)
+    return "float64" if wide else "float32"
+
+
+def _refuse_missing(layout: Layout, position: int, column: Column, args: Namespace, remedy: str) -> None:
+    row = int(np.argmax(np.isnan(column)))
+    source = open_table(layout.path, table_options(args, kinds={}), form_of(layout.path, args))
+    path, line = source.place_of(row)
+    raise file_error(path, f"{layout.describe(position)} is missing; {remedy}", line)
+
+
+def prepared_frame(layout: Layout, columns: dict[int, Column], dtype: str | None) -> Any:
+    """The features for a pipeline: numbers of one dtype, in one block where there are no categories."""
+    wanted = np.dtype(dtype or "float64")
+    if any(isinstance(column, Codes) for column in columns.values()):
+        narrow = {k: c if isinstance(c, Codes) else c.astype(wanted, copy=False) for k, c in columns.items()}
+        return frame_of(layout, narrow)
+    X = np.empty((len(next(iter(columns.values()))), len(columns)), dtype=wanted)
+    for place, k in enumerate(layout.features):
+        with np.errstate(over="ignore"):
+            X[:, place] = columns.pop(k)
+    if layout.names is None:
+        return X
+    try:
+        import pandas
+    except ImportError:
+        return X
+    return pandas.DataFrame(X, columns=[layout.names[k] for k in layout.features], copy=False)
+
+
+def _read_arrays(path: str, args: Namespace, dtype: str | None = None) -> Dataset:
+    """The samples of an svmlight file or an archive."""
+    if form_of(path, args) == "npz":
+        return load_npz(path, target="y" if args.target is None else str(args.target))
+    name = dtype if args.dtype == "auto" else args.dtype
+    wanted: Any = {"float32": np.float32, "float64": np.float64}.get(name or "")
+    return load_svmlight(path, zero_based=args.zero_based, dtype=wanted)
+
+
+# Samples for known features -------------------------------------------------------------------------------------------
+
+
+def read_to_predict(model: Any, args: Namespace) -> Dataset:
+    """The samples to predict, with the model's features in its order, and their labels if there are any."""
+    features = features_of(model, args.model)
+    return read_known(args.data, args, features, "the model was trained with", unlabelled="keep")
+
+
+def features_of(model: Any, path: str) -> Features:
+    """The features that a model file describes, or those that its model knows of."""
+    if not hasattr(model, "n_features_in_"):
+        raise ValueError(f"{path}: its model takes text, not a table: use it in Python, by widemargin.load")
+    n_features, facts = int(model.n_features_in_), read_table_facts(path)
+    try:
+        features = Features(**facts)
+        if _are_valid(features, n_features):
+            return features
+    except TypeError:  # no facts, or other ones
+        pass
+    names = getattr(model, "feature_names_in_", None)
+    return Features(n_features, None if names is None else [str(name) for name in names])
+
+
+def _are_valid(features: Features, n_features: int) -> bool:
+    """Whether what a file holds can be the facts of a model with so many features."""
+    given: Any = features  # of a file, whatever the declared types are
+    lists = [one for one in (given.names, given.kinds, given.places) if one is not None]
+    return bool(
+        given.n_features == n_features
+        and all(isinstance(one, list) and len(one) == n_features for one in lists)
+        and all(isinstance(name, str) for name in [*(given.names or ()), *(given.kinds or ())])
+        and all(isinstance(k, int) and 0 <= k < given.width for k in given.places or ())
+        and isinstance(given.levels, dict | None)
+        and given.dtype in (None, "float32", "float64")
+    )
+
+
+def read_known(path: str, args: Namespace, features: Features, owner: str, **more: Any) -> Dataset:
+    """Samples with known features: of a table by name, or by position where a file or the model has no names."""
+    if form_of(path, args) in ARRAYS:
+        return _with_columns(path, args, features, owner)
+    if "unlabelled" not in more:
+        more["unlabelled"] = "drop" if args.unlabelled == "drop" else "raise"
+    form, kinds = form_of(path, args), features.kinds or ["number"] * features.n_features
+    by_name = dict(zip(features.names or (), kinds, strict=False))
+    with within_budget(args):
+        peek = open_table(path, table_options(args, target=None, kinds=by_name), form).layout
+        keep, target = _matched(peek, args, features, owner)
+        known = dict(zip(keep, kinds, strict=True))
+        source = open_table(path, table_options(args, target=target, keep=keep, kinds=known, **more), form)
+        table = source.table(source.read(), is_frame=False)
+    layout, columns = source.layout, table.X
+    for place, k in enumerate(keep):
+        column = columns[k]
+        if isinstance(column, Codes):
+            _note_unknown(layout, k, column, (features.levels or {}).get(str(place)), owner)
+        elif features.kinds and not features.lacks_values and np.isnan(column).any():
+            remedy = "no number was missing in training: fill it in, or leave the row out"
+            _refuse_missing(layout, k, column, args, remedy)
+    if peek.names is None or features.names is None:
+        warnings.filterwarnings("ignore", "X (does not have valid feature names|has feature names)")
+    named = with_changes(layout, names=None) if features.names is None else layout
+    return Dataset(prepared_frame(named, columns, features.dtype), table.y)
+
+
+def _matched(layout: Layout, args: Namespace, features: Features, owner: str) -> tuple[list[int], int | None]:
+    """Positions of the features in a table, and that of its label if it has one."""
+    names, width, n = layout.names, layout.width, features.n_features
+    label = None if args.target is None else positions_of(layout, [args.target])[0]
+    if names is not None and features.names is not None:
+        for name in features.names:
+            if name not in names:
+                reason = f"no column is named {quoted(name)}, which {owner}{suggestion(name, names)}"
+                raise layout.error(reason, layout.line or None)
+        keep = [names.index(name) for name in features.names]
+        if len(set(keep)) < n or any(names.count(name) > 1 for name in features.names):
+            if names != features.names and [name for name in names if name in features.names] != features.names:
+                raise layout.error(_mismatch(sum(name in features.names for name in names), features, owner))
+            keep = [k for k, name in enumerate(names) if name in features.names]
+        others = [k for k in range(width) if k not in keep and names[k] not in (features.columns or ())]
+        if label is None and features.target in names:
+            label = names.index(str(features.target))
+        return keep, label if label is not None or len(others) != 1 else others[0]
+    places = features.places or list(range(n))
+    position = features.target if isinstance(features.target, int) else None
+    if isinstance(features.target, str) and features.columns:
+        position = features.columns.index(features.target)
+    if width == features.width:
+        return places, label if label is not None else position
+    if position is not None and width == features.width - 1:
+        return [k - (k > position) for k in places], None
+    free = [k for k in range(width) if k != label]
+    if len(free) == n:
+        return free, label
+    if features.kinds is None and label is None and width == n + 1:  # a model of a matrix, or of Python
+        return list(range(n)), n
+    raise layout.error(_mismatch(len(free) - (label is None and features.target is not None), features, owner))
+
+
+def _note_unknown(layout: Layout, position: int, column: Codes, levels: list[str] | None, owner: str) -> None:
+    """Say on stderr which categories training never saw, and in how many rows."""
+    unknown = [code for code, word in enumerate(column.words) if levels is not None and word not in set(levels)]
+    n_rows = int(np.isin(column.codes, unknown).sum())
+    if n_rows:
+        words = shorten(repr(column.words[code]) for code in unknown)
+        rows = "1 row has a category" if n_rows == 1 else f"{n_rows} rows have categories"
+        note(f"{layout.path}: {layout.describe(position)}: {rows} that the training data do not have: {words}")
+
+
+def _with_columns(path: str, args: Namespace, features: Features, owner: str) -> Dataset:
+    """Samples of an svmlight file with as many columns as there are features; of an archive, which must have them."""
+    wanted = features.n_features
+    with config_context(memory_budget=max(resolve_memory_budget(), 8 * wanted)):  # as wide as these is no typo
+        data = _read_arrays(path, args, features.dtype)
+    n_found = data.X.shape[1]
+    if n_found != wanted and form_of(path, args) != "svmlight":
+        raise file_error(path, _mismatch(n_found, features, owner))
+    if n_found > wanted:
+        note(f"{path}: features beyond the {wanted} that {owner} are ignored: {n_found - wanted}")
+        return data._replace(X=data.X[:, :wanted])
+    if n_found < wanted:
+        data.X.resize((data.X.shape[0], wanted))  # in place; the further ones are zero
+    return data
+
+
+def _mismatch(n_found: int, features: Features, owner: str) -> str:
+    has = owner if owner.endswith("with") else f"but {owner}"
+    return f"{n_found} features, {'but ' if has == owner else ''}{has} {features.n_features}"

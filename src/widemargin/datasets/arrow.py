@@ -1,0 +1,299 @@
+"""What pyarrow reads: delimited text with declared types, Parquet, Arrow and Feather files, in batches."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, BinaryIO
+
+import numpy as np
+
+from widemargin.datasets.columns import Batch, Codes, Column
+from widemargin.datasets.compressed import opened
+from widemargin.datasets.files import PathLike, file_error, quoted
+from widemargin.datasets.layouts import BOOLEANS, CATEGORY, DATE, LABEL, MISSING, NUMBER, Layout, TableOptions, place
+from widemargin.datasets.rows import Dialect
+
+_BLOCK_BYTES = 2**21
+_BATCH_ROWS = 2**14
+
+
+class DeclinedError(Exception):
+    """pyarrow does not read a text as our rules do, or cannot be sure to: the strict reader decides."""
+
+
+def has_pyarrow() -> bool:
+    """Whether the extra `tables` is installed."""
+    try:
+        import pyarrow  # noqa: F401
+    except ImportError:
+        return False
+    return True
+
+
+# Delimited text -------------------------------------------------------------------------------------------------------
+
+
+class _Counted:
+    """A file for pyarrow, whose line ends are counted: a row of several lines, or none, shows in the sum."""
+
+    closed = False
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file, self.n_lines, self._last = file, 0, b"\n"
+
+    def read(self, n: int = -1) -> bytes:
+        data = self._file.read(n)
+        if data:
+            self.n_lines, self._last = self.n_lines + data.count(b"\n"), data[-1:]
+        return data
+
+    def total(self) -> int:
+        return self.n_lines + (self._last != b"\n")
+
+    def close(self) -> None:
+        pass
+
+    readable = seekable = writable = lambda self: False
+
+
+def delimited_batches(
+    path: PathLike, dialect: Dialect, layout: Layout, n_header: int, options: TableOptions
+) -> Iterator[Batch]:
+    """Typed columns of blocks of a text below its header of `n_header` lines.
+
+    Raises
+    ------
+    DeclinedError
+        Wherever the strict reader may find a fault, or other values.
+    """
+    import pyarrow as pa
+    from pyarrow import csv
+
+    if dialect.delimiter == " " or options.thousands or (options.decimal == "," and layout.target is None):
+        raise DeclinedError
+    types = {NUMBER: pa.float64(), "boolean": pa.bool_(), DATE: pa.timestamp("us")}
+    words = pa.dictionary(pa.int32(), pa.string())
+    used, width = list(dict.fromkeys(layout.used)), layout.width + dialect.has_last
+    names = [str(k) for k in range(width)]
+    with opened(path) as file:
+        counted = _Counted(file)
+        try:
+            reader = csv.open_csv(
+                counted,
+                read_options=csv.ReadOptions(
+                    block_size=_BLOCK_BYTES, skip_rows=dialect.n_skipped + n_header, column_names=names
+                ),
+                parse_options=csv.ParseOptions(delimiter=dialect.delimiter),
+                convert_options=csv.ConvertOptions(
+                    column_types={
+                        **dict.fromkeys(names, pa.string()),
+                        **{str(k): types.get(layout.kinds[k], words) for k in used},
+                    },
+                    include_columns=[str(k) for k in used],
+                    null_values=sorted(MISSING | set(options.missing)),
+                    strings_can_be_null=False,
+                    true_values=[word for word, value in BOOLEANS.items() if value],
+                    false_values=[word for word, value in BOOLEANS.items() if not value],
+                    decimal_point=options.decimal,
+                    timestamp_parsers=[csv.ISO8601],
+                ),
+            )
+            n_rows = 0
+            for batch in reader:
+                n_rows += len(batch)
+                yield [_column(layout, k, column, options) for k, column in zip(used, batch.columns, strict=True)]
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowKeyError, UnicodeError) as error:
+            raise DeclinedError from error
+        if n_rows != counted.total() - dialect.n_skipped - n_header:
+            raise DeclinedError
+
+
+def _column(layout: Layout, position: int, column: Any, options: TableOptions) -> Column:
+    """An Arrow array of text as a column."""
+    kind = layout.kinds[position]
+    if kind in (CATEGORY, LABEL):
+        words = [word.strip() for word in column.dictionary.to_pylist()]
+        if any('"' in word or "\n" in word or "\r" in word for word in words):
+            raise DeclinedError
+        return _renumbered(column, words, None if kind == LABEL else options)
+    if kind == DATE:
+        return column.to_numpy(zero_copy_only=False).astype("datetime64[us]")
+    return _numbers(column, whole=True)
+
+
+def _renumbered(column: Any, words: list[str], options: TableOptions | None) -> Codes:
+    """Codes without repeated words; with options, also without those of missing values."""
+    known: dict[str, int] = {}
+    numbers = [
+        -1 if options is not None and options.is_missing(word) else known.setdefault(word, len(known)) for word in words
+    ]
+    codes = column.indices.to_numpy(zero_copy_only=False)
+    if column.null_count:
+        codes = np.where(np.isnan(codes), len(words), codes)
+    return Codes(np.array([*numbers, -1], dtype=np.int32)[codes.astype(np.int64)], list(known))
+
+
+def _numbers(column: Any, *, whole: bool = False) -> Column:
+    import pyarrow as pa
+
+    values = np.asarray(column.cast(pa.float64()).to_numpy(zero_copy_only=False), dtype=np.float64)
+    largest = np.abs(values).max(initial=0) if not column.null_count else np.nanmax(np.abs(values), initial=0)
+    # NaN if a cell is one that is no missing word; whole numbers beyond 2**53 may have lost digits
+    if whole and (
+        not largest < 2.0**53 or (column.null_count and np.count_nonzero(np.isnan(values)) > column.null_count)
+    ):
+        raise DeclinedError
+    return values
+
+
+# Parquet, Arrow, Feather ----------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def _faults_named(path: PathLike) -> Iterator[None]:
+    """Raise pyarrow's errors again as ValueErrors that name the file."""
+    import pyarrow as pa
+
+    try:
+        yield
+    except (pa.ArrowException, OSError) as error:
+        if isinstance(error, FileNotFoundError | PermissionError):
+            raise
+        reason = " ".join(str(error).split())
+        raise file_error(path, f"truncated or damaged file, or another format ({reason[:200]})") from error
+
+
+class ArrowFiles:
+    """Files of typed columns, of one schema; folders named ``key=value`` are categories before the other columns."""
+
+    def __init__(self, paths: list[str], root: PathLike, form: str, options: TableOptions) -> None:
+        if not has_pyarrow():
+            raise file_error(paths[0], "this format needs pyarrow: pip install widemargin[tables]")
+        self._form, self._options = form, options
+        self._folders = {
+            path: _folders_of(os.path.relpath(path, root) if os.path.isdir(root) else "") for path in paths
+        }
+        schema = self._schema(paths[0])
+        types = {field.name: field.type for field in schema}
+        for path in paths[1:]:
+            other = {field.name: field.type for field in self._schema(path)}
+            for name in [*types, *other]:
+                if types.get(name) != other.get(name):
+                    raise file_error(
+                        path, f"column {quoted(name)} has another type than in {paths[0]}, or is in one alone"
+                    )
+        saved = (schema.pandas_metadata or {}).get("index_columns", ())
+        index = [name for name in saved if isinstance(name, str) and name.startswith("__index_level_")]
+        notes = (f"pandas' index was left out: {', '.join(map(quoted, index))}",) if index else ()
+        folders = list(self._folders[paths[0]])
+        names = [*folders, *(name for name in types if name not in index)]
+        kinds = {k: CATEGORY if name in folders else _kind_of(types[name]) for k, name in enumerate(names)}
+        self.layout = place(Layout(os.fspath(root), 0, len(names), names, kinds=kinds, notes=notes), options, [])
+        for k in self.layout.used:
+            if not kinds[k] or (k == self.layout.target and kinds[k] == DATE):
+                raise file_error(root, f"{self.layout.describe(k)} holds {types[names[k]]}: --drop it, or drop=")
+        self._words = [name for name in types if _kind_of(types[name]) == CATEGORY]
+
+    def _schema(self, path: str) -> Any:
+        import pyarrow.parquet as pq
+
+        with _faults_named(path):
+            if self._form == "parquet":
+                return pq.read_schema(path)
+            with _opened_ipc(path) as (schema, _):
+                return schema
+
+    def batches(self) -> Iterator[Batch]:
+        """Typed columns of blocks of rows."""
+        import pyarrow.parquet as pq
+
+        names = self.layout.names or []
+        for path, folders in self._folders.items():
+            columns = [names[k] for k in self.layout.used if names[k] not in folders]
+            with _faults_named(path):
+                if self._form == "parquet":
+                    with pq.ParquetFile(path, read_dictionary=self._words, buffer_size=2**20) as file:
+                        yield from self._converted(file.iter_batches(_BATCH_ROWS, columns=columns), folders)
+                else:
+                    with _opened_ipc(path) as (_, batches):
+                        yield from self._converted((batch.select(columns) for batch in batches), folders)
+
+    def _converted(self, batches: Any, folders: dict[str, str]) -> Iterator[Batch]:
+        names = self.layout.names or []
+        for batch in batches:
+            if len(batch):
+                constant = {name: Codes(np.zeros(len(batch), np.int32), [word]) for name, word in folders.items()}
+                yield [
+                    constant[names[k]] if names[k] in folders else self._column(k, batch.column(names[k]))
+                    for k in self.layout.used
+                ]
+
+    def _column(self, position: int, column: Any) -> Column:
+        import pyarrow as pa
+
+        kind, layout, kept = self.layout.kinds[position], self.layout, column.type
+        if kind == DATE:
+            unit = pa.duration("us") if pa.types.is_duration(kept) else pa.timestamp("us")
+            return column.cast(unit, safe=False).to_numpy(zero_copy_only=False)
+        if (
+            position == layout.target
+            and (pa.types.is_integer(kept) or pa.types.is_boolean(kept))
+            and not column.null_count
+        ):
+            return column.to_numpy(zero_copy_only=False)
+        if kind in (CATEGORY, LABEL):
+            if not pa.types.is_dictionary(kept):
+                column = column.cast(pa.string()).dictionary_encode()
+            return _renumbered(column, column.dictionary.cast(pa.string()).to_pylist(), None)
+        try:
+            values = _numbers(column)
+        except pa.ArrowInvalid:
+            reason = (
+                f"{layout.describe(position)} has whole numbers beyond 2**53, of which float64 loses digits: an id?"
+            )
+            raise layout.error(f"{reason} --drop, or drop=, leaves it out; --one-hot, or text=, keeps it") from None
+        if np.isinf(values).any():
+            raise layout.error(f"{layout.describe(position)} has infinite values: write them as missing ones")
+        return values
+
+
+@contextmanager
+def _opened_ipc(path: str) -> Iterator[Any]:
+    """The schema and the batches of an Arrow file or stream."""
+    import pyarrow as pa
+
+    with pa.memory_map(path) as source:
+        try:
+            reader = pa.ipc.open_file(source)
+            yield reader.schema, (reader.get_batch(k) for k in range(reader.num_record_batches))
+            return
+        except pa.ArrowInvalid as error:
+            if "not an Arrow file" not in str(error).lower() and "Not an Arrow file" not in str(error):
+                raise
+        source.seek(0)
+        reader = pa.ipc.open_stream(source)
+        yield reader.schema, reader
+
+
+def _folders_of(path: str) -> dict[str, str]:
+    """The names and values of folders ``key=value`` on the way to a file."""
+    return dict(part.split("=", 1) for part in path.split(os.sep)[:-1] if "=" in part)
+
+
+def _kind_of(arrow: Any) -> str:
+    """The kind of a column by its declared type; empty for what no machine reads."""
+    import pyarrow.types as types
+
+    if types.is_integer(arrow) or types.is_floating(arrow) or types.is_decimal(arrow):
+        return NUMBER
+    if types.is_boolean(arrow):
+        return "boolean"
+    if types.is_dictionary(arrow):
+        return CATEGORY if _kind_of(arrow.value_type) == CATEGORY else ""
+    if types.is_string(arrow) or types.is_large_string(arrow) or types.is_string_view(arrow):
+        return CATEGORY
+    if types.is_null(arrow):
+        return NUMBER
+    return DATE if types.is_temporal(arrow) and not types.is_time(arrow) else ""
