@@ -209,7 +209,8 @@ def test_numbers_of_16_bits_take_half_of_the_bytes(digits, tmp_path) -> None:
 @pytest.mark.slow
 def test_a_compressed_machine_of_mnist_fits_into_64_kilobytes(load, tmp_path) -> None:
     X, y = load("mnist")
-    model = compress(SVC(C=10, gamma=0.02).fit(X[:3000], y[:3000]), X[:6000], prediction_cost=40, random_state=0)
+    X = X / np.float32(255)
+    model = compress(SVC(C=10, gamma=0.02).fit(X[:3000], y[:3000]), X[:8000], prediction_cost=40, random_state=0)
     header = to_c(model, bits=16)
     _, numbers = run(header, X[-10_000:], tmp_path)
     assert np.mean(model.classes_[numbers] == model.predict(X[-10_000:])) > 0.998
@@ -221,6 +222,7 @@ def test_a_compressed_machine_of_mnist_fits_into_64_kilobytes(load, tmp_path) ->
     text, data, bss = map(int, sizes.splitlines()[1].split()[:3])
     assert (data, bss) == (0, 0)
     assert text <= 64 * 1024
+    assert model.score(X[-10_000:], y[-10_000:]) > 0.92
 
 
 @pytest.mark.parametrize(
