@@ -571,11 +571,6 @@ def test_identical_rows_of_both_classes() -> None:
     assert len(model.support_vectors_) <= 3
 
 
-def test_one_class_is_refused(binary: Data) -> None:
-    with pytest.raises(ValueError, match=r"(?i)class"):
-        machine().fit(binary[0], np.zeros(len(binary[1])))
-
-
 def test_values_beyond_float32_are_refused(binary: Data) -> None:
     X, y = binary[0].copy(), binary[1]
     X[3, 1] = 1e100

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
 import re
 from pathlib import Path
 from typing import Any
@@ -56,14 +55,6 @@ def test_zero_rows_and_columns(binary: Data) -> None:
         assert other.coef_[0, -1] == 0
         assert np.isclose(other.objective_, model.objective_ + 3.0)  # an all-zero row loses 1, whatever w
     assert OCASClassifier().fit(np.zeros((4, 2)), [0, 1, 1, 1]).predict([[0.0, 0.0]]) == [1]
-
-
-def test_a_file_saved_before_there_was_acceleration(binary: Data) -> None:
-    model = OCASClassifier().fit(*binary)
-    del model.__dict__["acceleration"]
-    loaded = pickle.loads(pickle.dumps(model))
-    assert loaded.get_params()["acceleration"] == "auto"
-    np.testing.assert_array_equal(loaded.fit(*binary).coef_, model.coef_)
 
 
 # ------------------------------------------------------------------------------------------------------ bad input

@@ -168,6 +168,7 @@ SCALINGS: dict[str, Any] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SCALINGS)
 def test_after_the_scalings_of_a_pipeline(name: str) -> None:
     steps = SCALINGS[name]()
@@ -201,6 +202,7 @@ def test_it_is_of_the_machine_as_it_was() -> None:
     assert [function(x) for x in X[:20]] == labels.tolist()
 
 
+@pytest.mark.slow
 def test_of_a_loaded_machine_and_in_threads() -> None:
     model = pickle.loads(pickle.dumps(MODELS["soft"]()))
     function, expected = model.as_function(), [model.predict(x[None])[0] for x in X]

@@ -54,6 +54,7 @@ def test_columns_of_text_are_named_by_functions_and_predictions(frame: Any) -> N
             call(text)
 
 
+@pytest.mark.slow
 def test_columns_of_text_of_a_dask_frame_are_named(frame: Any) -> None:
     dd = pytest.importorskip("dask.dataframe")
     with pytest.raises(ValueError, match="not numbers: 'work', 'kind'"):

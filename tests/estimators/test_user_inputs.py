@@ -85,6 +85,7 @@ def test_a_class_weight_that_may_be_misspelt_is_an_error(estimator: Any, binary:
         estimator.fit(X, labels)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("estimator", CLASSIFIERS, ids=name_of)
 def test_class_weight_in_cross_validation_and_one_against_one(estimator: Any, four: Data) -> None:
     X, y = four
@@ -105,6 +106,7 @@ def test_class_weight_in_a_stream(binary: Data) -> None:
 # ------------------------------------------------------------------------------------------------- kernels and indices
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("estimator", "result"),
     [
@@ -158,6 +160,7 @@ def strided(array: Any, step: int) -> Any:
     return view
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("step", [2, -1])
 @pytest.mark.parametrize("estimator", ESTIMATORS, ids=name_of)
 def test_views_in_the_parts_of_a_sparse_array(estimator: Any, step: int, four: Data) -> None:
@@ -202,6 +205,7 @@ def test_coef_is_that_of_svc(n_classes: int, form: Any, four: Data) -> None:
             model.coef_[0, 0] = 1.0
 
 
+@pytest.mark.slow
 def test_coef_of_a_budgeted_machine(four: Data) -> None:
     X, y = four
     model = BSGDClassifier(kernel="linear", maintenance="removal", fit_intercept=True, random_state=0).fit(X, y)
@@ -283,6 +287,7 @@ def test_probabilities_are_answered_with_what_to_do(estimator: Any, method: str,
     np.testing.assert_allclose(calibrated.predict_proba(X).sum(axis=1), 1.0)
 
 
+@pytest.mark.slow
 def test_a_compressed_model_answers_too(binary: Data) -> None:
     X, y = binary
     for labels in (y, y + (X[:, 0] > 0.5)):

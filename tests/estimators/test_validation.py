@@ -11,6 +11,7 @@ from widemargin import DCSVMClassifier
 from widemargin.estimators._validation import number_classes
 
 
+@pytest.mark.slow
 @given(
     labels=st.one_of(
         st.lists(st.integers(-2, 1), min_size=1),

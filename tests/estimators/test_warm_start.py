@@ -89,6 +89,7 @@ def test_every_estimator_with_warm_start_is_among_the_cases() -> None:
     assert {type(make()) for make, _ in CASES.values()} == have - searches
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", CASES)
 def test_fits_of_few_steps_end_at_the_optimum(case: str) -> None:
     """Each has as many steps as leave it unsolved at first; every second one goes through a file."""
@@ -108,6 +109,7 @@ def test_fits_of_few_steps_end_at_the_optimum(case: str) -> None:
     assert model.objective_ == pytest.approx(whole.objective_, rel=5e-3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", KERNEL_CASES)
 def test_no_time_gives_the_model_that_was_given(case: str, tmp_path: Path) -> None:
     make, data = CASES[case]
@@ -157,6 +159,7 @@ def test_another_number_of_classes_is_begun_anew() -> None:
     assert fit(model, (X, y)).objective_ == pytest.approx(fit(SVC(), (X, y)).objective_, rel=1e-9)
 
 
+@pytest.mark.slow
 def test_other_rows_are_begun_anew() -> None:
     """Coefficients are of rows: other rows at their places have none."""
     X, y = MOONS
@@ -164,6 +167,7 @@ def test_other_rows_are_begun_anew() -> None:
     assert fit(model, (X[::-1].copy() + 1.0, y)).n_iter_ == fit(SVC(), (X[::-1].copy() + 1.0, y)).n_iter_
 
 
+@pytest.mark.slow
 def test_a_smaller_tolerance_is_reached() -> None:
     for case in ("two classes, levels", "two classes, early", "four classes", "targets", "linear"):
         make, data = CASES[case]

@@ -108,6 +108,7 @@ def test_all_rows_as_landmarks_give_the_kernel_back(name: str) -> None:
     np.testing.assert_allclose(Z @ Z.T, G, atol=1e-6 * np.abs(G).max())
 
 
+@pytest.mark.slow
 def test_w_is_symmetric_positive_semidefinite_and_best() -> None:
     G = gram(X, X)
     C = landmark_features(KERNELS["rbf"][0], X[:10]).evaluate(X)
@@ -122,6 +123,7 @@ def test_w_is_symmetric_positive_semidefinite_and_best() -> None:
     assert best <= classical * (1 + 1e-12)
 
 
+@pytest.mark.slow
 def test_damped_w_is_that_of_ridge_regression() -> None:
     G = gram(X, X)
     C = landmark_features(KERNELS["rbf"][0], X[:10]).evaluate(X)
@@ -145,6 +147,7 @@ def test_degenerate_features() -> None:
     np.testing.assert_allclose(Z @ Z.T, np.diag([1.0, 0.0, 2.0]), atol=1e-12)
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None)
 @given(seed=st.integers(0, 2**16), m=st.integers(1, 4), p=st.integers(1, 5))
 def test_lemma_1(seed: int, m: int, p: int) -> None:
@@ -161,6 +164,7 @@ def test_lemma_1(seed: int, m: int, p: int) -> None:
     assert error_of(C_hat, G) <= error_of(two_step, G) * (1 + 1e-6) + 1e-8
 
 
+@pytest.mark.slow
 def test_more_features_come_closer() -> None:
     G, C = gram(X, X), landmark_features(KERNELS["rbf"][0], X[:6])
     plainly = error_of(C.evaluate(X), G)

@@ -39,6 +39,7 @@ def pivots_of(
         return pivot_rows(kernel, samples, m, np.random.default_rng(seed), team, weights=weights, go_on=go_on)
 
 
+@pytest.mark.slow
 def test_pivots_have_the_probabilities_of_one_draw_after_the_other() -> None:
     """Of all ordered pairs of four rows, against the definition."""
     rows, weights = np.array([[0.0], [0.1], [1.0], [3.0]]), np.array([1.0, 2.0, 1.0, 0.5])
