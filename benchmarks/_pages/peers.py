@@ -397,24 +397,6 @@ def _dask_kernel(rows: Rows) -> str:
     return markdown(["set", "rows", "local", "two workers", "ratio", "same labels", "MB more"], lines)
 
 
-def _dask_memory(rows: Rows) -> str:
-    """A line for each fit: a worker's largest memory beside its share of the rows and `memory_budget`."""
-    lines = [
-        [
-            f"{row['total_mb']:,.0f}",
-            f"{row['workers']:.0f}, {row['limit_mb']:,.0f}",
-            f"{row['share_mb']:.0f}",
-            f"{row['budget_mb']:.0f}",
-            f"{row['peak_mb']:.0f}",
-            f"{row['idle_mb']:.0f}",
-            f"{row['support_vectors']:,.0f}",
-        ]
-        for row in rows
-    ]
-    header = ["MB of rows", "workers, limit", "share", "budget", "peak", "idle", "support vectors"]
-    return markdown(header, lines)
-
-
 def _novelty(rows: Rows) -> str:
     """A line for each task: the area under the ROC curve, and the share of new rows inside that are rejected."""
     machines = list(dict.fromkeys(row["machine"] for row in rows))
@@ -459,7 +441,6 @@ TABLES: dict[str, Callable[[Rows], str]] = {
     "linear_path": _linear_path,
     "dask_kernel": _dask_kernel,
     "novelty": _novelty,
-    "dask_memory": _dask_memory,
     "model_files": _model_files,
     "memory": _memory,
     "limits_time": _limits_time,
