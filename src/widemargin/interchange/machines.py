@@ -55,7 +55,8 @@ class ImportedMachine(LinearWeights, DecisionGradients, FrozenMachine):
         self.support_vectors_, self.n_features_in_ = points, points.shape[1]
         self.dual_coef_ = np.ascontiguousarray(coef, np.float64)
         self.intercept_ = np.array(intercept, np.float64)
-        vars(self).update(further)
+        for name, value in further.items():
+            setattr(self, name, value)
         self._model = self._make_model()
         return self
 
@@ -174,7 +175,7 @@ class ImportedVotes(_Probabilities, _FileOrder, Classifier, OneVsOnePredictor, I
         pairs = np.zeros((len(values), k, k))
         pairs[:, first, second], pairs[:, second, first] = p, 1 - p
         if k == 2:
-            return pairs.sum(axis=2)
+            return np.asarray(pairs.sum(axis=2))
         coupled = np.empty((len(values), k))
         coupled[:, order] = couple(pairs[:, order[:, None], order])
         return coupled
@@ -345,7 +346,7 @@ def class_blocks(coef: Matrix, k: int) -> tuple[Labels, Matrix, Labels]:
     places, blocks = [], []
     for i in range(k):
         block = np.vstack([coef[second == i].clip(max=0), coef[first == i].clip(min=0)])
-        places.append(block.any(axis=0).nonzero()[0])
+        places.append(np.flatnonzero(block.any(axis=0)))
         blocks.append(block[:, places[-1]])
     return np.concatenate(places), np.hstack(blocks), np.array([len(columns) for columns in places])
 

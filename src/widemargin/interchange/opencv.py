@@ -128,7 +128,9 @@ class _Reader:
         points = np.frombuffer(entries).reshape(n, d)
         functions = self._child(model, "decision_functions").children
         if not kind.endswith("SVC"):
-            rho, coef = self._function(self._only(model, functions), n)
+            if len(functions) != 1:
+                raise self._error(model, f"there must be one of decision_functions, got {len(functions)}")
+            rho, coef = self._function(functions[0][1], n)
             if kind == "ONE_CLASS":
                 return ImportedOutlierDetector(**kernel).take(points, coef[None], [-rho], density_marks_=None)
             return ImportedRegressor(**kernel).take(points, coef[None], [-rho], laplace_scale_=None)
@@ -136,9 +138,10 @@ class _Reader:
         labels = self._labels(self._child(self._child(model, "class_labels"), "data"), k)
         if len(functions) != (n_pairs := k * (k - 1) // 2):
             raise self._error(model, f"{k} classes need {n_pairs} decision_functions, got {len(functions)}")
-        rho, coef = map(np.array, zip(*(self._function(node, n) for _, node in functions), strict=True))
-        places, blocks, counts = class_blocks(coef, k)
-        return make_votes(kernel, name_labels(labels, classes), points[places], blocks, counts, rho)
+        pairs = [self._function(node, n) for _, node in functions]
+        places, blocks, counts = class_blocks(np.array([coef for _, coef in pairs]), k)
+        rhos = np.array([rho for rho, _ in pairs])
+        return make_votes(kernel, name_labels(labels, classes), points[places], blocks, counts, rhos)
 
     def _function(self, node: _Node, n: int) -> tuple[float, Vector]:
         """rho and the coefficients (n,) of one decision function."""
@@ -176,11 +179,6 @@ class _Reader:
         if not found and default is None:
             raise self._error(node, f"{name} is missing")
         return found[0] if found else default  # type: ignore[return-value]
-
-    def _only(self, node: _Node, functions: list[tuple[str, _Node]]) -> _Node:
-        if len(functions) != 1:
-            raise self._error(node, f"there must be one of decision_functions, got {len(functions)}")
-        return functions[0][1]
 
     def _word(self, node: _Node, name: str, choices: dict[str, Any]) -> str:
         child = self._child(node, name)
