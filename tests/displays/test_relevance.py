@@ -78,7 +78,7 @@ def test_relevance_that_a_search_has_learned_behind_other_steps() -> None:
 def test_a_search_that_has_kept_the_columns_says_how_to_draw_gradients() -> None:
     search = DCSVMRegressorCV([1.0], [0.2], epsilons=[0.1], cv=2, relevance=False).fit(X, Y)
     for estimator in (search, make_pipeline(StandardScaler(), search).fit(X, Y)):
-        with pytest.raises(ValueError, match=r"kept the columns as they are .*\(machine.decision_gradient\(X\)"):
+        with pytest.raises(ValueError, match=r"kept the columns as they are .*\(model.decision_gradient\(X\)"):
             RelevanceDisplay.from_estimator(estimator)
     assert len(RelevanceDisplay((search.decision_gradient(X) ** 2).mean(axis=0) ** 0.5).plot().bars_) == 4
 

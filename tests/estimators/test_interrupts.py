@@ -146,7 +146,7 @@ def test_ctrl_c_of_relevance(name: str, interrupted_before: Callable[[Any, str],
     interrupted_before(relevance, name)
     X, y = problem()
     model, message = stopped(lambda: RelevanceScaler().fit(X, y))
-    assert "stopped by interrupt after 1 of 3 machines" in message
+    assert "stopped by interrupt after 1 of 3 models" in message
     assert model.scale_.shape == (10,)
 
 

@@ -117,7 +117,7 @@ def test_bad_input_is_named(parameters: dict[str, Any], y: NDArray[Any], message
 
 
 def test_out_of_time() -> None:
-    with pytest.warns(ConvergenceWarning, match=r"stopped by max_time.* after 1 of 3 machines"):
+    with pytest.warns(ConvergenceWarning, match=r"stopped by max_time.* after 1 of 3 models"):
         scaler = RelevanceScaler(max_time=0).fit(X, VALUES)
     assert scaler.n_iter_ == 1
 

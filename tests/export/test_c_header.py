@@ -232,7 +232,10 @@ def test_a_compressed_machine_of_mnist_fits_into_64_kilobytes(load, tmp_path) ->
         (lambda X, y: CalibratedClassifierCV(OCASClassifier(), cv=2).fit(X, y), "got CalibratedClassifierCV"),
         (lambda X, y: make_pipeline(LandmarkNystroem(9), OCASClassifier()).fit(X, y), "the step LandmarkNystroem"),
         (lambda X, y: DCSVMClassifier(stop_level=1, partition="random").fit(X, y), "partition='random'"),
-        (lambda X, y: DCSVMClassifier(kernel="precomputed").fit(X @ X.T, y), "Precomputed kernel: written are rbf"),
+        (
+            lambda X, y: DCSVMClassifier(kernel="precomputed").fit(X @ X.T, y),
+            "Precomputed kernel; to_onnx and to_c write rbf",
+        ),
         (lambda X, y: OCASRegressor().fit(X, 1e39 * y), r"has the number .*e\+3., which to_c cannot write"),
         (lambda X, y: OCASClassifier(), "not fitted"),
     ],

@@ -364,7 +364,10 @@ def test_imputers_and_transformed_targets(digits) -> None:
         make_pipeline(*steps, TransformedTargetRegressor(OCASRegressor())),
     ):
         assert_same(model.fit(X, y), X)
-    with pytest.raises(ValueError, match=r"the step SimpleImputer\(add_indicator=True\): written are StandardScaler"):
+    with pytest.raises(
+        ValueError,
+        match=r"the step SimpleImputer\(add_indicator=True\), which is not written. to_onnx .* StandardScaler",
+    ):
         to_onnx(make_pipeline(SimpleImputer(add_indicator=True), machine).fit(X, y))
     target = TransformedTargetRegressor(machine, func=np.sqrt, inverse_func=np.square).fit(np.nan_to_num(X), y)
     with pytest.raises(ValueError, match=r"the transformer FunctionTransformer\(.*of its target"):
@@ -482,14 +485,20 @@ def test_a_single_row_and_none(digits) -> None:
         ),
         (
             lambda X, y: DCSVMClassifier(stop_level=1, partition="random").fit(X, y),
-            "partition='random': written are 'input' and 'kernel'; compress it first",
+            "partition='random'; to_onnx and to_c write 'input' and 'kernel'; compress it first",
         ),
         (
             lambda X, y: DCSVMClassifier(stop_level=1, kernel="precomputed").fit(X @ X.T, y),
-            "Precomputed kernel: written are",
+            "Precomputed kernel; to_onnx and to_c write",
         ),
-        (lambda X, y: DCSVMClassifier(kernel=lambda A, B: A @ B.T).fit(X, y), "CallableKernel kernel: written are"),
-        (lambda X, y: DCSVMClassifier(kernel="precomputed").fit(X @ X.T, y), "Precomputed kernel: written are"),
+        (
+            lambda X, y: DCSVMClassifier(kernel=lambda A, B: A @ B.T).fit(X, y),
+            "CallableKernel kernel; to_onnx and to_c write",
+        ),
+        (
+            lambda X, y: DCSVMClassifier(kernel="precomputed").fit(X @ X.T, y),
+            "Precomputed kernel; to_onnx and to_c write",
+        ),
         (lambda X, y: OCASClassifier(), "not fitted"),
     ],
 )

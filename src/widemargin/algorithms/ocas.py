@@ -37,7 +37,7 @@ from .._progress import AnyProgress, SilentProgress
 from .._threads import ONE_THREAD, ThreadTeam
 from .._types import ROUNDING, Array, Matrix
 from ..data import DesignMatrix, IdentityMatrix, LocalMatrix, RowAccess, make_design_matrix, split_constant
-from ..solvers.cutting_plane.accelerations import Accelerations, choose_accelerations
+from ..solvers.cutting_plane.accelerations import ASCENT_VALUES, Accelerations, choose_accelerations
 from ..solvers.cutting_plane.active_rows import ActiveRows
 from ..solvers.cutting_plane.crammer_singer import MulticlassHingeLoss
 from ..solvers.cutting_plane.dual_alone import DualAlone
@@ -59,7 +59,7 @@ Trained = tuple[list[LinearResult], History]
 
 _PARTS = "active_rows", "dual_ascent", "decision_values", "line_search", "plane", "master_problem"  # of a round
 _STALL_ROUNDS = 50  # stop after so many rounds in which neither bound nor objective moves: see `_is_stalled`
-_FIRST_ROUNDS = 10  # before the interior-point method, at least
+_FIRST_ROUNDS = 30  # before the interior-point method; of more than 32,768 values a third, at least
 _SIDE_OF_ROUND = 30  # (min(n, d) / 30)^2 rounds take about as long as that method
 _BLOCK_POINTS = 8  # evaluate at most so many points of the start in one pass: their decision values are in memory
 
@@ -250,7 +250,9 @@ class OCASTraining:
         (n, d), n_bytes = self.X.shape, self.settings.memory["active rows"]
         if not self.accelerations.interior_point or not is_small(n, d, n_bytes):
             return -1
-        return max(_FIRST_ROUNDS, (min(n, d) // _SIDE_OF_ROUND) ** 2)
+        if n * d < ASCENT_VALUES:  # rounds are fast
+            return _FIRST_ROUNDS
+        return max(_FIRST_ROUNDS // 3, (min(n, d) // _SIDE_OF_ROUND) ** 2)
 
     # ------------------------------------------------------------------------------------------------- Algorithm 1
 

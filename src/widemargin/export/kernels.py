@@ -26,7 +26,7 @@ def check_written(kernel: Any) -> None:
     """Raise a ValueError that names a kernel which is not written."""
     if not isinstance(kernel, _WRITTEN):
         raise ValueError(
-            f"model has a {type(kernel).__name__} kernel: written are rbf, laplacian, poly, sigmoid, linear"
+            f"model has a {type(kernel).__name__} kernel; to_onnx and to_c write rbf, laplacian, poly, sigmoid, linear"
         )
 
 

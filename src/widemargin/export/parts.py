@@ -89,8 +89,8 @@ def _back(model: TransformedTargetRegressor) -> Operations:
         operations = forward and [(_OPPOSITE[sign], of) for sign, of in reversed(forward) if sign in _OPPOSITE]
     if operations is None:
         raise ValueError(
-            f"model has the transformer {' '.join(repr(transformer).split())} of its target: written are {SCALINGS}, "
-            "and the inverse functions np.exp and np.expm1. Export model.regressor_, and transform its values"
+            f"model has the transformer {' '.join(repr(transformer).split())} of its target, which to_onnx and to_c "
+            f"do not write. They write {SCALINGS}, and the inverse functions np.exp and np.expm1. Export model.regressor_, and transform its values"
         )
     return operations
 
@@ -108,9 +108,9 @@ def machine_of(model: Any) -> Any:
 def step_error(step: Any) -> ValueError:
     """The error of a pipeline with a step that is not written."""
     return ValueError(
-        f"model has the step {' '.join(repr(step).split())}: written are {SCALINGS}, SimpleImputer of NaN without "
-        "indicators, and by to_onnx LandmarkNystroem. Export the last step, model[-1], whose input is "
-        "model[:-1].transform(X) as a dense array; or all steps with skl2onnx.to_onnx after "
+        f"model has the step {' '.join(repr(step).split())}, which is not written. to_onnx and to_c write "
+        f"{SCALINGS} and SimpleImputer of NaN without indicators; to_onnx also LandmarkNystroem. Export the last step, "
+        "model[-1], whose input is model[:-1].transform(X) as a dense array; or all steps with skl2onnx.to_onnx after "
         "widemargin.register_converters()"
     )
 
@@ -126,4 +126,4 @@ def no_machine(model: Any) -> ValueError:
 
 def random_clusters() -> ValueError:
     """The error of an early machine of random clusters, which are found by hashing."""
-    return ValueError("model has partition='random': written are 'input' and 'kernel'; compress it first")
+    return ValueError("model has partition='random'; to_onnx and to_c write 'input' and 'kernel'; compress it first")
