@@ -49,7 +49,7 @@ def test_a_scheduled_workflow_runs_a_session(name: str) -> None:
 def test_pillow_is_an_extra_alone() -> None:
     project = tomllib.loads(read("pyproject.toml"))["project"]
     assert not [name for name in project["dependencies"] if name.startswith("pillow")]
-    assert project["optional-dependencies"]["demo"] == ["pillow>=10.0"]
+    assert project["optional-dependencies"]["demo"] == ["widemargin[tables]", "pillow>=10.0"]
 
 
 def test_actions_are_pinned_by_commit() -> None:

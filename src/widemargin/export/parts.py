@@ -90,7 +90,8 @@ def _back(model: TransformedTargetRegressor) -> Operations:
     if operations is None:
         raise ValueError(
             f"model has the transformer {' '.join(repr(transformer).split())} of its target, which to_onnx and to_c "
-            f"do not write. They write {SCALINGS}, and the inverse functions np.exp and np.expm1. Export model.regressor_, and transform its values"
+            f"do not write. They write {SCALINGS}, and the inverse functions np.exp and np.expm1. Export "
+            "model.regressor_, and transform its values"
         )
     return operations
 
