@@ -825,6 +825,7 @@ def test_training_is_repeatable(csv, tmp_path):
     np.testing.assert_array_equal(a.dual_coef_, b.dual_coef_)
 
 
+@pytest.mark.slow
 def test_output_to_a_closed_pipe_is_quiet(csv, model):
     command = f"{sys.executable} -m widemargin predict {csv} {model} | head -n 1"
     done = subprocess.run(command, shell=True, capture_output=True, text=True, timeout=120, check=False)
@@ -1051,6 +1052,7 @@ def test_interrupt_while_modules_load_is_code_130():
     assert (done.returncode, done.stdout, done.stderr) == (130, "", "")
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name != "posix", reason="sends a signal")
 def test_interrupted_training_saves_the_best_model(tmp_path):
     X, y = load_patches(12_000, task="quadrant")
@@ -1103,6 +1105,7 @@ def test_interrupt_while_waiting_for_data(tmp_path, csv):
 # demo
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("task", ["photo", "quadrant"])
 def test_demo(tmp_path, task):
     done = run("demo", "--n-samples", "400", "--task", task, "--out", "demo.png", cwd=tmp_path)

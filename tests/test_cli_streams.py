@@ -117,6 +117,7 @@ def test_outputs_that_are_pipes(csv, model, tmp_path):
     assert not parts(tmp_path)
 
 
+@pytest.mark.slow
 @POSIX
 def test_standard_output_by_its_name(csv, tmp_path):
     done = shell(f"{PROGRAM} train a.csv /dev/stdout > trained", tmp_path)
@@ -128,6 +129,7 @@ def test_standard_output_by_its_name(csv, tmp_path):
 # Closed, full and narrow streams
 
 
+@pytest.mark.slow
 @POSIX
 @pytest.mark.parametrize(
     ("command", "code", "error"),
@@ -147,6 +149,7 @@ def test_closed_streams(command, code, error, csv, model, tmp_path):
     assert (tmp_path / "n").exists() == ("train a.csv n" in command)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is full")
 @pytest.mark.parametrize(
     ("command", "name"),
@@ -163,6 +166,7 @@ def test_a_full_disk_is_named(command, name, csv, model, tmp_path):
     assert done.returncode == 1
 
 
+@pytest.mark.slow
 @POSIX
 @pytest.mark.parametrize(
     "environment", [{"PYTHONIOENCODING": "ascii"}, {"LC_ALL": "C", "PYTHONCOERCECLOCALE": "0", "PYTHONUTF8": "0"}]
@@ -175,6 +179,7 @@ def test_streams_that_take_ascii_alone(csv, tmp_path, environment):
     assert (done.returncode, done.stderr) == (0, "")
 
 
+@pytest.mark.slow
 @POSIX
 def test_labels_beyond_ascii_are_utf_8_in_every_output(csv, tmp_path):
     csv.write_text(csv.read_text().replace("a\n", "Köln\n"), encoding="utf-8")
@@ -186,6 +191,7 @@ def test_labels_beyond_ascii_are_utf_8_in_every_output(csv, tmp_path):
 # Signals
 
 
+@pytest.mark.slow
 @POSIX
 @pytest.mark.parametrize(("name", "ignored"), [("SIGTERM", False), ("SIGHUP", True)])
 def test_signals_leave_no_unfinished_file(name, ignored, csv, tmp_path):
@@ -248,6 +254,7 @@ def test_a_model_that_expands_to_far_more_than_its_size_is_refused(model, tmp_pa
         assert "200 times its size" in error
 
 
+@pytest.mark.slow
 def test_data_that_expand_to_far_more_than_their_size_are_refused(csv, tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(compressed, "_ALWAYS_EXPANDED", 10**6)
     (tmp_path / "b.csv.gz").write_bytes(gzip.compress(csv.read_bytes() + b"1,a\n" * 10**6))

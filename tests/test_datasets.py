@@ -256,6 +256,7 @@ def test_damaged_compression(tmp_path, suffix, pack, stem):
             load_table(write(tmp_path, stem + suffix, damaged))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("pack", [gzip.compress, bz2.compress, lzma.compress, lambda text: zipped({"a.csv": text})])
 def test_what_expands_to_far_more_than_its_size_is_refused(tmp_path, monkeypatch, pack):
     monkeypatch.setattr(compressed, "_ALWAYS_EXPANDED", 10**6)

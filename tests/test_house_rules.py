@@ -52,6 +52,7 @@ def test_import_is_cheap() -> None:
     assert run.stdout == "[]\n"
 
 
+@pytest.mark.slow
 def test_a_fit_loads_nothing_it_does_not_need() -> None:
     code = (
         "import sys, widemargin; widemargin.DCSVMClassifier().fit([[0.0], [1.0]], [0, 1]);"

@@ -492,6 +492,7 @@ def test_pipes(tmp_path):
     fails(tmp_path / "b.csv", f"{tmp_path / 'b.csv'}:2: 1 fields")
 
 
+@pytest.mark.slow
 def test_the_memory_budget_says_how_many_rows_fit(tmp_path):
     path = write(tmp_path, "a.csv.gz", gzip.compress(b"a,b,y\n" + b"1.5,2,u\n2.5,3,v\n" * 50_000))
     with (

@@ -152,6 +152,7 @@ def test_max_time_is_kept(fit_intercept: bool) -> None:
     assert_usable(model, X, y, least=0.7)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("max_time", [0.05, 0.2, 1.0])
 def test_max_time_is_kept_whatever_stage_it_strikes(max_time: float) -> None:
     """With the default levels; the model may then be that of a level, but it is never said to have converged."""

@@ -50,6 +50,7 @@ def primal(X: Any, y: Any, weights: Any, model: DCSVMRegressor) -> float:
 # ------------------------------------------------------------------------------------------------------- regression
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("C", [0.1, 3.0, 100.0])
 def test_regression_is_svr(waves: Data, C: float, weighted: bool) -> None:

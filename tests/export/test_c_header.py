@@ -145,6 +145,7 @@ def test_labels_of_many_rows(name, digits, tmp_path) -> None:
     assert (gaps[differ & ~is_elsewhere] <= 2e-3 * expected.std()).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["linear", "rbf"])
 def test_differences_are_within_the_bound_that_is_stated(kind, tmp_path) -> None:
     X = RNG.normal(size=(500, 200)).astype(np.float32)

@@ -146,6 +146,7 @@ def test_copies_with_scaled_columns_are_as_many_as_memory_has_room_for(
 # ------------------------------------------------------------------------------------------------- what may be tried
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("small_clusters")
 def test_lists_are_never_left(many: Data) -> None:
     many = many[0][:2000], many[1][:2000]
@@ -471,6 +472,7 @@ def test_little_time_gives_a_machine_and_names_what_was_chosen(kind: type, max_t
     assert model.best_estimator_ is not None
 
 
+@pytest.mark.slow
 def test_a_stopped_search_names_the_kernels_and_gammas_that_it_has_not_seen(binary: Data) -> None:
     def slow(model: Any, X: Any, y: Any) -> float:
         time.sleep(0.5)
@@ -517,6 +519,7 @@ def test_an_interrupt_gives_a_machine(refit: Any) -> None:
     assert run.stdout.strip() == "searched", run.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("refit", "is_early"), [("exact", False), ("early", True), (True, False), ("auto", False)])
 def test_the_last_machine_is_what_refit_says(many: Data, refit: Any, is_early: bool) -> None:
     given: dict[str, Any] = {"Cs": [10.0], "gammas": [0.3], "kernels": "rbf", "search": "early"}
@@ -578,6 +581,7 @@ def test_an_error_of_the_scorer_is_the_callers(binary: Data) -> None:
         DCSVMClassifierCV(scoring=broken).fit(*binary)
 
 
+@pytest.mark.slow
 def test_functions_and_matrices_are_searched_exactly(binary: Data) -> None:
     X, y = binary
     function = DCSVMClassifierCV(kernels=[lambda A, B: A @ B.T, "rbf"], cv=3).fit(X, y)
@@ -613,6 +617,7 @@ def test_two_rows_of_each_class() -> None:
         DCSVMClassifierCV().fit(X, y)
 
 
+@pytest.mark.slow
 def test_repeated_rows(binary: Data) -> None:
     X, y = np.repeat(binary[0][:100], 20, axis=0), np.repeat(binary[1][:100], 20)
     model = DCSVMClassifierCV(kernels="rbf", cv=3).fit(X, y)

@@ -143,6 +143,7 @@ def test_models_around_it(wrap: str) -> None:
     assert np.mean(calibrated.predict(X) == LETTERS[scores.argmax(axis=1)]) > 0.9
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_it_is_saved_exported_and_compressed(n_classes: int, tmp_path: Path) -> None:
     X, y = rows(400, n_classes)

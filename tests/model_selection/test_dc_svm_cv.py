@@ -90,6 +90,7 @@ def test_rows_beyond_float32_have_the_scores_of_scaled_ones(binary: Data, kind: 
     np.testing.assert_allclose(one.scores_, other.scores_, atol=0.01)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", [DCSVMClassifierCV, DCSVMRegressorCV])
 @pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
 @pytest.mark.parametrize("offset", [1e4, 1e8])

@@ -119,6 +119,7 @@ def test_the_accuracy_has_the_candidates_it_had() -> None:
     assert set(results["param_kernel"]) == {"rbf", "laplacian"}
 
 
+@pytest.mark.slow
 def test_a_nearly_linear_regression_takes_a_linear_machine() -> None:
     """27 columns, some with a few huge values: R2 of an RBF machine is far lower."""
     g = np.random.default_rng(0)

@@ -110,6 +110,7 @@ def test_little_time_asks_for_an_early_machine(monkeypatch: pytest.MonkeyPatch) 
     assert model.max_time == 1e-3
 
 
+@pytest.mark.slow
 def test_a_probe_of_few_rows_is_no_proof_for_a_linear_machine(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of many rows a second, larger probe decides; where there is no time for it, a search or an early machine does."""
     rng = np.random.default_rng(0)
@@ -165,6 +166,7 @@ def test_rare_classes_do_not_make_the_suggestion_fail(n_rare: int, target: str) 
     assert len(model.classes_) == 3
 
 
+@pytest.mark.slow
 def test_ordered_rows_are_held_out_at_random(capsys: pytest.CaptureFixture[str]) -> None:
     order = np.argsort(X[:, 0])
     assert suggest(X[order], Y[order]).cv is None

@@ -67,6 +67,7 @@ def search(own: Any, coef: Any, log_kappa: Any, sizes: Any, grids: Any, rule: st
     return partners, found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rule", [rule for rule in RULES if rule != "gss-paper"])  # whose h is inexact
 @quick
 @given(

@@ -81,6 +81,7 @@ def test_is_sorted(seed: int, n: int, d: int, width: type, repeats: bool) -> Non
     assert matrix(in_order((data, indices, indptr)), d, width).is_sorted
 
 
+@pytest.mark.slow
 def test_a_slice_keeps_the_arrays_alive() -> None:
     data = np.ones(3)
     gone = weakref.ref(data)

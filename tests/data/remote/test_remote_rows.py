@@ -126,6 +126,7 @@ def test_rows_are_freed_after_use_and_after_a_failure(cluster: Any, client: Any)
     wait_until(lambda: held_on(workers, "stack_rows") == 0)
 
 
+@pytest.mark.slow
 def test_partitions_leave_the_workers_once_they_are_shuffled(cluster: Any, client: Any) -> None:
     def read_slowly(part: Any) -> Any:
         time.sleep(0.2)
