@@ -279,7 +279,7 @@ def _opened_ipc(path: str) -> Iterator[Any]:
             yield reader.schema, (reader.get_batch(k) for k in range(reader.num_record_batches))
             return
         except pa.ArrowInvalid as error:
-            if "not an Arrow file" not in str(error).lower() and "Not an Arrow file" not in str(error):
+            if "not an arrow file" not in str(error).lower():
                 raise
         source.seek(0)
         reader = pa.ipc.open_stream(source)

@@ -25,9 +25,8 @@ MISSING |= {"Null", "?", "\\N"}
 MISSING_NUMBERS = MISSING | {"-", "."}
 BOOLEANS = {"TRUE": 1.0, "True": 1.0, "true": 1.0, "FALSE": 0.0, "False": 0.0, "false": 0.0}
 ISO_DATE = re.compile(r"\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d{1,6})?)?(?:Z|[+-]\d\d:?\d\d)?)?", re.ASCII)
-_THOUSANDS = re.compile(
-    r"[+-]?[0-9]{1,3}([.,' \u00a0\u202f])(?:[0-9]{2,3}\1)*[0-9]{3}(?:[.,][0-9]+)?"
-)  # also 12,34,567
+# Also 12,34,567
+_THOUSANDS = re.compile(r"[+-]?[0-9]{1,3}([.,' \u00a0\u202f])(?:[0-9]{2,3}\1)*[0-9]{3}(?:[.,][0-9]+)?")
 _COMMA = re.compile(r"[+-]?[0-9]*,[0-9]+(?:[eE][+-]?[0-9]+)?")
 _MARKED = re.compile(  # $5, 5 %, 1D+03, and a minus sign that is no hyphen
     r"[$€£¥\u2212]\s?[+-]?[0-9][0-9.,]*|[+-]?[0-9][0-9.,]*\s?[%$€£¥]|[+-]?[0-9.]+[dD][+-]?[0-9]+"
@@ -346,11 +345,7 @@ def _counts(first: list[Cell], features: list[int], below: list[list[Cell]]) -> 
             return False
         numbers = [int(cell) for cell in cells]
         steps = {b - a for a, b in pairwise(numbers)}
-        return (
-            len(steps) == 1
-            and steps != {0}
-            and (numbers[:2] == [0, 1] or (steps != {0} and _LEAST_YEAR <= numbers[0] <= 2200))
-        )
+        return len(steps) == 1 and steps != {0} and (numbers[:2] == [0, 1] or _LEAST_YEAR <= numbers[0] <= 2200)
 
     return is_progression(first) and not any(map(is_progression, below[:5]))
 
