@@ -5,6 +5,7 @@ import re
 import zipfile
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.svm import SVC
 
@@ -279,12 +280,21 @@ def test_missing_numbers_without_text(tmp_path, capsys):
     path.write_text("".join(rows))
     assert main(["train", str(path), str(tmp_path / "m"), "--impute", "none"]) == 1
     assert "a.csv:4: column 1 is missing; --impute median" in error_of(capsys)
+    assert main(["train", str(path), str(tmp_path / "m"), "--holdout", "0.01"]) == 1
+    assert "a.csv: --holdout 0.01 holds out 1 of 60 rows, and of 2 classes both parts need one" in error_of(capsys)
     assert main(["train", str(path), str(tmp_path / "m"), "--holdout", "0.3"]) == 0
     assert "missing values are filled in by the median of their column: 0" in capsys.readouterr().err
     assert main(["predict", str(path), str(tmp_path / "m"), str(tmp_path / "out")]) == 0
     np.savez(tmp_path / "a.npz", X=np.where(np.arange(60)[:, None] % 9 == 3, np.nan, X), y=X[:, 0] > 0)
     assert main(["train", str(tmp_path / "a.npz"), str(tmp_path / "n"), "--impute", "most_frequent"]) == 0
     assert main(["predict", str(tmp_path / "a.npz"), str(tmp_path / "n"), str(tmp_path / "o")]) == 0
+
+
+def test_a_class_of_one_row_in_a_format_without_lines(tmp_path, capsys):
+    frame = pd.DataFrame({"a": range(5), "y": list("uuvvw")})
+    frame.to_parquet(tmp_path / "a.parquet")
+    assert main(["train", str(tmp_path / "a.parquet"), str(tmp_path / "m")]) == 0
+    assert "note: class 'w' has 1 row: a typo?" in capsys.readouterr().err
 
 
 def test_categories_that_training_never_saw_are_counted_and_named(adult, tmp_path, capsys):

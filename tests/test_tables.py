@@ -87,6 +87,8 @@ def test_rows_that_are_no_header_stay_samples(tmp_path):
         assert len(read(write(tmp_path, "a.csv", text))[0]) == text.count("\n")
     path = write(tmp_path, "b.csv", "unknown,5.5,x\n1,2,x\n3,4,y\n")
     fails(path, "b.csv:1: is the first row a header ('unknown', '5.5')? --header yes or no")
+    for text in ("2018,2019,kind\n1.5,2,u\n3,4,v\n5,6,u\n", "2018,2019,2020\n1.5,2,u\n3,4,v\n5,6,u\n"):
+        fails(write(tmp_path, "c.csv", text), "c.csv:1: is the first row a header ('2018', '2019')?")
     assert len(read(path, header=True)[0]) == 2
     fails(path, "column 1 is 'unknown', which is not a number", "--missing 'unknown'", header=False)
     assert read(path, header=False, missing=["unknown"])[0][0] == [None, 5.5]
@@ -97,6 +99,10 @@ def test_columns_that_count_the_rows_are_named(tmp_path):
         text = f"{name},a,kind\n" + "".join(f"{k + 1},{k % 3},{'xy'[k > 4]}\n" for k in range(9))
         assert f"column 1 ('{name}') counts the rows: --drop '{name}'" in read(write(tmp_path, "a.csv", text))[2]
     assert "dropped" in read(write(tmp_path, "b.csv", ",a,y\n1,2,x\n2,3,y\n"))[2]
+    rows, _, notes = read(write(tmp_path, "b.csv", '"","mpg","am"\n"Fiat 128",2,x\n"Mazda",3,y\n'))
+    assert rows == [[2], [3]]
+    assert "column 1 ('') names the rows and was dropped" in notes
+    fails(write(tmp_path, "b.csv", "a,y\nu,1,x\nu,2,y\n"), "b.csv:2: 3 fields where the first row has 2")
     path = write(tmp_path, "c.csv", "id,a,kind\n4,1,x\n2,3,y\n")
     assert read(path, drop=["id"])[0] == read(path, drop=[0], header=True)[0] == [[1], [3]]
     fails(path, "c.csv:1: no column is named 'ids': did you mean 'id'", drop=["ids"])
@@ -141,6 +147,9 @@ def test_cells(tmp_path, cells, expected):
         (["1.5D+03", "2.0D+00"], "remove the mark"),
         (["03/04/2026", "12/04/2026"], "write dates as 2026-11-27"),
         (["1", "inf"], "which is not finite"),
+        (["Inf", "-Inf", "NaN"], "which is not finite"),
+        (["\u22125", "\u22126"], "remove the mark"),
+        (["12:30", "13:45:10"], "write times as numbers"),
         (["1", "1_000"], "'1_000', which is not a number"),
         (["1", "1e600"], "not finite"),
         (["9007199254740993", "1"], "an id? --drop"),
@@ -156,6 +165,8 @@ def test_the_options_that_errors_name_work(tmp_path):
     path = write(tmp_path, "a.csv", 'rooms,price,y\n3,"7,074",u\n3+,"8,123.5",v\n')
     assert read(path, text=["rooms"], thousands=",")[0] == [["3", 7074], ["3+", 8123.5]]
     assert read(path, missing=["3+"], thousands=",")[0] == [[3, 7074], [None, 8123.5]]
+    path = write(tmp_path, "a.csv", 'a,y\n"12,34,567",u\n"1,000",v\n')
+    assert read(path, thousands=",")[0] == [[1234567], [1000]]
     path = write(tmp_path, "b.csv", "a;b;y\n1,5;2;0,5\n2,5;1.234;1,5\n")
     fails(path, "b.csv:2: column 1 ('a') is '1,5', which is not a number; --decimal ,")
     fails(path, "b.csv:3: column 2 ('b') is '1.234'", "thousands: --thousands .", decimal=",")
@@ -207,6 +218,10 @@ def test_plus_and_minus_are_labels(tmp_path):
     numbers = "".join(f"{k},{k + 0.25 if k != 7 else 'NA'}\n" for k in range(30))
     fails(write(tmp_path, "b.csv", numbers), "b.csv:8: the label is missing")
     assert np.isnan(load_table(tmp_path / "b.csv", unlabelled="keep").y[7])
+    path = write(tmp_path, "c.csv", "a,y\n3,1\n4,.\n5,0\n")  # SAS, Stata
+    fails(path, "c.csv:3: the label is missing")
+    assert read(path, unlabelled="drop")[:2] == ([[3], [5]], [1, 0])
+    assert read(write(tmp_path, "c.csv", "a,y\n3,x\n4,.\n"))[1] == ["x", "."]
 
 
 # Faults
@@ -225,6 +240,7 @@ def test_plus_and_minus_are_labels(tmp_path):
         ("|1x3 Cross validator\n25, 1, <=50K.\n", ":1", "1 field where the next row has 3: a title? Remove the line"),
         ('a,b,y\n1,"2,x\n3,4,y\n5,6,x\n', ":2", "a quote that is opened in this row is not closed"),
         ('a,b,y\n1,2,x\n3,"u,y\n5,"v",x\n', ":3", "a quote that is opened in this row is not closed"),
+        ('a,b,y\n1,"say \\"hi\\", ok",x\n2,"say \\"hi\\", ok",y\n', ":2", "a quote that is opened in this row"),
         (b"a,y\n1,\xff\xfe\n", "", "not a text file in UTF-8"),
     ],
 )
@@ -382,13 +398,28 @@ def test_columnar_types_that_no_machine_reads(tmp_path):
     assert "pandas' index was left out" in notes
 
 
+def test_columnar_files_of_pandas_and_missing_words(tmp_path):
+    frame = pd.DataFrame({"a": [1, -9, 3], "s": ["u", "n/a", "v"], "y": [0, 1, -9]}, index=["p", "q", "r"])
+    frame.rename_axis("name").to_parquet(tmp_path / "a.parquet")
+    rows, labels, notes = read(tmp_path / "a.parquet", missing=["-9", "n/a"], unlabelled="keep")
+    assert rows == [[1, "u"], [None, None], [3, "v"]]
+    assert labels[:2] == [0, 1]
+    assert np.isnan(labels[2])
+    assert "pandas' index was left out: 'name'; reset_index()" in notes
+    pq.write_table(pa.table([[1], [2], [3]], names=["a", "a", "y"]), tmp_path / "b.parquet")
+    fails(tmp_path / "b.parquet", "several columns are named 'a'")
+    words = pa.DictionaryArray.from_arrays(pa.array([0, 1]), pa.array(["u", None]))
+    pyarrow.feather.write_feather(pa.table({"a": words, "y": [1, 2]}), tmp_path / "c.feather")
+    assert read(tmp_path / "c.feather")[0] == [["u"], [None]]
+
+
 def test_folders_and_patterns(tmp_path):
     for year in (2025, 2026):
         (tmp_path / f"year={year}").mkdir()
         pq.write_table(pa.table({"a": [year / 2], "y": ["uv"[year % 2]]}), tmp_path / f"year={year}" / "part.parquet")
     (tmp_path / "_SUCCESS").touch()
     assert read(tmp_path)[:2] == ([["2025", 1012.5], ["2026", 1013]], ["v", "u"])
-    assert read(tmp_path / "*" / "*.parquet")[0] == [[1012.5], [1013]]
+    assert read(tmp_path / "*" / "*.parquet")[:2] == read(tmp_path)[:2]
     pq.write_table(pa.table({"b": [1.0], "y": ["u"]}), tmp_path / "year=2026" / "other.parquet")
     fails(tmp_path, "other.parquet: column 'a' has another type than in")
     for name, rows in (("1.csv", "a,y\n1,u\n"), ("2.csv", "a,y\n2.5,v\n"), ("3.csv", "a,z\n2.5,v\n")):
@@ -456,6 +487,16 @@ sunny, 85, 1, "2026-01-02 03:04", no % trailing
     assert load_table(path, target="temperature", unlabelled="drop").y.tolist() == [85, 1, 2, 3, 4]
 
 
+def test_arff_dates_and_missing_words(tmp_path):
+    head = "@attribute a date 'd. MMM yyyy'\n@attribute b date \"yyyy-MM-dd'T'HH:mm:ss.SSSZ\"\n"
+    rows = "'3. Apr 2001',2001-04-03T01:02:03.500+0200,1\n?,?,NaN\n"
+    path = write(tmp_path, "a.arff", f"{head}@attribute y real\n@data\n{rows}")
+    X, y = load_table(path, missing=["NaN"], unlabelled="keep")
+    assert X.iloc[0].tolist() == [pd.Timestamp("2001-04-03"), pd.Timestamp("2001-04-02 23:02:03.5")]
+    assert (y[0], np.isnan(y[1]), X.iloc[1].isna().all()) == (1, True, True)
+    fails(path, "a.arff:6: column 3 ('y') is 'NaN', which is not a number", "--missing 'NaN'")
+
+
 def test_arff_weights_and_sparse_rows(tmp_path):
     head = "@relation r\n@attribute a {u,v}\n@attribute b real\n@attribute y {no,yes}\n@data\n"
     with pytest.warns(UserWarning, match="its rows have weights: they are the table's sample_weight"):
@@ -508,3 +549,6 @@ def test_svmlight_and_npz_are_tables_too(tmp_path):
     assert (X.toarray().tolist(), y.tolist()) == ([[1, 0], [0, 3]], ["yes", "no"])
     np.savez(tmp_path / "a.npz", X=np.eye(2), y=[0, 1], z=[2, 3])
     assert load_table(tmp_path / "a.npz", target="z").y.tolist() == [2, 3]
+    fails(
+        write(tmp_path, "a.txt", "1.5 2 3\n"), "a.txt:1: '2' is not an index:value pair: is it delimited text? --format"
+    )

@@ -153,6 +153,10 @@ def _split(training: Training, args: Namespace) -> Training:
             names = shorten(map(repr, classes[counts == 1].tolist()))
             note(f"classes of one row, which are trained on and not held out: {names}")
             rows = np.setdiff1d(rows, single)
+        n_held, n_classes = int(np.ceil(args.holdout * len(rows))), len(classes) - len(single)
+        if min(n_held, len(rows) - n_held) < n_classes:
+            reason = f"--holdout {args.holdout} holds out {n_held} of {len(rows)} rows"
+            raise file_error(args.data, f"{reason}, and of {n_classes} classes both parts need one: give --test")
     with errors_naming(args.data):
         stratify = y[rows] if args.task == "classification" else None
         parts = train_test_split(rows, test_size=args.holdout, random_state=args.random_state, stratify=stratify)

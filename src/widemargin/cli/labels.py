@@ -45,7 +45,8 @@ def note_rare_classes(y: Any, line_of_row: Any) -> None:
     classes, firsts, counts = np.unique(y, return_index=True, return_counts=True)
     rare = np.flatnonzero(counts == 1)
     if len(rare) == 1:
-        where = "" if line_of_row is None else f" (line {line_of_row(int(firsts[rare[0]]))})"
+        line = line_of_row(int(firsts[rare[0]])) if line_of_row else None
+        where = f" (line {line})" if line else ""
         note(f"class {classes[rare[0]].item()!r} has 1 row{where}: a typo?")
     elif len(rare):
         # classes of one row / rows: beyond, labels are rather numbers to be predicted

@@ -16,7 +16,9 @@ _WORD = r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\""
 _NAME = re.compile(rf"@attribute\s+({_WORD}|[^\s{{]+)\s*(.*)", re.IGNORECASE | re.DOTALL)
 _FIELD = re.compile(rf"\s*(?:({_WORD})|(\{{[^}}]*\}})|([^\s,{{}}'\"%][^\s,{{}}%]*)|(?=,|$|%))\s*")
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r"}
-_JAVA_DATES = {"yyyy": "%Y", "MM": "%m", "dd": "%d", "HH": "%H", "mm": "%M", "ss": "%S", "yy": "%y", "SSS": "%f"}
+_JAVA_DATES = {"yyyy": "%Y", "yy": "%y", "MMMM": "%B", "MMM": "%b", "EEEE": "%A", "EEE": "%a", "a": "%p", "SSS": "%f"}
+_JAVA_DATES |= {"Z": "%z", "XXX": "%z"}
+_JAVA_DATES |= {k * n: f"%{v}" for k, v in zip("MdHhms", "mdHIMS", strict=True) for n in (1, 2)}
 
 
 class ArffFile:
@@ -160,7 +162,8 @@ class ArffFile:
             try:
                 return datetime.strptime(cell, self._dates[position]).isoformat()
             except ValueError:
-                raise file_error(self._path, f"{quoted(cell)} is no date as declared", line) from None
+                reason = f"{quoted(cell)} is no date as declared, or in a form that is not known: write yyyy-MM-dd"
+                raise file_error(self._path, reason, line) from None
         return cell
 
 
@@ -185,6 +188,4 @@ def _strptime_of(java: str) -> str:
     form = _unquoted(java)
     if not form or form == "yyyy-MM-dd'T'HH:mm:ss":
         return ""
-    for old, new in _JAVA_DATES.items():
-        form = form.replace(old, new)
-    return form.replace("'", "")
+    return re.sub(r"'([^']*)'|([A-Za-z])\2*", lambda found: found[1] or _JAVA_DATES.get(found[0], found[0]), form)

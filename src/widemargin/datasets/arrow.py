@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import re
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, BinaryIO
@@ -11,7 +13,7 @@ import numpy as np
 
 from widemargin.datasets.columns import Batch, Codes, Column
 from widemargin.datasets.compressed import opened
-from widemargin.datasets.files import PathLike, file_error, quoted
+from widemargin.datasets.files import PathLike, file_error, is_number, quoted
 from widemargin.datasets.layouts import BOOLEANS, CATEGORY, DATE, LABEL, MISSING, NUMBER, Layout, TableOptions, place
 from widemargin.datasets.rows import Dialect
 
@@ -123,11 +125,12 @@ def _column(layout: Layout, position: int, column: Any, options: TableOptions) -
     return _numbers(column, whole=True)
 
 
-def _renumbered(column: Any, words: list[str], options: TableOptions | None) -> Codes:
+def _renumbered(column: Any, words: list[str | None], options: TableOptions | None) -> Codes:
     """Codes without repeated words; with options, also without those of missing values."""
     known: dict[str, int] = {}
     numbers = [
-        -1 if options is not None and options.is_missing(word) else known.setdefault(word, len(known)) for word in words
+        -1 if word is None or (options and options.is_missing(word)) else known.setdefault(word, len(known))
+        for word in words
     ]
     codes = column.indices.to_numpy(zero_copy_only=False)
     if column.null_count:
@@ -172,11 +175,13 @@ class ArrowFiles:
         if not has_pyarrow():
             raise file_error(paths[0], "this format needs pyarrow: pip install widemargin[tables]")
         self._form, self._options = form, options
-        self._folders = {
-            path: _folders_of(os.path.relpath(path, root) if os.path.isdir(root) else "") for path in paths
-        }
+        top = root if os.path.isdir(root) else os.path.dirname(re.split(r"[*?[]", os.fspath(root))[0])
+        self._folders = {path: _folders_of(os.path.relpath(path, top or ".")) for path in paths}
         schema = self._schema(paths[0])
         types = {field.name: field.type for field in schema}
+        if len(types) < len(schema):
+            twice = Counter(schema.names).most_common(1)[0][0]
+            raise file_error(paths[0], f"several columns are named {quoted(twice)}")
         for path in paths[1:]:
             other = {field.name: field.type for field in self._schema(path)}
             for name in [*types, *other]:
@@ -185,8 +190,9 @@ class ArrowFiles:
                         path, f"column {quoted(name)} has another type than in {paths[0]}, or is in one alone"
                     )
         saved = (schema.pandas_metadata or {}).get("index_columns", ())
-        index = [name for name in saved if isinstance(name, str) and name.startswith("__index_level_")]
-        notes = (f"pandas' index was left out: {', '.join(map(quoted, index))}",) if index else ()
+        index = [name for name in saved if isinstance(name, str)]
+        reason = f"pandas' index was left out: {', '.join(map(quoted, index))}; reset_index() before saving keeps it"
+        notes = (reason,) if index else ()
         folders = list(self._folders[paths[0]])
         names = [*folders, *(name for name in types if name not in index)]
         kinds = {k: CATEGORY if name in folders else _kind_of(types[name]) for k, name in enumerate(names)}
@@ -241,12 +247,14 @@ class ArrowFiles:
             position == layout.target
             and (pa.types.is_integer(kept) or pa.types.is_boolean(kept))
             and not column.null_count
+            and not self._options.missing
         ):
             return column.to_numpy(zero_copy_only=False)
         if kind in (CATEGORY, LABEL):
             if not pa.types.is_dictionary(kept):
                 column = column.cast(pa.string()).dictionary_encode()
-            return _renumbered(column, column.dictionary.cast(pa.string()).to_pylist(), None)
+            words = column.dictionary.cast(pa.string()).to_pylist()
+            return _renumbered(column, words, None if kind == LABEL else self._options)
         try:
             values = _numbers(column)
         except pa.ArrowInvalid:
@@ -256,7 +264,8 @@ class ArrowFiles:
             raise layout.error(f"{reason} --drop, or drop=, leaves it out; --one-hot, or text=, keeps it") from None
         if np.isinf(values).any():
             raise layout.error(f"{layout.describe(position)} has infinite values: write them as missing ones")
-        return values
+        absent = [float(word) for word in self._options.missing if is_number(word)]
+        return np.where(np.isin(values, absent), np.nan, values) if absent else values
 
 
 @contextmanager
@@ -270,7 +279,7 @@ def _opened_ipc(path: str) -> Iterator[Any]:
             yield reader.schema, (reader.get_batch(k) for k in range(reader.num_record_batches))
             return
         except pa.ArrowInvalid as error:
-            if "not an Arrow file" not in str(error).lower() and "Not an Arrow file" not in str(error):
+            if "not an arrow file" not in str(error).lower():
                 raise
         source.seek(0)
         reader = pa.ipc.open_stream(source)

@@ -247,7 +247,11 @@ def labels_in(layout: Layout, column: Column, options: TableOptions) -> tuple[An
     if isinstance(column, Codes):
         words = [options.plain(word) if is_number(options.plain(word)) else word for word in column.words]
         minus = {"-"} if "+" not in words else set()
-        is_word = np.array([word not in minus and not options.is_missing(word) for word in column.words] + [False])
+        has_number = any(map(is_number, words))
+        are_numbers = has_number and all(is_number(w) or options.is_missing(w, number=True) for w in words)
+        is_word = np.array(
+            [word not in minus and not options.is_missing(word, number=are_numbers) for word in column.words] + [False]
+        )
         declared = layout.target in layout.levels
         values = labels_of(word for word, fits in zip(words, is_word, strict=False) if fits and not declared)
         if declared:

@@ -94,8 +94,8 @@ def _damage_reported(path: PathLike, suffix: str) -> Iterator[None]:
     except _DAMAGE as error:
         raise file_error(path, f"truncated or damaged {suffix} file ({error})") from error
     except OSError as error:
-        # bz2 reports damage as an OSError without errno; the operating system's errors have one.
-        if suffix != ".bz2" or error.errno is not None:
+        # bz2 and pyarrow report damage as an OSError without errno; the operating system's errors have one.
+        if suffix not in (".bz2", ".zst") or error.errno is not None:
             raise
         raise file_error(path, f"truncated or damaged {suffix} file ({error})") from error
 
@@ -130,20 +130,14 @@ def _open_zip(path: PathLike) -> Iterator[BinaryIO]:
 
 @contextmanager
 def _open_zstandard(path: PathLike) -> Iterator[BinaryIO]:
-    """By the standard library from Python 3.14 on, otherwise by the package zstandard."""
+    """By pyarrow: the package zstandard takes the end of a truncated file for its end."""
     try:
-        from compression import zstd as library  # type: ignore[import-not-found, unused-ignore]
+        import pyarrow
     except ImportError:
-        try:
-            import zstandard as library  # type: ignore[import-not-found, no-redef, unused-ignore]
-        except ImportError:
-            reason = "Zstandard files need the package zstandard: install it, or decompress the file by zstd -d"
-            raise file_error(path, reason) from None
-    try:
-        with library.open(path, "rb") as file:
-            yield file
-    except library.ZstdError as error:
-        raise file_error(path, f"truncated or damaged .zst file ({error})") from error
+        reason = "Zstandard files need pyarrow: pip install widemargin[tables], or decompress the file by zstd -d"
+        raise file_error(path, reason) from None
+    with pyarrow.input_stream(os.fspath(path), compression="zstd") as file:
+        yield file
 
 
 _OPENERS: dict[str, Callable[..., Any]] = {

@@ -17,6 +17,7 @@ Row: TypeAlias = "tuple[int, list[Cell]]"  # with the number of its line
 
 NUMBER, BOOLEAN, DATE, CATEGORY, LABEL = "number", "boolean", "date", "category", "label"
 _LEAST_NUMBERS = 0.1  # numbers / cells that are not missing, of a column that may be meant as numbers
+_LEAST_YEAR = 1800  # that a header may have
 _INDEX_NAMES = ("", "Unnamed: 0")  # of the index that pandas and R write as the first column
 # As pandas has them, the question mark of the UCI repository, and MySQL's; those of numbers alone: also SAS, Stata
 MISSING = frozenset(("", "NA", "N/A", "n/a", "#N/A", "<NA>", "nan", "NaN", "NAN", "-nan", "-NaN", "null", "NULL"))
@@ -24,9 +25,13 @@ MISSING |= {"Null", "?", "\\N"}
 MISSING_NUMBERS = MISSING | {"-", "."}
 BOOLEANS = {"TRUE": 1.0, "True": 1.0, "true": 1.0, "FALSE": 0.0, "False": 0.0, "false": 0.0}
 ISO_DATE = re.compile(r"\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d{1,6})?)?(?:Z|[+-]\d\d:?\d\d)?)?", re.ASCII)
-_THOUSANDS = re.compile(r"[+-]?[0-9]{1,3}(?:([.,' \u00a0\u202f])[0-9]{3})(?:\1[0-9]{3})*(?:[.,][0-9]+)?")
+# Also 12,34,567
+_THOUSANDS = re.compile(r"[+-]?[0-9]{1,3}([.,' \u00a0\u202f])(?:[0-9]{2,3}\1)*[0-9]{3}(?:[.,][0-9]+)?")
 _COMMA = re.compile(r"[+-]?[0-9]*,[0-9]+(?:[eE][+-]?[0-9]+)?")
-_MARKED = re.compile(r"[$€£¥]\s?[+-]?[0-9][0-9.,]*|[+-]?[0-9][0-9.,]*\s?[%$€£¥]|[+-]?[0-9.]+[dD][+-]?[0-9]+")
+_MARKED = re.compile(  # $5, 5 %, 1D+03, and a minus sign that is no hyphen
+    r"[$€£¥\u2212]\s?[+-]?[0-9][0-9.,]*|[+-]?[0-9][0-9.,]*\s?[%$€£¥]|[+-]?[0-9.]+[dD][+-]?[0-9]+"
+)
+_TIME = re.compile(r"[0-9]{1,2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]+)?)?")
 _INFINITE = re.compile(r"[+-]?(?:inf(?:inity)?|[0-9.]+e\+?[0-9]+)", re.IGNORECASE)
 _SLASHED = re.compile(r"[0-9]{1,4}[/.][0-9]{1,2}[/.][0-9]{4}|[0-9]{4}/[0-9]{1,2}/[0-9]{1,2}")
 
@@ -42,7 +47,7 @@ class TableOptions:
     keep : sequence of int or str, or None
         The features in their order, where they are known.
     declared : bool
-        Whether the format has missing values of its own, so that no word stands for one.
+        Whether the format has missing values of its own, so that words stand for one only if they are given.
     """
 
     target: int | str | None = -1
@@ -60,9 +65,9 @@ class TableOptions:
 
     def is_missing(self, cell: Cell, *, number: bool = False) -> bool:
         """Whether a cell says that there is no value."""
-        if self.declared:
-            return cell is None
-        return cell is None or cell in (MISSING_NUMBERS if number else MISSING) or cell in self.missing
+        if cell is None or cell in self.missing:
+            return True
+        return not self.declared and cell in (MISSING_NUMBERS if number else MISSING)
 
     def plain(self, cell: str) -> str:
         """A number as Python writes it; what is none stays none."""
@@ -155,7 +160,11 @@ def decide(path: PathLike, head: list[Row], options: TableOptions, names: list[s
     if not head:
         raise file_error(path, "the file is empty")
     line, first = head[0]
-    has_row_names = len(head) > 1 and all(len(row) == len(first) + 1 for _, row in head[1:])
+    has_row_names = (
+        len(head) > 1
+        and all(len(row) == len(first) + 1 for _, row in head[1:])
+        and len({row[0] for _, row in head[1:]}) == len(head) - 1
+    )
     width = len(first) + has_row_names
     layout = Layout(str(path), line, width)
     if options.target is not None and len(first) < 2:
@@ -186,10 +195,12 @@ def place(layout: Layout, options: TableOptions, head: list[Row], dropped: Seque
     """The layout with its label and features, and the kinds of those that have none yet."""
     target = None if options.target is None else positions_of(layout, [options.target])[0]
     left_out, notes = {*dropped, *positions_of(layout, options.drop)}, layout.notes
-    below = head[0][1][0] if head and head[0][1] else None
-    may_be_index = layout.names and layout.names[0] in _INDEX_NAMES and not {0} & {*left_out, target}
-    if may_be_index and below is not None and below.strip().isdecimal():
-        notes += (f"{layout.describe(0)} counts the rows and was dropped; give it a name to keep it",)
+    below = [(row[0] or "").strip() for _, row in head if row]
+    may_be_index = below and layout.names and layout.names[0] in _INDEX_NAMES and not {0} & {*left_out, target}
+    are_names = len(set(below)) == len(below) and not any(map(is_number, below))
+    if may_be_index and (below[0].isdecimal() or are_names):
+        what = "names" if are_names else "counts"
+        notes += (f"{layout.describe(0)} {what} the rows and was dropped; give it a name to keep it",)
         left_out.add(0)
     features = tuple(k for k in range(layout.width) if k != target and k not in left_out and k != layout.weight)
     if options.keep is not None:
@@ -240,7 +251,7 @@ def _kind(layout: Layout, position: int, cells: list[tuple[int, Cell]], options:
     if all(ISO_DATE.fullmatch(cell) for _, cell in present):
         return DATE
     line, cell = next(((line, cell) for line, cell in others if remedy(cell, options)), others[0])
-    n_numbers = len(present) - len(others)
+    n_numbers = sum(is_number(options.plain(cell)) or bool(_INFINITE.fullmatch(cell)) for _, cell in present)
     if remedy(cell, options) or n_numbers >= _LEAST_NUMBERS * len(present):
         raise refusal(layout, position, line, cell, options)
     return CATEGORY
@@ -269,9 +280,8 @@ def remedy(cell: str, options: TableOptions) -> str:
         return ": its decimal mark is a point; remove --decimal ,"
     if _MARKED.fullmatch(cell):
         return ": remove the mark beside the digits; --one-hot, or text=, takes the column as categories"
-    if _SLASHED.fullmatch(cell):
-        return ": write dates as 2026-11-27; --drop, or drop=, leaves the column out, text= takes it as categories"
-    return ""
+    form = "dates as 2026-11-27" if _SLASHED.fullmatch(cell) else "times as numbers" if _TIME.fullmatch(cell) else ""
+    return f": write {form}; --drop, or drop=, leaves the column out, text= takes it as categories" if form else ""
 
 
 def _has_header(head: list[Row], layout: Layout, options: TableOptions) -> tuple[bool, str]:
@@ -301,11 +311,13 @@ def _has_header(head: list[Row], layout: Layout, options: TableOptions) -> tuple
         seen = target is not None and any((row[target] or "").strip() == label for row in below)
         last = [int(first[k] or 0) for k in features[-2:]]
         is_next = not is_number(label) or label == str(2 * last[-1] - last[0])
-        if not seen and is_next and (len(features) > 2 or (target in is_name)):
+        if not seen and is_next and (len(features) > 2 or target in is_name):
             note = "the first row counts the columns, 0, 1, 2, ..., or years, and was taken for a header"
             return True, f"{note}; --header no, or header=False, takes it as a sample"
+        if not seen and is_next and last[0] >= _LEAST_YEAR:  # two years alone are too few to tell
+            is_name += features
     if is_name and is_sample and below:
-        cells = ", ".join(quoted(first[k] or "") for k in (is_name[0], is_sample[0]))
+        cells = ", ".join(quoted(first[k] or "") for k in (is_name[0], is_sample[-1]))
         raise layout.error(
             f"is the first row a header ({cells})? --header yes or no, or header=True or False", layout.line
         )
@@ -333,11 +345,7 @@ def _counts(first: list[Cell], features: list[int], below: list[list[Cell]]) -> 
             return False
         numbers = [int(cell) for cell in cells]
         steps = {b - a for a, b in pairwise(numbers)}
-        return (
-            len(steps) == 1
-            and steps != {0}
-            and (numbers[:2] == [0, 1] or (steps != {0} and 1800 <= numbers[0] <= 2200))
-        )
+        return len(steps) == 1 and steps != {0} and (numbers[:2] == [0, 1] or _LEAST_YEAR <= numbers[0] <= 2200)
 
     return is_progression(first) and not any(map(is_progression, below[:5]))
 

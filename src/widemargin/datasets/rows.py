@@ -9,7 +9,7 @@ import re
 from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from itertools import islice
 from typing import Any, NamedTuple, TextIO
 
@@ -102,10 +102,10 @@ def dialect_of(path: PathLike, delimiter: str | None) -> Dialect:
     return Dialect(delimiter, n_skipped, names, has_last)
 
 
-def _fields(lines: Iterable[str], delimiter: str) -> Any:
+def _fields(lines: Iterable[str], delimiter: str, *, strict: bool = True) -> Any:
     if delimiter == " ":
         lines = (line.rstrip() if '"' in line else " ".join(line.split()) for line in lines)
-    return csv.reader(lines, delimiter=delimiter, skipinitialspace=delimiter != "\t", strict=True)
+    return csv.reader(lines, delimiter=delimiter, skipinitialspace=delimiter != "\t", strict=strict)
 
 
 def _delimiter_of(head: list[str]) -> str:
@@ -113,8 +113,7 @@ def _delimiter_of(head: list[str]) -> str:
 
     def agreeing(mark: str) -> int:
         widths: Counter[int] = Counter()
-        with suppress(csv.Error):  # the quotes do not suit this mark, or the head ends within them
-            widths.update(len(row) for row in _fields(head, mark) if len(row) > 1)
+        widths.update(len(row) for row in _fields(head, mark, strict=False) if len(row) > 1)
         return max(widths.values(), default=0)
 
     best = max(_MARKS, key=agreeing)

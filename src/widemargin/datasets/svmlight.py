@@ -158,16 +158,16 @@ def _explained(
 
 def _line_fault(tokens: list[bytes], first: int, n_features: int | None, limit: float) -> str | None:
     """What is wrong with one line, split at white space; None if nothing is."""
-    label = tokens[0]
+    label, has_pair = tokens[0], any(b":" in token for token in tokens)
+    remedy = "" if has_pair else ": is it delimited text? --format csv, or format='csv', reads that"
     if b"," in label or b";" in label or b":" in label:
-        remedy = ": is it delimited text? --format csv, or format='csv', reads that" if b":" not in label else ""
         return f"{quoted(label)} is no label{remedy}"
     previous = first - 1
     for token in tokens[2:] if len(tokens) > 1 and tokens[1].startswith(b"qid:") else tokens[1:]:
         index, colon, value = token.partition(b":")
         if not colon or not _INTEGER.fullmatch(index):
             what = f"the feature index {quoted(index)} is not an integer"
-            return what if colon else f"{quoted(token)} is not an index:value pair"
+            return what if colon else f"{quoted(token)} is not an index:value pair{remedy}"
         reason = _index_fault(int(index), previous, first, n_features) or _value_fault(value, limit)
         if reason:
             return (

@@ -185,7 +185,7 @@ def files_of(path: PathLike) -> list[str]:
     found = sorted(name for name in glob.glob(pattern, recursive=True) if os.path.isfile(name))
     visible = [name for name in found if not os.path.basename(name).startswith((".", "_"))]
     if not visible:
-        raise FileNotFoundError(2, "No such file", path)
+        raise FileNotFoundError(2, "No files in this folder" if os.path.isdir(path) else "No such file", path)
     return visible
 
 
@@ -208,7 +208,7 @@ class TableSource:
         if form in ARRAYS:
             raise file_error(path, f"a file of the format {form} is a matrix, no table")
         self.options = replace(options, declared=form in ("arff", "parquet", "arrow"))
-        self._arrow = ArrowFiles(self._paths, path, form, options) if form in ("parquet", "arrow") else None
+        self._arrow = ArrowFiles(self._paths, path, form, self.options) if form in ("parquet", "arrow") else None
         if self._arrow is not None:
             self.layout = self._arrow.layout
             return
