@@ -292,3 +292,24 @@ def test_compress_takes_what_was_read():
     assert np.array_equal(fast.classes_, model.classes_)
     assert np.mean(fast.predict(X) == model.predict(X)) > 0.9
     assert is_classifier(fast)
+
+
+def test_spaces_and_line_ends_of_any_kind(tmp_path):
+    """As LIBSVM reads them: tabs, several spaces, blank lines, the line ends of Windows, exponents."""
+    text = LIBSVM.read_text()
+    odd = text.replace(" ", "\t ").replace("\n", " \t\r\n\r\n").replace("rho\t -0.", "rho\t -.")
+    (tmp_path / "model").write_bytes(odd.encode())
+    np.testing.assert_array_equal(read_machine(tmp_path / "model").predict(ROWS), read(LIBSVM).predict(ROWS))
+
+
+@pytest.mark.parametrize(
+    ("how", "reason"),
+    [
+        ({"classes": ["a", "b", 3]}, "classes must be different names, all of them strings or all numbers"),
+        ({"classes": ["a", "b", None]}, "classes must be different names, all of them strings or all numbers"),
+        ({"n_features": 3.0}, "n_features must be an integer, at least 1, got 3.0"),
+    ],
+)
+def test_arguments_that_do_not_fit(how, reason):
+    with pytest.raises(ValueError, match=reason):
+        read_machine(LIBSVM, **how)

@@ -21,7 +21,7 @@ def read_libsvm(lines: Lines, classes: Any) -> Any:
     """Read a model of LIBSVM, of any type, with any kernel but a precomputed one."""
     header = Header(lines, _KEYS, "SV")
     kind, kernel = header.choice("svm_type", _TYPES), _read_kernel(header)
-    n = header.integer("total_sv", 0)
+    n = header.integer("total_sv", int(kind.endswith("svc")))
     k = header.integer("nr_class", 1)
     if not kind.endswith("svc"):
         return _read_function(lines, header, kind, kernel, n)
