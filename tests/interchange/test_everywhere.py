@@ -92,3 +92,8 @@ def test_every_kind(name, is_sparse, tmp_path):
     np.testing.assert_allclose(again.predict(ROWS), expected, rtol=1e-9)
     np.testing.assert_equal(getattr(again, "label_order_", None), getattr(model, "label_order_", None))
     assert compress(model, ROWS, random_state=0).predict(ROWS).shape == expected.shape
+
+
+def test_a_large_degree_makes_no_large_header(tmp_path):
+    (tmp_path / "model").write_text(TEXTS["one_class-polynomial-0"].replace("degree 2", "degree 100000"))
+    assert len(to_c(read_machine(tmp_path / "model"))) < 5_000

@@ -323,17 +323,18 @@ def in_order(
     first, second = class_pairs(k)
     place = np.zeros((k, k), np.intp)
     place[first, second] = place[second, first] = np.arange(len(first))
-    columns = np.split(np.arange(coef.shape[1]), np.cumsum(n_support)[:-1])
-    signs = np.where(number[first] < number[second], 1.0, -1.0)
-    beta, pairs = np.empty_like(coef), place[order[first], order[second]]
-    for sign, a, b in zip(signs.tolist(), first.tolist(), second.tolist(), strict=True):
-        A, B = number[a], number[b]
-        beta[B - (B > A), columns[a]] = sign * coef[b - 1, columns[a]]
-        beta[A - (A > B), columns[b]] = sign * coef[a, columns[b]]
+    pairs = place[order[first], order[second]]
+    signs = np.where(order[first] < order[second], 1.0, -1.0)  # -1 where the classes of a pair change places
+    columns, beta = np.split(np.arange(coef.shape[1]), np.cumsum(n_support)[:-1]), np.empty_like(coef)
+    for a, own in enumerate(columns):
+        others = np.delete(np.arange(k), a)
+        is_later = number[others] > number[a]
+        turn = np.where((others > a) == is_later, 1.0, -1.0)
+        beta[(number[others] - is_later)[:, None], own] = turn[:, None] * coef[:, own]
     if platt is not None:
-        platt = np.array([platt[0], signs * platt[1]])[:, pairs]
+        platt = np.array([platt[0, pairs], signs * platt[1, pairs]])
     places = np.concatenate([columns[a] for a in order])
-    return places, beta[:, places], np.asarray(n_support, np.intp)[order], (signs * rho)[pairs], platt
+    return places, beta[:, places], np.asarray(n_support, np.intp)[order], signs * rho[pairs], platt
 
 
 def class_blocks(coef: Matrix, k: int) -> tuple[Labels, Matrix, Labels]:
