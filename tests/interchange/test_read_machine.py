@@ -279,6 +279,10 @@ def test_estimators_of_scikit_learn_are_read():
         np.testing.assert_allclose(ours, theirs.decision_function(X), rtol=1e-9, atol=1e-9)
     theirs = SVR().fit(X, X[:, 0])
     np.testing.assert_allclose(read_machine(theirs).predict(X), theirs.predict(X))
+    with pytest.raises(ValueError, match="SVC instance is not fitted yet"):
+        read_machine(SVC())
+    constant = SVR(epsilon=9).fit(X, X[:, 0])  # has no support vectors
+    np.testing.assert_allclose(read_machine(constant).predict(X), constant.predict(X))
     other = Ridge().fit(X, X[:, 0])
     with pytest.raises(ValueError, match="model must be a file, or a fitted SVM of another package, got Ridge"):
         read_machine(other)

@@ -48,12 +48,7 @@ def _read_kernel(header: Header) -> dict[str, Any]:
     if gamma <= 0:
         raise header.error("gamma", f"must be above 0, got {gamma:g}")
     degree = header.integer("degree", 0) if kernel == "poly" else 3
-    return {
-        "kernel": kernel,
-        "gamma": gamma if gamma > 0 else 1.0,
-        "degree": degree,
-        "coef0": header.number("coef0", 0.0),
-    }
+    return {"kernel": kernel, "gamma": gamma, "degree": degree, "coef0": header.number("coef0", 0.0)}
 
 
 def _read_function(lines: Lines, header: Header, kind: str, kernel: dict[str, Any], n: int) -> Any:
