@@ -1,7 +1,5 @@
 """to_c: what a compiler makes of a header, against our own predictions."""
 
-import ctypes
-import shutil
 import subprocess
 from pathlib import Path
 
@@ -16,6 +14,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 from sklearn.svm import SVC
 
+from compiled_header import COMPILER, FLAGS, run
 from widemargin import (
     BSGDClassifier,
     DCOneClassSVM,
@@ -31,20 +30,7 @@ from widemargin import (
     to_c,
 )
 
-COMPILER = shutil.which("cc") or shutil.which("gcc")
 pytestmark = pytest.mark.skipif(COMPILER is None, reason="no C compiler")
-FLAGS = ["-std=c99", "-O2", "-Wall", "-Wextra", "-Werror", "-Wconversion", "-Wdouble-promotion", "-pedantic"]
-PROGRAM = """
-#include "model.h"
-void run(const float *rows, int n, float *scores, int *numbers);
-void run(const float *rows, int n, float *scores, int *numbers)
-{
-    for (int i = 0; i < n; ++i) {
-        numbers[i] = 0;
-        %smodel_predict(rows + i * MODEL_N_FEATURES, scores + i * MODEL_N_SCORES);
-    }
-}
-"""
 UNIT = 2.0**-24  # rounding of float, relative
 RNG = np.random.default_rng(0)
 NAMES = np.array(["null", 'e"ins\\', "zwei?", "drei µ"])
@@ -54,21 +40,6 @@ NAMES = np.array(["null", 'e"ins\\', "zwei?", "drei µ"])
 def digits():
     X, y = load_digits(n_class=4, return_X_y=True)
     return (X[:300] / 16).astype(np.float32), y[:300]
-
-
-def run(header: str, X, folder: Path):
-    """Scores and class numbers of rows, by the header as it is compiled, without a warning."""
-    (folder / "model.h").write_text(header)
-    (folder / "run.c").write_text(PROGRAM % ("numbers[i] = " if "int model_predict" in header else ""))
-    library = folder / f"{len(list(folder.iterdir()))}.so"  # a name that is loaded for the first time
-    subprocess.run([COMPILER, *FLAGS, "-shared", "-fPIC", "-o", library, folder / "run.c", "-lm"], check=True)
-    X = np.ascontiguousarray(X, np.float32)
-    q = int(header.partition("N_SCORES = ")[2].split()[0])
-    scores, numbers = np.full((len(X), q), np.nan, np.float32), np.empty(len(X), np.int32)
-    pointers = (array.ctypes.data_as(ctypes.c_void_p) for array in (X, scores, numbers))
-    rows, *results = pointers
-    ctypes.CDLL(str(library)).run(rows, len(X), *results)
-    return scores, numbers
 
 
 def assert_same(model, X, folder: Path, *, tol: float = 1e-4, **how):

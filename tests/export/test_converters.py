@@ -31,6 +31,7 @@ from widemargin import (
     OCASRegressorCV,
     RelevanceScaler,
     compress,
+    read_machine,
     register_converters,
     to_onnx,
 )
@@ -68,6 +69,7 @@ CLASSIFIERS = {
     "pipeline": lambda X, y: make_pipeline(StandardScaler(), PCA(10), DCSVMClassifier()).fit(X, y),
     "linear search": lambda X, y: OCASClassifierCV(Cs=[1.0], cv=2).fit(X, y),
     "search": lambda X, y: DCSVMClassifierCV(Cs=[1.0], gammas=1, cv=2).fit(X, y),
+    "read": lambda X, y: read_machine(SVC(gamma=0.1).fit(X, y)),
 }
 
 
@@ -84,6 +86,7 @@ CLASSIFIERS = {
         ("pipeline", 2, np.float32),
         ("linear search", 4, np.float64),
         ("search", 2, np.float32),
+        ("read", 4, np.float64),
     ],
 )
 def test_classifiers(name: str, n_classes: int, dtype: type) -> None:
@@ -139,6 +142,8 @@ OTHERS = {
     "novelty": lambda X, y: DCOneClassSVM(gamma=0.1).fit(X),
     "compressed": lambda X, y: compress(SVR(gamma=0.1).fit(X, y), X, n_clusters=2, random_state=0),
     "compressed novelty": lambda X, y: compress(OneClassSVM(gamma=0.1).fit(X), X, n_clusters=2, random_state=0),
+    "read": lambda X, y: read_machine(SVR(gamma=0.1).fit(X, y)),
+    "read novelty": lambda X, y: read_machine(OneClassSVM(gamma=0.1).fit(X)),
 }
 
 

@@ -38,8 +38,10 @@ from widemargin import (
     compress,
     to_onnx,
 )
+from widemargin.compression.compressed import Compressed
 from widemargin.estimators import _dual_attributes
 from widemargin.export.converters import KINDS
+from widemargin.interchange.machines import ImportedMachine
 
 onnxruntime = pytest.importorskip("onnxruntime")
 
@@ -386,6 +388,10 @@ def test_skl2onnx_gets_converters_of_what_is_written(estimator, digits) -> None:
     except ValueError:
         is_written = False
     assert is_written == (type(estimator) in KINDS)
+
+
+def test_skl2onnx_gets_converters_of_machines_from_elsewhere() -> None:
+    assert {kind for base in (Compressed, ImportedMachine) for kind in base.__subclasses__()} <= set(KINDS)
 
 
 def test_dates_are_refused_by_name(digits) -> None:

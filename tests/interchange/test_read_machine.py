@@ -279,6 +279,10 @@ def test_estimators_of_scikit_learn_are_read():
         np.testing.assert_allclose(ours, theirs.decision_function(X), rtol=1e-9, atol=1e-9)
     theirs = SVR().fit(X, X[:, 0])
     np.testing.assert_allclose(read_machine(theirs).predict(X), theirs.predict(X))
+    with pytest.raises(ValueError, match="SVC instance is not fitted yet"):
+        read_machine(SVC())
+    constant = SVR(epsilon=9).fit(X, X[:, 0])  # has no support vectors
+    np.testing.assert_allclose(read_machine(constant).predict(X), constant.predict(X))
     other = Ridge().fit(X, X[:, 0])
     with pytest.raises(ValueError, match="model must be a file, or a fitted SVM of another package, got Ridge"):
         read_machine(other)
@@ -292,3 +296,51 @@ def test_compress_takes_what_was_read():
     assert np.array_equal(fast.classes_, model.classes_)
     assert np.mean(fast.predict(X) == model.predict(X)) > 0.9
     assert is_classifier(fast)
+
+
+def test_spaces_and_line_ends_of_any_kind(tmp_path):
+    """As LIBSVM reads them: tabs, several spaces, blank lines, the line ends of Windows, exponents."""
+    text = LIBSVM.read_text()
+    odd = text.replace(" ", "\t ").replace("\n", " \t\r\n\r\n").replace("rho\t -0.", "rho\t -.")
+    (tmp_path / "model").write_bytes(odd.encode())
+    np.testing.assert_array_equal(read_machine(tmp_path / "model").predict(ROWS), read(LIBSVM).predict(ROWS))
+
+
+@pytest.mark.parametrize(
+    ("how", "reason"),
+    [
+        ({"classes": ["a", "b", 3]}, "classes must be different names, all of them strings or all numbers"),
+        ({"classes": ["a", "b", None]}, "classes must be different names, all of them strings or all numbers"),
+        ({"n_features": 3.0}, "n_features must be an integer, at least 1, got 3.0"),
+    ],
+)
+def test_arguments_that_do_not_fit(how, reason):
+    with pytest.raises(ValueError, match=reason):
+        read_machine(LIBSVM, **how)
+
+
+def test_a_line_of_megabytes_is_refused_in_little_memory(tmp_path):
+    path = tmp_path / "model"
+    path.write_text("svm_type c_svc\n" + "x" * 3_000_000)
+    tracemalloc.start()
+    try:
+        with pytest.raises(ValueError, match="model:2: 'x{40}...' is no key of this format"):
+            read_machine(path)
+        assert tracemalloc.get_traced_memory()[1] < 5 * path.stat().st_size
+    finally:
+        tracemalloc.stop()
+
+
+def test_labels_of_many_classes_in_any_order(tmp_path):
+    """Each class against each other one, by hand: f of the pair a < b of the file is the sum of its coefficients."""
+    k, rng = 40, np.random.default_rng(0)
+    labels, coef, rho = rng.permutation(k), rng.normal(size=(k - 1, k)), rng.normal(size=k * (k - 1) // 2)
+    head = f"svm_type c_svc\nkernel_type linear\nnr_class {k}\ntotal_sv {k}\nrho {' '.join(map(str, rho))}\n"
+    head += f"label {' '.join(map(str, labels))}\nnr_sv {'1 ' * k}\nSV\n"
+    (tmp_path / "model").write_text(head + "".join(f"{' '.join(map(str, column))} 1:1\n" for column in coef.T))
+    model = read_machine(tmp_path / "model")
+    expected = np.empty((k, k))
+    for pair, (a, b) in enumerate(zip(*np.triu_indices(k, 1), strict=True)):
+        expected[labels[a], labels[b]] = coef[b - 1, a] + coef[a, b] - rho[pair]
+        expected[labels[b], labels[a]] = -expected[labels[a], labels[b]]
+    np.testing.assert_allclose(model._decision_values(np.ones((1, 1)))[0], expected[np.triu_indices(k, 1)], rtol=1e-9)

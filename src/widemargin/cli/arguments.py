@@ -173,7 +173,8 @@ def _add_compress(commands: Any) -> None:
         "model",
         type=_input,
         metavar="MODEL",
-        help="model saved by train, or by skops: SVC, NuSVC, SVR, NuSVR, OneClassSVM, KernelRidge of scikit-learn",
+        help="model saved by train, or by skops: SVC, NuSVC, SVR, NuSVR, OneClassSVM, KernelRidge of scikit-learn; or "
+        "a model file of LIBSVM, OpenCV or another program that widemargin.read_machine reads",
     )
     add("out", type=_output, metavar="OUT", help="output file for the compressed model; - is standard output")
     add(

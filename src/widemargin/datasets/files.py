@@ -57,6 +57,7 @@ def quoted(text: str | bytes) -> str:
     >>> print(quoted(b"ab\xff"))
     'ab\xff'
     """
+    text = text[:41]  # a line may have megabytes
     if isinstance(text, bytes):
         text = text.decode("ascii", "backslashreplace")
     printable = "".join(c if c.isprintable() and c.isascii() else _escape(c) for c in text)

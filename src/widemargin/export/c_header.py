@@ -168,20 +168,21 @@ def _write_expansion(header: _Header, model: KernelExpansion) -> int:
 def _write_kernel(header: _Header, kernel: Any, points: NDArray[Any]) -> None:
     """The points (n, d), `@argument(x, i)` of a row and point i, and `@transform(g)`, its kernel value."""
     check_written(kernel)
-    term, value = "x[j] * @points(i * $D + j)", "tanhf($GAMMA * g + $COEF0)"
+    term, value = "x[j] * @points(i * $D + j)", "return tanhf($GAMMA * g + $COEF0);"
     if isinstance(kernel, RBF):
         term = "(x[j] - @points(i * $D + j)) * (x[j] - @points(i * $D + j))"
     elif isinstance(kernel, Laplacian):
         term = "fabsf(x[j] - @points(i * $D + j))"
     if isinstance(kernel, ExponentialKernel):
-        value = "expf(-$GAMMA * g)"
+        value = "return expf(-$GAMMA * g);"
     elif isinstance(kernel, Linear):
-        value = "g"
+        value = "return g;"
     elif isinstance(kernel, Polynomial):
-        value = " * ".join(["($GAMMA * g + $COEF0)"] * kernel.degree) or "1.0f"
+        value = templates.POWER
     gamma, coef0 = (float(getattr(kernel, name, 0.0)) for name in ("gamma", "coef0"))
+    degree = getattr(kernel, "degree", 0)
     header.table("points", points)
-    header.add(templates.KERNEL, TERM=term, VALUE=value, D=points.shape[1], GAMMA=gamma, COEF0=coef0)
+    header.add(templates.KERNEL, TERM=term, VALUE=value, D=points.shape[1], GAMMA=gamma, COEF0=coef0, DEGREE=degree)
 
 
 def _write_clustered(header: _Header, model: ClusteredExpansion) -> int:
@@ -308,7 +309,7 @@ def _write_outputs(header: _Header, parts: Parts, q: int) -> int:
     if operations := parts.operations:
         _write_operations(header, "scale", operations, parts.n_features)
         body, x = [f"float x[{parts.n_features}];", "@scale(row, x);"], "x"
-    compute = f"@values({x}, scores);"
+    compute, largest = f"@values({x}, scores);", {}
     if is_outlier_detector(model):
         _write_labels(header, np.array([-1, 1]))
         body += [compute, "return scores[0] >= 0.0f;"]
@@ -319,19 +320,26 @@ def _write_outputs(header: _Header, parts: Parts, q: int) -> int:
             body.append("@target(scores, scores);")
     else:
         _write_labels(header, model.classes_)
-        k = len(model.classes_)
+        k, order = len(model.classes_), getattr(model, "label_order_", None)
+        is_voting = hasattr(model, "break_ties")
+        largest = {"K": k, "FIRST": "0", "CLASS": "c", "RANKS": "votes" if is_voting else "scores"}
+        if is_voting and model.break_ties:
+            order, largest["RANKS"] = None, "scores"
+        if order is not None and k > 2:
+            header.table("order", order)
+            largest |= {"FIRST": "@order(0)", "CLASS": "@order(c)"}
         if k == 2:
-            body += [compute, "return scores[0] > 0.0f;"]
-        elif not hasattr(model, "break_ties"):
+            body += [compute, f"return scores[0] {'>' if order is None or order[1] == 0 else '>='} 0.0f;"]
+        elif not is_voting:
             body += [compute, templates.LARGEST]
         else:
-            header.add(templates.VOTE, K=k, ORDER="scores" if model.break_ties else "votes")
+            header.add(templates.VOTE, LARGEST=templates.LARGEST, **largest)
             if model.decision_function_shape == "ovr":
                 n_scores = k
                 body += [f"float values[{q}];", f"@values({x}, values);", "return @vote(values, scores);"]
             else:
                 body += [f"float votes[{k}];", compute, "return @vote(scores, votes);"]
-    header.add(templates.PREDICT, KIND=kind, BODY="\n    ".join(body), Q=q)
+    header.add(templates.PREDICT, KIND=kind, BODY="\n    ".join(body), **largest)
     return n_scores
 
 

@@ -23,9 +23,15 @@ static inline float @argument(const float *x, int i)
 
 static inline float @transform(float g)
 {
-    return $VALUE;
+    $VALUE
 }
 """
+
+POWER = """const float base = $GAMMA * g + $COEF0;
+    float power = 1.0f;
+    for (int i = 0; i < $DEGREE; ++i)
+        power *= base;
+    return power;"""
 
 # the squared distance to a centre, which is stored as a point
 SQUARE = """
@@ -206,7 +212,7 @@ VOTE = """
 static inline int @vote(const float *values, float *scores)
 {
     float votes[$K], sums[$K];
-    int best = 0, i = 0;
+    int i = 0;
     for (int a = 0; a < $K; ++a)
         votes[a] = sums[a] = scores[a] = 0.0f;
     for (int a = 0; a < $K; ++a)
@@ -219,9 +225,7 @@ static inline int @vote(const float *values, float *scores)
         }
     for (int a = 0; a < $K; ++a)
         scores[a] += sums[a] / (3.0f * (fabsf(sums[a]) + 1.0f));
-    for (int a = 1; a < $K; ++a)
-        best = $ORDER[a] > $ORDER[best] ? a : best;
-    return best;
+    $LARGEST
 }
 """
 
@@ -232,7 +236,8 @@ static inline $KIND @predict(const float *row, float *scores)
 }
 """
 
-LARGEST = """int best = 0;
-    for (int c = 1; c < $Q; ++c)
-        best = scores[c] > scores[best] ? c : best;
+# of equal values the class that the order names first
+LARGEST = """int best = $FIRST;
+    for (int c = 1; c < $K; ++c)
+        best = $RANKS[$CLASS] > $RANKS[best] ? $CLASS : best;
     return best;"""

@@ -26,6 +26,7 @@ from ..estimators import (
     OCASRegressor,
     RelevanceScaler,
 )
+from ..interchange.machines import ImportedClassifier, ImportedOutlierDetector, ImportedRegressor, ImportedVotes
 from ..model_selection import DCSVMClassifierCV, DCSVMRegressorCV, OCASClassifierCV, OCASRegressorCV
 from .estimators import Outputs, make_graph, n_scores, write_parts
 from .graph import OPSET, Graph
@@ -45,6 +46,10 @@ KINDS = (
     DCSVMClassifierCV,
     DCSVMRegressor,
     DCSVMRegressorCV,
+    ImportedClassifier,
+    ImportedOutlierDetector,
+    ImportedRegressor,
+    ImportedVotes,
     LandmarkNystroem,
     OCASClassifier,
     OCASClassifierCV,

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import is_classifier, is_regressor
+from sklearn.utils.validation import check_is_fitted
 
 from ..data.csr import canonical
 from ..estimators._fitted_state import FittedState
@@ -70,6 +71,7 @@ def check_libsvm(model: Any) -> None:
 
 def machine_of_libsvm(model: Any) -> Any:
     """The machine of a fitted `SVC`, `NuSVC`, `SVR`, `NuSVR` or `OneClassSVM`."""
+    check_is_fitted(model)
     check_libsvm(model)
     if model.kernel not in KERNELS:
         raise ValueError(f"model has kernel={model.kernel!r}: the kernels {', '.join(KERNELS)} alone are taken")

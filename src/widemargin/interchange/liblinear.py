@@ -12,11 +12,7 @@ from .machines import ImportedClassifier, ImportedOutlierDetector, ImportedRegre
 
 _LOGISTIC = ("L2R_LR", "L1R_LR", "L2R_LR_DUAL")
 _CLASSIFIERS = (
-    "L2R_L2LOSS_SVC_DUAL",
-    "L2R_L2LOSS_SVC",
-    "L2R_L1LOSS_SVC_DUAL",
-    "MCSVM_CS",
-    "L1R_L2LOSS_SVC",
+    *("L2R_L2LOSS_SVC_DUAL", "L2R_L2LOSS_SVC", "L2R_L1LOSS_SVC_DUAL", "MCSVM_CS", "L1R_L2LOSS_SVC"),
     *_LOGISTIC,
 )
 _REGRESSORS = ("L2R_L2LOSS_SVR", "L2R_L2LOSS_SVR_DUAL", "L2R_L1LOSS_SVR_DUAL")

@@ -21,7 +21,7 @@ def read_libsvm(lines: Lines, classes: Any) -> Any:
     """Read a model of LIBSVM, of any type, with any kernel but a precomputed one."""
     header = Header(lines, _KEYS, "SV")
     kind, kernel = header.choice("svm_type", _TYPES), _read_kernel(header)
-    n = header.integer("total_sv", 0)
+    n = header.integer("total_sv", int(kind.endswith("svc")))
     k = header.integer("nr_class", 1)
     if not kind.endswith("svc"):
         return _read_function(lines, header, kind, kernel, n)
@@ -48,12 +48,7 @@ def _read_kernel(header: Header) -> dict[str, Any]:
     if gamma <= 0:
         raise header.error("gamma", f"must be above 0, got {gamma:g}")
     degree = header.integer("degree", 0) if kernel == "poly" else 3
-    return {
-        "kernel": kernel,
-        "gamma": gamma if gamma > 0 else 1.0,
-        "degree": degree,
-        "coef0": header.number("coef0", 0.0),
-    }
+    return {"kernel": kernel, "gamma": gamma, "degree": degree, "coef0": header.number("coef0", 0.0)}
 
 
 def _read_function(lines: Lines, header: Header, kind: str, kernel: dict[str, Any], n: int) -> Any:

@@ -108,9 +108,7 @@ class Lines:
             counts.append(entries)
         columns = np.frombuffer(indices, np.int64)
         first = int(columns.min(initial=1))
-        d = int(columns.max(initial=first - 1)) + 1 - first
-        if not d:
-            raise self.error(f"the model has no {what} with a value that is not 0")
+        d = max(int(columns.max(initial=first)) + 1 - first, 1)  # of a constant function too
         rows = csr(np.frombuffer(values), columns - first, np.frombuffer(counts, np.int64), d)
         return np.frombuffer(coef).reshape(-1, n_coef).T.copy(), rows
 
@@ -137,13 +135,13 @@ class Header:
         self._lines = lines
         self._values: dict[str, tuple[int, bytes]] = {}
         while (line := lines.next(f"the line {end}")) != end.encode():
-            key, _, value = line.partition(b" ")
+            key, *value = line.split(None, 1)
             name = key.decode("ascii", "replace")
             if name not in keys:
                 raise lines.error(f"{quoted(key)} is no key of this format: one of {', '.join(keys)}, or {end}")
             if name in self._values:
                 raise lines.error(f"{name} is there twice, first in line {self._values[name][0]}")
-            self._values[name] = lines.number, value.strip()
+            self._values[name] = lines.number, b"".join(value)
 
     def __contains__(self, key: str) -> bool:
         return key in self._values

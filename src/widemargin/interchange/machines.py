@@ -52,6 +52,8 @@ class ImportedMachine(LinearWeights, DecisionGradients, FrozenMachine):
     def take(self, points: Any, coef: ArrayLike, intercept: ArrayLike, **further: Any) -> Any:
         """Set the fitted attributes, and `further` ones; return the machine."""
         self._set_kernel("float64")
+        if not points.shape[0]:  # a constant function, such as a regressor of y within epsilon; models have a point
+            points, coef = np.zeros((1, points.shape[1])), np.zeros((len(np.asarray(coef)), 1))
         self.support_vectors_, self.n_features_in_ = points, points.shape[1]
         self.dual_coef_ = np.ascontiguousarray(coef, np.float64)
         self.intercept_ = np.array(intercept, np.float64)
@@ -299,34 +301,40 @@ def make_votes(
         Subtracted from the values of the pairs.
     platt : ndarray of shape (2, n_pairs), optional
     """
-    k, (first, second) = len(labels), class_pairs(len(labels))
     by_label = np.argsort(labels, kind="stable")
-    number = np.argsort(by_label)  # of each class of the file in `classes_`
-    place = np.zeros((k, k), np.intp)
-    place[first, second] = place[second, first] = np.arange(len(first))
-    columns = np.split(np.arange(coef.shape[1]), np.cumsum(n_support)[:-1])
-    signs = np.where((number[first] < number[second]) == (k > 2), 1.0, -1.0)  # our values of two classes mean the last
-    beta, intercept, ours = np.empty_like(coef), np.empty(len(rho)), place[number[first], number[second]]
-    for pair, (a, b) in enumerate(zip(first.tolist(), second.tolist(), strict=True)):
-        A, B = number[a], number[b]
-        beta[B - (B > A), columns[a]] = signs[pair] * coef[b - 1, columns[a]]
-        beta[A - (A > B), columns[b]] = signs[pair] * coef[a, columns[b]]
-    intercept[ours] = -signs * rho
-    if platt is not None:
-        turned = np.where(number[first] < number[second], 1.0, -1.0)
-        curves = np.empty_like(platt)
-        curves[:, ours] = platt[0], turned * platt[1]
-        platt = curves
-    order = np.concatenate([columns[a] for a in by_label])
+    places, coef, n_support, rho, platt = in_order(by_label, coef, n_support, rho, platt)
+    sign = 1.0 if len(labels) > 2 else -1.0  # our values of two classes mean the last
     return ImportedVotes(**kernel).take(  # type: ignore[no-any-return]
-        points[order],
-        beta[:, order],
-        intercept,
+        points[places],
+        sign * coef,
+        -sign * rho,
         classes_=np.asarray(labels)[by_label],
-        label_order_=number,
-        n_support_=np.asarray(n_support, np.intp)[by_label],
+        label_order_=np.argsort(by_label),
+        n_support_=n_support,
         platt_=platt,
     )
+
+
+def in_order(
+    order: Labels, coef: Matrix, n_support: Labels, rho: Vector, platt: Matrix | None
+) -> tuple[Labels, Matrix, Labels, Vector, Matrix | None]:
+    """LIBSVM's layout with the classes `order` of another one, and the places of its points there."""
+    k, number = len(order), np.argsort(order)
+    first, second = class_pairs(k)
+    place = np.zeros((k, k), np.intp)
+    place[first, second] = place[second, first] = np.arange(len(first))
+    pairs = place[order[first], order[second]]
+    signs = np.where(order[first] < order[second], 1.0, -1.0)  # -1 where the classes of a pair change places
+    columns, beta = np.split(np.arange(coef.shape[1]), np.cumsum(n_support)[:-1]), np.empty_like(coef)
+    for a, own in enumerate(columns):
+        others = np.delete(np.arange(k), a)
+        is_later = number[others] > number[a]
+        turn = np.where((others > a) == is_later, 1.0, -1.0)
+        beta[(number[others] - is_later)[:, None], own] = turn[:, None] * coef[:, own]
+    if platt is not None:
+        platt = np.array([platt[0, pairs], signs * platt[1, pairs]])
+    places = np.concatenate([columns[a] for a in order])
+    return places, beta[:, places], np.asarray(n_support, np.intp)[order], signs * rho[pairs], platt
 
 
 def class_blocks(coef: Matrix, k: int) -> tuple[Labels, Matrix, Labels]:
@@ -373,9 +381,10 @@ def name_labels(labels: NDArray[Any], classes: Any) -> NDArray[Any]:
     missing = [label for label in labels.tolist() if label not in classes]
     if missing:
         raise ValueError(f"classes must name the labels {missing} of the file too, got {list(classes)[:10]}")
-    named = np.array([classes[label] for label in labels.tolist()])
-    if len(np.unique(named)) != len(labels):
-        raise ValueError(f"classes must be different names, got {named.tolist()[:10]}")
+    own = [classes[label] for label in labels.tolist()]
+    named = np.array(own)
+    if named.dtype.kind not in "iufbU" or named.ndim != 1 or named.tolist() != own or len(set(own)) != len(own):
+        raise ValueError(f"classes must be different names, all of them strings or all numbers, got {own[:10]}")
     return named
 
 

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any, cast
 
 from ..datasets.files import PathLike, file_error, quoted
+from ..estimators._validation import check_integer
 from .fitted import adopt, is_libsvm, machine_of_libsvm
 from .liblinear import read_liblinear
 from .libsvm import read_libsvm
@@ -76,6 +77,7 @@ def read_machine(model: Any, *, scale: Any = None, classes: Any = None, n_featur
         if classes is not None:
             raise ValueError("classes must be None for a fitted estimator, which has its labels")
     if n_features is not None:
+        check_integer("n_features", n_features, 1)
         machine.widen(n_features)
     return machine if scale is None else scaled(machine, scale)
 

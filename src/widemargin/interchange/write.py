@@ -20,7 +20,7 @@ from ..estimators._wrapped import unwrap
 from ..models.expansion import KernelExpansion
 from ..models.nystroem_tree import NystroemForest
 from .fitted import adopt, is_libsvm, kernel_parameters, machine_of_libsvm
-from .machines import ImportedClassifier, class_blocks
+from .machines import ImportedClassifier, class_blocks, in_order
 
 _KERNELS = {"linear": "linear", "poly": "polynomial", "polynomial": "polynomial", "rbf": "rbf", "sigmoid": "sigmoid"}
 _PARAMETERS = {"polynomial": ("degree", "gamma", "coef0"), "rbf": ("gamma",), "sigmoid": ("gamma", "coef0")}
@@ -92,6 +92,15 @@ def _labels(classes: NDArray[Any]) -> NDArray[np.int64]:
     return np.arange(len(classes))
 
 
+def _file_order(model: Any) -> Labels:
+    """The numbers of the classes in the order of the file: that of the program they come from, which breaks ties by it.
+
+    Of our own models of two classes the larger label is first: positive values mean it, and 0 the other one.
+    """
+    k = len(model.classes_)
+    return np.asarray(getattr(model, "label_order_", np.arange(k) if k > 2 else np.array([1, 0])))
+
+
 def _linear_lines(model: Any) -> Iterator[str]:
     """LIBLINEAR's text. Of two classes the function is positive for the label that is named first."""
     if not hasattr(model, "coef_") or not (is_classifier(model) or is_regressor(model)):
@@ -104,8 +113,12 @@ def _linear_lines(model: Any) -> Iterator[str]:
         raise _refusal(model, f"has {len(coef)} targets")
     yield f"solver_type {solver}\nnr_class {len(model.classes_) if is_classifier(model) else 2}"
     if is_classifier(model):
-        labels = _labels(model.classes_)
-        yield "label " + " ".join(map(str, labels[::-1] if len(labels) == 2 else labels))
+        order = _file_order(model)
+        yield "label " + " ".join(map(str, _labels(model.classes_)[order]))
+        if len(order) > 2:
+            coef, intercept = coef[order], intercept[order]
+        elif order[0] == 0:
+            coef, intercept = -coef, -intercept
     has_bias = bool(intercept.any())
     yield f"nr_feature {coef.shape[1]}\nbias {1 if has_bias else -1}\nw"
     for column in coef.T.tolist():
@@ -120,19 +133,21 @@ def _kernel_lines(model: Any) -> Iterator[str]:
     if (kernel := _KERNELS.get(parameters["kernel"])) is None:
         raise _refusal(model, f"has the kernel {parameters['kernel']!r}: LIBSVM knows {', '.join(_KERNELS)}")
     points, coef, intercept = _expansion(model)
-    header, n_support = [], None
+    header, n_support, platt = [], None, getattr(model, "platt_", None)
     if is_classifier(model):
-        kind, labels = "c_svc", _labels(model.classes_)
+        kind, order = "c_svc", _file_order(model)
         points, coef, rho, n_support = _votes(model, points, coef, intercept)
-        if len(labels) == 2:
-            labels = labels[::-1]
-        header = ["label " + " ".join(map(str, labels))]
+        places, coef, n_support, rho, platt = in_order(order, coef, n_support, rho, platt)
+        points, header = points[places], ["label " + " ".join(map(str, _labels(model.classes_)[order]))]
     else:
         kind = "one_class" if is_outlier_detector(model) else "epsilon_svr"
         if len(coef) > 1:
             raise _refusal(model, f"has {len(coef)} targets")
         rho = -intercept
-    header += [f"{key} {_numbers(np.atleast_1d(values))}" for key, values in _curves(model)]
+    curves = [] if platt is None else list(zip(("probA", "probB"), platt, strict=True))
+    curves += [("probA", getattr(model, "laplace_scale_", None))]
+    curves += [("prob_density_marks", getattr(model, "density_marks_", None))]
+    header += [f"{key} {_numbers(np.atleast_1d(values))}" for key, values in curves if values is not None]
     yield f"svm_type {kind}\nkernel_type {kernel}"
     yield from (f"{name} {parameters[name]:.17g}" for name in _PARAMETERS.get(kernel, ()))
     yield f"nr_class {len(model.classes_) if is_classifier(model) else 2}\ntotal_sv {points.shape[0]}"
@@ -148,15 +163,6 @@ def _kernel_lines(model: Any) -> Iterator[str]:
         if i == 0 and (not columns or max(columns) < d - 1):
             entries.append(f"{d}:0")  # says how many columns there are
         yield f"{_numbers(coef[:, i])} {' '.join(entries)}"
-
-
-def _curves(model: Any) -> Iterator[tuple[str, Any]]:
-    """What a machine that was read has beside its decision functions."""
-    if (platt := getattr(model, "platt_", None)) is not None:
-        yield from zip(("probA", "probB"), platt * [[1], [-1 if len(model.classes_) == 2 else 1]], strict=True)
-    for key, name in (("probA", "laplace_scale_"), ("prob_density_marks", "density_marks_")):
-        if (value := getattr(model, name, None)) is not None:
-            yield key, value
 
 
 def _expansion(model: Any) -> tuple[Any, Any, Vector]:
@@ -185,9 +191,10 @@ def _expansion(model: Any) -> tuple[Any, Any, Vector]:
 def _votes(model: Any, points: Any, coef: Any, intercept: Vector) -> tuple[Any, Matrix, Vector, Labels]:
     """Points, coefficients, rho and counts of a classifier in LIBSVM's layout, with the classes in our order."""
     k = len(model.classes_)
-    if k == 2:  # the larger label is named first: positive values mean it
-        order = np.argsort(coef[0] <= 0, kind="stable")
-        return points[order], coef[:, order], -intercept, np.bincount(coef[0] <= 0, minlength=2)
+    if k == 2:  # our positive values mean the second class, LIBSVM's the first
+        is_second = coef[0] >= 0
+        places = np.argsort(is_second, kind="stable")
+        return points[places], -coef[:, places], intercept, np.bincount(is_second, minlength=2)
     first, second = class_pairs(k)
     is_voting = isinstance(model, OneVsOnePredictor)
     rho = -intercept if is_voting else intercept[second] - intercept[first]
