@@ -160,14 +160,3 @@ def test_a_thousand_interrupts_at_random_moments() -> None:
         print(sum(ends.values()), ends["models that changed"], ends["stopped"] > 100)
     """
     assert run(script) == "1000 0 True\n"
-
-
-@pytest.mark.slow
-def test_a_team_of_two_begins_within_microseconds() -> None:
-    """Far above the few microseconds that benchmarks/reliability/threads.py measures on a quiet machine."""
-    script = """
-        from benchmarks.reliability.threads import measure_latency
-
-        print(measure_latency()["latency"] < 100.0)
-    """
-    assert run(script) == "True\n"
