@@ -82,36 +82,6 @@ def _foreign_files(rows: Rows) -> str:
     return markdown([f"{len({row['case'] for row in rows})} files", *"RTSLE"], lines)
 
 
-def _linear(rows: Rows) -> str:
-    """A line for each loss: its problems, how they ended, and the largest excess of a model that has converged."""
-    ends = "problems", "warned", "dishonest", "beaten"
-    lines = []
-    for loss, cases in _by_part(rows).items():
-        worst, slowest = (max(row[name] for row in cases) for name in ("worst", "slowest"))
-        lines.append([loss, *(sum(row[end] for row in cases) for end in ends), f"{worst:.1e}", f"{slowest:.2f} s"])
-    return markdown(["loss", *ends[:3], "Clarabel above tol", "worst excess", "slowest fit"], lines)
-
-
-def _by_part(rows: Rows) -> dict[str, Rows]:
-    """The rows by what stands before the colon of their case."""
-    parts: dict[str, Rows] = defaultdict(list)
-    for row in rows:
-        parts[str(row["case"]).partition(":")[0]].append(row)
-    return parts
-
-
-def _resumed(rows: Rows) -> str:
-    """A line for each case: the relative gap of each fit, how many models got worse, and scores at the ends."""
-    fits = list(dict.fromkeys(row["fit"] for row in rows if "fit" in row))
-    lines = []
-    for case, cells in _by(rows, "case", "fit").items():
-        found = [cells[fit] for fit in fits if fit in cells]
-        gaps = [f"{row['relative_gap']:.1g}" for row in found]
-        worse = sum(row["outcome"] == "worse" for row in found)
-        lines.append([case, *gaps, worse, f"{found[0]['score']:.3f}", f"{found[-1]['score']:.3f}"])
-    return markdown(["fit", *(f"gap, {fit}" for fit in fits), "worse", "score, whole", "score, last"], lines)
-
-
 def _by(rows: Rows, outer: str, inner: str) -> dict[Any, dict[Any, dict[str, Any]]]:
     """The rows by two of their columns, in order."""
     groups: dict[Any, dict[Any, dict[str, Any]]] = defaultdict(dict)
@@ -127,6 +97,4 @@ TABLES: dict[str, Callable[[Rows], str]] = {
     "wide_rows": _wide_rows,
     "tiny_classes": _tiny_classes,
     "foreign_files": _foreign_files,
-    "linear": _linear,
-    "resumed": _resumed,
 }
