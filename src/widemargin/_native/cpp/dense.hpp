@@ -68,6 +68,9 @@ WM_INLINE void product_tile(const T* x, Index x_stride, const double* w, Index w
                             Index out_stride) {
     Lanes sums[R][V] = {};
     const auto add = [&](const auto& load, Index j) {
+#ifdef __clang__
+#pragma clang fp reassociate(off) // Clang sums the steps of one row in another order than those of four
+#endif
         Lanes rows[R];
         WM_UNROLL
         for (Index r = 0; r < R; ++r) rows[r] = load(x + r * x_stride + j);
