@@ -14,6 +14,7 @@ from pathlib import Path
 
 from widemargin._output_files import NamedOutput
 from widemargin.cli.messages import names_of_copies, shown
+from widemargin.datasets.files import is_read_once
 
 
 @contextmanager
@@ -57,9 +58,7 @@ def inputs_as_files(args: Namespace) -> Iterator[None]:
 
 
 def _is_read_once(path: str | None) -> bool:
-    if path is None or path == "-":
-        return path == "-"
-    return os.path.exists(path) and not (os.path.isfile(path) or os.path.isdir(path))
+    return path is not None and (path == "-" or is_read_once(path))
 
 
 def _check_format(args: Namespace, name: str) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import tempfile
 from argparse import Namespace
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,10 +17,9 @@ from widemargin.cli.labels import check_classes, check_test_labels
 from widemargin.cli.messages import note
 from widemargin.cli.preparation import make_preparation
 from widemargin.datasets import Dataset
-from widemargin.datasets.arrow import DeclinedError
 from widemargin.datasets.columns import Batch, Codes, Collected, labels_in
 from widemargin.datasets.files import file_error
-from widemargin.datasets.tables import TableSource
+from widemargin.datasets.layouts import Layout
 
 _SAMPLE_SHARE = 8  # memory budget / bytes of the rows that the preparation is fitted on
 
@@ -45,10 +45,7 @@ def train_streaming(args: Namespace, machine: Any) -> tuple[Any, Dataset, Featur
         raise file_error(args.data, "it exceeds memory_budget and is streamed: give --test in place of --holdout")
     with within_budget(args):
         source = training_source(args)
-        try:
-            drawn = _draw(source)
-        except DeclinedError:  # the strict reader reads it
-            drawn = _draw(source)
+        drawn = source.in_one_pass(lambda batches: _draw(batches, source.layout))
     layout, columns = source.layout, drawn.columns
     y, kept, message = labels_in(layout, drawn.labels, source.options)
     check_classes(args.data, y)
@@ -88,15 +85,15 @@ def train_streaming(args: Namespace, machine: Any) -> tuple[Any, Dataset, Featur
     return make_pipeline(*steps, machine) if steps else machine, data, features, len(y)
 
 
-def _draw(source: TableSource) -> _Drawn:
+def _draw(batches: Iterable[Batch], layout: Layout) -> _Drawn:
     """Rows drawn at random of a table, so many as a share of the memory budget holds, and all labels."""
-    layout, most = source.layout, resolve_memory_budget() // _SAMPLE_SHARE
+    most = resolve_memory_budget() // _SAMPLE_SHARE
     numbering, rng = Collected(layout), np.random.default_rng(0)
     sample: list[list[NDArray[Any]]] = []  # of each block: the numbers of drawn rows, and their columns
     labels: list[NDArray[Any]] = []
     lacking: set[int] = set()
     place, n, chance = layout.used.index(layout.target or 0), 0, 1.0
-    for batch in source.batches():
+    for batch in batches:
         parts = _renumbered(numbering, batch)
         lacking |= {
             k for k, part in zip(layout.used, parts, strict=True) if part.dtype.kind == "f" and np.isnan(part).any()

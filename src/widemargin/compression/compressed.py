@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from html import escape
 from typing import Any
 
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from sklearn.base import OutlierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from .._types import Array, Matrix, Vector
+from .._types import Array, Matrix
 from ..estimators._dc_pred_machine import Arrays, check_trees, make_forest
 from ..estimators._fitted_state import FittedState
 from ..estimators._frozen_machine import FrozenMachine
@@ -24,7 +24,6 @@ from ..estimators._predictor import (
     OutlierPredictor,
     Regressor,
     ValuePredictor,
-    lazy_on_dask,
 )
 from ..models.nystroem_tree import NystroemForest
 
@@ -198,13 +197,3 @@ class CompressedOutlierDetector(OutlierMixin, OutlierPredictor, Compressed):
 
     def _n_outputs(self, fitted: FittedState) -> int:
         return 1
-
-    @lazy_on_dask
-    def decision_function(self, X: ArrayLike) -> Vector:
-        """Signed distances, of shape (n_samples,): positive for inliers.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix, sparse array} of shape (n_samples, n_features)
-        """
-        return self._scores(self._decision_values(X))

@@ -14,7 +14,18 @@ import numpy as np
 from widemargin.datasets.columns import Batch, Codes, Column
 from widemargin.datasets.compressed import opened
 from widemargin.datasets.files import PathLike, file_error, is_number, quoted
-from widemargin.datasets.layouts import BOOLEANS, CATEGORY, DATE, LABEL, MISSING, NUMBER, Layout, TableOptions, place
+from widemargin.datasets.layouts import (
+    BOOLEAN,
+    BOOLEANS,
+    CATEGORY,
+    DATE,
+    LABEL,
+    MISSING,
+    NUMBER,
+    Layout,
+    TableOptions,
+    place,
+)
 from widemargin.datasets.rows import Dialect
 
 _BLOCK_BYTES = 2**21
@@ -75,7 +86,7 @@ def delimited_batches(
 
     if dialect.delimiter == " " or options.thousands or (options.decimal == "," and layout.target is None):
         raise DeclinedError
-    types = {NUMBER: pa.float64(), "boolean": pa.bool_(), DATE: pa.timestamp("us")}
+    types = {NUMBER: pa.float64(), BOOLEAN: pa.bool_(), DATE: pa.timestamp("us")}
     words = pa.dictionary(pa.int32(), pa.string())
     used, width = list(dict.fromkeys(layout.used)), layout.width + dialect.has_last
     names = [str(k) for k in range(width)]
@@ -298,7 +309,7 @@ def _kind_of(arrow: Any) -> str:
     if types.is_integer(arrow) or types.is_floating(arrow) or types.is_decimal(arrow):
         return NUMBER
     if types.is_boolean(arrow):
-        return "boolean"
+        return BOOLEAN
     if types.is_dictionary(arrow):
         return CATEGORY if _kind_of(arrow.value_type) == CATEGORY else ""
     if types.is_string(arrow) or types.is_large_string(arrow) or types.is_string_view(arrow):

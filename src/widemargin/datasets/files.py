@@ -49,6 +49,11 @@ def file_error(path: PathLike, reason: str, line: int | None = None) -> ValueErr
     return ValueError(f"{place}: {reason}")
 
 
+def is_read_once(path: PathLike) -> bool:
+    """Whether a path names a pipe or a device, which can be read only once."""
+    return os.path.exists(path) and not (os.path.isfile(path) or os.path.isdir(path))
+
+
 def quoted(text: str | bytes) -> str:
     r"""Quote a piece of a file for a message: in ASCII, and cut when it is long.
 

@@ -6,22 +6,24 @@ import glob
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
-from typing import Literal
+from typing import Literal, TypeVar
 
 from widemargin.datasets.archives import load_npz
 from widemargin.datasets.arff import ArffFile
 from widemargin.datasets.arrow import ArrowFiles, DeclinedError, delimited_batches, has_pyarrow
 from widemargin.datasets.columns import Batch, Collected, MissingLabelError, Table, collect, converted, make_table
 from widemargin.datasets.compressed import compression_of, member_of
-from widemargin.datasets.files import PathLike, file_error
+from widemargin.datasets.files import PathLike, file_error, is_read_once
 from widemargin.datasets.layouts import Layout, Names, Row, TableOptions, decide
 from widemargin.datasets.rows import Dialect, delimited_rows, dialect_of, json_rows, sheet_rows
 from widemargin.datasets.svmlight import load_svmlight
+
+T = TypeVar("T")
 
 FORMATS = ("csv", "arff", "json", "parquet", "arrow", "xlsx", "npz", "svmlight")
 ARRAYS = ("npz", "svmlight")  # formats of matrices, not of tables
@@ -134,7 +136,7 @@ def load_table(  # noqa: PLR0913 - what a table may need
 def regular_file(path: PathLike) -> Iterator[str]:
     """The path; of a pipe or device that of a copy, as files are read more than once. Errors name what was given."""
     path = os.fspath(path)
-    if not os.path.exists(path) or os.path.isfile(path) or os.path.isdir(path):
+    if not is_read_once(path):
         yield path
         return
     with tempfile.TemporaryDirectory() as folder:
@@ -226,23 +228,24 @@ class TableSource:
             self._parts.append(part)
 
     def batches(self) -> Iterator[Batch]:
-        """Typed columns of blocks of rows. After a DeclinedError of pyarrow, the strict reader reads from the start."""
+        """Typed columns of blocks of rows; a DeclinedError ends them, as `in_one_pass` knows."""
         if self._arrow is not None:
             yield from self._arrow.batches()
             return
+        for part in self._parts:
+            yield from part.batches(is_strict=self._is_strict)
+
+    def in_one_pass(self, visit: Callable[[Iterator[Batch]], T]) -> T:
+        """What `visit` makes of all batches; where pyarrow declines one, of all of those of the strict reader."""
         try:
-            for part in self._parts:
-                yield from part.batches(is_strict=self._is_strict)
+            return visit(self.batches())
         except DeclinedError:
             self._is_strict = True
-            raise
+            return visit(self.batches())
 
     def read(self) -> Collected:
         """All rows, within the configured memory budget."""
-        try:
-            return collect(self.batches(), self.layout)
-        except DeclinedError:
-            return collect(self.batches(), self.layout)
+        return self.in_one_pass(lambda batches: collect(batches, self.layout))
 
     def table(self, collected: Collected, *, is_frame: bool = True) -> Table:
         """The table of all rows, with the line of one that has no label."""

@@ -173,9 +173,8 @@ class ConvergenceDisplay(HistoryDisplay):
         **line_kwargs
             For matplotlib's ``Axes.plot``, for both kinds of curves; a `linestyle` is that of the objective alone.
 
-        Returns
-        -------
-        ConvergenceDisplay
+        Raises
+        ------
         ValueError
             If `kind` is "gap" and there is no lower bound, or another word.
         """

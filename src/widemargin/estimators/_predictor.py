@@ -226,9 +226,23 @@ class OneVsRestPredictor(ScorePredictor):
 
 
 class OutlierPredictor(RowFunction):
-    """`predict` of an outlier detector, by the sign of its `decision_function`."""
+    """`decision_function` of an outlier detector, and `predict` by its sign."""
 
-    decision_function: Callable[..., Vector]
+    _decision_values: Callable[..., Matrix]
+
+    @lazy_on_dask
+    def decision_function(self, X: ArrayLike) -> Vector:
+        """Decision values, positive inside.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, sparse array} of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,), float64
+        """
+        return self._scores(self._decision_values(X))
 
     def _scores(self, values: Matrix) -> Vector:
         """What `decision_function` returns for decision values (n, 1)."""

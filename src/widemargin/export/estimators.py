@@ -181,8 +181,7 @@ def _write_outputs(graph: Graph, model: Any, values: str) -> Outputs:
             further["probabilities"] = graph.output(_sigmoids(graph, values, k), k)
     elif is_outlier_detector(model):
         scores, shape, signs = graph.squeeze(values, 1), (), np.array([-1, 1])
-        is_inside = graph("Or", *(graph(sign, scores, np.array(0.0)) for sign in ("Greater", "Equal")))
-        label = _write_label(graph, signs, graph.cast(is_inside, np.int64))
+        label = _write_label(graph, signs, graph.cast(graph.is_at_least_zero(scores), np.int64))
     else:
         q = n_scores(model)
         return {"scores": graph.output(graph.squeeze(values, 1)) if q == 1 else graph.output(values, q)}
@@ -218,8 +217,9 @@ def _classify(graph: Graph, model: Any, values: str) -> tuple[str, str, tuple[in
     k, order = len(model.classes_), getattr(model, "label_order_", None)
     if k == 2:
         score = graph.squeeze(values, 1)
-        above = "GreaterOrEqual" if order is not None and order[1] == 1 else "Greater"
-        return graph.cast(graph(above, score, np.array(0.0)), np.int64), score, ()
+        is_second_at_zero = order is not None and order[1] == 1
+        is_second = graph.is_at_least_zero(score) if is_second_at_zero else graph("Greater", score, np.array(0.0))
+        return graph.cast(is_second, np.int64), score, ()
     if not hasattr(model, "break_ties"):
         return _largest(graph, values, order), values, (k,)
     against = _write_pair_matrix(graph, values, k)

@@ -118,6 +118,10 @@ class Graph:
         column = self("Gather", values, np.array([0]), axis=1)
         return self("Concat", values, self.cast(self("Less", column, column), self.dtype), axis=1)
 
+    def is_at_least_zero(self, value: Value) -> str:
+        """Whether values are 0 or above, without GreaterOrEqual, which not all runtimes know."""
+        return self("Or", *(self(sign, value, np.array(0.0)) for sign in ("Greater", "Equal")))
+
     def sigmoid(self, value: Value) -> str:
         """1 / (1 + exp(-value))."""
         return self("Div", np.array(1.0), self("Add", self("Exp", self("Neg", value)), np.array(1.0)))

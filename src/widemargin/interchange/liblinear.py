@@ -25,8 +25,7 @@ def read_liblinear(lines: Lines, classes: Any) -> Any:
     header = Header(lines, _KEYS, "w")
     solver, d, bias = header.choice("solver_type", _SOLVERS), header.integer("nr_feature", 1), header.number("bias")
     k = header.integer("nr_class", 1) if solver in _CLASSIFIERS else 2
-    if k == 1:
-        raise header.error("nr_class", "is 1: the model was trained on one class, and predicts it for every row")
+    labels = header.labels(k) if solver in _CLASSIFIERS else np.empty(0)
     q = k if k > 2 or solver == "MCSVM_CS" else 1
     weights = array("d")
     for feature in range(d + (bias >= 0)):
@@ -40,9 +39,6 @@ def read_liblinear(lines: Lines, classes: Any) -> Any:
     if solver == "ONECLASS_SVM":
         rho = header.number("rho")
         return ImportedOutlierDetector("linear").take(w, np.eye(1), intercept - rho, density_marks_=None)
-    labels = header.integers("label", k)
-    if len(np.unique(labels)) < k:
-        raise header.error("label", f"must have different labels, got {labels[:10].tolist()}")
     names = name_labels(labels, classes)
     by_label = np.argsort(names, kind="stable")
     number = np.argsort(by_label)

@@ -25,11 +25,7 @@ def read_libsvm(lines: Lines, classes: Any) -> Any:
     k = header.integer("nr_class", 1)
     if not kind.endswith("svc"):
         return _read_function(lines, header, kind, kernel, n)
-    if k == 1:
-        raise header.error("nr_class", "is 1: the model was trained on one class, and predicts it for every row")
-    labels, n_support = header.integers("label", k), header.integers("nr_sv", k, 0)
-    if len(np.unique(labels)) < k:
-        raise header.error("label", f"must have different labels, got {labels[:10].tolist()}")
+    labels, n_support = header.labels(k), header.integers("nr_sv", k, 0)
     if n_support.sum() != n:
         raise header.error("nr_sv", f"must have the sum {n} of total_sv, got {n_support.sum()}")
     rho = header.numbers("rho", n_pairs := k * (k - 1) // 2)

@@ -171,6 +171,15 @@ class Header:
         """A whole number of at least `least`."""
         return int(self.integers(key, 1, least)[0])
 
+    def labels(self, k: int) -> NDArray[np.int64]:
+        """The labels of k classes, at least two, which must differ."""
+        if k == 1:
+            raise self.error("nr_class", "is 1: the model was trained on one class, and predicts it for every row")
+        labels = self.integers("label", k)
+        if len(np.unique(labels)) < k:
+            raise self.error("label", f"must have different labels, got {labels[:10].tolist()}")
+        return labels
+
     def choice(self, key: str, choices: dict[str, Any]) -> Any:
         """What one of several words stands for."""
         text = self._text(key)[1].decode("ascii", "replace")

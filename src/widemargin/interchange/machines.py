@@ -234,16 +234,6 @@ class ImportedOutlierDetector(OutlierMixin, OutlierPredictor, ImportedMachine):
         LIBSVM's deciles of decision values, from which it makes its one-class probabilities.
     """
 
-    @lazy_on_dask
-    def decision_function(self, X: ArrayLike) -> Vector:
-        """Decision values, of shape (n_samples,): positive for inliers.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix, sparse array} of shape (n_samples, n_features)
-        """
-        return self._scores(self._decision_values(X))
-
 
 def couple(pairs: NDArray[np.float64]) -> Matrix:
     """Probabilities of the classes (n, k) from those of i against j (n, k, k), by LIBSVM's iteration.
