@@ -8,10 +8,12 @@ NIGHTLY = "https://pypi.anaconda.org/scientific-python-nightly-wheels/simple"
 NEIGHBOURS = [
     *("liblinear-official", "opencv-python-headless<5", "scikit-learn-intelex", "thundersvm-cpu"),
     *("aeon", "cleanlab", "fairlearn", "feature-engine", "imbalanced-learn", "lime", "mapie", "mlflow", "mlxtend"),
-    *("onnx2torch", "opencv-python-headless>=5", "openvino", "optuna", "polars", "pyarrow", "pyod", "river", "shap"),
+    *("onnx2torch", "openvino", "optuna", "polars", "pyarrow", "pyod", "river", "shap"),
     *("skrub", "sktime", "tract"),
 ]
 FAST = [f"tests/{name}" for name in ("data", "kernels", "models", "nystroem", "partition", "solvers")]
+
+COMPILED = ["-m", "not neighbours", "-k", "not thousand_interrupts", "tests/native"]  # that one takes minutes there
 
 nox.options.sessions = ["lint", "types", "test"]
 nox.options.reuse_existing_virtualenvs = True
@@ -66,10 +68,10 @@ def lowest(session: nox.Session) -> None:
 
 @nox.session
 def nightly(session: nox.Session) -> None:
-    """The tests with the development versions of scikit-learn, NumPy and SciPy."""
+    """The tests, slow ones too, with the development versions of scikit-learn, NumPy and SciPy."""
     session.install("-e", ".[test]")
     session.install("--upgrade", "--pre", "--index-url", NIGHTLY, "scikit-learn", "numpy", "scipy", "--no-deps")
-    session.run("python", "-m", "pytest", *session.posargs)
+    session.run("python", "-m", "pytest", "-m", "not neighbours", *session.posargs)
 
 
 @nox.session
@@ -81,6 +83,8 @@ def neighbours(session: nox.Session) -> None:
     """
     session.install("-e", ".[test]", *NEIGHBOURS)
     session.run("python", "-m", "pytest", "-m", "neighbours", "tests/neighbours", *session.posargs)
+    session.install("opencv-python-headless>=5")  # another API than that of 4, which has models to read
+    session.run("python", "-m", "pytest", "-m", "neighbours", "tests/neighbours/test_runtimes.py", "-k", "opencv")
 
 
 @nox.session
@@ -92,7 +96,7 @@ def checked(session: nox.Session) -> None:
         for name in ("libasan.so", "libstdc++.so")  # the first catches C++ exceptions only if the second is loaded
     ]
     env = {"LD_PRELOAD": " ".join(runtimes), "ASAN_OPTIONS": "detect_leaks=0"}
-    session.run("python", "-m", "pytest", "tests/native", *session.posargs, env=env)
+    session.run("python", "-m", "pytest", *COMPILED, *session.posargs, env=env)
 
 
 @nox.session

@@ -24,3 +24,4 @@ assert changed["rbf"] == 0
 assert changed["poly"] > 0
 assert changed["sigmoid"] > 10
 PYTHON
+echo "as described"

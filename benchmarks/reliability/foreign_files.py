@@ -21,6 +21,7 @@ import tempfile
 import warnings
 import zipfile
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -135,7 +136,7 @@ FILES: dict[str, tuple[str, Any, Any, Any]] = {
             "quotes around all": re.sub(r"[^,\n]+", r'"\g<0>"', text()),
             "blank lines": text().replace("\n", "\n\n", 3),
             "comments above": "# by a program\n# on a day\n" + text(),
-            "np.savetxt, names in a comment": text(" ", head="# a b c label\n", form="{:.18e}".replace(":.18e", "")),
+            "np.savetxt, names in a comment": text(" ", head="# a b c label\n"),
             "delimiter at the ends of lines": text().replace("\n", ",\n"),
             "delimiter at the ends of rows": text(head="a,b,c,label\n", end=",\n"),
             "R, write.csv": text(head='"","a","b","c","label"\n')
@@ -150,7 +151,7 @@ FILES: dict[str, tuple[str, Any, Any, Any]] = {
             "pandas' index": ",a,b,c,label\n"
             + "".join(f"{k},{line}\n" for k, line in enumerate(text(head="").splitlines())),
             "plus signs": text().replace("\n1,", "\n+1,"),
-            "exponents": text(form="{}").replace("5000.0", "5e3"),
+            "exponents": text().replace("5000.0", "5e3"),
             "header of years": text(head="2019,2020,2021,label\n"),
             "header that counts": text(head="0,1,2,label\n"),
             "label with blanks": text(labels=["  high", "low ", "high", " low", "high", "low"]),
@@ -292,6 +293,15 @@ FILES: dict[str, tuple[str, Any, Any, Any]] = {
 }
 
 
+def _reader(readers: dict[str, Callable[[str], Any]], path: str, otherwise: Callable[[str], Any]) -> Any:
+    return readers.get(Path(path).name.split(".")[1], otherwise)
+
+
+def _split(frame: Any) -> Any:
+    """A frame's last column, the labels, apart."""
+    return frame.iloc[:, :-1], frame.iloc[:, -1].to_numpy()
+
+
 def _ours(path: str) -> Any:
     from widemargin import load_table
 
@@ -301,14 +311,13 @@ def _ours(path: str) -> Any:
 def _pandas(path: str) -> Any:
     import pandas
 
-    suffix = Path(path).name.split(".")[1]
     readers: dict[str, Callable[[str], Any]] = {
         "parquet": pandas.read_parquet,
         "feather": pandas.read_feather,
         "xlsx": pandas.read_excel,
+        "jsonl": partial(pandas.read_json, lines=True),
     }
-    frame = pandas.read_json(path, lines=True) if suffix == "jsonl" else readers.get(suffix, pandas.read_csv)(path)
-    return frame.iloc[:, :-1], frame.iloc[:, -1].to_numpy()
+    return _split(_reader(readers, path, pandas.read_csv)(path))
 
 
 def _polars(path: str) -> Any:
@@ -328,23 +337,19 @@ def _polars(path: str) -> Any:
 def _pyarrow(path: str) -> Any:
     from pyarrow import csv, feather, json, parquet
 
-    suffix = Path(path).name.split(".")[1]
     readers: dict[str, Callable[[str], Any]] = {
         "parquet": parquet.read_table,
         "feather": feather.read_table,
         "jsonl": json.read_json,
     }
-    table = readers.get(suffix, csv.read_csv)(path).to_pandas()
-    return table.iloc[:, :-1], table.iloc[:, -1].to_numpy()
+    return _split(_reader(readers, path, csv.read_csv)(path).to_pandas())
 
 
 def _duckdb(path: str) -> Any:
     import duckdb
 
-    suffix = Path(path).name.split(".")[1]
     readers: dict[str, Callable[[str], Any]] = {"parquet": duckdb.read_parquet, "jsonl": duckdb.read_json}
-    frame = readers.get(suffix, duckdb.read_csv)(path).df()
-    return frame.iloc[:, :-1], frame.iloc[:, -1].to_numpy()
+    return _split(_reader(readers, path, duckdb.read_csv)(path).df())
 
 
 LIBRARIES = {"widemargin": _ours, "pandas": _pandas, "polars": _polars, "pyarrow": _pyarrow, "duckdb": _duckdb}
@@ -357,9 +362,9 @@ def outcome(read: Callable[[str], Any], path: str, rows: Any, labels: Any) -> tu
     """R, T, S, L or E, and in words what came."""
     try:
         found, y = read(path)
-    except ImportError:
+    except (ImportError, KeyboardInterrupt):
         raise
-    except BaseException as error:
+    except BaseException as error:  # of Polars, a panic
         words = " ".join(str(error).split()).replace(str(Path(path).parent), "")[:200]
         return ("L" if _CAUSE.search(words) else "E"), words
     table = found.toarray() if hasattr(found, "indptr") else np.asarray(found, dtype=object)
