@@ -633,9 +633,10 @@ def test_a_search_without_time_for_a_score_writes_no_model(options, csv, tmp_pat
     assert not path.exists()
 
 
-def test_a_class_of_one_row_is_not_held_out(csv, tmp_path, capsys):
+@pytest.mark.parametrize("command", ["train", "tune"])
+def test_a_class_of_one_row_is_not_held_out(command, csv, tmp_path, capsys):
     csv.write_text(csv.read_text() + "1.0,2.0,dog\n")
-    assert main(["train", str(csv), str(tmp_path / "m"), "--target", "kind", "--holdout", "0.3"]) == 0
+    assert main([command, str(csv), str(tmp_path / "m"), "--target", "kind", "--holdout", "0.3"]) == 0
     captured = capsys.readouterr()
     assert "classes of one row, which are trained on and not held out: 'dog'" in captured.err
     assert "(36 samples, held out)" in captured.out

@@ -290,6 +290,39 @@ def test_missing_numbers_without_text(tmp_path, capsys):
     assert main(["predict", str(tmp_path / "a.npz"), str(tmp_path / "n"), str(tmp_path / "o")]) == 0
 
 
+def test_a_streamed_table_has_the_errors_and_the_weights_of_one_in_memory(tmp_path, capsys):
+    rng, path = np.random.default_rng(0), tmp_path / "a.arff"
+    X = rng.normal(size=(30_000, 2)).round(3)
+    y = np.where(rng.random(30_000) < 0.5, "u", "v")  # of which the weights alone make X[:, 0] > 0
+    weights = np.where((X[:, 0] > 0) == (y == "u"), 1, 0)
+    rows = [f"{a},{b},{label},{{{w}}}\n" for (a, b), label, w in zip(X.tolist(), y, weights, strict=True)]
+    head = "@relation a\n@attribute a numeric\n@attribute b numeric\n@attribute y {u,v}\n@data\n"
+    path.write_text(head + "".join(rows))
+    train = ["train", str(path), str(tmp_path / "m"), "--estimator", "linear", "--memory-budget", "1700kB", "--force"]
+    assert main(train) == 0
+    assert "30,000 rows are streamed" in capsys.readouterr().err
+    assert (load(tmp_path / "m").predict(X[:500]) == np.where(X[:500, 0] > 0, "u", "v")).mean() > 0.95
+    (tmp_path / "test.csv").write_text("a,b\n1,2\n")
+    assert main([*train, "--test", str(tmp_path / "test.csv")]) == 1
+    assert "test.csv: it has no labels, which the accuracy needs" in error_of(capsys)
+    path.write_text(head + "".join([*rows[:20_000], "1,2,?,{1}\n", *rows[20_000:]]))
+    assert main(train) == 1
+    assert "a.arff:20006: the label is missing; --unlabelled drop" in error_of(capsys)
+
+
+def test_a_column_named_auto_is_dropped(tmp_path, capsys):
+    (tmp_path / "a.csv").write_text("u,auto,y\n" + "1.5,2.5,a\n3.5,0.5,b\n" * 5)
+    assert main(["train", str(tmp_path / "a.csv"), str(tmp_path / "m"), "--drop", "auto"]) == 0
+    assert "(1 features, 2 classes)" in capsys.readouterr().out
+
+
+def test_no_line_is_named_where_unlabelled_rows_were_left_out(tmp_path, capsys):
+    (tmp_path / "a.csv").write_text("u,w,y\n1.5,1,\n" + "1.5,2.5,a\n3.5,0.5,b\n" * 5 + "3.5,,b\n")
+    options = ["--unlabelled", "drop", "--impute", "none"]
+    assert main(["train", str(tmp_path / "a.csv"), str(tmp_path / "m"), *options]) == 1
+    assert "a.csv: column 2 ('w') is missing; --impute median fills it in" in error_of(capsys)
+
+
 def test_a_class_of_one_row_in_a_format_without_lines(tmp_path, capsys):
     frame = pd.DataFrame({"a": range(5), "y": list("uuvvw")})
     frame.to_parquet(tmp_path / "a.parquet")

@@ -41,6 +41,7 @@ from widemargin import (
     compress,
     to_onnx,
 )
+from widemargin._model_files import load_any
 from widemargin._output_files import replacing
 
 
@@ -242,6 +243,13 @@ def test_other_files_are_called_what_they_are(content: bytes, kind: str, tmp_pat
     (tmp_path / "m").write_bytes(content)
     with pytest.raises(ValueError, match=f"m: {kind}.*load reads files of widemargin.save"):
         widemargin.load(tmp_path / "m")
+
+
+@pytest.mark.parametrize("suffix", [".zip", ".gz"])
+def test_a_name_with_the_suffix_of_a_compression(suffix: str, tmp_path: Path) -> None:
+    X = np.random.default_rng(0).normal(size=(40, 2))
+    widemargin.save(OCASClassifier().fit(X, X[:, 0] > 0), tmp_path / f"m{suffix}")
+    assert isinstance(load_any(tmp_path / f"m{suffix}"), OCASClassifier)
 
 
 @pytest.mark.parametrize("name", ["m" * 249 + ".skops", "ä" * 124 + ".skops", "[a]*?.skops"])

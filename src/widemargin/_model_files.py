@@ -14,6 +14,7 @@ from zipfile import ZIP_DEFLATED, ZIP_STORED, ZipFile
 
 from ._output_files import replacing
 from .datasets.compressed import check_expansion, most_expanded, opened
+from .datasets.files import MODEL_STARTS
 
 #: Types that a model file may hold beside those that skops itself trusts (scikit-learn's public ones, and most of
 #: NumPy's and SciPy's): our estimators, the sparse matrices of their support vectors, which skops reads without
@@ -54,17 +55,13 @@ TRUSTED_TYPES: tuple[str, ...] = (
 )
 
 
-# what other files start with; _FOREIGN: those that read_machine reads
-_FOREIGN = (b"svm_type", b"solver_type", b"SVM-light", b"<?xml", b"<opencv", b"%YAML")
-_OTHERS = (
+_FOREIGN = tuple(MODEL_STARTS)
+_OTHERS = (  # what other files start with
     (
         (b"\x80", b"x\x01", b"x^", b"x\x9c", b"x\xda"),
         "a pickle, which joblib.load reads and which may run code",
     ),
-    (
-        _FOREIGN,
-        "a model of another program, which widemargin.read_machine reads",
-    ),
+    (_FOREIGN, "a model of another program, which widemargin.read_machine reads"),
 )
 _METADATA = "summary.json"  # in a model file: checksums of the other members, summary, how its tables are read
 
@@ -267,8 +264,11 @@ def load_any(path: str | os.PathLike[str]) -> Any:
 
 
 def _is_foreign(path: str | os.PathLike[str]) -> bool:
-    with opened(path) as file:
-        return file.read(64).lstrip().startswith(_FOREIGN)
+    try:
+        with opened(path) as file:
+            return file.read(64).lstrip().startswith(_FOREIGN)
+    except ValueError:  # a model of ours with the suffix of a compression, or a damaged file, which `load` names
+        return False
 
 
 def _check_libsvm(path: str | os.PathLike[str], model: Any) -> None:

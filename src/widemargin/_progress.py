@@ -208,13 +208,13 @@ class Progress:
         return self._start + self._max_time
 
     @contextmanager
-    def interrupting(self, team: Stoppable, deadline: float = math.inf) -> Iterator[None]:
+    def interrupting(self, team: Stoppable) -> Iterator[None]:
         """Have compiled passes inside a ``with`` block raise `Stopped` before a block of rows, once the fit should end.
 
         What they have computed is lost then: for passes that leave nothing half-changed.
         """
         self._teams.append(team)
-        team.stop_after(max(0.0, min(self.deadline, deadline) - perf_counter()))
+        team.stop_after(max(0.0, self.deadline - perf_counter()))
         if self.stopped_by is not None:
             team.stop()
         try:
@@ -363,9 +363,9 @@ class SilentProgress:
     def current_solution(self, solution: tuple[Any, Any] | None) -> None:
         """Ignored."""
 
-    def interrupting(self, team: Stoppable, deadline: float = math.inf) -> AbstractContextManager[None]:
-        """As `Progress.interrupting`, at this deadline too."""
-        return self._whole.interrupting(team, min(deadline, self.deadline))
+    def interrupting(self, team: Stoppable) -> AbstractContextManager[None]:
+        """As `interrupting` of the whole."""
+        return self._whole.interrupting(team)
 
     def go_on(self, **state: float) -> bool:
         """Whether the whole has not been stopped, and the deadline not reached; the state is ignored."""
@@ -388,10 +388,6 @@ class PartProgress(SilentProgress):
     The state of `go_on` is shown, and the callback is called, as those of the whole. A compiled pass that has begun in
     the share ends with the whole alone: a part that loses its kernel matrix has nothing.
     """
-
-    def interrupting(self, team: Stoppable, deadline: float = math.inf) -> AbstractContextManager[None]:
-        """As `interrupting` of the whole."""
-        return self._whole.interrupting(team, deadline)
 
     def go_on(self, **state: float) -> bool:
         """Whether the share of the time is not over, and the whole goes on."""

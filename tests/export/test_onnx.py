@@ -22,6 +22,7 @@ from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, StandardScaler
 from sklearn.svm import SVC, SVR, OneClassSVM
 
 from every_estimator import ESTIMATORS, SEARCHES, name_of
+from onnx_outputs import run_onnx
 from widemargin import (
     BSGDClassifier,
     DCOneClassSVM,
@@ -66,10 +67,7 @@ def run(model, X, **how):
     graph = to_onnx(model, **how)
     assert {opset.domain for opset in graph.opset_import} == {""}
     assert "SVMClassifier" not in {node.op_type for node in graph.graph.node}
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = 1
-    session = onnxruntime.InferenceSession(graph.SerializeToString(), options, providers=["CPUExecutionProvider"])
-    return dict(zip((o.name for o in session.get_outputs()), session.run(None, {"X": X}), strict=True))
+    return run_onnx(graph, X)
 
 
 def assert_same(model, X, *, tol=1e-4):

@@ -12,7 +12,7 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from widemargin._model_files import load_any, read_summary, write_model
-from widemargin.cli.data import Features, Training, features_of, read_to_predict, read_training
+from widemargin.cli.data import LINEAR_SHARE, Features, Training, features_of, read_to_predict, read_training
 from widemargin.cli.labels import shorten
 from widemargin.cli.machines import make_estimator, parameters
 from widemargin.cli.messages import note, shown
@@ -39,12 +39,13 @@ def train(args: Namespace) -> int:
     """Read, fit, save, and report: `widemargin train`."""
     # The output is opened first: a folder that does not exist is found before hours of training.
     with open_output(args.model, force=args.force) as file:
-        start = time.perf_counter()
+        is_streaming = args.estimator == "ocas" and args.task == "classification"
         try:
-            data, features, weights = _split(read_training(args), args)
+            data, features, weights = _split(read_training(args, LINEAR_SHARE if is_streaming else 1), args)
         except TooLargeError as error:
-            if args.estimator != "ocas" or args.task != "classification":
+            if not is_streaming:
                 raise ValueError(f"{error}; --memory-budget, or --estimator linear, which streams them") from error
+            start = time.perf_counter()
             model, data, features, n_samples = train_streaming(args, make_estimator(args))
         else:
             model, n_samples = _make_model(args, features, data.X), data.X.shape[0]

@@ -8,6 +8,7 @@ from collections.abc import Callable, Collection
 from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass
 from dataclasses import replace as with_changes
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,7 +24,8 @@ from widemargin.datasets.layouts import CATEGORY, DATE, Layout, TableOptions, po
 from widemargin.datasets.precision import is_rounded
 from widemargin.datasets.tables import ARRAYS, TableSource, format_of, open_table
 
-_LINEAR_SHARE = 3  # memory budget / bytes of a table that a linear machine takes whole: copies and indicators need room
+LINEAR_SHARE = 3  # memory budget / bytes of a table that a linear machine takes whole: copies and indicators need room
+PlaceOf = Callable[[int], tuple[str, int | None]]  # the file and the line of a row
 _HEADERS: dict[str, Any] = {"auto": "auto", "yes": True, "no": False}
 
 
@@ -95,6 +97,7 @@ def table_options(args: Namespace, **more: Any) -> TableOptions:
         header=_HEADERS[args.header],
         decimal=args.decimal,
         thousands=args.thousands,
+        unlabelled="drop" if getattr(args, "unlabelled", "") == "drop" else "raise",
     )
     return with_changes(options, **more)
 
@@ -110,7 +113,6 @@ def within_budget(args: Namespace, share: int = 1) -> AbstractContextManager[Non
 def training_source(args: Namespace) -> TableSource:
     """The table to train on."""
     options = table_options(args, drop=args.drop, text=args.text)
-    options = with_changes(options, unlabelled="drop" if args.unlabelled == "drop" else "raise")
     if args.task == "one-class" and args.target is None:
         options = with_changes(options, target=None)  # all columns are features
     source = open_table(args.data, options, form_of(args.data, args))
@@ -122,28 +124,27 @@ def training_source(args: Namespace) -> TableSource:
     return source
 
 
-def read_training(args: Namespace) -> Training:
-    """The training data with those of `--test`, and what a table for the model must have."""
-    with within_budget(args, _LINEAR_SHARE if getattr(args, "estimator", "") == "ocas" else 1):
+def read_training(args: Namespace, share: int = 1) -> Training:
+    """The training data with those of `--test`, within a share of the budget, and what the model knows of tables."""
+    with within_budget(args, share):
         return _read_training(args)
 
 
 def _read_training(args: Namespace) -> Training:
-    line_of: Callable[[int], int | None] | None = None
-    weights = None
-    if form_of(args.data, args) in ARRAYS:
+    place_of: PlaceOf | None = None
+    weights, form = None, form_of(args.data, args)
+    if form in ARRAYS:
         if args.drop or args.text:
             raise file_error(args.data, "--drop and --one-hot are for tables")
-        data = _read_arrays(args.data, args)
+        data = _read_arrays(args.data, form, args)
         features = Features(data.X.shape[1], dtype=data.X.dtype.name)
     else:
         source = training_source(args)
         table = source.table(source.read(), is_frame=False)
         columns, weights = table.X, table.sample_weight
-        features = features_of_table(args, source.layout, columns)
+        place_of = _place_of(source)
+        features = features_of_table(args, source.layout, columns, place_of=place_of)
         data = Dataset(prepared_frame(source.layout, columns, features.dtype), table.y)
-        if args.unlabelled != "drop":  # then rows have other numbers in the file
-            line_of = lambda row: source.place_of(row)[1]  # noqa: E731
     if args.task == "one-class":
         return Training(Dataset(data.X, None), features, weights)
     if data.y is None:
@@ -152,20 +153,29 @@ def _read_training(args: Namespace) -> Training:
         data = data._replace(y=as_numbers(args.data, data.y))
     else:
         check_classes(args.data, data.y)
-        note_rare_classes(data.y, line_of)
+        note_rare_classes(data.y, None if place_of is None else partial(_line_of, place_of))
+    return Training(with_test(data, data.y, args, features), features, weights)
+
+
+def with_test(data: Dataset, y: Any, args: Namespace, features: Features) -> Dataset:
+    """The data with those of `--test`, if there are any; y (n,) are the labels of all training rows."""
     if args.test is None:
-        return Training(data, features, weights)
+        return data
     test = read_known(args.test, args, features, f"{args.data} has")
     if test.y is None:
         raise file_error(args.test, "it has no labels, which the accuracy needs")
     y_test = as_numbers(args.test, test.y) if args.task == "regression" else test.y
     if args.task == "classification":
-        check_test_labels(args.test, y_test, data.y)
-    return Training(data._replace(X_test=test.X, y_test=y_test), features, weights)
+        check_test_labels(args.test, y_test, y)
+    return data._replace(X_test=test.X, y_test=y_test)
 
 
 def features_of_table(
-    args: Namespace, layout: Layout, columns: dict[int, Column], gaps: Collection[int] | None = None
+    args: Namespace,
+    layout: Layout,
+    columns: dict[int, Column],
+    gaps: Collection[int] | None = None,
+    place_of: PlaceOf | None = None,
 ) -> Features:
     """What a model knows of a table; notes say what is taken as categories, and what is filled in.
 
@@ -180,10 +190,10 @@ def features_of_table(
             note(f"{found}: --drop it, if it is a date or an id")
     numbers = {k: column for k, column in columns.items() if not isinstance(column, Codes)}
     lacking = [k for k, column in numbers.items() if (np.isnan(column).any() if gaps is None else k in gaps)]
-    if lacking and args.impute == "none" and gaps is not None:
-        raise layout.error(f"{layout.describe(lacking[0])} lacks values; --impute median fills them in")
     if lacking and args.impute == "none":
-        _refuse_missing(layout, lacking[0], numbers[lacking[0]], args, "--impute median fills it in")
+        if gaps is not None:
+            raise layout.error(f"{layout.describe(lacking[0])} lacks values; --impute median fills them in")
+        _refuse_missing(layout, lacking[0], numbers[lacking[0]], place_of, "--impute median fills it in")
     if lacking:
         how = "most frequent value" if args.impute == "most_frequent" else "median"
         note(f"{path}: missing values are filled in by the {how} of their column: {shorten(map(layout.name, lacking))}")
@@ -211,10 +221,18 @@ def _dtype_for(layout: Layout, numbers: dict[int, Column]) -> str:
     return "float64" if wide else "float32"
 
 
-def _refuse_missing(layout: Layout, position: int, column: Column, args: Namespace, remedy: str) -> None:
+def _line_of(place_of: PlaceOf, row: int) -> int | None:
+    return place_of(row)[1]
+
+
+def _place_of(source: TableSource) -> PlaceOf | None:
+    """Where a row of a table is; None where rows without a label were left out, so that others have its number."""
+    return None if source.options.unlabelled == "drop" else source.place_of
+
+
+def _refuse_missing(layout: Layout, position: int, column: Column, place_of: PlaceOf | None, remedy: str) -> None:
     row = int(np.argmax(np.isnan(column)))
-    source = open_table(layout.path, table_options(args, kinds={}), form_of(layout.path, args))
-    path, line = source.place_of(row)
+    path, line = place_of(row) if place_of else (layout.path, None)
     raise file_error(path, f"{layout.describe(position)} is missing; {remedy}", line)
 
 
@@ -237,9 +255,9 @@ def prepared_frame(layout: Layout, columns: dict[int, Column], dtype: str | None
     return pandas.DataFrame(X, columns=[layout.names[k] for k in layout.features], copy=False)
 
 
-def _read_arrays(path: str, args: Namespace, dtype: str | None = None) -> Dataset:
+def _read_arrays(path: str, form: str, args: Namespace, dtype: str | None = None) -> Dataset:
     """The samples of an svmlight file or an archive."""
-    if form_of(path, args) == "npz":
+    if form == "npz":
         return load_npz(path, target="y" if args.target is None else str(args.target))
     name = dtype if args.dtype == "auto" else args.dtype
     wanted: Any = {"float32": np.float32, "float64": np.float64}.get(name or "")
@@ -284,19 +302,17 @@ def _are_valid(features: Features, n_features: int) -> bool:
     )
 
 
-def read_known(path: str, args: Namespace, features: Features, owner: str, **more: Any) -> Dataset:
+def read_known(path: str, args: Namespace, features: Features, owner: str, **options: Any) -> Dataset:
     """Samples with known features: of a table by name, or by position where a file or the model has no names."""
-    if form_of(path, args) in ARRAYS:
-        return _with_columns(path, args, features, owner)
-    if "unlabelled" not in more:
-        more["unlabelled"] = "drop" if args.unlabelled == "drop" else "raise"
     form, kinds = form_of(path, args), features.kinds or ["number"] * features.n_features
+    if form in ARRAYS:
+        return _with_columns(path, form, args, features, owner)
     by_name = dict(zip(features.names or (), kinds, strict=False))
     with within_budget(args):
         peek = open_table(path, table_options(args, target=None, kinds=by_name), form).layout
         keep, target = _matched(peek, args, features, owner)
         known = dict(zip(keep, kinds, strict=True))
-        source = open_table(path, table_options(args, target=target, keep=keep, kinds=known, **more), form)
+        source = open_table(path, table_options(args, target=target, keep=keep, kinds=known, **options), form)
         table = source.table(source.read(), is_frame=False)
     layout, columns = source.layout, table.X
     for place, k in enumerate(keep):
@@ -305,7 +321,7 @@ def read_known(path: str, args: Namespace, features: Features, owner: str, **mor
             _note_unknown(layout, k, column, (features.levels or {}).get(str(place)), owner)
         elif features.kinds and not features.lacks_values and np.isnan(column).any():
             remedy = "no number was missing in training: fill it in, or leave the row out"
-            _refuse_missing(layout, k, column, args, remedy)
+            _refuse_missing(layout, k, column, _place_of(source), remedy)
     if peek.names is None or features.names is None:
         warnings.filterwarnings("ignore", "X (does not have valid feature names|has feature names)")
     named = with_changes(layout, names=None) if features.names is None else layout
@@ -356,13 +372,13 @@ def _note_unknown(layout: Layout, position: int, column: Codes, levels: list[str
         note(f"{layout.path}: {layout.describe(position)}: {rows} that the training data do not have: {words}")
 
 
-def _with_columns(path: str, args: Namespace, features: Features, owner: str) -> Dataset:
+def _with_columns(path: str, form: str, args: Namespace, features: Features, owner: str) -> Dataset:
     """Samples of an svmlight file with as many columns as there are features; of an archive, which must have them."""
     wanted = features.n_features
     with config_context(memory_budget=max(resolve_memory_budget(), 8 * wanted)):  # as wide as these is no typo
-        data = _read_arrays(path, args, features.dtype)
+        data = _read_arrays(path, form, args, features.dtype)
     n_found = data.X.shape[1]
-    if n_found != wanted and form_of(path, args) != "svmlight":
+    if n_found != wanted and form != "svmlight":
         raise file_error(path, _mismatch(n_found, features, owner))
     if n_found > wanted:
         note(f"{path}: features beyond the {wanted} that {owner} are ignored: {n_found - wanted}")

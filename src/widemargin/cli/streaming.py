@@ -12,12 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from widemargin._config import resolve_memory_budget
-from widemargin.cli.data import Features, features_of_table, prepared_frame, read_known, training_source, within_budget
-from widemargin.cli.labels import check_classes, check_test_labels
+from widemargin.cli.data import Features, features_of_table, prepared_frame, training_source, with_test, within_budget
+from widemargin.cli.labels import check_classes
 from widemargin.cli.messages import note
 from widemargin.cli.preparation import make_preparation
 from widemargin.datasets import Dataset
-from widemargin.datasets.columns import Batch, Codes, Collected, labels_in
+from widemargin.datasets.columns import Batch, Codes, Collected, labels_in, take_rows
 from widemargin.datasets.files import file_error
 from widemargin.datasets.layouts import Layout
 
@@ -25,11 +25,12 @@ _SAMPLE_SHARE = 8  # memory budget / bytes of the rows that the preparation is f
 
 
 class _Drawn(NamedTuple):
-    """Rows drawn of a table, their numbers, the labels of all rows, the numbering of words, columns with gaps."""
+    """Rows drawn of a table, their numbers, labels and weights of all rows, numbering of words, columns with gaps."""
 
     columns: dict[int, Any]
     rows: NDArray[np.intp]
     labels: Any
+    weights: Any
     numbering: Collected
     lacking: set[int]
 
@@ -47,14 +48,16 @@ def train_streaming(args: Namespace, machine: Any) -> tuple[Any, Dataset, Featur
         source = training_source(args)
         drawn = source.in_one_pass(lambda batches: _draw(batches, source.layout))
     layout, columns = source.layout, drawn.columns
-    y, kept, message = labels_in(layout, drawn.labels, source.options)
+    with source.naming_unlabelled():
+        y, kept, message = labels_in(layout, drawn.labels, source.options)
     check_classes(args.data, y)
     for text in (*layout.notes, message):
         if text:
             note(f"{args.data}: {text}")
     own = slice(None) if kept is None else kept[drawn.rows]
     y_drawn = y[drawn.rows] if kept is None else y[(np.cumsum(kept) - 1)[drawn.rows][own]]
-    columns = {k: Codes(c.codes[own], c.words) if isinstance(c, Codes) else c[own] for k, c in columns.items()}
+    columns = take_rows(columns, own)
+    weights = drawn.weights if kept is None or drawn.weights is None else drawn.weights[kept]
     features = features_of_table(args, layout, columns, drawn.lacking)
     X = prepared_frame(layout, columns, features.dtype)
     steps = make_preparation(args, features, X)
@@ -75,13 +78,9 @@ def train_streaming(args: Namespace, machine: Any) -> tuple[Any, Dataset, Featur
             block = block if preparation is None else preparation.transform(block)
             rows[start : start + block.shape[0]] = block.toarray() if hasattr(block, "toarray") else block
             start += block.shape[0]
-        machine.fit(rows, y)
+        machine.fit(rows, y, sample_weight=weights)
         del rows
-    data = Dataset(X, y_drawn)
-    if args.test is not None:
-        test = read_known(args.test, args, features, f"{args.data} has")
-        check_test_labels(args.test, test.y, y)
-        data = data._replace(X_test=test.X, y_test=test.y)
+    data = with_test(Dataset(X, y_drawn), y, args, features)
     return make_pipeline(*steps, machine) if steps else machine, data, features, len(y)
 
 
@@ -91,27 +90,34 @@ def _draw(batches: Iterable[Batch], layout: Layout) -> _Drawn:
     numbering, rng = Collected(layout), np.random.default_rng(0)
     sample: list[list[NDArray[Any]]] = []  # of each block: the numbers of drawn rows, and their columns
     labels: list[NDArray[Any]] = []
+    weights: list[NDArray[Any]] = []
     lacking: set[int] = set()
-    place, n, chance = layout.used.index(layout.target or 0), 0, 1.0
+    place, n, held, chance = layout.used.index(layout.target or 0), 0, 0, 1.0
     for batch in batches:
         parts = _renumbered(numbering, batch)
         lacking |= {
-            k for k, part in zip(layout.used, parts, strict=True) if part.dtype.kind == "f" and np.isnan(part).any()
+            k
+            for k, part in zip(layout.used, parts, strict=True)
+            if k not in lacking and part.dtype.kind == "f" and np.isnan(part).any()
         }
         labels.append(np.array(parts[place]))
+        if layout.weight is not None:
+            weights.append(np.array(parts[layout.used.index(layout.weight)]))
         own = np.flatnonzero(rng.random(len(parts[0])) < chance)
         sample.append([own + n, *(part[own] for part in parts)])
-        n += len(parts[0])
-        while sum(part.nbytes for block in sample for part in block) > most and chance > 1e-9:
+        n, held = n + len(parts[0]), held + sum(part.nbytes for part in sample[-1])
+        while held > most and chance > 1e-9:
             columns = [np.concatenate(column) for column in zip(*sample, strict=True)]
             kept = rng.random(len(columns[0])) < 0.5
             sample, chance = [[column[kept] for column in columns]], chance / 2
+            held = sum(part.nbytes for part in sample[0])
     if not n:
         raise layout.error("the file has no samples")
     rows, *whole = (np.concatenate(column) for column in zip(*sample, strict=True))
     words, column = numbering.words[place], np.concatenate(labels)
     label = column if words is None else Codes(column, list(words))
-    return _Drawn(_columns(numbering, whole, slice(None)), rows, label, numbering, lacking)
+    weight = np.concatenate(weights) if weights else None
+    return _Drawn(_columns(numbering, whole, slice(None)), rows, label, weight, numbering, lacking)
 
 
 def _renumbered(numbering: Collected, batch: Batch) -> list[NDArray[Any]]:

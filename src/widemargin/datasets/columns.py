@@ -203,6 +203,11 @@ class Table(tuple):  # type: ignore[type-arg]
         return table
 
 
+def take_rows(columns: dict[int, Column], rows: Any) -> dict[int, Column]:
+    """Some rows of columns: a mask, a slice or numbers."""
+    return {k: Codes(c.codes[rows], c.words) if isinstance(c, Codes) else c[rows] for k, c in columns.items()}
+
+
 def make_table(collected: Collected, options: TableOptions, *, is_frame: bool = True) -> Table:
     """The frame, the labels and the weights of collected rows; warnings say what was decided."""
     layout = collected.layout
@@ -214,7 +219,7 @@ def make_table(collected: Collected, options: TableOptions, *, is_frame: bool = 
         y, kept, note = labels_in(layout, columns.pop(layout.target), options)
         notes += [note] if note else []
     if kept is not None:
-        columns = {k: Codes(c.codes[kept], c.words) if isinstance(c, Codes) else c[kept] for k, c in columns.items()}
+        columns = take_rows(columns, kept)
         weight = None if weight is None else weight[kept]
     for note in notes:
         warnings.warn(f"{layout.path}: {note}", stacklevel=3)

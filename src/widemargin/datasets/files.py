@@ -15,6 +15,15 @@ FloatType: TypeAlias = type[np.float32] | type[np.float64]
 
 _NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 _WHOLE = re.compile(r"[+-]?[0-9]+")
+# what text models of other programs begin with, and the format, of which `interchange.read` has the reader
+MODEL_STARTS = {
+    b"svm_type": "LIBSVM",
+    b"solver_type": "LIBLINEAR",
+    b"SVM-light": "SVMlight",
+    b"<?xml": "OpenCV, XML",
+    b"<opencv": "OpenCV, XML",
+    b"%YAML": "OpenCV, YAML",
+}
 LEADING_ZERO = re.compile(r"[+-]?0[0-9]+")
 
 

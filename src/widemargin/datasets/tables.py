@@ -248,9 +248,15 @@ class TableSource:
         return self.in_one_pass(lambda batches: collect(batches, self.layout))
 
     def table(self, collected: Collected, *, is_frame: bool = True) -> Table:
-        """The table of all rows, with the line of one that has no label."""
-        try:
+        """The table of all rows."""
+        with self.naming_unlabelled():
             return make_table(collected, self.options, is_frame=is_frame)
+
+    @contextmanager
+    def naming_unlabelled(self) -> Iterator[None]:
+        """Name the line of a row that has no label, and what leaves such rows out."""
+        try:
+            yield
         except MissingLabelError as error:
             reason = "the label is missing; --unlabelled drop, or unlabelled='drop', leaves such rows out"
             path, line = self.place_of(error.args[0])

@@ -24,7 +24,7 @@ from ..models.nystroem_tree import NystroemForest, NystroemTree
 from ..partition.routing import InputRouter, KernelRouter, Router
 from . import c_templates as templates
 from .kernels import check_written
-from .parts import Parts, machine_of, no_machine, random_clusters, split
+from .parts import Parts, find_writer, random_clusters, split
 
 _SCALED = {"points", "weights", "products", "projection"}  # tables with nearly all of a model's numbers
 _LARGEST = 2**15 - 1  # number of 16 bits
@@ -80,10 +80,7 @@ def to_c(model: Any, *, name: str = "model", bits: int = 32) -> str:
         raise ValueError(f"name must be an identifier of C, got {name!r}")
     check_choice("bits", bits, (16, 32))
     parts = split(model)
-    machine = machine_of(parts.machine)
-    write = next((write for kind, write in _WRITERS if isinstance(machine, kind)), None)
-    if write is None:
-        raise no_machine(parts.machine)
+    machine, write = find_writer(_WRITERS, parts.machine)
     header = _Header(name, bits)
     return header.finish(parts, _write_outputs(header, parts, write(header, machine)))
 

@@ -21,7 +21,7 @@ from ..models.nystroem_tree import NystroemForest
 from .clusters import write_clustered
 from .graph import Graph, Output
 from .machines import write_expansion, write_forest, write_linear
-from .parts import Parts, machine_of, no_machine, split
+from .parts import Parts, find_writer, split
 from .steps import apply, columns_lost, write_step
 
 Outputs = dict[str, Output]  # by name
@@ -41,8 +41,8 @@ def to_onnx(model: Any, *, dtype: Any = None) -> Any:
     ----------
     model : estimator
         Fitted: what `compress` returns, `DCPredClassifier`, `DCPredRegressor`, `OCAS...`, `BSGDClassifier`, or
-        `DCSVMClassifier`, `DCSVMRegressor` and `DCOneClassSVM`, exact or early (but for ``combine="bcm"`` and
-        ``partition="random"``), if the kernel is not a callable or precomputed; a pipeline of `StandardScaler`,
+        `DCSVMClassifier`, `DCSVMRegressor` and `DCOneClassSVM`, exact or early (but for ``partition="random"``), if the
+        kernel is not a callable or precomputed; what `read_machine` returns; a pipeline of `StandardScaler`,
         `MinMaxScaler`, `MaxAbsScaler`, `RelevanceScaler`, `LandmarkNystroem` or `SimpleImputer` that ends in one of
         these; ``CalibratedClassifierCV(method="sigmoid")`` or `TransformedTargetRegressor` around one. Of a fitted
         search, such as `DCSVMClassifierCV` or `GridSearchCV`, its ``best_estimator_``.
@@ -131,10 +131,7 @@ def write_parts(graph: Graph, parts: Parts) -> Outputs:
 
 def _write_machine(graph: Graph, parts: Parts) -> Outputs:
     model = parts.machine
-    machine = machine_of(model)
-    write = next((write for kind, write in _WRITERS if isinstance(machine, kind)), None)
-    if write is None:
-        raise no_machine(model)
+    machine, write = find_writer(_WRITERS, model)
     graph.start()
     return _write_outputs(graph, model, apply(graph, write(graph, machine), parts.of_target))
 

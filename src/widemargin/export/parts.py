@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from collections.abc import Iterable
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -14,6 +15,8 @@ from sklearn.utils.validation import check_is_fitted
 from ..estimators._column_operations import SCALINGS, Operations, column_operations, is_passed
 from ..estimators._wrapped import unwrap
 from ..models.linear import LinearModel
+
+Writer = TypeVar("Writer")
 
 _OPPOSITE = {"Sub": "Add", "Add": "Sub", "Mul": "Div", "Div": "Mul"}
 _OF_FUNCTION: dict[Any, Operations] = {
@@ -96,7 +99,20 @@ def _back(model: TransformedTargetRegressor) -> Operations:
     return operations
 
 
-def machine_of(model: Any) -> Any:
+def find_writer(writers: Iterable[tuple[type, Writer]], model: Any) -> tuple[Any, Writer]:
+    """The decision functions of an estimator, and what writes them; ValueError for a model that has none of ours."""
+    machine = _machine_of(model)
+    for kind, write in writers:
+        if isinstance(machine, kind):
+            return machine, write
+    is_theirs = type(model).__module__.startswith("sklearn.")
+    raise ValueError(
+        f"model must be a linear machine, a kernel expansion or a compressed model, got {type(model).__name__}"
+        f"{': see skl2onnx, or compress it first' if is_theirs else ''}"
+    )
+
+
+def _machine_of(model: Any) -> Any:
     """The decision functions of an estimator: a model of `models`, or None."""
     if type(model).__module__.startswith("sklearn."):
         return None
@@ -113,15 +129,6 @@ def step_error(step: Any) -> ValueError:
         f"{SCALINGS} and SimpleImputer of NaN without indicators; to_onnx also LandmarkNystroem. Export the last step, "
         "model[-1], whose input is model[:-1].transform(X) as a dense array; or all steps with skl2onnx.to_onnx after "
         "widemargin.register_converters()"
-    )
-
-
-def no_machine(model: Any) -> ValueError:
-    """The error of a model that has no decision functions of ours."""
-    is_theirs = type(model).__module__.startswith("sklearn.")
-    return ValueError(
-        f"model must be a linear machine, a kernel expansion or a compressed model, got {type(model).__name__}"
-        f"{': see skl2onnx, or compress it first' if is_theirs else ''}"
     )
 
 

@@ -75,7 +75,10 @@ def machine_of_libsvm(model: Any) -> Any:
     check_libsvm(model)
     if model.kernel not in KERNELS:
         raise ValueError(f"model has kernel={model.kernel!r}: the kernels {', '.join(KERNELS)} alone are taken")
-    kernel, points = kernel_parameters(vars(model), model._gamma), rows_of(model.support_vectors_).astype(np.float64)
+    kernel, points = (
+        kernel_parameters(vars(model), model._gamma),
+        rows_of(model.support_vectors_).astype(np.float64, copy=False),
+    )
     coef = model.dual_coef_.toarray() if sp.issparse(model.dual_coef_) else model.dual_coef_
     if not is_classifier(model):
         kind = ImportedRegressor if is_regressor(model) else ImportedOutlierDetector

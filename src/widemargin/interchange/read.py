@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable
 from typing import Any, cast
 
-from ..datasets.files import PathLike, file_error, quoted
+from ..datasets.files import MODEL_STARTS, PathLike, file_error, quoted
 from ..estimators._validation import check_integer
 from .fitted import adopt, is_libsvm, machine_of_libsvm
 from .liblinear import read_liblinear
@@ -85,17 +85,17 @@ def read_machine(model: Any, *, scale: Any = None, classes: Any = None, n_featur
 def _read_file(path: PathLike, classes: Any) -> Any:
     with lines_of(path) as lines:
         start = bytes(cast(Any, lines.file).peek(64)[:64].lstrip())
-        for begins, reader in _READERS:
+        for begins, kind in MODEL_STARTS.items():
             if start.startswith(begins):
-                return reader(lines, classes)
+                return _READERS[kind](lines, classes)
     kinds = "LIBSVM (svm_type), LIBLINEAR (solver_type), SVMlight (SVM-light Version) or OpenCV (<?xml, %YAML)"
     raise file_error(path, f"begins with {quoted(start[:20])}, as no model of {kinds} does", 1)
 
 
-_READERS: tuple[tuple[Any, Callable[[Lines, Any], Any]], ...] = (
-    (b"svm_type", read_libsvm),
-    (b"solver_type", read_liblinear),
-    (b"SVM-light", read_svmlight_model),
-    ((b"<?xml", b"<opencv"), read_opencv_xml),
-    (b"%YAML", read_opencv_yaml),
-)
+_READERS: dict[str, Callable[[Lines, Any], Any]] = {
+    "LIBSVM": read_libsvm,
+    "LIBLINEAR": read_liblinear,
+    "SVMlight": read_svmlight_model,
+    "OpenCV, XML": read_opencv_xml,
+    "OpenCV, YAML": read_opencv_yaml,
+}
