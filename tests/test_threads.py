@@ -321,14 +321,15 @@ def test_blas_is_limited_from_any_thread(two_blas_threads: None) -> None:
 def test_an_interrupt_on_the_way_into_a_limit_leaves_none(
     two_blas_threads: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    set_threads, is_interrupted = _threads._set_blas_threads, iter([True])
+    library = _threads._blas_libraries()[0]
+    set_threads, is_interrupted = library.set_num_threads, iter([True])
 
-    def interrupt(library: object, n: int) -> None:
-        set_threads(library, n)
+    def interrupt(n: int) -> None:
+        set_threads(n)
         if next(is_interrupted, False):
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(_threads, "_set_blas_threads", interrupt)
+    monkeypatch.setattr(library, "set_num_threads", interrupt)
     with pytest.raises(KeyboardInterrupt), blas_limit(1):
         pass
     assert blas_threads() == {2}

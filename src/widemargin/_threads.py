@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, wait
 from contextlib import contextmanager, nullcontext
 from contextvars import Context, ContextVar, copy_context
-from functools import cache
+from functools import cache, partial
 from operator import call, itemgetter
 from types import TracebackType
 from typing import Any, Self, TypeVar
@@ -94,8 +94,8 @@ def run_interruptibly(task: Callable[[], T], go_on: Callable[[], bool], work: fl
     """The result of a task that cannot end early, called in another thread, so that this one can handle Ctrl-C.
 
     `go_on` is called before the task, and every 20 ms; once it returns False, `Stopped` is raised and the result is
-    lost. The task must be a pure function, as it may run on. Where the system refuses another thread, and where it has
-    few multiply-adds (`work`), it is called in this thread: the C library keeps freed memory for the thread that has
+    lost. The task must be a pure function, as it may run on. A task of few multiply-adds (`work`) is called in this
+    thread, as is any task where the system refuses another: the C library keeps freed memory for the thread that has
     freed it.
     """
     raise_if_stopped(go_on)
@@ -263,14 +263,22 @@ class _BlasThreads:
         if self._applied is None:
             self._originals = [library.get_num_threads() for library in libraries]
         self._applied = wanted  # first: an interrupt in the loop leaves libraries to be restored
+        # From 3.8 on threadpoolctl obeys only the first thread that has set a limit: take control before, and leave it
+        # to whoever is next.
+        release = _release_of_control()
+        release()
         for library, original in zip(libraries, self._originals, strict=True):
-            _set_blas_threads(library, original if wanted is None else wanted)
+            library.set_num_threads(original if wanted is None else wanted)
+        release()
 
 
-def _set_blas_threads(library: Any, n: int) -> None:
-    # From 3.8 on `set_num_threads` ignores all threads but the first one that has set a limit; the method that it calls
-    # does not.
-    getattr(library, "_real_set_num_threads", library.set_num_threads)(n)
+@cache
+def _release_of_control() -> Callable[[], None]:
+    """threadpoolctl's function, which is one for all libraries; before 3.8, and without OpenBLAS, it does nothing."""
+    for library in _blas_libraries():
+        if hasattr(library, "clear_controlling_thread"):
+            return partial(library.clear_controlling_thread, force=True)
+    return lambda: None
 
 
 @cache
