@@ -137,7 +137,7 @@ class MemoryPlan:
         return replace(self, budget=common + int(part * (self.budget - common)) // n)
 
     def require(self, needed: float, what: str, allowed: int = ALLOWED_BYTES) -> None:
-        """Raise a ValueError that names the least budget unless `needed` bytes are within this one + `allowed`.
+        """Raise a ValueError that names the least budget, if `needed` bytes exceed this one and `allowed` more.
 
         `what` says in the message which arrays take them.
         """

@@ -97,6 +97,14 @@ def test_integer_data(four: Data) -> None:
     np.testing.assert_allclose(model.decision_function(counts), reference.decision_function(counts), atol=1e-6)
 
 
+def test_read_only_data_is_not_written_to(binary: Data) -> None:
+    X, y = (a.copy() for a in binary)
+    weights = np.ones(len(y))
+    for array in (X, y, weights):
+        array.flags.writeable = False
+    machine(fit_intercept=True).fit(X, y, sample_weight=weights).predict(X)
+
+
 def test_empty_rows_and_constant_columns() -> None:
     X = sp.csr_array(np.array([[0.0, 0, 1], [0, 0, 0], [2, 0, 1], [0, 0, 3], [1, 0, 0], [0, 0, 0]]))
     y = np.array([0, 1, 0, 1, 0, 1])

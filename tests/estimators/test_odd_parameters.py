@@ -120,14 +120,26 @@ def test_an_odd_value_is_taken_as_what_it_means_or_named(estimator: Any, name: s
     for value in ODD:
         model, meaning = clone(estimator).set_params(**{name: value}), meaning_of(value, rules_of(estimator, name))
         if meaning is REFUSED:
-            with pytest.raises(ValueError, match=name) as caught:
+            before = set(vars(model))
+            with pytest.raises(ValueError, match=rf"\b{name}\b") as caught:
                 predictions_of(model)
-            assert "np." not in str(caught.value)
+            message = str(caught.value)
+            assert "got" in message or f"{name}={value!r}" in message or "lacks, ['a']" in message
+            assert "np." not in message
+            assert set(vars(model)) == before
         elif isinstance(value, np.generic) and name != "max_time":  # a time stops a fit anywhere
             same = clone(estimator).set_params(**{name: meaning})
             np.testing.assert_array_equal(predictions_of(model), predictions_of(same))
         else:
             predictions_of(model)
+
+
+@pytest.mark.parametrize(("estimator", "name"), CASES, ids=lambda v: v if isinstance(v, str) else name_of(v))
+def test_a_scalar_of_numpy_is_the_default_that_it_is(estimator: Any, name: str) -> None:
+    default = estimator.get_params()[name]
+    own: dict[type, Any] = {bool: np.bool_, int: np.int64, float: np.float32, str: np.str_}
+    if type(default) in own and name != "random_state":
+        predictions_of(clone(estimator).set_params(**{name: own[type(default)](default)}))
 
 
 def test_a_fraction_is_refused_with_what_to_pass() -> None:

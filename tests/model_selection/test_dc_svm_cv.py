@@ -455,6 +455,23 @@ def test_a_stopped_search_goes_on(options: dict[str, Any], monkeypatch: pytest.M
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals are not so there")
+def test_a_search_in_between_ends_what_was_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One whose folds cannot be had again: a search like the first one begins anew, as its scores are gone."""
+    monkeypatch.setattr(widemargin._progress, "_last_sigint", -np.inf)
+    X, y = make_moons(300, noise=0.3, random_state=0)
+    score = _CountedScore()
+    model = DCSVMClassifierCV(scoring=score, Cs=[1.0, 10.0, 100.0], gammas=[0.1, 1.0], kernels="rbf", random_state=0)
+    score.most = 10
+    with pytest.warns(ConvergenceWarning, match="interrupt"):
+        model.fit(X, y)
+    score.most = np.inf
+    model.set_params(random_state=np.random.RandomState(1)).fit(X, y)
+    score.n_calls = 0
+    model.set_params(random_state=0).fit(X, y)
+    assert score.n_calls == 30
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals are not so there")
 def test_scores_of_other_data_are_not_taken(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(widemargin._progress, "_last_sigint", -np.inf)
     X, y = make_moons(400, noise=0.3, random_state=0)

@@ -19,7 +19,7 @@ import math
 from collections.abc import Callable
 from copy import copy
 from functools import partial
-from operator import attrgetter, call
+from operator import call
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -212,10 +212,9 @@ def _train_tree(trainer: _LeafTrainer, rng: np.random.Generator, number: int) ->
     run, n_workers = partial(trainer.team.map, call), trainer.team.n_threads
     quick: list[_LeafMachine | None] = [None] * k
     if k > 1 and math.isfinite(trainer.progress.deadline):
-        quick = list(trainer.team.map(trainer.train_quickly, list(zip(clusters, rngs, strict=True))))
+        quick = trainer.team.map(trainer.train_quickly, zip(clusters, rngs, strict=True))
     parts, work = list(zip(clusters, rngs, quick, strict=True)), [len(rows) for rows in clusters]
-    is_done = attrgetter("is_complete")
-    machines = share_time(trainer.train_leaf, parts, work, trainer.progress, is_done, run, n_workers)
+    machines = share_time(trainer.train_leaf, parts, work, trainer.progress, lambda _: True, run, n_workers)
     leaves = {
         "tree": np.full(k, number),
         "n_rows": np.array([len(rows) for rows in clusters]),
@@ -258,7 +257,6 @@ class _LeafMachine(NamedTuple):
     intercept: Vector  # (q,)
     fit: LinearFit
     time: float  # seconds from the start of the fit
-    is_complete: bool = True  # whether it was trained on all rows
 
 
 _Leaf = tuple[RowIndices, np.random.Generator, _LeafMachine | None]  # the last one of a few rows
@@ -307,17 +305,18 @@ class _LeafTrainer:
 
         Its gap is its objective on all rows of the leaf.
         """
-        rows, rng, quick = leaf[0], leaf[1].spawn(1)[0], copy(self)
-        quick.settings = self.settings._replace(landmark_weights=None, landmark_method="uniform")
+        (rows, rng), trainer = leaf, copy(self)
+        rng = rng.spawn(1)[0]
+        trainer.settings = self.settings._replace(landmark_weights=None, landmark_method="uniform")
         some = np.sort(rng.choice(rows, min(-(-len(rows) // 4), _MAX_QUICK_ROWS), replace=False))
         try:
-            machine = quick._run_algorithm(some, rng)
+            machine = trainer._run_algorithm(some, rng)
             work = len(rows) * self.X.shape[1] * (1 + self.settings.n_landmarks)
             objective = self._until_stopped(partial(self._objective, machine, rows), work)
         except Stopped:
             return None
         fit = machine.fit._replace(objective=objective, gap=objective, converged=False)
-        return machine._replace(fit=fit, is_complete=False)
+        return machine._replace(fit=fit)
 
     def _objective(self, machine: _LeafMachine, rows: RowIndices) -> float:
         """The objective of a machine on rows (n_leaf,)."""
@@ -428,7 +427,7 @@ class _LeafTrainer:
         features = landmark_features(self.kernel, point.toarray() if sp.issparse(point) else point)
         fit = self.problem.constant(rows)
         slopes, time = self._no_slopes(), self.progress.elapsed
-        return _LeafMachine(features, fit.weights, slopes, fit.intercept, fit, time, is_complete=False)
+        return _LeafMachine(features, fit.weights, slopes, fit.intercept, fit, time)
 
     def _no_slopes(self) -> Matrix:
         """Slopes of zero (q, d), or (0, d) if the machines have no linear term."""

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._native import Stopped
-from .._progress import AnyProgress, Progress, SilentProgress
+from .._progress import AnyProgress, Progress, SilentProgress, share_time
 from .._threads import ThreadTeam, blas_limit, row_blocks
 from .._types import Labels, RowIndices, Vector
 from ..data.remote.remote_rows import RemoteRows, ended_test, worker_resources
@@ -90,18 +90,20 @@ def train_on_workers(
         division = Division(sampled.router, labels, chosen[sampled.sample_indices])
         task = _WorkerTask(kernel, settings, rows.token, (samples.precision, samples.dtype))
 
-    machines, work = [], [float(len(make()[0])) ** 2 for make in problems]
-    for p, make in enumerate(problems):
-        share = progress if len(problems) == 1 else progress.part(work[p] / sum(work[p:]))
-        own, problem = make()
+    def train(p: int, _: TrainedMachine | None, share: AnyProgress) -> TrainedMachine:
+        own, problem = problems[p]()
         machine = None
         if division is not None:
             with suppress(Stopped):
                 machine = _train_clusters(task, division, rows, own, problem, share)
         machine = machine or _machine_at_start(division, settings.stop_level, own, problem, share)
-        machines.append(machine.following(None if before is None else before[p]))
         progress.advance()
-    return machines
+        return machine.following(None if before is None else before[p])
+
+    if len(problems) == 1:
+        return [train(0, None, progress)]
+    work = [float(len(make()[0])) ** 2 for make in problems]
+    return share_time(train, range(len(problems)), work, progress, lambda _: True)
 
 
 def _assign_to_blocks(sizes: NDArray[np.intp], n_blocks: int) -> NDArray[np.intp]:
@@ -194,7 +196,8 @@ def _train_block(
     data = KernelProblem(task.kernel, converted(samples, *task.dtypes), problem)
     numbers = np.unique(clusters[chosen])
     order = np.argsort(coordinates[chosen])  # the same order wherever dask had the partitions
-    rows = [order[clusters[chosen[order]] == cluster] for cluster in numbers]
+    own_clusters = clusters[chosen[order]]
+    rows = [order[own_clusters == cluster] for cluster in numbers]
     n_threads, limit = worker_resources()
     budget = min(task.settings.memory.budget, limit // _WORKER_PART)
     settings = replace(task.settings, n_jobs=n_threads, memory=replace(task.settings.memory, budget=budget))

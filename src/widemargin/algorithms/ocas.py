@@ -250,7 +250,7 @@ class OCASTraining:
         (n, d), n_bytes = self.X.shape, self.settings.memory["active rows"]
         if not self.accelerations.interior_point or not is_small(n, d, n_bytes):
             return -1
-        if n * d < ASCENT_VALUES:  # rounds are fast
+        if n * d < ASCENT_VALUES:  # most end in rounds, which do not depend on repeated samples
             return _FIRST_ROUNDS
         return max(_FIRST_ROUNDS // 3, (min(n, d) // _SIDE_OF_ROUND) ** 2)
 
@@ -456,8 +456,7 @@ class OCASTraining:
             return [result.w for result in results]
 
         settings, newton = self.settings, self.accelerations.smoothed_newton
-        losses = [machine.loss for machine in self.machines]
-        sample = draw_sample(X, losses, settings.memory["drawn rows"])
+        sample = draw_sample(X, self.losses, settings.memory["drawn rows"])
         silent = SilentProgress(self.progress)
         found = start_from_sample(sample, C, settings.tol, silent, newton=newton, train=train_some)
         for machine, is_newton in zip(self.machines, found.is_newton, strict=True):

@@ -57,7 +57,7 @@ def train_machines(
 ) -> TrainedMachines:
     """The machine of each problem, in this order: early ones with a `stop_level`, else the exact ones.
 
-    The training goes on from the machines `before`, where these are given. Several machines of `RemoteRows` are
+    The training goes on from the machines `before`, where these are given. Machines of `RemoteRows` are early, and
     trained one after the other, on one division of the rows.
     """
     if not isinstance(samples, RemoteRows):

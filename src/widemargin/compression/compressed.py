@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import pickle
-from collections.abc import Callable
 from dataclasses import dataclass
 from html import escape
 from typing import Any
@@ -25,6 +24,7 @@ from ..estimators._predictor import (
     Regressor,
     ValuePredictor,
 )
+from ..estimators._row_function import Response
 from ..models.nystroem_tree import NystroemForest
 
 
@@ -142,7 +142,7 @@ class Compressed(FrozenMachine):
         """The forest of Nyström machines."""
         return self._model
 
-    def _decision_values(self, X: Any, convert: Callable[[Matrix], NDArray[Any]] | None = None) -> NDArray[Any]:
+    def _decision_values(self, X: Any, convert: Response | None = None) -> NDArray[Any]:
         check_is_fitted(self)
         values = self._model.decision_values(self._validate(X, reset=False, dtype=self._dtype), n_jobs=self.n_jobs)
         return values if convert is None else convert(values)

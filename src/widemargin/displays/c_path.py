@@ -13,7 +13,7 @@ from ._axes import axes_of
 class CPathDisplay:
     """Mean score of cross-validation against C, with its standard deviation over the folds.
 
-    `from_path` draws it, as scikit-learn's displays.
+    Draw it by `from_path`, as with scikit-learn's displays.
 
     Parameters
     ----------

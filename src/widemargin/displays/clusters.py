@@ -13,7 +13,7 @@ from ._axes import axes_of, last_step
 class ClusterDisplay:
     """Rows on a plane, coloured by cluster.
 
-    `from_estimator` draws it, as scikit-learn's displays.
+    Draw it by `from_estimator`, as with scikit-learn's displays.
 
     Parameters
     ----------

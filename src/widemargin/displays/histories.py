@@ -80,8 +80,8 @@ class HistoryDisplay:
 class ConvergenceDisplay(HistoryDisplay):
     """How far from the optimum a fit can have been, against time; of `BSGDClassifier`, the mean hinge loss.
 
-    `from_estimator` and `from_history` draw it, as scikit-learn's displays. A history
-    without an ``objective`` is drawn by its ``hinge``: `BSGDClassifier` computes no objective during a fit.
+    Draw it by `from_estimator` or `from_history`, as with scikit-learn's displays. A history without an
+    ``objective`` is drawn by its ``hinge``: `BSGDClassifier` computes no objective during a fit.
 
     Parameters
     ----------
@@ -214,7 +214,7 @@ class ConvergenceDisplay(HistoryDisplay):
 class SupportVectorDisplay(HistoryDisplay):
     """Number of support vectors against time.
 
-    `from_estimator` and `from_history` draw it, as scikit-learn's displays.
+    Draw it by `from_estimator` or `from_history`, as with scikit-learn's displays.
 
     Parameters
     ----------

@@ -14,7 +14,7 @@ from ._axes import axes_of, check_lengths, last_step
 class PredictionCostDisplay:
     """Score of several models against the cost of a prediction.
 
-    `from_estimators` draws it, as scikit-learn's displays.
+    Draw it by `from_estimators`, as with scikit-learn's displays.
 
     Parameters
     ----------

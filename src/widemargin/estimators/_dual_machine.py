@@ -230,6 +230,7 @@ class DualMachine(LinearWeights, DecisionGradients, KernelMachine):
             raise ValueError("kernel must not be 'precomputed' for a dask collection")
         if not self.stop_level:  # an exact model: its rows are computed into this process (docs/decisions/0020)
             X = compute_rows(X, memory_plan(self))
+            check_has_rows(X.shape[0], X)
             return super()._check_data(X, compute_values(y), compute_values(sample_weight))
         check_collection(self, X)
         targets = self._collection_targets(X, y)

@@ -166,7 +166,7 @@ class KernelMachine(Estimator[TrainingRows]):
     @property
     def _is_gram(self) -> bool:
         """Whether X is a kernel matrix; a fitted machine remembers whether it was one in the fit."""
-        own: dict[str, Any] | None = getattr(self, "_kernel", None)
+        own: dict[str, Any] | None = getattr(self, "_kernel", None)  # not `_own_kernel`: it is asked for often
         return bool((own["kernel"] if own else self.kernel) == "precomputed")
 
     @property

@@ -142,7 +142,7 @@ class OneVsOnePredictor(ScorePredictor):
         return values if self.decision_function_shape == "ovo" else ordered_votes(values, len(self.classes_))
 
     @property
-    def _responses(self) -> dict[str, Callable[[Matrix], NDArray[Any]]]:
+    def _responses(self) -> dict[str, Response]:
         return {"predict": lambda values: self.classes_[self._winners(values)], "decision_function": self._scores}
 
     @lazy_on_dask
@@ -202,7 +202,7 @@ class OneVsRestPredictor(ScorePredictor):
         return values[:, 0] if len(self.classes_) == 2 else values
 
     @property
-    def _responses(self) -> dict[str, Callable[[Matrix], NDArray[Any]]]:
+    def _responses(self) -> dict[str, Response]:
         return {"predict": lambda values: self.classes_[self._winners(values)], "decision_function": self._scores}
 
     def _winners(self, values: Matrix) -> Labels:
@@ -249,7 +249,7 @@ class OutlierPredictor(RowFunction):
         return values[:, 0]
 
     @property
-    def _responses(self) -> dict[str, Callable[[Matrix], NDArray[Any]]]:
+    def _responses(self) -> dict[str, Response]:
         return {"predict": lambda values: _inside(self._scores(values)), "decision_function": self._scores}
 
     @lazy_on_dask
@@ -295,7 +295,7 @@ class ValuePredictor(RowFunction):
         return values[:, 0] if values.shape[1] == 1 else values
 
     @property
-    def _responses(self) -> dict[str, Callable[[Matrix], NDArray[Any]]]:
+    def _responses(self) -> dict[str, Response]:
         return {"predict": self._values}
 
 

@@ -191,7 +191,9 @@ def check_verbose(value: object) -> None:
 def check_seed(value: RandomState) -> None:
     """None, an integer or a RandomState."""
     try:
-        check_random_state("a flag" if isinstance(value, bool) else value)
+        if isinstance(value, bool):
+            raise ValueError  # a flag, which scikit-learn takes for a number
+        check_random_state(value)
     except ValueError as error:
         raise ValueError(f"random_state must be None, an integer >= 0 or a RandomState, got {shown(value)}") from error
 

@@ -43,9 +43,9 @@ _LAST_SECONDS = 0.4  # for this machine, when Ctrl-C has ended the search
 
 
 def is_refitted(search: Any) -> bool:
-    """Whether a machine was trained on all rows; an AttributeError says why there are no predictions."""
+    """Whether a model was trained on all rows; an AttributeError says why there are no predictions."""
     if not search.refit:
-        raise AttributeError("refit=False: no machine was trained on all rows, so there are no predictions")
+        raise AttributeError("refit=False: no model was trained on all rows, so there are no predictions")
     return True
 
 
@@ -188,7 +188,7 @@ class BestEstimator(CallbackSupportMixin, Loadable):
             if getattr(self, "relevance_", None) is not None:  # the columns are scaled before
                 machine, rows = "best_estimator_[-1]", "best_estimator_[:-1].transform(X)"
             state += (
-                f" A machine with these is trained for at most {_LAST_SECONDS} s; to go on with it: "
+                f" A model with these is trained for at most {_LAST_SECONDS} s; to go on with it: "
                 f"{machine}.set_params(warm_start=True).fit({rows}, y)."
             )
         warn_of_stop(self, stopped_by, state)
@@ -215,10 +215,6 @@ class BestEstimator(CallbackSupportMixin, Loadable):
             Factor of each sample's loss and of its part in the scores, >= 0.
         groups : array-like of shape (n_samples,), default=None
             For splitters that keep groups together.
-
-        Returns
-        -------
-        self
         """
         X = compute_rows(X, memory_plan(self))
         y, sample_weight, groups = map(compute_values, (y, sample_weight, groups))
@@ -235,7 +231,7 @@ class BestEstimator(CallbackSupportMixin, Loadable):
                         warnings.simplefilter("ignore", ConvergenceWarning)
                     self.best_estimator_ = self._fit_best(X, y, sample_weight, left, found)
                 is_finished = is_finished and bool(last_step(self.best_estimator_).converged_)
-            if not is_finished:
+            if found.mark is not None and not is_finished:
                 self._stopped_search = found.mark
             bridge.close()
         return self
@@ -303,7 +299,7 @@ class BestEstimator(CallbackSupportMixin, Loadable):
             if "predict_proba" not in str(error):
                 raise
             raise ValueError(
-                f"scoring={self.scoring!r} needs probabilities, which these machines do not have: choose a scorer of "
+                f"scoring={self.scoring!r} needs probabilities, which these models do not have: choose a scorer of "
                 "labels or of decision values"
             ) from error
         if not np.isscalar(value) or isinstance(value, str):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any
@@ -14,6 +13,7 @@ from sklearn.utils.validation import _num_samples
 
 from .._types import Matrix, RowIndices, Vector
 from ..estimators._predictor import OneVsOnePredictor
+from ..estimators._row_function import Response
 from ..estimators._training_warnings import rows_of_each_class, wild_rows
 from ..estimators._validation import class_factors, shown
 from ..solvers.dual.problem import DualProblem, pair_problem, regression_problem, svm_problem
@@ -173,7 +173,7 @@ class HeldOutClassifier(ClassifierMixin, OneVsOnePredictor, BaseEstimator):
         self.decision_function_shape = decision_function_shape
         self.break_ties = break_ties
 
-    def _decision_values(self, X: Any, convert: Callable[[Matrix], NDArray[Any]] | None = None) -> NDArray[Any]:
+    def _decision_values(self, X: Any, convert: Response | None = None) -> NDArray[Any]:
         _check_rows(X, self.values)
         return self.values if convert is None else convert(self.values)
 

@@ -113,7 +113,8 @@ class SearchCV(BestEstimator):
         prototype._check_memory(parts[0].data.samples, parts[0].rows)
         mark, before = self._mark(splits, rows), None
         known: Mapping[str, Vector] = {}
-        if mark is not None and mark == self.__dict__.pop("_stopped_search", None):
+        stopped = self.__dict__.pop("_stopped_search", None)
+        if mark is not None and mark == stopped:
             known, before = self.history_, last_step(self.__dict__.get("best_estimator_"))
         if is_exact:
             found = self._search_grid(parts[0], kernels, callback, known)

@@ -126,7 +126,7 @@ def C_path(
     scores = np.array(folds).reshape(-1, len(Cs))
     if reason := progress.stopped_by or ("max_time" if is_cut or folds_are_cut else None):
         n_open = sum(not model.converged_ for model in models)
-        state = f"after {len(folds)} of {len(splits)} folds; {n_open} of {len(models)} machines had not converged."
+        state = f"after {len(folds)} of {len(splits)} folds; {n_open} of {len(models)} models had not converged."
         warn_of_stop("C_path", reason, state)
     return CPath(np.array(Cs, dtype=np.float64), models, scores)
 

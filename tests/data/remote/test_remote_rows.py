@@ -91,7 +91,7 @@ def test_rows_are_the_same_before_and_after_the_shuffle(client: Any, make: Calla
     np.testing.assert_array_equal(labels, X[KEPT].sum(axis=1) > 0)
     for block, (numbers, values) in enumerate(sums):
         np.testing.assert_array_equal(np.sort(numbers), np.flatnonzero(block == BLOCK_OF))
-        np.testing.assert_allclose(values, X[KEPT][numbers].sum(axis=1), rtol=1e-4)
+        np.testing.assert_allclose(values, X[KEPT][numbers].sum(axis=1), rtol=1e-5)
 
 
 def test_mixed_partitions_take_the_wider_form(client: Any) -> None:

@@ -22,7 +22,7 @@ from ..._config import SMALL_BYTES
 from ..._native import Stopped
 from ..._types import Labels, Mask, RowIndices
 from ..rows import positions
-from .client import GRACE, active_client, collect_pure, running_workers, wait_for_partitions
+from .client import GRACE, active_client, collect_pure, do_not_check, running_workers, wait_for_partitions
 from .partitions import as_rows, check_partition, check_widths, partitions_of
 
 SAMPLE_ROWS = 10_000  # brought to this process, to be clustered, and for checks of their scale
@@ -177,7 +177,7 @@ class RemoteRows:
         Until all rows have arrived, a worker holds its share of them twice.
         """
         cut = [self._cut_rows(block_of == block) for block in range(n_blocks)]
-        workers = cycle([[worker] for worker in sorted(running_workers(self.client))])
+        workers = cycle([[worker] for worker in sorted(running_workers(self.client))] or [None])
         self._partitions = [
             self.client.submit(stack_rows, pieces, workers=next(workers), allow_other_workers=True, pure=False)
             for pieces, _ in cut
@@ -194,10 +194,8 @@ class RemoteRows:
         chosen = [np.flatnonzero(is_chosen[rows]) for rows in self._numbers]
         groups = [group for group in self._groups if any(len(chosen[p]) for p in group)]
         places = [part_places[here] for part_places, here in zip(self._places, chosen, strict=True)]
-        numbers = [self._numbers[p][chosen[p]] for group in groups for p in group]
-        return self._submit(_cut, groups, places, shared=(self._form,)), np.concatenate(
-            [np.empty(0, np.intp), *numbers]
-        )
+        numbers = [np.empty(0, np.intp), *(self._numbers[p][chosen[p]] for group in groups for p in group)]
+        return self._submit(_cut, groups, places, shared=(self._form,)), np.concatenate(numbers)
 
     def __getitem__(self, rows: RowIndices) -> Any:
         """Some rows, brought to this process: an array or a CSR array of shape (m, d). It works in a stopped fit, too.
@@ -272,10 +270,6 @@ def _in_order(by_group: Iterable[tuple[list[int], list[T]]]) -> list[T]:
     return [by_number[number] for number in range(len(by_number))]
 
 
-def do_not_check() -> None:
-    """A `check` that never ends a wait."""
-
-
 # --------------------------------------------------------------------------------------------------- on the workers
 
 
@@ -317,7 +311,7 @@ def _rows_at(part: Any, places: RowIndices | None) -> Any:
     return X if places is None or len(places) == X.shape[0] else X[places]
 
 
-_ended: set[str] = set()  # tokens of fits that were stopped
+_ended: set[str] = set()  # tokens of fits that were stopped, some bytes each for the life of the worker
 
 
 def _note_end(token: str) -> None:

@@ -206,12 +206,6 @@ def without_rounding(terms: dual.SeparableTerms, beta: Vector, total: Any) -> Ve
     return np.where(beta <= terms.lo + slack, terms.lo, np.where(beta >= terms.hi - slack, terms.hi, beta))
 
 
-def smooth_gradient(problem: DualProblem | dual.SeparableTerms, beta: Vector, decision: Vector) -> Vector:
-    """(K + D) beta - t (n,), for decision = K beta."""
-    grad = decision - problem.target
-    return grad if problem.curvature is None else grad + problem.curvature * beta
-
-
 def penalty(problem: DualProblem | dual.SeparableTerms, beta: Vector) -> float:
     """eps |beta|_1 + 1/2 beta'D beta."""
     norm = problem.epsilon * float(np.abs(beta).sum()) if problem.epsilon else 0.0
@@ -221,7 +215,7 @@ def penalty(problem: DualProblem | dual.SeparableTerms, beta: Vector) -> float:
 def one_sided_derivatives(terms: dual.SeparableTerms, beta: Vector, grad: Vector) -> tuple[Vector, Vector]:
     """Right and left derivatives (n,) of the dual objective in each coordinate.
 
-    `grad` (n,) is `smooth_gradient` + intercept.
+    `grad` (n,) is K beta - t + intercept.
 
     At an upper bound the right one is infinite, at a lower bound the left one is minus infinity.
     """

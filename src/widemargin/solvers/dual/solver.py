@@ -230,17 +230,17 @@ class DualSolver:
         stall_test = StallTest(MAX_IDLE_CHECKS if len(point.beta) > WORKING_SET_ROWS else 1)
         while self.n_iter < self.limits.max_sets:
             # 1. Converged? Or is the violation comparable with the rounding of float32 entries, which can't improve it?
-            error = self.decision_error(point.beta)
-            if certificate.violation < self._observable_tol(point) and self.limits.is_tight(certificate):
+            is_below = certificate.violation < self._observable_tol(point)
+            if is_below and self.limits.is_tight(certificate):
                 break
-            if is_comparable_with_rounding(certificate.violation, error, self.needed_tol):
+            if is_comparable_with_rounding(certificate.violation, self.decision_error(point.beta), self.needed_tol):
                 break
             if not self._go_on(point.beta, certificate):
                 break
             if stall_test.observe(self.terms, point.beta, point.decision, certificate.violation):
                 break
             # 2. The gap is too large at `tol`: go on to a smaller violation
-            if certificate.violation < self._observable_tol(point):
+            if is_below:
                 self.needed_tol = self.limits.next_tol(np.inf, certificate)
                 self.goal_tol = min(self.goal_tol, self.needed_tol)
             # 3. Solve the dual on the rows near the margin (shrinking), or on an active set; others are fixed
@@ -355,8 +355,8 @@ class DualSolver:
             return part
         # working sets that compute as many entries from the rows as the active matrix lacks
         m, n_missing, n_sets = len(wanted), self.active_matrix.n_missing(wanted), 0
-        has_short_rows = m > WORKING_SET_ROWS and self._entry_rows(wanted[:1], self.far) is not None
-        if has_short_rows and 2 * n_missing >= m * m:
+        is_new = m > WORKING_SET_ROWS and 2 * n_missing >= m * m
+        if is_new and self._entry_rows(wanted[:1], self.far) is not None:
             n_sets = n_missing // (WORKING_SET_ROWS * m)
         part = point.take(wanted)
         if n_sets and (self._solve_sets(None, part, tol, n_sets) or self.n_iter >= self.limits.max_sets):

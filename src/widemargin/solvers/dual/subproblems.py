@@ -150,7 +150,7 @@ def solve_subproblems(
     DualResults
         Each with one row of history.
     """
-    batches = [np.arange(len(parts))[some] for some in row_blocks(len(parts), _BATCH_PROBLEMS)]
+    batches = [np.arange(some.start, some.stop) for some in row_blocks(len(parts), _BATCH_PROBLEMS)]
 
     def solve(some: RowIndices, before: DualResults | None, share: AnyProgress) -> DualResults:
         own = parts if len(batches) == 1 else parts.take(some)
