@@ -243,6 +243,10 @@ def calls() -> dict[str, list[Call]]:
         ],
         "dual.EntryRows32": [(dual.EntryRows32, {"X": rows(dtype=np.float32), "squares": np.ones(N), "gamma": 1.0})],
         "dual.EntryRows64": [(dual.EntryRows64, {"X": rows(), "squares": np.ones(N), "gamma": 1.0})],
+        "dual.EntryRows32.fill": [
+            (dual.EntryRows32(rows(dtype=np.float32), np.ones(N), 1.0, 1.0, 1e6).fill, {"team": ALONE})
+        ],
+        "dual.EntryRows64.fill": [(dual.EntryRows64(rows(), np.ones(N), 1.0, 1.0, 1e6).fill, {"team": ALONE})],
         "dual.EntryRows32.__len__": [(dual.EntryRows32(rows(dtype=np.float32), np.ones(N), 1.0).__len__, {})],
         "dual.EntryRows64.__len__": [(dual.EntryRows64(rows(), np.ones(N), 1.0).__len__, {})],
         "dual.Subproblems32": [(dual.Subproblems32, subproblems(np.float32) | {"has_intercept": False})],

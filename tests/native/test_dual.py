@@ -7,6 +7,7 @@ import os
 import signal
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,7 +17,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from naive import dual as naive
-from widemargin._native import LEVEL, Team, dual, kernels
+from widemargin._native import LEVEL, Stopped, Team, dual, kernels
 
 Vector = NDArray[np.float64]
 SINGLE, DOUBLE = np.dtype(np.float32), np.dtype(np.float64)
@@ -891,6 +892,54 @@ def test_decision_values_of_stopped_working_sets_are_those_of_their_coefficients
     team.close()
     assert violation > 1e-12
     assert (n_sets > 0) == beta.any()
+    np.testing.assert_allclose(f, K.astype(np.float64) @ beta, rtol=0, atol=1e-4)
+
+
+@pytest.mark.parametrize("dtype", [SINGLE, DOUBLE])
+@pytest.mark.parametrize("power", [1, 2])
+def test_kept_entries_are_those_computed_again(power: int, dtype: Any) -> None:
+    """With memory for all rows, for some or none, before the solve or in it, by one solve or by several at once."""
+    rng = np.random.default_rng(0)
+    X = np.sort(rng.normal(scale=9, size=(1500, 1)), axis=0) + rng.uniform(size=(1500, 3))
+    X, y = X.astype(dtype), np.where(rng.random(1500) < 0.5, 1.0, -1.0)
+    K = np.exp(-0.7 * (np.abs(X[:, None].astype(np.float64) - X) ** power).sum(axis=2))
+    terms = dual.SeparableTerms(y, np.where(y > 0, 0.0, -1.0), np.where(y > 0, 1.0, 0.0), np.ones(1500))
+    squares = (X.astype(np.float64) ** 2).sum(axis=1) if power == 2 else None
+    make_rows, tile = {SINGLE: (dual.EntryRows32, dual.Tile32), DOUBLE: (dual.EntryRows64, dual.Tile64)}[dtype]
+
+    def make(cache_bytes: float) -> Any:
+        return make_rows(X, squares, 0.7, 30.0 / 0.7, cache_bytes)
+
+    def solve(rows: Any, n_threads: int) -> tuple[Vector, float]:
+        team, beta, f = Team(n_threads), np.zeros(1500), np.zeros(1500)
+        state = terms, beta, f, tile(512), dual.WorkingSet(512, 1500)
+        while dual.solve_from_rows(team, rows, *state, 1e-3, True, 3)[0] == 3:
+            pass
+        team.close()
+        np.testing.assert_allclose(f, K @ beta, rtol=0, atol=1e-3)
+        return beta, 0.5 * beta @ f - beta @ y
+
+    _, objective = solve(make(0.0), 1)
+    for cache_bytes in (2000.0, 1e6, 1e9):
+        rows, filled, lent = make(cache_bytes), make(cache_bytes), make(cache_bytes)
+        filled.fill(ALONE)
+        with ThreadPoolExecutor(3) as pool:
+            several, beside = (list(pool.map(solve, [one] * 3, [1] * 3)) for one in (filled, lent))
+        np.testing.assert_array_equal(several[0][0], several[1][0])
+        for _, found in (solve(rows, 2), solve(rows, 1), *several, *beside):
+            assert found == pytest.approx(objective, abs=1e-2)
+
+
+def test_entries_that_were_not_filled_are_not_read() -> None:
+    X, squares, K, terms, _ = kernel_problem(5000, 5)
+    rows, team = dual.EntryRows32(X, squares, 0.14, 1e3, 1e9), Team(2)
+    team.stop_after(0.0)
+    with pytest.raises(Stopped):
+        rows.fill(team)
+    team.resume()
+    beta, f = np.zeros(5000), np.zeros(5000)
+    dual.solve_from_rows(team, rows, terms, beta, f, dual.Tile32(512), dual.WorkingSet(512, 5000), 1e-2, True, 4)
+    team.close()
     np.testing.assert_allclose(f, K.astype(np.float64) @ beta, rtol=0, atol=1e-4)
 
 

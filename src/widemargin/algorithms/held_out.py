@@ -9,14 +9,15 @@ machines (one for each pair of classes, or each target) read their part of the s
         for every fold, in parallel: solve for C_1 < C_2 < ..., each from the last solution
         decision values of held-out rows: those in K_m beta; of other classes' rows, K[these, support] beta
 
-Where K does not fit in memory, K_m is computed for each machine; where that does not fit either, each dual computes the
-kernel rows that it needs.
+Where K does not fit in memory, K_m is computed for each machine; where that does not fit either, the folds of a C are
+solved side by side, and share the kernel rows that they need.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
+from itertools import groupby
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -27,15 +28,17 @@ from .._progress import AnyProgress
 from .._threads import ThreadTeam
 from .._types import Array, RowIndices, Vector
 from ..data.samples import GramSamples, Samples, SampleSubset
+from ..kernels.active_matrix import ActiveMatrix
 from ..kernels.functions import Kernel, Precomputed, check_finite
 from ..kernels.kernel_operator import KernelOperator
 from ..kernels.tiles import add_kernel_product, fill_gram
 from ..solvers.dual.certificate import Limits
-from ..solvers.dual.dual_path import DualPath
+from ..solvers.dual.dual_path import DualPath, scale_bounds
 from ..solvers.dual.in_memory import solve_in_memory
 from ..solvers.dual.memory import VECTORS, active_bytes
 from ..solvers.dual.problem import DualProblem
-from ..solvers.dual.solver import DualSolver
+from ..solvers.dual.side_by_side import scaled_starts, solve_side_by_side
+from ..solvers.dual.solver import DualSolver, zero_point
 from ..solvers.results import DualResult
 
 
@@ -46,6 +49,8 @@ class Fold(NamedTuple):
     problems: list[DualProblem]
     Cs: Sequence[float]
 
+
+_FOLDS_SHARE = 0.25  # of the memory, at most, is for the vectors of folds that are solved together
 
 Path = tuple[DualProblem, Sequence[float]]  # a machine's dual in a fold, at C = 1, and ascending Cs
 
@@ -147,14 +152,11 @@ class HeldOutSolver:
                 if self._needed_bytes(m, samples) <= free - samples.nbytes:
                     K = np.empty((m, m), samples.dtype)
                     fill_gram(kernel, own.take(np.arange(m)), K, team)
+            whole = KernelOperator(kernel, samples, team)
             if K is None:
-                solved = self._solve_without_matrix(kernel, own, paths, free, team)
-            else:
-                solved = self._solve(K, paths, team)
-            return [
-                self._values(kernel, samples, rows, fold, results, team)
-                for fold, results in zip(folds, solved, strict=True)
-            ]
+                return self._solve_side_by_side(KernelOperator(kernel, own, team), rows, paths, folds, free, whole)
+            solved = self._solve(K, paths, team)
+            return [self._values(whole, rows, *one) for one in zip(folds, solved, strict=True)]
 
     def _solve(self, K: Array, paths: list[Path], team: ThreadTeam) -> list[list[DualResult]]:
         """The results along each path of a machine, on its kernel matrix K (m, m)."""
@@ -168,35 +170,42 @@ class HeldOutSolver:
 
         return team.map_with_team(follow, paths)
 
-    def _solve_without_matrix(
-        self, kernel: Kernel, samples: Samples, paths: list[Path], n_bytes: int, team: ThreadTeam
-    ) -> list[list[DualResult]]:
-        """The results along each path, each dual by rounds on an active set; all use the same memory for it."""
-        matrix_bytes = active_bytes(samples, n_bytes, team.n_threads)
-        first: DualSolver | None = None
-
-        def solve(problem: DualProblem, beta: Vector, decision: Vector) -> DualResult:
-            nonlocal first
-            operator = KernelOperator(kernel, samples, team)
-            solver = DualSolver(operator, problem, self.limits, active_bytes=matrix_bytes, progress=self.progress)
-            if first is not None:
-                solver.active_matrix.borrow(first.active_matrix)
-            first = first or solver
-            return solver.solve(beta, decision)
-
-        return [DualPath(problem, solve).follow(Cs, self.progress) for problem, Cs in paths]
-
-    def _values(
+    def _solve_side_by_side(
         self,
-        kernel: Kernel,
-        samples: Samples,
+        operator: KernelOperator,
         rows: RowIndices,
-        fold: Fold,
-        results: list[DualResult],
-        team: ThreadTeam,
-    ) -> Array:
+        paths: Sequence[Path],
+        folds: Sequence[Fold],
+        n_bytes: int,
+        whole: KernelOperator,
+    ) -> list[Array]:
+        """The held-out values of a machine, of the rows of `operator`, in each fold: all folds together, C by C."""
+        samples, n_threads, values = operator.samples, operator.team.n_threads, [_unknown(fold) for fold in folds]
+        fold_bytes = VECTORS * 8 * len(rows)
+        n_together = min(len(folds), max(1, int(_FOLDS_SHARE * n_bytes / fold_bytes)))
+        matrix = ActiveMatrix(operator, active_bytes(samples, n_bytes - (n_together - 1) * fold_bytes, n_threads))
+
+        def make_solver(path: Path, c: int) -> DualSolver:
+            problem = scale_bounds(path[0], path[1][c])
+            return DualSolver(operator, problem, self.limits, active_matrix=matrix, progress=self.progress)
+
+        for same in _with_equal_costs(paths, n_together):
+            results: list[DualResult] = []
+            Cs = paths[same[0]][1]
+            for c, C in enumerate(Cs):
+                solvers = [make_solver(paths[k], c) for k in same]
+                starts = scaled_starts(solvers, results, C / Cs[c - 1]) if c else [zero_point(len(rows)) for _ in same]
+                results = solve_side_by_side(solvers, starts)
+                if self.progress.stopped_by:
+                    return values
+                for k, result in zip(same, results, strict=True):
+                    values[k][c] = self._values(whole, rows, folds[k], [result])[0]
+        return values
+
+    @staticmethod
+    def _values(whole: KernelOperator, rows: RowIndices, fold: Fold, results: list[DualResult]) -> Array:
         """Decision values (n_C, n_test) of one machine, on `rows`, in one fold; NaN for Cs without a result."""
-        test = fold.test
+        test, samples = fold.test, whole.samples
         values = _unknown(fold)
         if not results:
             return values
@@ -209,11 +218,18 @@ class HeldOutSolver:
             support = np.flatnonzero(coef.any(axis=0))
             points, others = samples.take(rows[support]), samples.take(test[~is_own])
             products = np.zeros((len(results), len(others)))
-            add_kernel_product(kernel, points, coef[:, support], others, products, team)
+            add_kernel_product(whole.kernel, points, coef[:, support], others, products, whole.team)
             known[:, ~is_own] = products
         known += np.array([result.intercept for result in results])[:, None]
         check_finite(known)
         return values
+
+
+def _with_equal_costs(paths: Sequence[Path], most: int) -> list[list[int]]:
+    """The numbers of the paths, those of equal Cs together, so many at most."""
+    numbers = sorted(range(len(paths)), key=lambda k: list(paths[k][1]))
+    groups = [list(group) for _, group in groupby(numbers, key=lambda k: list(paths[k][1]))]
+    return [group[first : first + most] for group in groups for first in range(0, len(group), most)]
 
 
 def _bytes_beside(samples: Samples, K: Array | None, n_bytes: int) -> int:

@@ -66,10 +66,12 @@ class Kernel:
         """
         return None
 
-    def entry_rows(self, A: Samples, rows: Selection, limit: float = np.inf) -> EntryRows | None:
+    def entry_rows(
+        self, A: Samples, rows: Selection, limit: float = np.inf, cache_bytes: float = 0.0
+    ) -> EntryRows | None:
         """Samples as rows that compiled loops compute entries of K from; None where reading K is faster.
 
-        Entries of rows at distances above `limit` may be left out of sums.
+        Entries of rows at distances above `limit` may be left out of sums; the others are kept in so many bytes.
         """
         return None
 
@@ -159,7 +161,9 @@ class ExponentialKernel(ArgumentKernel):
         """out += coef @ K(A, B), without the entries between a row of B and batches of A in far boxes."""
         raise NotImplementedError
 
-    def entry_rows(self, A: Samples, rows: Selection, limit: float = np.inf) -> EntryRows | None:
+    def entry_rows(
+        self, A: Samples, rows: Selection, limit: float = np.inf, cache_bytes: float = 0.0
+    ) -> EntryRows | None:
         """Dense rows; None, without gathering them, where they are long, or float64 and no entry may be left out."""
         is_float32 = A.precision == np.float32
         longest = self.short_row * (2 if limit < np.inf else is_float32)  # where most are left out, twice as long
@@ -169,8 +173,8 @@ class ExponentialKernel(ArgumentKernel):
         squares = chosen.squares if self.argument == "squared_distance" else None
         X = chosen.toarray()
         if X.dtype == np.float64:
-            return dual.EntryRows64(X.astype(np.float64, copy=False), squares, self.gamma, limit)
-        return dual.EntryRows32(X.astype(np.float32, copy=False), squares, self.gamma, limit)
+            return dual.EntryRows64(X.astype(np.float64, copy=False), squares, self.gamma, limit, cache_bytes)
+        return dual.EntryRows32(X.astype(np.float32, copy=False), squares, self.gamma, limit, cache_bytes)
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,8 @@
 #include <nanobind/stl/optional.h>
 
+#include <memory>
 #include <optional>
+#include <utility>
 
 #include "arrays.hpp"
 #include "bindings.hpp"
@@ -31,18 +33,45 @@ struct BoundTerms {
 
 // Rows X (m, d) of an RBF or Laplacian kernel matrix, bound, with the arrays that they view.
 template <class T> struct BoundRows {
-    BoundRows(const RowsArray<const T>& X, const std::optional<Vector<const double>>& squares, double gamma, double limit)
+    BoundRows(const RowsArray<const T>& X, const std::optional<Vector<const double>>& squares, double gamma, double limit,
+              double cache_bytes)
         : X(X), squares(squares), rows(rows_matrix(X, "X")), gamma(gamma) {
         if (squares) check_lengths(rows.rows, {{"squares", span(*squares)}});
-        if (limit < kInfinity<double>) boxes = RowBoxes<T>(rows, limit);
+        if (!(limit < kInfinity<double>)) return;
+        boxes = RowBoxes<T>(rows, limit);
+        const Index width = RowBoxes<T>::kRows;
+        if (cache_bytes > 0.0)
+            cache = std::make_unique<EntryCache<T>>(rows.rows, count_blocks(rows.rows, width), width, cache_bytes);
     }
     // Entries of their kernel matrix, for tiles of `size` rows. Its diagonal is 1, and so must be the terms' scale.
-    ComputedEntries<T> entries(const SeparableTerms& terms, Index size, const Team& team) const {
+    ComputedEntries<T> entries(const SeparableTerms& terms, Index size, const Team& team,
+                               EntryCache<T>* lent = nullptr) const {
         check_size("len(rows)", rows.rows, terms.target.size);
         for (const double scale : terms.scale)
             if (!(std::abs(scale - 1.0) < 1e-3)) raise_value_error("scale must be 1 with the rows of a kernel, got ", scale);
+        return make_entries(size, team, lent);
+    }
+    ComputedEntries<T> make_entries(Index size, const Team& team, EntryCache<T>* lent) const {
         return {rows, squares ? span(*squares) : Span<const double>{}, squares.has_value(), gamma, boxes, size,
-                team.n_threads()};
+                team.n_threads(), is_full ? cache.get() : lent, is_full};
+    }
+    // Compute the entries of all rows that have room in the cache, which solves of several threads then read.
+    void fill(Team& team) {
+        if (!cache || is_full) return;
+        std::unique_ptr<EntryCache<T>> filled = std::move(cache);  // lost if it is stopped, half filled
+        {
+            LockReleased unlocked;
+            ComputedEntries<T> entries = make_entries(kBatch, team, filled.get());
+            std::vector<Index> batch;
+            for (Index first = 0; first < rows.rows; first += kBatch) {
+                batch.clear();
+                for (Index i = first; i < minimum(first + kBatch, rows.rows); ++i) batch.push_back(i);
+                entries.fill_cache(as_span(std::as_const(batch)),
+                                   [&](Index n_blocks, const auto& visit) { team.for_each_block(n_blocks, visit); });
+            }
+        }
+        cache = std::move(filled);
+        is_full = true;
     }
 
     RowsArray<const T> X;
@@ -50,6 +79,26 @@ template <class T> struct BoundRows {
     Matrix<const T> rows;
     double gamma;
     RowBoxes<T> boxes;
+    static constexpr Index kBatch = 512;  // rows whose entries are computed together
+    std::unique_ptr<EntryCache<T>> cache;
+    bool is_full = false;
+};
+
+// The cache of rows, unless it is full, for one solve at a time: another one has none meanwhile. It is made and ended under
+// the interpreter's lock.
+template <class T> class LentCache {
+  public:
+    explicit LentCache(BoundRows<T>& rows) : rows_(rows), cache_(rows.is_full ? nullptr : std::move(rows.cache)) {}
+    ~LentCache() {
+        if (cache_) rows_.cache = std::move(cache_);
+    }
+    LentCache(const LentCache&) = delete;
+    LentCache& operator=(const LentCache&) = delete;
+    EntryCache<T>* get() const { return cache_.get(); }
+
+  private:
+    BoundRows<T>& rows_;
+    std::unique_ptr<EntryCache<T>> cache_;
 };
 
 // A new array of Python's with the same numbers.
@@ -145,16 +194,21 @@ template <class T> void bind_rows(nb::module_& m, const char* name) {
     nb::class_<Bound>(m, name,
                       "Rows X (m, d) whose kernel matrix is exp(-gamma |x - z|^2), with squares (m,): |x|^2; or\n"
                       "exp(-gamma |x - z|_1), with None. Computed sums leave out entries between a row and blocks of 256\n"
-                      "rows whose box is at a (squared) distance above `limit`.")
-        .def(nb::init<const RowsArray<const T>&, const std::optional<Vector<const double>>&, double, double>(), array("X"),
-             array("squares").none(), "gamma"_a, "limit"_a = kInfinity<double>)
-        .def("__len__", [](const Bound& r) { return r.rows.rows; });
+                      "rows whose box is at a (squared) distance above `limit`; the others are kept for later sums, in\n"
+                      "`cache_bytes` at most.")
+        .def(nb::init<const RowsArray<const T>&, const std::optional<Vector<const double>>&, double, double, double>(),
+             array("X"), array("squares").none(), "gamma"_a, "limit"_a = kInfinity<double>, "cache_bytes"_a = 0.0)
+        .def("__len__", [](const Bound& r) { return r.rows.rows; })
+        .def("fill", &Bound::fill, "team"_a,
+             "Compute and keep the entries of as many rows as have room. Solves may then use them at the same time. If the\n"
+             "team is stopped, nothing is kept, then or later.");
     m.def(
         "solve_from_rows",
-        [](Team& team, const Bound& rows, const BoundTerms& terms, Span<double> beta, Span<double> f, Tile<T>& tile,
+        [](Team& team, Bound& rows, const BoundTerms& terms, Span<double> beta, Span<double> f, Tile<T>& tile,
            WorkingSet& work, double tol, bool has_intercept, Index max_sets) {
             const DualState<T> state(terms.length(), beta, f, tile, work);
-            ComputedEntries<T> computed = rows.entries(terms.terms, tile.size, team);
+            const LentCache<T> cache(rows);
+            ComputedEntries<T> computed = rows.entries(terms.terms, tile.size, team, cache.get());
             const Problem<T> problem{{}, terms.terms, has_intercept, &computed};
             return solve_working_sets(team, problem, state, tol, max_sets);
         },

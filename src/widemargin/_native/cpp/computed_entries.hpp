@@ -3,11 +3,13 @@
 //
 // The q entries of a tile's row are in q cache lines of K: where K is larger than the caches and rows are short, a kernel
 // value takes a fifth of the time of a read. In a sum of rows of K it takes about twice the time of a read, but no K has
-// to be written first; entries between far rows can be left out.
+// to be written first; entries between far rows can be left out, and the others kept.
 #pragma once
 #include <algorithm>
 
 #include "boxes.hpp"
+#include "entry_cache.hpp"
+#include "kernel_rows.hpp"
 #include "scratch.hpp"
 #include "tile_qp.hpp"
 #include "transpose.hpp"
@@ -33,17 +35,22 @@ template <class T> struct RowBoxes {
 };
 
 // The rows X (m, d) whose kernel matrix is K (m, m), and a copy of up to q chosen ones: those of a working set, or those
-// whose dual variables it changed. squares (m,): |x|^2, of the RBF kernel; the Laplacian kernel needs none.
+// whose dual variables it changed. squares (m,): |x|^2, of the RBF kernel; the Laplacian kernel needs none. `cache`: the
+// entries that sums keep, with boxes alone; null: none. `is_full`: no more are added to it.
 template <class T> class ComputedEntries {
   public:
     static constexpr Index kTileColumns = ProductScratch<T>::width;  // of a block of a tile
     static constexpr Index kSumColumns = RowBoxes<T>::kRows;         // of a block of sums
 
     ComputedEntries(Matrix<const T> all, Span<const double> squares, bool is_rbf, double gamma, const RowBoxes<T>& boxes,
-                    Index size, Index n_threads)
-        : all_(all), squares_(squares), is_rbf_(is_rbf), gamma_(gamma), boxes_(boxes), chosen_(size * all.columns),
-          transposed_(boxes.lows.empty() ? 0 : size * all.columns), chosen_squares_(is_rbf ? size : 0),
-          scratches_(n_threads, [&] { return Scratch(kTileColumns, all.columns, size); }) {}
+                    Index size, Index n_threads, EntryCache<T>* cache = nullptr, bool is_full = false)
+        : all_(all), squares_(squares), is_rbf_(is_rbf), gamma_(gamma), boxes_(boxes), cache_(cache), is_full_(is_full),
+          chosen_(size * all.columns), transposed_(boxes.lows.empty() ? 0 : size * all.columns),
+          chosen_squares_(is_rbf ? size : 0), scratches_(n_threads, [&] { return Scratch(kTileColumns, all.columns, size); }),
+          is_near_(cache && !is_full ? size * count_blocks(all.rows, kSumColumns) : 0) {
+        for (auto* const list : {&kept_, &others_}) list->reserve(size);
+        for (auto* const list : {&kept_coef_, &other_coef_}) list->reserve(size);
+    }
 
     const void* source() const { return all_.data; }
 
@@ -53,13 +60,6 @@ template <class T> class ComputedEntries {
             std::copy_n(all_[rows[i]].data, all_.columns, chosen_.data() + i * all_.columns);
             if (is_rbf_) chosen_squares_[i] = squares_[rows[i]];
         }
-    }
-
-    // `choose`, for `add_rows`.
-    void choose_for_sums(Span<const Index> rows) {
-        choose(rows);
-        for (Index k = 0; k < all_.columns && transposed_.size() > 0; ++k)
-            for (Index i = 0; i < n_; ++i) transposed_[k * n_ + i] = chosen_[i * all_.columns + k];
     }
 
     Index n_tile_blocks() const { return count_blocks(n_, kTileColumns); }
@@ -81,48 +81,130 @@ template <class T> class ComputedEntries {
             for (Index i = n_kept; i < n_; ++i) std::fill(tile.Q[i].data + n_, tile.Q[i].data + tile.extent, T(0));
     }
 
-    // f += coef' K[rows] for the chosen rows, in one block of columns; without those that are far from its box.
-    void add_rows(Span<const double> coef, Span<double> f, Index block) {
-        const Index first = block * kSumColumns, end = minimum(first + kSumColumns, f.size);
-        const Matrix<double> out{f.data + first, 1, end - first, end - first};
-        with_kernel([&](auto distance, auto& scratch) {
-            const auto columns = part(distance, all_, squares_, first, end);
-            const Index n = transposed_.size() > 0 ? gather_near<decltype(distance)::value>(coef, block, scratch) : n_;
-            if (n == n_) {
-                const Matrix<const double> weights{coef.data, 1, n_, n_};
-                add_kernel_product(chosen(distance, 0, n_), weights, columns, gamma_, scratch.products, out);
-            } else if (n > 0) {
-                const Matrix<const T> rows{scratch.rows.data(), n, all_.columns, all_.columns};
-                const Matrix<const double> weights{scratch.coef.data(), 1, n, n};
-                const auto near = part(distance, rows, is_rbf_ ? as_span(std::as_const(scratch.squares)) : Span<const double>{}, 0, n);
-                add_kernel_product(near, weights, columns, gamma_, scratch.products, out);
-            }
+    // f += coef' K[rows], without entries that are far. run(n, visit) calls visit(block) for n blocks of columns of f.
+    template <class Run> void add_rows(Span<const Index> rows, Span<const double> coef, Span<double> f, const Run& run) {
+        const Index n_blocks = count_blocks(f.size, kSumColumns);
+        if (cache_ == nullptr) return add_computed(rows, coef, f, run);
+        if (!is_full_) fill_cache(rows, run);
+        kept_.clear(), kept_coef_.clear(), others_.clear(), other_coef_.clear();
+        for (Index i = 0; i < rows.size; ++i) {
+            const bool is_kept = cache_->has(rows[i]);
+            (is_kept ? kept_ : others_).push_back(rows[i]);
+            (is_kept ? kept_coef_ : other_coef_).push_back(coef[i]);
+        }
+        run(n_blocks, [&](Index block) {
+            RowSum<T> sum(column_block(f, block));
+            for (std::size_t i = 0; i < kept_.size(); ++i)
+                if (const T* const entries = cache_->entries(kept_[i], block)) sum.add(kept_coef_[i], entries);
+            sum.finish();
+        });
+        if (!others_.empty()) add_computed(as_span(std::as_const(others_)), as_span(std::as_const(other_coef_)), f, run);
+    }
+
+    // Compute the entries of those of the rows that the cache has not, as far as it has room.
+    template <class Run> void fill_cache(Span<const Index> rows, const Run& run) {
+        const Index n_blocks = count_blocks(all_.rows, kSumColumns);
+        others_.clear();
+        for (const Index row : rows)
+            if (!cache_->has(row)) others_.push_back(row);
+        if (others_.empty()) return;
+        choose_for_sums(as_span(std::as_const(others_)));
+        run(n_blocks, [&](Index block) {
+            with_kernel([&](auto distance, auto& scratch) {
+                find_near(distance, block, scratch);
+                for (Index i = 0; i < n_; ++i) is_near_[i * n_blocks + block] = scratch.distances[i] <= boxes_.limit;
+            });
+        });
+        for (Index i = 0; i < n_; ++i)
+            cache_->add(others_[i], [&](Index block) { return is_near_[i * n_blocks + block] != 0; });
+        run(n_blocks, [&](Index block) {
+            with_kernel([&](auto distance, auto& scratch) {
+                const auto entries = [&](Index i) {
+                    return cache_->has(others_[i]) ? cache_->entries(others_[i], block) : nullptr;
+                };
+                const Index n = gather(scratch, [&](Index i) { return entries(i) != nullptr; });
+                if (n == 0) return;
+                const auto columns = block_of(distance, block);
+                const Index width = n_rows(columns.rows);
+                scratch.entries.resize(n * width);
+                const Matrix<T> out{scratch.entries.data(), n, width, width};
+                kernel_matrix(gathered(distance, scratch, n), columns, gamma_, scratch.products, out);
+                for (Index i = 0; i < n; ++i) std::copy_n(out[i].data, width, entries(scratch.chosen[i]));
+            });
         });
     }
 
   private:
-    // Of one thread: for products; and the near ones of the chosen rows, with their coefficients and distances.
+    // Of one thread: for products; and copies of the near ones of the chosen rows, with what belongs to them.
     struct Scratch {
         ProductScratch<T> products;
-        std::vector<T> rows, distances;
+        std::vector<T> rows, distances, entries;
         std::vector<double> coef, squares;
+        std::vector<Index> chosen;
 
-        Scratch(Index c, Index d, Index size) : products(c, d), rows(size * d), distances(size), coef(size), squares(size) {}
+        Scratch(Index c, Index d, Index size)
+            : products(c, d), rows(size * d), distances(size), coef(size), squares(size), chosen(size) {}
     };
 
-    // Copy the chosen rows near the box of a block to the scratch, in their order, with their coefficients.
-    template <KernelArgument distance> Index gather_near(Span<const double> coef, Index block, Scratch& near) const {
+    static Span<double> column_block(Span<double> f, Index block) {
+        return f.slice(block * kSumColumns, minimum((block + 1) * kSumColumns, f.size));
+    }
+
+    // `choose`, for sums: the chosen rows' features, one after the other, are compared with boxes.
+    void choose_for_sums(Span<const Index> rows) {
+        choose(rows);
+        for (Index k = 0; k < all_.columns && transposed_.size() > 0; ++k)
+            for (Index i = 0; i < n_; ++i) transposed_[k * n_ + i] = chosen_[i * all_.columns + k];
+    }
+
+    // `add_rows` with computed entries.
+    template <class Run> void add_computed(Span<const Index> rows, Span<const double> coef, Span<double> f, const Run& run) {
+        choose_for_sums(rows);
+        run(count_blocks(f.size, kSumColumns), [&](Index block) {
+            const Span<double> sums = column_block(f, block);
+            const Matrix<double> out{sums.data, 1, sums.size, sums.size};
+            with_kernel([&](auto distance, auto& scratch) {
+                const auto columns = block_of(distance, block);
+                const bool has_boxes = transposed_.size() > 0;
+                if (has_boxes) find_near(distance, block, scratch);
+                const Index n = has_boxes ? gather(scratch, [&](Index i) { return scratch.distances[i] <= boxes_.limit; }) : n_;
+                if (n == n_) {
+                    const Matrix<const double> weights{coef.data, 1, n_, n_};
+                    add_kernel_product(chosen(distance, 0, n_), weights, columns, gamma_, scratch.products, out);
+                } else if (n > 0) {
+                    for (Index i = 0; i < n; ++i) scratch.coef[i] = coef[scratch.chosen[i]];
+                    const Matrix<const double> weights{scratch.coef.data(), 1, n, n};
+                    add_kernel_product(gathered(distance, scratch, n), weights, columns, gamma_, scratch.products, out);
+                }
+            });
+        });
+    }
+
+    // Write the distances of the chosen rows to the box of a block.
+    template <class Distance> void find_near(Distance, Index block, Scratch& scratch) const {
         const Index d = all_.columns;
         const Span<const T> low{boxes_.lows.data() + block * d, d}, high{boxes_.highs.data() + block * d, d};
-        distances_to_box<distance>(Matrix<const T>{transposed_.data(), d, n_, n_}, low, high, near.distances.data());
+        distances_to_box<Distance::value>(Matrix<const T>{transposed_.data(), d, n_, n_}, low, high, scratch.distances.data());
+    }
+
+    // Copy those of the chosen rows to the scratch, in their order; returns their number.
+    template <class Is> Index gather(Scratch& scratch, const Is& is_wanted) const {
+        const Index d = all_.columns;
         Index n = 0;
         for (Index i = 0; i < n_; ++i) {
-            if (!(near.distances[i] <= boxes_.limit)) continue;
-            std::copy_n(chosen_.data() + i * d, d, near.rows.data() + n * d);
-            if (is_rbf_) near.squares[n] = chosen_squares_.data()[i];
-            near.coef[n++] = coef[i];
+            if (!is_wanted(i)) continue;
+            std::copy_n(chosen_.data() + i * d, d, scratch.rows.data() + n * d);
+            if (is_rbf_) scratch.squares[n] = chosen_squares_.data()[i];
+            scratch.chosen[n++] = i;
         }
         return n;
+    }
+    template <class Distance> auto gathered(Distance distance, const Scratch& scratch, Index n) const {
+        const Matrix<const T> rows{scratch.rows.data(), n, all_.columns, all_.columns};
+        return part(distance, rows, is_rbf_ ? as_span(scratch.squares) : Span<const double>{}, 0, n);
+    }
+    template <class Distance> auto block_of(Distance distance, Index block) const {
+        return part(distance, all_, squares_, block * kSumColumns, minimum((block + 1) * kSumColumns, all_.rows));
     }
 
     // Call use(distance, scratch), the kernel's distance as a compile-time constant.
@@ -149,10 +231,15 @@ template <class T> class ComputedEntries {
     bool is_rbf_;
     double gamma_;
     const RowBoxes<T>& boxes_;
+    EntryCache<T>* cache_;
+    bool is_full_;  // the cache: no row is added
     AlignedArray<T> chosen_;      // (q, d)
     AlignedArray<T> transposed_;  // (d, n) of the n chosen rows; empty without boxes
     AlignedArray<double> chosen_squares_;
     ScratchPool<Scratch> scratches_;
+    std::vector<unsigned char> is_near_;  // (q, blocks): whether a chosen row is near a block
+    std::vector<Index> kept_, others_;    // rows of a sum
+    std::vector<double> kept_coef_, other_coef_;
     Index n_ = 0;
 };
 

@@ -303,13 +303,10 @@ template <class Entry>
 void update_decision_values(Team& team, const Problem<Entry>& problem, Span<double> f, WorkingSet& work, Index n_changed) {
     const Span<const Index> changed = as_span(work.changed).head(n_changed);
     const Span<const double> change = as_span(work.change).head(n_changed);
-    const bool is_shared = n_changed * f.size >= kSharedEntries, is_read = problem.K.data != nullptr;
-    if (!is_read) problem.computed->choose_for_sums(changed);
-    const Index n_columns = is_read ? kColumnBlock : ComputedEntries<Entry>::kSumColumns;
-    visit_all(team, count_blocks(f.size, n_columns), is_shared, work, [&](Index block) {
-        if (is_read) add_rows(problem.K, changed, change, f, block);
-        else problem.computed->add_rows(change, f, block);
-    });
+    const bool is_shared = n_changed * f.size >= kSharedEntries;
+    const auto run = [&](Index n_blocks, const auto& visit) { visit_all(team, n_blocks, is_shared, work, visit); };
+    if (problem.K.data == nullptr) return problem.computed->add_rows(changed, change, f, run);
+    run(count_blocks(f.size, kColumnBlock), [&](Index block) { add_rows(problem.K, changed, change, f, block); });
 }
 
 struct WorkingSetsResult {

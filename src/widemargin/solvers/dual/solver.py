@@ -9,7 +9,8 @@ Method   A round: choose the active set (free coordinates and violators); solve 
          columns. Coordinates that stay at a bound need no kernel entry.
          The active set's kernel matrix is in memory. Where rows are short, the first working sets of a round compute
          their entries instead, and the matrix is made only if the round needs more working sets. It is never made where
-         most entries round to nothing, as those between far rows are not computed: more rows are active then.
+         most entries round to nothing: those between far rows are not computed, the others are kept while there is
+         room, and more rows are active.
          Shrinking: once most rows are farther from the margin than a round changes decision values, the rounds go on
          with the rows near the margin alone until these are solved; then K beta of the others is computed, and shows
          whether one violates.
@@ -20,7 +21,7 @@ Source   decomposition, shrinking: Joachims 1999; working sets: Fan, Chen, Lin 2
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
 
@@ -28,7 +29,7 @@ import numpy as np
 
 from ..._native import Stopped
 from ..._progress import AnyProgress
-from ..._threads import WORK_PER_CHECK, raise_if_stopped
+from ..._threads import WORK_PER_CHECK, ThreadTeam, raise_if_stopped
 from ..._types import Array, RowIndices, Vector
 from ...data.rows import positions
 from ...data.samples import SampleSubset
@@ -57,7 +58,7 @@ _UNSHRUNK_SHARE = 0.5  # shrink the problem if at most this part of the rows is 
 ROUND_TOL = 0.1  # solve a round on the active set to this part of the largest violation before it
 
 
-class _Part(NamedTuple):
+class Part(NamedTuple):
     """Some rows, their beta and decision values: (m,) each."""
 
     rows: RowIndices
@@ -65,7 +66,7 @@ class _Part(NamedTuple):
     decision: Vector
 
 
-class _Point(NamedTuple):
+class Point(NamedTuple):
     """A feasible point and its decision values K beta: (n,) each."""
 
     beta: Vector
@@ -76,15 +77,31 @@ class _Point(NamedTuple):
         """Whether beta = 0, and there are no fixed coordinates outside the problem that have decision values."""
         return not (self.beta.any() or self.decision.any())
 
-    def take(self, rows: RowIndices) -> _Part:
+    def take(self, rows: RowIndices) -> Part:
         """A copy of beta and decision values at `rows`."""
-        return _Part(rows, self.beta[rows], self.decision[rows])
+        return Part(rows, self.beta[rows], self.decision[rows])
 
-    def with_part(self, part: _Part) -> _Point:
+    def with_part(self, part: Part) -> Point:
         """A copy with beta and decision values of the part."""
         beta, decision = self.beta.copy(), self.decision.copy()
         beta[part.rows], decision[part.rows] = part.beta, part.decision
-        return _Point(beta, decision)
+        return Point(beta, decision)
+
+
+def zero_point(n: int) -> Point:
+    """beta = 0."""
+    return Point(np.zeros(n), np.zeros(n))
+
+
+@dataclass
+class State:
+    """Of rounds: the last and the best point, with their certificates, and the test for rounds that bring nothing."""
+
+    point: Point
+    certificate: Certificate
+    best: tuple[Point, Certificate]
+    stall_test: StallTest
+    returns_last: bool
 
 
 class DualSolver:
@@ -173,7 +190,7 @@ class DualSolver:
         """
         self.n_iter = n_iter
         try:
-            point = _Point(beta.copy(), self.decision_values(beta, leading_decision))
+            point = Point(beta.copy(), self.decision_values(beta, leading_decision))
         except Stopped:
             start = uncertified_result(beta, self.progress.elapsed)
             if self.problem.nu:
@@ -189,7 +206,7 @@ class DualSolver:
             decision = given.decision.copy() if given.has_certificate else self.decision_values(given.beta)
         except Stopped:
             return given
-        return self._run_rounds(_Point(given.beta.copy(), decision))
+        return self._run_rounds(Point(given.beta.copy(), decision))
 
     def solve_sharing_memory(self, whole: DualSolver, beta: Vector) -> DualResult:
         """`solve` in the memory of `whole`, a solver not yet used whose coordinates 0 ... m - 1 these are.
@@ -211,7 +228,7 @@ class DualSolver:
     def continue_from(self, result: DualResult, decision: Vector) -> DualResult:
         """Go on from a result, with decision values computed in float64: only changes of beta add errors."""
         self.n_iter, self.history, self.float64_beta = result.n_iter, result.history, result.beta
-        return self._run_rounds(_Point(result.beta.copy(), decision))
+        return self._run_rounds(Point(result.beta.copy(), decision))
 
     def solve_part(self, beta: Vector, decision: Vector) -> DualResult:
         """Solve from beta; the decision values include those of fixed coordinates outside the problem, and are exact.
@@ -219,31 +236,14 @@ class DualSolver:
         The result is the last point: objectives, which are without the terms of fixed coordinates, don't compare it.
         """
         self.float64_beta = beta
-        return self._run_rounds(_Point(beta.copy(), decision), returns_last=True)
+        return self._run_rounds(Point(beta.copy(), decision), returns_last=True)
 
-    def _run_rounds(self, point: _Point, *, returns_last: bool = False) -> DualResult:
-        """The rounds from a point. Returns the point of least primal objective, or a later one whose violation is
-        below `tol`; with `returns_last` the last one.
-        """
-        certificate = self._certify(point)
-        best, self.unfinished = (point, certificate), None
-        stall_test = StallTest(MAX_IDLE_CHECKS if len(point.beta) > WORKING_SET_ROWS else 1)
-        while self.n_iter < self.limits.max_sets:
-            # 1. Converged? Or is the violation comparable with the rounding of float32 entries, which can't improve it?
-            is_below = certificate.violation < self._observable_tol(point)
-            if is_below and self.limits.is_tight(certificate):
-                break
-            if is_comparable_with_rounding(certificate.violation, self.decision_error(point.beta), self.needed_tol):
-                break
-            if not self._go_on(point.beta, certificate):
-                break
-            if stall_test.observe(self.terms, point.beta, point.decision, certificate.violation):
-                break
-            # 2. The gap is too large at `tol`: go on to a smaller violation
-            if is_below:
-                self.needed_tol = self.limits.next_tol(np.inf, certificate)
-                self.goal_tol = min(self.goal_tol, self.needed_tol)
-            # 3. Solve the dual on the rows near the margin (shrinking), or on an active set; others are fixed
+    def _run_rounds(self, point: Point, *, returns_last: bool = False) -> DualResult:
+        """The rounds from a point, see `end`."""
+        state = self.begin(point, returns_last=returns_last)
+        while self.needs_a_round(state):
+            # 1. Solve the dual on the rows near the margin (shrinking), or on an active set; others are fixed
+            point, certificate = state.point, state.certificate
             try:
                 rows = self._rows_left_by_shrinking(point, certificate)
                 if rows is None:
@@ -252,34 +252,69 @@ class DualSolver:
                     part = self._solve_shrunk(point, certificate, rows)
             except Stopped:
                 break
-            # 4. K beta over all rows: add the kernel rows of the coordinates that changed
+            # 2. K beta over all rows: add the kernel rows of the coordinates that changed
             changed = np.flatnonzero(part.beta != point.beta[part.rows])
             changed = changed[np.argsort(part.rows[changed])]
             new_point = self._update(point, part, changed) if len(changed) else None
             if new_point is None:
                 break
-            # 5. Certify: the dual objective decreases in every round but for rounding, the primal one need not
-            last, point, certificate = (point, certificate), new_point, self._certify(new_point)
-            change = point.decision - last[0].decision + (certificate.intercept - last[1].intercept)
-            self.last_change = float(np.quantile(np.abs(change), _CHANGE_QUANTILE))
-            is_better = certificate.primal_objective <= best[1].primal_objective
-            if returns_last or certificate.violation < self.limits.tol or is_better:
-                best = point, certificate
-        if best[0] is not point and self.unfinished is None:
-            self.unfinished = self._result(point, certificate)
-        return self._result(*best)
+            # 3. Certify
+            self.take(state, new_point)
+        return self.end(state)
 
-    def _certify(self, point: _Point) -> Certificate:
+    def begin(self, point: Point, *, returns_last: bool = False) -> State:
+        """The state of rounds that begin at a point; with `returns_last` they end with the last point."""
+        certificate = self._certify(point)
+        self.unfinished = None
+        stall_test = StallTest(MAX_IDLE_CHECKS if len(point.beta) > WORKING_SET_ROWS else 1)
+        return State(point, certificate, (point, certificate), stall_test, returns_last)
+
+    def needs_a_round(self, state: State) -> bool:
+        """Whether another round can improve the point, and nobody stops it."""
+        point, certificate = state.point, state.certificate
+        if self.n_iter >= self.limits.max_sets:
+            return False
+        is_below = certificate.violation < self._observable_tol(point)
+        if is_below and self.limits.is_tight(certificate):
+            return False
+        # A violation that is comparable with the rounding of float32 entries: these can't improve it
+        if is_comparable_with_rounding(certificate.violation, self.decision_error(point.beta), self.needed_tol):
+            return False
+        if not self._go_on(point.beta, certificate):
+            return False
+        if state.stall_test.observe(self.terms, point.beta, point.decision, certificate.violation):
+            return False
+        if is_below:  # the gap is too large at `tol`: go on to a smaller violation
+            self.needed_tol = self.limits.next_tol(np.inf, certificate)
+            self.goal_tol = min(self.goal_tol, self.needed_tol)
+        return True
+
+    def take(self, state: State, point: Point) -> None:
+        """Certify a round's point: the dual objective decreases in each but for rounding, the primal one need not."""
+        last, state.point, state.certificate = (state.point, state.certificate), point, self._certify(point)
+        change = point.decision - last[0].decision + (state.certificate.intercept - last[1].intercept)
+        self.last_change = float(np.quantile(np.abs(change), _CHANGE_QUANTILE))
+        is_better = state.certificate.primal_objective <= state.best[1].primal_objective
+        if state.returns_last or state.certificate.violation < self.limits.tol or is_better:
+            state.best = point, state.certificate
+
+    def end(self, state: State) -> DualResult:
+        """The point of least primal objective, or a later one whose violation is below `tol`; or the last one."""
+        if state.best[0] is not state.point and self.unfinished is None:
+            self.unfinished = self._result(state.point, state.certificate)
+        return self._result(*state.best)
+
+    def _certify(self, point: Point) -> Certificate:
         """The certificate of the point, which is recorded as a row of the history; sets `violations`."""
         certificate = self._find_certificate(point)
         self.history.record_point(self.progress.elapsed, point.beta, certificate)
         return certificate
 
-    def _find_certificate(self, point: _Point) -> Certificate:
+    def _find_certificate(self, point: Point) -> Certificate:
         has_intercept, tol = self.problem.has_intercept, self.limits.tol
         return certify(*(self.terms, *point, self.violations), has_intercept=has_intercept, tol=tol)
 
-    def _observable_tol(self, point: _Point) -> float:
+    def _observable_tol(self, point: Point) -> float:
         """`goal_tol` less a multiple of the decision error: a computed violation below it is truly below `goal_tol`."""
         return self.goal_tol - min(_TOL_MARGIN * self.decision_error(point.beta), _MAX_TOL_MARGIN * self.goal_tol)
 
@@ -299,14 +334,14 @@ class DualSolver:
             round=float(len(self.history)),
         )
 
-    def _rows_left_by_shrinking(self, point: _Point, certificate: Certificate) -> RowIndices | None:
+    def _rows_left_by_shrinking(self, point: Point, certificate: Certificate) -> RowIndices | None:
         """Rows that shrinking leaves: free ones, violators, and those nearer to the margin than `last_change`.
 
         The rows of the active matrix, whose entries are known, are added unless they are too many. None if the rows
         left are too many, or too few, or if the free ones do not fit in an active set.
         """
         free = is_free(self.terms, point.beta)
-        if np.count_nonzero(free) > self._max_active:
+        if np.count_nonzero(free) > self.max_active:
             return None
         is_left = kink_distances(self.terms, point.decision, certificate.intercept) < self.last_change
         is_left |= free | (self.violations != 0.0)
@@ -317,7 +352,7 @@ class DualSolver:
                 return np.flatnonzero(mask)
         return None
 
-    def _solve_shrunk(self, point: _Point, certificate: Certificate, rows: RowIndices) -> _Part:
+    def _solve_shrunk(self, point: Point, certificate: Certificate, rows: RowIndices) -> Part:
         """Solve the shrunk problem, of these rows, by rounds of its own, all other coordinates fixed.
 
         The decision values of the other rows are computed once, afterwards, and show whether one of them violates.
@@ -343,20 +378,20 @@ class DualSolver:
         result = part.solve_part(point.beta[rows], point.decision[rows])
         self.active_matrix.renumber(self.operator, rows)
         self.n_iter += result.n_iter
-        return _Part(rows, result.beta, result.decision)
+        return Part(rows, result.beta, result.decision)
 
-    def _solve_active(self, point: _Point, certificate: Certificate) -> _Part:
+    def _solve_active(self, point: Point, certificate: Certificate) -> Part:
         """Solve on an active set: with entries computed from its rows, then, if it needs more, on its kernel matrix."""
-        wanted = self._choose_active(point, certificate.intercept)
-        tol = max(self._observable_tol(point), ROUND_TOL * certificate.violation)
-        if self._is_local and len(wanted) > LEAST_ROWS:
+        wanted = self.choose_active(point, certificate.intercept)
+        tol = self.round_tol(point, certificate)
+        if self.is_local and len(wanted) > LEAST_ROWS:
             part = point.take(wanted[local_order(self.operator.samples.take(wanted))])
             self._solve_sets(None, part, tol)
             return part
         # working sets that compute as many entries from the rows as the active matrix lacks
         m, n_missing, n_sets = len(wanted), self.active_matrix.n_missing(wanted), 0
         is_new = m > WORKING_SET_ROWS and 2 * n_missing >= m * m
-        if is_new and self._entry_rows(wanted[:1], self.far) is not None:
+        if is_new and self.entry_rows(wanted[:1], self.far) is not None:
             n_sets = n_missing // (WORKING_SET_ROWS * m)
         part = point.take(wanted)
         if n_sets and (self._solve_sets(None, part, tol, n_sets) or self.n_iter >= self.limits.max_sets):
@@ -372,7 +407,11 @@ class DualSolver:
         self._solve_sets(self.active_matrix.K, part, tol)
         return part
 
-    def _choose_active(self, point: _Point, intercept: float) -> RowIndices:
+    def round_tol(self, point: Point, certificate: Certificate) -> float:
+        """The violation to which a round solves an active set."""
+        return max(self._observable_tol(point), ROUND_TOL * float(certificate.violation))
+
+    def choose_active(self, point: Point, intercept: float) -> RowIndices:
         """Free coordinates, the largest violators, and satisfied coordinates near their margin, as far as they fit."""
         n, magnitude = len(point.beta), np.abs(self.violations)
         is_active = is_free(self.terms, point.beta)
@@ -395,33 +434,35 @@ class DualSolver:
         margin_distance = kink_distances(self.terms, point.decision, intercept)
         near = margin_distance < magnitude.max()
         near[active] = False
-        n_near = min(int(np.clip(len(new), *_NEAR_MARGIN)), self._max_active - len(active))
+        n_near = min(int(np.clip(len(new), *_NEAR_MARGIN)), self.max_active - len(active))
         is_active = np.zeros(n, bool)
         is_active[active] = is_active[_largest(-margin_distance, np.flatnonzero(near), n_near)] = True
         return np.flatnonzero(is_active)
 
     @property
-    def _max_active(self) -> int:
+    def max_active(self) -> int:
         """Rows of an active set, at most: those of the active matrix, or copies of rows that have room in its place."""
         capacity = self.active_matrix.capacity
-        if not self._is_local:
+        if not self.is_local:
             return capacity
-        row_bytes = 4 * dense_row_bytes(self.operator.samples)  # so many copies at one time
-        return max(capacity, min(len(self.operator), self.active_matrix.n_bytes // row_bytes))
+        return max(capacity, min(len(self.operator), self.active_matrix.n_bytes // self._copied_bytes(1)))
+
+    def _copied_bytes(self, n: int) -> int:
+        return 4 * n * dense_row_bytes(self.operator.samples)  # so many copies at one time
 
     @cached_property
-    def _is_local(self) -> bool:
+    def is_local(self) -> bool:
         """Whether sums of kernel rows are computed from the samples: fast where most entries are left out."""
-        return self.far < np.inf and self._entry_rows(np.arange(1), self.far) is not None
+        return self.far < np.inf and self.entry_rows(np.arange(1), self.far) is not None
 
     def _cut_to_memory(self, active: RowIndices) -> RowIndices:
         """As many rows as fit: the newer half of the last active set, and the largest violators of the others."""
-        if len(active) <= self._max_active:
+        if len(active) <= self.max_active:
             was_active = np.isin(active, self.last_active)
             self.last_active = np.concatenate([active[was_active], active[~was_active]])  # newest last
             return active
-        kept = self.last_active[-(self._max_active // 2) :]
-        others, room = np.setdiff1d(active, kept), self._max_active - len(kept)
+        kept = self.last_active[-(self.max_active // 2) :]
+        others, room = np.setdiff1d(active, kept), self.max_active - len(kept)
         magnitude = np.abs(self.violations)
         if self.problem.has_intercept:  # half of the room is for those that should increase
             increasing, decreasing = (others[sign * self.violations[others] > 0] for sign in (1, -1))
@@ -430,26 +471,42 @@ class DualSolver:
         self.last_active = np.concatenate([kept, _largest(magnitude, others, room)])
         return self.last_active
 
-    def _entry_rows(self, rows: RowIndices, limit: float) -> EntryRows | None:
+    def entry_rows(self, rows: RowIndices, limit: float) -> EntryRows | None:
+        """Rows that entries are computed from; those within `limit` are kept in the memory of the active matrix."""
         if self.terms.curvature is not None:  # tiles of computed entries are not scaled to a unit diagonal
             return None
-        return self.operator.kernel.entry_rows(self.operator.samples, rows, limit)
+        samples = self.operator.samples
+        cache_bytes = self.active_matrix.n_bytes - self._copied_bytes(len(rows))
+        return self.operator.kernel.entry_rows(samples, rows, limit, cache_bytes)
 
-    def _solve_sets(self, K: Array | None, part: _Part, tol: float, max_sets: int = NO_LIMIT) -> bool:
+    def _solve_sets(self, K: Array | None, part: Part, tol: float, max_sets: int = NO_LIMIT) -> bool:
+        """`solve_sets` with the entries of the part's rows."""
+        entry_rows = self.entry_rows(part.rows, self.far if K is None else np.inf)
+        return self.solve_sets(K, entry_rows, part, tol, self.operator.team, max_sets)
+
+    def solve_sets(
+        self,
+        K: Array | None,
+        entry_rows: EntryRows | None,
+        part: Part,
+        tol: float,
+        team: ThreadTeam,
+        max_sets: int = NO_LIMIT,
+    ) -> bool:
         """`WorkingSetSolver.solve` of the part, in place: on its kernel matrix K, or with None from its rows."""
         solver = WorkingSetSolver(
             K,
             restrict_terms(self.terms, part.rows),
-            self.operator.team,
+            team,
             has_intercept=self.problem.has_intercept,
             progress=self.progress,
-            entry_rows=self._entry_rows(part.rows, self.far if K is None else np.inf),
+            entry_rows=entry_rows,
         )
         is_done = solver.solve(part.beta, part.decision, tol, min(max_sets, self.limits.max_sets - self.n_iter))
         self.n_iter += solver.n_iter
         return is_done
 
-    def _update(self, point: _Point, part: _Part, changed: RowIndices) -> _Point | None:
+    def _update(self, point: Point, part: Part, changed: RowIndices) -> Point | None:
         """The point with the solution of a part, which changed its coordinates `changed`; None if stopped.
 
         A start from zero that is stopped gives a point on some of the support vectors.
@@ -496,19 +553,19 @@ class DualSolver:
         """Number of clock checks during a product of these rows of K."""
         return int(entry_work(len(rows) * len(self.operator), self.operator.samples.row_cost) / WORK_PER_CHECK)
 
-    def _start_on_subset(self, beta: Vector) -> _Point:
+    def _start_on_subset(self, beta: Vector) -> Point:
         """beta on as many support vectors as take a fraction of a second, or 0 if its primal objective is smaller."""
         few, decision = np.zeros((2, len(beta)))
-        zero = _Point(few.copy(), decision.copy())
+        zero = Point(few.copy(), decision.copy())
         rows = np.flatnonzero(beta)
         rows = rows[:: self._n_checks(rows) + 1]
         few[rows] = beta[rows]
         if self.problem.has_intercept:
             few = self.problem.nearby_point(few)
         self.operator.add_product(rows, few[rows], decision)
-        return min(zero, _Point(few, decision), key=lambda point: self._find_certificate(point).primal_objective)
+        return min(zero, Point(few, decision), key=lambda point: self._find_certificate(point).primal_objective)
 
-    def _result(self, point: _Point, certificate: Certificate) -> DualResult:
+    def _result(self, point: Point, certificate: Certificate) -> DualResult:
         converged = self.limits.are_met(certificate)
         return DualResult(point.beta, point.decision, *certificate, converged, self.n_iter, self.history)
 

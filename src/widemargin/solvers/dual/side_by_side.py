@@ -1,0 +1,135 @@
+"""Duals of several problems on the same rows, such as folds of a cross-validation: rounds that share kernel entries.
+
+Solve    the problems of `DualSolver`s, which differ in their terms alone
+Method   A round: each problem chooses its active set; all of them are solved on the union of these sets, whose entries
+         are in memory, one problem a thread; then the kernel rows of all coordinates that changed are computed once,
+         and added to every K beta. A problem leaves once it needs no more rounds. No problem is shrunk: what that saves
+         is shared here.
+Cost     kernel entries of about one problem; working sets and products with coefficients of each
+Source   decomposition as in `solver`
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from ..._native import Stopped
+from ..._threads import ThreadTeam
+from ..._types import Matrix, RowIndices, Vector
+from ...data.samples import SampleSubset
+from ...kernels.boxed_rows import LEAST_ROWS, add_local_product, local_order
+from ..results import DualResult
+from .solver import DualSolver, Part, Point, State
+
+
+def solve_side_by_side(solvers: Sequence[DualSolver], starts: Sequence[Point]) -> list[DualResult]:
+    """Solve each problem from its start; a stop ends all of them. The solvers share one operator and active matrix."""
+    states = [solver.begin(start) for solver, start in zip(solvers, starts, strict=True)]
+    open_problems = list(zip(solvers, states, strict=True))
+    try:
+        while open_problems := [(solver, state) for solver, state in open_problems if solver.needs_a_round(state)]:
+            open_problems = [
+                problem for group, wanted in _groups(open_problems) for problem in _run_round(group, wanted)
+            ]
+    except Stopped:
+        pass
+    return [solver.end(state) for solver, state in zip(solvers, states, strict=True)]
+
+
+Open = tuple[DualSolver, State]
+
+
+def _groups(problems: Sequence[Open]) -> Iterator[tuple[list[Open], RowIndices]]:
+    """Problems whose active sets fit together in memory, and the union of these sets."""
+    group, is_wanted = list[Open](), np.zeros(len(problems[0][0].operator), np.bool_)
+    for solver, state in problems:
+        own = solver.choose_active(state.point, state.certificate.intercept)
+        if group and np.count_nonzero(is_wanted) + np.count_nonzero(~is_wanted[own]) > solver.max_active:
+            yield group, np.flatnonzero(is_wanted)
+            group, is_wanted = [], np.zeros_like(is_wanted)
+        group.append((solver, state))
+        is_wanted[own] = True
+    yield group, np.flatnonzero(is_wanted)
+
+
+def _run_round(group: Sequence[Open], wanted: RowIndices) -> list[Open]:
+    """Solve the problems on the wanted rows, all other coordinates fixed; returns those that this has changed."""
+    first, _ = group[0]
+    team, K, entry_rows = first.operator.team, None, None
+    with first.progress.interrupting(team.native):
+        if first.is_local and len(wanted) > LEAST_ROWS:
+            rows = wanted[local_order(first.operator.samples.take(wanted))]
+            entry_rows = first.entry_rows(rows, first.far)
+            assert entry_rows is not None
+            entry_rows.fill(team.native)
+        else:
+            first.active_matrix.update(wanted)
+            rows, K = first.active_matrix.rows, first.active_matrix.K
+
+    def solve(problem: Open, team: ThreadTeam) -> Part:
+        solver, state = problem
+        part = state.point.take(rows)
+        solver.solve_sets(K, entry_rows, part, solver.round_tol(state.point, state.certificate), team)
+        return part
+
+    parts = team.map_with_team(solve, group)
+    changes = np.array([part.beta - state.point.beta[rows] for part, (_, state) in zip(parts, group, strict=True)])
+    changed = np.flatnonzero(changes.any(axis=0))
+    changed = changed[np.argsort(rows[changed])]
+    others = np.delete(np.arange(len(first.operator)), rows)
+    sums = products(first, rows[changed], changes[:, changed], others)
+    for part, (solver, state), of_others in zip(parts, group, sums, strict=True):
+        point = state.point.with_part(part)
+        point.decision[others] += of_others
+        solver.take(state, point)
+    return [problem for problem, change in zip(group, changes, strict=True) if change.any()]
+
+
+def products(solver: DualSolver, rows: RowIndices, coef: Matrix, columns: RowIndices) -> Matrix:
+    """Coef (k, r) times the kernel rows `rows` (r,), at `columns` (c,): (k, c). Raises `Stopped` in a stopped fit."""
+    operator, sums = solver.operator, np.zeros((len(coef), len(columns)))
+    if len(rows) and len(columns):
+        points, others = SampleSubset(operator.samples, rows), SampleSubset(operator.samples, columns)
+        with solver.progress.interrupting(operator.team.native):
+            add_local_product(operator.kernel, points, coef, others, sums, operator.team)
+    return sums
+
+
+def scaled_starts(solvers: Sequence[DualSolver], results: Sequence[DualResult], factor: float) -> list[Point]:
+    """Starts from the results for bounds 1 / `factor` as large: what was at a bound is there again, the others stay.
+
+    The sum that an intercept requires is kept by the free coordinates. Where fewer coordinates are at a bound than
+    free, or these have no room, the results are the starts, which need no kernel entry.
+    """
+    points = [_scaled(solver, result.beta, factor) for solver, result in zip(solvers, results, strict=True)]
+    changes = np.array(
+        [
+            np.zeros(len(point)) if point is result.beta else point - factor * result.beta
+            for point, result in zip(points, results, strict=True)
+        ]
+    )
+    rows = np.flatnonzero(changes.any(axis=0))
+    sums = products(solvers[0], rows, changes[:, rows], np.arange(len(solvers[0].operator)))
+    return [
+        Point(point, result.decision) if point is result.beta else Point(point, factor * result.decision + sum_)
+        for point, result, sum_ in zip(points, results, sums, strict=True)
+    ]
+
+
+def _scaled(solver: DualSolver, beta: Vector, factor: float) -> Vector:
+    """A feasible point (n,) with the coordinates at a bound there again; beta itself, if that is the better start."""
+    lo, hi = solver.problem.lo, solver.problem.hi
+    is_bound = (beta != 0.0) & ((beta * factor <= lo) | (beta * factor >= hi))
+    is_free = (beta != 0.0) & ~is_bound
+    if np.count_nonzero(is_bound) < np.count_nonzero(is_free):
+        return beta
+    point = np.where(is_bound, np.where(beta > 0.0, hi, lo), beta)
+    if solver.problem.has_intercept:
+        surplus = point.sum() - beta.sum()
+        room = is_free * (point - (lo if surplus > 0.0 else hi))
+        if abs(surplus) > abs(room.sum()):
+            return beta
+        point -= surplus * (room / (room.sum() or 1.0))
+    return point

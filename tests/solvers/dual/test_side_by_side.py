@@ -1,0 +1,118 @@
+"""Folds solved side by side, on entries in common: each is solved as well as alone, C by C."""
+
+from __future__ import annotations
+
+from itertools import chain
+from typing import Any
+
+import numpy as np
+import pytest
+
+from widemargin._progress import Progress
+from widemargin._threads import ThreadTeam
+from widemargin.data.samples import make_samples
+from widemargin.kernels import boxed_rows
+from widemargin.kernels.active_matrix import ActiveMatrix
+from widemargin.kernels.functions import RBF
+from widemargin.kernels.kernel_operator import KernelOperator
+from widemargin.solvers.dual import in_memory, side_by_side, solver
+from widemargin.solvers.dual.certificate import Limits
+from widemargin.solvers.dual.dual_path import scale_bounds
+from widemargin.solvers.dual.problem import DualProblem, regression_problem, svm_problem
+from widemargin.solvers.dual.side_by_side import scaled_starts, solve_side_by_side
+from widemargin.solvers.dual.solver import DualSolver, zero_point
+from widemargin.solvers.results import DualResult
+
+TOL = 1e-4
+CS = 0.5, 2.0, 3.0
+
+
+@pytest.fixture(params=["matrix", "local"])
+def gamma(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> float:
+    """Of a kernel whose active set has a matrix, or whose entries are computed from the rows and kept."""
+    monkeypatch.setattr(solver, "WORKING_SET_ROWS", 32)
+    monkeypatch.setattr(in_memory, "WORKING_SET_ROWS", 32)
+    if request.param == "matrix":
+        return 2.0
+    for module in solver, side_by_side:
+        monkeypatch.setattr(module, "LEAST_ROWS", 0)
+    monkeypatch.setattr(boxed_rows, "LEAST_ROWS", 50)
+    return 400.0
+
+
+def make_folds(n: int, *, has_intercept: bool, is_regression: bool) -> tuple[np.ndarray, list[DualProblem]]:
+    rng = np.random.default_rng(0)
+    X = rng.uniform(size=(n, 3)).astype(np.float32)
+    value = np.sin(9 * X[:, 0]) + 0.5 * rng.normal(size=n)
+    folds = []
+    for k in range(3):
+        weights = rng.choice([0.5, 1.0, 1.5], size=n)
+        weights[k::3] = 0.0
+        if is_regression:
+            folds.append(regression_problem(value, weights, 0.1, has_intercept=has_intercept))
+        else:
+            folds.append(svm_problem(np.where(value > 0, 1.0, -1.0), weights, has_intercept=has_intercept))
+    return X, folds
+
+
+def solve_path(
+    X: np.ndarray, folds: list[DualProblem], gamma: float, *, n_jobs: int = 1, active_bytes: int = 2**28, **options: Any
+) -> list[list[DualResult]]:
+    """The results of the folds for each C."""
+    results: list[list[DualResult]] = []
+    with ThreadTeam(n_jobs) as team, Progress(**{"max_time": 60.0, **options}) as progress:
+        operator = KernelOperator(RBF(gamma), make_samples(X, RBF.sample_form), team)
+        matrix = ActiveMatrix(operator, active_bytes)
+        for c, C in enumerate(CS):
+            solvers = [
+                DualSolver(operator, scale_bounds(fold, C), Limits(TOL), active_matrix=matrix, progress=progress)
+                for fold in folds
+            ]
+            starts = scaled_starts(solvers, results[-1], C / CS[c - 1]) if c else [zero_point(len(X)) for _ in folds]
+            check_starts(solvers, [start.beta for start in starts])
+            results.append(solve_side_by_side(solvers, starts))
+    return results
+
+
+def check_starts(solvers: list[DualSolver], starts: list[np.ndarray]) -> None:
+    for one, beta in zip(solvers, starts, strict=True):
+        assert (beta >= one.problem.lo).all()
+        assert (beta <= one.problem.hi).all()
+        if one.problem.has_intercept:
+            assert abs(beta.sum()) <= 1e-9 * np.abs(beta).sum()
+
+
+@pytest.mark.parametrize("has_intercept", [False, True])
+@pytest.mark.parametrize("is_regression", [False, True])
+def test_each_fold_is_solved_as_alone(gamma: float, has_intercept: bool, is_regression: bool) -> None:
+    X, folds = make_folds(600, has_intercept=has_intercept, is_regression=is_regression)
+    for C, together in zip(CS, solve_path(X, folds, gamma), strict=True):
+        for fold, result in zip(folds, together, strict=True):
+            with ThreadTeam(1) as team, Progress(max_time=60.0) as progress:
+                operator = KernelOperator(RBF(gamma), make_samples(X, RBF.sample_form), team)
+                own = DualSolver(operator, scale_bounds(fold, C), Limits(TOL), active_bytes=2**28, progress=progress)
+                alone = own.solve(np.zeros(len(X)))
+                np.testing.assert_allclose(result.decision, own.decision_values(result.beta), atol=1e-4)
+            assert result.converged
+            assert not result.beta[fold.hi == fold.lo].any()
+            assert result.objective == pytest.approx(alone.objective, rel=1e-4)
+
+
+@pytest.mark.parametrize("active_bytes", [2**28, 4 * 150**2])
+def test_results_do_not_depend_on_the_threads_nor_on_who_is_beside(gamma: float, active_bytes: int) -> None:
+    X, folds = make_folds(600, has_intercept=True, is_regression=False)
+    one, two = (solve_path(X, folds, gamma, n_jobs=n_jobs, active_bytes=active_bytes) for n_jobs in (1, 2))
+    for a, b in zip(chain(*one), chain(*two), strict=True):
+        np.testing.assert_array_equal(a.beta, b.beta)
+        assert a.converged
+
+
+def test_a_stop_returns_feasible_points_with_their_certificates(gamma: float) -> None:
+    X, folds = make_folds(900, has_intercept=True, is_regression=False)
+    n_calls = iter(range(10**6))
+    results = solve_path(X, folds, gamma, callback=lambda _: next(n_calls) > 4)
+    assert any(not result.converged for result in results[0])
+    for fold, result in zip(folds, results[0], strict=True):
+        assert (result.beta >= 0.5 * fold.lo).all()
+        assert (result.beta <= 0.5 * fold.hi).all()
+        assert result.gap >= 0.0
