@@ -3,6 +3,7 @@
 import re
 from importlib import import_module
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -164,6 +165,19 @@ def test_recomputed_certificate_agrees_with_libsvm(kernel, intercept):
     alpha = np.abs(model.dual_coef_[0])
     assert facts.dual == pytest.approx(alpha.sum() - 0.5 * alpha @ margins[model.support_], rel=1e-6)
     assert (facts.gap < 1e-4 * facts.primal) == intercept  # without one, this machine is not the optimum
+
+
+@pytest.mark.parametrize("intercept", [False, True])
+def test_a_recomputed_dual_value_is_a_lower_bound_whatever_the_coefficients(intercept):
+    X, labels = load_patches(300)
+    y = (2 * labels - 1).astype(np.int8)
+    fitted = SVC(C=2.0, gamma=0.5, tol=1e-8).fit(X, y)
+    common = {"C": 2.0, "gamma": 0.5, "intercept": intercept}
+    optimum = recompute.certify(X, y, fitted, **common).primal
+    wrong = SimpleNamespace(support_=fitted.support_, dual_coef_=1.7 * fitted.dual_coef_ + 0.1)
+    facts = recompute.certify(X, y, wrong, **common)
+    assert facts.box > 0.1
+    assert facts.dual <= optimum <= facts.primal
 
 
 def test_searches_are_compared_by_their_grids():

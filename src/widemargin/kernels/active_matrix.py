@@ -59,6 +59,11 @@ class ActiveMatrix:
         return self._buffer.nbytes
 
     @property
+    def unused_bytes(self) -> int:
+        """Bytes of pages that no matrix has been written to, which take no memory."""
+        return int(self.n_bytes - self._stride**2 * self._buffer.itemsize)
+
+    @property
     def K(self) -> Array:
         """Array (m, >= m), C-contiguous: its leading m columns are the kernel matrix."""
         return self._view(len(self.rows), self._stride)

@@ -476,7 +476,7 @@ class DualSolver:
         if self.terms.curvature is not None:  # tiles of computed entries are not scaled to a unit diagonal
             return None
         samples = self.operator.samples
-        cache_bytes = self.active_matrix.n_bytes - self._copied_bytes(len(rows))
+        cache_bytes = self.active_matrix.unused_bytes - self._copied_bytes(len(rows))
         return self.operator.kernel.entry_rows(samples, rows, limit, cache_bytes)
 
     def _solve_sets(self, K: Array | None, part: Part, tol: float, max_sets: int = NO_LIMIT) -> bool:
