@@ -1,0 +1,204 @@
+"""A fitted model as sums over points: which of its machines decides on a row, and what that machine adds up."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.utils.validation import check_is_fitted
+
+from .._threads import ThreadTeam
+from .._types import Array, Labels, Matrix, RowIndices, Rows, Vector
+from ..data.labels import class_pairs
+from ..data.rows import group_by_label
+from ..estimators._column_operations import column_operations
+from ..estimators._predictor import pair_incidence
+from ..estimators._validation import FLOATS, validate_rows
+from ..export.parts import decision_functions, split
+from ..interchange.fitted import adopt, is_libsvm, machine_of_libsvm
+from ..kernels.functions import Linear
+from ..models.clustered import ClusteredExpansion
+from ..models.expansion import KernelExpansion
+from ..models.linear import LinearModel
+from ..models.nystroem_tree import NystroemForest, NystroemTree
+
+
+class Sum(NamedTuple):
+    """coef (q, r) times a product of one or two kernel values of a row with points (r, d), or (r, 2 d) of two."""
+
+    points: Rows
+    coef: Matrix
+
+
+class LocalFunctions(NamedTuple):
+    """What decides on some rows, or has a share in it: f(x) = the sums + slopes x + intercept, of q functions."""
+
+    rows: RowIndices
+    share: float
+    sums: list[Sum]
+    slopes: Matrix | None  # (q, d)
+    intercept: Vector  # (q,)
+
+    def combined(self, signs: Matrix | None) -> LocalFunctions:
+        """The functions signs @ f; these themselves without signs."""
+        if signs is None:
+            return self
+        sums = [part._replace(coef=signs @ part.coef) for part in self.sums]
+        slopes = None if self.slopes is None else signs @ self.slopes
+        return self._replace(sums=sums, slopes=slopes, intercept=signs @ self.intercept)
+
+
+class Explained(NamedTuple):
+    """The machine of a fitted model, and what comes before it.
+
+    Attributes
+    ----------
+    steps : list
+        Transformers, none of which mixes columns.
+    machine : estimator
+    functions : LinearModel, KernelExpansion, ClusteredExpansion or NystroemForest
+    names : sequence of str, or None
+        Of the columns.
+    """
+
+    steps: list[Any]
+    machine: Any
+    functions: Any
+    names: Any
+
+    def rows_of(self, X: Any) -> Rows:
+        """The rows of X as the machine takes them: an array or a CSR array of its dtype."""
+        for step in self.steps:
+            X = step.transform(X)
+        dtype = getattr(self.machine, "_dtype", FLOATS)
+        form: dict[str, Any] = {"accept_sparse": "csr", "sums_repeated": True, "order": "C"}
+        return validate_rows(self.machine, X, reset=False, dtype=dtype, **form)
+
+    @property
+    def n_functions(self) -> int:
+        """Number of decision functions q."""
+        functions = self.functions
+        return functions.n_outputs if isinstance(functions, NystroemForest) else len(functions.intercept)
+
+    @property
+    def has_pairs(self) -> bool:
+        """Whether there is a function for each pair of more than two classes."""
+        return hasattr(self.machine, "break_ties") and len(self.machine.classes_) > 2
+
+    @property
+    def keeps_pairs(self) -> bool:
+        """Whether the user wants the functions of the pairs."""
+        return self.has_pairs and self.machine.decision_function_shape == "ovo"
+
+    @property
+    def class_signs(self) -> Matrix | None:
+        """Signs (k, n_pairs) that make functions of k classes of those of their pairs; None where there are no pairs.
+
+        The function of a class is the sum of its pairs' decision values for it, which orders classes of equal votes.
+        """
+        if not self.has_pairs:
+            return None
+        for_first, for_second = pair_incidence(len(self.machine.classes_))
+        return np.asarray((for_first - for_second).T, np.float64)
+
+    @property
+    def output_names(self) -> list[str] | None:
+        """The classes, or pairs of classes, of several functions; None of a regressor."""
+        classes = [str(label) for label in getattr(self.machine, "classes_", ())]
+        if self.keeps_pairs:
+            return [f"{classes[i]} against {classes[j]}" for i, j in zip(*class_pairs(len(classes)), strict=True)]
+        return classes or None
+
+    def local_functions(self, X: Rows, team: ThreadTeam) -> Iterator[LocalFunctions]:
+        """The functions that decide on the rows of X."""
+        every = np.arange(X.shape[0])
+        if isinstance(self.functions, NystroemForest):
+            for tree in self.functions.trees:
+                leaves: Labels = tree.tree.route(X)
+                for leaf, rows in _groups(leaves):
+                    yield _functions_of_leaf(tree, leaf, rows, 1.0 / len(self.functions.trees))
+        elif isinstance(self.functions, ClusteredExpansion):
+            for c, rows, share in clusters_and_rows(self.functions, X, team):
+                yield _functions_of(self.functions.machines[c], rows, share)
+        else:
+            yield _functions_of(self.functions, every, 1.0)
+
+
+def read_explained(model: Any) -> Explained:
+    """The machine of a fitted model, and the steps before it.
+
+    Raises
+    ------
+    NotFittedError
+    ValueError
+        Naming the step, the transformer of targets or the model that cannot be explained.
+    """
+    steps, machine, of_target = split(adopt(model))
+    check_is_fitted(machine)
+    mixing = [step for step in steps if column_operations(step) is None]
+    if mixing:
+        raise ValueError(
+            f"model has the step {' '.join(repr(mixing[0]).split())}, which may mix columns: explain its last step, "
+            "model[-1], with X = model[:-1].transform(X)"
+        )
+    if of_target:
+        raise ValueError("model transforms its target: explain model.regressor_, whose values are not transformed back")
+    machine = machine_of_libsvm(machine) if is_libsvm(machine) else machine
+    functions = decision_functions(machine)
+    if functions is None:
+        raise ValueError(
+            "model must be a fitted kernel machine or linear machine of this package, SVC, NuSVC, SVR, NuSVR or "
+            "OneClassSVM, also as the last step of a pipeline or in a search, got "
+            f"{type(machine).__name__}{_inside(machine)}"
+        )
+    return Explained(steps, machine, functions, getattr(model, "feature_names_in_", None))
+
+
+def clusters_and_rows(
+    model: ClusteredExpansion, X: Rows, team: ThreadTeam
+) -> Iterator[tuple[int, RowIndices, float]]:
+    """Each cluster, the rows whose value its machine has a share in, and the share: 1, or 1/2 between two clusters."""
+    labels, others = model.clusters_of(X, team)
+    alone, between = np.flatnonzero(labels == others), np.flatnonzero(labels != others)
+    for chosen, clusters, share in ((alone, labels, 1.0), (between, labels, 0.5), (between, others, 0.5)):
+        for c, rows in _groups(clusters[chosen]):
+            yield c, chosen[rows], share
+
+
+def dense(X: Rows) -> Array:
+    """Rows as a dense array (n, d)."""
+    return np.asarray(X.toarray() if sp.issparse(X) else X)
+
+
+def _groups(labels: Labels) -> list[tuple[int, RowIndices]]:
+    """The labels that occur, and the rows of each."""
+    groups = group_by_label(labels, int(labels.max(initial=-1)) + 1)
+    return [(c, rows) for c, rows in enumerate(groups) if len(rows)]
+
+
+def _functions_of(model: LinearModel | KernelExpansion, rows: RowIndices, share: float) -> LocalFunctions:
+    if isinstance(model, KernelExpansion) and isinstance(model.kernel, Linear):
+        model = model.linear_model
+    if isinstance(model, LinearModel):
+        return LocalFunctions(rows, share, [], model.coef, model.intercept)
+    return LocalFunctions(rows, share, [Sum(model.points, dense(model.coef))], None, model.intercept)
+
+
+def _functions_of_leaf(tree: NystroemTree, leaf: int, rows: RowIndices, share: float) -> LocalFunctions:
+    """The kernel values with the landmarks, products of two of them, and a linear term."""
+    landmarks = tree.features.landmarks[leaf]
+    sums, products = [Sum(landmarks, tree.coef[leaf])], tree.products[leaf]
+    if products.shape[1]:
+        first, second = np.tril_indices(len(landmarks))
+        pairs = np.hstack([landmarks[first], landmarks[second]])
+        sums.append(Sum(pairs, products[:, first, second].astype(np.float64)))
+    slopes = tree.slopes[leaf].astype(np.float64) if tree.slopes.shape[1] else None
+    return LocalFunctions(rows, share, sums, slopes, tree.intercept[leaf])
+
+
+def _inside(machine: Any) -> str:
+    if hasattr(machine, "calibrated_classifiers_"):
+        return ": explain the machine inside, model.calibrated_classifiers_[0].estimator"
+    return ""
