@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from sklearn.utils.validation import check_is_fitted
 
 from .._threads import ThreadTeam
-from .._types import Array, Labels, Matrix, RowIndices, Rows, Vector
+from .._types import Labels, Matrix, RowIndices, Rows, Vector
 from ..data.labels import class_pairs
 from ..data.rows import group_by_label
 from ..estimators._column_operations import column_operations
@@ -29,7 +29,7 @@ class Sum(NamedTuple):
     """coef (q, r) times a product of one or two kernel values of a row with points (r, d), or (r, 2 d) of two."""
 
     points: Rows
-    coef: Matrix
+    coef: Any  # dense or CSC
 
 
 class LocalFunctions(NamedTuple):
@@ -42,9 +42,9 @@ class LocalFunctions(NamedTuple):
     intercept: Vector  # (q,)
 
     def combined(self, signs: Matrix | None) -> LocalFunctions:
-        """The functions signs @ f; these themselves without signs."""
+        """The functions signs @ f, or f itself without signs, with dense coefficients."""
         if signs is None:
-            return self
+            return self._replace(sums=[part._replace(coef=dense(part.coef)) for part in self.sums])
         sums = [part._replace(coef=signs @ part.coef) for part in self.sums]
         slopes = None if self.slopes is None else signs @ self.slopes
         return self._replace(sums=sums, slopes=slopes, intercept=signs @ self.intercept)
@@ -145,7 +145,10 @@ def read_explained(model: Any) -> Explained:
         )
     if of_target:
         raise ValueError("model transforms its target: explain model.regressor_, whose values are not transformed back")
-    machine = machine_of_libsvm(machine) if is_libsvm(machine) else machine
+    if is_libsvm(machine):
+        shape = getattr(machine, "decision_function_shape", None)
+        machine = machine_of_libsvm(machine)
+        machine.decision_function_shape = shape
     functions = decision_functions(machine)
     if functions is None:
         raise ValueError(
@@ -156,9 +159,7 @@ def read_explained(model: Any) -> Explained:
     return Explained(steps, machine, functions, getattr(model, "feature_names_in_", None))
 
 
-def clusters_and_rows(
-    model: ClusteredExpansion, X: Rows, team: ThreadTeam
-) -> Iterator[tuple[int, RowIndices, float]]:
+def clusters_and_rows(model: ClusteredExpansion, X: Rows, team: ThreadTeam) -> Iterator[tuple[int, RowIndices, float]]:
     """Each cluster, the rows whose value its machine has a share in, and the share: 1, or 1/2 between two clusters."""
     labels, others = model.clusters_of(X, team)
     alone, between = np.flatnonzero(labels == others), np.flatnonzero(labels != others)
@@ -167,7 +168,7 @@ def clusters_and_rows(
             yield c, chosen[rows], share
 
 
-def dense(X: Rows) -> Array:
+def dense(X: Rows) -> Any:
     """Rows as a dense array (n, d)."""
     return np.asarray(X.toarray() if sp.issparse(X) else X)
 
@@ -183,19 +184,21 @@ def _functions_of(model: LinearModel | KernelExpansion, rows: RowIndices, share:
         model = model.linear_model
     if isinstance(model, LinearModel):
         return LocalFunctions(rows, share, [], model.coef, model.intercept)
-    return LocalFunctions(rows, share, [Sum(model.points, dense(model.coef))], None, model.intercept)
+    return LocalFunctions(rows, share, [Sum(model.points, model.coef)], None, model.intercept)
 
 
 def _functions_of_leaf(tree: NystroemTree, leaf: int, rows: RowIndices, share: float) -> LocalFunctions:
     """The kernel values with the landmarks, products of two of them, and a linear term."""
-    landmarks = tree.features.landmarks[leaf]
-    sums, products = [Sum(landmarks, tree.coef[leaf])], tree.products[leaf]
+    landmarks, coef, products = tree.features.landmarks[leaf], tree.coef[leaf], tree.products[leaf]
+    slopes: Any = tree.slopes[leaf].astype(np.float64) if tree.slopes.shape[1] else 0.0
+    if isinstance(tree.features.kernel, Linear):
+        return LocalFunctions(rows, share, [], slopes + coef @ landmarks.astype(np.float64), tree.intercept[leaf])
+    sums = [Sum(landmarks, coef)]
     if products.shape[1]:
         first, second = np.tril_indices(len(landmarks))
         pairs = np.hstack([landmarks[first], landmarks[second]])
         sums.append(Sum(pairs, products[:, first, second].astype(np.float64)))
-    slopes = tree.slopes[leaf].astype(np.float64) if tree.slopes.shape[1] else None
-    return LocalFunctions(rows, share, sums, slopes, tree.intercept[leaf])
+    return LocalFunctions(rows, share, sums, slopes if tree.slopes.shape[1] else None, tree.intercept[leaf])
 
 
 def _inside(machine: Any) -> str:

@@ -8,17 +8,17 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .._threads import ONE_THREAD
-from .._types import Matrix, RowIndices, Rows, Vector
+from .._types import RowIndices, Rows, Vector
 from ..compression.sources import point_classes
 from ..estimators._predictor import argmax_classes
 from ..estimators._validation import check_integer
 from ..models.clustered import ClusteredExpansion
 from ..models.expansion import KernelExpansion
-from .machines import Explained, clusters_and_rows, dense, read_explained
+from .machines import Explained, clusters_and_rows, read_explained
 
 
 class NearestSupport(NamedTuple):
-    """The k support vectors that contribute most to a decision value, the largest contribution first.
+    """The k support vectors that contribute most to a decision value, the largest in absolute value first.
 
     Attributes
     ----------
@@ -78,8 +78,10 @@ def nearest_support(model: Any, x: ArrayLike, k: int = 5) -> NearestSupport:
     >>> from sklearn.datasets import load_iris
     >>> from widemargin import DCSVMClassifier, nearest_support
     >>> X, y = load_iris(return_X_y=True)
-    >>> found = nearest_support(DCSVMClassifier(C=10).fit(X, y), X[70], k=3)
-    >>> found.labels.tolist(), found.rows[0], found.shares.round(2).tolist()
+    >>> model = DCSVMClassifier(C=10).fit(X, y)
+    >>> found = nearest_support(model, X[70], k=3)
+    >>> model.predict(X[[70]]), found.labels, found.contributions > 0, found.shares.round(2)
+    (array([2]), array([2, 1, 2]), array([ True, False,  True]), array([0.06, 0.05, 0.05]))
     """
     check_integer("k", k, 1)
     explained = read_explained(model)
@@ -111,12 +113,12 @@ def _contributions(explained: Explained, X: Rows) -> Vector:
     machine, functions = explained.machine, explained.functions
     direction = _direction(explained, X)
     if isinstance(functions, KernelExpansion):
-        return np.asarray(direction @ _terms(functions, X))
+        return _terms(functions, direction, X)
     found = np.zeros(functions.points.shape[0])
     places = np.argsort(machine._clusters["support_labels"], kind="stable")  # of the points, which are in their order
     for c, _, share in clusters_and_rows(functions, X, ONE_THREAD):
         own = slice(functions.starts[c], functions.starts[c + 1])
-        found[places[own]] = share * (direction @ _terms(functions.machines[c], X))
+        found[places[own]] = share * _terms(functions.machines[c], direction, X)
     return found
 
 
@@ -131,12 +133,12 @@ def _direction(explained: Explained, X: Rows) -> Vector:
     return np.asarray(signs[machine._winners(explained.functions.decision_values(X, n_jobs=1))[0]])
 
 
-def _terms(model: KernelExpansion, X: Rows) -> Matrix:
-    """coef K (q, n_points) of the points and the only row of X."""
+def _terms(model: KernelExpansion, direction: Vector, X: Rows) -> Vector:
+    """The terms (n_points,) of the sum direction' coef K for the only row of X."""
     points, row = model.pair_with(X)
     K = np.empty((len(points), 1), points.dtype)
     model.kernel.fill(points, row, K)
-    return dense(model.coef) * K[:, 0].astype(np.float64)
+    return np.asarray((direction @ model.coef) * K[:, 0])
 
 
 def _point_labels(machine: Any) -> NDArray[Any] | None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import cache
-from numbers import Integral
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
@@ -27,6 +26,7 @@ from .machines import Explained, LocalFunctions, Sum, dense, read_explained
 PRODUCT_KERNELS = ("rbf", "laplacian", "chi2")  # exp(-gamma g), whose g is a sum over the columns
 _PAIRS = 2**21  # pairs of a row and a point in a compiled call: about a second
 _LEAST_ROWS, _MOST_ROWS = 16, 65_536  # of a block of X
+_BACKGROUND_ROWS = 256  # of a compiled call
 _TASKS, _LEAST_POINTS = 64, 64  # of a compiled call, for the threads to share; points of one of these
 _LOG_ERROR = -39.0  # of a quadrature, for products of at most 1: below the rounding of their sums
 
@@ -95,8 +95,7 @@ def shapley_values(
     ShapleyValues
         ``values`` of shape (n_samples, n_features), float64, and more. Of several functions (n_samples, n_features,
         n_functions): for each class the sum of its pairs' decision values for it, which orders classes of equal votes,
-        or for each pair with ``decision_function_shape="ovo"``; for each class of `BSGDClassifier` and `OCASClassifier`;
-        for each target.
+        or for each pair with ``decision_function_shape="ovo"``; for each class against the rest, or target.
 
     Raises
     ------
@@ -142,7 +141,8 @@ def shapley_values(
     check_resources(given)
     explained, memory = read_explained(model), memory_plan(given)
     kernel, X = _product_kernel(explained), compute_rows(X, memory)
-    rows, others = explained.rows_of(X), None if background is None else explained.rows_of(compute_rows(background, memory))
+    rows = explained.rows_of(X)
+    others = None if background is None else explained.rows_of(compute_rows(background, memory))
     players, names = _find_players(groups, rows.shape[1], explained.names)
     game = _Game(*kernel, players, len(names), others, memory)
     signs = None if explained.keeps_pairs else explained.class_signs
@@ -157,12 +157,11 @@ def shapley_values(
                         game.add_values(rows[block], local.combined(signs), totals[block], team, progress)
         except Stopped:
             raise KeyboardInterrupt("shapley_values was stopped") from None
-    values = (totals[:, 0] if q == 1 else totals.transpose(0, 2, 1))
-    data, is_group = dense(X), np.bincount(players) > 1
+    values = totals[:, 0] if q == 1 else totals.transpose(0, 2, 1)
     return ShapleyValues(
         values[:, :-1],
         values[:, -1],
-        data if not is_group.any() else _data_of_players(data, players),
+        _data_of_players(np.asarray(dense(X)), players),
         names if groups or explained.names is not None else None,
         explained.output_names if q > 1 else None,
     )
@@ -206,24 +205,27 @@ class _Game(NamedTuple):
 
     def _add_linear(self, x: Matrix, slopes: Matrix, values: Gradients) -> None:
         """Values of slopes x, in closed form."""
-        means = np.zeros(x.shape[1]) if self.background is None else np.asarray(self.background.mean(0, np.float64)).ravel()
+        means = np.zeros(x.shape[1])
+        if self.background is not None:
+            means = np.asarray(self.background.mean(0, np.float64)).ravel()
         terms = slopes * (x - means)[:, None]
         np.add.at(values.transpose(2, 0, 1), self.players, terms.transpose(2, 0, 1))
         values[..., -1] += slopes @ means
 
     def _add_products(self, x: Matrix, part: Sum, values: Gradients, team: ThreadTeam) -> None:
         """Values of a sum of kernel values, or of products of two: then with the columns of both points."""
-        (n, q, _), copies = values.shape, part.points.shape[1] // x.shape[1]
+        n, copies = len(values), part.points.shape[1] // x.shape[1]
         x, players = np.tile(x, copies), np.tile(self.players, copies)
         used = np.flatnonzero(part.coef.any(axis=0))
         coef = np.ascontiguousarray(part.coef[:, used].T) / max(1, self.n_background)
         column_bytes = 8 * (x.shape[1] + self.n_players)
         size = max(1, self.memory["gradients"] // (team.n_threads + 1) // column_bytes)
-        n_parts = int(np.clip(_TASKS // count_blocks(n, _LEAST_ROWS), 1, max(1, len(used) // _LEAST_POINTS)))
+        most = self.memory["copied rows"] // values.nbytes
+        n_parts = max(1, min(_TASKS // count_blocks(n, _LEAST_ROWS), len(used) // _LEAST_POINTS, most))
         sums = np.zeros((n_parts, n, values[0].size))
         for chosen in row_blocks(len(used), size):
             points = dense(part.points[used[chosen]]).astype(np.float64)
-            for others in row_blocks(max(1, self.n_background), size):
+            for others in row_blocks(max(1, self.n_background), min(size, _BACKGROUND_ROWS)):
                 background = np.empty((0, x.shape[1]))
                 if self.background is not None:
                     background = np.tile(dense(self.background[others]).astype(np.float64), copies)
@@ -244,20 +246,21 @@ class _Game(NamedTuple):
 
 
 def _product_kernel(explained: Explained) -> tuple[str, float]:
-    """The name and gamma of the machine's kernel; a ValueError where its values are no sums of products over columns."""
+    """The name and gamma of the machine's kernel; ValueError if its values are no sums of products over columns."""
     machine, functions = explained.machine, explained.functions
     if isinstance(functions, LinearModel):
         return "linear", 1.0
-    kernel, is_forest = machine._own_kernel["kernel"], isinstance(functions, NystroemForest)
-    if kernel not in PRODUCT_KERNELS and (is_forest or kernel != "linear"):
+    kernel, forest = machine._own_kernel["kernel"], functions if isinstance(functions, NystroemForest) else None
+    is_quadratic = forest is not None and any(tree.products.size for tree in forest.trees)
+    if kernel not in PRODUCT_KERNELS and (kernel != "linear" or is_quadratic):
         raise ValueError(
-            f"model has kernel={kernel!r}: shapley_values takes {', '.join(PRODUCT_KERNELS)}, which are products over the "
-            "columns, and machines with a linear kernel. model.decision_gradient(X) takes poly and sigmoid too"
+            f"model has kernel={kernel!r}: shapley_values takes {', '.join(PRODUCT_KERNELS)}, products over columns, "
+            "and machines with a linear kernel. model.decision_gradient(X) takes poly and sigmoid too"
         )
-    if is_forest and (functions.projection is not None or functions.trees[0].features.pseudo_distances.shape[2]):
+    if forest is not None and (forest.projection is not None or forest.trees[0].features.pseudo_distances.shape[2]):
         raise ValueError(
-            "model mixes the columns, by a projection of rows or by distances that the triangle rule estimates: explain "
-            "the model that was compressed, or compress(model, X, n_trees=2, pseudo=None)"
+            "model mixes the columns, by a projection of rows or by distances of the triangle rule. Explain "
+            "a model without these, such as the one that was compressed"
         )
     return str(kernel), float(machine._gamma)
 
@@ -269,10 +272,10 @@ def _find_players(groups: Any, d: int, names: Any) -> tuple[NDArray[np.int64], l
     for name, columns in {} if groups is None else groups.items():
         for column in columns:
             k = own.index(column) if column in own else column
-            if not isinstance(k, Integral) or not 0 <= k < d or isinstance(keys[k], str):
+            if not isinstance(k, int | np.integer) or not 0 <= k < d or isinstance(keys[k], str):
                 raise ValueError(
-                    f"groups must have each column once at most, by its name or a number below {d}, got {shown(column)} "
-                    f"in {shown(name)}"
+                    f"groups must have each column once at most, by its name or a number below {d}, got "
+                    f"{shown(column)} in {shown(name)}"
                 )
             keys[k] = str(name)
     numbers = {key: g for g, key in enumerate(dict.fromkeys(keys))}
@@ -285,8 +288,8 @@ def _quadratures(n_factors: int) -> tuple[Vector, Vector, Vector]:
     """Nodes, weights and limits of the rules of `Quadratures` in compiled code, for products of so many factors.
 
     Differences of factors in [0, 1] with absolute values of the sum S keep a product below exp(S sinh(u / 2)^2) on the
-    ellipse of radius exp(u) around [0, 1], so that n nodes are off by about exp(S sinh(u / 2)^2 - 2 n u). The best u has
-    S sinh(u) = 4 n, and then this is exp(2 n (tanh(u / 2) - u)).
+    ellipse of radius exp(u) around [0, 1], so that n nodes are off by about exp(S sinh(u / 2)^2 - 2 n u). The best u
+    has S sinh(u) = 4 n, and then this is exp(2 n (tanh(u / 2) - u)).
     """
     rules, limits = list[Any](), list[float]()
     while not limits or (2 * native.NODES * len(limits) < n_factors and limits[-1] < n_factors):

@@ -134,7 +134,7 @@ class ClusteredExpansion:
         return out
 
     def clusters_of(self, X: Any, team: ThreadTeam) -> tuple[Labels, Labels]:
-        """The two clusters (n,) of each row the mean of whose machines' values is its value: mostly they are the same."""
+        """The two clusters (n,) whose machines' mean is the decision value of each row, mostly the same."""
         return self._clusters_and_samples(X, team)[:2]
 
     def _clusters_and_samples(self, X: Any, team: ThreadTeam) -> tuple[Labels, Labels, Samples]:
