@@ -48,7 +48,7 @@ def test_contributions_are_coefficients_times_kernel_values(kernel: str, form: A
 )
 def test_early_machines_name_points_of_the_clusters_that_decide(model: Any) -> None:
     model.set_params(gamma=0.1, C=5, random_state=0).fit(X, TWO if isinstance(model, DCSVMClassifier) else X[:, 0])
-    labels, others = model._model.clusters_of(X, ONE_THREAD)
+    labels, others, _ = model._model.clusters_of(X, ONE_THREAD)
     decide = getattr(model, "decision_function", model.predict)
     for i in {0, int(np.argmax(labels != others))}:
         found = nearest_support(model, X[i], k=300)

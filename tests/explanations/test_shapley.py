@@ -141,7 +141,7 @@ def test_early_machines_are_explained_by_those_that_decide(kernel: str, backgrou
     found = shapley_values(model, rows, background)
     np.testing.assert_allclose(found.values.sum(1) + found.base_values, model.decision_function(rows), atol=1e-9)
     clustered = model._model
-    labels, others = clustered.clusters_of(rows, ONE_THREAD)
+    labels, others, _ = clustered.clusters_of(rows, ONE_THREAD)
     assert 0 < np.sum(labels != others) < len(rows)
     for i in [int(np.argmax(labels != others)), int(np.argmin(labels != others))]:
         both = [shapley_values(exact(clustered.machines[c]), rows[[i]], background) for c in (labels[i], others[i])]

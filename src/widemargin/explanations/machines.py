@@ -11,7 +11,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._threads import ThreadTeam
 from .._types import Labels, Matrix, RowIndices, Rows, Vector
-from ..data.labels import class_pairs
 from ..data.rows import group_by_label
 from ..estimators._column_operations import column_operations
 from ..estimators._predictor import pair_incidence
@@ -26,10 +25,10 @@ from ..models.nystroem_tree import NystroemForest, NystroemTree
 
 
 class Sum(NamedTuple):
-    """coef (q, r) times a product of one or two kernel values of a row with points (r, d), or (r, 2 d) of two."""
+    """coef (q, r), dense or CSC, times kernel values of a row and points (r, d), or products of two: (r, 2 d)."""
 
     points: Rows
-    coef: Any  # dense or CSC
+    coef: Any
 
 
 class LocalFunctions(NamedTuple):
@@ -59,22 +58,15 @@ class Explained(NamedTuple):
         Transformers, none of which mixes columns.
     machine : estimator
     functions : LinearModel, KernelExpansion, ClusteredExpansion or NystroemForest
-    names : sequence of str, or None
-        Of the columns.
+    signs : ndarray of shape (k, n_pairs), or None
+        Of more than two classes whose pairs vote. The function of a class is the sum of its pairs' decision values for
+        it, which orders classes of equal votes.
     """
 
     steps: list[Any]
     machine: Any
     functions: Any
-    names: Any
-
-    def rows_of(self, X: Any) -> Rows:
-        """The rows of X as the machine takes them: an array or a CSR array of its dtype."""
-        for step in self.steps:
-            X = step.transform(X)
-        dtype = getattr(self.machine, "_dtype", FLOATS)
-        form: dict[str, Any] = {"accept_sparse": "csr", "sums_repeated": True, "order": "C"}
-        return validate_rows(self.machine, X, reset=False, dtype=dtype, **form)
+    signs: Matrix | None
 
     @property
     def n_functions(self) -> int:
@@ -82,48 +74,25 @@ class Explained(NamedTuple):
         functions = self.functions
         return functions.n_outputs if isinstance(functions, NystroemForest) else len(functions.intercept)
 
-    @property
-    def has_pairs(self) -> bool:
-        """Whether there is a function for each pair of more than two classes."""
-        return hasattr(self.machine, "break_ties") and len(self.machine.classes_) > 2
-
-    @property
-    def keeps_pairs(self) -> bool:
-        """Whether the user wants the functions of the pairs."""
-        return self.has_pairs and self.machine.decision_function_shape == "ovo"
-
-    @property
-    def class_signs(self) -> Matrix | None:
-        """Signs (k, n_pairs) that make functions of k classes of those of their pairs; None where there are no pairs.
-
-        The function of a class is the sum of its pairs' decision values for it, which orders classes of equal votes.
-        """
-        if not self.has_pairs:
-            return None
-        for_first, for_second = pair_incidence(len(self.machine.classes_))
-        return np.asarray((for_first - for_second).T, np.float64)
-
-    @property
-    def output_names(self) -> list[str] | None:
-        """The classes, or pairs of classes, of several functions; None of a regressor."""
-        classes = [str(label) for label in getattr(self.machine, "classes_", ())]
-        if self.keeps_pairs:
-            return [f"{classes[i]} against {classes[j]}" for i, j in zip(*class_pairs(len(classes)), strict=True)]
-        return classes or None
+    def rows_of(self, X: Any) -> Rows:
+        """The rows of X as the machine takes them: an array or a CSR array of its dtype."""
+        for step in self.steps:
+            X = step.transform(X)
+        form: dict[str, Any] = {"accept_sparse": "csr", "sums_repeated": True, "order": "C"}
+        return validate_rows(self.machine, X, reset=False, dtype=getattr(self.machine, "_dtype", FLOATS), **form)
 
     def local_functions(self, X: Rows, team: ThreadTeam) -> Iterator[LocalFunctions]:
         """The functions that decide on the rows of X."""
-        every = np.arange(X.shape[0])
         if isinstance(self.functions, NystroemForest):
-            for tree in self.functions.trees:
-                leaves: Labels = tree.tree.route(X)
-                for leaf, rows in _groups(leaves):
-                    yield _functions_of_leaf(tree, leaf, rows, 1.0 / len(self.functions.trees))
+            trees = self.functions.trees
+            for tree in trees:
+                for leaf, rows in _groups(tree.tree.route(X)):
+                    yield _functions_of_leaf(tree, leaf, rows, 1.0 / len(trees))
         elif isinstance(self.functions, ClusteredExpansion):
             for c, rows, share in clusters_and_rows(self.functions, X, team):
                 yield _functions_of(self.functions.machines[c], rows, share)
         else:
-            yield _functions_of(self.functions, every, 1.0)
+            yield _functions_of(self.functions, np.arange(X.shape[0]), 1.0)
 
 
 def read_explained(model: Any) -> Explained:
@@ -145,23 +114,28 @@ def read_explained(model: Any) -> Explained:
         )
     if of_target:
         raise ValueError("model transforms its target: explain model.regressor_, whose values are not transformed back")
+    shape = getattr(machine, "decision_function_shape", None)
     if is_libsvm(machine):
-        shape = getattr(machine, "decision_function_shape", None)
         machine = machine_of_libsvm(machine)
         machine.decision_function_shape = shape
     functions = decision_functions(machine)
     if functions is None:
+        inside = ": explain the machine inside, model.calibrated_classifiers_[0].estimator"
         raise ValueError(
             "model must be a fitted kernel machine or linear machine of this package, SVC, NuSVC, SVR, NuSVR or "
             "OneClassSVM, also as the last step of a pipeline or in a search, got "
-            f"{type(machine).__name__}{_inside(machine)}"
+            f"{type(machine).__name__}{inside if hasattr(machine, 'calibrated_classifiers_') else ''}"
         )
-    return Explained(steps, machine, functions, getattr(model, "feature_names_in_", None))
+    signs = None
+    if hasattr(machine, "break_ties") and len(machine.classes_) > 2:
+        for_first, for_second = pair_incidence(len(machine.classes_))
+        signs = np.asarray((for_first - for_second).T, np.float64)
+    return Explained(steps, machine, functions, signs)
 
 
 def clusters_and_rows(model: ClusteredExpansion, X: Rows, team: ThreadTeam) -> Iterator[tuple[int, RowIndices, float]]:
     """Each cluster, the rows whose value its machine has a share in, and the share: 1, or 1/2 between two clusters."""
-    labels, others = model.clusters_of(X, team)
+    labels, others, _ = model.clusters_of(X, team)
     alone, between = np.flatnonzero(labels == others), np.flatnonzero(labels != others)
     for chosen, clusters, share in ((alone, labels, 1.0), (between, labels, 0.5), (between, others, 0.5)):
         for c, rows in _groups(clusters[chosen]):
@@ -190,18 +164,13 @@ def _functions_of(model: LinearModel | KernelExpansion, rows: RowIndices, share:
 def _functions_of_leaf(tree: NystroemTree, leaf: int, rows: RowIndices, share: float) -> LocalFunctions:
     """The kernel values with the landmarks, products of two of them, and a linear term."""
     landmarks, coef, products = tree.features.landmarks[leaf], tree.coef[leaf], tree.products[leaf]
-    slopes: Any = tree.slopes[leaf].astype(np.float64) if tree.slopes.shape[1] else 0.0
+    slopes = np.zeros((len(coef), landmarks.shape[1]))
+    if tree.slopes.shape[1]:
+        slopes += tree.slopes[leaf]
     if isinstance(tree.features.kernel, Linear):
-        return LocalFunctions(rows, share, [], slopes + coef @ landmarks.astype(np.float64), tree.intercept[leaf])
+        return LocalFunctions(rows, share, [], slopes + coef @ landmarks, tree.intercept[leaf])
     sums = [Sum(landmarks, coef)]
     if products.shape[1]:
         first, second = np.tril_indices(len(landmarks))
-        pairs = np.hstack([landmarks[first], landmarks[second]])
-        sums.append(Sum(pairs, products[:, first, second].astype(np.float64)))
-    return LocalFunctions(rows, share, sums, slopes if tree.slopes.shape[1] else None, tree.intercept[leaf])
-
-
-def _inside(machine: Any) -> str:
-    if hasattr(machine, "calibrated_classifiers_"):
-        return ": explain the machine inside, model.calibrated_classifiers_[0].estimator"
-    return ""
+        sums.append(Sum(np.hstack([landmarks[first], landmarks[second]]), products[:, first, second]))
+    return LocalFunctions(rows, share, sums, slopes, tree.intercept[leaf])

@@ -96,12 +96,12 @@ def nearest_support(model: Any, x: ArrayLike, k: int = 5) -> NearestSupport:
     if X.shape[0] != 1:
         raise ValueError(f"x must be one row, got {X.shape[0]}")
     contributions = _contributions(explained._replace(functions=functions), X)
-    order = np.argsort(-np.abs(contributions), kind="stable")[:k]
-    total = float(np.abs(contributions).sum())
+    sizes = np.abs(contributions)
+    order, total = np.argsort(-sizes, kind="stable")[:k], float(sizes.sum()) or 1.0
     rows, labels = getattr(machine, "support_", None), _point_labels(machine)
     return NearestSupport(
         contributions[order],
-        np.abs(contributions[order]) / (total or 1.0),
+        sizes[order] / total,
         None if rows is None else np.asarray(rows)[order],
         None if labels is None else labels[order],
         machine.support_vectors_[order],
@@ -110,35 +110,25 @@ def nearest_support(model: Any, x: ArrayLike, k: int = 5) -> NearestSupport:
 
 def _contributions(explained: Explained, X: Rows) -> Vector:
     """The contributions (n_SV,) of the machine's support vectors, in their order, to the value of the only row of X."""
-    machine, functions = explained.machine, explained.functions
-    direction = _direction(explained, X)
-    if isinstance(functions, KernelExpansion):
-        return _terms(functions, direction, X)
-    found = np.zeros(functions.points.shape[0])
-    places = np.argsort(machine._clusters["support_labels"], kind="stable")  # of the points, which are in their order
-    for c, _, share in clusters_and_rows(functions, X, ONE_THREAD):
-        own = slice(functions.starts[c], functions.starts[c + 1])
-        found[places[own]] = share * _terms(functions.machines[c], direction, X)
-    return found
-
-
-def _direction(explained: Explained, X: Rows) -> Vector:
-    """Factors (q,) of the decision functions, whose sum is the value that is explained."""
-    machine, q = explained.machine, explained.n_functions
-    if q == 1:
-        return np.ones(1)
-    if not hasattr(machine, "classes_"):
+    machine, functions, q = explained.machine, explained.functions, explained.n_functions
+    signs = np.eye(q) if explained.signs is None else explained.signs
+    if q > 1 and not hasattr(machine, "classes_"):
         raise ValueError(f"model must have one target for nearest_support, got {q}")
-    signs = np.eye(q) if explained.class_signs is None else explained.class_signs
-    return np.asarray(signs[machine._winners(explained.functions.decision_values(X, n_jobs=1))[0]])
-
-
-def _terms(model: KernelExpansion, direction: Vector, X: Rows) -> Vector:
-    """The terms (n_points,) of the sum direction' coef K for the only row of X."""
-    points, row = model.pair_with(X)
-    K = np.empty((len(points), 1), points.dtype)
-    model.kernel.fill(points, row, K)
-    return np.asarray((direction @ model.coef) * K[:, 0])
+    of_class = signs[0 if q == 1 else machine._winners(functions.decision_values(X, n_jobs=1))[0]]
+    found, parts = np.zeros(functions.points.shape[0]), list[Any]([(slice(None), functions, 1.0)])
+    if isinstance(functions, ClusteredExpansion):  # whose points are grouped by cluster
+        places = np.argsort(machine._clusters["support_labels"], kind="stable")
+        starts = functions.starts
+        parts = [
+            (places[starts[c] : starts[c + 1]], functions.machines[c], share)
+            for c, _, share in clusters_and_rows(functions, X, ONE_THREAD)
+        ]
+    for own, part, share in parts:
+        points, row = part.pair_with(X)
+        K = np.empty((len(points), 1), points.dtype)
+        part.kernel.fill(points, row, K)
+        found[own] = share * (of_class @ part.coef) * K[:, 0]
+    return found
 
 
 def _point_labels(machine: Any) -> NDArray[Any] | None:

@@ -16,11 +16,11 @@ from .._native import Stopped
 from .._native import shapley as native
 from .._progress import Progress
 from .._threads import BLOCK_ROWS, ThreadTeam, blas_limit, count_blocks, row_blocks
-from .._types import Array, Gradients, Matrix, Rows, Vector
+from .._types import Gradients, Matrix, Rows, Vector
 from ..data import compute_rows
+from ..data.labels import class_pairs
 from ..estimators._validation import check_resources, shown
 from ..models.linear import LinearModel
-from ..models.nystroem_tree import NystroemForest
 from .machines import Explained, LocalFunctions, Sum, dense, read_explained
 
 PRODUCT_KERNELS = ("rbf", "laplacian", "chi2")  # exp(-gamma g), whose g is a sum over the columns
@@ -141,12 +141,15 @@ def shapley_values(
     check_resources(given)
     explained, memory = read_explained(model), memory_plan(given)
     kernel, X = _product_kernel(explained), compute_rows(X, memory)
-    rows = explained.rows_of(X)
+    rows, signs = explained.rows_of(X), explained.signs
+    outputs: Any = getattr(explained.machine, "classes_", None)
     others = None if background is None else explained.rows_of(compute_rows(background, memory))
-    players, names = _find_players(groups, rows.shape[1], explained.names)
-    game = _Game(*kernel, players, len(names), others, memory)
-    signs = None if explained.keeps_pairs else explained.class_signs
-    q = explained.n_functions if signs is None else len(signs)
+    if signs is not None and explained.machine.decision_function_shape == "ovo":
+        outputs = [f"{outputs[i]} against {outputs[j]}" for i, j in zip(*class_pairs(len(signs)), strict=True)]
+        signs = None
+    q, columns = explained.n_functions if signs is None else len(signs), getattr(model, "feature_names_in_", None)
+    players, names = _find_players(groups, rows.shape[1], columns)
+    game = _Game(kernel, players, len(names), others, memory)
     totals = np.zeros((rows.shape[0], q, len(names) + 1))  # the last column: the value without any
     with Progress(verbose=verbose, title="shapley_values") as progress, blas_limit(1), ThreadTeam(n_jobs) as team:
         progress.stage("shapley_values", total=len(totals))
@@ -157,21 +160,22 @@ def shapley_values(
                         game.add_values(rows[block], local.combined(signs), totals[block], team, progress)
         except Stopped:
             raise KeyboardInterrupt("shapley_values was stopped") from None
-    values = totals[:, 0] if q == 1 else totals.transpose(0, 2, 1)
+    values, firsts = totals[:, 0] if q == 1 else totals.transpose(0, 2, 1), np.unique(players, return_index=True)[1]
+    data = np.where(np.bincount(players) > 1, np.nan, dense(X)[:, firsts])
+    named = names if groups or columns is not None else None
     return ShapleyValues(
         values[:, :-1],
         values[:, -1],
-        _data_of_players(np.asarray(dense(X)), players),
-        names if groups or explained.names is not None else None,
-        explained.output_names if q > 1 else None,
+        data,
+        named,
+        None if q == 1 or outputs is None else [str(name) for name in outputs],
     )
 
 
 class _Game(NamedTuple):
     """What is the same for all rows: the kernel, the players (d,) of the columns, and the rows of the background."""
 
-    kernel: str
-    gamma: float
+    kernel: tuple[str, float]
     players: NDArray[np.int64]
     n_players: int
     background: Rows | None
@@ -187,8 +191,7 @@ class _Game(NamedTuple):
         n_pairs = max(1, self.n_background) * sum(part.points.shape[0] for part in local.sums)
         for some in row_blocks(len(local.rows), int(np.clip(_PAIRS // max(1, n_pairs), _LEAST_ROWS, BLOCK_ROWS))):
             rows = local.rows[some]
-            x = dense(X[rows]).astype(np.float64)
-            values = np.zeros((len(rows), *out.shape[1:]))
+            x, values = dense(X[rows]).astype(np.float64), np.zeros((len(rows), *out.shape[1:]))
             values[..., -1] = local.intercept
             if local.slopes is not None:
                 self._add_linear(x, local.slopes, values)
@@ -205,64 +208,50 @@ class _Game(NamedTuple):
 
     def _add_linear(self, x: Matrix, slopes: Matrix, values: Gradients) -> None:
         """Values of slopes x, in closed form."""
-        means = np.zeros(x.shape[1])
-        if self.background is not None:
-            means = np.asarray(self.background.mean(0, np.float64)).ravel()
+        means: Any = 0.0 if self.background is None else np.asarray(self.background.mean(0, np.float64)).ravel()
         terms = slopes * (x - means)[:, None]
         np.add.at(values.transpose(2, 0, 1), self.players, terms.transpose(2, 0, 1))
-        values[..., -1] += slopes @ means
+        values[..., -1] += (slopes * means).sum(axis=1)
 
     def _add_products(self, x: Matrix, part: Sum, values: Gradients, team: ThreadTeam) -> None:
         """Values of a sum of kernel values, or of products of two: then with the columns of both points."""
         n, copies = len(values), part.points.shape[1] // x.shape[1]
         x, players = np.tile(x, copies), np.tile(self.players, copies)
         used = np.flatnonzero(part.coef.any(axis=0))
-        coef = np.ascontiguousarray(part.coef[:, used].T) / max(1, self.n_background)
-        column_bytes = 8 * (x.shape[1] + self.n_players)
-        size = max(1, self.memory["gradients"] // (team.n_threads + 1) // column_bytes)
+        coef = part.coef[:, used].T.astype(np.float64, order="C") / max(1, self.n_background)
+        size = max(1, self.memory["gradients"] // (team.n_threads + 1) // (8 * (x.shape[1] + self.n_players)))
         most = self.memory["copied rows"] // values.nbytes
         n_parts = max(1, min(_TASKS // count_blocks(n, _LEAST_ROWS), len(used) // _LEAST_POINTS, most))
-        sums = np.zeros((n_parts, n, values[0].size))
+        sums, rules = np.zeros((n_parts, n, values[0].size)), _quadratures(self.n_players)
         for chosen in row_blocks(len(used), size):
             points = dense(part.points[used[chosen]]).astype(np.float64)
             for others in row_blocks(max(1, self.n_background), min(size, _BACKGROUND_ROWS)):
-                background = np.empty((0, x.shape[1]))
+                rows = np.empty((0, x.shape[1]))
                 if self.background is not None:
-                    background = np.tile(dense(self.background[others]).astype(np.float64), copies)
+                    rows = np.tile(dense(self.background[others]).astype(np.float64), copies)
                 native.add_shapley_values(
-                    team.native,
-                    self.kernel,
-                    self.gamma,
-                    x,
-                    points,
-                    coef[chosen],
-                    players,
-                    self.n_players,
-                    background,
-                    *_quadratures(self.n_players),
-                    sums,
+                    team.native, *self.kernel, x, points, coef[chosen], players, self.n_players, rows, *rules, sums
                 )
         values += sums.sum(axis=0).reshape(values.shape)
 
 
 def _product_kernel(explained: Explained) -> tuple[str, float]:
     """The name and gamma of the machine's kernel; ValueError if its values are no sums of products over columns."""
-    machine, functions = explained.machine, explained.functions
+    functions = explained.functions
     if isinstance(functions, LinearModel):
         return "linear", 1.0
-    kernel, forest = machine._own_kernel["kernel"], functions if isinstance(functions, NystroemForest) else None
-    is_quadratic = forest is not None and any(tree.products.size for tree in forest.trees)
-    if kernel not in PRODUCT_KERNELS and (kernel != "linear" or is_quadratic):
+    kernel, trees = explained.machine._own_kernel["kernel"], getattr(functions, "trees", [])
+    if kernel not in PRODUCT_KERNELS and (kernel != "linear" or any(tree.products.size for tree in trees)):
         raise ValueError(
             f"model has kernel={kernel!r}: shapley_values takes {', '.join(PRODUCT_KERNELS)}, products over columns, "
             "and machines with a linear kernel. model.decision_gradient(X) takes poly and sigmoid too"
         )
-    if forest is not None and (forest.projection is not None or forest.trees[0].features.pseudo_distances.shape[2]):
+    if trees and (functions.projection is not None or trees[0].features.pseudo_distances.shape[2]):
         raise ValueError(
-            "model mixes the columns, by a projection of rows or by distances of the triangle rule. Explain "
-            "a model without these, such as the one that was compressed"
+            "model mixes the columns, by a projection of rows or by distances of the triangle rule. Explain a model "
+            "without these, such as the one that was compressed"
         )
-    return str(kernel), float(machine._gamma)
+    return str(kernel), float(explained.machine._gamma)
 
 
 def _find_players(groups: Any, d: int, names: Any) -> tuple[NDArray[np.int64], list[str]]:
@@ -301,9 +290,3 @@ def _quadratures(n_factors: int) -> tuple[Vector, Vector, Vector]:
         limits.append(4.0 * n / np.sinh(u))
     nodes, weights = (np.concatenate(part) for part in zip(*rules, strict=True))
     return nodes, weights, np.array(limits)
-
-
-def _data_of_players(data: Array, players: NDArray[np.int64]) -> Array:
-    """The columns (n, p) of the players; NaN for those of several columns."""
-    firsts = np.unique(players, return_index=True)[1]
-    return np.where(np.bincount(players) > 1, np.nan, data[:, firsts])

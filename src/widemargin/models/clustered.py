@@ -133,11 +133,8 @@ class ClusteredExpansion:
                 out[between] *= 0.5
         return out
 
-    def clusters_of(self, X: Any, team: ThreadTeam) -> tuple[Labels, Labels]:
-        """The two clusters (n,) whose machines' mean is the decision value of each row, mostly the same."""
-        return self._clusters_and_samples(X, team)[:2]
-
-    def _clusters_and_samples(self, X: Any, team: ThreadTeam) -> tuple[Labels, Labels, Samples]:
+    def clusters_of(self, X: Any, team: ThreadTeam) -> tuple[Labels, Labels, Samples]:
+        """The two clusters (n,) whose mean is each row's decision value, mostly the same; and the rows as samples."""
         labels, batch = self.router.route_with_samples(X, team)
         others = labels.copy()
         if self.averages:
@@ -159,7 +156,7 @@ class ClusteredExpansion:
 
     def _add_early_gradients(self, X: Any, out: Gradients, team: ThreadTeam) -> None:
         """Add the gradients (n, n_functions, d) of the decision values."""
-        (labels, others, batch), points = self._clusters_and_samples(X, team), self._point_samples(X)
+        (labels, others, batch), points = self.clusters_of(X, team), self._point_samples(X)
         self._add_gradients_of_clusters(batch, labels, points, out, team)
         (between,) = np.nonzero(others != labels)
         if len(between):

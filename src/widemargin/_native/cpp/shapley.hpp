@@ -53,13 +53,13 @@ struct ProductExpansion {
 };
 
 struct ShapleyScratch {
-    AlignedArray<double> terms, present, absent, empty;  // of columns; factors of players; products of all of these
+    AlignedArray<double> terms, present, absent;  // of columns; factors of players
     AlignedArray<double> factor, difference, total, kept;
     AlignedArray<Index> player;
 
     explicit ShapleyScratch(const ProductExpansion& f)
-        : terms(f.points.columns), present(f.n_players), absent(f.n_backgrounds() * f.n_players), empty(f.n_backgrounds()),
-          factor(f.n_players), difference(f.n_players), total(f.n_players), kept(f.n_players * kNodes), player(f.n_players) {}
+        : terms(f.points.columns), present(f.n_players), absent(f.n_backgrounds() * f.n_players), factor(f.n_players + 1),
+          difference(f.n_players + 1), total(f.n_players + 1), kept((f.n_players + 1) * kNodes), player(f.n_players + 1) {}
 };
 
 // out (p,): the factors of the players
@@ -76,7 +76,7 @@ void product_factors(const ProductExpansion& f, const double* __restrict x, cons
     for (Index g = 0; g < p; ++g) out[g] = exp_of_nonpositive(-f.gamma * out[g]);
 }
 
-// total (n,): the integrals over t in [0, 1] of the products of all factors r_j + t v_j but the i-th
+// total (n,), n even: the integrals over t in [0, 1] of the products of all factors r_j + t v_j but the i-th
 //
 // Left to right and right to left at the same time: two chains of products, of which a half is kept (n, kNodes).
 inline void integrate_products(const Quadratures& rules, Index rule, const double* __restrict r, const double* __restrict v,
@@ -100,17 +100,7 @@ inline void integrate_products(const Quadratures& rules, Index rule, const doubl
                 right[l] *= r[j] + v[j] * t[l];
             }
         }
-        if (n % 2) {
-            Lanes sum{};
-            WM_UNROLL
-            for (Index l = 0; l < kPackedNodes; ++l) {
-                sum += left[l] * right[l];
-                left[l] *= r[half] + v[half] * t[l];
-                right[l] *= r[half] + v[half] * t[l];
-            }
-            total[half] += sum_lanes(sum);
-        }
-        for (Index i = n - half, j = half - 1; i < n; ++i, --j) {
+        for (Index i = half, j = half - 1; i < n; ++i, --j) {
             Lanes of_i{}, of_j{};
             WM_UNROLL
             for (Index l = 0; l < kPackedNodes; ++l) {
@@ -170,7 +160,9 @@ void add_shapley_values(const ProductExpansion& f, Matrix<const double> X, Index
                     differences += std::abs(v);
                 }
                 if (common == 0.0) continue;
-                integrate_products(f.rules, f.rules.find(n, differences), factor, difference, n, s.kept.data(), total);
+                const Index even = n + n % 2;
+                if (n < even) factor[n] = 1.0, difference[n] = 0.0;
+                integrate_products(f.rules, f.rules.find(n, differences), factor, difference, even, s.kept.data(), total);
                 for (Index g = 0; g < n; ++g) total[g] *= common * difference[g];
                 for (Index a = 0; a < q; ++a) {
                     if (coef[a] == 0.0) continue;
