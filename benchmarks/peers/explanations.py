@@ -49,7 +49,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 def measure_peer(problem: Any) -> list[dict[str, Any]]:
     """A row for each library, for one row and for many."""
-    from shapiq import ProductKernelExplainer
+    from shapiq.explainer import ProductKernelExplainer
 
     X = problem.X.astype(np.float64)
     machine = SVR(gamma=problem.gamma / 16, C=0.01, epsilon=0.0).fit(X[:_N_POINTS], problem.y[:_N_POINTS])

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from sklearn.compose import TransformedTargetRegressor
 from sklearn.decomposition import PCA
 from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import make_pipeline
@@ -212,6 +213,7 @@ def test_names_are_those_of_columns_and_groups() -> None:
         (make_pipeline(PCA(2), SVC()).fit(X, TWO), "PCA.*model\\[-1\\]"),
         (calibrate(MODELS["two classes"], X, TWO), "calibrated_classifiers_\\[0\\]"),
         (StandardScaler().fit(X), "StandardScaler"),
+        (TransformedTargetRegressor(SVR(), transformer=StandardScaler()).fit(X, NUMBER), "explain model.regressor_"),
         (DCPredClassifier(n_clusters=1, n_landmarks=4, pseudo="triangle", random_state=0).fit(X, TWO), "triangle rule"),
     ],
 )
