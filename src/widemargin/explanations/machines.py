@@ -52,21 +52,14 @@ class LocalFunctions(NamedTuple):
 class Explained(NamedTuple):
     """The machine of a fitted model, and what comes before it.
 
-    Attributes
-    ----------
-    steps : list
-        Transformers, none of which mixes columns.
-    machine : estimator
-    functions : LinearModel, KernelExpansion, ClusteredExpansion or NystroemForest
-    signs : ndarray of shape (k, n_pairs), or None
-        Of more than two classes whose pairs vote. The function of a class is the sum of its pairs' decision values for
-        it, which orders classes of equal votes.
+    Of more than two classes whose pairs vote, the function of a class is the sum of its pairs' decision values for it,
+    which orders classes of equal votes.
     """
 
-    steps: list[Any]
+    steps: list[Any]  # transformers, none of which mixes columns
     machine: Any
-    functions: Any
-    signs: Matrix | None
+    functions: Any  # LinearModel, KernelExpansion, ClusteredExpansion or NystroemForest
+    signs: Matrix | None  # (k, n_pairs), of the pairs in the functions of classes
 
     @property
     def n_functions(self) -> int:

@@ -112,7 +112,7 @@ def shapley_values(
 
     the mean over the background's rows z, or with :math:`\kappa(z) = 1` without these. The integrand is a polynomial
     between 0 and 1, which Gauss's quadrature integrates to rounding, without the differences of large numbers of
-    elementary symmetric polynomials. A row costs :math:`O(\sqrt d\, d)` operations for each point and row of the
+    elementary symmetric polynomials. A row costs :math:`O(d \sqrt d)` operations for each point and row of the
     background, fewer where columns of both are equal. Sums are in float64: values and base sum to the decision value
     that float64 gives, where `decision_function` has the rounding of the data's dtype.
 
@@ -143,7 +143,7 @@ def shapley_values(
     kernel, X = _product_kernel(explained), compute_rows(X, memory)
     rows, signs = explained.rows_of(X), explained.signs
     outputs: Any = getattr(explained.machine, "classes_", None)
-    others = None if background is None else explained.rows_of(compute_rows(background, memory))
+    others = rows[:0] if background is None else explained.rows_of(compute_rows(background, memory))
     if signs is not None and explained.machine.decision_function_shape == "ovo":
         outputs = [f"{outputs[i]} against {outputs[j]}" for i, j in zip(*class_pairs(len(signs)), strict=True)]
         signs = None
@@ -173,12 +173,12 @@ def shapley_values(
 
 
 class _Game(NamedTuple):
-    """What is the same for all rows: the kernel, the players (d,) of the columns, and the rows of the background."""
+    """What is the same for all rows: the kernel, the players (d,) of the columns, and the background (b, d), b >= 0."""
 
     kernel: tuple[str, float]
     players: NDArray[np.int64]
     n_players: int
-    background: Rows | None
+    background: Rows
     memory: MemoryPlan
 
     def block_rows(self, q: int) -> int:
@@ -188,7 +188,7 @@ class _Game(NamedTuple):
 
     def add_values(self, X: Rows, local: LocalFunctions, out: Gradients, team: ThreadTeam, progress: Progress) -> None:
         """Add the values (n, q, p + 1) of one machine's share in some of the rows X."""
-        n_pairs = max(1, self.n_background) * sum(part.points.shape[0] for part in local.sums)
+        n_pairs = self.n_backgrounds * sum(part.points.shape[0] for part in local.sums)
         for some in row_blocks(len(local.rows), int(np.clip(_PAIRS // max(1, n_pairs), _LEAST_ROWS, BLOCK_ROWS))):
             rows = local.rows[some]
             x, values = dense(X[rows]).astype(np.float64), np.zeros((len(rows), *out.shape[1:]))
@@ -202,13 +202,13 @@ class _Game(NamedTuple):
             progress.go_on()
 
     @property
-    def n_background(self) -> int:
-        """Rows of the background; 0 without one."""
-        return 0 if self.background is None else int(self.background.shape[0])
+    def n_backgrounds(self) -> int:
+        """Rows that absent columns are taken from; without a background one, of factors 1."""
+        return max(1, int(self.background.shape[0]))
 
     def _add_linear(self, x: Matrix, slopes: Matrix, values: Gradients) -> None:
         """Values of slopes x, in closed form."""
-        means: Any = 0.0 if self.background is None else np.asarray(self.background.mean(0, np.float64)).ravel()
+        means = np.asarray(self.background.sum(0, np.float64)).ravel() / self.n_backgrounds
         terms = slopes * (x - means)[:, None]
         np.add.at(values.transpose(2, 0, 1), self.players, terms.transpose(2, 0, 1))
         values[..., -1] += (slopes * means).sum(axis=1)
@@ -218,17 +218,15 @@ class _Game(NamedTuple):
         n, copies = len(values), part.points.shape[1] // x.shape[1]
         x, players = np.tile(x, copies), np.tile(self.players, copies)
         used = np.flatnonzero(part.coef.any(axis=0))
-        coef = part.coef[:, used].T.astype(np.float64, order="C") / max(1, self.n_background)
+        coef = part.coef[:, used].T.astype(np.float64, order="C") / self.n_backgrounds
         size = max(1, self.memory["gradients"] // (team.n_threads + 1) // (8 * (x.shape[1] + self.n_players)))
         most = self.memory["copied rows"] // values.nbytes
         n_parts = max(1, min(_TASKS // count_blocks(n, _LEAST_ROWS), len(used) // _LEAST_POINTS, most))
         sums, rules = np.zeros((n_parts, n, values[0].size)), _quadratures(self.n_players)
         for chosen in row_blocks(len(used), size):
             points = dense(part.points[used[chosen]]).astype(np.float64)
-            for others in row_blocks(max(1, self.n_background), min(size, _BACKGROUND_ROWS)):
-                rows = np.empty((0, x.shape[1]))
-                if self.background is not None:
-                    rows = np.tile(dense(self.background[others]).astype(np.float64), copies)
+            for others in row_blocks(self.n_backgrounds, min(size, _BACKGROUND_ROWS)):
+                rows = np.tile(dense(self.background[others]).astype(np.float64), copies)
                 native.add_shapley_values(
                     team.native, *self.kernel, x, points, coef[chosen], players, self.n_players, rows, *rules, sums
                 )
