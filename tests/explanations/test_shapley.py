@@ -177,10 +177,12 @@ def test_sparse_rows_and_little_memory_give_the_same_values() -> None:
     expected = shapley_values(dense, rows, rows[:9])
     for found in (
         shapley_values(sparse, sp.csr_array(rows), sp.csr_array(rows[:9])),
-        shapley_values(dense, rows, rows[:9], memory_budget=10_000),
+        shapley_values(dense, rows, rows[:9], memory_budget=10_000, n_jobs=3),
     ):
         np.testing.assert_allclose(found.values, expected.values, atol=1e-4)
         np.testing.assert_array_equal(found.data, rows)
+    alone = shapley_values(dense, rows, rows[:9], memory_budget=10_000, n_jobs=1)
+    np.testing.assert_array_equal(alone.values, found.values)
 
 
 def test_machines_without_support_vectors_have_no_shares() -> None:

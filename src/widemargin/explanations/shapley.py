@@ -219,13 +219,14 @@ class _Game(NamedTuple):
         x, players = np.tile(x, copies), np.tile(self.players, copies)
         used = np.flatnonzero(part.coef.any(axis=0))
         coef = part.coef[:, used].T.astype(np.float64, order="C") / self.n_backgrounds
-        size = max(1, self.memory["gradients"] // (team.n_threads + 1) // (8 * (x.shape[1] + self.n_players)))
+        size = max(1, self.memory["gradients"] // (32 * (x.shape[1] + self.n_players)))  # float64: a quarter
+        n_others = int(np.clip(size // _TASKS, 1, _BACKGROUND_ROWS))  # whose factors each thread holds
         most = self.memory["copied rows"] // values.nbytes
         n_parts = max(1, min(_TASKS // count_blocks(n, _LEAST_ROWS), len(used) // _LEAST_POINTS, most))
         sums, rules = np.zeros((n_parts, n, values[0].size)), _quadratures(self.n_players)
         for chosen in row_blocks(len(used), size):
             points = dense(part.points[used[chosen]]).astype(np.float64)
-            for others in row_blocks(self.n_backgrounds, min(size, _BACKGROUND_ROWS)):
+            for others in row_blocks(self.n_backgrounds, n_others):
                 rows = np.tile(dense(self.background[others]).astype(np.float64), copies)
                 native.add_shapley_values(
                     team.native, *self.kernel, x, points, coef[chosen], players, self.n_players, rows, *rules, sums
