@@ -29,7 +29,7 @@ def test_private_modules_of_a_package_are_its_own() -> None:
         for package in private.findall(path.read_text(encoding="utf-8"))
         if name.split("/")[0] != package
     }
-    makers = ("compression", "model_selection", "export", "cli", "interchange")
+    makers = ("compression", "model_selection", "export", "explanations", "cli", "interchange")
     assert used <= {(package, "estimators") for package in makers}, used
 
 

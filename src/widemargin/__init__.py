@@ -46,6 +46,7 @@ if TYPE_CHECKING:
         TwoStepKernelKMeans,
         cutting_plane,
     )
+    from .explanations import nearest_support, shapley_values
     from .export import register_converters, to_c, to_onnx
     from .interchange import read_machine, write_libsvm
     from .model_selection import (
@@ -95,10 +96,12 @@ __all__ = [
     "load",
     "load_table",
     "memory_plan",
+    "nearest_support",
     "read_machine",
     "register_converters",
     "save",
     "set_config",
+    "shapley_values",
     "suggest",
     "to_c",
     "to_onnx",
@@ -138,10 +141,12 @@ _PACKAGE_OF = {
     "load": "_model_files",
     "load_table": "datasets",
     "memory_plan": "_memory",
+    "nearest_support": "explanations",
     "read_machine": "interchange",
     "register_converters": "export",
     "save": "_model_files",
     "set_config": "_config",
+    "shapley_values": "explanations",
     "suggest": "model_selection",
     "to_c": "export",
     "to_onnx": "export",

@@ -14,7 +14,20 @@ import numpy as np
 import pytest
 
 from widemargin import _native
-from widemargin._native import Team, budget, csr, dense, dual, gradients, hinge, kernels, linear, nystroem, smooth
+from widemargin._native import (
+    Team,
+    budget,
+    csr,
+    dense,
+    dual,
+    gradients,
+    hinge,
+    kernels,
+    linear,
+    nystroem,
+    shapley,
+    smooth,
+)
 
 N, D, K = 12, 5, 3  # rows, columns, vectors or classes
 ALONE = Team(1)
@@ -121,6 +134,20 @@ def ascent(X: Any) -> dict[str, Any]:
     return {"team": ALONE, "X": X, **point, "order": np.arange(N), "shrink_above": np.inf, "shrink_below": -np.inf}
 
 
+def shapley_arguments(kernel: str) -> dict[str, Any]:
+    games = {"X": rows(), "points": rows(K, D), "coef": rows(K, 2), "players": some(D, K), "n_players": K}
+    rules = {"nodes": np.linspace(0.1, 0.9, 24), "weights": np.ones(24), "limits": np.array([1.0, 5.0])}
+    return {
+        "team": ALONE,
+        "kernel": kernel,
+        "gamma": 0.5,
+        **games,
+        "background": rows(2),
+        **rules,
+        "out": np.zeros((2, N, 8)),
+    }
+
+
 def products(is_transposed: bool) -> dict[str, Any]:
     return {"team": ALONE, "Xt": rows(D, N)} if is_transposed else {"team": ALONE, "X": rows()}
 
@@ -170,6 +197,9 @@ def calls() -> dict[str, list[Call]]:
             for X in (rows(), sparse())
         ],
         "kernels.polynomial": [(kernels.polynomial, {"G": rows(), "gamma": 1.0, "coef0": 1.0, "degree": 3})],
+        "shapley.add_shapley_values": [
+            (shapley.add_shapley_values, shapley_arguments(kernel)) for kernel in ("rbf", "laplacian", "chi2")
+        ],
         "gradients.add_signed_sums": [
             (
                 gradients.add_signed_sums,

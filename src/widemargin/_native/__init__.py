@@ -23,6 +23,7 @@ hinge = _module.hinge
 kernels = _module.kernels
 linear = _module.linear
 nystroem = _module.nystroem
+shapley = _module.shapley
 smooth = _module.smooth
 
 __all__ = [
@@ -38,5 +39,6 @@ __all__ = [
     "kernels",
     "linear",
     "nystroem",
+    "shapley",
     "smooth",
 ]

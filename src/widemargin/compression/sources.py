@@ -147,7 +147,7 @@ def _make_source(
         n_used,
         n_clusters,
         _pickled_bytes(model),
-        _point_classes(model, coef),
+        point_classes(model, coef),
     )
 
 
@@ -181,7 +181,7 @@ def _pickled_bytes(model: Any) -> int:
     return count.n
 
 
-def _point_classes(model: Any, coef: Vector) -> Labels | None:
+def point_classes(model: Any, coef: Vector) -> Labels | None:
     """The class in training of each point: of two classes by the sign of its coefficient, of more by the order."""
     counts = getattr(model, "n_support_", None)  # of classes; of a BSGDClassifier of machines
     if counts is None or not is_classifier(model) or isinstance(model, BSGDClassifier):

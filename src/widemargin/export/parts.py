@@ -101,7 +101,7 @@ def _back(model: TransformedTargetRegressor) -> Operations:
 
 def find_writer(writers: Iterable[tuple[type, Writer]], model: Any) -> tuple[Any, Writer]:
     """The decision functions of an estimator, and what writes them; ValueError for a model that has none of ours."""
-    machine = _machine_of(model)
+    machine = decision_functions(model)
     for kind, write in writers:
         if isinstance(machine, kind):
             return machine, write
@@ -112,7 +112,7 @@ def find_writer(writers: Iterable[tuple[type, Writer]], model: Any) -> tuple[Any
     )
 
 
-def _machine_of(model: Any) -> Any:
+def decision_functions(model: Any) -> Any:
     """The decision functions of an estimator: a model of `models`, or None."""
     if type(model).__module__.startswith("sklearn."):
         return None

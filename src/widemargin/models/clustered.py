@@ -133,6 +133,16 @@ class ClusteredExpansion:
                 out[between] *= 0.5
         return out
 
+    def clusters_of(self, X: Any, team: ThreadTeam) -> tuple[Labels, Labels, Samples]:
+        """The two clusters (n,) whose mean is each row's decision value, mostly the same; and the rows as samples."""
+        labels, batch = self.router.route_with_samples(X, team)
+        others = labels.copy()
+        if self.averages:
+            values = self._values_of_clusters(batch, labels, self._point_samples(X), team)
+            between, next_labels = self._between_clusters(values, batch, labels, team)
+            others[between] = next_labels
+        return labels, others, batch
+
     def _between_clusters(
         self, values: Matrix, batch: Samples, labels: Labels, team: ThreadTeam
     ) -> tuple[RowIndices, Labels]:
@@ -146,16 +156,12 @@ class ClusteredExpansion:
 
     def _add_early_gradients(self, X: Any, out: Gradients, team: ThreadTeam) -> None:
         """Add the gradients (n, n_functions, d) of the decision values."""
-        labels, batch = self.router.route_with_samples(X, team)
-        points = self._point_samples(X)
+        (labels, others, batch), points = self.clusters_of(X, team), self._point_samples(X)
         self._add_gradients_of_clusters(batch, labels, points, out, team)
-        if not self.averages:
-            return
-        values = self._values_of_clusters(batch, labels, points, team)
-        between, next_labels = self._between_clusters(values, batch, labels, team)
+        (between,) = np.nonzero(others != labels)
         if len(between):
             both = out[between]
-            self._add_gradients_of_clusters(batch.take(between), next_labels, points, both, team)
+            self._add_gradients_of_clusters(batch.take(between), others[between], points, both, team)
             out[between] = 0.5 * both
 
     def _values_of_clusters(self, batch: Samples, labels: Labels, points: Samples, team: ThreadTeam) -> Matrix:

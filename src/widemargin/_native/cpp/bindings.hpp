@@ -15,5 +15,6 @@ void bind_smooth(nanobind::module_& m);     // line search and planes of smooth 
 void bind_linear(nanobind::module_& m);     // Crammer-Singer's risk, the master problem, dual coordinate ascent
 void bind_budget(nanobind::module_& m);     // stochastic steps on a budget
 void bind_nystroem(nanobind::module_& m);   // trees of local Nystroem machines
+void bind_shapley(nanobind::module_& m);    // Shapley values of kernels that are products over the columns
 
 }  // namespace wm

@@ -15,4 +15,5 @@ NB_MODULE(WM_MODULE, m) {
     wm::bind_linear(m);
     wm::bind_budget(m);
     wm::bind_nystroem(m);
+    wm::bind_shapley(m);
 }
