@@ -8,7 +8,6 @@ from collections.abc import Callable, Collection
 from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass
 from dataclasses import replace as with_changes
-from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,7 +21,7 @@ from widemargin.datasets.columns import Codes, Column, frame_of
 from widemargin.datasets.files import file_error, quoted
 from widemargin.datasets.layouts import CATEGORY, DATE, Layout, TableOptions, positions_of, suggestion
 from widemargin.datasets.precision import is_rounded
-from widemargin.datasets.tables import ARRAYS, TableSource, format_of, open_table
+from widemargin.datasets.tables import ARRAYS, TableSource, format_of
 
 LINEAR_SHARE = 3  # memory budget / bytes of a table that a linear machine takes whole: copies and indicators need room
 PlaceOf = Callable[[int], tuple[str, int | None]]  # the file and the line of a row
@@ -115,7 +114,7 @@ def training_source(args: Namespace) -> TableSource:
     options = table_options(args, drop=args.drop, text=args.text)
     if args.task == "one-class" and args.target is None:
         options = with_changes(options, target=None)  # all columns are features
-    source = open_table(args.data, options, form_of(args.data, args))
+    source = TableSource(args.data, options, form_of(args.data, args))
     layout = source.layout
     if dates := [layout.name(k) for k in layout.features if layout.kinds[k] == DATE]:
         raise layout.error(
@@ -140,11 +139,10 @@ def _read_training(args: Namespace) -> Training:
         features = Features(data.X.shape[1], dtype=data.X.dtype.name)
     else:
         source = training_source(args)
-        table = source.table(source.read(), is_frame=False)
-        columns, weights = table.X, table.sample_weight
-        place_of = _place_of(source)
+        columns, y, weights = source.read()
+        place_of = source.place_of
         features = features_of_table(args, source.layout, columns, place_of=place_of)
-        data = Dataset(prepared_frame(source.layout, columns, features.dtype), table.y)
+        data = Dataset(prepared_frame(source.layout, columns, features.dtype), y)
     if args.task == "one-class":
         return Training(Dataset(data.X, None), features, weights)
     if data.y is None:
@@ -153,7 +151,7 @@ def _read_training(args: Namespace) -> Training:
         data = data._replace(y=as_numbers(args.data, data.y))
     else:
         check_classes(args.data, data.y)
-        note_rare_classes(data.y, None if place_of is None else partial(_line_of, place_of))
+        note_rare_classes(data.y, place_of)
     return Training(with_test(data, data.y, args, features), features, weights)
 
 
@@ -219,15 +217,6 @@ def _dtype_for(layout: Layout, numbers: dict[int, Column]) -> str:
         which = ", ".join(wide[:3]) + (", ..." if len(wide) > 3 else "")
         warnings.warn(f"{layout.path}: float32 would round {which}: read as float64", stacklevel=2)
     return "float64" if wide else "float32"
-
-
-def _line_of(place_of: PlaceOf, row: int) -> int | None:
-    return place_of(row)[1]
-
-
-def _place_of(source: TableSource) -> PlaceOf | None:
-    """Where a row of a table is; None where rows without a label were left out, so that others have its number."""
-    return None if source.options.unlabelled == "drop" else source.place_of
 
 
 def _refuse_missing(layout: Layout, position: int, column: Column, place_of: PlaceOf | None, remedy: str) -> None:
@@ -309,23 +298,23 @@ def read_known(path: str, args: Namespace, features: Features, owner: str, **opt
         return _with_columns(path, form, args, features, owner)
     by_name = dict(zip(features.names or (), kinds, strict=False))
     with within_budget(args):
-        peek = open_table(path, table_options(args, target=None, kinds=by_name), form).layout
+        peek = TableSource(path, table_options(args, target=None, kinds=by_name), form).layout
         keep, target = _matched(peek, args, features, owner)
         known = dict(zip(keep, kinds, strict=True))
-        source = open_table(path, table_options(args, target=target, keep=keep, kinds=known, **options), form)
-        table = source.table(source.read(), is_frame=False)
-    layout, columns = source.layout, table.X
+        source = TableSource(path, table_options(args, target=target, keep=keep, kinds=known, **options), form)
+        columns, y, _ = source.read()
+    layout = source.layout
     for place, k in enumerate(keep):
         column = columns[k]
         if isinstance(column, Codes):
             _note_unknown(layout, k, column, (features.levels or {}).get(str(place)), owner)
         elif features.kinds and not features.lacks_values and np.isnan(column).any():
             remedy = "no number was missing in training: fill it in, or leave the row out"
-            _refuse_missing(layout, k, column, _place_of(source), remedy)
+            _refuse_missing(layout, k, column, source.place_of, remedy)
     if peek.names is None or features.names is None:
         warnings.filterwarnings("ignore", "X (does not have valid feature names|has feature names)")
     named = with_changes(layout, names=None) if features.names is None else layout
-    return Dataset(prepared_frame(named, columns, features.dtype), table.y)
+    return Dataset(prepared_frame(named, columns, features.dtype), y)
 
 
 def _matched(layout: Layout, args: Namespace, features: Features, owner: str) -> tuple[list[int], int | None]:

@@ -108,7 +108,7 @@ def _checked_files(args: argparse.Namespace) -> AbstractContextManager[None]:
         from widemargin.cli.machines import check_applicable
 
         check_applicable(args.command, args)
-    if "prints" in args and isinstance(sys.stdout, ClosedStream):
+    if not args.outputs and isinstance(sys.stdout, ClosedStream):
         raise OSError(errno.EBADF, "is closed", "standard output")
     from widemargin.cli.inputs import inputs_as_files
 
