@@ -424,7 +424,14 @@ def test_a_linear_machine_streams_what_exceeds_the_budget(tmp_path, capsys):
     common = [str(tmp_path / "flights" / "*.csv"), str(tmp_path / "m"), "--scale", "standard", "--force"]
     assert main(["train", *common, "--memory-budget", "600kB"]) == 1
     error = error_of(capsys)
-    assert "its rows exceed memory_budget, 600000 bytes: about 37,500 would fit; --memory-budget, or --est" in error
+    assert (
+        "its rows exceed memory_budget, 600000 bytes: about 37,500 would fit; --memory-budget takes more, or --est"
+        in error
+    )
+    assert main(["train", *common, "--memory-budget", "600kB", "--task", "regression", "--target", "x"]) == 1
+    assert "takes more; in Python OCASRegressor trains on a memory map" in error_of(capsys)
+    assert main(["train", *common, "--memory-budget", "1800kB", "--estimator", "linear", "--holdout", "0.2"]) == 1
+    assert "it exceeds memory_budget and is streamed: give --test in place of --holdout" in error_of(capsys)
     accuracy = []
     for budget in ("1GB", "1800kB"):
         assert main(["train", *common, "--estimator", "linear", "--memory-budget", budget]) == 0

@@ -44,7 +44,11 @@ def train(args: Namespace) -> int:
             data, features, weights = _split(read_training(args, LINEAR_SHARE if is_streaming else 1), args)
         except TooLargeError as error:
             if not is_streaming:
-                raise ValueError(f"{error}; --memory-budget, or --estimator linear, which streams them") from error
+                streams = {
+                    "classification": ", or --estimator linear, which streams them",
+                    "regression": "; in Python OCASRegressor trains on a memory map",
+                }.get(args.task, "")
+                raise ValueError(f"{error}; --memory-budget takes more{streams}") from error
             start = time.perf_counter()
             model, data, features, n_samples = train_streaming(args, make_estimator(args))
         else:

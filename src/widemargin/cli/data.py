@@ -30,38 +30,17 @@ _HEADERS: dict[str, Any] = {"auto": "auto", "yes": True, "no": False}
 
 @dataclass(frozen=True)
 class Features:
-    """The features of a model, as its training data had them; saved in its file.
-
-    Attributes
-    ----------
-    n_features : int
-    names : list of str, or None
-    kinds : list of str, or None
-        Of the features; None where the data were a matrix.
-    columns : list of str, or None
-        All names of the training table.
-    places : list of int
-        Positions of the features in the training table.
-    width : int
-        Number of columns of the training table.
-    target : int, str or None
-        The label: its name, or its position where there are no names.
-    levels : dict of str to list of str
-        The words of each category, by the number of the feature.
-    lacks_values : bool
-        Whether numbers were missing.
-    dtype : str or None
-    """
+    """The features of a model, as its training data had them; saved in its file."""
 
     n_features: int
     names: list[str] | None = None
-    kinds: list[str] | None = None
-    columns: list[str] | None = None
-    places: list[int] | None = None
-    width: int = 0
-    target: int | str | None = None
-    levels: dict[str, list[str]] | None = None
-    lacks_values: bool = False
+    kinds: list[str] | None = None  # of the features; None where the data were a matrix
+    columns: list[str] | None = None  # all names of the training table
+    places: list[int] | None = None  # positions of the features in the training table
+    width: int = 0  # number of columns of the training table
+    target: int | str | None = None  # name of the label, or its position where there are no names
+    levels: dict[str, list[str]] | None = None  # the words of each category, by the number of the feature
+    lacks_values: bool = False  # whether numbers were missing
     dtype: str | None = None
 
     def facts(self) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from widemargin.cli.messages import note
-from widemargin.datasets.files import escaped, file_error
+from widemargin.datasets.files import escaped, file_error, is_number
 
 
 def as_numbers(path: str, y: Any) -> Any:
@@ -18,16 +18,8 @@ def as_numbers(path: str, y: Any) -> Any:
     try:
         return y.astype(np.float64)
     except ValueError:
-        wrong = next(label for label in y.tolist() if not _is_float(label))
+        wrong = next(label for label in y.tolist() if not is_number(str(label)))
         raise file_error(path, f"its labels must be numbers for --task regression, got {wrong!r}") from None
-
-
-def _is_float(label: Any) -> bool:
-    try:
-        float(label)
-    except (TypeError, ValueError):
-        return False
-    return True
 
 
 def check_classes(path: str, y: Any) -> None:

@@ -26,10 +26,11 @@ def report(args: Namespace, model: Any, data: Dataset, seconds: float, n_samples
     """Print what was trained on what: a line for each number, with its name. The functions below return such lines."""
     machine, n_samples = last_step(model), n_samples or data.X.shape[0]
     classes = f", {len(machine.classes_)} classes" if hasattr(machine, "classes_") else ""
+    n_support = machine.support_vectors_.shape[0] if hasattr(machine, "support_vectors_") else None
     lines = {
         "samples": f"{n_samples} ({data.X.shape[1]} features{classes})",
         "seconds": f"{seconds:.2f}",
-        **_support(machine, n_samples),
+        **({} if n_support is None else {"support vectors": f"{n_support} ({n_support / n_samples:.1%})"}),
         **_prediction(machine),
         "duality gap": _gap(machine) if hasattr(machine, "dual_gap_") else "none: bsgd has no lower bound",
         "converged": _yes_no(machine.converged_),
@@ -40,17 +41,9 @@ def report(args: Namespace, model: Any, data: Dataset, seconds: float, n_samples
         print(f"{name:16} {shown(text)}", file=report_stream(args.model))
 
 
-def _support(machine: Any, n_samples: int) -> dict[str, str]:
-    if not hasattr(machine, "support_vectors_"):
-        return {}
-    n_support = machine.support_vectors_.shape[0]
-    return {"support vectors": f"{n_support} ({n_support / n_samples:.1%})"}
-
-
 def _prediction(machine: Any) -> dict[str, str]:
-    if not hasattr(machine, "predictor_"):
-        return {}
-    return {"prediction": f"{machine.predictor_.n_operations:,.1f} inner products per sample"}
+    cost = machine.predictor_.n_operations if hasattr(machine, "predictor_") else None
+    return {} if cost is None else {"prediction": f"{cost:,.1f} inner products per sample"}
 
 
 def _quality(args: Namespace, model: Any, data: Dataset) -> dict[str, str]:
@@ -131,7 +124,7 @@ def describe(model: Any) -> Summary:
         of_classes = f" ({shorten(machine.n_support_)} by class)" if len(machine.n_support_) > 1 else ""
         rows.append(("support vectors", f"{total}{of_classes}"))
     if level := getattr(machine, "early_level_", 0):
-        rows.append(("early machine", f"level {level}, {machine.levels_[-1]['n_clusters']} clusters"))
+        rows.append(("early prediction", f"level {level}, {machine.levels_[-1]['n_clusters']} clusters"))
     rows += list(_prediction(machine).items())
     if hasattr(machine, "report_"):
         rows.append(("compressed", str(machine.report_)))

@@ -120,19 +120,26 @@ class TooLargeError(ValueError):
 
 def collect(batches: Iterable[Batch], layout: Layout) -> dict[int, Column]:
     """All rows of a table, by position; a ValueError says how many fit the configured ``memory_budget``."""
-    budget, n_rows, n_bytes = resolve_memory_budget(), 0, 0
-    parts: list[list[Column]] = [[] for _ in layout.used]
+    budget, n_rows, buffers = resolve_memory_budget(), 0, list[NDArray[Any]]()
     for batch in batches:
-        for column, part in zip(parts, batch, strict=True):
-            column.append(part)
-        n_rows += len(batch[0])
-        n_bytes += sum(part.nbytes for part in batch)
+        start, n_rows = n_rows, n_rows + len(batch[0])
+        buffers = buffers or [np.empty(0, dtype=part.dtype) for part in batch]
+        if n_rows > len(buffers[0]):
+            for buffer in buffers:  # grows in place: parts that are joined at the end take twice the memory
+                buffer.resize(n_rows + n_rows // 4, refcheck=False)
+        for k, part in enumerate(batch):
+            if part.dtype != buffers[k].dtype:  # a label that is missing in later rows
+                buffers[k] = buffers[k].astype(np.result_type(part, buffers[k]))
+            buffers[k][start:n_rows] = part
+        n_bytes = n_rows * sum(buffer.itemsize for buffer in buffers)
         if n_bytes > budget:
             fitting = f"about {int(n_rows * budget / n_bytes):,} would fit"
             raise TooLargeError(f"{layout.path}: its rows exceed memory_budget, {budget} bytes: {fitting}")
     if not n_rows:
         raise layout.error("the file has a header and no samples" if layout.names else "the file has no samples")
-    return {k: np.concatenate(parts.pop(0)) for k in layout.used}  # frees the parts of a column before the next one
+    for buffer in buffers:
+        buffer.resize(n_rows, refcheck=False)
+    return dict(zip(layout.used, buffers, strict=True))
 
 
 def take_rows(columns: dict[int, Column], rows: Any) -> dict[int, Column]:
@@ -188,7 +195,8 @@ def labels_in(layout: Layout, column: Column, options: TableOptions) -> tuple[An
         values = np.array(words, dtype=str) if layout.target in layout.levels else labels_of(words)
         notes += merged_labels(words, values)
         has_label = np.array([*is_label, False])[column.codes]
-        present = values[(np.cumsum(is_label) - 1)[column.codes[has_label]]] if len(values) else values
+        codes = column.codes if has_label.all() else column.codes[has_label]
+        present = values[(np.cumsum(is_label, dtype=np.int32) - 1)[codes]] if len(values) else values
         if values.dtype.kind == "U" and words and all(remedy(word, options) for word in words):
             assert layout.target is not None
             raise refusal(layout, layout.target, None, words[0], options)  # what a person takes for numbers or dates

@@ -23,24 +23,12 @@ _HEAD_LINES = 50
 
 
 class Dialect(NamedTuple):
-    """How the lines of a text become fields.
+    """How the lines of a text become fields."""
 
-    Attributes
-    ----------
-    delimiter : str
-        A blank stands for any number of blanks and tabs.
-    n_skipped : int
-        Lines before the first row: blank ones, comments, ``sep=;``.
-    names : list of str, or None
-        Of the columns, where the last comment has as many fields as the rows.
-    has_last : bool
-        Whether lines end with a delimiter, after which there is no field.
-    """
-
-    delimiter: str
-    n_skipped: int
-    names: list[str] | None
-    has_last: bool
+    delimiter: str  # a blank stands for any number of blanks and tabs
+    n_skipped: int  # lines before the first row: blank ones, comments, "sep=;"
+    names: list[str] | None  # of the columns, where the last comment has as many fields as the rows
+    has_last: bool  # lines end with a delimiter, after which there is no field
 
 
 @contextmanager
