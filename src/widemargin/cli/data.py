@@ -6,7 +6,7 @@ import warnings
 from argparse import Namespace
 from collections.abc import Callable, Collection
 from contextlib import AbstractContextManager
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from dataclasses import replace as with_changes
 from typing import Any, NamedTuple
 
@@ -19,7 +19,7 @@ from widemargin.cli.messages import note
 from widemargin.datasets import Dataset, load_npz, load_svmlight
 from widemargin.datasets.columns import Codes, Column, frame_of
 from widemargin.datasets.files import file_error, quoted
-from widemargin.datasets.layouts import CATEGORY, DATE, Layout, TableOptions, positions_of, suggestion
+from widemargin.datasets.layouts import DATE, Layout, TableOptions, positions_of, suggestion
 from widemargin.datasets.precision import is_rounded
 from widemargin.datasets.tables import ARRAYS, TableSource, format_of
 
@@ -42,15 +42,6 @@ class Features:
     levels: dict[str, list[str]] | None = None  # the words of each category, by the number of the feature
     lacks_values: bool = False  # whether numbers were missing
     dtype: str | None = None
-
-    def facts(self) -> dict[str, Any]:
-        """As a mapping that can be saved."""
-        return asdict(self)
-
-    @property
-    def categories(self) -> list[int]:
-        """Numbers of the features that are categories."""
-        return [k for k, kind in enumerate(self.kinds or ()) if kind == CATEGORY]
 
 
 class Training(NamedTuple):
@@ -96,32 +87,26 @@ def training_source(args: Namespace) -> TableSource:
     source = TableSource(args.data, options, form_of(args.data, args))
     layout = source.layout
     if dates := [layout.name(k) for k in layout.features if layout.kinds[k] == DATE]:
-        raise layout.error(
-            f"columns of dates: {shorten(dates)}; --drop {','.join(dates)} leaves them out".replace("'", "")
-        )
+        drop = f"--drop {','.join(dates)} leaves them out"
+        raise layout.error(f"columns of dates: {shorten(dates)}; {drop}".replace("'", ""))
     return source
 
 
 def read_training(args: Namespace, share: int = 1) -> Training:
     """The training data with those of `--test`, within a share of the budget, and what the model knows of tables."""
+    weights, place_of, form = None, None, form_of(args.data, args)
     with within_budget(args, share):
-        return _read_training(args)
-
-
-def _read_training(args: Namespace) -> Training:
-    place_of: PlaceOf | None = None
-    weights, form = None, form_of(args.data, args)
-    if form in ARRAYS:
-        if args.drop or args.text:
-            raise file_error(args.data, "--drop and --one-hot are for tables")
-        data = _read_arrays(args.data, form, args)
-        features = Features(data.X.shape[1], dtype=data.X.dtype.name)
-    else:
-        source = training_source(args)
-        columns, y, weights = source.read()
-        place_of = source.place_of
-        features = features_of_table(args, source.layout, columns, place_of=place_of)
-        data = Dataset(prepared_frame(source.layout, columns, features.dtype), y)
+        if form in ARRAYS:
+            if args.drop or args.text:
+                raise file_error(args.data, "--drop and --one-hot are for tables")
+            data = _read_arrays(args.data, form, args)
+            features = Features(data.X.shape[1], dtype=data.X.dtype.name)
+        else:
+            source = training_source(args)
+            columns, y, weights = source.read()
+            place_of = source.place_of
+            features = features_of_table(args, source.layout, columns, place_of=place_of)
+            data = Dataset(prepared_frame(source.layout, columns, features.dtype), y)
     if args.task == "one-class":
         return Training(Dataset(data.X, None), features, weights)
     if data.y is None:
@@ -228,8 +213,7 @@ def _read_arrays(path: str, form: str, args: Namespace, dtype: str | None = None
     if form == "npz":
         return load_npz(path, target="y" if args.target is None else str(args.target))
     name = dtype if args.dtype == "auto" else args.dtype
-    wanted: Any = {"float32": np.float32, "float64": np.float64}.get(name or "")
-    return load_svmlight(path, zero_based=args.zero_based, dtype=wanted)
+    return load_svmlight(path, zero_based=args.zero_based, dtype=None if name is None else getattr(np, name))
 
 
 # Samples for known features -------------------------------------------------------------------------------------------

@@ -20,23 +20,13 @@ from widemargin.cli.streams import ClosedStream, ended_by_signals, usable_stream
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the program.
-
-    Parameters
-    ----------
-    argv : sequence of str, default=None
-        Arguments without the program's name; None takes the command line's.
+    """Run the program with these arguments, or with the command line's.
 
     Returns
     -------
     int
-        Exit code: 0, or 1 for an error that is not of usage (one line on stderr), or 130 when
-        interrupted before there was a result.
-
-    Raises
-    ------
-    SystemExit
-        With code 2 for wrong usage, with 0 after ``--help``, with 143 when terminated.
+        Exit code: 0, or 1 for an error that is not of usage (one line on stderr), or 130 when interrupted before there
+        was a result. SystemExit is raised with 2 for wrong usage, 0 after ``--help``, 143 when terminated.
     """
     with usable_streams(), ended_by_signals():
         return _run(_parse(argv))

@@ -33,7 +33,7 @@ def report(args: Namespace, model: Any, data: Dataset, seconds: float, n_samples
         **({} if n_support is None else {"support vectors": f"{n_support} ({n_support / n_samples:.1%})"}),
         **_prediction(machine),
         "duality gap": _gap(machine) if hasattr(machine, "dual_gap_") else "none: bsgd has no lower bound",
-        "converged": _yes_no(machine.converged_),
+        "converged": "yes" if machine.converged_ else "no",
         **_quality(args, model, data),
         "model": args.model,
     }
@@ -130,7 +130,7 @@ def describe(model: Any) -> Summary:
         rows.append(("compressed", str(machine.report_)))
     if hasattr(machine, "dual_gap_"):
         rows += [("objective", f"{machine.objective_:.10g}"), ("duality gap", _gap(machine))]
-        rows += [("converged", _yes_no(machine.converged_)), ("iterations", str(machine.n_iter_))]
+        rows += [("converged", "yes" if machine.converged_ else "no"), ("iterations", str(machine.n_iter_))]
     return rows
 
 
@@ -153,10 +153,6 @@ def _gap(machine: Any) -> str:
         return "unknown: the kernel is not positive semidefinite"
     relative = f" ({machine.dual_gap_ / abs(machine.objective_):.1e} of the objective)" if machine.objective_ else ""
     return f"{machine.dual_gap_:.3g}{relative}"
-
-
-def _yes_no(value: Any) -> str:
-    return "yes" if value else "no"
 
 
 def last_step(model: Any) -> Any:

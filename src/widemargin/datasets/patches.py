@@ -142,10 +142,8 @@ def photo_patches(
     ----------
     photo : {"china", "flower"}
         The photograph.
-    size : int, default=5
-        Width and height of a patch in pixels.
-    task : {"photo", "quadrant"}, default="photo"
-        Classes, as in `load_patches`.
+    size, task
+        As in `load_patches`.
     stride : int, default=1
         Distance between neighbouring patches in pixels.
 
