@@ -255,6 +255,11 @@ def test_arff_files(program):
     program.write("a.arff", header + rows)
     program("train a.arff m --one-hot auto --scale standard")
     assert "of 20 labels agree)" in program("predict a.arff m out --format arff").err
+    program.write("b.csv", "x,play\n" + "".join(f"{k % 3},{'yes' if k % 3 else 'no'}\n" for k in range(20)))
+    nominal = "@relation r\n@attribute x {0,1,2}\n@attribute play {yes,no}\n@data\n0,no\n1,yes\n2,yes\n"
+    program.write("b.arff", nominal)
+    program("train b.csv n -C 100")
+    assert "(3 of 3 labels agree)" in program("predict b.arff n p").err
 
 
 @pytest.mark.parametrize(

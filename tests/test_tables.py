@@ -224,6 +224,9 @@ def test_ids_that_lost_their_digits_are_named(tmp_path):
     fails(
         write(tmp_path, "a.jsonl", '{"a":9007199254740993.0,"y":1}\n'), "a.jsonl:1: column 1 ('a') is '900719", "an id?"
     )
+    assert "column 2 ('who') has whole numbers beyond 2**53" in read(tmp_path / "a.xlsx", text=["who"], drop=["id"])[2]
+    excel = write(tmp_path, "b.csv", "a,id,y\n1,1.23457E+17,u\n2,1.23458E+17,v\n")
+    assert "column 2 ('id') has whole numbers beyond 2**53" in read(excel)[2]
     assert "2**53" not in read(write(tmp_path, "a.csv", "a,y\n1e300,u\n2.5,v\n"))[2]
 
 
@@ -455,6 +458,10 @@ def test_folders_and_patterns(tmp_path):
     for city in ("S%C3%A3o Paulo", "__HIVE_DEFAULT_PARTITION__", "07"):  # text and null as Spark writes them
         (tmp_path / "cities" / f"city={city}").mkdir(parents=True)
         pq.write_table(pa.table({"a": [1], "y": [1]}), tmp_path / "cities" / f"city={city}" / "part.parquet")
+    (tmp_path / "text" / "k=1").mkdir(parents=True)
+    write(tmp_path / "text" / "k=1", "1.csv", "a,y\n1,u\n2,v\n")
+    rows, _, notes = read(tmp_path / "text")
+    assert (rows, "its folders named key=value are no columns" in notes) == ([[1], [2]], True)
     assert read(tmp_path / "cities")[0] == [["07", 1], ["São Paulo", 1], [None, 1]]
 
 

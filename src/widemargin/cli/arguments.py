@@ -339,18 +339,17 @@ def _number(text: str) -> float:
         raise argparse.ArgumentTypeError(f"{text!r} is not a number") from None
 
 
-def _positive(text: str) -> float:
-    number = _number(text)
-    if not 0 < number < math.inf:
-        raise argparse.ArgumentTypeError(f"{text} is not a finite number above 0")
-    return number
+def _between(low: float, high: float, what: str) -> Callable[[str], float]:
+    def read(text: str) -> float:
+        number = _number(text)
+        if not low < number < high:
+            raise argparse.ArgumentTypeError(f"{text} is not {what}")
+        return number
+
+    return read
 
 
-def _fraction(text: str) -> float:
-    number = _number(text)
-    if not 0 < number < 1:
-        raise argparse.ArgumentTypeError(f"{text} is not between 0 and 1")
-    return number
+_positive, _fraction = _between(0, math.inf, "a finite number above 0"), _between(0, 1, "between 0 and 1")
 
 
 def _count(text: str) -> int:

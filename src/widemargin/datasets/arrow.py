@@ -182,8 +182,7 @@ class ArrowFiles:
         if not has_pyarrow():
             raise file_error(paths[0], "this format needs pyarrow: pip install widemargin[tables]")
         self._form, self._options = form, options
-        top = root if os.path.isdir(root) else os.path.dirname(re.split(r"[*?[]", os.fspath(root))[0])
-        self._folders = {path: _folders_of(os.path.relpath(path, top or ".")) for path in paths}
+        self._folders = {path: folders_of(path, root) for path in paths}
         first = self._folders[paths[0]]
         if unlike := [path for path in paths if self._folders[path].keys() != first.keys()]:
             raise file_error(unlike[0], f"its folders are named unlike those of {paths[0]}")
@@ -299,9 +298,10 @@ def _opened_ipc(path: str) -> Iterator[Any]:
         yield reader.schema, reader
 
 
-def _folders_of(path: str) -> dict[str, str | None]:
-    """The names and values of folders ``key=value`` on the way to a file, as Hive and Spark write them."""
-    pairs = [part.split("=", 1) for part in path.split(os.sep)[:-1] if "=" in part]
+def folders_of(path: str, root: PathLike) -> dict[str, str | None]:
+    """The names and values of folders ``key=value`` between a root and a file, as Hive and Spark write them."""
+    top = root if os.path.isdir(root) else os.path.dirname(re.split(r"[*?[]", os.fspath(root))[0])
+    pairs = [part.split("=", 1) for part in os.path.relpath(path, top or ".").split(os.sep)[:-1] if "=" in part]
     return {unquote(key): None if value == _NO_VALUE else unquote(value) for key, value in pairs}
 
 

@@ -152,24 +152,32 @@ def noteworthy(layout: Layout, columns: dict[int, Column], options: TableOptions
     is_open = not options.kinds
     for k in layout.features:
         column = columns[k]
+        yield from _lost_digits(layout, k, column)
         if isinstance(column, Codes):
             may_be_numbers = is_open and not options.text and k not in layout.levels and layout.kinds[k] == CATEGORY
             if may_be_numbers and column.words and all(map(is_number, column.words)):
                 yield f"{layout.describe(k)} is text, in which all cells are numbers, and was taken for categories"
         elif column.dtype.kind == "f":
-            yield from _lost_digits(layout, k, column)
             may_count = is_open and len(layout.features) > 1 and len(column) > 5
             is_count = may_count and column[0] in (0, 1) and column[5] == column[0] + 5
             if is_count and np.array_equal(column, np.arange(len(column)) + column[0]):
                 yield f"{layout.describe(k)} counts the rows: --drop {layout.name(k)}, if it is an id"
 
 
-def _lost_digits(layout: Layout, position: int, column: NDArray[np.float64]) -> Iterator[str]:
-    """A note if all of a column are whole numbers, and some are beyond those that float64 has all of."""
-    largest = max(np.fmax.reduce(column, initial=0), -np.fmin.reduce(column, initial=0))
-    if largest >= 2**53 and _are_whole(column):
-        lost = "has whole numbers beyond 2**53, of which numbers of 64 bits keep 16 digits, and spreadsheets 15"
-        yield f"{layout.describe(position)} {lost}: ids must be saved as text"
+def _lost_digits(layout: Layout, position: int, column: Column) -> list[str]:
+    """A note if all of a column are whole numbers, and some are beyond those that float64 has all of.
+
+    Words such as 1.23457E+17 are what spreadsheets make of them.
+    """
+    if isinstance(column, Codes):
+        is_lost = any("e+" in word.lower() and is_number(word) and abs(float(word)) >= 2**53 for word in column.words)
+    elif column.dtype.kind == "f":
+        largest = max(np.fmax.reduce(column, initial=0), -np.fmin.reduce(column, initial=0))
+        is_lost = largest >= 2**53 and _are_whole(column)
+    else:
+        is_lost = False
+    lost = "has whole numbers beyond 2**53, of which numbers of 64 bits keep 16 digits, and spreadsheets 15"
+    return [f"{layout.describe(position)} {lost}: ids must be saved as text"] if is_lost else []
 
 
 def _are_whole(column: NDArray[np.float64]) -> bool:
@@ -182,7 +190,8 @@ class MissingLabelError(Exception):
 
 def labels_in(layout: Layout, column: Column, options: TableOptions) -> tuple[Any, Any, list[str]]:
     """Labels; which rows are kept, if not all; and what is to be said."""
-    notes: list[str] = []
+    assert layout.target is not None
+    notes = _lost_digits(layout, layout.target, column)
     if isinstance(column, Codes):
         plain = list(map(options.plain, column.words))
         words = [number if is_number(number) else word for number, word in zip(plain, column.words, strict=True)]
@@ -198,15 +207,12 @@ def labels_in(layout: Layout, column: Column, options: TableOptions) -> tuple[An
         codes = column.codes if has_label.all() else column.codes[has_label]
         present = values[(np.cumsum(is_label, dtype=np.int32) - 1)[codes]] if len(values) else values
         if values.dtype.kind == "U" and words and all(remedy(word, options) for word in words):
-            assert layout.target is not None
             raise refusal(layout, layout.target, None, words[0], options)  # what a person takes for numbers or dates
     else:
         has_label = ~np.isnan(column) if column.dtype.kind == "f" else np.ones(len(column), dtype=bool)
         present = column[has_label]
         if present.dtype.kind == "f" and not options.kinds and len(present) and _are_whole(present):
             present = present.astype(np.int64) if np.abs(present).max() < 2**53 else present
-    if present.dtype.kind == "f" and layout.target is not None:
-        notes += _lost_digits(layout, layout.target, present)
     n_missing = int(np.count_nonzero(~has_label))
     if not n_missing:
         return present, None, notes

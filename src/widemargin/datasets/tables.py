@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from widemargin._output_files import NamedOutput
 from widemargin.datasets.archives import load_npz
 from widemargin.datasets.arff import ArffFile
-from widemargin.datasets.arrow import ArrowFiles, DeclinedError, delimited_batches, has_pyarrow
+from widemargin.datasets.arrow import ArrowFiles, DeclinedError, delimited_batches, folders_of, has_pyarrow
 from widemargin.datasets.columns import (
     Batch,
     Codes,
@@ -37,7 +37,7 @@ from widemargin.datasets.columns import (
 )
 from widemargin.datasets.compressed import compression_of, member_of
 from widemargin.datasets.files import PathLike, file_error, is_read_once
-from widemargin.datasets.layouts import Layout, Names, Row, TableOptions, decide
+from widemargin.datasets.layouts import CATEGORY, LABEL, Layout, Names, Row, TableOptions, decide
 from widemargin.datasets.rows import delimited_rows, dialect_of, json_rows, sheet_rows
 from widemargin.datasets.svmlight import load_svmlight
 
@@ -154,11 +154,13 @@ def load_table(  # noqa: PLR0913 - what a table may need
     ([[5.1, 3.5], [7.0, nan]], ['setosa', 'versicolor'])
     """
     options = TableOptions(target, drop, text, missing, delimiter, header, decimal, thousands, unlabelled)
-    with copied(path) if is_read_once(path) else nullcontext(os.fspath(path)) as file:
+    if not is_read_once(path):
+        return _load(os.fspath(path), options, format or format_of(path))
+    with copied(path) as copy:
         try:
-            return _load(file, options, format or format_of(file))
+            return _load(copy, options, format or format_of(copy))
         except ValueError as error:
-            raise ValueError(str(error).replace(file, os.fspath(path))) from error.__cause__
+            raise ValueError(str(error).replace(copy, os.fspath(path))) from error
 
 
 def _load(path: str, options: TableOptions, form: str) -> Table:
@@ -242,7 +244,7 @@ class TableSource:
         self.options = replace(options, declared=form in ("arff", "parquet", "arrow"))
         self._is_strict, self._words = not has_pyarrow(), Words()
         self._arrow = ArrowFiles(paths, path, form, self.options) if form in ("parquet", "arrow") else None
-        self._parts = [] if self._arrow else _text_files(paths, self.options, form)
+        self._parts = [] if self._arrow else _text_files(paths, path, self.options, form)
         self.layout: Layout = self._arrow.layout if self._arrow else self._parts[0].layout
 
     def batches(self) -> Iterator[Batch]:
@@ -265,14 +267,14 @@ class TableSource:
 
     def coded(self, columns: dict[int, Column]) -> dict[int, Column]:
         """Columns, by position, in which the numbers of words have their words."""
-        words = self._words
-        return {k: Codes(column, list(words[k])) if k in words else column for k, column in columns.items()}
+        words = {k: list(known) for k, known in self._words.items() if self.layout.kinds.get(k) in (CATEGORY, LABEL)}
+        return {k: Codes(column, words[k]) if k in words else column for k, column in columns.items()}
 
     def read(self) -> tuple[dict[int, Column], Any, Any]:
         """The features by position, the labels, and the weights, of all rows, within the configured memory budget."""
         columns = self.coded(self.in_one_pass(lambda batches: collect(batches, self.layout)))
         for note in [*self.layout.notes, *noteworthy(self.layout, columns, self.options)]:
-            warnings.warn(f"{self.layout.path}: {note}", stacklevel=2)
+            warnings.warn(f"{self.layout.path}: {note}", stacklevel=4)
         weight = None if self.layout.weight is None else columns.pop(self.layout.weight)
         y, kept = (None, None) if self.layout.target is None else self.labels(columns.pop(self.layout.target))
         if kept is None:
@@ -288,7 +290,7 @@ class TableSource:
             path, line = self.place_of(error.args[0])
             raise file_error(path, reason, line) from None
         for note in notes:
-            warnings.warn(f"{self.layout.path}: {note}", stacklevel=3)
+            warnings.warn(f"{self.layout.path}: {note}", stacklevel=5)
         return y, kept
 
     def place_of(self, row: int) -> tuple[str, int | None]:
@@ -301,10 +303,13 @@ class TableSource:
         return self.layout.path, None
 
 
-def _text_files(paths: list[str], options: TableOptions, form: str) -> list[_TextFile]:
+def _text_files(paths: list[str], root: PathLike, options: TableOptions, form: str) -> list[_TextFile]:
     """Files of one layout, that of the first."""
     parts = [_TextFile(paths[0], options, form)]
     layout = parts[0].layout
+    if any(folders_of(path, root) for path in paths):
+        notes = (*layout.notes, "its folders named key=value are no columns, as they are of Parquet and Arrow files")
+        layout = parts[0].layout = replace(layout, notes=notes)
     for path in paths[1:]:
         known = {k if layout.names is None else layout.names[k]: kind for k, kind in layout.kinds.items()}
         part = _TextFile(path, replace(options, kinds=known), form)
