@@ -12,7 +12,6 @@ from typing import Any, TextIO
 import numpy as np
 
 from widemargin._model_files import Summary, load_any
-from widemargin._types import RowIndices
 from widemargin.cli.labels import accuracy, agreement, present_labels, shorten
 from widemargin.cli.messages import shown
 from widemargin.cli.preparation import names_of
@@ -47,38 +46,23 @@ def _prediction(machine: Any) -> dict[str, str]:
 
 
 def _quality(args: Namespace, model: Any, data: Dataset) -> dict[str, str]:
-    """Accuracy of a classifier, R2 of a regressor, the share of the training samples outside a one-class machine."""
-    if args.task == "one-class":
-        outside = float(np.mean(model.predict(_scored_rows(data.X)[0]) < 0))
-        return {"outside": f"{outside:.4f} of the training samples"}
-    where, score = _score(args, model, data)
-    return {"accuracy" if args.task == "classification" else "R2": f"{score:.4f} ({where})"}
-
-
-def _score(args: Namespace, model: Any, data: Dataset) -> tuple[str, float]:
-    """The rows that the model is scored on, in words, and its score: of test data if there are any."""
-    if data.X_test is not None and data.y_test is not None:
-        where = args.test or ("held out" if args.holdout else "test split of the file")
-        with errors_naming(where):
-            return f"{data.X_test.shape[0]} samples, {where}", _score_of(args, model, data.X_test, data.y_test)
-    assert data.y is not None
-    X, rows = _scored_rows(data.X)
-    labels = data.y[rows]
-    where = f"{len(labels)} training samples; use --holdout or --test for other ones"
-    return where, _score_of(args, model, X, labels)
-
-
-def _scored_rows(X: Any) -> tuple[Any, RowIndices]:
-    """Rows drawn of X, a matrix or a frame, and their numbers."""
+    """Accuracy of a classifier, R2 of a regressor, the share of the training samples outside a one-class model."""
     from sklearn.utils import _safe_indexing
 
-    n = X.shape[0]
-    rows = np.sort(np.random.default_rng(0).choice(n, min(n, _SCORED_ROWS), replace=False))
-    return _safe_indexing(X, rows), rows
-
-
-def _score_of(args: Namespace, model: Any, X: Any, y: Any) -> float:
-    return float(model.score(X, y)) if args.task == "regression" else accuracy(y, model.predict(X))
+    y: Any = data.y_test
+    if data.X_test is not None and y is not None:
+        name = args.test or ("held out" if args.holdout else "test split of the file")
+        X, where = data.X_test, f"{data.X_test.shape[0]} samples, {name}"
+    else:
+        name, n = args.data, data.X.shape[0]
+        rows = np.sort(np.random.default_rng(0).choice(n, min(n, _SCORED_ROWS), replace=False))
+        X, y = _safe_indexing(data.X, rows), None if data.y is None else data.y[rows]
+        where = f"{len(rows)} training samples; use --holdout or --test for other ones"
+    with errors_naming(name):
+        if args.task == "one-class":
+            return {"outside": f"{np.mean(model.predict(X) < 0):.4f} of the training samples"}
+        score = model.score(X, y) if args.task == "regression" else accuracy(y, model.predict(X))
+    return {"accuracy" if args.task == "classification" else "R2": f"{score:.4f} ({where})"}
 
 
 def report_score(model: Any, data: Dataset, predicted: Any) -> None:
