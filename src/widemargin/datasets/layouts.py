@@ -17,6 +17,7 @@ Row: TypeAlias = "tuple[int, list[Cell]]"  # with the number of its line
 
 NUMBER, BOOLEAN, DATE, CATEGORY, LABEL = "number", "boolean", "date", "category", "label"
 _LEAST_NUMBERS = 0.1  # numbers / cells that are not missing, of a column that may be meant as numbers
+_HEADER_ROWS = 1_000  # that the first one is compared with
 _LEAST_YEAR = 1800  # that a header may have
 _INDEX_NAMES = ("", "Unnamed: 0")  # of the index that pandas and R write as the first column
 # As pandas has them, the question mark of the UCI repository, and MySQL's; those of numbers alone: also SAS, Stata
@@ -253,7 +254,7 @@ def remedy(cell: str, options: TableOptions) -> str:
 
 def _has_header(head: list[Row], layout: Layout, options: TableOptions) -> tuple[bool, str]:
     """Whether the first row names the columns, and what is to be said about this decision."""
-    first, below = head[0][1], [row for _, row in head[1:] if len(row) == layout.width]
+    first, below = head[0][1], [row for _, row in head[1:_HEADER_ROWS] if len(row) == layout.width]
     target = None if options.target is None else positions_of(layout, [options.target])[0]
     is_name: list[int] = []  # no numbers above numbers
     is_sample: list[int] = []  # numbers above numbers

@@ -21,7 +21,14 @@ from numpy.typing import NDArray
 from widemargin._output_files import NamedOutput
 from widemargin.datasets.archives import load_npz
 from widemargin.datasets.arff import ArffFile
-from widemargin.datasets.arrow import ArrowFiles, DeclinedError, delimited_batches, folders_of, has_pyarrow
+from widemargin.datasets.arrow import (
+    ArrowFiles,
+    DeclinedError,
+    delimited_batches,
+    folders_of,
+    has_pyarrow,
+    release_blocks,
+)
 from widemargin.datasets.columns import (
     Batch,
     Codes,
@@ -273,6 +280,7 @@ class TableSource:
     def read(self) -> tuple[dict[int, Column], Any, Any]:
         """The features by position, the labels, and the weights, of all rows, within the configured memory budget."""
         columns = self.coded(self.in_one_pass(lambda batches: collect(batches, self.layout)))
+        release_blocks()
         for note in [*self.layout.notes, *noteworthy(self.layout, columns, self.options)]:
             warnings.warn(f"{self.layout.path}: {note}", stacklevel=4)
         weight = None if self.layout.weight is None else columns.pop(self.layout.weight)
