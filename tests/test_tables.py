@@ -437,6 +437,8 @@ def test_columnar_files_of_pandas_and_missing_words(tmp_path):
     words = pa.DictionaryArray.from_arrays(pa.array([0, 1]), pa.array(["u", None]))
     pyarrow.feather.write_feather(pa.table({"a": words, "y": [1, 2]}), tmp_path / "c.feather")
     assert read(tmp_path / "c.feather")[0] == [["u"], [None]]
+    pq.write_table(pa.table({"a": [1, 2], "y": ["+", ""]}), tmp_path / "d.parquet")
+    assert read(tmp_path / "d.parquet")[1] == ["+", ""]  # words of a format that has nulls
 
 
 def test_folders_and_patterns(tmp_path):

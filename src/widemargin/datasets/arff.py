@@ -22,13 +22,7 @@ _JAVA_DATES |= {k * n: f"%{v}" for k, v in zip("MdHhms", "mdHIMS", strict=True) 
 
 
 class ArffFile:
-    """The declared columns and the rows of a file.
-
-    Attributes
-    ----------
-    layout : Layout
-        Nominal attributes have their declared values; the weights are a further column.
-    """
+    """The declared columns and the rows of a file; in `layout` weights of instances are a further column."""
 
     def __init__(self, path: PathLike, options: TableOptions) -> None:
         self._path = path

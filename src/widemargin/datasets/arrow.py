@@ -82,10 +82,7 @@ def delimited_batches(
 ) -> Iterator[Batch]:
     """Typed columns of blocks of a text below its header of `n_header` lines.
 
-    Raises
-    ------
-    DeclinedError
-        Wherever the strict reader may find a fault, or other values.
+    A DeclinedError ends them wherever the strict reader may find a fault, or other values.
     """
     import pyarrow as pa
     from pyarrow import csv

@@ -198,7 +198,7 @@ def labels_in(layout: Layout, column: Column, options: TableOptions) -> tuple[An
         are_numbers = any(map(is_number, words)) and all(
             is_number(word) or options.is_missing(word, number=True) for word in words
         )
-        minus = "" if "+" in words else "-"
+        minus = None if "+" in words else "-"
         is_label = [word != minus and not options.is_missing(word, number=are_numbers) for word in column.words]
         words = [word for word, own in zip(words, is_label, strict=True) if own]
         values = np.array(words, dtype=str) if layout.target in layout.levels else labels_of(words)

@@ -141,18 +141,7 @@ def merged_labels(words: list[str], values: NDArray[Any]) -> list[str]:
 
 
 def with_short_indices(X: Any) -> Any:
-    """A CSR matrix with 32-bit indices where they suffice: half the memory, and some estimators refuse 64-bit ones.
-
-    Parameters
-    ----------
-    X : csr_array or csr_matrix
-        With indices within bounds.
-
-    Returns
-    -------
-    csr_matrix
-        Shares the values, and the indices if their dtype fits.
-    """
+    """A csr_matrix with the values of X, and 32-bit indices where they suffice: some estimators refuse 64-bit ones."""
     from scipy.sparse import csr_matrix, get_index_dtype
 
     short = get_index_dtype(maxval=max(X.nnz, *X.shape))

@@ -109,8 +109,9 @@ def load_table(  # noqa: PLR0913 - what a table may need
     Parameters
     ----------
     path : str or path-like
-        A file, or several of one layout: a folder, or a pattern such as ``"flights/*.parquet"``. Text may be
-        compressed: ``.gz``, ``.bz2``, ``.xz``, ``.zst``, ``.zip``.
+        A file, or several of one layout: a folder, or a pattern such as ``"flights/*.parquet"``; folders named
+        ``key=value`` above Parquet and Arrow files are columns. Text may be compressed: ``.gz``, ``.bz2``, ``.xz``,
+        ``.zst``, ``.zip``.
     target : int, str or None, default=-1
         The column of labels: its position, counted from 0 or, if negative, from the end; or its name. None: no labels.
     drop : sequence of int or str, default=()
@@ -197,12 +198,8 @@ def copied(source: Any) -> Iterator[str]:
 def format_of(path: PathLike) -> str:
     """The format of a file, by its suffix without that of a compression; of a folder or pattern that of its files.
 
-    Everything unknown is svmlight, whose files have many suffixes or none (``a9a``, ``a9a.t``, ``letter.scale``).
-
-    Raises
-    ------
-    ValueError
-        For a format that is not read, such as ``.h5``, with what to do.
+    Everything unknown is svmlight, whose files have many suffixes or none (``a9a``, ``a9a.t``, ``letter.scale``). A
+    ValueError says what to do with a format that is not read, such as ``.h5``.
 
     Examples
     --------
@@ -237,12 +234,7 @@ def files_of(path: PathLike) -> list[str]:
 
 
 class TableSource:
-    """A table whose layout is known, and whose rows can be read any number of times.
-
-    Attributes
-    ----------
-    layout : Layout
-    """
+    """A table whose `layout` is known, and whose rows can be read any number of times."""
 
     def __init__(self, path: PathLike, options: TableOptions, form: str) -> None:
         if form in ARRAYS:
