@@ -10,6 +10,8 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
+from command_line import Program
+
 collect_ignore = ["project"]  # pages, releases and benchmarks: python -m pytest tests/project
 Rows = NDArray[np.float32] | sp.csr_array
 
@@ -42,3 +44,10 @@ def load(data_dir: Path) -> Callable[..., tuple[Rows, NDArray[np.generic]]]:
             return sp.csr_array((data, indices, indptr), tuple(arrays["shape" + part])), arrays["y" + part]
 
     return read
+
+
+@pytest.fixture
+def program(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Program:
+    """The command line, in an empty folder."""
+    monkeypatch.chdir(tmp_path)
+    return Program(tmp_path, capsys)

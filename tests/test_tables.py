@@ -153,6 +153,7 @@ def test_cells(tmp_path, cells, expected):
         (["1", "1_000"], "'1_000', which is not a number"),
         (["1", "1e600"], "not finite"),
         (["9007199254740993", "1"], "an id? --drop"),
+        (["9007199254740993.0", "1"], "an id? --drop"),
     ],
 )
 def test_cells_that_would_be_a_guess_are_refused_with_the_option(tmp_path, cells, reason):
@@ -190,6 +191,7 @@ def test_the_options_that_errors_name_work(tmp_path):
         (["18446744073709551616", "1"], ["18446744073709551616", "1"]),
         (["1.0", "+2"], [1, 2]),
         (["1.0", "1"], [1, 1]),
+        (["9007199254740993.0", "9007199254740992.0"], ["9007199254740993.0", "9007199254740992.0"]),
         (["0", "-0.5"], [0.0, -0.5]),
         (["1e3", "2"], [1000, 2]),
         (["1E5", "10E4"], ["1E5", "10E4"]),
@@ -201,7 +203,31 @@ def test_the_options_that_errors_name_work(tmp_path):
 def test_labels_are_numbers_where_that_loses_nothing(texts, expected, tmp_path):
     assert labels_of(texts).tolist() == expected
     path = write(tmp_path, "a.csv", "".join(f"{k},{text}\n" for k, text in enumerate(texts)))
-    assert read(path, header=False)[1] == expected
+    _, labels, notes = read(path, header=False)
+    assert labels == expected
+    assert ("labels that are one number are one class: 1.0 and 1" in notes) == (texts == ["1.0", "1"])
+
+
+def test_ids_that_lost_their_digits_are_named(tmp_path):
+    """A spreadsheet, and pandas where a value is missing, keep whole numbers as floats."""
+    ids = [2**53 + 1, 2**53 + 3, 5]
+    frame = pd.DataFrame({"id": [None, *ids[1:]], "who": ids, "y": ids})
+    frame.to_parquet(tmp_path / "a.parquet")
+    notes = read(tmp_path / "a.parquet", drop=["who"])[2]
+    assert "column 1 ('id') has whole numbers beyond 2**53, of which numbers of 64 bits keep 16 digits" in notes
+    assert "column 3" not in notes  # whole numbers of Parquet are labels with all digits
+    frame.to_excel(tmp_path / "a.xlsx", index=False)
+    rows, labels, notes = read(tmp_path / "a.xlsx")
+    assert rows[2][1] == labels[2] == 5
+    for column in ("1 ('id')", "2 ('who')", "3 ('y')"):
+        assert f"column {column} has whole numbers beyond 2**53" in notes
+    fails(
+        write(tmp_path, "a.jsonl", '{"a":9007199254740993.0,"y":1}\n'), "a.jsonl:1: column 1 ('a') is '900719", "an id?"
+    )
+    assert "column 2 ('who') has whole numbers beyond 2**53" in read(tmp_path / "a.xlsx", text=["who"], drop=["id"])[2]
+    excel = write(tmp_path, "b.csv", "a,id,y\n1,1.23457E+17,u\n2,1.23458E+17,v\n")
+    assert "column 2 ('id') has whole numbers beyond 2**53" in read(excel)[2]
+    assert "2**53" not in read(write(tmp_path, "a.csv", "a,y\n1e300,u\n2.5,v\n"))[2]
 
 
 @pytest.mark.parametrize("word", ["", "NA", "N/A", "null", "NaN", "?", "-", "\\N"])
@@ -411,6 +437,8 @@ def test_columnar_files_of_pandas_and_missing_words(tmp_path):
     words = pa.DictionaryArray.from_arrays(pa.array([0, 1]), pa.array(["u", None]))
     pyarrow.feather.write_feather(pa.table({"a": words, "y": [1, 2]}), tmp_path / "c.feather")
     assert read(tmp_path / "c.feather")[0] == [["u"], [None]]
+    pq.write_table(pa.table({"a": [1, 2], "y": ["+", ""]}), tmp_path / "d.parquet")
+    assert read(tmp_path / "d.parquet")[1] == ["+", ""]  # words of a format that has nulls
 
 
 def test_folders_and_patterns(tmp_path):
@@ -418,7 +446,7 @@ def test_folders_and_patterns(tmp_path):
         (tmp_path / f"year={year}").mkdir()
         pq.write_table(pa.table({"a": [year / 2], "y": ["uv"[year % 2]]}), tmp_path / f"year={year}" / "part.parquet")
     (tmp_path / "_SUCCESS").touch()
-    assert read(tmp_path)[:2] == ([["2025", 1012.5], ["2026", 1013]], ["v", "u"])
+    assert read(tmp_path)[:2] == ([[2025, 1012.5], [2026, 1013]], ["v", "u"])
     assert read(tmp_path / "*" / "*.parquet")[:2] == read(tmp_path)[:2]
     pq.write_table(pa.table({"b": [1.0], "y": ["u"]}), tmp_path / "year=2026" / "other.parquet")
     fails(tmp_path, "other.parquet: column 'a' has another type than in")
@@ -429,6 +457,14 @@ def test_folders_and_patterns(tmp_path):
         load_table(tmp_path / "?.csv")
     with pytest.raises(FileNotFoundError):
         load_table(tmp_path / "no*.csv")
+    for city in ("S%C3%A3o Paulo", "__HIVE_DEFAULT_PARTITION__", "07"):  # text and null as Spark writes them
+        (tmp_path / "cities" / f"city={city}").mkdir(parents=True)
+        pq.write_table(pa.table({"a": [1], "y": [1]}), tmp_path / "cities" / f"city={city}" / "part.parquet")
+    (tmp_path / "text" / "k=1").mkdir(parents=True)
+    write(tmp_path / "text" / "k=1", "1.csv", "a,y\n1,u\n2,v\n")
+    rows, _, notes = read(tmp_path / "text")
+    assert (rows, "its folders named key=value are no columns" in notes) == ([[1], [2]], True)
+    assert read(tmp_path / "cities")[0] == [["07", 1], ["São Paulo", 1], [None, 1]]
 
 
 def test_json_lines(tmp_path):

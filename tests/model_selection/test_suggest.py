@@ -40,7 +40,7 @@ def test_a_kernel_machine_where_it_is_better(capsys: pytest.CaptureFixture[str])
     out = capsys.readouterr().out
     assert "300 rows, 2 columns, 100 % of the entries not zero, 2 classes, 50 % of the rows in the largest (0)" in out
     assert "probe of 300 rows: accuracy 0.9" in out
-    assert "; linear machine 0.8" in out
+    assert "; linear model 0.8" in out
     assert "no probe beats" not in out
 
 
@@ -112,7 +112,7 @@ def test_little_time_asks_for_an_early_machine(monkeypatch: pytest.MonkeyPatch) 
 
 @pytest.mark.slow
 def test_a_probe_of_few_rows_is_no_proof_for_a_linear_machine(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of many rows a second, larger probe decides; where there is no time for it, a search or an early machine does."""
+    """Of many rows a second, larger probe decides; where there is no time for it, a search or early prediction does."""
     rng = np.random.default_rng(0)
     rows = rng.normal(size=(9000, 2))
     labels = rows[:, 0] + rng.normal(size=9000) > 0
@@ -148,7 +148,7 @@ def test_nothing_to_learn_is_said(capsys: pytest.CaptureFixture[str]) -> None:
     noise = np.random.default_rng(0).normal(size=(200, 3))
     y = np.where(np.arange(200) % 4 == 0, "a", "b")
     suggest(noise, y)
-    assert "no probe beats a machine that predicts the largest class for every row (accuracy 0.750)" in (
+    assert "no probe beats a model that predicts the largest class for every row (accuracy 0.750)" in (
         capsys.readouterr().out
     )
 

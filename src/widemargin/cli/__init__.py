@@ -1,4 +1,4 @@
-"""The program ``widemargin``: demo, train, tune, predict, compress, info and completion.
+"""The program ``widemargin``: demo, train, tune, predict, compress and info.
 
 ::
 
@@ -9,15 +9,12 @@
     commands     train, tune, predict, compress, info
     machines     the estimators that commands make, and the options that these take
     data         the data of the commands, with the columns that a model knows
-    preparation  what a model does before its machine: missing values, scaling, categories
+    preparation  what a model does before its last step: missing values, scaling, categories
     streaming    training on tables larger than memory
     inputs       standard input and pipes as files
     labels       labels compared with the classes of a model
     reports      what was trained on what, and what is in a model file
-    demo         demo: patches of photographs, compared with scikit-learn's SVC
-    comparison   seconds, accuracy and dual objective of several models
-    picture      predictions painted over photographs
-    completion   scripts for shells
+    demo         patches of photographs: compared with scikit-learn's SVC, and predictions painted over them
     outputs      the output of a command: a file, or standard output
 
 Each command imports what it needs when it is run: ``--help`` takes no time.

@@ -27,16 +27,6 @@ Text may be compressed: .gz, .bz2, .xz, .zst, or .zip with one file. - is standa
 _EXIT_CODES = "exit codes: 0 success, 1 any other error, 2 wrong usage, 130 interrupted,\n143 terminated\n"
 
 
-def _lazy(module: str, function: str) -> Callable[[argparse.Namespace], int]:
-    """The function of a command, whose module is imported when it is called."""
-
-    def run(args: argparse.Namespace) -> int:
-        code: int = getattr(import_module(f"widemargin.cli.{module}"), function)(args)
-        return code
-
-    return run
-
-
 def make_parser() -> argparse.ArgumentParser:
     """The parser of the whole command line; a parsed command has `run`, its function, and `inputs` and `outputs`."""
     parser = _Parser(
@@ -49,7 +39,6 @@ def make_parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
     for add in (_add_demo, _add_train, _add_tune, _add_predict, _add_compress, _add_info):
         add(commands)
-    _add_completion(commands, parser)
     return parser
 
 
@@ -73,21 +62,24 @@ class _Version(argparse.Action):
         parser.exit()
 
 
+# Commands -------------------------------------------------------------------------------------------------------------
+
+
 def _add_command(
-    commands: Any,
-    name: str,
-    run: Callable[[argparse.Namespace], int],
-    summary: str,
-    epilog: str = _DATA_FILES,
-    inputs: tuple[str, ...] = (),
-    outputs: tuple[str, ...] = (),
+    commands: Any, name: str, summary: str, inputs: tuple[str, ...] = (), outputs: tuple[str, ...] = ()
 ) -> Any:
     """Add a command; `inputs` and `outputs` are its arguments that name files, or are ``-``, a standard stream."""
+
+    def run(args: argparse.Namespace) -> int:  # its module is imported when it is called
+        module = import_module("widemargin.cli.demo" if name == "demo" else "widemargin.cli.commands")
+        code: int = getattr(module, name)(args)
+        return code
+
     command = commands.add_parser(
         name,
         help=summary[0].lower() + summary[1:],
         description=summary + ".",
-        epilog=epilog + _EXIT_CODES,
+        epilog=(_DATA_FILES if len(inputs) > 1 else "") + _EXIT_CODES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,  # --gamma is not --gammas
     )
@@ -97,23 +89,14 @@ def _add_command(
 
 def _add_demo(commands: Any) -> None:
     summary = "Train on patches of two photographs, compare with scikit-learn's SVC, and paint the predictions"
-    command = _add_command(commands, "demo", _lazy("demo", "demo"), summary, epilog="", outputs=("out",))
+    command = _add_command(commands, "demo", summary, outputs=("out",))
     add = command.add_argument
     add("--n-samples", type=_count, default=20_000, metavar="N", help="training patches (20000)")
-    add(
-        "--task",
-        choices=("quadrant", "photo"),
-        default="quadrant",
-        help="what to predict: photograph and quadrant (8 classes), or photograph (2 classes) (quadrant)",
-    )
+    task = "what to predict: photograph and quadrant (8 classes), or photograph (2 classes) (quadrant)"
+    add("--task", choices=("quadrant", "photo"), default="quadrant", help=task)
     add("--no-compare", action="store_true", help="skip scikit-learn's SVC")
-    add(
-        "--out",
-        type=_output,
-        default=DEMO_PICTURE,
-        metavar="PATH",
-        help=f"output image, PNG ({DEMO_PICTURE}, which is replaced)",
-    )
+    out = f"output image, PNG ({DEMO_PICTURE}, which is replaced)"
+    add("--out", type=_output, default=DEMO_PICTURE, metavar="PATH", help=out)
     _add_running(command)
     _add_force(command)
 
@@ -124,65 +107,50 @@ def _add_train(commands: Any) -> None:
 
 
 def _add_tune(commands: Any) -> None:
-    summary = "Choose C and gamma by cross-validation, train with the best, and save the machine"
+    summary = "Choose C and gamma by cross-validation, train with the best, and save the model"
     _add_training(commands, "tune", summary, _add_search)
 
 
 def _add_training(commands: Any, name: str, summary: str, *groups: Callable[[Any], None]) -> None:
     """Add a command that reads data and saves a model, with these groups of options among the common ones."""
-    run = _lazy("commands", name)
-    command = _add_command(commands, name, run, summary, inputs=("data", "test"), outputs=("model",))
+    command = _add_command(commands, name, summary, inputs=("data", "test"), outputs=("model",))
     command.add_argument("data", type=_input, metavar="DATA", help="training data; - is standard input")
-    model_help = "output file for the model, such as model.skops; - is standard output"
-    command.add_argument("model", type=_output, metavar="MODEL", help=model_help)
+    model = "output file for the model, such as model.skops; - is standard output"
+    command.add_argument("model", type=_output, metavar="MODEL", help=model)
     for add in (_add_reading, _add_preparation, *groups, _add_limits, _add_testing, _add_running, _add_force):
         add(command)
 
 
 def _add_predict(commands: Any) -> None:
     summary = "Predict the label of every sample, one per line"
-    run = _lazy("commands", "predict")
-    command = _add_command(commands, "predict", run, summary, inputs=("data", "model"), outputs=("out",))
+    command = _add_command(commands, "predict", summary, inputs=("data", "model"), outputs=("out",))
     add = command.add_argument
-    data_help = "samples; labels are optional in .csv and .npz files; - is standard input"
-    add("data", type=_input, metavar="DATA", help=data_help)
+    data = "samples; labels are optional in .csv and .npz files; - is standard input"
+    add("data", type=_input, metavar="DATA", help=data)
     add("model", type=_input, metavar="MODEL", help="model saved by train or compress")
-    add(
-        "out",
-        type=_output,
-        metavar="OUT",
-        nargs="?",
-        help="output file (standard output); written after a complete prediction",
+    out = "output file (standard output); written after a complete prediction"
+    add("out", type=_output, metavar="OUT", nargs="?", help=out)
+    decision = (
+        "write decision values instead of labels: one for two classes (positive for the second), otherwise one per "
+        "class, separated by tabs"
     )
-    add(
-        "--decision",
-        action="store_true",
-        help="write decision values instead of labels: one for two classes (positive for the second), otherwise one "
-        "per class, separated by tabs",
-    )
+    add("--decision", action="store_true", help=decision)
     _add_reading(command)
     _add_force(command)
 
 
 def _add_compress(commands: Any) -> None:
-    summary = "Approximate a kernel machine by one that predicts in a few inner products, and report what is lost"
-    run = _lazy("commands", "compress")
-    command = _add_command(commands, "compress", run, summary, inputs=("model", "data"), outputs=("out", "onnx"))
+    summary = "Approximate a kernel model by one that predicts in a few inner products, and report what is lost"
+    command = _add_command(commands, "compress", summary, inputs=("model", "data"), outputs=("out", "onnx"))
     add = command.add_argument
-    add(
-        "model",
-        type=_input,
-        metavar="MODEL",
-        help="model saved by train, or by skops: SVC, NuSVC, SVR, NuSVR, OneClassSVM, KernelRidge of scikit-learn; or "
-        "a model file of LIBSVM, OpenCV or another program that widemargin.read_machine reads",
+    model = (
+        "model saved by train, or by skops: SVC, NuSVC, SVR, NuSVR, OneClassSVM, KernelRidge of scikit-learn; or a "
+        "model file of LIBSVM, OpenCV or another program that widemargin.read_machine reads"
     )
+    add("model", type=_input, metavar="MODEL", help=model)
     add("out", type=_output, metavar="OUT", help="output file for the compressed model; - is standard output")
-    add(
-        "--data",
-        type=_input,
-        metavar="FILE",
-        help="samples like those to predict, best the training data (default: the support vectors)",
-    )
+    data = "samples like those to predict, best the training data (default: the support vectors)"
+    add("--data", type=_input, metavar="FILE", help=data)
     add("--onnx", type=_output, metavar="FILE", help="also write the compressed model as ONNX")
     _add_reading(command)
     _add_cost(command)
@@ -192,18 +160,11 @@ def _add_compress(commands: Any) -> None:
 
 
 def _add_info(commands: Any) -> None:
-    summary = "Describe a saved model"
-    command = _add_command(commands, "info", _lazy("commands", "info"), summary, epilog="", inputs=("model",))
+    command = _add_command(commands, "info", "Describe a saved model", inputs=("model",))
     command.add_argument("model", type=_input, metavar="MODEL", help="model saved by train or compress")
-    command.set_defaults(prints=True)
 
 
-def _add_completion(commands: Any, program: argparse.ArgumentParser) -> None:
-    summary = "Print a script that completes commands and options in a shell"
-    usage = 'bash, zsh: eval "$(widemargin completion bash)"; fish: widemargin completion fish | source\n\n'
-    command = _add_command(commands, "completion", _lazy("completion", "completion"), summary, epilog=usage)
-    command.add_argument("shell", choices=("bash", "zsh", "fish"), help="the shell")
-    command.set_defaults(program=program, prints=True)
+# Groups of options ----------------------------------------------------------------------------------------------------
 
 
 def _add_force(command: Any) -> None:
@@ -255,46 +216,32 @@ def _add_machine(command: Any) -> None:
         }
     )
     add = command.add_argument_group("model").add_argument
-    add(
-        "--task",
-        choices=("classification", "regression", "one-class"),
-        default="classification",
-        help="regression: labels are numbers; one-class: find samples unlike most others, without labels (a .csv "
-        "file has none unless --target names them); both with --estimator dcsvm (classification)",
+    task = (
+        "regression: labels are numbers; one-class: find samples unlike most others, without labels (a .csv file has "
+        "none unless --target names them); both with --estimator dcsvm (classification)"
     )
-    add(
-        "--estimator",
-        type=_estimator,
-        choices=("dcsvm", "ocas", "bsgd", "dcpred"),
-        default="dcsvm",
-        help="dcsvm: exact kernel SVM; ocas or linear: linear SVM, also of more rows than memory holds; bsgd: kernel "
-        "SVM with at most --budget support vectors, by stochastic gradient descent; dcpred: approximate kernel SVM, "
-        "for the fastest predictions, always with intercepts (dcsvm)",
+    add("--task", choices=("classification", "regression", "one-class"), default="classification", help=task)
+    estimator = (
+        "dcsvm: exact kernel SVM; ocas or linear: linear SVM, also of more rows than memory holds; bsgd: kernel SVM "
+        "with at most --budget support vectors, by stochastic gradient descent; dcpred: approximate kernel SVM, for "
+        "the fastest predictions, always with intercepts (dcsvm)"
     )
+    add("--estimator", type=_estimator, choices=("dcsvm", "ocas", "bsgd", "dcpred"), default="dcsvm", help=estimator)
     add("-C", type=_positive, default=1.0, metavar="C", help="weight of the losses, > 0 (1)")
     add("--epsilon", type=_number, default=0.1, metavar="E", help="regression: errors up to E cost nothing (0.1)")
     add("--nu", type=_positive, default=0.5, metavar="NU", help="one-class: fraction outside (0.5)")
-    add(
-        "--gamma",
-        type=_auto(_positive, "scale", "near"),
-        metavar="G",
-        help="kernel coefficient: a number > 0, scale = 1/(n_features * variance), auto = 1/n_features, or, of "
-        "one-class, near = 1/distance of near rows (scale; one-class: near)",
+    gamma = (
+        "kernel coefficient: a number > 0, scale = 1/(n_features * variance), auto = 1/n_features, or, of one-class, "
+        "near = 1/distance of near rows (scale; one-class: near)"
     )
-    add(
-        "--loss",
-        choices=[loss for losses in LOSSES.values() for loss in losses],
-        help="ocas, regression: the loss of a sample (hinge; regression: epsilon_insensitive)",
-    )
+    add("--gamma", type=_auto(_positive, "scale", "near"), metavar="G", help=gamma)
+    losses = [loss for losses in LOSSES.values() for loss in losses]
+    loss = "ocas, regression: the loss of a sample (hinge; regression: epsilon_insensitive)"
+    add("--loss", choices=losses, help=loss)
     add("--budget", type=_count, default=100, metavar="B", help="bsgd: most support vectors (100)")
     add("--epochs", dest="n_epochs", type=_count, default=20, metavar="N", help="bsgd: passes over the samples (20)")
-    add(
-        "--stop-level",
-        type=_auto(_level),
-        default=0,
-        metavar="N",
-        help="stop at this level of clusters: an early machine, in a fraction of the time; 0 is exact (0)",
-    )
+    level = "stop at this level of clusters, which predicts early: a fraction of the time; 0 is exact (0)"
+    add("--stop-level", type=_auto(_level), default=0, metavar="N", help=level)
     add("--relevance", action="store_true", help="scale the columns by their relevance, learned first")
     _add_kernel_and_data(add)
 
@@ -305,37 +252,18 @@ def _add_search(command: Any) -> None:
     )
     add = command.add_argument_group("search").add_argument
     add("--task", choices=("classification", "regression"), default="classification", help="(classification)")
-    add(
-        "--estimator",
-        type=_estimator,
-        choices=("dcsvm", "ocas"),
-        default="dcsvm",
-        help="dcsvm: exact kernel SVM; ocas: linear SVM, of which C alone is chosen (dcsvm)",
-    )
+    estimator = "dcsvm: exact kernel SVM; ocas: linear SVM, of which C alone is chosen (dcsvm)"
+    add("--estimator", type=_estimator, choices=("dcsvm", "ocas"), default="dcsvm", help=estimator)
     add("--loss", choices=LOSSES["ocas"], help="ocas: the loss of a sample (hinge)")
     add("--Cs", type=_auto(_values), metavar="N|C,C,...", help="values of C, or how many (auto; ocas: 10)")
-    add(
-        "--gammas", type=_auto(_values), default="auto", metavar="N|G,G,...", help="values of gamma, or how many (auto)"
-    )
-    add(
-        "--epsilons",
-        type=_auto(_values),
-        default="auto",
-        metavar="N|E,E,...",
-        help="regression: values of epsilon, in units of the targets' standard deviation, or how many (auto)",
-    )
-    add(
-        "--search",
-        choices=("auto", "exact", "early"),
-        default="auto",
-        help="cells: exact machines, or early ones (auto)",
-    )
-    add(
-        "--relevance",
-        action=argparse.BooleanOptionalAction,
-        default="auto",
-        help="scale the columns by their relevance, where held-out scores rise (auto)",
-    )
+    gammas = "values of gamma, or how many (auto)"
+    add("--gammas", type=_auto(_values), default="auto", metavar="N|G,G,...", help=gammas)
+    epsilons = "regression: values of epsilon, in units of the targets' standard deviation, or how many (auto)"
+    add("--epsilons", type=_auto(_values), default="auto", metavar="N|E,E,...", help=epsilons)
+    search = "models that are compared: exact, or of early prediction (auto)"
+    add("--search", choices=("auto", "exact", "early"), default="auto", help=search)
+    relevance = "scale the columns by their relevance, where held-out scores rise (auto)"
+    add("--relevance", action=argparse.BooleanOptionalAction, default="auto", help=relevance)
     add("--folds", type=_count, default=5, metavar="N", help="folds of the cross-validation (5)")
     add("--scoring", metavar="NAME", help="a scorer of scikit-learn, such as roc_auc (accuracy; regression: r2)")
     add("--exhaustive", action="store_true", help="score every cell of a grid in every fold: eliminate none")
@@ -343,74 +271,47 @@ def _add_search(command: Any) -> None:
 
 
 def _add_kernel_and_data(add: Callable[..., Any], default: str = "rbf") -> None:
-    add(
-        "--kernel",
-        choices=(*(["auto"] if default == "auto" else []), "rbf", "laplacian", "poly", "sigmoid", "linear"),
-        default=default,
-        help="kernel function" + (": auto chooses rbf or laplacian" if default == "auto" else "") + f" ({default})",
-    )
+    kernels = ("rbf", "laplacian", "poly", "sigmoid", "linear")
+    if default == "auto":
+        kernel = "kernel function: auto chooses rbf or laplacian (auto)"
+        add("--kernel", choices=("auto", *kernels), default=default, help=kernel)
+    else:
+        add("--kernel", choices=kernels, default=default, help="kernel function (rbf)")
     add("--degree", type=_count, default=3, metavar="D", help="degree of the poly kernel (3)")
     add("--coef0", type=_number, default=0.0, metavar="R", help="constant term of poly and sigmoid (0)")
-    add(
-        "--intercept",
-        dest="fit_intercept",
-        action=argparse.BooleanOptionalAction,
-        default=argparse.SUPPRESS,
-        help="whether the machine has an intercept (dcsvm and ocas have one, bsgd has none)",
+    how: dict[str, Any] = {"action": argparse.BooleanOptionalAction, "default": argparse.SUPPRESS}
+    intercept = "whether the model has an intercept (dcsvm and ocas have one, bsgd has none)"
+    add("--intercept", dest="fit_intercept", help=intercept, **how)
+    balanced = "weigh classes inversely to their frequency"
+    add("--balanced", dest="class_weight", action="store_const", const="balanced", help=balanced)
+    scale = (
+        "scale features to zero mean and unit variance, or to [0, 1], and save the scaling with the model; sparse "
+        "data are not centred, and categories not scaled (none)"
     )
-    add(
-        "--balanced",
-        dest="class_weight",
-        action="store_const",
-        const="balanced",
-        help="weigh classes inversely to their frequency",
-    )
-    add(
-        "--scale",
-        choices=("none", "standard", "minmax"),
-        default="none",
-        help="scale features to zero mean and unit variance, or to [0, 1], and save the scaling with the model; sparse "
-        "data are not centred, and categories not scaled (none)",
-    )
+    add("--scale", choices=("none", "standard", "minmax"), default="none", help=scale)
 
 
 def _add_cost(command: Any) -> None:
     add = command.add_argument_group("prediction cost", "for compress, and for train --estimator dcpred").add_argument
-    add(
-        "--prediction-cost",
-        type=_auto(_positive),
-        default="auto",
-        metavar="COST",
-        help="largest cost of a prediction, in inner products of all features, at least 4 (auto)",
-    )
-    add("--n-clusters", type=_auto(_count), default="auto", metavar="N", help="leaves of a tree (auto)")
-    add("--n-landmarks", type=_auto(_count), default="auto", metavar="N", help="landmarks of a leaf (auto)")
-    add(
-        "--n-pseudo-landmarks",
-        type=_auto(_count),
-        default="auto",
-        metavar="N",
-        help="pseudo-landmarks of a leaf (auto)",
-    )
-    add(
-        "--pseudo",
-        choices=("polynomial", "triangle", "none"),
-        default="polynomial",
-        help="how kernel values of pseudo-landmarks are estimated; triangle needs rbf or laplacian (polynomial)",
-    )
+    cost = "largest cost of a prediction, in inner products of all features, at least 4 (auto)"
+    add("--prediction-cost", type=_auto(_positive), default="auto", metavar="COST", help=cost)
+    sizes = {
+        "--n-clusters": "leaves of a tree",
+        "--n-landmarks": "landmarks of a leaf",
+        "--n-pseudo-landmarks": "pseudo-landmarks of a leaf",
+    }
+    for name, what in sizes.items():
+        add(name, type=_auto(_count), default="auto", metavar="N", help=f"{what} (auto)")
+    pseudo = "how kernel values of pseudo-landmarks are estimated; triangle needs rbf or laplacian (polynomial)"
+    add("--pseudo", choices=("polynomial", "triangle", "none"), default="polynomial", help=pseudo)
     add("--n-trees", type=_count, default=1, metavar="N", help="number of trees to average (1)")
 
 
 def _add_limits(command: Any, *, tol: bool = True) -> None:
     add = command.add_argument_group("limits").add_argument
     if tol:
-        add(
-            "--tol",
-            type=_positive,
-            default=1e-3,
-            metavar="T",
-            help="stopping tolerance: of the KKT violation; of ocas the relative duality gap (0.001)",
-        )
+        text = "stopping tolerance: of the KKT violation; of ocas the relative duality gap (0.001)"
+        add("--tol", type=_positive, default=1e-3, metavar="T", help=text)
     add("--max-time", type=_positive, metavar="S", help="stop after S seconds with the best model so far (no limit)")
     add("--memory-budget", type=_bytes, metavar="BYTES", help="memory beside the data, such as 500MB or 2GiB")
     add("--n-jobs", type=int, metavar="N", help="number of threads (one per core)")
@@ -419,17 +320,16 @@ def _add_limits(command: Any, *, tol: bool = True) -> None:
 def _add_testing(command: Any) -> None:
     add = command.add_argument_group("evaluation").add_mutually_exclusive_group().add_argument
     add("--test", type=_input, metavar="FILE", help="report the accuracy on these data")
-    add(
-        "--holdout",
-        type=_fraction,
-        metavar="P",
-        help="report the accuracy on this share of the data, held out; 0 < P < 1",
-    )
+    holdout = "report the accuracy on this share of the data, held out; 0 < P < 1"
+    add("--holdout", type=_fraction, metavar="P", help=holdout)
 
 
 def _add_running(command: Any) -> None:
     command.add_argument("--seed", dest="random_state", type=int, default=0, metavar="N", help="random seed (0)")
     command.add_argument("--quiet", action="store_true", help="show no progress bar")
+
+
+# Types of options -----------------------------------------------------------------------------------------------------
 
 
 def _number(text: str) -> float:
@@ -439,18 +339,17 @@ def _number(text: str) -> float:
         raise argparse.ArgumentTypeError(f"{text!r} is not a number") from None
 
 
-def _positive(text: str) -> float:
-    number = _number(text)
-    if not 0 < number < math.inf:
-        raise argparse.ArgumentTypeError(f"{text} is not a finite number above 0")
-    return number
+def _between(low: float, high: float, what: str) -> Callable[[str], float]:
+    def read(text: str) -> float:
+        number = _number(text)
+        if not low < number < high:
+            raise argparse.ArgumentTypeError(f"{text} is not {what}")
+        return number
+
+    return read
 
 
-def _fraction(text: str) -> float:
-    number = _number(text)
-    if not 0 < number < 1:
-        raise argparse.ArgumentTypeError(f"{text} is not between 0 and 1")
-    return number
+_positive, _fraction = _between(0, math.inf, "a finite number above 0"), _between(0, 1, "between 0 and 1")
 
 
 def _count(text: str) -> int:

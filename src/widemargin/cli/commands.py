@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import time
 from argparse import Namespace
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import asdict
 from typing import Any, BinaryIO
 
 import numpy as np
@@ -44,7 +45,11 @@ def train(args: Namespace) -> int:
             data, features, weights = _split(read_training(args, LINEAR_SHARE if is_streaming else 1), args)
         except TooLargeError as error:
             if not is_streaming:
-                raise ValueError(f"{error}; --memory-budget, or --estimator linear, which streams them") from error
+                streams = {
+                    "classification": ", or --estimator linear, which streams them",
+                    "regression": "; in Python OCASRegressor trains on a memory map",
+                }.get(args.task, "")
+                raise ValueError(f"{error}; --memory-budget takes more{streams}") from error
             start = time.perf_counter()
             model, data, features, n_samples = train_streaming(args, make_estimator(args))
         else:
@@ -53,7 +58,7 @@ def train(args: Namespace) -> int:
             with errors_naming(args.data):
                 model.fit(data.X, data.y, **_fit_options(model, weights))
         seconds = time.perf_counter() - start
-        write_model(model, file, describe(model), features.facts())
+        write_model(model, file, describe(model), asdict(features))
     report(args, model, data, seconds, n_samples)
     return 0
 
@@ -76,7 +81,7 @@ def tune(args: Namespace) -> int:
         best = search.best_estimator_
         steps = [*steps, *([step for _, step in best.steps] if hasattr(best, "steps") else [best])]
         model = make_pipeline(*steps) if len(steps) > 1 else best
-        write_model(model, file, describe(model), features.facts())
+        write_model(model, file, describe(model), asdict(features))
     for name, value in chosen_parameters(search).items():
         print(f"{name:16} {value if isinstance(value, str) else f'{value:.6g}'}", file=report_stream(args.model))
     if getattr(search, "relevance_", None) is not None:
@@ -93,9 +98,12 @@ def predict(args: Namespace) -> int:
         model = load_any(args.model)
         if not hasattr(model, "predict"):
             raise file_error(args.model, f"holds a {type(model).__name__}, which predicts nothing")
+        if args.decision and not hasattr(model, "decision_function"):
+            reason = f"a {type(last_step(model)).__name__} has no decision values: omit --decision"
+            raise file_error(args.model, reason)
         data = read_to_predict(model, args)
         with damage_reported(args.model), errors_naming(args.data):
-            values = _decision_function(model, args)(data.X) if args.decision else model.predict(data.X)
+            values = model.decision_function(data.X) if args.decision else model.predict(data.X)
             rows = values if values.ndim == 2 else values[:, None]
         file.writelines(_lines(rows.tolist()))
     if not args.decision:
@@ -117,7 +125,7 @@ def compress(args: Namespace) -> int:
             small = compress_model(**parameters(compress_model, args, model=model, X=X))
             if graph is not None:
                 graph.write(to_onnx(small).SerializeToString())
-        write_model(small, file, describe(small), features_of(model, args.model).facts())
+        write_model(small, file, describe(small), asdict(features_of(model, args.model)))
     for machine in machines_in(small):
         if hasattr(machine, "report_"):
             print(machine.report_, file=report_stream(args.out))
@@ -189,13 +197,6 @@ def _make_search(args: Namespace) -> Any:
     folds = KFold if args.task == "regression" else StratifiedKFold
     cv = folds(args.folds, shuffle=True, random_state=args.random_state)
     return make_estimator(args, cv=cv, kernels=args.kernel)
-
-
-def _decision_function(model: Any, args: Namespace) -> Callable[[Any], Any]:
-    if not hasattr(model, "decision_function"):
-        raise file_error(args.model, f"a {type(last_step(model)).__name__} has no decision values: omit --decision")
-    decide: Callable[[Any], Any] = model.decision_function
-    return decide
 
 
 def _lines(rows: list[list[Any]]) -> Iterable[bytes]:

@@ -6,9 +6,8 @@ import warnings
 from argparse import Namespace
 from collections.abc import Callable, Collection
 from contextlib import AbstractContextManager
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from dataclasses import replace as with_changes
-from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,9 +19,9 @@ from widemargin.cli.messages import note
 from widemargin.datasets import Dataset, load_npz, load_svmlight
 from widemargin.datasets.columns import Codes, Column, frame_of
 from widemargin.datasets.files import file_error, quoted
-from widemargin.datasets.layouts import CATEGORY, DATE, Layout, TableOptions, positions_of, suggestion
+from widemargin.datasets.layouts import DATE, Layout, TableOptions, positions_of, suggestion
 from widemargin.datasets.precision import is_rounded
-from widemargin.datasets.tables import ARRAYS, TableSource, format_of, open_table
+from widemargin.datasets.tables import ARRAYS, TableSource, format_of
 
 LINEAR_SHARE = 3  # memory budget / bytes of a table that a linear machine takes whole: copies and indicators need room
 PlaceOf = Callable[[int], tuple[str, int | None]]  # the file and the line of a row
@@ -31,48 +30,18 @@ _HEADERS: dict[str, Any] = {"auto": "auto", "yes": True, "no": False}
 
 @dataclass(frozen=True)
 class Features:
-    """The features of a model, as its training data had them; saved in its file.
-
-    Attributes
-    ----------
-    n_features : int
-    names : list of str, or None
-    kinds : list of str, or None
-        Of the features; None where the data were a matrix.
-    columns : list of str, or None
-        All names of the training table.
-    places : list of int
-        Positions of the features in the training table.
-    width : int
-        Number of columns of the training table.
-    target : int, str or None
-        The label: its name, or its position where there are no names.
-    levels : dict of str to list of str
-        The words of each category, by the number of the feature.
-    lacks_values : bool
-        Whether numbers were missing.
-    dtype : str or None
-    """
+    """The features of a model, as its training data had them; saved in its file."""
 
     n_features: int
     names: list[str] | None = None
-    kinds: list[str] | None = None
-    columns: list[str] | None = None
-    places: list[int] | None = None
-    width: int = 0
-    target: int | str | None = None
-    levels: dict[str, list[str]] | None = None
-    lacks_values: bool = False
+    kinds: list[str] | None = None  # of the features; None where the data were a matrix
+    columns: list[str] | None = None  # all names of the training table
+    places: list[int] | None = None  # positions of the features in the training table
+    width: int = 0  # number of columns of the training table
+    target: int | str | None = None  # name of the label, or its position where there are no names
+    levels: dict[str, list[str]] | None = None  # the words of each category, by the number of the feature
+    lacks_values: bool = False  # whether numbers were missing
     dtype: str | None = None
-
-    def facts(self) -> dict[str, Any]:
-        """As a mapping that can be saved."""
-        return asdict(self)
-
-    @property
-    def categories(self) -> list[int]:
-        """Numbers of the features that are categories."""
-        return [k for k, kind in enumerate(self.kinds or ()) if kind == CATEGORY]
 
 
 class Training(NamedTuple):
@@ -115,36 +84,29 @@ def training_source(args: Namespace) -> TableSource:
     options = table_options(args, drop=args.drop, text=args.text)
     if args.task == "one-class" and args.target is None:
         options = with_changes(options, target=None)  # all columns are features
-    source = open_table(args.data, options, form_of(args.data, args))
+    source = TableSource(args.data, options, form_of(args.data, args))
     layout = source.layout
     if dates := [layout.name(k) for k in layout.features if layout.kinds[k] == DATE]:
-        raise layout.error(
-            f"columns of dates: {shorten(dates)}; --drop {','.join(dates)} leaves them out".replace("'", "")
-        )
+        drop = f"--drop {','.join(dates)} leaves them out"
+        raise layout.error(f"columns of dates: {shorten(dates)}; {drop}".replace("'", ""))
     return source
 
 
 def read_training(args: Namespace, share: int = 1) -> Training:
     """The training data with those of `--test`, within a share of the budget, and what the model knows of tables."""
+    weights, place_of, form = None, None, form_of(args.data, args)
     with within_budget(args, share):
-        return _read_training(args)
-
-
-def _read_training(args: Namespace) -> Training:
-    place_of: PlaceOf | None = None
-    weights, form = None, form_of(args.data, args)
-    if form in ARRAYS:
-        if args.drop or args.text:
-            raise file_error(args.data, "--drop and --one-hot are for tables")
-        data = _read_arrays(args.data, form, args)
-        features = Features(data.X.shape[1], dtype=data.X.dtype.name)
-    else:
-        source = training_source(args)
-        table = source.table(source.read(), is_frame=False)
-        columns, weights = table.X, table.sample_weight
-        place_of = _place_of(source)
-        features = features_of_table(args, source.layout, columns, place_of=place_of)
-        data = Dataset(prepared_frame(source.layout, columns, features.dtype), table.y)
+        if form in ARRAYS:
+            if args.drop or args.text:
+                raise file_error(args.data, "--drop and --one-hot are for tables")
+            data = _read_arrays(args.data, form, args)
+            features = Features(data.X.shape[1], dtype=data.X.dtype.name)
+        else:
+            source = training_source(args)
+            columns, y, weights = source.read()
+            place_of = source.place_of
+            features = features_of_table(args, source.layout, columns, place_of=place_of)
+            data = Dataset(prepared_frame(source.layout, columns, features.dtype), y)
     if args.task == "one-class":
         return Training(Dataset(data.X, None), features, weights)
     if data.y is None:
@@ -153,7 +115,7 @@ def _read_training(args: Namespace) -> Training:
         data = data._replace(y=as_numbers(args.data, data.y))
     else:
         check_classes(args.data, data.y)
-        note_rare_classes(data.y, None if place_of is None else partial(_line_of, place_of))
+        note_rare_classes(data.y, place_of)
     return Training(with_test(data, data.y, args, features), features, weights)
 
 
@@ -221,15 +183,6 @@ def _dtype_for(layout: Layout, numbers: dict[int, Column]) -> str:
     return "float64" if wide else "float32"
 
 
-def _line_of(place_of: PlaceOf, row: int) -> int | None:
-    return place_of(row)[1]
-
-
-def _place_of(source: TableSource) -> PlaceOf | None:
-    """Where a row of a table is; None where rows without a label were left out, so that others have its number."""
-    return None if source.options.unlabelled == "drop" else source.place_of
-
-
 def _refuse_missing(layout: Layout, position: int, column: Column, place_of: PlaceOf | None, remedy: str) -> None:
     row = int(np.argmax(np.isnan(column)))
     path, line = place_of(row) if place_of else (layout.path, None)
@@ -260,8 +213,7 @@ def _read_arrays(path: str, form: str, args: Namespace, dtype: str | None = None
     if form == "npz":
         return load_npz(path, target="y" if args.target is None else str(args.target))
     name = dtype if args.dtype == "auto" else args.dtype
-    wanted: Any = {"float32": np.float32, "float64": np.float64}.get(name or "")
-    return load_svmlight(path, zero_based=args.zero_based, dtype=wanted)
+    return load_svmlight(path, zero_based=args.zero_based, dtype=None if name is None else getattr(np, name))
 
 
 # Samples for known features -------------------------------------------------------------------------------------------
@@ -309,23 +261,23 @@ def read_known(path: str, args: Namespace, features: Features, owner: str, **opt
         return _with_columns(path, form, args, features, owner)
     by_name = dict(zip(features.names or (), kinds, strict=False))
     with within_budget(args):
-        peek = open_table(path, table_options(args, target=None, kinds=by_name), form).layout
+        peek = TableSource(path, table_options(args, target=None, kinds=by_name), form).layout
         keep, target = _matched(peek, args, features, owner)
         known = dict(zip(keep, kinds, strict=True))
-        source = open_table(path, table_options(args, target=target, keep=keep, kinds=known, **options), form)
-        table = source.table(source.read(), is_frame=False)
-    layout, columns = source.layout, table.X
+        source = TableSource(path, table_options(args, target=target, keep=keep, kinds=known, **options), form)
+        columns, y, _ = source.read()
+    layout = source.layout
     for place, k in enumerate(keep):
         column = columns[k]
         if isinstance(column, Codes):
             _note_unknown(layout, k, column, (features.levels or {}).get(str(place)), owner)
         elif features.kinds and not features.lacks_values and np.isnan(column).any():
             remedy = "no number was missing in training: fill it in, or leave the row out"
-            _refuse_missing(layout, k, column, _place_of(source), remedy)
+            _refuse_missing(layout, k, column, source.place_of, remedy)
     if peek.names is None or features.names is None:
         warnings.filterwarnings("ignore", "X (does not have valid feature names|has feature names)")
     named = with_changes(layout, names=None) if features.names is None else layout
-    return Dataset(prepared_frame(named, columns, features.dtype), table.y)
+    return Dataset(prepared_frame(named, columns, features.dtype), y)
 
 
 def _matched(layout: Layout, args: Namespace, features: Features, owner: str) -> tuple[list[int], int | None]:

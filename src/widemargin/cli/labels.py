@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from widemargin.cli.messages import note
-from widemargin.datasets.files import escaped, file_error
+from widemargin.datasets.files import escaped, file_error, is_number
 
 
 def as_numbers(path: str, y: Any) -> Any:
@@ -18,16 +18,8 @@ def as_numbers(path: str, y: Any) -> Any:
     try:
         return y.astype(np.float64)
     except ValueError:
-        wrong = next(label for label in y.tolist() if not _is_float(label))
+        wrong = next(label for label in y.tolist() if not is_number(str(label)))
         raise file_error(path, f"its labels must be numbers for --task regression, got {wrong!r}") from None
-
-
-def _is_float(label: Any) -> bool:
-    try:
-        float(label)
-    except (TypeError, ValueError):
-        return False
-    return True
 
 
 def check_classes(path: str, y: Any) -> None:
@@ -40,14 +32,13 @@ def check_classes(path: str, y: Any) -> None:
         raise file_error(path, f"its labels are numbers, not classes ({value!r}): did you mean --task regression?")
 
 
-def note_rare_classes(y: Any, line_of_row: Any) -> None:
+def note_rare_classes(y: Any, place_of: Any) -> None:
     """Say on stderr which class has a single row, in which line of a table, and if many classes may be quantities."""
     classes, firsts, counts = np.unique(y, return_index=True, return_counts=True)
     rare = np.flatnonzero(counts == 1)
     if len(rare) == 1:
-        line = line_of_row(int(firsts[rare[0]])) if line_of_row else None
-        where = f" (line {line})" if line else ""
-        note(f"class {classes[rare[0]].item()!r} has 1 row{where}: a typo?")
+        line = place_of(int(firsts[rare[0]]))[1] if place_of else None
+        note(f"class {classes[rare[0]].item()!r} has 1 row{f' (line {line})' if line else ''}: a typo?")
     elif len(rare):
         # classes of one row / rows: beyond, labels are rather numbers to be predicted
         are_numbers = y.dtype.kind in "iuf" and len(rare) > 0.5 * len(y)

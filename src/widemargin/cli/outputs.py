@@ -13,21 +13,9 @@ from widemargin.cli.streams import ClosedStream
 
 
 def open_output(path: str | None, *, force: bool) -> AbstractContextManager[BinaryIO]:
-    """A new file, as `replacing` opens it, or standard output.
+    """A new file, as `replacing` opens it; for None or ``-`` standard output. An OSError says that it is closed.
 
-    Parameters
-    ----------
-    path : str or None
-        Name of the file; None or ``-`` is standard output.
-    force : bool
-        Whether a file that exists may be replaced.
-
-    Raises
-    ------
-    FileExistsError
-        Without `force`, if there is a file at `path`.
-    OSError
-        If it is standard output, and that is closed.
+    Without `force`, a file that exists is a FileExistsError.
     """
     if path is None or path == "-":
         if isinstance(sys.stdout, ClosedStream):

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from widemargin.cli.data import Features
+from widemargin.datasets.layouts import CATEGORY
 
 
 def make_preparation(args: Namespace, features: Features, X: Any) -> list[Any]:
@@ -18,15 +19,17 @@ def make_preparation(args: Namespace, features: Features, X: Any) -> list[Any]:
     from sklearn.compose import ColumnTransformer
     from sklearn.impute import SimpleImputer
     from sklearn.pipeline import make_pipeline
-    from sklearn.preprocessing import OneHotEncoder
+    from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, OneHotEncoder, StandardScaler
 
     steps, is_matrix = [], features.kinds is None
     if (args.impute in ("median", "most_frequent") and is_matrix) or features.lacks_values:
         strategy = "median" if args.impute == "auto" else args.impute
         steps.append(SimpleImputer(strategy=strategy, keep_empty_features=True))
     if args.scale != "none":
-        steps.append(_make_scaler(args.scale, sparse=hasattr(X, "indptr")))
-    categories = features.categories
+        is_sparse = hasattr(X, "indptr")  # whose scalers map 0 to 0
+        min_max = MaxAbsScaler() if is_sparse else MinMaxScaler()
+        steps.append(StandardScaler(with_mean=not is_sparse) if args.scale == "standard" else min_max)
+    categories = [k for k, kind in enumerate(features.kinds or ()) if kind == CATEGORY]
     if not categories:
         return steps
     branches = [("categories", OneHotEncoder(handle_unknown="ignore", dtype=np.dtype(features.dtype)), categories)]
@@ -43,15 +46,6 @@ def make_relevance(args: Namespace) -> Any:
     kernel = args.kernel if args.kernel in ("rbf", "laplacian") else "rbf"
     target = "values" if args.task == "regression" else "classes"
     return RelevanceScaler(kernel=kernel, target=target, n_jobs=args.n_jobs)
-
-
-def _make_scaler(name: str, *, sparse: bool) -> Any:
-    """A scikit-learn scaler; for sparse data one that maps 0 to 0."""
-    from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, StandardScaler
-
-    if name == "standard":
-        return StandardScaler(with_mean=not sparse)
-    return MaxAbsScaler() if sparse else MinMaxScaler()
 
 
 def names_of(steps: Any) -> list[str]:

@@ -20,23 +20,13 @@ from widemargin.cli.streams import ClosedStream, ended_by_signals, usable_stream
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the program.
-
-    Parameters
-    ----------
-    argv : sequence of str, default=None
-        Arguments without the program's name; None takes the command line's.
+    """Run the program with these arguments, or with the command line's.
 
     Returns
     -------
     int
-        Exit code: 0, or 1 for an error that is not of usage (one line on stderr), or 130 when
-        interrupted before there was a result.
-
-    Raises
-    ------
-    SystemExit
-        With code 2 for wrong usage, with 0 after ``--help``, with 143 when terminated.
+        Exit code: 0, or 1 for an error that is not of usage (one line on stderr), or 130 when interrupted before there
+        was a result. SystemExit is raised with 2 for wrong usage, 0 after ``--help``, 143 when terminated.
     """
     with usable_streams(), ended_by_signals():
         return _run(_parse(argv))
@@ -108,7 +98,7 @@ def _checked_files(args: argparse.Namespace) -> AbstractContextManager[None]:
         from widemargin.cli.machines import check_applicable
 
         check_applicable(args.command, args)
-    if "prints" in args and isinstance(sys.stdout, ClosedStream):
+    if not args.outputs and isinstance(sys.stdout, ClosedStream):
         raise OSError(errno.EBADF, "is closed", "standard output")
     from widemargin.cli.inputs import inputs_as_files
 

@@ -12,7 +12,6 @@ from typing import Any, TextIO
 import numpy as np
 
 from widemargin._model_files import Summary, load_any
-from widemargin._types import RowIndices
 from widemargin.cli.labels import accuracy, agreement, present_labels, shorten
 from widemargin.cli.messages import shown
 from widemargin.cli.preparation import names_of
@@ -26,13 +25,14 @@ def report(args: Namespace, model: Any, data: Dataset, seconds: float, n_samples
     """Print what was trained on what: a line for each number, with its name. The functions below return such lines."""
     machine, n_samples = last_step(model), n_samples or data.X.shape[0]
     classes = f", {len(machine.classes_)} classes" if hasattr(machine, "classes_") else ""
+    n_support = machine.support_vectors_.shape[0] if hasattr(machine, "support_vectors_") else None
     lines = {
         "samples": f"{n_samples} ({data.X.shape[1]} features{classes})",
         "seconds": f"{seconds:.2f}",
-        **_support(machine, n_samples),
+        **({} if n_support is None else {"support vectors": f"{n_support} ({n_support / n_samples:.1%})"}),
         **_prediction(machine),
         "duality gap": _gap(machine) if hasattr(machine, "dual_gap_") else "none: bsgd has no lower bound",
-        "converged": _yes_no(machine.converged_),
+        "converged": "yes" if machine.converged_ else "no",
         **_quality(args, model, data),
         "model": args.model,
     }
@@ -40,52 +40,29 @@ def report(args: Namespace, model: Any, data: Dataset, seconds: float, n_samples
         print(f"{name:16} {shown(text)}", file=report_stream(args.model))
 
 
-def _support(machine: Any, n_samples: int) -> dict[str, str]:
-    if not hasattr(machine, "support_vectors_"):
-        return {}
-    n_support = machine.support_vectors_.shape[0]
-    return {"support vectors": f"{n_support} ({n_support / n_samples:.1%})"}
-
-
 def _prediction(machine: Any) -> dict[str, str]:
-    if not hasattr(machine, "predictor_"):
-        return {}
-    return {"prediction": f"{machine.predictor_.n_operations:,.1f} inner products per sample"}
+    cost = machine.predictor_.n_operations if hasattr(machine, "predictor_") else None
+    return {} if cost is None else {"prediction": f"{cost:,.1f} inner products per sample"}
 
 
 def _quality(args: Namespace, model: Any, data: Dataset) -> dict[str, str]:
-    """Accuracy of a classifier, R2 of a regressor, the share of the training samples outside a one-class machine."""
-    if args.task == "one-class":
-        outside = float(np.mean(model.predict(_scored_rows(data.X)[0]) < 0))
-        return {"outside": f"{outside:.4f} of the training samples"}
-    where, score = _score(args, model, data)
-    return {"accuracy" if args.task == "classification" else "R2": f"{score:.4f} ({where})"}
-
-
-def _score(args: Namespace, model: Any, data: Dataset) -> tuple[str, float]:
-    """The rows that the model is scored on, in words, and its score: of test data if there are any."""
-    if data.X_test is not None and data.y_test is not None:
-        where = args.test or ("held out" if args.holdout else "test split of the file")
-        with errors_naming(where):
-            return f"{data.X_test.shape[0]} samples, {where}", _score_of(args, model, data.X_test, data.y_test)
-    assert data.y is not None
-    X, rows = _scored_rows(data.X)
-    labels = data.y[rows]
-    where = f"{len(labels)} training samples; use --holdout or --test for other ones"
-    return where, _score_of(args, model, X, labels)
-
-
-def _scored_rows(X: Any) -> tuple[Any, RowIndices]:
-    """Rows drawn of X, a matrix or a frame, and their numbers."""
+    """Accuracy of a classifier, R2 of a regressor, the share of the training samples outside a one-class model."""
     from sklearn.utils import _safe_indexing
 
-    n = X.shape[0]
-    rows = np.sort(np.random.default_rng(0).choice(n, min(n, _SCORED_ROWS), replace=False))
-    return _safe_indexing(X, rows), rows
-
-
-def _score_of(args: Namespace, model: Any, X: Any, y: Any) -> float:
-    return float(model.score(X, y)) if args.task == "regression" else accuracy(y, model.predict(X))
+    y: Any = data.y_test
+    if data.X_test is not None and y is not None:
+        name = args.test or ("held out" if args.holdout else "test split of the file")
+        X, where = data.X_test, f"{data.X_test.shape[0]} samples, {name}"
+    else:
+        name, n = args.data, data.X.shape[0]
+        rows = np.sort(np.random.default_rng(0).choice(n, min(n, _SCORED_ROWS), replace=False))
+        X, y = _safe_indexing(data.X, rows), None if data.y is None else data.y[rows]
+        where = f"{len(rows)} training samples; use --holdout or --test for other ones"
+    with errors_naming(name):
+        if args.task == "one-class":
+            return {"outside": f"{np.mean(model.predict(X) < 0):.4f} of the training samples"}
+        score = model.score(X, y) if args.task == "regression" else accuracy(y, model.predict(X))
+    return {"accuracy" if args.task == "classification" else "R2": f"{score:.4f} ({where})"}
 
 
 def report_score(model: Any, data: Dataset, predicted: Any) -> None:
@@ -131,13 +108,13 @@ def describe(model: Any) -> Summary:
         of_classes = f" ({shorten(machine.n_support_)} by class)" if len(machine.n_support_) > 1 else ""
         rows.append(("support vectors", f"{total}{of_classes}"))
     if level := getattr(machine, "early_level_", 0):
-        rows.append(("early machine", f"level {level}, {machine.levels_[-1]['n_clusters']} clusters"))
+        rows.append(("early prediction", f"level {level}, {machine.levels_[-1]['n_clusters']} clusters"))
     rows += list(_prediction(machine).items())
     if hasattr(machine, "report_"):
         rows.append(("compressed", str(machine.report_)))
     if hasattr(machine, "dual_gap_"):
         rows += [("objective", f"{machine.objective_:.10g}"), ("duality gap", _gap(machine))]
-        rows += [("converged", _yes_no(machine.converged_)), ("iterations", str(machine.n_iter_))]
+        rows += [("converged", "yes" if machine.converged_ else "no"), ("iterations", str(machine.n_iter_))]
     return rows
 
 
@@ -160,10 +137,6 @@ def _gap(machine: Any) -> str:
         return "unknown: the kernel is not positive semidefinite"
     relative = f" ({machine.dual_gap_ / abs(machine.objective_):.1e} of the objective)" if machine.objective_ else ""
     return f"{machine.dual_gap_:.3g}{relative}"
-
-
-def _yes_no(value: Any) -> str:
-    return "yes" if value else "no"
 
 
 def last_step(model: Any) -> Any:

@@ -17,7 +17,7 @@ from widemargin.cli.labels import check_classes
 from widemargin.cli.messages import note
 from widemargin.cli.preparation import make_preparation
 from widemargin.datasets import Dataset
-from widemargin.datasets.columns import Batch, Codes, Collected, labels_in, take_rows
+from widemargin.datasets.columns import Batch, take_rows
 from widemargin.datasets.files import file_error
 from widemargin.datasets.layouts import Layout
 
@@ -25,13 +25,12 @@ _SAMPLE_SHARE = 8  # memory budget / bytes of the rows that the preparation is f
 
 
 class _Drawn(NamedTuple):
-    """Rows drawn of a table, their numbers, labels and weights of all rows, numbering of words, columns with gaps."""
+    """Rows drawn of a table, their numbers; labels and weights of all rows; the columns that lack values."""
 
     columns: dict[int, Any]
     rows: NDArray[np.intp]
     labels: Any
     weights: Any
-    numbering: Collected
     lacking: set[int]
 
 
@@ -47,17 +46,17 @@ def train_streaming(args: Namespace, machine: Any) -> tuple[Any, Dataset, Featur
     with within_budget(args):
         source = training_source(args)
         drawn = source.in_one_pass(lambda batches: _draw(batches, source.layout))
-    layout, columns = source.layout, drawn.columns
-    with source.naming_unlabelled():
-        y, kept, message = labels_in(layout, drawn.labels, source.options)
+    layout = source.layout
+    for text in layout.notes:
+        note(f"{args.data}: {text}")
+    target = layout.target or 0
+    y, kept = source.labels(source.coded({target: drawn.labels})[target])
     check_classes(args.data, y)
-    for text in (*layout.notes, message):
-        if text:
-            note(f"{args.data}: {text}")
-    own = slice(None) if kept is None else kept[drawn.rows]
-    y_drawn = y[drawn.rows] if kept is None else y[(np.cumsum(kept) - 1)[drawn.rows][own]]
-    columns = take_rows(columns, own)
-    weights = drawn.weights if kept is None or drawn.weights is None else drawn.weights[kept]
+    columns, rows_drawn, weights = source.coded(drawn.columns), drawn.rows, drawn.weights
+    if kept is not None:
+        own = kept[rows_drawn]
+        columns, weights = take_rows(columns, own), None if weights is None else weights[kept]
+        rows_drawn = (np.cumsum(kept) - 1)[rows_drawn[own]]
     features = features_of_table(args, layout, columns, drawn.lacking)
     X = prepared_frame(layout, columns, features.dtype)
     steps = make_preparation(args, features, X)
@@ -71,41 +70,34 @@ def train_streaming(args: Namespace, machine: Any) -> tuple[Any, Dataset, Featur
         rows = np.memmap(f"{folder}/rows", np.dtype(features.dtype), "w+", shape=(len(y), width))
         start = n_read = 0
         for batch in source.batches():
-            parts = _renumbered(drawn.numbering, batch)
-            own = slice(None) if kept is None else kept[n_read : n_read + len(parts[0])]
-            n_read += len(parts[0])
-            block = prepared_frame(layout, _columns(drawn.numbering, parts, own), features.dtype)
+            parts = source.coded({k: part for k, part in zip(layout.used, batch, strict=True) if k in layout.features})
+            own = slice(None) if kept is None else kept[n_read : n_read + len(batch[0])]
+            n_read += len(batch[0])
+            block = prepared_frame(layout, take_rows(parts, own), features.dtype)
             block = block if preparation is None else preparation.transform(block)
             rows[start : start + block.shape[0]] = block.toarray() if hasattr(block, "toarray") else block
             start += block.shape[0]
         machine.fit(rows, y, sample_weight=weights)
         del rows
-    data = with_test(Dataset(X, y_drawn), y, args, features)
+    data = with_test(Dataset(X, y[rows_drawn]), y, args, features)
     return make_pipeline(*steps, machine) if steps else machine, data, features, len(y)
 
 
 def _draw(batches: Iterable[Batch], layout: Layout) -> _Drawn:
     """Rows drawn at random of a table, so many as a share of the memory budget holds, and all labels."""
-    most = resolve_memory_budget() // _SAMPLE_SHARE
-    numbering, rng = Collected(layout), np.random.default_rng(0)
+    most, rng = resolve_memory_budget() // _SAMPLE_SHARE, np.random.default_rng(0)
     sample: list[list[NDArray[Any]]] = []  # of each block: the numbers of drawn rows, and their columns
-    labels: list[NDArray[Any]] = []
-    weights: list[NDArray[Any]] = []
+    whole: dict[int, list[NDArray[Any]]] = {k: [] for k in (layout.target, layout.weight) if k is not None}
     lacking: set[int] = set()
-    place, n, held, chance = layout.used.index(layout.target or 0), 0, 0, 1.0
+    n, held, chance = 0, 0, 1.0
     for batch in batches:
-        parts = _renumbered(numbering, batch)
-        lacking |= {
-            k
-            for k, part in zip(layout.used, parts, strict=True)
-            if k not in lacking and part.dtype.kind == "f" and np.isnan(part).any()
-        }
-        labels.append(np.array(parts[place]))
-        if layout.weight is not None:
-            weights.append(np.array(parts[layout.used.index(layout.weight)]))
-        own = np.flatnonzero(rng.random(len(parts[0])) < chance)
-        sample.append([own + n, *(part[own] for part in parts)])
-        n, held = n + len(parts[0]), held + sum(part.nbytes for part in sample[-1])
+        parts = dict(zip(layout.used, batch, strict=True))
+        lacking |= {k for k, part in parts.items() if part.dtype.kind == "f" and np.isnan(part).any()}
+        for k, column in whole.items():
+            column.append(parts[k])
+        own = np.flatnonzero(rng.random(len(batch[0])) < chance)
+        sample.append([own + n, *(parts[k][own] for k in layout.features)])
+        n, held = n + len(batch[0]), held + sum(part.nbytes for part in sample[-1])
         while held > most and chance > 1e-9:
             columns = [np.concatenate(column) for column in zip(*sample, strict=True)]
             kept = rng.random(len(columns[0])) < 0.5
@@ -113,21 +105,6 @@ def _draw(batches: Iterable[Batch], layout: Layout) -> _Drawn:
             held = sum(part.nbytes for part in sample[0])
     if not n:
         raise layout.error("the file has no samples")
-    rows, *whole = (np.concatenate(column) for column in zip(*sample, strict=True))
-    words, column = numbering.words[place], np.concatenate(labels)
-    label = column if words is None else Codes(column, list(words))
-    weight = np.concatenate(weights) if weights else None
-    return _Drawn(_columns(numbering, whole, slice(None)), rows, label, weight, numbering, lacking)
-
-
-def _renumbered(numbering: Collected, batch: Batch) -> list[NDArray[Any]]:
-    """The arrays of a batch, with one numbering of words for the whole table."""
-    return [numbering.renumbered(k, column) if isinstance(column, Codes) else column for k, column in enumerate(batch)]
-
-
-def _columns(numbering: Collected, parts: list[NDArray[Any]], own: Any) -> dict[int, Any]:
-    """The features among arrays, by position."""
-    layout = numbering.layout
-    named = zip(layout.used, parts, numbering.words, strict=True)
-    columns = {k: part[own] if words is None else Codes(part[own], list(words)) for k, part, words in named}
-    return {k: columns[k] for k in layout.features}
+    rows, *drawn = (np.concatenate(column) for column in zip(*sample, strict=True))
+    labels, weights = (np.concatenate(whole[k]) if k in whole else None for k in (layout.target, layout.weight))
+    return _Drawn(dict(zip(layout.features, drawn, strict=True)), rows, labels, weights, lacking)

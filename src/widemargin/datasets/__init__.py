@@ -4,7 +4,7 @@
 
     tables      load_table: a file, a folder or a pattern of any format, as a frame and labels
     layouts     what the columns of a table are, decided on its first rows
-    columns     cells converted strictly, collected within the memory budget, given as a frame
+    columns     cells converted strictly, collected within the memory budget; labels; frames
     rows        delimited text, JSON lines, spreadsheets: rows with the numbers of their lines
     arrow       what pyarrow reads: delimited text with declared types, Parquet, Arrow
     arff        ARFF files: declared columns

@@ -22,13 +22,7 @@ _JAVA_DATES |= {k * n: f"%{v}" for k, v in zip("MdHhms", "mdHIMS", strict=True) 
 
 
 class ArffFile:
-    """The declared columns and the rows of a file.
-
-    Attributes
-    ----------
-    layout : Layout
-        Nominal attributes have their declared values; the weights are a further column.
-    """
+    """The declared columns and the rows of a file; in `layout` weights of instances are a further column."""
 
     def __init__(self, path: PathLike, options: TableOptions) -> None:
         self._path = path
@@ -42,8 +36,10 @@ class ArffFile:
         names, kinds = list(self._names), dict(self._kinds)
         if has_weights:
             names, kinds = [*names, "instance weight"], {**kinds, width: NUMBER}
-        layout = Layout(str(path), 1, width, names, weight=width if has_weights else None, kinds=kinds)
-        self.layout = replace(place(replace(layout, levels=self._levels), options, []), width=len(names))
+        notes = ("its rows have weights: they are the table's sample_weight",) if has_weights else ()
+        weight = width if has_weights else None
+        layout = Layout(str(path), 1, width, names, weight=weight, kinds=kinds, levels=self._levels, notes=notes)
+        self.layout = replace(place(layout, options, []), width=len(names))
 
     def rows(self) -> Iterator[Row]:
         """The rows; a quoted question mark is a word, another a missing value."""

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import os
 import re
+import sys
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib.util import find_spec
 from typing import Any, BinaryIO
+from urllib.parse import unquote
 
 import numpy as np
 
-from widemargin.datasets.columns import Batch, Codes, Column
+from widemargin.datasets.columns import Batch, Column, Words, numbered
 from widemargin.datasets.compressed import opened
-from widemargin.datasets.files import PathLike, file_error, is_number, quoted
+from widemargin.datasets.files import PathLike, file_error, is_number, labels_of, quoted
 from widemargin.datasets.layouts import (
     BOOLEAN,
     BOOLEANS,
@@ -28,8 +31,9 @@ from widemargin.datasets.layouts import (
 )
 from widemargin.datasets.rows import Dialect
 
-_BLOCK_BYTES = 2**21
+_BLOCK_BYTES = 2**20
 _BATCH_ROWS = 2**14
+_NO_VALUE = "__HIVE_DEFAULT_PARTITION__"  # as the name of a folder
 
 
 class DeclinedError(Exception):
@@ -37,12 +41,14 @@ class DeclinedError(Exception):
 
 
 def has_pyarrow() -> bool:
-    """Whether the extra `tables` is installed."""
-    try:
-        import pyarrow  # noqa: F401
-    except ImportError:
-        return False
-    return True
+    """Whether the extra `tables` is installed, without the time of its import."""
+    return find_spec("pyarrow") is not None
+
+
+def release_blocks() -> None:
+    """Give back the memory of blocks that were read: labels and frames are made in it."""
+    if pyarrow := sys.modules.get("pyarrow"):
+        pyarrow.default_memory_pool().release_unused()
 
 
 # Delimited text -------------------------------------------------------------------------------------------------------
@@ -72,14 +78,11 @@ class _Counted:
 
 
 def delimited_batches(
-    path: PathLike, dialect: Dialect, layout: Layout, n_header: int, options: TableOptions
+    path: PathLike, dialect: Dialect, layout: Layout, n_header: int, options: TableOptions, words: Words
 ) -> Iterator[Batch]:
     """Typed columns of blocks of a text below its header of `n_header` lines.
 
-    Raises
-    ------
-    DeclinedError
-        Wherever the strict reader may find a fault, or other values.
+    A DeclinedError ends them wherever the strict reader may find a fault, or other values.
     """
     import pyarrow as pa
     from pyarrow import csv
@@ -87,7 +90,7 @@ def delimited_batches(
     if dialect.delimiter == " " or options.thousands or (options.decimal == "," and layout.target is None):
         raise DeclinedError
     types = {NUMBER: pa.float64(), BOOLEAN: pa.bool_(), DATE: pa.timestamp("us")}
-    words = pa.dictionary(pa.int32(), pa.string())
+    text = pa.dictionary(pa.int32(), pa.string())
     used, width = list(dict.fromkeys(layout.used)), layout.width + dialect.has_last
     names = [str(k) for k in range(width)]
     with opened(path) as file:
@@ -102,7 +105,7 @@ def delimited_batches(
                 convert_options=csv.ConvertOptions(
                     column_types={
                         **dict.fromkeys(names, pa.string()),
-                        **{str(k): types.get(layout.kinds[k], words) for k in used},
+                        **{str(k): types.get(layout.kinds[k], text) for k in used},
                     },
                     include_columns=[str(k) for k in used],
                     null_values=sorted(MISSING | set(options.missing)),
@@ -116,50 +119,44 @@ def delimited_batches(
             n_rows = 0
             for batch in reader:
                 n_rows += len(batch)
-                yield [_column(layout, k, column, options) for k, column in zip(used, batch.columns, strict=True)]
+                yield [
+                    _column(layout, k, column, options, words) for k, column in zip(used, batch.columns, strict=True)
+                ]
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowKeyError, UnicodeError) as error:
             raise DeclinedError from error
         if n_rows != counted.total() - dialect.n_skipped - n_header:
             raise DeclinedError
 
 
-def _column(layout: Layout, position: int, column: Any, options: TableOptions) -> Column:
+def _column(layout: Layout, position: int, column: Any, options: TableOptions, words: Words) -> Column:
     """An Arrow array of text as a column."""
     kind = layout.kinds[position]
     if kind in (CATEGORY, LABEL):
-        words = [word.strip() for word in column.dictionary.to_pylist()]
-        if any('"' in word or "\n" in word or "\r" in word for word in words):
+        found = [word.strip() for word in column.dictionary.to_pylist()]
+        if any('"' in word or "\n" in word or "\r" in word for word in found):
             raise DeclinedError
-        return _renumbered(column, words, None if kind == LABEL else options)
+        return _renumbered(column, found, words.setdefault(position, {}), None if kind == LABEL else options)
     if kind == DATE:
         return column.to_numpy(zero_copy_only=False).astype("datetime64[us]")
-    return _numbers(column, whole=True)
-
-
-def _renumbered(column: Any, words: list[str | None], options: TableOptions | None) -> Codes:
-    """Codes without repeated words; with options, also without those of missing values."""
-    known: dict[str, int] = {}
-    numbers = [
-        -1 if word is None or (options and options.is_missing(word)) else known.setdefault(word, len(known))
-        for word in words
-    ]
-    codes = column.indices.to_numpy(zero_copy_only=False)
-    if column.null_count:
-        codes = np.where(np.isnan(codes), len(words), codes)
-    return Codes(np.array([*numbers, -1], dtype=np.int32)[codes.astype(np.int64)], list(known))
-
-
-def _numbers(column: Any, *, whole: bool = False) -> Column:
-    import pyarrow as pa
-
-    values = np.asarray(column.cast(pa.float64()).to_numpy(zero_copy_only=False), dtype=np.float64)
-    largest = np.abs(values).max(initial=0) if not column.null_count else np.nanmax(np.abs(values), initial=0)
-    # NaN if a cell is one that is no missing word; whole numbers beyond 2**53 may have lost digits
-    if whole and (
-        not largest < 2.0**53 or (column.null_count and np.count_nonzero(np.isnan(values)) > column.null_count)
-    ):
+    values = _floats(column)
+    largest = max(np.fmax.reduce(values, initial=0), -np.fmin.reduce(values, initial=0))
+    # whole numbers beyond 2**53 may have lost digits; NaN without a null is a cell that is no missing word
+    if not largest < 2.0**53 or np.count_nonzero(np.isnan(values)) > column.null_count:
         raise DeclinedError
     return values
+
+
+def _renumbered(column: Any, found: list[str | None], known: dict[str, int], options: TableOptions | None) -> Column:
+    """The numbers of an Arrow array's words in the numbering of the table."""
+    numbers = np.array([*numbered(found, known, options), -1], dtype=np.int32)
+    indices = column.indices.fill_null(len(found)) if column.null_count else column.indices
+    return numbers[indices.to_numpy(zero_copy_only=False)]
+
+
+def _floats(column: Any) -> Column:
+    import pyarrow as pa
+
+    return np.asarray(column.cast(pa.float64()).to_numpy(zero_copy_only=False), dtype=np.float64)
 
 
 # Parquet, Arrow, Feather ----------------------------------------------------------------------------------------------
@@ -186,8 +183,10 @@ class ArrowFiles:
         if not has_pyarrow():
             raise file_error(paths[0], "this format needs pyarrow: pip install widemargin[tables]")
         self._form, self._options = form, options
-        top = root if os.path.isdir(root) else os.path.dirname(re.split(r"[*?[]", os.fspath(root))[0])
-        self._folders = {path: _folders_of(os.path.relpath(path, top or ".")) for path in paths}
+        self._folders = {path: folders_of(path, root) for path in paths}
+        first = self._folders[paths[0]]
+        if unlike := [path for path in paths if self._folders[path].keys() != first.keys()]:
+            raise file_error(unlike[0], f"its folders are named unlike those of {paths[0]}")
         schema = self._schema(paths[0])
         types = {field.name: field.type for field in schema}
         if len(types) < len(schema):
@@ -204,9 +203,9 @@ class ArrowFiles:
         index = [name for name in saved if isinstance(name, str)]
         reason = f"pandas' index was left out: {', '.join(map(quoted, index))}; reset_index() before saving keeps it"
         notes = (reason,) if index else ()
-        folders = list(self._folders[paths[0]])
+        folders = {name: _kind_of_folders([own.get(name) for own in self._folders.values()]) for name in first}
         names = [*folders, *(name for name in types if name not in index)]
-        kinds = {k: CATEGORY if name in folders else _kind_of(types[name]) for k, name in enumerate(names)}
+        kinds = {k: folders[name] if name in folders else _kind_of(types[name]) for k, name in enumerate(names)}
         self.layout = place(Layout(os.fspath(root), 0, len(names), names, kinds=kinds, notes=notes), options, [])
         for k in self.layout.used:
             if not kinds[k] or (k == self.layout.target and kinds[k] == DATE):
@@ -222,7 +221,7 @@ class ArrowFiles:
             with _opened_ipc(path) as (schema, _):
                 return schema
 
-    def batches(self) -> Iterator[Batch]:
+    def batches(self, words: Words) -> Iterator[Batch]:
         """Typed columns of blocks of rows."""
         import pyarrow.parquet as pq
 
@@ -232,42 +231,45 @@ class ArrowFiles:
             with _faults_named(path):
                 if self._form == "parquet":
                     with pq.ParquetFile(path, read_dictionary=self._words, buffer_size=2**20) as file:
-                        yield from self._converted(file.iter_batches(_BATCH_ROWS, columns=columns), folders)
+                        yield from self._converted(file.iter_batches(_BATCH_ROWS, columns=columns), folders, words)
                 else:
                     with _opened_ipc(path) as (_, batches):
-                        yield from self._converted((batch.select(columns) for batch in batches), folders)
+                        yield from self._converted((batch.select(columns) for batch in batches), folders, words)
 
-    def _converted(self, batches: Any, folders: dict[str, str]) -> Iterator[Batch]:
-        names = self.layout.names or []
+    def _converted(self, batches: Any, folders: dict[str, str | None], words: Words) -> Iterator[Batch]:
+        names, kinds, constant = self.layout.names or [], self.layout.kinds, dict[int, Any]()
+        for k in self.layout.used:
+            if names[k] in folders:
+                word = folders[names[k]]
+                is_number_ = kinds[k] == NUMBER
+                code = numbered([word], words.setdefault(k, {}), None)[0] if not is_number_ else 0
+                constant[k] = np.float64(word or "nan") if is_number_ else np.int32(code)
         for batch in batches:
             if len(batch):
-                constant = {name: Codes(np.zeros(len(batch), np.int32), [word]) for name, word in folders.items()}
                 yield [
-                    constant[names[k]] if names[k] in folders else self._column(k, batch.column(names[k]))
+                    np.full(len(batch), constant[k])
+                    if k in constant
+                    else self._column(k, batch.column(names[k]), words)
                     for k in self.layout.used
                 ]
 
-    def _column(self, position: int, column: Any) -> Column:
+    def _column(self, position: int, column: Any, words: Words) -> Column:
         import pyarrow as pa
 
         kind, layout, kept = self.layout.kinds[position], self.layout, column.type
         if kind == DATE:
             unit = pa.duration("us") if pa.types.is_duration(kept) else pa.timestamp("us")
             return column.cast(unit, safe=False).to_numpy(zero_copy_only=False)
-        if (
-            position == layout.target
-            and (pa.types.is_integer(kept) or pa.types.is_boolean(kept))
-            and not column.null_count
-            and not self._options.missing
-        ):
+        is_whole = pa.types.is_integer(kept) or pa.types.is_boolean(kept)
+        if position == layout.target and is_whole and not column.null_count and not self._options.missing:
             return column.to_numpy(zero_copy_only=False)
         if kind in (CATEGORY, LABEL):
             if not pa.types.is_dictionary(kept):
                 column = column.cast(pa.string()).dictionary_encode()
-            words = column.dictionary.cast(pa.string()).to_pylist()
-            return _renumbered(column, words, None if kind == LABEL else self._options)
+            found = column.dictionary.cast(pa.string()).to_pylist()
+            return _renumbered(column, found, words.setdefault(position, {}), None if kind == LABEL else self._options)
         try:
-            values = _numbers(column)
+            values = _floats(column)
         except pa.ArrowInvalid:
             reason = (
                 f"{layout.describe(position)} has whole numbers beyond 2**53, of which float64 loses digits: an id?"
@@ -297,9 +299,17 @@ def _opened_ipc(path: str) -> Iterator[Any]:
         yield reader.schema, reader
 
 
-def _folders_of(path: str) -> dict[str, str]:
-    """The names and values of folders ``key=value`` on the way to a file."""
-    return dict(part.split("=", 1) for part in path.split(os.sep)[:-1] if "=" in part)
+def folders_of(path: str, root: PathLike) -> dict[str, str | None]:
+    """The names and values of folders ``key=value`` between a root and a file, as Hive and Spark write them."""
+    top = root if os.path.isdir(root) else os.path.dirname(re.split(r"[*?[]", os.fspath(root))[0])
+    pairs = [part.split("=", 1) for part in os.path.relpath(path, top or ".").split(os.sep)[:-1] if "=" in part]
+    return {unquote(key): None if value == _NO_VALUE else unquote(value) for key, value in pairs}
+
+
+def _kind_of_folders(words: list[str | None]) -> str:
+    """Values of folders are numbers where that loses nothing."""
+    values = labels_of({word for word in words if word is not None})
+    return NUMBER if values.dtype.kind in "if" and np.abs(values).max() < 2**53 else CATEGORY
 
 
 def _kind_of(arrow: Any) -> str:

@@ -47,13 +47,7 @@ def check_expansion(path: PathLike, expanded: int, compressed: int, remedy: str 
 
 
 def member_of(path: PathLike) -> str:
-    """The name of the one file in a .zip archive.
-
-    Raises
-    ------
-    ValueError
-        Naming the archive, and its files if there are several.
-    """
+    """The name of the one file in a .zip archive; a ValueError names its files if there are several."""
     with _damage_reported(path, ".zip"), zipfile.ZipFile(path) as archive:
         names = [name for name in archive.namelist() if not name.endswith("/") and not name.startswith("__MACOSX/")]
     if len(names) != 1:
@@ -66,13 +60,8 @@ def member_of(path: PathLike) -> str:
 def opened(path: PathLike) -> Iterator[BinaryIO]:
     """Open a file for reading bytes: plain, ``.gz``, ``.bz2``, ``.xz``, ``.zst``, or the one file of a ``.zip``.
 
-    Raises
-    ------
-    ValueError
-        Naming the file, when its compression turns out truncated or damaged, or when it expands to far more than its
-        size, here or in the body of the ``with``.
-    OSError
-        When the file cannot be opened.
+    A ValueError, also in the body of the ``with``, names a file whose compression turns out truncated or damaged, or
+    which expands to far more than its size.
     """
     suffix = compression_of(path)
     if not suffix:

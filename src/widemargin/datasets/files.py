@@ -14,7 +14,7 @@ PathLike: TypeAlias = "str | os.PathLike[str]"
 FloatType: TypeAlias = type[np.float32] | type[np.float64]
 
 _NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
-_WHOLE = re.compile(r"[+-]?[0-9]+")
+_WHOLE = re.compile(r"([+-]?[0-9]+)(\.0*)?")
 # what text models of other programs begin with, and the format, of which `interchange.read` has the reader
 MODEL_STARTS = {
     b"svm_type": "LIBSVM",
@@ -100,7 +100,7 @@ def is_number(text: str) -> bool:
 
 def is_exact(text: str) -> bool:
     """Whether a number's float64 has all digits of a whole one; the others are rounded, as always."""
-    return len(text) < 16 or not _WHOLE.fullmatch(text) or int(text) == int(float(text))
+    return len(text) < 16 or not (whole := _WHOLE.fullmatch(text)) or int(whole[1]) == int(float(text))
 
 
 def labels_of(texts: Iterable[str]) -> NDArray[Any]:
@@ -121,7 +121,7 @@ def labels_of(texts: Iterable[str]) -> NDArray[Any]:
     words = list(texts)
     if not words or not all(map(is_number, words)) or any(map(LEADING_ZERO.fullmatch, words)):
         return np.array(words, dtype=str)
-    if all(map(_WHOLE.fullmatch, words)):
+    if all((found := _WHOLE.fullmatch(word)) and not found[2] for word in words):
         whole = [int(word) for word in words]
         return np.array(whole if max(map(abs, whole)) < 2**63 else words)
     numbers = np.array(words, dtype=np.float64)
@@ -132,19 +132,16 @@ def labels_of(texts: Iterable[str]) -> NDArray[Any]:
     return numbers.astype(np.int64) if is_whole else numbers
 
 
+def merged_labels(words: list[str], values: NDArray[Any]) -> list[str]:
+    """A note if `labels_of` made one label of several distinct words, such as 1 and 1.0."""
+    first: dict[Any, str] = {}
+    pairs = [(first.setdefault(value, word), word) for word, value in zip(words, values.tolist(), strict=True)]
+    same = [f"{one} and {word}" for one, word in pairs if one != word]
+    return [f"labels that are one number are one class: {', '.join(same[:3])}"] if same else []
+
+
 def with_short_indices(X: Any) -> Any:
-    """A CSR matrix with 32-bit indices where they suffice: half the memory, and some estimators refuse 64-bit ones.
-
-    Parameters
-    ----------
-    X : csr_array or csr_matrix
-        With indices within bounds.
-
-    Returns
-    -------
-    csr_matrix
-        Shares the values, and the indices if their dtype fits.
-    """
+    """A csr_matrix with the values of X, and 32-bit indices where they suffice: some estimators refuse 64-bit ones."""
     from scipy.sparse import csr_matrix, get_index_dtype
 
     short = get_index_dtype(maxval=max(X.nnz, *X.shape))

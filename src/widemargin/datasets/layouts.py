@@ -17,6 +17,7 @@ Row: TypeAlias = "tuple[int, list[Cell]]"  # with the number of its line
 
 NUMBER, BOOLEAN, DATE, CATEGORY, LABEL = "number", "boolean", "date", "category", "label"
 _LEAST_NUMBERS = 0.1  # numbers / cells that are not missing, of a column that may be meant as numbers
+_HEADER_ROWS = 1_000  # that the first one is compared with
 _LEAST_YEAR = 1800  # that a header may have
 _INDEX_NAMES = ("", "Unnamed: 0")  # of the index that pandas and R write as the first column
 # As pandas has them, the question mark of the UCI repository, and MySQL's; those of numbers alone: also SAS, Stata
@@ -38,17 +39,7 @@ _SLASHED = re.compile(r"[0-9]{1,4}[/.][0-9]{1,2}[/.][0-9]{4}|[0-9]{4}/[0-9]{1,2}
 
 @dataclass(frozen=True)
 class TableOptions:
-    """How a table is read: the arguments of `load_table`.
-
-    Attributes
-    ----------
-    kinds : mapping of str or int to str, or None
-        Kinds that are known, by name or position: of a model, or of the first of several files. Others are not decided.
-    keep : sequence of int or str, or None
-        The features in their order, where they are known.
-    declared : bool
-        Whether the format has missing values of its own, so that words stand for one only if they are given.
-    """
+    """How a table is read: the arguments of `load_table`, and what is known of it."""
 
     target: int | str | None = -1
     drop: Names = ()
@@ -59,9 +50,9 @@ class TableOptions:
     decimal: str = "."
     thousands: str | None = None
     unlabelled: Literal["raise", "drop", "keep"] = "raise"
-    kinds: Mapping[Any, str] | None = None
-    keep: Names | None = None
-    declared: bool = False
+    kinds: Mapping[Any, str] | None = None  # by name or position, of a model or of the first file: none is decided
+    keep: Names | None = None  # the features in their order, where they are known
+    declared: bool = False  # the format has missing values of its own: words stand for one only if they are given
 
     def is_missing(self, cell: Cell, *, number: bool = False) -> bool:
         """Whether a cell says that there is no value."""
@@ -80,42 +71,19 @@ class TableOptions:
 
 @dataclass(frozen=True)
 class Layout:
-    """The columns of a table.
-
-    Attributes
-    ----------
-    path : str
-    line : int
-        Number of the first line that is not blank.
-    width : int
-        Number of fields of a row.
-    names : list of str, or None
-        Of all columns, where the file names them.
-    target, weight : int or None
-        Positions of the label and of the weights.
-    features : tuple of int
-        Positions of the features.
-    kinds : dict of int to str
-        Of the features and the label.
-    levels : dict of int to list of str
-        Declared values of categories.
-    has_header : bool
-        Whether the first row are the names.
-    notes : tuple of str
-        What was decided, and is not obvious.
-    """
+    """The columns of a table, by their positions."""
 
     path: str
-    line: int
-    width: int
-    names: list[str] | None = None
-    target: int | None = None
+    line: int  # number of the first line that is not blank
+    width: int  # number of fields of a row
+    names: list[str] | None = None  # of all columns, where the file names them
+    target: int | None = None  # the label
     weight: int | None = None
     features: tuple[int, ...] = ()
-    kinds: dict[int, str] = field(default_factory=dict)
-    levels: dict[int, list[str]] = field(default_factory=dict)
-    has_header: bool = False
-    notes: tuple[str, ...] = ()
+    kinds: dict[int, str] = field(default_factory=dict)  # of the features and the label
+    levels: dict[int, list[str]] = field(default_factory=dict)  # declared values of categories
+    has_header: bool = False  # the first row are the names
+    notes: tuple[str, ...] = ()  # what was decided, and is not obvious
 
     @property
     def used(self) -> tuple[int, ...]:
@@ -286,7 +254,7 @@ def remedy(cell: str, options: TableOptions) -> str:
 
 def _has_header(head: list[Row], layout: Layout, options: TableOptions) -> tuple[bool, str]:
     """Whether the first row names the columns, and what is to be said about this decision."""
-    first, below = head[0][1], [row for _, row in head[1:] if len(row) == layout.width]
+    first, below = head[0][1], [row for _, row in head[1:_HEADER_ROWS] if len(row) == layout.width]
     target = None if options.target is None else positions_of(layout, [options.target])[0]
     is_name: list[int] = []  # no numbers above numbers
     is_sample: list[int] = []  # numbers above numbers

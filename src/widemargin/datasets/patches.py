@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 from importlib.util import find_spec
-from typing import Any, Literal, NamedTuple, overload
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,8 +31,6 @@ class PatchGrid(NamedTuple):
         Their labels, as of `load_patches`.
     shape : tuple (n_rows, n_columns)
         The grid: ``labels.reshape(shape)`` is a picture of the predictions.
-    centres : ndarray of shape (n_rows * n_columns, 2), int64
-        Row and column of the pixel in the middle of each patch.
     image : ndarray of shape (height, width, 3), uint8
         The photograph.
     """
@@ -40,30 +38,7 @@ class PatchGrid(NamedTuple):
     X: NDArray[np.float32]
     y: NDArray[np.int64]
     shape: tuple[int, int]
-    centres: NDArray[np.int64]
     image: NDArray[np.uint8]
-
-
-@overload
-def load_patches(
-    n_samples: int = ...,
-    size: int = ...,
-    *,
-    task: _Task = ...,
-    random_state: Any = ...,
-    return_coordinates: Literal[False] = ...,
-) -> tuple[NDArray[np.float32], NDArray[np.int64]]: ...
-
-
-@overload
-def load_patches(
-    n_samples: int = ...,
-    size: int = ...,
-    *,
-    task: _Task = ...,
-    random_state: Any = ...,
-    return_coordinates: Literal[True],
-) -> tuple[NDArray[np.float32], NDArray[np.int64], NDArray[np.int64]]: ...
 
 
 def load_patches(
@@ -167,10 +142,8 @@ def photo_patches(
     ----------
     photo : {"china", "flower"}
         The photograph.
-    size : int, default=5
-        Width and height of a patch in pixels.
-    task : {"photo", "quadrant"}, default="photo"
-        Classes, as in `load_patches`.
+    size, task
+        As in `load_patches`.
     stride : int, default=1
         Distance between neighbouring patches in pixels.
 
@@ -195,7 +168,6 @@ def photo_patches(
         X=_cut(image, size, places[:, 1], places[:, 2]),
         y=_label(places, image.shape, size, task),
         shape=(len(rows), len(columns)),
-        centres=places[:, 1:] + size // 2,
         image=image,
     )
 

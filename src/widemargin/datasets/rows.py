@@ -23,24 +23,12 @@ _HEAD_LINES = 50
 
 
 class Dialect(NamedTuple):
-    """How the lines of a text become fields.
+    """How the lines of a text become fields."""
 
-    Attributes
-    ----------
-    delimiter : str
-        A blank stands for any number of blanks and tabs.
-    n_skipped : int
-        Lines before the first row: blank ones, comments, ``sep=;``.
-    names : list of str, or None
-        Of the columns, where the last comment has as many fields as the rows.
-    has_last : bool
-        Whether lines end with a delimiter, after which there is no field.
-    """
-
-    delimiter: str
-    n_skipped: int
-    names: list[str] | None
-    has_last: bool
+    delimiter: str  # a blank stands for any number of blanks and tabs
+    n_skipped: int  # lines before the first row: blank ones, comments, "sep=;"
+    names: list[str] | None  # of the columns, where the last comment has as many fields as the rows
+    has_last: bool  # lines end with a delimiter, after which there is no field
 
 
 @contextmanager
@@ -170,10 +158,10 @@ def _records(path: PathLike) -> Iterator[tuple[int, Any]]:
         try:
             for number, line in enumerate(text, start=1):
                 if number == 1 and line.lstrip().startswith("["):
-                    yield from enumerate(json.loads(line + text.read()), start=1)
+                    yield from enumerate(json.loads(line + text.read(), parse_float=str), start=1)
                     return
                 if line.strip():
-                    yield number, json.loads(line)
+                    yield number, json.loads(line, parse_float=str)  # with all digits
         except json.JSONDecodeError as error:
             raise file_error(path, f"not JSON ({error.msg} at character {error.colno})", number) from error
 
@@ -185,7 +173,8 @@ def _cell(path: PathLike, line: int, name: str, value: Any) -> Cell:
     if isinstance(value, bool):
         return "TRUE" if value else "FALSE"
     if isinstance(value, float):
-        return None if value != value else repr(value).removesuffix(".0")
+        is_large = abs(value) >= 2**53  # by its form no whole number, as its last digits may be lost
+        return None if value != value else f"{value:.16e}" if is_large else repr(value).removesuffix(".0")
     if value is None or value == "":
         return None
     if hasattr(value, "isoformat"):  # midnight is a date

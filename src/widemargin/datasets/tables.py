@@ -6,21 +6,46 @@ import glob
 import os
 import shutil
 import tempfile
+import warnings
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
+from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import Literal, TypeVar
+from typing import Any, Literal, TypeVar
 
+import numpy as np
+from numpy.typing import NDArray
+
+from widemargin._output_files import NamedOutput
 from widemargin.datasets.archives import load_npz
 from widemargin.datasets.arff import ArffFile
-from widemargin.datasets.arrow import ArrowFiles, DeclinedError, delimited_batches, has_pyarrow
-from widemargin.datasets.columns import Batch, Collected, MissingLabelError, Table, collect, converted, make_table
+from widemargin.datasets.arrow import (
+    ArrowFiles,
+    DeclinedError,
+    delimited_batches,
+    folders_of,
+    has_pyarrow,
+    release_blocks,
+)
+from widemargin.datasets.columns import (
+    Batch,
+    Codes,
+    Column,
+    MissingLabelError,
+    Words,
+    collect,
+    converted,
+    frame_of,
+    labels_in,
+    noteworthy,
+    take_rows,
+)
 from widemargin.datasets.compressed import compression_of, member_of
 from widemargin.datasets.files import PathLike, file_error, is_read_once
-from widemargin.datasets.layouts import Layout, Names, Row, TableOptions, decide
-from widemargin.datasets.rows import Dialect, delimited_rows, dialect_of, json_rows, sheet_rows
+from widemargin.datasets.layouts import CATEGORY, LABEL, Layout, Names, Row, TableOptions, decide
+from widemargin.datasets.rows import delimited_rows, dialect_of, json_rows, sheet_rows
 from widemargin.datasets.svmlight import load_svmlight
 
 T = TypeVar("T")
@@ -49,6 +74,20 @@ _NOT_READ = {
 }
 
 
+class Table(tuple):  # type: ignore[type-arg]
+    """A frame and labels, ``X, y``; `sample_weight` are the weights of ARFF's instances, or None."""
+
+    X: Any
+    y: NDArray[Any] | None
+    sample_weight: NDArray[np.float64] | None
+
+    def __new__(cls, X: Any, y: Any, sample_weight: Any = None) -> Table:
+        """A pair."""
+        table = super().__new__(cls, (X, y))
+        table.X, table.y, table.sample_weight = X, y, sample_weight
+        return table
+
+
 def load_table(  # noqa: PLR0913 - what a table may need
     path: PathLike,
     *,
@@ -70,8 +109,9 @@ def load_table(  # noqa: PLR0913 - what a table may need
     Parameters
     ----------
     path : str or path-like
-        A file, or several of one layout: a folder, or a pattern such as ``"flights/*.parquet"``. Text may be
-        compressed: ``.gz``, ``.bz2``, ``.xz``, ``.zst``, ``.zip``.
+        A file, or several of one layout: a folder, or a pattern such as ``"flights/*.parquet"``; folders named
+        ``key=value`` above Parquet and Arrow files are columns. Text may be compressed: ``.gz``, ``.bz2``, ``.xz``,
+        ``.zst``, ``.zip``.
     target : int, str or None, default=-1
         The column of labels: its position, counted from 0 or, if negative, from the end; or its name. None: no labels.
     drop : sequence of int or str, default=()
@@ -122,42 +162,44 @@ def load_table(  # noqa: PLR0913 - what a table may need
     ([[5.1, 3.5], [7.0, nan]], ['setosa', 'versicolor'])
     """
     options = TableOptions(target, drop, text, missing, delimiter, header, decimal, thousands, unlabelled)
-    with regular_file(path) as file:
-        form = format or format_of(file)
-        if form in ARRAYS:
-            key = target if isinstance(target, str) else "y"
-            data = load_npz(file, target=key) if form == "npz" else load_svmlight(file)
-            return Table(data.X, data.y)
-        source = open_table(file, options, form)
-        return source.table(source.read())
+    if not is_read_once(path):
+        return _load(os.fspath(path), options, format or format_of(path))
+    with copied(path) as copy:
+        try:
+            return _load(copy, options, format or format_of(copy))
+        except ValueError as error:
+            raise ValueError(str(error).replace(copy, os.fspath(path))) from error
+
+
+def _load(path: str, options: TableOptions, form: str) -> Table:
+    if form in ARRAYS:
+        key = options.target if isinstance(options.target, str) else "y"
+        data = load_npz(path, target=key) if form == "npz" else load_svmlight(path)
+        return Table(data.X, data.y)
+    source = TableSource(path, options, form)
+    columns, y, weight = source.read()
+    return Table(frame_of(source.layout, columns), y, weight)
 
 
 @contextmanager
-def regular_file(path: PathLike) -> Iterator[str]:
-    """The path; of a pipe or device that of a copy, as files are read more than once. Errors name what was given."""
-    path = os.fspath(path)
-    if not is_read_once(path):
-        yield path
-        return
+def copied(source: Any) -> Iterator[str]:
+    """The path of a temporary copy of a pipe, of a device, or of an open stream: files are read more than once."""
+    is_stream = hasattr(source, "read")
     with tempfile.TemporaryDirectory() as folder:
-        copy = os.path.join(folder, "input" + "".join(Path(path).suffixes))
-        try:
-            with open(path, "rb") as source, open(copy, "wb") as target:
-                shutil.copyfileobj(source, target)
-            yield copy
-        except ValueError as error:
-            raise ValueError(str(error).replace(copy, path)) from error
+        copy = os.path.join(folder, "input" + ("" if is_stream else "".join(Path(source).suffixes)))
+        with (
+            NamedOutput(open(copy, "wb"), f"the copy in {tempfile.gettempdir()}") as target,
+            nullcontext(source) if is_stream else open(source, "rb") as file,
+        ):
+            shutil.copyfileobj(file, target)
+        yield copy
 
 
 def format_of(path: PathLike) -> str:
     """The format of a file, by its suffix without that of a compression; of a folder or pattern that of its files.
 
-    Everything unknown is svmlight, whose files have many suffixes or none (``a9a``, ``a9a.t``, ``letter.scale``).
-
-    Raises
-    ------
-    ValueError
-        For a format that is not read, such as ``.h5``, with what to do.
+    Everything unknown is svmlight, whose files have many suffixes or none (``a9a``, ``a9a.t``, ``letter.scale``). A
+    ValueError says what to do with a format that is not read, such as ``.h5``.
 
     Examples
     --------
@@ -191,82 +233,69 @@ def files_of(path: PathLike) -> list[str]:
     return visible
 
 
-def open_table(path: PathLike, options: TableOptions, form: str | None = None) -> TableSource:
-    """The layout of a table, and its rows to be read."""
-    return TableSource(path, options, form or format_of(path))
-
-
 class TableSource:
-    """A table whose layout is known, and whose batches can be read any number of times.
-
-    Attributes
-    ----------
-    layout : Layout
-    """
+    """A table whose `layout` is known, and whose rows can be read any number of times."""
 
     def __init__(self, path: PathLike, options: TableOptions, form: str) -> None:
-        self._paths = files_of(path)
-        self._is_strict = not has_pyarrow()
         if form in ARRAYS:
             raise file_error(path, f"a file of the format {form} is a matrix, no table")
+        paths = files_of(path)
         self.options = replace(options, declared=form in ("arff", "parquet", "arrow"))
-        self._arrow = ArrowFiles(self._paths, path, form, self.options) if form in ("parquet", "arrow") else None
-        if self._arrow is not None:
-            self.layout = self._arrow.layout
-            return
-        self._parts = [_TextFile(self._paths[0], self.options, form)]
-        self.layout = self._parts[0].layout
-        for other in self._paths[1:]:
-            known = {
-                name if self.layout.names is None else self.layout.names[name]: kind
-                for name, kind in self.layout.kinds.items()
-            }
-            part = _TextFile(other, replace(self.options, kinds=known), form)
-            if (part.layout.names, part.layout.width) != (self.layout.names, self.layout.width):
-                raise file_error(other, f"its columns are others than those of {self._paths[0]}")
-            part.layout = replace(part.layout, kinds=self.layout.kinds, levels=self.layout.levels)
-            self._parts.append(part)
+        self._is_strict, self._words = not has_pyarrow(), Words()
+        self._arrow = ArrowFiles(paths, path, form, self.options) if form in ("parquet", "arrow") else None
+        self._parts = [] if self._arrow else _text_files(paths, path, self.options, form)
+        self.layout: Layout = self._arrow.layout if self._arrow else self._parts[0].layout
 
     def batches(self) -> Iterator[Batch]:
         """Typed columns of blocks of rows; a DeclinedError ends them, as `in_one_pass` knows."""
-        if self._arrow is not None:
-            yield from self._arrow.batches()
-            return
+        if not self._words:
+            levels = self.layout.levels.items()
+            self._words |= {k: {word: code for code, word in enumerate(words)} for k, words in levels}
+        if self._arrow:
+            yield from self._arrow.batches(self._words)
         for part in self._parts:
-            yield from part.batches(is_strict=self._is_strict)
+            yield from part.batches(self._words, is_strict=self._is_strict)
 
     def in_one_pass(self, visit: Callable[[Iterator[Batch]], T]) -> T:
         """What `visit` makes of all batches; where pyarrow declines one, of all of those of the strict reader."""
         try:
             return visit(self.batches())
         except DeclinedError:
-            self._is_strict = True
+            self._is_strict, self._words = True, Words()
             return visit(self.batches())
 
-    def read(self) -> Collected:
-        """All rows, within the configured memory budget."""
-        return self.in_one_pass(lambda batches: collect(batches, self.layout))
+    def coded(self, columns: dict[int, Column]) -> dict[int, Column]:
+        """Columns, by position, in which the numbers of words have their words."""
+        words = {k: list(known) for k, known in self._words.items() if self.layout.kinds.get(k) in (CATEGORY, LABEL)}
+        return {k: Codes(column, words[k]) if k in words else column for k, column in columns.items()}
 
-    def table(self, collected: Collected, *, is_frame: bool = True) -> Table:
-        """The table of all rows."""
-        with self.naming_unlabelled():
-            return make_table(collected, self.options, is_frame=is_frame)
+    def read(self) -> tuple[dict[int, Column], Any, Any]:
+        """The features by position, the labels, and the weights, of all rows, within the configured memory budget."""
+        columns = self.coded(self.in_one_pass(lambda batches: collect(batches, self.layout)))
+        release_blocks()
+        for note in [*self.layout.notes, *noteworthy(self.layout, columns, self.options)]:
+            warnings.warn(f"{self.layout.path}: {note}", stacklevel=4)
+        weight = None if self.layout.weight is None else columns.pop(self.layout.weight)
+        y, kept = (None, None) if self.layout.target is None else self.labels(columns.pop(self.layout.target))
+        if kept is None:
+            return columns, y, weight
+        return take_rows(columns, kept), y, None if weight is None else weight[kept]
 
-    @contextmanager
-    def naming_unlabelled(self) -> Iterator[None]:
-        """Name the line of a row that has no label, and what leaves such rows out."""
+    def labels(self, column: Column) -> tuple[Any, Any]:
+        """The labels in a column, and which rows are kept, if not all; an error names the line of one without."""
         try:
-            yield
+            y, kept, notes = labels_in(self.layout, column, self.options)
         except MissingLabelError as error:
             reason = "the label is missing; --unlabelled drop, or unlabelled='drop', leaves such rows out"
             path, line = self.place_of(error.args[0])
             raise file_error(path, reason, line) from None
+        for note in notes:
+            warnings.warn(f"{self.layout.path}: {note}", stacklevel=5)
+        return y, kept
 
     def place_of(self, row: int) -> tuple[str, int | None]:
-        """The file and the line of a row, counted from 0 over all files."""
-        if self._arrow is not None:
-            return self.layout.path, None
-        for part in self._parts:
+        """The file and the line of a row, counted from 0 over all files; of unlabelled rows dropped, the file alone."""
+        for part in self._parts if self.options.unlabelled != "drop" else ():
             for line, _ in part.rows():
                 if row == 0:
                     return part.layout.path, line
@@ -274,18 +303,38 @@ class TableSource:
         return self.layout.path, None
 
 
+def _text_files(paths: list[str], root: PathLike, options: TableOptions, form: str) -> list[_TextFile]:
+    """Files of one layout, that of the first."""
+    parts = [_TextFile(paths[0], options, form)]
+    layout = parts[0].layout
+    if any(folders_of(path, root) for path in paths):
+        notes = (*layout.notes, "its folders named key=value are no columns, as they are of Parquet and Arrow files")
+        layout = parts[0].layout = replace(layout, notes=notes)
+    for path in paths[1:]:
+        known = {k if layout.names is None else layout.names[k]: kind for k, kind in layout.kinds.items()}
+        part = _TextFile(path, replace(options, kinds=known), form)
+        if (part.layout.names, part.layout.width) != (layout.names, layout.width):
+            raise file_error(path, f"its columns are others than those of {paths[0]}")
+        part.layout = replace(part.layout, kinds=layout.kinds, levels=layout.levels)
+        parts.append(part)
+    return parts
+
+
 class _TextFile:
     """One file of text, JSON or a spreadsheet, with its layout."""
 
     def __init__(self, path: str, options: TableOptions, form: str) -> None:
-        self._path, self._options, self._form = path, options, form
-        self._dialect: Dialect | None = None
-        self._arff = ArffFile(path, options) if form == "arff" else None
-        if self._arff is not None:
-            self.layout: Layout = self._arff.layout
+        self._path, self._options, self._dialect = path, options, None
+        if form == "arff":
+            arff = ArffFile(path, options)
+            self.layout, self._all_rows = arff.layout, arff.rows
             return
+        names = None
         if form == "csv":
-            self._dialect = dialect_of(path, options.delimiter)
+            dialect = self._dialect = dialect_of(path, options.delimiter)
+            names, self._all_rows = dialect.names, partial(delimited_rows, path, dialect)
+        else:
+            self._all_rows = partial(json_rows if form == "json" else sheet_rows, path)
         head: list[Row] = []
         n_cells = 0
         for row in islice(self._all_rows(), _HEAD_ROWS):
@@ -293,26 +342,17 @@ class _TextFile:
             n_cells += len(row[1])
             if n_cells > _HEAD_CELLS:
                 break
-        names = self._dialect.names if self._dialect else None
-        options = replace(options, header=True) if form == "json" else options
-        self.layout = decide(path, head, options, names)
+        self.layout = decide(path, head, replace(options, header=True) if form == "json" else options, names)
         self._header_line = head[0][0] if self.layout.has_header else None
-
-    def _all_rows(self) -> Iterator[Row]:
-        if self._form == "json":
-            return json_rows(self._path)
-        return sheet_rows(self._path) if self._form == "xlsx" else delimited_rows(self._path, self._dialect)  # type: ignore[arg-type]
 
     def rows(self) -> Iterator[Row]:
         """The rows below the header."""
-        if self._arff is not None:
-            return self._arff.rows()
         return islice(self._all_rows(), int(self.layout.has_header), None)
 
-    def batches(self, *, is_strict: bool) -> Iterator[Batch]:
+    def batches(self, words: Words, *, is_strict: bool) -> Iterator[Batch]:
         """Typed columns of blocks of rows: by pyarrow, where that pays and the strict reader is not asked for."""
         if self._dialect is not None and not is_strict and os.path.getsize(self._path) >= _LEAST_BYTES:
             n_header = self._header_line - self._dialect.n_skipped if self._header_line else 0
-            yield from delimited_batches(self._path, self._dialect, self.layout, n_header, self._options)
+            yield from delimited_batches(self._path, self._dialect, self.layout, n_header, self._options, words)
         else:
-            yield from converted(self.rows(), self.layout, self._options)
+            yield from converted(self.rows(), self.layout, self._options, words)

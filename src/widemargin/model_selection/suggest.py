@@ -78,7 +78,7 @@ class _Data:
     counts : ndarray of shape (n_classes,)
         Rows of each class; none of a regression.
     first_step : transformer or None
-        What is done with the rows before the machine.
+        What is done with the rows before the model.
     """
 
     X: Any
@@ -157,7 +157,7 @@ def suggest(
     Notes
     -----
     The rules, of which the first that applies is taken, are on :doc:`a page </tasks/tune>`. A probe is a search for
-    kernel, gamma and C in three folds of 2,000 random rows, beside one of a linear machine. The next ones, of 8,000 and
+    kernel, gamma and C in three folds of 2,000 random rows, beside one of a linear model. The next ones, of 8,000 and
     32,000 rows if the time allows, look around the kernel, gamma and C of the one before. A line each shows how gamma
     and the score grow with the rows: those of a probe are not those of all rows, and are returned only where there is
     no time for a search. Rows of probes are the same for the same data.
@@ -341,7 +341,7 @@ def _timed(fit: Callable[..., Any], *arguments: Any) -> tuple[Any, float]:
 
 def _report(data: _Data, probe: _Probe) -> None:
     own = ", ".join(f"{name}={v:.3g}" for name, v in probe.parameters.items() if name != "kernel")
-    against = "" if data.is_regression else f"; linear machine {probe.linear_score:.3f}"
+    against = "" if data.is_regression else f"; linear model {probe.linear_score:.3f}"
     kernel = f"{data.score_name} {probe.kernel_score:.3f} with the {probe.parameters['kernel']} kernel"
     print(f"probe of {probe.n_rows:,} rows: {kernel}, {own}{against}")
 
@@ -354,7 +354,7 @@ def _report_trend(data: _Data, probes: list[_Probe]) -> None:
     best = max((max(p.kernel_score, np.nan_to_num(p.linear_score)) for p in probes), default=0.0)
     if probes and best <= data.chance + 0.5 / probes[-1].n_rows ** 0.5:  # the standard error of a share, at most
         rival = "the mean of y" if data.is_regression else "the largest class for every row"
-        print(f"no probe beats a machine that predicts {rival} ({data.score_name} {data.chance:.3f})")
+        print(f"no probe beats a model that predicts {rival} ({data.score_name} {data.chance:.3f})")
 
 
 # --- the rules ---
@@ -369,14 +369,14 @@ def _choose(
     if prediction_cost is not None:
         return _cheap(data, probe, max_time, prediction_cost), "a prediction may not cost more than that"
     if not data.is_regression and d > _LINEAR_COLUMNS:
-        return _linear(data, probe, max_time), f"more than {_LINEAR_COLUMNS:,} columns: a linear machine"
+        return _linear(data, probe, max_time), f"more than {_LINEAR_COLUMNS:,} columns: a linear model"
     is_known = len(probes) > 1 or n <= _PROBE_ROWS[0]  # kernel machines gain more by further rows
     if is_known and not data.is_regression and probe and probe.linear_score >= probe.kernel_score - _LINEAR_LOSS:
-        reason = f"a linear machine loses at most {_LINEAR_LOSS:.0%} on the largest probe, and is the fastest"
+        reason = f"a linear model loses at most {_LINEAR_LOSS:.0%} on the largest probe, and is the fastest"
         return _linear(data, probe, max_time), reason.replace("%", " %")
     expected = _expected_seconds(n, probes)
     if max_time is not None and max_time < _LEAST_SHARE * expected:
-        reason = f"an early machine with the parameters of the largest probe, as a search takes {_duration(expected)}"
+        reason = f"early prediction, with the parameters of the largest probe, as a search takes {_duration(expected)}"
         return _machine(data, probe, max_time, stop_level="auto"), reason
     if not data.is_regression and data.counts.min() < 2:
         reason = "the parameters of the largest probe, as a class of one row cannot be held out by a search"
