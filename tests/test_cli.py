@@ -513,6 +513,23 @@ def test_compress_a_model_of_scikit_learn(machine, program, digits):
     assert Path("small").stat().st_size < n_bytes + 20_000
 
 
+def test_a_model_of_another_program(model, program):
+    head = "svm_type c_svc\nkernel_type linear\nnr_class 2\ntotal_sv 2\nrho 0\nlabel 1 -1\nnr_sv 1 1\nSV\n"
+    texts = {"other": head + "0.5 1:1\n-0.5 1:-1\n", "range": "x\n-1 1\n1 0 10\n", "rows.svm": "1 1:9 3:2\n-1 2:1\n"}
+    for name, text in (texts | {"rows.csv": "a,b,c\n9,0,2\n0,1,0\n"}).items():
+        program.write(name, text)
+    options = "--scale range --classes low,high --n-features 3"
+    for rows in ("rows.csv", "rows.svm"):
+        assert program(f"predict {rows} other {options}").out == "high\nlow\n"
+    ignored = "beyond the 1 that its file names (--n-features adds more) are ignored: 2"
+    assert ignored in program("predict rows.svm other").err
+    program.fails(
+        f"predict rows.csv model {options}", "--scale is for a model file of another program, which this is not"
+    )
+    program(f"compress other small --data rows.csv {options}")
+    assert program("predict rows.svm small").out == "high\nlow\n"
+
+
 def test_compress_says_that_few_labels_agree(program, digits):
     program("train digits.npz model --gamma 0.05 -C 10")
     err = program("compress model small --data digits.npz --prediction-cost 4").err

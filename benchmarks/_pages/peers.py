@@ -421,6 +421,59 @@ def _novelty_cells(tasks: Rows, machines: list[str]) -> list[str]:
     return [*(f"{area:.3f}" for area in means("auc")), *(f"{share:.0%}" for share in means("rejected"))]
 
 
+def _other_programs(rows: Rows) -> str:
+    """A line for each program and direction: models, labels that differ, the largest difference of a value."""
+    lines = [
+        [
+            f"{row['program']} {row['version']}",
+            row["direction"],
+            row["models"],
+            f"{row['labels']:,}",
+            row["differ"],
+            row["border"],
+            f"{row['difference']:.0e}" if row["difference"] else "",
+            f"{row['digits']:.0e}",
+        ]
+        for row in rows
+    ]
+    header = [
+        "program",
+        "models are",
+        "models",
+        "labels",
+        "differ",
+        "at the border",
+        "largest difference",
+        "its digits",
+    ]
+    return markdown(header, lines)
+
+
+def _compressed_programs(rows: Rows) -> str:
+    """A line for each program: its prediction and that of the compressed model."""
+    lines = [
+        [
+            row["program"],
+            f"{row['support_vectors']:,}",
+            row["differ"],
+            f"{row['seconds']:.2f} s",
+            f"{row['compressed_seconds']:.4f} s",
+            f"{row['ratio']:,.0f}",
+            f"{row['agreement']:.2%}",
+        ]
+        for row in rows
+    ]
+    header = [
+        "model of",
+        "support vectors",
+        "labels read that differ",
+        "its own prediction",
+        "compressed",
+        "times as fast",
+    ]
+    return markdown([*header, "labels that agree"], lines)
+
+
 FILES = {"intercept": "kernel_svm"}  # of tables that are not named after their file
 
 
@@ -451,4 +504,6 @@ TABLES: dict[str, Callable[[Rows], str]] = {
     "linear_text_intercept": _linear_text,
     "many_classes": _many_classes,
     "regression": _regression,
+    "other_programs": _other_programs,
+    "compressed_programs": _compressed_programs,
 }

@@ -254,13 +254,16 @@ def load(path: str | os.PathLike[str]) -> Any:
     return model
 
 
-def load_any(path: str | os.PathLike[str]) -> Any:
-    """`load`, also of what `read_machine` reads."""
-    if not _is_foreign(path):
-        return load(path)
-    from .interchange import read_machine  # it imports scikit-learn
+def load_any(path: str | os.PathLike[str], **options: Any) -> Any:
+    """`load`, also of what `read_machine` reads, with its options where they are not None."""
+    if _is_foreign(path):
+        from .interchange import read_machine  # it imports scikit-learn
 
-    return read_machine(path)
+        return read_machine(path, **options)
+    if given := [name for name, value in options.items() if value is not None]:
+        option = given[0].replace("_", "-")
+        raise ValueError(f"{os.fspath(path)}: --{option} is for a model file of another program, which this is not")
+    return load(path)
 
 
 def _is_foreign(path: str | os.PathLike[str]) -> bool:

@@ -143,6 +143,29 @@ def test_names_and_scales_are_checked(tmp_path):
     assert np.array_equal(scaled.predict(ROWS * [2, 1, 1] + [1, 0, 0]), read_machine(LIBSVM).predict(ROWS))
 
 
+def test_range_files_of_svm_scale(tmp_path):
+    """The first is that of svm-scale 3.24, ``-l -1 -u 2``, for rows (2, 5, -1) and (10, 5, 0)."""
+    path, model = tmp_path / "range", read_machine(LIBSVM)
+    path.write_text("x\n-1 2\n1 2 10\n3 -1 0\n")
+    scaled = np.stack([-1 + 3 * (ROWS[:, 0] - 2) / 8, 0 * ROWS[:, 1], -1 + 3 * (ROWS[:, 2] + 1)], axis=1)
+    np.testing.assert_allclose(
+        read_machine(LIBSVM, scale=path).decision_function(ROWS), model.decision_function(scaled), rtol=1e-6, atol=1e-9
+    )
+    fast = compress(read_machine(LIBSVM, scale=path), ROWS, random_state=0)
+    assert np.array_equal(run_onnx(to_onnx(fast), ROWS.astype(np.float32))["label"], fast.predict(ROWS))
+    regression = next(path for path in MODELS if is_regressor(read(path)) and not path.with_suffix(".scale").exists())
+    model = read_machine(regression)
+    rows = "".join(f"{j} -1 1\n" for j in range(1, model.n_features_in_ + 1))
+    path.write_text("y\n0 1\n1 3\nx\n-1 1\n" + rows)
+    np.testing.assert_allclose(read_machine(regression, scale=path).predict(ROWS), 1 + 2 * model.predict(ROWS))
+    with pytest.raises(ValueError, match="scale has a line for y, but the model is no regressor"):
+        read_machine(LIBSVM, scale=path)
+    for text, reason in (("x\n-1 1\n0.5 0 1\n", "range:3: the index"), ("x\n1 1\n", "range:2: the first of two")):
+        path.write_text(text)
+        with pytest.raises(ValueError, match=reason):
+            read_machine(LIBSVM, scale=path)
+
+
 @pytest.mark.parametrize(
     ("name", "change", "reason"),
     [

@@ -127,7 +127,7 @@ def _add_predict(commands: Any) -> None:
     add = command.add_argument
     data = "samples; labels are optional in .csv and .npz files; - is standard input"
     add("data", type=_input, metavar="DATA", help=data)
-    add("model", type=_input, metavar="MODEL", help="model saved by train or compress")
+    add("model", type=_input, metavar="MODEL", help="model saved by train or compress, or of another program")
     out = "output file (standard output); written after a complete prediction"
     add("out", type=_output, metavar="OUT", nargs="?", help=out)
     decision = (
@@ -136,6 +136,7 @@ def _add_predict(commands: Any) -> None:
     )
     add("--decision", action="store_true", help=decision)
     _add_reading(command)
+    _add_foreign(command)
     _add_force(command)
 
 
@@ -153,6 +154,7 @@ def _add_compress(commands: Any) -> None:
     add("--data", type=_input, metavar="FILE", help=data)
     add("--onnx", type=_output, metavar="FILE", help="also write the compressed model as ONNX")
     _add_reading(command)
+    _add_foreign(command)
     _add_cost(command)
     _add_limits(command, tol=False)
     _add_running(command)
@@ -187,6 +189,14 @@ def _add_reading(command: Any) -> None:
     add("--zero-based", action="store_true", help="svmlight feature indices start at 0 instead of 1")
     dtype = "of the samples and the kernel values; auto: float32, or float64 where seven digits are too few (auto)"
     add("--dtype", choices=("auto", "float32", "float64"), default="auto", help=dtype)
+
+
+def _add_foreign(command: Any) -> None:
+    add = command.add_argument_group("model files of other programs").add_argument
+    add("--n-features", type=_count, metavar="N", help="columns, where the last ones are 0 in all support vectors")
+    scale = "range file of svm-scale, or scale file of e1071, or this and its y-scale file: of rows not yet scaled"
+    add("--scale", type=_words, metavar="FILE[,FILE]", help=scale)
+    add("--classes", type=_words, metavar="NAME,...", help="names for the labels of the file, in their ascending order")
 
 
 def _add_preparation(command: Any) -> None:

@@ -95,7 +95,7 @@ def tune(args: Namespace) -> int:
 def predict(args: Namespace) -> int:
     """Write a label, or decision values, for every sample: `widemargin predict`."""
     with open_output(args.out, force=args.force) as file:
-        model = load_any(args.model)
+        model = _load(args)
         if not hasattr(model, "predict"):
             raise file_error(args.model, f"holds a {type(model).__name__}, which predicts nothing")
         if args.decision and not hasattr(model, "decision_function"):
@@ -119,7 +119,7 @@ def compress(args: Namespace) -> int:
     from widemargin.estimators._wrapped import machines_in
 
     with open_output(args.out, force=args.force) as file, _open_optional(args) as graph:
-        model = load_any(args.model)
+        model = _load(args)
         X = None if args.data is None else read_to_predict(model, args).X
         with damage_reported(args.model), errors_naming(args.model):
             small = compress_model(**parameters(compress_model, args, model=model, X=X))
@@ -144,6 +144,11 @@ def info(args: Namespace) -> int:
         table.add_row(name, value)
     Console(markup=False, highlight=False).print(table)
     return 0
+
+
+def _load(args: Namespace) -> Any:
+    """The model, of ours or of another program."""
+    return load_any(args.model, scale=args.scale, classes=args.classes, n_features=args.n_features)
 
 
 def _split(training: Training, args: Namespace) -> Training:

@@ -222,7 +222,13 @@ def _read_arrays(path: str, form: str, args: Namespace, dtype: str | None = None
 def read_to_predict(model: Any, args: Namespace) -> Dataset:
     """The samples to predict, with the model's features in its order, and their labels if there are any."""
     features = features_of(model, args.model)
-    return read_known(args.data, args, features, "the model was trained with", unlabelled="keep")
+    owner = "the model was trained with"
+    steps = [step for _, step in getattr(model, "steps", [("", model)])]
+    if hasattr(steps[-1], "widen"):  # text models of other programs do not say how many columns there were
+        owner = "its file names (--n-features adds more)"
+    data = read_known(args.data, args, features, owner, unlabelled="keep")
+    is_centred = getattr(steps[0], "with_mean", False) and hasattr(data.X, "indptr")
+    return data._replace(X=data.X.toarray()) if is_centred else data
 
 
 def features_of(model: Any, path: str) -> Features:

@@ -30,8 +30,9 @@ def read_machine(model: Any, *, scale: Any = None, classes: Any = None, n_featur
         an SVM of OpenCV as XML or YAML; plain or compressed. Or a fitted `SVC`, `NuSVC`, `SVR`, `NuSVR` or
         `OneClassSVM` of scikit-learn or scikit-learn-intelex, or an SVM of ThunderSVM or cuML.
     scale : path-like, pair of path-likes, or array-like of shape (n_features, 2), default=None
-        The scale file of e1071's ``write.svm``, or this and its y-scale file: the model then takes rows, and predicts
-        values, as they were before e1071 scaled them. As an array: the centre and the spread of each column.
+        The range file of LIBSVM's ``svm-scale``, the scale file of e1071's ``write.svm``, or this and its y-scale
+        file: the model then takes rows, and predicts values, as they were before they were scaled. As an array: the
+        centre and the spread of each column.
     classes : sequence or dict, default=None
         Names for the labels of the file: in ascending order of these, such as R's ``levels(y)``, or by label.
     n_features : int, default=None

@@ -1,4 +1,4 @@
-"""The scales that e1071's `write.svm` puts beside a model."""
+"""Scales beside a model: the files of e1071's `write.svm`, and the range files of LIBSVM's `svm-scale`."""
 
 from __future__ import annotations
 
@@ -15,6 +15,8 @@ from ..datasets.files import PathLike
 from .lines import lines_of
 from .machines import ImportedRegressor
 
+_MOST_COLUMNS = 2**24  # of a range file, whose table is dense
+
 
 def scaled(machine: Any, scale: Any) -> Any:
     """A machine that takes rows as they were before they were scaled, and predicts values in their own units.
@@ -25,19 +27,22 @@ def scaled(machine: Any, scale: Any) -> Any:
     scale : path-like, pair of path-likes, or array-like of shape (d, 2)
         The centre and the spread of each column, and of y.
     """
-    columns, target = scale if _are_paths(scale) else (scale, None)
+    d = machine.n_features_in_
+    columns, of_y = [*scale, None][:2] if _are_paths(scale) else (scale, None)
+    table, target = _read(columns, d) if isinstance(columns, str | os.PathLike) else (np.array(columns, float), None)
+    if of_y is not None:
+        target, _ = _read(of_y, 0)
     if target is not None:
         if not isinstance(machine, ImportedRegressor):
-            raise ValueError(f"scale has a file of y, {os.fspath(target)}, but the model is no regressor")
-        ((centre, spread),) = _read(target, 1)
-        intercept = machine.intercept_ * spread + centre
-        machine.take(machine.support_vectors_, machine.dual_coef_ * spread, intercept)
-    table = _read(columns, None) if isinstance(columns, str | os.PathLike) else np.array(columns, np.float64)
+            raise ValueError("scale has a line for y, but the model is no regressor")
+        if target.shape != (1, 2):
+            raise ValueError(f"scale must have one line of centre and spread for y, got {len(target)}")
+        ((centre, spread),) = target
+        machine.take(machine.support_vectors_, machine.dual_coef_ * spread, machine.intercept_ * spread + centre)
     if not table.size:
         return machine  # e1071 scaled nothing
-    if table.ndim != 2 or table.shape[1] != 2 or not (np.isfinite(table).all() and (table[:, 1] > 0).all()):
+    if table.ndim != 2 or table.shape[1] != 2 or np.isnan(table).any() or not (table[:, 1] > 0).all():
         raise ValueError(f"scale must have a centre and a spread above 0 for each column, got shape {table.shape}")
-    d = machine.n_features_in_
     if len(table) < d:
         raise ValueError(
             f"scale has {len(table)} lines for {d} columns: e1071 lists the scaled ones alone. Give an array of shape "
@@ -51,18 +56,39 @@ def scaled(machine: Any, scale: Any) -> Any:
 
 
 def _are_paths(scale: Any) -> bool:
-    return isinstance(scale, list | tuple) and len(scale) == 2 and all(isinstance(p, str | os.PathLike) for p in scale)
+    is_pair = isinstance(scale, list | tuple) and len(scale) in (1, 2)
+    return is_pair and all(isinstance(path, str | os.PathLike) for path in scale)
 
 
-def _read(path: PathLike, n_lines: int | None) -> NDArray[np.float64]:
-    """Lines of a centre and a spread above 0: (n_lines, 2)."""
-    values = array("d")
+def _read(path: PathLike, d: int) -> tuple[NDArray[np.float64], NDArray[np.float64] | None]:
+    """Centres and spreads of at least d columns of `svm-scale`, or of those that e1071 scaled, and of y: (n, 2)."""
+    values, part, limits = array("d"), "", None
+    ranges: dict[str, dict[int, tuple[float, float]]] = {"x": {}, "y": {}}
     with lines_of(path) as lines:
         for text in lines.raw():
-            pair = lines.numbers(text.encode(), "a line of centre and spread", 2)
-            if pair[1] <= 0:
-                raise lines.error(f"the spread must be above 0, got {pair[1]:g}")
-            values.frombytes(pair.tobytes())
-        if n_lines is not None and len(values) != 2 * n_lines:
-            raise lines.error(f"there must be {n_lines} line of centre and spread, got {len(values) // 2}")
-    return np.frombuffer(values).reshape(-1, 2)
+            if text in ranges:
+                part, limits = text, None
+                continue
+            size = 3 if part == "x" and limits is not None else 2
+            *index, low, high = lines.numbers(text.encode(), "a line of a scale", size)
+            if not part:  # e1071's
+                if high <= 0:
+                    raise lines.error(f"the spread must be above 0, got {high:g}")
+                values.extend((low, high))
+                continue
+            if low >= high:
+                raise lines.error(f"the first of two limits must be below the second, got {low:g} and {high:g}")
+            if limits is None:
+                limits = low, high
+                continue
+            column = index[0] - 1 if index else 0
+            if column != np.rint(column) or not 0 <= column < _MOST_COLUMNS:
+                raise lines.error(f"the index of a column must be whole, and from 1, got {index[0]:g}")
+            spread = (high - low) / (limits[1] - limits[0])
+            ranges[part][int(column)] = low - limits[0] * spread, spread
+    if not part:
+        return np.frombuffer(values).reshape(-1, 2), None
+    table = np.tile((0.0, np.inf), (max([d - 1, *ranges["x"]]) + 1, 1))  # svm-scale makes other columns 0
+    for column, line in ranges["x"].items():
+        table[column] = line
+    return table, np.array([*ranges["y"].values()]) if ranges["y"] else None

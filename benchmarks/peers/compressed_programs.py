@@ -1,0 +1,115 @@
+"""A model of LIBSVM and one of R's e1071 with some 20,000 support vectors each: read, compressed, and timed.
+
+The table is like one of remote sensing: 12 bands, 8 classes that overlap. Times are processor seconds of predictions of
+the same rows, of the other program less those of a run with few rows; ours of one thread.
+
+    python benchmarks/peers/compressed_programs.py [rows]
+"""
+
+from __future__ import annotations
+
+import resource
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from measuring import report
+from widemargin import compress, read_machine
+
+N_NEW, N_FEW = 4_000, 50
+_R = """
+suppressMessages(library(e1071))
+x <- as.matrix(read.csv("x.csv", header = FALSE)); y <- factor(scan("y.csv", quiet = TRUE))
+new <- as.matrix(read.csv("new.csv", header = FALSE))
+model <- svm(x, y, cost = 2)
+write.svm(model, "e1071.model", "e1071.scale", "e1071.yscale")
+seconds <- system.time(labels <- predict(model, new))[["user.self"]]
+writeLines(as.character(labels), "e1071.labels"); writeLines(as.character(seconds), "e1071.seconds")
+"""
+
+
+def table(n: int, rng: np.random.Generator) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    """Reflectances of n pixels in 12 bands, from few sources, and their classes (n,)."""
+    y = rng.integers(1, 9, n)
+    centres = np.random.default_rng(1).normal(size=(9, 4))
+    sources = centres[y] + 1.1 * rng.normal(size=(n, 4))
+    mixing = np.random.default_rng(2).normal(size=(4, 12))
+    return np.round(0.2 + 0.05 * sources @ mixing + 0.01 * rng.normal(size=(n, 12)), 4), y
+
+
+def write_rows(path: Path, X: NDArray[np.float64], y: NDArray[np.int64]) -> None:
+    """A file in LIBSVM's format."""
+    rows = (" ".join(f"{j}:{value:.6g}" for j, value in enumerate(row, 1)) for row in X)
+    path.write_text("".join(f"{label} {row}\n" for label, row in zip(y, rows, strict=True)))
+
+
+def seconds_of(*command: str, folder: Path) -> float:
+    """Processor seconds of a command."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
+    subprocess.run(command, cwd=folder, check=True, capture_output=True)
+    return resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before
+
+
+def measure(name: str, model: Any, X: Any, new: Any, theirs: NDArray[np.int64], seconds: float) -> dict[str, Any]:
+    """Compress, predict, and say what was gained and lost."""
+    start = time.perf_counter()
+    fast = compress(model, X, random_state=0, n_jobs=1)
+    compressing = time.perf_counter() - start
+    times = []
+    for _ in range(5):
+        begin = time.process_time()
+        labels = fast.predict(new)
+        times.append(time.process_time() - begin)
+    machine = model[-1] if hasattr(model, "steps") else model
+    row = {
+        "program": name,
+        "support_vectors": len(machine.support_vectors_),
+        "rows": len(new),
+        "differ": int((model.predict(new) != theirs).sum()),
+        "seconds": seconds,
+        "compressed_seconds": min(times),
+        "ratio": seconds / min(times),
+        "agreement": float(np.mean(labels == theirs)),
+        "compressing_seconds": compressing,
+    }
+    print(report.format_table([row], list(row)), flush=True)
+    return row
+
+
+def main() -> None:
+    """Train, read, compress, predict, and write the results."""
+    n, rng = int(sys.argv[1]) if len(sys.argv) > 1 else 30_000, np.random.default_rng(0)
+    X, y = table(n, rng)
+    new, y_new = table(N_NEW, rng)
+    folder = Path(tempfile.mkdtemp())
+    try:
+        scaled, new_scaled = ((rows - X.mean(axis=0)) / X.std(axis=0) for rows in (X, new))
+        write_rows(folder / "rows", scaled, y)
+        write_rows(folder / "new", new_scaled, y_new)
+        write_rows(folder / "few", new_scaled[:N_FEW], y_new[:N_FEW])
+        seconds_of("svm-train", "-c", "2", "-m", "1000", "rows", "model", folder=folder)
+        seconds = -seconds_of("svm-predict", "few", "model", "labels", folder=folder)
+        seconds += seconds_of("svm-predict", "new", "model", "labels", folder=folder)
+        labels = np.loadtxt(folder / "labels", dtype=int)
+        rows = [measure("LIBSVM", read_machine(folder / "model"), scaled, new_scaled, labels, seconds)]
+        for name, data in (("x.csv", X), ("y.csv", y), ("new.csv", new)):
+            np.savetxt(folder / name, data, "%.6g", delimiter=",")
+        (folder / "train.R").write_text(_R)
+        seconds_of("Rscript", "train.R", folder=folder)
+        labels = np.loadtxt(folder / "e1071.labels", dtype=int)
+        model = read_machine(folder / "e1071.model", scale=folder / "e1071.scale", classes=range(1, 9))
+        rows.append(measure("e1071", model, X, new, labels, float((folder / "e1071.seconds").read_text())))
+        report.write_csv(report.RESULTS / "compressed_programs.csv", rows)
+    finally:
+        shutil.rmtree(folder)
+
+
+if __name__ == "__main__":
+    main()
