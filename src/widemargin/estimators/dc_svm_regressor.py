@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
+from itertools import cycle
 from typing import Any, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
-from .._types import KernelParameter, RandomState, RowIndices, Vector
+from .._types import KernelParameter, Matrix, RandomState, RowIndices, Vector
 from ..algorithms.dc_svm_levels import Problems
 from ..algorithms.trained_machines import TrainedMachines
 from ..solvers.dual.problem import DualProblem, regression_problem
 from ._dual_machine import DualMachine
+from ._estimator import warn_user
 from ._kernel_machine import TrainingRows
 from ._predictor import Regressor, ValuePredictor
-from ._training_warnings import warn_of_squares, warn_of_targets
-from ._validation import LARGEST_ENTRY, LARGEST_TARGET, check_choice, check_number, shown, upper_bounds
+from ._regression_loss import RegressionLoss
+from ._training_warnings import decision_values, warn_of_squares
+from ._validation import LARGEST_ENTRY, LARGEST_TARGET, check_number, shown, upper_bounds
 
 
-class DCSVMRegressor(Regressor, ValuePredictor, DualMachine):
+class DCSVMRegressor(Regressor, ValuePredictor, RegressionLoss, DualMachine):
     r"""Exact support vector regression, for data sets where `sklearn.svm.SVR` takes too long.
 
     It minimises, to a stated violation of the optimality conditions,
@@ -143,6 +148,7 @@ class DCSVMRegressor(Regressor, ValuePredictor, DualMachine):
         degree: int = 3,
         coef0: float = 0.0,
         loss: str = "epsilon_insensitive",
+        quantile: float | Sequence[float] = 0.5,
         fit_intercept: bool = True,
         n_levels: int | str = "auto",
         branching: int = 4,
@@ -165,6 +171,7 @@ class DCSVMRegressor(Regressor, ValuePredictor, DualMachine):
         self.degree = degree
         self.coef0 = coef0
         self.loss = loss
+        self.quantile = quantile
         self.fit_intercept = fit_intercept
         self.n_levels = n_levels
         self.branching = branching
@@ -179,34 +186,65 @@ class DCSVMRegressor(Regressor, ValuePredictor, DualMachine):
 
     def _check_parameters(self) -> None:
         check_number("C", self.C, above=0)
-        check_number("epsilon", self.epsilon, least=0)
-        check_choice("loss", self.loss, ("epsilon_insensitive", "squared_epsilon_insensitive"))
+        self._check_loss()
         super()._check_parameters()
+
+    def _named_quantiles(self) -> list[tuple[str, Any]]:
+        if not isinstance(self.quantile, list | tuple | np.ndarray) or not np.shape(self.quantile):
+            return super()._named_quantiles()
+        if not len(self.quantile):
+            raise ValueError(f"quantile must have at least one value, got {shown(self.quantile)}")
+        return [(f"quantile[{k}]", value) for k, value in enumerate(self.quantile)]
+
+    def _number_targets(self, targets: NDArray[Any], weights: Vector) -> tuple[NDArray[Any], NDArray[Any]]:
+        """No classes, and the targets; of several quantiles a column for each."""
+        if len(self._slopes) > 1:
+            if targets.ndim > 1 and targets.shape[1] > 1:
+                raise ValueError(f"y must have one column with several quantiles, got shape {targets.shape}")
+            targets = np.repeat(targets.reshape(len(targets), 1), len(self._slopes), axis=1)
+        return super()._number_targets(targets, weights)
 
     def _problems(self, rows: TrainingRows) -> Problems:
         all_rows, upper = np.arange(len(rows.y)), upper_bounds(self.C, rows.weights)
         how = {"has_intercept": bool(self.fit_intercept), "is_squared": self._is_squared}
 
-        def problem_of(target: Vector) -> tuple[RowIndices, DualProblem]:
-            y = np.ascontiguousarray(target)
-            problem = regression_problem(y, upper, float(self.epsilon), **how)
+        def problem_of(target: Vector, slopes: tuple[float, float]) -> tuple[RowIndices, DualProblem]:
+            problem = regression_problem(target, upper, self._tube, slopes, **how)
             if self._is_squared and not problem.hi.max(initial=0.0) <= LARGEST_ENTRY:
                 what = "with squared losses of y of this size, whose sum times C must have a finite square"
                 raise ValueError(f"C must be smaller {what}, got C={shown(self.C)}")
             return all_rows, problem
 
-        return [partial(problem_of, target) for target in rows.y.reshape(len(rows.y), -1).T]
+        return [partial(problem_of, target, slopes) for target, slopes in self._targets_and_slopes(rows)]
 
-    @property
-    def _is_squared(self) -> bool:
-        return self.loss == "squared_epsilon_insensitive"
+    def _targets_and_slopes(self, rows: TrainingRows) -> list[tuple[Vector, tuple[float, float]]]:
+        """Of each machine the target (n,), and the slopes of its loss."""
+        targets = np.ascontiguousarray(rows.y.reshape(len(rows.y), -1).T)
+        return list(zip(targets, cycle(self._slopes), strict=False))
 
     def _warn_of_machines(self, rows: TrainingRows, machines: TrainedMachines) -> None:
-        targets, upper = rows.y.reshape(len(rows.y), -1).T, upper_bounds(self.C, rows.weights)
-        upper = upper + np.inf if self._is_squared else upper
-        warn_of_targets(targets, upper, float(self.C), float(self.epsilon), machines)
         if self._is_squared:
             warn_of_squares(rows.y, rows.kept, "loss='epsilon_insensitive'")
+        for (y, slopes), machine in zip(self._targets_and_slopes(rows), machines, strict=True):
+            beta, decision, objective = machine.result.beta, machine.result.decision, machine.result.objective
+            if self._warn_of_target(y, rows.weights, slopes, decision, float(beta @ decision), objective):
+                break
+        if len(self._slopes) > 1:
+            self._warn_of_crossings(decision_values(machines).reshape(len(machines), -1))
+
+    def _warn_of_crossings(self, values: Matrix) -> None:
+        """Warn of the training rows where the values (n_quantiles, n) of a quantile are below those of a smaller one.
+
+        Values that are equal to `tol` do not count.
+        """
+        ordered = values[np.argsort(self.quantile, kind="stable")]
+        n_crossings = np.count_nonzero((np.diff(ordered, axis=0) < -self.tol).any(axis=0))
+        if n_crossings:
+            warn_user(
+                f"quantiles cross in {n_crossings} of {values.shape[1]} training rows: "
+                "np.sort(model.predict(X), axis=1) puts them in order",
+                UserWarning,
+            )
 
     def rescale_targets(self, mean: Any, spread: Any) -> Self:
         """Turn a machine of targets (y - mean) / spread into that of y: f becomes mean + spread f.

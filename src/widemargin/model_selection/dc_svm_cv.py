@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from ..estimators._kernel_machine import TrainingRows
 from ..estimators._predictor import Regressor
-from ..estimators._validation import is_auto
+from ..estimators._regression_loss import LOSSES
+from ..estimators._validation import check_choice, is_auto
 from ..estimators.dc_svm import DCSVMClassifier
 from ..estimators.dc_svm_regressor import DCSVMRegressor
 from ._best_estimator import BestClassifier, Found
@@ -226,10 +228,14 @@ class DCSVMRegressorCV(Regressor, SearchCV):
         held-out scores rise. A number: so many, log-spaced from 0.001 to 1.
     kernels : "auto", str, callable or list of these, default="auto"
         As of `DCSVMClassifierCV`; "auto" has "linear" up to 4,000 rows.
+    loss : {"epsilon_insensitive", "absolute", "quantile"}, default="epsilon_insensitive"
+        Of `DCSVMRegressor`. The last two have no epsilon: `epsilon_` is 0.
+    quantile
+        Of `DCSVMRegressor`.
     cv, scoring, max_time, n_jobs
-        Of `DCSVMClassifierCV`. `cv` None means five folds of rows in a random order; `scoring` None means the
-        coefficient of determination on test rows without wild targets; where a fold has a single test row, minus the
-        mean absolute error, with a warning.
+        Of `DCSVMClassifierCV`. `cv` None means five folds of rows in a random order. `scoring` None means the
+        coefficient of determination on test rows without wild targets, or minus the mean pinball loss of the
+        quantiles; where a fold has a single test row, minus the mean absolute error, with a warning.
 
     Other Parameters
     ----------------
@@ -280,6 +286,8 @@ class DCSVMRegressorCV(Regressor, SearchCV):
         *,
         epsilons: Any = "auto",
         kernels: Any = "auto",
+        loss: str = "epsilon_insensitive",
+        quantile: float | Sequence[float] = 0.5,
         cv: Any = None,
         scoring: Any = None,
         max_time: float | None = None,
@@ -301,6 +309,8 @@ class DCSVMRegressorCV(Regressor, SearchCV):
         self.gammas = gammas
         self.epsilons = epsilons
         self.kernels = kernels
+        self.loss = loss
+        self.quantile = quantile
         self.cv = cv
         self.scoring = scoring
         self.max_time = max_time
@@ -318,17 +328,24 @@ class DCSVMRegressorCV(Regressor, SearchCV):
         self.verbose = verbose
         self.random_state = random_state
 
+    def _check_search(self) -> None:
+        check_choice("loss", self.loss, [loss for loss in LOSSES if not loss.startswith("squared")])
+        super()._check_search()
+
     def _cv_problem(self, rows: TrainingRows) -> Regression:
-        return Regression.of_targets(rows.y, rows.weights, has_intercept=bool(self.fit_intercept))
+        slopes, has_intercept = self._prototype()._slopes, bool(self.fit_intercept)
+        return Regression.of_targets(rows.y, rows.weights, slopes, has_intercept=has_intercept)
 
     def _epsilon_values(self) -> Any:
-        return self.epsilons
+        return self.epsilons if self.loss == "epsilon_insensitive" else (0.0,)
 
     def _train(
         self, X: Any, y: Any, sample_weight: Any, max_time: float | None, found: Found, **parameters: Any
     ) -> DCSVMRegressor:
         """Train on targets of unit spread; the model, its C and its epsilon are then in the user's units."""
         mean, spread = found.problem.mean, found.problem.spread
+        if len(found.problem.slopes) > 1:  # several quantiles have the target in common
+            mean, spread = np.ravel(mean)[0], np.ravel(spread)[0]
         targets = (np.asarray(y, np.float64) - mean) / spread
         machine: DCSVMRegressor = super()._train(X, targets, sample_weight, max_time, found, **parameters)
         return machine.rescale_targets(mean, spread)
