@@ -281,11 +281,6 @@ def _add_machine(command: Any) -> None:
         help="kernel coefficient: a number > 0, scale = 1/(n_features * variance), auto = 1/n_features, or, of "
         "one-class, near = 1/distance of near rows (scale; one-class: near)",
     )
-    add(
-        "--loss",
-        choices=[loss for losses in LOSSES.values() for loss in losses],
-        help="ocas, regression: the loss of a sample (hinge; regression: epsilon_insensitive)",
-    )
     add("--budget", type=_count, default=100, metavar="B", help="bsgd: most support vectors (100)")
     add("--epochs", dest="n_epochs", type=_count, default=20, metavar="N", help="bsgd: passes over the samples (20)")
     add(
@@ -312,7 +307,6 @@ def _add_search(command: Any) -> None:
         default="dcsvm",
         help="dcsvm: exact kernel SVM; ocas: linear SVM, of which C alone is chosen (dcsvm)",
     )
-    add("--loss", choices=LOSSES["ocas"], help="ocas: the loss of a sample (hinge)")
     add("--Cs", type=_auto(_values), metavar="N|C,C,...", help="values of C, or how many (auto; ocas: 10)")
     add(
         "--gammas", type=_auto(_values), default="auto", metavar="N|G,G,...", help="values of gamma, or how many (auto)"
@@ -337,12 +331,22 @@ def _add_search(command: Any) -> None:
         help="scale the columns by their relevance, where held-out scores rise (auto)",
     )
     add("--folds", type=_count, default=5, metavar="N", help="folds of the cross-validation (5)")
-    add("--scoring", metavar="NAME", help="a scorer of scikit-learn, such as roc_auc (accuracy; regression: r2)")
+    add(
+        "--scoring",
+        metavar="NAME",
+        help="a scorer of scikit-learn, such as roc_auc (accuracy; regression: r2)",
+    )
     add("--exhaustive", action="store_true", help="score every cell of a grid in every fold: eliminate none")
     _add_kernel_and_data(add, default="auto")
 
 
 def _add_kernel_and_data(add: Callable[..., Any], default: str = "rbf") -> None:
+    add(
+        "--loss",
+        choices=[loss for losses in LOSSES.values() for loss in losses],
+        help="ocas, regression: the loss of a sample (hinge; regression: epsilon_insensitive)",
+    )
+    add("--quantile", type=_number, default=0.5, metavar="Q", help="--loss quantile: the share of targets below (0.5)")
     add(
         "--kernel",
         choices=(*(["auto"] if default == "auto" else []), "rbf", "laplacian", "poly", "sigmoid", "linear"),

@@ -9,7 +9,7 @@ import numpy as np
 from .._types import Vector
 from ..solvers.quantile import midpoint_quantile
 from ._training_warnings import warn_of_target
-from ._validation import check_choice, check_number, shown
+from ._validation import check_choice, check_number
 
 LOSSES = ("epsilon_insensitive", "squared_epsilon_insensitive", "absolute", "quantile")
 

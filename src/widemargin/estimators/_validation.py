@@ -126,8 +126,7 @@ def _to_python(value: Any) -> Any:
 def check_number(
     name: str, value: Any, *, least: float = -np.inf, above: float = -np.inf, below: float = np.inf
 ) -> None:
-    """The value must be a finite number, at least `least`, greater than `above`, less than `below`; the error names it.
-    """
+    """The value must be a finite number, at least `least`, greater than `above` and less than `below`."""
     if type(value) is float and value > above and least <= value < below:  # of most fits
         return
     try:

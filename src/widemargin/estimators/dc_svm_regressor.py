@@ -24,14 +24,14 @@ from ._validation import LARGEST_ENTRY, LARGEST_TARGET, check_number, shown, upp
 
 
 class DCSVMRegressor(Regressor, ValuePredictor, RegressionLoss, DualMachine):
-    r"""Exact support vector regression, for data sets where `sklearn.svm.SVR` takes too long.
+    r"""Exact support vector regression, for data sets where `sklearn.svm.SVR` takes too long; also of quantiles.
 
     It minimises, to a stated violation of the optimality conditions,
 
-    .. math:: \tfrac12 \|w\|^2 + C \sum_i s_i \max(0, |y_i - f(x_i)| - \varepsilon),
+    .. math:: \tfrac12 \|w\|^2 + C \sum_i s_i L(y_i - f(x_i)),
 
-    or with the square of these losses, and reports how far from the optimum it stopped. With squared losses and
-    ``epsilon=0`` it is kernel ridge regression, of ``alpha = 1 / (2 C)``, exactly.
+    and reports how far from the optimum it stopped. With squared losses and ``epsilon=0`` it is kernel ridge
+    regression, of ``alpha = 1 / (2 C)``, exactly.
 
     Parameters
     ----------
@@ -40,7 +40,15 @@ class DCSVMRegressor(Regressor, ValuePredictor, RegressionLoss, DualMachine):
     kernel, gamma
         As in `DCSVMClassifier`.
     epsilon : float, default=0.1
-        Half the width of the tube around f in which errors cost nothing, >= 0, in the units of y.
+        Half the width of the tube around f in which errors cost nothing, >= 0, in the units of y, with the two losses
+        named after it.
+    loss : {"epsilon_insensitive", "squared_epsilon_insensitive", "absolute", "quantile"}, default="epsilon_insensitive"
+        L of a residual r, as of `OCASRegressor`: ``max(0, |r| - epsilon)``, its square, ``|r|``, or the pinball loss
+        ``max(quantile r, (quantile - 1) r)``. Where epsilon is 0, or there is none, nearly all rows are support
+        vectors; with squared losses a fit then takes memory and time like :math:`n^2` at least.
+    quantile : float or list of float, default=0.5
+        In (0, 1): the share of targets below the prediction, with the loss named after it. Of several quantiles
+        `predict` has a column each, and the kernel matrix is shared as for several targets.
     stop_level, max_time, n_jobs
         As in `DCSVMClassifier`.
 
@@ -48,9 +56,6 @@ class DCSVMRegressor(Regressor, ValuePredictor, RegressionLoss, DualMachine):
     ----------------
     degree, coef0
         As in `DCSVMClassifier`.
-    loss : {"epsilon_insensitive", "squared_epsilon_insensitive"}, default="epsilon_insensitive"
-        As in `sklearn.svm.LinearSVR`. With squared losses the rows on the tube are no support vectors, and with
-        ``epsilon=0`` nearly all rows are: a fit takes memory and time like :math:`n^2` at least.
     fit_intercept : bool, default=True
         Whether the machine has an (unregularised) intercept.
     n_levels, branching, n_sample, partition
@@ -103,15 +108,16 @@ class DCSVMRegressor(Regressor, ValuePredictor, RegressionLoss, DualMachine):
         When `max_time`, `max_iter`, Ctrl-C, a callback or the precision of float64 ended the fit: with the violation
         and the gap. The model is the best so far.
     UserWarning
-        When the features should be scaled. And when `epsilon` is at least half of y's spread, or `C` so small that
-        nearly all rows are at their bound and the model is nearly constant: with values that would make sense.
+        When the features should be scaled. When `epsilon` is at least half of y's spread, or `C` so small that the
+        model is nearly constant: with values that would make sense. And when quantiles cross: in how many rows.
 
     Notes
     -----
     The dual is solved in the n variables beta, with the 1-norm in the objective:
     :math:`\min \tfrac12 \beta^\top K \beta - y^\top \beta + \varepsilon \|\beta\|_1` over
-    :math:`|\beta_i| \le C s_i` and, with an intercept, :math:`\sum_i \beta_i = 0`. Squared losses add
-    :math:`\sum_i \beta_i^2 / (4 C s_i)` instead of the bounds. Each working set holds its coordinates on one side of
+    :math:`|\beta_i| \le C s_i` and, with an intercept, :math:`\sum_i \beta_i = 0`. The bounds of a quantile q are
+    :math:`(q - 1) C s_i` and :math:`q C s_i`. Squared losses add :math:`\sum_i \beta_i^2 / (4 C s_i)` instead of
+    them. Each working set holds its coordinates on one side of
     zero. Cost as in `DCSVMClassifier`: about n_SV x n kernel entries for each target. Several targets share the
     clusters of each level and, where it takes at most half of `memory_budget`, the kernel matrix: :math:`n^2` entries
     for all.
@@ -120,6 +126,7 @@ class DCSVMRegressor(Regressor, ValuePredictor, RegressionLoss, DualMachine):
     ----------
     C.-J. Hsieh, S. Si, I. S. Dhillon, "A Divide-and-Conquer Solver for Kernel Support Vector Machines", ICML 2014.
     A. J. Smola, B. Schoelkopf, "A tutorial on support vector regression", Statistics and Computing 14, 2004.
+    I. Takeuchi, Q. V. Le, T. D. Sears, A. J. Smola, "Nonparametric Quantile Estimation", JMLR 7, 2006.
 
     Examples
     --------
@@ -133,6 +140,9 @@ class DCSVMRegressor(Regressor, ValuePredictor, RegressionLoss, DualMachine):
     0.98
     >>> model.converged_, bool(model.relative_gap_ < 0.01)
     (True, True)
+    >>> interval = DCSVMRegressor(C=10, loss="quantile", quantile=[0.1, 0.9]).fit(X[:800], y[:800])
+    >>> interval.predict(X[800:]).shape
+    (200, 2)
     """
 
     def __init__(

@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from .._memory import memory_plan
 from .._native import smooth
 from .._threads import ThreadTeam
-from .._types import Vector
 from ..data import DesignMatrix, take_rows
 from ..data.rows import spread_rows
 from ..models.linear import LinearModel

@@ -329,7 +329,7 @@ class DCSVMRegressorCV(Regressor, SearchCV):
         self.random_state = random_state
 
     def _check_search(self) -> None:
-        check_choice("loss", self.loss, [loss for loss in LOSSES if not loss.startswith("squared")])
+        check_choice("loss", self.loss, tuple(loss for loss in LOSSES if not loss.startswith("squared")))
         super()._check_search()
 
     def _cv_problem(self, rows: TrainingRows) -> Regression:

@@ -24,6 +24,7 @@ from ...data.labels import class_pairs
 from ...kernels.functions import check_finite
 from ..results import coordinates_of
 
+_LEAST_NORMAL = np.finfo(np.float64).tiny  # compiled loops take smaller bounds for zero
 _MOST_ROUNDED = 0.01  # of a coordinate's box, at most, is rounding
 
 
@@ -156,7 +157,8 @@ def regression_problem(
     of them exceeds the loss P of a constant in any machine as good as this: thus |beta_i| <= 2 sqrt(upper_i P).
     """
     if not is_squared:
-        return DualProblem(y, -slopes[1] * upper, slopes[0] * upper, epsilon, has_intercept=has_intercept)
+        above, below = (np.where(slope * upper < _LEAST_NORMAL, 0.0, slope * upper) for slope in slopes)
+        return DualProblem(y, -below, above, epsilon, has_intercept=has_intercept)
     constant = upper @ y / upper.sum() if has_intercept else 0.0
     with np.errstate(over="ignore"):
         bound = 2.0 * np.sqrt(upper * (float(upper @ np.square(y - constant)) or 1.0))
