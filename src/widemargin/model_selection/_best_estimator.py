@@ -280,7 +280,7 @@ class BestEstimator(CallbackSupportMixin, Loadable):
         return score_of
 
     def _scoring_of(self, prototype: Any, folds: list[Fold], weights: Vector | None) -> Any:
-        """`scoring`; if none is given minus the pinball loss of quantiles, or the absolute error in folds of one row."""
+        """`scoring`; if none is given minus the pinball loss of quantiles, or the absolute error in folds of a row."""
         if self.scoring is None and getattr(prototype, "loss", None) == "quantile":
             return make_scorer(_pinball_loss, greater_is_better=False, quantile=prototype.quantile)
         sizes = [len(test) if weights is None else int(np.count_nonzero(weights[test])) for _, test in folds]
