@@ -107,7 +107,11 @@ class BestEstimator(CallbackSupportMixin, Loadable):
         """Fitted attributes of `best_estimator_`, and its methods `predict_...` or their AttributeErrors."""
         is_fitted_attribute = name.endswith("_") and not name.startswith("_")
         if (is_fitted_attribute or name.startswith("predict_")) and "best_estimator_" in self.__dict__:
-            return getattr(last_step(self.__dict__["best_estimator_"]), name)
+            machine = last_step(self.__dict__["best_estimator_"])
+            try:
+                return getattr(machine, name)
+            except AttributeError as error:
+                raise AttributeError(str(error).replace(type(machine).__name__, type(self).__name__)) from None
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def __sklearn_tags__(self) -> Tags:

@@ -93,7 +93,7 @@ class DCSVMClassifierCV(BestClassifier, SearchCV):
         Its mean score over the folds it was scored in; NaN if the search was stopped before any cell was scored.
     best_estimator_ : DCSVMClassifier, or Pipeline of RelevanceScaler and DCSVMClassifier
         Trained on all rows. Attributes of the machine (`classes_`, `support_`, `dual_gap_`, `early_level_`, ...) are
-        this object's as well.
+        this object's as well. Of a pipeline `support_vectors_` are in scaled columns, other than ``X[support_]``.
     Cs_, gammas_ : ndarray
         The values tried with the best kernel and scale of the columns, ascending.
     scores_ : ndarray of shape (n_folds, n_gammas, n_Cs), float64
