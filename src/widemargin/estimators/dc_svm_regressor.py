@@ -42,13 +42,6 @@ class DCSVMRegressor(Regressor, ValuePredictor, RegressionLoss, DualMachine):
     epsilon : float, default=0.1
         Half the width of the tube around f in which errors cost nothing, >= 0, in the units of y, with the two losses
         named after it.
-    loss : {"epsilon_insensitive", "squared_epsilon_insensitive", "absolute", "quantile"}, default="epsilon_insensitive"
-        L of a residual r, as of `OCASRegressor`: ``max(0, |r| - epsilon)``, its square, ``|r|``, or the pinball loss
-        ``max(quantile r, (quantile - 1) r)``. Where epsilon is 0, or there is none, nearly all rows are support
-        vectors; with squared losses a fit then takes memory and time like :math:`n^2` at least.
-    quantile : float or list of float, default=0.5
-        In (0, 1): the share of targets below the prediction, with the loss named after it. Of several quantiles
-        `predict` has a column each, and the kernel matrix is shared as for several targets.
     stop_level, max_time, n_jobs
         As in `DCSVMClassifier`.
 
@@ -56,6 +49,13 @@ class DCSVMRegressor(Regressor, ValuePredictor, RegressionLoss, DualMachine):
     ----------------
     degree, coef0
         As in `DCSVMClassifier`.
+    loss : {"epsilon_insensitive", "squared_epsilon_insensitive", "absolute", "quantile"}, default="epsilon_insensitive"
+        L of a residual r, as of `OCASRegressor`: ``max(0, |r| - epsilon)``, its square, ``|r|``, or the pinball loss
+        ``max(quantile r, (quantile - 1) r)``. Where epsilon is 0, or there is none, nearly all rows are support
+        vectors; with squared losses a fit then takes memory and time like :math:`n^2` at least.
+    quantile : float or list of float, default=0.5
+        In (0, 1): the share of targets below the prediction, with the loss named after it. Of several quantiles
+        `predict` has a column each, and the kernel matrix is shared as for several targets.
     fit_intercept : bool, default=True
         Whether the machine has an (unregularised) intercept.
     n_levels, branching, n_sample, partition

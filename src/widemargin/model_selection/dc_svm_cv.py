@@ -228,10 +228,6 @@ class DCSVMRegressorCV(Regressor, SearchCV):
         held-out scores rise. A number: so many, log-spaced from 0.001 to 1.
     kernels : "auto", str, callable or list of these, default="auto"
         As of `DCSVMClassifierCV`; "auto" has "linear" up to 4,000 rows.
-    loss : {"epsilon_insensitive", "absolute", "quantile"}, default="epsilon_insensitive"
-        Of `DCSVMRegressor`. The last two have no epsilon: `epsilon_` is 0.
-    quantile
-        Of `DCSVMRegressor`.
     cv, scoring, max_time, n_jobs
         Of `DCSVMClassifierCV`. `cv` None means five folds of rows in a random order. `scoring` None means the
         coefficient of determination on test rows without wild targets, or minus the mean pinball loss of the
@@ -239,6 +235,10 @@ class DCSVMRegressorCV(Regressor, SearchCV):
 
     Other Parameters
     ----------------
+    loss : {"epsilon_insensitive", "absolute", "quantile"}, default="epsilon_insensitive"
+        Of `DCSVMRegressor`. The last two have no epsilon: `epsilon_` is 0.
+    quantile
+        Of `DCSVMRegressor`.
     search, relevance, refit, exhaustive
         Of `DCSVMClassifierCV`.
     degree, coef0, fit_intercept, tol, max_iter
@@ -286,12 +286,12 @@ class DCSVMRegressorCV(Regressor, SearchCV):
         *,
         epsilons: Any = "auto",
         kernels: Any = "auto",
-        loss: str = "epsilon_insensitive",
-        quantile: float | Sequence[float] = 0.5,
         cv: Any = None,
         scoring: Any = None,
         max_time: float | None = None,
         n_jobs: int | None = None,
+        loss: str = "epsilon_insensitive",
+        quantile: float | Sequence[float] = 0.5,
         search: str = "auto",
         relevance: Any = "auto",
         refit: Any = True,
@@ -309,12 +309,12 @@ class DCSVMRegressorCV(Regressor, SearchCV):
         self.gammas = gammas
         self.epsilons = epsilons
         self.kernels = kernels
-        self.loss = loss
-        self.quantile = quantile
         self.cv = cv
         self.scoring = scoring
         self.max_time = max_time
         self.n_jobs = n_jobs
+        self.loss = loss
+        self.quantile = quantile
         self.search = search
         self.relevance = relevance
         self.refit = refit
