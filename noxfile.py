@@ -7,7 +7,18 @@ import nox
 NIGHTLY = "https://pypi.anaconda.org/scientific-python-nightly-wheels/simple"
 NEIGHBOURS = [
     *("liblinear-official", "opencv-python-headless<5", "scikit-learn-intelex", "thundersvm-cpu"),
-    *("aeon", "cleanlab", "fairlearn", "feature-engine", "imbalanced-learn", "lime", "mapie", "mlflow", "mlxtend"),
+    *(
+        "aeon",
+        "cleanlab",
+        "crepes",
+        "fairlearn",
+        "feature-engine",
+        "imbalanced-learn",
+        "lime",
+        "mapie",
+        "mlflow",
+        "mlxtend",
+    ),
     *("onnx2torch", "openvino", "optuna", "polars", "pyarrow", "pyod", "river", "shap"),
     *("skrub", "sktime", "tract"),
 ]
