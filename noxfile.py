@@ -8,7 +8,18 @@ NIGHTLY = "https://pypi.anaconda.org/scientific-python-nightly-wheels/simple"
 NEIGHBOURS = [
     *("dlib-bin", "liblinear-official", "libsvm-official", "opencv-python-headless<5", "python-weka-wrapper3"),
     *("scikit-learn-intelex", "thundersvm-cpu"),
-    *("aeon", "cleanlab", "fairlearn", "feature-engine", "imbalanced-learn", "lime", "mapie", "mlflow", "mlxtend"),
+    *(
+        "aeon",
+        "cleanlab",
+        "crepes",
+        "fairlearn",
+        "feature-engine",
+        "imbalanced-learn",
+        "lime",
+        "mapie",
+        "mlflow",
+        "mlxtend",
+    ),
     *("onnx2torch", "openvino", "optuna", "polars", "pyarrow", "pyod", "river", "shap"),
     *("skrub", "sktime", "tract"),
 ]

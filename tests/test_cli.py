@@ -166,8 +166,6 @@ def test_options_are_taken_by_the_estimators_that_have_such_a_parameter(command)
     for option in options & set().union(*machines.values()):
         takers = {machine for machine, names in machines.items() if option in names}
         named = set(TAKEN_BY.get(option, machines)) & set(machines)
-        if option == "loss" and command == "tune":  # `DCSVMRegressorCV` has one loss
-            named -= {"regression"}
         assert takers == named, option
         if option != "random_state" and (value := getattr(args, option, None)) is not None:
             assert all(machines[machine][option].default == value for machine in takers), option
@@ -853,6 +851,8 @@ def test_regression(program, csv):
     assert "epsilon" in program("info m").out
     program("compress m small --data a.csv")
     program("predict a.csv small out --force")
+    program("tune a.csv q --task regression --loss quantile --quantile 0.9 --Cs 1,10 --gammas 0.5")
+    assert load("q").quantile == 0.9
     program.fails("predict a.csv m --decision", "m: a DCSVMRegressor has no decision values")
     program.fails("train points.csv n --task regression", "points.csv: its labels must be numbers", "got 'ant'")
     program.fails("train a.csv n --task regression --epsilon -1", "epsilon must be at least 0")

@@ -124,12 +124,13 @@ def test_balanced_class_weights_count_the_training_rows_of_all_clusters(n_classe
 @pytest.mark.slow
 @pytest.mark.parametrize("has_intercept", [True, False])
 @pytest.mark.parametrize("epsilon", [0.0, 0.2])
-def test_two_targets(epsilon: float, has_intercept: bool) -> None:
+@pytest.mark.parametrize("n_targets", [2, 3])
+def test_several_targets(n_targets: int, epsilon: float, has_intercept: bool) -> None:
     X, clusters = make_rows()
     rng = np.random.default_rng(2)
-    Y = np.stack([np.sin(X[:, 0]), 1e4 * X[:, 1] * X[:, 2]], axis=1)
+    Y = np.stack([np.sin(X[:, 0]), 1e4 * X[:, 1] * X[:, 2], X[:, 0]], axis=1)[:, :n_targets]
     weights = rng.integers(1, 3, N).astype(float)
-    problem = Regression.of_targets(Y, weights, has_intercept=has_intercept)
+    problem = Regression.of_targets(Y, weights, [(1.0, 1.0)], has_intercept=has_intercept)
     splits = make_folds(50)
     machine = DCSVMRegressor(gamma=GAMMA, epsilon=epsilon, fit_intercept=has_intercept)
     for (train, test), found in zip(splits, shared(problem, X, clusters, splits, weights, epsilon), strict=True):
@@ -142,7 +143,7 @@ def test_a_cluster_of_equal_targets_is_not_taken_for_one_class() -> None:
     X, clusters = make_rows()
     y = np.random.default_rng(2).choice([-1.0, 1.0], N)
     y[clusters[0]] = 1.0
-    problem, splits, ones = Regression(y, False, 0.0, 1.0), make_folds(), np.ones(N)
+    problem, splits, ones = Regression(y, [(1.0, 1.0)], False, 0.0, 1.0), make_folds(), np.ones(N)
     machine = DCSVMRegressor(gamma=GAMMA, epsilon=0.0, fit_intercept=False)
     for (train, test), found in zip(splits, shared(problem, X, clusters, splits, ones), strict=True):
         assert_same(found, [regressor_values(machine, X, y[:, None], ones, clusters, train, test, C) for C in CS])

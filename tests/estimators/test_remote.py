@@ -40,6 +40,7 @@ MODELS: dict[str, tuple[Callable[..., Any], Any]] = {
     "balanced": (lambda **how: DCSVMClassifier(class_weight="balanced", **how), Y),
     "regression": (DCSVMRegressor, VALUES),
     "kernel ridge": (lambda **how: DCSVMRegressor(C=5, **RIDGE, **how), VALUES),
+    "quantiles": (lambda **how: DCSVMRegressor(loss="quantile", quantile=[0.1, 0.9], **how), VALUES),
     "two targets": (DCSVMRegressor, np.column_stack([VALUES, X[:, 1]])),
     "novelty": (lambda **how: DCOneClassSVM(nu=0.2, **how), None),
     "float64 kernel": (lambda **how: DCSVMClassifier(kernel="laplacian", **how), Y),

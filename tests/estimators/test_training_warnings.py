@@ -111,19 +111,24 @@ ROWS, TARGETS = load_diabetes(return_X_y=True)
         ({"epsilon": 200.0}, "epsilon=200 is at least half of the spread of y (321)"),
         ({"C": 0.01}, "C=0.01 is too small for y, whose standard deviation is 77"),
         ({}, "C=1 is too small for y"),
+        ({"loss": "absolute"}, "C=1 is too small for y"),
+        ({"loss": "quantile", "quantile": [0.3, 0.9]}, "C=1 is too small for y"),
     ],
 )
 def test_regression_out_of_all_proportion(options: dict[str, Any], problem: str) -> None:
     (message,) = user_warnings(DCSVMRegressor(**options), ROWS, TARGETS)
     assert message.startswith(problem)
     assert "DCSVMRegressorCV" in message
-    assert "C=77 and epsilon=7.7 make sense" in message
-    (of_two,) = user_warnings(DCSVMRegressor(**options), ROWS, np.column_stack([TARGETS, TARGETS]))
-    assert of_two == message
+    assert message.endswith("C=77 makes sense" if "loss" in options else "C=77 and epsilon=7.7 make sense")
+    if "quantile" not in options:
+        (of_two,) = user_warnings(DCSVMRegressor(**options), ROWS, np.column_stack([TARGETS, TARGETS]))
+        assert of_two == message
 
 
 def test_regression_in_proportion_is_silent() -> None:
     assert not user_warnings(DCSVMRegressor(C=77, epsilon=7.7), ROWS, TARGETS)
+    for q in (0.05, 0.5, 0.95):  # nearly all rows are at their bound
+        assert not user_warnings(DCSVMRegressor(C=77, loss="quantile", quantile=q), ROWS, TARGETS)
     assert not user_warnings(DCSVMRegressorCV(max_time=0.5, cv=2), ROWS, TARGETS)
     assert not user_warnings(DCSVMRegressor(), ROWS, np.full(len(ROWS), 3.0))  # nothing to learn, and nothing amiss
 

@@ -51,6 +51,7 @@ CASES: dict[str, tuple[Callable[..., Any], Data]] = {
     "target": (SVR, FRIEDMAN),
     "target, early": (partial(SVR, **CLUSTERS), FRIEDMAN),
     "target, squared losses": (partial(SVR, loss="squared_epsilon_insensitive"), FRIEDMAN),
+    "quantiles": (partial(SVR, loss="quantile", quantile=[0.1, 0.9]), FRIEDMAN),
     "targets": (SVR, TWO_TARGETS),
     "targets, early": (partial(SVR, **CLUSTERS), TWO_TARGETS),
     "one class": (ONE, NO_ROWS),

@@ -41,11 +41,20 @@ def test_imbalanced_learn() -> None:
 
 def test_mapie() -> None:
     load("mapie")
-    from mapie.regression import SplitConformalRegressor
+    from mapie.regression import ConformalizedQuantileRegressor, SplitConformalRegressor
 
     model = SplitConformalRegressor(DCSVMRegressor(), confidence_level=0.9, prefit=False)
     model.fit(X[:100], X[:100, 0]).conformalize(X[100:], X[100:, 0])
     assert model.predict_interval(X)[1].shape[:2] == (200, 2)
+    quantiles = [DCSVMRegressor(loss="quantile", quantile=q).fit(X[:100], X[:100, 0]) for q in (0.1, 0.9, 0.5)]
+    low_high = ConformalizedQuantileRegressor(quantiles, confidence_level=0.8, prefit=True)
+    assert low_high.conformalize(X[100:], X[100:, 0]).predict_interval(X)[1].shape == (200, 2, 1)
+
+
+def test_crepes() -> None:
+    grouped = load("crepes").WrapRegressor(DCSVMRegressor().fit(X[:100], X[:100, 0]))
+    grouped.calibrate(X[100:], X[100:, 0], mc=lambda rows: rows[:, 1] > 0)
+    assert (np.diff(grouped.predict_int(X, confidence=0.8), axis=1) > 0).all()
 
 
 def test_shap() -> None:

@@ -33,7 +33,7 @@ from ..solvers.dual.problem import DualProblem
 from ..solvers.dual.subproblems import Subproblem, Subproblems, join_subproblems, solve_subproblems
 from .held_out import Fold, HeldOutSolver
 
-_MANY_MACHINES = 3  # of a cluster: solved in one batch, on one matrix,
+_MANY_MACHINES = 3  # of pairs of a cluster's classes: solved in one batch, on one matrix,
 _BATCH_ROWS = 4000  # of so many rows at most: the batch reads scattered entries, 3 times as slowly at 7,000 rows
 
 
@@ -173,7 +173,8 @@ class ClusteredHeldOut:
         solved = np.flatnonzero(np.isnan(constants).any(axis=0))
         machine_rows = [np.flatnonzero(places[p] >= 0) for p in solved]
         problems = [[of_fold[p] for p in solved] for of_fold in problems]
-        joined = _join_free(machine_rows, problems) if len(solved) >= _MANY_MACHINES else None
+        is_batch = len(solved) >= _MANY_MACHINES and max(map(len, machine_rows)) < len(cluster)
+        joined = _join_free(machine_rows, problems) if is_batch else None
         found = _LocalDuals(machine_rows, problems, constants, solved, joined)
         if len(self.clusters) == 1:
             self._local[key] = folds, found

@@ -245,9 +245,6 @@ def _add_machine(command: Any) -> None:
         "near = 1/distance of near rows (scale; one-class: near)"
     )
     add("--gamma", type=_auto(_positive, "scale", "near"), metavar="G", help=gamma)
-    losses = [loss for losses in LOSSES.values() for loss in losses]
-    loss = "ocas, regression: the loss of a sample (hinge; regression: epsilon_insensitive)"
-    add("--loss", choices=losses, help=loss)
     add("--budget", type=_count, default=100, metavar="B", help="bsgd: most support vectors (100)")
     add("--epochs", dest="n_epochs", type=_count, default=20, metavar="N", help="bsgd: passes over the samples (20)")
     level = "stop at this level of clusters, which predicts early: a fraction of the time; 0 is exact (0)"
@@ -264,7 +261,6 @@ def _add_search(command: Any) -> None:
     add("--task", choices=("classification", "regression"), default="classification", help="(classification)")
     estimator = "dcsvm: exact kernel SVM; ocas: linear SVM, of which C alone is chosen (dcsvm)"
     add("--estimator", type=_estimator, choices=("dcsvm", "ocas"), default="dcsvm", help=estimator)
-    add("--loss", choices=LOSSES["ocas"], help="ocas: the loss of a sample (hinge)")
     add("--Cs", type=_auto(_values), metavar="N|C,C,...", help="values of C, or how many (auto; ocas: 10)")
     gammas = "values of gamma, or how many (auto)"
     add("--gammas", type=_auto(_values), default="auto", metavar="N|G,G,...", help=gammas)
@@ -281,6 +277,10 @@ def _add_search(command: Any) -> None:
 
 
 def _add_kernel_and_data(add: Callable[..., Any], default: str = "rbf") -> None:
+    losses = [loss for losses in LOSSES.values() for loss in losses]
+    loss = "ocas, regression: the loss of a sample (hinge; regression: epsilon_insensitive)"
+    add("--loss", choices=losses, help=loss)
+    add("--quantile", type=_number, default=0.5, metavar="Q", help="--loss quantile: the share of targets below (0.5)")
     kernels = ("rbf", "laplacian", "poly", "sigmoid", "linear")
     if default == "auto":
         kernel = "kernel function: auto chooses rbf or laplacian (auto)"

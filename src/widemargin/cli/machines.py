@@ -14,13 +14,13 @@ _KERNEL = _EXACT | {"bsgd", "dcpred"}
 _BSGD, _DCPRED, _EXACT_CV = frozenset({"bsgd"}), frozenset({"dcpred"}), frozenset({"dcsvm", "regression"})
 LOSSES: dict[str, tuple[str, ...]] = {
     "ocas": ("hinge", "squared_hinge", "logistic"),
-    "regression": ("epsilon_insensitive", "squared_epsilon_insensitive"),
+    "regression": ("epsilon_insensitive", "squared_epsilon_insensitive", "absolute", "quantile"),
 }
 # Options that some machines do not take, and the machines that do; written out, so that an error imports no estimator
 TAKEN_BY: dict[str, Set[str]] = {
     "estimator": _CLASSIFIERS,
     "C": _CLASSIFIERS | {"regression"},
-    "epsilon": {"regression"},
+    **dict.fromkeys(("epsilon", "quantile"), frozenset({"regression"})),
     "nu": {"one-class"},
     "loss": LOSSES.keys(),
     **dict.fromkeys(("kernel", "gamma", "degree", "coef0", "random_state"), _KERNEL),

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._types import Labels, Matrix, RowIndices, Rows, Vector
-from ..algorithms.trained_machines import TrainedMachine, TrainedMachines
+from ..algorithms.trained_machines import TrainedMachines
 from ..data import take_rows
 from ..data.labels import class_pairs
 from ..data.rows import spread_rows
@@ -19,7 +19,7 @@ from ._validation import shown
 
 PROBE_ROWS = 1000  # training rows that are looked at where all take too long: predictions, range and scale
 _KERNEL_REMEDY = "C or gamma", "DCSVMClassifierCV chooses C and gamma"
-_BINDING, _FLAT = 0.9, 0.25  # share of rows at the bound C, and std(f) / std(y), of a regressor that C holds down
+_BINDING, _FLAT = 0.85, 0.25  # how far C alone holds a regressor down, least, and std(f) / std(y), most
 _WILD = 10.0  # distance of a wild target from the median / that of any other row
 _FEW, _WILD_SHARE, _VARYING_SHARE = 3, 0.05, 0.1  # of the rows: wild ones, at most; not at the median, at least
 _SHOWN = 5  # wild rows that a message names
@@ -74,7 +74,7 @@ def predicted_classes(machines: TrainedMachines, n_classes: int) -> Labels:
 
     A class is predicted alone where each of its pairs decides for it on all of its rows.
     """
-    is_positive, results = _decision_values(machines) > 0, machines.results
+    is_positive, results = decision_values(machines) > 0, machines.results
     if len(machines) == 1:
         return is_positive.astype(np.intp)
     n_positive, sizes = results.sums(is_positive), results.starts[1:] - results.starts[:-1]
@@ -84,7 +84,7 @@ def predicted_classes(machines: TrainedMachines, n_classes: int) -> Labels:
     return alone if len(alone) else np.arange(n_classes)
 
 
-def _decision_values(machines: TrainedMachines) -> Vector:
+def decision_values(machines: TrainedMachines) -> Vector:
     """Decision values K beta + b (N,) of the machines on their training rows; b is that of a row's cluster."""
     results, labels = machines.results, 0 if machines.division is None else machines.division.labels[machines.rows]
     return np.asarray(results.decision + machines.intercepts[results.numbers, labels])
@@ -131,30 +131,8 @@ def warn_of_squares(y: Matrix, numbers: RowIndices, remedy: str) -> None:
     warn_of_wild_targets(y, numbers, advice)
 
 
-def warn_of_targets(targets: Vector, upper: Vector, C: float, epsilon: float, machines: TrainedMachines) -> None:
-    """Warn, once, where C or epsilon leaves next to nothing to a regression's machines.
-
-    Parameters
-    ----------
-    targets : ndarray of shape (n_targets, n)
-    upper : ndarray of shape (n,)
-        C times the rows' weights.
-    C, epsilon : float
-    machines : TrainedMachines
-        One for each target.
-    """
-    for y, machine in zip(targets, machines, strict=True):
-
-        def share_at_bound(machine: TrainedMachine = machine) -> float:
-            return float(np.mean(np.abs(machine.result.beta) >= upper * (1 - 1e-9)))
-
-        makes_sense = "C={0:.2g} and epsilon={1:.2g} make sense"
-        if warn_of_target(y, machine.result.decision, C, epsilon, share_at_bound, "DCSVMRegressorCV", makes_sense):
-            return
-
-
 def warn_of_target(
-    y: Vector, decision: Vector, C: float, epsilon: float, binding: Callable[[], float], search: str, makes_sense: str
+    y: Vector, decision: Vector, C: float, epsilon: float, binding: Callable[[], float], search: str
 ) -> bool:
     """Warn if a constant is within epsilon of all targets y (n,), or C holds a machine to one; whether it did.
 
@@ -165,11 +143,9 @@ def warn_of_target(
         Decision values of the machine, of all rows or of some.
     C, epsilon : float
     binding : callable
-        How far C alone holds the machine down, from 0 to 1: the share of rows whose coefficients are at the bound C.
+        How far C alone holds the machine down, from 0 to 1.
     search : str
         The estimator that chooses.
-    makes_sense : str
-        What does for y, a format of its standard deviation and a tenth of it.
     """
     if len(y) < 10 or (
         epsilon < 0.5 * np.ptp(y) and decision.std() >= _FLAT * y.std()
@@ -189,9 +165,10 @@ def warn_of_target(
         )
     else:
         return False
+    makes_sense = f"and epsilon={0.1 * deviation:.2g} make sense" if epsilon else "makes sense"
     warn_user(
         f"{problem}. Scale y (sklearn.compose.TransformedTargetRegressor), or let {search} choose, "
-        f"which does; for y as it is, {makes_sense.format(deviation, 0.1 * deviation)}",
+        f"which does; for y as it is, C={deviation:.2g} {makes_sense}",
         UserWarning,
     )
     return True

@@ -123,9 +123,11 @@ def _to_python(value: Any) -> Any:
     return value.item() if isinstance(value, np.generic) else value
 
 
-def check_number(name: str, value: Any, *, least: float = -np.inf, above: float = -np.inf) -> None:
-    """The value must be a finite number, at least `least` and greater than `above`; the error names it."""
-    if type(value) is float and value > above and least <= value < math.inf:  # of most fits
+def check_number(
+    name: str, value: Any, *, least: float = -np.inf, above: float = -np.inf, below: float = np.inf
+) -> None:
+    """The value must be a finite number, at least `least`, greater than `above` and less than `below`."""
+    if type(value) is float and value > above and least <= value < below:  # of most fits
         return
     try:
         is_finite = not isinstance(value, bool) and isinstance(value, _NUMBERS) and math.isfinite(value)
@@ -134,9 +136,9 @@ def check_number(name: str, value: Any, *, least: float = -np.inf, above: float 
     if not is_finite:
         remedy = ": use float(...)" if isinstance(value, Fraction) else ""
         raise ValueError(f"{name} must be a finite number, got {shown(value)}{remedy}")
-    if value < least or value <= above:
-        bound = f"at least {least:g}" if value < least else f"greater than {above:g}"
-        raise ValueError(f"{name} must be {bound}, got {shown(value)}")
+    if value < least or value <= above or value >= below:
+        bound = f"less than {below:g}" if value >= below else f"greater than {above:g}"
+        raise ValueError(f"{name} must be {f'at least {least:g}' if value < least else bound}, got {shown(value)}")
 
 
 def check_magnitude(name: str, values: Any, most: float) -> None:

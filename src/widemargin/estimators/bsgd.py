@@ -287,9 +287,7 @@ class BSGDClassifier(Classifier, OneVsRestPredictor, LinearWeights, DecisionGrad
         check_choice("merge", self.merge, MERGE_RULES)
         if self.maintenance == "merge" and self.kernel != "rbf":
             raise ValueError(f"maintenance='merge' is for kernel='rbf' alone, got kernel={self.kernel!r}")
-        check_number("validation_fraction", self.validation_fraction, above=0)
-        if self.validation_fraction >= 1:
-            raise ValueError(f"validation_fraction must be below 1, got {shown(self.validation_fraction)}")
+        check_number("validation_fraction", self.validation_fraction, above=0, below=1)
         if self.lam is not None:
             check_number("lam", self.lam, least=_LEAST_LAM)
         flags = ("fit_intercept", "average", "early_stopping", "shuffle")

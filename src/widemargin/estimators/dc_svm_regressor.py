@@ -2,31 +2,36 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
+from itertools import cycle
 from typing import Any, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
-from .._types import KernelParameter, RandomState, RowIndices, Vector
+from .._types import KernelParameter, Matrix, RandomState, RowIndices, Vector
 from ..algorithms.dc_svm_levels import Problems
 from ..algorithms.trained_machines import TrainedMachines
 from ..solvers.dual.problem import DualProblem, regression_problem
 from ._dual_machine import DualMachine
+from ._estimator import warn_user
 from ._kernel_machine import TrainingRows
 from ._predictor import Regressor, ValuePredictor
-from ._training_warnings import warn_of_squares, warn_of_targets
-from ._validation import LARGEST_ENTRY, LARGEST_TARGET, check_choice, check_number, shown, upper_bounds
+from ._regression_loss import RegressionLoss
+from ._training_warnings import decision_values, warn_of_squares
+from ._validation import LARGEST_ENTRY, LARGEST_TARGET, check_number, shown, upper_bounds
 
 
-class DCSVMRegressor(Regressor, ValuePredictor, DualMachine):
-    r"""Exact support vector regression, for data sets where `sklearn.svm.SVR` takes too long.
+class DCSVMRegressor(Regressor, ValuePredictor, RegressionLoss, DualMachine):
+    r"""Exact support vector regression, for data sets where `sklearn.svm.SVR` takes too long; also of quantiles.
 
     It minimises, to a stated violation of the optimality conditions,
 
-    .. math:: \tfrac12 \|w\|^2 + C \sum_i s_i \max(0, |y_i - f(x_i)| - \varepsilon),
+    .. math:: \tfrac12 \|w\|^2 + C \sum_i s_i L(y_i - f(x_i)),
 
-    or with the square of these losses, and reports how far from the optimum it stopped. With squared losses and
-    ``epsilon=0`` it is kernel ridge regression, of ``alpha = 1 / (2 C)``, exactly.
+    and reports how far from the optimum it stopped. With squared losses and ``epsilon=0`` it is kernel ridge
+    regression, of ``alpha = 1 / (2 C)``, exactly.
 
     Parameters
     ----------
@@ -35,7 +40,8 @@ class DCSVMRegressor(Regressor, ValuePredictor, DualMachine):
     kernel, gamma
         As in `DCSVMClassifier`.
     epsilon : float, default=0.1
-        Half the width of the tube around f in which errors cost nothing, >= 0, in the units of y.
+        Half the width of the tube around f in which errors cost nothing, >= 0, in the units of y, with the two losses
+        named after it.
     stop_level, max_time, n_jobs
         As in `DCSVMClassifier`.
 
@@ -43,9 +49,13 @@ class DCSVMRegressor(Regressor, ValuePredictor, DualMachine):
     ----------------
     degree, coef0
         As in `DCSVMClassifier`.
-    loss : {"epsilon_insensitive", "squared_epsilon_insensitive"}, default="epsilon_insensitive"
-        As in `sklearn.svm.LinearSVR`. With squared losses the rows on the tube are no support vectors, and with
-        ``epsilon=0`` nearly all rows are: a fit takes memory and time like :math:`n^2` at least.
+    loss : {"epsilon_insensitive", "squared_epsilon_insensitive", "absolute", "quantile"}, default="epsilon_insensitive"
+        L of a residual r, as of `OCASRegressor`: ``max(0, |r| - epsilon)``, its square, ``|r|``, or the pinball loss
+        ``max(quantile r, (quantile - 1) r)``. Where epsilon is 0, or there is none, nearly all rows are support
+        vectors; with squared losses a fit then takes memory and time like :math:`n^2` at least.
+    quantile : float or list of float, default=0.5
+        In (0, 1): the share of targets below the prediction, with the loss named after it. Of several quantiles
+        `predict` has a column each, and the kernel matrix is shared as for several targets.
     fit_intercept : bool, default=True
         Whether the machine has an (unregularised) intercept.
     n_levels, branching, n_sample, partition
@@ -98,15 +108,16 @@ class DCSVMRegressor(Regressor, ValuePredictor, DualMachine):
         When `max_time`, `max_iter`, Ctrl-C, a callback or the precision of float64 ended the fit: with the violation
         and the gap. The model is the best so far.
     UserWarning
-        When the features should be scaled. And when `epsilon` is at least half of y's spread, or `C` so small that
-        nearly all rows are at their bound and the model is nearly constant: with values that would make sense.
+        When the features should be scaled. When `epsilon` is at least half of y's spread, or `C` so small that the
+        model is nearly constant: with values that would make sense. And when quantiles cross: in how many rows.
 
     Notes
     -----
     The dual is solved in the n variables beta, with the 1-norm in the objective:
     :math:`\min \tfrac12 \beta^\top K \beta - y^\top \beta + \varepsilon \|\beta\|_1` over
-    :math:`|\beta_i| \le C s_i` and, with an intercept, :math:`\sum_i \beta_i = 0`. Squared losses add
-    :math:`\sum_i \beta_i^2 / (4 C s_i)` instead of the bounds. Each working set holds its coordinates on one side of
+    :math:`|\beta_i| \le C s_i` and, with an intercept, :math:`\sum_i \beta_i = 0`. The bounds of a quantile q are
+    :math:`(q - 1) C s_i` and :math:`q C s_i`. Squared losses add :math:`\sum_i \beta_i^2 / (4 C s_i)` instead of
+    them. Each working set holds its coordinates on one side of
     zero. Cost as in `DCSVMClassifier`: about n_SV x n kernel entries for each target. Several targets share the
     clusters of each level and, where it takes at most half of `memory_budget`, the kernel matrix: :math:`n^2` entries
     for all.
@@ -115,6 +126,7 @@ class DCSVMRegressor(Regressor, ValuePredictor, DualMachine):
     ----------
     C.-J. Hsieh, S. Si, I. S. Dhillon, "A Divide-and-Conquer Solver for Kernel Support Vector Machines", ICML 2014.
     A. J. Smola, B. Schoelkopf, "A tutorial on support vector regression", Statistics and Computing 14, 2004.
+    I. Takeuchi, Q. V. Le, T. D. Sears, A. J. Smola, "Nonparametric Quantile Estimation", JMLR 7, 2006.
 
     Examples
     --------
@@ -128,6 +140,9 @@ class DCSVMRegressor(Regressor, ValuePredictor, DualMachine):
     0.98
     >>> model.converged_, bool(model.relative_gap_ < 0.01)
     (True, True)
+    >>> interval = DCSVMRegressor(C=10, loss="quantile", quantile=[0.1, 0.9]).fit(X[:800], y[:800])
+    >>> interval.predict(X[800:]).shape
+    (200, 2)
     """
 
     def __init__(
@@ -143,6 +158,7 @@ class DCSVMRegressor(Regressor, ValuePredictor, DualMachine):
         degree: int = 3,
         coef0: float = 0.0,
         loss: str = "epsilon_insensitive",
+        quantile: float | Sequence[float] = 0.5,
         fit_intercept: bool = True,
         n_levels: int | str = "auto",
         branching: int = 4,
@@ -165,6 +181,7 @@ class DCSVMRegressor(Regressor, ValuePredictor, DualMachine):
         self.degree = degree
         self.coef0 = coef0
         self.loss = loss
+        self.quantile = quantile
         self.fit_intercept = fit_intercept
         self.n_levels = n_levels
         self.branching = branching
@@ -179,34 +196,65 @@ class DCSVMRegressor(Regressor, ValuePredictor, DualMachine):
 
     def _check_parameters(self) -> None:
         check_number("C", self.C, above=0)
-        check_number("epsilon", self.epsilon, least=0)
-        check_choice("loss", self.loss, ("epsilon_insensitive", "squared_epsilon_insensitive"))
+        self._check_loss()
         super()._check_parameters()
+
+    def _named_quantiles(self) -> list[tuple[str, Any]]:
+        if not isinstance(self.quantile, list | tuple | np.ndarray) or not np.shape(self.quantile):
+            return super()._named_quantiles()
+        if not len(self.quantile):
+            raise ValueError(f"quantile must have at least one value, got {shown(self.quantile)}")
+        return [(f"quantile[{k}]", value) for k, value in enumerate(self.quantile)]
+
+    def _number_targets(self, targets: NDArray[Any], weights: Vector) -> tuple[NDArray[Any], NDArray[Any]]:
+        """No classes, and the targets; of several quantiles a column for each."""
+        if len(self._slopes) > 1:
+            if targets.ndim > 1 and targets.shape[1] > 1:
+                raise ValueError(f"y must have one column with several quantiles, got shape {targets.shape}")
+            targets = np.repeat(targets.reshape(len(targets), 1), len(self._slopes), axis=1)
+        return super()._number_targets(targets, weights)
 
     def _problems(self, rows: TrainingRows) -> Problems:
         all_rows, upper = np.arange(len(rows.y)), upper_bounds(self.C, rows.weights)
         how = {"has_intercept": bool(self.fit_intercept), "is_squared": self._is_squared}
 
-        def problem_of(target: Vector) -> tuple[RowIndices, DualProblem]:
-            y = np.ascontiguousarray(target)
-            problem = regression_problem(y, upper, float(self.epsilon), **how)
+        def problem_of(target: Vector, slopes: tuple[float, float]) -> tuple[RowIndices, DualProblem]:
+            problem = regression_problem(target, upper, self._tube, slopes, **how)
             if self._is_squared and not problem.hi.max(initial=0.0) <= LARGEST_ENTRY:
                 what = "with squared losses of y of this size, whose sum times C must have a finite square"
                 raise ValueError(f"C must be smaller {what}, got C={shown(self.C)}")
             return all_rows, problem
 
-        return [partial(problem_of, target) for target in rows.y.reshape(len(rows.y), -1).T]
+        return [partial(problem_of, target, slopes) for target, slopes in self._targets_and_slopes(rows)]
 
-    @property
-    def _is_squared(self) -> bool:
-        return self.loss == "squared_epsilon_insensitive"
+    def _targets_and_slopes(self, rows: TrainingRows) -> list[tuple[Vector, tuple[float, float]]]:
+        """Of each machine the target (n,), and the slopes of its loss."""
+        targets = np.ascontiguousarray(rows.y.reshape(len(rows.y), -1).T)
+        return list(zip(targets, cycle(self._slopes), strict=False))
 
     def _warn_of_machines(self, rows: TrainingRows, machines: TrainedMachines) -> None:
-        targets, upper = rows.y.reshape(len(rows.y), -1).T, upper_bounds(self.C, rows.weights)
-        upper = upper + np.inf if self._is_squared else upper
-        warn_of_targets(targets, upper, float(self.C), float(self.epsilon), machines)
         if self._is_squared:
             warn_of_squares(rows.y, rows.kept, "loss='epsilon_insensitive'")
+        for (y, slopes), machine in zip(self._targets_and_slopes(rows), machines, strict=True):
+            beta, decision, objective = machine.result.beta, machine.result.decision, machine.result.objective
+            if self._warn_of_target(y, rows.weights, slopes, decision, float(beta @ decision), objective):
+                break
+        if len(self._slopes) > 1:
+            self._warn_of_crossings(decision_values(machines).reshape(len(machines), -1))
+
+    def _warn_of_crossings(self, values: Matrix) -> None:
+        """Warn of the training rows where the values (n_quantiles, n) of a quantile are below those of a smaller one.
+
+        Values that are equal to `tol` do not count.
+        """
+        ordered = values[np.argsort(self.quantile, kind="stable")]
+        n_crossings = np.count_nonzero((np.diff(ordered, axis=0) < -self.tol).any(axis=0))
+        if n_crossings:
+            warn_user(
+                f"quantiles cross in {n_crossings} of {values.shape[1]} training rows: "
+                "np.sort(model.predict(X), axis=1) puts them in order",
+                UserWarning,
+            )
 
     def rescale_targets(self, mean: Any, spread: Any) -> Self:
         """Turn a machine of targets (y - mean) / spread into that of y: f becomes mean + spread f.

@@ -12,22 +12,19 @@ from numpy.typing import NDArray
 from .._memory import memory_plan
 from .._native import smooth
 from .._threads import ThreadTeam
-from .._types import Vector
 from ..data import DesignMatrix, take_rows
 from ..data.rows import spread_rows
 from ..models.linear import LinearModel
 from ..solvers.cutting_plane.smooth_losses import SmoothLoss
 from ..solvers.cutting_plane.two_hinges import double_rows, two_hinges
-from ..solvers.quantile import midpoint_quantile
 from ._linear_machine import LinearProblem, SingleFunction, ValidatedRows, check_objective_at_zero
 from ._predictor import Regressor, ValuePredictor
-from ._training_warnings import PROBE_ROWS, warn_of_squares, warn_of_target
-from ._validation import check_choice, check_number, check_regression_data, shown
+from ._regression_loss import RegressionLoss
+from ._training_warnings import PROBE_ROWS, warn_of_squares
+from ._validation import check_regression_data
 
-_LOSSES = ("epsilon_insensitive", "squared_epsilon_insensitive", "absolute", "quantile")
 
-
-class OCASRegressor(Regressor, ValuePredictor, SingleFunction):
+class OCASRegressor(Regressor, ValuePredictor, RegressionLoss, SingleFunction):
     r"""Linear regression with a robust, a quantile or a squared loss, for up to millions of rows, with a certificate.
 
     It minimises, by optimised cutting planes, as `OCASClassifier` does,
@@ -149,11 +146,7 @@ class OCASRegressor(Regressor, ValuePredictor, SingleFunction):
         self.verbose = verbose
 
     def _check_parameters(self) -> None:
-        check_choice("loss", self.loss, _LOSSES)
-        check_number("epsilon", self.epsilon, least=0)
-        check_number("quantile", self.quantile, above=0)
-        if self.quantile >= 1:
-            raise ValueError(f"quantile must be less than 1, got {shown(self.quantile)}")
+        self._check_loss()
         super()._check_parameters()
 
     def _check_targets(self, X: Any, y: Any) -> tuple[Any, NDArray[Any]]:
@@ -162,38 +155,26 @@ class OCASRegressor(Regressor, ValuePredictor, SingleFunction):
     def _warn_of_machine(self, data: ValidatedRows) -> None:
         y = np.asarray(data.labels, np.float64)
         s = np.ones(len(y)) if data.weights is None else data.weights
-        if self.loss == "squared_epsilon_insensitive":
+        if self._is_squared:
             warn_of_squares(y[s > 0], np.flatnonzero(s > 0), "loss='absolute'")
         elif isinstance(data.X, np.ndarray) or sp.issparse(data.X):
             w = self.coef_ if data.columns is None else self.coef_[data.columns]
             model = LinearModel(w[None], np.zeros(1))
             few = take_rows(data.X, spread_rows(len(y), PROBE_ROWS), memory_plan(self).budget)
             decision = model.decision_values(few, n_jobs=self.n_jobs)
-            C, epsilon = float(self.C), float(self.epsilon) if self.loss == "epsilon_insensitive" else 0.0
-            binding = partial(self._binding, y, s, epsilon)
-            warn_of_target(y, decision, C, epsilon, binding, "OCASRegressorCV", "C={0:.2g} makes sense")
-
-    def _binding(self, y: Vector, s: Vector, epsilon: float) -> float:
-        """|w|^2 / (what C times the losses fall by, from those of a constant): 1 where w grows as C does."""
-        slope, level = (1.0, float(self.quantile)) if self.loss == "quantile" else (2.0, 0.5)
-        residual = y - (midpoint_quantile(y, s, level * s.sum()) if self.fit_intercept else 0.0)
-        losses = slope * np.where(residual > 0, level, 1.0 - level) * np.maximum(np.abs(residual) - epsilon, 0.0)
-        norm = float(np.square(self.coef_).sum())
-        fall: float = float(self.C) * float(s @ losses) - (self.objective_ - 0.5 * norm)
-        return norm / max(float(fall), norm, np.finfo(np.float64).tiny)
+            self._warn_of_target(y, s, self._slopes[0], decision, float(np.square(self.coef_).sum()), self.objective_)
 
     def _make_problem(self, X: DesignMatrix, data: ValidatedRows, C: float, team: ThreadTeam) -> LinearProblem:
         y = data.labels
         s = np.ones(len(y)) if data.weights is None else data.weights
         largest = max(1.0, float(np.abs(y).max()))
-        at_zero = float(s.sum()) * (largest**2 if self.loss == "squared_epsilon_insensitive" else largest)
+        at_zero = float(s.sum()) * (largest**2 if self._is_squared else largest)
         check_objective_at_zero(C, at_zero, f"{len(y)} rows of these targets")
         has_intercept = bool(self.fit_intercept)
-        if self.loss == "squared_epsilon_insensitive":
+        if self._is_squared:
             function = smooth.SquaredEpsilonInsensitive(float(self.epsilon))
             return LinearProblem(X, [partial(SmoothLoss, function, y, s, team, has_intercept=has_intercept)], 1)
-        epsilon = float(self.epsilon) if self.loss == "epsilon_insensitive" else 0.0
-        below, above = (float(self.quantile), 1.0 - float(self.quantile)) if self.loss == "quantile" else (1.0, 1.0)
-        doubled = double_rows(X, y - epsilon, y + epsilon)
-        loss = partial(two_hinges, below * s, above * s, doubled.shift, team, has_intercept=has_intercept)
+        above, below = self._slopes[0]
+        doubled = double_rows(X, y - self._tube, y + self._tube)
+        loss = partial(two_hinges, above * s, below * s, doubled.shift, team, has_intercept=has_intercept)
         return LinearProblem(doubled, [loss], 1)

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.stats import rankdata
 from sklearn.base import is_classifier, is_regressor
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.metrics import check_scoring
+from sklearn.metrics import check_scoring, make_scorer
 from sklearn.model_selection import check_cv
 from sklearn.pipeline import Pipeline
 from sklearn.utils import Tags, _safe_indexing, indexable
@@ -107,7 +107,11 @@ class BestEstimator(CallbackSupportMixin, Loadable):
         """Fitted attributes of `best_estimator_`, and its methods `predict_...` or their AttributeErrors."""
         is_fitted_attribute = name.endswith("_") and not name.startswith("_")
         if (is_fitted_attribute or name.startswith("predict_")) and "best_estimator_" in self.__dict__:
-            return getattr(last_step(self.__dict__["best_estimator_"]), name)
+            machine = last_step(self.__dict__["best_estimator_"])
+            try:
+                return getattr(machine, name)
+            except AttributeError as error:
+                raise AttributeError(str(error).replace(type(machine).__name__, type(self).__name__)) from None
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def __sklearn_tags__(self) -> Tags:
@@ -280,7 +284,9 @@ class BestEstimator(CallbackSupportMixin, Loadable):
         return score_of
 
     def _scoring_of(self, prototype: Any, folds: list[Fold], weights: Vector | None) -> Any:
-        """`scoring`; if none is given and a fold of a regression has one test row, minus the mean absolute error."""
+        """`scoring`; if none is given minus the pinball loss of quantiles, or the absolute error in folds of a row."""
+        if self.scoring is None and getattr(prototype, "loss", None) == "quantile":
+            return make_scorer(_pinball_loss, greater_is_better=False, quantile=prototype.quantile)
         sizes = [len(test) if weights is None else int(np.count_nonzero(weights[test])) for _, test in folds]
         if self.scoring is not None or not is_regressor(prototype) or min(sizes) != 1:
             return self.scoring
@@ -315,6 +321,13 @@ class BestClassifier(Classifier, BestEstimator):
         """Decision values of `best_estimator_`: of a dask collection a lazy array, as `predict`."""
         check_is_fitted(self)
         return cast(Vector, self.best_estimator_.decision_function(X))
+
+
+def _pinball_loss(y: Vector, values: Vector, sample_weight: Vector | None = None, *, quantile: Any) -> float:
+    """The mean pinball loss of values (n,), or of values (n, n_quantiles) over all quantiles."""
+    q, residuals = np.asarray(quantile), np.reshape(y, (len(y), -1)) - np.reshape(values, (len(y), -1))
+    losses = np.maximum(q * residuals, (q - 1.0) * residuals).mean(axis=1)
+    return float(np.average(losses, weights=sample_weight))
 
 
 def find_scorer(estimator: Any, scoring: Any, y: NDArray[Any]) -> Callable[..., Any]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import combinations
+from itertools import combinations, cycle
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from ..estimators._row_function import Response
 from ..estimators._training_warnings import rows_of_each_class, wild_rows
 from ..estimators._validation import class_factors, shown
 from ..solvers.dual.problem import DualProblem, pair_problem, regression_problem, svm_problem
+from ..solvers.quantile import midpoint_quantile
 
 _UNEQUAL = 0.4  # weight of the smallest class / that of equal ones, below which it is rare
 
@@ -101,18 +103,23 @@ class Regression:
     ----------
     y : ndarray of shape (n,) or (n, n_targets)
         (targets - mean) / spread.
+    slopes : sequence of tuple of float
+        Of the losses of each target, above and below it, or of all targets.
     has_intercept : bool
     mean, spread : ndarray of shape () or (n_targets,)
         Of the targets, each row counted by its weight, and wild ones not. The mean is 0 without an intercept.
     """
 
     y: Vector
+    slopes: Sequence[tuple[float, float]]
     has_intercept: bool
     mean: Any
     spread: Any
 
     @classmethod
-    def of_targets(cls, targets: Vector, weights: Vector, *, has_intercept: bool) -> Regression:
+    def of_targets(
+        cls, targets: Vector, weights: Vector, slopes: Sequence[tuple[float, float]], *, has_intercept: bool
+    ) -> Regression:
         """The problem of targets (n,) or (n, n_targets) in their own units; a ValueError if they do not vary."""
         if not np.isfinite(targets).all():
             raise ValueError(f"y must be finite, got {shown(targets[~np.isfinite(targets)].flat[0])}")
@@ -124,7 +131,7 @@ class Regression:
         deviation = np.sqrt(np.average((unit - mean) ** 2, axis=0, weights=weights))
         spread = np.where(np.ptp(counted, axis=0) > 0, deviation, 1.0 / largest) * largest
         mean = mean * largest if has_intercept else np.zeros_like(mean)
-        return cls((targets - mean) / spread, has_intercept, mean, spread)
+        return cls((targets - mean) / spread, slopes, has_intercept, mean, spread)
 
     @property
     def machines(self) -> list[RowIndices]:
@@ -134,19 +141,30 @@ class Regression:
 
     def duals(self, weights: Vector, epsilon: float) -> list[DualProblem]:
         """Each target's dual at C = 1, for weights (n,) of the rows: 0 for rows that are held out."""
-        targets = self.y.reshape(len(self.y), -1).T
         return [
-            regression_problem(np.ascontiguousarray(target), weights, epsilon, has_intercept=self.has_intercept)
-            for target in targets
+            regression_problem(target, weights, epsilon, slopes, has_intercept=self.has_intercept)
+            for target, slopes in self._targets_and_slopes
         ]
+
+    @property
+    def _targets_and_slopes(self) -> list[tuple[Vector, tuple[float, float]]]:
+        targets = np.ascontiguousarray(self.y.reshape(len(self.y), -1).T)
+        return list(zip(targets, cycle(self.slopes), strict=False))
 
     def held_out_estimator(self, values: Matrix) -> Any:
         """A regressor that predicts held-out rows by their decision values (n_test, n_targets), in the user's units."""
         return HeldOutRegressor((values[:, 0] if self.y.ndim == 1 else values) * self.spread + self.mean)
 
     def constant_values(self, n: int, weights: Vector) -> Matrix:
-        """The values (n, n_machines) of machines that predict the mean for n rows, or 0 without an intercept."""
-        return np.zeros((n, len(self.machines)))
+        """The values (n, n_machines) of machines that predict a constant for n rows: 0 without an intercept.
+
+        Of symmetric losses it is the mean, of others a quantile.
+        """
+        values = np.zeros((n, len(self.machines)))
+        for k, (target, (above, below)) in enumerate(self._targets_and_slopes):
+            if self.has_intercept and above != below:
+                values[:, k] = midpoint_quantile(target, weights, above / (above + below) * float(weights.sum()))
+        return values
 
     def take(self, rows: RowIndices) -> Regression:
         """The same targets on some of the rows."""

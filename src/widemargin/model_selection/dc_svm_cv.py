@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from ..estimators._kernel_machine import TrainingRows
 from ..estimators._predictor import Regressor
-from ..estimators._validation import is_auto
+from ..estimators._regression_loss import LOSSES
+from ..estimators._validation import check_choice, is_auto
 from ..estimators.dc_svm import DCSVMClassifier
 from ..estimators.dc_svm_regressor import DCSVMRegressor
 from ._best_estimator import BestClassifier, Found
@@ -227,12 +229,16 @@ class DCSVMRegressorCV(Regressor, SearchCV):
     kernels : "auto", str, callable or list of these, default="auto"
         As of `DCSVMClassifierCV`; "auto" has "linear" up to 4,000 rows.
     cv, scoring, max_time, n_jobs
-        Of `DCSVMClassifierCV`. `cv` None means five folds of rows in a random order; `scoring` None means the
-        coefficient of determination on test rows without wild targets; where a fold has a single test row, minus the
-        mean absolute error, with a warning.
+        Of `DCSVMClassifierCV`. `cv` None means five folds of rows in a random order. `scoring` None means the
+        coefficient of determination on test rows without wild targets, or minus the mean pinball loss of the
+        quantiles; where a fold has a single test row, minus the mean absolute error, with a warning.
 
     Other Parameters
     ----------------
+    loss : {"epsilon_insensitive", "absolute", "quantile"}, default="epsilon_insensitive"
+        Of `DCSVMRegressor`. The last two have no epsilon: `epsilon_` is 0.
+    quantile
+        Of `DCSVMRegressor`.
     search, relevance, refit, exhaustive
         Of `DCSVMClassifierCV`.
     degree, coef0, fit_intercept, tol, max_iter
@@ -284,6 +290,8 @@ class DCSVMRegressorCV(Regressor, SearchCV):
         scoring: Any = None,
         max_time: float | None = None,
         n_jobs: int | None = None,
+        loss: str = "epsilon_insensitive",
+        quantile: float | Sequence[float] = 0.5,
         search: str = "auto",
         relevance: Any = "auto",
         refit: Any = True,
@@ -305,6 +313,8 @@ class DCSVMRegressorCV(Regressor, SearchCV):
         self.scoring = scoring
         self.max_time = max_time
         self.n_jobs = n_jobs
+        self.loss = loss
+        self.quantile = quantile
         self.search = search
         self.relevance = relevance
         self.refit = refit
@@ -318,17 +328,24 @@ class DCSVMRegressorCV(Regressor, SearchCV):
         self.verbose = verbose
         self.random_state = random_state
 
+    def _check_search(self) -> None:
+        check_choice("loss", self.loss, tuple(loss for loss in LOSSES if not loss.startswith("squared")))
+        super()._check_search()
+
     def _cv_problem(self, rows: TrainingRows) -> Regression:
-        return Regression.of_targets(rows.y, rows.weights, has_intercept=bool(self.fit_intercept))
+        slopes, has_intercept = self._prototype()._slopes, bool(self.fit_intercept)
+        return Regression.of_targets(rows.y, rows.weights, slopes, has_intercept=has_intercept)
 
     def _epsilon_values(self) -> Any:
-        return self.epsilons
+        return self.epsilons if self.loss == "epsilon_insensitive" else (0.0,)
 
     def _train(
         self, X: Any, y: Any, sample_weight: Any, max_time: float | None, found: Found, **parameters: Any
     ) -> DCSVMRegressor:
         """Train on targets of unit spread; the model, its C and its epsilon are then in the user's units."""
         mean, spread = found.problem.mean, found.problem.spread
+        if len(found.problem.slopes) > 1:  # several quantiles have the target in common
+            mean, spread = np.ravel(mean)[0], np.ravel(spread)[0]
         targets = (np.asarray(y, np.float64) - mean) / spread
         machine: DCSVMRegressor = super()._train(X, targets, sample_weight, max_time, found, **parameters)
         return machine.rescale_targets(mean, spread)

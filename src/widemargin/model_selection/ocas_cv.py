@@ -212,8 +212,7 @@ class OCASRegressorCV(Regressor, PathSearch):
         As in scikit-learn, but None means five folds of rows in a random order (of a fixed seed).
     scoring : str, callable or None, default=None
         As in scikit-learn; None means the coefficient of determination, on test rows without wild targets (see
-        `DCSVMRegressorCV`) where losses are not squared. Take ``"neg_mean_absolute_error"`` or a scorer
-        of `sklearn.metrics.mean_pinball_loss` with the losses that these are.
+        `DCSVMRegressorCV`) where losses are not squared, or minus the mean pinball loss of a quantile.
     loss, epsilon, quantile
         Of `OCASRegressor`.
     max_time : float or None, default=None

@@ -5,8 +5,9 @@
 The constraint on the sum is the dual of an unregularised intercept b. The diagonal D is zero but for squared losses.
 
 C-SVM: beta_i = y_i alpha_i, t = y, eps = 0, bounds 0 and y_i C s_i, s = 0. Regression: beta = alpha - alpha*, t = y,
-bounds -C s_i and C s_i, s = 0; of the squared loss D_ii = 1 / (2 C s_i), and the bounds hold for any optimum. One-class
-machine: beta = alpha, t = 0, eps = 0, bounds 0 and s_i, s = nu sum(s_i).
+bounds -C s_i and C s_i, s = 0; of a quantile q, eps = 0 and the bounds are (q - 1) C s_i and q C s_i; of the squared
+loss D_ii = 1 / (2 C s_i), and the bounds hold for any optimum. One-class machine: beta = alpha, t = 0, eps = 0, bounds
+0 and s_i, s = nu sum(s_i).
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from ...data.labels import class_pairs
 from ...kernels.functions import check_finite
 from ..results import coordinates_of
 
+_LEAST_NORMAL = np.finfo(np.float64).tiny  # compiled loops take smaller bounds for zero
 _MOST_ROUNDED = 0.01  # of a coordinate's box, at most, is rounding
 
 
@@ -138,15 +140,25 @@ class PairProblems:
 
 
 def regression_problem(
-    y: Vector, upper: Vector, epsilon: float, *, has_intercept: bool = False, is_squared: bool = False
+    y: Vector,
+    upper: Vector,
+    epsilon: float,
+    slopes: tuple[float, float] = (1.0, 1.0),
+    *,
+    has_intercept: bool = False,
+    is_squared: bool = False,
 ) -> DualProblem:
     """The dual of the epsilon-insensitive loss: target values y, and beta = alpha - alpha* in [-upper, upper].
+
+    The loss has the two `slopes`, times upper, where a target is above the prediction, and below it: the bounds of
+    beta. Of a quantile q they are q and 1 - q.
 
     Of squared losses upper_i max(0, |r_i| - epsilon)^2, with residuals r, |beta_i| is 2 upper_i (|r_i| - epsilon). None
     of them exceeds the loss P of a constant in any machine as good as this: thus |beta_i| <= 2 sqrt(upper_i P).
     """
     if not is_squared:
-        return DualProblem(y, -upper, upper, epsilon, has_intercept=has_intercept)
+        above, below = (np.where(slope * upper < _LEAST_NORMAL, 0.0, slope * upper) for slope in slopes)
+        return DualProblem(y, -below, above, epsilon, has_intercept=has_intercept)
     constant = upper @ y / upper.sum() if has_intercept else 0.0
     with np.errstate(over="ignore"):
         bound = 2.0 * np.sqrt(upper * (float(upper @ np.square(y - constant)) or 1.0))
