@@ -283,7 +283,12 @@ def test_estimators_of_scikit_learn_are_read():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(80, 3))
     y = np.array(["u", "v", "w"])[rng.integers(0, 3, 80)]
-    for theirs in (SVC(gamma=0.5).fit(X, y), SVC(kernel="poly").fit(X, y == "u"), OneClassSVM().fit(X)):
+    for theirs in (
+        SVC(gamma=0.5).fit(X, y),
+        SVC(decision_function_shape="ovo").fit(X, y),
+        SVC(kernel="poly").fit(X, y == "u"),
+        OneClassSVM().fit(X),
+    ):
         model = read_machine(theirs)
         assert np.array_equal(model.predict(X), theirs.predict(X))
         ours = model.decision_function(X)

@@ -107,10 +107,8 @@ def read_explained(model: Any) -> Explained:
         )
     if of_target:
         raise ValueError("model transforms its target: explain model.regressor_, whose values are not transformed back")
-    shape = getattr(machine, "decision_function_shape", None)
     if is_libsvm(machine):
         machine = machine_of_libsvm(machine)
-        machine.decision_function_shape = shape
     functions = decision_functions(machine)
     if functions is None:
         inside = ": explain the machine inside, model.calibrated_classifiers_[0].estimator"

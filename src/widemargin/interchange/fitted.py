@@ -87,7 +87,7 @@ def machine_of_libsvm(model: Any) -> Any:
     platt = (
         np.array([model._probA, model._probB], np.float64) if model._probA is not None and len(model._probA) else None
     )
-    return ImportedVotes(**kernel).take(
+    machine = ImportedVotes(**kernel).take(
         points,
         coef,
         model.intercept_,
@@ -96,6 +96,8 @@ def machine_of_libsvm(model: Any) -> Any:
         n_support_=np.asarray(model.n_support_, np.intp),
         platt_=platt,
     )
+    machine.decision_function_shape, machine.break_ties = model.decision_function_shape, model.break_ties
+    return machine
 
 
 def adopt(model: Any) -> Any:
