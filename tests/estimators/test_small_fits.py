@@ -38,15 +38,15 @@ def _count_calls(call: Callable[[], Any]) -> int:
     ("machine", "load", "fit", "predict"),
     [
         (DCSVMClassifier, load_iris, 630, 115),
-        (DCSVMClassifier, load_breast_cancer, 680, 100),
+        (DCSVMClassifier, load_breast_cancer, 775, 100),
         (OCASClassifier, load_iris, 475, 55),
         (OCASClassifier, load_breast_cancer, 400, 45),
     ],
 )
 def test_calls_of_a_fit_and_of_one_row(machine: Any, load: Any, fit: int, predict: int) -> None:
-    """The bounds are some 4 % above what there is. A call takes about 0.5 microseconds."""
+    """The bounds are some 3 % above what there is on one thread. A call takes about 0.5 microseconds."""
     X, y = load(return_X_y=True)
-    X, model = StandardScaler().fit_transform(X), machine()
+    X, model = StandardScaler().fit_transform(X), machine(n_jobs=1)
     assert _count_calls(lambda: model.fit(X, y)) <= fit
     assert _count_calls(lambda: model.predict(X[:1])) <= predict
 
