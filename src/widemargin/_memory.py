@@ -29,7 +29,7 @@ SHARES: dict[str, Share] = {
     "active matrix": Share(1, "kernel matrix of the active set: what vectors and tiles leave"),
     "clusters": Share(1 / 2, "kernel matrices of clusters, of all threads"),
     "full matrix": Share(1 / 4, "kernel matrix of few rows, in float64"),
-    "folds": Share(1, "kernel matrix of all folds of a search, else of an active set"),
+    "folds": Share(1, "kernel matrix of all folds of a search, else of an active set, and vectors of folds"),
     "scaled rows": Share(1 / 2, "copies of the rows of a search with scaled columns"),
     "shared matrix": Share(1 / 2, "kernel matrix of several machines"),
     # linear machines

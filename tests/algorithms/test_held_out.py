@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from naive.kernels import rbf
 from naive.tuning import held_out_values
+from widemargin._native import Stopped
 from widemargin._progress import Progress
 from widemargin._threads import ThreadTeam
 from widemargin.algorithms import held_out
@@ -104,6 +105,17 @@ def test_what_a_stopped_search_has_not_solved_is_nan(budget: int) -> None:
     (values,) = shared(X, y, [np.arange(100)], max_time=0.0, memory_budget=budget)
     assert values.shape == (3, 100, 1)
     assert np.isnan(values).all()
+
+
+def test_a_stop_before_the_starts_of_the_next_c_leaves_the_values_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    def stop(*_: Any) -> None:
+        raise Stopped
+
+    monkeypatch.setattr(held_out, "scaled_starts", stop)
+    X, y = make_data(1200, 2)
+    for values in shared(X, y, [np.arange(100), np.arange(100, 150)], memory_budget=2**22, tol=1e-3):
+        assert np.isfinite(values[0]).all()
+        assert np.isnan(values[1:]).all()
 
 
 @pytest.mark.slow

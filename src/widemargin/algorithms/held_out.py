@@ -101,7 +101,8 @@ class HeldOutSolver:
         Notes
         -----
         Memory: n^2 entries if `n_bytes` allow, and m^2 a thread where machines have m < n rows. Folds (with
-        several machines of fewer rows: machines) are shared out over the threads, each solved by one.
+        several machines of fewer rows: machines) are shared out over the threads, each solved by one; without a matrix
+        the active sets of folds are.
         """
         n_values = sum(len(fold.Cs) * len(fold.test) for fold in folds) * len(self.machine_rows)
         # beside kernel matrices: the folds' decision values, twice as they are joined at the end, and their problems
@@ -194,7 +195,12 @@ class HeldOutSolver:
             Cs = paths[same[0]][1]
             for c, C in enumerate(Cs):
                 solvers = [make_solver(paths[k], c) for k in same]
-                starts = scaled_starts(solvers, results, C / Cs[c - 1]) if c else [zero_point(len(rows)) for _ in same]
+                try:
+                    starts = (
+                        scaled_starts(solvers, results, C / Cs[c - 1]) if c else [zero_point(len(rows))] * len(same)
+                    )
+                except Stopped:
+                    return values
                 results = solve_side_by_side(solvers, starts)
                 if self.progress.stopped_by:
                     return values

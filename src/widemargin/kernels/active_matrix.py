@@ -39,7 +39,7 @@ class ActiveMatrix:
         self._position = np.full(len(operator), -1)
 
     def borrow(self, other: ActiveMatrix) -> None:
-        """While empty: use the buffer of `other`, whose pages are in use already; only one of them may have rows."""
+        """While empty: use the buffer of `other`, whose pages are not in use yet; only one of them may have rows."""
         if other._buffer.dtype == self._buffer.dtype:
             self._buffer, self.capacity = other._buffer, min(self.capacity, other.capacity)
 

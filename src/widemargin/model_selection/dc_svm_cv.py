@@ -52,7 +52,8 @@ class DCSVMClassifierCV(BestClassifier, SearchCV):
     max_time : float or None, default=None
         Seconds for search and last machine. The best cell seen so far, on the most rows, is taken.
     n_jobs : int or None, default=None
-        Threads: clusters, folds, or machines of pairs of classes are shared out. The result does not depend on it.
+        Threads: clusters, folds, or machines of pairs of classes are shared out. The result does not depend on it,
+        unless the memory budget is small: then each thread takes some of it.
 
     Other Parameters
     ----------------

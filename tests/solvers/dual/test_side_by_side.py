@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from widemargin import DCSVMClassifier, DCSVMClassifierCV
 from widemargin._progress import Progress
 from widemargin._threads import ThreadTeam
 from widemargin.data.samples import make_samples
@@ -15,7 +16,7 @@ from widemargin.kernels import boxed_rows
 from widemargin.kernels.active_matrix import ActiveMatrix
 from widemargin.kernels.functions import RBF
 from widemargin.kernels.kernel_operator import KernelOperator
-from widemargin.solvers.dual import in_memory, side_by_side, solver
+from widemargin.solvers.dual import in_memory, solver
 from widemargin.solvers.dual.certificate import Limits
 from widemargin.solvers.dual.dual_path import scale_bounds
 from widemargin.solvers.dual.problem import DualProblem, regression_problem, svm_problem
@@ -34,8 +35,7 @@ def gamma(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> fl
     monkeypatch.setattr(in_memory, "WORKING_SET_ROWS", 32)
     if request.param == "matrix":
         return 2.0
-    for module in solver, side_by_side:
-        monkeypatch.setattr(module, "LEAST_ROWS", 0)
+    monkeypatch.setattr(solver, "LEAST_ROWS", 0)
     monkeypatch.setattr(boxed_rows, "LEAST_ROWS", 50)
     return 400.0
 
@@ -98,8 +98,44 @@ def test_each_fold_is_solved_as_alone(gamma: float, has_intercept: bool, is_regr
             assert result.objective == pytest.approx(alone.objective, rel=1e-4)
 
 
+def test_few_rows_of_a_local_kernel_need_no_more_than_the_active_matrix() -> None:
+    """Where it has room for fewer rows than those that have a matrix elsewhere."""
+    X = np.random.default_rng(0).uniform(size=(9000, 2)).astype(np.float32)
+    y = np.where(np.sin(9 * X[:, 0]) > X[:, 1], 1, -1)
+    search = DCSVMClassifierCV([1.0, 10.0], [3000.0], kernels="rbf", cv=2, search="exact", exhaustive=True, refit=False)
+    scores = [search.set_params(memory_budget=budget).fit(X, y).scores_ for budget in ("24MB", "2GB")]
+    np.testing.assert_allclose(*scores, atol=1e-3)
+    few, many = (DCSVMClassifier(gamma=3000.0, memory_budget=budget).fit(X, y) for budget in ("24MB", "2GB"))
+    assert few.objective_ == pytest.approx(many.objective_, rel=1e-5)
+
+
+@pytest.mark.parametrize("has_weights", [False, True])
+def test_coordinates_at_a_bound_are_at_the_next_one(has_weights: bool) -> None:
+    """Also where C times the weight is rounded, which no change of beta must come from."""
+    rng = np.random.default_rng(0)
+    weights = rng.choice([0.7, 1.0, 1.3], size=900) if has_weights else np.ones(900)
+    y = np.where(rng.random(900) < 0.5, 1.0, -1.0)
+    X = rng.uniform(size=(900, 3)).astype(np.float32)
+    with ThreadTeam(1) as team, Progress(max_time=60.0) as progress:
+        operator = KernelOperator(RBF(0.1), make_samples(X, RBF.sample_form), team)
+        problem = svm_problem(y, weights, has_intercept=True)
+        for C, factor in ((0.1, 3.0), (0.3, 10.0 / 3.0), (0.7, 1.0 / 0.7)):
+            one, next_one = (
+                DualSolver(operator, scale_bounds(problem, c), Limits(TOL), active_bytes=2**28, progress=progress)
+                for c in (C, C * factor)
+            )
+            result = one.solve(np.zeros(900))
+            is_bound = (result.beta != 0.0) & ((result.beta == one.problem.lo) | (result.beta == one.problem.hi))
+            (start,) = scaled_starts([next_one], [result], factor)
+            assert np.count_nonzero(is_bound) > 450
+            check_starts([next_one], [start.beta])
+            expected = np.where(result.beta > 0.0, next_one.problem.hi, next_one.problem.lo)
+            np.testing.assert_array_equal(start.beta[is_bound], expected[is_bound])
+            np.testing.assert_allclose(start.decision, next_one.decision_values(start.beta), atol=1e-4)
+
+
 @pytest.mark.parametrize("active_bytes", [2**28, 4 * 150**2])
-def test_results_do_not_depend_on_the_threads_nor_on_who_is_beside(gamma: float, active_bytes: int) -> None:
+def test_results_do_not_depend_on_the_threads(gamma: float, active_bytes: int) -> None:
     X, folds = make_folds(600, has_intercept=True, is_regression=False)
     one, two = (solve_path(X, folds, gamma, n_jobs=n_jobs, active_bytes=active_bytes) for n_jobs in (1, 2))
     for a, b in zip(chain(*one), chain(*two), strict=True):

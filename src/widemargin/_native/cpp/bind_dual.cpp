@@ -53,11 +53,11 @@ template <class T> struct BoundRows {
     }
     ComputedEntries<T> make_entries(Index size, const Team& team, EntryCache<T>* lent) const {
         return {rows, squares ? span(*squares) : Span<const double>{}, squares.has_value(), gamma, boxes, size,
-                team.n_threads(), is_full ? cache.get() : lent, is_full};
+                team.n_threads(), cache ? cache.get() : lent};
     }
     // Compute the entries of all rows that have room in the cache, which solves of several threads then read.
     void fill(Team& team) {
-        if (!cache || is_full) return;
+        if (!cache || !cache->is_open()) return;
         std::unique_ptr<EntryCache<T>> filled = std::move(cache);  // lost if it is stopped, half filled
         {
             LockReleased unlocked;
@@ -70,8 +70,8 @@ template <class T> struct BoundRows {
                                    [&](Index n_blocks, const auto& visit) { team.for_each_block(n_blocks, visit); });
             }
         }
+        filled->close();
         cache = std::move(filled);
-        is_full = true;
     }
 
     RowsArray<const T> X;
@@ -81,14 +81,13 @@ template <class T> struct BoundRows {
     RowBoxes<T> boxes;
     static constexpr Index kBatch = 512;  // rows whose entries are computed together
     std::unique_ptr<EntryCache<T>> cache;
-    bool is_full = false;
 };
 
-// The cache of rows, unless it is full, for one solve at a time: another one has none meanwhile. It is made and ended under
+// The cache of rows while it is open, for one solve at a time: another one has none meanwhile. It is made and ended under
 // the interpreter's lock.
 template <class T> class LentCache {
   public:
-    explicit LentCache(BoundRows<T>& rows) : rows_(rows), cache_(rows.is_full ? nullptr : std::move(rows.cache)) {}
+    explicit LentCache(BoundRows<T>& rows) : rows_(rows), cache_(is_open(rows) ? std::move(rows.cache) : nullptr) {}
     ~LentCache() {
         if (cache_) rows_.cache = std::move(cache_);
     }
@@ -97,6 +96,7 @@ template <class T> class LentCache {
     EntryCache<T>* get() const { return cache_.get(); }
 
   private:
+    static bool is_open(const BoundRows<T>& rows) { return rows.cache && rows.cache->is_open(); }
     BoundRows<T>& rows_;
     std::unique_ptr<EntryCache<T>> cache_;
 };

@@ -36,18 +36,19 @@ template <class T> struct RowBoxes {
 
 // The rows X (m, d) whose kernel matrix is K (m, m), and a copy of up to q chosen ones: those of a working set, or those
 // whose dual variables it changed. squares (m,): |x|^2, of the RBF kernel; the Laplacian kernel needs none. `cache`: the
-// entries that sums keep, with boxes alone; null: none. `is_full`: no more are added to it.
+// entries that sums keep, with boxes alone; null: none.
 template <class T> class ComputedEntries {
   public:
     static constexpr Index kTileColumns = ProductScratch<T>::width;  // of a block of a tile
     static constexpr Index kSumColumns = RowBoxes<T>::kRows;         // of a block of sums
 
     ComputedEntries(Matrix<const T> all, Span<const double> squares, bool is_rbf, double gamma, const RowBoxes<T>& boxes,
-                    Index size, Index n_threads, EntryCache<T>* cache = nullptr, bool is_full = false)
-        : all_(all), squares_(squares), is_rbf_(is_rbf), gamma_(gamma), boxes_(boxes), cache_(cache), is_full_(is_full),
+                    Index size, Index n_threads, EntryCache<T>* cache = nullptr)
+        : all_(all), squares_(squares), is_rbf_(is_rbf), gamma_(gamma), boxes_(boxes), cache_(cache),
           chosen_(size * all.columns), transposed_(boxes.lows.empty() ? 0 : size * all.columns),
-          chosen_squares_(is_rbf ? size : 0), scratches_(n_threads, [&] { return Scratch(kTileColumns, all.columns, size); }),
-          is_near_(cache && !is_full ? size * count_blocks(all.rows, kSumColumns) : 0) {
+          chosen_squares_(is_rbf ? size : 0),
+          scratches_(n_threads, [&] { return Scratch(all.columns, size, is_open() ? size * kSumColumns : 0); }),
+          is_near_(is_open() ? size * count_blocks(all.rows, kSumColumns) : 0) {
         for (auto* const list : {&kept_, &others_}) list->reserve(size);
         for (auto* const list : {&kept_coef_, &other_coef_}) list->reserve(size);
     }
@@ -85,7 +86,7 @@ template <class T> class ComputedEntries {
     template <class Run> void add_rows(Span<const Index> rows, Span<const double> coef, Span<double> f, const Run& run) {
         const Index n_blocks = count_blocks(f.size, kSumColumns);
         if (cache_ == nullptr) return add_computed(rows, coef, f, run);
-        if (!is_full_) fill_cache(rows, run);
+        if (is_open()) fill_cache(rows, run);
         kept_.clear(), kept_coef_.clear(), others_.clear(), other_coef_.clear();
         for (Index i = 0; i < rows.size; ++i) {
             const bool is_kept = cache_->has(rows[i]);
@@ -126,7 +127,6 @@ template <class T> class ComputedEntries {
                 if (n == 0) return;
                 const auto columns = block_of(distance, block);
                 const Index width = n_rows(columns.rows);
-                scratch.entries.resize(n * width);
                 const Matrix<T> out{scratch.entries.data(), n, width, width};
                 kernel_matrix(gathered(distance, scratch, n), columns, gamma_, scratch.products, out);
                 for (Index i = 0; i < n; ++i) std::copy_n(out[i].data, width, entries(scratch.chosen[i]));
@@ -142,9 +142,12 @@ template <class T> class ComputedEntries {
         std::vector<double> coef, squares;
         std::vector<Index> chosen;
 
-        Scratch(Index c, Index d, Index size)
-            : products(c, d), rows(size * d), distances(size), coef(size), squares(size), chosen(size) {}
+        Scratch(Index d, Index size, Index n_entries)
+            : products(kTileColumns, d), rows(size * d), distances(size), entries(n_entries), coef(size), squares(size),
+              chosen(size) {}
     };
+
+    bool is_open() const { return cache_ != nullptr && cache_->is_open(); }
 
     static Span<double> column_block(Span<double> f, Index block) {
         return f.slice(block * kSumColumns, minimum((block + 1) * kSumColumns, f.size));
@@ -232,7 +235,6 @@ template <class T> class ComputedEntries {
     double gamma_;
     const RowBoxes<T>& boxes_;
     EntryCache<T>* cache_;
-    bool is_full_;  // the cache: no row is added
     AlignedArray<T> chosen_;      // (q, d)
     AlignedArray<T> transposed_;  // (d, n) of the n chosen rows; empty without boxes
     AlignedArray<double> chosen_squares_;

@@ -16,6 +16,8 @@ template <class T> class EntryCache {
         : n_blocks_(n_blocks), width_(width), free_bytes_(capacity), places_(m), entries_(m) {}
 
     bool has(Index row) const { return places_[row] != nullptr; }
+    bool is_open() const { return is_open_; }  // whether rows may be added; a closed one may be read by several threads
+    void close() { is_open_ = false; }
 
     // The row's entries with a block; null where that is far. The row must be there.
     T* entries(Index row, Index block) const {
@@ -23,18 +25,16 @@ template <class T> class EntryCache {
         return place < 0 ? nullptr : entries_[row].get() + place * width_;
     }
 
-    // Take memory for a row's entries with the blocks near it, which the caller then writes; no row is added if it has no room.
+    // Take memory for a row's entries with the blocks near it, which the caller then writes. A row without room closes the
+    // cache.
     template <class IsNear> void add(Index row, const IsNear& is_near) {
         Index n_near = 0;
         for (Index block = 0; block < n_blocks_; ++block) n_near += is_near(block);
         const double needed = static_cast<double>(n_near * width_) * sizeof(T) + static_cast<double>(n_blocks_) * sizeof(std::int32_t);
-        if (needed > free_bytes_) return;
+        if (needed > free_bytes_) return close();
         std::unique_ptr<std::int32_t[]> places(new (std::nothrow) std::int32_t[n_blocks_]);
         std::unique_ptr<T[]> entries(new (std::nothrow) T[n_near * width_]);
-        if (!places || !entries) {
-            free_bytes_ = 0.0;
-            return;
-        }
+        if (!places || !entries) return close();
         free_bytes_ -= needed;
         for (Index block = 0, place = 0; block < n_blocks_; ++block)
             places[block] = is_near(block) ? static_cast<std::int32_t>(place++) : -1;
@@ -45,6 +45,7 @@ template <class T> class EntryCache {
   private:
     Index n_blocks_, width_;
     double free_bytes_;
+    bool is_open_ = true;
     std::vector<std::unique_ptr<std::int32_t[]>> places_;  // of each row: where its entries with a block are, -1: far
     std::vector<std::unique_ptr<T[]>> entries_;
 };

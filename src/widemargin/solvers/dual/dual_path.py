@@ -2,7 +2,8 @@
 
 Solve    min_beta  1/2 beta'K beta - t'beta + eps |beta|_1   s.t.  C lo <= beta <= C hi   [and sum(beta) = 0]
          for C = C_1 < C_2 < ...
-Method   The last solution is feasible, and its decision values are known: a start that costs no kernel entry. It is the
+Method   The last solution is feasible, and its decision values are known: a start that costs no kernel entry, which
+         counts on a small matrix (see `side_by_side.scaled_starts` for large ones). It is the
          solution where no coordinate was at a bound. (C_k / C_(k-1) times it, with coordinates that stay at a bound,
          takes more steps.)
 Source   alpha seeding: DeCoste and Wagstaff, KDD 2000, who multiply

@@ -19,7 +19,7 @@ from ..._native import Stopped
 from ..._threads import ThreadTeam
 from ..._types import Matrix, RowIndices, Vector
 from ...data.samples import SampleSubset
-from ...kernels.boxed_rows import LEAST_ROWS, add_local_product, local_order
+from ...kernels.boxed_rows import add_local_product, local_order
 from ..results import DualResult
 from .solver import DualSolver, Part, Point, State
 
@@ -40,6 +40,8 @@ def solve_side_by_side(solvers: Sequence[DualSolver], starts: Sequence[Point]) -
 
 Open = tuple[DualSolver, State]
 
+_ROUNDING = 1e-12  # of a bound of one C / that of another, times their quotient
+
 
 def _groups(problems: Sequence[Open]) -> Iterator[tuple[list[Open], RowIndices]]:
     """Problems whose active sets fit together in memory, and the union of these sets."""
@@ -57,24 +59,8 @@ def _groups(problems: Sequence[Open]) -> Iterator[tuple[list[Open], RowIndices]]
 def _run_round(group: Sequence[Open], wanted: RowIndices) -> list[Open]:
     """Solve the problems on the wanted rows, all other coordinates fixed; returns those that this has changed."""
     first, _ = group[0]
-    team, K, entry_rows = first.operator.team, None, None
-    with first.progress.interrupting(team.native):
-        if first.is_local and len(wanted) > LEAST_ROWS:
-            rows = wanted[local_order(first.operator.samples.take(wanted))]
-            entry_rows = first.entry_rows(rows, first.far)
-            assert entry_rows is not None
-            entry_rows.fill(team.native)
-        else:
-            first.active_matrix.update(wanted)
-            rows, K = first.active_matrix.rows, first.active_matrix.K
-
-    def solve(problem: Open, team: ThreadTeam) -> Part:
-        solver, state = problem
-        part = state.point.take(rows)
-        solver.solve_sets(K, entry_rows, part, solver.round_tol(state.point, state.certificate), team)
-        return part
-
-    parts = team.map_with_team(solve, group)
+    parts = _solve_active(group, wanted)
+    rows = parts[0].rows
     changes = np.array([part.beta - state.point.beta[rows] for part, (_, state) in zip(parts, group, strict=True)])
     changed = np.flatnonzero(changes.any(axis=0))
     changed = changed[np.argsort(rows[changed])]
@@ -85,6 +71,30 @@ def _run_round(group: Sequence[Open], wanted: RowIndices) -> list[Open]:
         point.decision[others] += of_others
         solver.take(state, point)
     return [problem for problem, change in zip(group, changes, strict=True) if change.any()]
+
+
+def _solve_active(group: Sequence[Open], wanted: RowIndices) -> list[Part]:
+    """The solution of each problem on the wanted rows, and others of the active matrix, in a common order."""
+    first, _ = group[0]
+    team, K, entry_rows = first.operator.team, None, None
+    with first.progress.interrupting(team.native):
+        if first.is_without_matrix(len(wanted)):
+            rows = wanted[local_order(first.operator.samples.take(wanted))]
+            entry_rows = first.entry_rows(rows, first.far)
+            assert entry_rows is not None
+            entry_rows.fill(team.native)
+        else:
+            first.active_matrix.update(wanted)
+            rows, K = first.active_matrix.rows, first.active_matrix.K
+            entry_rows = first.entry_rows(rows, np.inf)
+
+    def solve(problem: Open, team: ThreadTeam) -> Part:
+        solver, state = problem
+        part = state.point.take(rows)
+        solver.solve_sets(K, entry_rows, part, solver.round_tol(state.point, state.certificate), team)
+        return part
+
+    return team.map_with_team(solve, group)
 
 
 def products(solver: DualSolver, rows: RowIndices, coef: Matrix, columns: RowIndices) -> Matrix:
@@ -100,16 +110,11 @@ def products(solver: DualSolver, rows: RowIndices, coef: Matrix, columns: RowInd
 def scaled_starts(solvers: Sequence[DualSolver], results: Sequence[DualResult], factor: float) -> list[Point]:
     """Starts from the results for bounds 1 / `factor` as large: what was at a bound is there again, the others stay.
 
-    The sum that an intercept requires is kept by the free coordinates. Where fewer coordinates are at a bound than
-    free, or these have no room, the results are the starts, which need no kernel entry.
+    For problems with nu = 0 and D = 0. The sum that an intercept requires is kept by the free coordinates. Where fewer
+    coordinates are at a bound than free, or these have no room, the results are the starts, which need no kernel entry.
     """
-    points = [_scaled(solver, result.beta, factor) for solver, result in zip(solvers, results, strict=True)]
-    changes = np.array(
-        [
-            np.zeros(len(point)) if point is result.beta else point - factor * result.beta
-            for point, result in zip(points, results, strict=True)
-        ]
-    )
+    scaled = [_scaled(solver, result.beta, factor) for solver, result in zip(solvers, results, strict=True)]
+    points, changes = [point for point, _ in scaled], np.array([change for _, change in scaled])
     rows = np.flatnonzero(changes.any(axis=0))
     sums = products(solvers[0], rows, changes[:, rows], np.arange(len(solvers[0].operator)))
     return [
@@ -118,18 +123,22 @@ def scaled_starts(solvers: Sequence[DualSolver], results: Sequence[DualResult], 
     ]
 
 
-def _scaled(solver: DualSolver, beta: Vector, factor: float) -> Vector:
-    """A feasible point (n,) with the coordinates at a bound there again; beta itself, if that is the better start."""
+def _scaled(solver: DualSolver, beta: Vector, factor: float) -> tuple[Vector, Vector]:
+    """A feasible point (n,) with the coordinates at a bound there again, and it less factor beta.
+
+    beta itself, and zeros, if that is the better start.
+    """
     lo, hi = solver.problem.lo, solver.problem.hi
-    is_bound = (beta != 0.0) & ((beta * factor <= lo) | (beta * factor >= hi))
+    nearly = factor * (1.0 + _ROUNDING)
+    is_bound = (beta != 0.0) & ((beta * nearly <= lo) | (beta * nearly >= hi))
     is_free = (beta != 0.0) & ~is_bound
     if np.count_nonzero(is_bound) < np.count_nonzero(is_free):
-        return beta
+        return beta, np.zeros(len(beta))
     point = np.where(is_bound, np.where(beta > 0.0, hi, lo), beta)
     if solver.problem.has_intercept:
         surplus = point.sum() - beta.sum()
-        room = is_free * (point - (lo if surplus > 0.0 else hi))
-        if abs(surplus) > abs(room.sum()):
-            return beta
+        room = np.where(is_free, point - (lo if surplus > 0.0 else hi), 0.0)
+        if not abs(surplus) <= abs(room.sum()):
+            return beta, np.zeros(len(beta))
         point -= surplus * (room / (room.sum() or 1.0))
-    return point
+    return point, np.where(is_bound, 0.0, point - factor * beta)

@@ -384,7 +384,7 @@ class DualSolver:
         """Solve on an active set: with entries computed from its rows, then, if it needs more, on its kernel matrix."""
         wanted = self.choose_active(point, certificate.intercept)
         tol = self.round_tol(point, certificate)
-        if self.is_local and len(wanted) > LEAST_ROWS:
+        if self.is_without_matrix(len(wanted)):
             part = point.take(wanted[local_order(self.operator.samples.take(wanted))])
             self._solve_sets(None, part, tol)
             return part
@@ -449,6 +449,10 @@ class DualSolver:
 
     def _copied_bytes(self, n: int) -> int:
         return 4 * n * dense_row_bytes(self.operator.samples)  # so many copies at one time
+
+    def is_without_matrix(self, n: int) -> bool:
+        """Whether an active set of n rows has no kernel matrix: that of a local kernel, but for few rows."""
+        return self.is_local and n > min(LEAST_ROWS, self.active_matrix.capacity)
 
     @cached_property
     def is_local(self) -> bool:
