@@ -110,6 +110,19 @@ def test_weights_are_repeated_rows_and_sparse_rows_and_kernel_matrices_the_same_
     np.testing.assert_allclose(given.predict(K), model.predict(X), atol=1e-5)
 
 
+def test_the_score_of_several_quantiles_is_minus_their_mean_pinball_loss() -> None:
+    rng = np.random.default_rng(0)
+    X, y, weights = rng.normal(size=(60, 2)), rng.normal(size=60), rng.integers(1, 4, size=60)
+    for model in (Quantile(quantile=THREE), DCSVMRegressorCV([1.0], [0.5], cv=2, loss="quantile", quantile=THREE)):
+        predicted = model.fit(X, y).predict(X)
+        losses = [
+            mean_pinball_loss(y, f, alpha=q, sample_weight=weights) for q, f in zip(THREE, predicted.T, strict=True)
+        ]
+        assert model.score(X, y, weights) == pytest.approx(-np.mean(losses))
+    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+        model.score(X, y[:-1])
+
+
 def test_rows_where_quantiles_cross_are_counted() -> None:
     X, y = make_noise()
     with pytest.warns(UserWarning, match=r"quantiles cross in \d+ of 600 training rows: np.sort") as caught:

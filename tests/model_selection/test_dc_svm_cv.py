@@ -483,3 +483,11 @@ def test_scores_of_other_data_are_not_taken(monkeypatch: pytest.MonkeyPatch) -> 
     score.n_calls, score.most = 0, np.inf
     model.fit(X + 1e-3, y)
     assert score.n_calls >= 30
+
+
+def test_weights_whose_products_with_c_are_not_finite_are_refused() -> None:
+    X, y = make_classification(60, random_state=0)
+    search = DCSVMClassifierCV([1.0, 1e10], [0.5], cv=2)
+    with pytest.raises(ValueError, match=r"C times sample_weight \(times class_weight\) must be finite"):
+        search.fit(X, y, np.full(60, 1e300))
+    assert not hasattr(search, "best_score_")

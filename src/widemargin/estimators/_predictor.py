@@ -10,13 +10,14 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin, RegressorMixin, is_classifier
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from .._memory import MemoryPlan
 from .._threads import row_blocks
 from .._types import Labels, Matrix, Rows, Vector
 from ..data import compute_values, is_dask_collection, map_rows
 from ..data.labels import class_pairs
+from ..solvers.quantile import pinball_loss
 from ._row_function import Response, RowFunction
 
 _VALUE_COPIES = 3  # of the decision values of a block of rows: the vote copies them twice
@@ -53,6 +54,8 @@ class ScoreOnDask:
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """The accuracy of a classifier, or the coefficient of determination of a regressor.
 
+        Of a regressor of several quantiles it is minus the mean pinball loss.
+
         Parameters
         ----------
         X : {array-like, sparse matrix, sparse array} of shape (n_samples, n_features)
@@ -68,6 +71,10 @@ class ScoreOnDask:
 
         metric = accuracy_score if is_classifier(self) else r2_score
         y, sample_weight, predicted = map(compute_values, (y, sample_weight, self.predict(X)))
+        quantile: Any = getattr(self, "quantile", None)
+        if getattr(self, "loss", None) == "quantile" and np.ndim(quantile):
+            check_consistent_length(y, predicted)
+            return -pinball_loss(np.asarray(y), predicted, sample_weight, quantile=quantile)
         return float(metric(y, predicted, sample_weight=sample_weight))
 
 

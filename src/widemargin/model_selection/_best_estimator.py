@@ -33,6 +33,7 @@ from ..estimators._fitted_state import FittedState, describe
 from ..estimators._predictor import Classifier
 from ..estimators._training_warnings import warn_of_wild_targets, wild_rows
 from ..estimators._validation import check_flag, make_rng, shown
+from ..solvers.quantile import pinball_loss
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 Fold = tuple[RowIndices, RowIndices]  # the numbers of training rows, and of test rows
@@ -286,7 +287,7 @@ class BestEstimator(CallbackSupportMixin, Loadable):
     def _scoring_of(self, prototype: Any, folds: list[Fold], weights: Vector | None) -> Any:
         """`scoring`; if none is given minus the pinball loss of quantiles, or the absolute error in folds of a row."""
         if self.scoring is None and getattr(prototype, "loss", None) == "quantile":
-            return make_scorer(_pinball_loss, greater_is_better=False, quantile=prototype.quantile)
+            return make_scorer(pinball_loss, greater_is_better=False, quantile=prototype.quantile)
         sizes = [len(test) if weights is None else int(np.count_nonzero(weights[test])) for _, test in folds]
         if self.scoring is not None or not is_regressor(prototype) or min(sizes) != 1:
             return self.scoring
@@ -321,13 +322,6 @@ class BestClassifier(Classifier, BestEstimator):
         """Decision values of `best_estimator_`: of a dask collection a lazy array, as `predict`."""
         check_is_fitted(self)
         return cast(Vector, self.best_estimator_.decision_function(X))
-
-
-def _pinball_loss(y: Vector, values: Vector, sample_weight: Vector | None = None, *, quantile: Any) -> float:
-    """The mean pinball loss of values (n,), or of values (n, n_quantiles) over all quantiles."""
-    q, residuals = np.asarray(quantile), np.reshape(y, (len(y), -1)) - np.reshape(values, (len(y), -1))
-    losses = np.maximum(q * residuals, (q - 1.0) * residuals).mean(axis=1)
-    return float(np.average(losses, weights=sample_weight))
 
 
 def find_scorer(estimator: Any, scoring: Any, y: NDArray[Any]) -> Callable[..., Any]:

@@ -26,7 +26,7 @@ from ..estimators._dual_machine import DualMachine
 from ..estimators._kernel_machine import TrainingRows
 from ..estimators._resuming import checksum
 from ..estimators._scale import resolve_gamma, sample_form
-from ..estimators._validation import check_choice, check_flag, check_weights, is_auto, make_rng, shown
+from ..estimators._validation import check_choice, check_flag, check_weights, is_auto, make_rng, shown, upper_bounds
 from ..estimators.relevance_scaler import POWERS, RelevanceScaler
 from ..kernels.functions import FUNCTION_KERNELS, KERNELS, WITHOUT_GAMMA, Kernel, make_kernel
 from ..partition.divide import CLUSTER_ROWS, clustering_level
@@ -91,6 +91,9 @@ class SearchCV(BestEstimator):
         prototype: DualMachine = self._prototype(kernel=self._kernel_list(X)[0])
         prototype._check_parameters()
         rows, targets = self._take_rows(prototype, X, y, sample_weight)
+        *_, Cs = self._values()
+        if Cs is not None:
+            upper_bounds(Cs.max(), rows.weights)
         kernels, begin = self._kernel_list(rows.X), perf_counter()
         splits = make_splits(self.cv, targets, groups, classifier=is_classifier(self), random_state=self.random_state)
         if not is_classifier(self):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from .._native import hinge
@@ -49,3 +51,10 @@ def midpoint_quantiles(values: Vector, weights: Vector, levels: Vector, starts: 
 def _first_places(mask: Mask, starts: RowIndices) -> RowIndices:
     """The first entry of each problem where the mask (n,) is true; n if there is none."""
     return np.asarray(np.minimum.reduceat(np.where(mask, np.arange(len(mask)), len(mask)), starts))
+
+
+def pinball_loss(y: Vector, values: Vector, sample_weight: Vector | None = None, *, quantile: Any) -> float:
+    """The mean pinball loss of values (n,), or of values (n, n_quantiles) over all quantiles."""
+    q, residuals = np.asarray(quantile), np.reshape(y, (len(y), -1)) - np.reshape(values, (len(y), -1))
+    losses = np.maximum(q * residuals, (q - 1.0) * residuals).mean(axis=1)
+    return float(np.average(losses, weights=sample_weight))

@@ -19,7 +19,7 @@ import numpy as np
 from ..._progress import AnyProgress
 from ..._types import Vector
 from ..results import DualResult
-from .problem import DualProblem
+from .problem import LEAST_NORMAL, DualProblem
 
 Solve = Callable[[DualProblem, Vector, Vector], DualResult]
 
@@ -60,5 +60,6 @@ class DualPath:
 
 
 def scale_bounds(problem: DualProblem, C: float | Vector) -> DualProblem:
-    """The problem of m coordinates with C times its bounds; C (m,) for each."""
-    return problem._replace(lo=C * problem.lo, hi=C * problem.hi)
+    """The problem of m coordinates with C times its bounds, denormal ones 0; C (m,) for each."""
+    lo, hi = (np.where(np.abs(bound) < LEAST_NORMAL, 0.0, bound) for bound in (C * problem.lo, C * problem.hi))
+    return problem._replace(lo=lo, hi=hi)

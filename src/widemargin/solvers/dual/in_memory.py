@@ -177,7 +177,7 @@ def solve_in_memory(
         solver.solve(beta, decision, tol, limits.max_sets)
         certificate = certify(terms, beta, decision, violations, has_intercept=has_intercept, tol=limits.tol)
         last, tol = tol, limits.next_tol(tol, certificate)
-        if tol == last or progress.stopped_by:
+        if not tol < last or progress.stopped_by:
             break
     return make_result(
         beta,

@@ -24,7 +24,7 @@ from ...data.labels import class_pairs
 from ...kernels.functions import check_finite
 from ..results import coordinates_of
 
-_LEAST_NORMAL = np.finfo(np.float64).tiny  # compiled loops take smaller bounds for zero
+LEAST_NORMAL = np.finfo(np.float64).tiny  # compiled loops take smaller bounds for zero
 _MOST_ROUNDED = 0.01  # of a coordinate's box, at most, is rounding
 
 
@@ -157,7 +157,7 @@ def regression_problem(
     of them exceeds the loss P of a constant in any machine as good as this: thus |beta_i| <= 2 sqrt(upper_i P).
     """
     if not is_squared:
-        above, below = (np.where(slope * upper < _LEAST_NORMAL, 0.0, slope * upper) for slope in slopes)
+        above, below = (np.where(slope * upper < LEAST_NORMAL, 0.0, slope * upper) for slope in slopes)
         return DualProblem(y, -below, above, epsilon, has_intercept=has_intercept)
     constant = upper @ y / upper.sum() if has_intercept else 0.0
     with np.errstate(over="ignore"):
