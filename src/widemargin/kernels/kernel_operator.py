@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from .._threads import ThreadTeam
-from .._types import RowIndices, Vector
+from .._types import Matrix, RowIndices, Vector
 from ..data.samples import Samples, SampleSubset
 from .boxed_rows import add_local_product
 from .functions import Kernel
@@ -49,3 +49,12 @@ class KernelOperator:
         add_local_product(self.kernel, SampleSubset(self.samples, rows), coef[None], others, part[None], self.team)
         if columns is not None:
             f[columns] += part
+
+    def products(self, rows: RowIndices, coef: Matrix, columns: RowIndices) -> Matrix:
+        """coef @ K[rows, columns], (k, c), for coef (k, r): each entry is computed once."""
+        out = np.zeros((len(coef), len(columns)))
+        if len(rows) and len(columns):
+            self.n_entries += len(rows) * len(columns)
+            A, B = (SampleSubset(self.samples, chosen) for chosen in (rows, columns))
+            add_local_product(self.kernel, A, coef, B, out, self.team)
+        return out

@@ -17,9 +17,8 @@ import numpy as np
 
 from ..._native import Stopped
 from ..._threads import ThreadTeam
-from ..._types import Matrix, RowIndices, Vector
-from ...data.samples import SampleSubset
-from ...kernels.boxed_rows import add_local_product, local_order
+from ..._types import RowIndices, Vector
+from ...kernels.boxed_rows import local_order
 from ..results import DualResult
 from .solver import DualSolver, Part, Point, State
 
@@ -65,7 +64,8 @@ def _run_round(group: Sequence[Open], wanted: RowIndices) -> list[Open]:
     changed = np.flatnonzero(changes.any(axis=0))
     changed = changed[np.argsort(rows[changed])]
     others = np.delete(np.arange(len(first.operator)), rows)
-    sums = products(first, rows[changed], changes[:, changed], others)
+    with first.progress.interrupting(first.operator.team.native):
+        sums = first.operator.products(rows[changed], changes[:, changed], others)
     for part, (solver, state), of_others in zip(parts, group, sums, strict=True):
         point = state.point.with_part(part)
         point.decision[others] += of_others
@@ -97,16 +97,6 @@ def _solve_active(group: Sequence[Open], wanted: RowIndices) -> list[Part]:
     return team.map_with_team(solve, group)
 
 
-def products(solver: DualSolver, rows: RowIndices, coef: Matrix, columns: RowIndices) -> Matrix:
-    """Coef (k, r) times the kernel rows `rows` (r,), at `columns` (c,): (k, c). Raises `Stopped` in a stopped fit."""
-    operator, sums = solver.operator, np.zeros((len(coef), len(columns)))
-    if len(rows) and len(columns):
-        points, others = SampleSubset(operator.samples, rows), SampleSubset(operator.samples, columns)
-        with solver.progress.interrupting(operator.team.native):
-            add_local_product(operator.kernel, points, coef, others, sums, operator.team)
-    return sums
-
-
 def scaled_starts(solvers: Sequence[DualSolver], results: Sequence[DualResult], factor: float) -> list[Point]:
     """Starts from the results for bounds 1 / `factor` as large: what was at a bound is there again, the others stay.
 
@@ -116,7 +106,9 @@ def scaled_starts(solvers: Sequence[DualSolver], results: Sequence[DualResult], 
     scaled = [_scaled(solver, result.beta, factor) for solver, result in zip(solvers, results, strict=True)]
     points, changes = [point for point, _ in scaled], np.array([change for _, change in scaled])
     rows = np.flatnonzero(changes.any(axis=0))
-    sums = products(solvers[0], rows, changes[:, rows], np.arange(len(solvers[0].operator)))
+    operator = solvers[0].operator
+    with solvers[0].progress.interrupting(operator.team.native):
+        sums = operator.products(rows, changes[:, rows], np.arange(len(operator)))
     return [
         Point(point, result.decision) if point is result.beta else Point(point, factor * result.decision + sum_)
         for point, result, sum_ in zip(points, results, sums, strict=True)
