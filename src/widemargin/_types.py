@@ -21,3 +21,4 @@ ClassWeight: TypeAlias = Mapping[Any, float] | str | None
 RandomState: TypeAlias = int | np.random.RandomState | None
 
 ROUNDING = 1e-12  # of itself: smaller differences of sums in float64 are none
+LEAST_NORMAL = float(np.finfo(np.float64).tiny)  # compiled loops take smaller numbers for zero

@@ -23,7 +23,7 @@ from sklearn.utils.validation import validate_data as sklearn_validate_data
 from .._config import SMALL_BYTES
 from .._memory import memory_plan
 from .._threads import MOST_THREADS, ONE_THREAD, ThreadTeam, value_blocks
-from .._types import Labels, RandomState, Vector
+from .._types import LEAST_NORMAL, Labels, RandomState, Vector
 from ..data import compute_rows, compute_values, has_finite_rows, has_finite_values, is_dask_collection, mapped_pages
 from ..data.csr import check_sparse, summed, with_usual_arrays
 from ..kernels.functions import DISTANCE_KERNELS, KERNELS
@@ -33,7 +33,6 @@ _NUMBERS = (int, float, np.integer, np.floating)  # NumPy computes with neither 
 LARGEST_ENTRY, LARGEST_TARGET = 1e150, 1e100  # magnitudes of X and y whose squares, and sums of these, are finite
 _FEW_LABELS = 2**12  # labels that are sorted in less time than looking for two classes takes
 _NUMBER_TYPES = re.compile("u?int|float|double|halffloat|bool|decimal|null")  # of Polars and pyarrow, in small letters
-_LEAST_NORMAL = float(np.finfo(np.float64).tiny)  # smaller numbers are denormal
 
 
 def validate_rows(estimator: Any, X: Any, y: Any = "no_validation", *, sums_repeated: bool = False, **how: Any) -> Any:
@@ -359,12 +358,10 @@ def upper_bounds(C: float, weights: Vector) -> Vector:
     if not np.isfinite(upper).all():
         largest = f"C={shown(C)} and a weight of {weights.max():g}"
         raise ValueError(f"C times sample_weight (times class_weight) must be finite, got {largest}")
-    if len(upper) and upper.max() < _LEAST_NORMAL:
+    if len(upper) and upper.max() < LEAST_NORMAL:
         largest = f"C={shown(C)} and a largest weight of {weights.max():g}"
-        raise ValueError(
-            f"C times sample_weight (times class_weight) must be at least {_LEAST_NORMAL:g}, got {largest}"
-        )
-    upper[upper < _LEAST_NORMAL] = 0.0
+        raise ValueError(f"C times sample_weight (times class_weight) must be at least {LEAST_NORMAL:g}, got {largest}")
+    upper[upper < LEAST_NORMAL] = 0.0
     return upper
 
 

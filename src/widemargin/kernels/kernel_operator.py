@@ -43,12 +43,12 @@ class KernelOperator:
         columns: RowIndices | None = None,
     ) -> None:
         """f[columns] += coef @ K[rows, columns] for f of shape (n,), float64; all columns by default."""
-        others = self.samples if columns is None else SampleSubset(self.samples, columns)
-        self.n_entries += len(rows) * len(others)
-        part = f if columns is None else np.zeros(len(columns))
-        add_local_product(self.kernel, SampleSubset(self.samples, rows), coef[None], others, part[None], self.team)
         if columns is not None:
-            f[columns] += part
+            f[columns] += self.products(rows, coef[None], columns)[0]
+            return
+        self.n_entries += len(rows) * len(self.samples)
+        A = SampleSubset(self.samples, rows)
+        add_local_product(self.kernel, A, coef[None], self.samples, f[None], self.team)
 
     def products(self, rows: RowIndices, coef: Matrix, columns: RowIndices) -> Matrix:
         """coef @ K[rows, columns], (k, c), for coef (k, r): each entry is computed once."""

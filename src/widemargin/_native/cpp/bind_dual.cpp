@@ -63,7 +63,7 @@ template <class T> struct BoundRows {
             LockReleased unlocked;
             ComputedEntries<T> entries = make_entries(kBatch, team, filled.get());
             std::vector<Index> batch;
-            for (Index first = 0; first < rows.rows; first += kBatch) {
+            for (Index first = 0; first < rows.rows && filled->is_open(); first += kBatch) {
                 batch.clear();
                 for (Index i = first; i < minimum(first + kBatch, rows.rows); ++i) batch.push_back(i);
                 entries.fill_cache(as_span(std::as_const(batch)),

@@ -2,10 +2,9 @@
 
 Solve    min_beta  1/2 beta'K beta - t'beta + eps |beta|_1   s.t.  C lo <= beta <= C hi   [and sum(beta) = 0]
          for C = C_1 < C_2 < ...
-Method   The last solution is feasible, and its decision values are known: a start that costs no kernel entry, which
-         counts on a small matrix (see `side_by_side.scaled_starts` for large ones). It is the
+Method   The last solution is feasible, and its decision values are known: a start that costs no kernel entry. It is the
          solution where no coordinate was at a bound. (C_k / C_(k-1) times it, with coordinates that stay at a bound,
-         takes more steps.)
+         takes more steps. `side_by_side.scaled_starts` is for problems without a matrix, where steps are not all.)
 Source   alpha seeding: DeCoste and Wagstaff, KDD 2000, who multiply
 Twin     tests/naive/tuning.py::held_out_values
 """
@@ -19,7 +18,7 @@ import numpy as np
 from ..._progress import AnyProgress
 from ..._types import Vector
 from ..results import DualResult
-from .problem import LEAST_NORMAL, DualProblem
+from .problem import DualProblem, without_denormals
 
 Solve = Callable[[DualProblem, Vector, Vector], DualResult]
 
@@ -61,5 +60,4 @@ class DualPath:
 
 def scale_bounds(problem: DualProblem, C: float | Vector) -> DualProblem:
     """The problem of m coordinates with C times its bounds, denormal ones 0; C (m,) for each."""
-    lo, hi = (np.where(np.abs(bound) < LEAST_NORMAL, 0.0, bound) for bound in (C * problem.lo, C * problem.hi))
-    return problem._replace(lo=lo, hi=hi)
+    return problem._replace(lo=without_denormals(C * problem.lo), hi=without_denormals(C * problem.hi))

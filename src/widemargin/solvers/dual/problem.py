@@ -19,12 +19,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..._native import dual
-from ..._types import ROUNDING, Labels, Mask, RowIndices, Vector
+from ..._types import LEAST_NORMAL, ROUNDING, Labels, Mask, RowIndices, Vector
 from ...data.labels import class_pairs
 from ...kernels.functions import check_finite
 from ..results import coordinates_of
 
-LEAST_NORMAL = np.finfo(np.float64).tiny  # compiled loops take smaller bounds for zero
 _MOST_ROUNDED = 0.01  # of a coordinate's box, at most, is rounding
 
 
@@ -157,13 +156,18 @@ def regression_problem(
     of them exceeds the loss P of a constant in any machine as good as this: thus |beta_i| <= 2 sqrt(upper_i P).
     """
     if not is_squared:
-        above, below = (np.where(slope * upper < LEAST_NORMAL, 0.0, slope * upper) for slope in slopes)
+        above, below = (without_denormals(slope * upper) for slope in slopes)
         return DualProblem(y, -below, above, epsilon, has_intercept=has_intercept)
     constant = upper @ y / upper.sum() if has_intercept else 0.0
     with np.errstate(over="ignore"):
         bound = 2.0 * np.sqrt(upper * (float(upper @ np.square(y - constant)) or 1.0))
     curvature = 0.5 / np.where(upper > 0.0, upper, 1.0)  # of any size where beta is 0
     return DualProblem(y, -bound, bound, epsilon, has_intercept=has_intercept, curvature=curvature)
+
+
+def without_denormals(bounds: Vector) -> Vector:
+    """The bounds (n,), denormal ones 0, as compiled loops take them."""
+    return np.where(np.abs(bounds) < LEAST_NORMAL, 0.0, bounds)
 
 
 def one_class_problem(weights: Vector, nu: float) -> DualProblem:

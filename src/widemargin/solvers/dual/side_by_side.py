@@ -17,10 +17,12 @@ import numpy as np
 
 from ..._native import Stopped
 from ..._threads import ThreadTeam
-from ..._types import RowIndices, Vector
+from ..._types import ROUNDING, RowIndices, Vector
 from ...kernels.boxed_rows import local_order
 from ..results import DualResult
 from .solver import DualSolver, Part, Point, State
+
+Open = tuple[DualSolver, State]  # a problem that needs another round
 
 
 def solve_side_by_side(solvers: Sequence[DualSolver], starts: Sequence[Point]) -> list[DualResult]:
@@ -35,11 +37,6 @@ def solve_side_by_side(solvers: Sequence[DualSolver], starts: Sequence[Point]) -
     except Stopped:
         pass
     return [solver.end(state) for solver, state in zip(solvers, states, strict=True)]
-
-
-Open = tuple[DualSolver, State]
-
-_ROUNDING = 1e-12  # of a bound of one C / that of another, times their quotient
 
 
 def _groups(problems: Sequence[Open]) -> Iterator[tuple[list[Open], RowIndices]]:
@@ -121,7 +118,7 @@ def _scaled(solver: DualSolver, beta: Vector, factor: float) -> tuple[Vector, Ve
     beta itself, and zeros, if that is the better start.
     """
     lo, hi = solver.problem.lo, solver.problem.hi
-    nearly = factor * (1.0 + _ROUNDING)
+    nearly = factor * (1.0 + ROUNDING)
     is_bound = (beta != 0.0) & ((beta * nearly <= lo) | (beta * nearly >= hi))
     is_free = (beta != 0.0) & ~is_bound
     if np.count_nonzero(is_bound) < np.count_nonzero(is_free):
