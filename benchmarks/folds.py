@@ -26,6 +26,7 @@ from sklearn.model_selection import StratifiedKFold
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from measuring import process, report
+from measuring.experiment import joined
 from measuring.problems import load_problem
 from widemargin import DCSVMClassifier, DCSVMClassifierCV
 
@@ -40,10 +41,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--folds", type=int, default=10)
     options = parser.parse_args(arguments)
     path = report.RESULTS / "folds.csv"
-    rows = report.read_csv(path) if path.exists() else []
+    rows = report.read_csv(path)
     for n in options.rows:
         row = process.run_apart(measure, n, options.Cs, options.folds)
-        rows = [old for old in rows if (old["rows"], old["Cs"]) != (n, options.Cs)] + [row]
+        rows = joined(rows, [row], ["rows", "Cs", "folds"])
         print(report.format_table(rows, list(rows[0])), flush=True)
         report.write_csv(path, rows)
 

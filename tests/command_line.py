@@ -1,5 +1,6 @@
 """The command line in the process of a test, in a folder of its own."""
 
+import re
 import shlex
 from pathlib import Path
 from typing import Any
@@ -7,6 +8,13 @@ from typing import Any
 import pytest
 
 from widemargin.cli import main
+
+
+def accuracy_in(text: str) -> float:
+    """The accuracy that a command reports."""
+    found = re.search(r"accuracy +([0-9.]+)", text)
+    assert found is not None, text
+    return float(found[1])
 
 
 class Program:

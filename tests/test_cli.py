@@ -28,6 +28,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.svm import SVC, SVR
 
 import widemargin
+from command_line import accuracy_in
 from widemargin import OCASClassifier
 from widemargin._model_files import TRUSTED_TYPES, load, save, write_model
 from widemargin._output_files import replacing
@@ -75,10 +76,6 @@ def run_script(script, *arguments):
 
 def leftovers(folder):
     return [path.name for path in folder.iterdir() if path.name.endswith(".part")]
-
-
-def accuracy_in(text):
-    return float(re.search(r"accuracy +([0-9.]+)", text)[1])
 
 
 # Usage
@@ -201,7 +198,7 @@ def test_standard_input_needs_a_format_and_is_named_in_errors():
 
 def test_the_format_overrides_the_suffix(program, csv):
     csv.rename("points.data")
-    program("train points.data m --format csv")
+    assert "samples          120 (2 features, 3 classes)" in program("train points.data m --format csv").out
 
 
 @pytest.mark.parametrize(
@@ -536,7 +533,7 @@ def test_compress_says_that_few_labels_agree(program, digits):
 
 def test_a_step_that_onnx_does_not_have_is_named(program):
     program.write("t.csv", "a,work,y\n" + "".join(f"{i % 7},{'xyz'[i % 3]},{i % 2}\n" for i in range(60)))
-    program("train t.csv m --one-hot auto")
+    program("train t.csv m")
     error = program("compress m small --data t.csv --onnx g.onnx", 1).err.splitlines()[-1]
     assert "model has the step ColumnTransformer(" in error
     assert "Export the last step" in error

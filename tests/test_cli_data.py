@@ -11,6 +11,7 @@ import pytest
 from sklearn.svm import SVC
 
 import widemargin
+from command_line import accuracy_in
 from widemargin._model_files import load
 from widemargin.cli.data import Features, features_of
 
@@ -26,11 +27,7 @@ def adult(program):
     return program.write("adult.csv", "age, work, number, pay\n" + "".join(cells))
 
 
-OPTIONS = "--one-hot auto --drop number --scale standard -C 10"
-
-
-def accuracy_in(text):
-    return float(re.search(r"accuracy +([0-9.]+)", text)[1])
+OPTIONS = "--drop number --scale standard -C 10"
 
 
 def lines(form, n=20):
@@ -201,7 +198,7 @@ def test_columns_of_dates_and_ids_are_named(program):
 def test_categories(adult, program, impute, scale):
     if impute != "none":
         program.write("adult.csv", adult.read_text().replace("\n45, ", "\nNA, "))
-    options = f"--one-hot auto --drop number --impute {impute} --scale {scale} -C 100"
+    options = f"--drop number --impute {impute} --scale {scale} -C 100"
     gamma = 0.5 if scale == "standard" else 0.01
     printed = program(f"train adult.csv m {options} --gamma {gamma} --test adult.csv")
     assert "adult.csv: columns taken as categories: 'work'" in printed.err
@@ -221,8 +218,15 @@ def test_categories_with_other_commands_and_tasks(adult, program):
     program("compress m small --data adult.csv --n-landmarks 8")
     assert accuracy_in(program("predict adult.csv small out").err) > 0.8
     for task in ("regression --target age", "one-class --drop number,pay"):
-        program(f"train adult.csv m {names} --one-hot auto --task {task} --force")
+        program(f"train adult.csv m {names} --task {task} --force")
         program("predict adult.csv m out --force")
+
+
+def test_a_feature_cannot_be_the_label_of_predictions(adult, program):
+    program(f"train adult.csv m {OPTIONS} --target pay")
+    program.fails(
+        "predict adult.csv m out --target age", "adult.csv", "'age') is a feature of the model: it cannot be --target"
+    )
 
 
 def test_categories_that_training_never_saw_are_counted_and_named(adult, program):
@@ -253,7 +257,7 @@ def test_arff_files(program):
     rows = "".join(f"{k},{'sunny' if k % 3 else '?'},{'yes' if k > 9 else 'no'}\n" for k in range(20))
     header = "@relation r\n@attribute x real\n@attribute sky {sunny,rainy}\n@attribute play {yes,no}\n@data\n"
     program.write("a.arff", header + rows)
-    program("train a.arff m --one-hot auto --scale standard")
+    program("train a.arff m --scale standard")
     assert "of 20 labels agree)" in program("predict a.arff m out --format arff").err
     program.write("b.csv", "x,play\n" + "".join(f"{k % 3},{'yes' if k % 3 else 'no'}\n" for k in range(20)))
     nominal = "@relation r\n@attribute x {0,1,2}\n@attribute play {yes,no}\n@data\n0,no\n1,yes\n2,yes\n"

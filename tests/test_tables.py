@@ -358,6 +358,11 @@ def test_decimals_that_begin_far_below_are_kept(tmp_path, monkeypatch):
         assert table.y.dtype == np.int64
 
 
+def test_a_format_that_there_is_not(tmp_path):
+    with pytest.raises(ValueError, match="format must be one of csv, arff, .* or None, got 'cvs'"):
+        load_table(tmp_path / "a.csv", format="cvs")
+
+
 def test_without_the_extra_the_strict_reader_reads(tmp_path, monkeypatch):
     text = "a,b,y\n" + "".join(f"{k},{'pq'[k % 2]},{k % 2}\n" for k in range(30))
     for name in ("pyarrow", "pandas", "python_calamine"):

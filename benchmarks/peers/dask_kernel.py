@@ -29,6 +29,7 @@ import dask.array as da
 from distributed import Client, LocalCluster
 
 from measuring import report
+from measuring.experiment import joined
 from measuring.problems import Problem, load_problem
 from widemargin import DCSVMClassifier
 
@@ -93,9 +94,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     options = parser.parse_args(arguments)
     path = report.RESULTS / "dask_kernel.csv"
     rows = [measure(load_problem(name, n_rows=options.rows), options.repeats) for name in options.sets]
-    measured = {(row["set"], row["rows"]) for row in rows}
+    print(report.format_table(rows, list(rows[0])))
     known = report.read_csv(path) if options.append else []
-    report.write_csv(path, [*(row for row in known if (row["set"], row["rows"]) not in measured), *rows])
+    report.write_csv(path, joined(known, rows, ["set", "rows"]))
 
 
 if __name__ == "__main__":

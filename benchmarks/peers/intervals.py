@@ -110,17 +110,16 @@ def load(name: str) -> tuple[Any, Any]:
 
 def choose(X: Any, y: Any) -> tuple[Any, Any, Any]:
     """Estimators with their parameters: our quantiles, our epsilon-regression, and boosted quantiles."""
-    quantiles = DCSVMRegressorCV(loss="quantile", quantile=QUANTILES, relevance=False).fit(X, y).best_estimator_
+    own = DCSVMRegressorCV(loss="quantile", quantile=QUANTILES, relevance=False).fit(X, y).best_estimator_
     values = DCSVMRegressorCV(relevance=False).fit(X, y).best_estimator_
-    ensembles = []
+    boosted = []
     for q in QUANTILES:
         ensemble = HistGradientBoostingRegressor(loss="quantile", quantile=q, random_state=0)
         scorer = make_scorer(mean_pinball_loss, greater_is_better=False, alpha=q)
         cv = KFold(3, shuffle=True, random_state=0)
-        ensembles.append(GridSearchCV(ensemble, GRID, scoring=scorer, cv=cv, refit=False).fit(X, y))
-    boosted = [HistGradientBoostingRegressor(loss="quantile", quantile=q, random_state=0) for q in QUANTILES]
-    boosted = [one.set_params(**search.best_params_) for one, search in zip(boosted, ensembles, strict=True)]
-    return quantiles, values, Boosting(boosted)
+        search = GridSearchCV(ensemble, GRID, scoring=scorer, cv=cv, refit=False).fit(X, y)
+        boosted.append(ensemble.set_params(**search.best_params_))
+    return own, values, Boosting(boosted)
 
 
 def quantiles(model: Any, split: Split) -> tuple[Any, Any]:

@@ -31,6 +31,8 @@ from inspect import signature
 from pathlib import Path
 from typing import Any
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import is_classifier, is_regressor

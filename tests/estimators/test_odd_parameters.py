@@ -135,7 +135,7 @@ def test_an_odd_value_is_taken_as_what_it_means_or_named(estimator: Any, name: s
 
 
 @pytest.mark.parametrize(("estimator", "name"), CASES, ids=lambda v: v if isinstance(v, str) else name_of(v))
-def test_a_scalar_of_numpy_is_the_default_that_it_is(estimator: Any, name: str) -> None:
+def test_a_scalar_of_numpy_is_taken(estimator: Any, name: str) -> None:
     default = estimator.get_params()[name]
     own: dict[type, Any] = {bool: np.bool_, int: np.int64, float: np.float32, str: np.str_}
     if type(default) in own and name != "random_state":

@@ -17,8 +17,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, SVR, NuSVR, OneClassSVM
 
-from tests.naive.shapley import product_value
-from tests.naive.shapley import shapley_values as naive_values
+from naive.shapley import product_value
+from naive.shapley import shapley_values as naive_values
 from widemargin import (
     BSGDClassifier,
     DCOneClassSVM,
@@ -224,15 +224,30 @@ def test_what_has_no_closed_form_is_refused(model: Any, message: str) -> None:
         shapley_values(model, X)
 
 
-@pytest.mark.parametrize("groups", [{"a": [4]}, {"a": [0], "b": [0]}, {"a": ["x"]}, {"a": [1.5]}])
+@pytest.mark.parametrize("groups", [{"a": [4]}, {"a": [0], "b": [0]}, {"a": ["x"]}, {"a": [1.5]}, {"a": [True, False]}])
 def test_groups_of_other_columns_are_refused(groups: Any) -> None:
     with pytest.raises(ValueError, match="groups must have each column once"):
         shapley_values(MODELS["two classes"], X, groups=groups)
 
 
-@pytest.mark.parametrize("arguments", [{"X": X[:, :3]}, {"background": X[:0]}, {"n_jobs": 0}, {"memory_budget": "x"}])
-def test_wrong_arguments_are_named(arguments: Any) -> None:
-    with pytest.raises(ValueError, match="features|background|minimum of 1|n_jobs|memory_budget"):
+def test_groups_have_names() -> None:
+    with pytest.raises(ValueError, match=r"groups must be a dict of names and lists of columns, got \[\[0, 1\]\]"):
+        shapley_values(MODELS["two classes"], X, groups=[[0, 1]])
+    found = shapley_values(MODELS["two classes"], X, groups={1: [0], "1": [2]})
+    assert found.values.shape[1] == X.shape[1]  # two groups of one column each
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"X": X[:, :3]}, "features"),
+        ({"background": X[:0]}, "^background: "),
+        ({"n_jobs": 0}, "n_jobs"),
+        ({"memory_budget": "x"}, "memory_budget"),
+    ],
+)
+def test_wrong_arguments_are_named(arguments: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
         shapley_values(MODELS["two classes"], **{"X": X, **arguments})
 
 

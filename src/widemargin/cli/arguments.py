@@ -204,7 +204,7 @@ def _add_preparation(command: Any) -> None:
     drop = "columns to leave out, by name, or by position from 0 on"
     add("--drop", type=_columns, default=(), metavar="COL,...", help=drop)
     text = "columns taken as categories, each a feature 0 or 1, beside those that are text"
-    add("--one-hot", dest="text", type=_categories, default=(), metavar="COL,...", help=text)
+    add("--one-hot", dest="text", type=_columns, default=(), metavar="COL,...", help=text)
     impute = (
         "fill in missing numbers by the median or the most frequent value of their column; none: an error. Missing "
         "categories are one of their own (auto: median of tables)"
@@ -402,10 +402,6 @@ def _column(text: str) -> int | str:
 def _columns(text: str) -> list[int | str]:
     """An option NAME,NAME,...; a name with a comma stands in quotes."""
     return [_column(name) for name in next(csv.reader([text], skipinitialspace=True))]
-
-
-def _categories(text: str) -> list[int | str]:
-    return [] if text == "auto" else _columns(text)
 
 
 def _words(text: str) -> list[str]:

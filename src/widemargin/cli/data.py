@@ -269,6 +269,8 @@ def read_known(path: str, args: Namespace, features: Features, owner: str, **opt
     with within_budget(args):
         peek = TableSource(path, table_options(args, target=None, kinds=by_name), form).layout
         keep, target = _matched(peek, args, features, owner)
+        if target is not None and target in keep:
+            raise peek.error(f"{peek.describe(target)} is a feature of the model: it cannot be --target")
         known = dict(zip(keep, kinds, strict=True))
         source = TableSource(path, table_options(args, target=target, keep=keep, kinds=known, **options), form)
         columns, y, _ = source.read()
@@ -322,7 +324,8 @@ def _matched(layout: Layout, args: Namespace, features: Features, owner: str) ->
 
 def _note_unknown(layout: Layout, position: int, column: Codes, levels: list[str] | None, owner: str) -> None:
     """Say on stderr which categories training never saw, and in how many rows."""
-    unknown = [code for code, word in enumerate(column.words) if levels is not None and word not in set(levels)]
+    known = set(column.words if levels is None else levels)
+    unknown = [code for code, word in enumerate(column.words) if word not in known]
     n_rows = int(np.isin(column.codes, unknown).sum())
     if n_rows:
         words = shorten(repr(column.words[code]) for code in unknown)

@@ -55,7 +55,8 @@ def check_test_labels(path: str, y_test: Any, y: Any) -> None:
     """
     found, classes = alike(np.unique(y_test), np.unique(y))
     unknown = found[~np.isin(found, classes)]
-    dotted = [label for label in map(str, unknown) if label.endswith(".") and label[:-1] in set(map(str, classes))]
+    names_of_classes = set(map(str, classes))
+    dotted = [label for label in map(str, unknown) if label.endswith(".") and label[:-1] in names_of_classes]
     if not len(unknown):
         return
     names = shorten(map(repr, unknown.tolist()))

@@ -66,14 +66,13 @@ def _discard_output() -> None:
 
 
 def _parse(argv: Sequence[str] | None) -> argparse.Namespace:
-    """The parsed arguments. It is a usage error if two of them are standard input, or an output is an input."""
+    """The parsed arguments. It is a usage error if two of them are standard input, or two standard output."""
     args, unknown = make_parser().parse_known_args(argv)
     if unknown:
         args.command.error(f"unrecognized arguments: {' '.join(unknown)}{_suggestion(unknown[0], args.command)}")
-    if sum(getattr(args, name) == "-" for name in args.inputs) > 1:
-        args.command.error(f"only one of {', '.join(args.inputs)} can be standard input")
-    if sum(getattr(args, name) == "-" for name in args.outputs) > 1:
-        args.command.error(f"only one of {', '.join(args.outputs)} can be standard output")
+    for names, what in ((args.inputs, "input"), (args.outputs, "output")):
+        if sum(getattr(args, name) == "-" for name in names) > 1:
+            args.command.error(f"only one of {', '.join(names)} can be standard {what}")
     return args
 
 

@@ -14,7 +14,7 @@ from urllib.parse import unquote
 
 import numpy as np
 
-from widemargin.datasets.columns import Batch, Column, Words, numbered
+from widemargin.datasets.columns import Batch, Column, Words, largest_size, numbered
 from widemargin.datasets.compressed import opened
 from widemargin.datasets.files import PathLike, file_error, is_number, labels_of, quoted
 from widemargin.datasets.layouts import (
@@ -139,9 +139,8 @@ def _column(layout: Layout, position: int, column: Any, options: TableOptions, w
     if kind == DATE:
         return column.to_numpy(zero_copy_only=False).astype("datetime64[us]")
     values = _floats(column)
-    largest = max(np.fmax.reduce(values, initial=0), -np.fmin.reduce(values, initial=0))
     # whole numbers beyond 2**53 may have lost digits; NaN without a null is a cell that is no missing word
-    if not largest < 2.0**53 or np.count_nonzero(np.isnan(values)) > column.null_count:
+    if not largest_size(values) < 2.0**53 or np.count_nonzero(np.isnan(values)) > column.null_count:
         raise DeclinedError
     return values
 

@@ -164,6 +164,11 @@ def noteworthy(layout: Layout, columns: dict[int, Column], options: TableOptions
                 yield f"{layout.describe(k)} counts the rows: --drop {layout.name(k)}, if it is an id"
 
 
+def largest_size(values: NDArray[np.float64]) -> float:
+    """The largest absolute value, NaN aside; 0 of none."""
+    return float(max(np.fmax.reduce(values, initial=0), -np.fmin.reduce(values, initial=0)))
+
+
 def _lost_digits(layout: Layout, position: int, column: Column) -> list[str]:
     """A note if all of a column are whole numbers, and some are beyond those that float64 has all of.
 
@@ -172,8 +177,7 @@ def _lost_digits(layout: Layout, position: int, column: Column) -> list[str]:
     if isinstance(column, Codes):
         is_lost = any("e+" in word.lower() and is_number(word) and abs(float(word)) >= 2**53 for word in column.words)
     elif column.dtype.kind == "f":
-        largest = max(np.fmax.reduce(column, initial=0), -np.fmin.reduce(column, initial=0))
-        is_lost = largest >= 2**53 and _are_whole(column)
+        is_lost = largest_size(column) >= 2**53 and _are_whole(column)
     else:
         is_lost = False
     lost = "has whole numbers beyond 2**53, of which numbers of 64 bits keep 16 digits, and spreadsheets 15"

@@ -162,6 +162,8 @@ def load_table(  # noqa: PLR0913 - what a table may need
     ([[5.1, 3.5], [7.0, nan]], ['setosa', 'versicolor'])
     """
     options = TableOptions(target, drop, text, missing, delimiter, header, decimal, thousands, unlabelled)
+    if format not in (None, *FORMATS):
+        raise ValueError(f"format must be one of {', '.join(FORMATS)}, or None, got {format!r}")
     if not is_read_once(path):
         return _load(os.fspath(path), options, format or format_of(path))
     with copied(path) as copy:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import cycle
 from typing import Any
 
 import numpy as np
@@ -12,6 +14,12 @@ from ._training_warnings import warn_of_target
 from ._validation import check_choice, check_number
 
 LOSSES = ("epsilon_insensitive", "squared_epsilon_insensitive", "absolute", "quantile")
+
+
+def targets_and_slopes(y: Vector, slopes: Sequence[tuple[float, float]]) -> list[tuple[Vector, tuple[float, float]]]:
+    """Of each machine the target (n,) of y (n,) or (n, n_targets), and the slopes of its loss."""
+    targets = np.ascontiguousarray(y.reshape(len(y), -1).T)
+    return list(zip(targets, cycle(slopes), strict=False))
 
 
 class RegressionLoss:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from itertools import cycle
 from typing import Any, Self
 
 import numpy as np
@@ -18,7 +17,7 @@ from ._dual_machine import DualMachine
 from ._estimator import warn_user
 from ._kernel_machine import TrainingRows
 from ._predictor import Regressor, ValuePredictor
-from ._regression_loss import RegressionLoss
+from ._regression_loss import RegressionLoss, targets_and_slopes
 from ._training_warnings import decision_values, warn_of_squares
 from ._validation import LARGEST_ENTRY, LARGEST_TARGET, check_number, shown, upper_bounds
 
@@ -225,17 +224,12 @@ class DCSVMRegressor(Regressor, ValuePredictor, RegressionLoss, DualMachine):
                 raise ValueError(f"C must be smaller {what}, got C={shown(self.C)}")
             return all_rows, problem
 
-        return [partial(problem_of, target, slopes) for target, slopes in self._targets_and_slopes(rows)]
-
-    def _targets_and_slopes(self, rows: TrainingRows) -> list[tuple[Vector, tuple[float, float]]]:
-        """Of each machine the target (n,), and the slopes of its loss."""
-        targets = np.ascontiguousarray(rows.y.reshape(len(rows.y), -1).T)
-        return list(zip(targets, cycle(self._slopes), strict=False))
+        return [partial(problem_of, target, slopes) for target, slopes in targets_and_slopes(rows.y, self._slopes)]
 
     def _warn_of_machines(self, rows: TrainingRows, machines: TrainedMachines) -> None:
         if self._is_squared:
             warn_of_squares(rows.y, rows.kept, "loss='epsilon_insensitive'")
-        for (y, slopes), machine in zip(self._targets_and_slopes(rows), machines, strict=True):
+        for (y, slopes), machine in zip(targets_and_slopes(rows.y, self._slopes), machines, strict=True):
             beta, decision, objective = machine.result.beta, machine.result.decision, machine.result.objective
             if self._warn_of_target(y, rows.weights, slopes, decision, float(beta @ decision), objective):
                 break

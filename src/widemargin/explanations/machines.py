@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
-import scipy.sparse as sp
 from sklearn.utils.validation import check_is_fitted
 
 from .._threads import ThreadTeam
@@ -22,6 +21,7 @@ from ..models.clustered import ClusteredExpansion
 from ..models.expansion import KernelExpansion
 from ..models.linear import LinearModel
 from ..models.nystroem_tree import NystroemForest, NystroemTree
+from ..nystroem.landmarks import dense_rows
 
 
 class Sum(NamedTuple):
@@ -43,7 +43,7 @@ class LocalFunctions(NamedTuple):
     def combined(self, signs: Matrix | None) -> LocalFunctions:
         """The functions signs @ f, or f itself without signs, with dense coefficients."""
         if signs is None:
-            return self._replace(sums=[part._replace(coef=dense(part.coef)) for part in self.sums])
+            return self._replace(sums=[part._replace(coef=dense_rows(part.coef)) for part in self.sums])
         sums = [part._replace(coef=signs @ part.coef) for part in self.sums]
         slopes = None if self.slopes is None else signs @ self.slopes
         return self._replace(sums=sums, slopes=slopes, intercept=signs @ self.intercept)
@@ -131,11 +131,6 @@ def clusters_and_rows(model: ClusteredExpansion, X: Rows, team: ThreadTeam) -> I
     for chosen, clusters, share in ((alone, labels, 1.0), (between, labels, 0.5), (between, others, 0.5)):
         for c, rows in _groups(clusters[chosen]):
             yield c, chosen[rows], share
-
-
-def dense(X: Rows) -> Any:
-    """Rows as a dense array (n, d)."""
-    return np.asarray(X.toarray() if sp.issparse(X) else X)
 
 
 def _groups(labels: Labels) -> list[tuple[int, RowIndices]]:

@@ -8,6 +8,7 @@ from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import roots_legendre
 
@@ -21,7 +22,8 @@ from ..data import compute_rows
 from ..data.labels import class_pairs
 from ..estimators._validation import check_resources, shown
 from ..models.linear import LinearModel
-from .machines import Explained, LocalFunctions, Sum, dense, read_explained
+from ..nystroem.landmarks import dense_rows
+from .machines import Explained, LocalFunctions, Sum, read_explained
 
 PRODUCT_KERNELS = ("rbf", "laplacian", "chi2")  # exp(-gamma g), whose g is a sum over the columns
 _PAIRS = 2**21  # pairs of a row and a point in a compiled call: about a second
@@ -77,7 +79,7 @@ def shapley_values(
     X : {array-like, sparse matrix, sparse array} of shape (n_samples, n_features)
     background : {array-like, sparse matrix, sparse array} of shape (n_background, n_features), default=None
         Rows that stand in for absent columns: the *interventional* game, whose value of some columns is the mean
-        decision value of the background's rows with these columns replaced by those of the row. Some 100 rows do. None
+        decision value of the background's rows with these columns replaced by those of the row. Some 50 rows do. None
         is the *product* game: an absent column is left out of the kernel's product, as if it were equal in all points;
         of a linear machine its term is 0.
     groups : dict of str to list, default=None
@@ -143,7 +145,10 @@ def shapley_values(
     kernel, X = _product_kernel(explained), compute_rows(X, memory)
     rows, signs = explained.rows_of(X), explained.signs
     outputs: Any = getattr(explained.machine, "classes_", None)
-    others = rows[:0] if background is None else explained.rows_of(compute_rows(background, memory))
+    try:
+        others = rows[:0] if background is None else explained.rows_of(compute_rows(background, memory))
+    except ValueError as error:
+        raise ValueError(f"background: {error}") from error
     if signs is not None and explained.machine.decision_function_shape == "ovo":
         outputs = [f"{outputs[i]} against {outputs[j]}" for i, j in zip(*class_pairs(len(signs)), strict=True)]
         signs = None
@@ -156,12 +161,14 @@ def shapley_values(
         try:
             with progress.interrupting(team.native):
                 for block in row_blocks(len(totals), game.block_rows(q)):
-                    for local in explained.local_functions(rows[block], team):
-                        game.add_values(rows[block], local.combined(signs), totals[block], team, progress)
+                    some = rows[block]
+                    for local in explained.local_functions(some, team):
+                        game.add_values(some, local.combined(signs), totals[block], team, progress)
         except Stopped:
             raise KeyboardInterrupt("shapley_values was stopped") from None
     values, firsts = totals[:, 0] if q == 1 else totals.transpose(0, 2, 1), np.unique(players, return_index=True)[1]
-    data = np.where(np.bincount(players) > 1, np.nan, dense(X)[:, firsts])
+    table: Any = sp.csc_array(X) if sp.issparse(X) else np.asarray(X)
+    data = np.where(np.bincount(players) > 1, np.nan, dense_rows(table[:, firsts]))
     named = names if groups or columns is not None else None
     return ShapleyValues(
         values[:, :-1],
@@ -191,7 +198,7 @@ class _Game(NamedTuple):
         n_pairs = self.n_backgrounds * sum(part.points.shape[0] for part in local.sums)
         for some in row_blocks(len(local.rows), int(np.clip(_PAIRS // max(1, n_pairs), _LEAST_ROWS, BLOCK_ROWS))):
             rows = local.rows[some]
-            x, values = dense(X[rows]).astype(np.float64), np.zeros((len(rows), *out.shape[1:]))
+            x, values = dense_rows(X[rows]).astype(np.float64), np.zeros((len(rows), *out.shape[1:]))
             values[..., -1] = local.intercept
             if local.slopes is not None:
                 self._add_linear(x, local.slopes, values)
@@ -225,9 +232,9 @@ class _Game(NamedTuple):
         n_parts = max(1, min(_TASKS // count_blocks(n, _LEAST_ROWS), len(used) // _LEAST_POINTS, most))
         sums, rules = np.zeros((n_parts, n, values[0].size)), _quadratures(self.n_players)
         for chosen in row_blocks(len(used), size):
-            points = dense(part.points[used[chosen]]).astype(np.float64)
+            points = dense_rows(part.points[used[chosen]]).astype(np.float64)
             for others in row_blocks(self.n_backgrounds, n_others):
-                rows = np.tile(dense(self.background[others]).astype(np.float64), copies)
+                rows = np.tile(dense_rows(self.background[others]).astype(np.float64), copies)
                 native.add_shapley_values(
                     team.native, *self.kernel, x, points, coef[chosen], players, self.n_players, rows, *rules, sums
                 )
@@ -255,19 +262,22 @@ def _product_kernel(explained: Explained) -> tuple[str, float]:
 
 def _find_players(groups: Any, d: int, names: Any) -> tuple[NDArray[np.int64], list[str]]:
     """The player (d,) of each column, in the order of their first columns, and the players' names."""
+    if groups is not None and not isinstance(groups, Mapping):
+        raise ValueError(f"groups must be a dict of names and lists of columns, got {shown(groups)}")
     own = [f"Feature {k}" for k in range(d)] if names is None else [str(name) for name in names]
-    keys: list[Any] = list(range(d))
-    for name, columns in {} if groups is None else groups.items():
-        for column in columns:
-            k = own.index(column) if column in own else column
-            if not isinstance(k, int | np.integer) or not 0 <= k < d or isinstance(keys[k], str):
+    keys: list[Any] = list(range(d))  # of a column alone its number, of a group its number and name
+    for number, (name, columns) in enumerate((groups or {}).items()):
+        for column in [columns] if isinstance(columns, str) else columns:
+            k: Any = own.index(column) if column in own else column
+            is_number = isinstance(k, int | np.integer) and not isinstance(k, bool)
+            if not is_number or not 0 <= k < d or isinstance(keys[k], tuple):
                 raise ValueError(
                     f"groups must have each column once at most, by its name or a number below {d}, got "
                     f"{shown(column)} in {shown(name)}"
                 )
-            keys[k] = str(name)
+            keys[k] = number, str(name)
     numbers = {key: g for g, key in enumerate(dict.fromkeys(keys))}
-    names = [key if isinstance(key, str) else own[key] for key in numbers]
+    names = [key[1] if isinstance(key, tuple) else own[key] for key in numbers]
     return np.array([numbers[key] for key in keys], np.int64), names
 
 

@@ -56,8 +56,8 @@ def scaled(machine: Any, scale: Any) -> Any:
 
 
 def _are_paths(scale: Any) -> bool:
-    is_pair = isinstance(scale, list | tuple) and len(scale) in (1, 2)
-    return is_pair and all(isinstance(path, str | os.PathLike) for path in scale)
+    is_short = isinstance(scale, list | tuple) and len(scale) in (1, 2)
+    return is_short and all(isinstance(path, str | os.PathLike) for path in scale)
 
 
 def _read(path: PathLike, d: int) -> tuple[NDArray[np.float64], NDArray[np.float64] | None]:

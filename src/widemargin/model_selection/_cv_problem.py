@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import combinations, cycle
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,7 @@ from sklearn.utils.validation import _num_samples
 
 from .._types import Matrix, RowIndices, Vector
 from ..estimators._predictor import OneVsOnePredictor
+from ..estimators._regression_loss import targets_and_slopes
 from ..estimators._row_function import Response
 from ..estimators._training_warnings import rows_of_each_class, wild_rows
 from ..estimators._validation import class_factors, shown
@@ -143,13 +144,8 @@ class Regression:
         """Each target's dual at C = 1, for weights (n,) of the rows: 0 for rows that are held out."""
         return [
             regression_problem(target, weights, epsilon, slopes, has_intercept=self.has_intercept)
-            for target, slopes in self._targets_and_slopes
+            for target, slopes in targets_and_slopes(self.y, self.slopes)
         ]
-
-    @property
-    def _targets_and_slopes(self) -> list[tuple[Vector, tuple[float, float]]]:
-        targets = np.ascontiguousarray(self.y.reshape(len(self.y), -1).T)
-        return list(zip(targets, cycle(self.slopes), strict=False))
 
     def held_out_estimator(self, values: Matrix) -> Any:
         """A regressor that predicts held-out rows by their decision values (n_test, n_targets), in the user's units."""
@@ -161,7 +157,7 @@ class Regression:
         Of symmetric losses it is the mean, of others a quantile.
         """
         values = np.zeros((n, len(self.machines)))
-        for k, (target, (above, below)) in enumerate(self._targets_and_slopes):
+        for k, (target, (above, below)) in enumerate(targets_and_slopes(self.y, self.slopes)):
             if self.has_intercept and above != below:
                 values[:, k] = midpoint_quantile(target, weights, above / (above + below) * float(weights.sum()))
         return values
