@@ -108,50 +108,27 @@ __all__ = [
     "write_libsvm",
 ]
 
-_PACKAGE_OF = {
-    "BSGDClassifier": "estimators",
-    "C_path": "model_selection",
-    "CPathDisplay": "displays",
-    "ClusterDisplay": "displays",
-    "ConvergenceDisplay": "displays",
-    "DCPredClassifier": "estimators",
-    "DCPredRegressor": "estimators",
-    "DCOneClassSVM": "estimators",
-    "DCSVMClassifier": "estimators",
-    "DCSVMClassifierCV": "model_selection",
-    "DCSVMRegressor": "estimators",
-    "DCSVMRegressorCV": "model_selection",
-    "LandmarkNystroem": "estimators",
-    "OCASClassifier": "estimators",
-    "OCASRanker": "estimators",
-    "OCASRegressor": "estimators",
-    "OCASClassifierCV": "model_selection",
-    "OCASRegressorCV": "model_selection",
-    "GridScoresDisplay": "displays",
-    "PredictionCostDisplay": "displays",
-    "RelevanceDisplay": "displays",
-    "RelevanceScaler": "estimators",
-    "SupportVectorDisplay": "displays",
-    "TwoStepKernelKMeans": "estimators",
-    "calibrate": "model_selection",
-    "compress": "compression",
-    "config_context": "_config",
-    "cutting_plane": "estimators",
-    "get_config": "_config",
-    "load": "_model_files",
-    "load_table": "datasets",
-    "memory_plan": "_memory",
-    "nearest_support": "explanations",
-    "read_machine": "interchange",
-    "register_converters": "export",
-    "save": "_model_files",
-    "set_config": "_config",
-    "shapley_values": "explanations",
-    "suggest": "model_selection",
-    "to_c": "export",
-    "to_onnx": "export",
-    "write_libsvm": "interchange",
+_NAMES = {  # of each package
+    "_config": "config_context get_config set_config",
+    "_memory": "memory_plan",
+    "_model_files": "load save",
+    "compression": "compress",
+    "datasets": "load_table",
+    "displays": (
+        "CPathDisplay ClusterDisplay ConvergenceDisplay GridScoresDisplay PredictionCostDisplay "
+        "RelevanceDisplay SupportVectorDisplay"
+    ),
+    "estimators": (
+        "BSGDClassifier DCOneClassSVM DCPredClassifier DCPredRegressor DCSVMClassifier DCSVMRegressor "
+        "LandmarkNystroem OCASClassifier OCASRanker OCASRegressor RelevanceScaler TwoStepKernelKMeans "
+        "cutting_plane"
+    ),
+    "explanations": "nearest_support shapley_values",
+    "export": "register_converters to_c to_onnx",
+    "interchange": "read_machine write_libsvm",
+    "model_selection": "C_path DCSVMClassifierCV DCSVMRegressorCV OCASClassifierCV OCASRegressorCV calibrate suggest",
 }
+_PACKAGE_OF = {name: package for package, names in _NAMES.items() for name in names.split()}
 
 
 def __getattr__(name: str) -> Any:

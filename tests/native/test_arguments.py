@@ -47,7 +47,7 @@ def some(n: int, most: int) -> np.ndarray:
 
 
 def sparse(dtype: type = np.float64) -> csr.CSRMatrix:
-    return csr.CSRMatrix(np.ones(N, dtype), some(N, D), np.arange(N + 1), D)
+    return csr.CSRMatrix(np.ones(N, dtype), some(N, D).astype(np.int32), np.arange(N + 1), D)
 
 
 def terms(n: int = N) -> dual.SeparableTerms:
@@ -168,7 +168,7 @@ def smooth_passes() -> dict[str, dict[str, Any]]:
 def calls() -> dict[str, list[Call]]:
     """Good arguments of every bound function, by name; of each overload for sparse rows too."""
     intercept = {"intercept": 0.1, "signed_weights": vector()}
-    indices = {"indices": some(N, D), "indptr": np.arange(N + 1)}
+    indices = {"indices": some(N, D).astype(np.int32), "indptr": np.arange(N + 1)}
     f = {"team": ALONE, "f": vector()}
     weights = {"coef": rows(K, N), "base": rows(K, N), "out": np.empty((K, D))}
     leaves = {"rows": np.arange(N), "out": np.empty(N, np.int32)}
@@ -296,7 +296,7 @@ def calls() -> dict[str, list[Call]]:
         "csr.inner_products": [(csr.inner_products, {"X": sparse(), "Z": sparse(), "out": np.empty((N, N))})],
         "csr.count_nonzeros": [(csr.count_nonzeros, {"X": rows(), "indptr": np.empty(N + 1, np.int64)})],
         "csr.copy_nonzeros": [
-            (csr.copy_nonzeros, {"X": rows(), "data": np.empty(N * D), "indices": np.empty(N * D, np.int64)})
+            (csr.copy_nonzeros, {"X": rows(), "data": np.empty(N * D), "indices": np.empty(N * D, np.int32)})
         ],
         "csr.matvec": [(csr.matvec, {"team": ALONE, "X": sparse(), "W": rows(K), "out": np.empty((K, N))})],
         "csr.rmatvec": [(csr.rmatvec, {"team": ALONE, "X": sparse(), **weights})],

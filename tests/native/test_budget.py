@@ -40,9 +40,9 @@ def data(n: int = 120, d: int = 5, seed: int = 0) -> tuple[np.ndarray, np.ndarra
     return X, np.where(X[:, 0] + 0.5 * rng.normal(size=n) > 0, 1.0, -1.0) * rng.uniform(0.5, 1.5, n)
 
 
-def csr(X: np.ndarray, width: Any = np.int32) -> Any:
+def csr(X: np.ndarray) -> Any:
     rows = sp.csr_array(X)
-    return native_csr.CSRMatrix(rows.data, rows.indices.astype(width), rows.indptr.astype(width), rows.shape[1])
+    return native_csr.CSRMatrix(rows.data, rows.indices.astype(np.int32), rows.indptr.astype(np.int64), rows.shape[1])
 
 
 def run(state: Any, X: Any, order: Any, signed_weights: Any, grids: Any, rule: str = "lookup-wd") -> None:
@@ -153,13 +153,13 @@ def test_the_largest_grid_is_that_which_float32_numbers() -> None:
 # ------------------------------------------------------------------------------------------------------------- mergers
 
 
-@pytest.mark.parametrize("width", [None, np.int32, np.int64])
+@pytest.mark.parametrize("form", [np.asarray, csr])
 @pytest.mark.parametrize("rule", RULES)
-def test_merging_is_the_papers(rule: str, width: Any, grids: Any) -> None:
+def test_merging_is_the_papers(rule: str, form: Any, grids: Any) -> None:
     X, signed_weights = data()
     slow = slow_machine(X, signed_weights, naive.algorithm_1 if rule == "gss-paper" else naive.merge)
     state = budget.MergingState(X.shape[1], BUDGET)
-    run(state, X if width is None else csr(X, width), np.arange(len(X)), signed_weights, grids, rule)
+    run(state, form(X), np.arange(len(X)), signed_weights, grids, rule)
     assert state.counts[MERGERS] == slow.n_mergers > 20
     assert state.sums[DEGRADATION] == pytest.approx(slow.degradation, rel=1e-2)
     used = np.flatnonzero(state.slots[0])
@@ -176,7 +176,7 @@ def test_dense_and_sparse_rows_and_strided_ones_are_the_same(rule: str, grids: A
     wide, order = np.zeros((200, 20), np.float32), np.random.default_rng(1).permutation(200)
     wide[:, 3:10] = X
     states = []
-    for rows in (X, csr(X), csr(X, np.int64), wide[:, 3:10]):
+    for rows in (X, csr(X), wide[:, 3:10]):
         states.append(budget.MergingState(7, BUDGET))
         for part in np.array_split(order, 3):
             run(states[-1], rows, part, signed_weights, grids, rule)
@@ -187,7 +187,7 @@ def test_dense_and_sparse_rows_and_strided_ones_are_the_same(rule: str, grids: A
 
 def test_rows_whose_columns_repeat_are_read_within_their_bounds(grids: Any) -> None:
     """More entries than features: such rows never come from an estimator."""
-    rows = native_csr.CSRMatrix(np.ones(60, np.float32), np.zeros(60, np.int32), np.array([0, 0, 50, 60], np.int32), 1)
+    rows = native_csr.CSRMatrix(np.ones(60, np.float32), np.zeros(60, np.int32), np.array([0, 0, 50, 60]), 1)
     state = budget.MergingState(1, 2)
     run(state, rows, np.array([0, 1, 2, 1]), np.array([1.0, 1.0, -1.0]), grids)
     assert state.counts[0] == 4

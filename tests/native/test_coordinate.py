@@ -15,9 +15,9 @@ from widemargin._native import Stopped, Team, csr, linear
 ALONE = Team(1)
 
 
-def sparse_rows(X: np.ndarray, dtype: type = np.int32) -> csr.CSRMatrix:
+def sparse_rows(X: np.ndarray) -> csr.CSRMatrix:
     S = sp.csr_array(X)
-    return csr.CSRMatrix(S.data, S.indices.astype(dtype), S.indptr.astype(dtype), X.shape[1])
+    return csr.CSRMatrix(S.data, S.indices.astype(np.int32), S.indptr.astype(np.int64), X.shape[1])
 
 
 def far(make: Callable[[np.ndarray], Any]) -> Callable[[np.ndarray], Any]:
@@ -32,7 +32,6 @@ def same(X: np.ndarray) -> np.ndarray:
 FORMS: dict[str, Any] = {
     "dense": same,
     "csr": sparse_rows,
-    "csr of int64": lambda X: sparse_rows(X, np.int64),
 }
 
 

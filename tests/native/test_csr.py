@@ -22,7 +22,6 @@ from widemargin.data.csr import make_csr
 
 quick = settings(max_examples=60, deadline=None, derandomize=True)
 dtypes = st.sampled_from([np.float32, np.float64])
-widths = st.sampled_from([np.int32, np.int64])
 ONE, TWO, THREE = (Team(n) for n in (1, 2, 3))
 
 
@@ -35,9 +34,9 @@ def random_rows(rng: np.random.Generator, n: int, d: int, dtype: type, *, repeat
     return data.astype(dtype), indices, np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
 
 
-def matrix(rows: naive.Rows, d: int, width: type = np.int64) -> csr.CSRMatrix:
+def matrix(rows: naive.Rows, d: int) -> csr.CSRMatrix:
     data, indices, indptr = rows
-    return csr.CSRMatrix(data, indices.astype(width), indptr.astype(width), d)
+    return csr.CSRMatrix(data, indices.astype(np.int32), indptr, d)
 
 
 def in_order(rows: naive.Rows) -> naive.Rows:
@@ -73,19 +72,19 @@ def test_a_view_and_its_slices() -> None:
 
 
 @quick
-@given(seed=st.integers(0, 2**32 - 1), n=st.integers(0, 6), d=st.integers(1, 7), width=widths, repeats=st.booleans())
-def test_is_sorted(seed: int, n: int, d: int, width: type, repeats: bool) -> None:
+@given(seed=st.integers(0, 2**32 - 1), n=st.integers(0, 6), d=st.integers(1, 7), repeats=st.booleans())
+def test_is_sorted(seed: int, n: int, d: int, repeats: bool) -> None:
     data, indices, indptr = random_rows(np.random.default_rng(seed), n, d, np.float32, repeats=repeats)
     truth = all((np.diff(indices[a:b]) >= 0).all() for a, b in pairwise(indptr))
-    assert matrix((data, indices, indptr), d, width).is_sorted == truth
-    assert matrix(in_order((data, indices, indptr)), d, width).is_sorted
+    assert matrix((data, indices, indptr), d).is_sorted == truth
+    assert matrix(in_order((data, indices, indptr)), d).is_sorted
 
 
 @pytest.mark.slow
 def test_a_slice_keeps_the_arrays_alive() -> None:
     data = np.ones(3)
     gone = weakref.ref(data)
-    part = csr.CSRMatrix(data, np.arange(3), np.arange(4), 3).rows(1, 3)
+    part = csr.CSRMatrix(data, np.arange(3, dtype=np.int32), np.arange(4), 3).rows(1, 3)
     del data
     gc.collect()
     assert gone() is not None
@@ -112,16 +111,15 @@ WRONG: dict[str, tuple[list[int], list[int], int]] = {  # indices, indptr, n_col
 
 
 @pytest.mark.parametrize("case", WRONG)
-@pytest.mark.parametrize("width", [np.int32, np.int64])
-def test_wrong_arrays_are_refused(case: str, width: type) -> None:
+def test_wrong_arrays_are_refused(case: str) -> None:
     indices, indptr, n_columns = WRONG[case]
-    arrays = np.array(indices, width), np.array(indptr, width)
+    arrays = np.array(indices, np.int32), np.array(indptr, np.int64)
     with pytest.raises(ValueError, match=r"CSR array|n_columns"):
         csr.CSRMatrix(np.ones(2), *arrays, n_columns)
     with pytest.raises(ValueError, match=r"CSR array|n_columns"):
         csr.check_arrays(*arrays, 2, 2, n_columns)
     with pytest.raises(ValueError, match="indptr of row 1 is 2"):
-        csr.check_arrays(np.zeros(2, width), np.array([0, 1, 2], width), 1, 2, 3)  # one value for two indices
+        csr.check_arrays(np.zeros(2, np.int32), np.arange(3), 1, 2, 3)  # one value for two indices
 
 
 def test_scipys_arrays_are_shared_where_they_can_be() -> None:
@@ -154,19 +152,17 @@ def test_scipys_arrays_are_shared_where_they_can_be() -> None:
     c=st.integers(0, 9),
     d=st.integers(1, 12),
     dtype=dtypes,
-    width=widths,
-    other_width=widths,
     repeats=st.booleans(),
 )
 def test_inner_products(
-    seed: int, r: int, c: int, d: int, dtype: type, width: type, other_width: type, repeats: bool
+    seed: int, r: int, c: int, d: int, dtype: type, repeats: bool
 ) -> None:
     rng = np.random.default_rng(seed)
     one, other = (random_rows(rng, n, d, dtype, repeats=repeats) for n in (r, c))
     expected = naive.csr_inner(one, other, d)
     for a, b in ((one, other), (in_order(one), in_order(other)), (one, in_order(other)), (in_order(one), other)):
         out = np.full((r, c + 2), np.nan, dtype)[:, 1:-1]
-        csr.inner_products(matrix(a, d, width), matrix(b, d, other_width), out)
+        csr.inner_products(matrix(a, d), matrix(b, d), out)
         np.testing.assert_allclose(out, expected, **tolerance(dtype))
 
 
@@ -200,7 +196,7 @@ def test_a_product_does_not_depend_on_the_rows_beside_it() -> None:
 
 
 def test_no_columns_at_all() -> None:
-    empty, out = csr.CSRMatrix(np.empty(0), np.empty(0, int), np.zeros(4, int), 0), np.full((3, 3), np.nan)
+    empty, out = csr.CSRMatrix(np.empty(0), np.empty(0, np.int32), np.zeros(4, int), 0), np.full((3, 3), np.nan)
     csr.inner_products(empty, empty, out)
     np.testing.assert_array_equal(out, 0.0)
 
@@ -209,15 +205,15 @@ def test_no_columns_at_all() -> None:
 
 
 @quick
-@given(seed=st.integers(0, 2**32 - 1), n=st.integers(0, 6), d=st.integers(0, 7), dtype=dtypes, width=widths)
-def test_the_nonzeros_of_a_dense_array(seed: int, n: int, d: int, dtype: type, width: type) -> None:
+@given(seed=st.integers(0, 2**32 - 1), n=st.integers(0, 6), d=st.integers(0, 7), dtype=dtypes)
+def test_the_nonzeros_of_a_dense_array(seed: int, n: int, d: int, dtype: type) -> None:
     rng = np.random.default_rng(seed)
     X = (rng.normal(size=(n, d)) * rng.choice([-0.0, 0.0, 1.0, np.nan], size=(n, d))).astype(dtype)
     expected = sp.csr_array(X)
     indptr = np.full(n + 1, -1)
     csr.count_nonzeros(X, indptr)
     np.testing.assert_array_equal(indptr, expected.indptr)
-    data, indices = np.zeros(expected.nnz, dtype), np.zeros(expected.nnz, width)
+    data, indices = np.zeros(expected.nnz, dtype), np.zeros(expected.nnz, np.int32)
     csr.copy_nonzeros(X, data, indices)
     np.testing.assert_array_equal(data, expected.data)
     np.testing.assert_array_equal(indices, expected.indices)
@@ -244,12 +240,11 @@ def weights(rng: np.random.Generator, k: int, n: int) -> NDArray[np.float64]:
     d=st.integers(1, 12),
     k=st.integers(0, 20),
     dtype=dtypes,
-    width=widths,
 )
-def test_matvec_and_rmatvec(seed: int, n: int, d: int, k: int, dtype: type, width: type) -> None:
+def test_matvec_and_rmatvec(seed: int, n: int, d: int, k: int, dtype: type) -> None:
     rng = np.random.default_rng(seed)
     rows = random_rows(rng, n, d, dtype)
-    X, exact = matrix(rows, d, width), naive.to_dense(rows, d)
+    X, exact = matrix(rows, d), naive.to_dense(rows, d)
     W, coef, out, sums = rng.normal(size=(k, d)), weights(rng, k, n), np.full((k, n), np.nan), np.full((k, d), np.nan)
     csr.matvec(TWO, X, W, out)
     np.testing.assert_allclose(out, W @ exact.T, atol=1e-12)
@@ -303,7 +298,7 @@ def test_indptr_beyond_32_bits(tmp_path: Path) -> None:
     """Row starts of 2^31 and more, as in the middle of a huge array: of files that are holes but for a page."""
     far = 2**31 + 5
     data = np.memmap(tmp_path / "data", np.float32, "w+", shape=(far + 3,))
-    indices = np.memmap(tmp_path / "indices", np.int64, "w+", shape=(far + 3,))
+    indices = np.memmap(tmp_path / "indices", np.int32, "w+", shape=(far + 3,))
     data[far - 1 :], indices[far - 1 :] = 2.0, 1
     X = csr.CSRMatrix(data, indices, np.array([far - 1, far, far + 3]), 3)
     out, sums, products = np.empty((1, 2)), np.empty((1, 3)), np.empty((2, 2), np.float32)
@@ -317,21 +312,15 @@ def test_indptr_beyond_32_bits(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_products_depend_on_a_rows_values_alone(dtype: type) -> None:
-    """Not on the width of its indices, its place, or the number of rows and vectors."""
+    """Not on its place, or the number of rows and vectors."""
     rng = np.random.default_rng(0)
     for n_values in (1, 2, 3, 7, 30, 101):
         X = sp.random_array((1, 200), density=n_values / 200, rng=rng, dtype=dtype, format="csr")
         W, outs = rng.normal(size=(9, 200)), []
-        for width, n, k in (
-            (np.int32, 1, 1),
-            (np.int64, 1, 1),
-            (np.int32, 300, 1),
-            (np.int64, 300, 9),
-            (np.int32, 5, 3),
-        ):
+        for n, k in ((1, 1), (300, 1), (300, 9), (5, 3)):
             rows = sp.vstack([X] * n, format="csr")
             out = np.empty((k, n))
-            view = csr.CSRMatrix(rows.data, rows.indices.astype(width), rows.indptr.astype(width), 200)
+            view = csr.CSRMatrix(rows.data, rows.indices.astype(np.int32), rows.indptr.astype(np.int64), 200)
             csr.matvec(ONE, view, W[:k], out)
             outs.append(out[0])
         for out in outs:

@@ -16,7 +16,7 @@ ALONE = Team(1)
 
 def sparse_rows(X: np.ndarray) -> csr.CSRMatrix:
     S = sp.csr_array(X)
-    return csr.CSRMatrix(S.data, S.indices, S.indptr, X.shape[1])
+    return csr.CSRMatrix(S.data, S.indices.astype(np.int32), S.indptr.astype(np.int64), X.shape[1])
 
 
 FORMS: dict[str, Any] = {"dense": np.asarray, "csr": sparse_rows}

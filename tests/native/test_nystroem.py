@@ -24,16 +24,15 @@ KERNELS: dict[str, Any] = {
 }
 
 
-def sparse(X: np.ndarray, index: type = np.int32) -> csr.CSRMatrix:
+def sparse(X: np.ndarray) -> csr.CSRMatrix:
     S = sp.csr_array(X)
-    return csr.CSRMatrix(S.data, S.indices.astype(index), S.indptr.astype(index), X.shape[1])
+    return csr.CSRMatrix(S.data, S.indices.astype(np.int32), S.indptr.astype(np.int64), X.shape[1])
 
 
 FORMS: dict[str, Any] = {
     "dense": lambda X: X,
     "slice": lambda X: np.hstack([X, X])[:, : X.shape[1]],
     "CSR": sparse,
-    "CSR of int64": lambda X: sparse(X, np.int64),
 }
 
 

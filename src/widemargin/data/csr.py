@@ -156,12 +156,9 @@ def _nonzeros(X: Array) -> sp.csr_array:
     """A dense array in C order as CSR, in a fifth of SciPy's time."""
     indptr = np.empty(len(X) + 1, np.int64)
     csr.count_nonzeros(X, indptr)
-    n = int(indptr[-1])
-    width = np.int32 if max(n, X.shape[1]) <= np.iinfo(np.int32).max else np.int64
-    data = np.empty(n, X.dtype)
-    indices: NDArray[np.integer] = np.empty(n, width)
+    data, indices = np.empty(indptr[-1], X.dtype), np.empty(indptr[-1], np.int32)
     csr.copy_nonzeros(X, data, indices)
-    return sp.csr_array((data, indices, indptr.astype(width)), X.shape)
+    return sp.csr_array((data, indices, indptr), X.shape)
 
 
 def make_csr(X: Any) -> csr.CSRMatrix:
@@ -170,7 +167,7 @@ def make_csr(X: Any) -> csr.CSRMatrix:
     Parameters
     ----------
     X : csr_array of float32 or float64
-        Its arrays are shared where they are contiguous and of SciPy's usual dtypes, else copied. They must not be
+        Its values and int32 indices are shared where they are contiguous; other indices are copied. They must not be
         changed as long as the view is in use.
 
     Raises
@@ -211,10 +208,11 @@ def check_sparse(X: Any) -> None:
 
 def with_usual_arrays(X: Any) -> Any:
     """A CSR array of contiguous arrays, indices and indptr of one dtype: X itself, or one that shares what it can."""
-    data, (indices, indptr) = np.ascontiguousarray(X.data), _index_arrays(X)
-    if data is X.data and indices is X.indices and indptr is X.indptr:
+    data, indices, indptr = own = [np.ascontiguousarray(array) for array in (X.data, X.indices, X.indptr)]
+    is_usual = all(array is before for array, before in zip(own, (X.data, X.indices, X.indptr), strict=True))
+    if is_usual and indices.dtype == indptr.dtype and indices.dtype in (np.int32, np.int64):
         return X
-    return type(X)((data, indices, indptr), X.shape)
+    return type(X)((data, indices, indptr), X.shape)  # SciPy gives both the same dtype
 
 
 def _check_compressed(X: Any) -> None:
@@ -258,16 +256,15 @@ def _check_lists(X: Any) -> None:
             raise ValueError(f"row {i} of the LIL array has the column index {wrong}, must be in [0, {X.shape[1]})")
 
 
-def _index_arrays(X: Any) -> tuple[NDArray[np.integer], NDArray[np.integer]]:
-    """`indices` and `indptr`, contiguous and of one dtype, int32 or int64; `indices` is copied only if it must be."""
+def _index_arrays(X: Any) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+    """`indices` and `indptr` as compiled loops take them, contiguous; shared with X where they are of these dtypes."""
     indices = _integers(X.indices, f"the {X.format.upper()} array's indices")
     indptr = _integers(X.indptr, f"the {X.format.upper()} array's indptr")
-    if indices.dtype == np.int32 and indptr.dtype != np.int32:
-        if not len(indptr) or (indptr.min() >= 0 and indptr.max() <= np.iinfo(np.int32).max):
-            indptr = indptr.astype(np.int32)
-        else:
-            indices = indices.astype(np.int64)
-    return indices, indptr.astype(indices.dtype, copy=False)
+    least, most = np.iinfo(np.int32).min, np.iinfo(np.int32).max
+    if indices.dtype != np.int32 and indices.size and (indices.min() < least or indices.max() > most):
+        wrong = indices[np.argmax((indices < least) | (indices > most))]
+        raise ValueError(f"the {X.format.upper()} array has the index {wrong}; columns have numbers below 2**31")
+    return indices.astype(np.int32, copy=False), indptr.astype(np.int64, copy=False)
 
 
 def _integers(values: Any, name: str) -> NDArray[np.integer]:

@@ -15,30 +15,30 @@
 namespace wm {
 namespace {
 
-template <class T, class I> void bind_constructor(nb::class_<CSRMatrix>& csr) {
+template <class T> void bind_constructor(nb::class_<CSRMatrix>& csr) {
     csr.def(
         "__init__",
-        [](CSRMatrix* made, const Vector<const T>& data, const Vector<const I>& indices, const Vector<const I>& indptr,
-           Index n_columns) { new (made) CSRMatrix(data, indices, indptr, n_columns); },
+        [](CSRMatrix* made, const Vector<const T>& data, const Vector<const Column>& indices,
+           const Vector<const Index>& indptr, Index n_columns) { new (made) CSRMatrix(data, indices, indptr, n_columns); },
         array("data"), array("indices"), array("indptr"), "n_columns"_a,
         "The arrays of a SciPy CSR array, checked once: O(n + nnz). They must not be changed afterwards.");
 }
 
-template <class I> void bind_check(nb::module_& m) {
+void bind_check(nb::module_& m) {
     m.def(
         "check_arrays",
-        [](Span<const I> indices, Span<const I> indptr, Index n_values, Index n_rows, Index n_columns,
+        [](Span<const Column> indices, Span<const Index> indptr, Index n_values, Index n_rows, Index n_columns,
            const std::string& format, const std::string& line, const std::string& index) {
             const FormatNames names{format, line, index};
             check_at_least("n_values", n_values, 0);
             check_at_least("n_columns", n_columns, 0);
             check_size(("len(indptr) of the " + format + " array").c_str(), indptr.size, n_rows + 1);
             if (indptr.size > 0 && indptr[0] != 0)
-                raise_if_any({CSRFault::pointer, 0, static_cast<Index>(indptr[0])}, n_columns, names);
+                raise_if_any({CSRFault::pointer, 0, indptr[0]}, n_columns, names);
             CSRFault fault;
             {
                 LockReleased unlocked;
-                fault = find_fault(CSR<float, I>{{nullptr, n_values}, indices, indptr, n_columns});
+                fault = find_fault(CSR<float>{{nullptr, n_values}, indices, indptr, n_columns});
             }
             raise_if_any(fault, n_columns, names);
         },
@@ -76,15 +76,12 @@ template <class T> void bind_nonzeros(nb::module_& m) {
             count_nonzeros(values, indptr);
         },
         array("X"), array("indptr"), "Write indptr (n + 1,), the row pointers of X (n, d) as a CSR array.");
-}
-
-template <class T, class I> void bind_copy(nb::module_& m) {
     m.def(
         "copy_nonzeros",
-        [](const RowsArray<const T>& X, Span<T> data, Span<I> indices) {
+        [](const RowsArray<const T>& X, Span<T> data, Span<Column> indices) {
             const Matrix<const T> values = rows_matrix(X, "X");
             check_size("len(indices)", indices.size, data.size);
-            if (values.columns > std::numeric_limits<I>::max()) raise_value_error("indices must be int64 for so many columns");
+            if (values.columns > std::numeric_limits<Column>::max()) raise_value_error("X must have less than 2**31 columns");
             Index n;
             {
                 LockReleased unlocked;
@@ -96,8 +93,8 @@ template <class T, class I> void bind_copy(nb::module_& m) {
 }
 
 // out (k, n) = W X', the blocks of rows shared out to a team.
-template <int G, class T, class I>
-void compute_matvec(Team& team, const CSR<T, I>& X, Matrix<const double> W, KeptScratch& kept, Matrix<double> out) {
+template <int G, class T>
+void compute_matvec(Team& team, const CSR<T>& X, Matrix<const double> W, KeptScratch& kept, Matrix<double> out) {
     Borrowed interleaved(kept, G > 1 ? count_blocks(W.rows, G) * G * W.columns : 0);
     const double* const vectors = G > 1 ? interleaved.numbers() : W.data;
     if (G > 1)
@@ -123,8 +120,8 @@ void matvec(Team& team, const CSRMatrix& rows, Matrix<const double> W, Matrix<do
 }
 
 // out (k, d) = (coef - base) X, the blocks of rows and groups of sums shared out to a team.
-template <int G, class T, class I>
-void compute_rmatvec(Team& team, const CSR<T, I>& X, Matrix<const double> coef, Matrix<const double> base,
+template <int G, class T>
+void compute_rmatvec(Team& team, const CSR<T>& X, Matrix<const double> coef, Matrix<const double> base,
                   KeptScratch& kept, Matrix<double> out) {
     const Index groups = count_blocks(coef.rows, G), blocks = count_sum_blocks(X, coef.rows, G);
     const Index rows = count_blocks(X.rows(), blocks), size = G * X.columns;
@@ -162,10 +159,8 @@ void rmatvec(Team& team, const CSRMatrix& rows, const RowsArray<const double>& c
 void bind_csr(nb::module_& m) {
     nb::module_ csr = m.def_submodule("csr", "Sparse rows: a validated view of CSR arrays, and products with it.");
     nb::class_<CSRMatrix> matrix(csr, "CSRMatrix", "A validated view of CSR arrays.");
-    bind_constructor<float, std::int32_t>(matrix);
-    bind_constructor<float, std::int64_t>(matrix);
-    bind_constructor<double, std::int32_t>(matrix);
-    bind_constructor<double, std::int64_t>(matrix);
+    bind_constructor<float>(matrix);
+    bind_constructor<double>(matrix);
     matrix
         .def(
             "rows", [](const CSRMatrix& X, Index first, Index end) { return CSRMatrix(X, first, end); }, "first"_a,
@@ -176,16 +171,11 @@ void bind_csr(nb::module_& m) {
         .def_prop_ro("nnz", &CSRMatrix::nnz, "The number of values stored.")
         .def_prop_ro("is_sorted", &CSRMatrix::is_sorted, "Whether the columns of each row are in ascending order.")
         .def("__len__", &CSRMatrix::rows);
-    bind_check<std::int32_t>(csr);
-    bind_check<std::int64_t>(csr);
+    bind_check(csr);
     bind_products<float>(csr);
     bind_products<double>(csr);
     bind_nonzeros<float>(csr);
     bind_nonzeros<double>(csr);
-    bind_copy<float, std::int32_t>(csr);
-    bind_copy<float, std::int64_t>(csr);
-    bind_copy<double, std::int32_t>(csr);
-    bind_copy<double, std::int64_t>(csr);
     csr.def("matvec", &matvec, "team"_a, "X"_a, array("W"), array("out"),
             "Write W X' (k, n) in float64, for X (n, d), W (k, d).");
     csr.def("rmatvec", &rmatvec, "team"_a, "X"_a, array("coef"), array("base").none(), array("out"),

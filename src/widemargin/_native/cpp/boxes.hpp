@@ -25,7 +25,7 @@ template <KernelArgument distance, class T> WM_INLINE T gap(T x, T low, T high) 
 template <KernelArgument distance, class T> std::vector<double> zero_gaps(const Matrix<const T>&, const Boxes<T>&) {
     return {};
 }
-template <KernelArgument distance, class T, class I> std::vector<double> zero_gaps(const CSR<T, I>& Z, const Boxes<T>& boxes) {
+template <KernelArgument distance, class T> std::vector<double> zero_gaps(const CSR<T>& Z, const Boxes<T>& boxes) {
     std::vector<double> gaps;
     for (Index k = 0; k < Z.columns; ++k)
         for (Index b = 0; b < boxes.size(); ++b) gaps.push_back(gap<distance>(T(0), boxes.lows[k][b], boxes.highs[k][b]));
@@ -42,8 +42,8 @@ void box_distances(const Matrix<const T>& Z, Index i, const Boxes<T>& boxes, Spa
         for (Index b = 0; b < boxes.size(); ++b) out[b] += static_cast<double>(gap<distance>(x, low[b], high[b]));
     }
 }
-template <KernelArgument distance, class T, class I>
-void box_distances(const CSR<T, I>& Z, Index i, const Boxes<T>& boxes, Span<const double> gaps, Span<const double> of_zero,
+template <KernelArgument distance, class T>
+void box_distances(const CSR<T>& Z, Index i, const Boxes<T>& boxes, Span<const double> gaps, Span<const double> of_zero,
                    double* __restrict out) {
     std::copy_n(of_zero.data, boxes.size(), out);
     for (Index t = Z.row_begin(i); t < Z.row_end(i); ++t) {
@@ -95,23 +95,24 @@ template <class T> class GatheredRows<Matrix<const T>> {
   private:
     std::vector<T> values_;
 };
-template <class T, class I> class GatheredRows<CSR<T, I>> {
+template <class T> class GatheredRows<CSR<T>> {
   public:
-    CSR<T, I> take(const CSR<T, I>& Z, Span<const Index> rows) {
+    CSR<T> take(const CSR<T>& Z, Span<const Index> rows) {
         data_.clear(), indices_.clear(), indptr_.assign(1, 0);
         for (const Index i : rows) {
             const Span<const T> values = Z.values(i);
-            const Span<const I> columns = Z.columns_of(i);
+            const Span<const Column> columns = Z.columns_of(i);
             data_.insert(data_.end(), values.begin(), values.end());
             indices_.insert(indices_.end(), columns.begin(), columns.end());
-            indptr_.push_back(static_cast<I>(data_.size()));
+            indptr_.push_back(static_cast<Index>(data_.size()));
         }
         return {as_span(data_), as_span(indices_), as_span(indptr_), Z.columns, Z.is_sorted};
     }
 
   private:
     std::vector<T> data_;
-    std::vector<I> indices_, indptr_;
+    std::vector<Column> indices_;
+    std::vector<Index> indptr_;
 };
 
 constexpr Index kNearRows = 1024;  // rows z that are compared with the boxes at a time

@@ -15,12 +15,12 @@ namespace wm {
 template <class T> double inner(const Matrix<const T>& X, Index i, const double* w) {
     return inner_product(X[i].data, w, X.columns);
 }
-template <class T, class I> double inner(const CSR<T, I>& X, Index i, const double* w) {
+template <class T> double inner(const CSR<T>& X, Index i, const double* w) {
     return row_product(X.values(i).data, X.columns_of(i).data, X.values(i).size, w);
 }
 
 template <class T> double squared_norm(const Matrix<const T>& X, Index i) { return squared_norm(X[i].data, X.columns); }
-template <class T, class I> double squared_norm(const CSR<T, I>& X, Index i) {
+template <class T> double squared_norm(const CSR<T>& X, Index i) {
     return squared_norm(X.values(i).data, X.values(i).size);
 }
 
@@ -28,14 +28,14 @@ template <class T, class I> double squared_norm(const CSR<T, I>& X, Index i) {
 template <class T> void add_row(const Matrix<const T>& X, Index i, double scale, double* __restrict w) {
     add_scaled(X[i].data, scale, w, X.columns);
 }
-template <class T, class I> void add_row(const CSR<T, I>& X, Index i, double scale, double* __restrict w) {
+template <class T> void add_row(const CSR<T>& X, Index i, double scale, double* __restrict w) {
     const Span<const T> x = X.values(i);
-    const I* __restrict columns = X.columns_of(i).data;
+    const Column* __restrict columns = X.columns_of(i).data;
     for (Index t = 0; t < x.size; ++t) w[columns[t]] += scale * x.data[t];
 }
 
 template <class T> Index count_values(const Matrix<const T>& X) { return X.rows * X.columns; }
-template <class T, class I> Index count_values(const CSR<T, I>& X) { return X.nnz(); }
+template <class T> Index count_values(const CSR<T>& X) { return X.nnz(); }
 
 // Prefetch the first 256 bytes of row i: its rest is prefetched by the processor itself, which cannot know the random
 // order of the rows.
@@ -44,7 +44,7 @@ template <class T> WM_INLINE void prefetch_head(const T* x, Index n) {
     prefetch(x, x + minimum<Index>(n, kBytes / sizeof(T)));
 }
 template <class T> WM_INLINE void prefetch_row(const Matrix<const T>& X, Index i) { prefetch_head(X[i].data, X.columns); }
-template <class T, class I> WM_INLINE void prefetch_row(const CSR<T, I>& X, Index i) {
+template <class T> WM_INLINE void prefetch_row(const CSR<T>& X, Index i) {
     prefetch_head(X.columns_of(i).data, X.columns_of(i).size);
     prefetch_head(X.values(i).data, X.values(i).size);
 }

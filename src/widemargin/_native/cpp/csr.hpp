@@ -6,30 +6,32 @@
 
 namespace wm {
 
-// n sparse rows: row i has the values data[indptr[i] : indptr[i + 1]] in the columns indices[indptr[i] : indptr[i +
-// 1]]. I is SciPy's index type, int32 or int64. A slice of rows shares data and indices: indptr[0] need not be 0.
-template <class T, class I> struct CSR {
+using Column = std::int32_t;  // a column's number: half the memory traffic of an Index
+
+// n sparse rows: row i has the values data[indptr[i] : indptr[i + 1]] in the columns indices[indptr[i] : indptr[i + 1]]. A
+// slice of rows shares data and indices: indptr[0] need not be 0.
+template <class T> struct CSR {
     using Value = T;
     Span<const T> data;
-    Span<const I> indices;
-    Span<const I> indptr;  // (n + 1,)
+    Span<const Column> indices;
+    Span<const Index> indptr;  // (n + 1,)
     Index columns = 0;
     bool is_sorted = false;  // the columns of each row are in ascending order, perhaps repeated
 
     Index rows() const { return indptr.size - 1; }
-    Index row_begin(Index i) const { return static_cast<Index>(indptr[i]); }
-    Index row_end(Index i) const { return static_cast<Index>(indptr[i + 1]); }
+    Index row_begin(Index i) const { return indptr[i]; }
+    Index row_end(Index i) const { return indptr[i + 1]; }
     Index nnz() const { return row_end(rows() - 1) - row_begin(0); }
     Span<const T> values(Index i) const { return data.slice(row_begin(i), row_end(i)); }
-    Span<const I> columns_of(Index i) const { return indices.slice(row_begin(i), row_end(i)); }
+    Span<const Column> columns_of(Index i) const { return indices.slice(row_begin(i), row_end(i)); }
     CSR slice(Index first, Index end) const { return {data, indices, indptr.slice(first, end + 1), columns, is_sorted}; }
 };
 
 // The number of dense or sparse rows.
 template <class T> Index n_rows(const Matrix<const T>& X) { return X.rows; }
-template <class T, class I> Index n_rows(const CSR<T, I>& X) { return X.rows(); }
+template <class T> Index n_rows(const CSR<T>& X) { return X.rows(); }
 template <class T> Index n_columns(const Matrix<const T>& X) { return X.columns; }
-template <class T, class I> Index n_columns(const CSR<T, I>& X) { return X.columns; }
+template <class T> Index n_columns(const CSR<T>& X) { return X.columns; }
 
 // A fault of CSR arrays: its kind, row, and the wrong value.
 struct CSRFault {
@@ -38,32 +40,31 @@ struct CSRFault {
 };
 
 // The first fault of a CSR array. O(n + nnz), one pass; both loops are vectorised.
-template <class T, class I> CSRFault find_fault(const CSR<T, I>& X) {
+template <class T> CSRFault find_fault(const CSR<T>& X) {
     if (X.indptr.size < 1) return {CSRFault::empty_indptr};
     const auto n_stored = minimum(X.data.size, X.indices.size);
-    const I* p = X.indptr.data;
-    if (p[0] < 0 || p[0] > n_stored) return {CSRFault::pointer, 0, static_cast<Index>(p[0])};
+    const Index* p = X.indptr.data;
+    if (p[0] < 0 || p[0] > n_stored) return {CSRFault::pointer, 0, p[0]};
     for (Index i = 0; i < X.rows(); ++i) {
-        if (p[i + 1] < p[i]) return {CSRFault::decreasing, i, static_cast<Index>(p[i + 1])};
-        if (p[i + 1] > n_stored) return {CSRFault::pointer, i, static_cast<Index>(p[i + 1])};
+        if (p[i + 1] < p[i]) return {CSRFault::decreasing, i, p[i + 1]};
+        if (p[i + 1] > n_stored) return {CSRFault::pointer, i, p[i + 1]};
     }
-    using Unsigned = std::make_unsigned_t<I>;
-    Unsigned largest = 0;  // as an unsigned number a negative index is larger than any column
-    const I* c = X.indices.data;
+    std::uint32_t largest = 0;  // as an unsigned number a negative index is larger than any column
+    const Column* c = X.indices.data;
     const Index first = p[0], end = p[X.rows()];
-    for (Index t = first; t < end; ++t) largest = maximum(largest, static_cast<Unsigned>(c[t]));
+    for (Index t = first; t < end; ++t) largest = maximum(largest, static_cast<std::uint32_t>(c[t]));
     if (first == end || static_cast<std::uint64_t>(largest) < static_cast<std::uint64_t>(X.columns)) return {};
     for (Index i = 0; i < X.rows(); ++i)
         for (Index t = p[i]; t < p[i + 1]; ++t)
-            if (c[t] < 0 || static_cast<Index>(c[t]) >= X.columns)
-                return {CSRFault::column, i, static_cast<Index>(c[t])};
+            if (c[t] < 0 || c[t] >= X.columns) return {CSRFault::column, i, c[t]};
     return {};
 }
 
 // Whether the columns of each row are in ascending order, perhaps repeated. O(n + nnz), one pass: the number of
 // descents from a non-zero to the next must be that of descents between rows.
-template <class T, class I> bool has_sorted_rows(const CSR<T, I>& X) {
-    const I *p = X.indptr.data, *c = X.indices.data;
+template <class T> bool has_sorted_rows(const CSR<T>& X) {
+    const Index* p = X.indptr.data;
+    const Column* c = X.indices.data;
     const Index first = p[0], end = p[X.rows()];
     Index descents = 0;
     for (Index t = first + 1; t < end; ++t) descents += c[t] < c[t - 1];

@@ -10,8 +10,7 @@
 
 namespace wm {
 
-using AnyCSR = std::variant<CSR<float, std::int32_t>, CSR<float, std::int64_t>, CSR<double, std::int32_t>,
-                            CSR<double, std::int64_t>>;
+using AnyCSR = std::variant<CSR<float>, CSR<double>>;
 
 // Words of messages: a line of a CSR array is a row, its indices are columns; a line of a CSC array is a column.
 struct FormatNames {
@@ -37,12 +36,13 @@ inline void raise_if_any(const CSRFault& fault, Index columns, const FormatNames
 // to during its life.
 class CSRMatrix {
   public:
-    template <class T, class I>
-    CSRMatrix(const Vector<const T>& data, const Vector<const I>& indices, const Vector<const I>& indptr, Index columns)
-        : arrays_(std::make_shared<std::tuple<Vector<const T>, Vector<const I>, Vector<const I>>>(data, indices, indptr)),
-          view_(CSR<T, I>{span(data), span(indices), span(indptr), columns}), scratch_(std::make_shared<KeptScratch>()) {
+    template <class T>
+    CSRMatrix(const Vector<const T>& data, const Vector<const Column>& indices, const Vector<const Index>& indptr,
+              Index columns)
+        : arrays_(std::make_shared<std::tuple<Vector<const T>, Vector<const Column>, Vector<const Index>>>(data, indices, indptr)),
+          view_(CSR<T>{span(data), span(indices), span(indptr), columns}), scratch_(std::make_shared<KeptScratch>()) {
         check_at_least("n_columns", columns, 0);
-        auto& X = std::get<CSR<T, I>>(view_);
+        auto& X = std::get<CSR<T>>(view_);
         CSRFault fault;
         {
             LockReleased unlocked;
@@ -72,7 +72,7 @@ class CSRMatrix {
     }
     KeptScratch& scratch() const { return *scratch_; }
 
-    // Call f with the view, of any types of values and indices.
+    // Call f with the view, of either type of values.
     template <class F> decltype(auto) visit(F&& f) const { return std::visit(std::forward<F>(f), view_); }
 
     // Call f with the view, whose values must be of type T (TypeError otherwise).
@@ -83,7 +83,7 @@ class CSRMatrix {
                 if constexpr (std::is_same_v<Value, T>) return f(X);
                 else {
                     throw nb::type_error((std::string(name) + " must have values of the other arrays' dtype").c_str());
-                    return decltype(f(CSR<T, std::int32_t>{}))();
+                    return decltype(f(CSR<T>{}))();
                 }
             },
             view_);

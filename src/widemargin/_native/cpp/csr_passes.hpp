@@ -61,12 +61,12 @@ template <class F> void with_group_size(int size, F f) {
 }
 
 // The number of rows of a block of X W'.
-template <class T, class I> Index product_block_rows(const CSR<T, I>& X) {
+template <class T> Index product_block_rows(const CSR<T>& X) {
     return clip<Index>(kProductNonzeros / maximum<Index>(1, X.nnz() / maximum<Index>(1, X.rows())), 1, kProductNonzeros);
 }
 
 // The number of blocks of rows with their own sums, for k sums in groups of `size`.
-template <class T, class I> Index count_sum_blocks(const CSR<T, I>& X, Index k, Index size) {
+template <class T> Index count_sum_blocks(const CSR<T>& X, Index k, Index size) {
     if (count_blocks(k, size) >= kManyGroups) return 1;
     const Index blocks = clip<Index>(X.nnz() / maximum(kSumShare * X.columns, kSumNonzeros), 1, kSumBlocks);
     return clip<Index>(kSumEntries / maximum<Index>(1, k * X.columns), 1, blocks);
@@ -85,7 +85,7 @@ constexpr Index kPartialSums = 4;  // of a product: additions to a single one wo
 
 // <x, w> for the non-zeros of a row. Its sums are written as a vector, in the order of `row_products`: a compiler would
 // vectorise them by the width of the indices, and results would depend on it.
-template <class T, class I> double row_product(const T* x, const I* columns, Index n, const double* w) {
+template <class T> double row_product(const T* x, const Column* columns, Index n, const double* w) {
     Pack<double, kPartialSums> sums{};
     const auto at = [&](Index t) { return w[static_cast<Index>(columns[t])]; };
     Index t = 0;
@@ -105,8 +105,8 @@ template <class T, class I> double row_product(const T* x, const I* columns, Ind
 }
 
 // products (G,) = W @ x for the non-zeros of a row; W (d, G).
-template <int G, class T, class I>
-void row_products(const T* x, const I* columns, Index n, const double* W, double* products) {
+template <int G, class T>
+void row_products(const T* x, const Column* columns, Index n, const double* W, double* products) {
     Group<G> sums[kPartialSums] = {};
     const auto add = [&](Index t, Index s) {
         sums[s].add(static_cast<double>(x[t]), Group<G>::load(W + static_cast<Index>(columns[t]) * G));
@@ -127,13 +127,13 @@ void row_products(const T* x, const I* columns, Index n, const double* W, double
 // Cost    count_blocks(k, G) nnz vector operations of G numbers; the rows are read for each group: they should fit a
 //         cache
 // Twin    W @ X.toarray().T
-template <int G, class T, class I>
-void csr_matvec(const CSR<T, I>& X, const double* W, Index first, Index end, Matrix<double> out) {
+template <int G, class T>
+void csr_matvec(const CSR<T>& X, const double* W, Index first, Index end, Matrix<double> out) {
     for (Index c = 0; c < out.rows; c += G, W += G * X.columns)
         for (Index i = first; i < end; ++i) {
             const Index begin = X.row_begin(i), n = X.row_end(i) - begin;
             const T* const x = X.data.data + begin;
-            const I* const columns = X.indices.data + begin;
+            const Column* const columns = X.indices.data + begin;
             if constexpr (G == 1) out[c][i] = row_product(x, columns, n, W);
             else {
                 double products[G];
@@ -171,8 +171,8 @@ Index load_weights(Matrix<const double> coef, Matrix<const double> base, Index c
 // Given   CSR rows X (n, d); coef (k, n); base (k, n) or empty
 // Cost    a vector operation of G numbers for each non-zero of a row with a weight that is not zero
 // Twin    (coef - base) @ X.toarray()
-template <int G, class T, class I>
-void csr_rmatvec(const CSR<T, I>& X, Matrix<const double> coef, Matrix<const double> base, Index c, Index first, Index end,
+template <int G, class T>
+void csr_rmatvec(const CSR<T>& X, Matrix<const double> coef, Matrix<const double> base, Index c, Index first, Index end,
              double* total) {
     double weights[kRowsTogether * G];
     Index rows[kRowsTogether];
@@ -183,7 +183,7 @@ void csr_rmatvec(const CSR<T, I>& X, Matrix<const double> coef, Matrix<const dou
             const auto weight = Group<G>::load(weights + rows[k] * G);
             const Index row_end = X.row_end(first + rows[k]);
             const T* const x = X.data.data;
-            const I* const columns = X.indices.data;
+            const Column* const columns = X.indices.data;
             for (Index t = X.row_begin(first + rows[k]); t < row_end; ++t) {
                 double* const into = total + static_cast<Index>(columns[t]) * G;
                 auto sum = Group<G>::load(into);

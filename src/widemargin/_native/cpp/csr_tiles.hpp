@@ -27,7 +27,7 @@ template <class T> struct Panel {
 };
 
 // The number of columns of a panel: enough for several non-zeros of a row, few enough for a cache.
-template <class T, class I> Index panel_columns(const CSR<T, I>& X) {
+template <class T> Index panel_columns(const CSR<T>& X) {
     const double row_nonzeros = static_cast<double>(X.nnz()) / static_cast<double>(maximum<Index>(X.rows(), 1));
     const double wanted = kPanelNonzeros * static_cast<double>(X.columns) / maximum(row_nonzeros, 1.0);
     const auto limit = static_cast<Index>(clip<double>(wanted, kCachedPanelColumns, kMostPanelColumns));
@@ -50,9 +50,9 @@ template <class T> struct PanelScratch {
 
 // Call f(offset, t) for the non-zeros t in [start, end) of a row whose column panel.first + offset is in the panel.
 // Returns where those of the next panel begin; in rows that are not sorted every panel visits all non-zeros.
-template <class T, class I, class F>
-inline Index for_each_in_panel(CSR<T, I> X, Index start, Index end, Panel<T> panel, F f) {
-    const I* const indices = X.indices.data;
+template <class T, class F>
+inline Index for_each_in_panel(CSR<T> X, Index start, Index end, Panel<T> panel, F f) {
+    const Column* const indices = X.indices.data;
     Index t = start;
     for (; t < end; ++t) {
         const Index offset = static_cast<Index>(indices[t]) - panel.first;
@@ -67,8 +67,8 @@ inline Index for_each_in_panel(CSR<T, I> X, Index start, Index end, Panel<T> pan
 
 // Add rows first .. first + w of X to a panel of zeros. begin[k]: the first non-zero of row k in the panel's columns.
 // end[k], written: the first one after them. Returns the number of non-zeros added (for rows sorted by column).
-template <class T, class I>
-Index fill_panel(CSR<T, I> X, Index first, Index w, Panel<T> panel, const Index* begin, Index* end) {
+template <class T>
+Index fill_panel(CSR<T> X, Index first, Index w, Panel<T> panel, const Index* begin, Index* end) {
     Index n = 0;
     for (Index k = 0; k < w; ++k) {
         T* const into = panel.values + k;
@@ -80,8 +80,8 @@ Index fill_panel(CSR<T, I> X, Index first, Index w, Panel<T> panel, const Index*
 }
 
 // Write zeros where `fill_panel` has added n numbers.
-template <class T, class I>
-void clear_panel(CSR<T, I> X, Index first, Index w, Panel<T> panel, const Index* begin, Index n) {
+template <class T>
+void clear_panel(CSR<T> X, Index first, Index w, Panel<T> panel, const Index* begin, Index n) {
     if (n > panel.columns) {
         std::fill_n(panel.values, panel.columns * Panel<T>::width, T(0));
         return;
@@ -116,7 +116,7 @@ template <class T> struct Nonzero<KernelArgument::l1_distance, T> {
 };
 
 // |x|_1 of each row of X, in float64.
-template <class T, class I> std::vector<double> l1_norms(const CSR<T, I>& X) {
+template <class T> std::vector<double> l1_norms(const CSR<T>& X) {
     std::vector<double> norms(X.rows());
     for (Index i = 0; i < X.rows(); ++i)
         for (const T x : X.values(i)) norms[i] += std::abs(static_cast<double>(x));
@@ -125,8 +125,8 @@ template <class T, class I> std::vector<double> l1_norms(const CSR<T, I>& X) {
 
 // out (n, R registers) += X @ panel, or the sums of another kind; the non-zeros of row i from positions[i] on, which moves
 // on. The sums of a row are in registers: a loop over memory would load and store them for each non-zero.
-template <KernelArgument kind, int R, class T, class I>
-void add_common(CSR<T, I> X, Panel<T> panel, Index* positions, T* out, Index stride) {
+template <KernelArgument kind, int R, class T>
+void add_common(CSR<T> X, Panel<T> panel, Index* positions, T* out, Index stride) {
     constexpr Index lanes = Panel<T>::lanes;
     using Sums = Pack<T, lanes>;
     const T* const data = X.data.data;
@@ -153,8 +153,8 @@ void add_common(CSR<T, I> X, Panel<T> panel, Index* positions, T* out, Index str
 // Cost    nnz(X) c / width vector operations of width sums, three times as many for L1 distances; both sets are read d /
 //         columns times, in parts
 // Exact   a sum is added up in the order of the row's non-zeros: it does not depend on the other rows
-template <KernelArgument kind, class T, class I, class J, class Visit>
-void visit_sums(const CSR<T, I>& X, const CSR<T, J>& Z, PanelScratch<T>& scratch, const Visit& visit) {
+template <KernelArgument kind, class T, class Visit>
+void visit_sums(const CSR<T>& X, const CSR<T>& Z, PanelScratch<T>& scratch, const Visit& visit) {
     constexpr Index width = Panel<T>::width;
     const Index r = X.rows();
     const bool is_single_panel = scratch.columns >= X.columns;
@@ -169,7 +169,7 @@ void visit_sums(const CSR<T, I>& X, const CSR<T, J>& Z, PanelScratch<T>& scratch
             const bool is_last = panel.first + panel.columns >= X.columns;
             with_registers<kPanelPacks>(count_blocks(w, Panel<T>::lanes), [&](auto registers) {
                 for (Index i = 0; i < r; i += kProductRows) {
-                    const CSR<T, I> rows = X.slice(i, minimum(i + kProductRows, r));
+                    const CSR<T> rows = X.slice(i, minimum(i + kProductRows, r));
                     T* const sums = scratch.sums.data() + (is_single_panel ? 0 : i * width);
                     add_common<kind, registers.value>(rows, panel, positions + i, sums, width);
                     if (is_last) visit(i, first, Matrix<T>{sums, rows.rows(), registers.value * Panel<T>::lanes, width});

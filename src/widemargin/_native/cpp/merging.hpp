@@ -46,7 +46,7 @@ struct DenseRows {
         for (Index k = 0; k < minimum<Index>(X.columns, 64); k += 16) WM_PREFETCH(X.data + i * X.stride + k);
     }
     // Write the non-zeros of a row and their columns; returns how many.
-    Index gather(Index i, float* __restrict values, std::int32_t* __restrict columns) {
+    Index gather(Index i, float* __restrict values, Column* __restrict columns) {
         const float* row = X[i].data;
         Index n = 0;
         for (Index k = 0; k < X.columns; ++k) {
@@ -60,8 +60,8 @@ struct DenseRows {
 };
 
 // Sparse rows (n, d), less a shift (d,): `dense` (d,) is scratch for one row, or empty where the shift is zero.
-template <class I> struct SparseRows {
-    CSR<float, I> X;
+struct SparseRows {
+    CSR<float> X;
     Span<const float> shift;
     std::vector<float> dense;
 
@@ -74,9 +74,9 @@ template <class I> struct SparseRows {
         WM_PREFETCH(X.data.data + X.row_begin(i));
         WM_PREFETCH(X.indices.data + X.row_begin(i));
     }
-    Index gather(Index i, float* __restrict values, std::int32_t* __restrict columns) {
+    Index gather(Index i, float* __restrict values, Column* __restrict columns) {
         const Span<const float> row = X.values(i);
-        const Span<const I> row_columns = X.columns_of(i);
+        const Span<const Column> row_columns = X.columns_of(i);
         if (!dense.empty()) {
             const Span<float> all = as_span(dense);
             for (float& value : all) value = 0.0f;
@@ -86,7 +86,7 @@ template <class I> struct SparseRows {
         Index n = 0;
         for (Index t = 0; t < row.size; ++t) {
             values[n] = row.data[t];
-            columns[n] = static_cast<std::int32_t>(row_columns.data[t]);
+            columns[n] = row_columns.data[t];
             n += row.data[t] != 0.0f;
         }
         return n;
@@ -94,14 +94,14 @@ template <class I> struct SparseRows {
 };
 
 inline DenseRows shifted_rows(Span<const float> shift, Matrix<const float> X) { return {X, shift}; }
-template <class I> SparseRows<I> shifted_rows(Span<const float> shift, const CSR<float, I>& X) {
+inline SparseRows shifted_rows(Span<const float> shift, const CSR<float>& X) {
     const bool is_shifted = std::any_of(shift.begin(), shift.end(), [](float value) { return value != 0.0f; });
     return {X, shift, std::vector<float>(is_shifted ? X.columns : 0)};
 }
 
 // Inner products of one row, n non-zeros, with the points of N registers of slots.
 template <int N>
-inline void inner_products(const float* points, Index stride, const float* values, const std::int32_t* columns, Index n,
+inline void inner_products(const float* points, Index stride, const float* values, const Column* columns, Index n,
                            float* out) {
     FloatVector sum[N];  // registers
     WM_UNROLL

@@ -11,18 +11,18 @@ namespace wm {
 template <class T> void add_products(const Matrix<const T>& X, Index i, Matrix<const double> W, Span<double> f) {
     for (Index j = 0; j < X.columns; ++j) add_scaled(W[j].data, static_cast<double>(X[i].data[j]), f.data, f.size);
 }
-template <class T, class I> void add_products(const CSR<T, I>& X, Index i, Matrix<const double> W, Span<double> f) {
+template <class T> void add_products(const CSR<T>& X, Index i, Matrix<const double> W, Span<double> f) {
     const Span<const T> x = X.values(i);
-    const I* const columns = X.columns_of(i).data;
+    const Column* const columns = X.columns_of(i).data;
     for (Index t = 0; t < x.size; ++t) add_scaled(W[columns[t]].data, static_cast<double>(x.data[t]), f.data, f.size);
 }
 template <class T> void add_outer(const Matrix<const T>& X, Index i, Span<const double> delta, Matrix<double> W) {
     for (Index j = 0; j < X.columns; ++j)
         add_scaled(delta.data, static_cast<double>(X[i].data[j]), W[j].data, delta.size);
 }
-template <class T, class I> void add_outer(const CSR<T, I>& X, Index i, Span<const double> delta, Matrix<double> W) {
+template <class T> void add_outer(const CSR<T>& X, Index i, Span<const double> delta, Matrix<double> W) {
     const Span<const T> x = X.values(i);
-    const I* const columns = X.columns_of(i).data;
+    const Column* const columns = X.columns_of(i).data;
     for (Index t = 0; t < x.size; ++t)
         add_scaled(delta.data, static_cast<double>(x.data[t]), W[columns[t]].data, delta.size);
 }

@@ -8,7 +8,7 @@ namespace wm {
 //
 // Cost    O(n d), one pass
 // Twin    scipy.sparse.csr_array(X).indptr
-template <class T> void count_nonzeros(Matrix<const T> X, Span<std::int64_t> indptr) {
+template <class T> void count_nonzeros(Matrix<const T> X, Span<Index> indptr) {
     indptr[0] = 0;
     for (Index i = 0; i < X.rows; ++i) {
         const T* const row = X[i].data;
@@ -24,7 +24,7 @@ template <class T> void count_nonzeros(Matrix<const T> X, Span<std::int64_t> ind
 // Returns the number of non-zeros, or -1 if there are more than data has entries
 // Cost    O(n d), one pass; without branches but in the last rows
 // Twin    scipy.sparse.csr_array(X)
-template <class T, class I> Index copy_nonzeros(Matrix<const T> X, Span<T> data, Span<I> indices) {
+template <class T> Index copy_nonzeros(Matrix<const T> X, Span<T> data, Span<Column> indices) {
     Index t = 0;
     for (Index i = 0; i < X.rows; ++i) {
         const T* const row = X[i].data;
@@ -33,7 +33,7 @@ template <class T, class I> Index copy_nonzeros(Matrix<const T> X, Span<T> data,
             if (!has_room && row[j] == 0) continue;
             if (!has_room && t == data.size) return -1;
             data.data[t] = row[j];
-            indices.data[t] = static_cast<I>(j);
+            indices.data[t] = static_cast<Column>(j);
             t += row[j] != 0;
         }
     }

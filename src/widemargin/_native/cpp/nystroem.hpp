@@ -114,8 +114,8 @@ template <class W> class LinearMaps {
         for (int r = 0; r < R; ++r) x[r] = X[i[r]].data;
         add(x, group, scratch, totals);
     }
-    template <int R, class I>
-    void add(const CSR<W, I>& X, const Index (&i)[R], Index group, W* scratch, double* totals) const {
+    template <int R>
+    void add(const CSR<W>& X, const Index (&i)[R], Index group, W* scratch, double* totals) const {
         for (int r = 0; r < R; ++r)
             pairwise_sparse<KernelArgument::inner_product>(X.values(i[r]), X.columns_of(i[r]), packed[group], Span<const W>{},
                                               scratch + r * packed.width);

@@ -165,8 +165,8 @@ void pairwise_rows(const X* const (&x)[R], PackedGroup<T> points, T* out, Index 
 // Given   points: d features, `width` columns; at_zero (width,): the sums of a row of zeros; out (width,): written
 // Cost    nnz width multiply-adds, or two to four times as many operations for distances
 // Twin    tests/naive/nystroem.py::pairwise
-template <KernelArgument kind, class T, class I>
-void pairwise_sparse(Span<const T> values, Span<const I> columns, PackedGroup<T> points, Span<const T> at_zero, T* out) {
+template <KernelArgument kind, class T>
+void pairwise_sparse(Span<const T> values, Span<const Column> columns, PackedGroup<T> points, Span<const T> at_zero, T* out) {
     for_each_tile<T>(points.width, [&](Index c, auto registers) {
         using V = typename decltype(registers)::V;
         sum_tile<V, 1, registers.n>(
@@ -210,8 +210,8 @@ template <class T> class PairwisePoints {
         for (int r = 0; r < R; ++r) x[r] = X[i[r]].data;
         by_kind([&](auto k) { pairwise_rows<k.value>(x, packed[group], out, stride); });
     }
-    template <int R, class I>
-    void pairwise(const CSR<T, I>& X, const Index (&i)[R], Index group, T* out, Index stride) const {
+    template <int R>
+    void pairwise(const CSR<T>& X, const Index (&i)[R], Index group, T* out, Index stride) const {
         for (int r = 0; r < R; ++r)
             by_kind([&](auto k) {
                 pairwise_sparse<k.value>(X.values(i[r]), X.columns_of(i[r]), packed[group], at_zero(group),

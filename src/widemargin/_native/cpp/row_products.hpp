@@ -18,7 +18,7 @@ static_assert(kBlockColumns >= ProductScratch<float>::width && kBlockColumns >= 
 template <class T> ProductScratch<T> product_scratch(Matrix<const T>, Matrix<const T> Z) {
     return ProductScratch<T>(Z.rows, Z.columns);
 }
-template <class T, class I, class J> PanelScratch<T> product_scratch(const CSR<T, I>& X, const CSR<T, J>&) {
+template <class T> PanelScratch<T> product_scratch(const CSR<T>& X, const CSR<T>&) {
     return PanelScratch<T>(X.rows(), X.columns, panel_columns(X));
 }
 
