@@ -131,4 +131,4 @@ def docs(session: nox.Session) -> None:
 def bench(session: nox.Session) -> None:
     """Measure against other libraries; after --, the data sets and options of the script."""
     session.install("-e", ".[bench]")
-    session.run("python", "benchmarks/peers/kernel_svm.py", *session.posargs)
+    session.run("python", "benchmarks/all.py", "kernel_svm", *(session.posargs or ("--sets", "patches")))

@@ -1,10 +1,5 @@
 """Early machines of millions of sparse rows: seconds, memory, accuracy.
 
-::
-
-    python benchmarks/early_millions.py                   # 500,000 and 3,000,000 rows: minutes
-    python benchmarks/early_millions.py --rows 200000
-
 Rows have 10 dense columns and 10 categories of 50 levels as 500 columns of zeros and ones, in CSR float32; the label is
 a smooth function of 5 columns and the effects of 4 categories, one in 20 is flipped. Each fit has a process of its own;
 `memory` is its largest size less that before the fit, with the data: what `memory_budget` limits, and the machine.
@@ -12,38 +7,19 @@ a smooth function of 5 columns and the effects of 4 categories, one in 20 is fli
 
 from __future__ import annotations
 
-import argparse
-import sys
 import time
-from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-
-from measuring import process, report
+from measuring import process
+from measuring.experiment import Experiment, Row
 from widemargin import DCSVMClassifier
 
 ROWS = 500_000, 3_000_000
 _TEST_ROWS, _BUDGET = 100_000, 10**9
 _N_DENSE, _N_CATEGORIES, _N_LEVELS = 10, 10, 50
-
-Row = dict[str, Any]
-
-
-def main(arguments: Sequence[str] | None = None) -> None:
-    """Measure, print and write the table."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--rows", nargs="+", type=int, default=ROWS)
-    options = parser.parse_args(arguments)
-    rows: list[Row] = []
-    for n in options.rows:
-        rows.append(process.run_apart(measure, n))
-        print(report.format_table(rows, list(rows[0])), flush=True)
-        report.write_csv(report.RESULTS / "early_millions.csv", rows)
 
 
 def make_rows(n: int, seed: int = 0) -> tuple[sp.csr_array, np.ndarray[Any, Any]]:
@@ -63,7 +39,7 @@ def make_rows(n: int, seed: int = 0) -> tuple[sp.csr_array, np.ndarray[Any, Any]
     return X, ((f > np.median(f)) ^ (rng.random(n) < 0.05)).astype(np.int64)
 
 
-def measure(n: int) -> Row:
+def measure(n: int, run: Any = None) -> Row:
     """The row of an early machine of n rows."""
     X, y = make_rows(n + min(n, _TEST_ROWS))
     X_test, y_test, X, y = X[n:], y[n:], X[:n], y[:n]
@@ -82,5 +58,11 @@ def measure(n: int) -> Row:
     return row | {"accuracy": accuracy, "predict_us": 1e6 * (time.perf_counter() - start) / len(y_test)}
 
 
-if __name__ == "__main__":
-    main()
+EARLY_MILLIONS = Experiment(
+    "early_millions",
+    [(500_000,), (3_000_000,)],
+    ("rows",),
+    measure,
+    seconds={500_000: 60.0, 3_000_000: 420.0},
+    quick={"cells": [(20_000,)]},
+)

@@ -1,7 +1,5 @@
 """Microseconds of one row: `predict`, and the function that `as_function` returns, for every kind of machine.
 
-python benchmarks/one_row.py
-
 On 4,000 of the bundled patches (75 columns, float32). The fastest of 20 rounds of 50 calls each, alternating.
 """
 
@@ -13,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from measuring.experiment import Experiment, Row
 from widemargin import BSGDClassifier, DCOneClassSVM, DCPredClassifier, DCSVMClassifier, DCSVMRegressor, OCASClassifier
 from widemargin.datasets import load_patches
 
@@ -28,24 +27,21 @@ _MACHINES: dict[str, Any] = {
 _ROUNDS, _CALLS = 20, 50
 
 
+def measure(machine: str, run: Any = None) -> Row:
+    """Microseconds of one machine."""
+    X, y = load_patches(4_000)
+    row = X[:1]
+    model = _MACHINES[machine].fit(X, y)
+    function = model.as_function()
+    before, after = _microseconds(lambda: model.predict(row), lambda: function(row[0]))
+    n_support = np.shape(getattr(model, "dual_coef_", np.empty((0, 0))))[1]
+    return {"machine": machine, "support_vectors": n_support, "predict": before, "as_function": after}
+
+
 def _microseconds(*calls: Callable[[], Any]) -> list[float]:
     """Of each call, the fastest round of them."""
     rounds = [[timeit.timeit(call, number=_CALLS) for call in calls] for _ in range(_ROUNDS)]
     return [1e6 * seconds / _CALLS for seconds in np.min(rounds, axis=0)]
 
 
-def main() -> None:
-    """Print the table of the guide."""
-    X, y = load_patches(4_000)
-    row = X[:1]
-    print("| machine | support vectors | `predict` | `as_function` |\n| --- | --- | --- | --- |")
-    for name, machine in _MACHINES.items():
-        model = machine.fit(X, y)
-        function = model.as_function()
-        before, after = _microseconds(lambda model=model: model.predict(row), lambda f=function: f(row[0]))
-        n_support = len(getattr(model, "dual_coef_", np.empty((0, 0))).T) or "–"
-        print(f"| {name} | {n_support} | {before:.0f} | {after:.0f} |")
-
-
-if __name__ == "__main__":
-    main()
+ONE_ROW = Experiment("one_row", tuple(_MACHINES), ("machine",), measure, seconds=15.0)

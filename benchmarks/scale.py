@@ -1,39 +1,27 @@
 """Exact, early and linear machines of the whole covtype by the number of rows, and of two larger sets.
 
-::
-
-    python benchmarks/scale.py                                  # minutes
-    python benchmarks/scale.py --rows 20000 60000 --rival-rows 0
-    python benchmarks/scale.py --machines linear                # others' rows stay as they are
-    python benchmarks/scale.py --set noisy --rows 1000000 --machines exact "early, auto" --to larger_sets.csv
-
 covtype: class 2 against the rest with C = gamma = 32, columns scaled to [0, 1]; a fifth of the 581,012 rows is for
-tests. Each fit has a process of its own; `memory` is its largest size less that before it, with the data. The linear
-machine has C = 1 and one thread, and its seconds are processor time. The machine "paper" is Algorithm 1 as published:
-four levels, kernel k-means, no intercept. Exact machines stop after 600 seconds.
+tests. `memory` is its largest size less that before it, with the data. The linear machine has C = 1 and one thread, and
+its seconds are processor time. The machine "paper" is Algorithm 1 as published: four levels, kernel k-means, no
+intercept. `larger_sets` are 500,000 patches and 1,000,000 noisy rows. Exact machines stop after 600 seconds.
 """
 
 from __future__ import annotations
 
-import argparse
-import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-
-from measuring import process, report
+from measuring import process
+from measuring.experiment import Experiment, Row
 from measuring.problems import load_problem
 from widemargin import DCSVMClassifier, OCASClassifier
 
 ROWS = 20_000, 60_000, 116_202, 232_405, 464_810
-
-Row = dict[str, Any]
+_MOST_OF_RIVAL = 60_000  # rows: it takes minutes with twice as many
 
 
 def _intelex(C: float, gamma: float) -> Any:
@@ -53,30 +41,7 @@ MACHINES: dict[str, Callable[[float, float], Any]] = {  # of C and gamma
 }
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
-    """Measure, print and write the table."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--set", default="covtype")
-    parser.add_argument("--to", default="scale.csv", help="the file of results, in which other rows stay")
-    parser.add_argument("--rows", nargs="+", type=int, default=ROWS)
-    parser.add_argument(
-        "--rival-rows", type=int, default=116_202, help="largest number of rows of scikit-learn-intelex"
-    )
-    parser.add_argument("--machines", nargs="+", choices=MACHINES, default=["exact", "early", "intelex", "linear"])
-    options = parser.parse_args(arguments)
-    replaced = {(options.set, machine, n) for machine in options.machines for n in options.rows}
-    path = report.RESULTS / options.to
-    rows = report.read_csv(path) if path.exists() else []
-    rows = [row for row in rows if (row["set"], row["machine"], row["rows"]) not in replaced]
-    for n in options.rows:
-        for name in options.machines:
-            if name != "intelex" or n <= options.rival_rows:
-                rows.append(process.run_apart(measure, options.set, name, n))
-                print(report.format_table(rows, list(rows[0])), flush=True)
-                report.write_csv(path, rows)
-
-
-def measure(name: str, machine: str, n: int) -> Row:
+def measure(name: str, machine: str, n: int, run: Any = None) -> Row:
     """The row of one machine of n rows: of the second of two fits where one takes less than ten seconds."""
     problem = load_problem(name, n_rows=n * 5 // 4 if name == "noisy" else n)  # a fifth is for tests
     X, y, make = problem.X, problem.y, partial(MACHINES[machine], problem.C, problem.gamma)
@@ -100,5 +65,27 @@ def measure(name: str, machine: str, n: int) -> Row:
     return row | {"accuracy": 100 * float(np.mean(model.predict(problem.X_test) == problem.y_test))}
 
 
-if __name__ == "__main__":
-    main()
+SCALE = Experiment(
+    "scale",
+    [
+        ("covtype", machine, n)
+        for n in ROWS
+        for machine in ("exact", "early", "intelex", "linear")
+        if machine != "intelex" or n <= _MOST_OF_RIVAL
+    ],
+    ("set", "machine", "rows"),
+    measure,
+    seconds=20.0,
+    quick={"cells": [("covtype", "early", 5000)]},
+)
+LARGER = SCALE._replace(
+    results="larger_sets",
+    cells=[
+        ("patches", "exact", 500_000),
+        ("patches", "early, auto", 500_000),
+        ("covtype", "paper", 464_810),
+        ("noisy", "early, auto", 1_000_000),
+        ("noisy", "exact", 1_000_000),
+    ],
+    seconds=120.0,
+)

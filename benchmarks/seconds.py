@@ -1,13 +1,8 @@
 """Seconds of exact fits by kind of work, with the kernel entries computed and the memory pages touched first.
 
-::
-
-    python benchmarks/seconds.py --sets a9a codrna letter patches:50000
-    PYTHONPATH=EARLIER/src python benchmarks/seconds.py --sets a9a codrna letter patches:50000 --label before
-
-Rows with another label, or of other sets, stay in the file: the second command measures an earlier version. Each set is
-fitted three times in one process: "first" touches memory that the process has not had yet; of the other two the faster
-counts. Calls made by one of several threads count as their share of the seconds.
+`--label before`, with PYTHONPATH of an earlier version, measures that beside. Each set is fitted three times in one
+process: "first" touches memory that the process has not had yet; of the other two the faster counts. Calls made by one
+of several threads count as their share of the seconds.
 
     clustering    the division of the rows
     kernel rows   products with kernel rows, for the decision values of rows outside an active set
@@ -20,22 +15,17 @@ counts. Calls made by one of several threads count as their share of the seconds
 
 from __future__ import annotations
 
-import argparse
 import resource
-import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from pathlib import Path
 from typing import Any
 from unittest import mock
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-
 from benchmarks.shrinking import counted
-from measuring import report
+from measuring.experiment import Experiment, Row, Run
 from measuring.problems import load_problem
 from widemargin import DCSVMClassifier
 from widemargin._native import dual
@@ -63,31 +53,11 @@ _CALLS: list[tuple[str, Any, str]] = [
     ("choices", solver, "_typical_change"),
 ]
 _KINDS = ["clustering", "kernel rows", "matrices", "copies", "working sets", "choices", "other"]
-_KEYS = ["label", "set", "rows", "levels"]
-_COUNTS = [*_KEYS, "n_features", "support_vectors"]
-_COLUMNS = [*_COUNTS, "first", "seconds", *_KINDS, "entries", "touched_mb"]
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
-    """Measure, print and write the table."""
-    parser = argparse.ArgumentParser(description=str(__doc__).partition("\n")[0])
-    parser.add_argument("--sets", nargs="+", default=["patches:20000"], metavar="SET[:ROWS]")
-    parser.add_argument("--levels", nargs="+", default=["auto"], choices=["auto", "none"])
-    parser.add_argument("--label", default="now")
-    options = parser.parse_args(arguments)
-    path = report.RESULTS / "seconds.csv"
-    for name in options.sets:
-        for levels in options.levels:
-            row = {"label": options.label, **measure(name, levels)}
-            print(report.format_table([row], _COLUMNS), flush=True)
-            others = [other for other in report.read_csv(path) if any(other[key] != row[key] for key in _KEYS)]
-            report.write_csv(path, [*others, row])
-
-
-def measure(name: str, levels: str) -> dict[str, Any]:
+def measure(base: str, n_rows: int, levels: str, run: Run) -> Row:
     """One set's row of the table."""
-    base, _, n_rows = name.partition(":")
-    problem = load_problem(base, n_rows=int(n_rows) if n_rows else None)
+    problem = load_problem(base, n_rows=n_rows)
     model = DCSVMClassifier(C=problem.C, gamma=problem.gamma, n_levels="auto" if levels == "auto" else 0)
     measured = []
     for _ in range(3):
@@ -101,6 +71,7 @@ def measure(name: str, levels: str) -> dict[str, Any]:
     with counted() as counts:
         model.fit(problem.X, problem.y)
     return {
+        "label": run.label,
         "set": base,
         "rows": len(problem.y),
         "n_features": problem.X.shape[1],
@@ -159,5 +130,20 @@ def timed() -> Iterator[Counter[str]]:
         yield seconds
 
 
-if __name__ == "__main__":
-    main()
+SECONDS = Experiment(
+    "seconds",
+    [
+        ("a9a", 32_561, "auto"),
+        ("codrna", 47_628, "auto"),
+        ("covtype_20k", 16_000, "auto"),
+        ("ijcnn1", 39_992, "auto"),
+        ("letter", 15_000, "auto"),
+        ("one_hot", 9_000, "auto"),
+        ("patches", 50_000, "auto"),
+        ("usps", 7_291, "auto"),
+    ],
+    ("set", "rows", "levels", "label"),
+    measure,
+    seconds=30.0,
+    settings={"label": "now"},
+)

@@ -1,9 +1,5 @@
 """Kernel entries and rounds of exact fits, with and without rounds on the near rows alone.
 
-::
-
-    python benchmarks/shrinking.py --sets codrna ijcnn1 letter kddcup99_10 patches:50000 patches:200000
-
 Entries are divided by (support vectors) x rows, the least that an exact solution needs. The counts do not depend on the
 machine or its load. "rows of n": entries of kernel rows that update decision values; "active": entries of the active
 sets' matrices.
@@ -11,44 +7,22 @@ sets' matrices.
 
 from __future__ import annotations
 
-import argparse
-import sys
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 from unittest import mock
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-
-from measuring import report
+from measuring.experiment import Experiment, Row
 from measuring.problems import load_problem
 from widemargin import DCSVMClassifier
 from widemargin.kernels import active_matrix, boxed_rows
 from widemargin.solvers.dual import solver
 
-_COLUMNS = ["set", "rows", "levels", "shrinking", "support_vectors", "rows of n", "active", "rounds", "working sets"]
 
-
-def main(arguments: Sequence[str] | None = None) -> None:
-    """Measure, print and write the table."""
-    parser = argparse.ArgumentParser(description=str(__doc__).partition("\n")[0])
-    parser.add_argument("--sets", nargs="+", default=["patches:20000"], metavar="SET[:ROWS]")
-    options = parser.parse_args(arguments)
-    rows = []
-    for name in options.sets:
-        for levels in ("auto", 0):
-            for shrinking in (True, False):
-                rows.append(measure(name, levels, shrinking))
-                print(report.format_table(rows[-1:], _COLUMNS))
-                report.write_csv(report.RESULTS / "shrinking.csv", rows)
-
-
-def measure(name: str, levels: int | str, shrinking: bool) -> dict[str, Any]:
+def measure(base: str, n_rows: int, levels: int | str, shrinking: bool, run: Any = None) -> Row:
     """The counts of one fit."""
-    base, _, n_rows = name.partition(":")
-    problem = load_problem(base, n_rows=int(n_rows) if n_rows else None)
+    problem = load_problem(base, n_rows=n_rows)
     share = solver._UNSHRUNK_SHARE if shrinking else 0.0
     with counted() as counts, mock.patch.object(solver, "_UNSHRUNK_SHARE", share):
         model = DCSVMClassifier(C=problem.C, gamma=problem.gamma, n_levels=levels).fit(problem.X, problem.y)
@@ -89,5 +63,24 @@ def counted() -> Iterator[Counter[str]]:
         yield counts
 
 
-if __name__ == "__main__":
-    main()
+SHRINKING = Experiment(
+    "shrinking",
+    [
+        (*which, levels, shrinking)
+        for which in (
+            ("a9a", 32_561),
+            ("codrna", 47_628),
+            ("ijcnn1", 39_992),
+            ("letter", 15_000),
+            ("kddcup99_10", 395_217),
+            ("patches", 50_000),
+            ("patches", 200_000),
+        )
+        for levels in ("auto", 0)
+        for shrinking in (True, False)
+    ],
+    ("set", "rows", "levels", "shrinking"),
+    measure,
+    seconds=30.0,
+    quick={"cells": [("patches", 5000, 0, True)]},
+)

@@ -1,10 +1,5 @@
 """Streams: the default of `lam`, and labels that change. Each chunk of 1,000 rows is predicted, then learnt.
 
-::
-
-    export WIDEMARGIN_DATA=...                    # a folder of .npz files, see widemargin.datasets.load_benchmark
-    python benchmarks/streams.py                  # two minutes
-
 `accuracy` is that of the predictions, in percent (prequential). Columns are scaled to [0, 1], gamma is "scale", the
 budget 100. Rows come in random order, those of `kddcup99_10` also in their own, where attacks come in bursts. In
 `turned` streams the labels of the second half are inverted. `fit` is the accuracy on test rows of a fit with 20 passes
@@ -13,21 +8,13 @@ budget 100. Rows come in random order, those of `kddcup99_10` also in their own,
 
 from __future__ import annotations
 
-import argparse
-import sys
-import warnings
-from collections.abc import Iterator, Sequence
-from pathlib import Path
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-sys.path.insert(0, str(Path(__file__).resolve().parent))
-
 from sklearn.preprocessing import MinMaxScaler
 
-from measuring import report
+from measuring.experiment import Experiment, Row, Run
 from measuring.problems import load_problem
 from widemargin import BSGDClassifier
 from widemargin.datasets import load_benchmark
@@ -35,19 +22,6 @@ from widemargin.datasets import load_benchmark
 SETS = ("ijcnn1", "codrna", "covtype_20k", "patches", "a9a", "mnist", "kddcup99_10")
 LAMS = (1e-2, 1e-3, 1e-4, 1e-5, 1e-6)
 _CHUNK = 1000
-
-Row = dict[str, Any]
-
-
-def main(arguments: Sequence[str] | None = None) -> None:
-    """Measure, print and write the tables."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--sets", nargs="+", default=SETS)
-    options = parser.parse_args(arguments)
-    warnings.simplefilter("ignore")
-    rows = [row for name in options.sets for row in [*compare(name), *fits(name)]]
-    print(report.format_table(rows, list(rows[0])))
-    report.write_csv(report.RESULTS / "streams.csv", rows)
 
 
 def streams(name: str, n: int = 20_000, n_own: int = 60_000) -> Iterator[tuple[str, Any, Any]]:
@@ -98,5 +72,16 @@ def fits(name: str) -> Iterator[Row]:
         yield {**row, "accuracy": float(np.mean(scores)), "std": float(np.std(scores, ddof=1))}
 
 
-if __name__ == "__main__":
-    main()
+def measure(name: str, run: Run) -> Iterator[Row]:
+    """The rows of both."""
+    yield from compare(name)
+    yield from fits(name)
+
+
+STREAMS = Experiment(
+    "streams",
+    SETS,
+    ("set", "order", "labels", "lam", "average"),
+    measure,
+    seconds=180.0,
+)

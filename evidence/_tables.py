@@ -1,74 +1,15 @@
-"""Tables of the papers' experiments. Below each stand the machine, the commits and the days of its rows."""
+"""Tables of the papers' experiments."""
 
 from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Callable, Iterable, Sequence
-from functools import wraps
+from collections.abc import Callable
 from typing import Any
 
-from measuring.load import QUIET, is_quiet
-from measuring.tables import markdown
+from measuring.tables import Row, Rows, by, cell, listed, markdown, pivot, short, star
 
-Rows = list[dict[str, Any]]
 Table = Callable[[Rows], str]
-
-
-def source(rows: Rows) -> str:
-    """Return the line below a table: machine, commits, days, and how many rows had a busy neighbour."""
-    parts = [_distinct(rows, "machine_card"), "commit " + _distinct(rows, "commit"), _distinct(rows, "date")]
-    busy = sum(not is_quiet(row) for row in rows)
-    unknown = sum("others" not in row for row in rows)
-    if busy:
-        parts.append(f"{busy} of {len(rows)} rows beside other processes on more than {QUIET} of a core")
-    if unknown:
-        parts.append(f"load beside {unknown} of {len(rows)} rows unknown")
-    return "\n*" + "; ".join(parts) + ".*\n"
-
-
-def _distinct(rows: Rows, column: str) -> str:
-    return ", ".join(sorted({str(row.get(column, "unknown")) for row in rows}))
-
-
-def _sourced(table: Table) -> Table:
-    @wraps(table)
-    def both(rows: Rows) -> str:
-        return table(rows) + source(rows)
-
-    return both
-
-
-def _percent(value: Any, digits: int = 2) -> str:
-    return "" if value is None else f"{100 * value:.{digits}f} %"
-
-
-def _number(value: Any, form: str) -> str:
-    return "" if value is None else format(value, form)
-
-
-def _by(rows: Rows, *columns: str) -> dict[tuple[Any, ...], Rows]:
-    groups: dict[tuple[Any, ...], Rows] = {}
-    for row in rows:
-        groups.setdefault(tuple(row.get(column) for column in columns), []).append(row)
-    return groups
-
-
-def _pivot(rows: Rows, lines: Sequence[str], column: str, cell: Callable[[dict[str, Any]], str]) -> str:
-    """A line for each combination of values of `lines`, a column for each value of `column`."""
-    values = list(dict.fromkeys(row[column] for row in rows))
-    found = []
-    for key, mine in _by(rows, *lines).items():
-        cells = {row[column]: cell(row) for row in mine}
-        found.append([*(_short(part) for part in key), *(cells.get(value, "") for value in values)])
-    names = ["model" if name == "machine" else name for name in lines]
-    return markdown([*names, *(_short(value) for value in values)], found)
-
-
-def _short(value: Any) -> str:
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return str(value)
-    return f"{value:,}" if isinstance(value, int) else f"{value:.4g}"
 
 
 # BSGD ----------------------------------------------------------------------------------------------------------------
@@ -76,40 +17,22 @@ def _short(value: Any) -> str:
 _RULES = ("gss-paper, last step", "lookup-wd, last step", "gss-paper", "lookup-wd", "lookup-h", "gss", "gss-precise")
 
 
-def _bsgd_table1(rows: Rows) -> str:
-    header = ["set", "rows", "columns", "C", "γ", "exact model, accuracy %", "the paper's", "support vectors"]
-    lines = [
-        [
-            row["set"],
-            f"{row['n']:,}",
-            row["features"],
-            f"{row['C']:g}",
-            f"{row['gamma']:.3g}",
-            f"{row['accuracy %']:.2f}",
-            _number(row.get("paper accuracy %"), ".2f"),
-            f"{row['support_vectors']:,}",
-        ]
-        for row in rows
-    ]
-    return markdown(header, lines)
-
-
 def _bsgd_accuracy(rows: Rows) -> str:
     """A line for each set and budget: accuracy of each rule; in brackets the paper's, beside its machine."""
 
-    def cell(row: dict[str, Any] | None) -> str:
-        if row is None:
-            return ""
+    def text(row: Row) -> str:
         is_published = "paper accuracy %" in row and row["rule"].endswith("last step")
-        paper = f" ({row['paper accuracy %']:.2f})" if is_published else ""
-        spread = f" ± {row['std']:.2f}" if "std" in row else ", one seed"
-        return f"{row['accuracy %']:.2f}{spread}{paper}"
+        return _score(row) + (f" ({row['paper accuracy %']:.2f})" if is_published else "")
 
     lines = []
-    for (name, budget, epochs), mine in _by(rows, "set", "budget", "epochs").items():
+    for (name, budget, epochs), mine in by(rows, "set", "budget", "epochs").items():
         known = {row["rule"]: row for row in mine}
-        lines.append([f"{name}, {epochs}", budget, *(cell(known.get(rule)) for rule in _RULES)])
+        lines.append([f"{name}, {epochs}", budget, *(cell(text, known.get(rule)) for rule in _RULES)])
     return markdown(["set, passes", "B", *(f"`{rule}`" for rule in _RULES)], lines)
+
+
+def _score(row: Row) -> str:
+    return f"{row['accuracy %']:.2f}" + (f" ± {row['std']:.2f}" if "std" in row else ", one seed")
 
 
 def _bsgd_time(rows: Rows) -> str:
@@ -117,66 +40,29 @@ def _bsgd_time(rows: Rows) -> str:
     compared = ("lookup-wd", "gss", "gss-paper")
     rows = [row for row in rows if row["rule"] in compared]
     lines = []
-    for (name, budget), mine in _by(rows, "set", "budget").items():
+    for (name, budget), mine in by(rows, "set", "budget").items():
         known = {row["rule"]: row for row in mine}
         ours = known["lookup-wd"]
-        paper = f" ({ours['paper total saved %']:.1f})" if "paper total saved %" in ours else ""
-        frequency = f" ({ours['paper merging frequency %']:.0f})" if "paper merging frequency %" in ours else ""
-        saved = f"{ours['total saved %']:.1f}{paper}, {ours['total saved q1 %']:.1f} to {ours['total saved q3 %']:.1f}"
-        times = [
-            f"{known[rule]['merger ns']:.0f} ({_number(known[rule].get('search ns'), '.0f') or '-'})"
-            if "merger ns" in known[rule]
-            else ""
-            for rule in compared
-        ]
-        equal = _number(ours.get("equal % lookup-wd"), ".2f") + (
-            f" ({ours['paper equal %']:.1f})" if "paper equal %" in ours else ""
-        )
-        factors = [_number(ours.get(f"factor {rule}"), ".5f") for rule in compared]
-        lines.append([name, budget, f"{ours['merging frequency %']:.1f}{frequency}", saved, *times, equal, *factors])
+        frequency = cell("{merging frequency %:.1f}", ours) + cell(" ({paper merging frequency %:.0f})", ours)
+        saved = cell("{total saved %:.1f}", ours) + cell(" ({paper total saved %:.1f})", ours)
+        saved += cell(", {total saved q1 %:.1f} to {total saved q3 %:.1f}", ours)
+        times = [cell("{merger ns:.0f} ({search ns:.0f})", known[rule]) for rule in compared]
+        equal = cell("{equal % lookup-wd:.2f}", ours) + cell(" ({paper equal %:.1f})", ours)
+        factors = [cell(f"{{factor {rule}:.5f}}", ours) for rule in compared]
+        lines.append([name, budget, frequency, saved, *times, equal, *factors])
     header = ["set", "B", "merging frequency %", "total time saved %, quartiles"]
     header += ["ns a merger (its search), `lookup-wd`", "`gss`", "`gss-paper`", "decisions equal to `gss-paper`'s %"]
-    return markdown([*header, *(f"factor `{rule}`" for rule in compared)], lines) + source(rows)
+    return markdown([*header, *(f"factor `{rule}`" for rule in compared)], lines)
 
 
 def _bsgd_rival(rows: Rows) -> str:
     lines = []
-    for (name, program), mine in _by(rows, "set", "program").items():
+    for (name, program), mine in by(rows, "set", "program").items():
         scores, seconds = [row["accuracy %"] for row in mine], [row["seconds a pass"] for row in mine]
         rate = statistics.median(row["steps per second"] for row in mine)
         accuracy = f"{statistics.fmean(scores):.1f}, {min(scores):.1f} to {max(scores):.1f}"
         lines.append([name, program, f"{statistics.median(seconds):.3g}", f"{rate:,.0f}", accuracy, len(mine)])
     return markdown(["set", "program", "seconds a pass", "steps a second", "accuracy %, mean and range", "runs"], lines)
-
-
-def _bsgd_stream(rows: Rows) -> str:
-    lines = [
-        [
-            f"{row['rows']:,}",
-            f"{row['seconds']:.2f}",
-            f"{row['peak bytes'] / 2**20:.0f} MiB",
-            f"{row['accuracy %']:.2f}",
-        ]
-        for row in rows
-    ]
-    return markdown(["rows", "seconds", "peak memory", "accuracy %"], lines)
-
-
-def _bsgd_tradeoff(rows: Rows) -> str:
-    def cell(row: dict[str, Any]) -> str:
-        return (
-            f"{row['accuracy %']:.2f}" + (f" ± {row['std']:.2f}" if "std" in row else "") + f", {row['seconds']:.2g} s"
-        )
-
-    return _pivot(rows, ("set", "method"), "budget", cell)
-
-
-def _bsgd_figure2(rows: Rows) -> str:
-    columns = [f"{kind} error of {what}" for what in ("wd", "h") for kind in ("largest", "mean")]
-    lines = [
-        [row["nodes"], "half" if row["set"] == "grid" else "all"] + [f"{row[c]:.1g}" for c in columns] for row in rows
-    ]
-    return markdown(["nodes a side", "of the square", *columns], lines)
 
 
 # OCAS ----------------------------------------------------------------------------------------------------------------
@@ -201,280 +87,124 @@ def _reach(rows: Rows) -> str:
     return markdown(["set", "rows × columns", "C", *methods, "LIBLINEAR ÷ OCAS"], lines)
 
 
-def _ocas_table2(rows: Rows) -> str:
-    """A line for each set: seconds of every solver, and the excess of its objective over the best one."""
-
-    def cell(row: dict[str, Any]) -> str:
-        if "squared" in row["solver"]:  # another problem
-            return f"{row['seconds']:.2g} s"
-        return f"{row['seconds']:.2g} s, +{100 * row['excess']:.2g} %"
-
-    return _pivot(rows, ("set", "C"), "solver", cell)
-
-
-def _ocas_table3(rows: Rows) -> str:
-    return _pivot(rows, ("set",), "solver", lambda row: f"{row['seconds']:.2g} s, {row['test auROC']:.4f}")
-
-
 def _ocas_slopes(rows: Rows) -> str:
     """A line for each setting and solver: the exponent of n, and iterations."""
     sizes = [key for row in rows for key in row if key.startswith("iterations")]
     columns = sorted(set(sizes), key=lambda key: int(key.partition("= ")[2].replace(",", "")))
     lines = [
-        [row.get("set", "gaussians"), row["setting"], row["solver"], _number(row.get("slope"), ".2f")]
-        + [_short(row[column]) if column in row else "" for column in columns]
+        [row.get("set", "gaussians"), row["setting"], row["solver"], cell("{slope:.2f}", row)]
+        + [short(row[column]) if column in row else "" for column in columns]
         for row in rows
     ]
     return markdown(["set", "setting", "solver", "time grows as n^", *columns], lines)
 
 
-def _ocas_table4(rows: Rows) -> str:
-    rows = [row for row in rows if row["threads"] == 2]
-    lines = [
-        [
-            row["set"],
-            f"{row['n']:,}",
-            f"{row['C']:g}",
-            row.get("solver", "OCAS"),
-            f"{row['seconds']:.3f}",
-            f"{row['speedup']:.2f}",
-            f"{row['speedup, least']:.2f}",
-        ]
-        for row in rows
-    ]
-    header = ["set", "rows", "C", "solver", "seconds, two threads", "times one thread's speed", "of the least times"]
-    return markdown(header, lines)
-
-
-def _ocas_bandwidth(rows: Rows) -> str:
-    lines = [
-        [
-            row["set"],
-            f"{row['megabytes']:.0f}",
-            f"{row['gigabytes_per_second']:.1f}",
-            f"{row['outputs / read']:.2f}",
-            f"{row['plane / read']:.2f}",
-        ]
-        for row in rows
-    ]
-    return markdown(["set", "MB", "a threaded sum, GB/s", "decision values ÷ sum", "plane ÷ sum"], lines)
-
-
-def _ocas_large(rows: Rows) -> str:
-    lines = [
-        [
-            row["set"],
-            f"{row['n']:,} × {row['columns']}",
-            f"{row['gigabytes']:.2g}",
-            f"{row['C']:g}",
-            f"{row['seconds']:.3g}",
-            row["rounds"],
-            f"{row['values']}, {row['sums']}, {row['copies']}",
-            f"{row['extra_mb']:,.0f}",
-            f"{row['gap']:.1e}",
-        ]
-        for row in rows
-    ]
-    header = ["rows", "n × d", "GB", "C", "seconds", "rounds", "decision values, sums, copies", "MB beside X", "gap"]
-    return markdown(header, lines)
-
-
 def _crammer_singer(rows: Rows) -> str:
     rows = [row | {"who": f"{row['solver']}, {row['threads']} thread{'s' * (row['threads'] > 1)}"} for row in rows]
-    return _pivot(rows, ("set", "n", "C"), "who", lambda r: f"{r['seconds']:.2g} s, +{100 * r['excess']:.2g} %")
+    return pivot(rows, ("set", "n", "C"), "who", lambda r: f"{r['seconds']:.2g} s, +{100 * r['excess']:.2g} %")
 
 
 # DC-SVM --------------------------------------------------------------------------------------------------------------
 
 
-def _dc_svm_figure1(rows: Rows) -> str:
-    rows = [row for row in rows if row["clusters"] in (8, 128)]
-    return _pivot(rows, ("set", "n", "C", "gamma", "clusters"), "partition", _bound)
+_TIME = "{seconds:.3g} s{star} · {accuracy:.2%}"
 
 
-def _bound(row: dict[str, Any]) -> str:
-    return f"{row['bound']:.2e} / {row['difference']:.2e}"
+def _fit(form: str) -> Callable[[Row], str]:
+    """The format of a fit that ended, with a star beside busy processes; of one that did not, its limit."""
 
+    def text(row: Row) -> str:
+        return cell(form, row | {"star": star(row)}) if "seconds" in row else f"> {row['over_limit']:.0f} s"
 
-def _dc_svm_figure2(rows: Rows) -> str:
-    def cell(row: dict[str, Any]) -> str:
-        seconds = f", {row['seconds']:.2g} s" if "seconds" in row else ""
-        return f"{100 * row['precision']:.0f} / {100 * row['recall']:.0f}{seconds}"
-
-    return _pivot(rows, ("set", "kernel", "method"), "clusters", cell)
-
-
-def _dc_svm_table1(rows: Rows) -> str:
-    return _pivot(rows, ("set", "partition", "clusters"), "machine", _accuracy_and_us)
-
-
-def _accuracy_and_us(row: dict[str, Any]) -> str:
-    return f"{100 * row['accuracy']:.1f} % · {row['predict_us']:.1f} µs"
+    return text
 
 
 def _dc_svm_table2(rows: Rows) -> str:
-    def cell(row: dict[str, Any]) -> str:
-        if "seconds" not in row:
-            return f"> {row['over_limit']:.0f} s"
-        return _time_and_accuracy(row)
-
-    sizes = {name: {row["n"] for row in mine} for (name,), mine in _by(rows, "set").items()}
+    sizes = {name: {row["n"] for row in mine} for (name,), mine in by(rows, "set").items()}
     named = [row | {"of": row["set"] + (f", {row['n']:,}" if len(sizes[row["set"]]) > 1 else "")} for row in rows]
-    return _pivot(named, ("machine",), "of", cell)
+    return pivot(named, ("machine",), "of", _fit(_TIME))
 
 
-def _time_and_accuracy(row: dict[str, Any]) -> str:
-    """Seconds, with a star beside busy processes, and accuracy."""
-    return f"{row['seconds']:.3g} s{_star(row, 'others')} · {100 * row['accuracy']:.2f} %"
-
-
-def _star(row: dict[str, Any], column: str) -> str:
-    return "*" * (float(row.get(column) or 0.0) > QUIET)
-
-
-def _subsamples(rows: Rows) -> str:
-    return _pivot(rows, ("machine",), "set", _time_and_accuracy)
-
-
-def _dc_svm_early(rows: Rows) -> str:
-    exact = {row["set"]: row["accuracy"] for row in rows if row["machine"] == "DC-SVM"}
-    lines = [
-        [row["set"], row["machine"].removeprefix("early, "), _percent(exact[row["set"]])]
-        + [f"{-row['points_lost']:+.2f}", f"{row['seconds']:.2f}"]
-        + [f"{row[key]:.1f}" for key in ("times_intelex", "times_ours", "predict_gain")]
-        for row in rows
-        if "points_lost" in row
-    ]
-    header = ["set", "clusters", "exact accuracy", "early, points", "seconds", "training, × scikit-learn-intelex"]
-    return markdown([*header, "training, × our exact", "prediction, × our exact"], lines)
+def _dc_svm_figure2(row: Row) -> str:
+    seconds = cell(", {seconds:.2g} s", row)
+    return f"{100 * row['precision']:.0f} / {100 * row['recall']:.0f}{seconds}"
 
 
 def _dc_svm_points(rows: Rows) -> str:
     """Figures 3 and 4 at the tolerance of 1e-3: exact machines."""
-    rows = [row for row in rows if "relative_error" in row and row["tol"] == 1e-3 and "stop_level" not in _options(row)]
-    sizes = {key: len(mine) for key, mine in _by(rows, "set", "machine").items()}
-    cells = (f"{row['seconds']:.2f} s · {row['relative_error']:.0e} · {_percent(row['accuracy'])}" for row in rows)
-    lines = [
-        [row["set"], row["machine"] + f", {_options(row)}" * (sizes[row["set"], row["machine"]] > 1), cell]
-        for row, cell in zip(rows, cells, strict=True)
+    rows = [
+        row
+        for row in rows
+        if "relative_error" in row and row["tol"] == 1e-3 and "stop_level" not in str(row.get("options"))
     ]
+    sizes = {key: len(mine) for key, mine in by(rows, "set", "machine").items()}
+    lines = []
+    for row in rows:
+        options = f", {row.get('options', '')}" * (sizes[row["set"], row["machine"]] > 1)
+        facts = cell("{seconds:.2f} s · {relative_error:.0e} · {accuracy:.2%}", row)
+        lines.append([row["set"], row["machine"] + options, facts])
     return markdown(["set", "model", "seconds · relative error of the dual · accuracy"], lines)
 
 
-def _options(row: dict[str, Any]) -> str:
-    return str(row.get("options", ""))
+def _dc_svm_early(rows: Rows) -> str:
+    exact = {row["set"]: row["accuracy"] for row in rows if row["machine"] == "DC-SVM"}
+    return listed(
+        {
+            "set": "{set}",
+            "clusters": lambda row: row["machine"].removeprefix("early, "),
+            "exact accuracy": lambda row: f"{exact[row['set']]:.2%}",
+            "early, points": lambda row: f"{-row['points_lost']:+.2f}",
+            "seconds": "{seconds:.2f}",
+            "training, × scikit-learn-intelex": "{times_intelex:.1f}",
+            "training, × our exact": "{times_ours:.1f}",
+            "prediction, × our exact": "{predict_gain:.1f}",
+        }
+    )([row for row in rows if "points_lost" in row])
 
 
-def _sweep_totals(rows: Rows) -> str:
-    lines = [
-        [
-            row["set"],
-            row["machine"],
-            row["settings"],
-            row["won"],
-            row.get("won_libsvm", ""),
-            f"{row['seconds']:.2f}",
-            _percent(row["best_accuracy"]),
-        ]
-        for row in rows
-    ]
-    header = ["set", "model", "settings", "faster than scikit-learn-intelex in", "than LIBSVM in"]
-    return markdown([*header, "seconds in all", "best accuracy"], lines)
-
-
-def _clustering(rows: Rows) -> str:
-    lines = [
-        [
-            row["set"],
-            row["machine"],
-            f"{row['clustering_seconds']:.2f}",
-            f"{row['training_seconds']:.2f}",
-            _percent(row["share"], 0),
-        ]
-        for row in rows
-        if row["level"] == "all"
-    ]
-    return markdown(["set", "levels", "clustering, s", "the rest, s", "share"], lines)
-
-
-def _scale(rows: Rows) -> str:
-    def cell(row: dict[str, Any]) -> str:
-        if "seconds" not in row:
-            return f"> {row['over_limit']:.0f} s"
-        return f"{row['seconds']:.3g} s · {100 * row['accuracy']:.2f} % · {row['peak_mb'] / 1000:.2f} GB"
-
-    return _pivot(sorted(rows, key=lambda row: (row["set"], row["n"])), ("set", "n"), "machine", cell)
-
-
-def _levels(rows: Rows) -> str:
-    def cell(row: dict[str, Any]) -> str:
-        """With a dagger where memory was not touched before: page faults."""
-        half = 100 * (row.get("spread") or 0) / 2
-        return f"{row['seconds']:.2f} s{_star(row, 'others')} ± {half:.0f} %, {row['ratio']:.2f}" + "†" * (
-            "memory" not in row
-        )
-
-    return _pivot(rows, ("set", "n"), "machine", cell)
+def _levels(row: Row) -> str:
+    """With a dagger where memory was not touched before: page faults."""
+    half = 100 * (row.get("spread") or 0) / 2
+    dagger = "†" * ("memory" not in row)
+    return f"{row['seconds']:.2f} s{star(row)} ± {half:.0f} %, {row['ratio']:.2f}{dagger}"
 
 
 # DC-Pred++ -----------------------------------------------------------------------------------------------------------
 
 
-def _dc_pred_table1(rows: Rows) -> str:
-    lines = [
-        [
-            row["set"],
-            row["machine"],
-            row["options"],
-            _percent(row["accuracy"]),
-            f"{row['operations']:,.0f}",
-            _multiple(row),
-            f"{row['seconds']:.2f}" + _star(row, "others"),
-            f"{row['n']:,}",
-        ]
-        for row in rows
-    ]
-    return markdown(
-        ["set", "model", "settings", "accuracy", "inner products", "× linear, measured", "training, s", "n"], lines
-    )
-
-
-def _multiple(row: dict[str, Any]) -> str:
+def _multiple(row: Row) -> str:
     """The measured cost: with a star beside busy processes, with a dagger in units that were not measured alone."""
-    return f"{row['multiple']:.1f}" + _star(row, "beside") + "†" * ("linear_drift" not in row)
+    return f"{row['multiple']:.1f}" + star(row, "beside") + "†" * ("linear_drift" not in row)
 
 
-def _gains(rows: Rows) -> str:
-    """A line for each set and number of landmarks, a column for each rule."""
-
-    def cell(row: dict[str, Any]) -> str:
-        counted = f"{row['times_closer_counted']:.2f}" if "times_closer_counted" in row else "-"
-        return counted + (f", {row['times_closer']:.2f} at {row['multiple']:.2f} ×" if "times_closer" in row else "")
-
-    return _pivot(rows, ("set", "m"), "machine", cell)
+def _gain(row: Row) -> str:
+    counted = cell("{times_closer_counted:.2f}", row) or "-"
+    return counted + cell(", {times_closer:.2f} at {multiple:.2f} ×", row)
 
 
 def _ablation(rows: Rows) -> str:
-    def cell(row: dict[str, Any]) -> str:
-        return f"{_percent(row['accuracy'])} / {row['operations']:.0f} / {_multiple(row)} ×"
-
     landmarks = [{"n_landmarks": str(row["options"]).rpartition("n_landmarks=")[2].split()[0]} for row in rows]
-    return _pivot([row | m for row, m in zip(rows, landmarks, strict=True)], ("set", "machine"), "n_landmarks", cell)
+    return pivot(
+        [row | m for row, m in zip(rows, landmarks, strict=True)],
+        ("set", "machine"),
+        "n_landmarks",
+        lambda row: f"{row['accuracy']:.2%} / {row['operations']:.0f} / {_multiple(row)} ×",
+    )
 
 
 def _dc_pred_figure4(rows: Rows) -> str:
     """A line for each set, machine and number of leaves: gains of weighted landmarks, and of the better of both."""
     joined = []
-    for (name, parts, clusters, m), mine in _by(rows, "set", "parts", "clusters", "n_landmarks").items():
+    for (name, parts, clusters, m), mine in by(rows, "set", "parts", "clusters", "n_landmarks").items():
         known = {row["landmarks"]: f"{row['gain']:+.2f} ± {row['standard_error']:.2f}" for row in mine}
         text = f"{known.get('weighted', '')} · {known.get('better of both', '')}"
         joined.append({"set": name, "machine": parts, "leaves": clusters, "m": m, "text": text})
-    return _pivot(joined, ("set", "machine", "leaves"), "m", lambda row: str(row["text"]))
+    return pivot(joined, ("set", "machine", "leaves"), "m", lambda row: str(row["text"]))
 
 
 def _verdicts(rows: Rows) -> str:
     lines = []
-    for (name, machine), mine in _by(rows, "set", "machine").items():
+    for (name, machine), mine in by(rows, "set", "machine").items():
         counts: list[int] = []
         for column in ("operations", "multiple"):
             counts.append(sum(bool(row[f"lower_{column}"]) for row in mine))
@@ -484,58 +214,169 @@ def _verdicts(rows: Rows) -> str:
     return markdown([*header, "ours lower, measured cost", "of the others, cheaper than any of ours"], lines)
 
 
-def _compress(rows: Rows) -> str:
-    """A line for each set and cost."""
-    header = ["set", "support vectors", "`prediction_cost`", "× `SVC.predict`", "× scikit-learn-intelex"]
-    header += ["labels that agree", "test accuracy", "points", "× smaller", "seconds"]
-    lines = []
-    for row in rows:
-        shares = [f"{row['agreement']:.1%}", f"{row['accuracy']:.2%}", f"{row['points']:+.2f}"]
-        times = [f"{row['times_sklearn']:,.0f}", f"{row['times_intelex']:.1f}"]
-        end = [f"{row['times_smaller']:.0f}", f"{row['seconds']:.0f}"]
-        lines.append([row["set"], f"{row['support_vectors']:,}", row["prediction_cost"], *times, *shares, *end])
-    return markdown(header, lines)
+def _pivot(lines: tuple[str, ...], column: str, form: Any) -> Table:
+    return lambda rows: pivot(rows, lines, column, form)
 
 
-FILES = {  # of tables that are not named after their file
-    "bsgd/accuracy": "bsgd/tables",
-    "bsgd/time": "bsgd/tables",
-}
-_OF_OTHERS: dict[str, Table] = {  # made from other tables, or of scripts whose rows have no commit
+def _of(table: Table, **values: Any) -> Table:
+    """The table of the rows with one of these values of a column."""
+    return lambda rows: table([row for row in rows if all(row[key] in among for key, among in values.items())])
+
+
+FILES = {"bsgd/accuracy": "bsgd/tables", "bsgd/time": "bsgd/tables"}  # of tables that are not named after their file
+TABLES: dict[str, Table] = {
+    "bsgd/table1": listed(
+        {
+            "set": "{set}",
+            "rows": "{n:,}",
+            "columns": "{features}",
+            "C": "{C:g}",
+            "γ": "{gamma:.3g}",
+            "exact model, accuracy %": "{accuracy %:.2f}",
+            "the paper's": "{paper accuracy %:.2f}",
+            "support vectors": "{support_vectors:,}",
+        }
+    ),
+    "bsgd/accuracy": _bsgd_accuracy,
     "bsgd/time": _bsgd_time,
+    "bsgd/rival": _bsgd_rival,
+    "bsgd/stream": listed(
+        {
+            "rows": "{rows:,}",
+            "seconds": "{seconds:.2f}",
+            "peak memory": lambda row: f"{row['peak bytes'] / 2**20:.0f} MiB",
+            "accuracy %": "{accuracy %:.2f}",
+        }
+    ),
+    "bsgd/tradeoff": _pivot(
+        ("set", "method"),
+        "budget",
+        lambda row: f"{row['accuracy %']:.2f}" + cell(" ± {std:.2f}", row) + f", {row['seconds']:.2g} s",
+    ),
+    "bsgd/figure2": listed(
+        {"nodes a side": "{nodes}", "of the square": lambda row: "half" if row["set"] == "grid" else "all"}
+        | {
+            f"{kind} error of {what}": f"{{{kind} error of {what}:.1g}}"
+            for what in ("wd", "h")
+            for kind in ("largest", "mean")
+        }
+    ),
     "ocas/reach": _reach,
+    "ocas/table2": _pivot(
+        ("set", "C"),
+        "solver",  # the squared hinge is another problem
+        lambda row: f"{row['seconds']:.2g} s" + f", +{100 * row['excess']:.2g} %" * ("squared" not in row["solver"]),
+    ),
+    "ocas/table3": _pivot(("set",), "solver", "{seconds:.2g} s, {test auROC:.4f}"),
     "ocas/figure3_slopes": _ocas_slopes,
-    "dc_svm/sweep_totals": _sweep_totals,
-    "dc_pred/compress": _compress,
-    "dc_pred/figure1_gains": _gains,
+    "ocas/table4": _of(
+        listed(
+            {
+                "set": "{set}",
+                "rows": "{n:,}",
+                "C": "{C:g}",
+                "solver": lambda row: row.get("solver", "OCAS"),
+                "seconds, two threads": "{seconds:.3f}",
+                "times one thread's speed": "{speedup:.2f}",
+                "of the least times": "{speedup, least:.2f}",
+            }
+        ),
+        threads=(2,),
+    ),
+    "ocas/bandwidth": listed(
+        {
+            "set": "{set}",
+            "MB": "{megabytes:.0f}",
+            "a threaded sum, GB/s": "{gigabytes_per_second:.1f}",
+            "decision values ÷ sum": "{outputs / read:.2f}",
+            "plane ÷ sum": "{plane / read:.2f}",
+        }
+    ),
+    "ocas/large": listed(
+        {
+            "rows": "{set}",
+            "n × d": "{n:,} × {columns}",
+            "GB": "{gigabytes:.2g}",
+            "C": "{C:g}",
+            "seconds": "{seconds:.3g}",
+            "rounds": "{rounds}",
+            "decision values, sums, copies": "{values}, {sums}, {copies}",
+            "MB beside X": "{extra_mb:,.0f}",
+            "gap": "{gap:.1e}",
+        }
+    ),
+    "ocas/crammer_singer": _crammer_singer,
+    "dc_svm/figure1": _of(
+        _pivot(("set", "n", "C", "gamma", "clusters"), "partition", "{bound:.2e} / {difference:.2e}"), clusters=(8, 128)
+    ),
+    "dc_svm/figure2": _pivot(("set", "kernel", "method"), "clusters", _dc_svm_figure2),
+    "dc_svm/table1": _pivot(("set", "partition", "clusters"), "machine", "{accuracy:.1%} · {predict_us:.1f} µs"),
+    "dc_svm/table2": _dc_svm_table2,
+    "dc_svm/figure3": _dc_svm_points,
+    "dc_svm/figure4": _dc_svm_points,
+    "dc_svm/early": _dc_svm_early,
+    "dc_svm/sweep_totals": listed(
+        {
+            "set": "{set}",
+            "model": "{machine}",
+            "settings": "{settings}",
+            "faster than scikit-learn-intelex in": "{won}",
+            "than LIBSVM in": "{won_libsvm}",
+            "seconds in all": "{seconds:.2f}",
+            "best accuracy": "{best_accuracy:.2%}",
+        }
+    ),
+    "dc_svm/clustering": _of(
+        listed(
+            {
+                "set": "{set}",
+                "levels": "{machine}",
+                "clustering, s": "{clustering_seconds:.2f}",
+                "the rest, s": "{training_seconds:.2f}",
+                "share": "{share:.0%}",
+            }
+        ),
+        level=("all",),
+    ),
+    "dc_svm/scale": lambda rows: pivot(
+        [
+            row | ({"gb": row["peak_mb"] / 1000} if "seconds" in row else {})
+            for row in sorted(rows, key=lambda r: (r["set"], r["n"]))
+        ],
+        ("set", "n"),
+        "machine",
+        _fit("{seconds:.3g} s · {accuracy:.2%} · {gb:.2f} GB"),
+    ),
+    "dc_svm/levels": _pivot(("set", "n"), "machine", _levels),
+    "dc_svm/subsamples": _pivot(("machine",), "set", _fit(_TIME)),
+    "dc_pred/table1": listed(
+        {
+            "set": "{set}",
+            "model": "{machine}",
+            "settings": "{options}",
+            "accuracy": "{accuracy:.2%}",
+            "inner products": "{operations:,.0f}",
+            "× linear, measured": _multiple,
+            "training, s": lambda row: f"{row['seconds']:.2f}{star(row)}",
+            "n": "{n:,}",
+        }
+    ),
+    "dc_pred/figure1_gains": _pivot(("set", "m"), "machine", _gain),
+    "dc_pred/ablation": _ablation,
     "dc_pred/figure3_verdicts": _verdicts,
+    "dc_pred/figure4": _dc_pred_figure4,
+    "dc_pred/compress": listed(
+        {
+            "set": "{set}",
+            "support vectors": "{support_vectors:,}",
+            "`prediction_cost`": "{prediction_cost}",
+            "× `SVC.predict`": "{times_sklearn:,.0f}",
+            "× scikit-learn-intelex": "{times_intelex:.1f}",
+            "labels that agree": "{agreement:.1%}",
+            "test accuracy": "{accuracy:.2%}",
+            "points": "{points:+.2f}",
+            "× smaller": "{times_smaller:.0f}",
+            "seconds": "{seconds:.0f}",
+        }
+    ),
 }
-_MEASURED: Iterable[tuple[str, Table]] = (
-    ("bsgd/table1", _bsgd_table1),
-    ("bsgd/accuracy", _bsgd_accuracy),
-    ("bsgd/rival", _bsgd_rival),
-    ("bsgd/stream", _bsgd_stream),
-    ("bsgd/tradeoff", _bsgd_tradeoff),
-    ("bsgd/figure2", _bsgd_figure2),
-    ("ocas/table2", _ocas_table2),
-    ("ocas/table3", _ocas_table3),
-    ("ocas/table4", _ocas_table4),
-    ("ocas/bandwidth", _ocas_bandwidth),
-    ("ocas/large", _ocas_large),
-    ("ocas/crammer_singer", _crammer_singer),
-    ("dc_svm/figure1", _dc_svm_figure1),
-    ("dc_svm/figure2", _dc_svm_figure2),
-    ("dc_svm/table1", _dc_svm_table1),
-    ("dc_svm/table2", _dc_svm_table2),
-    ("dc_svm/figure3", _dc_svm_points),
-    ("dc_svm/figure4", _dc_svm_points),
-    ("dc_svm/early", _dc_svm_early),
-    ("dc_svm/clustering", _clustering),
-    ("dc_svm/scale", _scale),
-    ("dc_svm/levels", _levels),
-    ("dc_svm/subsamples", _subsamples),
-    ("dc_pred/table1", _dc_pred_table1),
-    ("dc_pred/ablation", _ablation),
-    ("dc_pred/figure4", _dc_pred_figure4),
-)
-TABLES: dict[str, Table] = _OF_OTHERS | {name: _sourced(table) for name, table in _MEASURED}

@@ -1,8 +1,19 @@
-"""The command line of a paper's benchmark: an experiment a subcommand, rows into CSV files below a machine card, plots.
+"""The one way to run experiments: ``python benchmarks/all.py`` and ``python evidence/all.py``.
 
-A cell (the rows with equal keys) that is measured again replaces its old rows, so that an experiment can be run in
-pieces. Every row has the commit, date and machine that it was measured on, and in `others` the number of cores that
-other processes kept busy meanwhile: with more than a fifth, its cell is measured again, twice at most.
+::
+
+    python evidence/all.py                                  # all that is stale or missing, then the derived tables
+    python evidence/all.py --list                           # what that is, and the seconds it is given
+    python evidence/all.py dc_svm/table2 --sets ijcnn1 --only early --repeats 3
+    python benchmarks/all.py readme --minutes 30            # what the README shows; no cell begins later
+    python benchmarks/all.py small_data --quick             # a trial: prints rows, writes nothing
+    python benchmarks/all.py kernel_svm --help              # what it measures, and its settings
+
+Experiments are the `Experiment`s in the modules of the folder. Each cell has a process of its own. A cell is done when
+all its rows are of this machine, of a commit whose src is that of today, and were measured with at most 0.2 of a core
+taken by others: so an interrupted run goes on where it was, `--again` and other settings measure anew. Its rows replace
+those of earlier runs with the same keys, after each cell, and each has its commit, date, machine, threads, and in
+`others` the cores that other processes kept busy meanwhile: with more than 0.2, it is measured again, twice at most.
 """
 
 from __future__ import annotations
@@ -10,126 +21,222 @@ from __future__ import annotations
 import argparse
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from importlib import import_module
 from pathlib import Path
-from typing import Any, NamedTuple
+from types import MappingProxyType
+from typing import Any
 
-from measuring import plots, report
-from measuring.experiment import Cells, Experiment, Row, joined
+from measuring import plots, process, report
+from measuring.experiment import Experiment, Row, Run, is_of, joined
 from measuring.load import Others, is_quiet
 from measuring.provenance import is_current, origin, origins
 
-
-class Paper(NamedTuple):
-    """A paper's experiments.
-
-    Attributes
-    ----------
-    summary : str
-        For ``--help``.
-    results : Path
-        The folder that they write to.
-    experiments : mapping
-        By name.
-    arguments : mapping
-        Options of all of them, beside those that every paper has: flags to the arguments of `add_argument`.
-    draw : callable, optional
-        Draws further pictures from the CSV files.
-    """
-
-    summary: str
-    results: Path
-    experiments: Mapping[str, Experiment]
-    arguments: Mapping[str, Mapping[str, Any]] = {}
-    draw: Callable[[], None] | None = None
+_ROOT = Path(__file__).resolve().parents[1]
+_PATIENCE = 10.0  # seconds after which a cell is ended / its budget
 
 
-def run_command(paper: Paper, arguments: Sequence[str] | None = None, *, deadline: float | None = None) -> list[Row]:
-    """Run the experiment of the command line, until `deadline` on `time.monotonic`; return the rows measured."""
-    options = _parse(paper, arguments)
-    return _run(paper, options, deadline)
+def main(
+    folder: str, arguments: Sequence[str] | None = None, groups: Mapping[str, Sequence[str]] = MappingProxyType({})
+) -> None:
+    """Run or list the experiments of a folder of this repository that the command line names, alone or as a group."""
+    arguments = sys.argv[1:] if arguments is None else list(arguments)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter, add_help=False
+    )
+    add = parser.add_argument
+    add("names", nargs="*", metavar="EXPERIMENT")
+    add("--sets", nargs="+", metavar="SET", help="first values of the cells")
+    add("--only", nargs="+", default=[], metavar="TEXT", help="only competitors with one of these in their name")
+    add("--list", action="store_true", help="measure nothing: say what is stale or missing")
+    add("--quick", action="store_true", help="a trial in seconds: print the rows, write nothing")
+    add("--again", action="store_true", help="also what is measured already")
+    add("--redraw", action="store_true", help="measure nothing, draw and derive tables from the rows there are")
+    add("--minutes", type=float, help="no cell begins after so many")
+    add("--tries", type=int, default=3, help="measurements of a cell beside a busy process; default: 3")
+    options, rest = parser.parse_known_args([a for a in arguments if a not in ("-h", "--help")])
+    known = find_experiments(folder)
+    options.names = [name for given in options.names for name in groups.get(given, [given])]
+    unknown = [name for name in options.names if name not in known]
+    if unknown:
+        parser.error(f"no experiment {unknown[0]!r}: choose from {', '.join(known)}")
+    chosen = [known[name] for name in options.names or known]
+    if {"-h", "--help"} & set(arguments):
+        parser.print_help()
+        for experiment in chosen if options.names else []:
+            print(f"\n{experiment.results}: {_import(_file_of(experiment)).__doc__}")
+            _settings_parser(experiment).print_help()
+        return
+    if options.list:
+        print_list(chosen)
+        return
+    deadline = None if options.minutes is None else time.monotonic() + 60 * options.minutes
+    for experiment in chosen:
+        settings = vars(_settings_parser(experiment).parse_args(rest))
+        run_experiment(experiment, options, settings, deadline)
 
 
-def stale_rows(paper: Paper, name: str) -> list[Row]:
-    """The rows of an experiment's CSV that another commit, another machine or a busy one measured."""
-    return [row for row in report.read_csv(paper.results / f"{name}.csv") if not is_current(row)]
+def find_experiments(folder: str) -> dict[str, Experiment]:
+    """The experiments of all modules of a folder, by name; one whose library is missing is left out, with a word."""
+    found: dict[str, Experiment] = {}
+    for path in sorted((_ROOT / folder).rglob("*.py")):
+        if "tests" not in path.parts and "Experiment(" in path.read_text(encoding="utf-8"):
+            try:
+                module = _import(path)
+            except ImportError as error:
+                print(f"{path.relative_to(_ROOT)}: left out, {error}", file=sys.stderr)
+                continue
+            found |= {e.results: e for e in vars(module).values() if isinstance(e, Experiment)}
+    return found
 
 
-def _run(paper: Paper, options: argparse.Namespace, deadline: float | None) -> list[Row]:
-    experiment, path = paper.experiments[options.experiment], paper.results / f"{options.experiment}.csv"
-    columns, writes = [*experiment.columns, "others"], not options.no_files
-    old = report.read_csv(path) if writes or options.redraw else []
-    rows: list[Row] = []
-    is_done = is_current if options.resume else (lambda row: is_quiet(row) and row in rows)
+def print_list(experiments: Sequence[Experiment]) -> None:
+    """A line for each experiment with its stale rows, the cells without rows, and seconds; then the sums."""
+    sums = [0, 0, 0.0, 0.0]
+    for experiment in experiments:
+        rows = report.results(experiment.results)
+        stale = [row for row in rows if not is_current(row)]
+        cells = _cells(experiment)
+        missing = [cell for cell in cells if not _rows_of(experiment, cell, rows)]
+        due = [cell for cell in cells if cell in missing or _rows_of(experiment, cell, stale)]
+        seconds, whole = (sum(map(experiment.budget, some)) for some in (due, cells))
+        for k, value in enumerate((len(stale), len(missing), seconds, whole)):
+            sums[k] += value
+        text = f"{experiment.results}: {len(stale)} of {len(rows)} rows are stale, "
+        text += f"{len(missing)} of {len(cells)} cells missing, {seconds:.0f} of {whole:.0f} s"
+        some = [" ".join(map(str, cell)) for cell in missing[:5]]
+        print(text + "".join(f"; {cell}" for cell in some) + f"; and {len(missing) - 5} others" * (len(missing) > 5))
+    stale_rows, cells_missing, due_seconds, all_seconds = sums
+    print(f"in all {stale_rows} rows stale, {cells_missing} cells missing; ", end="")
+    print(f"{due_seconds / 60:.0f} of {all_seconds / 60:.0f} minutes on two idle cores")
 
-    def keep(row: Row) -> None:
-        if _is_shown(row):
-            print(report.format_table([row], columns).splitlines()[-1], file=sys.stderr, flush=True)
-        if writes:  # after every cell: an interrupted run keeps what it has
-            report.write_csv(path, joined(old, rows, experiment.keys))
 
-    for _ in range(0 if options.redraw else options.tries):
-        options.cells = Cells(joined(old, rows, experiment.keys), is_done)
-        _measure(experiment, options, rows, keep, deadline)
-        if all(map(is_quiet, rows)) or _is_past(deadline):
+def run_experiment(
+    experiment: Experiment, options: argparse.Namespace, settings: Mapping[str, Any], deadline: float | None = None
+) -> list[Row]:
+    """Measure the cells of an experiment that are not done; return their rows."""
+    path, writes = report.results_path(experiment.results), not options.quick
+    cells, settings = _asked_cells(experiment, options), dict(settings)
+    again = options.again or options.quick or settings != dict(experiment.settings)
+    if options.quick:
+        settings |= {key: value for key, value in experiment.quick.items() if key != "cells"}
+    old, rows = report.read_csv(path), list[Row]()
+
+    def is_done(row: Row) -> bool:
+        return is_current(row) and (row in rows or not again)
+
+    for _ in range(0 if options.redraw else 1 if options.quick else options.tries):
+        for cell in cells:
+            if deadline is not None and time.monotonic() > deadline:
+                print("no time for the other cells")
+                return rows
+            mine = _rows_of(experiment, cell, joined(old, rows, experiment.keys))
+            known = [_known(experiment, row, is_done(row)) for row in mine]
+            run = Run(**settings, only=options.only, known=[] if options.quick else known)
+            if not (experiment.parts or run.wants(**experiment.named(cell))):
+                continue
+            for found in _measured_apart(experiment, cell, run):
+                rows[:] = joined(rows, found, experiment.keys)
+                for row in found:
+                    print(experiment.results, _line(row), flush=True)
+                if writes:  # after every part: an interrupted run keeps what it has
+                    report.write_csv(path, joined(old, rows, experiment.keys))
+        if all(map(is_quiet, rows)):
             break
-    known = joined(old, rows, experiment.keys)
-    print(report.format_table([row for row in rows or known if _is_shown(row)], columns))
-    for title, table in experiment.tables(known).items():
-        table = [row | origins(row, known) for row in table]
-        print(f"\n{title}\n{report.format_table(table, list(dict.fromkeys(key for row in table for key in row)))}")
-        if writes:
-            report.write_csv(paper.results / f"{title}.csv", table)
-    if writes and known:
-        plots.plot_panels(path.with_suffix(".png"), experiment.panels(known))
-        if paper.draw is not None:
-            paper.draw()
+    if writes:
+        _derive(experiment, joined(old, rows, experiment.keys))
     return rows
 
 
-def _measure(
-    experiment: Experiment,
-    options: argparse.Namespace,
-    rows: list[Row],
-    keep: Callable[[Row], None],
-    deadline: float | None,
-) -> None:
-    """One pass over the wanted cells: their rows replace those in `rows`."""
-    others, about = Others(), origin()
-    new: list[Row] = []
-    for set_name in options.sets or experiment.sets:
-        for found in experiment.measure(set_name, options):
-            load = others.look()
-            cell = [row | about | {"others": load} for row in ([found] if isinstance(found, dict) else found)]
-            new += cell
-            rows[:] = joined(rows, new, experiment.keys)
-            for row in cell:
-                keep(row)
-            if _is_past(deadline):
-                return
+def _derive(experiment: Experiment, rows: list[Row]) -> None:
+    """Write the tables and pictures that are made of all rows."""
+    path = report.results_path(experiment.results)
+    for title, table in experiment.tables(rows).items():
+        report.write_csv(path.parent / f"{title}.csv", [row | origins(row, rows) for row in table])
+    if experiment.panels is not None and rows:
+        plots.plot_panels(path.with_suffix(".png"), experiment.panels(rows))
+    if experiment.draw is not None and rows:
+        experiment.draw(rows)
 
 
-def _is_past(deadline: float | None) -> bool:
-    return deadline is not None and time.monotonic() > deadline
+def _measured_apart(experiment: Experiment, cell: tuple[Any, ...], run: Run) -> Iterator[list[Row]]:
+    """The parts of a cell, measured in another process."""
+    limit, start = _PATIENCE * experiment.budget(cell), time.monotonic()
+    file = str(_file_of(experiment).relative_to(_ROOT))
+    try:
+        yield from process.stream(measured, file, experiment.results, cell, vars(run), timeout=limit)
+    except RuntimeError as error:
+        if not experiment.has_outcomes:
+            print(f"{experiment.results}: {error}", file=sys.stderr)
+            return
+        ended = f"more than {limit:g} s" if time.monotonic() - start > limit else f"crashed: {error}".splitlines()[-1]
+        yield [experiment.named(cell) | {"outcome": ended} | origin()]
 
 
-def _is_shown(row: Row) -> bool:
-    """Whether a row is printed: those in the course of a fit are only plotted."""
-    return row.get("kind") != "course"
+def measured(file: str, name: str, cell: Sequence[Any], run: Mapping[str, Any]) -> Iterator[list[Row]]:
+    """The parts of a cell of the experiment in a file, measured here: rows with their origins and the load."""
+    experiments = vars(_import(_ROOT / file)).values()
+    experiment = next(e for e in experiments if isinstance(e, Experiment) and e.results == name)
+    found = experiment.measure(*cell, Run(**run))
+    others = Others()
+    for part in found if isinstance(found, Iterator) else [found]:
+        about = {"others": others.look()} | origin()
+        yield [{"threads": _threads()} | row | about for row in ([part] if isinstance(part, dict) else part)]
+        others.look()
 
 
-def _parse(paper: Paper, arguments: Sequence[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=paper.summary)
-    commands = parser.add_subparsers(dest="experiment", required=True)
-    for name, experiment in paper.experiments.items():
-        add = commands.add_parser(name, help=experiment.summary).add_argument
-        add("--sets", nargs="+", metavar="SET", help=f"default: {' '.join(experiment.sets)}")
-        add("--rows", type=int, help="train on that many rows only")
-        add("--only", nargs="+", metavar="TEXT", help="only competitors with one of these in their name")
-        add("--resume", action="store_true", help="leave out the cells measured with this library on this machine")
-        add("--tries", type=int, default=3, help="measurements of a cell beside a busy process; default: 3")
-        add("--redraw", action="store_true", help="measure nothing, draw what the CSV has")
-        add("--no-files", action="store_true", help="print the table, write nothing")
-        for flag, settings in {**paper.arguments, **experiment.arguments}.items():
-            add(flag, **settings)
-    return parser.parse_args(arguments)
+def _threads() -> int:
+    from widemargin._threads import effective_n_jobs
+
+    return effective_n_jobs(None)
+
+
+def _cells(experiment: Experiment) -> list[tuple[Any, ...]]:
+    return [cell if isinstance(cell, tuple) else (cell,) for cell in experiment.cells]
+
+
+def _asked_cells(experiment: Experiment, options: argparse.Namespace) -> list[tuple[Any, ...]]:
+    """The cells with these first values; a value of no cell is a cell of its own where cells have one value."""
+    cells = _cells(experiment)
+    if options.quick and not options.sets:
+        return _cells(experiment._replace(cells=experiment.quick.get("cells", cells[:1])))
+    if not options.sets:
+        return cells
+    asked = [cell for name in options.sets for cell in cells if str(cell[0]) == name]
+    others = [(name,) for name in options.sets if len(cells[0]) == 1 and (name,) not in asked]
+    return asked + others
+
+
+def _rows_of(experiment: Experiment, cell: tuple[Any, ...], rows: Sequence[Row]) -> list[Row]:
+    return [row for row in rows if is_of(row, experiment.named(cell))]
+
+
+def _known(experiment: Experiment, row: Row, is_done: bool) -> Row:
+    return {key: row[key] for key in experiment.keys if key in row} | {"done": is_done}
+
+
+def _line(row: Row) -> str:
+    hidden = ("commit", "date", "machine_card", "threads")
+    return " ".join(f"{key}={report.short(value)}" for key, value in row.items() if key not in hidden)
+
+
+def _file_of(experiment: Experiment) -> Path:
+    function = getattr(experiment.measure, "func", experiment.measure)
+    return Path(function.__code__.co_filename).resolve()
+
+
+def _import(path: Path) -> Any:
+    return import_module(".".join(path.relative_to(_ROOT).with_suffix("").parts))
+
+
+def _settings_parser(experiment: Experiment) -> argparse.ArgumentParser:
+    """Of the settings: a list where they have several values, numbers where these are numbers."""
+    parser = argparse.ArgumentParser(experiment.results, formatter_class=argparse.ArgumentDefaultsHelpFormatter)
+    for name, value in experiment.settings.items():
+        flag, several = f"--{name.replace('_', '-')}", isinstance(value, tuple)
+        if isinstance(value, bool):
+            parser.add_argument(flag, action="store_true", help=" ")
+            continue
+        example = (value[0] if value else 0.0) if several else 0 if value is None else value
+        parser.add_argument(flag, type=type(example), nargs="+" if several else None, default=value, help=" ")
+    return parser

@@ -1,10 +1,10 @@
-"""An experiment of a paper: a table or figure, as the command line runs it."""
+"""An experiment: a declaration of cells, and of the function that measures one; `measuring.command` runs it."""
 
 from __future__ import annotations
 
 import statistics
-from argparse import Namespace
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 from measuring.plots import Panel, Surface
@@ -13,68 +13,81 @@ Row = dict[str, Any]
 
 
 class Experiment(NamedTuple):
-    """A table or figure.
+    """A file of results.
 
     Attributes
     ----------
-    summary : str
-        For ``--help``.
-    sets : tuple of str
-        The problems it takes unless told otherwise.
+    results : str
+        The name of the file: ``NAME`` in benchmarks/results, ``PAPER/NAME`` in evidence/results.
+    cells : sequence of str or of tuple
+        What is measured, each in a process of its own: values of the first of `keys`.
     keys : tuple of str
-        Columns that identify a cell: its rows replace those of an earlier run with equal values.
-    columns : tuple of str
-        What is printed.
+        Columns that identify rows: those of an earlier run with equal values are replaced.
     measure : callable
-        From a set's name and the options to its rows, each yielded once measured; several rows of one cell as a list.
-        It leaves out the cells that `is_wanted` does not name.
-    panels : callable
-        From all rows of the CSV, old and new, to the panels of the plot.
+        From the values of a cell and the `Run` to its rows: one, a list, or each yielded once measured (rows that are
+        replaced together as a list). It must be in the module of the experiment.
+    seconds : float or dict
+        Of a cell, or of the cells with this first value ("" for the others), on two idle cores. A cell that takes
+        ten times as long is ended.
+    settings : dict
+        What the command line can change, with the values it has otherwise.
+    quick : dict
+        Other settings, and ``cells``, of a trial in seconds; without them it is the first cell.
+    parts : bool
+        Whether `measure` leaves out what `Run.wants` does not name.
+    has_outcomes : bool
+        Whether a cell that crashes or is ended is a row with an `outcome`, and no error.
     tables : callable
-        From all rows to further tables, by name, each written to a CSV of its own.
-    arguments : dict
-        Options of its own: flags to the arguments of `add_argument`.
+        From all rows to further tables, by name, each written to a file of its own.
+    panels : callable, optional
+        From all rows to the panels of the plot beside the file.
+    draw : callable, optional
+        Draws other pictures of all rows.
     """
 
-    summary: str
-    sets: tuple[str, ...]
+    results: str
+    cells: Sequence[Any]
     keys: tuple[str, ...]
-    columns: tuple[str, ...]
-    measure: Callable[[str, Namespace], Iterator[Row | list[Row]]]
-    panels: Callable[[Sequence[Row]], Sequence[Panel | Surface]]
+    measure: Callable[..., Any]
+    seconds: float | Mapping[Any, float] = 60.0
+    settings: Mapping[str, Any] = {}
+    quick: Mapping[str, Any] = {}
+    parts: bool = False
+    has_outcomes: bool = False
     tables: Callable[[Sequence[Row]], Mapping[str, list[Row]]] = lambda rows: {}
-    arguments: Mapping[str, Mapping[str, Any]] = {}
+    panels: Callable[[Sequence[Row]], Sequence[Panel | Surface]] | None = None
+    draw: Callable[[list[Row]], None] | None = None
+
+    def budget(self, cell: tuple[Any, ...]) -> float:
+        """Seconds of a cell."""
+        if isinstance(self.seconds, Mapping):
+            return float(self.seconds.get(cell[0], self.seconds.get("", 60.0)))
+        return self.seconds
+
+    def named(self, cell: tuple[Any, ...]) -> Row:
+        """A cell with the names of its columns."""
+        return dict(zip(self.keys, cell, strict=False))
 
 
-class Cells:
-    """The rows known of an experiment: which of its cells are still to be measured.
+class Run(SimpleNamespace):
+    """Settings of a run as attributes, and what is to be measured: `only` competitors, and no cell that is `done`."""
 
-    Parameters
-    ----------
-    rows : sequence of dict
-    is_done : callable
-        From a row to whether it needs no other measurement.
-    """
+    only: Sequence[str] = ()
+    known: Sequence[Row] = ()
 
-    def __init__(self, rows: Sequence[Row], is_done: Callable[[Row], bool]) -> None:
-        self._rows = rows
-        self._is_done = is_done
+    def asks(self, competitor: str) -> bool:
+        """Whether ``--only`` includes a competitor; without it every one is."""
+        return not self.only or any(text.lower() in competitor.lower() for text in self.only)
 
-    def wants(self, cell: Row) -> bool:
-        """Whether there are no rows of a cell, given by some of its keys, or one that is not done."""
-        rows = [row for row in self._rows if all(_text(row.get(key, "")) == _text(cell[key]) for key in cell)]
-        return not rows or not all(map(self._is_done, rows))
+    def wants(self, competitor: str = "", /, **cell: Any) -> bool:
+        """Whether to measure a cell, given by some of its keys: one that has no rows, or a row that is not done."""
+        rows = [row for row in self.known if is_of(row, cell)]
+        return self.asks(competitor) and not (rows and all(row["done"] for row in rows))
 
 
-def is_wanted(options: Namespace, name: str = "", /, **cell: Any) -> bool:
-    """Whether to measure the cell with these values of its keys; `name` is its competitor, for ``--only``."""
-    cells = getattr(options, "cells", None)
-    return is_asked(name, options) and (cells is None or cells.wants(cell))
-
-
-def is_asked(name: str, options: Namespace) -> bool:
-    """Whether ``--only`` includes a competitor; without it every one is."""
-    return not options.only or any(text.lower() in name.lower() for text in options.only)
+def is_of(row: Row, cell: Row) -> bool:
+    """Whether a row is of a cell, given by some of its keys."""
+    return all(_text(row.get(key, "")) == _text(value) for key, value in cell.items())
 
 
 def joined(old: Sequence[Row], new: Sequence[Row], keys: Sequence[str]) -> list[Row]:
@@ -96,12 +109,10 @@ def repeated(seconds: Sequence[float]) -> Row:
 
 def grouped(rows: Sequence[Row], *columns: str) -> Iterator[tuple[tuple[Any, ...], list[Row]]]:
     """Yield the values of some columns, in order of appearance, each with its rows."""
-
-    def key(row: Row) -> tuple[Any, ...]:
-        return tuple(row[column] for column in columns)
-
-    for value in dict.fromkeys(map(key, rows)):
-        yield value, [row for row in rows if key(row) == value]
+    groups: dict[tuple[Any, ...], list[Row]] = {}
+    for row in rows:
+        groups.setdefault(tuple(row.get(column) for column in columns), []).append(row)
+    yield from groups.items()
 
 
 def _text(value: Any) -> str:

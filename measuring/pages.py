@@ -4,6 +4,7 @@
 
     python measuring/pages.py              # writes
     python measuring/pages.py --check      # exit code 1 where README.md or a picture and the results differ
+    python measuring/pages.py --strict     # exit code 1 where a table of a page has rows of several runs
 
 A page of docs has the line ``<!-- table NAME -->`` alone, and the site's build puts the table there (`with_tables`);
 in README.md the table is written, between this line and ``<!-- end -->``. Pictures of `benchmarks._pages.pictures`
@@ -20,26 +21,25 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from benchmarks._pages import boosting, peers, pictures, reliability, scale
+from benchmarks._pages import pictures
+from benchmarks._pages import tables as benchmark_tables
 from evidence import _claims, _index, _tables
-from measuring import report
+from measuring import report, tables
+from measuring.provenance import runs_of
 
 README = Path(__file__).resolve().parents[1] / "README.md"
 _MARKER = re.compile(r"^<!-- table ([\w/]+) -->\n", re.MULTILINE)
 _WRITTEN_TABLE = re.compile(rf"({_MARKER.pattern})(?:(?!<!--).*\n)*(<!-- end -->)", re.MULTILINE)
-_TABLES: dict[str, Callable[[list[dict[str, Any]]], str]] = {
-    **peers.TABLES,
-    **boosting.TABLES,
-    **_tables.TABLES,
-    **reliability.TABLES,
-    **scale.TABLES,
-}
-_FILES = {**peers.FILES, **_tables.FILES, **scale.FILES}  # of tables that are not named after their file
+_TABLES: dict[str, Callable[[list[dict[str, Any]]], str]] = benchmark_tables.TABLES | _tables.TABLES
+_FILES = benchmark_tables.FILES | _tables.FILES  # of tables that are not named after their file
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Write the README's tables and all pictures, or compare them; returns the number that differ."""
-    only_compare = "--check" in (sys.argv[1:] if arguments is None else arguments)
+    """Write the README's tables and all pictures, or compare them; returns the number that differ, or are mixed."""
+    arguments = sys.argv[1:] if arguments is None else arguments
+    if "--strict" in arguments:
+        return _print_mixed()
+    only_compare = "--check" in arguments
     text = README.read_text(encoding="utf-8")
     is_stale = text != with_written_tables(text)
     undrawn = [name for name in pictures.PICTURES if pictures.is_stale(name)]
@@ -51,6 +51,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for name in undrawn:
         pictures.draw(name)
     return 0
+
+
+def _print_mixed() -> int:
+    """Print the tables of README and docs whose rows are of several runs; return their number."""
+    texts = [page.read_text(encoding="utf-8") for page in (README, *sorted((README.parent / "docs").rglob("*.md")))]
+    names = {name for text in texts for name in _MARKER.findall(text) if name in _TABLES}
+    runs = {name: len(runs_of(_rows_of(name))) for name in sorted(names)}
+    mixed = [f"{name}: rows of {n} runs" for name, n in runs.items() if n > 1]
+    print(*mixed, sep="\n")
+    return len(mixed)
 
 
 def with_written_tables(text: str) -> str:
@@ -69,8 +79,13 @@ def table(name: str) -> str:
         return _index.table()
     if name.startswith("claims/"):
         return _claims.table(name.removeprefix("claims/"))
+    rows = _rows_of(name)
+    return _TABLES[name](rows) + tables.source(rows) if rows else "Not measured yet.\n"
+
+
+def _rows_of(name: str) -> list[dict[str, Any]]:
     rows = report.results(_FILES.get(name, name))
-    return _TABLES[name](rows) if rows else "Not measured yet.\n"
+    return [row for row in rows if row["machine"] != "linear"] if name in ("how_long", "scale") else rows
 
 
 if __name__ == "__main__":

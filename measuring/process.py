@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import resource
+import signal
 import statistics
 import subprocess
 import sys
+import tempfile
+import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -20,17 +24,24 @@ _TOUCHED = 4 << 30  # bytes
 _STATUS = Path("/proc/self/status")
 
 
-def command(function: Callable[..., Any], *arguments: Any) -> list[str]:
+def command(function: Callable[..., Any], *, is_stream: bool = False) -> list[str]:
     """Return the command that calls a function of a module of this repository in a fresh interpreter.
 
-    Arguments and result pass as JSON, so a named tuple arrives as a list; the result is the last line printed.
+    Arguments are the last argument of the command, or those of a stream its input, as JSON: a named tuple arrives as a
+    list. The result is the last line printed; of a stream, each item is a line.
     """
     parts = Path(function.__code__.co_filename).resolve().relative_to(_ROOT).with_suffix("").parts
-    code = (
-        f"import json, sys; sys.path.insert(0, {str(_ROOT)!r});"
-        f"from {'.'.join(parts)} import {function.__name__} as run; print(json.dumps(run(*json.loads(sys.argv[1]))))"
-    )
-    return [sys.executable, "-c", code, json.dumps(arguments)]
+    code = f"""import json, os, sys
+sys.path.insert(0, {str(_ROOT)!r})
+from {".".join(parts)} import {function.__name__} as run
+out = os.fdopen(os.dup(1), "w")
+encode = json.JSONEncoder(default=lambda value: value.item()).encode
+"""
+    if is_stream:  # what is printed meanwhile is no item
+        code += "os.dup2(2, 1)\nfor item in run(*json.load(sys.stdin)):\n    print(encode(item), file=out, flush=True)"
+    else:
+        code += "print(encode(run(*json.loads(sys.argv[1]))), file=out)"
+    return [sys.executable, "-c", code]
 
 
 def run_apart(
@@ -49,7 +60,7 @@ def run_apart(
         When it takes longer than `timeout` seconds; it is ended then.
     """
     done = subprocess.run(
-        command(function, *arguments),
+        [*command(function), json.dumps(arguments)],
         env={**os.environ, **(environment or {})},
         capture_output=True,
         text=True,
@@ -58,6 +69,47 @@ def run_apart(
     if done.returncode:
         raise RuntimeError(f"{function.__name__}{arguments} failed:\n{done.stderr.strip()[-2000:]}")
     return json.loads(done.stdout.strip().splitlines()[-1])
+
+
+def stream(function: Callable[..., Iterator[Any]], *arguments: Any, timeout: float) -> Iterator[Any]:
+    """Yield what a generator function yields in a fresh interpreter, each item at once.
+
+    Raises
+    ------
+    RuntimeError
+        With the error output, when it fails, or is ended after `timeout` seconds.
+    """
+    with tempfile.TemporaryFile("w+") as errors:
+        child = subprocess.Popen(
+            command(function, is_stream=True),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=errors,
+            text=True,
+            start_new_session=True,
+        )
+        assert child.stdin is not None
+        assert child.stdout is not None
+        end = threading.Timer(timeout, _end, [child])
+        end.start()
+        try:
+            with child.stdin as given:
+                given.write(json.dumps(arguments))
+            yield from map(json.loads, child.stdout)
+            child.wait()
+        finally:
+            end.cancel()
+            _end(child)
+        if child.returncode:
+            errors.seek(0)
+            raise RuntimeError(f"{arguments[1:3]} ended with {child.returncode}:\n{errors.read().strip()[-2000:]}")
+
+
+def _end(child: subprocess.Popen[str]) -> None:
+    """End a process with all that it has started."""
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(child.pid, signal.SIGKILL)
+    child.wait()
 
 
 def time_predict(model: Any, X: Any) -> float:

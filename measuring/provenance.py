@@ -17,7 +17,6 @@ from measuring.load import is_quiet
 _ROOT = Path(__file__).resolve().parents[1]
 _CODE = ("src", "measuring/*.py", "benchmarks/*.py", "evidence/*.py")
 _PACKAGES = ("numpy", "scipy", "scikit-learn", "scikit-learn-intelex", "daal", "numba", "threadpoolctl")
-COLUMNS = ("commit", "date", "machine_card", "repeats", "spread", "others")
 
 
 def origin() -> dict[str, str]:
@@ -29,6 +28,12 @@ def origins(row: dict[str, Any], rows: Sequence[dict[str, Any]]) -> dict[str, st
     """Return these columns of a row that is computed from rows: all of theirs, of its own set if it has one."""
     mine = [other for other in rows if "set" not in row or other.get("set") == row["set"]]
     return {column: ", ".join(sorted({str(other[column]) for other in mine if column in other})) for column in origin()}
+
+
+def runs_of(rows: Sequence[dict[str, Any]]) -> set[tuple[str, str]]:
+    """Return the commits and machines that rows were measured with, each pair once; "unknown" where a row has none."""
+    texts = ((str(row.get("commit", "unknown")), str(row.get("machine_card", "unknown"))) for row in rows)
+    return {(commit, machine_card) for commits, machine_card in texts for commit in commits.split(", ")}
 
 
 def is_current(row: dict[str, Any]) -> bool:

@@ -16,8 +16,8 @@ EVIDENCE = _ROOT / "evidence" / "results"  # of the papers' experiments
 Row = Mapping[str, Any]
 
 
-def write_csv(path: Path, rows: Sequence[Row], more: Mapping[str, str] | None = None) -> None:
-    """Write the rows, all keys of all rows as columns, below the machine card and `more` facts of the run as `#` lines.
+def write_csv(path: Path, rows: Sequence[Row]) -> None:
+    """Write the rows, all keys of all rows as columns, below the machine card as `#` lines.
 
     Rows that the file did not have get the commit, the date and the machine of this run. The file is written beside
     the old one and then takes its place: a process that is ended meanwhile leaves all earlier rows.
@@ -28,7 +28,7 @@ def write_csv(path: Path, rows: Sequence[Row], more: Mapping[str, str] | None = 
     columns = list(dict.fromkeys(key for row in rows for key in row))
     unfinished = path.with_suffix(".csv.part")
     with unfinished.open("w", newline="") as file:
-        file.writelines(f"# {key}: {value}\n" for key, value in {**machine_card(), **(more or {})}.items())
+        file.writelines(f"# {key}: {value}\n" for key, value in machine_card().items())
         writer = csv.DictWriter(file, columns, lineterminator="\n")
         writer.writeheader()
         writer.writerows({key: _exact(value) for key, value in row.items()} for row in rows)
@@ -62,7 +62,7 @@ def read_csv(path: Path) -> list[dict[str, Any]]:
 
 def format_table(rows: Sequence[Row], columns: Sequence[str]) -> str:
     """Return the chosen columns as aligned text: names to the left, numbers to the right, `-` where there is none."""
-    cells = [list(columns)] + [[_short(row.get(column)) for column in columns] for row in rows]
+    cells = [list(columns)] + [[short(row.get(column)) for column in columns] for row in rows]
     widths = [max(len(line[k]) for line in cells) for k in range(len(columns))]
     numeric = [any(isinstance(row.get(column), int | float) for row in rows) for column in columns]
     cells.insert(1, ["-" * w for w in widths])
@@ -91,7 +91,8 @@ def _exact(value: Any) -> Any:
     return f"{value:.9g}" if isinstance(value, float) else value
 
 
-def _short(value: Any) -> str:
+def short(value: Any) -> str:
+    """A value with three digits, for the terminal."""
     if value is None:
         return "-"
     if isinstance(value, bool) or not isinstance(value, float):

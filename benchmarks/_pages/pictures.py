@@ -11,7 +11,7 @@ from operator import itemgetter
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from benchmarks._pages.peers import early_choices, kernel_svm_quotients, regression_ratios, tuning_quotients
+from benchmarks._pages.tables import early_choices, kernel_svm_quotients, regression_ratios, tuning_quotients
 from measuring import report
 
 IMAGES = Path(__file__).resolve().parents[2] / "docs" / "images"

@@ -1,13 +1,5 @@
 """Default searches of kernel machines beside scikit-learn's gradient-boosted trees, on real tables.
 
-::
-
-    export WIDEMARGIN_DATA=/path/to/data
-    python benchmarks/peers/boosting.py                # the panel: boosting.csv
-    python benchmarks/peers/boosting.py --ablation     # one part of the search taken away: boosting_ablation.csv
-    python benchmarks/peers/boosting.py --covtype      # the whole set: boosting_covtype.csv, boosting_relevance.csv
-    python benchmarks/peers/boosting.py --plot         # docs/images, from the last file
-
 Searches are `DCSVMClassifierCV()` and `DCSVMRegressorCV()` behind `StandardScaler` (`MaxAbsScaler` for sparse rows),
 trees are `HistGradientBoosting...` by default, and with 500 iterations of 63 leaves. Test rows are those of the set, or
 a fifth of it. `error` is 1 - accuracy or 1 - R^2 of the test rows; `seconds` are those of `fit`, the search included.
@@ -16,22 +8,16 @@ and how much faster they are. A classifier without errors counts as one with hal
 
 Every machine has a process of its own, and a first small fit: threads of another library that spin in wait for work
 would take its cores. Trees are fitted with OpenMP threads that spin and with threads that sleep; the faster counts.
-Short fits are repeated, and the median counts. Sets in the output that are not measured stay as they are.
+Short fits are repeated, and the median counts. `boosting_ablation` has searches without one of their parts.
 """
 
 from __future__ import annotations
 
-import argparse
-import sys
 import time
-import warnings
-from collections.abc import Callable, Iterable, Sequence
-from functools import partial
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from statistics import geometric_mean, median
+from statistics import median
 from typing import Any, NamedTuple
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 import numpy as np
 import scipy.sparse as sp
@@ -41,7 +27,8 @@ from sklearn.model_selection import train_test_split
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler, StandardScaler
 
-from measuring import process, report
+from measuring import process
+from measuring.experiment import Experiment, Row, Run
 from widemargin import DCSVMClassifierCV, DCSVMRegressorCV, RelevanceDisplay
 from widemargin.datasets import load_benchmark
 
@@ -60,9 +47,7 @@ _LARGE_TREES = {"max_iter": 500, "max_leaf_nodes": 63}
 _WAITS: tuple[dict[str, str], ...] = ({}, {"OMP_WAIT_POLICY": "passive"})
 _CS, _GAMMAS = [1.0, 8.0, 64.0], 5  # of fixed grids
 _BUDGETS, _COUNTS, _LEAVES = (30, 60, 120), (100, 300, 1000), 127  # on covtype: seconds; trees, and their leaves
-_MEAN = "geometric mean"
 _IMAGES = Path(__file__).resolve().parents[2] / "docs" / "images"
-_COLUMNS = ["set", "n", "n_features", "machine", "seconds", "error", "error_ratio", "seconds_ratio", "kernel"]
 _COVTYPE_NAMES = [
     *("Elevation", "Aspect", "Slope", "Horizontal_Distance_To_Hydrology", "Vertical_Distance_To_Hydrology"),
     *("Horizontal_Distance_To_Roadways", "Hillshade_9am", "Hillshade_Noon", "Hillshade_3pm"),
@@ -71,41 +56,12 @@ _COVTYPE_NAMES = [
     *(f"Soil_Type_{k}" for k in range(40)),
 ]
 
-Row = dict[str, Any]
-
 
 class Machine(NamedTuple):
     """What is fitted: "search" or "trees", and its parameters."""
 
     kind: str
     parameters: dict[str, Any]
-
-
-def main(arguments: Sequence[str] | None = None) -> None:
-    """Measure and print what is asked for, and write its files."""
-    options = _parser().parse_args(arguments)
-    warnings.simplefilter("ignore")
-    if options.plot:
-        plot(options.results)
-    elif options.covtype:
-        _measure_covtype(options.results)
-    elif options.ablation:
-        run = partial(_ablations, max_time=options.max_time)
-        _measure_sets(options.results / "boosting_ablation.csv", options.sets or _ABLATED, run)
-    else:
-        run = partial(_panel, max_time=options.max_time)
-        _measure_sets(options.results / "boosting.csv", options.sets or _PANEL, run)
-
-
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--sets", nargs="+", choices=(*_PANEL, "spam_assassin"))
-    parser.add_argument("--max-time", type=float, help="seconds of a search; none by default")
-    parser.add_argument("--results", type=Path, default=report.RESULTS, help="folder of the files")
-    what = parser.add_mutually_exclusive_group()
-    for name in ("ablation", "covtype", "plot"):
-        what.add_argument(f"--{name}", action="store_true")
-    return parser
 
 
 # --- tables ---
@@ -195,15 +151,15 @@ def _measure(name: str, label: str, machine: Machine) -> Row:
 # --- what is compared ---
 
 
-def _panel(name: str, max_time: float | None) -> dict[str, Machine]:
+def _panel(max_time: float) -> dict[str, Machine]:
     return {
-        "search": Machine("search", {"max_time": max_time}),
+        "search": Machine("search", {"max_time": max_time or None}),
         "trees": Machine("trees", {}),
         "trees, 500 × 63 leaves": Machine("trees", _LARGE_TREES),
     }
 
 
-def _ablations(name: str, max_time: float | None) -> dict[str, Machine]:
+def _ablations(name: str, max_time: float) -> dict[str, Machine]:
     """The default search, and searches without one of its parts each."""
     is_regression = name in _VALUES
     grid: dict[str, Any] = {"Cs": _CS, "gammas": _GAMMAS} | ({"epsilons": [0.1]} if is_regression else {})
@@ -217,7 +173,7 @@ def _ablations(name: str, max_time: float | None) -> dict[str, Machine]:
     if is_regression:
         spread = float(np.std(load(name)[2]))
         changes["epsilon 0.1 in units of y"] = {"epsilons": [0.1 / spread]}
-    return {label: Machine("search", {"max_time": max_time, **change}) for label, change in changes.items()}
+    return {label: Machine("search", {"max_time": max_time or None, **change}) for label, change in changes.items()}
 
 
 def _covtype() -> dict[str, Machine]:
@@ -228,87 +184,65 @@ def _covtype() -> dict[str, Machine]:
     }
 
 
-def _measure_sets(path: Path, names: Iterable[str], machines: Callable[[str], dict[str, Machine]]) -> None:
-    """Measure the machines of each set; rows of these sets are replaced in the file, after each set."""
-    known = [row for row in report.read_csv(path) if "error" in row and row["set"] != _MEAN]
-    for name in names:
-        rows = [_measure(name, label, machine) for label, machine in machines(name).items()]
-        known = [row for row in known if row["set"] != name] + [_shown(row) for row in rows]
-        report.write_csv(path, compared(known))
-        print(report.format_table(compared(rows)[: len(rows)], _COLUMNS), flush=True)
-    print(report.format_table(compared(known), _COLUMNS))
-    for row in compared(known):
-        if row["set"] == _MEAN:
-            print(f"search beside {row['machine']}: {row['wins']} wins, {row['losses']} losses, {row['ties']} ties")
-
-
-def _shown(row: Row) -> Row:
-    """A row for the file: whether columns were scaled, instead of their factors."""
-    return row | ({"relevance": bool(row["relevance"])} if "relevance" in row else {})
+def _rows(name: str, machines: Mapping[str, Machine]) -> list[Row]:
+    """The rows of a set, with ratios to the search's."""
+    rows = [_measure(name, label, machine) for label, machine in machines.items()]
+    rows = [row | ({"relevance": bool(row["relevance"])} if "relevance" in row else {}) for row in rows]
+    return compared(rows)
 
 
 def compared(rows: Sequence[Row]) -> list[Row]:
-    """The rows with their ratios to the default search, and for each other machine means, wins, losses and ties."""
-    ours = {row["set"]: row for row in rows if row["machine"] == "search"}
-    done = [row | _ratios(row, ours[row["set"]]) for row in rows]
+    """The rows of a set with their ratios to the default search."""
+    ours = next(row for row in rows if row["machine"] == "search")
+    least = 0.5 / ours["n_test"]
+    errors = [max(float(row["error"]), least) / max(float(ours["error"]), least) for row in rows]
     return [
-        *done,
-        *(_summary(machine, done) for machine in dict.fromkeys(r["machine"] for r in rows) if machine != "search"),
+        row | {"error_ratio": error, "seconds_ratio": float(ours["seconds"] / row["seconds"])}
+        for row, error in zip(rows, errors, strict=True)
     ]
 
 
-def _ratios(row: Row, ours: Row) -> Row:
-    least = 0.5 / row["n_test"]
-    error, own = (max(float(r["error"]), least) for r in (row, ours))
-    return {"error_ratio": error / own, "seconds_ratio": float(ours["seconds"] / row["seconds"])}
+def _compare(name: str, run: Run) -> list[Row]:
+    return _rows(name, _panel(run.max_time))
 
 
-def _summary(machine: str, rows: Sequence[Row]) -> Row:
-    found = [row for row in rows if row["machine"] == machine]
-    ratios = [row["error_ratio"] for row in found]
-    return {
-        "set": _MEAN,
-        "machine": machine,
-        "error_ratio": geometric_mean(ratios),
-        "seconds_ratio": geometric_mean([row["seconds_ratio"] for row in found]),
-        "wins": sum(ratio > 1 for ratio in ratios),
-        "losses": sum(ratio < 1 for ratio in ratios),
-        "ties": sum(ratio == 1 for ratio in ratios),
-    }
+def _ablate(name: str, run: Run) -> list[Row]:
+    return _rows(name, _ablations(name, run.max_time))
 
 
-def _measure_covtype(results: Path) -> None:
-    """Accuracy over seconds of both; the relevance of the columns of the longest search that scaled them."""
-    rows: list[Row] = []
-    for label, machine in _covtype().items():
-        row = _measure("covtype", label, machine)
-        print(report.format_table([row], _COLUMNS), flush=True)
-        if row.get("relevance"):
-            columns = zip(_COVTYPE_NAMES, row["relevance"], strict=True)
-            factors = [{"machine": label, "column": column, "relevance": factor} for column, factor in columns]
-            report.write_csv(results / "boosting_relevance.csv", factors)
-        rows.append(_shown(row))
-        report.write_csv(results / "boosting_covtype.csv", rows)
+def _compare_by_time(name: str, label: str, run: Run) -> Row:
+    """A row of covtype; the relevance of the columns as text."""
+    row = _measure(name, label, _covtype()[label])
+    return row | ({"relevance": " ".join(map(str, row["relevance"]))} if "relevance" in row else {})
 
 
-# --- pictures ---
-
-
-def plot(results: Path, images: Path = _IMAGES) -> None:
-    """Draw the relevance of the columns of covtype."""
-    if factors := report.read_csv(results / "boosting_relevance.csv"):
-        _plot_relevance(factors, images / "covtype_relevance.png")
-
-
-def _plot_relevance(rows: Sequence[Row], path: Path) -> None:
+def _draw_relevance(rows: Sequence[Row]) -> None:
+    """The relevance of the columns of covtype of the longest search that scaled them."""
     import matplotlib
 
     matplotlib.use("Agg")
-    names = [row["column"].replace("_", " ") for row in rows]
-    display = RelevanceDisplay([row["relevance"] for row in rows], names).plot(n_columns=15)
+    factors = [float(factor) for row in rows for factor in str(row.get("relevance", "")).split()]
+    names = [name.replace("_", " ") for name in _COVTYPE_NAMES]
+    display = RelevanceDisplay(factors[-len(names) :], names).plot(n_columns=15)
     display.figure_.set_size_inches(6.0, 3.6)
-    display.figure_.savefig(path, dpi=90)
+    display.figure_.savefig(_IMAGES / "covtype_relevance.png", dpi=90)
 
 
-if __name__ == "__main__":
-    main()
+BOOSTING = Experiment(
+    "boosting",
+    _PANEL,
+    ("set", "machine"),
+    _compare,
+    seconds=30.0,
+    settings={"max_time": 0.0},
+    quick={"cells": ["wine"], "max_time": 1.0},
+)
+ABLATION = BOOSTING._replace(results="boosting_ablation", cells=_ABLATED, measure=_ablate, seconds=60.0)
+COVTYPE = BOOSTING._replace(
+    results="boosting_covtype",
+    cells=[("covtype", label) for label in _covtype()],
+    measure=_compare_by_time,
+    seconds=110.0,
+    settings={},
+    draw=_draw_relevance,
+)

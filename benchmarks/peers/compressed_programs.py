@@ -2,27 +2,21 @@
 
 The table is like one of remote sensing: 12 bands, 8 classes that overlap. Times are processor seconds of predictions of
 the same rows, of the other program less those of a run with few rows; ours of one thread.
-
-    python benchmarks/peers/compressed_programs.py [rows]
 """
 
 from __future__ import annotations
 
 import resource
-import shutil
 import subprocess
-import sys
 import tempfile
 import time
 from pathlib import Path
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
-
 import numpy as np
 from numpy.typing import NDArray
 
-from measuring import report
+from measuring.experiment import Experiment, Row
 from widemargin import compress, read_machine
 
 N_NEW, N_FEW = 4_000, 50
@@ -59,7 +53,7 @@ def seconds_of(*command: str, folder: Path) -> float:
     return resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before
 
 
-def measure(name: str, model: Any, X: Any, new: Any, theirs: NDArray[np.int64], seconds: float) -> dict[str, Any]:
+def _compressed(name: str, model: Any, X: Any, new: Any, theirs: NDArray[np.int64], seconds: float) -> Row:
     """Compress, predict, and say what was gained and lost."""
     start = time.perf_counter()
     fast = compress(model, X, random_state=0, n_jobs=1)
@@ -70,7 +64,7 @@ def measure(name: str, model: Any, X: Any, new: Any, theirs: NDArray[np.int64], 
         labels = fast.predict(new)
         times.append(time.process_time() - begin)
     machine = model[-1] if hasattr(model, "steps") else model
-    row = {
+    return {
         "program": name,
         "support_vectors": len(machine.support_vectors_),
         "rows": len(new),
@@ -81,17 +75,15 @@ def measure(name: str, model: Any, X: Any, new: Any, theirs: NDArray[np.int64], 
         "agreement": float(np.mean(labels == theirs)),
         "compressing_seconds": compressing,
     }
-    print(report.format_table([row], list(row)), flush=True)
-    return row
 
 
-def main() -> None:
-    """Train, read, compress, predict, and write the results."""
-    n, rng = int(sys.argv[1]) if len(sys.argv) > 1 else 30_000, np.random.default_rng(0)
+def measure(n: int, run: Any = None) -> list[Row]:
+    """Train, read, compress, predict."""
+    rng = np.random.default_rng(0)
     X, y = table(n, rng)
     new, y_new = table(N_NEW, rng)
-    folder = Path(tempfile.mkdtemp())
-    try:
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
         scaled, new_scaled = ((rows - X.mean(axis=0)) / X.std(axis=0) for rows in (X, new))
         write_rows(folder / "rows", scaled, y)
         write_rows(folder / "new", new_scaled, y_new)
@@ -100,18 +92,17 @@ def main() -> None:
         seconds = -seconds_of("svm-predict", "few", "model", "labels", folder=folder)
         seconds += seconds_of("svm-predict", "new", "model", "labels", folder=folder)
         labels = np.loadtxt(folder / "labels", dtype=int)
-        rows = [measure("LIBSVM", read_machine(folder / "model"), scaled, new_scaled, labels, seconds)]
-        for name, data in (("x.csv", X), ("y.csv", y), ("new.csv", new)):
-            np.savetxt(folder / name, data, "%.6g", delimiter=",")
+        libsvm = _compressed("LIBSVM", read_machine(folder / "model"), scaled, new_scaled, labels, seconds)
+        for file, data in (("x.csv", X), ("y.csv", y), ("new.csv", new)):
+            np.savetxt(folder / file, data, "%.6g", delimiter=",")
         (folder / "train.R").write_text(_R)
         seconds_of("Rscript", "train.R", folder=folder)
         labels = np.loadtxt(folder / "e1071.labels", dtype=int)
         model = read_machine(folder / "e1071.model", scale=folder / "e1071.scale", classes=range(1, 9))
-        rows.append(measure("e1071", model, X, new, labels, float((folder / "e1071.seconds").read_text())))
-        report.write_csv(report.RESULTS / "compressed_programs.csv", rows)
-    finally:
-        shutil.rmtree(folder)
+        e1071 = _compressed("e1071", model, X, new, labels, float((folder / "e1071.seconds").read_text()))
+    return [libsvm | {"trained": n}, e1071 | {"trained": n}]
 
 
-if __name__ == "__main__":
-    main()
+COMPRESSED_PROGRAMS = Experiment(
+    "compressed_programs", [(30_000,)], ("trained", "program"), measure, seconds=420.0, quick={"cells": [(1000,)]}
+)

@@ -1,11 +1,5 @@
 """Early kernel models of dask arrays beside the fit of the same rows in one process.
 
-::
-
-    export WIDEMARGIN_DATA=...                     # a folder of .npz files, see widemargin.datasets.load_benchmark
-    python benchmarks/peers/dask_kernel.py         # a9a and codrna on two worker processes
-    python benchmarks/peers/dask_kernel.py --sets patches --rows 200000 --append
-
 Workers are processes of one thread each, the local fit has two threads. `same_labels` is a share of the test rows: the
 clusters are other ones. Seconds are medians of alternating repeats. `worker_mb` is the largest peak of a worker's
 memory, of which `idle_mb` is there before a fit.
@@ -13,40 +7,32 @@ memory, of which `idle_mb` is there before a fit.
 
 from __future__ import annotations
 
-import argparse
 import statistics
-import sys
 import time
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
-
 import dask.array as da
+import numpy as np
 from distributed import Client, LocalCluster
 
-from measuring import report
-from measuring.experiment import joined
-from measuring.problems import Problem, load_problem
+from measuring.experiment import Experiment, Row, Run
+from measuring.problems import load_problem
 from widemargin import DCSVMClassifier
 
 _CHUNKS = 16  # partitions of X
 _EARLY = {"n_levels": 2, "stop_level": 2}
 
-Row = dict[str, Any]
 
-
-def measure(problem: Problem, repeats: int) -> Row:
+def measure(name: str, run: Run) -> Row:
     """The fit on two workers beside the local one, alternating."""
+    problem = load_problem(name, n_rows=run.rows)
     how: Row = {"C": problem.C, "gamma": problem.gamma, **_EARLY}
     seconds: dict[str, list[float]] = {"local": [], "dask": []}
     with _cluster() as cluster, Client(cluster) as client:
         X = client.persist(da.from_array(problem.X, chunks=(-(-len(problem.X) // _CHUNKS), -1)))
         idle = max(client.run(_peak_mb).values())
-        for _ in range(repeats):
+        for _ in range(run.repeats):
             local, taken = _timed(DCSVMClassifier(**how, n_jobs=2), problem.X, problem.y)
             seconds["local"].append(taken)
             model, taken = _timed(DCSVMClassifier(**how), X, problem.y)
@@ -84,20 +70,11 @@ def _peak_mb() -> float:
     return float(status.split("VmHWM:")[1].split()[0]) / 1e3
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
-    """Measure, print and write the results."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--sets", nargs="+", default=["a9a", "codrna"])
-    parser.add_argument("--rows", type=int)
-    parser.add_argument("--repeats", type=int, default=3)
-    parser.add_argument("--append", action="store_true", help="keep what other runs have measured in the CSV")
-    options = parser.parse_args(arguments)
-    path = report.RESULTS / "dask_kernel.csv"
-    rows = [measure(load_problem(name, n_rows=options.rows), options.repeats) for name in options.sets]
-    print(report.format_table(rows, list(rows[0])))
-    known = report.read_csv(path) if options.append else []
-    report.write_csv(path, joined(known, rows, ["set", "rows"]))
-
-
-if __name__ == "__main__":
-    main()
+DASK_KERNEL = Experiment(
+    "dask_kernel",
+    ("a9a", "codrna"),
+    ("set", "rows"),
+    measure,
+    settings={"rows": None, "repeats": 3},
+    quick={"cells": ["patches"], "rows": 2000, "repeats": 1},
+)

@@ -1,51 +1,37 @@
 """Early kernel machines side by side with exact ones, ours and scikit-learn-intelex's, in one process run.
 
-::
-
-    python benchmarks/peers/early.py                                   # 20,000 bundled patches
-    python benchmarks/peers/early.py --sets a9a ijcnn1 sparse_wide:50000 --levels 1 2 3
-
 Rows (float32), C, gamma and tolerance are the same for all; the order is reversed with every repeat; times are medians.
 An early machine has the parameter `stop_level`: its clusters' seconds, and the points of accuracy that it has less than
 our exact machine, are those of the last repeat. Rows are CSR where the source is sparse; the rival gets both forms, and
-the faster one counts. Each run replaces its sets in the file of results, and keeps the others.
+the faster one counts.
 """
 
 from __future__ import annotations
 
-import argparse
 import gc
 import statistics
-import sys
 import time
 import warnings
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
-
-from benchmarks.peers.kernel_svm import load
-from measuring import competitors, process, report
-from measuring.experiment import joined
+from benchmarks.peers.kernel_svm import SETS, load
+from measuring import competitors, process
+from measuring.experiment import Experiment, Row, Run
 
 OURS, RIVAL, DENSE_RIVAL = "widemargin", "sklearnex", "sklearnex, dense"
-_TABLE = ["set", "form", "competitor", "n_clusters", "seconds", "times_exact", "times_rival", "points_lost"]
-_TABLE += ["clustering_seconds", "support_vectors", "predict_us"]
-
-Row = dict[str, Any]
 
 
-def measure_set(name: str, options: argparse.Namespace) -> list[Row]:
+def measure_set(name: str, run: Run) -> list[Row]:
     """Run all competitors on one set, alternating, and return a row for each."""
     problem = load(name)
-    settings = competitors.Settings(problem.C, problem.gamma, options.tol, None, options.cache_mb)
+    settings = competitors.Settings(problem.C, problem.gamma, run.tol, None, run.cache_mb)
     form = "csr" if problem.sparse else "dense"
     exact = competitors.get_competitor(OURS)._replace(form=form)
     X, X_test = competitors.make_forms([exact], problem.X, problem.X_test)[form]
-    makers = _makers(settings, options.levels, is_sparse=problem.sparse)
+    makers = _makers(settings, run.levels, is_sparse=problem.sparse)
     rows_of = dict.fromkeys(makers, (X, X_test)) | {DENSE_RIVAL: (problem.X, problem.X_test)}
     models: dict[str, Any] = {}
     seconds: dict[str, list[float]] = {name: [] for name in makers}
@@ -55,7 +41,7 @@ def measure_set(name: str, options: argparse.Namespace) -> list[Row]:
         for key, make in makers.items():
             own = rows_of[key][0]
             make().fit(own[:1000], problem.y[:1000]).predict(own[:100])
-    for repeat in range(options.repeats):
+    for repeat in range(run.repeats):
         for key in list(makers)[:: 1 if repeat % 2 == 0 else -1]:
             models.pop(key, None)
             gc.collect()
@@ -64,11 +50,10 @@ def measure_set(name: str, options: argparse.Namespace) -> list[Row]:
             models[key] = makers[key]().fit(rows_of[key][0], problem.y)
             seconds[key].append(time.perf_counter() - start)
             predict[key].append(process.time_predict(models[key], rows_of[key][1]))
-            print(f"{name} {key}: {seconds[key][-1]:.2f} s", file=sys.stderr, flush=True)
     rows = []
     for key, model in models.items():
         row = {"set": problem.name, "n": len(problem.y), "n_features": X.shape[1], "competitor": key}
-        row |= _describe_level(model) | {"repeats": options.repeats, "seconds": statistics.median(seconds[key])}
+        row |= _describe_level(model) | {"repeats": run.repeats, "seconds": statistics.median(seconds[key])}
         row["form"] = "dense" if key == DENSE_RIVAL else form
         row["accuracy"] = float(np.mean(model.predict(rows_of[key][1]) == problem.y_test))
         row["predict_us"] = 1e6 * statistics.median(predict[key]) / len(problem.y_test)
@@ -109,29 +94,12 @@ def _compare(rows: Sequence[Row]) -> None:
         row["points_lost"] = 100 * (of[OURS]["accuracy"] - row["accuracy"])
 
 
-def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=str(__doc__).partition("\n")[0])
-    add = parser.add_argument
-    add("--sets", nargs="+", default=["patches"], metavar="SET", help="patches (bundled), or sets of WIDEMARGIN_DATA")
-    add("--levels", nargs="+", type=int, default=[1, 2, 3], metavar="LEVEL", help="4 ** LEVEL clusters")
-    add("--repeats", type=int, default=3)
-    add("--tol", type=float, default=1e-3)
-    add("--cache-mb", type=int, default=4000, help="cache_size of the rival")
-    add("--no-files", action="store_true", help="print the table, write nothing")
-    return parser.parse_args(arguments)
-
-
-def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the benchmark of the command line."""
-    options = _parse(arguments)
-    path = report.RESULTS / "early.csv"
-    rows: list[Row] = []
-    for name in options.sets:
-        rows += measure_set(name, options)
-        if not options.no_files:
-            report.write_csv(path, joined(report.read_csv(path), rows, ["set", "competitor"]))
-    print(report.format_table(rows, _TABLE))
-
-
-if __name__ == "__main__":
-    main()
+EARLY = Experiment(
+    "early",
+    SETS,
+    ("set", "competitor"),
+    measure_set,
+    seconds={"kddcup99_10": 100.0, "mnist": 100.0, "": 30.0},
+    settings={"levels": (1, 2, 3), "repeats": 3, "tol": 1e-3, "cache_mb": 4000},
+    quick={"cells": ["patches:1500"], "levels": (1,), "repeats": 1},
+)

@@ -1,9 +1,6 @@
 """Exact Shapley values beside shapiq's `ProductKernelExplainer`, and of all test rows of covtype by an early machine.
 
-::
-
-    python benchmarks/peers/explanations.py             # needs shapiq >= 1.8 (Python 3.12)
-    python benchmarks/peers/explanations.py --early     # of this library alone
+The former needs shapiq >= 1.8 (Python 3.12).
 
 Both explain one `SVR` of scikit-learn's, of 10,000 rows of covtype with columns scaled to [0, 1]: they are all support
 vectors, as epsilon is 0. Calls alternate; times are the least of three. `difference` is the largest between values.
@@ -11,43 +8,29 @@ vectors, as epsilon is 0. Calls alternate; times are the least of three. `differ
 
 from __future__ import annotations
 
-import argparse
-import sys
 import time
-from collections.abc import Callable, Sequence
-from pathlib import Path
+from collections.abc import Callable
 from typing import Any
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 import numpy as np
 from sklearn.svm import SVR
 
-from measuring import report
+from measuring.experiment import Experiment, Row, Run
 from measuring.problems import load_problem
 from widemargin import DCSVMClassifier, shapley_values
 
 _N_POINTS, _N_ROWS = 10_000, 64
-_COLUMNS = ["machine", "rows", "ms_per_row", "ratio", "difference"]
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
-    """Measure, print and write the table."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--early", action="store_true", help="seconds of all test rows by an early machine")
-    parser.add_argument("--stop-level", type=int, default=4, help="of the early machine")
-    parser.add_argument("--output", type=Path, default=report.RESULTS / "explanations.csv")
-    options = parser.parse_args(arguments)
-    problem = load_problem("covtype")
-    if options.early:
-        measure_early(problem, options.stop_level)
-        return
-    rows = measure_peer(problem)
-    print(report.format_table(rows, _COLUMNS))
-    report.write_csv(options.output, rows)
+def _peer(name: str, run: Run) -> list[Row]:
+    return [{"set": name, **row} for row in measure_peer(load_problem(name, n_rows=run.rows))]
 
 
-def measure_peer(problem: Any) -> list[dict[str, Any]]:
+def _early(name: str, run: Run) -> Row:
+    return {"set": name, **measure_early(load_problem(name, n_rows=run.rows), run.stop_level)}
+
+
+def measure_peer(problem: Any) -> list[Row]:
     """A row for each library, for one row and for many."""
     from shapiq.explainer import ProductKernelExplainer
 
@@ -83,17 +66,25 @@ def measure_peer(problem: Any) -> list[dict[str, Any]]:
     ]
 
 
-def measure_early(problem: Any, stop_level: int) -> None:
-    """Print the seconds of all test rows, and what values and base are off the decision values."""
+def measure_early(problem: Any, stop_level: int) -> Row:
+    """The seconds of all test rows, and what values and base are off the decision values."""
     model = DCSVMClassifier(C=problem.C, gamma=problem.gamma, stop_level=stop_level, random_state=0)
     model.fit(problem.X, problem.y)
     start = time.perf_counter()
-    found = shapley_values(model, problem.X_test, verbose=1)
+    found = shapley_values(model, problem.X_test)
     seconds = time.perf_counter() - start
     error = abs(found.values.sum(axis=1) + found.base_values - model.decision_function(problem.X_test)).max()
-    n, clusters = len(problem.X_test), model.levels_[-1]["n_clusters"]
-    print(f"{n} rows, {len(model.support_)} support vectors, {clusters} clusters: {seconds:.1f} s; off by {error:.2g}")
+    row = {"rows": len(problem.X_test), "support_vectors": len(model.support_), "seconds": seconds}
+    return row | {"clusters": model.levels_[-1]["n_clusters"], "off_by": float(error)}
 
 
-if __name__ == "__main__":
-    main()
+EXPLANATIONS = Experiment(
+    "explanations", ("covtype",), ("set", "machine", "rows"), _peer, seconds=300.0, settings={"rows": None}
+)
+OF_EARLY = EXPLANATIONS._replace(
+    results="explanations_early",
+    keys=("set",),
+    measure=_early,
+    settings={"rows": None, "stop_level": 4},
+    quick={"cells": ["patches"], "rows": 2000, "stop_level": 1},
+)

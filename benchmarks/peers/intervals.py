@@ -1,10 +1,5 @@
 """Intervals of 90 %: coverage, width and pinball loss of DCSVMRegressor's beside those of gradient boosting.
 
-::
-
-    pip install mapie
-    WIDEMARGIN_DATA=/path/to/data python benchmarks/peers/intervals.py
-
 Parameters are chosen once on 1,000 rows of a set: ours by DCSVMRegressorCV, boosting's by a grid of 4 cells for each
 quantile. Every split draws from the others 1,000 rows to train on, 1,000 to conformalise, and up to 2,000 to test. Of
 several sets the target is a column. `coverage` and `width`, in units of the spread of y, are means over the splits,
@@ -14,14 +9,10 @@ that are not conformalised, and the cross-conformal residuals, have both thousan
 
 from __future__ import annotations
 
-import sys
 import time
 import warnings
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any, NamedTuple
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 import numpy as np
 from sklearn import datasets
@@ -31,7 +22,7 @@ from sklearn.metrics import make_scorer, mean_pinball_loss
 from sklearn.model_selection import GridSearchCV, KFold
 from sklearn.preprocessing import StandardScaler
 
-from measuring import campaign
+from measuring.experiment import Experiment, Run
 from widemargin import DCSVMRegressorCV
 from widemargin.datasets import load_benchmark
 
@@ -154,7 +145,7 @@ def cross_conformal(model: Any, split: Split) -> tuple[Any, Any]:
     return wrapped.fit_conformalize(*split.both).predict_interval(split.test[0])[1][:, :, 0], None
 
 
-def measure(name: str, repeats: int) -> list[dict[str, Any]]:
+def measure(name: str, run: Run) -> list[dict[str, Any]]:
     """A row for each way to intervals."""
     warnings.simplefilter("ignore")
     X, y = load(name)
@@ -170,7 +161,7 @@ def measure(name: str, repeats: int) -> list[dict[str, Any]]:
         "cross-conformal": (cross_conformal, values),
     }
     found: dict[str, list[tuple[float, ...]]] = {way: [] for way in ways}
-    for seed in range(repeats):
+    for seed in range(run.repeats):
         rows = ROWS + np.random.default_rng(seed).permutation(len(y) - ROWS)[: 2 * ROWS + TEST_ROWS]
         split = Split(*((X[part], y[part]) for part in np.split(rows, [ROWS, 2 * ROWS])))
         truth = split.test[1]
@@ -196,5 +187,6 @@ def summary(name: str, way: str, found: Any) -> dict[str, Any]:
 
 SETS = ("cadata", "census_house8L", "cpusmall", *COLUMNS, "friedman1", "friedman2", "friedman3", "noise")
 
-if __name__ == "__main__":
-    campaign.run(__doc__, "intervals", SETS, measure, repeats=10)
+INTERVALS = Experiment(
+    "intervals", SETS, ("set", "intervals"), measure, seconds=300.0, settings={"repeats": 10}, quick={"repeats": 1}
+)

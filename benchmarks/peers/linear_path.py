@@ -1,10 +1,5 @@
 """The choice of C of a linear machine: OCASClassifierCV beside C_path and LIBLINEAR, with and without warm starts.
 
-::
-
-    python benchmarks/peers/linear_path.py
-    python benchmarks/peers/linear_path.py --sets a9a codrna
-
 10 values of C from 1e-4 to 10, 5 stratified folds, and at the end a machine with the best C trained on all rows:
 
     OCASClassifierCV                        hinge loss; each machine of a fold has the planes of those of smaller C
@@ -22,19 +17,13 @@ of the chosen C.
 
 from __future__ import annotations
 
-import argparse
 import ctypes
-import math
 import statistics
-import sys
 import time
 import warnings
 from collections.abc import Callable, Sequence
 from functools import partial
-from pathlib import Path
 from typing import Any, NamedTuple
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 import numpy as np
 import scipy.sparse as sp
@@ -42,16 +31,14 @@ from numpy.typing import NDArray
 from sklearn.model_selection import StratifiedKFold
 from sklearn.svm import LinearSVC
 
-from measuring import report
+from measuring.experiment import Experiment, Row, Run
 from measuring.linear_problems import load_linear, most_epochs
 from widemargin import C_path, OCASClassifier, OCASClassifierCV
 
 _SETS = ("a9a", "ijcnn1", "codrna", "spam_assassin", "kddcup99_10")
 _CS = np.logspace(-4, 1, 10)
 _OURS = "OCASClassifierCV"
-_COLUMNS = ["set", "n", "d", "machine", "seconds", "ratio", "C", "score"]
 
-Row = dict[str, Any]
 Scores = NDArray[np.float64]  # (n_folds, n_C)
 
 
@@ -69,25 +56,6 @@ class Data(NamedTuple):
         return list(StratifiedKFold(5).split(self.rows, self.y))
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
-    """Measure the sets that the output lacks, and print and write the table."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--sets", nargs="+", choices=_SETS, default=list(_SETS))
-    parser.add_argument("--rows", type=int, help="at most so many of each set")
-    parser.add_argument("--repeats", type=int, default=3)
-    parser.add_argument("--output", type=Path, default=report.RESULTS / "linear_path.csv")
-    options = parser.parse_args(arguments)
-    warnings.simplefilter("ignore")
-    rows = [row for row in report.read_csv(options.output) if row["set"] != "geometric mean"]
-    for name in options.sets:
-        data = load(name, options.rows)
-        if any((row["set"], row["n"]) == (name, len(data.y)) for row in rows):
-            continue
-        rows += measure(name, data, options.repeats)
-        report.write_csv(options.output, [*rows, *means(rows)])
-    print(report.format_table([*rows, *means(rows)], _COLUMNS))
-
-
 def load(name: str, n_rows: int | None) -> Data:
     """A set with two classes."""
     problem = load_linear(name, n_rows)
@@ -95,12 +63,14 @@ def load(name: str, n_rows: int | None) -> Data:
     return Data(problem.X, sp.csr_array(problem.X, dtype=np.float64), y, y == np.unique(y)[1])
 
 
-def measure(name: str, data: Data, repeats: int) -> list[Row]:
+def measure(name: str, run: Run) -> list[Row]:
     """A row for each machine."""
+    warnings.simplefilter("ignore")
+    data = load(name, run.rows)
     searches = machines(data)
     seconds: dict[str, list[float]] = {machine: [] for machine in searches}
     found: dict[str, Scores] = {}
-    for _ in range(repeats):
+    for _ in range(run.repeats):
         for machine, search in searches.items():
             begin = time.perf_counter()
             found[machine] = search().mean(axis=0)
@@ -123,17 +93,6 @@ def measure(name: str, data: Data, repeats: int) -> list[Row]:
             }
         )
     return rows
-
-
-def means(rows: Sequence[Row]) -> list[Row]:
-    """The geometric mean of each machine's ratios."""
-    ratios: dict[str, list[float]] = {}
-    for row in rows:
-        ratios.setdefault(row["machine"], []).append(row["ratio"])
-    return [
-        {"set": "geometric mean", "machine": machine, "ratio": math.exp(statistics.fmean(map(math.log, values)))}
-        for machine, values in ratios.items()
-    ]
 
 
 def machines(data: Data) -> dict[str, Callable[[], Scores]]:
@@ -202,5 +161,12 @@ def warm(liblinear: Any, problem: Any, Cs: Sequence[float]) -> list[NDArray[np.f
     return weights
 
 
-if __name__ == "__main__":
-    main()
+LINEAR_PATH = Experiment(
+    "linear_path",
+    _SETS,
+    ("set", "machine"),
+    measure,
+    seconds=40.0,
+    settings={"rows": None, "repeats": 3},
+    quick={"cells": ["a9a"], "rows": 500, "repeats": 1},
+)

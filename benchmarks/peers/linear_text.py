@@ -1,35 +1,26 @@
 """Where a linear machine is trained on its dual alone: cutting planes beside the dual, by the number of columns.
 
-::
-
-    WIDEMARGIN_DATA=/path/to/data python benchmarks/peers/linear_text.py
-
 Each set keeps its most frequent columns, d of them, or (dense) its rows. `planes` are rounds of cutting planes that
 alternate with epochs of dual coordinate ascent; `dual` are epochs and conjugate gradients on the dual, without a plane.
-Processor seconds of a fit on one thread, without an intercept unless `--intercept` asks for one, to a relative gap of
-1e-3 or for 10 seconds (`gap` says which); `ratio` is the seconds of planes divided by those of the dual. `rule` is what
+Processor seconds of a fit on one thread, without an intercept but in `linear_text_intercept`, to a relative gap of 1e-3
+or for 10 seconds (`gap` says which); `ratio` is the seconds of planes divided by those of the dual. `rule` is what
 `choose_accelerations` takes.
 """
 
 from __future__ import annotations
 
-import argparse
 import math
-import sys
 import time
 import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 from unittest import mock
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 import numpy as np
 import scipy.sparse as sp
 
-from measuring import report
+from measuring.experiment import Experiment, Row, Run
 from measuring.linear_problems import load_linear
 from widemargin import OCASClassifier
 from widemargin.algorithms import ocas
@@ -38,29 +29,17 @@ from widemargin.solvers.cutting_plane.accelerations import Accelerations, choose
 _SHARES = (0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.0, 4.0)  # d / n
 _COSTS = (0.01, 1.0, 100.0)
 _SPARSE, _DENSE = ("spam_assassin", "news20_1"), ("mnist",)
-_GENERATED = ("counts", "tf_idf")  # of half a million rows: give --rows
-_COLUMNS = ["set", "n", "d", "C", "planes", "planes_gap", "dual", "dual_gap", "ratio", "rule"]
-
-Row = dict[str, Any]
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
-    """Measure, print and write the table."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--sets", nargs="+", choices=_SPARSE + _DENSE + _GENERATED, default=_SPARSE + _DENSE)
-    parser.add_argument("--shares", nargs="+", type=float, default=_SHARES, help="columns / rows")
-    parser.add_argument("--rows", type=int, help="at most so many")
-    parser.add_argument("--intercept", action="store_true", help="with an intercept")
-    parser.add_argument("--limit", type=float, default=10.0, help="seconds of a fit")
-    parser.add_argument("--output", type=Path, default=report.RESULTS / "linear_text.csv")
-    options = parser.parse_args(arguments)
-    rows: list[Row] = []
-    for name in options.sets:
-        problem = load_linear(name, options.rows)
-        for X, y in _restricted(problem.X, problem.labels, options.shares):
-            rows += [_measure(name, X, y, C, options) for C in _COSTS]
-            report.write_csv(options.output, rows)
-    print(report.format_table(rows, _COLUMNS))
+def _all(name: str, run: Run) -> Iterator[Row]:
+    problem = load_linear(name, run.rows)
+    for X, y in _restricted(problem.X, problem.labels, run.shares):
+        yield from (_measure(name, X, y, C, run) for C in _COSTS)
+
+
+def _with_intercept(name: str, run: Run) -> Iterator[Row]:
+    run.intercept = True
+    yield from _all(name, run)
 
 
 def _restricted(X: Any, y: Any, shares: Sequence[float]) -> Iterator[tuple[Any, Any]]:
@@ -74,9 +53,9 @@ def _restricted(X: Any, y: Any, shares: Sequence[float]) -> Iterator[tuple[Any, 
             yield sp.csr_array(X.tocsc()[:, order[: math.ceil(share * n)]]), y
 
 
-def _measure(name: str, X: Any, y: Any, C: float, options: argparse.Namespace) -> Row:
+def _measure(name: str, X: Any, y: Any, C: float, run: Run) -> Row:
     row: Row = {"set": name, "n": X.shape[0], "d": X.shape[1], "C": C}
-    model = OCASClassifier(C=C, fit_intercept=options.intercept, max_time=options.limit, max_iter=10**6, n_jobs=1)
+    model = OCASClassifier(C=C, fit_intercept=run.intercept, max_time=run.limit, max_iter=10**6, n_jobs=1)
     rules: list[Accelerations] = []
     for method in ("planes", "dual"):
 
@@ -93,5 +72,13 @@ def _measure(name: str, X: Any, y: Any, C: float, options: argparse.Namespace) -
     return row | {"ratio": row["planes"] / row["dual"], "rule": "dual" if rules[-1].dual_alone else "planes"}
 
 
-if __name__ == "__main__":
-    main()
+LINEAR_TEXT = Experiment(
+    "linear_text",
+    (*_SPARSE, *_DENSE),
+    ("set", "n", "d", "C"),
+    _all,
+    seconds=90.0,
+    settings={"rows": None, "shares": _SHARES, "intercept": False, "limit": 10.0},
+    quick={"rows": 300, "shares": (0.5,), "limit": 1.0},
+)
+INTERCEPT = LINEAR_TEXT._replace(results="linear_text_intercept", measure=_with_intercept)

@@ -1,10 +1,5 @@
 """Linear machines of other losses: seconds to 1.001 times the optimum, beside LIBLINEAR's and scikit-learn's solvers.
 
-::
-
-    python benchmarks/peers/losses.py                           # some minutes
-    python benchmarks/peers/losses.py --sets a9a --losses logistic
-
 Processor seconds on one thread, float64, columns (and targets) of mean 0 and variance 1, without an intercept. A solver
 is run with smaller and smaller tolerances, until its objective 1/2 |w|^2 + C sum of losses is at most 1.001 times the
 optimum, that of `OCASClassifier` or `OCASRegressor` at tol=1e-6; the seconds are those of the last run, infinite where
@@ -13,16 +8,11 @@ none of 5 seconds comes there. `rival` is the fastest of the others.
 
 from __future__ import annotations
 
-import argparse
-import sys
 import time
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from functools import partial
-from pathlib import Path
 from typing import Any
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 import numpy as np
 from sklearn.linear_model import LogisticRegression
@@ -30,14 +20,13 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC, LinearSVR
 from threadpoolctl import threadpool_limits
 
-from measuring import report
+from measuring.experiment import Experiment, Row, Run
 from measuring.problems import load_problem
 from widemargin import OCASClassifier, OCASRegressor
 from widemargin.datasets import load_benchmark
 
 CLASSES, NUMBERS = ("a9a", "codrna", "ijcnn1", "pendigits", "letter"), ("cadata", "census_house8L", "cpusmall")
 _CS, _TOLS, _MOST_SECONDS, _EPSILON = (0.01, 1.0, 100.0), [10.0**-k for k in range(1, 8)], 5.0, 0.1
-_COLUMNS = ["set", "n", "n_features", "loss", "C", "seconds", "rival", "rival_seconds"]
 
 _POINTWISE: dict[str, Callable[[Any, Any], Any]] = {  # of labels or targets, and values
     "squared_hinge": lambda y, f: np.maximum(0, 1 - y * f) ** 2,
@@ -47,26 +36,7 @@ _POINTWISE: dict[str, Callable[[Any, Any], Any]] = {  # of labels or targets, an
 }
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
-    """Measure, print and write the table."""
-    parser = argparse.ArgumentParser(description=str(__doc__).partition("\n")[0])
-    parser.add_argument("--sets", nargs="+", default=[*CLASSES, *NUMBERS], choices=[*CLASSES, *NUMBERS])
-    parser.add_argument("--losses", nargs="+", default=list(_POINTWISE), choices=_POINTWISE)
-    parser.add_argument("--rows", type=int, default=None, help="random rows of each set")
-    options = parser.parse_args(arguments)
-    warnings.simplefilter("ignore")  # of runs that a tolerance ends early
-    rows: list[dict[str, Any]] = []
-    with threadpool_limits(1):
-        for name in options.sets:
-            X, y = _load(name, options.rows)
-            for loss in options.losses:
-                if (name in CLASSES) == (loss in ("squared_hinge", "logistic")):
-                    rows += [{"set": name, **measure(X, y, loss, C)} for C in _CS]
-            print(report.format_table(rows, _COLUMNS), flush=True)
-            report.write_csv(report.RESULTS / "losses.csv", rows)
-
-
-def measure(X: Any, y: Any, loss: str, C: float) -> dict[str, Any]:
+def measure(X: Any, y: Any, loss: str, C: float) -> Row:
     """Seconds of ours, and of the fastest rival."""
 
     def objective(w: Any) -> float:
@@ -127,5 +97,21 @@ def _load(name: str, n_rows: int | None) -> tuple[Any, Any]:
     return StandardScaler().fit_transform(X), (y - y.mean()) / y.std()
 
 
-if __name__ == "__main__":
-    main()
+def _all(name: str, run: Run) -> Iterator[Row]:
+    warnings.simplefilter("ignore")  # of runs that a tolerance ends early
+    X, y = _load(name, run.rows)
+    with threadpool_limits(1):
+        for loss in _POINTWISE:
+            if (name in CLASSES) == (loss in ("squared_hinge", "logistic")):
+                yield from ({"set": name, **measure(X, y, loss, C)} for C in _CS)
+
+
+LOSSES = Experiment(
+    "losses",
+    (*CLASSES, *NUMBERS),
+    ("set", "loss", "C"),
+    _all,
+    seconds=60.0,
+    settings={"rows": None},
+    quick={"cells": ["cpusmall"], "rows": 300},
+)

@@ -1,9 +1,5 @@
 """Novelty detection without a choice of gamma: DCOneClassSVM's gamma="near" and "scale" beside an isolation forest.
 
-::
-
-    WIDEMARGIN_DATA=/path/to/data python benchmarks/peers/novelty.py
-
 Machines learn from at most 3,000 rows of one class, and order other rows of it and rows of the others, at most 3,000 of
 each. `auc` is the area under the ROC curve; `rejected` the share of new rows of the class that `predict` puts outside.
 nu = 0.05; columns of breast_cancer, covtype and kddcup99_10 are standardised, mnist is divided by 255. The share of the
@@ -12,14 +8,9 @@ rows by which gamma="near" is defined was chosen on the tasks of `is_chosen_on`,
 
 from __future__ import annotations
 
-import argparse
-import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
-from pathlib import Path
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 import numpy as np
 import scipy.sparse as sp
@@ -29,7 +20,7 @@ from sklearn.ensemble import IsolationForest
 from sklearn.metrics import roc_auc_score
 from sklearn.preprocessing import StandardScaler
 
-from measuring import report
+from measuring.experiment import Experiment, Row
 from widemargin import DCOneClassSVM
 from widemargin.datasets import load_benchmark
 
@@ -41,9 +32,6 @@ _MACHINES: dict[str, Callable[[], Any]] = {
     "scale": lambda: DCOneClassSVM(nu=_NU, gamma="scale"),
     "isolation forest": lambda: IsolationForest(contamination=_NU, random_state=0),
 }
-_COLUMNS = ["set", "inside", "n", "is_chosen_on", "machine", "auc", "rejected", "seconds"]
-
-Row = dict[str, Any]
 
 
 class Task(NamedTuple):
@@ -57,37 +45,26 @@ class Task(NamedTuple):
     is_chosen_on: bool
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
-    """Measure, print and write the table."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--sets", nargs="+", help="by default all")
-    parser.add_argument("--output", type=Path, default=report.RESULTS / "novelty.csv")
-    options = parser.parse_args(arguments)
-    rows = [row for task in tasks(options.sets) for row in compare(task)]
-    report.write_csv(options.output, rows)
-    print(report.format_table(rows, _COLUMNS))
+def measure(name: str, run: Any = None) -> list[Row]:
+    """The rows of a set's tasks."""
+    return [row for task in tasks(name) for row in compare(task)]
 
 
-def tasks(names: Sequence[str] | None) -> Iterator[Task]:
-    """The tasks of these sets, or of all."""
-
-    def is_wanted(name: str) -> bool:
-        return names is None or name in names
-
-    if is_wanted("breast_cancer"):
+def tasks(name: str) -> Iterator[Task]:
+    """The tasks of a set."""
+    if name == "breast_cancer":
         X, y = load_breast_cancer(return_X_y=True)
         yield Task("breast_cancer", "benign", X, y == 1, True, True)
-    for name, places in _CLASSES.items():
-        if is_wanted(name):
-            X, y, _, _ = load_benchmark(name)
-            for c in np.unique(y)[list(places)]:
-                yield Task(name, f"{c:g}", X / 255 if name == "mnist" else X, y == c, False, False)
-    if is_wanted("covtype"):
+    if name in _CLASSES:
+        X, y, _, _ = load_benchmark(name)
+        for c in np.unique(y)[list(_CLASSES[name])]:
+            yield Task(name, f"{c:g}", X / 255 if name == "mnist" else X, y == c, False, False)
+    if name == "covtype":
         X, y, _, _ = load_benchmark("covtype")
         for inside, outside, is_chosen_on in ((2, 4, True), (1, 7, False)):
             rows = np.flatnonzero((y == inside) | (y == outside))
             yield Task("covtype", f"{inside}, not {outside}", X[rows], y[rows] == inside, True, is_chosen_on)
-    if is_wanted("kddcup99_10"):
+    if name == "kddcup99_10":
         X, y, _, _ = load_benchmark("kddcup99_10")
         yield Task("kddcup99_10", "normal", X, y == 1, True, True)
 
@@ -124,5 +101,10 @@ def _dense(X: Any) -> NDArray[np.float64]:
     return np.asarray(X.toarray() if sp.issparse(X) else X, np.float64)
 
 
-if __name__ == "__main__":
-    main()
+NOVELTY = Experiment(
+    "novelty",
+    ("breast_cancer", *_CLASSES, "covtype", "kddcup99_10"),
+    ("set", "inside", "machine"),
+    measure,
+    seconds=20.0,
+)

@@ -4,8 +4,6 @@ Each direction and program has `--models` models: all types and kernels, 2 to 10
 order, as other integers and as text, sparse columns, class weights, scales. A case whose program is not installed is
 left out, and its rows in the results stay. NODE_PATH is the folder of libsvm-js.
 
-    python benchmarks/peers/other_programs.py [--cases CASE ...] [--models N]
-
 A decision value is a sum. `difference` is the largest error of one, divided by the sum of the sizes of its terms, and
 `digits` what the program's precision and its file leave of that. Labels of rows whose value is 0 within `digits` may
 differ (`border`).
@@ -13,7 +11,6 @@ differ (`border`).
 
 from __future__ import annotations
 
-import argparse
 import ctypes
 import json
 import os
@@ -30,8 +27,6 @@ from importlib.util import find_spec
 from inspect import signature
 from pathlib import Path
 from typing import Any
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 import numpy as np
 from numpy.typing import NDArray
@@ -50,7 +45,7 @@ from benchmarks.peers._random_models import (
     run,
     run_r,
 )
-from measuring import report
+from measuring.experiment import Experiment, Row, Run
 from widemargin import DCSVMClassifier, OCASClassifier, OCASRegressor, read_machine, write_libsvm
 
 # LIBSVM and LIBLINEAR
@@ -596,30 +591,21 @@ def measure(case: str, n_models: int) -> dict[str, Any]:
         return CASES[case](n_models, Path(folder, "model")).row(case)
 
 
-def main() -> None:
-    """Measure the cases, and put their rows in the place of those that the results had of the same versions."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--cases", nargs="+", choices=CASES, default=list(CASES))
-    parser.add_argument("--models", type=int, default=100)
-    parser.add_argument("--output", type=Path, default=report.RESULTS / "other_programs.csv")
-    options = parser.parse_args()
-    rows = {key_of(row): row for row in report.read_csv(options.output)}
-    for case in options.cases:
-        try:
-            row = measure(case, options.models)
-        except (ImportError, FileNotFoundError) as error:
-            print(f"{case}: left out, {error}", file=sys.stderr)
-            continue
-        print(report.format_table([row], list(row)), flush=True)
-        rows[key_of(row)] = row
-    order = [case.partition(", ")[::2] for case in CASES]
-    report.write_csv(options.output, sorted(rows.values(), key=lambda row: order.index(key_of(row)[:2])))
+def _measure(case: str, options: Run) -> list[Row]:
+    """The row of a case; none where its program is not installed."""
+    try:
+        return [{"case": case, **measure(case, options.models)}]
+    except (ImportError, FileNotFoundError) as error:
+        print(f"{case}: left out, {error}", file=sys.stderr)
+        return []
 
 
-def key_of(row: dict[str, Any]) -> tuple[str, str, str]:
-    """What tells rows of the results apart."""
-    return row["program"], row["direction"], str(row["version"])
-
-
-if __name__ == "__main__":
-    main()
+OTHER_PROGRAMS = Experiment(
+    "other_programs",
+    tuple(CASES),
+    ("case", "version"),
+    _measure,
+    seconds=120.0,
+    settings={"models": 100},
+    quick={"cells": ["scikit-learn, read"], "models": 5},
+)

@@ -1,34 +1,25 @@
 """DCSVMRegressor and DCOneClassSVM beside scikit-learn's and scikit-learn-intelex's machines, in one process run.
 
-::
-
-    WIDEMARGIN_DATA=/path/to/data python benchmarks/peers/regression.py
-
-Columns of X and y are standardised, X is float32, tol = 1e-3, epsilon = 0.1, gamma = 1 / d. Machines alternate;
-times are medians. `ratio` is the rival's time divided by ours: above 1, ours is faster. `rmse` is that of test rows in
-units of the spread of y. scikit-learn's machines run once, and not on the generated set of 100,000 rows.
+Columns of X and y are standardised, X is float32, tol = 1e-3, epsilon = 0.1, gamma = 1 / d. Machines alternate; times
+are medians. `ratio` is the rival's time divided by ours: above 1, ours is faster. `rmse` is that of test rows in units
+of the spread of y. scikit-learn's machines run once, and not on the generated set of 100,000 rows.
 """
 
 from __future__ import annotations
 
-import argparse
-import math
 import statistics
-import sys
 import time
 import warnings
-from collections.abc import Iterator, Sequence
-from pathlib import Path
+from collections.abc import Iterator
 from typing import Any
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 import numpy as np
 from sklearn.datasets import make_friedman1
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVR, OneClassSVM
 
-from measuring import process, report
+from measuring import process
+from measuring.experiment import Experiment, Row, Run
 from widemargin import DCOneClassSVM, DCSVMRegressor
 from widemargin.datasets import load_benchmark
 
@@ -36,41 +27,6 @@ _GENERATED = "friedman1"
 _SETS = ("cadata", "census_house8L", "cpusmall", _GENERATED)
 _ROWS = 100_000  # of the generated set
 _NU = 0.1
-_COLUMNS = [
-    "set",
-    "n",
-    "C",
-    "machine",
-    "seconds",
-    "ratio",
-    "rmse",
-    "n_support",
-    "objective",
-    "relative_gap",
-    "equal_labels",
-]
-
-Row = dict[str, Any]
-
-
-def main(arguments: Sequence[str] | None = None) -> None:
-    """Measure, print and write the table."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--sets", nargs="+", choices=_SETS, default=list(_SETS))
-    parser.add_argument("-C", type=float, nargs="+", default=[1.0, 10.0])
-    parser.add_argument("--repeats", type=int, default=3)
-    parser.add_argument("--skip", nargs="*", default=[], help="machines to leave out")
-    parser.add_argument("--output", type=Path, default=report.RESULTS / "regression.csv")
-    options = parser.parse_args(arguments)
-    warnings.simplefilter("ignore")
-    rows: list[Row] = []
-    for name in options.sets:
-        X, y, X_test, y_test = load(name)
-        for C in options.C:
-            rows += regression(name, (X, y, X_test, y_test), C, options)
-        rows += novelty(name, X, options)
-        report.write_csv(options.output, [*rows, *means(rows)])
-    print(report.format_table([*rows, *means(rows)], _COLUMNS))
 
 
 def load(name: str) -> tuple[Any, Any, Any, Any]:
@@ -88,7 +44,17 @@ def load(name: str) -> tuple[Any, Any, Any, Any]:
     return parts[0], targets[0], parts[1], targets[1]
 
 
-def regression(name: str, data: tuple[Any, Any, Any, Any], C: float, options: argparse.Namespace) -> list[Row]:
+def measure(name: str, run: Run) -> Iterator[list[Row]]:
+    """The rows of a set: regression for each C, and novelty detection."""
+    warnings.simplefilter("ignore")
+    X, y, X_test, y_test = load(name)
+    X, y = X[: run.rows], y[: run.rows]
+    for C in run.Cs:
+        yield regression(name, (X, y, X_test, y_test), C, run)
+    yield novelty(name, X, run)
+
+
+def regression(name: str, data: tuple[Any, Any, Any, Any], C: float, run: Run) -> list[Row]:
     """One row for each regressor; ratios to our exact one."""
     X, y, X_test, y_test = data
     common = {"C": C, "gamma": 1.0 / X.shape[1], "epsilon": 0.1}
@@ -99,7 +65,7 @@ def regression(name: str, data: tuple[Any, Any, Any, Any], C: float, options: ar
         "scikit-learn": SVR(**common),
     }
     rows = []
-    for machine, (model, seconds) in alternate(machines, (X, y), name, options):
+    for machine, (model, seconds) in alternate(machines, (X, y), name, run):
         row: Row = {"set": name, "n": len(y), "C": C, "machine": f"{machine} SVR", "seconds": seconds}
         row["rmse"] = float(np.sqrt(np.mean((model.predict(X_test) - y_test) ** 2)))
         row["n_support"] = len(model.support_)
@@ -109,12 +75,12 @@ def regression(name: str, data: tuple[Any, Any, Any, Any], C: float, options: ar
     return with_ratios(rows)
 
 
-def novelty(name: str, X: Any, options: argparse.Namespace) -> list[Row]:
+def novelty(name: str, X: Any, run: Run) -> list[Row]:
     """One row for each one-class machine."""
     common = {"nu": _NU, "gamma": 1.0 / X.shape[1]}
     machines = {"widemargin": DCOneClassSVM(**common), "scikit-learn": OneClassSVM(**common)}
     rows, labels = [], None
-    for machine, (model, seconds) in alternate(machines, (X,), name, options):
+    for machine, (model, seconds) in alternate(machines, (X,), name, run):
         predicted = model.predict(X)
         labels = predicted if labels is None else labels
         row = {"set": name, "n": len(X), "C": "", "machine": f"{machine} one-class", "seconds": seconds}
@@ -123,7 +89,7 @@ def novelty(name: str, X: Any, options: argparse.Namespace) -> list[Row]:
     return with_ratios(rows)
 
 
-def intelex(kind: str, parameters: dict[str, Any]) -> dict[str, Any]:
+def intelex(kind: str, parameters: dict[str, Any]) -> Row:
     """scikit-learn-intelex's machine, where it is installed."""
     try:
         import sklearnex.svm
@@ -133,14 +99,14 @@ def intelex(kind: str, parameters: dict[str, Any]) -> dict[str, Any]:
 
 
 def alternate(
-    machines: dict[str, Any], data: tuple[Any, ...], name: str, options: argparse.Namespace
+    machines: dict[str, Any], data: tuple[Any, ...], name: str, run: Run
 ) -> Iterator[tuple[str, tuple[Any, float]]]:
     """Each machine, fitted, and the median of its seconds; forwards and backwards in turn."""
-    machines = {key: machine for key, machine in machines.items() if key not in options.skip}
+    machines = {key: machine for key, machine in machines.items() if run.asks(key)}
     if name == _GENERATED:
         machines.pop("scikit-learn", None)
     seconds: dict[str, list[float]] = {key: [] for key in machines}
-    for repeat in range(options.repeats):
+    for repeat in range(run.repeats):
         for key in list(machines)[:: -1 if repeat % 2 else 1]:
             if key == "scikit-learn" and repeat:
                 continue
@@ -148,7 +114,6 @@ def alternate(
             begin = time.perf_counter()
             machines[key].fit(*data)
             seconds[key].append(time.perf_counter() - begin)
-            print(f"{name} {key} {type(machines[key]).__name__}: {seconds[key][-1]:.2f} s", flush=True)
     for key, machine in machines.items():
         yield key, (machine, statistics.median(seconds[key]))
 
@@ -158,16 +123,12 @@ def with_ratios(rows: list[Row]) -> list[Row]:
     return [{**row, "ratio": row["seconds"] / rows[0]["seconds"]} for row in rows]
 
 
-def means(rows: list[Row]) -> list[Row]:
-    """Geometric mean and least of the ratios of each machine."""
-    found = []
-    for machine in dict.fromkeys(row["machine"] for row in rows):
-        ratios = [row["ratio"] for row in rows if row["machine"] == machine]
-        mean = math.exp(statistics.fmean(map(math.log, ratios)))
-        found += [{"set": "geometric mean", "machine": machine, "ratio": mean}]
-        found += [{"set": "least", "machine": machine, "ratio": min(ratios)}]
-    return found
-
-
-if __name__ == "__main__":
-    main()
+REGRESSION = Experiment(
+    "regression",
+    _SETS,
+    ("set", "C", "machine"),
+    measure,
+    seconds=180.0,
+    settings={"Cs": (1.0,), "repeats": 3, "rows": None},
+    quick={"cells": ["cpusmall"], "repeats": 1, "rows": 1000},
+)

@@ -1,43 +1,30 @@
 """scikit-learn's own tests, those that are installed, with our classes in the place of its own.
 
-::
-
-    python benchmarks/peers/sklearn_tests.py                    # all files below: some five minutes
-    python benchmarks/peers/sklearn_tests.py svm/tests/test_svm.py -k sparse
-
 `SVC`, `LinearSVC`, `SGDClassifier`, `KernelRidge` and `Nystroem` are replaced before a test file is imported, by the
 thin classes of `_sklearn_adapters.py`, which take scikit-learn's constructor where a parameter has the same meaning.
-The CSV has a line for each test that made one of ours: passed, skipped, `difference` (it fails, and
-`sklearn_differences.toml` says why it is meant to) or failed. `docs/differences.md` shows the differences; a run of all
-files writes it. The exit code is the number of tests that failed without a reason.
+There is a row for each test that made one of ours: passed, skipped, `difference` (it fails, and
+`sklearn_differences.toml` says why it is meant to) or failed. docs/differences.md shows the differences.
 """
 
 from __future__ import annotations
 
-import argparse
 import re
 import signal
-import sys
 import tomllib
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from fnmatch import fnmatchcase
 from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
-
 import pytest
 import sklearn
 
 from benchmarks.peers import _sklearn_adapters as adapters
-from measuring import report
+from measuring.experiment import Experiment, Row
 
 HERE = Path(__file__).resolve().parent
 DIFFERENCES = HERE / "sklearn_differences.toml"
-RESULTS = report.RESULTS / "sklearn_tests.csv"
-PAGE = HERE.parents[1] / "docs" / "differences.md"
 FILES = (
     "svm/tests/test_svm.py",
     "svm/tests/test_sparse.py",
@@ -63,8 +50,6 @@ PLACES = {
     "Nystroem": "sklearn.kernel_approximation",
 }
 _SECONDS = 60  # for a test
-
-Row = dict[str, Any]
 
 
 class Difference(NamedTuple):
@@ -114,11 +99,11 @@ class Recorder:
         return report
 
 
-def run(files: Sequence[str], arguments: Sequence[str]) -> list[Row]:
+def run_files(files: Sequence[str]) -> list[Row]:
     """Run test files of the installed scikit-learn in this process; returns a row for each test."""
     home, recorder = Path(sklearn.__file__).parent, Recorder()
     options = ["-q", "--no-header", "--tb=no", "-p", "no:cacheprovider", f"--rootdir={home}", "-W", "ignore"]
-    code = pytest.main([*options, *arguments, *(str(home / file) for file in files)], plugins=[recorder])
+    code = pytest.main([*options, *(str(home / file) for file in files)], plugins=[recorder])
     if code not in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED):
         raise RuntimeError(f"pytest ended with {code!r}: see above")
     return recorder.rows
@@ -146,55 +131,11 @@ def judge(rows: list[Row], differences: list[Difference]) -> list[Row]:
     return kept
 
 
-def write_page(rows: list[Row], differences: list[Difference]) -> None:
-    """Write the documentation's page from the table and a run's outcomes."""
-    counts = Counter(row["outcome"] for row in rows)
-    tests = Counter(row["difference"] for row in rows if row["outcome"] == "difference")
-    ran = sum(counts.values()) - counts["skipped"]
-    lines = [
-        "# Differences from scikit-learn",
-        "",
-        "<!-- written by benchmarks/peers/sklearn_tests.py from sklearn_differences.toml -->",
-        "",
-        f"scikit-learn {sklearn.__version__}'s own tests were run with our classes in the place of `SVC`, `LinearSVC`,",
-        "`SGDClassifier`, `KernelRidge` and `Nystroem` ([how to repeat it](measuring.md)).",
-        f"Of the {ran:,} tests that make one of ours, {counts['passed']:,} pass, {counts['difference']:,} fail for one",
-        f"of the reasons below, and {counts['failed']:,} for none of them.",
-        "",
-        "| difference | tests |",
-        "|---|---|",
-        *(f"| **{d.name}.** {' '.join(d.why.split())} | {tests[d.name]} |" for d in differences),
-    ]
-    PAGE.write_text("\n".join([*lines, ""]), encoding="utf-8")
+def measure(file: str, run: Any = None) -> list[Row]:
+    """The rows of a file's tests, in this process, which has our classes from then on."""
+    replace()
+    rows = [{"file": file, **row} for row in run_files([file])]
+    return judge(rows, read_differences())
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run, print, write CSV and page; returns the number of tests that are not explained."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("files", nargs="*", help="of scikit-learn's package; all of the table by default")
-    parser.add_argument("-k", metavar="EXPRESSION", help="tests to run, as pytest's")
-    parser.add_argument(
-        "--judge", action="store_true", help="judge the CSV anew by the table of differences, run nothing"
-    )
-    options = parser.parse_args(arguments)
-    is_whole = not options.files and not options.k
-    if options.judge:
-        rows = [row | {"outcome": row["outcome"].replace("difference", "failed")} for row in report.read_csv(RESULTS)]
-    else:
-        replace()
-        rows = run(options.files or FILES, ["-k", options.k] if options.k else [])
-    differences = read_differences()
-    rows = judge(rows, differences)
-    unexplained = [row for row in rows if row["outcome"] == "failed"]
-    print(report.format_table(unexplained, ["test", "error"]))
-    by_file = Counter((row["test"].split("::")[0], row["outcome"]) for row in rows)
-    print(*(f"{count:5} {outcome:11} {file}" for (file, outcome), count in sorted(by_file.items())), sep="\n")
-    print(dict(Counter(row["outcome"] for row in rows)))
-    if is_whole:
-        report.write_csv(RESULTS, sorted(rows, key=lambda row: row["test"]))
-        write_page(rows, differences)
-    return len(unexplained)
-
-
-if __name__ == "__main__":
-    sys.exit(min(main(), 100))
+SKLEARN_TESTS = Experiment("sklearn_tests", FILES, ("file", "test"), measure, seconds=120.0)

@@ -1,54 +1,23 @@
 """Small data: DCSVMClassifier and OCASClassifier beside scikit-learn's SVC and LinearSVC, in one process run.
 
-::
-
-    python benchmarks/peers/small_data.py
-
 Fits and one-row predictions alternate; times are medians. `ratio` is the rival's time divided by ours: above 1, we are
 faster. Features are standardised, parameters are the defaults of each.
 """
 
 from __future__ import annotations
 
-import argparse
-import math
 import statistics
-import sys
 import time
 import warnings
-from collections.abc import Callable, Sequence
-from pathlib import Path
+from collections.abc import Callable
 from typing import Any
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from sklearn.datasets import load_breast_cancer, load_digits, load_iris, make_moons
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, LinearSVC
 
-from measuring import report
+from measuring.experiment import Experiment, Row, Run
 from widemargin import DCSVMClassifier, OCASClassifier
-
-_SECONDS = 2.0  # of repetitions for each pair of fits, at least
-_COLUMNS = ["set", "machine", "rival", "what", "seconds", "rival_seconds", "ratio", "accuracy", "rival_accuracy"]
-
-Row = dict[str, Any]
-
-
-def main(arguments: Sequence[str] | None = None) -> None:
-    """Measure, print and write the table."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--output", type=Path, default=report.RESULTS / "small_data.csv")
-    options = parser.parse_args(arguments)
-    warnings.simplefilter("ignore")
-    rows = [row for name, (X, y) in problems().items() for row in measure(name, X, y)]
-    for what in ("fit", "predict one row"):
-        ratios = [row["ratio"] for row in rows if row["what"] == what]
-        mean = math.exp(statistics.fmean(math.log(ratio) for ratio in ratios))
-        rows.append({"set": "geometric mean", "what": what, "ratio": mean})
-        rows.append({"set": "worst", "what": what, "ratio": min(ratios)})
-    print(report.format_table(rows, _COLUMNS))
-    report.write_csv(options.output, rows)
 
 
 def problems() -> dict[str, tuple[Any, Any]]:
@@ -62,25 +31,29 @@ def problems() -> dict[str, tuple[Any, Any]]:
     return {name: (StandardScaler().fit_transform(X), y) for name, (X, y) in sets.items()}
 
 
-def measure(name: str, X: Any, y: Any) -> list[Row]:
+def measure(name: str, run: Run) -> list[Row]:
     """Our machine and its rival, alternating."""
+    warnings.simplefilter("ignore")
+    X, y = problems()[name]
     rows = []
     for ours, rival in ((DCSVMClassifier(), SVC()), (OCASClassifier(), LinearSVC())):
-        seconds = in_turns(lambda ours=ours: ours.fit(X, y), lambda rival=rival: rival.fit(X, y))
+        seconds = in_turns(lambda ours=ours: ours.fit(X, y), lambda rival=rival: rival.fit(X, y), run.repetitions)
         row = {"set": name, "machine": type(ours).__name__, "rival": type(rival).__name__}
         scores = {"accuracy": ours.score(X, y), "rival_accuracy": rival.score(X, y)}
         rows.append({**row, "what": "fit", **compared(*seconds), **scores})
-        seconds = in_turns(lambda ours=ours: ours.predict(X[:1]), lambda rival=rival: rival.predict(X[:1]))
+        seconds = in_turns(
+            lambda ours=ours: ours.predict(X[:1]), lambda rival=rival: rival.predict(X[:1]), run.repetitions
+        )
         rows.append({**row, "what": "predict one row", **compared(*seconds)})
     return rows
 
 
-def in_turns(ours: Callable[[], Any], rival: Callable[[], Any]) -> tuple[float, float]:
-    """Median seconds of each, after a first call that is not counted."""
+def in_turns(ours: Callable[[], Any], rival: Callable[[], Any], least: float) -> tuple[float, float]:
+    """Median seconds of each, of so many seconds of repetitions, after a first call that is not counted."""
     ours()
     rival()
     times: tuple[list[float], list[float]] = [], []
-    end = time.perf_counter() + _SECONDS
+    end = time.perf_counter() + least
     while time.perf_counter() < end or len(times[0]) < 5:
         for seconds, call in zip(times, (ours, rival), strict=True):
             start = time.perf_counter()
@@ -94,5 +67,12 @@ def compared(ours: float, rival: float) -> Row:
     return {"seconds": ours, "rival_seconds": rival, "ratio": rival / ours}
 
 
-if __name__ == "__main__":
-    main()
+SMALL_DATA = Experiment(
+    "small_data",
+    ("iris", "breast cancer", "digits", "3,000 moons"),
+    ("set", "machine", "what"),
+    measure,
+    seconds=20.0,
+    settings={"repetitions": 2.0},
+    quick={"repetitions": 0.1},
+)

@@ -1,14 +1,9 @@
 """Exact searches of DCSVMClassifierCV beside GridSearchCV around scikit-learn-intelex's SVC and around our classifier.
 
-::
-
-    WIDEMARGIN_DATA=/path/to/data python benchmarks/peers/tuning.py
-    WIDEMARGIN_DATA=/path/to/data python benchmarks/peers/tuning.py --path
-
 One run: the same rows, the same five stratified folds, the same 7 values of C (0.1 to 1,000) and 4 of gamma (1/4, 1, 4
 and 16 times that of "scale"), accuracy, and a machine trained on all rows at the end. float32, tol = 1e-3.
-``--path`` has ten folds, 50 values of C and the one gamma of "scale", and writes tuning_path.csv: TorchKM's protocol.
-GridSearchCV gets every tenth C there, and its seconds of folds are taken ten times. Machines:
+`tuning_path` has ten folds, 50 values of C and the one gamma of "scale": TorchKM's protocol. GridSearchCV gets every
+tenth C there, and its seconds of folds are taken ten times. Machines:
 
     GridSearchCV, intelex      SVC
     GridSearchCV, ours         nothing shared: a fit for every fold and cell
@@ -19,29 +14,22 @@ GridSearchCV gets every tenth C there, and its seconds of folds are taken ten ti
 All machines have an intercept. `ratio` is the seconds of intelex's search divided by the machine's. `regret` is in
 points of accuracy: the best mean score of the grid minus that of the cell chosen, both as `exhaustive` has them.
 `difference` is the largest difference of a cell's mean score from that of intelex's search, in points; `seen` counts
-the cells scored in all folds. The geometric means leave out mnist's ten classes. What the output has already is not
-measured again.
+the cells scored in all folds.
 """
 
 from __future__ import annotations
 
-import argparse
-import math
-import sys
 import time
 import warnings
-from collections.abc import Callable, Sequence
-from pathlib import Path
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 from unittest import mock
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.model_selection import GridSearchCV, StratifiedKFold
 
-from measuring import report
+from measuring.experiment import Experiment, Row, Run
 from measuring.problems import load_problem
 from widemargin import DCSVMClassifier, DCSVMClassifierCV
 from widemargin.datasets import load_benchmark
@@ -49,9 +37,6 @@ from widemargin.solvers.dual.dual_path import DualPath, scale_bounds
 
 _TOL = 1e-3
 _RIVAL, _OURS = "GridSearchCV, intelex", "GridSearchCV, ours"
-_COLUMNS = ["set", "n", "classes", "machine", "seconds", "ratio", "C", "gamma", "score", "regret", "difference", "seen"]
-
-Row = dict[str, Any]
 
 
 class Grid(NamedTuple):
@@ -84,35 +69,25 @@ PATH = Grid(
 )
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
-    """Measure what the output lacks, and print and write the table."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--path", action="store_true", help="50 values of C and one of gamma in ten folds")
-    parser.add_argument("--sets", nargs="+", choices={**GRID.rows, **PATH.rows})
-    parser.add_argument("--rows", type=int, help="at most so many of each set")
-    parser.add_argument("--skip", nargs="*", default=[], help="machines to leave out")
-    parser.add_argument("--output", type=Path)
-    options = parser.parse_args(arguments)
-    grid = PATH if options.path else GRID
-    output = options.output or report.RESULTS / ("tuning_path.csv" if options.path else "tuning.csv")
+def _grid(name: str, run: Run) -> Iterator[list[Row]]:
+    yield compared(name, GRID, run)
+
+
+def _path(name: str, run: Run) -> Iterator[list[Row]]:
+    yield compared(name, PATH, run)
+
+
+def compared(name: str, grid: Grid, run: Run) -> list[Row]:
+    """The rows of a set's searches, with their ratios, regrets and differences."""
     warnings.simplefilter("ignore")
-    rows = [row for row in report.read_csv(output) if row["set"] != "geometric mean"]
-    for name in options.sets or grid.rows:
-        n = min(grid.rows[name], options.rows or grid.rows[name])
-        known = {row["machine"] for row in rows if row["set"] == name and row["n"] == n}
-        missing = {key: search for key, search in machines(grid).items() if key not in {*known, *options.skip}}
-        if not missing:
-            continue
-        X, y = load(name, n)
-        for machine, search in missing.items():
+    X, y = load(name, run.rows or grid.rows[name])
+    rows = []
+    for machine, search in machines(grid).items():
+        if run.asks(machine):
             search(X[:1000], y[:1000])  # libraries loaded, threads started
-            common = {"set": name, "n": n, "classes": len(np.unique(y)), "machine": machine}
+            common = {"set": name, "n": len(y), "classes": len(np.unique(y)), "machine": machine}
             rows.append(common | measure(search, X, y, grid))
-            print(report.format_table(rows[-1:], _COLUMNS), flush=True)
-            report.write_csv(output, compared(rows))
-    rows = compared(rows)
-    report.write_csv(output, rows)
-    print(report.format_table(rows, _COLUMNS))
+    return [compare(row, {other["machine"]: other for other in rows}) for row in rows]
 
 
 def load(name: str, n: int) -> tuple[NDArray[np.float32], NDArray[Any]]:
@@ -188,25 +163,9 @@ def measure(search: Callable[[Any, Any], Any], X: Any, y: Any, grid: Grid) -> Ro
     }
 
 
-def compared(rows: Sequence[Row]) -> list[Row]:
-    """The rows with their ratios, regrets and differences, and the geometric means of the ratios."""
-    done = [
-        compare(row, {r["machine"]: r for r in rows if (r["set"], r["n"]) == (row["set"], row["n"])}) for row in rows
-    ]
-    means = []
-    for machine in dict.fromkeys(row["machine"] for row in done):
-        ratios = [
-            row["ratio"] for row in done if row["machine"] == machine and row["set"] != "mnist" and "ratio" in row
-        ]
-        if ratios:
-            mean = math.exp(sum(map(math.log, ratios)) / len(ratios))
-            means.append({"set": "geometric mean", "n": len(ratios), "classes": 2, "machine": machine, "ratio": mean})
-    return [*done, *means]
-
-
 def compare(row: Row, others: dict[str, Row]) -> Row:
     """A row beside the others of its set."""
-    row = {key: value for key, value in row.items() if key not in ("ratio", "regret", "difference")}
+    row = dict(row)
     if _RIVAL in others:
         row["ratio"] = others[_RIVAL]["seconds"] / row["seconds"]
     if full := others.get("exhaustive"):
@@ -222,5 +181,7 @@ def mean_scores(row: Row) -> NDArray[np.float64]:
     return np.array(row["means"].split(), dtype=np.float64)
 
 
-if __name__ == "__main__":
-    main()
+TUNING = Experiment(
+    "tuning", tuple(GRID.rows), ("set", "machine"), _grid, seconds=240.0, settings={"rows": None}, quick={"rows": 300}
+)
+TUNING_PATH = TUNING._replace(results="tuning_path", cells=tuple(PATH.rows), measure=_path)

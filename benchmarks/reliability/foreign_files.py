@@ -1,9 +1,5 @@
 """Tables as other programs write them, read by this library and by those that people take, each with its defaults.
 
-::
-
-    python benchmarks/reliability/foreign_files.py
-
 Most files hold the same six rows of three columns and their labels; some are damaged, and none of their rows is right.
 The outcome is R: right; L: an error that names the file's line or the cause; E: another error; T: numbers came as text,
 or all as one column, in silence; S: other numbers or rows in silence.
@@ -16,7 +12,6 @@ import gzip
 import io
 import lzma
 import re
-import sys
 import tempfile
 import warnings
 import zipfile
@@ -25,11 +20,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
-
 import numpy as np
 
-from measuring import campaign
+from measuring.experiment import Experiment, Row
 
 X = [[1, 0, 2.5], [-3, 4, 0], [0, 0.125, 7], [2, -1, 1], [0, 0, 1], [5e3, 1e-3, 2]]
 WORDS = ["high", "low", "high", "low", "high", "low"]
@@ -391,11 +384,11 @@ def _is_same(found: Any, right: Any) -> bool:
     )
 
 
-def measure(case: str) -> campaign.Rows:
+def measure(case: str, run: Any = None) -> list[Row]:
     """Write a file, and read it by each library that is installed."""
     name, content, expected, labels = FILES[case]
     content = content() if callable(content) else content
-    found: campaign.Rows = []
+    found: list[Row] = []
     with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
         warnings.simplefilter("ignore")
         path = Path(folder, name)
@@ -409,5 +402,4 @@ def measure(case: str) -> campaign.Rows:
     return found
 
 
-if __name__ == "__main__":
-    campaign.run(__doc__, "foreign_files", FILES, measure)
+FOREIGN_FILES = Experiment("foreign_files", tuple(FILES), ("case", "library"), measure, seconds=10.0)

@@ -1,39 +1,30 @@
 """Seconds until a fit returns after its time limit, and after Ctrl-C at a random moment.
 
-::
-
-    python benchmarks/reliability/limits.py time
-    python benchmarks/reliability/limits.py interrupts --count 120
-
-`time`: every case with several limits, in seconds; `over` is by how much `fit` exceeded its limit, validation included.
-`interrupts`: each case in a child process that gets a real SIGINT; `outcome` is "stopped" (a model, a warning naming
-the interrupt, and the process's own handler back), "checks" (a KeyboardInterrupt while the data were checked, before
-there was a model), "finished" (before the signal), or what went wrong.
+`limits_time`: every case with several limits, in seconds; `over` is by how much `fit` exceeded its limit, validation
+included. `limits_interrupts`: each case, interrupted at a moment that is drawn, in a child process that gets a real
+SIGINT; `outcome` is "stopped" (a model, a warning naming the interrupt, and the process's own handler back), "checks"
+(a KeyboardInterrupt while the data were checked, before there was a model), "finished" (before the signal), or what
+went wrong.
 """
 
 from __future__ import annotations
 
-import argparse
 import json
 import random
 import signal
 import subprocess
-import sys
 import time
 import traceback
 import warnings
-from collections.abc import Callable, Sequence
-from pathlib import Path
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import SVC
 
 import widemargin as wm
-from measuring import report
+from measuring.experiment import Experiment, Row
 from measuring.process import command
 
 LIMITS = (0.0, 0.5, 2.0)
@@ -131,33 +122,7 @@ CASES = {
 WITHOUT_LIMIT = ("LandmarkNystroem", "TwoStepKernelKMeans")  # they have no `max_time`
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
-    """Measure, print and write one of the tables."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("table", choices=("time", "interrupts"))
-    parser.add_argument("--cases", nargs="+", choices=tuple(CASES), default=list(CASES))
-    parser.add_argument("--limits", type=float, nargs="+", default=LIMITS, help="seconds")
-    parser.add_argument("--count", type=int, default=120, help="interrupts")
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--output", type=Path)
-    options = parser.parse_args(arguments)
-    if options.table == "time":
-        cells = [(name, limit) for name in options.cases for limit in options.limits if name not in WITHOUT_LIMIT]
-        rows = [_say(measure(*cell)) for cell in cells]
-    else:
-        draw = random.Random(options.seed)
-        chosen = [options.cases[k % len(options.cases)] for k in range(options.count)]
-        rows = [_say(interrupt(name, draw.uniform(0.0, 4.0))) for name in chosen]
-    print(report.format_table(rows, list(rows[0])))
-    report.write_csv(options.output or report.RESULTS / f"limits_{options.table}.csv", rows)
-
-
-def _say(row: dict[str, Any]) -> dict[str, Any]:
-    print(row, flush=True)
-    return row
-
-
-def measure(name: str, limit: float) -> dict[str, Any]:
+def measure(name: str, limit: float, run: Any = None) -> Row:
     """One fit with a limit."""
     case = CASES[name]
     rows, labels = problem(case.n, case.d, case.k)
@@ -188,7 +153,7 @@ def _load_libraries(case: Case, X: Any, y: Any) -> None:
         case.fit(0.0, X[:5000], y if isinstance(y, SVC) else y[:5000])
 
 
-def child(name: str) -> dict[str, Any]:
+def child(name: str) -> Row:
     """Fit once; "begin" is printed for the parent process, which waits for it."""
     signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs ignore the signal
     case = CASES[name]
@@ -220,9 +185,17 @@ def is_in_checks(error: BaseException) -> bool:
     return any(frame.name in checks for frame in traceback.extract_tb(error.__traceback__))
 
 
-def interrupt(name: str, after: float) -> dict[str, Any]:
+def _interrupts(name: str, run: Any) -> Iterator[Row]:
+    """Some interrupts of a case."""
+    draw = random.Random(name)
+    yield from (interrupt(name, round(draw.uniform(0.0, 4.0), 3)) for _ in range(run.count))
+
+
+def interrupt(name: str, after: float) -> Row:
     """One fit in a child process, interrupted after some seconds."""
-    process = subprocess.Popen(command(child, name), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    process = subprocess.Popen(
+        [*command(child), json.dumps([name])], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
     assert process.stdout is not None
     process.stdout.readline()
     time.sleep(after)
@@ -251,5 +224,20 @@ def interrupt(name: str, after: float) -> dict[str, Any]:
     }
 
 
-if __name__ == "__main__":
-    main()
+TIME = Experiment(
+    "limits_time",
+    [(name, limit) for name in CASES if name not in WITHOUT_LIMIT for limit in LIMITS],
+    ("case", "max_time"),
+    measure,
+    seconds=20.0,
+    has_outcomes=True,
+)
+INTERRUPTS = Experiment(
+    "limits_interrupts",
+    tuple(CASES),
+    ("case", "after"),
+    _interrupts,
+    seconds=60.0,
+    settings={"count": 5},
+    quick={"count": 1},
+)

@@ -1,10 +1,5 @@
 """Linear machines on ugly data against a QP solver: sample weights over twelve decades, columns over eight, few rows.
 
-::
-
-    pip install clarabel
-    python benchmarks/reliability/linear.py
-
 A case is a loss, whether weights are 10^-6 to 10^6 or 1, and whether columns are scaled by 10^-4 to 10^4. It has rows
 and columns of several shapes, with and without an intercept, C from 0.01 to 10^6. Clarabel, an interior-point method of
 others, solves each problem with slack variables for the losses. `worst` is the largest excess of a machine's objective
@@ -16,24 +11,19 @@ machine.
 
 from __future__ import annotations
 
-import sys
 import time
 import warnings
 from collections.abc import Callable, Iterator
 from itertools import product
-from pathlib import Path
 from typing import Any, NamedTuple
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 import numpy as np
 import scipy.sparse as sp
 
 import widemargin as wm
-from measuring import campaign
+from measuring.experiment import Experiment, Row
 
 SHAPES = (60, 55), (25, 140), (200, 20)
-SEEDS = 3  # problems of each shape, with and without an intercept
 TOL, LIMIT = 1e-3, 5.0  # relative gap, and seconds, of a fit
 ERROR, ROUNDING = 1e-6, 1e-15  # of an objective: relative error, and rounding / the terms of its decision values
 
@@ -183,13 +173,13 @@ def solve(p: Problem, pieces: Pieces) -> tuple[Any, Any]:
     return W[:, :d], W[:, d] if p.has_intercept else np.zeros(k)
 
 
-def measure(case: str, seeds: int = SEEDS) -> campaign.Rows:
+def measure(case: str, run: Any) -> list[Row]:
     """All problems of a case."""
     name, _, rest = case.partition(": ")
     weights, columns = (int(part.rpartition("-")[2]) for part in rest.split(","))
     loss = LOSSES[name]
     excesses, counts, slowest = [0.0], dict.fromkeys(("problems", "warned", "dishonest", "beaten"), 0), 0.0
-    for p in problems(loss.target, weights, columns, loss.intercepts, seeds):
+    for p in problems(loss.target, weights, columns, loss.intercepts, run.seeds):
         pieces = loss.pieces(p)
         begin = time.perf_counter()
         with warnings.catch_warnings():
@@ -211,5 +201,4 @@ def measure(case: str, seeds: int = SEEDS) -> campaign.Rows:
     return [{"case": case, **counts, "worst": max(excesses), "slowest": slowest}]
 
 
-if __name__ == "__main__":
-    campaign.run(__doc__, "linear", CASES, measure)
+LINEAR = Experiment("linear", CASES, ("case",), measure, settings={"seeds": 3}, quick={"seeds": 1})

@@ -1,38 +1,27 @@
 """Peak memory of fit and predict beside `memory_budget`, for every estimator.
 
-::
-
-    python benchmarks/reliability/memory.py
-    python benchmarks/reliability/memory.py --cases OCASClassifier --classes 2 100 --budgets 50
-
-Each row is a process of its own: the data are made, a fit of the same kind on 200 rows, and one with clusters, load the
-libraries, the kernel's peak of resident memory is reset, and `fit` and then `predict` run with the budget. `fit` and
-`predict` are the bytes above what was resident before, in MB; `kept` says whether both are at most 1.1 times the budget
-and 10 MB. `outcome` is "ok" or the error's words, the refusal of a budget that is too small among them.
+The data are made, a fit of the same kind on 200 rows, and one with clusters, load the libraries, the kernel's peak of
+resident memory is reset, and `fit` and then `predict` run with the budget. `fit` and `predict` are the bytes above what
+was resident before, in MB; `kept` says whether both are at most 1.1 times the budget and 10 MB. `outcome` is "ok" or
+the error's words, the refusal of a budget that is too small among them.
 """
 
 from __future__ import annotations
 
-import argparse
 import gc
 import itertools
-import subprocess
-import sys
 import warnings
-from collections.abc import Callable, Sequence
-from pathlib import Path
+from collections.abc import Callable
 from typing import Any
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 import numpy as np
 import scipy.sparse as sp
 
 import widemargin as wm
-from measuring import process, report
+from measuring import process
+from measuring.experiment import Experiment, Row
 
 MB = 10**6
-CELL = ("case", "layout", "classes", "rows", "columns", "budget")
 LAYOUTS = ("float32 C", "float64 C", "float64 F", "csr")
 
 
@@ -88,63 +77,39 @@ def problem(n: int, d: int, k: int, layout: str) -> tuple[Any, Any]:
     return np.asarray(X, order="F" if layout.endswith("F") else "C"), y
 
 
-def measure(case: str, layout: str, classes: int, budget: int, rows: int, columns: int, limit: float) -> dict[str, Any]:
-    """One fit and one predict in a process of its own; `budget` in MB."""
-    row = {"case": case, "layout": layout, "classes": classes, "rows": rows, "columns": columns, "budget": budget}
-    try:
-        said = process.run_apart(fit_and_predict, case, layout, classes, budget * MB, rows, columns, timeout=limit)
-    except subprocess.TimeoutExpired:
-        return row | {"outcome": f"more than {limit:g} s"}
-    if "fit" in said:
-        allowed = 1.1 * budget + 10
-        said["kept"] = bool(said["fit"] <= allowed and said["predict"] <= allowed)
-    return row | said
-
-
-def fit_and_predict(case: str, layout: str, classes: int, budget: int, rows: int, columns: int) -> dict[str, Any]:
-    """Fit and predict in this process."""
+def measure(case: str, layout: str, classes: int, budget: int, run: Any) -> Row:
+    """One fit and one predict; `budget` in MB."""
     warnings.simplefilter("ignore")
-    X, y = problem(rows, columns, classes, layout)
+    row = {"case": case, "layout": layout, "classes": classes, "rows": run.rows, "columns": run.columns}
+    row |= {"budget": budget}
+    X, y = problem(run.rows, run.columns, classes, layout)
     fit = CASES[case]
-    small = max(200, 4 * classes)
-    fit(2**30, *problem(small, columns, classes, layout)).predict(X[:200])
-    wm.DCSVMClassifier(n_levels=1, n_sample=100).fit(*problem(small, columns, classes, layout))  # imports k-means
+    small = problem(max(200, 4 * classes), run.columns, classes, layout)
+    fit(2**30, *small).predict(X[:200])
+    wm.DCSVMClassifier(n_levels=1, n_sample=100).fit(*small)  # imports k-means
     gc.collect()
     process.reset_peak()
     before = process.peak_bytes()
     try:
-        model = fit(budget, X, y)
+        model = fit(budget * MB, X, y)
     except (ValueError, MemoryError) as error:
-        return {"outcome": f"{type(error).__name__}: {error}"}
+        return row | {"outcome": f"{type(error).__name__}: {error}"}
     taken = process.peak_bytes() - before
     gc.collect()
     process.reset_peak()
     before = process.peak_bytes()
     model.predict(X)
-    return {"fit": taken / MB, "predict": (process.peak_bytes() - before) / MB, "outcome": "ok"}
+    used = {"fit": taken / MB, "predict": (process.peak_bytes() - before) / MB}
+    return row | used | {"outcome": "ok", "kept": max(used.values()) <= 1.1 * budget + 10}
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
-    """Measure, print and write the table."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--cases", nargs="+", choices=tuple(CASES), default=list(CASES))
-    parser.add_argument("--layouts", nargs="+", choices=LAYOUTS, default=LAYOUTS)
-    parser.add_argument("--classes", type=int, nargs="+", default=(2, 10, 100))
-    parser.add_argument("--budgets", type=int, nargs="+", default=(50, 200), help="MB")
-    parser.add_argument("--rows", type=int, default=20_000)
-    parser.add_argument("--columns", type=int, default=50)
-    parser.add_argument("--limit", type=float, default=120.0, help="seconds for a row of the table")
-    parser.add_argument("--output", type=Path, default=report.RESULTS / "memory.csv")
-    parser.add_argument("--add", action="store_true", help="keep the file's rows of other cells")
-    options = parser.parse_args(arguments)
-    measured = report.read_csv(options.output) if options.add else []
-    for cell in itertools.product(options.cases, options.layouts, options.classes, options.budgets):
-        row = measure(*cell, options.rows, options.columns, options.limit)
-        measured = [other for other in measured if any(other[key] != row[key] for key in CELL)] + [row]
-        print(row, flush=True)
-        report.write_csv(options.output, measured)
-    print(report.format_table(measured, list(dict.fromkeys(key for row in measured for key in row))))
-
-
-if __name__ == "__main__":
-    main()
+MEMORY = Experiment(
+    "memory",
+    list(itertools.product(CASES, ("float64 C", "csr"), (2, 10), (50,))),
+    ("case", "layout", "classes", "budget"),
+    measure,
+    seconds=40.0,
+    settings={"rows": 20_000, "columns": 50},
+    quick={"rows": 4000},
+    has_outcomes=True,
+)

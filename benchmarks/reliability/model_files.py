@@ -1,9 +1,5 @@
 """Outcomes of loading and using model files with a damaged structure: a seeded fuzzer over all estimators.
 
-::
-
-    python benchmarks/reliability/model_files.py --changes 10000
-
 A change takes one value of the state of one of `MODELS` (an array, a number, a name, a dict; also the inner arrays of
 sparse matrices), and makes it something else: another size, order, dtype, shape or value, None, a text, a list, the
 value of another attribute; or it leaves it out. The result is written with pickle or skops, loaded and used, in a child
@@ -18,7 +14,6 @@ process of its own with a limit on memory and time:
 
 from __future__ import annotations
 
-import argparse
 import collections
 import copy
 import faulthandler
@@ -30,7 +25,6 @@ import resource
 import signal
 import sys
 import tempfile
-import time
 import traceback
 import warnings
 from collections.abc import Callable, Iterator
@@ -40,12 +34,10 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
-
 import numpy as np
 import scipy.sparse as sp
 
-from measuring import report
+from measuring.experiment import Experiment, Row
 
 REJECTED_AT_LOAD, REJECTED_AT_USE, USABLE = "rejected at load", "rejected at use", "usable"
 WRONG_ERROR, CRASHED, HUNG, OUT_OF_MEMORY = "wrong error", "crashed", "hung", "out of memory"
@@ -502,12 +494,12 @@ def run(n: int, seed: int = 0, models: list[str] | None = None) -> Iterator[tupl
         yield (change, *in_child(change))
 
 
-def count(results: Iterator[tuple[Change, str, str]], *, verbose: bool = False) -> list[dict[str, Any]]:
+def count(results: Iterator[tuple[Change, str, str]]) -> list[Row]:
     """A row for each model and format: how many changes had each outcome."""
     counts: dict[tuple[str, str], collections.Counter[str]] = collections.defaultdict(collections.Counter)
     for change, kind, what in results:
         counts[change.model, change.format][kind] += 1
-        if verbose or kind not in (REJECTED_AT_LOAD, REJECTED_AT_USE, USABLE):
+        if kind not in (REJECTED_AT_LOAD, REJECTED_AT_USE, USABLE):
             print(f"{kind}: {change.model}, {change.format}, seed {change.seed}: {what[:300]}", file=sys.stderr)
     return [
         {"model": model, "format": format, "changes": counter.total(), **{kind: counter[kind] for kind in OUTCOMES}}
@@ -515,22 +507,16 @@ def count(results: Iterator[tuple[Change, str, str]], *, verbose: bool = False) 
     ]
 
 
-def main() -> None:
-    """Count, print and write the table."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--changes", type=int, default=1000)
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--models", nargs="+", choices=MODELS, metavar="MODEL", help="some of: " + ", ".join(MODELS))
-    parser.add_argument("--verbose", action="store_true", help="a line for every change")
-    arguments = parser.parse_args()
-    start = time.perf_counter()
-    rows = count(run(arguments.changes, arguments.seed, arguments.models), verbose=arguments.verbose)
-    total = {"model": "all", "format": "all"}
-    total |= {key: sum(row[key] for row in rows) for key in ("changes", *OUTCOMES)}
-    facts = {"seed": str(arguments.seed), "seconds": f"{time.perf_counter() - start:.0f}"}
-    report.write_csv(report.RESULTS / "model_files.csv", [*rows, total], facts)
-    print(report.format_table([*rows, total], ["model", "format", "changes", *OUTCOMES]))
+def measure(model: str, options: Any) -> list[Row]:
+    """The counts of a model's changes."""
+    return count(run(options.changes // len(MODELS), options.seed, [model]))
 
 
-if __name__ == "__main__":
-    main()
+MODEL_FILES = Experiment(
+    "model_files",
+    tuple(MODELS),
+    ("model", "format"),
+    measure,
+    settings={"changes": 10_000, "seed": 0},
+    quick={"changes": 30 * len(MODELS)},
+)

@@ -1,9 +1,5 @@
 """Machines of rows far from the origin: what is predicted and certified, against extended precision.
 
-::
-
-    python benchmarks/reliability/offsets.py
-
 Rows of unit spread, labelled by them, plus an offset in every column: years, metres, seconds since an epoch. `X` is
 rounded to its dtype first, so that the labels of the largest offsets in float32 can't be learnt. Columns of the table:
 `score` of `predict` on the training rows; `own_score` of the same machine's decision values in extended precision;
@@ -13,20 +9,16 @@ machine in extended precision; `outcome` is "ok"; "warned" or "refused", with th
 
 from __future__ import annotations
 
-import argparse
-import sys
+import itertools
 import warnings
-from collections.abc import Callable, Sequence
-from pathlib import Path
+from collections.abc import Callable
 from typing import Any
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 import numpy as np
 import scipy.sparse as sp
 
 import widemargin as wm
-from measuring import report
+from measuring.experiment import Experiment, Row
 
 OFFSETS = 0.0, 1e2, 1e4, 1e6, 1e8
 KERNELS = "linear", "poly", "rbf", "laplacian", "sigmoid"
@@ -99,10 +91,16 @@ def own_objective(model: Any, X: Any, y: Any, kernel: str) -> float:
     return float(0.5 * norm + np.maximum(0.0, 1.0 - y * f).sum())
 
 
-def measure(name: str, kernel: str, offset: float, dtype: str, storage: str) -> dict[str, Any]:
+def _all(name: str, kernel: str, run: Any = None) -> list[Row]:
+    """The rows of an estimator and a kernel."""
+    ways = itertools.product(OFFSETS, ("float32", "float64"), ("dense", "csr"))
+    return [measure(name, kernel, *way) for way in ways]
+
+
+def measure(name: str, kernel: str, offset: float, dtype: str, storage: str) -> Row:
     """One fit, and its machine in extended precision."""
     X, y, centred = problem(offset, dtype, storage)
-    row: dict[str, Any] = {"estimator": name, "kernel": kernel, "offset": offset, "dtype": dtype, "storage": storage}
+    row: Row = {"estimator": name, "kernel": kernel, "offset": offset, "dtype": dtype, "storage": storage}
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
@@ -127,7 +125,7 @@ def measure(name: str, kernel: str, offset: float, dtype: str, storage: str) -> 
     return row
 
 
-def _find_wrong(row: dict[str, Any], majority: float) -> str:
+def _find_wrong(row: Row, majority: float) -> str:
     """What is wrong with predictions or a certificate, in a word; "" if nothing is."""
     possible = max(row.get("oracle", 0.0), row.get("own_score", 0.0))
     if row["score"] < possible - MAX_LOSS and possible > majority + MAX_LOSS:
@@ -138,26 +136,5 @@ def _find_wrong(row: dict[str, Any], majority: float) -> str:
     return ""
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
-    """Measure, print and write the table."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--estimators", nargs="+", choices=tuple(ESTIMATORS), default=list(ESTIMATORS))
-    parser.add_argument("--kernels", nargs="+", choices=KERNELS, default=KERNELS)
-    parser.add_argument("--output", type=Path, default=report.RESULTS / "offsets.csv")
-    options = parser.parse_args(arguments)
-    rows = [
-        measure(name, kernel, offset, dtype, storage)
-        for name in options.estimators
-        for kernel in (("linear",) if name == "OCASClassifier" else options.kernels)
-        for offset in OFFSETS
-        for dtype in ("float32", "float64")
-        for storage in ("dense", "csr")
-    ]
-    columns = list(dict.fromkeys(key for row in rows for key in row))
-    rows = [{key: row.get(key) for key in columns} for row in rows]
-    print(report.format_table([{**row, "outcome": row["outcome"][:60]} for row in rows], columns))
-    report.write_csv(options.output, rows)
-
-
-if __name__ == "__main__":
-    main()
+CELLS = [(name, kernel) for name in ESTIMATORS for kernel in (("linear",) if name == "OCASClassifier" else KERNELS)]
+OFFSETS_TABLE = Experiment("offsets", CELLS, ("estimator", "kernel"), _all, seconds=40.0)

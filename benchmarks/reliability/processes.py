@@ -1,9 +1,5 @@
 """Threads in the life of a process: refused threads, forks, and an end while daemon threads fit, each many times.
 
-::
-
-    python benchmarks/reliability/processes.py --cases "fork during a fit"
-
 Every repeat is a process of its own that prints whether its machines equal those of one thread, or of before; `crashed`
 and `hung` (no end within two minutes) count the others. `enforced` counts the processes that were refused threads.
 """
@@ -15,18 +11,16 @@ import subprocess
 import sys
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
-
-from measuring import campaign
+from measuring.experiment import Experiment, Row
 
 SECONDS = 120
 
 _BEGIN = """
 import json, os, resource, sys, threading, time, warnings
 import numpy as np
+from measuring.experiment import Experiment, Row
 from widemargin import BSGDClassifier, DCPredClassifier, DCSVMClassifier, OCASClassifier
 from widemargin._native import Team
 
@@ -102,16 +96,23 @@ def once(case: str, seed: int) -> tuple[str, dict[str, Any]]:
     return "equal" if said["equal"] else "different", said
 
 
-def measure(case: str, repeats: int) -> campaign.Rows:
+def measure(case: str, run: Any) -> list[Row]:
     """Counts of a situation; two processes at a time."""
     with ThreadPoolExecutor(2) as pool:
-        ended = list(pool.map(lambda seed: once(case, seed), range(repeats)))
+        ended = list(pool.map(lambda seed: once(case, seed), range(run.repeats)))
     counts = Counter(outcome for outcome, _ in ended)
     words = next((said["words"] for _, said in ended if "words" in said), "")
     ends = {outcome: counts[outcome] for outcome in ("equal", "different", "crashed", "hung")}
     enforced = sum(said["enforced"] for _, said in ended if "enforced" in said) if "Team" in SITUATIONS[case] else None
-    return [{"case": case, "repeats": repeats, **ends, "enforced": enforced, "words": words}]
+    return [{"case": case, "repeats": run.repeats, **ends, "enforced": enforced, "words": words}]
 
 
-if __name__ == "__main__":
-    campaign.run(__doc__, "processes", SITUATIONS, measure, repeats=20)
+PROCESSES = Experiment(
+    "processes",
+    tuple(SITUATIONS),
+    ("case",),
+    measure,
+    seconds=120.0,
+    settings={"repeats": 20},
+    quick={"cells": ["end just after a fit"], "repeats": 2},
+)

@@ -1,10 +1,5 @@
 """Fits that are stopped, saved, loaded and gone on with: each model after the one before.
 
-::
-
-    python benchmarks/reliability/resumed.py
-    python benchmarks/reliability/resumed.py --cases DCSVMClassifier
-
 Every estimator with `warm_start`, in the forms that take another way to their model. A case is fitted once without a
 limit, and then four times by another model with a limit of a part of the seconds that took; between two fits the model
 goes through a pickle. A fifth fit, without a limit, ends it. `rise` is how much the objective is above that of the fit
@@ -15,21 +10,17 @@ other rows inside of one-class models). A model got `worse` where the objective 
 from __future__ import annotations
 
 import pickle
-import sys
 import time
 import warnings
 from collections.abc import Callable
 from functools import partial
-from pathlib import Path
 from typing import Any
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 import widemargin as wm
-from measuring import campaign
+from measuring.experiment import Experiment, Row
 
 PART = 0.3  # seconds of a limited fit / of one without a limit
 FITS = 4
@@ -74,13 +65,13 @@ def problem(n: int, kind: str) -> tuple[Any, ...]:
     return X, *targets[kind]
 
 
-def measure(case: str, part: float = PART) -> campaign.Rows:
+def measure(case: str, run: Any = None) -> list[Row]:
     """The fit without a limit, and those that go on from one another."""
     n, kind, make = CASES[case]
     data = problem(n, kind)
     train, test = [array[:n] for array in data], [array[n:] for array in data]
 
-    def row_of(model: Any, fit: str, last: float) -> dict[str, Any]:
+    def row_of(model: Any, fit: str, last: float) -> Row:
         begin = time.perf_counter()
         model.fit(*train)
         seconds, objective = time.perf_counter() - begin, model.objective_
@@ -102,7 +93,7 @@ def measure(case: str, part: float = PART) -> campaign.Rows:
         warnings.simplefilter("ignore", ConvergenceWarning)
         make(max_time=0.0).fit(*(array[:500] for array in train))  # imports
         whole = row_of(make(), "whole", np.inf)
-        model, rows, last = make(warm_start=True, max_time=part * whole["seconds"]), [whole], np.inf
+        model, rows, last = make(warm_start=True, max_time=PART * whole["seconds"]), [whole], np.inf
         for k in range(FITS + 1):
             model = pickle.loads(pickle.dumps(model))
             if k == FITS:
@@ -112,5 +103,4 @@ def measure(case: str, part: float = PART) -> campaign.Rows:
     return rows
 
 
-if __name__ == "__main__":
-    campaign.run(__doc__, "resumed", CASES, measure)
+RESUMED = Experiment("resumed", tuple(CASES), ("case",), measure)

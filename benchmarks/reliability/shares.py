@@ -1,10 +1,5 @@
 """Time limits below and above what a fit of several parts needs: what each part still gets.
 
-::
-
-    python benchmarks/reliability/shares.py
-    python benchmarks/reliability/shares.py --cases DCPredClassifier
-
 Parts are pairs of classes, classes, targets, leaves, folds or candidates. Each case is fitted without a limit, then
 with limits of a quarter to four times the seconds that took. `score` is accuracy on other rows (R^2 of regressors,
 equal labels of `compress`), `over` the seconds by which a fit exceeded its limit, `cut` whether it warned that it was
@@ -13,23 +8,18 @@ stopped. Needs a machine that does nothing else: what the limits cut off depends
 
 from __future__ import annotations
 
-import sys
 import time
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import cache
-from pathlib import Path
 from typing import Any
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 import widemargin as wm
-from measuring import campaign
+from measuring.experiment import Experiment, Row
 
-FACTORS = 0.25, 0.5, 2.0, 4.0
 _N_TEST = 2000
 
 
@@ -76,7 +66,7 @@ CASES: dict[str, tuple[str, int, Callable[[float | None, Any, Any], Any]]] = {
 }
 
 
-def measure(case: str, factors: Sequence[float] = FACTORS) -> campaign.Rows:
+def measure(case: str, run: Any) -> list[Row]:
     """A fit without a limit, and those with limits."""
     parts, n, fit = CASES[case]
     X, y = problem(n, is_regression=case.endswith("Regressor"))
@@ -84,7 +74,7 @@ def measure(case: str, factors: Sequence[float] = FACTORS) -> campaign.Rows:
         machine(n)
     fit(5.0, X[:500], y[:500]) if case != "compress" else None  # imports
 
-    def one(limit: float | None) -> dict[str, Any]:
+    def one(limit: float | None) -> Row:
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             begin = time.perf_counter()
@@ -98,12 +88,13 @@ def measure(case: str, factors: Sequence[float] = FACTORS) -> campaign.Rows:
     whole = one(None)
     need = whole["seconds"]
     head = {"case": case, "parts": parts, "rows": n}
-    limited = [(factor, one(factor * need)) for factor in factors]
+    limited = [(factor, one(factor * need)) for factor in run.factors]
     return [
         {**head, "factor": "none", **whole},
         *({**head, "factor": k, **row, "over": row["seconds"] - k * need} for k, row in limited),
     ]
 
 
-if __name__ == "__main__":
-    campaign.run(__doc__, "shares", CASES, measure)
+SHARES = Experiment(
+    "shares", tuple(CASES), ("case",), measure, settings={"factors": (0.25, 0.5, 2.0, 4.0)}, quick={"factors": (2.0,)}
+)

@@ -1,9 +1,5 @@
 """Fit after fit in one process: equal models for all `n_jobs`, and no memory or threads left behind.
 
-::
-
-    python benchmarks/reliability/soak.py --fits 1300
-
 Estimator, parameters, data (dense or CSR, float32 or float64, 2 to 5 classes) and limits are drawn from the seed. Each
 fit is made with one and with two threads; "different" counts those whose values of the rows are not equal to the last
 bit. A tenth of the fits has a time limit of a few milliseconds, and is not compared. A row of the table is a tenth of
@@ -12,23 +8,19 @@ the run: `megabytes` is the resident memory at its end, `threads` the number of 
 
 from __future__ import annotations
 
-import argparse
 import gc
 import random
-import sys
 import time
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 import numpy as np
 import scipy.sparse as sp
 
 import widemargin as wm
-from measuring import report
+from measuring.experiment import Experiment, Row
 
 _PARTS = 10
 
@@ -53,20 +45,12 @@ KINDS: dict[str, Callable[[random.Random], Any]] = {
 }
 
 
-def main(arguments: Sequence[str] | None = None) -> list[dict[str, Any]]:
-    """Run, print and write the table."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--fits", type=int, default=1300)
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--output", type=Path, default=report.RESULTS / "soak.csv")
-    options = parser.parse_args(arguments)
-    rows = soak(options.fits, options.seed)
-    print(report.format_table(rows, list(rows[0])))
-    report.write_csv(options.output, rows)
-    return rows
+def measure(seed: int, run: Any) -> list[Row]:
+    """The run of a seed."""
+    return [{"seed": seed, **row} for row in soak(run.fits, seed)]
 
 
-def soak(n_fits: int, seed: int) -> list[dict[str, Any]]:
+def soak(n_fits: int, seed: int) -> list[Row]:
     """`n` pairs of fits; a row for each tenth."""
     rows = []
     for part in range(_PARTS):
@@ -119,5 +103,4 @@ def _status(name: str) -> int:
     return next((int(line.split()[1]) for line in lines if line.startswith(f"{name}:")), 0)
 
 
-if __name__ == "__main__":
-    main()
+SOAK = Experiment("soak", [(0,)], ("seed",), measure, seconds=600.0, settings={"fits": 1300}, quick={"fits": 20})

@@ -1,32 +1,23 @@
 """Fits in one process that are interrupted.
 
-::
-
-    python benchmarks/reliability/threads.py --count 1000
-
 They get a SIGINT at a random moment, and are counted by how they end; the fits after them must give the models of the
 fits before them.
 """
 
 from __future__ import annotations
 
-import argparse
 import os
 import signal
-import sys
 import threading
 import time
 import warnings
 from collections import Counter
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 import numpy as np
 
-from measuring import report
+from measuring.experiment import Experiment, Row
 from widemargin import BSGDClassifier, DCSVMClassifier, OCASClassifier, _progress
 
 
@@ -52,6 +43,11 @@ def count_interrupts(count: int) -> dict[str, int]:
     return dict(ends) | {"models that changed": sum(map(lambda a, b: not np.array_equal(a, b), before, after))}
 
 
+def measure(count: int, run: Any = None) -> Row:
+    """The counts of so many interrupts."""
+    return {"interrupts": count, **count_interrupts(count)}
+
+
 def _interrupt(fit: Callable[[], Any], delay: float) -> str:
     _progress._last_sigint = -np.inf  # a second one within two seconds would raise
     sender = threading.Timer(delay, os.kill, (os.getpid(), signal.SIGINT))
@@ -73,14 +69,4 @@ def _seconds(fit: Callable[[], Any]) -> float:
     return time.perf_counter() - start
 
 
-def main() -> None:
-    """Parse the command line, measure, and write a CSV file."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--count", type=int, default=1000, help="interrupts")
-    row = count_interrupts(parser.parse_args().count)
-    print(report.format_table([row], list(row)))
-    report.write_csv(report.RESULTS / "threads_interrupts.csv", [row])
-
-
-if __name__ == "__main__":
-    main()
+THREADS = Experiment("threads_interrupts", [(1000,)], ("interrupts",), measure, seconds=300.0, quick={"cells": [(10,)]})

@@ -1,27 +1,18 @@
 """Many classes of three rows each: seconds and accuracy of every classifier.
 
-::
-
-    python benchmarks/reliability/tiny_classes.py
-
-Rows of 20 columns around a centre for each class. `accuracy` is on other rows. Every case has a process of its own, and
-a minute.
+Rows of 20 columns around a centre for each class. `accuracy` is on other rows.
 """
 
 from __future__ import annotations
 
-import sys
 import time
 import warnings
-from pathlib import Path
 from typing import Any
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 import numpy as np
 
 import widemargin as wm
-from measuring import campaign
+from measuring.experiment import Experiment, Row
 
 N_CLASSES = 50, 200, 600
 ESTIMATORS: dict[str, Any] = {
@@ -42,7 +33,7 @@ def problem(k: int) -> tuple[Any, Any, Any]:
     return train, test, y
 
 
-def measure(case: str) -> campaign.Rows:
+def measure(case: str, run: Any = None) -> list[Row]:
     """One fit, after one of three classes that loads the libraries."""
     name, _, count = case.rpartition(": ")
     X, T, y = problem(int(count))
@@ -56,5 +47,5 @@ def measure(case: str) -> campaign.Rows:
 
 CASES = [f"{name}: {k}" for name in ESTIMATORS for k in N_CLASSES]
 
-if __name__ == "__main__":
-    campaign.run(__doc__, "tiny_classes", CASES, measure, limit=60.0)
+
+TINY_CLASSES = Experiment("tiny_classes", CASES, ("case",), measure, seconds=20.0, has_outcomes=True)

@@ -1,31 +1,24 @@
 """Sparse rows of very many columns, few of them with values: peak memory of fit and predict beside `memory_budget`.
 
-::
-
-    python benchmarks/reliability/wide_rows.py
-
 60 rows with values in 40 of 2^20 to 2^27 columns. Every estimator has a process of its own, with a first fit on the 40
 columns alone, which loads the libraries. `peak` are the resident bytes, in MB, above those before. `outcome` is "ok";
-"refused" by a ValueError about `memory_budget`, whose words are kept; "exceeded": more than 1.1 times the budget and
-10 MB; or "error", with its words.
+"refused" by a ValueError about `memory_budget`, whose words are kept; "exceeded": more than 1.1 times the budget and 10
+MB; or "error", with its words.
 """
 
 from __future__ import annotations
 
 import gc
-import sys
 import time
 import warnings
-from pathlib import Path
 from typing import Any
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 import numpy as np
 import scipy.sparse as sp
 
 import widemargin as wm
-from measuring import campaign, process
+from measuring import process
+from measuring.experiment import Experiment, Row
 
 WIDTHS = 2**20, 2**22, 2**24, 2**27
 N, USED = 60, 40
@@ -72,7 +65,7 @@ def use(name: str, X: Any, y: Any) -> None:
     getattr(model, "predict", getattr(model, "transform", None))(X)
 
 
-def measure(case: str) -> campaign.Rows:
+def measure(case: str, run: Any = None) -> list[Row]:
     """A fit and predict for each width."""
     warnings.simplefilter("ignore")
     X, columns, y = rows()
@@ -80,7 +73,7 @@ def measure(case: str) -> campaign.Rows:
     return [measure_width(case, X, columns, y, d) for d in WIDTHS]
 
 
-def measure_width(case: str, X: Any, columns: Any, y: Any, d: int) -> dict[str, Any]:
+def measure_width(case: str, X: Any, columns: Any, y: Any, d: int) -> Row:
     """A fit and predict on rows of d columns, the last of which has values."""
     spread = columns * (d // WIDTHS[0])
     spread[-1] = d - 1
@@ -99,5 +92,4 @@ def measure_width(case: str, X: Any, columns: Any, y: Any, d: int) -> dict[str, 
     return {**row, "outcome": outcome, "words": words}
 
 
-if __name__ == "__main__":
-    campaign.run(__doc__, "wide_rows", ESTIMATORS, measure, limit=120.0)
+WIDE_ROWS = Experiment("wide_rows", tuple(ESTIMATORS), ("case",), measure, seconds=40.0, has_outcomes=True)

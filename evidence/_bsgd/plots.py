@@ -12,24 +12,13 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from evidence._bsgd.runs import FAST, PAPER_RULE
-from measuring.report import results
 from widemargin.solvers.sgd.lookup_table import merge_table
 
 IMAGES = Path(__file__).resolve().parents[2] / "docs" / "images"
 Rows = list[dict[str, Any]]
 
 
-def draw_all() -> None:
-    """Figures 2 and 3 of the paper; accuracy against time; steps a second."""
-    IMAGES.mkdir(parents=True, exist_ok=True)
-    draw_table(IMAGES / "bsgd_table.png")
-    for what, draw in (("tables", draw_times), ("tradeoff", draw_tradeoff), ("speed", draw_speed)):
-        rows = results(f"bsgd/{what}")
-        if rows:
-            draw(rows, IMAGES / f"bsgd_{what}.png")
-
-
-def draw_table(path: Path) -> None:
+def draw_table(rows: Rows) -> None:
     """h and wd over the whole square, as in Figure 2: the table, and its mirror image for m < 1/2."""
     table_h, root = merge_table().grids
     h, wd = np.concatenate([1 - table_h[::-1], table_h]), np.concatenate([root[::-1], root]) ** 2
@@ -46,10 +35,10 @@ def draw_table(path: Path) -> None:
         figure.colorbar(image, ax=axes)
     left.plot([0, np.exp(-2)], [0.5, 0.5], "k", lw=2)
     left.annotate("h jumps", (np.exp(-2), 0.5), (0.3, 0.55), arrowprops={"arrowstyle": "->"})
-    _save(figure, path)
+    _save(figure, "bsgd_table")
 
 
-def draw_times(rows: Rows, path: Path) -> None:
+def draw_times(rows: Rows) -> None:
     """Figure 3: seconds of the search, of the rest of a merger, and of steps, for the rules that alternate."""
     rows = [row for row in rows if row["rule"] in FAST and "search seconds" in row]
     groups = list(dict.fromkeys((row["set"], row["budget"]) for row in rows))
@@ -73,10 +62,10 @@ def draw_times(rows: Rows, path: Path) -> None:
     axes.set_xticks(range(len(groups)), [f"{name}\nB={budget}" for name, budget in groups], fontsize=8)
     axes.set(ylabel=f"time, {PAPER_RULE} = 1", ylim=(0, 1.35), title="Where the time goes")
     axes.legend(fontsize=7, ncols=3, loc="upper right")
-    _save(figure, path)
+    _save(figure, "bsgd_times")
 
 
-def draw_tradeoff(rows: Rows, path: Path) -> None:
+def draw_tradeoff(rows: Rows) -> None:
     """Test accuracy against training time, one curve a method, a point for each B."""
     sets = list(dict.fromkeys(row["set"] for row in rows))
     figure, panels = plt.subplots(1, len(sets), figsize=(5 * len(sets), 4), layout="constrained", squeeze=False)
@@ -88,10 +77,10 @@ def draw_tradeoff(rows: Rows, path: Path) -> None:
                 axes.annotate(row["budget"], (row["seconds"], row["accuracy %"]), fontsize=6)
         axes.set(xscale="log", xlabel="seconds, 5 passes, one thread", ylabel="test accuracy %", title=name)
         axes.legend(fontsize=7)
-    _save(figure, path)
+    _save(figure, "bsgd_tradeoff")
 
 
-def draw_speed(rows: Rows, path: Path) -> None:
+def draw_speed(rows: Rows) -> None:
     """Steps a second over the budget, and over the features."""
     figure, panels = plt.subplots(1, 2, figsize=(9, 3.5), layout="constrained")
     width = min(row["features"] for row in rows)
@@ -105,9 +94,9 @@ def draw_speed(rows: Rows, path: Path) -> None:
         axes.grid(which="both", alpha=0.3)
     panels[0].set_title(f"{width} features", fontsize=9)
     panels[1].set_title("budget 100", fontsize=9)
-    _save(figure, path)
+    _save(figure, "bsgd_speed")
 
 
-def _save(figure: Any, path: Path) -> None:
-    figure.savefig(path, dpi=110)
+def _save(figure: Any, name: str) -> None:
+    figure.savefig(IMAGES / f"{name}.png", dpi=110)
     plt.close(figure)

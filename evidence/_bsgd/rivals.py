@@ -6,16 +6,14 @@ import subprocess
 import sys
 import tempfile
 import time
-from argparse import Namespace
-from collections.abc import Callable, Iterator, Sequence
-from pathlib import Path
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 
+from evidence._bsgd import plots
 from evidence._bsgd.runs import accuracy, load, train
-from measuring.experiment import Experiment, Row, grouped, is_wanted, repeated
-from measuring.plots import Panel
+from measuring.experiment import Experiment, Row, Run, repeated
 from measuring.problems import Problem
 from measuring.process import peak_bytes
 from widemargin import BSGDClassifier
@@ -27,12 +25,12 @@ _FOURIER, _NYSTROEM = "random Fourier features + SGD", "Nystroem + SGD"
 # Accuracy against time -----------------------------------------------------------------------------------------------
 
 
-def _tradeoff(name: str, options: Namespace) -> Iterator[Row]:
+def _tradeoff(name: str, options: Run) -> Iterator[Row]:
     """BSGD, and linear SGD on as many random features or landmarks, so that a prediction costs as much."""
     problem = load(name, options.rows)
     for budget in _BUDGETS:
         for method in ("BSGD lookup-wd", _FOURIER, _NYSTROEM):
-            if is_wanted(options, method, set=name, method=method, budget=budget):
+            if options.wants(method, set=name, method=method, budget=budget):
                 yield {
                     "set": name,
                     "method": method,
@@ -76,53 +74,43 @@ def _linear_sgd(problem: Problem, label: str, n_features: int, seed: int) -> tup
     return seconds, 100 * float(model.score(problem.X_test, problem.y_test))
 
 
-def _accuracy_panels(rows: Sequence[Row]) -> list[Panel]:
-    panels = []
-    for (name,), mine in grouped(rows, "set"):
-        series = {
-            str(method): ([row["seconds"] for row in some], [row["accuracy %"] for row in some])
-            for (method,), some in grouped(mine, "method")
-        }
-        panels.append(Panel(str(name), "seconds, 5 passes, one thread", "test accuracy, %", series, "x"))
-    return panels
-
-
-TRADEOFF = Experiment(
-    "accuracy against time, beside linear SGD on as many random features or landmarks",
+TRADEOFF = Experiment(  # accuracy against time, beside linear SGD on as many random features or landmarks
+    "bsgd/tradeoff",
     ("ijcnn1", "a9a"),
     ("set", "method", "budget"),
-    ("set", "method", "budget", "seconds", "accuracy %", "std"),
     _tradeoff,
-    _accuracy_panels,
-    arguments={"--seeds": {"type": int, "default": 5}},
+    settings={"rows": None, "seeds": 5},
+    parts=True,
+    seconds=60.0,
+    draw=plots.draw_tradeoff,
 )
 
 # BudgetedSVM ---------------------------------------------------------------------------------------------------------
 
 
-def _rival(name: str, options: Namespace) -> Iterator[Row]:
+def _rival(name: str, options: Run) -> Iterator[Row]:
     """Same problem, budget and passes, a row a run. BudgetedSVM's seconds do not count the reading of the file.
 
     They are the difference of runs of one and of several passes. It has no argument for the seed; every run is another.
     """
-    if options.folder is None:
+    if not options.folder:
         print("rival: left out, as it needs --folder, where BudgetedSVM's programs are", file=sys.stderr)
         return
     problem, n_epochs = load(name, options.rows), options.epochs
     for seed in range(5):
-        if is_wanted(options, "widemargin", set=name, program="widemargin", run=seed):
+        if options.wants("widemargin", set=name, program="widemargin", run=seed):
             seconds, score = _bsgd(problem, options.budget, n_epochs, seed)
             yield _rival_row(problem, "widemargin", seed, options, seconds / n_epochs, score)
     with tempfile.TemporaryDirectory() as place:
         _write_files(problem, place)
         one, _ = _run_rival(problem, options.folder, place, 1, options.budget)
         for run in range(5):
-            if is_wanted(options, "BudgetedSVM", set=name, program="BudgetedSVM BSGD", run=run):
+            if options.wants("BudgetedSVM", set=name, program="BudgetedSVM BSGD", run=run):
                 many, score = _run_rival(problem, options.folder, place, n_epochs, options.budget)
                 yield _rival_row(problem, "BudgetedSVM BSGD", run, options, (many - one) / (n_epochs - 1), score)
 
 
-def _rival_row(problem: Problem, program: str, run: int, options: Namespace, seconds: float, score: float) -> Row:
+def _rival_row(problem: Problem, program: str, run: int, options: Run, seconds: float, score: float) -> Row:
     return {
         "set": problem.name,
         "program": program,
@@ -143,7 +131,7 @@ def _write_files(problem: Problem, place: str) -> None:
         dump_svmlight_file(X, y.astype(int), f"{place}/{part}", zero_based=False)
 
 
-def _run_rival(problem: Problem, folder: Path, place: str, n_epochs: int, budget: int) -> tuple[float, float]:
+def _run_rival(problem: Problem, folder: str, place: str, n_epochs: int, budget: int) -> tuple[float, float]:
     """Seconds of its training program, and its test accuracy.
 
     Its kernel is exp(-g/2 |x - z|^2). It has one function a class, f and -f here, whose difference 2 f must be above 1:
@@ -153,13 +141,13 @@ def _run_rival(problem: Problem, folder: Path, place: str, n_epochs: int, budget
     flags = f"-A 4 -B {budget} -L {twice_lam:.12g} -b 0 -e {n_epochs} -g {2 * problem.gamma} -m 1 -S 0"
     start = time.perf_counter()
     subprocess.run(
-        [folder / "budgetedsvm-train", *flags.split(), f"{place}/train", f"{place}/model"],
+        [f"{folder}/budgetedsvm-train", *flags.split(), f"{place}/train", f"{place}/model"],
         check=True,
         capture_output=True,
     )
     seconds = time.perf_counter() - start
     subprocess.run(
-        [folder / "budgetedsvm-predict", f"{place}/test", f"{place}/model", f"{place}/out"],
+        [f"{folder}/budgetedsvm-predict", f"{place}/test", f"{place}/model", f"{place}/out"],
         check=True,
         capture_output=True,
     )
@@ -167,37 +155,25 @@ def _run_rival(problem: Problem, folder: Path, place: str, n_epochs: int, budget
     return seconds, 100 * float(np.mean(labels == problem.y_test))
 
 
-def _rival_panels(rows: Sequence[Row]) -> list[Panel]:
-    series = {
-        str(program): ([row["seconds a pass"] for row in mine], [row["accuracy %"] for row in mine])
-        for (program,), mine in grouped(rows, "program")
-    }
-    return [Panel("BSGD, B = 100", "seconds a pass", "test accuracy, %", series, "x", lines=False)]
-
-
-RIVAL = Experiment(
-    "beside BudgetedSVM's programs, built elsewhere",
+RIVAL = Experiment(  # beside BudgetedSVM's programs, built elsewhere
+    "bsgd/rival",
     ("ijcnn1",),
     ("set", "program", "run"),
-    ("set", "program", "run", "seconds a pass", "steps per second", "accuracy %"),
     _rival,
-    _rival_panels,
-    arguments={
-        "--folder": {"type": Path, "help": "of BudgetedSVM's programs"},
-        "--epochs": {"type": int, "default": 3},
-        "--budget": {"type": int, "default": 100},
-    },
+    settings={"rows": None, "folder": "", "epochs": 3, "budget": 100},
+    parts=True,
+    seconds=30.0,
 )
 
 # Steps a second, and a long stream ------------------------------------------------------------------------------------
 
 
-def _speed(name: str, options: Namespace) -> Iterator[Row]:
+def _speed(name: str, options: Run) -> Iterator[Row]:
     """Steps a second over the budget, and over the number of features (columns of the same rows, repeated)."""
     problem = load(name, options.rows)
     d = problem.X.shape[1]
     for budget, copies in [(50, 1), (100, 1), (200, 1), (400, 1), (800, 1), (1600, 1), (100, 2), (100, 4), (100, 8)]:
-        if is_wanted(options, set=name, budget=budget, features=d * copies):
+        if options.wants(set=name, budget=budget, features=d * copies):
             wide = problem._replace(X=np.tile(problem.X, copies) / np.float32(copies**0.5))
             runs = [train(wide, budget, ["lookup-wd"], 3, seed)["lookup-wd"] for seed in range(3)]
             times = repeated([float(run.seconds.sum()) for run in runs])
@@ -206,32 +182,21 @@ def _speed(name: str, options: Namespace) -> Iterator[Row]:
             yield row | {"multiply-adds per second": rate * budget * d * copies}
 
 
-def _speed_panels(rows: Sequence[Row]) -> list[Panel]:
-    width = min((row["features"] for row in rows), default=0)
-    panels = []
-    for key, mine in (
-        ("budget", [row for row in rows if row["features"] == width]),
-        ("features", [row for row in rows if row["budget"] == 100]),
-    ):
-        mine.sort(key=lambda row: float(row[key]))
-        series = {"steps a second": ([row[key] for row in mine], [row["steps per second"] for row in mine])}
-        panels.append(Panel("BSGD, one thread", key, "steps a second", series, "xy"))
-    return panels
-
-
-SPEED = Experiment(
-    "steps a second over the budget and the features",
+SPEED = Experiment(  # steps a second over the budget and the features
+    "bsgd/speed",
     ("ijcnn1",),
     ("set", "budget", "features"),
-    ("set", "budget", "features", "steps per second"),
     _speed,
-    _speed_panels,
+    settings={"rows": None},
+    parts=True,
+    seconds=40.0,
+    draw=plots.draw_speed,
 )
 
 
-def _stream(name: str, options: Namespace) -> Iterator[list[Row]]:
+def _stream(name: str, options: Run) -> Iterator[list[Row]]:
     """Rows of a set with a little noise, made chunk by chunk and not kept."""
-    if not is_wanted(options, set=name):
+    if not options.wants(set=name):
         return
     problem, rng, n_rows, chunk = load(name), np.random.default_rng(0), options.rows or 5_000_000, 100_000
     model = BSGDClassifier(gamma=problem.gamma, lam=1 / (problem.C * n_rows), budget=100)
@@ -249,18 +214,12 @@ def _stream(name: str, options: Namespace) -> Iterator[list[Row]]:
     yield rows
 
 
-def _stream_panels(rows: Sequence[Row]) -> list[Panel]:
-    series = {
-        str(name): ([r["rows"] for r in mine], [r["seconds"] for r in mine]) for (name,), mine in grouped(rows, "set")
-    }
-    return [Panel("partial_fit, B = 100", "rows", "seconds", series, "xy")]
-
-
-STREAM = Experiment(
-    "a stream of 5,000,000 rows: seconds and peak memory",
+STREAM = Experiment(  # a stream of 5,000,000 rows: seconds and peak memory
+    "bsgd/stream",
     ("ijcnn1",),
     ("set",),
-    ("set", "rows", "seconds", "peak bytes", "accuracy %"),
     _stream,
-    _stream_panels,
+    settings={"rows": None},
+    parts=True,
+    seconds=40.0,
 )

@@ -27,7 +27,7 @@ SETS = tuple(EPOCHS)
 _TIMED_ROWS, _TIMINGS = 2000, 5
 
 
-class Run(NamedTuple):
+class Training(NamedTuple):
     """One training."""
 
     seconds: Vector  # of each piece
@@ -48,7 +48,7 @@ def load(name: str, n_rows: int | None = None) -> Problem:
     return load_problem(name, n_rows=n_rows or (500_000 if name == "patches" else None))
 
 
-def train(problem: Problem, budget: int, rules: Sequence[str], n_epochs: int, seed: int) -> dict[str, Run]:
+def train(problem: Problem, budget: int, rules: Sequence[str], n_epochs: int, seed: int) -> dict[str, Training]:
     """Passes in random order, the same for all rules, which alternate piece by piece.
 
     So whatever else the machine does slows all of them. Only steps are timed.
@@ -66,7 +66,7 @@ def train(problem: Problem, budget: int, rules: Sequence[str], n_epochs: int, se
             solvers[rule].machines[0].run(problem.X, piece, signed_weights)
             seconds[rule][at] = time.perf_counter() - start
     totals = {rule: sgd.totals() for rule, sgd in solvers.items()}
-    return {rule: Run(seconds[rule], t.steps, t.mergers, solvers[rule]) for rule, t in totals.items()}
+    return {rule: Training(seconds[rule], t.steps, t.mergers, solvers[rule]) for rule, t in totals.items()}
 
 
 def step_seconds(problem: Problem, sgd: BudgetedSGD) -> float:

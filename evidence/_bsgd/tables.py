@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import time
 import warnings
-from argparse import Namespace
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
+from evidence._bsgd import plots
 from evidence._bsgd.decisions import judge, record_decisions
 from evidence._bsgd.runs import (
     EPOCHS,
@@ -18,15 +18,14 @@ from evidence._bsgd.runs import (
     PAPER_RULE,
     PUBLISHED,
     SETS,
-    Run,
+    Training,
     accuracy,
     load,
     merger_seconds,
     step_seconds,
     train,
 )
-from measuring.experiment import Experiment, Row, grouped, is_wanted, repeated
-from measuring.plots import Panel
+from measuring.experiment import Experiment, Row, Run, repeated
 from measuring.problems import Problem
 from widemargin import DCSVMClassifier
 from widemargin.solvers.sgd.lookup_table import golden_section, merge_table, merged_coef, tabulate
@@ -48,8 +47,8 @@ _PAPER_SAVED = {("ijcnn1", 100): 30.372, ("ijcnn1", 500): 29.861, ("a9a", 100): 
 # Table 1 -------------------------------------------------------------------------------------------------------------
 
 
-def _table1(name: str, options: Namespace) -> Iterator[Row]:
-    if not is_wanted(options, set=name):
+def _table1(name: str, options: Run) -> Iterator[Row]:
+    if not options.wants(set=name):
         return
     problem = load(name, options.rows)
     model = DCSVMClassifier(C=problem.C, gamma=problem.gamma, random_state=0)
@@ -71,31 +70,26 @@ def _table1(name: str, options: Namespace) -> Iterator[Row]:
     }
 
 
-def _accuracies(rows: Sequence[Row]) -> list[Panel]:
-    names = [str(row["set"]) for row in rows]
-    series = {"exact": (list(range(len(rows))), [row["accuracy %"] for row in rows])}
-    return [Panel("exact machines", "", "test accuracy, %", series, lines=False, names=names)]
-
-
-TABLE1 = Experiment(
-    "Table 1: the sets, and the accuracy of the exact machine",
+TABLE1 = Experiment(  # Table 1: the sets, and the accuracy of the exact machine
+    "bsgd/table1",
     tuple(name for name in SETS if name != "patches"),
     ("set",),
-    ("set", "n", "features", "C", "gamma", "accuracy %", "paper accuracy %", "support_vectors", "seconds"),
     _table1,
-    _accuracies,
+    settings={"rows": None},
+    parts=True,
+    seconds=10.0,
 )
 
 # Tables 2 and 3 ------------------------------------------------------------------------------------------------------
 
 
-def _tables(name: str, options: Namespace) -> Iterator[list[Row]]:
+def _tables(name: str, options: Run) -> Iterator[list[Row]]:
     """Every rule at every budget: the fast ones in turns, the slow one apart; and machines of the last step."""
-    groups = [(FAST, options.seeds), (("gss-precise",), options.slow_seeds), (PUBLISHED, options.seeds)]
+    groups = [(FAST, options.seeds), (("gss-precise",), options.seeds), (PUBLISHED, options.seeds)]
     problem = None
     for budget in options.budgets:
         for rules, n_seeds in groups:
-            if is_wanted(options, " ".join(rules), set=name, budget=budget, rule=rules[0]):
+            if options.wants(" ".join(rules), set=name, budget=budget, rule=rules[0]):
                 problem = problem or load(name, options.rows)
                 yield _rules(problem, budget, rules, n_seeds)
 
@@ -103,7 +97,7 @@ def _tables(name: str, options: Namespace) -> Iterator[list[Row]]:
 def _rules(problem: Problem, budget: int, rules: Sequence[str], n_seeds: int) -> list[Row]:
     """One row a rule: runs of some seeds in turns; mergers are timed on the machine of the first seed."""
     train(problem._replace(X=problem.X[:2000], y=problem.y[:2000]), 20, rules, 1, 0)  # warm before any clock runs
-    runs: dict[str, list[Run]] = {rule: [] for rule in rules}
+    runs: dict[str, list[Training]] = {rule: [] for rule in rules}
     times: dict[str, Row] = {}
     scores: dict[str, list[float]] = {rule: [] for rule in rules}
     for seed in range(n_seeds):
@@ -129,7 +123,7 @@ def _rules(problem: Problem, budget: int, rules: Sequence[str], n_seeds: int) ->
     return rows
 
 
-def _merging_times(problem: Problem, run: Run, rule: str) -> Row:
+def _merging_times(problem: Problem, run: Training, rule: str) -> Row:
     merger = merger_seconds(problem, run.sgd, rule)
     return {
         "merging seconds": run.mergers * merger.whole,
@@ -140,7 +134,7 @@ def _merging_times(problem: Problem, run: Run, rule: str) -> Row:
     }
 
 
-def _accuracy_and_time(runs: list[Run], scores: list[float]) -> Row:
+def _accuracy_and_time(runs: list[Training], scores: list[float]) -> Row:
     times = repeated([float(run.seconds.sum()) for run in runs])
     return {
         "seeds": len(runs),
@@ -152,45 +146,28 @@ def _accuracy_and_time(runs: list[Run], scores: list[float]) -> Row:
     }
 
 
-def _saved(runs: list[Run], paper: list[Run]) -> dict[str, float]:
+def _saved(runs: list[Training], paper: list[Training]) -> dict[str, float]:
     """Time saved in percent of gss-paper's on the same piece of the same run: median and quartiles over all pieces."""
     saved = 100 * (1 - np.concatenate([a.seconds / b.seconds for a, b in zip(runs, paper, strict=True)]))
     low, middle, high = np.quantile(saved, [0.25, 0.5, 0.75])
     return {"total saved %": middle, "total saved q1 %": low, "total saved q3 %": high}
 
 
-def _parts(rows: Sequence[Row]) -> list[Panel]:
-    """Figure 3: seconds of searches, of the rest of mergers, and of steps."""
-    panels = []
-    for (name, budget), mine in grouped([row for row in rows if "search seconds" in row], "set", "budget"):
-        order, labels = list(range(len(mine))), [str(row["rule"]) for row in mine]
-        series = {
-            "search (A)": (order, [row["search seconds"] for row in mine]),
-            "merging (A + B)": (order, [row["merging seconds"] for row in mine]),
-            "all": (order, [row["seconds"] for row in mine]),
-        }
-        panels.append(Panel(f"{name}, B = {budget}", "", "seconds", series, "y", lines=False, names=labels))
-    return panels
-
-
-TABLES = Experiment(
-    "Tables 2 and 3, Figure 3: accuracy, time and decisions of the rules of merging",
+TABLES = Experiment(  # Tables 2 and 3, Figure 3: accuracy, time and decisions of the rules of merging
+    "bsgd/tables",
     SETS,
     ("set", "budget", "rule"),
-    ("set", "budget", "rule", "seeds", "accuracy %", "std", "seconds", "total saved %", "merger ns", "search ns"),
     _tables,
-    _parts,
-    arguments={
-        "--budgets": {"nargs": "+", "type": int, "default": [100, 500]},
-        "--seeds": {"type": int, "default": 5},
-        "--slow-seeds": {"type": int, "default": 5, "help": "of gss-precise"},
-    },
+    settings={"rows": None, "budgets": (100, 500), "seeds": 3},
+    parts=True,
+    seconds={"mnist": 100.0, "kddcup99_10": 100.0, "": 40.0},
+    draw=plots.draw_times,
 )
 
 # Figure 2 ------------------------------------------------------------------------------------------------------------
 
 
-def _figure2(name: str, options: Namespace) -> Iterator[Row]:
+def _figure2(name: str, options: Run) -> Iterator[Row]:
     """Errors of bilinear interpolation in the tables, against golden section search to 1e-10 on random (m, kappa).
 
     Ours hold m >= 1/2 and the root of wd, the one "as published" all m and wd itself.
@@ -200,7 +177,7 @@ def _figure2(name: str, options: Namespace) -> Iterator[Row]:
     m, kappa = rng.uniform(0 if is_full else 0.5, 1, options.pairs), rng.uniform(0, 1, options.pairs)
     h, wd = _merge(m, kappa)
     for size in [400] if is_full else options.sizes:
-        if is_wanted(options, set=name, nodes=size):
+        if options.wants(set=name, nodes=size):
             if is_full:
                 nodes = np.linspace(0, 1, size)
                 found_h, found_wd = (_interpolate(grid, m, kappa) for grid in _merge(nodes[:, None], nodes[None]))
@@ -240,22 +217,13 @@ def _interpolate(grid: Any, x: Any, y: Any) -> Any:
     return (1 - u) * low + u * high
 
 
-def _errors(rows: Sequence[Row]) -> list[Panel]:
-    rows = [row for row in rows if row["set"] != _PUBLISHED_TABLE]
-    columns = [f"{kind} error of {what}" for what in ("wd", "h") for kind in ("largest", "mean")]
-    series = {column: ([row["nodes"] for row in rows], [row[column] for row in rows]) for column in columns}
-    return [Panel("bilinear interpolation", "nodes a side", "error", series, "xy")]
-
-
-FIGURE2 = Experiment(
-    "Figure 2: h and wd as functions of m and kappa; errors of the look-up table over its size",
+FIGURE2 = Experiment(  # Figure 2: h and wd as functions of m and kappa; errors of the look-up table over its size
+    "bsgd/figure2",
     ("grid", _PUBLISHED_TABLE),
     ("set", "nodes"),
-    ("set", "nodes", "largest error of wd", "mean error of wd", "largest error of h", "mean error of h"),
     _figure2,
-    _errors,
-    arguments={
-        "--sizes": {"nargs": "+", "type": int, "default": [50, 100, 200, 400, 800]},
-        "--pairs": {"type": int, "default": 1_000_000},
-    },
+    settings={"rows": None, "sizes": (50, 100, 200, 400, 800), "pairs": 1_000_000},
+    parts=True,
+    seconds=20.0,
+    draw=plots.draw_table,
 )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from argparse import Namespace
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
@@ -14,7 +13,7 @@ from sklearn.metrics.pairwise import rbf_kernel
 from evidence._dc_pred.cost import Linear
 from evidence._dc_pred.machines import compile_all
 from evidence._dc_pred.problems import load_classes
-from measuring.experiment import Experiment, Row, grouped, is_asked, is_wanted
+from measuring.experiment import Experiment, Row, Run, grouped
 from measuring.plots import Panel
 from widemargin._native import nystroem
 from widemargin.kernels.functions import make_kernel
@@ -79,9 +78,9 @@ def _machine(features: LandmarkFeatures) -> NystroemForest:
     )
 
 
-def _figure1(name: str, options: Namespace) -> Iterator[list[Row]]:
+def _figure1(name: str, options: Run) -> Iterator[list[Row]]:
     """One cell a set: the unit of cost is measured with its machines."""
-    if not is_wanted(options, set=name):
+    if not options.wants(set=name):
         return
     compile_all()
     problem = load_classes(name, options.rows)
@@ -93,7 +92,7 @@ def _figure1(name: str, options: Namespace) -> Iterator[list[Row]]:
     for m in _LANDMARKS:
         landmarks = landmark_features(kernel, select_landmarks(X, m, np.random.default_rng(0)))
         for how in (PLAIN, *_POINTS, PRODUCTS):
-            if is_asked(how, options):
+            if options.asks(how):
                 features = _features(how, landmarks, X)
                 C = _known_values(how, features, X, gamma)
                 Z = C @ nystroem_factor(C, G)
@@ -142,12 +141,14 @@ def _panels(rows: Sequence[Row]) -> list[Panel]:
     return panels
 
 
-FIGURE1 = Experiment(
-    "Figure 1: kernel error against prediction cost",
+FIGURE1 = Experiment(  # Figure 1: kernel error against prediction cost
+    "dc_pred/figure1",
     ("usps", "mnist"),
     ("set",),
-    ("set", "machine", "m", "error", "multiple", "operations", "beside"),
     _figure1,
-    _panels,
+    settings={"rows": None},
+    parts=True,
+    seconds=60.0,
     tables=lambda rows: {"figure1_gains": gains(rows)},
+    panels=_panels,
 )

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import pickle
 import time
-from argparse import Namespace
-from collections.abc import Iterator, Sequence
-from pathlib import Path
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,12 +13,12 @@ from numpy.typing import NDArray
 from sklearn.svm import SVC
 
 from measuring import process
-from measuring.experiment import Experiment, Row, grouped, is_wanted
-from measuring.plots import Panel
+from measuring.experiment import Experiment, Row, Run
 from measuring.problems import load_problem
 from widemargin import DCSVMClassifier, compress
 from widemargin.datasets import load_benchmark
 
+_CLUSTERS = "auto"
 _FEW = 500  # rows that SVC.predict is timed on
 _COSTS: tuple[float | str, ...] = ("auto", 10, 20, 40)
 _SHARES = (4, 16, 64)  # of so many rows one, for exact machines to compare with
@@ -39,8 +37,8 @@ class Fitted(NamedTuple):
     seconds: float
 
 
-def fit(name: str, n_rows: int | None = None, kept: str | None = None) -> Fitted:
-    """Fit the machine that is to be compressed, or take it from the folder where an earlier run kept it.
+def fit(name: str, n_rows: int | None = None) -> Fitted:
+    """Fit the machine that is to be compressed.
 
     Rows of a set whose name ends in ":csr" are sparse.
     """
@@ -54,13 +52,7 @@ def fit(name: str, n_rows: int | None = None, kept: str | None = None) -> Fitted
         X, y, X_test, y_test, C, gamma = problem[1:7]
     if form == "csr":
         X, X_test = _sparse(X, np.float32), _sparse(X_test, np.float32)
-    path = Path(kept) / f"{name}.pkl" if kept else None
-    if path and path.exists():
-        model, seconds = pickle.loads(path.read_bytes())
-    else:
-        model, seconds = _fit_intelex(X, y, C, gamma)
-        if path:
-            path.write_bytes(pickle.dumps((model, seconds)))
+    model, seconds = _fit_intelex(X, y, C, gamma)
     return Fitted(name, X, y, X_test, y_test, model, as_svc(model), seconds)
 
 
@@ -98,35 +90,35 @@ def _sparse(A: Any, dtype: Any) -> Any:
     return A
 
 
-def _compress(name: str, options: Namespace) -> Iterator[Row]:
-    fitted = fit(name, options.rows, options.kept)
+def _compress(name: str, options: Run) -> Iterator[Row]:
+    fitted = fit(name, options.rows)
     theirs = _Theirs(fitted)
-    for cost in options.costs:
-        if not is_wanted(options, str(cost), set=name, prediction_cost=cost, n_clusters=options.clusters):
+    for cost in _COSTS:
+        if not options.wants(str(cost), set=name, prediction_cost=cost, n_clusters=_CLUSTERS):
             continue
         start = time.perf_counter()
-        small = compress(fitted.svc, fitted.X, prediction_cost=cost, n_clusters=options.clusters, random_state=0)
+        small = compress(fitted.svc, fitted.X, prediction_cost=cost, n_clusters=_CLUSTERS, random_state=0)
         seconds = time.perf_counter() - start
-        about = {"set": name, "prediction_cost": cost, "n_clusters": options.clusters, "seconds": seconds}
+        about = {"set": name, "prediction_cost": cost, "n_clusters": _CLUSTERS, "seconds": seconds}
         report = {"operations": small.report_.cost_after, "leaves": small.report_.n_leaves}
         report |= {"landmarks": small.report_.n_landmarks, "learnt": small.report_.learnt}
         yield about | theirs.compare(small) | report
     yield from _subsamples(name, options, theirs)
 
 
-def _subsamples(name: str, options: Namespace, theirs: _Theirs) -> Iterator[Row]:
+def _subsamples(name: str, options: Run, theirs: _Theirs) -> Iterator[Row]:
     """Exact machines of ours on a share of the rows, in the place of a compressed one."""
     fitted = theirs.fitted
     for share in _SHARES:
         cost = f"DCSVMClassifier, 1/{share} of the rows"
-        if is_wanted(options, cost, set=name, prediction_cost=cost, n_clusters=options.clusters):
+        if options.wants(cost, set=name, prediction_cost=cost, n_clusters=_CLUSTERS):
             n = fitted.X.shape[0]
             rows = np.sort(np.random.default_rng(0).choice(n, n // share, replace=False))
             start = time.perf_counter()
             params = {key: fitted.intelex.get_params()[key] for key in ("C", "gamma")}
             small = DCSVMClassifier(**params, random_state=0).fit(fitted.X[rows], fitted.y[rows])
             seconds = time.perf_counter() - start
-            about = {"set": name, "prediction_cost": cost, "n_clusters": options.clusters, "seconds": seconds}
+            about = {"set": name, "prediction_cost": cost, "n_clusters": _CLUSTERS, "seconds": seconds}
             yield about | theirs.compare(small) | {"operations": len(small.support_)}
 
 
@@ -161,47 +153,12 @@ class _Theirs:
         }
 
 
-def _clusters(text: str) -> int | str:
-    return text if text == "auto" else int(text)
-
-
-def _panels(rows: Sequence[Row]) -> list[Panel]:
-    panels = []
-    for column, label in (("agreement", "labels that agree"), ("points", "points of test accuracy gained")):
-        series = {
-            str(name): ([row["times_sklearn"] for row in mine], [row[column] for row in mine])
-            for (name,), mine in grouped(rows, "set")
-        }
-        panels.append(Panel("compress(SVC)", "times faster than SVC.predict", label, series, "x", lines=False))
-    return panels
-
-
-COMPRESS = Experiment(
-    "compress: somebody's fitted SVC, made fast",
+COMPRESS = Experiment(  # compress: somebody's fitted SVC, made fast
+    "dc_pred/compress",
     ("a9a", "codrna", "mnist", "one_hot:csr", "sparse_wide:csr"),
     ("set", "prediction_cost", "n_clusters"),
-    (
-        "set",
-        "prediction_cost",
-        "n_clusters",
-        "times_sklearn",
-        "times_intelex",
-        "agreement",
-        "accuracy",
-        "points",
-        "times_smaller",
-        "operations",
-        "seconds",
-    ),
     _compress,
-    _panels,
-    arguments={
-        "--costs": {
-            "nargs": "+",
-            "default": list(_COSTS),
-            "type": lambda text: text if text == "auto" else float(text),
-        },
-        "--kept": {"metavar": "FOLDER", "help": "where fitted SVCs are kept for the next run"},
-        "--clusters": {"default": "auto", "type": _clusters},
-    },
+    settings={"rows": None},
+    parts=True,
+    seconds={"mnist": 180.0, "": 40.0},
 )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from argparse import Namespace
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -22,7 +21,7 @@ from evidence._dc_pred.machines import (
 )
 from evidence._dc_pred.problems import NUMBERS, hold_back, load_numbers
 from measuring import report
-from measuring.experiment import Experiment, Row, grouped, is_wanted
+from measuring.experiment import Experiment, Row, Run, grouped
 from measuring.plots import Panel
 
 _SIZES = (5, 10, 20, 40, 80, 160)
@@ -50,9 +49,9 @@ def _best(label: str, options: dict[str, Any], inner: Any) -> Machine:
     return min(grid, key=error)
 
 
-def _figure3(name: str, options: Namespace) -> Iterator[list[Row]]:
+def _figure3(name: str, options: Run) -> Iterator[list[Row]]:
     """One cell a set: the unit of cost is measured with its machines. Splits and machines of several seeds."""
-    if not is_wanted(options, set=name):
+    if not options.wants(set=name):
         return
     compile_all()
     problem = load_numbers(name, options.rows)
@@ -121,16 +120,14 @@ def _panels(rows: Sequence[Row]) -> list[Panel]:
     return panels
 
 
-FIGURE3 = Experiment(
-    "Figure 3: error of regression against prediction cost",
+FIGURE3 = Experiment(  # Figure 3: error of regression against prediction cost
+    "dc_pred/figure3",
     NUMBERS,
     ("set",),
-    ("set", "machine", "options", "rmse", "rmse_std", "multiple", "operations", "seconds", "beside"),
     _figure3,
-    _panels,
-    arguments={
-        "--seeds": {"type": int, "default": 5},
-        "--search": {"action": "store_true", "help": "choose gamma and C again, not as in the results file"},
-    },
+    settings={"rows": None, "seeds": 5, "search": False},
+    parts=True,
+    seconds=80.0,
     tables=lambda rows: {"figure3_verdicts": verdicts(rows)},
+    panels=_panels,
 )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from argparse import Namespace
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
@@ -24,8 +23,8 @@ from evidence._dc_pred.machines import (
     classify,
     compile_all,
 )
-from evidence._dc_pred.problems import CLASSES, hold_back, load_classes
-from measuring.experiment import Experiment, Row, grouped, is_asked, is_wanted
+from evidence._dc_pred.problems import CLASSES, load_classes
+from measuring.experiment import Experiment, Row, Run, grouped
 from measuring.plots import Panel
 
 
@@ -34,8 +33,8 @@ def _published(C: float, gamma: float, n_clusters: int, n_landmarks: int, pseudo
     return {"C": C, "gamma": gamma, "n_clusters": n_clusters, "n_landmarks": n_landmarks, "pseudo": pseudo}
 
 
-# Ours, and as published: chosen by `search`, on a fifth of the training rows; rivals: the best of two to four tried
-# there by hand.
+# Ours, and as published: the best of a small grid on a fifth of the training rows, held back; rivals: the best of two
+# to four tried there by hand.
 SETTINGS: dict[str, dict[str, dict[str, Any]]] = {
     "letter": {
         OURS + " / less": {"C": 10.0, "gamma": 1.0, "n_clusters": 64, "n_landmarks": 16},
@@ -139,30 +138,30 @@ _KEYS = ("set", "machine", "options")
 _COLUMNS = ("set", "machine", "options", "accuracy", "multiple", "operations", "predict_us", "seconds", "n", "beside")
 
 
-def _stale(machines: Iterable[Machine], name: str, options: Namespace) -> list[Machine]:
+def _stale(machines: Iterable[Machine], name: str, options: Run) -> list[Machine]:
     """The machines to be measured."""
     return [
         machine
         for machine in machines
-        if is_wanted(options, machine.label, set=name, machine=machine.name, options=machine.settings)
+        if options.wants(machine.label, set=name, machine=machine.name, options=machine.settings)
     ]
 
 
 def _measure(
-    machines_of: Callable[[str, Namespace], Iterable[Machine]],
-) -> Callable[[str, Namespace], Iterator[list[Row]]]:
+    machines_of: Callable[[str, Run], Iterable[Machine]],
+) -> Callable[[str, Run], Iterator[list[Row]]]:
     """`Experiment.measure`: of the machines of a set those that are still to be measured."""
 
-    def measure(name: str, options: Namespace) -> Iterator[list[Row]]:
+    def measure(name: str, options: Run) -> Iterator[list[Row]]:
         if stale := _stale(machines_of(name, options), name, options):
             yield _run(stale, load_classes(name, options.rows), options)
 
     return measure
 
 
-def _run(machines: Sequence[Machine], problem: Any, options: Namespace) -> list[Row]:
+def _run(machines: Sequence[Machine], problem: Any, options: Run) -> list[Row]:
     compile_all()
-    asked = [machine for machine in machines if is_asked(machine.label, options)]
+    asked = [machine for machine in machines if options.asks(machine.label)]
     few = _few(problem) if len(problem.X) > _ROWS_OF_SLOW else problem
     return classify(asked, [few if machine.label in _SLOW else problem for machine in asked], Linear(problem.X_test))
 
@@ -170,64 +169,6 @@ def _run(machines: Sequence[Machine], problem: Any, options: Namespace) -> list[
 def _few(problem: Any) -> Any:
     chosen = np.random.default_rng(0).choice(len(problem.X), _ROWS_OF_SLOW, replace=False)
     return problem._replace(X=problem.X[chosen], y=problem.y[chosen])
-
-
-# ------------------------------------------------------------------------------------------------------- the search
-
-_GRIDS: dict[str, list[dict[str, Any]]] = {
-    "letter": [
-        {"C": C, "gamma": gamma, "n_clusters": k, "n_landmarks": m, "n_trees": t}
-        for C, gamma in ((10.0, 1.0), (30.0, 1.0), (10.0, 2.0))
-        for k, m, t in ((32, 32, 1), (64, 16, 2), (128, 8, 3), (32, 20, 2))
-    ],
-    "usps": [
-        {"C": C, "gamma": gamma, "n_clusters": k, "n_landmarks": m, "n_pseudo_landmarks": p, "n_trees": t}
-        for C, gamma in ((10.0, 0.03), (10.0, 0.02))
-        for k, m, p, t in ((1, 100, 2000, 1), (4, 48, 1176, 1), (16, 8, 36, 2))
-    ],
-    "a9a": [
-        {"C": C, "gamma": 0.0078125, "n_clusters": k, "n_landmarks": m}
-        for C in (0.3, 1.0)
-        for k, m in ((1, 8), (1, 24), (4, 16))
-    ],
-    "covtype_20k": [
-        {"C": 10.0, "gamma": gamma, "n_clusters": k, "n_landmarks": m, "n_trees": t}
-        for gamma in (3.0, 10.0, 30.0)
-        for k, m, t in ((64, 24, 1), (128, 12, 2), (64, 16, 2))
-    ],
-    "covtype": [
-        {"C": 10.0, "gamma": 32.0, "n_clusters": k, "n_landmarks": 16, "n_trees": t}
-        for k, t in ((256, 1), (1024, 1), (2048, 1), (1024, 2))
-    ],
-    "kddcup99_10": [
-        {"C": 10.0, "gamma": gamma, "n_clusters": k, "n_landmarks": 12} for gamma in (0.25, 1.0) for k in (32, 64)
-    ],
-    "patches": [{"C": 10.0, "gamma": 1.0, "n_clusters": 4, "n_landmarks": 8}],
-}
-_PUBLISHED_GRIDS: dict[str, tuple[float, Sequence[float], Sequence[tuple[int, int]]]] = {
-    "letter": (10.0, (1.0, 2.0), ((64, 16), (128, 16), (32, 32))),
-    "usps": (10.0, (0.015, 0.03), ((1, 64), (4, 48), (8, 32))),
-    "a9a": (1.0, (0.0078125, 0.03), ((1, 24), (4, 16), (4, 32))),
-    "covtype_20k": (10.0, (10.0, 30.0), ((64, 24), (128, 16))),
-    "covtype": (10.0, (32.0,), ((1024, 16), (4096, 16))),
-    "kddcup99_10": (10.0, (0.25, 1.0), ((32, 12),)),
-    "patches": (10.0, (1.0,), ((4, 8),)),
-}
-_SEARCH_ROWS = {"kddcup99_10": 100_000}
-
-
-def _search(name: str, options: Namespace) -> Iterator[list[Row]]:
-    grid = [Machine(OURS, given) for given in _GRIDS[name]]
-    grid += [Machine(PUBLISHED, given) for given in _published_grid(*_PUBLISHED_GRIDS[name])]
-    if stale := _stale(grid, name, options):
-        yield _run(stale, hold_back(load_classes(name, options.rows or _SEARCH_ROWS.get(name))), options)
-
-
-def _published_grid(C: float, gammas: Sequence[float], sizes: Sequence[tuple[int, int]]) -> Iterator[dict[str, Any]]:
-    """Products, and triangle rules of as many points as landmarks, for each gamma, number of leaves and landmarks."""
-    for gamma in gammas:
-        for k, m in sizes:
-            yield from (_published(C, gamma, k, m, pseudo) for pseudo in ("polynomial", "triangle"))
 
 
 def _cost_and_accuracy(rows: Sequence[Row]) -> list[Panel]:
@@ -247,29 +188,22 @@ def _ordered(points: Sequence[tuple[float, float]]) -> tuple[list[float], list[f
     return list(x), list(y)
 
 
-SEARCH = Experiment(
-    "settings of ours on a fifth of the training rows, held back",
-    CLASSES,
-    _KEYS,
-    _COLUMNS,
-    _search,
-    _cost_and_accuracy,
-)
-
 # ---------------------------------------------------------------------------------------------------------- Table 1
 
 
-def _everyone(name: str, options: Namespace) -> Iterator[Machine]:
+def _everyone(name: str, options: Run) -> Iterator[Machine]:
     return (Machine(label.partition(" /")[0], given) for label, given in SETTINGS[name].items())
 
 
-TABLE1 = Experiment(
-    "Table 1: accuracy, prediction cost and training time",
+TABLE1 = Experiment(  # Table 1: accuracy, prediction cost and training time
+    "dc_pred/table1",
     CLASSES,
     _KEYS,
-    _COLUMNS,
     _measure(_everyone),
-    lambda rows: [panel._replace(lines=False) for panel in _cost_and_accuracy(rows)],
+    settings={"rows": None},
+    parts=True,
+    seconds={"covtype": 300.0, "kddcup99_10": 80.0, "": 30.0},
+    panels=lambda rows: [panel._replace(lines=False) for panel in _cost_and_accuracy(rows)],
 )
 
 # --------------------------------------------------------------------------------------------------------- Figure 2
@@ -280,7 +214,7 @@ _SIZES = (10, 20, 40, 80, 160, 320)
 _DEPTHS = (1, 2, 3, 4, 5, 6)
 
 
-def _curves(name: str, options: Namespace) -> Iterator[Machine]:
+def _curves(name: str, options: Run) -> Iterator[Machine]:
     chosen = SETTINGS[name]
     ours = {key: chosen[OURS][key] for key in ("C", "gamma")}
     sizes = _MANY_LEAVES if name == "covtype" else _LEAVES
@@ -296,11 +230,12 @@ def _curves(name: str, options: Namespace) -> Iterator[Machine]:
         yield Machine(LDKL_NAME, chosen[LDKL_NAME] | {"depth": depth})
 
 
-FIGURE2 = TABLE1._replace(
-    summary="Figure 2: accuracy against prediction cost",
-    sets=CLASSES,
+FIGURE2 = TABLE1._replace(  # Figure 2: accuracy against prediction cost
+    results="dc_pred/figure2",
+    cells=CLASSES,
     measure=_measure(_curves),
     panels=_cost_and_accuracy,
+    seconds={"kddcup99_10": 160.0, "": 60.0},
 )
 
 # -------------------------------------------------------------------------- what each idea does, and the trade-off
@@ -316,34 +251,36 @@ _WITHOUT: dict[str, dict[str, Any]] = {
 _ABLATION_SIZES = (8, 16, 32)
 
 
-def _ablated(name: str, options: Namespace) -> Iterator[Machine]:
+def _ablated(name: str, options: Run) -> Iterator[Machine]:
     base = {key: SETTINGS[name][OURS][key] for key in ("C", "gamma")} | {"n_clusters": options.clusters}
     for variant, without in _WITHOUT.items():
         for m in _ABLATION_SIZES:
             yield Machine(OURS, base | {"n_landmarks": m} | without, shown=variant)
 
 
-ABLATION = TABLE1._replace(
-    summary="pseudo-landmarks, the linear term, trees: each on and off",
-    sets=("letter", "usps", "covtype_20k"),
+ABLATION = TABLE1._replace(  # pseudo-landmarks, the linear term, trees: each on and off
+    results="dc_pred/ablation",
+    cells=("letter", "usps", "covtype_20k"),
     measure=_measure(_ablated),
+    settings={"rows": None, "clusters": 16},
     panels=_cost_and_accuracy,
-    arguments={"--clusters": {"type": int, "default": 16}},
+    seconds=40.0,
 )
 
 _CLUSTERS, _LANDMARKS = (1, 4, 16, 64, 128), (4, 8, 16, 32)
 
 
-def _sized(name: str, options: Namespace) -> Iterator[Machine]:
+def _sized(name: str, options: Run) -> Iterator[Machine]:
     base = {key: SETTINGS[name][OURS][key] for key in ("C", "gamma")}
     for k in _CLUSTERS:
         for m in _LANDMARKS:
             yield Machine(OURS, base | {"n_clusters": k, "n_landmarks": m}, shown=f"{k} clusters")
 
 
-TRADEOFF = TABLE1._replace(
-    summary="clusters against landmarks (the paper's appendix 7.9)",
-    sets=("letter", "covtype_20k"),
+TRADEOFF = TABLE1._replace(  # clusters against landmarks (the paper's appendix 7.9)
+    results="dc_pred/tradeoff",
+    cells=("letter", "covtype_20k"),
     measure=_measure(_sized),
     panels=_cost_and_accuracy,
+    seconds=40.0,
 )

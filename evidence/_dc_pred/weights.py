@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from argparse import Namespace
 from collections.abc import Iterator, Sequence
 from itertools import product
 from typing import Any
@@ -12,7 +11,7 @@ import numpy as np
 from evidence._dc_pred.machines import OURS, compile_all
 from evidence._dc_pred.problems import load_classes, load_numbers
 from evidence._dc_pred.tables import SETTINGS
-from measuring.experiment import Experiment, Row, grouped, is_wanted
+from measuring.experiment import Experiment, Row, Run, grouped
 from measuring.plots import Panel
 from widemargin import DCPredClassifier, DCPredRegressor
 
@@ -32,7 +31,7 @@ def _score(model: Any, problem: Any) -> float:
     return float(np.sqrt(np.mean(np.square(given - problem.y_test))))
 
 
-def _figure4(name: str, options: Namespace) -> Iterator[list[Row]]:
+def _figure4(name: str, options: Run) -> Iterator[list[Row]]:
     compile_all()
     is_class = name not in _NUMBERS
     problem: Any = (load_classes if is_class else load_numbers)(name, options.rows)
@@ -41,7 +40,7 @@ def _figure4(name: str, options: Namespace) -> Iterator[list[Row]]:
     leaves, seeds = _CLASS_LEAVES if is_class else _NUMBER_LEAVES, range(options.seeds)
     for (parts, without), k, m in product(_PARTS.items(), leaves, _SIZES):
         cell = {"set": name, "parts": parts, "clusters": k, "n_landmarks": m}
-        if not is_wanted(options, **cell):
+        if not options.wants(**cell):
             continue
         plain, rows = None, []
         for way, weights in _WAYS.items():
@@ -75,12 +74,13 @@ def _panels(rows: Sequence[Row]) -> list[Panel]:
     return panels
 
 
-FIGURE4 = Experiment(
-    "Figure 4: weighted against plain k-means landmarks, over seeds",
+FIGURE4 = Experiment(  # Figure 4: weighted against plain k-means landmarks, over seeds
+    "dc_pred/figure4",
     ("letter", "usps", "covtype_20k", *_NUMBERS),
     ("set", "parts", "clusters", "n_landmarks"),
-    ("set", "parts", "clusters", "n_landmarks", "landmarks", "score", "gain", "standard_error"),
     _figure4,
-    _panels,
-    arguments={"--seeds": {"type": int, "default": 5}},
+    settings={"rows": None, "seeds": 5},
+    parts=True,
+    seconds=40.0,
+    panels=_panels,
 )

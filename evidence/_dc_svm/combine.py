@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from argparse import Namespace
 from collections.abc import Iterator, Sequence
 
-from evidence._dc_svm.machines import SETS, Machine, load, measure, measure_often, settings_of, warm_up
-from measuring.experiment import Experiment, Row, grouped, is_wanted
+from evidence._dc_svm.machines import SETS, SETTINGS, Machine, load, measure, measure_often, settings_of, warm_up
+from measuring.experiment import Experiment, Row, Run, grouped
 from measuring.plots import Panel
 
 
-def _table1(name: str, options: Namespace) -> Iterator[Row]:
+def _table1(name: str, options: Run) -> Iterator[Row]:
     problem = load(name, options.rows)
     settings = settings_of(problem, tol=options.tol)
     for partition in options.partitions:
@@ -18,7 +17,7 @@ def _table1(name: str, options: Namespace) -> Iterator[Row]:
             for combine in ("early", "soft", "naive", "bcm"):
                 chosen = {"stop_level": level, "partition": partition, "combine": combine}
                 cell = {"clusters": 4**level, "partition": partition}
-                if is_wanted(options, combine, set=name, machine=combine, **cell):
+                if options.wants(combine, set=name, machine=combine, **cell):
                     machine = Machine(combine, "exact", chosen)
                     warm_up(machine, settings, problem)
                     yield measure_often(machine, settings, problem, options.repeats)[0] | cell
@@ -40,17 +39,15 @@ def _accuracy_panels(rows: Sequence[Row]) -> list[Panel]:
     return panels
 
 
-TABLE1 = Experiment(
-    "Table 1: early, naive and Bayesian committee prediction",
+TABLE1 = Experiment(  # Table 1: early, naive and Bayesian committee prediction
+    "dc_svm/table1",
     SETS,
     ("set", "n", "machine", "clusters", "partition"),
-    ("set", "partition", "clusters", "machine", "accuracy", "predict_us", "seconds", "support_vectors"),
     _table1,
-    _accuracy_panels,
-    arguments={
-        "--levels": {"type": int, "nargs": "+", "default": [3, 4]},
-        "--partitions": {"nargs": "+", "default": ["kernel", "input"]},
-    },
+    settings={**SETTINGS, "levels": (3, 4), "partitions": ("kernel", "input")},
+    parts=True,
+    seconds={"covtype": 120.0, "mnist": 80.0, "kddcup99_10": 80.0, "": 20.0},
+    panels=_accuracy_panels,
 )
 
 # ------------------------------------------------------------------------------------------------ share of clustering
@@ -62,11 +59,11 @@ _CONFIGURATIONS = (
 )
 
 
-def _share(name: str, options: Namespace) -> Iterator[list[Row]]:
+def _share(name: str, options: Run) -> Iterator[list[Row]]:
     problem = load(name, options.rows)
     settings = settings_of(problem, tol=options.tol)
     for machine in _CONFIGURATIONS:
-        if not is_wanted(options, machine.label, set=name, machine=machine.label):
+        if not options.wants(machine.label, set=name, machine=machine.label):
             continue
         warm_up(machine, settings, problem)
         row, model = measure(machine, settings, problem)
@@ -87,21 +84,12 @@ def _share(name: str, options: Namespace) -> Iterator[list[Row]]:
         yield [*shares, row | whole]
 
 
-def _share_panels(rows: Sequence[Row]) -> list[Panel]:
-    totals = [row for row in rows if row["level"] == "all"]
-    names = list(dict.fromkeys(row["set"] for row in totals))
-    series = {
-        str(machine): ([float(names.index(row["set"])) for row in mine], [100 * row["share"] for row in mine])
-        for (machine,), mine in grouped(totals, "machine")
-    }
-    return [Panel("clustering", "", "% of the training time", series, lines=False, names=names)]
-
-
-SHARE = Experiment(
-    "section 8.5: the share of time that clustering takes",
+SHARE = Experiment(  # section 8.5: the share of time that clustering takes
+    "dc_svm/clustering",
     SETS,
     ("set", "n", "machine"),
-    ("set", "machine", "level", "n_clusters", "clustering_seconds", "training_seconds", "share"),
     _share,
-    _share_panels,
+    settings=SETTINGS,
+    parts=True,
+    seconds={"covtype": 150.0, "mnist": 60.0, "": 15.0},
 )

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import statistics
-from argparse import Namespace
 from collections.abc import Iterator, Sequence
 
 from evidence._dc_svm.approximate import most_features
 from evidence._dc_svm.machines import (
     SETS,
+    SETTINGS,
     Machine,
     load,
     measure,
@@ -18,7 +18,7 @@ from evidence._dc_svm.machines import (
     warm_up,
 )
 from measuring import process
-from measuring.experiment import Experiment, Row, grouped, is_wanted, repeated
+from measuring.experiment import Experiment, Row, Run, grouped, repeated
 from measuring.plots import Panel
 
 SIX = ("a9a", "ijcnn1", "letter", "codrna", "mnist", "covtype_20k")
@@ -71,11 +71,11 @@ def everyone(n: int, n_columns: int) -> list[Machine]:
     ]
 
 
-def _table2(name: str, options: Namespace) -> Iterator[Row]:
+def _table2(name: str, options: Run) -> Iterator[Row]:
     problem = load(name, options.rows)
     settings = settings_of(problem, tol=options.tol)
     for machine in everyone(*problem.X.shape):
-        if is_wanted(options, machine.label, set=name, machine=machine.label, n=len(problem.X)):
+        if options.wants(machine.label, set=name, machine=machine.label, n=len(problem.X)):
             apart = {"rows": options.rows, "limit": options.limit, "repeats": options.repeats}
             yield measure_apart(machine, settings, problem, **apart)
 
@@ -88,21 +88,23 @@ def _time_and_accuracy(rows: Sequence[Row]) -> list[Panel]:
     return panels
 
 
-TABLE2 = Experiment(
-    "Table 2: time and accuracy of exact and approximate machines",
-    (*SETS, "deformed_digits"),
+TABLE2 = Experiment(  # Table 2: time and accuracy of exact and approximate machines
+    "dc_svm/table2",
+    (*(name for name in SETS if name != "patches"), "deformed_digits"),
     ("set", "machine", "n"),
-    ("set", "machine", "n", "seconds", "over_limit", "accuracy", "predict_us", "support_vectors", "peak_mb"),
     _table2,
-    _time_and_accuracy,
+    settings=SETTINGS,
+    parts=True,
+    seconds={"covtype": 240.0, "deformed_digits": 240.0, "mnist": 200.0, "": 150.0},
+    panels=_time_and_accuracy,
 )
 
 # ------------------------------------------------------------------------------------------------------ early
 
 
-def _early(name: str, options: Namespace) -> Iterator[list[Row]]:
+def _early(name: str, options: Run) -> Iterator[list[Row]]:
     """One cell a set: an early machine is compared with the exact ones of the same run."""
-    if not is_wanted(options, set=name):
+    if not options.wants(set=name):
         return
     problem = load(name, options.rows)
     settings = settings_of(problem, tol=options.tol)
@@ -142,36 +144,23 @@ def _loss_and_gain(rows: Sequence[Row]) -> list[Panel]:
     return panels
 
 
-EARLY = Experiment(
-    "early machines of several levels against the exact ones",
+EARLY = Experiment(  # early machines of several levels against the exact ones
+    "dc_svm/early",
     SIX,
     ("set", "n"),
-    (
-        "set",
-        "machine",
-        "seconds",
-        "accuracy",
-        "predict_us",
-        "support_vectors",
-        "points_lost",
-        "times_intelex",
-        "times_ours",
-        "predict_gain",
-    ),
     _early,
-    _loss_and_gain,
-    arguments={
-        "--levels": {"type": int, "nargs": "+", "default": [1, 2, 3, 4]},
-        "--partitions": {"nargs": "+", "default": ["input", "kernel"]},
-    },
+    settings={**SETTINGS, "levels": (1, 2, 3, 4), "partitions": ("input", "kernel")},
+    parts=True,
+    seconds={"mnist": 100.0, "": 25.0},
+    panels=_loss_and_gain,
 )
 
 # ------------------------------------------------------------------------------------------------------ levels
 
 
-def _levels(name: str, options: Namespace) -> Iterator[list[Row]]:
+def _levels(name: str, options: Run) -> Iterator[list[Row]]:
     """Fits with levels and without, in turns: their medians, and the median of the ratios of the turns."""
-    if not is_wanted(options, set=name):
+    if not options.wants(set=name):
         return
     problem = load(name, options.rows)
     settings = settings_of(problem, tol=options.tol)
@@ -195,24 +184,12 @@ def _levels(name: str, options: Namespace) -> Iterator[list[Row]]:
     ]
 
 
-def _ratios(rows: Sequence[Row]) -> list[Panel]:
-    names = list(dict.fromkeys(str(row["set"]) for row in rows))
-    series = {
-        str(machine): ([names.index(row["set"]) for row in mine], [row["ratio"] for row in mine])
-        for (machine,), mine in grouped(rows, "machine")
-    }
-    return [Panel("what levels bring", "", "times the default's training time", series, "y", lines=False, names=names)]
-
-
-LEVELS = Experiment(
-    "training with levels and without, in turns",
+LEVELS = Experiment(  # training with levels and without, in turns
+    "dc_svm/levels",
     (*SIX, "patches", "kddcup99_10"),
     ("set", "n"),
-    ("set", "machine", "n", "seconds", "spread", "ratio", "support_vectors"),
     _levels,
-    _ratios,
-    arguments={
-        "--turns": {"type": int, "default": 5},
-        "--four": {"action": "store_true", "help": "the paper's four levels of kernel k-means as well"},
-    },
+    settings={**SETTINGS, "turns": 5, "four": False},
+    parts=True,
+    seconds={"mnist": 60.0, "": 15.0},
 )

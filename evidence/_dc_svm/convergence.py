@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from argparse import Namespace
 from collections.abc import Iterator, Sequence
 from functools import cache, partial
 
@@ -21,6 +20,7 @@ from evidence._dc_svm.compare import (
 )
 from evidence._dc_svm.machines import (
     INTERCEPT,
+    SETTINGS,
     Machine,
     describe,
     dual_value,
@@ -32,7 +32,7 @@ from evidence._dc_svm.machines import (
     warm_up,
 )
 from measuring.competitors import Settings
-from measuring.experiment import Experiment, Row, grouped, is_wanted
+from measuring.experiment import Experiment, Row, Run, grouped
 from measuring.plots import Panel
 from measuring.problems import Problem
 
@@ -67,7 +67,7 @@ def _points(n: int, n_columns: int, kernel: str) -> Iterator[tuple[Machine, floa
                 yield Machine(label, name, {"n_components": n_components}), 1e-3
 
 
-def _measure(name: str, options: Namespace, *, kernel: str, **changes: float) -> Iterator[Row]:
+def _measure(name: str, options: Run, *, kernel: str, **changes: float) -> Iterator[Row]:
     problem = load(name, options.rows)
     chosen = settings_of(problem, kernel=kernel, **changes)
 
@@ -79,7 +79,7 @@ def _measure(name: str, options: Namespace, *, kernel: str, **changes: float) ->
     for machine, tol in _points(*problem.X.shape, kernel):
         settings = chosen._replace(tol=tol)
         about = describe(machine, settings, problem)
-        if not is_wanted(options, machine.label, **{key: about[key] for key in _KEYS}):
+        if not options.wants(machine.label, **{key: about[key] for key in _KEYS}):
             continue
         if machine.name not in warm:
             warm.add(machine.name)
@@ -95,7 +95,7 @@ def _measure(name: str, options: Namespace, *, kernel: str, **changes: float) ->
         yield row
 
 
-def _measure_here(machine: Machine, settings: Settings, problem: Problem, options: Namespace) -> Row:
+def _measure_here(machine: Machine, settings: Settings, problem: Problem, options: Run) -> Row:
     row, model = measure_often(machine, settings, problem, options.repeats)
     if hasattr(model, "dual_coef_") and not options.no_dual:
         row["dual"] = dual_value(model, machine, settings, problem)
@@ -123,17 +123,19 @@ def _panels(rows: Sequence[Row]) -> list[Panel]:
     return panels
 
 
-FIGURE3 = Experiment(
-    "Figure 3: objective error and accuracy against time",
+FIGURE3 = Experiment(  # Figure 3: objective error and accuracy against time
+    "dc_svm/figure3",
     ("covtype_20k", "ijcnn1", "codrna", "covtype"),
     _KEYS,
-    ("set", "machine", "options", "tol", "seconds", "over_limit", "relative_error", "accuracy"),
     partial(_measure, kernel="rbf"),
-    _panels,
-    arguments={"--no-dual": {"action": "store_true", "help": "accuracy alone, without the exact dual at 1e-6"}},
+    settings={**SETTINGS, "no_dual": False},
+    parts=True,
+    seconds={"covtype": 300.0, "": 100.0},
+    panels=_panels,
 )
-FIGURE4 = FIGURE3._replace(
-    summary="Figure 4: the same with the polynomial kernel of degree 3, C=2, gamma=1",
-    sets=("covtype_20k", "ijcnn1", "covtype"),
+FIGURE4 = FIGURE3._replace(  # Figure 4: the same with the polynomial kernel of degree 3, C=2, gamma=1
+    results="dc_svm/figure4",
+    cells=("covtype_20k", "ijcnn1", "covtype"),
     measure=partial(_measure, kernel="poly", C=2.0, gamma=1.0),
+    seconds={"covtype": 180.0, "": 60.0},
 )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from argparse import Namespace
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -11,10 +10,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from evidence._dc_svm.machines import SETS, Machine, make, settings_of
+from evidence._dc_svm.machines import SETS, SETTINGS, Machine, make, settings_of
 from measuring import recompute
 from measuring.competitors import Settings
-from measuring.experiment import Experiment, Row, grouped, is_wanted
+from measuring.experiment import Experiment, Row, Run, grouped
 from measuring.plots import Panel
 from measuring.problems import Problem, load_problem
 from widemargin._memory import memory_plan
@@ -39,10 +38,10 @@ class _Bound(NamedTuple):
     n_clusters: int
 
 
-def _figure1(name: str, options: Namespace) -> Iterator[Row]:
+def _figure1(name: str, options: Run) -> Iterator[Row]:
     problem = load_problem(name, n_rows=options.rows or 10_000)
     problem = problem._replace(C=options.C or problem.C, gamma=options.gamma or problem.gamma)
-    if not is_wanted(options, set=name, C=problem.C, gamma=problem.gamma):
+    if not options.wants(set=name, C=problem.C, gamma=problem.gamma):
         return
     data = _data(problem)
     best = _dual(problem, _train(data, DCSVMSettings(tol=options.tol)).result.beta)
@@ -113,27 +112,24 @@ def _bound_panels(rows: Sequence[Row]) -> list[Panel]:
     return panels
 
 
-FIGURE1 = Experiment(
-    "Figure 1: the bound of Theorem 1 against the actual difference in the objective",
+FIGURE1 = Experiment(  # Figure 1: the bound of Theorem 1 against the actual difference in the objective
+    "dc_svm/figure1",
     SETS,
     ("set", "n", "C", "gamma", "partition", "clusters"),
-    ("set", "C", "gamma", "partition", "clusters", "n_clusters", "bound", "difference", "relative", "slack"),
     _figure1,
-    _bound_panels,
-    arguments={
-        "--clusters": {"type": int, "nargs": "+", "default": [8, 16, 32, 64, 128]},
-        "--C": {"type": float, "help": "default: the set's"},
-        "--gamma": {"type": float, "help": "default: the set's"},
-    },
+    settings={**SETTINGS, "clusters": (8, 16, 32, 64, 128), "C": 0.0, "gamma": 0.0},
+    parts=True,
+    seconds=20.0,
+    panels=_bound_panels,
 )
 
 # --------------------------------------------------------------------------------------------------------- Figure 2
 
 
-def _figure2(name: str, options: Namespace) -> Iterator[Row]:
+def _figure2(name: str, options: Run) -> Iterator[Row]:
     problem = load_problem(name, n_rows=options.rows)
     for kernel, changes in _KERNELS.items():
-        methods = [m for m in options.methods if is_wanted(options, set=name, kernel=kernel, method=_LABELS[m])]
+        methods = [m for m in options.methods if options.wants(set=name, kernel=kernel, method=_LABELS[m])]
         if methods and kernel in options.kernels:
             yield from _levels_of(problem, settings_of(problem, tol=options.tol, kernel=kernel, **changes), methods)
 
@@ -192,15 +188,13 @@ def _support_panels(rows: Sequence[Row]) -> list[Panel]:
     return panels
 
 
-FIGURE2 = Experiment(
-    "Figure 2: precision and recall of the support vectors that each level finds",
+FIGURE2 = Experiment(  # Figure 2: precision and recall of the support vectors that each level finds
+    "dc_svm/figure2",
     SETS,
     ("set", "n", "kernel", "method", "clusters"),
-    ("set", "kernel", "method", "clusters", "support_vectors", "found", "precision", "recall", "seconds"),
     _figure2,
-    _support_panels,
-    arguments={
-        "--methods": {"nargs": "+", "default": ["kernel", "input", "cascade"], "choices": list(_LABELS)},
-        "--kernels": {"nargs": "+", "default": list(_KERNELS), "choices": list(_KERNELS)},
-    },
+    settings={**SETTINGS, "methods": ("kernel", "input", "cascade"), "kernels": tuple(_KERNELS)},
+    parts=True,
+    seconds={"covtype": 150.0, "": 30.0},
+    panels=_support_panels,
 )

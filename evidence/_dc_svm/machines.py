@@ -25,6 +25,7 @@ from measuring.problems import Problem, load_problem
 _CACHE_MB = 4000
 _LONG = 10.0  # seconds of several fits after which there is no other
 SETS = ("covtype", "covtype_20k", "ijcnn1", "mnist", "kddcup99_10", "codrna", "patches")
+SETTINGS: Row = {"rows": None, "tol": 1e-3, "repeats": 3, "limit": 60.0}  # limit: seconds of a competitor
 INTERCEPT = ("libsvm", "sklearnex", "exact+b", "lasvm")  # machines whose dual has the constraint y'alpha = 0
 
 

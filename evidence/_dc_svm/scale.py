@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from argparse import Namespace
 from collections.abc import Iterator, Sequence
 
 import numpy as np
 
 from evidence._dc_svm.compare import INTELEX
-from evidence._dc_svm.machines import Machine, load, measure_apart, settings_of
-from measuring.experiment import Experiment, Row, grouped, is_wanted
+from evidence._dc_svm.machines import SETTINGS, Machine, load, measure_apart, settings_of
+from measuring.experiment import Experiment, Row, Run, grouped
 from measuring.plots import Panel
 
 
-def _scale(name: str, options: Namespace) -> Iterator[Row]:
+def _scale(name: str, options: Run) -> Iterator[Row]:
     for n in options.sizes:
         problem = load(name, n)
         level = max(1, round(np.log(n / 2000) / np.log(4)))
@@ -24,7 +23,7 @@ def _scale(name: str, options: Namespace) -> Iterator[Row]:
             INTELEX,
         )
         for machine in machines:
-            if is_wanted(options, machine.label, set=name, n=n, machine=machine.label):
+            if options.wants(machine.label, set=name, n=n, machine=machine.label):
                 yield measure_apart(
                     machine, settings_of(problem, tol=options.tol), problem, rows=n, limit=options.limit
                 )
@@ -58,16 +57,13 @@ def _panels(rows: Sequence[Row]) -> list[Panel]:
     return panels
 
 
-SCALE = Experiment(
-    "time and memory against the number of rows",
+SCALE = Experiment(  # time and memory against the number of rows
+    "dc_svm/scale",
     ("patches",),
     ("set", "n", "machine"),
-    ("set", "machine", "n", "seconds", "over_limit", "accuracy", "support_vectors", "peak_mb"),
     _scale,
-    _panels,
-    arguments={
-        "--sizes": {"type": int, "nargs": "+", "default": [10_000, 20_000, 50_000, 100_000, 200_000, 500_000]},
-        "--budget": {"default": "2GB", "help": "memory_budget of ours"},
-    },
-    tables=lambda rows: {"scale_slopes": slopes(rows)},
+    settings={**SETTINGS, "sizes": (10_000, 20_000, 50_000, 100_000, 200_000, 500_000), "budget": "2GB"},
+    parts=True,
+    seconds=150.0,
+    panels=_panels,
 )

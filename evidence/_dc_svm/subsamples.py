@@ -5,15 +5,13 @@ Horn et al., A Comparative Study on Large Scale Kernelized Support Vector Machin
 
 from __future__ import annotations
 
-from argparse import Namespace
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 import numpy as np
 
 from evidence._dc_svm.compare import EARLY_PAPER, EXACT, LIBSVM, SIX, early
-from evidence._dc_svm.machines import Machine, load, measure_often, settings_of, warm_up
-from measuring.experiment import Experiment, Row, grouped, is_wanted
-from measuring.plots import Panel
+from evidence._dc_svm.machines import SETTINGS, Machine, load, measure_often, settings_of, warm_up
+from measuring.experiment import Experiment, Row, Run
 from measuring.problems import Problem
 
 _SHARES = (4, 16, 64)  # of so many rows one
@@ -28,12 +26,12 @@ def _machines(n: int) -> Iterator[tuple[Machine, int]]:
     yield from ((LIBSVM, share) for share in _SHARES if n <= share * _MOST_OF_LIBSVM)
 
 
-def _subsamples(name: str, options: Namespace) -> Iterator[Row]:
+def _subsamples(name: str, options: Run) -> Iterator[Row]:
     whole = load(name, options.rows)
     settings = settings_of(whole, tol=options.tol)
     for machine, share in _machines(len(whole.X)):
         label = machine.label + (f", 1/{share} of the rows" if share > 1 else "")
-        if is_wanted(options, label, set=name, machine=label):
+        if options.wants(label, set=name, machine=label):
             warm_up(machine, settings, whole)
             row, _ = measure_often(machine, settings, _random_rows(whole, share), options.repeats)
             yield row | {"machine": label}
@@ -45,23 +43,12 @@ def _random_rows(problem: Problem, share: int) -> Problem:
     return problem._replace(X=problem.X[rows], y=problem.y[rows])
 
 
-def _panels(rows: Sequence[Row]) -> list[Panel]:
-    panels = []
-    for (name,), mine in grouped(rows, "set"):
-        series: dict[str, tuple[list[float], list[float]]] = {}
-        for row in mine:
-            x, y = series.setdefault(row["machine"].partition(", 1/")[0], ([], []))
-            x.append(row["seconds"])
-            y.append(100 * row["accuracy"])
-        panels.append(Panel(str(name), "training time, seconds", "test accuracy, %", series, "x"))
-    return panels
-
-
-SUBSAMPLES = Experiment(
-    "early machines against exact ones on a share of the rows",
+SUBSAMPLES = Experiment(  # early machines against exact ones on a share of the rows
+    "dc_svm/subsamples",
     (*SIX, "covtype"),
     ("set", "machine"),
-    ("set", "machine", "n", "seconds", "accuracy", "predict_us", "support_vectors"),
     _subsamples,
-    _panels,
+    settings=SETTINGS,
+    parts=True,
+    seconds={"covtype": 60.0, "mnist": 50.0, "": 10.0},
 )

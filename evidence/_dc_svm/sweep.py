@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import math
-from argparse import Namespace
 from collections.abc import Iterator, Sequence
 
 from evidence._dc_svm.compare import EXACT, INTELEX, LIBSVM, early
-from evidence._dc_svm.machines import load, measure_often, settings_of, warm_up
-from measuring.experiment import Experiment, Row, grouped, is_wanted
+from evidence._dc_svm.machines import SETTINGS, load, measure_often, settings_of, warm_up
+from measuring.experiment import Experiment, Row, Run, grouped
 from measuring.plots import Panel, Surface
 
 _EXPONENTS = (-10, -6, 1, 6, 10)
 _ROWS, _TEST_ROWS = 5000, 10_000  # at most: on all rows of codrna LIBSVM takes 40 s a fit, of covtype to predict
 
 
-def _sweep(name: str, options: Namespace) -> Iterator[list[Row]]:
+def _sweep(name: str, options: Run) -> Iterator[list[Row]]:
     problem = load(name, options.rows or _ROWS)
     problem = problem._replace(X_test=problem.X_test[:_TEST_ROWS], y_test=problem.y_test[:_TEST_ROWS])
     machines = (INTELEX, LIBSVM, EXACT, early(options.level), early(options.level, "input", "early"))
@@ -23,7 +22,7 @@ def _sweep(name: str, options: Namespace) -> Iterator[list[Row]]:
         warm_up(machine, settings_of(problem), problem)
     for c in options.log2_C:
         for g in _EXPONENTS:
-            if not is_wanted(options, set=name, log2_C=c, log2_gamma=g):
+            if not options.wants(set=name, log2_C=c, log2_gamma=g):
                 continue
             settings = settings_of(problem, tol=options.tol, C=2.0**c, gamma=2.0**g)
             rows = [measure_often(machine, settings, problem, options.repeats)[0] for machine in machines]
@@ -67,16 +66,14 @@ def _panels(rows: Sequence[Row]) -> list[Panel | Surface]:
     return panels
 
 
-SWEEP = Experiment(
-    "section 5: a 5 x 5 grid of C and gamma",
+SWEEP = Experiment(  # section 5: a 5 x 5 grid of C and gamma
+    "dc_svm/sweep",
     ("ijcnn1", "covtype_20k", "codrna", "covtype"),
     ("set", "n", "log2_C", "log2_gamma"),
-    ("set", "machine", "log2_C", "log2_gamma", "seconds", "times", "accuracy", "support_vectors", "converged"),
     _sweep,
-    _panels,
-    arguments={
-        "--log2-C": {"type": int, "nargs": "+", "default": list(_EXPONENTS)},
-        "--level": {"type": int, "default": 2, "help": "of the early machine"},
-    },
+    settings={**SETTINGS, "log2_C": tuple(_EXPONENTS), "level": 2},
+    parts=True,
+    seconds=50.0,
     tables=lambda rows: {"sweep_totals": totals(rows)},
+    panels=_panels,
 )

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import tempfile
 import threading
-from argparse import Namespace
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -22,9 +21,8 @@ from numpy.lib.format import open_memmap
 
 from evidence._ocas import ours
 from measuring import process
-from measuring.experiment import Experiment, Row, is_wanted
+from measuring.experiment import Experiment, Row, Run
 from measuring.linear_problems import Linear, gaussian_blocks, make_linear
-from measuring.plots import Panel
 from widemargin.data.csr import SparseMatrix
 from widemargin.data.dense import DenseMatrix
 from widemargin.data.memory_map import MappedMatrix
@@ -35,10 +33,10 @@ _LETTERS, _BLOCK = 141, 100_000
 _BUDGET = 2**31  # less than the file's 3 GB
 
 
-def _large(name: str, options: Namespace) -> Iterator[Row]:
+def _large(name: str, options: Run) -> Iterator[Row]:
     n = options.rows or _ROWS[name]
     for C in options.C or _COSTS[name]:
-        if is_wanted(options, set=name, n=n, C=C):
+        if options.wants(set=name, n=n, C=C):
             yield {"set": name, "n": n, "C": C, **process.run_apart(measure, name, n, C)}
 
 
@@ -140,11 +138,12 @@ class Watch:
             self.peak = max(self.peak, self._look())
 
 
-LARGE = Experiment(
-    "the paper's size: 15 million rows in a mapped file, and sparse rows of 141 letters",
+LARGE = Experiment(  # the paper's size: 15 million rows in a mapped file, and sparse rows of 141 letters
+    "ocas/large",
     tuple(_ROWS),
     ("set", "n", "C"),
-    ("set", "n", "C", "seconds", "rounds", "values", "sums", "copies", "extra_mb", "gap", "converged"),
     _large,
-    lambda rows: [Panel("two threads", "rows", "seconds", {r["set"]: ([r["n"]], [r["seconds"]]) for r in rows}, "xy")],
+    settings=ours.SETTINGS,
+    parts=True,
+    seconds=120.0,
 )

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 import statistics
-from argparse import Namespace
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
@@ -17,7 +16,7 @@ import numpy as np
 
 from evidence._ocas import ours
 from evidence._ocas.rivals import RIVALS, Rival, liblinear
-from measuring.experiment import Experiment, Row, is_wanted
+from measuring.experiment import Experiment, Row, Run
 from measuring.linear_problems import DENSE, NAMES, Linear, load_linear, most_epochs, objective
 from measuring.plots import Panel
 
@@ -141,11 +140,11 @@ def _reference(problem: Linear, C: float, limit: float) -> tuple[float, float]:
     return best, bound
 
 
-def _measure(name: str, options: Namespace) -> Iterator[list[Row]]:
+def _measure(name: str, options: Run) -> Iterator[list[Row]]:
     problem = load_linear(name, options.rows)
     ours.warm_up(problem)
     for C in options.C or COSTS:
-        wanted = {who: is_wanted(options, who, set=name, C=C, competitor=who) for who in (*ours.WAYS, *_RIVAL_NAMES)}
+        wanted = {who: options.wants(who, set=name, C=C, competitor=who) for who in (*ours.WAYS, *_RIVAL_NAMES)}
         if not any(wanted.values()):
             continue
         best, bound = _reference(problem, C, options.reference)
@@ -267,12 +266,14 @@ def _panels(rows: Sequence[Row]) -> list[Panel]:
     return panels
 
 
-FIGURE2 = Experiment(
-    "Figure 2 and the time to 1.001 of the optimum: objective against time",
+FIGURE2 = Experiment(  # Figure 2 and the time to 1.001 of the optimum: objective against time
+    "ocas/figure2",
     NAMES,
     ("set", "C", "competitor"),
-    ("set", "C", "competitor", "kind", "effort", "seconds", "objective", "best", "bound"),
     _measure,
-    _panels,
-    _tables,
+    settings=ours.SETTINGS,
+    parts=True,
+    seconds=45.0,
+    tables=_tables,
+    panels=_panels,
 )

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from argparse import Namespace
 from collections.abc import Iterator, Sequence
 
 import numpy as np
 
 from evidence._ocas import ours
-from measuring.experiment import Experiment, Row, grouped, is_wanted
+from measuring.experiment import Experiment, Row, Run, grouped
 from measuring.linear_problems import load_linear
 from measuring.plots import Panel
 
@@ -16,11 +15,11 @@ _SHOWN = 60  # iterations of each curve, in geometric steps
 _TOL = 1e-4
 
 
-def _figure1(name: str, options: Namespace) -> Iterator[list[Row]]:
+def _figure1(name: str, options: Run) -> Iterator[list[Row]]:
     problem = load_linear(name, options.rows)
     for C in options.C or (1.0,):
         for who in (ours.OCAS, ours.PLAIN, ours.CPA):
-            if is_wanted(options, who, set=name, C=C, solver=who):
+            if options.wants(who, set=name, C=C, solver=who):
                 history = ours.fit(problem, C, tol=_TOL, max_time=options.limit, **ours.WAYS[who])[0].history_
                 n = len(history["time"])
                 yield [
@@ -50,11 +49,13 @@ def _panels(rows: Sequence[Row]) -> list[Panel]:
     return panels
 
 
-FIGURE1 = Experiment(
-    "Figure 1: objective and lower bound over the iterations",
+FIGURE1 = Experiment(  # Figure 1: objective and lower bound over the iterations
+    "ocas/figure1",
     ("a9a", "codrna", "spam_assassin", "cov1"),
     ("set", "C", "solver"),
-    ("set", "C", "solver", "iteration", "objective", "lower_bound"),
     _figure1,
-    _panels,
+    settings=ours.SETTINGS,
+    parts=True,
+    seconds=15.0,
+    panels=_panels,
 )

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import statistics
 import time
-from argparse import Namespace
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -14,7 +13,7 @@ import numpy as np
 
 from evidence._ocas import ours
 from evidence._ocas.rivals import liblinear, sgd
-from measuring.experiment import Experiment, Row, grouped, is_wanted, repeated
+from measuring.experiment import Experiment, Row, Run, grouped, repeated
 from measuring.linear_problems import Linear, Matrix, load_linear, most_epochs, objective
 from measuring.plots import Panel
 from widemargin._threads import ThreadTeam, row_blocks
@@ -26,7 +25,7 @@ _LONG = 60.0  # seconds
 PARTS = ("active_rows", "dual_ascent", "decision_values", "line_search", "plane", "master_problem")
 
 
-def _figure3(name: str, options: Namespace) -> Iterator[Row]:
+def _figure3(name: str, options: Run) -> Iterator[Row]:
     whole = _shuffled(load_linear(name))
     for n in (1000, 100_000):  # each has kernels of its own
         ours.warm_up(_head(whole, n))
@@ -49,9 +48,9 @@ def _head(problem: Linear, n: int) -> Linear:
     return problem._replace(X=problem.X[:n], labels=problem.labels[:n], Y=problem.Y[:n])
 
 
-def _solve_all(problem: Linear, C: float, options: Namespace, cell: Row) -> Iterator[Row]:
+def _solve_all(problem: Linear, C: float, options: Run, cell: Row) -> Iterator[Row]:
     for who, how in ours.WAYS.items():
-        if is_wanted(options, who, **cell, solver=who):
+        if options.wants(who, **cell, solver=who):
             (model, _), seconds = ours.repeat(lambda how=how: ours.fit(problem, C, max_time=options.limit, **how))
             row = {"solver": who, **repeated(seconds), "iterations": model.n_iter_, "converged": model.converged_}
             yield row | {"objective": objective(problem, model.coef_, C)}
@@ -63,7 +62,7 @@ def _solve_all(problem: Linear, C: float, options: Namespace, cell: Row) -> Iter
         "SGD, averaged, 10 epochs": (lambda X: sgd(X, problem, C, 10), lambda X: X),
     }
     for who, (train, prepare) in rivals.items():
-        if is_wanted(options, who, **cell, solver=who):
+        if options.wants(who, **cell, solver=who):
             X = prepare(problem.X)
             W, seconds = ours.repeat(lambda train=train, X=X: train(X))
             yield {"solver": who, **repeated(seconds), "objective": objective(problem, W, C)}
@@ -107,25 +106,27 @@ def _figure3_panels(rows: Sequence[Row]) -> list[Panel]:
     return panels
 
 
-FIGURE3 = Experiment(
-    "Figure 3: time and iterations against the number of rows",
+FIGURE3 = Experiment(  # Figure 3: time and iterations against the number of rows
+    "ocas/figure3",
     ("gaussians", "kddcup99_10", "codrna", "cov1"),
     ("set", "setting", "n", "solver"),
-    ("setting", "n", "solver", "seconds", "iterations", "objective"),
     _figure3,
-    _figure3_panels,
-    _slopes,
+    settings=ours.SETTINGS,
+    parts=True,
+    seconds=40.0,
+    tables=_slopes,
+    panels=_figure3_panels,
 )
 
 # ------------------------------------------------------------------------------------------------------- threads
 
 
-def _table4(name: str, options: Namespace) -> Iterator[list[Row]]:
+def _table4(name: str, options: Run) -> Iterator[list[Row]]:
     problem = load_linear(name, options.rows)
     ours.warm_up(problem)
     for C in options.C or (0.01, 1.0, 100.0):
         for who in (ours.OCAS, ours.PLAIN):
-            if is_wanted(options, who, set=name, C=C, solver=who):
+            if options.wants(who, set=name, C=C, solver=who):
                 yield _threads(problem, C, who, options.limit)
 
 
@@ -154,25 +155,14 @@ def _split(model: Any) -> Row:
     return {part: float(np.sum(model.history_[f"seconds_{part}"])) for part in PARTS}
 
 
-def _table4_panels(rows: Sequence[Row]) -> list[Panel]:
-    panels = []
-    for name in dict.fromkeys(row["set"] for row in rows):
-        mine = [row for row in rows if row["set"] == name and row.get("solver", ours.OCAS) == ours.OCAS]
-        series = {
-            part: ([row["threads"] for row in mine if part in row], [row[part] for row in mine if part in row])
-            for part in ("seconds", *PARTS)
-        }
-        panels.append(Panel(name, "threads", "seconds", series, "y"))
-    return panels
-
-
-TABLE4 = Experiment(
-    "Table 4: one and two threads, split by part",
+TABLE4 = Experiment(  # Table 4: one and two threads, split by part
+    "ocas/table4",
     ("gaussians", "patches", "kddcup99_10", "cov1"),
     ("set", "n", "C", "solver"),
-    ("set", "n", "C", "solver", "threads", "seconds", *PARTS, "iterations", "speedup", "least", "speedup, least"),
     _table4,
-    _table4_panels,
+    settings=ours.SETTINGS,
+    parts=True,
+    seconds=40.0,
 )
 
 # ----------------------------------------------------------------------------------------------------- bandwidth
@@ -199,11 +189,11 @@ def read_seconds(X: Any, n_jobs: int = 2) -> float:
     return min(seconds[1:])
 
 
-def _bandwidth(name: str, options: Namespace) -> Iterator[Row]:
+def _bandwidth(name: str, options: Run) -> Iterator[Row]:
     problem = load_linear(name, options.rows)
     ours.warm_up(problem)
     for C in options.C or (0.01,):
-        if not is_wanted(options, set=name, C=C):
+        if not options.wants(set=name, C=C):
             continue
         yardstick = read_seconds(problem.X)
         model, _ = ours.fit(problem, C, max_iter=30, tol=1e-9)  # more than one round
@@ -222,19 +212,12 @@ def _bandwidth(name: str, options: Namespace) -> Iterator[Row]:
         }
 
 
-def _bandwidth_panels(rows: Sequence[Row]) -> list[Panel]:
-    series = {
-        label: ([row["megabytes"] for row in rows], [row[column] for row in rows])
-        for label, column in (("outputs", "outputs / read"), ("plane", "plane / read"))
-    }
-    return [Panel("a pass against a threaded sum", "megabytes of X", "times as long", series, "x", lines=False)]
-
-
-BANDWIDTH = Experiment(
-    "passes over dense data against a threaded sum of the same bytes",
+BANDWIDTH = Experiment(  # passes over dense data against a threaded sum of the same bytes
+    "ocas/bandwidth",
     ("ijcnn1", "codrna", "mnist", "patches", "gaussians"),
     ("set", "C"),
-    ("set", "megabytes", "read_ms", "gigabytes_per_second", "outputs_ms", "outputs / read", "plane_ms", "plane / read"),
     _bandwidth,
-    _bandwidth_panels,
+    settings=ours.SETTINGS,
+    parts=True,
+    seconds=15.0,
 )

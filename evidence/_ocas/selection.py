@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from argparse import Namespace
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -11,9 +10,8 @@ from sklearn.metrics import roc_auc_score
 
 from evidence._ocas import ours
 from evidence._ocas.rivals import liblinear, pegasos, sgd
-from measuring.experiment import Experiment, Row, is_wanted, repeated
+from measuring.experiment import Experiment, Row, Run, repeated
 from measuring.linear_problems import NAMES, Linear, Matrix, load_linear, load_parts, most_epochs, objective
-from measuring.plots import Panel
 
 GRID = (1e-3, 1e-2, 0.1, 1.0, 10.0, 100.0)
 EPOCHS = 10  # of the approximate solvers, as in the paper for SGD
@@ -59,12 +57,12 @@ def solvers(limit: float) -> dict[str, tuple[Train, Callable[[Linear], Linear]]]
     }
 
 
-def _table2(name: str, options: Namespace) -> Iterator[list[Row]]:
+def _table2(name: str, options: Run) -> Iterator[list[Row]]:
     problem = load_linear(name, options.rows)
     _warm_up(problem, options.limit)
     for C in options.C or (1.0,):
         rows = []
-        if not is_wanted(options, set=name, C=C):
+        if not options.wants(set=name, C=C):
             continue
         for who, (train, prepare) in solvers(options.limit).items():
             ready = prepare(problem)
@@ -86,7 +84,7 @@ def _warm_up(problem: Linear, limit: float) -> None:
         train(prepare(small), 1.0)
 
 
-def _table3(name: str, options: Namespace) -> Iterator[Row]:
+def _table3(name: str, options: Run) -> Iterator[Row]:
     parts = load_parts(name)
     costs = options.C or GRID
     _warm_up(parts.train, options.limit)
@@ -96,7 +94,7 @@ def _table3(name: str, options: Namespace) -> Iterator[Row]:
     for who, (train, prepare) in solvers(options.limit).items():
         ways[who] = (lambda problem, train=train: [train(problem, C) for C in costs], prepare)
     for who, (train_all, prepare) in ways.items():
-        if not is_wanted(options, who, set=name, solver=who):
+        if not options.wants(who, set=name, solver=who):
             continue
         ready = prepare(parts.train)
         machines, seconds = ours.repeat(lambda train_all=train_all, ready=ready: train_all(ready))
@@ -110,31 +108,21 @@ def _auc(problem: Linear, W: Matrix) -> float:
     return float(roc_auc_score(problem.Y[:, 0] > 0, np.asarray(problem.X @ W[0])))
 
 
-def _time_and(value: str, scale: float, label: str, logarithmic: str) -> Callable[[Sequence[Row]], list[Panel]]:
-    def panels(rows: Sequence[Row]) -> list[Panel]:
-        found = []
-        for name in dict.fromkeys(row["set"] for row in rows):
-            mine = [row for row in rows if row["set"] == name]
-            series = {row["solver"]: ([row["seconds"]], [max(scale * row[value], 1e-6)]) for row in mine}
-            found.append(Panel(name, "seconds", label, series, logarithmic, lines=False))
-        return found
-
-    return panels
-
-
-TABLE2 = Experiment(
-    "Table 2: time and objective of every solver with its own stopping rule",
+TABLE2 = Experiment(  # Table 2: time and objective of every solver with its own stopping rule
+    "ocas/table2",
     NAMES,
     ("set", "C"),
-    ("set", "C", "solver", "seconds", "objective", "excess"),
     _table2,
-    _time_and("excess", 1.0, "F / best F − 1", "xy"),
+    settings=ours.SETTINGS,
+    parts=True,
+    seconds=15.0,
 )
-TABLE3 = Experiment(
-    "Table 3: seconds for a whole path of C, and the area under the ROC curve of the machine that it chooses",
+TABLE3 = Experiment(  # Table 3: seconds for a whole path of C, and the area under the ROC curve of its choice
+    "ocas/table3",
     BINARY,
     ("set", "solver"),
-    ("set", "solver", "seconds", "best C", "validation auROC", "test auROC"),
     _table3,
-    _time_and("test auROC", 1.0, "area under the ROC curve, test", "x"),
+    settings=ours.SETTINGS,
+    parts=True,
+    seconds=30.0,
 )

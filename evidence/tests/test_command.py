@@ -1,83 +1,133 @@
-"""The command line of a paper: cells are measured once, again where a busy process was beside, and origins kept."""
+"""The command line of experiments: cells are measured once, again where a busy process was beside, origins kept."""
 
-from importlib import import_module
+from functools import partial
+from types import SimpleNamespace
 
 import pytest
 
+from measuring import command, process, provenance, report
+from measuring.experiment import Experiment, joined
 
-def _toy_paper(folder, loads, measured):
-    """Two sets of two cells; `loads` are what the neighbours take at each measurement."""
-    experiment, command = import_module("measuring.experiment"), import_module("measuring.command")
+OPTIONS = {"sets": None, "only": [], "quick": False, "again": False, "redraw": False, "tries": 3}
 
-    def measure(name, options):
-        for machine in ("x", "y"):
-            if experiment.is_wanted(options, machine, set=name, machine=machine):
-                measured.append((name, machine))
-                yield [{"set": name, "machine": machine, "part": part, "seconds": len(measured)} for part in (1, 2)]
 
-    toy = experiment.Experiment("toy", ("a", "b"), ("set", "machine"), ("set", "machine"), measure, lambda rows: [])
-    return command.Paper("toy", folder, {"toy": toy})
+def _measure(name, run, measured):
+    """Two cells of a set."""
+    for machine in ("x", "y"):
+        if run.wants(machine, set=name, machine=machine):
+            measured.append((name, machine))
+            yield [{"set": name, "machine": machine, "part": part, "seconds": len(measured)} for part in (1, 2)]
 
 
 @pytest.fixture
 def toy(monkeypatch, tmp_path):
-    """A paper whose cells take no time, on a machine whose load is given."""
-    command, provenance = import_module("measuring.command"), import_module("measuring.provenance")
+    """An experiment whose cells take no time, on a machine whose load is given; and what was measured."""
     loads: list[float] = []
-    monkeypatch.setattr(
-        command, "Others", lambda: type("", (), {"look": lambda self: loads.pop(0) if loads else 0.0})()
-    )
-    monkeypatch.setattr(command.plots, "plot_panels", lambda path, panels: None)
-    monkeypatch.setattr(provenance, "_holds", lambda name: name == "abc")
-    monkeypatch.setattr(provenance, "commit", lambda: "abc")
     measured: list[tuple[str, str]] = []
-    paper = _toy_paper(tmp_path, loads, measured)
-    return command, paper, loads, measured
+    experiment = Experiment("toy", ("a", "b"), ("set", "machine"), partial(_measure, measured=measured), parts=True)
+
+    def here(function, file, name, cell, run, timeout):
+        for part in experiment.measure(*cell, command.Run(**run)):
+            about = {"commit": "abc", "machine_card": "m", "others": loads.pop(0) if loads else 0.0}
+            yield [row | about for row in part]
+
+    monkeypatch.setattr(report, "RESULTS", tmp_path)
+    monkeypatch.setattr(process, "stream", here)
+    monkeypatch.setattr(provenance, "_holds", lambda name: name == "abc")
+    monkeypatch.setattr(provenance, "machine", lambda: "m")
+    return experiment, loads, measured
 
 
-def test_cells_beside_a_busy_process_are_measured_again(toy, tmp_path):
-    command, paper, loads, measured = toy
+def run(experiment, settings=None, deadline=None, **options):
+    return command.run_experiment(experiment, SimpleNamespace(**OPTIONS | options), settings or {}, deadline)
+
+
+def test_cells_beside_a_busy_process_are_measured_again(toy):
+    experiment, loads, measured = toy
     loads += [0.0, 0.9, 0.1, 0.0]
-    command.run_command(paper, ["toy"])
+    run(experiment)
     assert measured == [("a", "x"), ("a", "y"), ("b", "x"), ("b", "y"), ("a", "y")]
-    rows = import_module("measuring.report").read_csv(tmp_path / "toy.csv")
+    rows = report.results("toy")
     assert len(rows) == 8
     assert all(row["others"] <= 0.2 and row["commit"] == "abc" for row in rows)
 
 
-def test_an_interrupted_run_goes_on_where_it_was(toy, tmp_path):
-    command, paper, _, measured = toy
-    command.run_command(paper, ["toy", "--resume"], deadline=0.0)  # which is past: one cell, and no more
-    assert measured == [("a", "x")]
-    command.run_command(paper, ["toy", "--resume"])
+def test_a_run_goes_on_where_it_was_and_measures_stale_cells(toy, capsys):
+    experiment, _, measured = toy
+    run(experiment, deadline=0.0)  # which is past
+    assert measured == []
+    run(experiment, sets=["a"])
+    run(experiment)
     assert measured == [("a", "x"), ("a", "y"), ("b", "x"), ("b", "y")]
-    report, path = import_module("measuring.report"), tmp_path / "toy.csv"
-    rows = [row | ({"commit": "old"} if row["machine"] == "x" else {}) for row in report.read_csv(path)]
-    report.write_csv(path, rows)
-    assert len(command.stale_rows(paper, "toy")) == 4
-    command.run_command(paper, ["toy", "--resume"])
-    assert measured[4:] == [("a", "x"), ("b", "x")]
+    command.print_list([experiment])
+    assert "toy: 0 of 8 rows are stale, 0 of 2 cells missing, 0 of 120 s" in capsys.readouterr().out
+    rows = [row | ({"commit": "old"} if row["machine"] == "x" else {}) for row in report.results("toy")]
+    report.write_csv(report.results_path("toy"), rows[:4])
+    command.print_list([experiment])
+    assert "toy: 2 of 4 rows are stale, 1 of 2 cells missing, 120 of 120 s; b" in capsys.readouterr().out
+    run(experiment)
+    assert measured[4:] == [("a", "x"), ("b", "x"), ("b", "y")]
+    run(experiment, again=True, only=["y"], sets=["b"])
+    assert measured[7:] == [("b", "y")]
 
 
-def test_all_runs_the_cells_that_are_asked_for(monkeypatch, capsys):
-    script, asked = import_module("evidence.all"), []
-    monkeypatch.setattr(script, "run_command", lambda paper, arguments, deadline: asked.append(arguments))
-    script.main(["bsgd", "--cells", "tables:ijcnn1,a9a", "speed", "--limit", "60", "--", "--seeds", "1"])
-    assert asked == [
-        ["tables", "--sets", "ijcnn1", "a9a", "--resume", "--seeds", "1"],
-        ["speed", "--resume", "--seeds", "1"],
-    ]
-    with pytest.raises(SystemExit, match="no experiment 'table9'"):
-        script.main(["ocas", "--cells", "table9"])
-    capsys.readouterr()
-    script.main(["--list"])
-    lines = capsys.readouterr().out.splitlines()
-    assert any(line.startswith("ocas large: ") for line in lines)
-    assert len(lines) == len({line.partition(":")[0] for line in lines})  # each experiment once
+def test_a_trial_writes_nothing(toy):
+    experiment, _, measured = toy
+    assert len(run(experiment, quick=True)) == 4
+    assert measured == [("a", "x"), ("a", "y")]
+    assert not report.results("toy")
+
+
+def test_cells_have_processes_of_their_own():
+    """Rows come one by one, with commit, machine, threads and load; what a cell prints is no row."""
+    found = command.find_experiments("benchmarks")["one_row"]
+    (rows,) = command._measured_apart(found, ("OCASClassifier",), command.Run())
+    assert rows[0]["predict"] > rows[0]["as_function"] > 0
+    assert {"commit", "date", "machine_card", "threads", "others"} < rows[0].keys()
+    assert list(process.stream(_chatter, 2, timeout=60.0)) == [0, 1]
+
+
+def _chatter(n):
+    for k in range(n):
+        print("not an item")
+        yield k
+
+
+def test_a_cell_that_fails_or_hangs_is_named(capsys):
+    with pytest.raises(RuntimeError, match="too few"):
+        list(process.stream(_fail, 1, timeout=60.0))
+    with pytest.raises(RuntimeError, match="ended with -9"):
+        list(process.stream(_hang, 1, timeout=1.0))
+
+
+def _fail(n):
+    yield from ()
+    raise ValueError("too few")
+
+
+def _hang(n):
+    while True:
+        pass
+    yield n
+
+
+def test_names_and_settings_of_the_command_line(monkeypatch, capsys):
+    asked = []
+    monkeypatch.setattr(command, "run_experiment", lambda e, options, settings, _: asked.append((e.results, settings)))
+    command.main("benchmarks", ["small_data", "--repetitions", "0.5"])
+    assert asked == [("small_data", {"repetitions": 0.5})]
+    with pytest.raises(SystemExit):
+        command.main("benchmarks", ["table9"])
+    assert "no experiment 'table9'" in capsys.readouterr().err
 
 
 def test_rows_of_a_table_have_the_origins_of_their_set():
-    origins = import_module("measuring.provenance").origins
     rows = [{"set": name, "commit": commit} for name, commit in (("a", "2"), ("a", "1"), ("b", "3"))]
-    assert origins({"set": "a"}, rows)["commit"] == "1, 2"
-    assert origins({"mean": 1.0}, rows)["commit"] == "1, 2, 3"
+    assert provenance.origins({"set": "a"}, rows)["commit"] == "1, 2"
+    assert provenance.origins({"mean": 1.0}, rows)["commit"] == "1, 2, 3"
+
+
+def test_rows_about_the_same_are_replaced_together():
+    old = [{"set": "a", "C": 1, "effort": 5}, {"set": "a", "C": 1, "effort": 7}, {"set": "b", "C": 1, "effort": 5}]
+    new = [{"set": "a", "C": 1.0, "effort": 6}]
+    assert joined(old, new, ("set", "C")) == [old[2], *new]

@@ -10,17 +10,6 @@ from sklearn.svm import SVC, LinearSVC
 
 from widemargin.datasets import load_patches
 
-EXPERIMENTS = {
-    "figure1": [],
-    "search": [],
-    "table1": [],
-    "figure2": [],
-    "ablation": ["--clusters", "2"],
-    "tradeoff": [],
-    "figure3": ["--seeds", "2"],
-    "compress": ["--costs", "20"],
-}
-
 
 @pytest.fixture(scope="module")
 def data():
@@ -168,16 +157,3 @@ def test_libsvm_predicts_from_intelex_support_vectors(n_classes):
     own = SVC(C=5.0, gamma=0.5).fit(X, y)
     np.testing.assert_allclose(ours.decision_function(X), own.decision_function(X), atol=0.02)
     assert np.array_equal(ours.predict(X), theirs.predict(X))
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", EXPERIMENTS)
-def test_every_experiment_writes_rows_and_a_plot(monkeypatch, tmp_path, name):
-    pytest.importorskip("matplotlib")
-    if name == "compress":
-        pytest.importorskip("sklearnex")
-    script = import_module("evidence.dc_pred")
-    monkeypatch.setattr(script, "PAPER", script.PAPER._replace(results=tmp_path))
-    script.main([name, "--sets", "patches", "--rows", "500", "--tries", "1", *EXPERIMENTS[name]])
-    assert len((tmp_path / f"{name}.csv").read_text().splitlines()) > 10
-    assert (tmp_path / f"{name}.png").stat().st_size > 1000

@@ -1,6 +1,5 @@
 """What the OCAS benchmark computes itself is right: objectives, ladders, rivals. The figures are its own to measure."""
 
-from argparse import Namespace
 from importlib import import_module
 from typing import Any
 
@@ -66,33 +65,6 @@ def test_what_was_not_reached_is_a_lower_bound() -> None:
     (line,) = import_module("evidence._ocas.reach").summary(rows)
     assert (line["LIBLINEAR"], line["LIBLINEAR reached"]) == (8.0, False)
     assert (line["Pegasos"], line["Pegasos / OCAS"]) == (5.0, 2.5)
-
-
-def test_rows_about_the_same_are_replaced_together() -> None:
-    old = [{"set": "a", "C": 1, "effort": 5}, {"set": "a", "C": 1, "effort": 7}, {"set": "b", "C": 1, "effort": 5}]
-    joined = import_module("measuring.experiment").joined(old, [{"set": "a", "C": 1.0, "effort": 6}], ("set", "C"))
-    assert joined == [old[2], {"set": "a", "C": 1.0, "effort": 6}]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", ["figure2", "table2", "table3", "figure3", "table4", "bandwidth", "crammer_singer"])
-def test_experiments_run(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    small = import_module("measuring.linear_problems").make_linear("patches", X, LABELS)
-    for module in ("reach", "selection", "scaling"):
-        monkeypatch.setattr(import_module(f"evidence._ocas.{module}"), "load_linear", lambda name, n_rows=None: small)
-    parts = import_module("measuring.linear_problems").Parts(small, small, small)
-    monkeypatch.setattr(import_module("evidence._ocas.selection"), "load_parts", lambda name: parts)
-    monkeypatch.setattr(import_module("evidence._ocas.scaling"), "SIZES", (100, 200))
-    classes = import_module("evidence._ocas.several_classes")
-    monkeypatch.setattr(classes, "load_benchmark", lambda name: Namespace(X=X, y=LABELS + (X[:, 0] > 1)))
-    experiment = import_module("evidence.ocas").PAPER.experiments[name]
-    options = Namespace(rows=None, C=[0.1], limit=1.0, reference=1.0, factor=2.0, only=None)
-    found = list(experiment.measure("patches", options))
-    rows = [row for cell in found for row in (cell if isinstance(cell, list) else [cell])]
-    assert rows
-    assert all(key in row for row in rows for key in experiment.keys)
-    assert experiment.panels(rows)
-    assert all(table for table in experiment.tables(rows).values())
 
 
 def test_passes_over_all_rows_are_counted() -> None:

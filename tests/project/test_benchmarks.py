@@ -11,7 +11,8 @@ import scipy.sparse as sp
 from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 
-from measuring import pages, provenance, recompute, report
+from measuring import pages, provenance, recompute, report, tables
+from measuring.experiment import Run
 from widemargin.datasets import load_patches
 
 ROOT = Path(__file__).parents[2]
@@ -32,9 +33,9 @@ def test_csv_rows_come_back_with_their_origin(tmp_path):
     report.write_csv(path, old)
     assert report.read_csv(path) == [old[0], old[1] | origin]
     known = report.read_csv(path)
-    report.write_csv(path, [*known, {"set": "c", "seconds": 0.123456789012, "n": None}], {"seed": "7"})
+    report.write_csv(path, [*known, {"set": "c", "seconds": 0.123456789012, "n": None}])
     assert report.read_csv(path) == [*known, {"set": "c", "seconds": 0.123456789} | origin]
-    assert "# seed: 7\n" in path.read_text()
+    assert "# cores: " in path.read_text()
     assert report.read_csv(tmp_path / "none.csv") == []
 
 
@@ -48,6 +49,23 @@ def test_every_marker_of_docs_stands_alone_and_has_a_table():
         text = path.read_text(encoding="utf-8")
         assert "\n<!-- end -->" not in text, f"{path.name}: the site's build makes its tables"
         assert all(pages.table(name).startswith("| ") for name in re.findall("<!-- table (.*) -->", text))
+
+
+def test_a_table_names_its_runs_and_strictly_there_is_one(monkeypatch, tmp_path, capsys):
+    one = {"commit": "a", "machine_card": "m", "date": "2026-11-27", "threads": 2, "others": 0.0}
+    assert tables.source([one, one]) == "\n*m; commit a; 2026-11-27; 2 threads.*\n"
+    two = tables.source([one, one | {"commit": "b"}])
+    assert two.startswith("\n***Rows of 2 runs: compare within a run.** m; commit a, b; ")
+    page = tmp_path / "README.md"
+    page.write_text("<!-- table a -->\n<!-- end -->\n", encoding="utf-8")
+    monkeypatch.setattr(pages, "README", page)
+    monkeypatch.setattr(report, "RESULTS", tmp_path)
+    monkeypatch.setitem(pages._TABLES, "a", lambda rows: "")
+    report.write_csv(tmp_path / "a.csv", [one, one | {"commit": "b"}])
+    assert pages.main(["--strict"]) == 1
+    assert "a: rows of 2 runs" in capsys.readouterr().out
+    report.write_csv(tmp_path / "a.csv", [one])
+    assert pages.main(["--strict"]) == 0
 
 
 def test_a_table_is_made_in_the_place_of_its_marker(monkeypatch):
@@ -127,24 +145,23 @@ def test_early_table_has_the_fastest_that_loses_little_or_the_one_that_loses_lea
 
 
 def test_early_machines_of_many_rows_are_measured():
-    script = import_module("benchmarks.early_millions")
-    row = script.measure(3000)
+    row = import_module("benchmarks.early_millions").measure(3000)
     assert row["rows"] == 3000
     assert row["data"] == 20 * 3000 * (4 + 4) + 4 * 3001
     assert row["accuracy"] > 60
-    line = import_module("benchmarks._pages.scale").TABLES["early_millions"]([row]).splitlines()[2]
+    line = import_module("benchmarks._pages.tables").TABLES["early_millions"]([row]).splitlines()[2]
     assert line.startswith(f"| 3,000 | {row['clusters']} | ")
 
 
-def test_early_machines_are_measured_beside_exact_ones(capsys):
+def test_early_machines_are_measured_beside_exact_ones():
     pytest.importorskip("sklearnex")
-    import_module("benchmarks.peers.early").main(
-        ["--sets", "patches:1500", "--levels", "1", "--repeats", "1", "--no-files"]
-    )
-    exact, early, rival = capsys.readouterr().out.splitlines()[2:]
-    assert "widemargin" in exact
-    assert "early, level 1" in early
-    assert "sklearnex" in rival
+    script = import_module("benchmarks.peers.early")
+    run = Run(**script.EARLY.settings | script.EARLY.quick)
+    assert [row["competitor"] for row in script.measure_set("patches:1500", run)] == [
+        "widemargin",
+        "early, level 1",
+        "sklearnex",
+    ]
 
 
 def test_early_machines_are_compared_with_the_faster_form_of_the_rival():
@@ -181,38 +198,29 @@ def test_a_recomputed_dual_value_is_a_lower_bound_whatever_the_coefficients(inte
 
 
 def test_searches_are_compared_by_their_grids():
-    tuning = import_module("benchmarks.peers.tuning")
-    common = {"set": "a", "n": 100, "classes": 2}
     rows = [
-        common | {"machine": "GridSearchCV, ours", "seconds": 8.0, "best": 1, "means": "0.5 0.9 0.8"},
-        common | {"machine": "GridSearchCV, intelex", "seconds": 40.0, "best": 1, "means": "0.5 0.91 0.8"},
-        common | {"machine": "exhaustive", "seconds": 4.0, "best": 1, "means": "0.51 0.9 0.8"},
-        common | {"machine": "default", "seconds": 2.0, "best": 2, "means": "nan nan 0.8"},
+        {"machine": "GridSearchCV, ours", "seconds": 8.0, "best": 1, "means": "0.5 0.9 0.8"},
+        {"machine": "GridSearchCV, intelex", "seconds": 40.0, "best": 1, "means": "0.5 0.91 0.8"},
+        {"machine": "exhaustive", "seconds": 4.0, "best": 1, "means": "0.51 0.9 0.8"},
+        {"machine": "default", "seconds": 2.0, "best": 2, "means": "nan nan 0.8"},
     ]
-    compared = tuning.compared(rows)
-    done, mean = compared[:4], compared[-1]
+    of = {row["machine"]: row for row in rows}
+    done = [import_module("benchmarks.peers.tuning").compare(row, of) for row in rows]
     assert [row["ratio"] for row in done] == [5.0, 1.0, 10.0, 20.0]
     assert done[3]["regret"] == pytest.approx(10.0)
     assert done[2]["difference"] == pytest.approx(1.0)
     assert done[3]["difference"] == 0.0
-    assert mean["machine"] == "default"
-    assert mean["ratio"] == pytest.approx(20.0)
 
 
-def test_a_search_is_measured_and_not_measured_again(monkeypatch, tmp_path):
-    tuning, path = import_module("benchmarks.peers.tuning"), tmp_path / "tuning.csv"
+def test_a_search_is_measured(monkeypatch):
+    tuning = import_module("benchmarks.peers.tuning")
     X, y = load_patches(400, 3, random_state=0)
     monkeypatch.setattr(tuning, "load", lambda name, n: (X, y))
-    monkeypatch.setattr(tuning, "GRID", tuning.GRID._replace(Cs=np.array([0.1, 10.0])))
-    skip = ["--skip", *(name for name in tuning.machines(tuning.GRID) if name not in ("default", "exhaustive, cold"))]
-    arguments = ["--sets", "letter", "--rows", "400", "--output", str(path), *skip]
-    tuning.main(arguments)
-    first = report.read_csv(path)
-    assert {row["machine"] for row in first} == {"default", "exhaustive, cold"}
-    assert first[0]["means"] == first[1]["means"]
-    assert all(len(row["means"].split()) == 8 for row in first)  # 2 Cs, 4 gammas, one kernel
-    tuning.main(arguments)
-    assert report.read_csv(path) == first
+    grid = tuning.GRID._replace(Cs=np.array([0.1, 10.0]))
+    rows = tuning.compared("letter", grid, Run(only=["default", "cold"], rows=400))
+    assert {row["machine"] for row in rows} == {"default", "exhaustive, cold"}
+    assert rows[0]["means"] == rows[1]["means"]
+    assert all(len(row["means"].split()) == 8 for row in rows)  # 2 Cs, 4 gammas, one kernel
 
 
 @pytest.fixture
@@ -226,32 +234,25 @@ def boosting(monkeypatch):
     return script
 
 
-def test_searches_are_compared_with_trees(boosting, monkeypatch, tmp_path, capsys):
-    old = {"set": "wine", "machine": "kernel", "seconds": 1.0, "score": 0.9}
-    path = tmp_path / "boosting.csv"
-    report.write_csv(path, [old])
-    boosting.main(["--sets", "wine", "--max-time", "1", "--results", str(tmp_path)])
-    *rows, trees, _ = report.read_csv(path)
+def test_searches_are_compared_with_trees(boosting):
+    rows = boosting._compare("wine", Run(max_time=1.0))
     assert [row["machine"] for row in rows] == ["search", "trees", "trees, 500 × 63 leaves"]
     assert rows[0]["error_ratio"] == rows[0]["seconds_ratio"] == 1.0
-    assert trees["error_ratio"] == pytest.approx(rows[1]["error_ratio"])
-    assert trees["wins"] + trees["losses"] + trees["ties"] == 1
-    assert "search beside trees: " in capsys.readouterr().out
+    assert rows[1]["error_ratio"] == pytest.approx(rows[2]["error_ratio"])
     assert [
-        machine.parameters.get("epsilons") is not None for machine in boosting._ablations("diabetes", 1).values()
+        machine.parameters.get("epsilons") is not None for machine in boosting._ablations("diabetes", 1.0).values()
     ] == [*(False, False, False, True, True, True)]
 
 
 def test_errors_are_divided_and_none_counts_as_half_a_row(boosting):
-    rows = [
-        {"set": name, "machine": machine, "n_test": 100, "seconds": seconds, "error": error}
-        for name, own, other in (("a", 0.0, 0.02), ("b", 0.04, 0.01), ("c", 0.0, 0.0))
-        for machine, seconds, error in (("search", 6.0, own), ("trees", 2.0, other))
-    ]
-    mean = boosting.compared(rows)[-1]
-    assert (mean["machine"], mean["wins"], mean["losses"], mean["ties"]) == ("trees", 1, 1, 1)
-    assert mean["error_ratio"] == pytest.approx(1.0)
-    assert mean["seconds_ratio"] == pytest.approx(3.0)
+    rows = []
+    for name, own, other in (("a", 0.0, 0.02), ("b", 0.04, 0.01), ("c", 0.0, 0.0)):
+        facts = {"set": name, "n": 100, "n_features": 2, "n_test": 100}
+        ours = facts | {"machine": "search", "seconds": 6.0, "error": own}
+        rows += boosting.compared([ours, facts | {"machine": "trees", "seconds": 2.0, "error": other}])
+    *_, means, won = import_module("benchmarks._pages.tables").TABLES["boosting"](rows).splitlines()
+    assert means.split(" | ")[-2:] == ["**1.00**", "**3** |"]
+    assert won.split(" | ")[-2:] == ["1, 1", " |"]
 
 
 def test_a_page_that_differs_is_named(monkeypatch, tmp_path, capsys):
@@ -266,13 +267,12 @@ def test_a_page_that_differs_is_named(monkeypatch, tmp_path, capsys):
     assert pages.main(["--check"]) == 0
 
 
-def test_paths_of_linear_machines_are_compared(tmp_path, monkeypatch):
-    script, path = import_module("benchmarks.peers.linear_path"), tmp_path / "linear_path.csv"
+def test_paths_of_linear_machines_are_compared(monkeypatch):
+    script = import_module("benchmarks.peers.linear_path")
     X, y = load_patches(400, 3, random_state=0)
     rows = sp.csr_array(X, dtype=np.float64)
     monkeypatch.setattr(script, "load", lambda name, n: script.Data(X, rows, y, y == np.unique(y)[1]))
-    script.main(["--sets", "a9a", "--repeats", "1", "--output", str(path)])
-    found = {row["machine"]: row for row in report.read_csv(path) if row["set"] == "a9a"}
+    found = {row["machine"]: row for row in script.measure("a9a", Run(rows=None, repeats=1))}
     assert {"OCASClassifierCV", "C_path", "LIBLINEAR", "LIBLINEAR, squared hinge"} <= set(found)
     assert found["C_path"]["scores"] == found["OCASClassifierCV"]["scores"]
     assert all(row["score"] > 0.6 for row in found.values())

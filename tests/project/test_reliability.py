@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -20,7 +22,7 @@ from benchmarks.reliability import (
     tiny_classes,
     wide_rows,
 )
-from measuring import campaign
+from measuring import command
 
 pytestmark = pytest.mark.slow
 
@@ -33,6 +35,12 @@ QUICK = (
     "compress",
     "C_path",
 )
+
+
+def _apart(experiment: Any, *cell: Any, **settings: Any) -> Any:
+    """The row of a cell in a process of its own."""
+    ((row,),) = command._measured_apart(experiment, cell, command.Run(**settings))
+    return row
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="SIGINT can't be sent to one process there")
@@ -52,7 +60,7 @@ def test_a_limit_is_kept(case: str) -> None:
 @pytest.mark.skipif(not Path("/proc/self/clear_refs").exists(), reason="the peak can't be reset there")
 @pytest.mark.parametrize("case", sorted(memory.CASES.keys() - {"compress"}))
 def test_a_memory_budget_is_kept(case: str) -> None:
-    result = memory.measure(case, "float64 C", 10, 50, 4000, 50, 300.0)
+    result = _apart(memory.MEMORY, case, "float64 C", 10, 50, rows=4000, columns=50)
     assert result["outcome"] == "ok" or "memory_budget must be at least" in result["outcome"]
     assert result.get("kept", True), result
 
@@ -62,7 +70,7 @@ def test_a_memory_budget_is_kept(case: str) -> None:
     ("case", "classes", "rows"), [("compress", 2, 8000), ("compress", 10, 8000), ("OCASClassifier", 100, 20_000)]
 )
 def test_a_small_memory_budget_is_kept(case: str, classes: int, rows: int) -> None:
-    assert memory.measure(case, "float64 C", classes, 50, rows, 50, 300.0)["kept"]
+    assert _apart(memory.MEMORY, case, "float64 C", classes, 50, rows=rows, columns=50)["kept"]
 
 
 def test_fit_after_fit_leaves_nothing_behind() -> None:
@@ -95,8 +103,8 @@ def test_threads_in_the_life_of_a_process(case: str) -> None:
 @pytest.mark.skipif(not Path("/proc/self/clear_refs").exists(), reason="the peak can't be reset there")
 @pytest.mark.parametrize("case", wide_rows.ESTIMATORS)
 def test_sparse_rows_of_many_columns_keep_the_budget(case: str) -> None:
-    for row in campaign.measure_apart(wide_rows.measure, case, 300.0):
-        assert row["outcome"] in ("ok", "refused"), row
+    (rows,) = command._measured_apart(wide_rows.WIDE_ROWS, (case,), command.Run())
+    assert all(row["outcome"] in ("ok", "refused") for row in rows), rows
 
 
 @pytest.mark.parametrize("name", tiny_classes.ESTIMATORS)
@@ -106,7 +114,7 @@ def test_fifty_classes_of_three_rows(name: str) -> None:
 
 @pytest.mark.parametrize("case", ["DCSVMRegressor", "OCASClassifier", "DCPredClassifier", "C_path"])
 def test_a_limit_above_the_need_ends_no_fit(case: str) -> None:
-    whole, ample = shares.measure(case, [100.0])
+    whole, ample = shares.measure(case, SimpleNamespace(factors=[100.0]))
     assert not ample["cut"]
     assert ample["score"] == whole["score"]
 
@@ -115,7 +123,7 @@ def test_a_limit_above_the_need_ends_no_fit(case: str) -> None:
     "case", ["DCSVMClassifier", "DCSVMClassifier, early pairs", "DCSVMRegressor", "OCASClassifier"]
 )
 def test_fits_that_are_stopped_and_resumed_get_no_worse(case: str) -> None:
-    whole, *_, last = rows = resumed.measure(case, 0.3)
+    whole, *_, last = rows = resumed.measure(case)
     assert {row["outcome"] for row in rows} == {"ok"}
     assert last["objective"] == pytest.approx(whole["objective"], rel=5e-3)
 
@@ -123,6 +131,6 @@ def test_fits_that_are_stopped_and_resumed_get_no_worse(case: str) -> None:
 @pytest.mark.parametrize("case", linear.CASES)
 def test_linear_machines_on_ugly_data_are_right_or_warn(case: str) -> None:
     pytest.importorskip("clarabel")
-    (row,) = linear.measure(case, 1)
+    (row,) = linear.measure(case, SimpleNamespace(seeds=1))
     assert row["dishonest"] == 0, row
     assert row["worst"] <= 1.1 * linear.TOL, row

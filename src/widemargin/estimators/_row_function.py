@@ -75,7 +75,7 @@ class RowFunction:
         Notes
         -----
         Some 5 to 25 microseconds where `predict` takes 70 to 600, most of it for checks
-        (``python benchmarks/one_row.py``). It computes in the calling thread, and may be called by several at a time.
+        (``python benchmarks/all.py one_row``). It computes in the calling thread, and may be called by several at once.
 
         Examples
         --------

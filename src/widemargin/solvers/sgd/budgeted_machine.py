@@ -29,7 +29,7 @@ from .lookup_table import merge_table
 
 MAINTENANCE = ("merge", "removal", "projection")  # these names are described in `solvers.sgd`
 MERGE_RULES = ("lookup-wd", "gss-precise")
-RULES = (*MERGE_RULES, "lookup-h", "gss", "gss-paper")  # the last three for comparisons: `evidence/bsgd.py tables`
+RULES = (*MERGE_RULES, "lookup-h", "gss", "gss-paper")  # the last three for comparisons: `evidence/all.py bsgd/tables`
 
 # Places in the arrays of a machine, which the compiled steps and the files of models number alike.
 # counts, int64. Slots are the columns of the arrays of a MergingMachine: the first N_FRONT have the support vectors of
