@@ -171,10 +171,7 @@ def compressed() -> Any:
 
 
 def test_a_path_of_C() -> None:
-    refuse_all(
-        lambda X, y: C_path(OCASClassifier(), X, y, [1.0]),
-        lambda X, y: OCASClassifier().fit_path(X, y, [1.0]),
-    )
+    refuse_all(lambda X, y: C_path(OCASClassifier(), X, y, [1.0]), lambda X, y: OCASClassifier().fit_path(X, y, [1.0]))
 
 
 def test_rows_of_scikit_learns_models_are_checked_too() -> None:

@@ -122,12 +122,7 @@ def test_class_weight_in_a_stream(binary: Data) -> None:
 )
 def test_a_callable_kernel_may_return_any_matrix(estimator: Any, result: str, four: Data) -> None:
     X, y = sp.csr_array(four[0]), four[1]
-    kinds = {
-        "array": np.asarray,
-        "sparse array": sp.csr_array,
-        "sparse matrix": sp.coo_matrix,
-        "matrix": np.asmatrix,
-    }
+    kinds = {"array": np.asarray, "sparse array": sp.csr_array, "sparse matrix": sp.coo_matrix, "matrix": np.asmatrix}
 
     def kernel(A: Any, B: Any) -> Any:
         return kinds[result](linear_kernel(A, B, dense_output=True))
@@ -230,11 +225,7 @@ def test_scikit_learns_kernels_by_name(kernel: str, four: Data) -> None:
 
 @pytest.mark.parametrize(
     ("kind", "class_weight"),
-    [
-        (DCSVMClassifier, None),
-        (BSGDClassifier, "balanced"),
-        (DCPredClassifier, {0: 2.0, 1: 1.0, 2: 1.0, 3: 0.5}),
-    ],
+    [(DCSVMClassifier, None), (BSGDClassifier, "balanced"), (DCPredClassifier, {0: 2.0, 1: 1.0, 2: 1.0, 3: 0.5})],
 )
 def test_class_weights_and_the_shape_are_those_of_svc(kind: Any, class_weight: Any, four: Data) -> None:
     X, y = four[0][:60], np.where(np.arange(60) < 10, 3, four[1][:60])

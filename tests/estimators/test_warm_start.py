@@ -16,14 +16,7 @@ from sklearn.datasets import make_friedman1, make_moons
 from sklearn.exceptions import ConvergenceWarning
 
 import widemargin
-from widemargin import (
-    DCOneClassSVM,
-    DCSVMClassifier,
-    DCSVMRegressor,
-    OCASClassifier,
-    OCASRanker,
-    OCASRegressor,
-)
+from widemargin import DCOneClassSVM, DCSVMClassifier, DCSVMRegressor, OCASClassifier, OCASRanker, OCASRegressor
 from widemargin.estimators._resuming import checksum
 
 Data = tuple[Any, ...]

@@ -28,15 +28,7 @@ from ..data.remote.remote_rows import RemoteRows, open_remote_rows
 from ..data.rows import find_equal_rows
 from ..data.samples import GramSamples, Samples, make_samples, view_samples
 from ..kernels.entry_precision import ensure_precision, float64_error
-from ..kernels.functions import (
-    FUNCTION_KERNELS,
-    KERNELS,
-    CallableKernel,
-    Kernel,
-    Linear,
-    Precomputed,
-    is_indefinite,
-)
+from ..kernels.functions import FUNCTION_KERNELS, KERNELS, CallableKernel, Kernel, Linear, Precomputed, is_indefinite
 from ..models.clustered import ClusteredExpansion
 from ..models.expansion import KernelExpansion
 from ..partition.divide import Division, clustering_level

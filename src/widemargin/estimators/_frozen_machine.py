@@ -12,13 +12,7 @@ class FrozenMachine(KernelMachine):
     """A kernel machine whose parameters are those of its kernel, and whose fitted attributes are given to it."""
 
     def __init__(
-        self,
-        kernel: str = "rbf",
-        *,
-        gamma: float = 1.0,
-        degree: int = 3,
-        coef0: float = 0.0,
-        n_jobs: int | None = None,
+        self, kernel: str = "rbf", *, gamma: float = 1.0, degree: int = 3, coef0: float = 0.0, n_jobs: int | None = None
     ) -> None:
         self.kernel = kernel
         self.gamma = gamma

@@ -307,11 +307,7 @@ class ValuePredictor(RowFunction):
 
 
 def convert_in_blocks(
-    compute: Callable[[Any], Matrix],
-    convert: Response | None,
-    X: Rows,
-    n_values: int,
-    memory: MemoryPlan,
+    compute: Callable[[Any], Matrix], convert: Response | None, X: Rows, n_values: int, memory: MemoryPlan
 ) -> NDArray[Any]:
     """The decision values (n, n_values) of X, or `convert` of them for blocks of rows whose values fit their share."""
     if convert is None:
