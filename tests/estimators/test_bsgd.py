@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import json
 import pickle
-import re
 import signal
 import subprocess
 import sys
 import time
 import tracemalloc
-import warnings
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
@@ -21,7 +19,6 @@ import pytest
 import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.linear_model import SGDClassifier
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.svm import SVC
 
@@ -84,18 +81,6 @@ def test_every_kernel(kernel: str, maintenance: str) -> None:
     assert len(model.support_vectors_) <= 40
 
 
-@pytest.mark.slow
-def test_linear_kernel_agrees_with_linear_sgd(binary: Data) -> None:
-    X, y = binary
-    model = machine(kernel="linear", maintenance="projection", n_epochs=200, C=0.1).fit(X, y)
-    linear = SGDClassifier(alpha=1 / (0.1 * len(y)), fit_intercept=False, max_iter=2000, tol=None, random_state=0).fit(
-        X, y
-    )
-    w = (model.dual_coef_ @ model.support_vectors_)[0]
-    cosine = w @ linear.coef_[0] / np.linalg.norm(w) / np.linalg.norm(linear.coef_[0])
-    assert cosine > 0.99
-
-
 def test_several_classes_are_one_vs_rest(four: Data) -> None:
     X, y = four
     names = np.array(["ant", "bee", "cat", "dog"])[y]
@@ -115,15 +100,6 @@ def test_threads_change_nothing(maintenance: str, four: Data) -> None:
     models = [machine(maintenance=maintenance, n_jobs=n).fit(X, y) for n in (1, 2)]
     np.testing.assert_array_equal(models[0].dual_coef_, models[1].dual_coef_)
     np.testing.assert_array_equal(models[0].support_vectors_, models[1].support_vectors_)
-
-
-@pytest.mark.slow
-def test_sparse_rows(four: Data) -> None:
-    X, y = four
-    dense, sparse = machine().fit(X, y), machine().fit(sp.csr_matrix(X), y)
-    assert np.mean(dense.predict(X) == sparse.predict(sp.csr_array(X))) > 0.95
-    kept = machine(maintenance="removal").fit(sp.csr_array(X), y)
-    assert sp.issparse(kept.support_vectors_)
 
 
 @pytest.mark.slow
@@ -223,18 +199,6 @@ def test_early_stopping_returns_the_best_model(patches: Any) -> None:
     assert model.n_iter_ < 60
     assert scores[:-3].max() == scores.max()  # three passes without a better one
     assert np.all(scores > 0.5)
-
-
-@pytest.mark.slow
-def test_averaging_improves_the_mean_accuracy() -> None:
-    X, y = load_patches(3000)
-    X, y, Z, z = X[:2000], y[:2000], X[2000:], y[2000:]
-
-    def scores(average: bool) -> list[float]:
-        return [machine(gamma=1.0, C=8, average=average, random_state=s).fit(X, y).score(Z, z) for s in range(8)]
-
-    plain, averaged = scores(False), scores(True)
-    assert np.mean(averaged) > np.mean(plain)
 
 
 @pytest.mark.parametrize("fit_intercept", [False, True])
@@ -395,13 +359,6 @@ def test_an_empty_chunk_is_refused(binary: Data) -> None:
     assert model.t_ == len(y)
 
 
-def test_a_chunk_with_other_features_is_refused(binary: Data) -> None:
-    X, y = binary
-    model = machine(lam=1e-3).partial_fit(X, y, classes=[0, 1])
-    with pytest.raises(ValueError, match="features"):
-        model.partial_fit(X[:, :3], y)
-
-
 @pytest.mark.slow
 def test_a_memory_map_is_read_in_place(tmp_path: Path, patches: Any) -> None:
     X, y = patches
@@ -501,13 +458,6 @@ def test_ctrl_c_returns_the_model_so_far() -> None:
     assert outcome["score"] > 0.8
 
 
-def test_a_finished_fit_is_silent(binary: Data) -> None:
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        model = machine().fit(*binary)
-    assert model.converged_ is True
-
-
 def limited_passes(n_passes: int, n_rounds: int) -> tuple[int, bool, int]:
     """Train on 50 rows, a block a pass, until a callback says stop in round `n_rounds`: steps, result, rounds."""
     rng = np.random.default_rng(0)
@@ -533,14 +483,6 @@ def test_a_limit_reached_at_the_end_of_a_pass_begins_no_other() -> None:
 
 
 # ----------------------------------------------------------------------------------------------------------- bad input
-
-
-@pytest.mark.parametrize(
-    ("name", "value"), [("kernel", "precomputed"), ("C", 1e300), ("table_size", 5000), ("lam", 1e-310)]
-)
-def test_bad_parameters_are_named_with_their_value(name: str, value: Any, binary: Data) -> None:
-    with pytest.raises(ValueError, match=rf"(?s)\b{name}\b.*{re.escape(str(value))}"):
-        BSGDClassifier(**{name: value}).fit(*binary)
 
 
 def test_merging_is_for_the_gaussian_kernel(binary: Data) -> None:

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn import config_context
 from sklearn.model_selection import GridSearchCV
@@ -146,18 +145,6 @@ def test_failed_fit_leaves_a_fitted_estimator_as_it_was(case: str, binary: Data)
 # ------------------------------------------------------------------------------------------------- bad input, by name
 
 
-@pytest.mark.parametrize(("bad", "word"), [(np.nan, "NaN"), (np.inf, "infinity")])
-@pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
-def test_rows_that_are_not_finite(form: Any, bad: float, word: str, binary: Data) -> None:
-    X, y = binary[0].copy(), binary[1]
-    model = machine().fit(form(X), y)
-    X[5, 2] = bad
-    with pytest.raises(ValueError, match=word):
-        machine().fit(form(X), y)
-    with pytest.raises(ValueError, match=word):
-        model.predict(form(X))
-
-
 def test_float32_overflow_in_a_distance_is_no_nan() -> None:
     """Squares of 1e30 overflow float32: the fit says so, or works; it never returns NaN."""
     X = np.array([[1e30, 0], [-1e30, 0], [0, 1e30], [0, 1.0]], np.float32)
@@ -185,18 +172,6 @@ def test_bounds_of_the_dual_that_overflow_are_refused(kind: Any, binary: Data) -
     X, y = binary
     with pytest.raises(ValueError, match=r"C times sample_weight .* got C=1e\+300 and a weight of 1e\+10"):
         kind(C=1e300).fit(X, y, sample_weight=np.full(len(y), 1e10))
-
-
-def test_a_class_without_weight_is_refused(binary: Data) -> None:
-    """All rows of one class weigh nothing: two labels, but one class to learn."""
-    X, y = binary
-    with pytest.raises(ValueError, match=r"(?i)class|weight"):
-        machine().fit(X, y, sample_weight=(y == 1).astype(float))
-
-
-def test_unknown_class_in_class_weight(binary: Data) -> None:
-    with pytest.raises(ValueError, match="pear"):
-        machine(class_weight={"pear": 2.0}).fit(*binary)
 
 
 def test_break_ties_of_pairs_is_refused_before_rows_are_read(four: Data) -> None:

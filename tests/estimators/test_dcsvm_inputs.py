@@ -10,7 +10,6 @@ import pytest
 import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.metrics.pairwise import laplacian_kernel, polynomial_kernel, rbf_kernel, sigmoid_kernel
-from sklearn.model_selection import cross_val_score
 
 from widemargin import DCSVMClassifier
 
@@ -37,16 +36,6 @@ def test_sparse_rows_give_the_dense_machine(form: Any, kernel: str, four: Data) 
     np.testing.assert_allclose(sparse.decision_function(X), f, atol=1e-4)
     np.testing.assert_allclose(dense.decision_function(form(X)), f, atol=1e-4)
     np.testing.assert_array_equal(sparse.predict(form(X[:1])), dense.predict(X[:1]))
-
-
-def test_int64_indices(four: Data) -> None:
-    X, y = four
-    narrow = sp.csr_array(X)
-    wide = sp.csr_array(X)
-    wide.indices, wide.indptr = wide.indices.astype(np.int64), wide.indptr.astype(np.int64)
-    a, b = machine().fit(narrow, y), machine().fit(wide, y)
-    np.testing.assert_array_equal(a.dual_coef_, b.dual_coef_)
-    np.testing.assert_array_equal(a.decision_function(narrow), b.decision_function(wide))
 
 
 def test_unsorted_indices_and_stored_zeros(four: Data) -> None:
@@ -89,22 +78,6 @@ def test_memory_layout_does_not_matter(convert: Any, binary: Data) -> None:
     np.testing.assert_allclose(machine().fit(convert(X), y).decision_function(convert(X)), f, atol=1e-9)
 
 
-def test_integer_data(four: Data) -> None:
-    X, y = four
-    counts = np.rint(16 * X).astype(np.int32)
-    model = machine(gamma=0.001).fit(counts, y)
-    reference = machine(gamma=0.001).fit(counts.astype(np.float64), y)
-    np.testing.assert_allclose(model.decision_function(counts), reference.decision_function(counts), atol=1e-6)
-
-
-def test_read_only_data_is_not_written_to(binary: Data) -> None:
-    X, y = (a.copy() for a in binary)
-    weights = np.ones(len(y))
-    for array in (X, y, weights):
-        array.flags.writeable = False
-    machine(fit_intercept=True).fit(X, y, sample_weight=weights).predict(X)
-
-
 def test_empty_rows_and_constant_columns() -> None:
     X = sp.csr_array(np.array([[0.0, 0, 1], [0, 0, 0], [2, 0, 1], [0, 0, 3], [1, 0, 0], [0, 0, 0]]))
     y = np.array([0, 1, 0, 1, 0, 1])
@@ -140,20 +113,6 @@ def test_precomputed_and_callable_are_the_built_in(kernel: str, fit_intercept: b
     np.testing.assert_allclose(called.decision_function(test), f, atol=1e-4 * scale)
     np.testing.assert_allclose(given.decision_function(function(test, train, **options)), f, atol=1e-4 * scale)
     np.testing.assert_array_equal(given.predict(function(test, train, **options)), built_in.predict(test))
-
-
-def test_precomputed_refuses_what_is_not_square(binary: Data) -> None:
-    X, y = binary
-    with pytest.raises(ValueError, match=r"(?i)square|precomputed"):
-        machine(kernel="precomputed").fit(X, y)
-
-
-def test_precomputed_works_in_cross_validation(binary: Data) -> None:
-    X, y = binary
-    K = rbf_kernel(X, gamma=0.2)
-    np.testing.assert_allclose(
-        cross_val_score(machine(kernel="precomputed"), K, y), cross_val_score(machine(), X, y), atol=0.02
-    )
 
 
 @pytest.mark.parametrize("gamma", ["scale", "auto"])

@@ -40,22 +40,6 @@ def test_number_of_threads_does_not_matter(form: str, fit_intercept: bool) -> No
     np.testing.assert_array_equal(four.decision_function(X), f)
 
 
-@pytest.mark.slow
-def test_number_of_threads_does_not_matter_for_many_classes() -> None:
-    X, y = patches(1500, "quadrant")
-    one, two = (DCSVMClassifier(C=8.0, gamma=1.0, n_jobs=n, random_state=0).fit(X, y) for n in (1, 2))
-    assert_identical(one, two)
-
-
-@pytest.mark.slow
-def test_fitting_again_gives_the_same_machine() -> None:
-    X, y = patches(2000)
-    model = DCSVMClassifier(C=8.0, gamma=1.0, random_state=0).fit(X, y)
-    again = DCSVMClassifier(C=8.0, gamma=1.0, random_state=0).fit(X, y)
-    assert_identical(model, again)
-    assert_identical(again, model.fit(X, y))
-
-
 @pytest.mark.parametrize("stop_level", [0, 1])
 def test_without_a_seed_the_machine_is_the_same_each_time(stop_level: int) -> None:
     X, y = patches(1200)

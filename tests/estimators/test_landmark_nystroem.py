@@ -10,7 +10,6 @@ from sklearn.datasets import load_digits, make_blobs
 from sklearn.kernel_approximation import Nystroem
 from sklearn.metrics.pairwise import PAIRWISE_KERNEL_FUNCTIONS, pairwise_kernels
 
-from naive.sparse import in_halves
 from widemargin import LandmarkNystroem
 from widemargin.kernels.functions import FUNCTION_KERNELS
 from widemargin.kernels.functions import KERNELS as OWN_KERNELS
@@ -128,16 +127,6 @@ def test_sparse_rows_and_threads_give_the_same(kernel, pseudo, dtype, digits) ->
     np.testing.assert_allclose(sparse @ sparse.T, Z @ Z.T, atol=tol)
 
 
-@pytest.mark.slow
-def test_repeated_entries_of_a_sparse_row_are_summed(digits) -> None:
-    options = {"pseudo": "triangle", "n_pseudo_landmarks": 10, "random_state": 0}
-    model = LandmarkNystroem(20, gamma=0.3, **options).fit(digits)
-    Z = model.transform(sp.csr_array(digits))
-    np.testing.assert_allclose(model.transform(in_halves(digits)), Z, atol=1e-9)
-    one, other = (model.fit(rows).transform(digits[:200]) for rows in (sp.csr_array(digits), in_halves(digits)))
-    np.testing.assert_allclose(one @ one.T, other @ other.T, atol=1e-6)
-
-
 def test_distance_of_a_sparse_row_to_its_equal_is_not_negative(digits) -> None:
     """Sums over non-zeros alone may leave a little less than nothing, which has no root."""
     X = digits[:200].astype(np.float32)
@@ -146,13 +135,6 @@ def test_distance_of_a_sparse_row_to_its_equal_is_not_negative(digits) -> None:
     with np.errstate(invalid="raise"):
         Z = model.transform(sp.csr_array(model.landmarks_))
     np.testing.assert_allclose(Z, model.transform(model.landmarks_), atol=1e-2)
-
-
-def test_a_pickle_holds_arrays_and_transforms_alike(digits) -> None:
-    model = LandmarkNystroem(10, n_pseudo_landmarks=5, pseudo="triangle", random_state=0).fit(digits)
-    again = pickle.loads(pickle.dumps(model))
-    np.testing.assert_array_equal(again.transform(digits), model.transform(digits))
-    assert "_model" not in model.__getstate__()
 
 
 def test_small_memory_means_fewer_rows(digits) -> None:
@@ -314,13 +296,6 @@ def test_bad_parameters_are_named_and_change_nothing(options, message, digits) -
     assert model.landmarks_ is before
 
 
-def test_bad_weights(digits) -> None:
-    with pytest.raises(ValueError, match="sample_weight must not be negative"):
-        LandmarkNystroem().fit(digits, sample_weight=-np.ones(len(digits)))
-    with pytest.raises(ValueError, match="at least one (non-zero number|positive value)"):
-        LandmarkNystroem().fit(digits, sample_weight=np.zeros(len(digits)))
-
-
 # ---------------------------------------------------------------------------------------------------- other kernels
 
 FUNCTIONS = {"cosine": {}, "chi2": {"gamma": 0.1}, "additive_chi2": {}, "polynomial": {"gamma": 0.1, "degree": 2}}
@@ -375,12 +350,6 @@ def test_medoids_are_nearest_to_the_centres_of_kernel_kmeans() -> None:
     for i in model.landmark_indices_:
         mine = np.flatnonzero(y == y[i])
         assert mine[np.argmin(K.diagonal()[mine] - 2 * K[np.ix_(mine, mine)].mean(axis=1))] == i
-
-
-@pytest.mark.parametrize("kernel", ["precomputed", "cosine"])
-def test_no_triangle_rule_without_distances(kernel, digits) -> None:
-    with pytest.raises(ValueError, match=f"pseudo='triangle' needs a kernel of distances.*got kernel='{kernel}'"):
-        LandmarkNystroem(kernel=kernel, pseudo="triangle").fit(np.eye(9))
 
 
 def test_all_of_scikit_learns_kernels_have_a_name_here() -> None:

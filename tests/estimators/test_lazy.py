@@ -12,7 +12,6 @@ from sklearn.exceptions import NotFittedError
 
 from widemargin import (
     BSGDClassifier,
-    C_path,
     DCOneClassSVM,
     DCPredClassifier,
     DCPredRegressor,
@@ -178,15 +177,6 @@ def test_a_search_computes_a_collection_into_memory(search: Any) -> None:
         assert search.score(rows, LABELS) == wanted.score(rows.compute(), LABELS)
     with pytest.raises(ValueError, match="memory_budget must be at least [0-9]+ bytes for 1 blocks of X"):
         search.set_params(memory_budget=1000).fit(rows, LABELS)
-
-
-@pytest.mark.slow
-def test_compress_and_paths_take_a_frame() -> None:
-    lazy, model = dd.from_pandas(FRAME, npartitions=3), DCSVMClassifier().fit(FRAME, SERIES)
-    fast, wanted = (compress(model, rows, random_state=0) for rows in (lazy, FRAME))
-    np.testing.assert_array_equal(fast.decision_function(FRAME), wanted.decision_function(FRAME))
-    paths = [C_path(OCASClassifier(), rows, SERIES, [0.1, 1.0], cv=2) for rows in (lazy, FRAME)]
-    np.testing.assert_array_equal(paths[0].scores, paths[1].scores)
 
 
 @pytest.mark.slow

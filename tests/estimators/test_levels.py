@@ -5,7 +5,6 @@ from __future__ import annotations
 import pickle
 import warnings
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,7 +17,6 @@ from sklearn.metrics.pairwise import polynomial_kernel, rbf_kernel
 
 from naive import dc_svm as naive
 from widemargin import DCSVMClassifier
-from widemargin._model_files import load, write_model
 from widemargin._threads import ThreadTeam
 from widemargin.algorithms import dc_svm_levels as dc_svm
 from widemargin.datasets import load_patches
@@ -215,26 +213,6 @@ def test_soft_decision_is_that_of_the_routed_cluster_or_the_mean_of_two(
     if fit_intercept:
         for c in range(router.n_clusters):  # every cluster's own constraint
             assert abs(model.dual_coef_[0, own == c].sum()) < 1e-9
-
-
-@pytest.mark.slow
-def test_copies_of_an_early_machine(early: DCSVMClassifier, patches: Data, tmp_path: Path) -> None:
-    f = early.decision_function(patches[0])
-    np.testing.assert_array_equal(pickle.loads(pickle.dumps(early)).decision_function(patches[0]), f)
-    with (tmp_path / "early.skops").open("wb") as file:
-        write_model(early, file)
-    np.testing.assert_array_equal(load(tmp_path / "early.skops").decision_function(patches[0]), f)
-    fresh = clone(early)
-    assert fresh.get_params() == early.get_params()
-    assert not hasattr(fresh, "levels_")
-
-
-def test_sparse_model_files(binary: Data, tmp_path: Path) -> None:
-    X, y = sp.csr_array(binary[0]), binary[1]
-    model = DCSVMClassifier(n_levels=1, stop_level=1, random_state=0).fit(X, y)
-    with (tmp_path / "m.skops").open("wb") as file:
-        write_model(model, file)
-    np.testing.assert_array_equal(load(tmp_path / "m.skops").decision_function(X), model.decision_function(X))
 
 
 @pytest.mark.slow

@@ -69,13 +69,6 @@ def test_a_branching_larger_than_the_number_of_rows() -> None:
     assert len(fit(X, y, n_levels="auto", branching=10_000, partition="random").levels_) == 1
 
 
-@pytest.mark.parametrize("number", [int, np.int32, np.int64])
-def test_integers_of_numpy_are_as_large_as_those_of_python(number: Any) -> None:
-    X, y = noisy(60)
-    model = fit(X, y, n_levels=number(32), stop_level=number(32), branching=number(4), n_sample=number(100))
-    assert model.levels_[-1]["n_clusters"] == 60
-
-
 def test_two_rows() -> None:
     for stop_level in (0, 1, 2):
         assert fit([[0.0], [1.0]], [0, 1], stop_level=stop_level).score([[0.0], [1.0]], [0, 1]) == 1.0

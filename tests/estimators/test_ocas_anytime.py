@@ -42,14 +42,6 @@ def test_max_iter(binary: Data, options: dict[str, Any]) -> None:
     assert_certified(model, best)
 
 
-@pytest.mark.usefixtures("by_rounds")
-def test_max_time(binary: Data) -> None:
-    with pytest.warns(ConvergenceWarning, match="stopped by max_time"):
-        model = OCASClassifier(tol=1e-9, max_time=1e-9).fit(*binary)
-    assert np.isfinite(model.decision_function(binary[0])).all()
-    assert model.dual_gap_ <= model.objective_
-
-
 class Stopper:
     """Keeps the objective of every round, and stops after the third."""
 

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from sklearn.exceptions import ConvergenceWarning
 
 from widemargin import OCASClassifier
 from widemargin.algorithms import ocas
@@ -102,16 +101,6 @@ def test_few_distinct_rows(X: NDArray[np.float64], fit_intercept: bool) -> None:
     assert model.converged_
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("fit_intercept", [False, True])
-def test_many_classes_do_not_depend_on_n_jobs(many: Data, fit_intercept: bool) -> None:
-    X, _ = many
-    y = np.digitize(X @ np.arange(6, dtype=np.float32), np.linspace(-8, 8, 8))
-    machines = [OCASClassifier(tol=1e-5, n_jobs=j, fit_intercept=fit_intercept).fit(X, y) for j in (1, 2, 3, 2)]
-    for machine in machines[1:]:
-        np.testing.assert_array_equal(machine.coef_, machines[0].coef_)
-
-
 def test_half_of_the_rows_are_empty() -> None:
     rng = np.random.default_rng(2)
     X = rng.normal(size=(40_000, 20)).astype(np.float32)
@@ -125,13 +114,6 @@ def test_a_class_of_one_row(many: Data) -> None:
     y = np.zeros(len(X), int)
     y[np.argmax(X[:, 0])] = 1
     assert OCASClassifier(C=10.0).fit(X, y).converged_
-
-
-def test_no_time_for_the_sample(many: Data) -> None:
-    with pytest.warns(ConvergenceWarning, match="stopped by max_time"):
-        model = OCASClassifier(tol=1e-9, max_time=1e-9).fit(*many)
-    assert np.isfinite(model.decision_function(many[0])).all()
-    assert 0 <= model.dual_gap_ <= model.objective_
 
 
 def test_history_is_that_of_all_rows(many: Data) -> None:

@@ -146,15 +146,6 @@ def test_history(four: Data, binary: Data, options: dict[str, Any]) -> None:
     }
 
 
-def test_weights_are_repetitions(binary: Data) -> None:
-    X, y = binary
-    counts = np.random.default_rng(1).integers(0, 3, len(y))
-    weighted = OCASClassifier(tol=1e-6).fit(X, y, sample_weight=counts)
-    repeated = OCASClassifier(tol=1e-6).fit(np.repeat(X, counts, axis=0), np.repeat(y, counts))
-    np.testing.assert_allclose(weighted.objective_, repeated.objective_, rtol=1e-6)
-    np.testing.assert_allclose(weighted.coef_, repeated.coef_, atol=1e-3)
-
-
 @pytest.mark.parametrize("C", [1e-12, 1e12])
 def test_extreme_C(binary: Data, C: float) -> None:
     X, y = binary
@@ -162,18 +153,6 @@ def test_extreme_C(binary: Data, C: float) -> None:
     assert model.converged_
     assert np.isfinite(model.coef_).all()
     assert np.isclose(model.objective_, primal(model, X, np.where(y == 1, 1.0, -1.0), C), rtol=1e-8)
-
-
-@pytest.mark.slow
-def test_the_number_of_threads_does_not_matter() -> None:
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(70_000, 5)).astype(np.float32)
-    y = X[:, 0] + rng.normal(size=len(X)) > 0.5
-    for options in ({}, {"fit_intercept": False}):
-        for form in (X, sp.csr_array(X)):
-            one, two = (OCASClassifier(0.01, n_jobs=n, **options).fit(form, y) for n in (1, 2))
-            np.testing.assert_array_equal(one.coef_, two.coef_)
-            assert one.objective_ == two.objective_
 
 
 # ------------------------------------------------------------------------------------------------------- path of C
@@ -184,19 +163,6 @@ def by_rounds(monkeypatch: pytest.MonkeyPatch) -> None:
     """Solve few rows by rounds, without the Gram dual."""
     monkeypatch.setattr(accelerations, "_GRAM_SIZE", 0)
     monkeypatch.setattr("widemargin.algorithms.ocas._FIRST_ROUNDS", 10**6)
-
-
-@pytest.mark.slow
-@pytest.mark.usefixtures("by_rounds")
-def test_warm_start(binary: Data, four: Data) -> None:
-    for (X, y), options in ((binary, {}), (four, {}), (four, {"multi_class": "crammer_singer"})):
-        model = OCASClassifier(1.0, warm_start=True, tol=1e-4, **options).fit(X, y)
-        model.set_params(C=2.0).fit(X, y)
-        cold = OCASClassifier(2.0, tol=1e-4, **options).fit(X, y)
-        assert np.isclose(model.objective_, cold.objective_, rtol=2e-4)
-        assert model.n_iter_ < cold.n_iter_
-    model.fit(X[:, :30], y)  # another shape: from the beginning
-    assert model.converged_
 
 
 @pytest.mark.usefixtures("by_rounds")

@@ -14,7 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import LinearSVC
 
 from naive.cutting_plane import multiclass_risk
-from widemargin import OCASClassifier, OCASClassifierCV
+from widemargin import OCASClassifier
 from widemargin._threads import ThreadTeam
 from widemargin.data import make_design_matrix
 from widemargin.solvers.cutting_plane.accelerations import choose_accelerations
@@ -133,24 +133,6 @@ def test_the_machine_does_not_depend_on_threads(n_classes: int, form: str) -> No
     assert len(one.coef_) == (1 if n_classes == 2 else 3)
 
 
-@pytest.mark.slow
-def test_a_path_of_C_ends_where_separate_fits_do() -> None:
-    Cs = [0.01, 1.0, 100.0, 0.1]
-    for C, model in zip(Cs, OCASClassifier().fit_path(X, Y, Cs), strict=True):
-        alone = OCASClassifier(C=C).fit(X, Y)
-        assert model.converged_
-        assert np.isclose(model.objective_, alone.objective_, rtol=2e-3)
-        assert np.isclose(model.objective_, objective(model, X, Y, C), rtol=1e-9)
-
-
-@pytest.mark.slow
-def test_C_is_chosen_along_a_path() -> None:
-    model = OCASClassifierCV(Cs=[1e-5, 1e-2, 1.0], cv=3).fit(X, Y)
-    assert model.scores_.shape == (3, 3)
-    assert model.C_ > 1e-5
-    assert model.best_estimator_.converged_
-
-
 @pytest.mark.parametrize("limit", [{"max_iter": 1}, {"max_time": 0.0}, {"memory_budget": "100KB"}])
 @pytest.mark.parametrize("fit_intercept", [False, True])
 def test_a_limited_fit_has_a_certificate(limit: dict[str, Any], fit_intercept: bool) -> None:
@@ -162,14 +144,6 @@ def test_a_limited_fit_has_a_certificate(limit: dict[str, Any], fit_intercept: b
     assert np.isclose(model.objective_, objective(model, X, Y, 10.0), rtol=1e-9)
     assert model.objective_ - model.dual_gap_ <= best.objective_
     assert model.objective_ >= best.objective_ - best.dual_gap_
-
-
-def test_repeated_entries_are_one_value() -> None:
-    parts = sp.csr_array((np.repeat(X.data / 2, 2), np.repeat(X.indices, 2), 2 * X.indptr), shape=X.shape)
-    whole, halves = (OCASClassifier().fit(rows, Y) for rows in (X, parts))
-    assert_array_equal(halves.coef_, whole.coef_)
-    assert halves.converged_
-    assert parts.nnz == 2 * X.nnz
 
 
 CLASSES = word_counts(5)

@@ -126,11 +126,6 @@ def test_early_machine(threads: Any) -> None:
 
 
 @pytest.mark.slow
-def test_early_machine_of_several_classes(client: Any) -> None:
-    assert_same(DCSVMClassifier(**EARLY).fit(with_blocks(), CLASSES), DCSVMClassifier(**EARLY).fit(X, CLASSES))
-
-
-@pytest.mark.slow
 def test_weights_sparse_blocks_and_float32(client: Any) -> None:
     sparse = sp.csr_array(np.where(X > 0.3, X, 0.0).astype(np.float32))
     parts = with_blocks(sparse.toarray()).map_blocks(sp.csr_array)

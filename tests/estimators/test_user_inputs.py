@@ -14,8 +14,6 @@ from packaging.version import Version
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.feature_selection import RFE, SelectFromModel
 from sklearn.metrics.pairwise import linear_kernel, pairwise_kernels
-from sklearn.model_selection import KFold, cross_val_score
-from sklearn.multiclass import OneVsOneClassifier
 from sklearn.svm import SVC
 from sklearn.utils import check_array
 
@@ -83,17 +81,6 @@ def test_a_class_weight_that_may_be_misspelt_is_an_error(estimator: Any, binary:
     estimator = estimator.__class__(**estimator.get_params()).set_params(class_weight={"Yes": 3.0})
     with pytest.raises(ValueError, match=r"\['Yes'\], but not all that y has: \['no', 'yes'\] are missing"):
         estimator.fit(X, labels)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("estimator", CLASSIFIERS, ids=name_of)
-def test_class_weight_in_cross_validation_and_one_against_one(estimator: Any, four: Data) -> None:
-    X, y = four
-    order = np.argsort(y, kind="stable")
-    weighted = estimator.__class__(**estimator.get_params()).set_params(class_weight={c: 1.0 + c for c in range(4)})
-    scores = cross_val_score(weighted, X[order], y[order], cv=KFold(4), error_score="raise")  # each lacks a class
-    assert np.isfinite(scores).all()
-    assert OneVsOneClassifier(weighted).fit(X, y).score(X, y) > 0.9
 
 
 def test_class_weight_in_a_stream(binary: Data) -> None:
@@ -247,16 +234,6 @@ def test_probabilities_are_answered_with_what_to_do(estimator: Any, binary: Data
         assert f".{method}(X)" in str(caught.value)
     calibrated = CalibratedClassifierCV(estimator, ensemble=False, cv=2).fit(X, y)  # what the message says
     np.testing.assert_allclose(calibrated.predict_proba(X).sum(axis=1), 1.0)
-
-
-@pytest.mark.slow
-def test_a_compressed_model_answers_too(binary: Data) -> None:
-    X, y = binary
-    for labels in (y, y + (X[:, 0] > 0.5)):
-        small = compress(SVC().fit(X, labels), X, random_state=0)
-        assert not hasattr(small, "predict_proba")
-        with pytest.raises(AttributeError, match="CalibratedClassifierCV"):
-            _ = small.predict_proba
 
 
 # --------------------------------------------------------------------------------------------------- unequal columns
