@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import pickle
-import signal
-import subprocess
-import sys
 import time
 import tracemalloc
-from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -43,15 +38,6 @@ def patches() -> tuple[NDArray[np.float32], NDArray[np.int64]]:
 
 
 # ------------------------------------------------------------------------------------------------ accuracy and options
-
-
-@pytest.mark.slow
-def test_as_accurate_as_the_exact_machine(patches: Any) -> None:
-    X, y = load_patches(12_000)
-    exact = SVC(C=8, gamma=1.0).fit(X[:4000], y[:4000]).score(X[4000:], y[4000:])
-    ours = BSGDClassifier(C=8, gamma=1.0, budget=300, random_state=0).fit(X[:4000], y[:4000])
-    assert ours.score(X[4000:], y[4000:]) > exact - 0.02
-    assert len(ours.support_vectors_) <= 300
 
 
 @pytest.mark.slow
@@ -320,13 +306,6 @@ def test_the_kernel_of_a_stream_is_fixed(change: dict[str, Any], binary: Data) -
     assert model.t_ == len(y)
 
 
-def test_partial_fit_continues_a_fit(binary: Data) -> None:
-    X, y = binary
-    model = machine(lam=1e-3).fit(X, y).partial_fit(X, y)
-    assert model.t_ == 4 * len(y)
-    assert len(model.history_["hinge"]) == 4
-
-
 def test_a_stream_after_fit_has_no_objective(binary: Data) -> None:
     X, y = binary
     model = machine(early_stopping=True).fit(X, y)
@@ -349,14 +328,6 @@ def test_a_stream_of_any_length_takes_the_same_memory(binary: Data, monkeypatch:
     assert model.history_["steps"].tolist() == list(range(2 * len(y) - 19, 2 * len(y) + 1))
     assert {len(column) for column in model.history_.values()} == {20}
     assert model.n_iter_ == model.t_ == 2 * len(y)
-
-
-def test_an_empty_chunk_is_refused(binary: Data) -> None:
-    X, y = binary
-    model = machine(lam=1e-3).partial_fit(X, y, classes=[0, 1])
-    with pytest.raises(ValueError, match="0 sample"):
-        model.partial_fit(X[:0], y[:0])
-    assert model.t_ == len(y)
 
 
 @pytest.mark.slow
@@ -383,29 +354,6 @@ def test_a_memory_map_is_read_in_place(tmp_path: Path, patches: Any) -> None:
     np.testing.assert_array_equal(chunks.dual_coef_, model.dual_coef_)
 
 
-@pytest.mark.slow
-def test_five_million_rows_in_constant_memory() -> None:
-    """The peak is reached in the first tenth, and the average over so many steps is accurate."""
-    rng = np.random.default_rng(0)
-
-    def chunks() -> Iterator[tuple[NDArray[np.float32], NDArray[np.bool_]]]:
-        for _ in range(100):
-            X = rng.random((50_000, 4), np.float32)
-            yield X, np.sin(6 * X[:, 0]) > X[:, 1]
-
-    model, peaks = machine(gamma=2.0, lam=1e-6, budget=50), []
-    tracemalloc.start()
-    try:
-        for X, y in chunks():
-            model.partial_fit(X, y, classes=[False, True])
-            peaks.append(tracemalloc.get_traced_memory()[1])
-    finally:
-        tracemalloc.stop()
-    assert model.t_ == 5_000_000
-    assert peaks[-1] < 1.2 * peaks[9] + 2e5
-    assert model.score(X, y) > 0.98
-
-
 # -------------------------------------------------------------------------------------------------------------- limits
 
 
@@ -421,41 +369,6 @@ def test_max_time_is_kept_and_reported(patches: Any) -> None:
     assert model.converged_ is False
     assert model.score(X, y) > 0.8
     assert model.t_ == int(model.history_["steps"][-1])
-
-
-INTERRUPTED = """
-import json, signal, warnings
-from widemargin import BSGDClassifier
-from widemargin.datasets import load_patches
-from widemargin.estimators import bsgd
-signal.signal(signal.SIGINT, signal.default_int_handler)
-X, y = load_patches(5000)
-model = BSGDClassifier(gamma=1.0, n_epochs=1).fit(X, y)
-print("ready", flush=True)
-with warnings.catch_warnings(record=True) as caught:
-    warnings.simplefilter("always")
-    model.set_params(n_epochs=10**6).fit(X, y)
-said = [str(w.message) for w in caught if w.category.__name__ == "ConvergenceWarning"]
-print(json.dumps({"messages": said, "score": model.score(X, y)}), flush=True)
-"""
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(sys.platform == "win32", reason="SIGINT can't be sent to one process there")
-def test_ctrl_c_returns_the_model_so_far() -> None:
-    process = subprocess.Popen([sys.executable, "-c", INTERRUPTED], stdout=subprocess.PIPE, text=True)
-    try:
-        assert process.stdout is not None
-        assert process.stdout.readline() == "ready\n"
-        time.sleep(0.5)
-        assert process.poll() is None
-        process.send_signal(signal.SIGINT)
-        outcome = json.loads(process.communicate(timeout=20)[0])
-    finally:
-        process.kill()
-    assert len(outcome["messages"]) == 1
-    assert "stopped by interrupt" in outcome["messages"][0]
-    assert outcome["score"] > 0.8
 
 
 def limited_passes(n_passes: int, n_rounds: int) -> tuple[int, bool, int]:
@@ -490,13 +403,6 @@ def test_merging_is_for_the_gaussian_kernel(binary: Data) -> None:
         machine(kernel="linear").fit(*binary)
 
 
-def test_a_budget_larger_than_the_data(binary: Data) -> None:
-    X, y = binary
-    model = machine(budget=10_000).fit(X, y)
-    assert len(model.support_vectors_) <= model.t_
-    assert model.score(X, y) > 0.8
-
-
 @pytest.mark.filterwarnings("ignore:gamma=")
 def test_gamma_so_large_that_the_kernel_underflows(binary: Data) -> None:
     X, y = binary
@@ -525,17 +431,6 @@ def test_too_large_weights_are_refused(binary: Data) -> None:
     for learn in (machine().fit, partial(machine(lam=1e-3).partial_fit, classes=[0, 1])):
         with pytest.raises(ValueError, match=r"sample_weight.*1e\+300"):
             learn(X, y, sample_weight=np.full(len(y), 1e300))
-
-
-def test_failed_fits_leave_the_estimator_as_it_was(binary: Data) -> None:
-    X, y = binary
-    model = machine(lam=1e-3).partial_fit(X, y, classes=[0, 1])
-    before, f = dict(vars(model)), model.decision_function(X)
-    for call in (model.fit, model.partial_fit):
-        with pytest.raises(ValueError, match="NaN"):
-            call(np.full((5, 6), np.nan), y[:5])
-    assert all(vars(model)[key] is before[key] for key in before)
-    np.testing.assert_array_equal(model.decision_function(X), f)
 
 
 def test_a_kernel_that_raises_in_a_stream(binary: Data) -> None:
@@ -638,17 +533,6 @@ def test_chunks_of_a_stream_may_be_dense_or_sparse(maintenance: str, first: Any)
         for form, rows in zip(forms, (slice(200), slice(200, 400)), strict=True):
             model.partial_fit(form(X[rows]), y[rows], classes=[0, 1])
     np.testing.assert_allclose(mixed.decision_function(X), plain.decision_function(X), atol=1e-4)
-
-
-def test_projection_is_refused_where_its_matrices_exceed_the_memory_budget() -> None:
-    X = np.random.default_rng(0).normal(size=(300, 3))
-    y = np.arange(300) % 20
-    model = BSGDClassifier(budget=200, maintenance="projection", memory_budget=1_000_000)
-    with pytest.raises(ValueError, match=r"memory_budget must be at least \d+ bytes .* got 1000000"):
-        model.fit(X, y)
-    with pytest.raises(ValueError, match="memory_budget must be at least"):
-        model.partial_fit(X, y, classes=np.arange(20))
-    assert not hasattr(model, "classes_")
 
 
 def test_validation_rows_count_by_their_weights() -> None:

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-import scipy.sparse as sp
 from sklearn.base import clone, is_classifier
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.kernel_ridge import KernelRidge
@@ -115,29 +114,6 @@ def test_all_rows_as_landmarks_give_the_exact_machines() -> None:
     rival = DCSVMClassifier(C=2.0, gamma=0.5, tol=1e-6, fit_intercept=False).fit(X[:300], BINARY[:300])
     np.testing.assert_allclose(machine.decision_function(X), rival.decision_function(X), atol=1e-4)
     assert machine.objective_ == pytest.approx(rival.objective_, rel=1e-4)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("kernel", ["rbf", "laplacian", "poly", "sigmoid", "linear"])
-def test_kernels(kernel: str) -> None:
-    parameters: dict[str, Any] = {"kernel": kernel, "gamma": 0.2, "coef0": 0.5, "n_clusters": 4, "random_state": 0}
-    model = DCPredClassifier(C=10, **parameters).fit(X, BINARY)
-    assert model.score(X, BINARY) > (0.7 if kernel == "linear" else 0.8)
-    sparse = DCPredClassifier(C=10, **parameters).fit(sp.csr_array(X), BINARY)
-    assert np.mean(sparse.predict(sp.csr_array(X)) == model.predict(X)) > 0.95
-    np.testing.assert_allclose(model.decision_function(sp.csr_array(X)), model.decision_function(X), atol=1e-6)
-
-
-@pytest.mark.slow
-def test_the_budget_is_kept() -> None:
-    for cost in (10, 40, 100):
-        model = DCPredClassifier(prediction_cost=cost, random_state=0).fit(X, BINARY)
-        assert model.prediction_cost_ <= 1.2 * cost
-    trees = DCPredClassifier(prediction_cost=60, n_trees=3, random_state=0).fit(X, BINARY)
-    assert len(trees.predictor_.trees) == 3
-    assert trees.prediction_cost_ <= 1.3 * 60
-    assert trees.history_["objective"][-1] == pytest.approx(trees.objective_)
-    assert trees.history_["lower_bound"][-1] == pytest.approx(trees.objective_ - trees.dual_gap_)
 
 
 @pytest.mark.parametrize("n_outputs", [1, 100])

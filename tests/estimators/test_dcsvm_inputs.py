@@ -38,26 +38,6 @@ def test_sparse_rows_give_the_dense_machine(form: Any, kernel: str, four: Data) 
     np.testing.assert_array_equal(sparse.predict(form(X[:1])), dense.predict(X[:1]))
 
 
-def test_unsorted_indices_and_stored_zeros(four: Data) -> None:
-    X, y = four
-    tidy = sp.csr_array(X)
-    messy = sp.csr_array(X)
-    for i in range(messy.shape[0]):
-        row = slice(messy.indptr[i], messy.indptr[i + 1])
-        messy.indices[row], messy.data[row] = messy.indices[row][::-1].copy(), messy.data[row][::-1].copy()
-    messy.has_sorted_indices = False
-    before = messy.indices.copy()
-    a, b = machine().fit(tidy, y), machine().fit(messy, y)
-    np.testing.assert_allclose(b.decision_function(messy), a.decision_function(tidy), atol=1e-5)
-    np.testing.assert_array_equal(messy.indices, before)  # the caller's arrays are the caller's
-    zeros = tidy.copy()
-    zeros.data[::7] = 0.0
-    cleaned = zeros.copy()
-    cleaned.eliminate_zeros()
-    f = machine().fit(zeros, y).decision_function(zeros)
-    np.testing.assert_allclose(machine().fit(cleaned, y).decision_function(zeros), f, atol=1e-5)
-
-
 @pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_dtype_of_the_data_stays(dtype: Any, form: Any, four: Data) -> None:

@@ -11,7 +11,7 @@ import pytest
 import scipy.sparse as sp
 from joblib import Parallel, delayed
 
-from widemargin import DCPredClassifier, DCPredRegressor, DCSVMClassifier, compress
+from widemargin import DCPredClassifier, DCPredRegressor, DCSVMClassifier
 from widemargin.datasets import load_patches
 
 
@@ -64,29 +64,6 @@ def test_four_threads_fit_at_once() -> None:
         assert_identical(alone, model)
 
 
-@pytest.mark.slow
-def test_different_problems_at_once_do_not_mix() -> None:
-    """Two threads with different data, sizes and dtypes get what each gets alone."""
-    X, y = patches(1500)
-    problems: list[Any] = [(X, y), (X[:700].astype(np.float64), y[:700]), (X[700:], y[700:]), (X[:, :30], y)]
-    alone = [DCSVMClassifier(C=8.0, gamma=1.0, random_state=0).fit(*problem) for problem in problems]
-    with ThreadPoolExecutor(4) as pool:
-        futures = [pool.submit(DCSVMClassifier(C=8.0, gamma=1.0, random_state=0).fit, *p) for p in problems]
-        together = [future.result() for future in futures]
-    for a, b in zip(alone, together, strict=True):
-        assert_identical(a, b)
-
-
-@pytest.mark.slow
-def test_one_model_predicts_in_many_threads() -> None:
-    X, y = patches(3000)
-    model = DCSVMClassifier(C=8.0, gamma=1.0, random_state=0).fit(X[:1500], y[:1500])
-    f = model.decision_function(X)
-    with ThreadPoolExecutor(4) as pool:
-        for g in pool.map(model.decision_function, [X] * 8):
-            np.testing.assert_array_equal(g, f)
-
-
 @pytest.mark.parametrize("backend", ["threading", pytest.param("loky", marks=pytest.mark.slow)])
 def test_inside_a_joblib_worker(backend: str) -> None:
     X, y = patches(1200)
@@ -126,12 +103,3 @@ def test_number_of_threads_does_not_matter_where_memory_is_short(kind: Any, memo
             return str(error)
 
     assert values(1) == values(2) == values(5)
-
-
-@pytest.mark.slow
-def test_number_of_threads_does_not_matter_to_compress_where_memory_is_short() -> None:
-    X, y = patches(1500, "quadrant")
-    slow = DCSVMClassifier(C=8.0, gamma=1.0).fit(X, y)
-    how: dict[str, Any] = {"memory_budget": "12MB", "random_state": 0}
-    one, two = (compress(slow, X, n_jobs=n, **how) for n in (1, 4))
-    np.testing.assert_array_equal(one.decision_function(X), two.decision_function(X))

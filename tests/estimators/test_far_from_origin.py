@@ -21,7 +21,6 @@ from widemargin import (
     DCSVMRegressor,
     LandmarkNystroem,
     OCASClassifier,
-    compress,
 )
 
 FORMS = {"dense": np.asarray, "csr": sp.csr_array}
@@ -122,16 +121,6 @@ def test_a_wide_linear_machine_is_that_of_centred_rows(form: str, n_classes: int
     assert model.objective_ == pytest.approx(oracle.objective_, rel=2e-3)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("form", FORMS)
-def test_crammer_and_singers_wide_machine_converges_far_from_the_origin(form: str) -> None:
-    X = np.random.default_rng(0).normal(size=(200, 400))
-    y = np.digitize(X[:, 0], [-0.5, 0.5])
-    model = OCASClassifier(multi_class="crammer_singer").fit(FORMS[form](X + 100.0), y)
-    assert model.converged_
-    assert model.score(FORMS[form](X + 100.0), y) == 1.0
-
-
 @pytest.mark.parametrize("n", [600, 3000])
 def test_the_objective_of_linear_machines_of_several_classes_is_their_own(n: int) -> None:
     X, _, centred = far_rows(1e6, "float32", n)
@@ -176,17 +165,6 @@ def test_small_machines_of_csr_rows_far_from_the_origin_are_those_of_dense_ones(
     scores = [clone(model).fit(*far_halves(form)).score(*far_halves(form)) for form in FORMS]
     assert scores[1] == pytest.approx(scores[0], abs=0.01)
     assert min(scores) > 0.5
-
-
-@pytest.mark.slow
-def test_a_compressed_machine_of_csr_rows_is_that_of_dense_ones() -> None:
-    scores = []
-    for form in FORMS:
-        X, y = far_halves(form)
-        small = compress(DCSVMClassifier(C=10, gamma=2e-3).fit(X, y), X, random_state=0)
-        scores.append(small.score(X, y))
-    assert scores[1] == pytest.approx(scores[0], abs=0.02)
-    assert min(scores) > 0.9
 
 
 @pytest.mark.parametrize("form", FORMS)

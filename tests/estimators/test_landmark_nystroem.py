@@ -224,14 +224,6 @@ def test_the_error_is_that_of_all_rows(landmarks: str) -> None:
     assert model.trace_error_ == pytest.approx(1 - np.sum(Z**2) / len(Z), rel=0.1)
 
 
-@pytest.mark.slow
-def test_the_error_of_a_precomputed_kernel_and_of_few_rows_is_exact(digits) -> None:
-    K = gram(digits, "rbf")
-    model = LandmarkNystroem(40, kernel="precomputed", n_sample=100, random_state=0).fit(K, None, np.arange(len(K)) > 9)
-    Z = model.transform(K)[10:]
-    assert model.trace_error_ == pytest.approx(1 - np.sum(Z**2) / len(Z), abs=1e-9)
-
-
 @pytest.mark.parametrize("landmarks", ["kmeans", "uniform", "rpcholesky"])
 def test_a_row_near_a_lonely_landmark_has_no_large_coordinates(landmarks) -> None:
     """W is estimated on the landmarks too: |c(x) F|^2 = k(x, x) = 1 at each of them, and nearly so beside them."""

@@ -191,16 +191,6 @@ def test_scores_of_collections() -> None:
         assert lazy == pytest.approx(regressor.score(FRAME, FRAME["column 0"], FRAME["column 1"] ** 2))
 
 
-@pytest.mark.slow
-def test_a_search_has_lazy_gradients() -> None:
-    for relevance in (False, True):
-        search = DCSVMRegressorCV(
-            [1.0], [0.1], kernels="rbf", epsilons=[0.1], cv=2, search="early", relevance=relevance
-        )
-        search.fit(X, X[:, 0])
-        np.testing.assert_array_equal(search.decision_gradient(with_blocks(X)).compute(), search.decision_gradient(X))
-
-
 def test_columns_of_other_kinds_are_predicted() -> None:
     frame = FRAME.assign(
         **{

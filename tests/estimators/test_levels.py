@@ -217,21 +217,6 @@ def test_soft_decision_is_that_of_the_routed_cluster_or_the_mean_of_two(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("fit_intercept", [False, True])
-def test_an_early_machine_goes_on_to_the_exact_one(fit_intercept: bool, patches: Data) -> None:
-    X, y = patches
-    options = PATCHES | {"fit_intercept": fit_intercept, "tol": 1e-4}
-    model = DCSVMClassifier(**options, n_levels=2, stop_level=1, warm_start=True).fit(X, y)
-    assert model.levels_
-    model.set_params(stop_level=0).fit(X, y)
-    cold = DCSVMClassifier(**options, n_levels=0).fit(X, y)
-    assert model.converged_
-    assert [level["level"] for level in model.levels_] == [2, 1]  # none was solved again
-    assert dual(model) == pytest.approx(dual(cold), rel=1e-6)
-    np.testing.assert_allclose(model.decision_function(X), cold.decision_function(X), atol=1e-2)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("fit_intercept", [False, True])
 @pytest.mark.parametrize(("n_levels", "stop_level"), [(2, 0), (2, 1), (2, 2)])
 def test_one_seed_one_model(n_levels: int, stop_level: int, fit_intercept: bool, patches: Data) -> None:
     options = PATCHES | {"n_levels": n_levels, "stop_level": stop_level, "fit_intercept": fit_intercept}

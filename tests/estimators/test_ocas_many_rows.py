@@ -69,23 +69,6 @@ def test_the_same_machine_from_all_kinds_of_rows(many: Data, form: str, tmp_path
     assert np.isclose(machines[0].objective_, reference.objective_, rtol=2e-5)
 
 
-@pytest.mark.slow
-def test_classes_weights_and_paths(many: Data) -> None:
-    X, _ = many
-    y = np.digitize(X[:, 0] + X[:, 1], [-1.0, 1.0])
-    weight = np.random.default_rng(1).uniform(0, 2, len(y)).round(1)
-    machines = [OCASClassifier(tol=1e-5, n_jobs=j).fit(X, y, weight) for j in (1, 2)]
-    np.testing.assert_array_equal(machines[0].coef_, machines[1].coef_)
-    one = OCASClassifier(tol=1e-5).fit(X, y == 2, weight)
-    np.testing.assert_allclose(machines[0].coef_[2], one.coef_[0], rtol=0.01, atol=0.05)
-    for C, model in zip((0.01, 1.0), OCASClassifier(tol=1e-5).fit_path(X, y == 2, [0.01, 1.0]), strict=True):
-        single = OCASClassifier(C=C, tol=1e-5).fit(X, y == 2)
-        assert model.converged_
-        assert np.isclose(model.objective_, single.objective_, rtol=2e-5)
-    singer = OCASClassifier(C=0.01, multi_class="crammer_singer").fit(X, y)
-    assert singer.converged_
-
-
 @pytest.mark.parametrize("fit_intercept", [False, True])
 @pytest.mark.parametrize(
     "X",

@@ -104,16 +104,3 @@ def test_constant_targets(noisy: Data) -> None:
 def test_a_C_whose_losses_overflow_is_refused(noisy: Data) -> None:
     with pytest.raises(ValueError, match="C must be at most .* with 200 rows of these targets, got 1e\\+308"):
         OCASRegressor(C=1e308).fit(*noisy)
-
-
-def test_bad_targets(noisy: Data) -> None:
-    X, y = noisy
-    for bad, message in (
-        (np.nan, "y must have no missing values"),
-        (np.inf, "y contains infinity"),
-        (1e200, "y must be at most 1e"),
-    ):
-        with pytest.raises(ValueError, match=message):
-            OCASRegressor().fit(X, np.where(np.arange(len(y)) == 3, bad, y))
-    with pytest.raises(ValueError, match="y should be a 1d array"):
-        OCASRegressor().fit(X, np.column_stack([y, y]))

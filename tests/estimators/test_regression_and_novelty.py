@@ -227,22 +227,6 @@ def test_several_targets_are_each_as_alone(waves: Data, n_rows: int, n_levels: i
     np.testing.assert_array_equal(pickle.loads(pickle.dumps(model)).predict(X), model.predict(X))
 
 
-@pytest.mark.slow
-def test_levels_and_early_machines() -> None:
-    rng = np.random.default_rng(0)
-    X = rng.uniform(-2, 2, size=(6000, 3)).astype(np.float32)
-    y = np.sin(2 * X[:, 0]) * X[:, 1] + 0.1 * rng.normal(size=6000)
-    exact = DCSVMRegressor(C=10.0, gamma=0.5, n_levels=0, tol=1e-4).fit(X, y)
-    levels = DCSVMRegressor(C=10.0, gamma=0.5, n_levels=1, tol=1e-4).fit(X, y)
-    assert levels.objective_ == pytest.approx(exact.objective_, rel=1e-4)
-    np.testing.assert_allclose(levels.predict(X), exact.predict(X), atol=5e-3)
-    early = DCSVMRegressor(C=10.0, gamma=0.5, stop_level=2).fit(X, y)
-    assert early.early_level_ == 2
-    assert early.converged_
-    assert np.sqrt(np.mean((early.predict(X) - exact.predict(X)) ** 2)) < 0.1 * y.std()
-    np.testing.assert_array_equal(pickle.loads(pickle.dumps(early)).predict(X), early.predict(X))
-
-
 def test_constant_targets_one_row_and_a_wide_tube(waves: Data) -> None:
     X, y = waves
     constant = DCSVMRegressor().fit(X, np.full(len(y), 7.0))

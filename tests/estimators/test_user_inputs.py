@@ -18,6 +18,7 @@ from sklearn.svm import SVC
 from sklearn.utils import check_array
 
 from every_estimator import CLASSIFIERS, ESTIMATORS, name_of
+from naive.sparse import in_halves
 from widemargin import (
     BSGDClassifier,
     C_path,
@@ -125,6 +126,14 @@ def test_sparse_arrays_and_matrices_of_any_index_width(estimator: Any, four: Dat
     dense, y = four[0][:100], four[1][:100]
     usual = sp.csr_array(dense)
     expected = answer(estimator.fit(usual, y), usual)
+    unsorted = sp.csr_array((usual.data.copy(), usual.indices.copy(), usual.indptr), usual.shape)
+    for start, end in zip(usual.indptr, usual.indptr[1:], strict=False):
+        for part in (unsorted.data, unsorted.indices):
+            part[start:end] = part[start:end][::-1].copy()
+    for rows in (unsorted, in_halves(dense)):
+        before = rows.indices.copy()
+        np.testing.assert_allclose(answer(estimator.fit(rows, y), rows), expected, atol=1e-5)
+        np.testing.assert_array_equal(rows.indices, before)  # the caller's arrays are the caller's
     for kind in (sp.csr_array, sp.csr_matrix, sp.csc_array, sp.coo_matrix):
         rows = kind(dense)
         for part in ("indices", "indptr", "row", "col"):

@@ -200,18 +200,6 @@ def test_resumed_fits_of_covtype_get_no_worse(seconds: float, data_dir: Path) ->
         score, objective = model.score(X[15_000:], y[15_000:]), model.objective_
 
 
-@pytest.mark.slow
-def test_resumed_regressions_get_no_worse() -> None:
-    X, y = make_friedman1(20_000, noise=1.0, random_state=0)
-    model = SVR(gamma=4.0)
-    score, objective = -np.inf, np.inf
-    for _ in range(4):
-        fit(model, (X[:15_000], y[:15_000]), max_time=0.4)
-        assert is_no_worse(model, objective)
-        assert model.score(X[15_000:], y[15_000:]) > score - 0.03
-        score, objective = model.score(X[15_000:], y[15_000:]), model.objective_
-
-
 def test_every_row_counts_for_the_same_problem() -> None:
     X = np.zeros((2_200_000, 1))  # 17.6 MB
     before = checksum("", X, [])
