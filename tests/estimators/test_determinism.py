@@ -49,7 +49,7 @@ def test_without_a_seed_the_machine_is_the_same_each_time(stop_level: int) -> No
 
 def test_four_threads_fit_at_once() -> None:
     """Four user threads, each with an estimator of its own, released together: nothing may be shared between fits."""
-    X, y = patches(2500)
+    X, y = patches(1000)
     options: dict[str, Any] = {"C": 8.0, "gamma": 1.0, "fit_intercept": True, "random_state": 0}
     alone = DCSVMClassifier(**options).fit(X, y)
     barrier = threading.Barrier(4)

@@ -142,8 +142,8 @@ def test_kernel_entries_beyond_float64_are_no_certificate(offset: float, paramet
 
 
 def far_halves(form: str) -> tuple[Any, Any]:
-    """Rows (600, 5) of float32 about 5e6, exact, and the sign of a product of two columns."""
-    Z = np.random.default_rng(0).normal(size=(600, 5))
+    """Rows (300, 5) of float32 about 5e6, exact, and the sign of a product of two columns."""
+    Z = np.random.default_rng(0).normal(size=(300, 5))
     return FORMS[form](np.round(20 * Z + 5e6).astype("float32")), np.where(Z[:, 0] * Z[:, 1] > 0, 1, -1)
 
 

@@ -41,11 +41,11 @@ def bundled(name: str) -> Case:
     if name.startswith("digits"):
         X, y = load_digits(return_X_y=True)
         y = y if name == "digits, ten classes" else np.where(y % 2 == 0, "even", "odd")
-        return Case(X[:1200] / 16, y[:1200], X[1200:] / 16, 8.0, 0.125)
+        return Case(X[:400] / 16, y[:400], X[400:600] / 16, 8.0, 0.125)
     task = "quadrant" if name == "patches, eight classes" else "photo"
-    X, y = load_patches(1500, 5, random_state=0, task=task)[:2]
+    X, y = load_patches(800, 5, random_state=0, task=task)[:2]
     X = X.astype(np.float64) if name == "patches, double" else X
-    return Case(X[:1000], y[:1000], X[1000:], 8.0, 1.0)
+    return Case(X[:600], y[:600], X[600:], 8.0, 1.0)  # more than a working set
 
 
 @lru_cache
@@ -336,12 +336,12 @@ def test_fitted_attributes_have_sklearns_layout(name: str) -> None:
 def test_sparse_coefficients_of_pairs_and_blocks_of_rows_change_no_prediction(monkeypatch: pytest.MonkeyPatch) -> None:
     """With many classes the coefficients of pairs are sparse, and decision values are combined block by block."""
     rng = np.random.default_rng(0)
-    X, y = rng.normal(size=(300, 4)), rng.integers(0, 12, 300)
+    X, y = rng.normal(size=(120, 4)), rng.integers(0, 12, 120)
     for parameters in ({}, {"stop_level": 1}, {"break_ties": True}):
         dense = DCSVMClassifier(C=10, **parameters).fit(X, y)
         ovo = dense.decision_function(X)
         monkeypatch.setattr(_dual_attributes, "SMALL_BYTES", 0)
-        sparse = DCSVMClassifier(C=10, memory_budget=200 * 8 * 66, **parameters).fit(X, y)
+        sparse = DCSVMClassifier(C=10, memory_budget=80 * 8 * 66, **parameters).fit(X, y)
         assert sp.issparse(sparse._model.coef)
         np.testing.assert_allclose(sparse.decision_function(X), ovo, atol=1e-9)
         np.testing.assert_array_equal(sparse.predict(X), dense.predict(X))

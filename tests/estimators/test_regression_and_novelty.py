@@ -73,9 +73,9 @@ def ridge_with_intercept(K: Any, y: Any, penalty: Any) -> tuple[Any, float]:
     return solution[:-1], solution[-1]
 
 
-@pytest.mark.parametrize("n_rows", [400, 600])  # one working set, several
-@pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("C", [0.1, 3.0, 100.0])
+@pytest.mark.parametrize(  # of one working set, and of several
+    ("C", "weighted", "n_rows"), [(0.1, False, 200), (3.0, True, 200), (100.0, True, 200), (3.0, False, 600)]
+)
 def test_squared_losses_are_kernel_ridge(waves: Data, C: float, weighted: bool, n_rows: int) -> None:
     X, y = waves[0][:n_rows], waves[1][:n_rows] + 2.0
     weights = np.random.default_rng(1).uniform(0.1, 2.0, n_rows) if weighted else np.ones(n_rows)
@@ -107,7 +107,7 @@ def test_squared_losses_of_a_linear_kernel_are_linear_svr(waves: Data, fit_inter
 
 
 def test_kernel_ridge_of_several_targets_sparse_rows_and_a_kernel_matrix(waves: Data) -> None:
-    X, Y = waves[0], np.column_stack([waves[1], waves[0][:, 0] ** 2])
+    X, Y = waves[0][:150], np.column_stack([waves[1], waves[0][:, 0] ** 2])[:150]
     options = {"C": 2.0, "gamma": 0.2, "tol": 1e-6, "fit_intercept": False} | RIDGE
     expected = KernelRidge(alpha=0.25, kernel="rbf", gamma=0.2).fit(X, Y).predict(X)
     np.testing.assert_allclose(DCSVMRegressor(**options).fit(X, Y).predict(X), expected, atol=1e-5)
@@ -120,14 +120,14 @@ def test_kernel_ridge_of_several_targets_sparse_rows_and_a_kernel_matrix(waves: 
 
 def test_an_early_machine_of_squared_losses_is_kernel_ridge_in_each_cluster() -> None:
     rng = np.random.default_rng(0)
-    X = rng.uniform(-2, 2, size=(3000, 3))
-    y = np.sin(2 * X[:, 0]) * X[:, 1] + 0.1 * rng.normal(size=3000)
+    X = rng.uniform(-2, 2, size=(800, 3))
+    y = np.sin(2 * X[:, 0]) * X[:, 1] + 0.1 * rng.normal(size=800)
     early = DCSVMRegressor(C=5.0, gamma=0.5, stop_level=1, tol=1e-6, fit_intercept=False, random_state=0, **RIDGE)
     early.fit(X, y)
     assert early.converged_
     with ThreadTeam(1) as team:
         labels, _ = early._model.router.route_with_samples(X, team)
-    expected = np.empty(3000)
+    expected = np.empty(800)
     for cluster in np.unique(labels):
         rows = labels == cluster
         expected[rows] = KernelRidge(alpha=0.1, kernel="rbf", gamma=0.5).fit(X[rows], y[rows]).predict(X[rows])
@@ -155,7 +155,7 @@ def test_kernel_ridge_goes_on_and_is_stopped(waves: Data) -> None:
 @pytest.mark.parametrize("fit_intercept", [pytest.param(False, marks=pytest.mark.slow), True])
 def test_kernel_ridge_of_weights_of_all_sizes(waves: Data, fit_intercept: bool) -> None:
     """Rows of next to no weight are nearly not there, and no others are solved less well."""
-    X, y = waves
+    X, y = waves[0][:200], waves[1][:200]
     weights = np.ones(len(y))
     weights[::3], weights[1::3] = 1e-14, 1e-310
     kept = weights == 1.0
