@@ -104,39 +104,15 @@ def failing_kernel(X: Any, Z: Any) -> Any:
     raise RuntimeError("the user's kernel broke")
 
 
-def bad_fits(X: NDArray[np.float64], y: NDArray[np.int64]) -> dict[str, tuple[dict[str, Any], tuple[Any, ...]]]:
-    """Return parameters and arguments of fits that must fail, early and late."""
-    broken = X.copy()
-    broken[3, 1] = np.nan
-    names = {"two": 2.0}
-    return {
-        "C": ({"C": -1.0}, (X, y)),
-        "gamma": ({"gamma": -1.0}, (X, y)),
-        "nan": ({}, (broken[:, :4], y)),
-        "one class": ({}, (X[:, :3], np.ones(len(y)))),
-        "lengths": ({}, (X[:, :3], y[:-1])),
-        "weights": ({}, (X[:, :3], y, np.ones(len(y) - 1))),
-        "class weights": ({"class_weight": names}, (X[:, :3], y)),
-        "kernel breaks": ({"kernel": failing_kernel}, (X[:, :3], y)),
-    }
-
-
-CASES = ("C", "gamma", "nan", "one class", "lengths", "weights", "class weights", "kernel breaks")
-
-
-@pytest.mark.parametrize("case", CASES)
-def test_failed_fit_leaves_a_fitted_estimator_as_it_was(case: str, binary: Data) -> None:
+@pytest.mark.parametrize("parameters", [{"C": -1.0}, {"kernel": failing_kernel}, {"class_weight": {"two": 2.0}}])
+def test_failed_fit_leaves_a_fitted_estimator_as_it_was(parameters: dict[str, Any], binary: Data) -> None:
     X, y = binary
-    parameters, arguments = bad_fits(X, y)[case]
     model = machine().fit(X, y)
-    f = model.decision_function(X)
-    before = dict(vars(model))
+    f, before = model.decision_function(X), dict(vars(model))
     model.set_params(**parameters)
     with pytest.raises((ValueError, RuntimeError)):
-        model.fit(*arguments)
-    after = dict(vars(model))
-    for key in parameters:
-        after[key] = before[key]
+        model.fit(X[:, :3], y)
+    after = vars(model) | {key: before[key] for key in parameters}
     assert after.keys() == before.keys()
     assert all(after[key] is before[key] for key in before)
     np.testing.assert_array_equal(model.decision_function(X), f)

@@ -109,21 +109,6 @@ def test_clusters_of_one_class(partition: str, fit_intercept: bool) -> None:
             np.testing.assert_array_equal(np.abs(model.decision_function(X)), 1.0)
 
 
-@pytest.mark.parametrize("fit_intercept", [False, True])
-@pytest.mark.parametrize("stop_level", [0, 1, 2])
-@pytest.mark.parametrize("kind", ["symmetric noise", "sigmoid"])
-def test_matrices_that_are_not_positive_semidefinite(kind: str, stop_level: int, fit_intercept: bool) -> None:
-    X, y = noisy(120)
-    A = np.random.default_rng(1).normal(size=(120, 120))
-    K = A + A.T if kind == "symmetric noise" else np.tanh(X @ X.T - 1.0)
-    assert np.linalg.eigvalsh(K)[0] < -0.1
-    options: dict[str, Any] = {"kernel": "precomputed", "stop_level": stop_level, "fit_intercept": fit_intercept}
-    with pytest.warns(UserWarning, match="kernel='precomputed' is not positive semidefinite"):
-        model = fit(K, y, has_bound=False, **options)
-    assert len(model.levels_) == 2 if stop_level < 2 else 1
-    assert np.all(np.abs(model.dual_coef_) <= 1.0)  # feasible
-
-
 def test_zero_weights_shift_the_row_numbers_of_a_precomputed_early_machine() -> None:
     X, y = noisy()
     K = np.exp(-0.3 * ((X[:, None] - X) ** 2).sum(-1))

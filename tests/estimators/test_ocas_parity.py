@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
 from numpy.typing import NDArray
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import SVC, LinearSVC
 
 from naive.cutting_plane import intercept_risk, multiclass_risk
@@ -193,6 +197,47 @@ def test_a_path_is_as_good_as_its_fits(binary: Data) -> None:
         OCASClassifier().fit_path(X, y, [])
     with pytest.raises(ValueError, match="C must be greater than 0, got -1"):
         OCASClassifier().fit_path(X, y, [1, -1])
+
+
+# ------------------------------------------------------------------------------------------------------- stopped fits
+
+
+def assert_certified(model: OCASClassifier, best: float) -> None:
+    assert not model.converged_
+    assert model.objective_ - model.dual_gap_ <= best * (1 + 1e-9) <= model.objective_ * (1 + 1e-9)
+
+
+@pytest.mark.usefixtures("by_rounds")
+@pytest.mark.parametrize("options", [{}, {"fit_intercept": False}, {"line_search": False}])
+def test_max_iter(binary: Data, options: dict[str, Any]) -> None:
+    best = OCASClassifier(tol=1e-6, **{**options, "line_search": True}).fit(*binary).objective_
+    with pytest.warns(
+        ConvergenceWarning, match=r"stopped by max_iter .* duality gap .* of the objective\) where tol=1e-06"
+    ):
+        model = OCASClassifier(tol=1e-6, max_iter=3, **options).fit(*binary)
+    assert model.n_iter_ == 3
+    assert_certified(model, best)
+
+
+SCRIPT = """
+import os, signal, threading, warnings
+import numpy as np
+from widemargin import OCASClassifier
+rng = np.random.default_rng(0)
+X = rng.normal(size=(200000, 40)); y = X[:, 0] + rng.normal(size=len(X)) > 0
+OCASClassifier(max_iter=2, tol=0.9).fit(X[:100], y[:100])
+threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
+with warnings.catch_warnings(record=True) as caught:
+    warnings.simplefilter("always")
+    model = OCASClassifier(C=1e4, tol=1e-15, max_iter=10**6).fit(X, y)
+print(model.converged_, "stopped by interrupt" in str(caught[-1].message), model.score(X, y) > 0.6)
+"""
+
+
+@pytest.mark.slow
+def test_an_interrupt_keeps_the_best_point(tmp_path: Path) -> None:
+    run = subprocess.run([sys.executable, "-c", SCRIPT], capture_output=True, text=True, timeout=120, check=True)
+    assert run.stdout.split() == ["False", "True", "True"]
 
 
 # ---------------------------------------------------------------------------------------------------- real data

@@ -11,7 +11,16 @@ import scipy.sparse as sp
 from sklearn.base import clone
 
 from every_estimator import CLASSIFIERS, ESTIMATORS, REGRESSORS, SEARCHES, name_of
-from widemargin import DCSVMRegressorCV, OCASRanker, OCASRegressor, RelevanceScaler, suggest
+from widemargin import (
+    DCSVMClassifier,
+    DCSVMRegressor,
+    DCSVMRegressorCV,
+    OCASRanker,
+    OCASRegressor,
+    RelevanceScaler,
+    compress,
+    suggest,
+)
 
 N = 30
 RNG = np.random.default_rng(0)
@@ -119,6 +128,27 @@ def test_targets(estimator: Any) -> None:
 def test_the_first_rows_are_named_and_all_are_counted() -> None:
     named = re.escape("rows 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, ... (20 in all): leave these rows out")
     with pytest.raises(ValueError, match=named):
-        clone(CLASSIFIERS[0]).fit(X, replaced(Y.astype(float), np.nan, *range(20)))
+        DCSVMClassifier().fit(X, replaced(Y.astype(float), np.nan, *range(20)))
     with pytest.raises(ValueError, match=r"not numbers: 0, 1, .*, 9, \.\.\. \(25 in all\)"):
-        clone(CLASSIFIERS[0]).fit(np.full((4, 25), "a", dtype=object), [0, 1, 0, 1])
+        DCSVMClassifier().fit(np.full((4, 25), "a", dtype=object), [0, 1, 0, 1])
+
+
+def test_columns_of_text_are_named_by_functions_and_predictions() -> None:
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame({"a": X[:, 0], "work": TEXT})
+    with pytest.raises(ValueError, match="not numbers: 'work'"):
+        suggest(frame, Y)
+    model = DCSVMClassifier().fit(frame[["a"]], Y)
+    for call in (model.predict, lambda rows: compress(model, rows)):
+        with pytest.raises(ValueError, match="not numbers: 'a'"):
+            call(frame[["work"]].set_axis(["a"], axis=1))
+    with pytest.raises(ValueError, match="y must hold numbers, but has text"):
+        DCSVMRegressor().fit(X, TEXT)
+
+
+@pytest.mark.slow
+def test_columns_of_text_of_a_dask_frame_are_named() -> None:
+    pd, dd = pytest.importorskip("pandas"), pytest.importorskip("dask.dataframe")
+    frame = pd.DataFrame({"a": X[:, 0], "work": TEXT})
+    with pytest.raises(ValueError, match="not numbers: 'work'"):
+        DCSVMClassifier().fit(dd.from_pandas(frame, npartitions=2), Y)
