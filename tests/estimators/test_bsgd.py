@@ -398,9 +398,18 @@ def test_a_limit_reached_at_the_end_of_a_pass_begins_no_other() -> None:
 # ----------------------------------------------------------------------------------------------------------- bad input
 
 
-def test_merging_is_for_the_gaussian_kernel(binary: Data) -> None:
-    with pytest.raises(ValueError, match=r"maintenance='merge'.*kernel='linear'"):
-        machine(kernel="linear").fit(*binary)
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"kernel": "linear"}, "maintenance='merge'.*kernel='linear'"),
+        ({"table_size": 5000}, "table_size must be at most 4096, got 5000"),
+        ({"lam": 1e-310}, "lam must be at least 1e-100, got 1e-310"),
+        ({"C": 1e300}, r"C must be at most .* with 120 rows, got 1e\+300"),
+    ],
+)
+def test_parameters_that_a_fit_refuses(options: dict[str, Any], message: str, binary: Data) -> None:
+    with pytest.raises(ValueError, match=message):
+        machine(**options).fit(*binary)
 
 
 @pytest.mark.filterwarnings("ignore:gamma=")
