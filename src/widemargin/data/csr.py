@@ -209,14 +209,6 @@ def check_sparse(X: Any) -> None:
         raise ValueError(f"the DIA array has {X.data.shape} values for {X.offsets.size} diagonals")
 
 
-def with_usual_arrays(X: Any) -> Any:
-    """A CSR array of contiguous arrays, indices and indptr of one dtype: X itself, or one that shares what it can."""
-    data, (indices, indptr) = np.ascontiguousarray(X.data), _index_arrays(X)
-    if data is X.data and indices is X.indices and indptr is X.indptr:
-        return X
-    return type(X)((data, indices, indptr), X.shape)
-
-
 def _check_compressed(X: Any) -> None:
     (n_lines, n_others), data = X.shape, np.asarray(X.data)
     if X.format == "csc":

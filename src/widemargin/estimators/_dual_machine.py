@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import partial
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -87,23 +87,8 @@ class DualMachine(LinearWeights, DecisionGradients, KernelMachine):
     _clusters: dict[str, Any] | None
     _resumed: dict[str, Any] | None = None  # what another fit goes on from: see `_resuming`
 
-    def fit(self, X: ArrayLike, y: ArrayLike | None, sample_weight: ArrayLike | None = None) -> Self:
-        """Train the machine.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix, sparse array} of shape (n_samples, n_features)
-            Or K(train, train), of shape (n_samples, n_samples), for a precomputed kernel; or a dask array or data
-            frame: for early prediction its rows stay on the workers, for an exact model they are computed into this
-            process, if they fit in the memory budget.
-        y : array-like of shape (n_samples,)
-            Of a classifier labels of any kind, of at least two classes; of a regressor numbers, also of shape
-            (n_samples, n_targets).
-        sample_weight : array-like of shape (n_samples,), default=None
-            Factor of each sample's loss, >= 0.
-        """
+    def _train(self, rows: TrainingRows, progress: Progress) -> None:
         with (
-            self._fitting(X, y, sample_weight) as (rows, progress),
             blas_limit(1),  # a second thread, once woken by a probe of some rows, spins on through an early fit
             self._open_rows(rows, progress) as rows,
         ):
@@ -121,7 +106,6 @@ class DualMachine(LinearWeights, DecisionGradients, KernelMachine):
                 self._warn_of_machines(rows, machines)
             if not self.converged_:
                 self._warn_unconverged(float(machines.results.violation.max()), progress)
-        return self
 
     @lazy_on_dask
     def assign_clusters(self, X: ArrayLike) -> Labels:

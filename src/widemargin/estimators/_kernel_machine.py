@@ -214,12 +214,15 @@ class KernelMachine(Estimator[TrainingRows]):
     def _make_model(self) -> Any:
         raise NotImplementedError
 
-    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(self, X: ArrayLike, y: ArrayLike | None, sample_weight: ArrayLike | None = None) -> Self:
         """Train the machine.
 
         Parameters
         ----------
         X : {array-like, sparse matrix, sparse array} of shape (n_samples, n_features)
+            Or K(train, train), of shape (n_samples, n_samples), for a precomputed kernel; or a dask array or data
+            frame: for early prediction its rows stay on the workers, else they are computed into this process, if they
+            fit in the memory budget.
         y : array-like of shape (n_samples,)
             Of a classifier labels of any kind, of at least two classes; of a regressor numbers, also of shape
             (n_samples, n_targets).
@@ -248,9 +251,9 @@ class KernelMachine(Estimator[TrainingRows]):
         else:
             X = self._validate(X, reset=reset)
             y = np.zeros(X.shape[0])
-        if self._is_gram and X.shape[0] != X.shape[1]:
+        if (is_gram := self._is_gram) and X.shape[0] != X.shape[1]:
             raise ValueError(f"X must be a square kernel matrix for kernel='precomputed', got shape {X.shape}")
-        if not self._is_gram and not callable(self.kernel):
+        if not is_gram and not callable(self.kernel):
             check_magnitude("X", X, LARGEST_ENTRY)
         if reset:
             self._dtype = X.dtype.type.__name__

@@ -276,8 +276,8 @@ class LinearMachine(Estimator[ValidatedRows]):
         W = restore_columns(np.ascontiguousarray(W), columns, self.n_features_in_)
         self.coef_ = W[0] if self._is_single_function else W
         self.intercept_ = intercept
-        self.objective_ = float(sum(result.objective for result in results))
-        self.dual_gap_ = float(sum(result.gap for result in results))
+        self.objective_ = float(sum([result.objective for result in results]))
+        self.dual_gap_ = float(sum([result.gap for result in results]))
         self.relative_gap_ = relative_gap(self.objective_, self.dual_gap_)
         self.converged_ = all(result.converged for result in results)
         self.n_iter_ = max(1, len(history))

@@ -32,7 +32,7 @@ from ..solvers.sgd.budgeted_machine import (
 from ._estimator import all_or_nothing, warn_of_stop
 from ._fitted_state import FittedState
 from ._kernel_machine import DecisionGradients, KernelMachine, LinearWeights, TrainingRows
-from ._predictor import Classifier, OneVsRestPredictor, argmax_classes
+from ._predictor import Classifier, ScorePredictor, argmax_classes
 from ._scale import make_checked_samples, warn_of_origin
 from ._training_warnings import PROBE_ROWS, warn_of_one_class_on_probe
 from ._validation import (
@@ -58,7 +58,7 @@ _ESTIMATE_SECONDS = 0.1  # for each of the two sums of a stopped fit's objective
 _MOST_NODES = 4096  # of the table, a side: compiled look-ups number the nodes in float32, exact up to 2^24
 
 
-class BSGDClassifier(Classifier, OneVsRestPredictor, LinearWeights, DecisionGradients, KernelMachine):
+class BSGDClassifier(Classifier, ScorePredictor, LinearWeights, DecisionGradients, KernelMachine):
     r"""Kernel support vector machine with at most `budget` support vectors, by stochastic gradient descent.
 
     It minimises, over machines of at most `budget` support vectors,

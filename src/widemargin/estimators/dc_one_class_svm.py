@@ -268,21 +268,6 @@ class DCOneClassSVM(OutlierMixin, OutlierPredictor, DualMachine):
     def _targets_for_checks(self, rows: TrainingRows) -> None:
         return None
 
-    @lazy_on_dask
-    def decision_function(self, X: ArrayLike) -> Vector:
-        r"""Signed distance from the border of the region, times :math:`\|w\|`: negative outside.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix, sparse array} of shape (n_samples, n_features)
-            Or K(X, train), of shape (n_samples, n_train), for a precomputed kernel.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,), float64
-        """
-        return self._scores(self._decision_values(X))
-
     def _scores(self, values: Matrix) -> Vector:
         return np.asarray(self._ordinariness(values) - self.offset_)
 

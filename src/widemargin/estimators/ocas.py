@@ -23,7 +23,7 @@ from ..solvers.cutting_plane.optimal_intercept import InterceptHingeLoss
 from ..solvers.cutting_plane.smooth_losses import SmoothLoss, SquaredHingeLoss
 from ._fitted_state import FittedState
 from ._linear_machine import LinearMachine, LinearProblem, ValidatedRows, check_objective_at_zero
-from ._predictor import Classifier, OneVsRestPredictor, lazy_on_dask
+from ._predictor import Classifier, ScorePredictor, lazy_on_dask
 from ._row_function import Response
 from ._training_warnings import warn_of_one_class_of_linear
 from ._validation import check_choice, check_training_data, number_classes, weigh_classes
@@ -34,7 +34,7 @@ _SMOOTH: dict[str, Callable[..., SmoothLoss]] = {
 }
 
 
-class OCASClassifier(Classifier, OneVsRestPredictor, LinearMachine):
+class OCASClassifier(Classifier, ScorePredictor, LinearMachine):
     r"""Linear support vector machine, for up to millions of rows, with a certificate.
 
     It minimises, by optimised cutting planes (OCAS),

@@ -20,9 +20,9 @@ from ..estimators._kernel_machine import DecisionGradients, LinearWeights
 from ..estimators._predictor import (
     Classifier,
     OneVsOnePredictor,
-    OneVsRestPredictor,
     OutlierPredictor,
     Regressor,
+    ScorePredictor,
     ValuePredictor,
     lazy_on_dask,
     votes,
@@ -194,7 +194,7 @@ class ImportedVotes(_Probabilities, _FileOrder, Classifier, OneVsOnePredictor, I
         return n_pairs, k - 1
 
 
-class ImportedClassifier(_Probabilities, _FileOrder, Classifier, OneVsRestPredictor, ImportedMachine):
+class ImportedClassifier(_Probabilities, _FileOrder, Classifier, ScorePredictor, ImportedMachine):
     """A classifier with one decision function for two classes, or one for each of more.
 
     Attributes
