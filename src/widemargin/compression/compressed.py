@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from .._types import Array, Matrix
 from ..estimators._dc_pred_machine import Arrays, check_trees, make_forest
 from ..estimators._fitted_state import FittedState
-from ..estimators._frozen_machine import FrozenMachine
+from ..estimators._kernel_machine import FrozenMachine
 from ..estimators._predictor import (
     Classifier,
     OneVsOnePredictor,

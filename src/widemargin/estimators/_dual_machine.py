@@ -39,7 +39,7 @@ from ..solvers.results import DualResult, History
 from ._dual_attributes import check_clusters, cluster_attributes, clustered_model, history_and_levels, support_rows
 from ._estimator import describe_gap, relative_gap, warn_unconverged, warn_user
 from ._fitted_state import FittedState
-from ._kernel_machine import DecisionGradients, KernelMachine, LinearWeights, TrainingRows
+from ._kernel_machine import ExpansionMachine, TrainingRows
 from ._predictor import lazy_on_dask
 from ._resuming import check_state, find_rows, fingerprint, machines_of_coefficients, machines_of_state, state_of
 from ._scale import make_checked_samples, sample_form
@@ -63,7 +63,7 @@ from ._validation import (
 )
 
 
-class DualMachine(LinearWeights, DecisionGradients, KernelMachine):
+class DualMachine(ExpansionMachine):
     """A kernel machine whose dual problem is solved exactly, or cluster by cluster (an early machine).
 
     A subclass has `_problems`. The other methods assume one machine for each target; `DCSVMClassifier`, which has a
@@ -425,10 +425,8 @@ class DualMachine(LinearWeights, DecisionGradients, KernelMachine):
         certificate = f"violation {violation:.3g} where tol={self.tol:g}, {describe_gap(self)}"
         if self.early_level_ and not self.stop_level:
             certificate += f", of the early prediction of level {self.early_level_}"
-        warn_unconverged(self, progress.stopped_by or self._stopping_limit(), certificate)
-
-    def _stopping_limit(self) -> str:
-        return "max_iter" if 0 <= self.max_iter <= self.n_iter_ else "the precision of float64"
+        limit = "max_iter" if 0 <= self.max_iter <= self.n_iter_ else "the precision of float64"
+        warn_unconverged(self, progress.stopped_by or limit, certificate)
 
     def _make_model(self) -> KernelExpansion | ClusteredExpansion:
         kernel = self._make_kernel()

@@ -15,8 +15,7 @@ from .._types import Labels, Matrix, Vector
 from ..data.labels import class_pairs
 from ..estimators._dual_attributes import compact_pair_coefficients
 from ..estimators._fitted_state import FittedState
-from ..estimators._frozen_machine import FrozenMachine
-from ..estimators._kernel_machine import DecisionGradients, LinearWeights
+from ..estimators._kernel_machine import ExpansionMachine, FrozenMachine
 from ..estimators._predictor import (
     Classifier,
     OneVsOnePredictor,
@@ -33,7 +32,7 @@ from ..models.expansion import KernelExpansion
 _LEAST_PROBABILITY = 1e-7  # of a pair, as in LIBSVM
 
 
-class ImportedMachine(LinearWeights, DecisionGradients, FrozenMachine):
+class ImportedMachine(ExpansionMachine, FrozenMachine):
     """Base of what `read_machine` returns.
 
     Attributes
