@@ -51,14 +51,6 @@ def test_singular_kernels_with_large_C_converge(n: int, dtype: Any, n_levels: An
     assert model.n_iter_ < 1000
 
 
-@pytest.mark.slow
-def test_a_singular_kernel_on_more_rows_than_a_working_set() -> None:
-    X, y = noisy(1200)
-    model, _ = fit(X, y, kernel="linear", C=1e6)
-    assert model.converged_
-    assert model.relative_gap_ < 1e-6
-
-
 @pytest.mark.parametrize("fit_intercept", [False, True])
 @pytest.mark.parametrize("n_levels", ["auto", 1])
 @pytest.mark.parametrize("case", ["constant", "large", "small", "weights", "one weight", "linear weights"])
@@ -186,14 +178,6 @@ def test_linear_machines_end_where_precision_ends(case: str, multi_class: str) -
     assert np.isfinite(model.decision_function(X)).all()
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("line_search", [True, False])
-def test_linear_machines_go_on_while_rounds_move_anything(line_search: bool) -> None:
-    X, y = make_classification(2000, 30, flip_y=0.3, random_state=0)
-    model = OCASClassifier(C=10.0, tol=1e-9, max_iter=5000, line_search=line_search).fit(X, y)
-    assert model.converged_
-
-
 def unreachable(name: str) -> tuple[dict[str, Any], np.ndarray, np.ndarray, np.ndarray | None]:
     """Parameters, rows, labels and weights of a fit whose optimum is beyond the precision of float64."""
     rng = np.random.default_rng(0)
@@ -216,14 +200,6 @@ def test_a_fit_beyond_the_precision_of_float64_ends_with_a_warning(name: str) ->
         model.fit(X, y, sample_weight=weights)
     assert not model.converged_
     assert model.n_iter_ < 2000
-
-
-@pytest.mark.slow
-def test_a_separable_problem_with_such_a_C_converges() -> None:
-    rng = np.random.default_rng(0)
-    X, y = rng.normal(size=(1500, 10)), rng.integers(0, 2, 1500)
-    model = DCSVMClassifier(C=1e10, max_time=60).fit(X, y)
-    assert model.converged_
 
 
 @pytest.mark.slow

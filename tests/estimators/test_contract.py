@@ -33,18 +33,18 @@ DEFAULTS: list[Any] = [
     DCSVMClassifier(),
     DCSVMRegressor(),
     DCOneClassSVM(),
-    DCPredClassifier(random_state=0),
-    DCPredRegressor(random_state=0),
+    DCPredClassifier(n_clusters=1, n_landmarks=5, random_state=0),
+    DCPredRegressor(n_clusters=1, n_landmarks=5, random_state=0),
     OCASClassifier(),
     OCASRegressor(),
-    OCASRanker(C=0.1),
-    BSGDClassifier(lam=1e-3, random_state=0),
+    OCASRanker(C=0.01, tol=0.1),
+    BSGDClassifier(lam=1e-3, budget=20, n_epochs=2, random_state=0),
     DCSVMClassifierCV(Cs=1, gammas=1, cv=2, search="exact", kernels="rbf", relevance=False),
     DCSVMRegressorCV(Cs=1, gammas=1, cv=2, search="exact", kernels="rbf", relevance=False),
-    OCASClassifierCV(Cs=1, cv=2),
-    OCASRegressorCV(Cs=1, cv=2),
+    OCASClassifierCV(Cs=1, cv=2, tol=0.1),
+    OCASRegressorCV(Cs=1, cv=2, tol=0.1),
     LandmarkNystroem(20, n_pseudo_landmarks=5, pseudo="triangle", random_state=0),
-    RelevanceScaler(),
+    RelevanceScaler(n_iter=1),
     TwoStepKernelKMeans(n_clusters=2, random_state=0),
 ]
 OTHERS: list[Any] = [
@@ -84,8 +84,10 @@ def statistical_checks(estimator: Any) -> dict[str, str]:
     return {name.format(kind): "another draw" for kind in ("dense", "sparse")}
 
 
-@parametrize_with_checks(DEFAULTS, expected_failed_checks=statistical_checks)
+@parametrize_with_checks(DEFAULTS)
 def test_keeps_the_estimator_contract(estimator: Any, check: Any) -> None:
+    if check.func.__name__ in statistical_checks(estimator):
+        pytest.skip("another draw of clusters or steps: it has a statistical test of its own")
     check(estimator)
 
 

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-import scipy.sparse as sp
 from sklearn.base import clone, is_classifier
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.kernel_ridge import KernelRidge
@@ -17,7 +16,6 @@ from sklearn.svm import SVC
 from naive import dc_pred
 from naive.dual import reference_box_qp, signed
 from naive.nystroem import pairwise
-from naive.sparse import in_halves
 from widemargin import DCPredClassifier, DCPredRegressor, DCSVMClassifier, DCSVMRegressor, _progress
 from widemargin.algorithms import dc_pred_leaves as dc_pred_trees
 from widemargin.estimators._cost import allocate_cost
@@ -45,12 +43,6 @@ def test_more_classes() -> None:
     model.fit(X[:600], FOUR[:600])
     assert model.decision_function(X).shape == (900, 4)
     assert model.score(X[600:], FOUR[600:]) > 0.75
-
-
-def test_a_regressor_learns() -> None:
-    model = DCPredRegressor(alpha=1e-3, gamma=0.3, n_clusters=6, random_state=0).fit(X[:600], WAVE[:600])
-    assert model.score(X[600:], WAVE[600:]) > 0.97
-    assert model.dual_gap_ == 0
 
 
 @pytest.mark.slow
@@ -124,40 +116,6 @@ def test_all_rows_as_landmarks_give_the_exact_machines() -> None:
     assert machine.objective_ == pytest.approx(rival.objective_, rel=1e-4)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("kernel", ["rbf", "laplacian", "poly", "sigmoid", "linear"])
-def test_kernels(kernel: str) -> None:
-    parameters: dict[str, Any] = {"kernel": kernel, "gamma": 0.2, "coef0": 0.5, "n_clusters": 4, "random_state": 0}
-    model = DCPredClassifier(C=10, **parameters).fit(X, BINARY)
-    assert model.score(X, BINARY) > (0.7 if kernel == "linear" else 0.8)
-    sparse = DCPredClassifier(C=10, **parameters).fit(sp.csr_array(X), BINARY)
-    assert np.mean(sparse.predict(sp.csr_array(X)) == model.predict(X)) > 0.95
-    np.testing.assert_allclose(model.decision_function(sp.csr_array(X)), model.decision_function(X), atol=1e-6)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("kernel", ["rbf", "laplacian"])
-def test_repeated_entries_of_a_sparse_row_are_summed(kernel: str) -> None:
-    summed, halves = sp.csr_array(X), in_halves(X)
-    model = DCPredClassifier(kernel=kernel, gamma=0.5, n_clusters=2, random_state=0)
-    values = model.fit(summed, BINARY).decision_function(summed)
-    np.testing.assert_allclose(model.decision_function(halves), values, atol=1e-9)
-    np.testing.assert_allclose(model.fit(halves, BINARY).decision_function(halves), values, atol=1e-9)
-    np.testing.assert_array_equal(halves.data, in_halves(X).data)
-
-
-@pytest.mark.slow
-def test_the_budget_is_kept() -> None:
-    for cost in (10, 40, 100):
-        model = DCPredClassifier(prediction_cost=cost, random_state=0).fit(X, BINARY)
-        assert model.prediction_cost_ <= 1.2 * cost
-    trees = DCPredClassifier(prediction_cost=60, n_trees=3, random_state=0).fit(X, BINARY)
-    assert len(trees.predictor_.trees) == 3
-    assert trees.prediction_cost_ <= 1.3 * 60
-    assert trees.history_["objective"][-1] == pytest.approx(trees.objective_)
-    assert trees.history_["lower_bound"][-1] == pytest.approx(trees.objective_ - trees.dual_gap_)
-
-
 @pytest.mark.parametrize("n_outputs", [1, 100])
 def test_landmarks_and_pseudo_landmarks_cost_what_is_allowed(n_outputs: int) -> None:
     model, d = DCPredClassifier(prediction_cost=300, pseudo="triangle", n_clusters=1, linear_term=False), 784
@@ -199,15 +157,6 @@ def test_weights_act_as_repetitions_do() -> None:
 def test_class_weights_move_the_border() -> None:
     fit = DCPredClassifier(C=0.1, gamma=0.5, class_weight={"up": 20.0}, random_state=0).fit
     assert np.mean(fit(X, BINARY).predict(X) == "up") > np.mean(BINARY == "up") + 0.05
-
-
-@pytest.mark.slow
-def test_threads_change_nothing() -> None:
-    one, two = (
-        DCPredClassifier(C=10, gamma=0.5, n_clusters=6, n_jobs=n, random_state=3).fit(X, FOUR).decision_function(X)
-        for n in (1, 2)
-    )
-    np.testing.assert_array_equal(one, two)
 
 
 def test_leaves_of_one_class_and_of_constant_targets() -> None:
@@ -317,14 +266,6 @@ def test_more_landmarks_and_leaves_than_rows() -> None:
     assert model.score(X[:30], BINARY[:30]) > 0.9
 
 
-@pytest.mark.slow
-def test_float32_stays() -> None:
-    model = DCPredClassifier(C=10, gamma=0.5, n_clusters=4, random_state=0).fit(X.astype(np.float32), BINARY)
-    assert model.predictor_.trees[0].features.landmarks.dtype == np.float32
-    double = DCPredClassifier(C=10, gamma=0.5, n_clusters=4, random_state=0).fit(X, BINARY)
-    assert np.mean(model.predict(X) == double.predict(X)) > 0.98
-
-
 def test_out_of_time_there_is_a_model() -> None:
     model = DCPredClassifier(C=1e4, gamma=5.0, tol=1e-9, max_time=1e-6, n_clusters=4, random_state=0)
     with pytest.warns(ConvergenceWarning, match="stopped by max_time"):
@@ -354,32 +295,6 @@ def test_half_of_the_time_is_shared_among_all_leaves(model: Any, monkeypatch: py
     assert half.score(X, y) > whole.score(X, y) - 0.15
 
 
-@pytest.mark.parametrize(
-    ("parameters", "message"),
-    [
-        ({"pseudo": "triangle", "kernel": "poly"}, "pseudo='triangle' needs a kernel of distances.*kernel='poly'"),
-        ({"kernel": lambda a, b: a @ b.T}, "kernel must be one of"),
-    ],
-)
-def test_bad_parameters(parameters: dict[str, Any], message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        DCPredClassifier(**parameters).fit(X, BINARY)
-
-
-def test_bad_data() -> None:
-    with pytest.raises(ValueError, match="at least two classes"):
-        DCPredClassifier().fit(X, np.ones(900))
-    with pytest.raises(ValueError, match="kernel must be one of .* got 'precomputed'"):
-        DCPredRegressor(kernel="precomputed").fit(X @ X.T, WAVE)
-    model = DCPredRegressor(random_state=0).fit(X, WAVE)
-    with pytest.raises(ValueError, match="2 features, but DCPredRegressor is expecting 3"):
-        model.predict(X[:, :2])
-    before = model.predict(X)
-    with pytest.raises(ValueError, match="NaN"):
-        model.fit(np.full((5, 3), np.nan), np.ones(5))
-    np.testing.assert_array_equal(model.predict(X), before)
-
-
 def test_not_worse_than_a_nystroem_machine_of_its_cost() -> None:
     from sklearn.kernel_approximation import Nystroem
     from sklearn.linear_model import Ridge
@@ -390,9 +305,3 @@ def test_not_worse_than_a_nystroem_machine_of_its_cost() -> None:
     assert model.score(X[600:], WAVE[600:]) > rival.score(X[600:], WAVE[600:])
     exact = SVC(C=100, gamma=0.5).fit(X[:600], BINARY[:600])
     assert exact.score(X[600:], BINARY[600:]) > 0.9  # the problem can be learnt
-
-
-def test_more_landmarks_than_rows_are_as_many_as_rows() -> None:
-    X = np.random.default_rng(0).normal(size=(100, 3))
-    model = DCPredRegressor(n_clusters=1, n_landmarks=100_000, memory_budget="1GB").fit(X, X[:, 0])
-    assert model.score(X, X[:, 0]) > 0.9

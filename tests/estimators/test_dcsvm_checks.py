@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn import config_context
 from sklearn.model_selection import GridSearchCV
@@ -105,57 +104,21 @@ def failing_kernel(X: Any, Z: Any) -> Any:
     raise RuntimeError("the user's kernel broke")
 
 
-def bad_fits(X: NDArray[np.float64], y: NDArray[np.int64]) -> dict[str, tuple[dict[str, Any], tuple[Any, ...]]]:
-    """Return parameters and arguments of fits that must fail, early and late."""
-    broken = X.copy()
-    broken[3, 1] = np.nan
-    names = {"two": 2.0}
-    return {
-        "C": ({"C": -1.0}, (X, y)),
-        "gamma": ({"gamma": -1.0}, (X, y)),
-        "nan": ({}, (broken[:, :4], y)),
-        "one class": ({}, (X[:, :3], np.ones(len(y)))),
-        "lengths": ({}, (X[:, :3], y[:-1])),
-        "weights": ({}, (X[:, :3], y, np.ones(len(y) - 1))),
-        "class weights": ({"class_weight": names}, (X[:, :3], y)),
-        "kernel breaks": ({"kernel": failing_kernel}, (X[:, :3], y)),
-    }
-
-
-CASES = ("C", "gamma", "nan", "one class", "lengths", "weights", "class weights", "kernel breaks")
-
-
-@pytest.mark.parametrize("case", CASES)
-def test_failed_fit_leaves_a_fitted_estimator_as_it_was(case: str, binary: Data) -> None:
+@pytest.mark.parametrize("parameters", [{"C": -1.0}, {"kernel": failing_kernel}, {"class_weight": {"two": 2.0}}])
+def test_failed_fit_leaves_a_fitted_estimator_as_it_was(parameters: dict[str, Any], binary: Data) -> None:
     X, y = binary
-    parameters, arguments = bad_fits(X, y)[case]
     model = machine().fit(X, y)
-    f = model.decision_function(X)
-    before = dict(vars(model))
+    f, before = model.decision_function(X), dict(vars(model))
     model.set_params(**parameters)
     with pytest.raises((ValueError, RuntimeError)):
-        model.fit(*arguments)
-    after = dict(vars(model))
-    for key in parameters:
-        after[key] = before[key]
+        model.fit(X[:, :3], y)
+    after = vars(model) | {key: before[key] for key in parameters}
     assert after.keys() == before.keys()
     assert all(after[key] is before[key] for key in before)
     np.testing.assert_array_equal(model.decision_function(X), f)
 
 
 # ------------------------------------------------------------------------------------------------- bad input, by name
-
-
-@pytest.mark.parametrize(("bad", "word"), [(np.nan, "NaN"), (np.inf, "infinity")])
-@pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
-def test_rows_that_are_not_finite(form: Any, bad: float, word: str, binary: Data) -> None:
-    X, y = binary[0].copy(), binary[1]
-    model = machine().fit(form(X), y)
-    X[5, 2] = bad
-    with pytest.raises(ValueError, match=word):
-        machine().fit(form(X), y)
-    with pytest.raises(ValueError, match=word):
-        model.predict(form(X))
 
 
 def test_float32_overflow_in_a_distance_is_no_nan() -> None:
@@ -171,12 +134,17 @@ def test_float32_overflow_in_a_distance_is_no_nan() -> None:
 
 
 @pytest.mark.parametrize(
-    "weights",
-    [np.full(120, np.nan), np.full(120, -1.0), np.ones(7), np.ones((120, 2)), np.zeros(120)],
-    ids=["nan", "negative", "short", "two columns", "all zero"],
+    ("weights", "message"),
+    [
+        (np.full(120, np.nan), "Input sample_weight contains NaN"),
+        (np.full(120, -1.0), "sample_weight must not be negative, got -1"),
+        (np.ones(7), r"sample_weight.shape == \(7,\), expected \(120,\)"),
+        (np.ones((120, 2)), "Sample weights must be 1D"),
+        (np.zeros(120), "at least one (non-zero|positive)"),
+    ],
 )
-def test_bad_sample_weight(weights: NDArray[np.float64], binary: Data) -> None:
-    with pytest.raises(ValueError, match=r"(?i)sample_?weight|sample weight|weights"):
+def test_bad_sample_weight(weights: NDArray[np.float64], message: str, binary: Data) -> None:
+    with pytest.raises(ValueError, match=message):
         machine().fit(*binary, sample_weight=weights)
 
 
@@ -185,18 +153,6 @@ def test_bounds_of_the_dual_that_overflow_are_refused(kind: Any, binary: Data) -
     X, y = binary
     with pytest.raises(ValueError, match=r"C times sample_weight .* got C=1e\+300 and a weight of 1e\+10"):
         kind(C=1e300).fit(X, y, sample_weight=np.full(len(y), 1e10))
-
-
-def test_a_class_without_weight_is_refused(binary: Data) -> None:
-    """All rows of one class weigh nothing: two labels, but one class to learn."""
-    X, y = binary
-    with pytest.raises(ValueError, match=r"(?i)class|weight"):
-        machine().fit(X, y, sample_weight=(y == 1).astype(float))
-
-
-def test_unknown_class_in_class_weight(binary: Data) -> None:
-    with pytest.raises(ValueError, match="pear"):
-        machine(class_weight={"pear": 2.0}).fit(*binary)
 
 
 def test_break_ties_of_pairs_is_refused_before_rows_are_read(four: Data) -> None:

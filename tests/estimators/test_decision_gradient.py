@@ -135,11 +135,6 @@ def test_a_kernel_without_gradient_is_named(kernel: Any) -> None:
         model.decision_gradient(rows)
 
 
-def test_no_rows() -> None:
-    with pytest.raises(ValueError, match="0 sample"):
-        DCSVMClassifier().fit(X, Y > 0).decision_gradient(X[:0])
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("stop_level", [0, 1])
 def test_memory_is_within_the_budget(stop_level: int) -> None:

@@ -21,7 +21,6 @@ from widemargin import (
     OCASClassifier,
     OCASClassifierCV,
     RelevanceScaler,
-    TwoStepKernelKMeans,
     compress,
     suggest,
 )
@@ -86,16 +85,6 @@ def test_nor_does_a_column_far_from_the_origin() -> None:
     found, in_predict = peak_of(model.decision_function, wide)
     assert max(in_fit, in_predict) < BUDGET
     assert_allclose(found, narrow, atol=1e-3)
-
-
-@pytest.mark.slow
-def test_nor_in_kernel_k_means() -> None:
-    X, columns, _ = rows()
-    model = TwoStepKernelKMeans(3, gamma=0.5, random_state=0)
-    narrow = model.fit(X).labels_
-    _, peak = peak_of(model.fit, widened(X, columns))
-    assert peak < BUDGET
-    np.testing.assert_array_equal(model.labels_, narrow)
 
 
 @pytest.mark.slow

@@ -21,7 +21,6 @@ from widemargin import (
     DCSVMRegressor,
     LandmarkNystroem,
     OCASClassifier,
-    compress,
 )
 
 FORMS = {"dense": np.asarray, "csr": sp.csr_array}
@@ -122,16 +121,6 @@ def test_a_wide_linear_machine_is_that_of_centred_rows(form: str, n_classes: int
     assert model.objective_ == pytest.approx(oracle.objective_, rel=2e-3)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("form", FORMS)
-def test_crammer_and_singers_wide_machine_converges_far_from_the_origin(form: str) -> None:
-    X = np.random.default_rng(0).normal(size=(200, 400))
-    y = np.digitize(X[:, 0], [-0.5, 0.5])
-    model = OCASClassifier(multi_class="crammer_singer").fit(FORMS[form](X + 100.0), y)
-    assert model.converged_
-    assert model.score(FORMS[form](X + 100.0), y) == 1.0
-
-
 @pytest.mark.parametrize("n", [600, 3000])
 def test_the_objective_of_linear_machines_of_several_classes_is_their_own(n: int) -> None:
     X, _, centred = far_rows(1e6, "float32", n)
@@ -153,8 +142,8 @@ def test_kernel_entries_beyond_float64_are_no_certificate(offset: float, paramet
 
 
 def far_halves(form: str) -> tuple[Any, Any]:
-    """Rows (600, 5) of float32 about 5e6, exact, and the sign of a product of two columns."""
-    Z = np.random.default_rng(0).normal(size=(600, 5))
+    """Rows (300, 5) of float32 about 5e6, exact, and the sign of a product of two columns."""
+    Z = np.random.default_rng(0).normal(size=(300, 5))
     return FORMS[form](np.round(20 * Z + 5e6).astype("float32")), np.where(Z[:, 0] * Z[:, 1] > 0, 1, -1)
 
 
@@ -167,8 +156,7 @@ def far_halves(form: str) -> tuple[Any, Any]:
         DCPredRegressor(alpha=0.1, gamma=2e-3, random_state=0),
         make_pipeline(LandmarkNystroem(40, gamma=2e-3, random_state=0), OCASClassifier()),
         make_pipeline(
-            LandmarkNystroem(40, gamma=2e-3, n_pseudo_landmarks=20, pseudo="triangle", random_state=0),
-            OCASClassifier(),
+            LandmarkNystroem(40, gamma=2e-3, n_pseudo_landmarks=20, pseudo="triangle", random_state=0), OCASClassifier()
         ),
     ],
     ids=["merge", "removal", "tree", "ridge", "coordinates", "triangle"],
@@ -177,17 +165,6 @@ def test_small_machines_of_csr_rows_far_from_the_origin_are_those_of_dense_ones(
     scores = [clone(model).fit(*far_halves(form)).score(*far_halves(form)) for form in FORMS]
     assert scores[1] == pytest.approx(scores[0], abs=0.01)
     assert min(scores) > 0.5
-
-
-@pytest.mark.slow
-def test_a_compressed_machine_of_csr_rows_is_that_of_dense_ones() -> None:
-    scores = []
-    for form in FORMS:
-        X, y = far_halves(form)
-        small = compress(DCSVMClassifier(C=10, gamma=2e-3).fit(X, y), X, random_state=0)
-        scores.append(small.score(X, y))
-    assert scores[1] == pytest.approx(scores[0], abs=0.02)
-    assert min(scores) > 0.9
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -208,13 +185,6 @@ def test_rows_too_far_from_the_origin_are_warned_of(model: Any, offset: float, f
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         clone(model).fit(FORMS[form](centred), y)
-
-
-@pytest.mark.parametrize("value", [1e160, 1e300])
-def test_targets_whose_squares_overflow_are_named(value: float) -> None:
-    X, y, _ = far_rows(0.0, "float64")
-    with pytest.raises(ValueError, match=r"y must be at most 1e\+100 in magnitude, got 1e\+"):
-        DCPredRegressor().fit(X, np.where(y > 0, value, 0.0))
 
 
 @pytest.mark.parametrize("form", FORMS)

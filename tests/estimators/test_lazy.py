@@ -12,7 +12,6 @@ from sklearn.exceptions import NotFittedError
 
 from widemargin import (
     BSGDClassifier,
-    C_path,
     DCOneClassSVM,
     DCPredClassifier,
     DCPredRegressor,
@@ -181,15 +180,6 @@ def test_a_search_computes_a_collection_into_memory(search: Any) -> None:
 
 
 @pytest.mark.slow
-def test_compress_and_paths_take_a_frame() -> None:
-    lazy, model = dd.from_pandas(FRAME, npartitions=3), DCSVMClassifier().fit(FRAME, SERIES)
-    fast, wanted = (compress(model, rows, random_state=0) for rows in (lazy, FRAME))
-    np.testing.assert_array_equal(fast.decision_function(FRAME), wanted.decision_function(FRAME))
-    paths = [C_path(OCASClassifier(), rows, SERIES, [0.1, 1.0], cv=2) for rows in (lazy, FRAME)]
-    np.testing.assert_array_equal(paths[0].scores, paths[1].scores)
-
-
-@pytest.mark.slow
 def test_scores_of_collections() -> None:
     rows, labels = dd.from_pandas(FRAME, npartitions=3), dd.from_pandas(SERIES, npartitions=3)
     for model in (DCSVMClassifier(), OCASClassifier(), DCPredClassifier(random_state=0)):
@@ -199,16 +189,6 @@ def test_scores_of_collections() -> None:
         regressor.fit(FRAME, FRAME["column 0"])
         lazy = regressor.score(rows, rows["column 0"], sample_weight=rows["column 1"] ** 2)
         assert lazy == pytest.approx(regressor.score(FRAME, FRAME["column 0"], FRAME["column 1"] ** 2))
-
-
-@pytest.mark.slow
-def test_a_search_has_lazy_gradients() -> None:
-    for relevance in (False, True):
-        search = DCSVMRegressorCV(
-            [1.0], [0.1], kernels="rbf", epsilons=[0.1], cv=2, search="early", relevance=relevance
-        )
-        search.fit(X, X[:, 0])
-        np.testing.assert_array_equal(search.decision_gradient(with_blocks(X)).compute(), search.decision_gradient(X))
 
 
 def test_columns_of_other_kinds_are_predicted() -> None:

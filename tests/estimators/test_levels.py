@@ -5,7 +5,6 @@ from __future__ import annotations
 import pickle
 import warnings
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,7 +17,6 @@ from sklearn.metrics.pairwise import polynomial_kernel, rbf_kernel
 
 from naive import dc_svm as naive
 from widemargin import DCSVMClassifier
-from widemargin._model_files import load, write_model
 from widemargin._threads import ThreadTeam
 from widemargin.algorithms import dc_svm_levels as dc_svm
 from widemargin.datasets import load_patches
@@ -215,41 +213,6 @@ def test_soft_decision_is_that_of_the_routed_cluster_or_the_mean_of_two(
     if fit_intercept:
         for c in range(router.n_clusters):  # every cluster's own constraint
             assert abs(model.dual_coef_[0, own == c].sum()) < 1e-9
-
-
-@pytest.mark.slow
-def test_copies_of_an_early_machine(early: DCSVMClassifier, patches: Data, tmp_path: Path) -> None:
-    f = early.decision_function(patches[0])
-    np.testing.assert_array_equal(pickle.loads(pickle.dumps(early)).decision_function(patches[0]), f)
-    with (tmp_path / "early.skops").open("wb") as file:
-        write_model(early, file)
-    np.testing.assert_array_equal(load(tmp_path / "early.skops").decision_function(patches[0]), f)
-    fresh = clone(early)
-    assert fresh.get_params() == early.get_params()
-    assert not hasattr(fresh, "levels_")
-
-
-def test_sparse_model_files(binary: Data, tmp_path: Path) -> None:
-    X, y = sp.csr_array(binary[0]), binary[1]
-    model = DCSVMClassifier(n_levels=1, stop_level=1, random_state=0).fit(X, y)
-    with (tmp_path / "m.skops").open("wb") as file:
-        write_model(model, file)
-    np.testing.assert_array_equal(load(tmp_path / "m.skops").decision_function(X), model.decision_function(X))
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("fit_intercept", [False, True])
-def test_an_early_machine_goes_on_to_the_exact_one(fit_intercept: bool, patches: Data) -> None:
-    X, y = patches
-    options = PATCHES | {"fit_intercept": fit_intercept, "tol": 1e-4}
-    model = DCSVMClassifier(**options, n_levels=2, stop_level=1, warm_start=True).fit(X, y)
-    assert model.levels_
-    model.set_params(stop_level=0).fit(X, y)
-    cold = DCSVMClassifier(**options, n_levels=0).fit(X, y)
-    assert model.converged_
-    assert [level["level"] for level in model.levels_] == [2, 1]  # none was solved again
-    assert dual(model) == pytest.approx(dual(cold), rel=1e-6)
-    np.testing.assert_allclose(model.decision_function(X), cold.decision_function(X), atol=1e-2)
 
 
 @pytest.mark.slow

@@ -69,13 +69,6 @@ def test_a_branching_larger_than_the_number_of_rows() -> None:
     assert len(fit(X, y, n_levels="auto", branching=10_000, partition="random").levels_) == 1
 
 
-@pytest.mark.parametrize("number", [int, np.int32, np.int64])
-def test_integers_of_numpy_are_as_large_as_those_of_python(number: Any) -> None:
-    X, y = noisy(60)
-    model = fit(X, y, n_levels=number(32), stop_level=number(32), branching=number(4), n_sample=number(100))
-    assert model.levels_[-1]["n_clusters"] == 60
-
-
 def test_two_rows() -> None:
     for stop_level in (0, 1, 2):
         assert fit([[0.0], [1.0]], [0, 1], stop_level=stop_level).score([[0.0], [1.0]], [0, 1]) == 1.0
@@ -114,21 +107,6 @@ def test_clusters_of_one_class(partition: str, fit_intercept: bool) -> None:
         elif fit_intercept and partition != "random":
             assert len(model.support_) == 0
             np.testing.assert_array_equal(np.abs(model.decision_function(X)), 1.0)
-
-
-@pytest.mark.parametrize("fit_intercept", [False, True])
-@pytest.mark.parametrize("stop_level", [0, 1, 2])
-@pytest.mark.parametrize("kind", ["symmetric noise", "sigmoid"])
-def test_matrices_that_are_not_positive_semidefinite(kind: str, stop_level: int, fit_intercept: bool) -> None:
-    X, y = noisy(120)
-    A = np.random.default_rng(1).normal(size=(120, 120))
-    K = A + A.T if kind == "symmetric noise" else np.tanh(X @ X.T - 1.0)
-    assert np.linalg.eigvalsh(K)[0] < -0.1
-    options: dict[str, Any] = {"kernel": "precomputed", "stop_level": stop_level, "fit_intercept": fit_intercept}
-    with pytest.warns(UserWarning, match="kernel='precomputed' is not positive semidefinite"):
-        model = fit(K, y, has_bound=False, **options)
-    assert len(model.levels_) == 2 if stop_level < 2 else 1
-    assert np.all(np.abs(model.dual_coef_) <= 1.0)  # feasible
 
 
 def test_zero_weights_shift_the_row_numbers_of_a_precomputed_early_machine() -> None:

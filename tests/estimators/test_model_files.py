@@ -2,7 +2,6 @@
 
 import contextlib
 import copy
-import io
 import pickle
 import threading
 from collections.abc import Callable
@@ -10,7 +9,6 @@ from functools import cache
 from types import ModuleType
 from typing import Any
 
-import joblib
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -98,12 +96,7 @@ def short(a: Any) -> Any:
 
 
 DAMAGES = [
-    (
-        "exact",
-        ("dual_coef_",),
-        short,
-        r"dual_coef_ must be an array of float64 of shape \(2, \d+\), got float64 of",
-    ),
+    ("exact", ("dual_coef_",), short, r"dual_coef_ must be an array of float64 of shape \(2, \d+\), got float64 of"),
     ("exact", ("dual_coef_",), entry(np.nan), "dual_coef_ must have entries that are finite, got nan"),
     ("exact", ("dual_coef_",), lambda a: a.astype(np.float32), "dual_coef_ must be an array of float64 .* got float32"),
     ("exact", ("dual_coef_",), None, "dual_coef_ must be an array of float64 .* got NoneType: None"),
@@ -134,34 +127,14 @@ DAMAGES = [
     ("tree", ("_trees",), [], "_trees must be a list of one or more dicts, got 0"),
     ("tree", ("_trees", 0), 3, r"_trees\[0\] must be a dict or a list, got int: 3"),
     ("tree", ("_trees", 0, "landmarks"), short, r"_trees\[0\]\['landmarks'\] must be an array of float64 of shape"),
-    (
-        "tree",
-        ("_trees", 0, "centres"),
-        short,
-        r"'centres'\] must be an array of float64 of shape \(1, 2, 5\)",
-    ),
+    ("tree", ("_trees", 0, "centres"), short, r"'centres'\] must be an array of float64 of shape \(1, 2, 5\)"),
     ("tree", ("n_features_in_",), 4, r"shape_fit_ must be \(n_samples, 4\), got \(120, 5\)"),
-    (
-        "linear",
-        ("coef_",),
-        short,
-        r"coef_ must be an array of float64 of shape \(3, 5\), got .* \(3, 4\)",
-    ),
+    ("linear", ("coef_",), short, r"coef_ must be an array of float64 of shape \(3, 5\), got .* \(3, 4\)"),
     ("linear", ("intercept_",), entry(np.inf), "intercept_ must have entries that are finite, got inf"),
     ("linear", ("_points", 1), None, r"_points\[1\] must be an array of float64"),
-    (
-        "merging",
-        ("_budget", "budget"),
-        2**29,
-        r"_budget\['budget'\] must be below the \d+ columns of _st",
-    ),
+    ("merging", ("_budget", "budget"), 2**29, r"_budget\['budget'\] must be below the \d+ columns of _st"),
     ("merging", ("_states", 0, "counts"), entry(-5), r"_states\[0\]\['counts'\] must have entries .* got -5"),
-    (
-        "merging",
-        ("_states", 0, "counts"),
-        lambda c: np.full_like(c, 2**62),
-        "must be of at most 10 points, got 46",
-    ),
+    ("merging", ("_states", 0, "counts"), lambda c: np.full_like(c, 2**62), "must be of at most 10 points, got 46"),
     ("merging", ("_states", 0, "counts"), lambda c: c * [1, 0, 1, 1, 1, 1, 1], r"'slots'\] must be 0 between the 0"),
     ("merging", ("_states", 0, "points"), short, r"_states\[0\]\['points'\] must be an array of float32"),
     ("merging", ("_states",), lambda states: states * 2, "_states must be a list of 1 dicts, got 2"),
@@ -171,12 +144,7 @@ DAMAGES = [
     ("clusters", ("n_clusters_",), 10**9, "n_clusters_ must be 3, one more than the largest of sample_labels_"),
     ("clusters", ("_points",), lambda a: a[1:], r"_points must be an array of floats of shape \(120, 5\)"),
     ("clusters", ("_sample_weights",), entry(-1.0), "_sample_weights must be positive, got -1.0"),
-    (
-        "clusters",
-        ("_squared_centre_norms",),
-        short,
-        r"_squared_centre_norms must be an array of float64 of shape",
-    ),
+    ("clusters", ("_squared_centre_norms",), short, r"_squared_centre_norms must be an array of float64 of shape"),
     ("clusters", ("inertia_",), np.nan, "inertia_ must be a finite number, got nan"),
     ("clusters of a matrix", ("sample_indices_",), entry(120), r"sample_indices_ must have entries .* got 120"),
     ("relevance", ("relevance_",), short, r"relevance_ must be an array of float64 of shape \(5,\)"),
@@ -186,12 +154,7 @@ DAMAGES = [
     ("landmarks", ("factor_",), lambda a: a[1:], r"factor_ must be an array of float64 of shape \(11, any\)"),
     ("landmarks", ("_pseudo", "pairs"), entry(8), r"_pseudo\['pairs'\] must have entries that are in \[0, 8\), got 8"),
     ("landmarks of a matrix", ("landmark_indices_",), entry(120), r"landmark_indices_ must have entries .* got 120"),
-    (
-        "landmarks of a matrix",
-        ("landmark_indices_",),
-        short,
-        r"landmarks_ must be .* of shape \(7, 0\)",
-    ),
+    ("landmarks of a matrix", ("landmark_indices_",), short, r"landmarks_ must be .* of shape \(7, 0\)"),
     ("compressed", ("_trees", 0, "coef"), short, r"_trees\[0\]\['coef'\] must be an array of float64"),
     ("compressed", ("_trees", 0, "children"), entry(9), "trees? of Nystroem machines do not fit|has the child 9"),
     ("compressed", ("_gamma",), None, "_gamma must be a finite number, got None"),
@@ -425,13 +388,12 @@ SVC_DAMAGES = [
 ]
 
 
-@pytest.mark.parametrize("rows", [X, ROWS], ids=["dense", "CSR"])
 @pytest.mark.parametrize(("name", "value"), SVC_DAMAGES)
 def test_a_damaged_machine_of_scikit_learn_is_one_line(
-    name: str, value: Any, rows: Any, tmp_path: Any, capsys: pytest.CaptureFixture[str]
+    name: str, value: Any, tmp_path: Any, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """LIBSVM reads beyond the ends of arrays that do not fit one another."""
-    machine = SVC().fit(rows, THREE)
+    machine = SVC().fit(ROWS if name == "support_vectors_" else X, THREE)
     damaged = value(getattr(machine, name)) if callable(value) else value
     vars(machine)[name] = damaged
     dump(make_pipeline(machine) if name == "support_" else machine, tmp_path / "model")
@@ -484,24 +446,6 @@ def same(a: Any, b: Any) -> bool:
 
 
 @pytest.mark.slow
-def test_sound_models_come_back_to_the_last_bit(fuzzer: ModuleType) -> None:
-    for name in fuzzer.MODELS:
-        sound, file = fuzzer.fitted(name), io.BytesIO()
-        joblib.dump(sound, file)
-        file.seek(0)
-        for again in (
-            joblib.load(file),
-            fuzzer.loaded(fuzzer.written(sound, "pickle"), "pickle"),
-            fuzzer.loaded(fuzzer.written(sound, "skops"), "skops"),
-        ):
-            assert same(fuzzer.state_of(again), fuzzer.state_of(sound)), name
-            rows = fuzzer._rows()[0]
-            rows = rows @ rows.T if "precomputed" in name else rows
-            method = next(m for m in ("decision_function", "predict", "transform") if hasattr(sound, m))
-            np.testing.assert_array_equal(getattr(again, method)(rows), getattr(sound, method)(rows), name)
-
-
-@pytest.mark.slow
 def test_no_change_of_a_file_ends_the_process(fuzzer: ModuleType) -> None:
     wrong = [
         (change, kind, what)
@@ -509,31 +453,3 @@ def test_no_change_of_a_file_ends_the_process(fuzzer: ModuleType) -> None:
         if kind not in (fuzzer.REJECTED_AT_LOAD, fuzzer.REJECTED_AT_USE, fuzzer.USABLE)
     ]
     assert not wrong
-
-
-@pytest.mark.slow
-def test_the_fuzzer_sees_what_happens(fuzzer: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A child that dies, hangs or asks for too much memory is counted as that."""
-    change = next(fuzzer.changes(1))
-    monkeypatch.setattr(fuzzer, "_LIMITS", tuple((*limit[:2], 1.0) for limit in fuzzer._LIMITS))
-
-    def outcome_of(action: Callable[[], Any]) -> str:
-        monkeypatch.setattr(fuzzer, "use", lambda *_: action())
-        monkeypatch.setattr(fuzzer, "changed", lambda state, seed: (state, "nothing"))
-        return str(fuzzer.in_child(change)[0])
-
-    def die() -> None:
-        import os
-        import signal
-
-        os.kill(os.getpid(), signal.SIGSEGV)
-
-    def hang() -> None:
-        while True:
-            pass
-
-    assert outcome_of(lambda: None) == fuzzer.USABLE
-    assert outcome_of(die) == fuzzer.CRASHED
-    assert outcome_of(hang) == fuzzer.HUNG
-    assert outcome_of(lambda: np.ones(2**30)) == fuzzer.OUT_OF_MEMORY
-    assert outcome_of(lambda: [].pop()) == fuzzer.REJECTED_AT_USE

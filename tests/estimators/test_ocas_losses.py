@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import pickle
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-import scipy.sparse as sp
 from numpy.typing import NDArray
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 from sklearn.svm import LinearSVC
 
@@ -68,40 +64,6 @@ def test_a_start_from_a_sample() -> None:
         assert models[0].n_iter_ < models[1].n_iter_
 
 
-@pytest.mark.parametrize("loss", SMOOTH)
-def test_forms_of_the_same_data(four: Data, loss: str, tmp_path: Path) -> None:
-    X, y = four
-    model = OCASClassifier(loss=loss, tol=1e-6, n_jobs=1).fit(X, y)
-    np.save(tmp_path / "X.npy", X)
-    mapped = np.load(tmp_path / "X.npy", mmap_mode="r")
-    for form in (sp.csr_array(X), np.asfortranarray(X), mapped):
-        other = OCASClassifier(loss=loss, tol=1e-6, n_jobs=1).fit(form, y)
-        np.testing.assert_allclose(other.coef_, model.coef_, atol=1e-5)
-    threads = OCASClassifier(loss=loss, tol=1e-6, n_jobs=2).fit(X, y)
-    np.testing.assert_array_equal(threads.coef_, model.coef_)
-
-
-@pytest.mark.slow
-def test_dask(binary: Data) -> None:
-    da = pytest.importorskip("dask.array")
-    X, y = binary
-    for loss in SMOOTH:
-        lazy = da.from_array(X, chunks=(50, X.shape[1]))
-        model, own = (OCASClassifier(loss=loss, tol=1e-7).fit(rows, y) for rows in (lazy, X))
-        np.testing.assert_allclose(model.coef_, own.coef_, atol=1e-4)
-    np.testing.assert_allclose(model.predict_proba(lazy).compute(), own.predict_proba(X), atol=1e-4)
-
-
-def test_weights_are_repetitions(binary: Data) -> None:
-    X, y = binary
-    repeats = np.random.default_rng(0).integers(0, 4, len(y))
-    for loss in SMOOTH:
-        weighted = OCASClassifier(loss=loss, tol=1e-8).fit(X, y, repeats)
-        repeated = OCASClassifier(loss=loss, tol=1e-8).fit(np.repeat(X, repeats, axis=0), np.repeat(y, repeats))
-        np.testing.assert_allclose(weighted.coef_, repeated.coef_, atol=1e-6)
-        np.testing.assert_allclose(weighted.intercept_, repeated.intercept_, atol=1e-6)
-
-
 def test_probabilities(binary: Data, four: Data) -> None:
     X, y = binary
     model = OCASClassifier(loss="logistic", tol=1e-8).fit(X, y)
@@ -115,27 +77,6 @@ def test_probabilities(binary: Data, four: Data) -> None:
     assert np.isfinite(several.predict_log_proba(1e6 * four[0])).all()
     for loss in ("hinge", "squared_hinge"):
         assert not hasattr(OCASClassifier(loss=loss), "predict_proba")
-
-
-@pytest.mark.parametrize("loss", SMOOTH)
-def test_path_warm_start_and_pickle(binary: Data, loss: str) -> None:
-    X, y = binary
-    path = OCASClassifier(loss=loss, tol=1e-6).fit_path(X, y, [0.01, 1.0])
-    alone = OCASClassifier(1.0, loss=loss, tol=1e-6).fit(X, y)
-    assert path[1].objective_ == pytest.approx(alone.objective_, rel=1e-5)
-    warm = OCASClassifier(1.0, loss=loss, warm_start=True).fit(X, y).set_params(C=1.01).fit(X, y)
-    assert warm.n_iter_ <= alone.n_iter_
-    np.testing.assert_array_equal(pickle.loads(pickle.dumps(alone)).predict(X), alone.predict(X))
-
-
-@pytest.mark.parametrize("loss", SMOOTH)
-def test_a_stopped_fit_has_the_best_machine_so_far(binary: Data, loss: str) -> None:
-    X, y = binary
-    with pytest.warns(ConvergenceWarning, match="was stopped by max_iter before it converged: duality gap"):
-        model = OCASClassifier(100.0, loss=loss, tol=1e-12, max_iter=1).fit(X, y)
-    assert 0 < model.dual_gap_ < model.objective_
-    with pytest.warns(ConvergenceWarning, match="max_time"):
-        assert not OCASClassifier(loss=loss, max_time=0).fit(X, y).coef_.any()
 
 
 def test_far_from_the_origin_and_separable() -> None:

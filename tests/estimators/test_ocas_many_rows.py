@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from sklearn.exceptions import ConvergenceWarning
 
 from widemargin import OCASClassifier
 from widemargin.algorithms import ocas
@@ -70,23 +69,6 @@ def test_the_same_machine_from_all_kinds_of_rows(many: Data, form: str, tmp_path
     assert np.isclose(machines[0].objective_, reference.objective_, rtol=2e-5)
 
 
-@pytest.mark.slow
-def test_classes_weights_and_paths(many: Data) -> None:
-    X, _ = many
-    y = np.digitize(X[:, 0] + X[:, 1], [-1.0, 1.0])
-    weight = np.random.default_rng(1).uniform(0, 2, len(y)).round(1)
-    machines = [OCASClassifier(tol=1e-5, n_jobs=j).fit(X, y, weight) for j in (1, 2)]
-    np.testing.assert_array_equal(machines[0].coef_, machines[1].coef_)
-    one = OCASClassifier(tol=1e-5).fit(X, y == 2, weight)
-    np.testing.assert_allclose(machines[0].coef_[2], one.coef_[0], rtol=0.01, atol=0.05)
-    for C, model in zip((0.01, 1.0), OCASClassifier(tol=1e-5).fit_path(X, y == 2, [0.01, 1.0]), strict=True):
-        single = OCASClassifier(C=C, tol=1e-5).fit(X, y == 2)
-        assert model.converged_
-        assert np.isclose(model.objective_, single.objective_, rtol=2e-5)
-    singer = OCASClassifier(C=0.01, multi_class="crammer_singer").fit(X, y)
-    assert singer.converged_
-
-
 @pytest.mark.parametrize("fit_intercept", [False, True])
 @pytest.mark.parametrize(
     "X",
@@ -102,16 +84,6 @@ def test_few_distinct_rows(X: NDArray[np.float64], fit_intercept: bool) -> None:
     assert model.converged_
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("fit_intercept", [False, True])
-def test_many_classes_do_not_depend_on_n_jobs(many: Data, fit_intercept: bool) -> None:
-    X, _ = many
-    y = np.digitize(X @ np.arange(6, dtype=np.float32), np.linspace(-8, 8, 8))
-    machines = [OCASClassifier(tol=1e-5, n_jobs=j, fit_intercept=fit_intercept).fit(X, y) for j in (1, 2, 3, 2)]
-    for machine in machines[1:]:
-        np.testing.assert_array_equal(machine.coef_, machines[0].coef_)
-
-
 def test_half_of_the_rows_are_empty() -> None:
     rng = np.random.default_rng(2)
     X = rng.normal(size=(40_000, 20)).astype(np.float32)
@@ -125,13 +97,6 @@ def test_a_class_of_one_row(many: Data) -> None:
     y = np.zeros(len(X), int)
     y[np.argmax(X[:, 0])] = 1
     assert OCASClassifier(C=10.0).fit(X, y).converged_
-
-
-def test_no_time_for_the_sample(many: Data) -> None:
-    with pytest.warns(ConvergenceWarning, match="stopped by max_time"):
-        model = OCASClassifier(tol=1e-9, max_time=1e-9).fit(*many)
-    assert np.isfinite(model.decision_function(many[0])).all()
-    assert 0 <= model.dual_gap_ <= model.objective_
 
 
 def test_history_is_that_of_all_rows(many: Data) -> None:

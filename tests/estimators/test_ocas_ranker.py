@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import pickle
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-import scipy.sparse as sp
 from numpy.typing import NDArray
-from sklearn.exceptions import ConvergenceWarning
 
-import widemargin
 from naive import losses as naive
 from widemargin import OCASClassifier, OCASRanker
 
@@ -65,45 +60,6 @@ def test_only_the_order_within_groups_counts(queries: Data) -> None:
     other = OCASRanker(0.1).fit(X, np.exp(y) + 10.0 * groups, groups=names.tolist())
     np.testing.assert_array_equal(other.coef_, model.coef_)
     assert OCASRanker(0.1).fit(X, y).objective_ != pytest.approx(model.objective_, rel=0.1)
-
-
-@pytest.mark.slow
-def test_forms_of_the_same_data(queries: Data, tmp_path: Path) -> None:
-    X, y, groups = queries
-    model = OCASRanker(0.1, tol=1e-7, n_jobs=1).fit(X, y, groups)
-    np.save(tmp_path / "X.npy", X)
-    for form in (sp.csr_array(X), np.asfortranarray(X), np.load(tmp_path / "X.npy", mmap_mode="r")):
-        np.testing.assert_allclose(OCASRanker(0.1, tol=1e-7).fit(form, y, groups).coef_, model.coef_, atol=1e-3)
-    np.testing.assert_array_equal(OCASRanker(0.1, tol=1e-7, n_jobs=2).fit(X, y, groups).coef_, model.coef_)
-    widemargin.save(model, tmp_path / "m.skops")
-    for copy in (pickle.loads(pickle.dumps(model)), widemargin.load(tmp_path / "m.skops")):
-        np.testing.assert_array_equal(copy.predict(X), model.predict(X))
-
-
-@pytest.mark.slow
-def test_dask(queries: Data) -> None:
-    da = pytest.importorskip("dask.array")
-    X, y, groups = queries
-    lazy = da.from_array(X, chunks=(25, 4))
-    model, own = (OCASRanker(0.1, tol=1e-6).fit(rows, y, groups) for rows in (lazy, X))
-    assert model.objective_ == pytest.approx(own.objective_, rel=1e-5)
-    assert model.score(lazy, y, groups) == model.score(X, y, groups)
-
-
-@pytest.mark.slow
-def test_path_and_warm_start(queries: Data) -> None:
-    X, y, groups = queries
-    alone = OCASRanker(1.0, tol=1e-6).fit(X, y, groups)
-    path = OCASRanker(tol=1e-6).fit_path(X, y, [0.01, 1.0], groups=groups)
-    assert path[1].objective_ == pytest.approx(alone.objective_, rel=1e-5)
-    warm = OCASRanker(1.0, tol=1e-6, warm_start=True).fit(X, y, groups).set_params(C=1.01).fit(X, y, groups)
-    assert warm.n_iter_ < alone.n_iter_
-
-
-def test_a_stopped_fit_has_the_best_machine_so_far(queries: Data) -> None:
-    with pytest.warns(ConvergenceWarning, match="was stopped by max_iter before it converged: duality gap"):
-        model = OCASRanker(tol=1e-9, max_iter=2).fit(*queries)
-    assert 0 < model.dual_gap_ < model.objective_
 
 
 @pytest.mark.slow

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -94,3 +95,24 @@ def test_a_ranking_counts_ties_half() -> None:
     X, y = rng.normal(size=(60, 33)), np.arange(60) % 2
     model = OCASRanker().fit(X, y)
     assert model.score(np.tile(X[:1], (37, 1)), np.arange(37)) == 0.5
+
+
+def test_zero_rows_and_columns(binary: Any) -> None:
+    X, y = binary
+    model = OCASClassifier(tol=1e-6, fit_intercept=False).fit(X, y)
+    padded = np.vstack([np.column_stack([X, np.zeros(len(X))]), np.zeros((3, X.shape[1] + 1))])
+    for form in (padded, sp.csr_array(padded)):
+        other = OCASClassifier(tol=1e-6, fit_intercept=False).fit(form, np.append(y, [0, 1, 0]))
+        np.testing.assert_allclose(other.coef_[0, :-1], model.coef_[0], atol=1e-3)
+        assert other.coef_[0, -1] == 0
+        assert np.isclose(other.objective_, model.objective_ + 3.0)  # an all-zero row loses 1, whatever w
+    assert OCASClassifier().fit(np.zeros((4, 2)), [0, 1, 1, 1]).predict([[0.0, 0.0]]) == [1]
+
+
+def test_nan_in_a_memory_map(tmp_path: Path) -> None:
+    X = np.zeros((1000, 4), np.float32)
+    X[777, 1] = np.nan
+    np.save(tmp_path / "X.npy", X)
+    mapped = np.load(tmp_path / "X.npy", mmap_mode="r")
+    with pytest.raises(ValueError, match="contains NaN"):
+        OCASClassifier(memory_budget=8000).fit(mapped, np.arange(1000) % 2)

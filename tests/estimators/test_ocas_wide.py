@@ -14,7 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import LinearSVC
 
 from naive.cutting_plane import multiclass_risk
-from widemargin import OCASClassifier, OCASClassifierCV
+from widemargin import OCASClassifier
 from widemargin._threads import ThreadTeam
 from widemargin.data import make_design_matrix
 from widemargin.solvers.cutting_plane.accelerations import choose_accelerations
@@ -108,18 +108,6 @@ def test_squared_hinges_have_the_dual_too(C: float, fit_intercept: bool) -> None
     assert_array_equal(path.coef_, model.coef_)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("C", [0.01, 0.1])
-def test_with_an_intercept_and_weights_it_is_the_machine_of_algorithm_1(C: float) -> None:
-    s = np.random.default_rng(1).uniform(0.0, 2.0, len(Y)).round(1)
-    model = OCASClassifier(C=C, tol=1e-4).fit(X, Y, s)
-    plain = OCASClassifier(C=C, tol=1e-3, acceleration=None).fit(X, Y, s)
-    assert model.converged_
-    assert np.isclose(model.objective_, objective(model, X, Y, C, s), rtol=1e-9)
-    assert model.objective_ - model.dual_gap_ <= plain.objective_
-    assert plain.objective_ - plain.dual_gap_ <= model.objective_ <= plain.objective_ * (1 + 1e-4)
-
-
 @pytest.mark.parametrize("n_classes", [2, 3])
 @pytest.mark.parametrize("form", ["csr", "float64", "dense"])
 def test_the_machine_does_not_depend_on_threads(n_classes: int, form: str) -> None:
@@ -131,24 +119,6 @@ def test_the_machine_does_not_depend_on_threads(n_classes: int, form: str) -> No
     assert_array_equal(one.intercept_, two.intercept_)
     assert one.converged_
     assert len(one.coef_) == (1 if n_classes == 2 else 3)
-
-
-@pytest.mark.slow
-def test_a_path_of_C_ends_where_separate_fits_do() -> None:
-    Cs = [0.01, 1.0, 100.0, 0.1]
-    for C, model in zip(Cs, OCASClassifier().fit_path(X, Y, Cs), strict=True):
-        alone = OCASClassifier(C=C).fit(X, Y)
-        assert model.converged_
-        assert np.isclose(model.objective_, alone.objective_, rtol=2e-3)
-        assert np.isclose(model.objective_, objective(model, X, Y, C), rtol=1e-9)
-
-
-@pytest.mark.slow
-def test_C_is_chosen_along_a_path() -> None:
-    model = OCASClassifierCV(Cs=[1e-5, 1e-2, 1.0], cv=3).fit(X, Y)
-    assert model.scores_.shape == (3, 3)
-    assert model.C_ > 1e-5
-    assert model.best_estimator_.converged_
 
 
 @pytest.mark.parametrize("limit", [{"max_iter": 1}, {"max_time": 0.0}, {"memory_budget": "100KB"}])
@@ -197,20 +167,6 @@ def test_crammer_singers_objective_is_that_of_liblinear(C: float, fit_intercept:
     assert model.objective_ <= multiclass_objective(rival, X, y, C) * (1 + 2e-5)
     assert model.objective_ - model.dual_gap_ <= multiclass_objective(rival, X, y, C) * (1 + 1e-9)
     assert model.history_["n_planes"].max() == 1  # the zero plane
-
-
-@pytest.mark.slow
-def test_crammer_singer_takes_weights_and_a_path() -> None:
-    X, y = CLASSES
-    s = np.random.default_rng(0).integers(0, 3, len(y)).astype(float)
-    model = OCASClassifier(multi_class="crammer_singer", tol=1e-5)
-    repeated = np.repeat(np.arange(len(y)), s.astype(int))
-    weighted, whole = clone(model).fit(X, y, s), clone(model).fit(X[repeated], y[repeated])
-    assert np.isclose(weighted.objective_, whole.objective_, rtol=2e-5)
-    for machine in model.fit_path(X, y, [10.0, 0.1, 1.0]):
-        alone = clone(machine).fit(X, y)
-        assert machine.converged_
-        assert np.isclose(machine.objective_, alone.objective_, rtol=2e-5)
 
 
 def test_crammer_singer_goes_on_from_a_machine_and_stops_in_time() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import sys
 import warnings
@@ -30,11 +31,10 @@ from widemargin import (
 GRIDS = ("Cs", "gammas", "epsilons", "cv", "scoring")  # take lists and objects too
 FEW = {"kernels": "rbf", "relevance": False, "search": "exact"}  # the quickest search of kernels
 SMALL = [clone(one).set_params(**{name: FEW[name] for name in FEW if hasattr(one, name)}) for one in SEARCHES]
-CASES = [(one, name) for one in [*ESTIMATORS, *SMALL] for name in one.get_params() if name not in GRIDS]
-ODD: list[Any] = [np.nan, -np.inf, "x", "", np.array(1.0), np.array([1.0]), [1], (1,), {"a": 1}, 1 + 2j, object()]
-ODD += [np.array([1, 2]), np.array([1.5, 2.5]), np.array([]), {1, 2}, Decimal("0.5"), Fraction(1, 2)]
-ODD += [np.inf, 0, 0.0, -1, -1.5, 1, True, False, None, 1e308, 10**30]
-ODD += [np.float32(0.5), np.int64(3), np.bool_(True), np.str_("rbf")]
+ODD: list[Any] = [np.nan, np.inf, "x", np.array(1.0), np.array([1, 2]), (1,), {"a": 1}, 1 + 2j, object()]
+ODD += [0, -1, -1.5, 1, True, None, 1e308, 10**30, np.float32(0.5), np.int64(3), np.bool_(True), np.str_("rbf")]
+MORE: list[Any] = [-np.inf, "", np.array([1.0]), [1], np.array([1.5, 2.5]), np.array([]), {1, 2}, 0.0, False]
+MORE += [Decimal("0.5"), Fraction(1, 2)]
 REFUSED = object()
 Rule = Callable[[Any], Any]  # from a value, of Python's own types, to what it means, or REFUSED
 
@@ -89,18 +89,21 @@ SMALL_C = number(above=0, most=1e98)
 
 def predictions_of(estimator: Any) -> Any:
     """Predictions of the estimator, fitted to 40 rows; of a transformer without any their coordinates."""
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(40, 3))
-    y = (X[:, 0] > 0).astype(int)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        model = estimator.fit(X, y)
+        model = estimator.fit(X, Y)
         if getattr(model, "refit", True) is False:
             return model.best_score_
         return next(getattr(model, how)(X) for how in PREDICTORS if hasattr(model, how))
 
 
+X = np.random.default_rng(0).normal(size=(40, 3))
+Y = (X[:, 0] > 0).astype(int)
 PREDICTORS = ("decision_function", "predict", "transform")
+
+
+def names_of(estimator: Any) -> list[str]:
+    return [name for name in estimator.get_params() if name not in GRIDS]
 
 
 def rules_of(estimator: Any, name: str) -> tuple[Rule, ...]:
@@ -115,11 +118,16 @@ def meaning_of(value: Any, rules: tuple[Rule, ...]) -> Any:
     return next((meaning for rule in rules if (meaning := rule(plain)) is not REFUSED), REFUSED)
 
 
-@pytest.mark.parametrize(("estimator", "name"), CASES, ids=lambda v: v if isinstance(v, str) else name_of(v))
-def test_an_odd_value_is_taken_as_what_it_means_or_named(estimator: Any, name: str) -> None:
-    for value in ODD:
-        model, meaning = clone(estimator).set_params(**{name: value}), meaning_of(value, rules_of(estimator, name))
-        if meaning is REFUSED:
+@pytest.mark.parametrize("estimator", [*ESTIMATORS, *SMALL], ids=name_of)
+@pytest.mark.parametrize("values", [ODD, pytest.param(MORE, marks=pytest.mark.slow)], ids=["odd", "more"])
+def test_an_odd_value_is_refused_by_name_or_passes_the_checks(values: list[Any], estimator: Any) -> None:
+    for name in names_of(estimator):
+        model, rules = clone(estimator), rules_of(estimator, name)
+        for value in values:
+            setattr(model, name, value)
+            if meaning_of(value, rules) is not REFUSED:
+                getattr(model, "_check_parameters", lambda: None)()
+                continue
             before = set(vars(model))
             with pytest.raises(ValueError, match=rf"\b{name}\b") as caught:
                 predictions_of(model)
@@ -127,19 +135,26 @@ def test_an_odd_value_is_taken_as_what_it_means_or_named(estimator: Any, name: s
             assert "got" in message or f"{name}={value!r}" in message or "lacks, ['a']" in message
             assert "np." not in message
             assert set(vars(model)) == before
-        elif isinstance(value, np.generic) and name != "max_time":  # a time stops a fit anywhere
-            same = clone(estimator).set_params(**{name: meaning})
-            np.testing.assert_array_equal(predictions_of(model), predictions_of(same))
-        else:
-            predictions_of(model)
 
 
-@pytest.mark.parametrize(("estimator", "name"), CASES, ids=lambda v: v if isinstance(v, str) else name_of(v))
-def test_a_scalar_of_numpy_is_taken(estimator: Any, name: str) -> None:
-    default = estimator.get_params()[name]
-    own: dict[type, Any] = {bool: np.bool_, int: np.int64, float: np.float32, str: np.str_}
-    if type(default) in own and name != "random_state":
-        predictions_of(clone(estimator).set_params(**{name: own[type(default)](default)}))
+@pytest.mark.slow
+@pytest.mark.parametrize("estimator", [*ESTIMATORS, *SMALL], ids=name_of)
+def test_an_odd_value_that_passes_the_checks_is_taken_as_what_it_means(estimator: Any) -> None:
+    for name, value in itertools.product(names_of(estimator), ODD + MORE):
+        if (meaning := meaning_of(value, rules_of(estimator, name))) is not REFUSED:
+            found = predictions_of(clone(estimator).set_params(**{name: value}))
+            if isinstance(value, np.generic) and name != "max_time":  # a time stops a fit anywhere
+                same = predictions_of(clone(estimator).set_params(**{name: meaning}))
+                np.testing.assert_array_equal(found, same, f"{name}={value!r}")
+
+
+@pytest.mark.parametrize("estimator", [*ESTIMATORS, *SMALL], ids=name_of)
+def test_scalars_of_numpy_are_taken(estimator: Any) -> None:
+    own: dict[type, Any] = {bool: np.bool_, int: np.int64, float: np.float64, str: np.str_}
+    values = {name: estimator.get_params()[name] for name in names_of(estimator) if name != "random_state"}
+    scalars = {name: own[type(value)](value) for name, value in values.items() if type(value) in own}
+    found = predictions_of(clone(estimator).set_params(**scalars))
+    np.testing.assert_array_equal(found, predictions_of(clone(estimator)))
 
 
 def test_a_fraction_is_refused_with_what_to_pass() -> None:
@@ -148,7 +163,7 @@ def test_a_fraction_is_refused_with_what_to_pass() -> None:
 
 
 @pytest.mark.parametrize("search", SEARCHES, ids=name_of)
-@pytest.mark.parametrize("cv", [Fraction(5), np.array([1, 2]), {1, 2}, {"a": 1}, "five", b"x", True], ids=str)
-def test_folds_that_are_none_are_named(search: Any, cv: Any) -> None:
-    with pytest.raises(ValueError, match="cv must be None, a number of folds, a splitter or pairs of rows, got"):
-        predictions_of(clone(search).set_params(cv=cv))
+def test_folds_that_are_none_are_named(search: Any) -> None:
+    for cv in (Fraction(5), np.array([1, 2]), {1, 2}, {"a": 1}, "five", b"x", True):
+        with pytest.raises(ValueError, match="cv must be None, a number of folds, a splitter or pairs of rows, got"):
+            predictions_of(clone(search).set_params(cv=cv))

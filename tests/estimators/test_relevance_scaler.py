@@ -120,10 +120,3 @@ def test_out_of_time() -> None:
     with pytest.warns(ConvergenceWarning, match=r"stopped by max_time.* after 1 of 3 models"):
         scaler = RelevanceScaler(max_time=0).fit(X, VALUES)
     assert scaler.n_iter_ == 1
-
-
-@pytest.mark.slow
-def test_early_machines_learn_from_many_rows() -> None:
-    rows = RNG.normal(size=(12_000, 6))
-    scaler = RelevanceScaler(n_iter=1, n_rows=12_000, max_time=60).fit(rows, np.sin(2 * rows[:, 0]) + rows[:, 1])
-    assert scaler.relevance_[:2].min() > 3 * scaler.relevance_[2:].max()

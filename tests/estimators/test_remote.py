@@ -104,15 +104,6 @@ def test_early_machine_on_processes(client: Any, name: str) -> None:
     np.testing.assert_array_equal(model.support_vectors_, X[model.support_])
 
 
-@pytest.mark.slow
-def test_three_worker_processes() -> None:
-    cluster = distributed.LocalCluster(n_workers=3, threads_per_worker=1, processes=True, dashboard_address=":0")
-    with cluster, distributed.Client(cluster):
-        assert_same(DCSVMClassifier(C=5, **EARLY).fit(with_blocks(), Y), DCSVMClassifier(C=5, **EARLY).fit(X, Y))
-        rows = da.concatenate([with_blocks()[:0], da.from_array(X, chunks=((1, 500, 399), (1, 3)))])
-        assert_same(DCSVMRegressor(**EARLY).fit(rows, VALUES), DCSVMRegressor(**EARLY).fit(X, VALUES))
-
-
 def test_early_machine(threads: Any) -> None:
     how = {**EARLY, "random_state": 0}
     model = DCSVMClassifier(**how).fit(with_blocks(), Y)
@@ -126,11 +117,6 @@ def test_early_machine(threads: Any) -> None:
 
 
 @pytest.mark.slow
-def test_early_machine_of_several_classes(client: Any) -> None:
-    assert_same(DCSVMClassifier(**EARLY).fit(with_blocks(), CLASSES), DCSVMClassifier(**EARLY).fit(X, CLASSES))
-
-
-@pytest.mark.slow
 def test_weights_sparse_blocks_and_float32(client: Any) -> None:
     sparse = sp.csr_array(np.where(X > 0.3, X, 0.0).astype(np.float32))
     parts = with_blocks(sparse.toarray()).map_blocks(sp.csr_array)
@@ -139,15 +125,6 @@ def test_weights_sparse_blocks_and_float32(client: Any) -> None:
     assert sp.issparse(model.support_vectors_)
     assert model.support_vectors_.dtype == np.float32
     assert (WEIGHTS[model.support_] > 0).all()
-
-
-@pytest.mark.slow
-def test_data_frame(client: Any) -> None:
-    dd, pd = pytest.importorskip("dask.dataframe"), pytest.importorskip("pandas")
-    frame = pd.DataFrame(X, columns=list("abcd"))
-    model = DCOneClassSVM(nu=0.2, **EARLY).fit(dd.from_pandas(frame, npartitions=3))
-    assert list(model.feature_names_in_) == list("abcd")
-    assert_same(model, DCOneClassSVM(nu=0.2, **EARLY).fit(frame), frame)
 
 
 def test_bad_input_is_named_and_changes_nothing(threads: Any) -> None:

@@ -1,7 +1,5 @@
 """as_function: a function of one row is predict and decision_function of this row alone, to the last bit."""
 
-import pickle
-import threading
 from dataclasses import replace
 from typing import Any
 
@@ -200,23 +198,6 @@ def test_it_is_of_the_machine_as_it_was() -> None:
     function, labels = model.as_function(), model.predict(X[:20])
     model.fit(X, y)
     assert [function(x) for x in X[:20]] == labels.tolist()
-
-
-@pytest.mark.slow
-def test_of_a_loaded_machine_and_in_threads() -> None:
-    model = pickle.loads(pickle.dumps(MODELS["soft"]()))
-    function, expected = model.as_function(), [model.predict(x[None])[0] for x in X]
-    found: list[Any] = [None, None, None, None]
-
-    def work(k: int) -> None:
-        found[k] = [function(x) for x in X]
-
-    threads = [threading.Thread(target=work, args=(k,)) for k in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert found == [expected] * 4
 
 
 def test_errors() -> None:

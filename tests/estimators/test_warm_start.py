@@ -16,25 +16,18 @@ from sklearn.datasets import make_friedman1, make_moons
 from sklearn.exceptions import ConvergenceWarning
 
 import widemargin
-from widemargin import (
-    DCOneClassSVM,
-    DCSVMClassifier,
-    DCSVMRegressor,
-    OCASClassifier,
-    OCASRanker,
-    OCASRegressor,
-)
+from widemargin import DCOneClassSVM, DCSVMClassifier, DCSVMRegressor, OCASClassifier, OCASRanker, OCASRegressor
 from widemargin.estimators._resuming import checksum
 
 Data = tuple[Any, ...]
 SVC = partial(DCSVMClassifier, C=100.0, gamma=2.0, warm_start=True)
 SVR = partial(DCSVMRegressor, C=10.0, gamma=0.5, warm_start=True)
 ONE = partial(DCOneClassSVM, nu=0.1, gamma=2.0, warm_start=True)
-MOONS = make_moons(1200, noise=0.3, random_state=0)
-FRIEDMAN = make_friedman1(1200, noise=1.0, random_state=0)
+MOONS = make_moons(700, noise=0.3, random_state=0)
+FRIEDMAN = make_friedman1(700, noise=1.0, random_state=0)
 FOUR = np.digitize(MOONS[0][:, 0] + MOONS[0][:, 1], [-0.2, 0.7, 1.4])
 TWO_TARGETS = FRIEDMAN[0], np.column_stack([FRIEDMAN[1], FRIEDMAN[1] ** 2 / 20])
-QUERIES = (*FRIEDMAN, np.arange(1200) // 15)
+QUERIES = (*FRIEDMAN, np.arange(700) // 15)
 NO_ROWS = (MOONS[0],)
 CLUSTERS = {"n_levels": 1, "stop_level": 1}
 
@@ -42,7 +35,7 @@ CASES: dict[str, tuple[Callable[..., Any], Data]] = {
     "two classes": (SVC, MOONS),
     "two classes, no intercept": (partial(SVC, fit_intercept=False), MOONS),
     "two classes, levels": (partial(SVC, n_levels=2), MOONS),
-    "two classes, one kernel matrix": (SVC, (MOONS[0][:800], MOONS[1][:800])),
+    "two classes, one kernel matrix": (SVC, (MOONS[0][:400], MOONS[1][:400])),
     "two classes, early": (partial(SVC, **CLUSTERS), MOONS),
     "two classes, sparse": (partial(SVC, n_levels=1), (sp.csr_array(MOONS[0]), MOONS[1])),
     "four classes": (SVC, (MOONS[0], FOUR)),
@@ -204,18 +197,6 @@ def test_resumed_fits_of_covtype_get_no_worse(seconds: float, data_dir: Path) ->
         model = fit(copied(model), (X[:15_000], y[:15_000]), max_time=seconds)
         assert is_no_worse(model, objective)
         assert model.score(X[15_000:], y[15_000:]) > score - 0.02
-        score, objective = model.score(X[15_000:], y[15_000:]), model.objective_
-
-
-@pytest.mark.slow
-def test_resumed_regressions_get_no_worse() -> None:
-    X, y = make_friedman1(20_000, noise=1.0, random_state=0)
-    model = SVR(gamma=4.0)
-    score, objective = -np.inf, np.inf
-    for _ in range(4):
-        fit(model, (X[:15_000], y[:15_000]), max_time=0.4)
-        assert is_no_worse(model, objective)
-        assert model.score(X[15_000:], y[15_000:]) > score - 0.03
         score, objective = model.score(X[15_000:], y[15_000:]), model.objective_
 
 

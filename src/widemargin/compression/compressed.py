@@ -15,13 +15,13 @@ from sklearn.utils.validation import check_is_fitted
 from .._types import Array, Matrix
 from ..estimators._dc_pred_machine import Arrays, check_trees, make_forest
 from ..estimators._fitted_state import FittedState
-from ..estimators._frozen_machine import FrozenMachine
+from ..estimators._kernel_machine import FrozenMachine
 from ..estimators._predictor import (
     Classifier,
     OneVsOnePredictor,
-    OneVsRestPredictor,
     OutlierPredictor,
     Regressor,
+    ScorePredictor,
     ValuePredictor,
 )
 from ..estimators._row_function import Response
@@ -166,7 +166,7 @@ class Compressed(FrozenMachine):
         return len(pickle.dumps(self))
 
 
-class CompressedClassifier(Classifier, OneVsRestPredictor, Compressed):
+class CompressedClassifier(Classifier, ScorePredictor, Compressed):
     """A classifier with one decision function for two classes, or one for each of more."""
 
     def _n_outputs(self, fitted: FittedState) -> int:

@@ -206,15 +206,6 @@ def check_sparse(X: Any) -> None:
         raise ValueError(f"the DIA array has {X.data.shape} values for {X.offsets.size} diagonals")
 
 
-def with_usual_arrays(X: Any) -> Any:
-    """A CSR array of contiguous arrays, indices and indptr of one dtype: X itself, or one that shares what it can."""
-    data, indices, indptr = own = [np.ascontiguousarray(array) for array in (X.data, X.indices, X.indptr)]
-    is_usual = all(array is before for array, before in zip(own, (X.data, X.indices, X.indptr), strict=True))
-    if is_usual and indices.dtype == indptr.dtype and indices.dtype in (np.int32, np.int64):
-        return X
-    return type(X)((data, indices, indptr), X.shape)  # SciPy gives both the same dtype
-
-
 def _check_compressed(X: Any) -> None:
     (n_lines, n_others), data = X.shape, np.asarray(X.data)
     if X.format == "csc":

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import partial
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -28,15 +28,7 @@ from ..data.remote.remote_rows import RemoteRows, open_remote_rows
 from ..data.rows import find_equal_rows
 from ..data.samples import GramSamples, Samples, make_samples, view_samples
 from ..kernels.entry_precision import ensure_precision, float64_error
-from ..kernels.functions import (
-    FUNCTION_KERNELS,
-    KERNELS,
-    CallableKernel,
-    Kernel,
-    Linear,
-    Precomputed,
-    is_indefinite,
-)
+from ..kernels.functions import FUNCTION_KERNELS, KERNELS, CallableKernel, Kernel, Linear, Precomputed, is_indefinite
 from ..models.clustered import ClusteredExpansion
 from ..models.expansion import KernelExpansion
 from ..partition.divide import Division, clustering_level
@@ -47,7 +39,7 @@ from ..solvers.results import DualResult, History
 from ._dual_attributes import check_clusters, cluster_attributes, clustered_model, history_and_levels, support_rows
 from ._estimator import describe_gap, relative_gap, warn_unconverged, warn_user
 from ._fitted_state import FittedState
-from ._kernel_machine import DecisionGradients, KernelMachine, LinearWeights, TrainingRows
+from ._kernel_machine import ExpansionMachine, TrainingRows
 from ._predictor import lazy_on_dask
 from ._resuming import check_state, find_rows, fingerprint, machines_of_coefficients, machines_of_state, state_of
 from ._scale import make_checked_samples, sample_form
@@ -71,7 +63,7 @@ from ._validation import (
 )
 
 
-class DualMachine(LinearWeights, DecisionGradients, KernelMachine):
+class DualMachine(ExpansionMachine):
     """A kernel machine whose dual problem is solved exactly, or cluster by cluster (an early machine).
 
     A subclass has `_problems`. The other methods assume one machine for each target; `DCSVMClassifier`, which has a
@@ -95,23 +87,8 @@ class DualMachine(LinearWeights, DecisionGradients, KernelMachine):
     _clusters: dict[str, Any] | None
     _resumed: dict[str, Any] | None = None  # what another fit goes on from: see `_resuming`
 
-    def fit(self, X: ArrayLike, y: ArrayLike | None, sample_weight: ArrayLike | None = None) -> Self:
-        """Train the machine.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix, sparse array} of shape (n_samples, n_features)
-            Or K(train, train), of shape (n_samples, n_samples), for a precomputed kernel; or a dask array or data
-            frame: for early prediction its rows stay on the workers, for an exact model they are computed into this
-            process, if they fit in the memory budget.
-        y : array-like of shape (n_samples,)
-            Of a classifier labels of any kind, of at least two classes; of a regressor numbers, also of shape
-            (n_samples, n_targets).
-        sample_weight : array-like of shape (n_samples,), default=None
-            Factor of each sample's loss, >= 0.
-        """
+    def _train(self, rows: TrainingRows, progress: Progress) -> None:
         with (
-            self._fitting(X, y, sample_weight) as (rows, progress),
             blas_limit(1),  # a second thread, once woken by a probe of some rows, spins on through an early fit
             self._open_rows(rows, progress) as rows,
         ):
@@ -129,7 +106,6 @@ class DualMachine(LinearWeights, DecisionGradients, KernelMachine):
                 self._warn_of_machines(rows, machines)
             if not self.converged_:
                 self._warn_unconverged(float(machines.results.violation.max()), progress)
-        return self
 
     @lazy_on_dask
     def assign_clusters(self, X: ArrayLike) -> Labels:
@@ -449,10 +425,8 @@ class DualMachine(LinearWeights, DecisionGradients, KernelMachine):
         certificate = f"violation {violation:.3g} where tol={self.tol:g}, {describe_gap(self)}"
         if self.early_level_ and not self.stop_level:
             certificate += f", of the early prediction of level {self.early_level_}"
-        warn_unconverged(self, progress.stopped_by or self._stopping_limit(), certificate)
-
-    def _stopping_limit(self) -> str:
-        return "max_iter" if 0 <= self.max_iter <= self.n_iter_ else "the precision of float64"
+        limit = "max_iter" if 0 <= self.max_iter <= self.n_iter_ else "the precision of float64"
+        warn_unconverged(self, progress.stopped_by or limit, certificate)
 
     def _make_model(self) -> KernelExpansion | ClusteredExpansion:
         kernel = self._make_kernel()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import copy
 from functools import partial
 from typing import Any, NamedTuple, Self
 
@@ -34,84 +35,6 @@ from ._validation import (
     number_classes,
     validate_rows,
 )
-
-
-class LinearWeights:
-    """`coef_` of a machine whose kernel is linear, as in `sklearn.svm.SVC`."""
-
-    _own_kernel: dict[str, Any]
-    support_vectors_: Any
-    _model: Any
-
-    @property
-    def coef_(self) -> Any:
-        """Weights of the features, of shape (n_functions, n_features), float64: one row for each intercept.
-
-        A read-only array, or a CSR one if the machine was trained on sparse rows.
-
-        Raises
-        ------
-        AttributeError
-            If the kernel is not "linear", or the machine is an early one: it has no single vector of weights.
-        """
-        check_is_fitted(self)
-        if (kernel := self._own_kernel["kernel"]) != "linear":
-            raise AttributeError(f"coef_ is available for kernel='linear' alone, got kernel={kernel!r}")
-        if not isinstance(self._model, KernelExpansion):
-            raise AttributeError("coef_ is not available with early prediction: each cluster has its own weights")
-        weights = self._model.weights
-        return weights.copy() if sp.issparse(weights) else weights
-
-
-class DecisionGradients:
-    """`decision_gradient` of a machine that is a kernel expansion, or one for each cluster."""
-
-    kernel: Any
-    n_jobs: int | None
-    _dtype: str
-    _model: Any
-    _validate: Callable[..., Any]
-
-    @lazy_on_dask
-    def decision_gradient(self, X: ArrayLike) -> NDArray[np.float64]:
-        r"""How the decision value of each row changes with its columns: the gradient of f at the row.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix, sparse array} of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_features), or (n_samples, n_functions, n_features), float64
-            Of several decision functions one gradient each: of the pairs of classes in their order, as
-            ``decision_function_shape="ovo"`` has them, of a machine against the rest for each class
-            (`BSGDClassifier`), or of the targets of a regressor.
-
-        Raises
-        ------
-        ValueError
-            If the kernel has no gradient: "precomputed", a callable, or a function of scikit-learn's.
-
-        Notes
-        -----
-        In closed form, of :math:`f(x) = \sum_j \beta_j k(x, z_j) + b` for example
-        :math:`-2 \gamma \sum_j \beta_j k(x, z_j) (x - z_j)` with the RBF kernel,
-        :math:`-\gamma \sum_j \beta_j k(x, z_j) \operatorname{sign}(x - z_j)` with the Laplacian one, whose sign is 0 in
-        columns where x and :math:`z_j` are equal, and `coef_` with the linear one. It costs the kernel entries of
-        `decision_function` and, for each entry and function, as many multiply-adds as there are columns.
-
-        Of an early machine it is the gradient of the machine of the row's cluster, or of the mean of the machines that
-        are averaged for the row: the choice of the cluster counts as constant. The result is dense, also of sparse
-        rows.
-        """
-        check_is_fitted(self)
-        X = self._validate(X, reset=False, dtype=self._dtype)
-        if isinstance(self._model.kernel, Precomputed | CallableKernel):
-            raise ValueError(
-                f"kernel must be one of {KERNELS} for gradients, got kernel={self.kernel!r}, whose gradient is unknown"
-            )
-        gradients = self._model.decision_gradients(X, n_jobs=self.n_jobs, memory=memory_plan(self))
-        return np.asarray(gradients[:, 0] if gradients.shape[1] == 1 else gradients)
 
 
 class TrainingRows(NamedTuple):
@@ -214,12 +137,15 @@ class KernelMachine(Estimator[TrainingRows]):
     def _make_model(self) -> Any:
         raise NotImplementedError
 
-    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(self, X: ArrayLike, y: ArrayLike | None, sample_weight: ArrayLike | None = None) -> Self:
         """Train the machine.
 
         Parameters
         ----------
         X : {array-like, sparse matrix, sparse array} of shape (n_samples, n_features)
+            Or K(train, train), of shape (n_samples, n_samples), for a precomputed kernel; or a dask array or data
+            frame: for early prediction its rows stay on the workers, else they are computed into this process, if they
+            fit in the memory budget.
         y : array-like of shape (n_samples,)
             Of a classifier labels of any kind, of at least two classes; of a regressor numbers, also of shape
             (n_samples, n_targets).
@@ -248,9 +174,9 @@ class KernelMachine(Estimator[TrainingRows]):
         else:
             X = self._validate(X, reset=reset)
             y = np.zeros(X.shape[0])
-        if self._is_gram and X.shape[0] != X.shape[1]:
+        if (is_gram := self._is_gram) and X.shape[0] != X.shape[1]:
             raise ValueError(f"X must be a square kernel matrix for kernel='precomputed', got shape {X.shape}")
-        if not self._is_gram and not callable(self.kernel):
+        if not is_gram and not callable(self.kernel):
             check_magnitude("X", X, LARGEST_ENTRY)
         if reset:
             self._dtype = X.dtype.type.__name__
@@ -309,3 +235,97 @@ class KernelMachine(Estimator[TrainingRows]):
 
     def _restore(self) -> None:
         self._model = self._make_model()
+
+
+class ExpansionMachine(KernelMachine):
+    """A kernel machine whose model is a kernel expansion, or one for each cluster: `coef_` and `decision_gradient`."""
+
+    support_vectors_: Any
+
+    @property
+    def coef_(self) -> Any:
+        """Weights of the features, of shape (n_functions, n_features), float64: one row for each intercept.
+
+        A read-only array, or a CSR one if the machine was trained on sparse rows.
+
+        Raises
+        ------
+        AttributeError
+            If the kernel is not "linear", or the machine is an early one: it has no single vector of weights.
+        """
+        check_is_fitted(self)
+        if (kernel := self._own_kernel["kernel"]) != "linear":
+            raise AttributeError(f"coef_ is available for kernel='linear' alone, got kernel={kernel!r}")
+        if not isinstance(self._model, KernelExpansion):
+            raise AttributeError("coef_ is not available with early prediction: each cluster has its own weights")
+        weights = self._model.weights
+        return weights.copy() if sp.issparse(weights) else weights
+
+    @lazy_on_dask
+    def decision_gradient(self, X: ArrayLike) -> NDArray[np.float64]:
+        r"""How the decision value of each row changes with its columns: the gradient of f at the row.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, sparse array} of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_features), or (n_samples, n_functions, n_features), float64
+            Of several decision functions one gradient each: of the pairs of classes in their order, as
+            ``decision_function_shape="ovo"`` has them, of a machine against the rest for each class
+            (`BSGDClassifier`), or of the targets of a regressor.
+
+        Raises
+        ------
+        ValueError
+            If the kernel has no gradient: "precomputed", a callable, or a function of scikit-learn's.
+
+        Notes
+        -----
+        In closed form, of :math:`f(x) = \sum_j \beta_j k(x, z_j) + b` for example
+        :math:`-2 \gamma \sum_j \beta_j k(x, z_j) (x - z_j)` with the RBF kernel,
+        :math:`-\gamma \sum_j \beta_j k(x, z_j) \operatorname{sign}(x - z_j)` with the Laplacian one, whose sign is 0 in
+        columns where x and :math:`z_j` are equal, and `coef_` with the linear one. It costs the kernel entries of
+        `decision_function` and, for each entry and function, as many multiply-adds as there are columns.
+
+        Of an early machine it is the gradient of the machine of the row's cluster, or of the mean of the machines that
+        are averaged for the row: the choice of the cluster counts as constant. The result is dense, also of sparse
+        rows.
+        """
+        check_is_fitted(self)
+        X = self._validate(X, reset=False, dtype=self._dtype)
+        if isinstance(self._model.kernel, Precomputed | CallableKernel):
+            raise ValueError(
+                f"kernel must be one of {KERNELS} for gradients, got kernel={self.kernel!r}, whose gradient is unknown"
+            )
+        gradients = self._model.decision_gradients(X, n_jobs=self.n_jobs, memory=memory_plan(self))
+        return np.asarray(gradients[:, 0] if gradients.shape[1] == 1 else gradients)
+
+
+class FrozenMachine(KernelMachine):
+    """A kernel machine from elsewhere, never fitted: parameters of its kernel, and attributes that are given to it."""
+
+    def __init__(
+        self, kernel: str = "rbf", *, gamma: float = 1.0, degree: int = 3, coef0: float = 0.0, n_jobs: int | None = None
+    ) -> None:
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.n_jobs = n_jobs
+
+    def fit(self, X: Any, y: Any = None) -> Self:  # type: ignore[override]
+        """Do nothing, as scikit-learn's `FrozenEstimator`: for other data, fit the original."""
+        return self
+
+    def __sklearn_clone__(self) -> Self:
+        """A copy that predicts alike: as `FrozenEstimator`, it is never fitted."""
+        return copy(self)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "n_features_in_")
+
+    def _set_kernel(self, dtype: str) -> None:
+        """Keep the kernel's parameters as they are now, and the dtype of the rows."""
+        self._kernel, self._gamma, self._dtype = self._kernel_parameters(), float(self.gamma), dtype

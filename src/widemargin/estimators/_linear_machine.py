@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import clone
+from sklearn.base import ClassifierMixin, clone
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
@@ -37,7 +37,9 @@ from ._validation import (
     check_integer,
     check_magnitude,
     check_number,
+    check_regression_data,
     check_resources,
+    check_training_data,
     check_weights,
     shown,
     validate_rows,
@@ -77,7 +79,7 @@ def check_objective_at_zero(C: float, losses: float, data: str) -> None:
 class LinearMachine(Estimator[ValidatedRows]):
     """A machine that is trained by cutting planes.
 
-    A subclass has `_check_targets` and `_make_problem`.
+    A subclass has `_make_problem`.
     """
 
     _memory_kinds = ("linear machine",)
@@ -164,12 +166,13 @@ class LinearMachine(Estimator[ValidatedRows]):
     def _warn_of_machine(self, data: ValidatedRows) -> None:
         """Warn of a machine, trained to the end, that has learned nothing."""
 
-    def _check_targets(self, X: Any, y: Any) -> tuple[Any, NDArray[Any]]:
-        raise NotImplementedError
-
     def _make_problem(self, X: DesignMatrix, data: ValidatedRows, C: float, team: ThreadTeam) -> LinearProblem:
         """The problem, whose objectives at w = 0 have a finite sum for this C."""
         raise NotImplementedError
+
+    def _check_targets(self, X: Any, y: Any) -> tuple[Any, NDArray[Any]]:
+        check = check_training_data if isinstance(self, ClassifierMixin) else check_regression_data
+        return check(self, X, y)
 
     def _check_data(self, X: Any, y: Any, sample_weight: Any) -> ValidatedRows:
         X, labels = self._check_targets(X, y)
@@ -276,8 +279,8 @@ class LinearMachine(Estimator[ValidatedRows]):
         W = restore_columns(np.ascontiguousarray(W), columns, self.n_features_in_)
         self.coef_ = W[0] if self._is_single_function else W
         self.intercept_ = intercept
-        self.objective_ = float(sum(result.objective for result in results))
-        self.dual_gap_ = float(sum(result.gap for result in results))
+        self.objective_ = float(sum([result.objective for result in results]))
+        self.dual_gap_ = float(sum([result.gap for result in results]))
         self.relative_gap_ = relative_gap(self.objective_, self.dual_gap_)
         self.converged_ = all(result.converged for result in results)
         self.n_iter_ = max(1, len(history))

@@ -87,7 +87,72 @@ class Regressor(ScoreOnDask, RegressorMixin):
 
 
 class ScorePredictor(RowFunction):
-    """A classifier of scores; the error of `predict_proba` says how to get probabilities."""
+    """`decision_function` and `predict` of a classifier of scores; the error of `predict_proba` says what to do."""
+
+    _decision_values: Callable[..., Any]
+    classes_: NDArray[Any]
+    break_ties: bool = False  # of votes
+
+    @lazy_on_dask
+    def decision_function(self, X: ArrayLike) -> Vector:
+        """Signed distances from the decision surfaces, in units of the margin.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, sparse array} of shape (n_samples, n_features)
+            Or K(X, train), of shape (n_samples, n_train), for a precomputed kernel.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,), (n_samples, n_classes) or (n_samples, n_pairs), float64
+            With two classes, positive for ``classes_[1]``. With more, one column per class; of a machine for each pair
+            of classes these are votes, ordered within equal votes by the decision values, or with
+            ``decision_function_shape="ovo"`` one column per pair, positive for its first class.
+        """
+        if self._has_votes:
+            return np.asarray(self._decision_values(X, self._scores))
+        return self._scores(self._decision_values(X))
+
+    @property
+    def _has_votes(self) -> bool:
+        """Whether scores are fewer than decision values, of which only a block of rows is held."""
+        return False
+
+    def _scores(self, values: Matrix) -> Matrix:
+        """What `decision_function` returns, from decision values (n, n_functions)."""
+        return values[:, 0] if len(self.classes_) == 2 else values
+
+    @property
+    def _responses(self) -> dict[str, Response]:
+        return {"predict": lambda values: self.classes_[self._winners(values)], "decision_function": self._scores}
+
+    def _winners(self, values: Matrix) -> Labels:
+        """The class (n,) of each row of decision values (n, n_functions)."""
+        return argmax_classes(values)
+
+    @lazy_on_dask
+    def predict(self, X: ArrayLike) -> NDArray[Any]:
+        """The label of each row.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, sparse array} of shape (n_samples, n_features)
+            Or K(X, train), of shape (n_samples, n_train), for a precomputed kernel.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            That of the largest decision value; of a machine for each pair of classes, that with most votes among the
+            pairs, of equal votes the first, unless `break_ties`.
+        """
+        if self.break_ties and len(getattr(self, "classes_", ())) > 2:
+            self._check_break_ties()
+        numbers = self._decision_values(X, self._winners)  # before `classes_`: raises NotFittedError
+        return np.asarray(self.classes_[numbers])
+
+    def _check_break_ties(self) -> None:
+        if self.break_ties and not self._has_votes:
+            raise ValueError("break_ties must be False with decision_function_shape='ovo', got True")
 
     @property
     def predict_proba(self) -> Any:
@@ -116,120 +181,24 @@ class ScorePredictor(RowFunction):
 
 
 class OneVsOnePredictor(ScorePredictor):
-    """`decision_function` and `predict` by votes of a machine for every pair of classes."""
+    """Predictions by votes of a machine for every pair of classes."""
 
-    _decision_values: Callable[..., Any]
-    classes_: NDArray[Any]
     decision_function_shape: str
-    break_ties: bool
-
-    @lazy_on_dask
-    def decision_function(self, X: ArrayLike) -> Vector:
-        """Signed distances from the decision surfaces, in units of the margin.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix, sparse array} of shape (n_samples, n_features)
-            Or K(X, train), of shape (n_samples, n_train), for a precomputed kernel.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,), (n_samples, n_classes) or (n_samples, n_pairs), float64
-            With two classes, positive for ``classes_[1]``. With more, one column per class ("ovr": votes, ordered
-            within equal votes by the decision values) or per pair of classes ("ovo": positive for the first one).
-        """
-        if self.decision_function_shape == "ovo":
-            return self._scores(self._decision_values(X))
-        return np.asarray(self._decision_values(X, self._scores))
-
-    def _scores(self, values: Matrix) -> Matrix:
-        """Votes ordered by decision values, (n, n_classes), or these themselves, from decision values (n, n_pairs)."""
-        if len(self.classes_) == 2:
-            return values[:, 0]
-        return values if self.decision_function_shape == "ovo" else ordered_votes(values, len(self.classes_))
 
     @property
-    def _responses(self) -> dict[str, Response]:
-        return {"predict": lambda values: self.classes_[self._winners(values)], "decision_function": self._scores}
+    def _has_votes(self) -> bool:
+        return self.decision_function_shape != "ovo"
 
-    @lazy_on_dask
-    def predict(self, X: ArrayLike) -> NDArray[Any]:
-        """The label of each row.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix, sparse array} of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-            With more than two classes, that with most votes among the pairs; of equal votes the first, unless
-            `break_ties`.
-        """
-        if len(getattr(self, "classes_", ())) > 2:
-            self._check_break_ties()
-        numbers = self._decision_values(X, self._winners)  # before `classes_`: raises NotFittedError
-        return np.asarray(self.classes_[numbers])
-
-    def _check_break_ties(self) -> None:
-        if self.break_ties and self.decision_function_shape == "ovo":
-            raise ValueError("break_ties must be False with decision_function_shape='ovo', got True")
+    def _scores(self, values: Matrix) -> Matrix:
+        k = len(self.classes_)
+        return super()._scores(values) if k == 2 or not self._has_votes else ordered_votes(values, k)
 
     def _winners(self, values: Matrix) -> Labels:
-        """The class (n,) of each row of decision values (n, n_pairs)."""
         k = len(self.classes_)
         if k == 2:
             return (values[:, 0] > 0).astype(np.intp)
         self._check_break_ties()
         return vote_winners(values, k, break_ties=self.break_ties)
-
-
-class OneVsRestPredictor(ScorePredictor):
-    """`decision_function` and `predict` by one machine for two classes, or one for each of more."""
-
-    _decision_values: Callable[..., Matrix]
-    classes_: NDArray[Any]
-
-    @lazy_on_dask
-    def decision_function(self, X: ArrayLike) -> Vector:
-        """Signed distances from the decision surfaces, in units of the margin.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix, sparse array} of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples,) or (n_samples, n_classes), float64
-            With two classes, positive for ``classes_[1]``; else a column per class.
-        """
-        return self._scores(self._decision_values(X))
-
-    def _scores(self, values: Matrix) -> Matrix:
-        return values[:, 0] if len(self.classes_) == 2 else values
-
-    @property
-    def _responses(self) -> dict[str, Response]:
-        return {"predict": lambda values: self.classes_[self._winners(values)], "decision_function": self._scores}
-
-    def _winners(self, values: Matrix) -> Labels:
-        """The class (n,) of each row of decision values (n, n_functions)."""
-        return argmax_classes(values)
-
-    @lazy_on_dask
-    def predict(self, X: ArrayLike) -> NDArray[Any]:
-        """The label of each row: that of the largest decision value.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix, sparse array} of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-        """
-        numbers = self._decision_values(X, self._winners)  # before `classes_`: raises NotFittedError
-        return np.asarray(self.classes_[numbers])
 
 
 class OutlierPredictor(RowFunction):
@@ -239,11 +208,12 @@ class OutlierPredictor(RowFunction):
 
     @lazy_on_dask
     def decision_function(self, X: ArrayLike) -> Vector:
-        """Decision values, positive inside.
+        """Signed distance from the border of the region, in units of the machine's norm: negative outside.
 
         Parameters
         ----------
         X : {array-like, sparse matrix, sparse array} of shape (n_samples, n_features)
+            Or K(X, train), of shape (n_samples, n_train), for a precomputed kernel.
 
         Returns
         -------
@@ -307,11 +277,7 @@ class ValuePredictor(RowFunction):
 
 
 def convert_in_blocks(
-    compute: Callable[[Any], Matrix],
-    convert: Response | None,
-    X: Rows,
-    n_values: int,
-    memory: MemoryPlan,
+    compute: Callable[[Any], Matrix], convert: Response | None, X: Rows, n_values: int, memory: MemoryPlan
 ) -> NDArray[Any]:
     """The decision values (n, n_values) of X, or `convert` of them for blocks of rows whose values fit their share."""
     if convert is None:

@@ -25,7 +25,7 @@ from .._memory import memory_plan
 from .._threads import MOST_THREADS, ONE_THREAD, ThreadTeam, value_blocks
 from .._types import LEAST_NORMAL, Labels, RandomState, Vector
 from ..data import compute_rows, compute_values, has_finite_rows, has_finite_values, is_dask_collection, mapped_pages
-from ..data.csr import check_sparse, summed, with_usual_arrays
+from ..data.csr import check_sparse, summed
 from ..kernels.functions import DISTANCE_KERNELS, KERNELS
 
 FLOATS = [np.float64, np.float32]  # the dtypes that data keep; others become the first
@@ -65,7 +65,7 @@ def validate_rows(estimator: Any, X: Any, y: Any = "no_validation", *, sums_repe
         return validated
     if getattr(X, "format", None) != "csr":  # SciPy has made it CSR
         check_sparse(rows)
-    rows = with_usual_arrays(_with_dtype(rows, how["dtype"]))
+    rows = _with_dtype(rows, how["dtype"])
     rows = summed(rows) if sums_repeated else rows
     return (rows, *labels) if labels else rows
 

@@ -31,8 +31,8 @@ from ..solvers.sgd.budgeted_machine import (
 )
 from ._estimator import all_or_nothing, warn_of_stop
 from ._fitted_state import FittedState
-from ._kernel_machine import DecisionGradients, KernelMachine, LinearWeights, TrainingRows
-from ._predictor import Classifier, OneVsRestPredictor, argmax_classes
+from ._kernel_machine import ExpansionMachine, TrainingRows
+from ._predictor import Classifier, ScorePredictor, argmax_classes
 from ._scale import make_checked_samples, warn_of_origin
 from ._training_warnings import PROBE_ROWS, warn_of_one_class_on_probe
 from ._validation import (
@@ -58,7 +58,7 @@ _ESTIMATE_SECONDS = 0.1  # for each of the two sums of a stopped fit's objective
 _MOST_NODES = 4096  # of the table, a side: compiled look-ups number the nodes in float32, exact up to 2^24
 
 
-class BSGDClassifier(Classifier, OneVsRestPredictor, LinearWeights, DecisionGradients, KernelMachine):
+class BSGDClassifier(Classifier, ScorePredictor, ExpansionMachine):
     r"""Kernel support vector machine with at most `budget` support vectors, by stochastic gradient descent.
 
     It minimises, over machines of at most `budget` support vectors,
@@ -73,10 +73,9 @@ class BSGDClassifier(Classifier, OneVsRestPredictor, LinearWeights, DecisionGrad
     C : float, default=1.0
         Weight of the losses in `fit`, > 0; of a row's loss it is multiplied by the sample's and its class's weight.
     kernel : {"rbf", "poly", "linear", "sigmoid", "laplacian"} or callable, default="rbf"
-        maintenance="merge" needs "rbf". A callable takes arrays of shapes (r, d) and (c, d) and returns (r, c). Also
-        "cosine", "chi2" and "additive_chi2", as in `DCSVMClassifier`.
+        As in `DCSVMClassifier`; maintenance="merge" needs "rbf".
     gamma : {"scale", "auto"} or float, default="scale"
-        ``1 / (n_features * X.var())``, ``1 / n_features`` or a number > 0. In `partial_fit`, X is the first chunk.
+        As in `DCSVMClassifier`. In `partial_fit`, X is the first chunk.
     budget : int, default=100
         Largest number of support vectors, at least 2; of each class's machine if there are more than two classes.
     lam : float or None, default=None
@@ -90,10 +89,8 @@ class BSGDClassifier(Classifier, OneVsRestPredictor, LinearWeights, DecisionGrad
 
     Other Parameters
     ----------------
-    degree : int, default=3
-        Of the polynomial kernel :math:`(\gamma \langle x, z \rangle + \mathrm{coef0})^{\mathrm{degree}}`.
-    coef0 : float, default=0.0
-        Of the polynomial and the sigmoid kernel.
+    degree, coef0
+        As in `DCSVMClassifier`.
     maintenance : {"merge", "removal", "projection"}, default="merge"
         Budget maintenance of budget + 1 support vectors: merge two; remove the one of least ``coef ** 2 * k(x, x)``; or
         project one onto the span of the others, which takes ``3 budget ** 2`` operations. Removal and projection take
@@ -185,13 +182,9 @@ class BSGDClassifier(Classifier, OneVsRestPredictor, LinearWeights, DecisionGrad
     in place, from a memory map too, others are copied. There is no certificate: a lower bound of the optimum takes all
     rows at once, and no machine of a small budget comes near it.
 
-    Differences from the papers: (1) of support vectors of equally small coefficients, among which the papers leave the
-    choice open, the newest is merged, as its kernel values are known; (2) lam t w is kept instead of w, so that no step
-    scales coefficients; (3) look-up tables cover m >= 1/2 alone, where h is continuous, and hold the root of the
-    degradation; (4) golden section searches cover h >= 1/2 alone, where the maximum is, and end with a step of Newton's
-    method; (5) projection is of the support vector of least degradation, not of the
-    smallest coefficient; (6) steps are averaged, as the machine of the last step varies by percents from one order of
-    rows to the next: ``average=False`` returns that machine.
+    Differences from the papers, beside :doc:`five </how/bsgd>`: (6) lam t w is kept instead of w: no step scales
+    coefficients; (7) golden section searches cover h >= 1/2 alone, where the maximum is, and end with a step of
+    Newton's method.
 
     References
     ----------
@@ -272,7 +265,7 @@ class BSGDClassifier(Classifier, OneVsRestPredictor, LinearWeights, DecisionGrad
 
     @property
     def coef_(self) -> Vector:
-        """`LinearWeights.coef_` as a dense array."""
+        """`ExpansionMachine.coef_` as a dense array."""
         weights = super().coef_
         return np.asarray(weights.toarray() if sp.issparse(weights) else weights)
 

@@ -60,23 +60,15 @@ class DCOneClassSVM(OutlierMixin, OutlierPredictor, DualMachine):
         As in `DCSVMClassifier`.
     n_levels, branching, n_sample, partition
         Divide and conquer, as in `DCSVMClassifier`, but "auto" is always one level from 5,000 rows on.
-    warm_start : bool, default=False
-        Go on from the fitted model, as `DCSVMClassifier` does: on the same data the objective is never larger than
-        before; also for another `nu` or other weights. Holds 16 bytes a row after the fit.
-    tol : float, default=1e-3
-        Largest violation of the optimality conditions at the end, in units of the decision function. An exact machine
-        of at most 512 rows is solved to 1e-9, or to the rounding of its decision values.
-    max_iter : int, default=-1
-        Largest number of working sets (of up to 512 samples), also for each cluster of a level; -1 for no limit.
-    memory_budget, verbose, random_state
-        As in `DCSVMClassifier`.
+    warm_start, tol, max_iter, memory_budget, verbose, random_state
+        As in `DCSVMClassifier`; `warm_start` also for another `nu` or other weights.
 
     Attributes
     ----------
     support_ : ndarray of shape (n_SV,), int
         Indices of the support vectors, ascending.
-    support_vectors_ : ndarray or CSR matrix of shape (n_SV, n_features)
-        In the dtype of the data. Empty for a precomputed kernel.
+    support_vectors_, shape_fit_
+        As in `DCSVMClassifier`.
     n_support_ : ndarray of shape (1,), int
     dual_coef_ : ndarray of shape (1, n_SV), float64
         :math:`\alpha`, of the sum :math:`\nu S`, as `sklearn.svm.OneClassSVM` scales it.
@@ -92,14 +84,8 @@ class DCOneClassSVM(OutlierMixin, OutlierPredictor, DualMachine):
         ``objective_ - dual_gap_`` is a proven lower bound of the optimum; infinite for a machine of a sample.
     relative_gap_ : float
         ``dual_gap_ / |objective_|``.
-    early_level_, levels_, history_
+    early_level_, levels_, converged_, n_iter_, history_
         As in `DCSVMClassifier`.
-    converged_ : bool
-        Whether the violation is below `tol`, and the gap at most 5 % of the objective.
-    n_iter_ : int
-        Working sets solved. An exact model does not count the working sets of its levels.
-    shape_fit_ : tuple of int
-        Shape of the training data.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features,)
 
@@ -267,21 +253,6 @@ class DCOneClassSVM(OutlierMixin, OutlierPredictor, DualMachine):
 
     def _targets_for_checks(self, rows: TrainingRows) -> None:
         return None
-
-    @lazy_on_dask
-    def decision_function(self, X: ArrayLike) -> Vector:
-        r"""Signed distance from the border of the region, times :math:`\|w\|`: negative outside.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix, sparse array} of shape (n_samples, n_features)
-            Or K(X, train), of shape (n_samples, n_train), for a precomputed kernel.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,), float64
-        """
-        return self._scores(self._decision_values(X))
 
     def _scores(self, values: Matrix) -> Vector:
         return np.asarray(self._ordinariness(values) - self.offset_)

@@ -12,12 +12,12 @@ from ..data.labels import one_vs_rest_signs
 from ..nystroem.leaf_problems import HingeProblem, RidgeProblem
 from ._dc_pred_machine import DCPredMachine
 from ._kernel_machine import TrainingRows
-from ._predictor import Classifier, OneVsRestPredictor, Regressor, ValuePredictor
+from ._predictor import Classifier, Regressor, ScorePredictor, ValuePredictor
 from ._training_warnings import warn_of_one_class_on_probe, warn_of_squares
 from ._validation import check_flag, check_number, shown, upper_bounds
 
 
-class DCPredClassifier(Classifier, OneVsRestPredictor, DCPredMachine):
+class DCPredClassifier(Classifier, ScorePredictor, DCPredMachine):
     r"""A kernel SVM that predicts at the cost of a few inner products: a tree of small Nystroem machines (DC-Pred++).
 
     When to use: predictions must be fast or the model small. `compress` does the same to a machine that is fitted.

@@ -60,23 +60,18 @@ class DCSVMRegressor(Regressor, ValuePredictor, RegressionLoss, DualMachine):
     n_levels, branching, n_sample, partition
         Divide and conquer, as in `DCSVMClassifier`.
     warm_start : bool, default=False
-        Go on from the fitted model, as `DCSVMClassifier` does: on the same data the objective is never larger than
-        before. Holds 16 bytes a row and target after the fit.
+        As in `DCSVMClassifier`. Holds 16 bytes a row and target after the fit.
     tol : float, default=1e-3
-        Largest violation of the optimality conditions at the end, in the units of y. An exact machine of at most 512
-        rows is solved to 1e-9, or to the rounding of its decision values.
-    max_iter : int, default=-1
-        Largest number of working sets (of up to 512 samples) for each target, and for each cluster of a level; -1 for
-        no limit.
-    memory_budget, verbose, random_state
-        As in `DCSVMClassifier`.
+        As in `DCSVMClassifier`, in the units of y.
+    max_iter, memory_budget, verbose, random_state
+        As in `DCSVMClassifier`; working sets are counted for each target.
 
     Attributes
     ----------
     support_ : ndarray of shape (n_SV,), int
         Indices of the support vectors, ascending: rows on or outside the tube, of any target.
-    support_vectors_ : ndarray or CSR matrix of shape (n_SV, n_features)
-        In the dtype of the data. Empty for a precomputed kernel.
+    support_vectors_, shape_fit_
+        As in `DCSVMClassifier`.
     n_support_ : ndarray of shape (1,), int
     dual_coef_ : ndarray of shape (n_targets, n_SV), float64
         :math:`\beta = \alpha - \alpha^*`: ``predict(X) = K(X, support_vectors_) @ dual_coef_.T + intercept_``.
@@ -88,16 +83,8 @@ class DCSVMRegressor(Regressor, ValuePredictor, RegressionLoss, DualMachine):
     dual_gap_ : float
         ``objective_ - dual_gap_`` is a proven lower bound of the optimum. NaN for kernels that are not positive
         semidefinite, as in `DCSVMClassifier`.
-    relative_gap_ : float
-        ``dual_gap_ / objective_``.
-    early_level_, levels_, history_
+    relative_gap_, early_level_, levels_, converged_, n_iter_, history_
         As in `DCSVMClassifier`.
-    converged_ : bool
-        Whether every violation is below `tol`, and the gap at most 5 % of the objective.
-    n_iter_ : int
-        Working sets solved. An exact model does not count the working sets of its levels.
-    shape_fit_ : tuple of int
-        Shape of the training data.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features,)
 

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 from scipy.special import log_expit, logsumexp
 
 from .._memory import memory_plan
@@ -23,10 +22,10 @@ from ..solvers.cutting_plane.optimal_intercept import InterceptHingeLoss
 from ..solvers.cutting_plane.smooth_losses import SmoothLoss, SquaredHingeLoss
 from ._fitted_state import FittedState
 from ._linear_machine import LinearMachine, LinearProblem, ValidatedRows, check_objective_at_zero
-from ._predictor import Classifier, OneVsRestPredictor, lazy_on_dask
+from ._predictor import Classifier, ScorePredictor, lazy_on_dask
 from ._row_function import Response
 from ._training_warnings import warn_of_one_class_of_linear
-from ._validation import check_choice, check_training_data, number_classes, weigh_classes
+from ._validation import check_choice, number_classes, weigh_classes
 
 _SMOOTH: dict[str, Callable[..., SmoothLoss]] = {
     "squared_hinge": SquaredHingeLoss,
@@ -34,7 +33,7 @@ _SMOOTH: dict[str, Callable[..., SmoothLoss]] = {
 }
 
 
-class OCASClassifier(Classifier, OneVsRestPredictor, LinearMachine):
+class OCASClassifier(Classifier, ScorePredictor, LinearMachine):
     r"""Linear support vector machine, for up to millions of rows, with a certificate.
 
     It minimises, by optimised cutting planes (OCAS),
@@ -138,14 +137,10 @@ class OCASClassifier(Classifier, OneVsRestPredictor, LinearMachine):
     planes stay while `memory_budget` allows. With ``fit_intercept=False`` and ``multi_class="ovr"`` this is the paper's
     Algorithm 1 line by line, whose first round, at w = 0, is not counted in `n_iter_`.
 
-    Differences from the paper, with ``acceleration=None`` too: (1) C multiplies the sum of the hinges, not their mean,
-    and `tol` is a gap relative to the objective, where the paper's is absolute. (2) Weights, an unregularised
-    intercept, several classes. (3) The line search selects instead of sorting, O(n) expected; with an intercept, b is
-    interpolated linearly between its optima at step 0 and at about the step. (4) The master problem is solved by Newton
-    steps as well as steps in pairs. (5) Where `memory_budget` is reached, planes with multiplier 0 are dropped, and
-    others merged. (6) After 50 rounds in which the gap has hardly fallen, the precision of float64 ends the fit. With
-    "auto" also: (7) The accelerations. (8) Steps are at most 2, master problems are solved to 5 % of the gap, and
-    planes are dropped after 20 rounds with multiplier 0.
+    Differences from the paper, beside :doc:`five others </how/ocas>`: (6) With an intercept, the line search, O(n)
+    expected, interpolates b linearly between its optima at step 0 and at about the step. (7) Where `memory_budget` is
+    reached, planes are merged, too. With "auto" also: (8) The accelerations. (9) Steps are at most 2, master problems
+    are solved to 5 % of the gap, and planes are dropped after 20 rounds with multiplier 0.
 
     References
     ----------
@@ -212,9 +207,6 @@ class OCASClassifier(Classifier, OneVsRestPredictor, LinearMachine):
         if self.multi_class == "crammer_singer" and self.loss != "hinge":
             raise ValueError(f"multi_class='crammer_singer' needs loss='hinge', got loss={self.loss!r}")
         super()._check_parameters()
-
-    def _check_targets(self, X: Any, y: Any) -> tuple[Any, NDArray[Any]]:
-        return check_training_data(self, X, y)
 
     def _warn_of_machine(self, data: ValidatedRows) -> None:
         if isinstance(data.X, np.ndarray) or sp.issparse(data.X):

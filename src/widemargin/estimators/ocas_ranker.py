@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_consistent_length
 
@@ -17,7 +17,7 @@ from ..data import DesignMatrix, compute_values
 from ..solvers.cutting_plane.pair_hinge import PairHingeLoss, RankedPairs
 from ._linear_machine import LinearProblem, SingleFunction, ValidatedRows, check_objective_at_zero
 from ._predictor import ValuePredictor
-from ._validation import check_regression_data, check_weights
+from ._validation import check_weights
 
 
 class OCASRanker(ValuePredictor, SingleFunction):
@@ -34,25 +34,13 @@ class OCASRanker(ValuePredictor, SingleFunction):
     ----------
     C : float, default=1.0
         Weight of each pair, > 0. There may be :math:`n^2 / 2` of them: start with a small one.
-    tol : float, default=1e-3
-        Largest duality gap at the end, relative to the objective.
-    max_time : float or None, default=None
-        Seconds after which `fit` returns the best model so far.
-    n_jobs : int or None, default=None
-        Threads; None means all cores, and one inside a worker of joblib. The model does not depend on it.
+    tol, max_time, n_jobs
+        As in `OCASClassifier`.
 
     Other Parameters
     ----------------
-    mu : float, default=0.1
+    mu, max_iter, memory_budget, warm_start, verbose
         As in `OCASClassifier`.
-    max_iter : int, default=1000
-        Most rounds, of two passes over the data each.
-    memory_budget : int, str or None, default=None
-        Bytes, or such as "200MB", that `fit` and `predict` may take beyond the data.
-    warm_start : bool, default=False
-        Start from the fitted machine.
-    verbose : int, default=0
-        1 draws a progress bar when a fit takes longer than a second.
 
     Attributes
     ----------
@@ -193,9 +181,6 @@ class OCASRanker(ValuePredictor, SingleFunction):
         least = ROUNDING * (float(np.ptp(f)) or 1.0)
         wrong, with_equal = (float(s @ pairs.violations(f, margin)[0]) for margin in (0.0, least))
         return 1.0 - 0.5 * (wrong + with_equal) / total
-
-    def _check_targets(self, X: Any, y: Any) -> tuple[Any, NDArray[Any]]:
-        return check_regression_data(self, X, y)
 
     def _make_problem(self, X: DesignMatrix, data: ValidatedRows, C: float, team: ThreadTeam) -> LinearProblem:
         y, s = data.labels, np.ones(len(data.labels)) if data.weights is None else data.weights

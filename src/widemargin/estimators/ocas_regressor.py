@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
 from .._memory import memory_plan
 from .._native import smooth
@@ -21,7 +19,6 @@ from ._linear_machine import LinearProblem, SingleFunction, ValidatedRows, check
 from ._predictor import Regressor, ValuePredictor
 from ._regression_loss import RegressionLoss
 from ._training_warnings import PROBE_ROWS, warn_of_squares
-from ._validation import check_regression_data
 
 
 class OCASRegressor(Regressor, ValuePredictor, RegressionLoss, SingleFunction):
@@ -44,29 +41,13 @@ class OCASRegressor(Regressor, ValuePredictor, RegressionLoss, SingleFunction):
         In units of y, >= 0: residuals up to it are free, with the two losses named after it.
     quantile : float, default=0.5
         In (0, 1): the share of targets below the prediction, with the loss named after it.
-    tol : float, default=1e-3
-        Largest duality gap at the end, relative to the objective.
-    fit_intercept : bool, default=True
-        Whether the machine has an intercept. It is not regularised.
-    max_time : float or None, default=None
-        Seconds after which `fit` returns the best model so far.
-    n_jobs : int or None, default=None
-        Threads; None means all cores, and one inside a worker of joblib. The model does not depend on it.
+    tol, fit_intercept, max_time, n_jobs
+        As in `OCASClassifier`.
 
     Other Parameters
     ----------------
-    mu : float, default=0.1
+    mu, acceleration, max_iter, memory_budget, warm_start, verbose
         As in `OCASClassifier`.
-    acceleration : {"auto"} or None, default="auto"
-        None trains by Algorithm 1 of the paper as it is.
-    max_iter : int, default=1000
-        Most rounds on all rows, of two passes over the data each.
-    memory_budget : int, str or None, default=None
-        Bytes, or such as "200MB", that `fit` and `predict` may take beyond the data.
-    warm_start : bool, default=False
-        Start from the fitted machine. For a path of C on the same data `fit_path` is cheaper.
-    verbose : int, default=0
-        1 draws a progress bar when a fit takes longer than a second.
 
     Attributes
     ----------
@@ -148,9 +129,6 @@ class OCASRegressor(Regressor, ValuePredictor, RegressionLoss, SingleFunction):
     def _check_parameters(self) -> None:
         self._check_loss()
         super()._check_parameters()
-
-    def _check_targets(self, X: Any, y: Any) -> tuple[Any, NDArray[Any]]:
-        return check_regression_data(self, X, y)
 
     def _warn_of_machine(self, data: ValidatedRows) -> None:
         y = np.asarray(data.labels, np.float64)

@@ -15,14 +15,13 @@ from .._types import Labels, Matrix, Vector
 from ..data.labels import class_pairs
 from ..estimators._dual_attributes import compact_pair_coefficients
 from ..estimators._fitted_state import FittedState
-from ..estimators._frozen_machine import FrozenMachine
-from ..estimators._kernel_machine import DecisionGradients, LinearWeights
+from ..estimators._kernel_machine import ExpansionMachine, FrozenMachine
 from ..estimators._predictor import (
     Classifier,
     OneVsOnePredictor,
-    OneVsRestPredictor,
     OutlierPredictor,
     Regressor,
+    ScorePredictor,
     ValuePredictor,
     lazy_on_dask,
     votes,
@@ -33,7 +32,7 @@ from ..models.expansion import KernelExpansion
 _LEAST_PROBABILITY = 1e-7  # of a pair, as in LIBSVM
 
 
-class ImportedMachine(LinearWeights, DecisionGradients, FrozenMachine):
+class ImportedMachine(ExpansionMachine, FrozenMachine):
     """Base of what `read_machine` returns.
 
     Attributes
@@ -194,7 +193,7 @@ class ImportedVotes(_Probabilities, _FileOrder, Classifier, OneVsOnePredictor, I
         return n_pairs, k - 1
 
 
-class ImportedClassifier(_Probabilities, _FileOrder, Classifier, OneVsRestPredictor, ImportedMachine):
+class ImportedClassifier(_Probabilities, _FileOrder, Classifier, ScorePredictor, ImportedMachine):
     """A classifier with one decision function for two classes, or one for each of more.
 
     Attributes
