@@ -7,15 +7,16 @@ on all rows: score the remaining cells in the first two folds; eliminate cells
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from sklearn.base import is_classifier
 
 from .._progress import Progress
 from .._threads import ThreadTeam, blas_limit
-from .._types import Mask, RowIndices, Vector
+from .._types import Array, Mask, RowIndices, Vector
 from ..algorithms.held_out import Fold, HeldOutSolver
 from ..data.rows import positions
 from ..data.samples import Samples, converted
@@ -27,12 +28,15 @@ from ..solvers.results import History
 from ._best_estimator import Score, explain_nan, try_score
 from ._cv_problem import CVProblem
 from ._grid import Grid
-from ._race import Race
+from ._race import Race, best_cell
 
 _SAMPLE_SHARE = 4  # rows / rows of the sample
 _LEAST_SAMPLE = 500  # rows: smaller samples tell little, and all rows are as quick
 _FIRST_FOLDS = 2  # of all rows, before cells are eliminated again
 _KEY = "n_rows", "fold", "gamma", "epsilon", "C"  # of a score in a history
+
+
+Predictions = tuple[RowIndices, Vector]  # the user's numbers of rows, and decision values or predictions of these
 
 
 class Split(NamedTuple):
@@ -85,6 +89,36 @@ class SearchData:
         faults = ((k, self.problem.find_fault(self.training_weights(k))) for k in range(len(self.splits)))
         return next(((k, fault) for k, fault in faults if fault is not None), None)
 
+    def score_cells(
+        self, k: int, test: RowIndices, values: Array, cells: Sequence[Mapping[str, float]]
+    ) -> Iterator[tuple[int, float, Predictions]]:
+        """Of cells that were solved in fold k: the number, the score, and predictions of the held-out rows.
+
+        `values` (n_cells, n_test, n_machines) are NaN for others. A ValueError if the scorer gives NaN.
+        """
+        score = self.score(self.rows[test])
+        for c in np.flatnonzero(~np.isnan(values).any(axis=(1, 2))).tolist():
+            model = self.problem.held_out_estimator(values[c])
+            value = score(model)
+            if np.isnan(value):
+                raise explain_nan(score, model, describe_cell(k, len(test), cells[c]))
+            yield c, value, self._predict(test, model)
+
+    def _predict(self, test: RowIndices, model: Any) -> Predictions:
+        respond = model.decision_function if is_classifier(model) else model.predict
+        return self.rows[test], respond(model.values)
+
+    def join_predictions(self, predictions: Iterable[Predictions], n: int) -> Vector:
+        """Of each of the user's n rows the mean of its predictions (n, ...); NaN where there is none."""
+        nothing = self.problem.held_out_estimator(np.empty((0, len(self.problem.machines))))
+        parts = [self._predict(np.empty(0, np.intp), nothing), *predictions]
+        rows, values = map(np.concatenate, zip(*parts, strict=True))
+        sums = np.zeros((n, *values.shape[1:]))
+        np.add.at(sums, rows, values)
+        counts = np.bincount(rows, minlength=n).reshape(-1, *[1] * (sums.ndim - 1))
+        with np.errstate(invalid="ignore"):
+            return np.asarray(sums / counts)
+
 
 class Search:
     """Scores of the cells of a grid.
@@ -105,6 +139,8 @@ class Search:
     ----------
     scores : ndarray of shape (n_folds, n_gammas, n_epsilons, n_C)
         On all rows; NaN where a cell was eliminated or not scored.
+    predictions : dict
+        Of the held-out rows of a fold, by cell and fold: of the best cell so far, and of those not in all folds yet.
     sample_scores : ndarray of the same shape, or None
     history : History
         A row for each score: seconds, rows, fold, gamma, epsilon, C, score.
@@ -128,6 +164,7 @@ class Search:
         self.progress = progress
         self.team = team
         self.scores = self._no_scores()
+        self.predictions: dict[tuple[Any, int], Predictions] = {}
         self.sample_scores: Vector | None = None
         self.remaining: Mask = np.ones(grid.shape, np.bool_)  # cells that were not eliminated
         self.history = History()
@@ -205,19 +242,26 @@ class Search:
             tests = [self._fold(data, k, g, e) for k, e in paths]
             held_out = solver.held_out_values(kernel, samples_of(kernel, base, single), tests)
             for (k, e), fold, values in zip(paths, tests, held_out, strict=True):
-                score = data.score(data.rows[fold.test])
-                for c, decision in zip(np.flatnonzero(self.remaining[g, e]), values, strict=True):
-                    if not np.isnan(decision).any():
-                        model = data.problem.held_out_estimator(decision)
-                        value = scores[k, g, e, c] = score(model)
-                        cell = self.grid.parameters((g, e, int(c)), ("gamma", "epsilon", "C"))
-                        if np.isnan(value):
-                            raise explain_nan(score, model, describe_cell(k, len(fold.test), cell))
-                        self.history.record(
-                            time=self.progress.elapsed, n_rows=len(data.rows), fold=k, **cell, score=value
-                        )
+                cells = [(g, e, int(c)) for c in np.flatnonzero(self.remaining[g, e])]
+                named = [self.grid.parameters(cell, ("gamma", "epsilon", "C")) for cell in cells]
+                for j, value, predicted in data.score_cells(k, fold.test, values, named):
+                    scores[(k, *cells[j])] = value
+                    self.history.record(
+                        time=self.progress.elapsed, n_rows=len(data.rows), fold=k, **named[j], score=value
+                    )
+                    if data is self.data:
+                        self.predictions[cells[j], k] = predicted
                 self.progress.go_on(round=float(len(self.history)))
+            self._drop_predictions()
             self.progress.advance()
+
+    def _drop_predictions(self) -> None:
+        """Drop those of cells that were scored in all folds, but for the best one."""
+        means = self.scores.mean(axis=0)
+        if not np.isnan(means).all():
+            best = best_cell(self.scores)
+            kept = {key: one for key, one in self.predictions.items() if key[0] == best or np.isnan(means[key[0]])}
+            self.predictions = kept
 
     def _take_known(self, n_rows: int, k: int, g: int, e: int, scores: Vector) -> bool:
         """Write the scores of a fold's remaining cells of gamma g and epsilon e, if an earlier search had them all."""
@@ -234,7 +278,7 @@ class Search:
         return Fold(data.splits[k].test, problems, self.grid.Cs[self.remaining[g, e]].tolist())
 
 
-def describe_cell(fold: int, n_rows: int, parameters: dict[str, float]) -> str:
+def describe_cell(fold: int, n_rows: int, parameters: Mapping[str, float]) -> str:
     """The place of a score in words."""
     values = ", ".join(f"{name}={value:.6g}" for name, value in parameters.items())
     return f"fold {fold} of {n_rows} held-out rows, for {values}"

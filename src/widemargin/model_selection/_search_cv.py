@@ -46,7 +46,7 @@ from ._best_estimator import (
 from ._cv_problem import CVProblem, is_unequal
 from ._grid import C_RANGE, EPSILON_RANGE, GAMMA_RANGE, Grid, make_values
 from ._race import best_cell
-from ._search import Search, SearchData, Split, join_histories
+from ._search import Predictions, Search, SearchData, Split, join_histories
 
 _FIRST_CS = 1.0, 8.0, 64.0
 _FIRST_EPSILONS = (0.1,)
@@ -120,9 +120,11 @@ class SearchCV(BestEstimator):
         if mark is not None and mark == stopped:
             known, before = self.history_, last_step(self.__dict__.get("best_estimator_"))
         if is_exact:
-            found = self._search_grid(parts[0], kernels, callback, known)
+            found, predictions = self._search_grid(parts[0], kernels, callback, known)
         else:
-            found = self._search_adaptively(parts, kernels, names, callback, known)
+            found, predictions = self._search_adaptively(parts, kernels, names, callback, known)
+        name = "oof_decision_function_" if is_classifier(self) else "oof_prediction_"
+        setattr(self, name, parts[0].data.join_predictions(predictions, len(targets)))
         problem = parts[0].data.problem if len(drawn) == 1 else self._cv_problem(rows)
         return found._replace(mark=mark, before=before, problem=problem, seconds=perf_counter() - begin)
 
@@ -314,8 +316,11 @@ class SearchCV(BestEstimator):
 
     def _search_grid(
         self, part: Part, kernels: list[Any], callback: Callback | None, known: Mapping[str, Vector]
-    ) -> Found:
-        """Score the cells of each kernel's grid, one kernel after the other; `known` is an earlier search's history."""
+    ) -> tuple[Found, list[Predictions]]:
+        """Score the cells of each kernel's grid, one kernel after the other; `known` is an earlier search's history.
+
+        With what was found, the best cell's predictions of held-out rows.
+        """
         gammas, epsilons, Cs = self._values((5, 3, 10))
         title, memory = type(self).__name__, memory_plan(self)
         searches: dict[Any, Search] = {}
@@ -330,10 +335,11 @@ class SearchCV(BestEstimator):
                 search.recall(known, kernels.index(kernel))
                 search.run(make_rng(self.random_state, seed_of_none=0), exhaustive=bool(self.exhaustive))
                 searches[kernel] = search
-        return Found(self._set_grid_results(searches), progress.stopped_by)
+        parameters, cell = self._set_grid_results(searches)
+        return Found(parameters, progress.stopped_by), _of_cell(searches[self.kernel_].predictions, cell)
 
-    def _set_grid_results(self, searches: dict[Any, Search]) -> dict[str, Any]:
-        """Set the fitted attributes but `best_estimator_`; return the parameters of the best cell."""
+    def _set_grid_results(self, searches: dict[Any, Search]) -> tuple[dict[str, Any], tuple[int, int, int]]:
+        """Set the attributes of scores and of the best cell; return its parameters, and its place in the grid."""
         found = {kernel: _best_seen(search) for kernel, search in searches.items()}
         self.kernel_ = max(found, key=lambda kernel: -np.inf if np.isnan(found[kernel][1]) else found[kernel][1])
         search, (cell, self.best_score_) = searches[self.kernel_], found[self.kernel_]
@@ -352,7 +358,7 @@ class SearchCV(BestEstimator):
         )
         self.history_ = join_histories([s.history for s in searches.values()])
         self._warn_of_missing(searches, best)
-        return {"kernel": self.kernel_, **best}
+        return {"kernel": self.kernel_, **best}, cell
 
     def _warn_of_missing(self, searches: dict[Any, Search], best: dict[str, float]) -> None:
         scores = np.concatenate([s.scores[np.broadcast_to(s.remaining, s.scores.shape)] for s in searches.values()])
@@ -377,8 +383,11 @@ class SearchCV(BestEstimator):
         names: Sequence[str],
         callback: Callback | None,
         known: Mapping[str, Vector],
-    ) -> Found:
-        """Score cells of early machines around the best ones; `known` is an earlier search's history."""
+    ) -> tuple[Found, list[Predictions]]:
+        """Score cells of early machines around the best ones; `known` is an earlier search's history.
+
+        With what was found, the best cell's predictions of held-out rows.
+        """
         title, memory, rows = type(self).__name__, memory_plan(self), parts[0].rows
         with (
             Progress(max_time=self._search_time(), verbose=self.verbose, title=title, callback=callback) as progress,
@@ -405,7 +414,7 @@ class SearchCV(BestEstimator):
             state = f"too early: {len(search.scores)} cells were scored, neighbours of the best not all."
             state = (state if found else "at once.") + _describe_unseen(search.unseen)
             self._warn_of_stop(progress.stopped_by, state, chosen, has_scores=found is not None)
-        return Found(parameters, progress.stopped_by, factors=factors)
+        return Found(parameters, progress.stopped_by, factors=factors), _of_cell(search.predictions, best)
 
     def _learn_factors(
         self, part: Part, names: Sequence[str], progress: Progress, X: Any, chosen: RowIndices, cell: Cell
@@ -470,6 +479,11 @@ class SearchCV(BestEstimator):
             self.epsilons_ = grid.epsilons
         else:
             self.scores_ = scores.reshape(len(scores), len(grid.gammas), len(grid.Cs))
+
+
+def _of_cell(predictions: Mapping[tuple[Any, int], Predictions], cell: Any) -> list[Predictions]:
+    """A cell's predictions of the held-out rows of each fold."""
+    return [predicted for (other, _), predicted in predictions.items() if other == cell]
 
 
 def _spread(values: Vector, rows: RowIndices, n: int) -> Vector:
