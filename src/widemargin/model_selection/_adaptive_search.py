@@ -30,7 +30,7 @@ from ..algorithms.held_out import Fold
 from ..algorithms.held_out_clusters import ClusteredHeldOut
 from ..algorithms.relevance import scale_columns
 from ..data.rows import SAMPLED_ROWS, spread_rows
-from ..data.samples import Samples, converted, make_samples
+from ..data.samples import Samples, make_samples
 from ..estimators._kernel_machine import TrainingRows
 from ..estimators.relevance_scaler import POWERS, ROUGH_TOL
 from ..kernels.functions import DISTANCE_KERNELS, Kernel
@@ -42,8 +42,7 @@ from ..solvers.dual.problem import DualProblem
 from ..solvers.results import History
 from ._best_estimator import score_or_nan
 from ._cv_problem import Classification
-from ._race import CONFIDENCE
-from ._search import Predictions, SearchData, samples_of
+from ._search import CONFIDENCE, Predictions, SearchData, samples_of
 
 _LEAST_GAIN = 1e-3  # of a step of a climb / the best score less the worst
 _HELD_OUT_ROWS = 3000, 20_000  # held-out rows that a score is of: of all cells (drawn rows: all), of the best ones
@@ -120,23 +119,6 @@ class Part(NamedTuple):
     rows: TrainingRows
 
 
-class Machines(NamedTuple):
-    """The kernel of a name and a gamma; the relevance of the columns, None: they stay as they are; limits of duals."""
-
-    make_kernel: Callable[[Any, float], Kernel]
-    learn: Learn | None
-    limits: Limits
-
-
-class Means(NamedTuple):
-    """What a search may use: memory, time and threads, and a source of random numbers."""
-
-    memory: MemoryPlan
-    progress: Progress
-    team: ThreadTeam
-    rng: np.random.Generator
-
-
 class AdaptiveSearch:
     """Scores of cells, as far as they were looked at.
 
@@ -145,8 +127,16 @@ class AdaptiveSearch:
     parts : sequence of Part
         All rows; or a sample of them, for all cells, and more or all of them, for the best cells.
     axes : Axes
-    machines : Machines
-    means : Means
+    make_kernel : callable
+        The kernel of a name and a gamma.
+    learn : callable or None
+        The relevance of the columns; None: they stay as they are.
+    limits : Limits
+        Of the duals.
+    memory : MemoryPlan
+    progress : Progress
+    team : ThreadTeam
+    rng : numpy.random.Generator
 
     Attributes
     ----------
@@ -160,17 +150,28 @@ class AdaptiveSearch:
     history : History
     """
 
-    def __init__(self, parts: Sequence[Part], axes: Axes, machines: Machines, means: Means) -> None:
+    def __init__(
+        self,
+        parts: Sequence[Part],
+        axes: Axes,
+        make_kernel: Callable[[Any, float], Kernel],
+        learn: Learn | None,
+        limits: Limits,
+        memory: MemoryPlan,
+        progress: Progress,
+        team: ThreadTeam,
+        rng: np.random.Generator,
+    ) -> None:
         self.parts = parts
         self.axes = axes
-        self.make_kernel, self.learn = machines.make_kernel, machines.learn
-        self.progress, self.team, self.rng = means.progress, means.team, means.rng
+        self.make_kernel, self.learn = make_kernel, learn
+        self.progress, self.team, self.rng = progress, team, rng
         self.scores: dict[Cell, dict[Level, Vector]] = {}
         self.predictions: dict[tuple[Any, int], Predictions] = {}
         self.scalings = [Scaling(0, None, {})]
         self.unseen: dict[Any, list[float]] = {}
         self.history = History()
-        self._limits, self._memory = machines.limits, means.memory
+        self._limits, self._memory = limits, memory
         self._take(parts[0])
 
     def _take(self, part: Part) -> None:
@@ -575,9 +576,7 @@ class AdaptiveSearch:
             if len(self._samples) == self._most_copies:
                 self._samples.clear()
             base = make_samples(self._scaled(scaling, fold), kernel.sample_form) if scaling else self.data.samples
-            float32 = np.dtype(np.float32)
-            with np.errstate(over="ignore", invalid="ignore"):
-                self._samples[key] = samples_of(kernel, base, converted(base, float32, float32))
+            self._samples[key] = samples_of(kernel, base)
         return self._samples[key]
 
     def _scaled(self, scaling: int, fold: int) -> Any:

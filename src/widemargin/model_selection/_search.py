@@ -9,9 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from numbers import Integral
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.stats import norm, t
 from sklearn.base import is_classifier
 
 from .._progress import Progress
@@ -21,14 +23,13 @@ from ..algorithms.held_out import Fold, HeldOutSolver
 from ..data.rows import positions
 from ..data.samples import Samples, converted
 from ..estimators._scale import check_range
+from ..estimators._validation import check_integer, check_number, shown
 from ..kernels.entry_precision import ensure_precision
 from ..kernels.functions import Kernel
 from ..solvers.dual.certificate import Limits
 from ..solvers.results import History
 from ._best_estimator import Score, explain_nan, try_score
 from ._cv_problem import CVProblem
-from ._grid import Grid
-from ._race import Race, best_cell
 
 _SAMPLE_SHARE = 4  # rows / rows of the sample
 _LEAST_SAMPLE = 500  # rows: smaller samples tell little, and all rows are as quick
@@ -36,7 +37,29 @@ _FIRST_FOLDS = 2  # of all rows, before cells are eliminated again
 _KEY = "n_rows", "fold", "gamma", "epsilon", "C"  # of a score in a history
 
 
+C_RANGE = 0.1, 1000.0  # of an automatic grid
+GAMMA_RANGE = 1 / 16, 16.0  # of an automatic grid, in units of gamma="scale"
+EPSILON_RANGE = 1e-3, 1.0  # of an automatic grid
+CONFIDENCE = 0.95  # one-sided, that an eliminated cell is not the best
 Predictions = tuple[RowIndices, Vector]  # the user's numbers of rows, and decision values or predictions of these
+
+
+class Grid(NamedTuple):
+    """Ascending values of each parameter. A cell is the indices of its gamma, epsilon and C."""
+
+    gammas: Vector
+    epsilons: Vector
+    Cs: Vector
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        """(n_gammas, n_epsilons, n_C)."""
+        return len(self.gammas), len(self.epsilons), len(self.Cs)
+
+    def parameters(self, cell: tuple[int, int, int], names: Sequence[str]) -> dict[str, float]:
+        """The parameters of a cell, those of `names` alone."""
+        values = {"gamma": self.gammas[cell[0]], "epsilon": self.epsilons[cell[1]], "C": self.Cs[cell[2]]}
+        return {name: float(values[name]) for name in names}
 
 
 class Split(NamedTuple):
@@ -210,7 +233,7 @@ class Search:
         fold = Fold(few.splits[0].test, few.problem.duals(few.training_weights(0), epsilon), [C])
         solver = HeldOutSolver(few.problem.machines, self.limits, self.n_bytes, self.progress, self.team)
         kernel = self.make_kernel(gamma)
-        ((decision,),) = solver.held_out_values(kernel, samples_of(kernel, few.samples, few.samples), [fold])
+        ((decision,),) = solver.held_out_values(kernel, samples_of(kernel, few.samples), [fold])
         if not np.isnan(decision).any():
             try_score(few.score(few.rows[fold.test]), few.problem.held_out_estimator(decision))
 
@@ -228,9 +251,7 @@ class Search:
         """Write the scores of the remaining cells in these folds."""
         n_gammas = int(self.remaining.any((1, 2)).sum())
         self.progress.stage(f"{self.remaining.sum()} cells, {len(data.rows):,} rows", n_gammas)
-        base, float32 = data.samples, np.dtype(np.float32)
-        with np.errstate(over="ignore", invalid="ignore"):  # `samples_of` checks the range
-            single = converted(base, float32, float32)  # half the memory, and exact enough for scores
+        base, single = data.samples, in_float32(data.samples)
         n_bytes = self.n_bytes - (0 if single is base else base.nbytes)
         solver = HeldOutSolver(data.problem.machines, self.limits, n_bytes, self.progress, self.team)
         for g in _from_middle(len(self.grid.gammas)):
@@ -278,6 +299,81 @@ class Search:
         return Fold(data.splits[k].test, problems, self.grid.Cs[self.remaining[g, e]].tolist())
 
 
+class Race:
+    """The cells of a grid that are not eliminated yet.
+
+    A cell's differences from the best cell are paired by fold: its mean difference has the standard error
+    s / sqrt(folds), where s is the cell's standard deviation or the median of all cells', whichever is larger: few
+    folds may agree by chance. A cell is eliminated if the upper confidence limit of its difference is below zero. The
+    direct neighbours of the best cell are kept: on more rows one of them may be the best.
+
+    Parameters
+    ----------
+    scores : ndarray of shape (n_folds, *shape of the grid)
+        Of all cells, on a sample of the rows.
+    spread_ratio : float
+        Standard deviation of the scores of a fold of all rows / that of a fold of the sample.
+    """
+
+    def __init__(self, scores: Vector, spread_ratio: float) -> None:
+        n_folds, best = len(scores), best_cell(scores)
+        of_best = np.array([fold[best] for fold in scores])
+        differences = scores - of_best.reshape(-1, *[1] * (scores.ndim - 1))
+        spread = differences.std(axis=0, ddof=1)
+        spread = np.maximum(spread, np.median(spread))
+        limit = differences.mean(axis=0) + t.ppf(CONFIDENCE, n_folds - 1) * spread / np.sqrt(n_folds)
+        self.remaining: Mask = (limit >= 0) | _neighbours(best, scores.shape[1:])
+        self.spread: Vector = spread_ratio * spread
+
+    def update(self, scores: Vector) -> Mask:
+        """Eliminate cells by the scores on all rows so far, (n_folds, *shape); return the mask of those that remain."""
+        means = scores.mean(axis=0)
+        best = np.nanmax(means)
+        with np.errstate(invalid="ignore"):
+            limit = means + norm.ppf(CONFIDENCE) * self.spread / np.sqrt(len(scores))
+        self.remaining = self.remaining & (limit >= best)
+        return self.remaining
+
+
+def best_cell(scores: Vector) -> tuple[int, ...]:
+    """The cell of the largest mean of scores (n_folds, *shape); of equal ones that of least C, then of least gamma."""
+    means = scores.mean(axis=0)
+    cells = np.argwhere(means == np.nanmax(means))
+    return tuple(int(k) for k in min(cells, key=lambda cell: tuple(cell[::-1])))
+
+
+def _neighbours(cell: tuple[int, ...], shape: tuple[int, ...]) -> Mask:
+    """Mask of the cells at most one step from `cell` along every axis."""
+    steps = [np.abs(np.arange(size) - k) <= 1 for size, k in zip(shape, cell, strict=True)]
+    mask = np.ones(shape, np.bool_)
+    for axis, near in enumerate(steps):
+        mask &= np.expand_dims(near, tuple(k for k in range(len(shape)) if k != axis))
+    return mask
+
+
+def make_values(name: str, values: Any, least: float, largest: float, *, middle: float) -> Vector:
+    """Ascending values of a parameter: those given, each once; or, of a number, so many log-spaced ones.
+
+    If the number is 1, the value is `middle`.
+
+    Raises
+    ------
+    ValueError
+        If there are none, or one is not a number > 0 (epsilon: >= 0).
+    """
+    if isinstance(values, Integral):
+        check_integer(name, values, 1)
+        return np.geomspace(least, largest, int(values)) if int(values) > 1 else np.array([middle])
+    if isinstance(values, str) or not np.iterable(values):
+        raise ValueError(f"{name} must be an integer >= 1 or a list of numbers, got {shown(values)}")
+    entries = list(values)
+    if not entries:
+        raise ValueError(f"{name} must have at least one value, got {shown(values)}")
+    for k, value in enumerate(entries):
+        check_number(f"{name}[{k}]", value, **({"least": 0.0} if name == "epsilons" else {"above": 0.0}))
+    return np.unique(np.array(entries, np.float64))
+
+
 def describe_cell(fold: int, n_rows: int, parameters: Mapping[str, float]) -> str:
     """The place of a score in words."""
     values = ", ".join(f"{name}={value:.6g}" for name, value in parameters.items())
@@ -295,8 +391,15 @@ def _from_middle(n: int) -> list[int]:
     return sorted(range(n), key=lambda k: abs(2 * k + 1 - n))
 
 
-def samples_of(kernel: Kernel, base: Samples, single: Samples) -> Samples:
+def in_float32(samples: Samples) -> Samples:
+    """The samples in half the memory, exact enough for scores: `samples_of` checks the range."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        return converted(samples, np.dtype(np.float32), np.dtype(np.float32))
+
+
+def samples_of(kernel: Kernel, base: Samples, single: Samples | None = None) -> Samples:
     """float32 samples if their range allows it, else those of the data; a user's function and matrix keep theirs."""
+    single = in_float32(base) if single is None else single
     if kernel.sample_form in ("rows", "entries"):
         check_range(kernel, base)
         return base

@@ -31,7 +31,7 @@ from ..estimators.relevance_scaler import POWERS, RelevanceScaler
 from ..kernels.functions import FUNCTION_KERNELS, KERNELS, WITHOUT_GAMMA, Kernel, make_kernel
 from ..partition.divide import CLUSTER_ROWS, clustering_level
 from ..solvers.dual.certificate import Limits
-from ._adaptive_search import AdaptiveSearch, Axes, Cell, Loss, Machines, Means, Part
+from ._adaptive_search import AdaptiveSearch, Axes, Cell, Loss, Part
 from ._best_estimator import (
     BestEstimator,
     Fold,
@@ -44,9 +44,19 @@ from ._best_estimator import (
     takes_weights,
 )
 from ._cv_problem import CVProblem, is_unequal
-from ._grid import C_RANGE, EPSILON_RANGE, GAMMA_RANGE, Grid, make_values
-from ._race import best_cell
-from ._search import Predictions, Search, SearchData, Split, join_histories
+from ._search import (
+    C_RANGE,
+    EPSILON_RANGE,
+    GAMMA_RANGE,
+    Grid,
+    Predictions,
+    Search,
+    SearchData,
+    Split,
+    best_cell,
+    join_histories,
+    make_values,
+)
 
 _FIRST_CS = 1.0, 8.0, 64.0
 _FIRST_EPSILONS = (0.1,)
@@ -364,13 +374,12 @@ class SearchCV(BestEstimator):
         scores = np.concatenate([s.scores[np.broadcast_to(s.remaining, s.scores.shape)] for s in searches.values()])
         n_missing, stopped_by = int(np.isnan(scores).sum()), next(iter(searches.values())).progress.stopped_by
         if stopped_by and n_missing:
-            chosen = ", ".join(f"{name}={value:.6g}" for name, value in best.items())
             unseen = {kernel: _unseen_gammas(search) for kernel, search in searches.items()}
             self._warn_of_stop(
                 stopped_by,
                 f"too early: {n_missing} of {len(scores)} cells ({', '.join(self._names)} and fold) were not scored "
                 f"(NaN in scores_).{_describe_unseen(unseen)}",
-                chosen,
+                best,
                 has_scores=bool(self.history_),
             )
 
@@ -395,9 +404,9 @@ class SearchCV(BestEstimator):
         ):
             has_relevance = self.relevance and not sp.issparse(rows.X)
             learn = partial(self._learn_factors, parts[0], names, progress) if has_relevance else None
-            machines = Machines(self._make_kernel, learn, self._limits(kernels[0]))
-            means = Means(memory, progress, team, make_rng(self.random_state, seed_of_none=0))
-            search = AdaptiveSearch(parts, self._axes(rows, kernels, names), machines, means)
+            axes, limits = self._axes(rows, kernels, names), self._limits(kernels[0])
+            rng = make_rng(self.random_state, seed_of_none=0)
+            search = AdaptiveSearch(parts, axes, self._make_kernel, learn, limits, memory, progress, team, rng)
             search.recall(known)
             search.run()
         found = search.best()
@@ -409,11 +418,9 @@ class SearchCV(BestEstimator):
         self.history_ = search.history.as_arrays()
         self._set_tables(search, best, names)
         if progress.stopped_by:
-            texts = (f"{value:.6g}" if isinstance(value, float) else repr(value) for value in parameters.values())
-            chosen = ", ".join(f"{name}={text}" for name, text in zip(parameters, texts, strict=True))
             state = f"too early: {len(search.scores)} cells were scored, neighbours of the best not all."
             state = (state if found else "at once.") + _describe_unseen(search.unseen)
-            self._warn_of_stop(progress.stopped_by, state, chosen, has_scores=found is not None)
+            self._warn_of_stop(progress.stopped_by, state, parameters, has_scores=found is not None)
         return Found(parameters, progress.stopped_by, factors=factors), _of_cell(search.predictions, best)
 
     def _learn_factors(
