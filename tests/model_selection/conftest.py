@@ -31,3 +31,29 @@ def stopped() -> Callable[..., str]:
         return message
 
     return fit
+
+
+class Listener:
+    """Counts the tasks of a fit, and stops it after so many of them."""
+
+    def __init__(self) -> None:
+        self.stop_after, self.events = 100, list[str]()
+
+    def setup(self, estimator: Any, context: Any) -> None:
+        self.events.append("setup")
+
+    def teardown(self, estimator: Any, context: Any) -> None:
+        self.events.append("teardown")
+
+    def on_fit_task_begin(self, estimator: Any, context: Any) -> None:
+        self.events.append(f"begin {context.task_name}")
+
+    def on_fit_task_end(self, estimator: Any, context: Any, **_: Any) -> bool:
+        self.events.append(f"end {context.task_name}")
+        return self.events.count("end round") >= self.stop_after
+
+
+@pytest.fixture
+def listener() -> Listener:
+    """A callback that does not stop."""
+    return Listener()

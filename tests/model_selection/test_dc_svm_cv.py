@@ -358,38 +358,12 @@ def test_a_fold_of_a_regression_without_weight_is_named() -> None:
 # ----------------------------------------------------------------------------------------------------------- callbacks
 
 
-class Listener:
-    """Counts the tasks of a fit, and stops it after so many of them."""
-
-    def __init__(self, stop_after: int) -> None:
-        self.stop_after = stop_after
-        self.events: list[str] = []
-
-    def setup(self, estimator: Any, context: Any) -> None:
-        self.events.append("setup")
-
-    def teardown(self, estimator: Any, context: Any) -> None:
-        self.events.append("teardown")
-
-    def on_fit_task_begin(self, estimator: Any, context: Any) -> None:
-        self.events.append(f"begin {context.task_name}")
-
-    def on_fit_task_end(self, estimator: Any, context: Any, **_: Any) -> bool:
-        self.events.append(f"end {context.task_name}")
-        return self.events.count("end round") >= self.stop_after
-
-
-def test_the_paths_of_folds_are_tasks_of_callbacks(binary: Data) -> None:
+def test_the_paths_of_folds_are_tasks_of_callbacks(binary: Data, listener: Any, stopped: Callable[..., str]) -> None:
     pytest.importorskip("sklearn.callback")
-    listener = Listener(stop_after=100)
     model = DCSVMClassifierCV(CS, GAMMAS, kernels="rbf", cv=3).set_callbacks(listener).fit(*binary)
     assert listener.events == ["setup", "begin fit", *["begin round", "end round"] * 6, "end fit", "teardown"]
     assert not np.isnan(model.scores_).any()
-
-
-def test_a_callback_ends_the_search_with_the_best_so_far(binary: Data, stopped: Callable[..., str]) -> None:
-    pytest.importorskip("sklearn.callback")
-    model = DCSVMClassifierCV(CS, GAMMAS, kernels="rbf", cv=3).set_callbacks(Listener(stop_after=2))
+    listener.stop_after = 8  # of both fits
     assert "callback" in stopped(model, *binary)
     assert not np.isnan(model.scores_[:, 0]).any()
     assert np.isnan(model.scores_[:, 1]).all()
