@@ -4,7 +4,8 @@ Parameters are chosen once on 1,000 rows of a set: ours by DCSVMRegressorCV, boo
 quantile. Every split draws from the others 1,000 rows to train on, 1,000 to conformalise, and up to 2,000 to test. Of
 several sets the target is a column. `coverage` and `width`, in units of the spread of y, are means over the splits,
 `least` and `most` the coverage of single ones; `pinball` is the mean loss of the quantiles .05, .5 and .95. Quantiles
-that are not conformalised, and the cross-conformal residuals, have both thousands to train on.
+that are not conformalised, and cross-conformal residuals, have both thousands to train on; so have
+residuals of a search, the out-of-fold ones of its five folds (`oof_prediction_`), over nine cells around those chosen.
 """
 
 from __future__ import annotations
@@ -99,10 +100,12 @@ def load(name: str) -> tuple[Any, Any]:
     return StandardScaler().fit_transform(X[order]).astype(np.float32), (y[order] - y.mean()) / y.std()
 
 
-def choose(X: Any, y: Any) -> tuple[Any, Any, Any]:
-    """Estimators with their parameters: our quantiles, our epsilon-regression, and boosted quantiles."""
+def choose(X: Any, y: Any) -> tuple[Any, Any, Any, Any]:
+    """Estimators with their parameters: our quantiles and epsilon-regression, a search around it, boosted quantiles."""
     own = DCSVMRegressorCV(loss="quantile", quantile=QUANTILES, relevance=False).fit(X, y).best_estimator_
-    values = DCSVMRegressorCV(relevance=False).fit(X, y).best_estimator_
+    values, factors = DCSVMRegressorCV(relevance=False).fit(X, y), np.array([0.25, 1.0, 4.0])
+    cells = {"Cs": values.C_ * factors, "gammas": values.gamma_ * factors, "epsilons": [values.epsilon_]}
+    around = DCSVMRegressorCV(**cells, kernels=values.kernel_, relevance=False)
     boosted = []
     for q in QUANTILES:
         ensemble = HistGradientBoostingRegressor(loss="quantile", quantile=q, random_state=0)
@@ -110,7 +113,7 @@ def choose(X: Any, y: Any) -> tuple[Any, Any, Any]:
         cv = KFold(3, shuffle=True, random_state=0)
         search = GridSearchCV(ensemble, GRID, scoring=scorer, cv=cv, refit=False).fit(X, y)
         boosted.append(ensemble.set_params(**search.best_params_))
-    return own, values, Boosting(boosted)
+    return own, values.best_estimator_, around, Boosting(boosted)
 
 
 def quantiles(model: Any, split: Split) -> tuple[Any, Any]:
@@ -138,18 +141,26 @@ def split_conformal(model: Any, split: Split) -> tuple[Any, Any]:
 
 
 def cross_conformal(model: Any, split: Split) -> tuple[Any, Any]:
-    """Intervals from residuals of five folds."""
+    """Intervals from residuals of five folds, around the predictions of the folds' models."""
     from mapie.regression import CrossConformalRegressor
 
     wrapped = CrossConformalRegressor(model, confidence_level=0.9, cv=5, method="plus")
     return wrapped.fit_conformalize(*split.both).predict_interval(split.test[0])[1][:, :, 0], None
 
 
+def residuals_of_search(model: Any, split: Split) -> tuple[Any, Any]:
+    """Intervals of one width around the predictions of a search, from its out-of-fold residuals."""
+    X, y = split.both
+    errors = np.abs(y - model.fit(X, y).oof_prediction_)
+    width = np.nanquantile(errors, 0.9 * (1 + 1 / len(y)), method="higher")
+    return model.predict(split.test[0])[:, None] + np.array([-width, width]), None
+
+
 def measure(name: str, run: Run) -> list[dict[str, Any]]:
     """A row for each way to intervals."""
     warnings.simplefilter("ignore")
     X, y = load(name)
-    own, values, boosted = choose(X[:ROWS], y[:ROWS])
+    own, values, around, boosted = choose(X[:ROWS], y[:ROWS])
     early = clone(own).set_params(stop_level=1)
     ways: dict[str, tuple[Callable[[Any, Split], tuple[Any, Any]], Any]] = {
         "quantiles": (quantiles, own),
@@ -159,6 +170,7 @@ def measure(name: str, run: Run) -> list[dict[str, Any]]:
         "conformal quantiles, boosting": (conformal_quantiles, boosted),
         "split conformal": (split_conformal, values),
         "cross-conformal": (cross_conformal, values),
+        "residuals of a search": (residuals_of_search, around),
     }
     found: dict[str, list[tuple[float, ...]]] = {way: [] for way in ways}
     for seed in range(run.repeats):

@@ -208,19 +208,12 @@ def test_ovo_keeps_its_shape() -> None:
     assert fast.report_.learnt == "decision values"
 
 
-@pytest.mark.slow
-def test_without_rows_the_support_vectors_are_learnt_from() -> None:
-    model = SVC(C=1, gamma=0.5).fit(X[TRAIN], BINARY[TRAIN])
-    fast = compress(model, random_state=0)
-    assert "no X was given" in str(fast.report_)
-    assert np.mean(fast.predict(X[TEST]) == model.predict(X[TEST])) > 0.9
-
-
-def test_few_rows() -> None:
+def test_few_rows_and_none() -> None:
     model = SVC(gamma=0.5).fit(X[:20], BINARY[:20])
     fast = compress(model, X[:20], random_state=0)
     assert fast.report_.n_held == 0
     assert "too few" in str(fast.report_)
+    assert "no X was given" in str(compress(model, random_state=0).report_)
 
 
 def test_sparse_rows() -> None:
@@ -282,16 +275,7 @@ def test_too_few_labels_that_agree_are_warned_of() -> None:
         compress(model, X[TRAIN][:100], prediction_cost=3000, n_clusters=1, random_state=0)
 
 
-@pytest.mark.slow
-def test_more_cost_agrees_better() -> None:
-    model = SVC(C=1000, gamma=2.0).fit(X[TRAIN], BINARY[TRAIN])
-    cheap, dear = (compress(model, X[TRAIN], prediction_cost=cost, random_state=0) for cost in (6, 80))
-    assert dear.report_.cost_after > cheap.report_.cost_after
-    own = model.predict(X[TEST])
-    assert np.mean(dear.predict(X[TEST]) == own) > np.mean(cheap.predict(X[TEST]) == own)
-
-
-@pytest.mark.parametrize("cost", [4, 6, 10])
+@pytest.mark.parametrize("cost", [4, 10])
 def test_a_small_cost_has_no_room_for_many_leaves(cost: int) -> None:
     rows, blob = make_blobs(1000, n_features=40, centers=40, random_state=0)[:2]
     model = SVC(C=10, gamma=0.01).fit(rows, np.random.default_rng(1).integers(2, size=40)[blob])
@@ -389,8 +373,7 @@ def test_few_rows_are_learnt_from_with_little_memory() -> None:
     assert "of 48,000 rows" in str(fast.report_)
 
 
-@pytest.mark.parametrize("make", [SVC, NuSVC, DCSVMClassifier])
-@pytest.mark.parametrize("n_classes", [2, 4])
+@pytest.mark.parametrize(("make", "n_classes"), [(SVC, 2), (NuSVC, 4), (DCSVMClassifier, 2), (DCSVMClassifier, 4)])
 def test_support_vectors_tell_which_class_they_had(make: Any, n_classes: int) -> None:
     X, y = load_digits(n_class=n_classes, return_X_y=True)
     y[::17] = (y[::17] + 1) % n_classes  # some that no machine gets right
@@ -500,8 +483,7 @@ def test_a_clone_is_a_copy() -> None:
 
 
 @pytest.mark.filterwarnings("error")
-@pytest.mark.parametrize("n_features", [1, 100])
-@pytest.mark.parametrize("kernel", ["rbf", "poly"])
+@pytest.mark.parametrize(("kernel", "n_features"), [("rbf", 1), ("poly", 100)])
 def test_a_machine_of_one_point(kernel: str, n_features: int) -> None:
     row = np.full((1, n_features), 0.1)
     model = KernelRidge(kernel=kernel).fit(row, [2.0])

@@ -17,7 +17,6 @@ from sklearn.svm import SVC
 from widemargin import (
     BSGDClassifier,
     ClusterDisplay,
-    ConvergenceDisplay,
     CPathDisplay,
     DCSVMClassifier,
     OCASClassifier,
@@ -30,22 +29,6 @@ from widemargin.model_selection.c_path import CPath
 X, Y = make_moons(600, noise=0.2, random_state=0)
 
 pytestmark = pytest.mark.usefixtures("plt")
-
-
-def test_gap_is_the_difference_where_it_is_positive() -> None:
-    history = {"time": [1, 2, 3], "objective": [9.0, 5.0, 4.0], "lower_bound": [0.0, 4.5, 4.0]}
-    display = ConvergenceDisplay.from_history(history, kind="gap", name="ours")
-    assert np.allclose(display.lines_[0].get_ydata(), [9.0, 0.5, np.nan], equal_nan=True)
-    assert display.ax_.get_yscale() == "log"
-    assert display.bound_lines_ == []
-    assert display.ax_.get_legend().get_texts()[0].get_text() == "ours: gap"
-
-
-def test_gap_needs_a_bound_and_a_kind_that_exists() -> None:
-    with pytest.raises(ValueError, match="no lower bound, got 'gap'"):
-        ConvergenceDisplay([1.0], [2.0]).plot(kind="gap")
-    with pytest.raises(ValueError, match="kind must be 'objective', 'gap' or None, got 'log'"):
-        ConvergenceDisplay([1.0], [2.0]).plot(kind="log")
 
 
 @pytest.mark.parametrize("model", [DCSVMClassifier(gamma=1.0), BSGDClassifier(n_epochs=3)], ids=["DCSVM", "BSGD"])

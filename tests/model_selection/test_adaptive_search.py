@@ -8,6 +8,7 @@ import sys
 import textwrap
 import time
 import warnings
+from collections.abc import Callable
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.datasets import load_iris, make_blobs, make_classification
+from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GroupKFold
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -28,7 +30,6 @@ from widemargin import (
     DCSVMClassifierCV,
     DCSVMRegressor,
     DCSVMRegressorCV,
-    GridScoresDisplay,
     RelevanceScaler,
     compress,
     to_onnx,
@@ -44,12 +45,6 @@ Data = tuple[NDArray[Any], NDArray[Any]]
 @parametrize_with_checks([DCSVMClassifierCV(), DCSVMRegressorCV()])
 def test_keeps_the_estimator_contract(estimator: Any, check: Any) -> None:
     check(estimator)
-
-
-@pytest.fixture(scope="module")
-def binary() -> Data:
-    X, y = make_classification(300, 6, n_informative=4, flip_y=0.1, random_state=0)
-    return X, np.array(["no", "yes"])[y]
 
 
 @pytest.fixture(scope="module")
@@ -84,15 +79,6 @@ def wide() -> Data:
 @pytest.fixture(scope="module")
 def scaled(wide: Data) -> DCSVMClassifierCV:
     return DCSVMClassifierCV(cv=3).fit(*wide)
-
-
-def stopped(model: Any, *data: Any) -> str:
-    """Fit, and return the only ConvergenceWarning of the search."""
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        model.fit(*data)
-    (message,) = [str(w.message) for w in caught if f"{type(model).__name__} was stopped" in str(w.message)]
-    return message
 
 
 def cells_of(model: Any) -> set[tuple[float, ...]]:
@@ -203,6 +189,7 @@ def test_equal_scores_lead_nowhere_and_leave_the_columns_as_they_are() -> None:
 
 @pytest.mark.parametrize("kind", [DCSVMClassifierCV, DCSVMRegressorCV])
 def test_all_kernels_and_gammas_are_seen_before_any_climb(kind: type, binary: Data) -> None:
+    """And no cell is scored twice in a fold."""
     X, y = binary[0], binary[1] == "yes"
     history = kind(cv=3, kernels=["rbf", "laplacian"]).fit(X, y.astype(float)).history_
     first = list(zip(history["kernel"], history["gamma"], strict=True))
@@ -214,6 +201,9 @@ def test_all_kernels_and_gammas_are_seen_before_any_climb(kind: type, binary: Da
         gammas = np.unique([gamma for k, gamma in first[:n_coarse] if k == kernel])
         assert len(gammas) >= 3
         np.testing.assert_allclose(gammas[1:4] / gammas[:3], 4.0)
+    names = "fold", "scaling", "kernel", "gamma", "epsilon", "C"
+    cells = list(zip(*(history[name].tolist() for name in names), strict=True))
+    assert len(cells) == len(set(cells))
 
 
 @pytest.mark.parametrize("gammas", [[0.03, 0.1, 0.3, 30.0, 120.0], [120.0, 30.0, 0.3, 0.1, 0.03]])
@@ -227,14 +217,6 @@ def test_gammas_beyond_a_steep_fall_are_looked_at_only_if_given(
     assert 120.0 not in seen
     given = DCSVMRegressorCV(gammas=gammas, **how).fit(*curve)
     assert {cell[1] for cell in cells_of(given)} == set(gammas)
-
-
-@pytest.mark.parametrize("kind", [DCSVMClassifierCV, DCSVMRegressorCV])
-def test_no_cell_is_scored_twice_in_a_fold(kind: type, binary: Data) -> None:
-    history = kind(cv=3).fit(binary[0], (binary[1] == "yes").astype(float)).history_
-    names = "fold", "scaling", "kernel", "gamma", "epsilon", "C"
-    cells = list(zip(*(history[name].tolist() for name in names), strict=True))
-    assert len(cells) == len(set(cells))
 
 
 # ------------------------------------------------------------------------------------------------------- relevance
@@ -294,21 +276,9 @@ def test_onnx_of_scaled_columns(wide: Data, scaled: DCSVMClassifierCV) -> None:
     assert np.mean(labels == scaled.predict(X)) > 0.995
 
 
-@pytest.mark.usefixtures("plt")
-def test_scores_of_the_scaled_columns_are_drawn(scaled: DCSVMClassifierCV) -> None:
-    display = GridScoresDisplay.from_estimator(scaled)
-    assert display.scores.shape == scaled.scores_.shape == (3, len(scaled.gammas_), len(scaled.Cs_))
+def test_scores_of_the_scaled_columns_are_those_that_are_drawn(scaled: DCSVMClassifierCV) -> None:
+    assert scaled.scores_.shape == (3, len(scaled.gammas_), len(scaled.Cs_))
     assert np.nanmax(scaled.scores_.mean(axis=0)) == scaled.best_score_
-
-
-@pytest.fixture
-def plt() -> Any:
-    matplotlib = pytest.importorskip("matplotlib")
-    matplotlib.use("Agg")
-    from matplotlib import pyplot
-
-    yield pyplot
-    pyplot.close("all")
 
 
 def test_names_of_columns_are_kept(wide: Data, scaled: DCSVMClassifierCV) -> None:
@@ -350,8 +320,7 @@ def test_regression_of_scaled_columns() -> None:
     assert model.score(X, y) > 0.9
 
 
-@pytest.mark.parametrize("refit", [True, False])
-@pytest.mark.parametrize("kind", [DCSVMClassifierCV, DCSVMRegressorCV])
+@pytest.mark.parametrize(("kind", "refit"), [(DCSVMClassifierCV, True), (DCSVMRegressorCV, False)])
 def test_no_training_rows_stay_in_a_search(kind: type, refit: bool, binary: Data) -> None:
     model = kind(Cs=[1.0], gammas=[0.1], search="early", refit=refit, cv=3).fit(binary[0], (binary[1] == "yes") * 1.0)
     assert not [name for name in vars(model) if name.startswith("_")]
@@ -445,7 +414,7 @@ def test_small_scores_are_told_apart(curve: Data, unit: float) -> None:
 # -------------------------------------------------------------------------------------------------------- any time
 
 
-def test_no_time_leaves_a_cell_of_what_was_given(many: Data) -> None:
+def test_no_time_leaves_a_cell_of_what_was_given(many: Data, stopped: Callable[..., str]) -> None:
     model = DCSVMClassifierCV([0.3, 3.0], [0.02, 0.2], kernels="laplacian", max_time=0)
     message = stopped(model, *many)
     assert "Not looked at: 'laplacian' with gamma=0.02, 0.2. " in message
@@ -457,9 +426,12 @@ def test_no_time_leaves_a_cell_of_what_was_given(many: Data) -> None:
     assert model.scores_.shape == (5, 0, 0)
 
 
-@pytest.mark.parametrize("max_time", [0, 0.05, 0.5])
-@pytest.mark.parametrize("kind", [DCSVMClassifierCV, DCSVMRegressorCV])
-def test_little_time_gives_a_machine_and_names_what_was_chosen(kind: type, max_time: float, many: Data) -> None:
+@pytest.mark.parametrize(
+    ("kind", "max_time"), [(DCSVMClassifierCV, 0.05), (DCSVMClassifierCV, 0.5), (DCSVMRegressorCV, 0)]
+)
+def test_little_time_gives_a_machine_and_names_what_was_chosen(
+    kind: type, max_time: float, many: Data, stopped: Callable[..., str]
+) -> None:
     X, y = many
     model = kind(max_time=max_time)
     message = stopped(model, X, y.astype(float))
@@ -473,7 +445,9 @@ def test_little_time_gives_a_machine_and_names_what_was_chosen(kind: type, max_t
 
 
 @pytest.mark.slow
-def test_a_stopped_search_names_the_kernels_and_gammas_that_it_has_not_seen(binary: Data) -> None:
+def test_a_stopped_search_names_the_kernels_and_gammas_that_it_has_not_seen(
+    binary: Data, stopped: Callable[..., str]
+) -> None:
     def slow(model: Any, X: Any, y: Any) -> float:
         time.sleep(0.5)
         return float(np.mean(model.predict(X) == y))
@@ -529,11 +503,13 @@ def test_the_last_machine_is_what_refit_says(many: Data, refit: Any, is_early: b
     assert model.score(*many) > 0.85
 
 
-def test_without_a_last_machine_there_are_no_predictions(binary: Data) -> None:
-    model = DCSVMClassifierCV(refit=False).fit(*binary)
+@pytest.mark.parametrize("search", ["exact", "early"])
+def test_without_a_last_machine_there_are_no_predictions(search: str, binary: Data) -> None:
+    model = DCSVMClassifierCV([1.0], [0.1], kernels="rbf", search=search, relevance=False, refit=False).fit(*binary)
     assert model.best_score_ > 0.8
-    assert not hasattr(model, "predict")
-    assert not hasattr(model, "decision_function")
+    assert not any(hasattr(model, name) for name in ("predict", "decision_function", "support_"))
+    with pytest.raises(NotFittedError):
+        clone(model).set_params(refit=True).predict(binary[0])
 
 
 @pytest.mark.slow
@@ -547,30 +523,6 @@ def test_many_rows_end_with_an_early_machine() -> None:
 
 
 # -------------------------------------------------------------------------------------------------------- odd input
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"kernels": []}, "kernels must be 'auto', a kernel or a list of kernels"),
-        ({"kernels": None}, "kernels must be 'auto', a kernel or a list of kernels"),
-        ({"kernels": [["rbf"]]}, "kernels must be 'auto', a kernel or a list of kernels"),
-        ({"kernels": "nonsense"}, "kernels must be one of .*'nonsense'"),
-        ({"kernels": ["rbf", "nonsense"]}, "kernels must be one of .*'nonsense'"),
-        ({"refit": "nonsense"}, "refit must be one of .*'nonsense'"),
-        ({"refit": None}, "refit must be True or False"),
-        ({"search": "nonsense"}, "search must be one of .*'nonsense'"),
-        ({"relevance": "nonsense"}, "relevance must be True or False"),
-        ({"scoring": lambda *_: np.nan}, "scoring gave NaN in fold 0"),
-        ({"max_time": -1.0}, "max_time must be"),
-    ],
-)
-def test_bad_input_is_named(binary: Data, options: dict[str, Any], message: str) -> None:
-    model = DCSVMClassifierCV(**options)
-    before = dict(model.__dict__)
-    with pytest.raises(ValueError, match=message):
-        model.fit(*binary)
-    assert model.__dict__ == before
 
 
 def test_an_error_of_the_scorer_is_the_callers(binary: Data) -> None:
@@ -625,17 +577,17 @@ def test_repeated_rows(binary: Data) -> None:
     assert model.best_score_ > 0.7
 
 
-@pytest.mark.parametrize("class_weight", [None, "balanced", {0: 1.0, 1: 2.0, 7: 5.0}])
+@pytest.mark.parametrize("class_weight", ["balanced", {0: 1.0, 1: 2.0, 7: 5.0}])
 def test_a_class_of_one_row(binary: Data, class_weight: Any) -> None:
     y = (binary[1] == "yes").astype(int)
     y[5] = 7
     with pytest.warns(UserWarning, match="The least populated class in y has only 1 member"):
-        model = DCSVMClassifierCV(class_weight=class_weight, kernels="rbf").fit(binary[0], y)
+        model = DCSVMClassifierCV(class_weight=class_weight, kernels="rbf", relevance=False).fit(binary[0], y)
     np.testing.assert_array_equal(model.classes_, [0, 1, 7])
     assert model.predict(binary[0]).shape == (300,)
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", range(4))
 def test_groups_that_are_clusters_have_scores(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """The clusters that are scored first may have no held-out rows of the first fold: more are taken then."""
     module = "widemargin.model_selection._adaptive_search"

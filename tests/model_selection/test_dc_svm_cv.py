@@ -7,6 +7,7 @@ import pickle
 import signal
 import sys
 import warnings
+from collections.abc import Callable
 from itertools import chain, repeat
 from typing import Any
 
@@ -16,7 +17,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.datasets import load_iris, make_classification, make_moons, make_regression
-from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import get_scorer
 from sklearn.model_selection import GridSearchCV, GroupKFold, KFold, PredefinedSplit, ShuffleSplit, StratifiedKFold
 
@@ -29,31 +30,18 @@ Data = tuple[NDArray[Any], NDArray[Any]]
 
 
 @pytest.fixture(scope="module")
-def binary() -> Data:
-    X, y = make_classification(300, 6, n_informative=4, flip_y=0.1, random_state=0)
-    return X, np.array(["no", "yes"])[y]
-
-
-@pytest.fixture(scope="module")
 def larger() -> Data:
     X, y = make_classification(2400, 6, n_informative=4, flip_y=0.1, random_state=0)
     return X.astype(np.float32), y
 
 
-def stopped(model: Any, *data: Any) -> str:
-    """Fit, and return the only ConvergenceWarning of the search."""
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        model.fit(*data)
-    (message,) = [str(w.message) for w in caught if f"{type(model).__name__} was stopped" in str(w.message)]
-    return message
-
-
 # --------------------------------------------------------------------------------------------------------- the twin
 
 
-@pytest.mark.parametrize("options", [{}, {"fit_intercept": True}, {"kernels": "poly", "coef0": 1.0}])
-@pytest.mark.parametrize("scoring", ["accuracy", "roc_auc"])
+@pytest.mark.parametrize(
+    ("scoring", "options"),
+    [("accuracy", {}), ("roc_auc", {"fit_intercept": False}), ("roc_auc", {"kernels": "poly", "coef0": 1.0})],
+)
 def test_scores_are_those_of_plain_loops(binary: Data, scoring: str, options: dict[str, Any]) -> None:
     X, y = binary
     splitter = StratifiedKFold(3)
@@ -224,7 +212,7 @@ def test_a_callable_scorer(binary: Data) -> None:
 # --------------------------------------------------------------------------------------------- limits, files, bad input
 
 
-def test_no_time_gives_a_machine_and_says_what_was_not_seen(binary: Data) -> None:
+def test_no_time_gives_a_machine_and_says_what_was_not_seen(binary: Data, stopped: Callable[..., str]) -> None:
     model = DCSVMClassifierCV(CS, GAMMAS, kernels="rbf", max_time=0)
     message = stopped(model, *binary)
     assert "max_time" in message
@@ -256,7 +244,7 @@ def test_what_a_stopped_search_advises_goes_on_with_its_machine(relevance: bool)
     y = X[:, 0] * X[:, 1] > 0  # six columns mean nothing
     model = DCSVMClassifierCV([1.0], [0.1], kernels="rbf", search="early", relevance=relevance).fit(X, y)
     with pytest.warns(ConvergenceWarning) as caught:
-        model._warn_of_stop("interrupt", "too early.", "C=1", has_scores=True)
+        model._warn_of_stop("interrupt", "too early.", {"C": 1.0}, has_scores=True)
     advice = str(caught[0].message).partition("to go on with it: ")[2].rstrip(".")
     eval(advice.replace("best_estimator_", "model.best_estimator_"))
     assert (model.relevance_ is not None) == relevance
@@ -266,7 +254,7 @@ def test_what_a_stopped_search_advises_goes_on_with_its_machine(relevance: bool)
 @pytest.mark.skipif(sys.platform == "win32", reason="SIGINT can't be sent to one process there")
 @pytest.mark.parametrize("seconds", [60.0, 0.0])
 def test_an_interrupt_ends_the_search_with_the_best_so_far(
-    seconds: float, binary: Data, monkeypatch: pytest.MonkeyPatch
+    seconds: float, binary: Data, stopped: Callable[..., str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """And with its machine soon after, which can go on."""
     monkeypatch.setattr(widemargin._progress, "_last_sigint", -np.inf)
@@ -301,15 +289,6 @@ def test_a_pickled_search_predicts(binary: Data) -> None:
         copy.predict_proba(X)
 
 
-def test_without_refit_there_are_results_but_no_predictions(binary: Data) -> None:
-    model = DCSVMClassifierCV(CS, GAMMAS, kernels="rbf", cv=3, refit=False).fit(*binary)
-    assert model.C_ in CS
-    assert not hasattr(model, "predict")
-    assert not hasattr(model, "support_")
-    with pytest.raises(NotFittedError):
-        DCSVMClassifierCV().predict(binary[0])
-
-
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -321,10 +300,20 @@ def test_without_refit_there_are_results_but_no_predictions(binary: Data) -> Non
         ({"scoring": "neg_log_loss"}, "needs probabilities"),
         ({"scoring": ["accuracy", "f1"]}, "scoring must be None, the name of one scorer"),
         ({"scoring": lambda *_: np.nan}, "scoring gave NaN in fold 0"),
+        ({"scoring": lambda *_: np.nan, "search": "early"}, "scoring gave NaN in fold 0"),
         ({"scoring": lambda *_: "good"}, "scoring must return a number"),
         ({"cv": [(np.arange(10), [])]}, "cv must give folds with training rows and test rows"),
         ({"cv": [(np.arange(10), [300])]}, "cv must give numbers of rows, or masks of them, for 300 rows"),
         ({"exhaustive": 2}, "exhaustive must be True or False"),
+        ({"kernels": []}, "kernels must be 'auto', a kernel or a list of kernels"),
+        ({"kernels": None}, "kernels must be 'auto', a kernel or a list of kernels"),
+        ({"kernels": [["rbf"]]}, "kernels must be 'auto', a kernel or a list of kernels"),
+        ({"kernels": ["rbf", "nonsense"]}, "kernels must be one of .*'nonsense'"),
+        ({"refit": "nonsense"}, "refit must be one of .*'nonsense'"),
+        ({"refit": None}, "refit must be True or False"),
+        ({"search": "nonsense"}, "search must be one of .*'nonsense'"),
+        ({"relevance": "nonsense"}, "relevance must be True or False"),
+        ({"max_time": -1.0}, "max_time must be"),
         ({"tol": -1.0}, "tol must be"),
     ],
 )
@@ -366,46 +355,15 @@ def test_a_fold_of_a_regression_without_weight_is_named() -> None:
         DCSVMRegressorCV(CS, GAMMAS, kernels="rbf", cv=folds).fit(X, y, weights)
 
 
-def test_a_stopped_warning_is_a_convergence_warning(binary: Data) -> None:
-    with pytest.warns(ConvergenceWarning, match="DCSVMClassifierCV was stopped by max_time"):
-        DCSVMClassifierCV(CS, GAMMAS, kernels="rbf", max_time=0, refit=False).fit(*binary)
-
-
 # ----------------------------------------------------------------------------------------------------------- callbacks
 
 
-class Listener:
-    """Counts the tasks of a fit, and stops it after so many of them."""
-
-    def __init__(self, stop_after: int) -> None:
-        self.stop_after = stop_after
-        self.events: list[str] = []
-
-    def setup(self, estimator: Any, context: Any) -> None:
-        self.events.append("setup")
-
-    def teardown(self, estimator: Any, context: Any) -> None:
-        self.events.append("teardown")
-
-    def on_fit_task_begin(self, estimator: Any, context: Any) -> None:
-        self.events.append(f"begin {context.task_name}")
-
-    def on_fit_task_end(self, estimator: Any, context: Any, **_: Any) -> bool:
-        self.events.append(f"end {context.task_name}")
-        return self.events.count("end round") >= self.stop_after
-
-
-def test_the_paths_of_folds_are_tasks_of_callbacks(binary: Data) -> None:
+def test_the_paths_of_folds_are_tasks_of_callbacks(binary: Data, listener: Any, stopped: Callable[..., str]) -> None:
     pytest.importorskip("sklearn.callback")
-    listener = Listener(stop_after=100)
     model = DCSVMClassifierCV(CS, GAMMAS, kernels="rbf", cv=3).set_callbacks(listener).fit(*binary)
     assert listener.events == ["setup", "begin fit", *["begin round", "end round"] * 6, "end fit", "teardown"]
     assert not np.isnan(model.scores_).any()
-
-
-def test_a_callback_ends_the_search_with_the_best_so_far(binary: Data) -> None:
-    pytest.importorskip("sklearn.callback")
-    model = DCSVMClassifierCV(CS, GAMMAS, kernels="rbf", cv=3).set_callbacks(Listener(stop_after=2))
+    listener.stop_after = 8  # of both fits
     assert "callback" in stopped(model, *binary)
     assert not np.isnan(model.scores_[:, 0]).any()
     assert np.isnan(model.scores_[:, 1]).all()
@@ -455,8 +413,9 @@ def test_a_stopped_search_goes_on(options: dict[str, Any], monkeypatch: pytest.M
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals are not so there")
-def test_a_search_in_between_ends_what_was_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
-    """One whose folds cannot be had again: a search like the first one begins anew, as its scores are gone."""
+@pytest.mark.parametrize("other", ["data", "folds in between"])
+def test_scores_of_another_search_are_not_taken(other: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Folds of a random state cannot be had again: a search like the first one begins anew after such a one."""
     monkeypatch.setattr(widemargin._progress, "_last_sigint", -np.inf)
     X, y = make_moons(300, noise=0.3, random_state=0)
     score = _CountedScore()
@@ -465,24 +424,11 @@ def test_a_search_in_between_ends_what_was_stopped(monkeypatch: pytest.MonkeyPat
     with pytest.warns(ConvergenceWarning, match="interrupt"):
         model.fit(X, y)
     score.most = np.inf
-    model.set_params(random_state=np.random.RandomState(1)).fit(X, y)
+    if other == "folds in between":
+        model.set_params(random_state=np.random.RandomState(1)).fit(X, y)
     score.n_calls = 0
-    model.set_params(random_state=0).fit(X, y)
+    model.set_params(random_state=0).fit(X + 1e-3 * (other == "data"), y)
     assert score.n_calls == 30
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="signals are not so there")
-def test_scores_of_other_data_are_not_taken(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(widemargin._progress, "_last_sigint", -np.inf)
-    X, y = make_moons(400, noise=0.3, random_state=0)
-    score = _CountedScore()
-    model = DCSVMClassifierCV(scoring=score, Cs=[1.0, 10.0, 100.0], gammas=[0.1, 1.0], kernels="rbf")
-    score.most = 10
-    with pytest.warns(ConvergenceWarning, match="interrupt"):
-        model.fit(X, y)
-    score.n_calls, score.most = 0, np.inf
-    model.fit(X + 1e-3, y)
-    assert score.n_calls >= 30
 
 
 def test_weights_whose_products_with_c_are_not_finite_are_refused() -> None:

@@ -1,4 +1,4 @@
-"""`OCASClassifierCV`: scores of plain loops over folds and Cs, the best C, limits and errors."""
+"""`OCASClassifierCV`, `OCASRegressorCV`: scores of plain loops over folds and Cs, the best C, limits and errors."""
 
 from __future__ import annotations
 
@@ -9,14 +9,15 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from sklearn.datasets import load_breast_cancer, load_iris
+from sklearn.base import is_classifier
+from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import get_scorer
-from sklearn.model_selection import GridSearchCV, GroupKFold, StratifiedKFold
+from sklearn.model_selection import GridSearchCV, GroupKFold, KFold, StratifiedKFold
 from sklearn.preprocessing import scale
 
 from naive.tuning import grid_scores
-from widemargin import C_path, DCSVMClassifierCV, OCASClassifier, OCASClassifierCV
+from widemargin import C_path, DCSVMClassifierCV, OCASClassifier, OCASClassifierCV, OCASRegressor, OCASRegressorCV
 
 CS = [0.001, 0.1, 10.0]
 Data = tuple[NDArray[Any], NDArray[Any]]
@@ -28,17 +29,36 @@ def cancer() -> Data:
     return scale(X)[:300], np.array(["bad", "good"])[y[:300]]
 
 
-@pytest.mark.parametrize("scoring", ["accuracy", "roc_auc"])
-def test_scores_are_those_of_plain_loops(cancer: Data, scoring: str) -> None:
-    X, y = cancer
-    splits = list(StratifiedKFold(3).split(X, y))
-    model = OCASClassifierCV(CS, cv=3, scoring=scoring, tol=1e-6).fit(X, y)
-    machine = OCASClassifier(tol=1e-6)
-    wanted = grid_scores(machine, X, y, splits, [{"C": C} for C in CS], get_scorer(scoring))
-    np.testing.assert_allclose(model.scores_, wanted, atol=1e-3)
+@pytest.fixture(scope="module")
+def diabetes() -> Data:
+    X, y = load_diabetes(return_X_y=True)
+    return scale(X)[:200], y[:200]
+
+
+@pytest.mark.parametrize(
+    ("machine", "scoring"),
+    [
+        (OCASClassifier(), "accuracy"),
+        (OCASClassifier(), "roc_auc"),
+        (OCASClassifier(loss="logistic"), "neg_log_loss"),
+        (OCASRegressor(loss="absolute"), "neg_mean_absolute_error"),
+        (OCASRegressor(loss="squared_epsilon_insensitive"), "neg_mean_absolute_error"),
+    ],
+)
+def test_scores_are_those_of_plain_loops(cancer: Data, diabetes: Data, machine: Any, scoring: str) -> None:
+    kind: Any = OCASClassifierCV if is_classifier(machine) else OCASRegressorCV
+    (X, y), splitter, method = diabetes, KFold(3), "predict"
+    if is_classifier(machine):
+        (X, y), splitter = cancer, StratifiedKFold(3)
+        method = "predict_proba" if machine.loss == "logistic" else "decision_function"
+    machine = machine.set_params(tol=1e-6)
+    model = kind(CS, cv=3, scoring=scoring, loss=machine.loss, tol=1e-6).fit(X, y)
+    wanted = grid_scores(machine, X, y, list(splitter.split(X, y)), [{"C": C} for C in CS], get_scorer(scoring))
+    np.testing.assert_allclose(model.scores_, wanted, rtol=1e-2)
     best = CS[int(np.argmax(wanted.mean(axis=0)))]
     assert best == model.C_
-    np.testing.assert_array_equal(model.predict(X), machine.set_params(C=best).fit(X, y).predict(X))
+    machine.set_params(C=best).fit(X, y)
+    np.testing.assert_allclose(*(getattr(one, method)(X) for one in (model, machine)), rtol=1e-6)
     np.testing.assert_array_equal(model.scores_, C_path(machine, X, y, CS, cv=3, scoring=scoring).scores)
 
 
@@ -77,29 +97,12 @@ def test_bad_input_is_named(cancer: Data) -> None:
             OCASClassifierCV(**{"Cs": CS, **options}).fit(X, y)
 
 
-class Counter:
-    """Counts the rounds of a fit, and stops it after so many of them."""
-
-    def __init__(self, stop_after: int) -> None:
-        self.stop_after, self.n_rounds = stop_after, 0
-
-    def setup(self, estimator: Any, context: Any) -> None: ...
-
-    def teardown(self, estimator: Any, context: Any) -> None: ...
-
-    def on_fit_task_begin(self, estimator: Any, context: Any) -> None: ...
-
-    def on_fit_task_end(self, estimator: Any, context: Any, **_: Any) -> bool:
-        self.n_rounds += context.task_name == "round"
-        return self.n_rounds >= self.stop_after
-
-
-def test_folds_are_tasks_of_callbacks(cancer: Data) -> None:
+def test_folds_are_tasks_of_callbacks(cancer: Data, listener: Any) -> None:
     pytest.importorskip("sklearn.callback")
-    counter = Counter(stop_after=100)
-    OCASClassifierCV(CS, cv=3).set_callbacks(counter).fit(*cancer)
-    assert counter.n_rounds == 3
-    model = OCASClassifierCV(CS, cv=3).set_callbacks(Counter(stop_after=1))
+    OCASClassifierCV(CS, cv=3).set_callbacks(listener).fit(*cancer)
+    assert listener.events.count("end round") == 3
+    listener.stop_after = 4  # of both fits
+    model = OCASClassifierCV(CS, cv=3).set_callbacks(listener)
     with pytest.warns(UserWarning, match="stopped by callback after 1 of 3 folds"):
         model.fit(*cancer)
     assert np.isnan(model.scores_[1:]).all()
@@ -178,3 +181,24 @@ def test_a_scorer_is_given_the_rows_of_a_frame(cancer: Data, search: Any) -> Non
     assert len(seen) == 2
     for test, (_, rows) in zip(seen, StratifiedKFold(2).split(X, y), strict=True):
         pd.testing.assert_frame_equal(test, frame.iloc[rows])
+
+
+@pytest.mark.parametrize("loss", ["absolute", "quantile", "squared_epsilon_insensitive"])
+def test_units_of_targets_do_not_matter(diabetes: Data, loss: str) -> None:
+    X, y = diabetes
+    one, other = (OCASRegressorCV(4, loss=loss, tol=1e-6).fit(X, target) for target in (y, 1000.0 * y))
+    unit = 1000.0 if loss == "quantile" else 1.0  # of minus the pinball loss
+    np.testing.assert_allclose(other.scores_, unit * one.scores_, rtol=1e-3, atol=1e-3)
+    np.testing.assert_allclose(other.predict(X), 1000.0 * one.predict(X), rtol=1e-2)
+
+
+def test_weights_and_errors(diabetes: Data) -> None:
+    X, y = diabetes
+    with pytest.raises(ValueError, match="cv: the test rows of fold 0 have no positive weight"):
+        OCASRegressorCV(CS, cv=4).fit(X, y, np.arange(200) >= 50)
+    with pytest.raises(ValueError, match=r"Cs\[1\] must be greater than 0, got -1"):
+        OCASRegressorCV([1.0, -1.0]).fit(X, y)
+    with pytest.raises(ValueError, match="quantile must be less than 1, got 1.5"):
+        OCASRegressorCV(quantile=1.5).fit(X, y)
+    with pytest.warns(ConvergenceWarning, match="OCASRegressorCV was stopped by max_time after 0 of 5 folds"):
+        OCASRegressorCV(CS, max_time=0).fit(X, y)

@@ -1,4 +1,4 @@
-"""Scores of folds that do not have what they need: another score, or an error that says where, why and what helps."""
+"""Scores that cannot be had: another score, or an error that says where, why and what helps, and says so early."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from sklearn.datasets import make_classification
 from sklearn.metrics import average_precision_score, f1_score
 from sklearn.model_selection import KFold, LeaveOneOut
 
@@ -38,8 +39,7 @@ def warned(model: Any, *data: Any, **how: Any) -> list[str]:
     return [str(w.message) for w in caught if w.category is UserWarning]
 
 
-@pytest.mark.parametrize("model", REGRESSIONS)
-@pytest.mark.parametrize("n", [5, 7, 9])
+@pytest.mark.parametrize(("model", "n"), zip(REGRESSIONS, [5, 7, 9], strict=True))
 def test_few_rows_are_chosen_by_absolute_errors(model: Any, n: int) -> None:
     (message,) = warned(model.set_params(cv=None), X[:n], Y[:n])
     assert f"folds of one test row ({10 - n} of 5), and R2 needs two" in message
@@ -82,6 +82,26 @@ def test_of_a_path_of_C_too() -> None:
         for y in (TEXT, (TEXT == "usual").astype(int))
     )
     np.testing.assert_allclose(text.scores, numbers.scores)
+
+
+@pytest.mark.parametrize("kind", [partial(DCSVMClassifierCV, **EXACT, search="exact"), *CLASSIFICATIONS[2:], None])
+def test_a_scorer_that_raises_does_so_on_few_rows(kind: Any) -> None:
+    """Before a search, or a path (None), has trained anything but a model of these."""
+    X, y = make_classification(6000, 5, n_informative=3, n_redundant=0, n_classes=3, random_state=0)
+    how: dict[str, Any] = {"cv": [(np.arange(6000) < 3000, np.arange(6000) >= 3000)]}
+    seen = []
+
+    def score(model: Any, X: Any, y: Any) -> float:
+        seen.append((len(model.predict(X)), len(np.unique(y))))
+        raise KeyError("no such column")
+
+    path = partial(C_path, OCASClassifier(), Cs=[0.1, 1.0], scoring=score, **how)
+    fit = path if kind is None else kind(scoring=score, **how).fit
+    with pytest.raises(KeyError, match="no such column"):
+        fit(X, y)
+    ((n_rows, n_classes),) = seen
+    assert n_rows <= 1000
+    assert n_classes == 3
 
 
 @pytest.mark.parametrize("kind", CLASSIFICATIONS)

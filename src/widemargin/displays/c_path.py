@@ -24,8 +24,7 @@ class CPathDisplay:
 
     Attributes
     ----------
-    ax_ : matplotlib Axes
-    figure_ : matplotlib Figure
+    ax_, figure_ : matplotlib Axes and Figure
     line_ : matplotlib Line2D
         The means.
     band_ : matplotlib FillBetweenPolyCollection
@@ -65,9 +64,7 @@ class CPathDisplay:
         ----------
         path : CPath, OCASClassifierCV, OCASRegressorCV, DCSVMClassifierCV or DCSVMRegressorCV
             Values of C that a search eliminated are omitted.
-        ax : matplotlib Axes, default=None
-            By default the axes of a new figure.
-        name, **line_kwargs
+        ax, name, **line_kwargs
             As for `plot`.
         """
         Cs, scores = (path.Cs_, _best_path(path)) if hasattr(path, "scores_") else (path.Cs, path.scores)

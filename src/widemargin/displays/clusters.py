@@ -24,8 +24,7 @@ class ClusterDisplay:
 
     Attributes
     ----------
-    ax_ : matplotlib Axes
-    figure_ : matplotlib Figure
+    ax_, figure_ : matplotlib Axes and Figure
     points_ : matplotlib PathCollection
 
     Raises
@@ -61,9 +60,7 @@ class ClusterDisplay:
             An early machine's `assign_clusters` is called, another estimator's `predict`.
         X : array-like of shape (n_samples, n_features)
             Rows. Of more than two features the two principal components are drawn, a single one on a line.
-        ax : matplotlib Axes, default=None
-            By default the axes of a new figure.
-        **scatter_kwargs
+        ax, **scatter_kwargs
             As for `plot`.
 
         Raises

@@ -28,8 +28,7 @@ class GridScoresDisplay:
 
     Attributes
     ----------
-    ax_ : matplotlib Axes
-    figure_ : matplotlib Figure
+    ax_, figure_ : matplotlib Axes and Figure
     image_, partial_image_ : matplotlib QuadMesh
         Cells with a score in every fold, and the others, faded.
     best_ : matplotlib Line2D

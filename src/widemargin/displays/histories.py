@@ -69,12 +69,16 @@ class HistoryDisplay:
         ValueError
             If a column is missing, or the columns differ in length.
         """
+        return cls(**cls._columns_of(history), estimator_name=name).plot(ax=ax, **kwargs)
+
+    @classmethod
+    def _columns_of(cls, history: Mapping[str, ArrayLike]) -> dict[str, Any]:
+        """The arguments of the constructor."""
         missing = sorted(set(cls._columns) - set(history))
         if missing:
             needed = " and ".join(map(repr, cls._columns))
             raise ValueError(f"history must have the columns {needed}, missing: {', '.join(missing)}")
-        columns: dict[str, Any] = {column: history.get(column) for column in (*cls._columns, *cls._optional_columns)}
-        return cls(**{**columns, "estimator_name": name}).plot(ax=ax, **kwargs)
+        return {column: history.get(column) for column in (*cls._columns, *cls._optional_columns)}
 
 
 class ConvergenceDisplay(HistoryDisplay):
@@ -100,8 +104,7 @@ class ConvergenceDisplay(HistoryDisplay):
 
     Attributes
     ----------
-    ax_ : matplotlib Axes
-    figure_ : matplotlib Figure
+    ax_, figure_ : matplotlib Axes and Figure
     lines_ : list of matplotlib Line2D
         The objective, or the gap, one line for each problem.
     bound_lines_ : list of matplotlib Line2D
@@ -145,14 +148,11 @@ class ConvergenceDisplay(HistoryDisplay):
         check_lengths(time=self.time, objective=self.objective, lower_bound=self.lower_bound, problem=self.problem)
 
     @classmethod
-    def from_history(
-        cls, history: Mapping[str, ArrayLike], *, ax: Any = None, name: str | None = None, **kwargs: Any
-    ) -> Self:
-        """As `HistoryDisplay.from_history`; the curve of a history without an objective is its hinge loss."""
-        if "objective" in history or "hinge" not in history or "time" not in history:
-            return super().from_history(history, ax=ax, name=name, **kwargs)
-        display = cls(history["time"], history["hinge"], estimator_name=name, quantity="mean hinge loss")
-        return display.plot(ax=ax, **kwargs)
+    def _columns_of(cls, history: Mapping[str, ArrayLike]) -> dict[str, Any]:
+        """The curve of a history without an objective is its hinge loss."""
+        if "objective" not in history and "hinge" in history:
+            return super()._columns_of({**history, "objective": history["hinge"]}) | {"quantity": "mean hinge loss"}
+        return super()._columns_of(history)
 
     def plot(
         self, ax: Any = None, *, kind: str | None = None, log: bool = False, name: str | None = None, **line_kwargs: Any
@@ -229,8 +229,7 @@ class SupportVectorDisplay(HistoryDisplay):
 
     Attributes
     ----------
-    ax_ : matplotlib Axes
-    figure_ : matplotlib Figure
+    ax_, figure_ : matplotlib Axes and Figure
     lines_ : list of matplotlib Line2D
         One for each problem.
 

@@ -27,8 +27,7 @@ class PredictionCostDisplay:
 
     Attributes
     ----------
-    ax_ : matplotlib Axes
-    figure_ : matplotlib Figure
+    ax_, figure_ : matplotlib Axes and Figure
     line_ : matplotlib Line2D
         The points, in ascending order of cost.
     texts_ : list of matplotlib Annotation
@@ -72,9 +71,7 @@ class PredictionCostDisplay:
             Test samples.
         y : array-like of shape (n_samples,)
             Their labels or values, for the `score` of each model.
-        ax : matplotlib Axes, default=None
-            By default the axes of a new figure.
-        **line_kwargs
+        ax, **line_kwargs
             As for `plot`.
 
         Raises

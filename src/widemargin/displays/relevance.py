@@ -26,8 +26,7 @@ class RelevanceDisplay:
 
     Attributes
     ----------
-    ax_ : matplotlib Axes
-    figure_ : matplotlib Figure
+    ax_, figure_ : matplotlib Axes and Figure
     bars_ : matplotlib BarContainer
         From the top, in descending order of relevance.
 
@@ -61,11 +60,7 @@ class RelevanceDisplay:
         estimator : fitted RelevanceScaler, a Pipeline that has one, or a search
             A search of such a pipeline, or one that has scaled the columns itself (`DCSVMClassifierCV`,
             `DCSVMRegressorCV`), alone or as the last step of a Pipeline.
-        ax : matplotlib Axes, default=None
-            By default the axes of a new figure.
-        n_columns : int, default=20
-            Number of columns that are drawn, at most.
-        **bar_kwargs
+        ax, n_columns, **bar_kwargs
             As for `plot`.
 
         Raises
@@ -123,12 +118,9 @@ def _steps(estimator: Any) -> list[Any]:
 
 
 def _no_relevance(estimator: Any) -> str:
-    has_kept_columns = getattr(last_step(estimator), "relevance_", ()) is None
-    reason = (
-        "estimator has no relevance to draw: the search has kept the columns as they are (relevance_ is None)"
-        if has_kept_columns
-        else f"estimator must be a fitted RelevanceScaler, or a Pipeline or search that has one, got {estimator!r}"
-    )
+    reason = f"estimator must be a fitted RelevanceScaler, or a Pipeline or search that has one, got {estimator!r}"
+    if getattr(last_step(estimator), "relevance_", ()) is None:
+        reason = "estimator has no relevance to draw: the search has kept the columns as they are (relevance_ is None)"
     return (
         f"{reason}. To draw a model's gradients at rows X instead: "
         "RelevanceDisplay((model.decision_gradient(X) ** 2).mean(axis=0) ** 0.5).plot()"

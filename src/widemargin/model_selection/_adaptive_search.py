@@ -27,10 +27,10 @@ from .._progress import Progress
 from .._threads import ThreadTeam, blas_limit
 from .._types import Matrix, RowIndices, Vector
 from ..algorithms.held_out import Fold
-from ..algorithms.held_out_clusters import ClusteredHeldOut, ClusterValues
+from ..algorithms.held_out_clusters import ClusteredHeldOut
 from ..algorithms.relevance import scale_columns
 from ..data.rows import SAMPLED_ROWS, spread_rows
-from ..data.samples import Samples, converted, make_samples
+from ..data.samples import Samples, make_samples
 from ..estimators._kernel_machine import TrainingRows
 from ..estimators.relevance_scaler import POWERS, ROUGH_TOL
 from ..kernels.functions import DISTANCE_KERNELS, Kernel
@@ -40,10 +40,9 @@ from ..solvers.dual.certificate import Limits
 from ..solvers.dual.in_memory import SINGLE_SET_TOL, WORKING_SET_ROWS
 from ..solvers.dual.problem import DualProblem
 from ..solvers.results import History
-from ._best_estimator import explain_nan, score_or_nan
+from ._best_estimator import score_or_nan
 from ._cv_problem import Classification
-from ._race import CONFIDENCE
-from ._search import SearchData, describe_cell, samples_of
+from ._search import CONFIDENCE, Predictions, SearchData, samples_of
 
 _LEAST_GAIN = 1e-3  # of a step of a climb / the best score less the worst
 _HELD_OUT_ROWS = 3000, 20_000  # held-out rows that a score is of: of all cells (drawn rows: all), of the best ones
@@ -120,23 +119,6 @@ class Part(NamedTuple):
     rows: TrainingRows
 
 
-class Machines(NamedTuple):
-    """The kernel of a name and a gamma; the relevance of the columns, None: they stay as they are; limits of duals."""
-
-    make_kernel: Callable[[Any, float], Kernel]
-    learn: Learn | None
-    limits: Limits
-
-
-class Means(NamedTuple):
-    """What a search may use: memory, time and threads, and a source of random numbers."""
-
-    memory: MemoryPlan
-    progress: Progress
-    team: ThreadTeam
-    rng: np.random.Generator
-
-
 class AdaptiveSearch:
     """Scores of cells, as far as they were looked at.
 
@@ -145,29 +127,51 @@ class AdaptiveSearch:
     parts : sequence of Part
         All rows; or a sample of them, for all cells, and more or all of them, for the best cells.
     axes : Axes
-    machines : Machines
-    means : Means
+    make_kernel : callable
+        The kernel of a name and a gamma.
+    learn : callable or None
+        The relevance of the columns; None: they stay as they are.
+    limits : Limits
+        Of the duals.
+    memory : MemoryPlan
+    progress : Progress
+    team : ThreadTeam
+    rng : numpy.random.Generator
 
     Attributes
     ----------
     scores : dict
         Of each cell, by level: the scores (n_folds of the level,).
+    predictions : dict
+        Of the held-out rows of a fold, by cell and fold.
     scalings : list of Scaling
     unseen : dict
         Of each kernel, the first gammas that a stopped search has not looked at.
     history : History
     """
 
-    def __init__(self, parts: Sequence[Part], axes: Axes, machines: Machines, means: Means) -> None:
+    def __init__(
+        self,
+        parts: Sequence[Part],
+        axes: Axes,
+        make_kernel: Callable[[Any, float], Kernel],
+        learn: Learn | None,
+        limits: Limits,
+        memory: MemoryPlan,
+        progress: Progress,
+        team: ThreadTeam,
+        rng: np.random.Generator,
+    ) -> None:
         self.parts = parts
         self.axes = axes
-        self.make_kernel, self.learn = machines.make_kernel, machines.learn
-        self.progress, self.team, self.rng = means.progress, means.team, means.rng
+        self.make_kernel, self.learn = make_kernel, learn
+        self.progress, self.team, self.rng = progress, team, rng
         self.scores: dict[Cell, dict[Level, Vector]] = {}
+        self.predictions: dict[tuple[Any, int], Predictions] = {}
         self.scalings = [Scaling(0, None, {})]
         self.unseen: dict[Any, list[float]] = {}
         self.history = History()
-        self._limits, self._memory = machines.limits, means.memory
+        self._limits, self._memory = limits, memory
         self._take(parts[0])
 
     def _take(self, part: Part) -> None:
@@ -515,29 +519,15 @@ class AdaptiveSearch:
             duals = [self._fold(k, loss, unknown[loss]) for k, loss in paths]
             values = self.held_out.held_out_values(made, samples, duals, range(level.n_clusters))
             for (k, loss), held_out in zip(paths, values, strict=True):
-                found = self._score_values(held_out, k, gamma, loss, np.array(unknown[loss]))
-                for C, score in zip(unknown[loss], found.tolist(), strict=True):
-                    if not np.isnan(score):
-                        self._record(Cell(scaling, kernel, gamma, loss, C), level.n_clusters, k, score)
+                named = [{"gamma": gamma, "epsilon": loss.epsilon, "C": C} for C in unknown[loss]]
+                for c, score, predicted in self.data.score_cells(k, held_out.rows, held_out.values, named):
+                    cell = Cell(scaling, kernel, gamma, loss, named[c]["C"])
+                    self.predictions[cell, k] = predicted
+                    self._record(cell, level.n_clusters, k, score)
         for cell, scores in zip(cells, known, strict=True):
             if all(k in scores for k in level.folds):
                 self.scores.setdefault(cell, {})[level] = np.array([scores[k] for k in level.folds])
         return True
-
-    def _score_values(self, held_out: ClusterValues, k: int, gamma: float, loss: Loss, Cs: Vector) -> Vector:
-        """The score of each C (n_C,); NaN for those that a stopped search has not solved.
-
-        A ValueError if the scorer gives NaN.
-        """
-        score = self.data.score(self.data.rows[held_out.rows])
-        scores = np.full(len(Cs), np.nan)
-        for c in np.flatnonzero(~np.isnan(held_out.values).any(axis=(1, 2))):
-            model = self.data.problem.held_out_estimator(held_out.values[c])
-            scores[c] = score(model)
-            if np.isnan(scores[c]):
-                cell = {"gamma": gamma, "epsilon": loss.epsilon, "C": float(Cs[c])}
-                raise explain_nan(score, model, describe_cell(k, len(held_out.rows), cell))
-        return scores
 
     def _record(self, cell: Cell, n_clusters: int, k: int, score: float) -> None:
         self._fold_scores[cell, n_clusters][k] = score
@@ -586,9 +576,7 @@ class AdaptiveSearch:
             if len(self._samples) == self._most_copies:
                 self._samples.clear()
             base = make_samples(self._scaled(scaling, fold), kernel.sample_form) if scaling else self.data.samples
-            float32 = np.dtype(np.float32)
-            with np.errstate(over="ignore", invalid="ignore"):
-                self._samples[key] = samples_of(kernel, base, converted(base, float32, float32))
+            self._samples[key] = samples_of(kernel, base)
         return self._samples[key]
 
     def _scaled(self, scaling: int, fold: int) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import math
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from numbers import Integral
 from time import perf_counter
@@ -178,11 +178,15 @@ class BestEstimator(CallbackSupportMixin, Loadable):
         """What the warning of a stopped search says of another fit."""
         return ""
 
-    def _warn_of_stop(self, stopped_by: str | None, state: str, chosen: str, *, has_scores: bool) -> None:
-        """Warn that the search was stopped, and of what this means for the machine that is trained now.
+    def _warn_of_stop(
+        self, stopped_by: str | None, state: str, parameters: Mapping[str, Any], *, has_scores: bool
+    ) -> None:
+        """Warn that the search was stopped, and of what this means for the model that is trained now.
 
-        `chosen` names its parameters; without any scores they are no choice.
+        Without any scores its parameters are no choice.
         """
+        texts = (f"{value:.6g}" if isinstance(value, float) else repr(value) for value in parameters.values())
+        chosen = ", ".join(f"{name}={text}" for name, text in zip(parameters, texts, strict=True))
         if has_scores:
             state += f" The best so far: {chosen}.{self._advice}"
         else:

@@ -81,8 +81,7 @@ class Classification:
 
     def take(self, rows: RowIndices) -> Classification:
         """The same classes on some of the rows."""
-        changed: dict[str, Any] = {**self.__dict__, "y": self.y[rows]}
-        return Classification(**changed)
+        return replace(self, y=self.y[rows])
 
     def few(self, rows: RowIndices) -> RowIndices:
         """Up to 1,000 of the rows, equally many of each class where there are."""

@@ -31,7 +31,7 @@ from ..estimators.relevance_scaler import POWERS, RelevanceScaler
 from ..kernels.functions import FUNCTION_KERNELS, KERNELS, WITHOUT_GAMMA, Kernel, make_kernel
 from ..partition.divide import CLUSTER_ROWS, clustering_level
 from ..solvers.dual.certificate import Limits
-from ._adaptive_search import AdaptiveSearch, Axes, Cell, Loss, Machines, Means, Part
+from ._adaptive_search import AdaptiveSearch, Axes, Cell, Loss, Part
 from ._best_estimator import (
     BestEstimator,
     Fold,
@@ -44,9 +44,19 @@ from ._best_estimator import (
     takes_weights,
 )
 from ._cv_problem import CVProblem, is_unequal
-from ._grid import C_RANGE, EPSILON_RANGE, GAMMA_RANGE, Grid, make_values
-from ._race import best_cell
-from ._search import Search, SearchData, Split, join_histories
+from ._search import (
+    C_RANGE,
+    EPSILON_RANGE,
+    GAMMA_RANGE,
+    Grid,
+    Predictions,
+    Search,
+    SearchData,
+    Split,
+    best_cell,
+    join_histories,
+    make_values,
+)
 
 _FIRST_CS = 1.0, 8.0, 64.0
 _FIRST_EPSILONS = (0.1,)
@@ -120,9 +130,11 @@ class SearchCV(BestEstimator):
         if mark is not None and mark == stopped:
             known, before = self.history_, last_step(self.__dict__.get("best_estimator_"))
         if is_exact:
-            found = self._search_grid(parts[0], kernels, callback, known)
+            found, predictions = self._search_grid(parts[0], kernels, callback, known)
         else:
-            found = self._search_adaptively(parts, kernels, names, callback, known)
+            found, predictions = self._search_adaptively(parts, kernels, names, callback, known)
+        name = "oof_decision_function_" if is_classifier(self) else "oof_prediction_"
+        setattr(self, name, parts[0].data.join_predictions(predictions, len(targets)))
         problem = parts[0].data.problem if len(drawn) == 1 else self._cv_problem(rows)
         return found._replace(mark=mark, before=before, problem=problem, seconds=perf_counter() - begin)
 
@@ -314,8 +326,11 @@ class SearchCV(BestEstimator):
 
     def _search_grid(
         self, part: Part, kernels: list[Any], callback: Callback | None, known: Mapping[str, Vector]
-    ) -> Found:
-        """Score the cells of each kernel's grid, one kernel after the other; `known` is an earlier search's history."""
+    ) -> tuple[Found, list[Predictions]]:
+        """Score the cells of each kernel's grid, one kernel after the other; `known` is an earlier search's history.
+
+        With what was found, the best cell's predictions of held-out rows.
+        """
         gammas, epsilons, Cs = self._values((5, 3, 10))
         title, memory = type(self).__name__, memory_plan(self)
         searches: dict[Any, Search] = {}
@@ -330,10 +345,11 @@ class SearchCV(BestEstimator):
                 search.recall(known, kernels.index(kernel))
                 search.run(make_rng(self.random_state, seed_of_none=0), exhaustive=bool(self.exhaustive))
                 searches[kernel] = search
-        return Found(self._set_grid_results(searches), progress.stopped_by)
+        parameters, cell = self._set_grid_results(searches)
+        return Found(parameters, progress.stopped_by), _of_cell(searches[self.kernel_].predictions, cell)
 
-    def _set_grid_results(self, searches: dict[Any, Search]) -> dict[str, Any]:
-        """Set the fitted attributes but `best_estimator_`; return the parameters of the best cell."""
+    def _set_grid_results(self, searches: dict[Any, Search]) -> tuple[dict[str, Any], tuple[int, int, int]]:
+        """Set the attributes of scores and of the best cell; return its parameters, and its place in the grid."""
         found = {kernel: _best_seen(search) for kernel, search in searches.items()}
         self.kernel_ = max(found, key=lambda kernel: -np.inf if np.isnan(found[kernel][1]) else found[kernel][1])
         search, (cell, self.best_score_) = searches[self.kernel_], found[self.kernel_]
@@ -352,19 +368,18 @@ class SearchCV(BestEstimator):
         )
         self.history_ = join_histories([s.history for s in searches.values()])
         self._warn_of_missing(searches, best)
-        return {"kernel": self.kernel_, **best}
+        return {"kernel": self.kernel_, **best}, cell
 
     def _warn_of_missing(self, searches: dict[Any, Search], best: dict[str, float]) -> None:
         scores = np.concatenate([s.scores[np.broadcast_to(s.remaining, s.scores.shape)] for s in searches.values()])
         n_missing, stopped_by = int(np.isnan(scores).sum()), next(iter(searches.values())).progress.stopped_by
         if stopped_by and n_missing:
-            chosen = ", ".join(f"{name}={value:.6g}" for name, value in best.items())
             unseen = {kernel: _unseen_gammas(search) for kernel, search in searches.items()}
             self._warn_of_stop(
                 stopped_by,
                 f"too early: {n_missing} of {len(scores)} cells ({', '.join(self._names)} and fold) were not scored "
                 f"(NaN in scores_).{_describe_unseen(unseen)}",
-                chosen,
+                best,
                 has_scores=bool(self.history_),
             )
 
@@ -377,8 +392,11 @@ class SearchCV(BestEstimator):
         names: Sequence[str],
         callback: Callback | None,
         known: Mapping[str, Vector],
-    ) -> Found:
-        """Score cells of early machines around the best ones; `known` is an earlier search's history."""
+    ) -> tuple[Found, list[Predictions]]:
+        """Score cells of early machines around the best ones; `known` is an earlier search's history.
+
+        With what was found, the best cell's predictions of held-out rows.
+        """
         title, memory, rows = type(self).__name__, memory_plan(self), parts[0].rows
         with (
             Progress(max_time=self._search_time(), verbose=self.verbose, title=title, callback=callback) as progress,
@@ -386,9 +404,9 @@ class SearchCV(BestEstimator):
         ):
             has_relevance = self.relevance and not sp.issparse(rows.X)
             learn = partial(self._learn_factors, parts[0], names, progress) if has_relevance else None
-            machines = Machines(self._make_kernel, learn, self._limits(kernels[0]))
-            means = Means(memory, progress, team, make_rng(self.random_state, seed_of_none=0))
-            search = AdaptiveSearch(parts, self._axes(rows, kernels, names), machines, means)
+            axes, limits = self._axes(rows, kernels, names), self._limits(kernels[0])
+            rng = make_rng(self.random_state, seed_of_none=0)
+            search = AdaptiveSearch(parts, axes, self._make_kernel, learn, limits, memory, progress, team, rng)
             search.recall(known)
             search.run()
         found = search.best()
@@ -400,12 +418,10 @@ class SearchCV(BestEstimator):
         self.history_ = search.history.as_arrays()
         self._set_tables(search, best, names)
         if progress.stopped_by:
-            texts = (f"{value:.6g}" if isinstance(value, float) else repr(value) for value in parameters.values())
-            chosen = ", ".join(f"{name}={text}" for name, text in zip(parameters, texts, strict=True))
             state = f"too early: {len(search.scores)} cells were scored, neighbours of the best not all."
             state = (state if found else "at once.") + _describe_unseen(search.unseen)
-            self._warn_of_stop(progress.stopped_by, state, chosen, has_scores=found is not None)
-        return Found(parameters, progress.stopped_by, factors=factors)
+            self._warn_of_stop(progress.stopped_by, state, parameters, has_scores=found is not None)
+        return Found(parameters, progress.stopped_by, factors=factors), _of_cell(search.predictions, best)
 
     def _learn_factors(
         self, part: Part, names: Sequence[str], progress: Progress, X: Any, chosen: RowIndices, cell: Cell
@@ -470,6 +486,11 @@ class SearchCV(BestEstimator):
             self.epsilons_ = grid.epsilons
         else:
             self.scores_ = scores.reshape(len(scores), len(grid.gammas), len(grid.Cs))
+
+
+def _of_cell(predictions: Mapping[tuple[Any, int], Predictions], cell: Any) -> list[Predictions]:
+    """A cell's predictions of the held-out rows of each fold."""
+    return [predicted for (other, _), predicted in predictions.items() if other == cell]
 
 
 def _spread(values: Vector, rows: RowIndices, n: int) -> Vector:

@@ -25,7 +25,7 @@ from .._types import Labels, Matrix, RowIndices
 from ..algorithms.held_out import Fold, HeldOutSolver
 from ..algorithms.held_out_clusters import ClusteredHeldOut
 from ..data import compute_rows, compute_values
-from ..data.samples import Samples, converted, make_samples
+from ..data.samples import make_samples
 from ..estimators import DCSVMClassifier
 from ..estimators._estimator import warn_of_stop
 from ..estimators._kernel_machine import TrainingRows
@@ -33,7 +33,6 @@ from ..estimators._predictor import ordered_votes
 from ..estimators._scale import sample_form
 from ..estimators._validation import check_choice, check_integer, check_weights, make_rng
 from ..estimators._wrapped import unwrap
-from ..kernels.functions import Kernel
 from ..models.clustered import ClusteredExpansion
 from ._cv_problem import Classification
 from ._search import samples_of
@@ -177,7 +176,9 @@ def _held_out_values(machine: DCSVMClassifier, rows: TrainingRows, X: Any, tests
     """Decision values (n, n_pairs) of the rows by machines that have not seen them; NaN where it was stopped."""
     kernel, n = machine._make_kernel(), len(rows.y)
     problem = Classification(rows.y, rows.classes, machine.fit_intercept, machine.class_weight, "ovr", False)
-    folds = [Fold(test, problem.duals(_without(rows.weights, test), 0.0), [float(machine.C)]) for test in tests]
+    training = [np.where(np.isin(np.arange(n), test), 0.0, rows.weights) for test in tests]
+    duals = [problem.duals(weights, 0.0) for weights in training]
+    folds = [Fold(test, own, [float(machine.C)]) for test, own in zip(tests, duals, strict=True)]
     limits, memory = machine._settings(kernel, n).limits, memory_plan(machine)
     values = np.full((n, len(problem.machines)), np.nan)
     with (
@@ -185,9 +186,11 @@ def _held_out_values(machine: DCSVMClassifier, rows: TrainingRows, X: Any, tests
         blas_limit(1),
         ThreadTeam(machine.n_jobs) as team,
     ):
-        samples = _samples(machine, kernel, rows.X)
+        form = sample_form(kernel, rows.X) if machine.fit_intercept else kernel.sample_form
+        samples = samples_of(kernel, make_samples(rows.X, form))
         if isinstance(machine._model, ClusteredExpansion):
-            clusters = _clusters(machine._model, X, team)
+            labels = machine._model.router.route(X, team)
+            clusters = [np.flatnonzero(labels == c) for c in np.unique(labels)]
             clustered = ClusteredHeldOut(clusters, problem.machines, n, limits, memory, progress, team)
             for found in clustered.held_out_values(kernel, samples, folds, range(len(clusters))):
                 values[found.rows] = found.values[0]
@@ -196,35 +199,11 @@ def _held_out_values(machine: DCSVMClassifier, rows: TrainingRows, X: Any, tests
             for fold, of_fold in zip(folds, whole.held_out_values(kernel, samples, folds), strict=True):
                 values[fold.test] = of_fold[0]
     if progress.stopped_by:
-        _check_known(np.flatnonzero(~np.isnan(values).any(axis=1)), rows, progress.stopped_by)
+        known = np.flatnonzero(~np.isnan(values).any(axis=1))
+        if len(np.unique(rows.y[known])) < len(rows.classes):
+            raise KeyboardInterrupt("calibrate was stopped before there were held-out values of every class")
+        warn_of_stop("calibrate", progress.stopped_by, f"with the held-out values of {len(known)} of {n} rows.")
     return values
-
-
-def _check_known(known: RowIndices, rows: TrainingRows, stopped_by: str) -> None:
-    """Warn of a stop; KeyboardInterrupt if the rows with held-out values are not of every class."""
-    if len(np.unique(rows.y[known])) < len(rows.classes):
-        raise KeyboardInterrupt("calibrate was stopped before there were held-out values of every class")
-    warn_of_stop("calibrate", stopped_by, f"with the held-out values of {len(known)} of {len(rows.y)} rows.")
-
-
-def _without(weights: Any, test: RowIndices) -> Any:
-    weights = weights.copy()
-    weights[test] = 0.0
-    return weights
-
-
-def _clusters(model: ClusteredExpansion, X: Any, team: ThreadTeam) -> list[RowIndices]:
-    """The rows of each cluster that has any."""
-    labels = model.router.route(X, team)
-    return [np.flatnonzero(labels == c) for c in np.unique(labels)]
-
-
-def _samples(machine: DCSVMClassifier, kernel: Kernel, X: Any) -> Samples:
-    """The rows as held-out solves of searches take them."""
-    base = make_samples(X, sample_form(kernel, X) if machine.fit_intercept else kernel.sample_form)
-    float32 = np.dtype(np.float32)
-    with np.errstate(over="ignore", invalid="ignore"):
-        return samples_of(kernel, base, converted(base, float32, float32))
 
 
 class _HeldOutScores(ClassifierMixin, BaseEstimator):

@@ -103,6 +103,10 @@ class DCSVMClassifierCV(BestClassifier, SearchCV):
         As of `GridSearchCV`, without times: ``params``, ``split0_test_score``, ..., ``mean_test_score``,
         ``std_test_score``, ``rank_test_score``. Of an early search also ``n_test_rows``: cells of more held-out rows
         rank first.
+    oof_decision_function_ : ndarray of shape (n_samples,), (n_samples, n_classes) or (n_samples, n_pairs)
+        The best cell's decision values of each row by the machine of the fold that held it out; the mean of several.
+        NaN for rows that no fold held out, of weight 0, or that the best cell was not scored on (of early searches:
+        all but some 20,000).
     history_ : dict of ndarrays
         One entry a score: ``time`` in seconds, ``n_rows``, ``fold``, ``kernel`` (its number), ``gamma``, ``epsilon``,
         ``C``, ``score``.
@@ -254,6 +258,9 @@ class DCSVMRegressorCV(Regressor, SearchCV):
         units of one target.
     relevance_, best_score_, best_estimator_, Cs_, gammas_, cv_results_, history_, n_features_in_, feature_names_in_
         Of `DCSVMClassifierCV`.
+    oof_prediction_ : ndarray of shape (n_samples,), (n_samples, n_targets) or (n_samples, n_quantiles)
+        As `oof_decision_function_` of `DCSVMClassifierCV`, in the units of y; also NaN for wild targets, which are
+        not scored.
     epsilons_ : ndarray of shape (n_epsilons,)
     scores_ : ndarray of shape (n_folds, n_gammas, n_epsilons, n_Cs), float64
         NaN where a cell was eliminated or not visited.

@@ -18,7 +18,7 @@ from ..estimators._validation import check_weights, shown
 from ..estimators.ocas import OCASClassifier
 from ..estimators.ocas_regressor import OCASRegressor
 from ._best_estimator import BestClassifier, BestEstimator, Found, Score, cv_results, make_splits
-from ._grid import make_values
+from ._search import make_values
 from .c_path import LabelledRows, check_fold_memory, score_folds, try_scorer
 
 _C_RANGE = 1e-4, 10.0  # of an automatic path
@@ -88,8 +88,8 @@ class PathSearch(BestEstimator):
         self.scores_ = scores
         self.cv_results_ = cv_results([{"C": C} for C in self.Cs_.tolist()], scores)
         if stopped_by:
-            state, chosen = f"after {n_seen} of {len(scores)} folds.", f"C={self.C_:.6g}"
-            self._warn_of_stop(stopped_by, state, chosen, has_scores=n_seen > 0)
+            state = f"after {n_seen} of {len(scores)} folds."
+            self._warn_of_stop(stopped_by, state, {"C": self.C_}, has_scores=n_seen > 0)
 
 
 class OCASClassifierCV(BestClassifier, PathSearch):
