@@ -534,7 +534,7 @@ def alike_svmocas(n_models: int, path: Path) -> Comparison:
 def alike_weka(n_models: int, path: Path) -> Comparison:
     """SMO without its normalisation. It prints labels.
 
-    Its ``-P`` is 0: with the default, 1e-12, steps of coefficients near a bound end, far above the optimum at times.
+    With its default ``-P``, 1e-12, it can stop far from the optimum: small steps near bounds are taken for rounding.
     """
     need("java")
     package = find_spec("weka")
@@ -557,7 +557,7 @@ def alike_weka(n_models: int, path: Path) -> Comparison:
             "poly": f"PolyKernel -E {problem.degree}",
         }[problem.kernel]
         ours = problem._replace(gamma=1.0, coef0=0.0) if problem.kernel == "poly" else problem
-        options = ("-C", repr(problem.C), "-N", "2", "-L", "1e-6", "-P", "0")
+        options = ("-C", repr(problem.C), "-N", "2", "-L", "1e-6", "-P", "1e-17")
         options += ("-K", f"weka.classifiers.functions.supportVector.{kernel}")
         files = ("-t", str(folder / "rows.arff"), "-T", str(folder / "new.arff"), "-p", "0")
         text = output(*weka, "weka.classifiers.functions.SMO", *files, *options)
