@@ -388,10 +388,6 @@ def test_skl2onnx_gets_converters_of_what_is_written(estimator, digits) -> None:
     assert is_written == (type(estimator) in KINDS)
 
 
-def test_skl2onnx_gets_converters_of_machines_from_elsewhere() -> None:
-    assert {kind for base in (Compressed, ImportedMachine) for kind in base.__subclasses__()} <= set(KINDS)
-
-
 def test_dates_are_refused_by_name(digits) -> None:
     X, y = digits
     dates = np.array(["2026-01-01", "2026-01-02", "2026-01-03", "2026-01-04"], "datetime64[ns]")
