@@ -23,9 +23,9 @@ class Graph:
 
         y = graph("Add", graph("MatMul", graph.x, weights), offset)
 
-    `x` is the name of the samples: the input, or what `start` and the steps of a pipeline made of it. `dtype` is that of
-    the samples, of constants of floating point, and of all that is computed from them; `input_dtype` that of the samples
-    as they are given; `output_dtype`, of scores, that of the input, or float32 of integers.
+    `x` is the name of the samples: the input, or what `start` and the steps of a pipeline made of it. `dtype` is that
+    of the samples, of constants of floating point, and of all that is computed from them; `input_dtype` that of the
+    samples as they are given; `output_dtype`, of scores, that of the input, or float32 of integers.
     """
 
     def __init__(self, dtype: str, n_features: int, input_dtype: np.dtype[Any] | None = None) -> None:
