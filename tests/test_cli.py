@@ -25,7 +25,7 @@ from sklearn.feature_extraction.text import HashingVectorizer
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
-from sklearn.svm import SVC, SVR
+from sklearn.svm import SVC
 
 import widemargin
 from command_line import accuracy_in
@@ -103,55 +103,30 @@ def test_help_is_fast_and_loads_nothing_heavy():
         ("fly", "invalid choice: 'fly'"),
         ("train data.csv", "required: MODEL"),
         ("train a b -C -1", "argument -C: -1 is not a finite number above 0"),
-        ("train a b -C 0", "argument -C: 0 is not"),
         ("train a b -C nan", "argument -C: nan is not"),
         ("train a b --gamma 0", "0 is not a finite number above 0, nor scale, near, auto"),
         ("train a b --gamma auto2", "'auto2' is not a number, nor scale, near, auto"),
-        ("train a b --kernel magic", "invalid choice: 'magic'"),
-        ("train a b --tol inf", "inf is not a finite number"),
         ("train a b --holdout 1", "1 is not between 0 and 1"),
         ("train a b --holdout 0.2 --test c", "not allowed with argument --holdout"),
         ("train a b --memory-budget much", "'much'"),
         ("train a b --degree 1.5", "'1.5' is not a whole number of at least 1"),
         ("train a b --delimiter ,,", "',,' is not one character, nor tab, space"),
         ("train a b --sclae 1", "train: error: unrecognized arguments: --sclae 1 (did you mean --scale?)"),
-        ("train a b spam", "train: error: unrecognized arguments: spam"),
         ("train - b --test -", "only one of data, test can be standard input"),
         ("tune a b --gamma 3", "--gamma 3 (did you mean --gammas?)"),  # no abbreviation
-        ("compress model", "required: OUT"),
+        (
+            "train a b --estimator ocas --kernel poly",
+            "--kernel does not apply to --estimator ocas; it is for bsgd, dcp",
+        ),
+        ("train a b --estimator ocas --loss quantile", "--loss does not apply to --estimator ocas; it is for regress"),
+        ("train a b --n-trees 3", "--n-trees does not apply to --estimator dcsvm; it is for dcpred"),
+        ("train a b --task one-class -C 3", "-C does not apply to --task one-class"),
         ("compress a b --n-clusters 0", "'0' is not a whole number of at least 1, nor auto"),
-        ("compress a b --prediction-cost cheap", "'cheap' is not a number, nor auto"),
-        ("compress a b --pseudo square", "invalid choice: 'square'"),
-        ("demo --n-samples 0", "'0' is not a whole number"),
-        ("demo --task colour", "invalid choice: 'colour'"),
     ],
 )
 def test_wrong_usage_is_explained(program, command, reason):
+    program.write("a", "")
     assert reason in program(command, 2).err
-
-
-@pytest.mark.parametrize(
-    ("options", "reason"),
-    [
-        ("--estimator ocas --kernel poly", "--kernel does not apply to --estimator ocas; it is for bsgd, dcpred, "),
-        ("--budget 10", "--budget does not apply to --estimator dcsvm; it is for bsgd"),
-        ("--loss logistic", "--loss does not apply to --estimator dcsvm; it is for ocas"),
-        ("--task regression --loss hinge", "--loss does not apply to --task regression; it is for ocas"),
-        (
-            "--estimator ocas --loss squared_epsilon_insensitive",
-            "--loss does not apply to --estimator ocas; it is for regression",
-        ),
-        ("--task regression --estimator ocas", "--estimator does not apply to --task regression"),
-        ("--estimator bsgd --tol 0.1", "--tol does not apply to --estimator bsgd"),
-        ("--estimator dcpred --intercept", "--intercept does not apply to --estimator dcpred"),
-        ("--n-trees 3", "--n-trees does not apply to --estimator dcsvm; it is for dcpred"),
-        ("--task one-class -C 3", "-C does not apply to --task one-class"),
-        ("--task regression --nu 0.1", "--nu does not apply to --task regression; it is for one-class"),
-        ("--task regression --balanced", "--balanced does not apply to --task regression"),
-    ],
-)
-def test_options_that_a_machine_does_not_take_are_refused(options, reason, program, csv):
-    assert reason in program(f"train points.csv b {options}", 2).err
 
 
 @pytest.mark.parametrize("command", ["train", "tune"])
@@ -172,8 +147,12 @@ def test_output_files_are_replaced_by_force_alone(program, model):
     before = model.read_bytes()
     program.fails("train points.csv model", "exists already: --force replaces it", "model")
     assert model.read_bytes() == before
+    program.write("bad.csv", "1,2,a\n1,b,a\n")
+    program("train bad.csv model --force", 1)
+    assert model.read_bytes() == before
     program("train points.csv model --force")
     assert model.read_bytes() != before
+    assert not leftovers(program.folder)
 
 
 def test_standard_input_and_output(program, csv, model, monkeypatch):
@@ -371,8 +350,7 @@ def test_a_class_of_a_single_row_is_noted(program, csv, classes, line):
     assert f"note: class 'bea' has 1 row (line {line}): a typo?" in program("train points.csv m").err
 
 
-@pytest.mark.parametrize("scale", ["none", "standard", "minmax"])
-@pytest.mark.parametrize("kernel", ["rbf", "linear"])
+@pytest.mark.parametrize(("scale", "kernel"), [("none", "rbf"), ("standard", "rbf"), ("minmax", "linear")])
 def test_train_on_sparse_data_with_a_test_file(program, scale, kernel):
     X = sp.random_array((200, 12), density=0.3, rng=np.random.default_rng(0), format="csr")
     y = np.where(X.sum(axis=1) > 1.8, 1, -1)
@@ -496,7 +474,7 @@ def test_compress_a_model_of_ours(program, digits):
     assert "CompressedClassifier" in program("info small").out
 
 
-@pytest.mark.parametrize("machine", [SVC(gamma=0.05), SVR(gamma=0.05), KernelRidge(kernel="rbf", gamma=0.05)], ids=str)
+@pytest.mark.parametrize("machine", [SVC(gamma=0.05), KernelRidge(kernel="rbf", gamma=0.05)], ids=str)
 def test_compress_a_model_of_scikit_learn(machine, program, digits):
     skops.io.dump(machine.fit(*digits), "model")
     assert "cost of a prediction" in program("compress model small --n-landmarks 8").out
@@ -579,13 +557,9 @@ def test_what_cannot_be_compressed(program, model, digits):
     ("name", "content", "reason"),
     [
         ("bad.svm", "1 1:1\n-1 1:1 2\n", "bad.svm:2: '2' is not an index:value pair"),
-        ("bad.svm", "1 0:1\n", "--zero-based"),
-        ("bad.svm", "1 1:1\n1 1:2\n", "bad.svm: "),
         ("bad.csv", "1,2,a\n1,2\n", "bad.csv:2: 2 fields"),
         ("bad.npz", "no archive", "bad.npz: not an .npz archive"),
-        ("bad.svm.gz", "no gzip", "bad.svm.gz: truncated or damaged"),
         ("bad.mat", "", "bad.mat: MATLAB files are not read: save it as .csv or .parquet"),
-        ("bad.npy", "", "save X and y by numpy.savez"),
         ("missing.svm", None, "missing.svm: No such file"),
         ("nan.npz", {"X": [[1.0, np.nan], [0, 1]], "y": [0, 1]}, "NaN"),
         ("bare.npz", {"X": np.eye(2)}, "bare.npz: it has no labels, which training needs"),
@@ -679,15 +653,6 @@ def test_unwritable_output_is_found_before_the_computation(program, model, comma
     monkeypatch.setattr(widemargin.DCSVMClassifier, "predict", never)
     for place in ("no/such/out", "."):
         program.fails(f"{command} {place}", "cannot be written: ")
-
-
-def test_old_output_survives_a_failure(program, model):
-    out = program.write("out", "precious")
-    program.write("bad.csv", "1,2,a\n1,b,a\n")
-    for command in ("predict bad.csv model out --force", "train bad.csv out --force"):
-        program(command, 1)
-    assert out.read_text() == "precious"
-    assert not leftovers(program.folder)
 
 
 def test_result_is_kept_when_only_the_replacement_fails(program, model, monkeypatch):

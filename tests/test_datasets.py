@@ -178,20 +178,15 @@ def test_svmlight_round_trip(tmp_path, seed, dtype, zero_based):
     ("line", "reason"),
     [
         ("1 1:2 3", "'3' is not an index:value pair"),
-        ("1 1:2 3 :4", "'3' is not an index:value pair"),
-        ("1 a:2", "the feature index 'a' is not an integer"),
         ("1 1.5:2", "the feature index '1.5' is not an integer"),
         ("1 2:1 1:1", "the feature index 1 follows 2"),
-        ("1 2:1 2:1", "the feature index 2 follows 2"),
         ("1 0:1", "the feature index 0 is below 1; --zero-based, or zero_based=True, reads files that begin at 0"),
         ("1 -3:1", "the feature index -3 is below 1"),
         ("1 99999999999:1", "does not fit in 32 bits"),
         ("spam 1:1", "the label 'spam' is no number, unlike those above"),
         ("1,2 1:1", "'1,2' is no label"),
-        ("2:1", "'2:1' is no label"),
         ("1 1:", "the value '' of feature 1 is not a number"),
         ("1 1:two", "the value 'two' of feature 1 is not a number"),
-        ("1 1:nan", "the value 'nan' of feature 1 is not finite"),
         ("1 1:-inf", "the value '-inf' of feature 1 is not finite"),
         ("1 1:1e600", "the value '1e600' of feature 1 is not finite"),
         ("1 1_0:1", "the feature index '1_0' is not an integer"),
@@ -272,9 +267,9 @@ def test_a_zip_archive_must_hold_one_file(tmp_path):
 
 
 def test_truncated_zstandard_is_an_error(tmp_path):
-    text = b"1,2\n3,4\n" * 50_000
+    text = b"1,2\n3,4\n" * 5_000
     whole = pa.compress(text, "zstd", asbytes=True)
-    assert len(load_table(write(tmp_path, "a.csv.zst", whole + whole)).y) == 200_000
+    assert len(load_table(write(tmp_path, "a.csv.zst", whole + whole)).y) == 20_000
     for content in (whole[: len(whole) // 2], whole[:-3], b"no zstandard"):
         with pytest.raises(ValueError, match=r"bad.csv.zst: truncated or damaged .zst file"):
             load_table(write(tmp_path, "bad.csv.zst", content))
@@ -312,20 +307,13 @@ def test_missing_file_is_the_systems_error(tmp_path):
 # npz
 
 
-def test_npz_dense_with_test_split(tmp_path):
-    X = np.arange(12.0).reshape(4, 3)
-    np.savez(tmp_path / "a.npz", X=X, y=[0, 1, 0, 1], X_test=X[:2], y_test=[0, 1])
-    data = load_npz(tmp_path / "a.npz")
-    np.testing.assert_array_equal(data.X, X)
-    assert data.X.dtype == np.float64
-    assert data.X_test.shape == (2, 3)
-    assert data.y_test.tolist() == [0, 1]
-
-
 @pytest.mark.parametrize(("stored", "given"), [("f4", "f4"), ("f8", "f8"), ("u1", "f4"), ("i8", "f8"), ("?", "f4")])
 def test_npz_types(tmp_path, stored, given):
-    np.savez(tmp_path / "a.npz", X=np.eye(2, dtype=stored), y=[0, 1])
-    assert load_npz(tmp_path / "a.npz").X.dtype == np.dtype(given)
+    X = np.eye(2, dtype=stored)
+    np.savez(tmp_path / "a.npz", X=X, y=[0, 1], X_test=X[:1], y_test=[3])
+    data = load_npz(tmp_path / "a.npz")
+    assert (data.X.dtype, data.X_test.tolist(), data.y_test.tolist()) == (np.dtype(given), [[1, 0]], [3])
+    np.testing.assert_array_equal(data.X, X)
 
 
 def save_csr(path: Path, X: sp.csr_array, **more) -> None:
@@ -340,13 +328,10 @@ def test_npz_sparse(tmp_path):
     assert data.X.indices.dtype == data.X.indptr.dtype == np.int32
     np.testing.assert_array_equal(data.X.toarray(), X.toarray())
     assert data.y.tolist() == ["a", "b", "c"]
-
-
-def test_npz_without_labels(tmp_path):
-    np.savez(tmp_path / "a.npz", X=np.eye(3))
-    assert load_npz(tmp_path / "a.npz").y is None
-    with pytest.raises(ValueError, match="there is no key 'z', only: X"):
+    with pytest.raises(ValueError, match="there is no key 'z', only: data"):
         load_npz(tmp_path / "a.npz", target="z")
+    save_csr(tmp_path / "b.npz", X)
+    assert load_npz(tmp_path / "b.npz").y is None
 
 
 @pytest.mark.parametrize(
@@ -409,15 +394,6 @@ def test_benchmark_folder(tmp_path, monkeypatch):
         load_benchmark("a9a")
 
 
-@pytest.mark.parametrize(
-    ("name", "form"),
-    [
-        ("a9a", "svmlight"),
-        ("a.b/letter.scale.bz2", "svmlight"),
-        ("x.CSV", "csv"),
-        ("x.tsv.gz", "csv"),
-        ("x.npz", "npz"),
-    ],
-)
-def test_format_by_suffix(name, form):
-    assert format_of(name) == form
+def test_format_by_suffix():
+    names = ("a9a", "a.b/letter.scale.bz2", "x.CSV", "x.tsv.gz", "x.npz")
+    assert list(map(format_of, names)) == ["svmlight", "svmlight", "csv", "csv", "npz"]

@@ -144,15 +144,12 @@ def test_cells(tmp_path, cells, expected):
         (["3", "3+", "4", "5"], "--one-hot a, or text=['a']"),
         (["3", "7l", "4", "5"], "--missing '7l'"),
         (["12%", "13%"], "remove the mark beside the digits"),
-        (["1.5D+03", "2.0D+00"], "remove the mark"),
         (["03/04/2026", "12/04/2026"], "write dates as 2026-11-27"),
         (["1", "inf"], "which is not finite"),
-        (["Inf", "-Inf", "NaN"], "which is not finite"),
         (["\u22125", "\u22126"], "remove the mark"),
         (["12:30", "13:45:10"], "write times as numbers"),
         (["1", "1_000"], "'1_000', which is not a number"),
         (["1", "1e600"], "not finite"),
-        (["9007199254740993", "1"], "an id? --drop"),
         (["9007199254740993.0", "1"], "an id? --drop"),
     ],
 )
@@ -192,11 +189,9 @@ def test_the_options_that_errors_name_work(tmp_path):
         (["1.0", "+2"], [1, 2]),
         (["1.0", "1"], [1, 1]),
         (["9007199254740993.0", "9007199254740992.0"], ["9007199254740993.0", "9007199254740992.0"]),
-        (["0", "-0.5"], [0.0, -0.5]),
         (["1e3", "2"], [1000, 2]),
         (["1E5", "10E4"], ["1E5", "10E4"]),
         (["1_0", "2"], ["1_0", "2"]),
-        (["inf", "1"], ["inf", "1"]),
         (["TRUE", "FALSE"], ["TRUE", "FALSE"]),
     ],
 )
@@ -230,7 +225,7 @@ def test_ids_that_lost_their_digits_are_named(tmp_path):
     assert "2**53" not in read(write(tmp_path, "a.csv", "a,y\n1e300,u\n2.5,v\n"))[2]
 
 
-@pytest.mark.parametrize("word", ["", "NA", "N/A", "null", "NaN", "?", "-", "\\N"])
+@pytest.mark.parametrize("word", ["", "NA", "null", "?", "-", "\\N"])
 def test_missing_labels(tmp_path, word):
     path = write(tmp_path, "a.csv", f"a,kind\n1,x\n2,{word}\n3,y\n")
     fails(path, "a.csv:3: the label is missing; --unlabelled drop")
@@ -256,12 +251,10 @@ def test_plus_and_minus_are_labels(tmp_path):
 @pytest.mark.parametrize(
     ("text", "where", "reason"),
     [
-        ("", "", "the file is empty"),
         ("\n\n", "", "the file is empty"),
         ("# only a comment\n", "", "the file is empty"),
         ("a,b\n", "", "a header and no samples"),
         ("a,b,y\n1,2,0\n1,0\n", ":3", "2 fields where the first row has 3"),
-        ("a,b,y\n1,2,0\n1,2,0,9\n", ":3", "4 fields where the first row has 3"),
         ("5\n6\n", ":1", "one column only"),
         ("|1x3 Cross validator\n25, 1, <=50K.\n", ":1", "1 field where the next row has 3: a title? Remove the line"),
         ('a,b,y\n1,"2,x\n3,4,y\n5,6,x\n', ":2", "a quote that is opened in this row is not closed"),

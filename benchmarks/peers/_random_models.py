@@ -210,10 +210,17 @@ def debian_version(package: str) -> str:
     return re.split(r"[+-]", output("dpkg-query", "-W", "-f", "${Version}", package))[0]
 
 
-def run_r(folder: Path, script: str, given: Sequence[Problem], targets: Iterable[Any], more: Sequence[Any]) -> str:
-    """Give an R script numbered files of rows, labels and parameters; the version that it writes."""
-    need("Rscript")
-    (folder / "run.R").write_text(script)
+def run_script(
+    folder: Path,
+    command: Sequence[str],
+    script: str,
+    given: Sequence[Problem],
+    targets: Iterable[Any],
+    more: Sequence[Any],
+) -> str:
+    """Give a script of R or Octave numbered files of rows, labels and parameters; the version that it writes."""
+    need(command[0])
+    (folder / "script").write_text(script)
     for i, (problem, y, special) in enumerate(zip(given, targets, more, strict=True), 1):
         for suffix, rows in (("rows", problem.X), ("new", problem.new)):
             np.savetxt(folder / f"{i}.{suffix}", rows, "%.17g", delimiter=",")
@@ -221,5 +228,5 @@ def run_r(folder: Path, script: str, given: Sequence[Problem], targets: Iterable
         parameters = problem.kernel_parameters | {"C": problem.C, **special}
         lines = [",".join(parameters), ",".join(map(str, parameters.values()))]
         (folder / f"{i}.parameters").write_text("\n".join(lines) + "\n")
-    subprocess.run(["Rscript", "run.R", str(len(given))], cwd=folder, check=True, capture_output=True)
+    subprocess.run([*command, "script", str(len(given))], cwd=folder, check=True, capture_output=True)
     return (folder / "version").read_text().strip()

@@ -43,7 +43,7 @@ from benchmarks.peers._random_models import (
     output,
     problems,
     run,
-    run_r,
+    run_script,
 )
 from measuring.experiment import Experiment, Row, Run
 from widemargin import DCSVMClassifier, OCASClassifier, OCASRegressor, read_machine, write_libsvm
@@ -310,7 +310,9 @@ def read_e1071(n_models: int, path: Path) -> Comparison:
         {"type": kind, "kernel": names.get(p.kernel, p.kernel), "scale": str(i % 4 > 0).upper()}
         for i, (p, kind) in enumerate(zip(given, kinds, strict=True))
     ]
-    found = Comparison(run_r(folder, _E1071, given, targets, more), 1e-7)  # R has 17 digits, its file 8
+    found = Comparison(
+        run_script(folder, ("Rscript",), _E1071, given, targets, more), 1e-7
+    )  # R has 17 digits, its file 8
     for i, (problem, kind) in enumerate(zip(given, kinds, strict=True), 1):
         if not (folder / f"{i}.svm").exists():  # this nu cannot be had
             continue
@@ -468,7 +470,9 @@ for (i in seq_len(as.integer(commandArgs(TRUE)[1]))) {
 
 def alike_kernlab(n_models: int, path: Path) -> Comparison:
     given = [p for p in problems(12, n_models * 4 // 3) if p.kernel != "sigmoid"]  # not semidefinite: several optima
-    found = Comparison(run_r(path.parent, _KERNLAB, given, [p.labels for p in given], [{}] * len(given)), 1e-4)
+    found = Comparison(
+        run_script(path.parent, ("Rscript",), _KERNLAB, given, [p.labels for p in given], [{}] * len(given)), 1e-4
+    )
     for i, problem in enumerate(given, 1):
         labels, values = (np.loadtxt(path.parent / f"{i}.{suffix}") for suffix in ("answer", "values"))
         model = trained(problem)
@@ -523,7 +527,10 @@ def alike_svmocas(n_models: int, path: Path) -> Comparison:
 
 
 def alike_weka(n_models: int, path: Path) -> Comparison:
-    """SMO without its normalisation. It prints labels."""
+    """SMO without its normalisation. It prints labels.
+
+    With its default ``-P``, 1e-12, it can stop far from the optimum: small steps near bounds are taken for rounding.
+    """
     need("java")
     package = find_spec("weka")
     if package is None or package.origin is None:
@@ -545,20 +552,45 @@ def alike_weka(n_models: int, path: Path) -> Comparison:
             "poly": f"PolyKernel -E {problem.degree}",
         }[problem.kernel]
         ours = problem._replace(gamma=1.0, coef0=0.0) if problem.kernel == "poly" else problem
-        options = (
-            "-C",
-            repr(problem.C),
-            "-N",
-            "2",
-            "-L",
-            "1e-6",
-            "-K",
-            f"weka.classifiers.functions.supportVector.{kernel}",
-        )
+        options = ("-C", repr(problem.C), "-N", "2", "-L", "1e-6", "-P", "1e-17")
+        options += ("-K", f"weka.classifiers.functions.supportVector.{kernel}")
         files = ("-t", str(folder / "rows.arff"), "-T", str(folder / "new.arff"), "-p", "0")
         text = output(*weka, "weka.classifiers.functions.SMO", *files, *options)
         labels = re.findall(r"^ +\d+ +\S+ +\d+:(-?\d+) ", text, re.MULTILINE)
         found.add(trained(ours), problem.new, np.array(labels, int))
+    return found
+
+
+_OCTAVE = """
+pkg load statistics
+fprintf(fopen("version", "w"), "%s", ver("statistics").Version);
+for i = 1:str2double(argv(){end})
+  name = @(suffix) sprintf("%d.%s", i, suffix);
+  rows = dlmread(name("rows"), ","); new = dlmread(name("new"), ",");
+  options = strsplit(strtrim(fileread(name("parameters"))), ","){end};
+  model = svmtrain(dlmread(name("y")), rows, options);
+  dlmwrite(name("answer"), svmpredict(zeros(size(new, 1), 1), new, model, "-q"));
+end
+"""
+
+
+def alike_octave(n_models: int, path: Path) -> Comparison:
+    """The LIBSVM in its package statistics, with rows in the order of their labels: equal votes go to the first one.
+
+    Labels alone: where all coefficients are at bounds, any intercept of an interval is optimal.
+    """
+    given = []
+    for problem in problems(16, n_models):
+        order = np.argsort(problem.labels, kind="stable")
+        kernel = "rbf" if problem.kernel == "sigmoid" else problem.kernel  # not semidefinite: several optima
+        given.append(problem._replace(X=problem.X[order], labels=problem.labels[order], kernel=kernel, weights={}))
+    options = [{"options": libsvm_options(problem, 0) + " -e 1e-6"} for problem in given]
+    targets = [problem.labels for problem in given]
+    octave = run_script(path.parent, ("octave-cli", "--norc"), _OCTAVE, given, targets, options)
+    found = Comparison(octave, 1e-4)
+    for i, problem in enumerate(given, 1):
+        answers = np.loadtxt(path.parent / f"{i}.answer")
+        found.add(trained(problem), problem.new, answers)
     return found
 
 
@@ -581,6 +613,7 @@ CASES: dict[str, Callable[[int, Path], Comparison]] = {
     "dlib, trained alike": alike_dlib,
     "svmocas, trained alike": alike_svmocas,
     "Weka's SMO, trained alike": alike_weka,
+    "Octave's statistics, trained alike": alike_octave,
 }
 
 

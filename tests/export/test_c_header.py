@@ -8,18 +8,15 @@ import pytest
 from sklearn.base import is_classifier, is_outlier_detector
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import TransformedTargetRegressor
-from sklearn.datasets import load_digits
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 from sklearn.svm import SVC
 
+import exported_machines
 from compiled_header import COMPILER, FLAGS, run
+from exported_machines import MACHINES, fitted
 from widemargin import (
-    BSGDClassifier,
-    DCOneClassSVM,
-    DCPredClassifier,
-    DCPredRegressor,
     DCSVMClassifier,
     DCSVMRegressor,
     LandmarkNystroem,
@@ -36,10 +33,9 @@ RNG = np.random.default_rng(0)
 NAMES = np.array(["null", 'e"ins\\', "zwei?", "drei µ"])
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def digits():
-    X, y = load_digits(n_class=4, return_X_y=True)
-    return (X[:300] / 16).astype(np.float32), y[:300]
+    return exported_machines.digits()
 
 
 def assert_same(model, X, folder: Path, *, tol: float = 1e-4, **how):
@@ -57,33 +53,9 @@ def assert_same(model, X, folder: Path, *, tol: float = 1e-4, **how):
     return scores
 
 
-MACHINES = {
-    "linear": lambda X, y: OCASClassifier(C=0.1).fit(X, y),
-    "two classes": lambda X, y: OCASClassifier(C=0.1).fit(X, y > 1),
-    "regression": lambda X, y: make_pipeline(StandardScaler(), OCASRegressor()).fit(X, y.astype(float)),
-    "rbf": lambda X, y: DCSVMClassifier(gamma=0.1).fit(X, y > 1),
-    "laplacian": lambda X, y: DCSVMRegressor(kernel="laplacian", gamma=0.1).fit(X, np.column_stack([y, -y])),
-    "polynomial": lambda X, y: BSGDClassifier(
-        kernel="poly", gamma=0.1, coef0=1.0, maintenance="projection", random_state=0
-    ).fit(X, y),
-    "sigmoid": lambda X, y: DCSVMClassifier(kernel="sigmoid", gamma=0.01, coef0=0.1).fit(X, y > 1),
-    "novelty": lambda X, y: DCOneClassSVM(gamma=0.1).fit(X),
-    "pairs": lambda X, y: DCSVMClassifier(gamma=0.1, decision_function_shape="ovo").fit(X, y),
-    "early": lambda X, y: DCSVMClassifier(gamma=0.1, C=0.05, stop_level=1).fit(X, y),
-    "early, linear": lambda X, y: DCSVMClassifier(kernel="linear", stop_level=1).fit(X, y),
-    "early, in feature space": lambda X, y: DCSVMRegressor(gamma=0.1, stop_level=1, partition="kernel").fit(X, y),
-    "tree": lambda X, y: DCPredClassifier(gamma=0.3, n_clusters=16, n_landmarks=5, random_state=0).fit(X, y),
-    "triangle rule": lambda X, y: DCPredClassifier(
-        gamma=0.3, n_clusters=3, n_landmarks=5, n_pseudo_landmarks=4, pseudo="triangle", random_state=0
-    ).fit(X, y),
-    "two trees": lambda X, y: DCPredRegressor(gamma=0.3, n_clusters=3, n_trees=2, random_state=0).fit(X, y),
-    "compressed": lambda X, y: compress(SVC(gamma=0.1).fit(X, y), X, n_clusters=2, random_state=0),
-}
-
-
 @pytest.mark.parametrize("name", MACHINES)
 def test_machines(name, digits, tmp_path) -> None:
-    assert_same(MACHINES[name](*digits), digits[0], tmp_path)
+    assert_same(fitted(name), digits[0], tmp_path)
 
 
 @pytest.mark.parametrize("break_ties", [False, True])
@@ -101,10 +73,10 @@ def test_votes(break_ties, digits, tmp_path) -> None:
 @pytest.mark.parametrize("name", ["linear", "rbf", "early", "tree", "compressed"])
 def test_labels_of_many_rows(name, digits, tmp_path) -> None:
     """100,000 rows between those of training: labels differ only where two scores do not."""
-    X, y = digits
+    X, _ = digits
     (first, second), share = RNG.integers(len(X), size=(2, 100_000)), RNG.random((100_000, 1), np.float32)
     rows = share * X[first] + (1 - share) * X[second]
-    model = MACHINES[name](X, y)
+    model = fitted(name)
     scores, numbers = run(to_c(model), rows, tmp_path)
     expected = model.decision_function(rows)
     differ = model.classes_[numbers] != model.predict(rows)
@@ -168,9 +140,8 @@ def test_labels_of_any_kind(classes, digits, tmp_path) -> None:
 
 
 def test_numbers_of_16_bits_take_half_of_the_bytes(digits, tmp_path) -> None:
-    X, y = digits
-    model = MACHINES["compressed"](X, y)
-    assert_same(model, X, tmp_path, tol=5e-3, bits=16)
+    model = fitted("compressed")
+    assert_same(model, digits[0], tmp_path, tol=5e-3, bits=16)
 
     def n_bytes(header: str) -> int:
         return int(header.partition("C99, ")[2].split()[0].replace(",", ""))

@@ -9,29 +9,16 @@ from sklearn.base import is_classifier, is_outlier_detector
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import ColumnTransformer
 from sklearn.datasets import load_digits
-from sklearn.decomposition import PCA
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
-from sklearn.svm import SVC, SVR, OneClassSVM
+from sklearn.svm import SVC
 
+import exported_machines
+from exported_machines import MACHINES, fitted
 from widemargin import (
-    BSGDClassifier,
-    DCOneClassSVM,
-    DCPredClassifier,
-    DCPredRegressor,
     DCSVMClassifier,
-    DCSVMClassifierCV,
-    DCSVMRegressor,
-    DCSVMRegressorCV,
     LandmarkNystroem,
     OCASClassifier,
-    OCASClassifierCV,
-    OCASRanker,
-    OCASRegressor,
-    OCASRegressorCV,
-    RelevanceScaler,
-    compress,
-    read_machine,
     register_converters,
     to_onnx,
 )
@@ -58,47 +45,22 @@ def digits(n_classes: int, dtype: type) -> tuple[Any, Any]:
     return (X[:300] / 16).astype(dtype), y[:300]
 
 
-CLASSIFIERS = {
-    "exact": lambda X, y: DCSVMClassifier(gamma=0.1).fit(X, y),
-    "early": lambda X, y: DCSVMClassifier(gamma=0.1, stop_level=1).fit(X, y),
-    "ovo": lambda X, y: DCSVMClassifier(gamma=0.1, decision_function_shape="ovo").fit(X, y),
-    "budgeted": lambda X, y: BSGDClassifier(gamma=0.1, random_state=0).fit(X, y),
-    "tree": lambda X, y: DCPredClassifier(n_clusters=2, random_state=0).fit(X, y),
-    "linear": lambda X, y: OCASClassifier(C=0.1).fit(X, y),
-    "compressed": lambda X, y: compress(SVC(gamma=0.1).fit(X, y), X, n_clusters=2, random_state=0),
-    "pipeline": lambda X, y: make_pipeline(StandardScaler(), PCA(10), DCSVMClassifier()).fit(X, y),
-    "linear search": lambda X, y: OCASClassifierCV(Cs=[1.0], cv=2).fit(X, y),
-    "search": lambda X, y: DCSVMClassifierCV(Cs=[1.0], gammas=1, cv=2).fit(X, y),
-    "read": lambda X, y: read_machine(SVC(gamma=0.1).fit(X, y)),
-}
-
-
-@pytest.mark.parametrize(
-    ("name", "n_classes", "dtype"),
-    [
-        ("exact", 2, np.float32),
-        ("exact", 4, np.float64),
-        ("ovo", 4, np.float32),
-        ("budgeted", 2, np.float64),
-        ("tree", 4, np.float32),
-        ("linear", 2, np.float32),
-        ("compressed", 4, np.float64),
-        ("pipeline", 2, np.float32),
-        ("linear search", 4, np.float64),
-        ("search", 2, np.float32),
-        ("read", 4, np.float64),
-    ],
-)
-def test_classifiers(name: str, n_classes: int, dtype: type) -> None:
-    X, y = digits(n_classes, np.float64)
-    model = CLASSIFIERS[name](X, np.array(["a", "b", "c", "d"])[y])
-    X = X.astype(dtype)
-    label, scores = run(model, X)
-    expected = model.decision_function(X)
-    columns = np.column_stack([expected, -expected]) if n_classes == 2 else expected  # as of scikit-learn's SVC
-    assert scores.dtype == dtype
-    np.testing.assert_allclose(scores, columns, atol=1e-3 * columns.std())
-    assert np.mean(label == model.predict(X)) > 0.99
+@pytest.mark.parametrize("name", [name for name in MACHINES if not {"sparse", "frozen"} & set(name.split())])
+def test_machines(name: str) -> None:
+    model = fitted(name)
+    for dtype in (np.float32, np.float64):
+        X = exported_machines.digits()[0].astype(dtype)
+        *label, scores = run(model, X)
+        expected = model.decision_function(X) if hasattr(model, "decision_function") else model.predict(X)
+        expected = expected.reshape(len(X), -1)
+        if is_classifier(model) and expected.shape[1] == 1:  # as of scikit-learn's SVC
+            expected = np.hstack([expected, -expected])
+        if name != "logistic":
+            assert scores.dtype == dtype
+            np.testing.assert_allclose(scores, expected, atol=1e-3 * expected.std())
+        if is_classifier(model) or is_outlier_detector(model):
+            assert label[0].shape == ((len(X),) if is_classifier(model) else (len(X), 1))
+            assert np.mean(label[0].ravel() == model.predict(X)) > 0.99
 
 
 @pytest.mark.parametrize("raw", [True, False])
@@ -129,34 +91,6 @@ def test_landmarks_in_a_pipeline(n_pseudo_landmarks: int) -> None:
     np.testing.assert_allclose(scores, model.decision_function(X), atol=1e-3)
     assert np.mean(label == model.predict(X)) > 0.99
     np.testing.assert_allclose(run(landmarks, model[0].transform(X))[0], model[:-1].transform(X), atol=1e-4)
-
-
-OTHERS = {
-    "linear": lambda X, y: OCASRegressor().fit(X, y),
-    "ranker": lambda X, y: OCASRanker(1e-3).fit(X, y),
-    "search": lambda X, y: make_pipeline(RelevanceScaler(n_iter=1), OCASRegressorCV(Cs=[1.0], cv=2)).fit(X, y),
-    "search of a scale": lambda X, y: DCSVMRegressorCV(Cs=[1.0], gammas=1, cv=2).fit(X, y),
-    "regressor": lambda X, y: DCSVMRegressor(gamma=0.1).fit(X, y),
-    "targets": lambda X, y: DCSVMRegressor(gamma=0.1).fit(X, np.column_stack([y, X[:, 10]])),
-    "ridge": lambda X, y: DCPredRegressor(gamma=0.1, n_clusters=2, random_state=0).fit(X, y),
-    "novelty": lambda X, y: DCOneClassSVM(gamma=0.1).fit(X),
-    "compressed": lambda X, y: compress(SVR(gamma=0.1).fit(X, y), X, n_clusters=2, random_state=0),
-    "compressed novelty": lambda X, y: compress(OneClassSVM(gamma=0.1).fit(X), X, n_clusters=2, random_state=0),
-    "read": lambda X, y: read_machine(SVR(gamma=0.1).fit(X, y)),
-    "read novelty": lambda X, y: read_machine(OneClassSVM(gamma=0.1).fit(X)),
-}
-
-
-@pytest.mark.parametrize("name", OTHERS)
-def test_regressors_and_novelty(name: str) -> None:
-    X, y = digits(4, np.float32)
-    model = OTHERS[name](X, y.astype(np.float64))
-    *label, scores = run(model, X)
-    expected = model.decision_function(X) if is_outlier_detector(model) else model.predict(X)
-    np.testing.assert_allclose(scores, expected.reshape(len(X), -1), atol=1e-3 * expected.std())
-    if is_outlier_detector(model):
-        assert label[0].shape == (len(X), 1)
-        assert np.mean(label[0][:, 0] == model.predict(X)) > 0.99
 
 
 def test_integers_as_input_and_calibration_by_skl2onnx() -> None:

@@ -4,18 +4,14 @@
 
     program      main(): checked files, exit codes, one-line errors
     arguments    the arguments of each command
-    streams      closed standard streams, and signals that end the program
-    messages     notes on standard error
+    streams      standard streams, notes, standard input and pipes as files, the output, signals that end the program
     commands     train, tune, predict, compress, info
-    machines     the estimators that commands make, and the options that these take
+    machines     the estimators that commands make, the options that these take, and what comes before them
     data         the data of the commands, with the columns that a model knows
-    preparation  what a model does before its last step: missing values, scaling, categories
     streaming    training on tables larger than memory
-    inputs       standard input and pipes as files
     labels       labels compared with the classes of a model
     reports      what was trained on what, and what is in a model file
     demo         patches of photographs: compared with scikit-learn's SVC, and predictions painted over them
-    outputs      the output of a command: a file, or standard output
 
 Each command imports what it needs when it is run: ``--help`` takes no time.
 """

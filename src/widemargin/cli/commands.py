@@ -5,20 +5,16 @@ from __future__ import annotations
 import os
 import time
 from argparse import Namespace
-from collections.abc import Iterable
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import nullcontext
 from dataclasses import asdict
-from typing import Any, BinaryIO
+from typing import Any
 
 import numpy as np
 
 from widemargin._model_files import load_any, read_summary, write_model
 from widemargin.cli.data import LINEAR_SHARE, Features, Training, features_of, read_to_predict, read_training
 from widemargin.cli.labels import shorten
-from widemargin.cli.machines import make_estimator, parameters
-from widemargin.cli.messages import note, shown
-from widemargin.cli.outputs import open_output
-from widemargin.cli.preparation import make_preparation, make_relevance
+from widemargin.cli.machines import make_estimator, make_preparation, make_relevance, parameters
 from widemargin.cli.reports import (
     chosen_parameters,
     damage_reported,
@@ -31,6 +27,7 @@ from widemargin.cli.reports import (
     report_stream,
 )
 from widemargin.cli.streaming import train_streaming
+from widemargin.cli.streams import note, open_output, shown
 from widemargin.datasets import Dataset
 from widemargin.datasets.columns import TooLargeError
 from widemargin.datasets.files import escaped, file_error
@@ -65,11 +62,14 @@ def train(args: Namespace) -> int:
 
 def tune(args: Namespace) -> int:
     """Choose parameters by cross-validation, train with the best, save, and report: `widemargin tune`."""
+    from sklearn.model_selection import KFold, StratifiedKFold
     from sklearn.pipeline import make_pipeline
 
+    folds = KFold if args.task == "regression" else StratifiedKFold
     with open_output(args.model, force=args.force) as file:
         data, features, weights = _split(read_training(args), args)
-        search, X = _make_search(args), data.X
+        cv = folds(args.folds, shuffle=True, random_state=args.random_state)
+        search, X = make_estimator(args, cv=cv, kernels=args.kernel), data.X
         steps = make_preparation(args, features, X)
         start = time.perf_counter()
         with errors_naming(args.data):
@@ -105,7 +105,8 @@ def predict(args: Namespace) -> int:
         with damage_reported(args.model), errors_naming(args.data):
             values = model.decision_function(data.X) if args.decision else model.predict(data.X)
             rows = values if values.ndim == 2 else values[:, None]
-        file.writelines(_lines(rows.tolist()))
+        # a line for each row: its values, separated by tabs, with control characters as escape sequences
+        file.writelines("\t".join(escaped(str(value)) for value in row).encode() + b"\n" for row in rows.tolist())
     if not args.decision:
         with damage_reported(args.model):
             report_score(model, data, values)
@@ -118,7 +119,8 @@ def compress(args: Namespace) -> int:
     from widemargin import to_onnx
     from widemargin.estimators._wrapped import machines_in
 
-    with open_output(args.out, force=args.force) as file, _open_optional(args) as graph:
+    second = nullcontext() if args.onnx is None else open_output(args.onnx, force=args.force)
+    with open_output(args.out, force=args.force) as file, second as graph:
         model = _load(args)
         X = None if args.data is None else read_to_predict(model, args).X
         with damage_reported(args.model), errors_naming(args.model):
@@ -194,20 +196,3 @@ def _make_model(args: Namespace, features: Features, X: Any) -> Any:
     if args.relevance:
         steps.append(make_relevance(args))
     return make_pipeline(*steps, machine) if steps else machine
-
-
-def _make_search(args: Namespace) -> Any:
-    from sklearn.model_selection import KFold, StratifiedKFold
-
-    folds = KFold if args.task == "regression" else StratifiedKFold
-    cv = folds(args.folds, shuffle=True, random_state=args.random_state)
-    return make_estimator(args, cv=cv, kernels=args.kernel)
-
-
-def _lines(rows: list[list[Any]]) -> Iterable[bytes]:
-    """A line for each row: its values, separated by tabs, with control characters as escape sequences."""
-    return ("\t".join(escaped(str(value)) for value in row).encode() + b"\n" for row in rows)
-
-
-def _open_optional(args: Namespace) -> AbstractContextManager[BinaryIO | None]:
-    return nullcontext() if args.onnx is None else open_output(args.onnx, force=args.force)

@@ -15,7 +15,7 @@ import numpy as np
 from widemargin._config import config_context, resolve_memory_budget
 from widemargin._model_files import read_table_facts
 from widemargin.cli.labels import as_numbers, check_classes, check_test_labels, note_rare_classes, shorten
-from widemargin.cli.messages import note
+from widemargin.cli.streams import note
 from widemargin.datasets import Dataset, load_npz, load_svmlight
 from widemargin.datasets.columns import Codes, Column, frame_of
 from widemargin.datasets.files import file_error, quoted

@@ -11,7 +11,7 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from widemargin.cli.arguments import DEMO_PICTURE
-from widemargin.cli.outputs import open_output
+from widemargin.cli.streams import open_output
 from widemargin.datasets import load_patches, patch_classes, photo_patches
 
 _MACHINE: dict[str, Any] = {"C": 8.0, "gamma": 1.0, "tol": 1e-3}

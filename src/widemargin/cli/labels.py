@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from widemargin.cli.messages import note
+from widemargin.cli.streams import note
 from widemargin.datasets.files import escaped, file_error, is_number
 
 

@@ -15,8 +15,7 @@ from itertools import product
 from typing import Any
 
 from widemargin.cli.arguments import make_parser
-from widemargin.cli.messages import shown
-from widemargin.cli.streams import ClosedStream, ended_by_signals, usable_streams
+from widemargin.cli.streams import ClosedStream, ended_by_signals, inputs_as_files, shown, usable_streams
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -99,8 +98,6 @@ def _checked_files(args: argparse.Namespace) -> AbstractContextManager[None]:
         check_applicable(args.command, args)
     if not args.outputs and isinstance(sys.stdout, ClosedStream):
         raise OSError(errno.EBADF, "is closed", "standard output")
-    from widemargin.cli.inputs import inputs_as_files
-
     return inputs_as_files(args)
 
 

@@ -13,8 +13,8 @@ import numpy as np
 
 from widemargin._model_files import Summary, load_any
 from widemargin.cli.labels import accuracy, agreement, present_labels, shorten
-from widemargin.cli.messages import shown
-from widemargin.cli.preparation import names_of
+from widemargin.cli.machines import names_of
+from widemargin.cli.streams import shown
 from widemargin.datasets import Dataset
 from widemargin.datasets.files import file_error
 

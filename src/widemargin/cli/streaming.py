@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from widemargin._config import resolve_memory_budget
 from widemargin.cli.data import Features, features_of_table, prepared_frame, training_source, with_test, within_budget
 from widemargin.cli.labels import check_classes
-from widemargin.cli.messages import note
-from widemargin.cli.preparation import make_preparation
+from widemargin.cli.machines import make_preparation
+from widemargin.cli.streams import note
 from widemargin.datasets import Dataset
 from widemargin.datasets.columns import Batch, take_rows
 from widemargin.datasets.files import file_error

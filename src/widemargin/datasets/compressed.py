@@ -22,13 +22,7 @@ _DAMAGE = (EOFError, zlib.error, gzip.BadGzipFile, lzma.LZMAError, zipfile.BadZi
 
 
 def compression_of(path: PathLike) -> str:
-    """The suffix of a compressed file, in small letters; empty for another file.
-
-    Examples
-    --------
-    >>> compression_of("irises.csv.GZ"), compression_of("irises.csv")
-    ('.gz', '')
-    """
+    """The suffix of a compressed file, in small letters; empty for another file."""
     suffix = Path(path).suffix.lower()
     return suffix if suffix in _OPENERS else ""
 

@@ -47,13 +47,7 @@ class Dataset(NamedTuple):
 
 
 def file_error(path: PathLike, reason: str, line: int | None = None) -> ValueError:
-    """Make the error for a broken file: ``FILE: reason``, or ``FILE:LINE: reason``.
-
-    Examples
-    --------
-    >>> file_error("a.svm", "the label 'x' is not a number", line=3)
-    ValueError("a.svm:3: the label 'x' is not a number")
-    """
+    """The error for a broken file: ``FILE: reason``, or ``FILE:LINE: reason``."""
     place = os.fspath(path) if line is None else f"{os.fspath(path)}:{line}"
     return ValueError(f"{place}: {reason}")
 
@@ -64,13 +58,7 @@ def is_read_once(path: PathLike) -> bool:
 
 
 def quoted(text: str | bytes) -> str:
-    r"""Quote a piece of a file for a message: in ASCII, and cut when it is long.
-
-    Examples
-    --------
-    >>> print(quoted(b"ab\xff"))
-    'ab\xff'
-    """
+    """A piece of a file, quoted for a message: in ASCII, and cut when it is long."""
     text = text[:41]  # a line may have megabytes
     if isinstance(text, bytes):
         text = text.decode("ascii", "backslashreplace")
@@ -79,13 +67,7 @@ def quoted(text: str | bytes) -> str:
 
 
 def escaped(text: str) -> str:
-    r"""A text with its line breaks, control characters and halves of surrogate pairs as escape sequences.
-
-    Examples
-    --------
-    >>> print(escaped("K\u00f6ln\n\x1b[31m"))
-    Köln\n\x1b[31m
-    """
+    """A text with its line breaks, control characters and halves of surrogate pairs as escape sequences."""
     return text if text.isprintable() else "".join(c if c.isprintable() else _escape(c) for c in text)
 
 
@@ -104,19 +86,11 @@ def is_exact(text: str) -> bool:
 
 
 def labels_of(texts: Iterable[str]) -> NDArray[Any]:
-    """Distinct labels as numbers where that loses nothing: neither digits nor leading zeros nor classes.
+    """Distinct labels (n_labels,) as numbers where that loses nothing: neither digits nor leading zeros nor classes.
 
-    Returns
-    -------
-    ndarray of shape (n_labels,)
-        int64 where all are whole numbers of 64 bits; float64 where all are finite numbers; otherwise strings. Strings
-        are numbers with leading zeros, whole ones with more digits than float64 has beside others, and those of which
-        two are equal and one has an exponent: 1E5 and 10E4 are codes.
-
-    Examples
-    --------
-    >>> labels_of(["1", "-1.0"]), labels_of(["1.5", "2"]), labels_of(["007", "42"]), labels_of(["1E5", "10E4"])
-    (array([ 1, -1]), array([1.5, 2. ]), array(['007', '42'], dtype='<U3'), array(['1E5', '10E4'], dtype='<U4'))
+    int64 where all are whole numbers of 64 bits, float64 where all are finite numbers, otherwise strings. So are
+    numbers with leading zeros, whole ones with more digits than float64 has beside others, and those of which two are
+    equal and one has an exponent: 1E5 and 10E4 are codes.
     """
     words = list(texts)
     if not words or not all(map(is_number, words)) or any(map(LEADING_ZERO.fullmatch, words)):

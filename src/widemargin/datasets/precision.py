@@ -24,6 +24,8 @@ def is_rounded(values: NDArray[np.float64]) -> bool:
 
 def rounded_columns(X: Any) -> NDArray[np.intp]:
     """Columns of a CSR matrix of float64 of which `is_rounded` is true: all zeros count in their spread."""
+    from scipy.sparse import csr_array
+
     n_samples, (columns, own) = X.shape[0], np.unique(X.indices, return_inverse=True)  # there may be 2**31 columns
     with np.errstate(over="ignore", invalid="ignore"):
         sums, squares = (np.bincount(own, X.data**p, len(columns)) / n_samples for p in (1, 2))
@@ -33,11 +35,9 @@ def rounded_columns(X: Any) -> NDArray[np.intp]:
         suspect = 2.0**-24 * largest > 0.1 * _MOST_ROUNDED * spread  # 2**-24: rounding error / number
         suspect |= largest > np.finfo(np.float32).max
     suspect &= np.bincount(own, (X.data != np.rint(X.data)) | (np.abs(X.data) >= 2**23), len(columns)) > 0
-    return np.array([columns[k] for k in np.flatnonzero(suspect) if is_rounded(_column(X, own == k))], dtype=np.intp)
-
-
-def _column(X: Any, own: NDArray[np.bool_]) -> NDArray[np.float64]:
-    """A column (n_samples,) of a CSR matrix, whose entries are marked."""
-    column, entries = np.zeros(X.shape[0]), np.flatnonzero(own)
-    column[np.searchsorted(X.indptr, entries, side="right") - 1] = X.data[entries]
-    return column
+    if not suspect.any():
+        return np.empty(0, np.intp)
+    compact = csr_array((X.data, own, X.indptr), (n_samples, len(columns))).tocsc()
+    return np.array(
+        [columns[k] for k in np.flatnonzero(suspect) if is_rounded(compact[:, [k]].toarray().ravel())], np.intp
+    )

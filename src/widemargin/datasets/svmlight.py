@@ -148,7 +148,7 @@ def _explained(
                 continue
             is_number_ = is_number(tokens[0].decode("utf-8", "backslashreplace"))
             is_numeric = is_number_ if is_numeric is None else is_numeric
-            reason = _line_fault(tokens, first, n_features, limit)
+            reason = next(_line_faults(tokens, first, n_features, limit), None)
             if reason is None and is_number_ != is_numeric:
                 reason = f"the label {quoted(tokens[0])} is {'a' if is_number_ else 'no'} number, unlike those above"
             if reason is not None:
@@ -156,47 +156,35 @@ def _explained(
     return file_error(path, otherwise)
 
 
-def _line_fault(tokens: list[bytes], first: int, n_features: int | None, limit: float) -> str | None:
-    """What is wrong with one line, split at white space; None if nothing is."""
-    label, has_pair = tokens[0], any(b":" in token for token in tokens)
-    remedy = "" if has_pair else ": is it delimited text? --format csv, or format='csv', reads that"
+def _line_faults(tokens: list[bytes], first: int, n_features: int | None, limit: float) -> Iterator[str]:
+    """What is wrong with one line, split at white space."""
+    label, previous = tokens[0], first - 1
+    is_other = not any(b":" in token for token in tokens)
+    remedy = ": is it delimited text? --format csv, or format='csv', reads that" if is_other else ""
     if b"," in label or b";" in label or b":" in label:
-        return f"{quoted(label)} is no label{remedy}"
-    previous = first - 1
+        yield f"{quoted(label)} is no label{remedy}"
     for token in tokens[2:] if len(tokens) > 1 and tokens[1].startswith(b"qid:") else tokens[1:]:
         index, colon, value = token.partition(b":")
-        if not colon or not _INTEGER.fullmatch(index):
-            what = f"the feature index {quoted(index)} is not an integer"
-            return what if colon else f"{quoted(token)} is not an index:value pair{remedy}"
-        reason = _index_fault(int(index), previous, first, n_features) or _value_fault(value, limit)
-        if reason:
-            return (
-                reason
-                if reason.startswith("the feature")
-                else f"the value {quoted(value)} of feature {int(index)} {reason}"
-            )
-        previous = int(index)
-    return None
-
-
-def _index_fault(number: int, previous: int, first: int, n_features: int | None) -> str:
-    if number < first:
-        remedy = "; --zero-based, or zero_based=True, reads files that begin at 0" if number == 0 else ""
-        return f"the feature index {number} is below {first}{remedy}"
-    if number <= previous:
-        return f"the feature index {number} follows {previous}: indices must increase"
-    if number > np.iinfo(np.int32).max:
-        return f"the feature index {number} does not fit in 32 bits"
-    is_beyond = n_features is not None and number - first >= n_features
-    return f"the feature index {number} lies beyond the {n_features} features expected" if is_beyond else ""
-
-
-def _value_fault(value: bytes, limit: float) -> str:
-    text = value.decode("ascii", "backslashreplace")
-    if is_number(text):
-        return "" if abs(float(text)) <= limit else "is too large for the dtype asked for"
-    is_infinite = re.fullmatch(r"[+-]?(inf|infinity|nan|[0-9.]+e[+]?[0-9]+)", text.lower())
-    return f"is not {'finite' if is_infinite else 'a number'}"
+        if not colon:
+            yield f"{quoted(token)} is not an index:value pair{remedy}"
+        elif not _INTEGER.fullmatch(index):
+            yield f"the feature index {quoted(index)} is not an integer"
+        number, text = int(index), value.decode("ascii", "backslashreplace")
+        if number < first:
+            how = "; --zero-based, or zero_based=True, reads files that begin at 0" if number == 0 else ""
+            yield f"the feature index {number} is below {first}{how}"
+        if number <= previous:
+            yield f"the feature index {number} follows {previous}: indices must increase"
+        if number > np.iinfo(np.int32).max:
+            yield f"the feature index {number} does not fit in 32 bits"
+        if n_features is not None and number - first >= n_features:
+            yield f"the feature index {number} lies beyond the {n_features} features expected"
+        if not is_number(text):
+            is_infinite = re.fullmatch(r"[+-]?(inf|infinity|nan|[0-9.]+e[+]?[0-9]+)", text.lower())
+            yield f"the value {quoted(value)} of feature {number} is not {'finite' if is_infinite else 'a number'}"
+        elif abs(float(text)) > limit:
+            yield f"the value {quoted(value)} of feature {number} is too large for the dtype asked for"
+        previous = number
 
 
 def _check_width(path: PathLike, X: Any, first: int) -> None:
@@ -204,15 +192,11 @@ def _check_width(path: PathLike, X: Any, first: int) -> None:
     n_bytes, budget, index = 8 * X.shape[1], resolve_memory_budget(), X.shape[1] - 1 + first
     if n_bytes <= budget:
         return
+    written = re.compile(rb"[^#]*\s\+?0*%d:" % index)
     with opened(path) as file:
-        line = next((number for number, line in enumerate(file, start=1) if _has_index(line, index)), None)
+        line = next((number for number, line in enumerate(file, start=1) if written.match(line)), None)
     reason = (
         f"the feature index {index} gives X {X.shape[1]} columns, and one weight for each takes {n_bytes} bytes, "
         f"more than memory_budget, {budget}. If this index is meant, set n_features, or a larger memory_budget"
     )
     raise file_error(path, reason, line=line)
-
-
-def _has_index(line: bytes, index: int) -> bool:
-    tokens = line.split(b"#", 1)[0].split()
-    return any(token.partition(b":")[0].lstrip(b"+0") == b"%d" % index for token in tokens[1:])

@@ -202,11 +202,6 @@ def format_of(path: PathLike) -> str:
 
     Everything unknown is svmlight, whose files have many suffixes or none (``a9a``, ``a9a.t``, ``letter.scale``). A
     ValueError says what to do with a format that is not read, such as ``.h5``.
-
-    Examples
-    --------
-    >>> format_of("a9a.t"), format_of("irises.csv.gz")
-    ('svmlight', 'csv')
     """
     if os.path.isdir(path) or glob.has_magic(os.fspath(path)):
         path = files_of(path)[0]

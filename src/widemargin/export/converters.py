@@ -5,58 +5,21 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from sklearn.base import is_classifier, is_outlier_detector
+from sklearn.base import ClusterMixin, is_classifier, is_outlier_detector
 
-from ..compression.compressed import (
-    CompressedClassifier,
-    CompressedOutlierDetector,
-    CompressedRegressor,
-    CompressedVotes,
-)
-from ..estimators import (
-    BSGDClassifier,
-    DCOneClassSVM,
-    DCPredClassifier,
-    DCPredRegressor,
-    DCSVMClassifier,
-    DCSVMRegressor,
-    LandmarkNystroem,
-    OCASClassifier,
-    OCASRanker,
-    OCASRegressor,
-    RelevanceScaler,
-)
-from ..interchange.machines import ImportedClassifier, ImportedOutlierDetector, ImportedRegressor, ImportedVotes
-from ..model_selection import DCSVMClassifierCV, DCSVMRegressorCV, OCASClassifierCV, OCASRegressorCV
+from .. import estimators, model_selection
+from ..compression.compressed import Compressed
+from ..interchange.machines import ImportedMachine
 from .estimators import Outputs, make_graph, n_scores, write_parts
 from .graph import OPSET, Graph
 from .parts import Parts, split
 from .steps import write_step
 
-KINDS = (
-    BSGDClassifier,
-    CompressedClassifier,
-    CompressedOutlierDetector,
-    CompressedRegressor,
-    CompressedVotes,
-    DCOneClassSVM,
-    DCPredClassifier,
-    DCPredRegressor,
-    DCSVMClassifier,
-    DCSVMClassifierCV,
-    DCSVMRegressor,
-    DCSVMRegressorCV,
-    ImportedClassifier,
-    ImportedOutlierDetector,
-    ImportedRegressor,
-    ImportedVotes,
-    LandmarkNystroem,
-    OCASClassifier,
-    OCASClassifierCV,
-    OCASRanker,
-    OCASRegressor,
-    OCASRegressorCV,
-    RelevanceScaler,
+KINDS: tuple[Any, ...] = (
+    *(kind for kind in vars(estimators).values() if hasattr(kind, "fit") and not issubclass(kind, ClusterMixin)),
+    *(kind for kind in vars(model_selection).values() if hasattr(kind, "fit")),
+    *Compressed.__subclasses__(),
+    *ImportedMachine.__subclasses__(),
 )
 
 # Of classifiers, for skl2onnx's own code around the graph; "nocl", graphs without labels, is required but never True.

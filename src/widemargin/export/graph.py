@@ -23,20 +23,9 @@ class Graph:
 
         y = graph("Add", graph("MatMul", graph.x, weights), offset)
 
-    Parameters
-    ----------
-    dtype : {"float32", "float64"}
-        Of the samples, of constants of floating point, and of all that is computed from them.
-    n_features : int
-    input_dtype : dtype, optional
-        Of the input; by default the same.
-
-    Attributes
-    ----------
-    x : str
-        Name of the samples: the input, or what `start` and the steps of a pipeline made of it.
-    input_dtype, output_dtype : dtype
-        Of the samples as they are given; of scores, that of the input, or float32 of integers.
+    `x` is the name of the samples: the input, or what `start` and the steps of a pipeline made of it. `dtype` is that
+    of the samples, of constants of floating point, and of all that is computed from them; `input_dtype` that of the
+    samples as they are given; `output_dtype`, of scores, that of the input, or float32 of integers.
     """
 
     def __init__(self, dtype: str, n_features: int, input_dtype: np.dtype[Any] | None = None) -> None:
@@ -133,15 +122,9 @@ class Graph:
     def loop(
         self, n: Value, states: Sequence[tuple[Value, Any]], body: Callable[[str, list[str]], list[str]]
     ) -> list[str]:
-        """Replace some states by body(step, states), n times; returns the last ones.
+        """Replace some states, each with its dtype, by body(step, states), n times; returns the last ones.
 
-        Parameters
-        ----------
-        n : str or ndarray of shape (), int64
-        states : sequence of (str or ndarray, dtype)
-            All that the body uses but for constants: skl2onnx renames what is outside a body, but not inside.
-        body : callable
-            Adds nodes to the graph.
+        States are all that the body uses but for constants: skl2onnx renames what is outside a body, but not inside.
         """
         make = self.onnx.helper.make_tensor_value_info
         boolean, int64 = (self._type(np.dtype(kind)) for kind in (np.bool_, np.int64))
@@ -174,12 +157,7 @@ class Graph:
         return values if is_own else self.cast(values, self.output_dtype), self.output_dtype, shape
 
     def finish(self, outputs: dict[str, Output]) -> Any:
-        """The model, checked by onnx.
-
-        Parameters
-        ----------
-        outputs : dict from name to Output
-        """
+        """The model, checked by onnx, with outputs by name."""
         helper = self.onnx.helper
         infos = []
         for name, (value, dtype, shape) in outputs.items():

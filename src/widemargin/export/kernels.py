@@ -31,13 +31,7 @@ def check_written(kernel: Any) -> None:
 
 
 def dense(graph: Graph, points: Any) -> NDArray[Any]:
-    """Points (m, d) as a dense array of the graph's dtype.
-
-    Raises
-    ------
-    ValueError
-        If they take more bytes than an ONNX file can have.
-    """
+    """Points (m, d) as a dense array of the graph's dtype; a ValueError if an ONNX file cannot have so many bytes."""
     n_bytes = points.shape[0] * points.shape[1] * graph.dtype.itemsize
     if n_bytes > _MAX_BYTES:
         raise ValueError(
@@ -71,13 +65,7 @@ def write_argument(graph: Graph, x: str, points: Points, kernel: Any) -> str:
 
 
 def write_kernel(graph: Graph, kernel: Any, argument: str) -> str:
-    """Kernel values from kernel arguments: inner products with `scaled` points, or distances.
-
-    Raises
-    ------
-    ValueError
-        Naming a kernel that has no such argument.
-    """
+    """Kernel values from kernel arguments: inner products with `scaled` points, or distances."""
     check_written(kernel)
     if isinstance(kernel, ExponentialKernel):
         return graph("Exp", graph("Mul", argument, np.array(-kernel.gamma)))

@@ -50,14 +50,7 @@ class Parts(NamedTuple):
 
 
 def split(model: Any) -> Parts:
-    """The parts of a fitted model.
-
-    Raises
-    ------
-    NotFittedError
-    ValueError
-        Naming a transformer of targets that is not written.
-    """
+    """The parts of a fitted model; a ValueError names a transformer of targets that is not written."""
     model = unwrap(model)
     if isinstance(model, Pipeline):
         steps, machine, of_target = split(model.steps[-1][1])

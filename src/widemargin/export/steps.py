@@ -17,13 +17,7 @@ from .parts import step_operations
 
 
 def write_step(graph: Graph, step: Any) -> None:
-    """Scale the samples of the graph, or replace them by `LandmarkNystroem`'s.
-
-    Raises
-    ------
-    ValueError
-        Naming the step, if it is none of these.
-    """
+    """Scale the samples of the graph, or replace them by `LandmarkNystroem`'s; a ValueError names another step."""
     graph.start()
     if isinstance(step, LandmarkNystroem):
         graph.x = write_coordinates(graph, step._model)

@@ -24,7 +24,7 @@ def read_liblinear(lines: Lines, classes: Any) -> Any:
     """Read a model of LIBLINEAR, of any solver."""
     header = Header(lines, _KEYS, "w")
     solver, d, bias = header.choice("solver_type", _SOLVERS), header.integer("nr_feature", 1), header.number("bias")
-    k = header.integer("nr_class", 1) if solver in _CLASSIFIERS else 2
+    k = header.integer("nr_class", 1)  # 2 of other solvers
     labels = header.labels(k) if solver in _CLASSIFIERS else np.empty(0)
     q = k if k > 2 or solver == "MCSVM_CS" else 1
     weights = array("d")

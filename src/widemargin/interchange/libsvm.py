@@ -50,6 +50,8 @@ def _read_kernel(header: Header) -> dict[str, Any]:
 def _read_function(lines: Lines, header: Header, kind: str, kernel: dict[str, Any], n: int) -> Any:
     """A regressor or a one-class machine."""
     rho = header.numbers("rho", 1)
+    for key in filter(header.__contains__, ("label", "nr_sv")):  # R's files have them
+        header.integers(key, 2)
     further: dict[str, Any]
     if kind == "one_class":
         marks = header.numbers("prob_density_marks", 10) if "prob_density_marks" in header else None

@@ -24,15 +24,7 @@ _MOST_FEATURES = 2**31 - 2
 
 
 class Lines:
-    """The lines of a text file that are not blank.
-
-    Attributes
-    ----------
-    path : path-like
-    file : BinaryIO
-    number : int
-        Of the line that was read last, from 1.
-    """
+    """The lines of a text file that are not blank; `number` is that of the line that was read last, from 1."""
 
     def __init__(self, path: PathLike, file: BinaryIO) -> None:
         self.path, self.file, self.number = path, file, 0
@@ -121,15 +113,7 @@ def lines_of(path: PathLike) -> Iterator[Lines]:
 
 
 class Header:
-    """Lines ``key value ...`` up to the line `end`.
-
-    Parameters
-    ----------
-    lines : Lines
-    keys : tuple of str
-        Those that are allowed, each once.
-    end : str
-    """
+    """Lines ``key value ...`` up to the line `end`; each of the allowed keys is there once."""
 
     def __init__(self, lines: Lines, keys: tuple[str, ...], end: str) -> None:
         self._lines = lines

@@ -97,14 +97,10 @@ class ImportedMachine(ExpansionMachine, FrozenMachine):
 class _FileOrder:
     """Ties between classes as the other program breaks them, by the order of the labels in its file.
 
-    Attributes
-    ----------
-    label_order_ : ndarray of shape (n_classes,), int
-        The numbers in `classes_` of the file's labels. Of equal votes or values the first in this order wins; a value
-        of 0 of two classes means the second.
+    Of equal votes or values the first in this order wins; a value of 0 of two classes means the second.
     """
 
-    label_order_: Labels
+    label_order_: Labels  # the numbers in `classes_` of the file's labels
     _ranks: Callable[[Matrix, int], NDArray[Any]]  # votes or values, the largest of which wins
 
     def _winners(self, values: Matrix) -> Labels:
@@ -275,20 +271,10 @@ def make_votes(
     rho: Vector,
     platt: Matrix | None = None,
 ) -> ImportedVotes:
-    """A classifier from LIBSVM's layout, whose classes are in the order of a file.
+    """A classifier from LIBSVM's layout, whose classes are in the order of a file: labels (k,), points (n, d) by class.
 
-    Parameters
-    ----------
-    kernel : dict
-    labels : ndarray of shape (k,)
-    points : ndarray or CSR array of shape (n, d)
-        Grouped by class.
-    coef : ndarray of shape (k - 1, n)
-        Row j of a column of class i is for the j-th other class; positive values mean the first class of a pair.
-    n_support : ndarray of shape (k,), int
-    rho : ndarray of shape (n_pairs,)
-        Subtracted from the values of the pairs.
-    platt : ndarray of shape (2, n_pairs), optional
+    Row j of a column of class i of coef (k - 1, n) is for the j-th other class; positive values mean the first class of
+    a pair. rho (n_pairs,) is subtracted from the values of the pairs; platt is (2, n_pairs).
     """
     by_label = np.argsort(labels, kind="stable")
     places, coef, n_support, rho, platt = in_order(by_label, coef, n_support, rho, platt)
@@ -330,14 +316,8 @@ def class_blocks(coef: Matrix, k: int) -> tuple[Labels, Matrix, Labels]:
     """Coefficients of the pairs (n_pairs, n) of points in any order, in LIBSVM's layout.
 
     A point is of the first class of a pair where its coefficient is positive, and of the second where it is negative;
-    one of several classes is there once for each.
-
-    Returns
-    -------
-    places : ndarray of shape (m,), int
-        The points, grouped by class.
-    blocks : ndarray of shape (k - 1, m)
-    counts : ndarray of shape (k,), int
+    one of several classes is there once for each. Returns the points by class (m,), their coefficients (k - 1, m) and
+    the numbers of points of the classes (k,).
     """
     first, second = class_pairs(k)
     places, blocks = [], []
@@ -349,14 +329,7 @@ def class_blocks(coef: Matrix, k: int) -> tuple[Labels, Matrix, Labels]:
 
 
 def name_labels(labels: NDArray[Any], classes: Any) -> NDArray[Any]:
-    """The labels of a file, or the user's names of them.
-
-    Parameters
-    ----------
-    labels : ndarray of shape (k,), int
-    classes : mapping, sequence or None
-        From the file's labels to names; or the names in ascending order of these labels.
-    """
+    """The labels of a file (k,), or the user's names of them: by label, or in ascending order of the labels."""
     if classes is None:
         return labels
     if not isinstance(classes, dict):

@@ -18,7 +18,7 @@ from .machines import ImportedOutlierDetector, ImportedRegressor, class_blocks, 
 _TYPES = ("C_SVC", "NU_SVC", "ONE_CLASS", "EPS_SVR", "NU_SVR")
 _KERNELS = {"LINEAR": "linear", "POLY": "poly", "RBF": "rbf", "SIGMOID": "sigmoid"}
 _DEEPEST = 16
-_YAML_LINE = re.compile(r"((?:- ?)?)\s*(?:([A-Za-z_]\w*)\s*:)?\s*(.*)")
+_YAML_LINE = re.compile(r"((?:-(?: |$))?)\s*(?:([A-Za-z_]\w*)\s*:)?\s*(.*)")
 
 
 @dataclass
@@ -115,6 +115,7 @@ class _Reader:
 
     def read(self, root: _Node, classes: Any) -> Any:
         """The machine in a document."""
+        self._check(root)
         model = self._child(root, "opencv_ml_svm", root)
         kind = self._word(model, "svmType", dict.fromkeys(_TYPES))
         kernel = self._kernel(self._child(model, "kernel"))
@@ -142,6 +143,13 @@ class _Reader:
         places, blocks, counts = class_blocks(np.array([coef for _, coef in pairs]), k)
         rhos = np.array([rho for rho, _ in pairs])
         return make_votes(kernel, name_labels(labels, classes), points[places], blocks, counts, rhos)
+
+    def _check(self, node: _Node) -> None:
+        """Raise a ValueError for text that is no value: it stands beside elements."""
+        if node.children and node.text:
+            raise self._error(node, f"{quoted(node.text)} stands beside named values or a list")
+        for _, child in node.children:
+            self._check(child)
 
     def _function(self, node: _Node, n: int) -> tuple[float, Vector]:
         """rho and the coefficients (n,) of one decision function."""

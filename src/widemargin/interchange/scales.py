@@ -21,11 +21,7 @@ _MOST_COLUMNS = 2**24  # of a range file, whose table is dense
 def scaled(machine: Any, scale: Any) -> Any:
     """A machine that takes rows as they were before they were scaled, and predicts values in their own units.
 
-    Parameters
-    ----------
-    machine : ImportedMachine
-    scale : path-like, pair of path-likes, or array-like of shape (d, 2)
-        The centre and the spread of each column, and of y.
+    `scale` has the centre and the spread of each column, and of y: a path, a pair of them, or an array (d, 2).
     """
     d = machine.n_features_in_
     columns, of_y = [*scale, None][:2] if _are_paths(scale) else (scale, None)
