@@ -154,9 +154,7 @@ def test_scipys_arrays_are_shared_where_they_can_be() -> None:
     dtype=dtypes,
     repeats=st.booleans(),
 )
-def test_inner_products(
-    seed: int, r: int, c: int, d: int, dtype: type, repeats: bool
-) -> None:
+def test_inner_products(seed: int, r: int, c: int, d: int, dtype: type, repeats: bool) -> None:
     rng = np.random.default_rng(seed)
     one, other = (random_rows(rng, n, d, dtype, repeats=repeats) for n in (r, c))
     expected = naive.csr_inner(one, other, d)
