@@ -174,7 +174,6 @@ void bind_csr(nb::module_& m) {
             "shape", [](const CSRMatrix& X) { return nb::make_tuple(X.rows(), X.columns()); },
             "Numbers of rows and columns.")
         .def_prop_ro("nnz", &CSRMatrix::nnz, "The number of values stored.")
-        .def_prop_ro("is_sorted", &CSRMatrix::is_sorted, "Whether the columns of each row are in ascending order.")
         .def("__len__", &CSRMatrix::rows);
     bind_check<std::int32_t>(csr);
     bind_check<std::int64_t>(csr);
