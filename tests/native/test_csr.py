@@ -19,7 +19,7 @@ from naive import sparse as naive
 from widemargin._native import Team, csr
 from widemargin.data.csr import make_csr
 
-quick = settings(max_examples=60, deadline=None, derandomize=True)
+quick = settings(max_examples=25, deadline=None, derandomize=True)
 dtypes = st.sampled_from([np.float32, np.float64])
 widths = st.sampled_from([np.int32, np.int64])
 ONE, TWO, THREE = (Team(n) for n in (1, 2, 3))

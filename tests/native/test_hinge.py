@@ -15,7 +15,7 @@ from widemargin._native import Team, hinge
 
 Vector = NDArray[np.float64]
 
-quick = settings(max_examples=80, deadline=None, derandomize=True)
+quick = settings(max_examples=30, deadline=None, derandomize=True)
 FAR = 1e300
 BLOCK = 2**14  # rows
 ALONE = Team(1)

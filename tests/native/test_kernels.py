@@ -15,7 +15,7 @@ from widemargin._native import LEVEL, kernels
 from widemargin.data.csr import make_csr
 
 SINGLE, DOUBLE = np.dtype(np.float32), np.dtype(np.float64)
-quick = settings(max_examples=40, deadline=None, derandomize=True)
+quick = settings(max_examples=20, deadline=None, derandomize=True)
 shapes = st.tuples(st.integers(0, 5), st.integers(0, 9))
 
 

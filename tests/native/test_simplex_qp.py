@@ -24,7 +24,7 @@ def value(H: Matrix, b: Vector, beta: Vector) -> float:
     return float(0.5 * beta @ H @ beta - b @ beta)
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=25, deadline=None, derandomize=True)
 @given(
     seed=st.integers(0, 2**32 - 1),
     t=st.integers(1, 12),

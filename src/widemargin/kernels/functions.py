@@ -144,8 +144,9 @@ class ExponentialKernel(ArgumentKernel):
 
     def add_near_product(self, A: Samples, boxes: Boxes, coef: Matrix, B: Samples, out: Matrix) -> None:
         """out += coef @ K(A, B), without the entries between a row of B and batches of A in far boxes."""
+        starts, lows, highs, limit = boxes
         points, queries = (A.compiled(), self._squares(A)), (B.compiled(), self._squares(B))
-        native.add_near_product(*points, *boxes, coef, *queries, self.gamma, out)
+        native.add_near_product(*points, starts, lows, highs, limit, coef, *queries, self.gamma, out)
 
     def entry_rows(
         self, A: Samples, rows: Selection, limit: float = np.inf, cache_bytes: float = 0.0

@@ -60,7 +60,7 @@ def few(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(active_rows, "_FIRST_SHARE", 0.25)
 
 
-@settings(max_examples=4, deadline=None, derandomize=True)
+@settings(max_examples=2, deadline=None, derandomize=True)
 @given(seed=st.integers(0, 2**32 - 1), has_intercept=st.booleans(), ties=st.booleans())
 def test_planes_of_active_rows_are_planes_of_all(seed: int, has_intercept: bool, ties: bool) -> None:
     X, signed = problem(seed, 300, ties=ties)
