@@ -75,17 +75,6 @@ def test_rows_whose_entries_were_not_computed_are_not_in_the_matrix() -> None:
         check(active)
 
 
-def test_the_buffer_is_shared() -> None:
-    with ThreadTeam(1) as team:
-        for capacity, lender in ((4, N), (N, N), (N, 4)):
-            active, other = make_active(team, capacity), make_active(team, lender)
-            active.borrow(other)
-            assert active.capacity == min(capacity, lender)
-            active.update(np.arange(4))
-            check(active)
-            assert np.shares_memory(active.K, other._buffer)
-
-
 def test_rows_that_stay_are_not_computed_again() -> None:
     with ThreadTeam(1) as team:
         active = make_active(team, N)

@@ -133,9 +133,7 @@ def test_malformed_batches_are_refused() -> None:
     box, squares = np.zeros((2, 2)), np.zeros(4)
 
     def call(starts: list[int], lows: NDArray[np.float64] = box, highs: NDArray[np.float64] = box) -> None:
-        native.add_near_rbf_product(
-            X, squares, np.array(starts, np.int64), lows, highs, 1.0, coef, X, squares, 1.0, out
-        )
+        native.add_near_product(X, squares, np.array(starts, np.int64), lows, highs, 1.0, coef, X, squares, 1.0, out)
 
     call([0, 2, 4])
     with pytest.raises(IndexError, match=r"starts must be in \[0, 4\], got 0 ... 5"):

@@ -171,17 +171,6 @@ def dual_gap(K: Matrix, y: Vector, upper: Vector, alpha: Vector, b: float = 0.0)
     return primal(K, y, upper, alpha, b) + objective(Q, -np.ones(len(y)), alpha)
 
 
-def add_rows(K: Matrix, rows: NDArray[np.integer], coef: Vector, f: Vector) -> Vector:
-    """Return f + coef' K[rows] in float64."""
-    return np.asarray(f, np.float64) + np.asarray(coef, np.float64) @ np.asarray(K, np.float64)[rows]
-
-
-def largest_rows(values: Vector, k: int) -> NDArray[np.intp]:
-    """Return the (at most k) indices of the largest positive values, by a sort."""
-    order = np.argsort(-np.asarray(values, np.float64), kind="stable")
-    return order[values[order] > 0][: max(k, 0)]
-
-
 def best_intercept(K: Matrix, y: Vector, upper: Vector, alpha: Vector) -> float:
     """Return a b that minimises `primal`: the loss is piecewise linear in b, so one of its kinks is a minimiser."""
     f = K @ (y * alpha)

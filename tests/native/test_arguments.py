@@ -65,8 +65,8 @@ def subproblems(dtype: type) -> dict[str, Any]:
     }
 
 
-def rbf_rows(X: Any) -> dict[str, Any]:
-    return {"X": X, "squares": vector(), "Z": X, "other_squares": vector(), "gamma": 0.5}
+def kernel_rows(X: Any, squares: Any) -> dict[str, Any]:
+    return {"X": X, "squares": squares, "Z": X, "other_squares": squares, "gamma": 0.5}
 
 
 def boxes() -> dict[str, Any]:
@@ -172,7 +172,6 @@ def calls() -> dict[str, list[Call]]:
     f = {"team": ALONE, "f": vector()}
     weights = {"coef": rows(K, N), "base": rows(K, N), "out": np.empty((K, D))}
     leaves = {"rows": np.arange(N), "out": np.empty(N, np.int32)}
-    tile = {"tile": dual.Tile64(4), "tol": 1e-3}
     state = {"beta": np.zeros(N), "f": np.zeros(N), "has_intercept": False}
     on_matrix = {"team": ALONE, "K": np.eye(N), "terms": terms(), **state, "tile": dual.Tile64(4)}
     solve = {"team": ALONE, "tol": np.full(2, 1e-3), "max_sets": np.full(2, 9), "seconds": 1.0}
@@ -187,14 +186,24 @@ def calls() -> dict[str, list[Call]]:
         "Team.resume": [(Team(1).resume, {})],
         "Team.map": [(Team(1).map, {"fn": max, "n": 3})],
         "Team.close": [(Team(1).close, {})],
-        "kernels.exponential": [(kernels.exponential, {"G": rows(dtype=np.float32), "factor": -1.0})],
         "kernels.copy_transposed": [(kernels.copy_transposed, {"A": rows(), "out": np.empty((D, N))})],
-        "kernels.rbf_matrix": [
-            (kernels.rbf_matrix, rbf_rows(X) | {"out": np.empty((N, N))}) for X in (rows(), sparse())
-        ],
-        "kernels.add_rbf_product": [
-            (kernels.add_rbf_product, rbf_rows(X) | {"coef": rows(2, N), "out": np.zeros((2, N))})
+        "kernels.kernel_matrix": [
+            (kernels.kernel_matrix, kernel_rows(X, squares) | {"out": np.empty((N, N))})
             for X in (rows(), sparse())
+            for squares in (vector(), None)
+        ],
+        "kernels.add_kernel_product": [
+            (kernels.add_kernel_product, kernel_rows(X, squares) | {"coef": rows(2, N), "out": np.zeros((2, N))})
+            for X in (rows(), sparse())
+            for squares in (vector(), None)
+        ],
+        "kernels.add_near_product": [
+            (
+                kernels.add_near_product,
+                kernel_rows(X, squares) | boxes() | {"coef": rows(2, N), "out": np.zeros((2, N))},
+            )
+            for X in (rows(), sparse())
+            for squares in (vector(), None)
         ],
         "kernels.polynomial": [(kernels.polynomial, {"G": rows(), "gamma": 1.0, "coef0": 1.0, "degree": 3})],
         "shapley.add_shapley_values": [
@@ -206,32 +215,6 @@ def calls() -> dict[str, list[Call]]:
                 {"X": rows(), "Zt": rows(D, K), "weights": rows(N, K), "out": np.zeros((N, D))},
             )
         ],
-        "kernels.laplacian_matrix": [
-            (kernels.laplacian_matrix, {"X": X, "Z": X, "gamma": 0.5, "out": np.empty((N, N))})
-            for X in (rows(), sparse())
-        ],
-        "kernels.add_laplacian_product": [
-            (
-                kernels.add_laplacian_product,
-                {"X": X, "coef": rows(2, N), "Z": X, "gamma": 0.5, "out": np.zeros((2, N))},
-            )
-            for X in (rows(), sparse())
-        ],
-        "kernels.add_near_rbf_product": [
-            (
-                kernels.add_near_rbf_product,
-                rbf_rows(X) | boxes() | {"coef": rows(2, N), "out": np.zeros((2, N))},
-            )
-            for X in (rows(), sparse())
-        ],
-        "kernels.add_near_laplacian_product": [
-            (
-                kernels.add_near_laplacian_product,
-                {"X": X, "coef": rows(2, N), "Z": X, "gamma": 0.5, "out": np.zeros((2, N))} | boxes(),
-            )
-            for X in (rows(), sparse())
-        ],
-        "kernels.add_rows": [(kernels.add_rows, {**f, "K": np.eye(N), "rows": some(4, N), "coef": vector(4)})],
         "kernels.remove_rows": [(kernels.remove_rows, {"team": ALONE, "K": np.eye(N), "kept": np.array([0, 2, 3])})],
         "kernels.add_product": [(kernels.add_product, {"K": rows(), "coef": rows(K, N), "out": np.zeros((K, D))})],
         "kernels.add_sparse_product": [
@@ -253,10 +236,7 @@ def calls() -> dict[str, list[Call]]:
         "dual.WorkingSet": [(dual.WorkingSet, {"size": 4, "n_rows": N})],
         "dual.Tile32": [(dual.Tile32, {"size": 4})],
         "dual.Tile64": [(dual.Tile64, {"size": 4})],
-        "dual.solve_box_tile": [(dual.solve_box_tile, tile)],
-        "dual.solve_equality_tile": [(dual.solve_equality_tile, tile)],
         "dual.kkt_violation": [(dual.kkt_violation, {"terms": terms(), **state, "out": np.empty(N)})],
-        "dual.largest_violators": [(dual.largest_violators, {"violation": vector(), "side": 0, "k": 3})],
         "dual.solve_working_sets": [
             (dual.solve_working_sets, {**on_matrix, "working_set": dual.WorkingSet(4, N), "tol": 1e-3, "max_sets": 9})
         ],
@@ -349,11 +329,6 @@ def calls() -> dict[str, list[Call]]:
                 | {"plane_balance": 0.0, "coef": np.empty(N)},
             )
         ],
-        "hinge.one_vs_rest_signs": [
-            (hinge.one_vs_rest_signs, {"team": ALONE, "classes": some(N, K), "positive": 1, "out": np.empty(N)})
-        ],
-        "hinge.absolute_sum": [(hinge.absolute_sum, {"team": ALONE, "values": vector()})],
-        "hinge.gather": [(hinge.gather, {"team": ALONE, "values": vector(), "chosen": some(4, N), "out": np.empty(4)})],
         **{
             f"smooth.{type(loss).__name__}.{name}": [(getattr(loss, name), arguments)]
             for loss in (smooth.SquaredHinge(), smooth.Logistic(), smooth.SquaredEpsilonInsensitive(0.1))
@@ -378,9 +353,6 @@ def calls() -> dict[str, list[Call]]:
         ],
         "linear.ascent_epoch": [(linear.ascent_epoch, ascent(X)) for X in (rows(), sparse())],
         "linear.multiclass_epoch": [(linear.multiclass_epoch, multiclass_ascent(X)) for X in (rows(), sparse())],
-        "linear.add_rows": [
-            (linear.add_rows, {"X": X, "coef": vector(), "w": np.zeros(D + 1)}) for X in (rows(), sparse())
-        ],
         "linear.squared_norms": [(linear.squared_norms, {"X": X, "out": np.empty(N)}) for X in (rows(), sparse())],
         "linear.count_values": [(linear.count_values, {"X": X}) for X in (rows(), sparse())],
         "budget.MergeGrids": [(budget.MergeGrids, {"grids": np.full((2, 4, 4), 0.5, np.float32)})],
@@ -412,10 +384,6 @@ CALLS = calls()
 ANY_LENGTH = {  # arrays whose length no other argument fixes: a shorter one is a smaller problem
     ("csr.CSRMatrix", "indptr"),
     ("dense.are_finite", "numbers"),
-    ("hinge.gather", "values"),
-    ("hinge.absolute_sum", "values"),
-    ("kernels.exponential", "G"),
-    ("dual.largest_violators", "violation"),
     ("linear.squared_norm", "X"),
     ("linear.count_values", "X"),
     ("kernels.polynomial", "G"),
@@ -540,16 +508,6 @@ def is_refused(call: Callable[..., Any], arguments: dict[str, Any]) -> bool:
     except (ValueError, IndexError, TypeError, MemoryError):
         return True
     return False
-
-
-def test_rows_of_a_sum_may_be_a_view_of_the_sum() -> None:
-    K, coef, f = rows(20, 3000), vector(20), np.zeros(3000)
-    chosen = f.view(np.int64)[:20]
-    chosen[:] = np.arange(20)[::-1]
-    expected = f.copy()
-    kernels.add_rows(ALONE, K, chosen.copy(), coef, expected)
-    kernels.add_rows(ALONE, K, chosen, coef, f)
-    np.testing.assert_array_equal(f, expected)
 
 
 def test_rows_to_route_may_be_a_view_of_the_leaves() -> None:

@@ -67,9 +67,8 @@ def search(own: Any, coef: Any, log_kappa: Any, sizes: Any, grids: Any, rule: st
     return partners, found
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("rule", [rule for rule in RULES if rule != "gss-paper"])  # whose h is inexact
-@quick
+@settings(quick, max_examples=10)
 @given(
     seed=st.integers(0, 2**32 - 1), spread=st.sampled_from([0.01, 0.3, 2.0, 30.0]), sign=st.sampled_from([1.0, -1.0])
 )
@@ -327,27 +326,6 @@ class Fixed:
         rule = BUDGET, 1 / LAM, False
         diagonal = np.ones(K.shape[1])
         steps(K, first, diagonal, signed_weights, self.coef, self.inverse, self.counts, self.sums, *rule)
-
-
-@pytest.mark.parametrize(
-    ("steps", "make_room"), [(budget.removal_steps, naive.remove), (budget.projection_steps, naive.project)]
-)
-def test_points_that_stay(steps: Any, make_room: Any) -> None:
-    X, signed_weights = data()
-    slow = slow_machine(X, signed_weights, make_room)
-    K = np.array([[rbf(p, q) for q in X] for p in X.astype(np.float64)], np.float32)
-    fast = Fixed(len(X))
-    for first in range(0, len(X), 16):
-        stop = min(first + 16, len(X))
-        fast.run(steps, K[first:stop], first, signed_weights[first:stop])
-    assert fast.counts[REMOVALS] > 20
-    assert np.count_nonzero(fast.coef[0]) == fast.counts[FRONT] == BUDGET
-    assert fast.sums[DEGRADATION] == pytest.approx(slow.degradation, rel=1e-2)
-    expected = np.array([slow.decision_values(x) for x in X])
-    np.testing.assert_allclose(K @ fast.coef[0] / (LAM * len(X)), expected, atol=1e-3 * np.abs(expected).max())
-    if steps is budget.projection_steps:
-        used = np.flatnonzero(fast.coef[0])
-        np.testing.assert_allclose(fast.inverse[np.ix_(used, used)] @ K[np.ix_(used, used)], np.eye(BUDGET), atol=1e-4)
 
 
 def test_a_dependent_point_is_projected_at_once() -> None:

@@ -152,14 +152,6 @@ def test_a_stopped_epoch_leaves_a_dual_point(form: str) -> None:
     np.testing.assert_allclose(point.w, np.append(signs @ X, 0.3 * signs.sum()), atol=1e-8)
 
 
-@pytest.mark.parametrize("form", FORMS)
-def test_rows_are_added(form: str) -> None:
-    X, coef = problem(2)
-    coef[::3], w = 0.0, np.ones(6)
-    linear.add_rows(FORMS[form](X), coef, w)
-    np.testing.assert_allclose(w, 1.0 + np.append(coef @ X, 0.0), atol=1e-12)
-
-
 @pytest.mark.parametrize("form", ["dense", "csr"])
 def test_rows_that_no_cache_holds(form: str) -> None:
     """They are asked for in advance, and that changes nothing."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import gc
 import sys
 import weakref
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +19,7 @@ from naive import sparse as naive
 from widemargin._native import Team, csr
 from widemargin.data.csr import make_csr
 
-quick = settings(max_examples=60, deadline=None, derandomize=True)
+quick = settings(max_examples=25, deadline=None, derandomize=True)
 dtypes = st.sampled_from([np.float32, np.float64])
 ONE, TWO, THREE = (Team(n) for n in (1, 2, 3))
 
@@ -69,15 +68,6 @@ def test_a_view_and_its_slices() -> None:
     for first, end in ((-1, 3), (3, 2), (0, 21), (21, 21), (2**62, 2**63 - 1)):
         with pytest.raises(IndexError):
             X.rows(first, end)
-
-
-@quick
-@given(seed=st.integers(0, 2**32 - 1), n=st.integers(0, 6), d=st.integers(1, 7), repeats=st.booleans())
-def test_is_sorted(seed: int, n: int, d: int, repeats: bool) -> None:
-    data, indices, indptr = random_rows(np.random.default_rng(seed), n, d, np.float32, repeats=repeats)
-    truth = all((np.diff(indices[a:b]) >= 0).all() for a, b in pairwise(indptr))
-    assert matrix((data, indices, indptr), d).is_sorted == truth
-    assert matrix(in_order((data, indices, indptr)), d).is_sorted
 
 
 @pytest.mark.slow
@@ -257,8 +247,8 @@ def many_rows(n: int, d: int, density: float) -> sp.csr_array:
     return sp.random_array((n, d), density=density, rng=np.random.default_rng(0), dtype=np.float32).tocsr()
 
 
-@pytest.mark.parametrize("k", [1, 2, 3, 8, 20, 70])
-@pytest.mark.parametrize("shape", [(4000, 40, 0.5), (300, 5000, 0.2), (50, 30_000, 0.01)])
+@pytest.mark.parametrize("k", [1, 2, 3, 8, 70])
+@pytest.mark.parametrize("shape", [(4000, 40, 0.5), (300, 2000, 0.2), (50, 30_000, 0.01)])
 def test_results_are_the_same_on_any_number_of_threads(k: int, shape: Any) -> None:
     X, rng = many_rows(*shape), np.random.default_rng(k)
     view, W, coef = make_csr(X), rng.normal(size=(k, shape[1])), weights(rng, k, shape[0])

@@ -68,7 +68,7 @@ def test_coefficients_of_a_block_of_columns() -> None:
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize(("n", "d"), [(30_000, 7), (3000, 200), (700, 6000)])
+@pytest.mark.parametrize(("n", "d"), [(30_000, 7), (3000, 200), (300, 4100)])
 def test_results_do_not_depend_on_the_number_of_threads(n: int, d: int, dtype: type) -> None:
     rng = np.random.default_rng(0)
     X, W, coef = rng.normal(size=(n, d)).astype(dtype), rng.normal(size=(2, d)), rng.normal(size=(2, n))
@@ -108,15 +108,15 @@ def test_numbers_that_are_not_finite_are_found(dtype: type) -> None:
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("m", [0, 1, 3, 256, 300, 1000])
-@pytest.mark.parametrize("d", [0, 1, 3, 8, 9, 24, 25, 50, 100])
-def test_moments_of_some_rows(m: int, d: int, dtype: type) -> None:
-    rng = np.random.default_rng(m + d)
-    X, chosen = rng.normal(size=(90, d + 2)).astype(dtype)[:, 1:-1], rng.integers(0, 90, m)
-    centre, factors, moments = rng.normal(size=d), rng.normal(size=m), np.full((d, d), np.nan)
-    dense.second_moments(TEAM, X, chosen, centre, factors, moments)
-    scaled = (X[chosen] - centre) * factors[:, None]
-    np.testing.assert_allclose(moments, scaled.T @ scaled, rtol=1e-12, atol=1e-11)
-    np.testing.assert_array_equal(moments, moments.T)
+def test_moments_of_some_rows(m: int, dtype: type) -> None:
+    for d in (0, 1, 3, 8, 9, 24, 25, 50, 100):
+        rng = np.random.default_rng(m + d)
+        X, chosen = rng.normal(size=(90, d + 2)).astype(dtype)[:, 1:-1], rng.integers(0, 90, m)
+        centre, factors, moments = rng.normal(size=d), rng.normal(size=m), np.full((d, d), np.nan)
+        dense.second_moments(TEAM, X, chosen, centre, factors, moments)
+        scaled = (X[chosen] - centre) * factors[:, None]
+        np.testing.assert_allclose(moments, scaled.T @ scaled, rtol=1e-12, atol=1e-11)
+        np.testing.assert_array_equal(moments, moments.T)
 
 
 def test_rows_of_weight_zero_are_skipped() -> None:
@@ -134,69 +134,24 @@ def test_rows_of_weight_zero_are_skipped() -> None:
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("d", [0, 1, 7, 8, 9, 16, 17, 40, 3000])
-@pytest.mark.parametrize("n_chosen", [0, 1, 30, 3000])
-def test_rows_are_copied(d: int, n_chosen: int, dtype: type) -> None:
+def test_rows_are_copied(d: int, dtype: type) -> None:
     X = np.random.default_rng(d).normal(size=(50, d)).astype(dtype)
-    chosen = np.random.default_rng(n_chosen).integers(0, 50, n_chosen)
-    for take, data in ((dense.take_rows, X), (dense.take_columns, np.asfortranarray(X).T)):
-        out = np.full((n_chosen, d), np.nan, dtype)
-        take(TEAM, data, chosen, out)
-        np.testing.assert_array_equal(out, X[chosen])
+    for n_chosen in (0, 1, 30, 3000 if d < 100 else 300):
+        chosen = np.random.default_rng(n_chosen).integers(0, 50, n_chosen)
+        for take, data in ((dense.take_rows, X), (dense.take_columns, np.asfortranarray(X).T)):
+            out = np.full((n_chosen, d), np.nan, dtype)
+            take(TEAM, data, chosen, out)
+            np.testing.assert_array_equal(out, X[chosen])
 
 
 X = np.ones((6, 4))
-READ_ONLY = np.zeros(6)
-READ_ONLY.flags.writeable = False
 
 
-@pytest.mark.parametrize("form", ["", "_transposed"])
-def test_sizes_are_checked(form: str) -> None:
-    matvec, rmatvec = getattr(dense, f"matvec{form}"), getattr(dense, f"rmatvec{form}")
-    take, data = (dense.take_columns, np.asfortranarray(X).T) if form else (dense.take_rows, X)
-    W, out, coef, total = np.ones((1, 4)), np.empty((1, 6)), np.ones((2, 6)), np.empty((2, 4))
-    for arrays in ((data, W[:, :3], out), (data, W, out[:, :5].copy()), (data[:0], W, out), (data[:, :0], W, out)):
-        with pytest.raises(ValueError, match="must be"):
-            matvec(TEAM, *arrays)
-    for wrong in (np.ones((2, 5)), np.ones((3, 6)), np.ones((0, 6))):
-        for pair in ((wrong, None), (coef, wrong), (wrong, coef)):
-            with pytest.raises(ValueError, match="must be"):
-                rmatvec(TEAM, data, *pair, total)
-    for wrong in (total[:1], np.ones((2, 5)), np.ones((0, 0))):
-        with pytest.raises(ValueError, match="must be"):
-            rmatvec(TEAM, data, coef, None, wrong)
-    for index in (-1, 6, 2**62):
+@pytest.mark.parametrize("index", [-1, 6, 2**62])
+def test_indices_out_of_range_are_named(index: int) -> None:
+    for take, data in ((dense.take_rows, X), (dense.take_columns, np.asfortranarray(X).T)):
         with pytest.raises(IndexError, match=r"chosen\[1\] must be in \[0, 6\)"):
             take(TEAM, data, np.array([0, index]), np.empty((2, 4)))
-    for wrong in (np.empty((1, 4)), np.empty((2, 5)), np.empty((2, 0))):
-        with pytest.raises(ValueError, match="must be"):
-            take(TEAM, data, np.array([0, 1]), wrong)
-    for strange in (data[:, ::2], data[::-1], np.broadcast_to(data[:1], data.shape)):
-        with pytest.raises(ValueError, match="rows"):
-            matvec(TEAM, strange, W, out)
-    for unsuited in (data.astype(np.int64), data[0], None):
-        with pytest.raises(TypeError):
-            matvec(TEAM, unsuited, W, out)
-    for unsuited in (READ_ONLY[None], np.empty((1, 12))[:, ::2], np.empty((1, 6), np.float32)):
-        with pytest.raises(TypeError):
-            matvec(TEAM, data, W, unsuited)
-    with pytest.raises(TypeError):
-        take(TEAM, data, np.array([0, 1]), np.empty((2, 4), np.float32))
-    with pytest.raises(TypeError):
-        take(TEAM, data, np.array([0, 1], np.int32), np.empty((2, 4)))
-
-
-def test_sizes_of_moments_are_checked() -> None:
-    chosen, centre, factors, out = np.array([0, 5]), np.ones(4), np.ones(2), np.empty((4, 4))
-    with pytest.raises(IndexError, match="chosen"):
-        dense.second_moments(TEAM, X, np.array([0, 6]), centre, factors, out)
-    for arrays in (
-        (chosen, centre[:3], factors, out),
-        (chosen, centre, factors[:1], out),
-        (chosen, centre, factors, out[:3]),
-        (chosen, centre, factors, np.empty((4, 5))),
-    ):
-        with pytest.raises(ValueError, match="must be"):
-            dense.second_moments(TEAM, X, *arrays)
 
 
 def test_indices_that_share_memory_with_out_are_refused() -> None:

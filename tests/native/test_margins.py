@@ -14,7 +14,7 @@ from widemargin._native import Team, linear
 from widemargin._threads import ThreadTeam
 from widemargin.solvers.cutting_plane.crammer_singer import MulticlassHingeLoss
 
-quick = settings(max_examples=60, deadline=None, derandomize=True)
+quick = settings(max_examples=25, deadline=None, derandomize=True)
 
 
 @quick

@@ -90,21 +90,3 @@ def test_a_stopped_team_stops_it() -> None:
     point = np.zeros((len(y), 3)), np.zeros((X.shape[1] + 1, 3))
     with pytest.raises(Stopped):
         linear.multiclass_epoch(team, X, y, s, np.ones(len(y)), 1.0, 0.0, *point, np.arange(len(y)))
-
-
-@pytest.mark.parametrize(
-    ("name", "value", "error"),
-    [
-        ("y", np.full(40, 3), IndexError),
-        ("order", np.array([40]), IndexError),
-        ("order", np.array([-1]), IndexError),
-    ],
-)
-def test_wrong_arguments_are_named(name: str, value: np.ndarray, error: type[Exception]) -> None:
-    X, y, s = problem(3)
-    arguments: dict[str, Any] = {
-        "team": ALONE, "X": X, "y": y, "s": s, "squared_norms": np.ones(40), "C": 1.0, "constant": 1.0,
-        "beta": np.zeros((40, 3)), "W": np.zeros((7, 3)), "order": np.arange(40),
-    }  # fmt: skip
-    with pytest.raises(error, match=name):
-        linear.multiclass_epoch(**(arguments | {name: value}))

@@ -24,7 +24,7 @@ def value(H: Matrix, b: Vector, beta: Vector) -> float:
     return float(0.5 * beta @ H @ beta - b @ beta)
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=25, deadline=None, derandomize=True)
 @given(
     seed=st.integers(0, 2**32 - 1),
     t=st.integers(1, 12),
@@ -99,19 +99,3 @@ def test_numbers_that_are_not_finite_end_it(t: int, value: float) -> None:
 
 def test_nothing_to_solve() -> None:
     assert linear.solve_simplex_qp(np.empty((0, 0)), np.empty(0), np.empty(0), 0.0, 10) == (0, 0.0)
-
-
-def test_sizes_and_layouts_are_checked() -> None:
-    H, b, beta = np.eye(3), np.ones(3), np.ones(3)
-    for small in (H[:2], H[:, :2], H[:0]):
-        with pytest.raises(ValueError, match="must be at least 3"):
-            linear.solve_simplex_qp(small, b, beta, 0.1, 1)
-    with pytest.raises(ValueError, match=r"len\(b\) must be 3, got 2"):
-        linear.solve_simplex_qp(H, b[:2], beta, 0.1, 1)
-    with pytest.raises(ValueError, match="contiguous rows"):
-        linear.solve_simplex_qp(np.ones((3, 6))[:, ::2], b, beta, 0.1, 1)
-    fixed = np.ones(3)
-    fixed.flags.writeable = False
-    for wrong in (beta.astype(np.float32), beta[::-1], beta[None], fixed, [1.0, 0.0, 0.0], None):
-        with pytest.raises(TypeError):
-            linear.solve_simplex_qp(H, b, wrong, 0.1, 1)

@@ -445,8 +445,8 @@ class DCSVMTraining:
     def solve_whole(self, beta: Vector) -> TrainedMachine:
         """Solve on the support vectors of the last level (refine), then the whole problem from there.
 
-        It begins with the solution on a sample if the levels were stopped. Rows are reordered with the support vectors
-        first, so that the solver reuses their kernel matrix.
+        It begins with the solution on a sample if the levels were stopped, and goes on with the kernel matrix of the
+        support vectors.
         """
         if self.progress.stopped_by and self.sample_beta is not None:
             beta = self.sample_beta
@@ -456,24 +456,21 @@ class DCSVMTraining:
             solver = self._solver(self.data)
             result = correct_in_float64(solver, solver.solve(beta), self.settings.memory["active matrix"])
             return replace(TrainedMachine.exact(result, self.levels), unfinished=solver.unfinished)
-        order = np.concatenate([support, np.flatnonzero(beta == 0)])
         self.progress.stage("refine")
-        data = self._take(self.data, order)
-        solver = self._solver(data, order=order)
+        solver = self._solver(self.data)
         tol = max(self.settings.tol, START_TOL)
         refiner = self._solver(self._take(self.data, support), tol=tol, max_relative_gap=np.inf)
-        refined = refiner.solve_sharing_memory(solver, beta[support])
-        fixed = np.zeros(len(beta) - len(support))
-        start = np.concatenate([refined.beta, fixed])
-        decision = refined.decision if refined.has_certificate else None
+        refined = refiner.solve_sharing_memory(solver, support, beta[support])
+        start = np.zeros(len(beta))
+        start[support] = refined.beta
         self.progress.stage("whole problem")
-        result = solver.solve(start, decision, refined.n_iter)
+        result = solver.solve(start, (support, refined.decision) if refined.has_certificate else None, refined.n_iter)
         result = correct_in_float64(solver, result, self.settings.memory["active matrix"])
         unfinished = solver.unfinished
         if unfinished is not None and not unfinished.has_certificate and refiner.unfinished is not None:
-            unfinished = replace(unfinished, beta=np.concatenate([refiner.unfinished.beta, fixed]))
-        whole = TrainedMachine.exact(solver.in_original_order(result), self.levels)
-        return replace(whole, unfinished=None if unfinished is None else solver.in_original_order(unfinished))
+            start[support] = refiner.unfinished.beta
+            unfinished = replace(unfinished, beta=start)
+        return replace(TrainedMachine.exact(result, self.levels), unfinished=unfinished)
 
     def go_on_from(self, point: DualResult) -> TrainedMachine:
         """Solve the whole problem from the point that an earlier fit has reached."""
@@ -498,8 +495,6 @@ class DCSVMTraining:
         self,
         data: KernelProblem,
         team: ThreadTeam | None = None,
-        *,
-        order: RowIndices | None = None,
         **changes: object,
     ) -> DualSolver:
         """A solver of `data` with the fit's settings, some of them changed."""
@@ -512,7 +507,6 @@ class DCSVMTraining:
             active_bytes=active_bytes(data.samples, settings.memory["active matrix"], team.n_threads),
             progress=self.progress,
             entry_error=self.entry_error,
-            order=order,
         )
 
 

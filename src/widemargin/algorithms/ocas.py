@@ -37,9 +37,9 @@ from .._progress import AnyProgress, SilentProgress
 from .._threads import ONE_THREAD, ThreadTeam
 from .._types import ROUNDING, Array, Matrix
 from ..data import DesignMatrix, IdentityMatrix, LocalMatrix, RowAccess, make_design_matrix, split_constant
-from ..solvers.cutting_plane.accelerations import ASCENT_VALUES, Accelerations, choose_accelerations
+from ..solvers.cutting_plane.accelerations import Accelerations, choose_accelerations
 from ..solvers.cutting_plane.active_rows import ActiveRows
-from ..solvers.cutting_plane.crammer_singer import MulticlassHingeLoss
+from ..solvers.cutting_plane.crammer_singer import MulticlassDual, MulticlassHingeLoss
 from ..solvers.cutting_plane.dual_alone import DualAlone
 from ..solvers.cutting_plane.dual_epochs import DualEpochs, squared_norms
 from ..solvers.cutting_plane.given_risk import GivenRisk, Risk
@@ -48,10 +48,9 @@ from ..solvers.cutting_plane.interior_point import InteriorPoint
 from ..solvers.cutting_plane.losses import HingeLoss, Loss
 from ..solvers.cutting_plane.machine import CuttingPlaneMachine, Plane, add_planes
 from ..solvers.cutting_plane.master_problem import IDLE_ROUNDS, MasterProblem
-from ..solvers.cutting_plane.multiclass_dual import MulticlassDual
 from ..solvers.cutting_plane.newton_steps import NewtonSteps
 from ..solvers.cutting_plane.ridge_system import is_small
-from ..solvers.cutting_plane.sample_start import draw_sample, start_from_sample
+from ..solvers.cutting_plane.sample_start import draw_sample, find_newton_point
 from ..solvers.cutting_plane.smooth_losses import SmoothLoss, SquaredHingeLoss
 from ..solvers.results import History, LinearResult
 
@@ -59,7 +58,7 @@ Trained = tuple[list[LinearResult], History]
 
 _PARTS = "active_rows", "dual_ascent", "decision_values", "line_search", "plane", "master_problem"  # of a round
 _STALL_ROUNDS = 50  # stop after so many rounds in which neither bound nor objective moves: see `_is_stalled`
-_FIRST_ROUNDS = 30  # before the interior-point method; of more than 32,768 values a third, at least
+_FIRST_ROUNDS = 30  # before the interior-point method, at least: most fits end in them, whatever the repeated samples
 _SIDE_OF_ROUND = 30  # (min(n, d) / 30)^2 rounds take about as long as that method
 _BLOCK_POINTS = 8  # evaluate at most so many points of the start in one pass: their decision values are in memory
 
@@ -250,9 +249,7 @@ class OCASTraining:
         (n, d), n_bytes = self.X.shape, self.settings.memory["active rows"]
         if not self.accelerations.interior_point or not is_small(n, d, n_bytes):
             return -1
-        if n * d < ASCENT_VALUES:  # most end in rounds, which do not depend on repeated samples
-            return _FIRST_ROUNDS
-        return max(_FIRST_ROUNDS // 3, (min(n, d) // _SIDE_OF_ROUND) ** 2)
+        return max(_FIRST_ROUNDS, (min(n, d) // _SIDE_OF_ROUND) ** 2)
 
     # ------------------------------------------------------------------------------------------------- Algorithm 1
 
@@ -343,7 +340,7 @@ class OCASTraining:
                 continue
             machine.solve_master()
             if machine in self.dual_epochs:
-                self.dual_epochs[machine].record_round(machine.relative_gap, machine.master.n_planes)
+                self.dual_epochs[machine].record_round(machine.master.n_planes)
 
     def should_continue(self) -> bool:
         """Whether a machine is not done, and rounds are still allowed and still move objective or bound."""
@@ -428,7 +425,7 @@ class OCASTraining:
 
     def _has_epochs(self, machine: CuttingPlaneMachine) -> bool:
         """Whether this round of a machine begins with epochs."""
-        return machine in self.dual_epochs and self.dual_epochs[machine].alternation.has_epochs
+        return machine in self.dual_epochs and self.dual_epochs[machine].have_turn
 
     def begin(self, start: Sequence[Matrix] | None, C: float) -> None:
         """Take the first planes: at the points given, at the machines of a sample, or at w = 0."""
@@ -450,19 +447,24 @@ class OCASTraining:
             self._add_planes_at(some, [np.zeros_like(machine.w) for machine in some], zeros)
 
     def _start_from_sample(self, X: LocalMatrix, C: float) -> list[Matrix]:
-        def train_some(sampled: LocalMatrix, losses: Sequence[Loss], tol: float) -> list[Matrix]:
-            settings = replace(self.settings, C=C, tol=tol, keep_points=False)
-            results, _ = train_linear(sampled, losses, settings, SilentProgress(self.progress), team=self.team)
-            return [result.w for result in results]
-
-        settings, newton = self.settings, self.accelerations.smoothed_newton
-        sample = draw_sample(X, self.losses, settings.memory["drawn rows"])
-        silent = SilentProgress(self.progress)
-        found = start_from_sample(sample, C, settings.tol, silent, newton=newton, train=train_some)
-        for machine, is_newton in zip(self.machines, found.is_newton, strict=True):
+        """The machines of drawn rows, by Newton's method where that works, else by cutting planes."""
+        settings, silent, points = self.settings, SilentProgress(self.progress), dict[int, Matrix]()
+        few, losses = draw_sample(X, self.losses, settings.memory["drawn rows"])
+        tol = max(settings.tol, few.shape[1] / few.shape[0])  # about the error of the drawn rows' machine on all rows
+        for k, loss in enumerate(losses):
+            if self.accelerations.smoothed_newton and loss.hinge is not None:
+                found = find_newton_point(few, loss.hinge, C, tol, silent)
+                if found is not None:
+                    points[k] = found
+        by_newton, left = set(points), [k for k in range(len(losses)) if k not in points]
+        if left:
+            changed = replace(settings, C=C, tol=tol, keep_points=False)
+            results, _ = train_linear(few, [losses[k] for k in left], changed, silent, team=self.team)
+            points |= {k: result.w for k, result in zip(left, results, strict=True)}
+        for k, machine in enumerate(self.machines):
             if machine in self.active_rows:
-                self.active_rows[machine].start_at_sample(sample.X.shape[0], is_newton=is_newton)
-        return found.points
+                self.active_rows[machine].start_at_sample(few.shape[0], is_newton=k in by_newton)
+        return [points[k].reshape(1, -1) for k in range(len(losses))]
 
     def _add_planes_at(
         self, machines: Sequence[CuttingPlaneMachine], points: Sequence[Matrix], values: Sequence[Matrix]

@@ -238,9 +238,9 @@ class OCASClassifier(Classifier, ScorePredictor, LinearMachine):
     def _binary_losses(self, y: Labels, n_classes: int, s: Vector | None, team: ThreadTeam) -> list[Callable[[], Loss]]:
         def make(c: int) -> Loss:
             if self.loss != "hinge":
-                own = one_vs_rest_weights(y, c, None, team), np.ones(len(y)) if s is None else s
+                own = one_vs_rest_weights(y, c), np.ones(len(y)) if s is None else s
                 return _SMOOTH[self.loss](*own, team, has_intercept=self.fit_intercept)
-            weights = one_vs_rest_weights(y, c, s, team)
+            weights = one_vs_rest_weights(y, c, s)
             return InterceptHingeLoss(weights, team) if self.fit_intercept else HingeLoss(weights, team)
 
         positive = range(1, 2) if n_classes == 2 else range(n_classes)  # of two classes the second

@@ -13,8 +13,8 @@ from .._threads import ThreadTeam
 from ..data import DesignMatrix, take_rows
 from ..data.rows import spread_rows
 from ..models.linear import LinearModel
+from ..solvers.cutting_plane.optimal_intercept import double_rows, two_hinges
 from ..solvers.cutting_plane.smooth_losses import SmoothLoss
-from ..solvers.cutting_plane.two_hinges import double_rows, two_hinges
 from ._linear_machine import LinearProblem, SingleFunction, ValidatedRows, check_objective_at_zero
 from ._predictor import Regressor, ValuePredictor
 from ._regression_loss import RegressionLoss

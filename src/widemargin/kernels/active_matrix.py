@@ -15,18 +15,7 @@ _MAX_UNUSED = 0.3  # remove rows outside the last wanted set once they are more 
 class ActiveMatrix:
     """K[rows, rows] for a changing set of rows: new rows are appended, unused ones removed once they are too many.
 
-    Parameters
-    ----------
-    operator : KernelOperator of shape (n, n)
-    n_bytes : int
-        Memory of the largest matrix.
-
-    Attributes
-    ----------
-    capacity : int
-        Largest number of rows.
-    rows : ndarray of shape (m,)
-        The rows of the matrix, in no particular order.
+    The largest matrix has `n_bytes`, and `capacity` rows; `rows` (m,) are those of the matrix, in no particular order.
     """
 
     def __init__(self, operator: KernelOperator, n_bytes: int) -> None:
@@ -37,11 +26,6 @@ class ActiveMatrix:
         self._buffer = np.empty(self.capacity**2, dtype)  # pages are allocated at their first use
         self._stride = 0
         self._position = np.full(len(operator), -1)
-
-    def borrow(self, other: ActiveMatrix) -> None:
-        """While empty: use the buffer of `other`, whose pages are not in use yet; only one of them may have rows."""
-        if other._buffer.dtype == self._buffer.dtype:
-            self._buffer, self.capacity = other._buffer, min(self.capacity, other.capacity)
 
     def renumber(self, operator: KernelOperator, numbers: RowIndices) -> None:
         """Continue as a matrix of `operator`, in which row i has the number `numbers[i]`; -1: it is removed."""

@@ -29,17 +29,7 @@ _SAMPLE_ROWS = 8192  # find the splits of the rows on a sample of so many
 
 @dataclass(frozen=True)
 class BoxedRows:
-    """Rows of a sum in batches with boxes.
-
-    Attributes
-    ----------
-    kernel : ExponentialKernel
-    rows : Samples of length r
-        Batch by batch.
-    coef : ndarray of shape (k, r), float64
-        Of these rows.
-    boxes : Boxes
-    """
+    """Rows of a sum, batch by batch, in batches with boxes; `coef` (k, r) is that of these rows."""
 
     kernel: ExponentialKernel
     rows: Samples
@@ -68,8 +58,6 @@ def add_local_product(kernel: Kernel, A: Samples, coef: Matrix, B: Samples, out:
 def box_rows(kernel: Kernel, A: Samples, coef: Matrix) -> BoxedRows | None:
     """The rows A with coefficients (k, r) in boxes; None unless they are many and most entries between them are small.
 
-    Notes
-    -----
     Entries left out are at most kappa = eps |c| / (100 sum_i |c_i|), for coefficients c and entries of precision eps.
     So a sum changes by a hundredth of its rounding error eps |c| at most.
     """

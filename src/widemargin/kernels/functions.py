@@ -22,8 +22,6 @@ from .._types import Array, Matrix, RowIndices, Vector
 from ..data.rows import spread_rows
 from ..data.samples import GramSamples, Samples, Selection
 
-Product = Callable[[Samples, Matrix, Samples, Matrix], None]
-
 EntryRows = dual.EntryRows32 | dual.EntryRows64
 
 
@@ -33,14 +31,9 @@ def dense_row_bytes(A: Samples) -> int:
 
 
 class Kernel:
-    """A symmetric function k(x, z) of two samples.
+    """A symmetric function k(x, z) of two samples; `sample_form` is the form of these (`make_samples`).
 
-    Attributes
-    ----------
-    sample_form : str
-        The form of samples (`make_samples`) it takes.
-    short_row : int
-        Bytes at most of a dense row of which computing an entry is faster than reading a scattered one.
+    Of a dense row of at most `short_row` bytes computing an entry is faster than reading a scattered one.
     """
 
     sample_form: ClassVar[str]
@@ -59,13 +52,6 @@ class Kernel:
         """k(x, x) of every sample: float64 of shape (len(A),)."""
         raise NotImplementedError
 
-    def untiled_product(self, A: Samples) -> Product | None:
-        """A function of (A, coef, B, out): out += coef @ K(A, B) without a tile in memory; None if there is none.
-
-        coef (k, len(A)) and out (k, len(B)) are float64.
-        """
-        return None
-
     def entry_rows(
         self, A: Samples, rows: Selection, limit: float = np.inf, cache_bytes: float = 0.0
     ) -> EntryRows | None:
@@ -79,21 +65,12 @@ class Kernel:
 class ArgumentKernel(Kernel):
     """A function kappa(g) of one number of two samples: "inner_product", "squared_distance" or "l1_distance".
 
-    By the chain rule the gradient of sum_j coef_j k(x, z_j) by x is sum_j coef_j kappa'(g_j) dg_j / dx.
-
-    Attributes
-    ----------
-    name : str
-        Of the kernel, as scikit-learn and compiled code have it.
-    argument : str
+    `name` is scikit-learn's and that of compiled code. By the chain rule the gradient of sum_j coef_j k(x, z_j) by x is
+    sum_j coef_j kappa'(g_j) dg_j / dx.
     """
 
     name: ClassVar[str]
     argument: ClassVar[str]
-
-    def transform(self, G: Array) -> None:
-        """Replace arguments G (r, c) by kernel values, in place."""
-        raise NotImplementedError
 
     def fill_slopes(self, A: Samples, B: Samples, out: Array) -> None:
         """Write kappa'(g) of the samples of A and B into out (len(A), len(B))."""
@@ -109,6 +86,10 @@ class InnerProductKernel(ArgumentKernel):
 
     argument: ClassVar[str] = "inner_product"
     sample_form: ClassVar[str] = "products"
+
+    def transform(self, G: Array) -> None:
+        """Replace inner products G (r, c) by kernel values, in place."""
+        raise NotImplementedError
 
     def fill(self, A: Samples, B: Samples, out: Array) -> None:
         """Write the tile: inner products, transformed in place."""
@@ -137,12 +118,15 @@ class ExponentialKernel(ArgumentKernel):
     """exp(-gamma g) of a distance g."""
 
     is_semidefinite: ClassVar[bool] = True
-    _add_product: ClassVar[Callable[..., None]]
     gamma: float
 
-    def transform(self, G: Array) -> None:
-        """exp(-gamma g) of distances g, in place."""
-        _exponential(G, -self.gamma)
+    def _squares(self, A: Samples) -> Vector | None:
+        """Squared norms, from which compiled code knows that distances are squared; None for L1 distances."""
+        return A.squares if self.argument == "squared_distance" else None
+
+    def fill(self, A: Samples, B: Samples, out: Array) -> None:
+        """Write the tile: distances and exponentials, block by block."""
+        native.kernel_matrix(A.compiled(), self._squares(A), B.compiled(), self._squares(B), self.gamma, out)
 
     def fill_slopes(self, A: Samples, B: Samples, out: Array) -> None:
         """-gamma exp(-gamma g)."""
@@ -153,13 +137,16 @@ class ExponentialKernel(ArgumentKernel):
         """Ones."""
         return np.ones(len(A))
 
-    def untiled_product(self, A: Samples) -> Product | None:
-        """The compiled product, if inner products and distances have the dtype of tiles."""
-        return self._add_product if A.precision == A.dtype else None
+    def add_product(self, A: Samples, coef: Matrix, B: Samples, out: Matrix) -> None:
+        """out += coef @ K(A, B) without a tile in memory, for inner products and distances of the dtype of tiles."""
+        points, queries = (A.compiled(), self._squares(A)), (B.compiled(), self._squares(B))
+        native.add_kernel_product(*points, coef, *queries, self.gamma, out)
 
     def add_near_product(self, A: Samples, boxes: Boxes, coef: Matrix, B: Samples, out: Matrix) -> None:
         """out += coef @ K(A, B), without the entries between a row of B and batches of A in far boxes."""
-        raise NotImplementedError
+        starts, lows, highs, limit = boxes
+        points, queries = (A.compiled(), self._squares(A)), (B.compiled(), self._squares(B))
+        native.add_near_product(*points, starts, lows, highs, limit, coef, *queries, self.gamma, out)
 
     def entry_rows(
         self, A: Samples, rows: Selection, limit: float = np.inf, cache_bytes: float = 0.0
@@ -170,8 +157,7 @@ class ExponentialKernel(ArgumentKernel):
         if A.precision != A.dtype or dense_row_bytes(A) > longest:
             return None
         chosen = A.take(rows)
-        squares = chosen.squares if self.argument == "squared_distance" else None
-        X = chosen.toarray()
+        squares, X = self._squares(chosen), chosen.toarray()
         if X.dtype == np.float64:
             return dual.EntryRows64(X.astype(np.float64, copy=False), squares, self.gamma, limit, cache_bytes)
         return dual.EntryRows32(X.astype(np.float32, copy=False), squares, self.gamma, limit, cache_bytes)
@@ -185,22 +171,9 @@ class RBF(ExponentialKernel):
     argument: ClassVar[str] = "squared_distance"
     sample_form: ClassVar[str] = "distances"
 
-    def fill(self, A: Samples, B: Samples, out: Array) -> None:
-        """Write the tile: inner products and exponentials, block by block."""
-        native.rbf_matrix(A.compiled(), A.squares, B.compiled(), B.squares, self.gamma, out)
-
     def add_gradients(self, X: Samples, Z: Samples, weights: Array, out: Matrix) -> None:
         """The gradient of |x - z|^2 is 2 (x - z): one matrix product, and the sums of the weights' rows."""
         out += 2.0 * (weights.sum(axis=1)[:, None] * X.toarray() - weights @ Z.stored())
-
-    def _add_product(self, A: Samples, coef: Matrix, B: Samples, out: Matrix) -> None:
-        native.add_rbf_product(A.compiled(), A.squares, coef, B.compiled(), B.squares, self.gamma, out)
-
-    def add_near_product(self, A: Samples, boxes: Boxes, coef: Matrix, B: Samples, out: Matrix) -> None:
-        """The compiled product."""
-        starts, lows, highs, limit = boxes
-        points, queries = (A.compiled(), A.squares), (B.compiled(), B.squares)
-        native.add_near_rbf_product(*points, starts, lows, highs, limit, coef, *queries, self.gamma, out)
 
 
 @dataclass(frozen=True)
@@ -286,18 +259,6 @@ class Laplacian(ExponentialKernel):
     sample_form: ClassVar[str] = "products"  # not centred: L1 distances of dense rows keep their digits anyway
     short_row: ClassVar[int] = 96
 
-    def fill(self, A: Samples, B: Samples, out: Array) -> None:
-        """Write the tile: L1 distances and exponentials, block by block."""
-        native.laplacian_matrix(A.compiled(), B.compiled(), self.gamma, out)
-
-    def _add_product(self, A: Samples, coef: Matrix, B: Samples, out: Matrix) -> None:
-        native.add_laplacian_product(A.compiled(), coef, B.compiled(), self.gamma, out)
-
-    def add_near_product(self, A: Samples, boxes: Boxes, coef: Matrix, B: Samples, out: Matrix) -> None:
-        """The compiled product."""
-        starts, lows, highs, limit = boxes
-        native.add_near_laplacian_product(A.compiled(), starts, lows, highs, limit, coef, B.compiled(), self.gamma, out)
-
     def add_gradients(self, X: Samples, Z: Samples, weights: Array, out: Matrix) -> None:
         """The gradient of |x - z|_1 is sign(x - z), 0 in columns where the two are equal."""
         x, transposed = X.toarray(), np.ascontiguousarray(Z.toarray().T)
@@ -359,15 +320,6 @@ def check_finite(values: Array | Vector, what: str = "k(x, z)") -> None:
 def _dense(tile: Any) -> NDArray[Any]:
     """A callable's result as an array: for sparse rows, scikit-learn's `linear_kernel` returns a sparse one."""
     return np.asarray(tile.toarray() if sp.issparse(tile) else tile)
-
-
-def _exponential(G: Array, factor: float) -> None:
-    """exp(factor g) for factor g <= 0, in place; float32 by the compiled loop."""
-    if G.dtype == np.float32:
-        native.exponential(G, factor)
-    else:
-        G *= factor
-        np.exp(G, out=G)
 
 
 _CLASSES: dict[str, type[Any]] = {kind.name: kind for kind in (RBF, Polynomial, Linear, Sigmoid, Laplacian)}

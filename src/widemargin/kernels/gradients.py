@@ -18,25 +18,11 @@ from .tiles import TILE_ROWS, tile_columns
 def add_kernel_gradients(
     kernel: ArgumentKernel, X: Samples, Z: Samples, coef: Any, out: NDArray[np.float64], team: ThreadTeam
 ) -> None:
-    """out[i, f] += the gradient of sum_j coef[f, j] k(x, z_j) at x = x_i.
+    """out[i, f] += the gradient of sum_j coef[f, j] k(x, z_j) at x = x_i, for n rows X and r points Z; out (n, k, d).
 
-    Parameters
-    ----------
-    kernel : ArgumentKernel
-    X : Samples of length n
-        Rows at which the gradients are taken.
-    Z : Samples of length r
-        Points of the expansion.
-    coef : ndarray or CSC array of shape (k, r), float64
-    out : ndarray of shape (n, k, d), float64
-        Changed in place.
-    team : ThreadTeam
-
-    Notes
-    -----
-    n r kernel slopes, each computed once, and for each function n r d multiply-adds. Extra memory a thread: two tiles
-    and batches of at most 2^20 values. Threads share out the rows and sum over the points in order, so the result does
-    not depend on their number.
+    `coef` (k, r) is an ndarray or CSC array. n r kernel slopes, each computed once, and for each function n r d
+    multiply-adds. Extra memory a thread: two tiles and batches of at most 2^20 values. Threads share out the rows and
+    sum over the points in order, so the result does not depend on their number.
     """
     most = max(1, BLOCK_VALUES // max(1, out.shape[2]))
     batches = [(points, Z.take(points)) for points in row_blocks(len(Z), min(TILE_ROWS, most))]

@@ -14,16 +14,7 @@ from .functions import Kernel
 class KernelOperator:
     """The kernel matrix K(X, X) (n, n) as a linear operator: its entries are computed for each product and not kept.
 
-    Parameters
-    ----------
-    kernel : Kernel
-    samples : Samples of length n
-    team : ThreadTeam
-
-    Attributes
-    ----------
-    n_entries : int
-        Number of kernel entries computed so far.
+    `n_entries` counts those computed so far.
     """
 
     def __init__(self, kernel: Kernel, samples: Samples, team: ThreadTeam) -> None:

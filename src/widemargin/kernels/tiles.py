@@ -14,7 +14,7 @@ from .._native import kernels
 from .._threads import BLOCK_ROWS, ThreadTeam, row_blocks
 from .._types import Array, Matrix, Vector
 from ..data.samples import Samples
-from .functions import Kernel, Product
+from .functions import ExponentialKernel, Kernel
 from .scratch import Scratch
 
 _Batches = list[tuple[slice, Samples]]
@@ -31,13 +31,7 @@ def tile_columns(dtype: np.dtype[Any]) -> int:
 
 
 def entry_work(n_entries: int, row_cost: int) -> int:
-    """Cost of kernel entries in multiply-adds, where an inner product takes `row_cost` of them.
-
-    Examples
-    --------
-    >>> entry_work(10, 30)
-    2300
-    """
+    """Cost of kernel entries in multiply-adds, where an inner product takes `row_cost` of them."""
     return n_entries * (_ENTRY_WORK + row_cost)
 
 
@@ -49,24 +43,10 @@ def add_kernel_product(
     out: Matrix,
     team: ThreadTeam,
 ) -> None:
-    """out += coef @ K(A, B), tile by tile on all threads.
+    """out (k, c) += coef @ K(A, B), tile by tile on all threads, for r points A of the expansion and c samples B.
 
-    Parameters
-    ----------
-    kernel : Kernel
-    A : Samples of length r
-        Points of the expansion.
-    coef : ndarray or CSC array of shape (k, r), float64
-    B : Samples of length c
-        Points at which the expansion is evaluated.
-    out : ndarray of shape (k, c), float64
-        Changed in place.
-    team : ThreadTeam
-
-    Notes
-    -----
-    r c kernel entries; extra memory is one tile a thread. Threads share out the columns and sum rows in order, so the
-    result does not depend on their number.
+    `coef` (k, r) is an ndarray or CSC array. r c kernel entries; extra memory is one tile a thread. Threads share out
+    the columns and sum rows in order, so the result does not depend on their number.
     """
     KernelProduct(kernel, A, coef).add_to(B, out, team)
 
@@ -80,15 +60,23 @@ class KernelProduct:
         self._points = A
         self._columns_of = _SparseColumns(coef) if is_sparse else None
         self._coef = coef if is_sparse else np.ascontiguousarray(coef)
-        self._add = kernel.untiled_product(A) if coef.shape[0] == 1 and not is_sparse else None
+        self._has_tiles = is_sparse or coef.shape[0] > 1 or A.precision != A.dtype
         self._batches_of: dict[int, _Batches] = {}  # by their number of rows
 
     def add_to(self, B: Samples, out: Matrix, team: ThreadTeam) -> None:
         """out += coef @ K(A, B)."""
         kernel, coef, columns_of = self._kernel, self._coef, self._columns_of
         n_columns = _even_columns(len(B), self._points.dtype)
-        if self._add is not None:
-            _add_untiled(self._add, self._batches(BLOCK_ROWS), coef, B, out, team, n_columns)
+        if isinstance(kernel, ExponentialKernel) and not self._has_tiles:
+            batches = self._batches(BLOCK_ROWS)
+
+            def untiled_block(columns: slice) -> None:
+                points = B.take(columns)
+                for rows, batch in batches:
+                    team.check()
+                    kernel.add_product(batch, coef[:, rows], points, out[:, columns])
+
+            team.map(untiled_block, row_blocks(len(B), n_columns))
             return
         n_rows = TILE_ROWS
         if kernel.sample_form != "rows" and columns_of is None:  # a Python function may copy its batches
@@ -123,24 +111,6 @@ class _SparseColumns:
         starts = self.starts[columns.start : columns.stop + 1]
         part = slice(starts[0], starts[-1])
         return starts - starts[0], self.functions[part], self.coef[part]
-
-
-def _add_untiled(
-    add: Product,
-    batches: _Batches,
-    coef: Matrix,
-    B: Samples,
-    out: Matrix,
-    team: ThreadTeam,
-    n_columns: int,
-) -> None:
-    def column_block(columns: slice) -> None:
-        points = B.take(columns)
-        for rows, batch in batches:
-            team.check()
-            add(batch, coef[:, rows], points, out[:, columns])
-
-    team.map(column_block, row_blocks(len(B), n_columns))
 
 
 def _even_columns(n: int, dtype: np.dtype[Any]) -> int:

@@ -69,29 +69,13 @@ class History:
 
 @dataclass
 class DualResult:
-    """A feasible point of the dual in beta = y * alpha, with its certificate.
+    """A feasible point of the dual in beta = y * alpha (n,), with `decision` = K beta (n,), and its certificate.
+
+    The intercept, which `decision` is without, is zero for machines without one; `objective` is the primal one, `gap`
+    the duality gap, `violation` the KKT violation, which `tol` limits; `n_iter` counts the working sets solved.
 
     A solve that is stopped returns its best point so far. If that is its start, and its decision values are not known,
     then objective, gap and violation are infinite (`has_certificate`): any other result is better.
-
-    Attributes
-    ----------
-    beta : ndarray of shape (n,), float64
-        Coefficients y * alpha.
-    decision : ndarray of shape (n,), float64
-        K beta, without the intercept.
-    intercept : float
-        Zero for machines without one.
-    objective : float
-        Primal objective of the machine.
-    gap : float
-        Duality gap.
-    violation : float
-        KKT violation, which `tol` limits.
-    converged : bool
-    n_iter : int
-        Working sets solved.
-    history : History
     """
 
     beta: Vector
@@ -131,18 +115,10 @@ class DualResult:
 
 @dataclass
 class DualResults:
-    """The results of P duals, as arrays: points as slices of common ones, certificates as columns (P,).
+    """The results of P duals, as arrays: points as slices of common ones (N,), certificates as columns (P,).
 
-    Attributes
-    ----------
-    starts : ndarray of shape (P + 1,), int
-        Problem p has the coordinates starts[p]:starts[p + 1].
-    beta, decision : ndarray of shape (N,), float64
-    intercept, objective, gap, violation : ndarray of shape (P,), float64
-    converged : ndarray of shape (P,), bool
-    n_iter : ndarray of shape (P,), int
-    history : dict of ndarrays
-        The rows of all histories, those of a problem in the order of time; "problem" is its number.
+    Problem p has the coordinates starts[p]:starts[p + 1]. `history` has the rows of all histories as columns, those of
+    a problem in the order of time; "problem" is its number.
     """
 
     starts: RowIndices
@@ -248,19 +224,9 @@ def coordinates_of(starts: RowIndices, problems: RowIndices) -> RowIndices:
 
 @dataclass
 class LinearResult:
-    """A linear machine, with its certificate.
+    """A linear machine w (q, d) with intercepts (q,), and its certificate; `stopped_by` says what ended it unconverged.
 
-    Attributes
-    ----------
-    w : ndarray of shape (q, n_features), float64
-    intercept : ndarray of shape (q,), float64
-    objective : float
-    gap : float
-    converged : bool
-    points : ndarray of shape (n_points, q * n_features), float64
-        Points of the cutting planes with positive multipliers: the start of a next problem.
-    stopped_by : str or None
-        What ended the rounds before the machine converged.
+    `points` (n_points, q * d) are those of the cutting planes with positive multipliers: the start of a next problem.
     """
 
     w: Matrix

@@ -60,8 +60,7 @@ def few(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(active_rows, "_FIRST_SHARE", 0.25)
 
 
-@pytest.mark.slow
-@settings(max_examples=20, deadline=None, derandomize=True)
+@settings(max_examples=2, deadline=None, derandomize=True)
 @given(seed=st.integers(0, 2**32 - 1), has_intercept=st.booleans(), ties=st.booleans())
 def test_planes_of_active_rows_are_planes_of_all(seed: int, has_intercept: bool, ties: bool) -> None:
     X, signed = problem(seed, 300, ties=ties)
@@ -103,20 +102,6 @@ def test_fewer_rounds_on_all_samples(has_intercept: bool, monkeypatch: pytest.Mo
 
 
 @pytest.mark.parametrize("has_intercept", [False, True])
-def test_the_restricted_objective_at_the_best_point(has_intercept: bool) -> None:
-    """Where the base plane touches the risk at the best point itself, both objectives are equal there."""
-    X, signed = problem(2, 400)
-    rows, machine = begun(X, signed, has_intercept=has_intercept)
-    machine.search_towards(machine)  # the next plane on all rows touches at the best point
-    add_planes(rows, [machine], [machine.move_best_point(rows.matvec(machine.search_point))])
-    found = active(rows, machine)._restrict()
-    assert found is not None
-    few, restricted, _ = found
-    assert 60 <= few.shape[0] < 160
-    assert np.isclose(restricted.objective, machine.objective, rtol=1e-12)
-
-
-@pytest.mark.parametrize("has_intercept", [False, True])
 def test_margins_that_are_all_alike(has_intercept: bool) -> None:
     """No subset is nearer than the rest: the search point stays that of the master problem."""
     X = np.ones((500, 3))
@@ -133,22 +118,6 @@ def test_a_copy_within_the_budget() -> None:
     found = active(rows, machine, 100 * rows.row_bytes)._restrict()
     assert found is not None
     assert 30 <= found[0].shape[0] <= 100
-
-
-@pytest.mark.parametrize("has_intercept", [False, True])
-def test_the_trust_region_is_around_the_first_decision_values(has_intercept: bool) -> None:
-    X, signed = problem(4, 400)
-    rows, machine = begun(X, signed, has_intercept=has_intercept)
-    found = active(rows, machine)._restrict()
-    assert found is not None
-    few, restricted, region = found
-    first = few.matvec(restricted.w)
-    for _ in range(3):
-        add_planes(few, [restricted], [restricted.move_best_point(few.matvec(restricted.search_point))])
-        restricted.solve_master()
-    distance = restricted.loss.rms_change(first, few.matvec(restricted.w))
-    assert distance > 0.0
-    assert np.isclose(region._loss.rms_change(region._centre, restricted.decision_values), distance, rtol=1e-6)
 
 
 def test_ties_at_the_largest_share() -> None:

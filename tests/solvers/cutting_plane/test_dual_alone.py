@@ -135,10 +135,9 @@ def test_the_bound_is_below_the_objective_of_any_point(
             assert point.bound() <= objective + 1e-9 * abs(objective)
 
 
-@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize(("form", "C"), [("csr", 0.01), ("csr", 100.0), ("dense", 1.0)])
 @pytest.mark.parametrize("has_intercept", [False, True])
 @pytest.mark.parametrize("is_squared", [False, True])
-@pytest.mark.parametrize("C", [0.01, 1.0, 100.0])
 def test_the_gap_closes(form: str, has_intercept: bool, is_squared: bool, C: float) -> None:
     X, signed = problem(3, 120, 300)
     point = dual_of(FORMS[form](X), signed, has_intercept=has_intercept, is_squared=is_squared)

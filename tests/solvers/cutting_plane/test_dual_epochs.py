@@ -63,7 +63,7 @@ def test_rows_that_may_move_do_not_stay_shrunk(seed: int, has_intercept: bool) -
     point.set_risk_weight(0.3)
     for _ in range(100):
         point.run_epochs()
-        point.record_round(0.5, 1)
+        point.record_round(1)
         point.update_shrinking(X @ point.plane()[2])
     coef, offset, w = point.plane()
     risk = naive.optimal_intercept_risk(X @ w, signed) if has_intercept else naive.intercept_risk(X @ w, signed, 0.0)
@@ -79,7 +79,7 @@ def test_the_dual_never_falls_and_is_extrapolated_where_it_is_slow() -> None:
     values = []
     for _ in range(15):
         point.run_epochs()
-        point.record_round(0.5, 1)
+        point.record_round(1)
         _, offset, w = point.plane()
         values.append(1e4 * offset - 0.5 * w @ w)
     assert np.all(np.diff(values) >= -1e-9 * values[-1])

@@ -12,8 +12,7 @@ from widemargin._types import Vector
 from widemargin.data import LocalMatrix, make_design_matrix
 from widemargin.solvers.cutting_plane.interior_point import InteriorPoint
 from widemargin.solvers.cutting_plane.losses import HingeLoss, risk_and_plane
-from widemargin.solvers.cutting_plane.optimal_intercept import InterceptHingeLoss
-from widemargin.solvers.cutting_plane.two_hinges import double_rows, two_hinges
+from widemargin.solvers.cutting_plane.optimal_intercept import InterceptHingeLoss, double_rows, two_hinges
 
 TEAM = ThreadTeam(1)
 

@@ -10,9 +10,8 @@ import pytest
 from naive import cutting_plane as naive
 from widemargin._threads import ThreadTeam
 from widemargin.data import RowAccess, make_design_matrix
-from widemargin.solvers.cutting_plane.crammer_singer import MulticlassHingeLoss
+from widemargin.solvers.cutting_plane.crammer_singer import MulticlassDual, MulticlassHingeLoss
 from widemargin.solvers.cutting_plane.dual_epochs import squared_norms
-from widemargin.solvers.cutting_plane.multiclass_dual import MulticlassDual
 
 X = np.random.default_rng(0).poisson(0.4, (40, 60)).astype(float)
 Y = np.random.default_rng(1).integers(3, size=40)

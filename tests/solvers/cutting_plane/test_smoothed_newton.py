@@ -16,7 +16,6 @@ from widemargin._threads import ThreadTeam
 from widemargin.data import make_design_matrix
 from widemargin.data.design_matrix import LocalAugmentedMatrix
 from widemargin.solvers.cutting_plane import smoothed_newton as newton
-from widemargin.solvers.cutting_plane.accelerations import suits_newton
 from widemargin.solvers.cutting_plane.losses import HingeLoss
 from widemargin.solvers.cutting_plane.machine import CuttingPlaneMachine, add_planes
 from widemargin.solvers.cutting_plane.master_problem import MasterProblem
@@ -62,8 +61,7 @@ def test_planes_lie_below_the_risk(seed: int, has_intercept: bool, ties: bool, C
 
 
 @pytest.mark.parametrize("has_intercept", [False, True])
-@pytest.mark.parametrize("C", [1e-4, 0.01, 1.0])
-@pytest.mark.parametrize("form", ["C", "F", "csr", "float32"])
+@pytest.mark.parametrize(("C", "form"), [(1e-4, "csr"), (0.01, "F"), (1.0, "float32"), (1.0, "C")])
 def test_a_handful_of_steps(has_intercept: bool, C: float, form: str, monkeypatch: pytest.MonkeyPatch) -> None:
     X, signed = problem(1, 20_000)
     forms = {"C": X, "F": np.asfortranarray(X), "csr": sp.csr_array(X), "float32": X.astype(np.float32)}
@@ -74,32 +72,6 @@ def test_a_handful_of_steps(has_intercept: bool, C: float, form: str, monkeypatc
     shift = float(machine.intercept[0])
     risk = naive.intercept_risk(X @ machine.w[0], signed, shift)
     assert np.isclose(machine.objective, 0.5 * machine.w[0] @ machine.w[0] + C * risk, rtol=1e-6)
-
-
-@pytest.mark.parametrize("has_intercept", [False, True])
-def test_the_gap_at_the_smoothed_minimum(has_intercept: bool) -> None:
-    """At a fixed width it is the sum in the module's docstring."""
-    X, signed = problem(2, 500)
-    rows, machine = begun(X, signed, 0.1, has_intercept=has_intercept)
-    descent = NewtonDescent(rows, machine, 2.0)
-    for _ in range(20):
-        smoothed = descent._loss.smoothed(descent._f, 2.0)
-        slope = descent._gradient(smoothed)
-        descent._add_plane(machine.objective)
-        step = descent._hessian.step(slope, descent._f, smoothed.intercept, 2.0)
-        descent._hessian.drop()
-        decrement = -0.5 * float(np.vdot(slope, step))
-        if descent._backtrack(step, machine.value(descent.point, smoothed.value), decrement) is None:
-            break
-    risk = true_risk(X, signed, descent.point[0], has_intercept=has_intercept)
-    assert np.abs(slope).max() <= 1e-6 * np.abs(descent.point).max()
-    proven = 0.1 * smoothed.plane_gap
-    if has_intercept:  # the plane's gap is that at the optimal intercept of the smoothed hinges
-        shifted = naive.intercept_risk(X @ descent.point[0], signed, smoothed.intercept)
-        proven -= 0.1 * (shifted - risk)
-    _, bound = machine.master.solve(0.1, 1e-12)
-    gap = machine.value(descent.point, risk) - bound
-    assert 0.9 * proven <= gap <= proven * (1 + 1e-6)  # less, if other planes help
 
 
 @pytest.mark.parametrize("has_intercept", [False, True])
@@ -158,7 +130,7 @@ def test_a_step_that_fails_with_a_kept_hessian_gets_a_new_one() -> None:
     X, signed = problem(6, 2000)
     rows, machine = begun(X, signed, 0.01, has_intercept=False)
     descent = NewtonDescent(rows, machine, 2.0)
-    descent._hessian._kept = 1e-3 * np.eye(3)  # steps are much too long
+    descent._hessian._kept = lambda gradient: 1e3 * gradient  # steps are much too long
     assert descent.run(1e-3, always)
     assert machine.gap <= 1e-3 * machine.objective
 
@@ -181,23 +153,6 @@ def test_the_sample_of_a_hessian_is_random() -> None:
     all_of_them, every = newton._draw(chosen, rng.random(1000))
     assert all_of_them is chosen
     assert every == 1.0
-
-
-def test_a_singular_hessian() -> None:
-    rng = np.random.default_rng(0)
-    A = rng.normal(size=(2, 5)) * [1e-3, 1e-1, 1.0, 10.0, 1e3]
-    H = A.T @ A - 1e-13 * np.eye(5)
-    b = H @ rng.normal(size=5)
-    x = newton._solve(H, b)
-    assert np.linalg.norm(H @ x - b) <= 1e-3 * np.linalg.norm(b)
-    np.testing.assert_array_equal(newton._solve(np.array([[1.0, 2.0], [2.0, 1.0]]), np.ones(2)), 0.0)
-
-
-def test_few_columns_and_many_rows_suit_newtons_method() -> None:
-    assert suits_newton(5120, 10)
-    assert not suits_newton(5119, 10)
-    assert suits_newton(320_000, 100)
-    assert not suits_newton(319_999, 100)
 
 
 @pytest.mark.parametrize("kind", ["C", "F", "csr"])

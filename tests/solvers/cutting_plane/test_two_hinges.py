@@ -10,7 +10,7 @@ from naive import losses as naive
 from widemargin._threads import ThreadTeam
 from widemargin.data import make_design_matrix
 from widemargin.solvers.cutting_plane.losses import risk_and_plane
-from widemargin.solvers.cutting_plane.two_hinges import double_rows, two_hinges
+from widemargin.solvers.cutting_plane.optimal_intercept import double_rows, two_hinges
 
 CASES = {
     "epsilon_insensitive": (0.3, 1.0, 1.0, {"epsilon": 0.3}),

@@ -122,8 +122,7 @@ def test_the_optimum_is_that_of_the_textbook_problem(
     assert result.objective - result.gap <= -best + 1e-9
 
 
-@pytest.mark.parametrize("has_intercept", [False, True])
-@pytest.mark.parametrize(("C", "epsilon"), [(1.0, 0.1), (50.0, 0.02)])
+@pytest.mark.parametrize(("C", "epsilon", "has_intercept"), [(1.0, 0.1, True), (50.0, 0.02, False)])
 def test_rounds_on_an_active_set(
     monkeypatch: pytest.MonkeyPatch, C: float, epsilon: float, has_intercept: bool
 ) -> None:
@@ -242,8 +241,7 @@ def test_squared_losses_are_a_ridge_of_the_kernel_matrix(
 
 
 @pytest.mark.parametrize("has_intercept", [False, True])
-@pytest.mark.parametrize(("C", "epsilon"), [(1.0, 0.0), (50.0, 0.1)])
-@pytest.mark.parametrize("budget", [2**20, 2**22])
+@pytest.mark.parametrize(("C", "epsilon", "budget"), [(1.0, 0.0, 2**20), (50.0, 0.1, 2**22)])
 def test_squared_losses_on_an_active_set(
     monkeypatch: pytest.MonkeyPatch, C: float, epsilon: float, has_intercept: bool, budget: int
 ) -> None:

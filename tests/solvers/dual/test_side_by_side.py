@@ -85,7 +85,7 @@ def check_starts(solvers: list[DualSolver], starts: list[np.ndarray]) -> None:
 @pytest.mark.parametrize("has_intercept", [False, True])
 @pytest.mark.parametrize("is_regression", [False, True])
 def test_each_fold_is_solved_as_alone(gamma: float, has_intercept: bool, is_regression: bool) -> None:
-    X, folds = make_folds(600, has_intercept=has_intercept, is_regression=is_regression)
+    X, folds = make_folds(400, has_intercept=has_intercept, is_regression=is_regression)
     for C, together in zip(CS, solve_path(X, folds, gamma), strict=True):
         for fold, result in zip(folds, together, strict=True):
             with ThreadTeam(1) as team, Progress(max_time=60.0) as progress:
@@ -98,6 +98,7 @@ def test_each_fold_is_solved_as_alone(gamma: float, has_intercept: bool, is_regr
             assert result.objective == pytest.approx(alone.objective, rel=1e-4)
 
 
+@pytest.mark.slow
 def test_few_rows_of_a_local_kernel_need_no_more_than_the_active_matrix() -> None:
     """Where it has room for fewer rows than those that have a matrix elsewhere."""
     X = np.random.default_rng(0).uniform(size=(9000, 2)).astype(np.float32)

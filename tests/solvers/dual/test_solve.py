@@ -9,7 +9,6 @@ import pytest
 from numpy.typing import NDArray
 
 from naive import dual as naive
-from widemargin._memory import MemoryPlan
 from widemargin._progress import Progress
 from widemargin.algorithms import dc_svm_levels as dc_svm
 from widemargin.algorithms.dc_svm_levels import DCSVMSettings, KernelProblem, train_machine
@@ -158,42 +157,6 @@ def test_stopped_before_the_correction_the_certificate_still_holds() -> None:
     assert result.gap > 0.5 * naive.dual_gap(K, y, upper, alpha)
 
 
-def test_the_gap_of_a_hard_margin_is_true_of_the_data() -> None:
-    C, gamma = 1e6, 0.3
-    X, y = problem(60)
-    K, upper = truth(X, gamma), np.full(60, C)
-    result = fit(X, y, C, gamma).result
-    alpha = y * result.beta
-    assert result.converged
-    assert result.objective == pytest.approx(naive.primal(K, y, upper, alpha), rel=1e-2)
-
-
-@pytest.mark.parametrize("has_intercept", [False, True])
-@pytest.mark.parametrize("dtype", [SINGLE, DOUBLE])
-def test_threads_and_memory_do_not_change_the_optimum(dtype: np.dtype, has_intercept: bool) -> None:
-    X, y = problem(150, dtype, noise=1.0)
-    one, two, little = (
-        fit(X, y, 1.0, 0.5, has_intercept=has_intercept, n_jobs=n_jobs, memory=MemoryPlan(budget)).result
-        for n_jobs, budget in ((1, 2**30), (2, 2**30), (1, 1))
-    )
-    np.testing.assert_array_equal(one.beta, two.beta)
-    assert little.objective == pytest.approx(one.objective, rel=1e-6)
-
-
-def test_a_start_at_the_optimum_stays_there() -> None:
-    X, y = problem(60, DOUBLE)
-    data = KernelProblem(RBF(0.5), make_samples(X, RBF.sample_form), svm_problem(y, np.ones(60)))
-    settings = DCSVMSettings(n_jobs=1)
-    with Progress() as progress:
-        first = train_machine(data, settings, progress, np.random.default_rng(0)).result
-        again = train_machine(
-            data, settings, progress, np.random.default_rng(0), before=TrainedMachine.exact(first)
-        ).result
-    assert again.converged
-    np.testing.assert_allclose(again.beta, first.beta, atol=1e-7)
-    assert again.objective == pytest.approx(first.objective, rel=1e-9)
-
-
 @pytest.mark.parametrize("n_jobs", [1, 2])
 @pytest.mark.parametrize("has_intercept", [False, True])
 @pytest.mark.parametrize("kind", ["rbf", "precomputed"])
@@ -221,20 +184,6 @@ def test_pairs_are_the_binary_problems_on_their_rows(kind: str, has_intercept: b
         result = machine.result
         assert result.gap - result.objective == pytest.approx(naive.objective(Q, p, alpha), rel=1e-7)
         np.testing.assert_allclose(y * beta[rows], alpha, atol=1e-5)
-
-
-def test_pairs_do_not_depend_on_the_number_of_threads() -> None:
-    X, _ = problem(90, SINGLE)
-    classes = np.arange(90) % 4
-    results = []
-    for n_jobs in (1, 2, 3):
-        with Progress() as progress:
-            machines = train_pairs(
-                RBF(0.5), make_samples(X, RBF.sample_form), classes, np.ones(90), DCSVMSettings(n_jobs=n_jobs), progress
-            )
-        results.append(np.concatenate([machine.result.beta for machine in machines]))
-    np.testing.assert_array_equal(results[0], results[1])
-    np.testing.assert_array_equal(results[0], results[2])
 
 
 @pytest.mark.slow

@@ -174,19 +174,6 @@ def test_the_optimum_does_not_depend_on_what_fits_in_memory(active_rows: int, ha
     assert dual_value(result) == pytest.approx(optimum(problem, has_intercept), rel=1e-6)
 
 
-@pytest.mark.usefixtures("tiny_tiles")
-@pytest.mark.parametrize("has_intercept", [False, True])
-@pytest.mark.parametrize("order", ["sorted", "rare"])
-def test_sorted_and_rare_labels(order: str, has_intercept: bool) -> None:
-    problem = make_problem(80)
-    y = np.sort(problem.y) if order == "sorted" else np.where(np.arange(80) == 70, 1.0, -1.0)
-    problem = problem._replace(y=y)
-    result = solve(problem, has_intercept=has_intercept)
-    check_certificate(problem, result, has_intercept)
-    assert result.converged
-    assert dual_value(result) == pytest.approx(optimum(problem, has_intercept), rel=1e-3)
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("has_intercept", [False, True])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -256,19 +243,6 @@ def test_rounds_on_the_rows_near_the_margin_reach_the_same_optimum(
 
 
 @pytest.mark.parametrize("has_intercept", [False, True])
-@pytest.mark.parametrize("n_copies", [2, 7])
-def test_repeated_rows(n_copies: int, has_intercept: bool) -> None:
-    base = make_problem(8)
-    index = np.repeat(np.arange(8), n_copies)
-    problem = Problem(base.X[index], base.y[index], base.upper[index], base.gamma)
-    result = solve(problem, has_intercept=has_intercept)
-    check_certificate(problem, result, has_intercept)
-    assert result.converged
-    weighted = base._replace(upper=n_copies * base.upper)
-    assert dual_value(result) == pytest.approx(dual_value(solve(weighted, has_intercept=has_intercept)), rel=1e-9)
-
-
-@pytest.mark.parametrize("has_intercept", [False, True])
 @pytest.mark.parametrize("C", [1e-12, 1e-5, 1e5])
 def test_extreme_bounds(C: float, has_intercept: bool) -> None:
     problem = make_problem(30, C=C, gamma=2.0)
@@ -276,18 +250,6 @@ def test_extreme_bounds(C: float, has_intercept: bool) -> None:
     check_feasible(problem, result.beta, has_intercept)
     assert result.violation < 1e-3
     assert result.gap <= 1e-3 * result.objective
-
-
-@pytest.mark.parametrize("has_intercept", [False, True])
-def test_rows_of_upper_bound_zero_do_not_count(has_intercept: bool) -> None:
-    problem = make_problem(40)
-    out = np.arange(40) % 3 == 0
-    out[:2] = False
-    problem = problem._replace(upper=np.where(out, 0.0, problem.upper))
-    rest = Problem(problem.X[~out], problem.y[~out], problem.upper[~out], problem.gamma)
-    all_rows, without = solve(problem, has_intercept=has_intercept), solve(rest, has_intercept=has_intercept)
-    assert not all_rows.beta[out].any()
-    assert dual_value(all_rows) == pytest.approx(dual_value(without), rel=1e-9)
 
 
 @pytest.mark.parametrize("has_intercept", [False, True])
@@ -299,13 +261,6 @@ def test_one_class_only(has_intercept: bool) -> None:
     assert np.isfinite([result.intercept, result.objective, result.gap]).all()
     if has_intercept:
         assert not result.beta.any()
-
-
-def test_results_do_not_depend_on_the_number_of_threads() -> None:
-    problem = make_problem(90, dtype=np.float32)
-    one, two = (solve(problem, n_jobs=k) for k in (1, 2))
-    np.testing.assert_array_equal(one.beta, two.beta)
-    np.testing.assert_array_equal(one.decision, two.decision)
 
 
 def test_results_on_many_rows_do_not_depend_on_the_number_of_threads() -> None:
@@ -336,7 +291,7 @@ def test_the_start_is_not_changed_and_its_decision_values_may_be_given() -> None
     decision = problem.K @ start
     before = start.copy(), decision.copy()
     with ThreadTeam(1) as team, Progress() as progress:
-        given_values = make_solver(problem, team, progress).solve(start, decision)
+        given_values = make_solver(problem, team, progress).solve(start, (np.arange(40), decision))
         computed = make_solver(problem, team, progress).solve(start)
     np.testing.assert_array_equal(start, before[0])
     np.testing.assert_array_equal(decision, before[1])
@@ -415,20 +370,6 @@ def test_the_lower_bound_never_falls(has_intercept: bool) -> None:
     assert (history["objective"] >= history["lower_bound"]).all()
 
 
-def test_every_round_is_reported() -> None:
-    problem = make_problem(60)
-    states: list[dict[str, float]] = []
-
-    def listen(state: dict[str, float]) -> bool:
-        states.append(state)
-        return False
-
-    with ThreadTeam(1) as team, Progress(callback=listen) as progress:
-        make_solver(problem, team, progress).solve(np.zeros(60))
-    assert {"violation", "tol", "objective", "n_support", "round", "elapsed"} <= states[-1].keys()
-    assert progress.current_solution is not None
-
-
 def test_a_small_problem_stopped_below_the_users_tol_has_converged() -> None:
     problem = make_problem(40, C=10.0)
     seen: list[float] = []
@@ -489,15 +430,6 @@ def test_a_kernel_that_returns_no_numbers_is_an_error(bad: float, has_intercept:
 
 @pytest.mark.usefixtures("tiny_tiles")
 @pytest.mark.parametrize("has_intercept", [False, True])
-def test_working_sets_on_two_threads_are_those_of_one(has_intercept: bool) -> None:
-    problem = make_problem(150)
-    one, two = (solve(problem, has_intercept=has_intercept, n_jobs=n) for n in (1, 2))
-    np.testing.assert_array_equal(one.beta, two.beta)
-    assert one.n_iter == two.n_iter
-
-
-@pytest.mark.usefixtures("tiny_tiles")
-@pytest.mark.parametrize("has_intercept", [False, True])
 def test_refining_first_gives_the_same_solution(has_intercept: bool) -> None:
     """The leading coordinates are solved alone; the whole goes on from their solution and decision values."""
     problem = make_problem(100)
@@ -505,9 +437,9 @@ def test_refining_first_gives_the_same_solution(has_intercept: bool) -> None:
     leading = Problem(problem.X[:m], problem.y[:m], problem.upper[:m], problem.gamma)
     with ThreadTeam(2) as team, Progress(max_time=60.0) as progress:
         solver, part = (make_solver(p, team, progress, has_intercept=has_intercept) for p in (problem, leading))
-        refined = part.solve_sharing_memory(solver, np.zeros(m))
+        refined = part.solve_sharing_memory(solver, np.arange(m), np.zeros(m))
         np.testing.assert_allclose(refined.decision, problem.K[:m, :m] @ refined.beta, atol=1e-9)
-        result = solver.solve(np.concatenate([refined.beta, np.zeros(100 - m)]), refined.decision)
+        result = solver.solve(np.concatenate([refined.beta, np.zeros(100 - m)]), (np.arange(m), refined.decision))
     check_certificate(problem, result, has_intercept)
     assert result.converged
     exact = solve(problem, has_intercept=has_intercept, tol=1e-6)
@@ -596,17 +528,6 @@ def test_stopped_at_the_start_it_has_no_certificate_where_zero_is_not_feasible(m
     assert not result.converged
     assert result.gap == result.violation == np.inf
     assert result.lower_bound == -np.inf
-
-
-def test_decision_values_of_zero_gather_no_rows(monkeypatch: pytest.MonkeyPatch) -> None:
-    problem, products = make_problem(400, C=0.02), list[int]()
-    with ThreadTeam(1) as team, Progress() as progress:
-        solver = make_solver(problem, team, progress)
-        monkeypatch.setattr(solver.operator, "add_product", lambda rows, *_: products.append(len(rows)))
-        assert not solver.decision_values(np.zeros(400)).any()
-        assert not products
-        solver.decision_values(problem.y)
-    assert products == [400]
 
 
 def test_a_change_of_the_objective_counts_fixed_coordinates() -> None:

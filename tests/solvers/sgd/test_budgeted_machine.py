@@ -65,18 +65,6 @@ def twin(
 
 
 @pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
-@pytest.mark.parametrize("merge", ["gss-precise", "lookup-wd", "lookup-h"])
-def test_merging_agrees_with_its_twin(merge: str, form: Any) -> None:
-    X, signed_weights = data()
-    slow = twin(rbf, X, signed_weights, naive.merge)
-    fast = run(settings_for(make_kernel("rbf", gamma=0.4), merge=merge), form(X), signed_weights)
-    assert fast.totals().mergers == slow.n_mergers > 20
-    expected = np.array([slow.decision_values(z) for z in X])
-    np.testing.assert_allclose(decide(fast, rbf, X), expected, atol=2e-3 * np.abs(expected).max())
-    assert fast.totals().degradation == pytest.approx(slow.degradation, rel=1e-2)
-
-
-@pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
 def test_gss_paper_is_algorithm_1_line_by_line(form: Any) -> None:
     """Support vectors and coefficients are the twin's; those of merge="gss" are not."""
     X, signed_weights = data()
@@ -249,17 +237,6 @@ def test_chunks_and_copied_states_give_the_same_bits(maintenance: str, form: Any
         np.testing.assert_array_equal(a.toarray() if sp.issparse(a) else a, b.toarray() if sp.issparse(b) else b)
 
 
-@pytest.mark.parametrize("maintenance", ["merge", "removal", "projection"])
-def test_never_more_than_the_budget(maintenance: str) -> None:
-    X, signed_weights = data(60)
-    settings = settings_for(make_kernel("rbf", gamma=50.0), maintenance=maintenance, budget=7)
-    machine = make_machine(settings, X)
-    for i in range(len(X)):
-        machine.run(X, np.array([i]), signed_weights)
-        assert len(machine) <= 7
-        assert len(machine.expansion().coef) == len(machine)
-
-
 @pytest.mark.parametrize("merge", ["lookup-wd", "gss-paper"])
 def test_the_only_support_vector_of_its_sign_is_removed(merge: str) -> None:
     X, _ = data(60)
@@ -308,17 +285,6 @@ def test_rows_of_weight_zero_change_nothing_but_the_step_count() -> None:
     machine.run(X, np.arange(50), np.zeros(50))
     np.testing.assert_array_equal(machine.coef[0], coef)
     assert machine.totals().steps == 100
-
-
-def test_dense_zeros_are_skipped_as_sparse_ones_are() -> None:
-    rng = np.random.default_rng(0)
-    X = np.where(rng.random((120, 40)) < 0.1, rng.normal(size=(120, 40)), 0).astype(np.float32)
-    X[0] = 0  # the shift of dense rows
-    signed_weights = np.where(rng.random(120) < 0.5, 1.0, -1.0)
-    settings = settings_for(make_kernel("rbf", gamma=0.4), merge="lookup-wd")
-    dense, sparse = (run(settings, form(X), signed_weights).expansion() for form in (np.asarray, sp.csr_array))
-    np.testing.assert_array_equal(dense.points, sparse.points)
-    np.testing.assert_array_equal(dense.coef, sparse.coef)
 
 
 def test_merging_needs_the_gaussian_kernel() -> None:

@@ -31,9 +31,6 @@ template <class T> using RowsArray = nb::ndarray<T, nb::ndim<2>, nb::device::cpu
 // it would be lost.
 inline auto array(const char* name) { return nb::arg(name).noconvert(); }
 
-// Annotation of functions that need no interpreter.
-using Unlocked = nb::call_guard<LockReleased>;
-
 template <class T> Span<T> span(const Vector<T>& v) { return {v.data(), static_cast<Index>(v.shape(0))}; }
 template <class T> Matrix<T> matrix(const Array<T>& a) {
     const auto columns = static_cast<Index>(a.shape(1));

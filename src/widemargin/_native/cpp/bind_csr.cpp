@@ -169,7 +169,6 @@ void bind_csr(nb::module_& m) {
             "shape", [](const CSRMatrix& X) { return nb::make_tuple(X.rows(), X.columns()); },
             "Numbers of rows and columns.")
         .def_prop_ro("nnz", &CSRMatrix::nnz, "The number of values stored.")
-        .def_prop_ro("is_sorted", &CSRMatrix::is_sorted, "Whether the columns of each row are in ascending order.")
         .def("__len__", &CSRMatrix::rows);
     bind_check(csr);
     bind_products<float>(csr);

@@ -101,38 +101,20 @@ template <class T> class LentCache {
     std::unique_ptr<EntryCache<T>> cache_;
 };
 
-// A new array of Python's with the same numbers.
-nb::object copy(Span<const Index> v) { return view(v).cast(nb::rv_policy::copy); }
-
 void check_tile_size(Index size) {
     check_at_least("size", size, 0);
     check_at_most("size", size, kMostRows);
 }
 
 template <class T> void bind_tile(nb::module_& m, const char* name) {
-    using Bound = Tile<T>;
-    nb::class_<Bound>(m, name, "A working set's quadratic program: Q (size, size); diagonal, grad, lo, hi and step (size,).")
+    nb::class_<Tile<T>>(m, name, "A working set's quadratic program of `size` coordinates: scratch, kept from call to call.")
         .def(
             "__init__",
-            [](Bound* tile, Index size) {
+            [](Tile<T>* tile, Index size) {
                 check_tile_size(size);
-                new (tile) Bound(size);
+                new (tile) Tile<T>(size);
             },
-            "size"_a)
-        .def_ro("size", &Bound::size)
-        .def_prop_ro("Q", [](const Bound& t) { return view<T>({t.Q.data, t.size, t.size, t.Q.stride}); })
-        .def_prop_ro("diagonal", [](const Bound& t) { return view(t.diagonal.head(t.size)); })
-        .def_prop_ro("grad", [](const Bound& t) { return view(t.grad.head(t.size)); })
-        .def_prop_ro("lo", [](const Bound& t) { return view(t.lo.head(t.size)); })
-        .def_prop_ro("hi", [](const Bound& t) { return view(t.hi.head(t.size)); })
-        .def_prop_ro("step", [](const Bound& t) { return view(t.step.head(t.size)); });
-    m.def(
-        "solve_box_tile", &solve_box_tile<T>, "tile"_a, "tol"_a, Unlocked(),
-        "Minimise 1/2 d'Qd + grad'd over lo <= d <= hi, for Q of unit diagonal, to a violation of tol. Returns the number\n"
-        "of steps; tile.step is d, grad becomes Qd + grad, lo and hi are shifted by -d.");
-    m.def(
-        "solve_equality_tile", &solve_equality_tile<T>, "tile"_a, "tol"_a, Unlocked(),
-        "The same with sum(d) = 0; `diagonal` is that of Q, of any positive values.");
+            "size"_a);
 }
 
 // What `solve_working_sets` updates: a point, the tile and the working set, of the sizes of a problem of m coordinates.
@@ -300,10 +282,8 @@ void bind_dual(nb::module_& m) {
     nb::module_ dual = m.def_submodule(
         "dual",
         "The dual of kernel machines: KKT violations, working sets, coordinate pairs.\n\n"
-        "STEPS_PER_ROW: steps of one solve of a tile, at most, divided by the tile's size. BINS: of the\n"
-        "histogram of `largest_violators`.");
+        "STEPS_PER_ROW: steps of one solve of a tile, at most, divided by the tile's size.");
     dual.attr("STEPS_PER_ROW") = kStepsPerRow;
-    dual.attr("BINS") = kBins;
     nb::class_<BoundTerms>(dual, "SeparableTerms",
                            "The dual's terms of single coordinates, sum_i curvature_i beta_i^2 / 2 + epsilon |beta_i|\n"
                            "- target_i beta_i on lo_i <= beta_i <= hi_i, lo_i <= 0 <= hi_i, and the scale\n"
@@ -329,10 +309,7 @@ void bind_dual(nb::module_& m) {
                 check_at_least("n_rows", n_rows, 0);
                 new (work) WorkingSet(size, n_rows);
             },
-            "size"_a, "n_rows"_a)
-        .def_prop_ro(
-            "rows", [](WorkingSet& w) { return copy(as_span(w.rows).head(w.n_used)); },
-            "The rows of the last working set, newest last; a copy.");
+            "size"_a, "n_rows"_a);
     bind_tile<float>(dual, "Tile32");
     bind_tile<double>(dual, "Tile64");
     dual.def(
@@ -349,23 +326,6 @@ void bind_dual(nb::module_& m) {
         "terms"_a, array("beta"), array("f"), "has_intercept"_a, array("out"),
         "Write the KKT violation of each coordinate, positive where beta should rise; all arrays (m,), f = K beta. Returns\n"
         "the intercept (0 in a problem without one) and the violation that is compared with a tolerance.");
-    dual.def(
-        "largest_violators",
-        [](Span<const double> violation, int side, Index k) {
-            if (side < -1 || side > 1) raise_value_error("side must be -1, 0 or 1, got ", side);
-            std::vector<Index> out(maximum<Index>(minimum(k, violation.size), 0));
-            std::vector<std::int16_t> bins(violation.size);
-            std::vector<Histogram> histograms(count_blocks(violation.size, kViolationRows));
-            const auto run = [](Index n_blocks, const auto& visit) {
-                for (Index block = 0; block < n_blocks; ++block) visit(block);
-            };
-            const Index n = largest_violators(violation, static_cast<Side>(side), as_span(out).size, kViolationRows,
-                                              as_span(bins), as_span(histograms), as_span(out), run);
-            return copy(as_span(out).head(n));
-        },
-        array("violation"), "side"_a, "k"_a,
-        "Indices of the k largest violations (m,), exact to 1/256 of the largest: positive ones (side 1), negative ones (-1),\n"
-        "or by absolute value (0).");
     bind_rows<float>(dual, "EntryRows32");
     bind_rows<double>(dual, "EntryRows64");
     bind_solver<float, float>(dual);

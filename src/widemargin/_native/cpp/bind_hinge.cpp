@@ -27,18 +27,6 @@ template <class T> class Owned {
     std::unique_ptr<T[]> data_;
 };
 
-// Call visit(block) for each block of n rows, without the interpreter's lock.
-template <class Visit> void for_each_row_block(Team& team, Index n, const Visit& visit) {
-    LockReleased unlocked;
-    for_each_block(team, count_row_blocks(n), [&](Index block) { visit(RowBlock(block, n)); });
-}
-
-// The sums over all rows of what visit(block) returns for each block.
-template <std::size_t k, class Visit> Sums<k> sum_row_blocks(Team& team, Index n, const Visit& visit) {
-    LockReleased unlocked;
-    return sum_blocks<k>(count_row_blocks(n), run_in(team), [&](Index block) { return visit(RowBlock(block, n)); });
-}
-
 // Arrays of the first and second numbers of all entries, in the order of the blocks.
 template <class Entry> std::tuple<NewArray<double>, NewArray<double>> join_pairs(const BlockLists<Entry>& lists) {
     Owned<double> first(lists.size()), second(lists.size());
@@ -50,7 +38,7 @@ auto scan(Team& team, Span<const double> f, Span<const double> f_end, double int
           Span<const double> signed_weights, double lo, double hi) {
     check_lengths(f.size, {{"f_end", f_end}, {"signed_weights", signed_weights}});
     BlockLists<Breakpoint> found(f.size);
-    const Sums<1> slope = sum_row_blocks<1>(team, f.size, [&](const RowBlock& block) -> Sums<1> {
+    const auto slope = sum_row_blocks<1>(team, f.size, [&](const RowBlock& block) -> Sums<1> {
         const Segment segment{block.of(f), block.of(f_end), intercept, intercept_end - intercept};
         return {scan_breakpoints(segment, block.of(signed_weights), lo, hi, block.number, found)};
     });
@@ -60,32 +48,33 @@ auto scan(Team& team, Span<const double> f, Span<const double> f_end, double int
 auto advance(Team& team, Span<double> f, Span<const double> f_end, Span<const double> signed_weights, double step, double mu,
              Span<double> coef) {
     check_lengths(f.size, {{"f_end", f_end}, {"signed_weights", signed_weights}, {"coef", coef}});
-    return std::tuple_cat(sum_row_blocks<2>(team, f.size, [&](const RowBlock& block) {
+    return sum_row_blocks<2>(team, f.size, [&](const RowBlock& block) {
         return advance_block(block.of(f), block.of(f_end), block.of(signed_weights), step, mu, block.of(coef));
-    }));
+    });
 }
 
 auto smooth(Team& team, Span<const double> f, double intercept, Span<const double> signed_weights, double width,
             double positive_factor, double negative_factor, Span<double> coef) {
     check_lengths(f.size, {{"signed_weights", signed_weights}, {"coef", coef}});
-    return std::tuple_cat(sum_row_blocks<4>(team, f.size, [&](const RowBlock& block) {
+    return sum_row_blocks<4>(team, f.size, [&](const RowBlock& block) {
         return smoothed_hinges(block.of(f), intercept, block.of(signed_weights), width, positive_factor, negative_factor,
                                block.of(coef));
-    }));
+    });
 }
 
 auto slopes(Team& team, Span<const double> f, double intercept, Span<const double> signed_weights, double width) {
     check_lengths(f.size, {{"signed_weights", signed_weights}});
-    return std::tuple_cat(sum_row_blocks<3>(team, f.size, [&](const RowBlock& block) {
+    return sum_row_blocks<3>(team, f.size, [&](const RowBlock& block) {
         return smoothed_slopes(block.of(f), intercept, block.of(signed_weights), width);
-    }));
+    });
 }
 
 auto near_kink(Team& team, Span<const double> f, double intercept, Span<const double> signed_weights, double distance) {
     check_lengths(f.size, {{"signed_weights", signed_weights}});
     BlockLists<Index> found(f.size);
-    for_each_row_block(team, f.size, [&](const RowBlock& block) {
+    sum_row_blocks<1>(team, f.size, [&](const RowBlock& block) -> Sums<1> {
         find_rows_near_kink(block.of(f), intercept, block.of(signed_weights), distance, block, found);
+        return {0.0};
     });
     Owned<Index> rows(found.size());
     found.for_each([&](Index k, Index row) { rows[k] = row; });
@@ -96,7 +85,7 @@ auto collect(Team& team, Span<const double> f, Span<const double> f_end, double 
              double hi, Span<double> residuals) {
     check_lengths(f.size, {{"f_end", f_end}, {"signed_weights", signed_weights}, {"residuals", residuals}});
     BlockLists<WeightedValue> found(f.size);
-    const Sums<2> below_and_upto = sum_row_blocks<2>(team, f.size, [&](const RowBlock& block) {
+    const auto below_and_upto = sum_row_blocks<2>(team, f.size, [&](const RowBlock& block) {
         return collect_residuals(block.of(f), block.of(f_end), k, block.of(signed_weights), lo, hi, block.of(residuals),
                                  block.number, found);
     });
@@ -123,28 +112,6 @@ std::tuple<double, double> advance_with_intercept(Team& team, Span<double> f, Sp
         write_kink_weights(block.of(residuals), block.of(signed_weights), plane_intercept, slopes, block.of(coef));
     }
     return {risk, offset + slopes.positive * positive + slopes.negative * negative};
-}
-
-template <class I> void bind_signs(nb::module_& m) {
-    m.def(
-        "one_vs_rest_signs",
-        [](Team& team, Span<const I> classes, Index positive, Span<double> out) {
-            check_lengths(classes.size, {{"out", out}});
-            for_each_row_block(team, classes.size, [&](const RowBlock& block) {
-                one_vs_rest_signs<I>(block.of(classes), positive, block.of(out));
-            });
-        },
-        "team"_a, array("classes"), "positive"_a, array("out"), "Write 1.0 where classes == positive, else -1.0.");
-}
-
-void gather_rows(Team& team, Span<const double> values, Span<const Index> chosen, Span<double> out) {
-    check_lengths(chosen.size, {{"out", out}});
-    std::atomic<bool> is_wrong{values.size == 0 && chosen.size > 0};
-    if (!is_wrong)
-        for_each_row_block(team, chosen.size, [&](const RowBlock& block) {
-            if (!gather(values, block.of(chosen), block.of(out))) is_wrong = true;
-        });
-    if (is_wrong) check_indices("chosen", chosen, values.size);
 }
 
 }  // namespace
@@ -197,17 +164,6 @@ void bind_hinge(nb::module_& m) {
               "As advance: the risk at f + intercept, and the plane at the decision values whose residuals y - f are given, with\n"
               "their optimal intercept plane_intercept. Rows at the kink, residuals == plane_intercept, get slopes in [0, 1] for\n"
               "which coef sums to plane_balance.");
-    bind_signs<std::int8_t>(hinge);
-    bind_signs<std::int64_t>(hinge);
-    hinge.def(
-        "absolute_sum",
-        [](Team& team, Span<const double> values) {
-            return sum_row_blocks<1>(team, values.size, [&](const RowBlock& block) -> Sums<1> {
-                return {absolute_sum(block.of(values))};
-            })[0];
-        },
-        "team"_a, array("values"), "sum(|values|)");
-    hinge.def("gather", &gather_rows, "team"_a, array("values"), array("chosen"), array("out"), "Write values[chosen].");
 }
 
 }  // namespace wm

@@ -1,3 +1,6 @@
+#include <nanobind/stl/optional.h>
+
+#include <optional>
 #include <vector>
 
 #include "arrays.hpp"
@@ -35,19 +38,6 @@ template <class T> void bind_dtype(nb::module_& m) {
         },
         array("G"),
         "gamma"_a, "coef0"_a, "degree"_a, "Replace inner products G (r, c) by (gamma <x, z> + coef0)^degree, degree >= 0.");
-    m.def(
-        "add_rows",
-        [](Team& team, const RowsArray<const T>& K, Span<const Index> rows, Span<const double> coef, Span<double> f) {
-            const Matrix<const T> entries = rows_matrix(K, "K");
-            check_lengths(rows.size, {{"coef", coef}});
-            check_at_least("K.shape[1]", entries.columns, f.size);
-            const std::vector<Index> chosen = checked_copy("rows", rows, entries.rows);
-            LockReleased unlocked;
-            for_each_block(team, count_blocks(f.size, kColumnBlock),
-                           [&](Index block) { add_rows(entries, as_span(chosen), coef, f, block); });
-        },
-        "team"_a, array("K"), array("rows"), array("coef"), array("f"),
-        "f += coef K[rows] in float64, f (m,), K (r, >= m), rows and coef (k,). After Stopped f is partly updated.");
     m.def(
         "remove_rows",
         [](Team& team, const RowsArray<T>& K, Span<const Index> kept) {
@@ -108,24 +98,24 @@ template <class F> void with_rows(const CSRMatrix& X, const CSRMatrix& Z, const 
     });
 }
 
-// Call f with the RBFRows of X and of Z.
-template <class Rows, class F>
-void with_rbf_rows(const Rows& X, Span<const double> squares, const Rows& Z, Span<const double> other_squares, const F& f) {
-    with_rows(X, Z, [&](const auto& x, const auto& z) {
-        check_lengths(n_rows(x), {{"squares", squares}});
-        check_lengths(n_rows(z), {{"other_squares", other_squares}});
-        f(RBFRows<std::decay_t<decltype(x)>>{x, squares}, RBFRows<std::decay_t<decltype(z)>>{z, other_squares});
-    });
-}
-
 template <class T> std::vector<double> l1_norms(const Matrix<const T>&) { return {}; }  // dense rows need none
 
-// Call f with the LaplacianRows of X and of Z.
-template <class Rows, class F> void with_laplacian_rows(const Rows& X, const Rows& Z, const F& f) {
+using Squares = std::optional<Vector<const double>>;  // |x|^2 of the rows of an RBF kernel; none of a Laplacian one
+
+// Call f with the RBFRows of X and of Z or, without squares, with their LaplacianRows.
+template <class Rows, class F>
+void with_kernel_rows(const Rows& X, const Squares& squares, const Rows& Z, const Squares& other_squares, const F& f) {
+    if (squares.has_value() != other_squares.has_value()) raise_value_error("squares must be of both sets of rows, or of none");
     with_rows(X, Z, [&](const auto& x, const auto& z) {
+        using XRows = std::decay_t<decltype(x)>;
+        using ZRows = std::decay_t<decltype(z)>;
+        if (squares) {
+            check_lengths(n_rows(x), {{"squares", span(*squares)}});
+            check_lengths(n_rows(z), {{"other_squares", span(*other_squares)}});
+            return f(RBFRows<XRows>{x, span(*squares)}, RBFRows<ZRows>{z, span(*other_squares)});
+        }
         const std::vector<double> norms = l1_norms(x), other_norms = l1_norms(z);
-        f(LaplacianRows<std::decay_t<decltype(x)>>{x, as_span(norms)},
-          LaplacianRows<std::decay_t<decltype(z)>>{z, as_span(other_norms)});
+        f(LaplacianRows<XRows>{x, as_span(norms)}, LaplacianRows<ZRows>{z, as_span(other_norms)});
     });
 }
 
@@ -158,21 +148,15 @@ void add_product_of_rows(const KernelRows<distance, X>& x, const RowsArray<const
 // Rows in arrays of type Rows; kernel values of type T.
 template <class T, class Rows> void bind_matrices(nb::module_& m) {
     m.def(
-        "rbf_matrix",
-        [](const Rows& X, Span<const double> squares, const Rows& Z, Span<const double> other_squares, double gamma,
+        "kernel_matrix",
+        [](const Rows& X, const Squares& squares, const Rows& Z, const Squares& other_squares, double gamma,
            const RowsArray<T>& out) {
-            with_rbf_rows(X, squares, Z, other_squares,
-                          [&](const auto& x, const auto& z) { write_matrix(x, z, gamma, out); });
+            with_kernel_rows(X, squares, Z, other_squares,
+                             [&](const auto& x, const auto& z) { write_matrix(x, z, gamma, out); });
         },
-        array("X"), array("squares"), array("Z"), array("other_squares"), "gamma"_a, array("out"),
-        "Write exp(-gamma |x - z|^2) (r, c), for rows X (r, d), Z (c, d); squares (r,), other_squares (c,): |x|^2, |z|^2.");
-    m.def(
-        "laplacian_matrix",
-        [](const Rows& X, const Rows& Z, double gamma, const RowsArray<T>& out) {
-            with_laplacian_rows(X, Z, [&](const auto& x, const auto& z) { write_matrix(x, z, gamma, out); });
-        },
-        array("X"), array("Z"), "gamma"_a, array("out"),
-        "Write exp(-gamma |x - z|_1) (r, c), for rows X (r, d), Z (c, d); CSR rows without repeated columns.");
+        array("X"), array("squares").none(), array("Z"), array("other_squares").none(), "gamma"_a, array("out"),
+        "Write exp(-gamma |x - z|^2) (r, c), for rows X (r, d), Z (c, d); squares (r,), other_squares (c,): |x|^2, |z|^2; or\n"
+        "exp(-gamma |x - z|_1), with None for both, of CSR rows without repeated columns.");
 }
 
 template <class T, KernelArgument distance, class X, class Z>
@@ -200,62 +184,37 @@ void add_near_product_of_rows(const KernelRows<distance, X>& x, Span<const Index
 
 template <class T, class Rows> void bind_near_products(nb::module_& m) {
     m.def(
-        "add_near_rbf_product",
-        [](const Rows& X, Span<const double> squares, Span<const Index> starts, Matrix<const T> lows, Matrix<const T> highs,
-           double limit, Matrix<const double> coef, const Rows& Z, Span<const double> other_squares, double gamma,
+        "add_near_product",
+        [](const Rows& X, const Squares& squares, Span<const Index> starts, Matrix<const T> lows, Matrix<const T> highs,
+           double limit, Matrix<const double> coef, const Rows& Z, const Squares& other_squares, double gamma,
            const RowsArray<double>& out) {
-            with_rbf_rows(X, squares, Z, other_squares, [&](const auto& x, const auto& z) {
+            with_kernel_rows(X, squares, Z, other_squares, [&](const auto& x, const auto& z) {
                 add_near_product_of_rows(x, starts, lows, highs, limit, coef, z, gamma, out);
             });
         },
-        array("X"), array("squares"), array("starts"), array("lows"), array("highs"), "limit"_a, array("coef"), array("Z"),
-        array("other_squares"), "gamma"_a, array("out"),
-        "add_rbf_product without the entries between a row z and the batches of rows starts[b] ... starts[b + 1] - 1 of X\n"
-        "whose box has a squared distance above `limit`: all rows of batch b are in [lows[:, b], highs[:, b]], for lows and\n"
+        array("X"), array("squares").none(), array("starts"), array("lows"), array("highs"), "limit"_a, array("coef"),
+        array("Z"), array("other_squares").none(), "gamma"_a, array("out"),
+        "add_kernel_product without the entries between a row z and the batches of rows starts[b] ... starts[b + 1] - 1 of X\n"
+        "whose box has a (squared) distance above `limit`: all rows of batch b are in [lows[:, b], highs[:, b]], for lows and\n"
         "highs (d, B) and starts (B + 1,).");
-    m.def(
-        "add_near_laplacian_product",
-        [](const Rows& X, Span<const Index> starts, Matrix<const T> lows, Matrix<const T> highs, double limit,
-           Matrix<const double> coef, const Rows& Z, double gamma, const RowsArray<double>& out) {
-            with_laplacian_rows(X, Z, [&](const auto& x, const auto& z) {
-                add_near_product_of_rows(x, starts, lows, highs, limit, coef, z, gamma, out);
-            });
-        },
-        array("X"), array("starts"), array("lows"), array("highs"), "limit"_a, array("coef"), array("Z"), "gamma"_a,
-        array("out"), "The same as add_near_rbf_product for add_laplacian_product, with L1 distances.");
 }
 
 template <class Rows> void bind_products(nb::module_& m) {
     m.def(
-        "add_rbf_product",
-        [](const Rows& X, Span<const double> squares, const RowsArray<const double>& coef, const Rows& Z,
-           Span<const double> other_squares, double gamma, const RowsArray<double>& out) {
-            with_rbf_rows(X, squares, Z, other_squares,
-                          [&](const auto& x, const auto& z) { add_product_of_rows(x, coef, z, gamma, out); });
+        "add_kernel_product",
+        [](const Rows& X, const Squares& squares, const RowsArray<const double>& coef, const Rows& Z,
+           const Squares& other_squares, double gamma, const RowsArray<double>& out) {
+            with_kernel_rows(X, squares, Z, other_squares,
+                             [&](const auto& x, const auto& z) { add_product_of_rows(x, coef, z, gamma, out); });
         },
-        array("X"), array("squares"), array("coef"), array("Z"), array("other_squares"), "gamma"_a, array("out"),
-        "out += coef K in float64, coef (k, r), out (k, c), with K (r, c) as rbf_matrix writes it, in X's dtype.");
-    m.def(
-        "add_laplacian_product",
-        [](const Rows& X, const RowsArray<const double>& coef, const Rows& Z, double gamma, const RowsArray<double>& out) {
-            with_laplacian_rows(X, Z, [&](const auto& x, const auto& z) { add_product_of_rows(x, coef, z, gamma, out); });
-        },
-        array("X"), array("coef"), array("Z"), "gamma"_a, array("out"),
-        "out += coef K in float64, coef (k, r), out (k, c), with K (r, c) as laplacian_matrix writes it, in X's dtype.");
+        array("X"), array("squares").none(), array("coef"), array("Z"), array("other_squares").none(), "gamma"_a,
+        array("out"), "out += coef K in float64, coef (k, r), out (k, c), with K (r, c) as kernel_matrix writes it, in X's dtype.");
 }
 
 }  // namespace
 
 void bind_kernels(nb::module_& m) {
     nb::module_ kernels = m.def_submodule("kernels", "Kernel functions of the entries of a tile; weighted sums of kernel rows.");
-    kernels.def(
-        "exponential",
-        [](const RowsArray<float>& G, double factor) {
-            const Matrix<float> values = rows_matrix(G, "G");
-            LockReleased unlocked;
-            exponential(values, factor);
-        },
-        array("G"), "factor"_a, "Replace G (r, c) by exp(factor G), for factor G <= 0; positive exponents count as 0.");
     bind_dtype<float>(kernels);
     bind_dtype<double>(kernels);
     bind_matrices<float, RowsArray<const float>>(kernels);

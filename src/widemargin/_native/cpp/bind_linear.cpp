@@ -146,18 +146,6 @@ template <class RowArrays> void bind_ascent(nb::module_& m) {
         "|x_i|^2. Returns the duality gap: a sum of terms as they were when their rows were visited. Runs in the calling\n"
         "thread; if the team is stopped, Stopped is raised within 256 rows, with W that belongs to beta.");
     m.def(
-        "add_rows",
-        [](const RowArrays& X, Span<const double> coef, Span<double> w) {
-            visit_rows(X, [&](const auto& rows) {
-                check_lengths(n_rows(rows), {{"coef", coef}});
-                check_lengths(rows.columns + 1, {{"w", w}});
-                LockReleased unlocked;
-                add_rows(rows, coef, w.data);
-            });
-        },
-        array("X"), array("coef"), array("w"),
-        "w[:d] += coef X, coef (n,), w (d + 1,). Rows of coefficient 0 are not read.");
-    m.def(
         "squared_norms",
         [](const RowArrays& X, Span<double> out) {
             visit_rows(X, [&](const auto& rows) {

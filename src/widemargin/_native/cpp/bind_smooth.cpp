@@ -8,12 +8,6 @@
 namespace wm {
 namespace {
 
-template <std::size_t k, class Visit> auto sum_row_blocks(Team& team, Index n, const Visit& visit) {
-    LockReleased unlocked;
-    return std::tuple_cat(
-        sum_blocks<k>(count_row_blocks(n), run_in(team), [&](Index block) { return visit(RowBlock(block, n)); }));
-}
-
 template <class Phi> nb::class_<Phi> bind_loss(nb::module_& m, const char* name, const char* doc) {
     return nb::class_<Phi>(m, name, doc)
         .def(

@@ -126,10 +126,4 @@ Epoch ascent_epoch(const Rows& X, const DualPoint& point, Span<Index> order, dou
     return {n_unshrunk, largest > 0.0 ? largest : kInfinity, least < 0.0 ? least : -kInfinity, gap};
 }
 
-// w[:d] += coef X. Rows of coefficient 0 are not read.
-template <class Rows> void add_rows(const Rows& X, Span<const double> coef, double* w) {
-    for (Index i = 0; i < coef.size; ++i)
-        if (coef[i] != 0.0) add_row(X, i, coef[i], w);
-}
-
 }  // namespace wm

@@ -67,9 +67,6 @@ class CSRMatrix {
     Index nnz() const {
         return std::visit([](const auto& X) { return X.nnz(); }, view_);
     }
-    bool is_sorted() const {
-        return std::visit([](const auto& X) { return X.is_sorted; }, view_);
-    }
     KeptScratch& scratch() const { return *scratch_; }
 
     // Call f with the view, of either type of values.

@@ -204,32 +204,4 @@ inline void find_rows_near_kink(Span<const double> f, double intercept, Span<con
     found.set(block.number, rows);
 }
 
-// out (n,) = 1 where classes == positive, else -1
-template <class I> void one_vs_rest_signs(Span<const I> classes, Index positive, Span<double> out) {
-    double* __restrict into = out.data;
-    for (Index i = 0; i < classes.size; ++i) into[i] = classes.data[i] == positive ? 1.0 : -1.0;
-}
-
-inline double absolute_sum(Span<const double> values) {
-    double total = 0.0;
-    for (Index i = 0; i < values.size; ++i) total += std::abs(values.data[i]);
-    return total;
-}
-
-// out (m,) = values[chosen].
-//
-// Given   values (n,), n > 0; chosen (m,)
-// Returns whether all of `chosen` are in [0, n); for one that is not, values[0] is written
-inline bool gather(Span<const double> values, Span<const Index> chosen, Span<double> out) {
-    const auto n = static_cast<std::uint64_t>(values.size);
-    double* __restrict into = out.data;
-    bool is_wrong = false;
-    for (Index i = 0; i < chosen.size; ++i) {
-        const auto place = static_cast<std::uint64_t>(chosen.data[i]);  // a negative one is too large as well
-        is_wrong |= place >= n;
-        into[i] = values.data[place < n ? place : 0];
-    }
-    return !is_wrong;
-}
-
 }  // namespace wm

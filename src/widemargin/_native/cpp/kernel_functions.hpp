@@ -9,18 +9,6 @@
 
 namespace wm {
 
-// G (r, c) = exp(factor G), in float32
-//
-// Given   factor G <= 0: positive exponents count as 0
-// Cost    about 0.3 ns an entry
-inline void exponential(Matrix<float> G, double factor) {
-    const float slope = static_cast<float>(factor);
-    for (Index i = 0; i < G.rows; ++i) {
-        float* __restrict row = G[i].data;
-        for (Index j = 0; j < G.columns; ++j) row[j] = exp_of_nonpositive(slope * row[j]);
-    }
-}
-
 // G (r, c) = (gamma G + coef0)^degree, for inner products G
 //
 // Given   degree >= 0; scratch (c,)

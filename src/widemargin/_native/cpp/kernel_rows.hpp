@@ -66,7 +66,7 @@ inline Span<double> column_block(Span<double> sum, Index block) {
 //
 // Given   K (r, >= m); rows (k,), coef (k,); f (m,), changed in place
 // Cost    k multiply-adds a column; K[rows] is read once
-// Twin    tests/naive/dual.py::add_rows
+// Twin    f + coef @ K[rows]
 template <class Entry>
 void add_rows(Matrix<const Entry> K, Span<const Index> rows, Span<const double> coef, Span<double> f, Index block) {
     const Index first = block * kColumnBlock;

@@ -3,6 +3,7 @@
 #include <nanobind/nanobind.h>
 
 #include "interpreter_lock.hpp"
+#include "row_blocks.hpp"
 #include "team.hpp"
 
 namespace wm {
@@ -55,6 +56,13 @@ template <class Visit> void for_each_block(Team& team, Index n_blocks, const Vis
 // type are local to their file: GCC then inlines those with one caller, which vectorises their loops.
 [[maybe_unused]] static auto run_in(Team& team) {
     return [&team](Index n_blocks, const auto& visit) { for_each_block(team, n_blocks, visit); };
+}
+
+// A tuple of the k sums over n rows of what visit(block) returns for each block, without the interpreter's lock.
+template <std::size_t k, class Visit> auto sum_row_blocks(Team& team, Index n, const Visit& visit) {
+    LockReleased unlocked;
+    return std::tuple_cat(
+        sum_blocks<k>(count_row_blocks(n), run_in(team), [&](Index block) { return visit(RowBlock(block, n)); }));
 }
 
 }  // namespace wm

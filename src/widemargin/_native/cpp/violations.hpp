@@ -148,7 +148,7 @@ inline Edge find_edge(Span<Histogram> histograms, Index k) {
 //         scratch; out (>= min(k, m),), written; run(n, visit) calls visit(block) for n blocks, in any order
 // Returns how many were written: at most k, those above the last bin first
 // Cost    O(m), no sort
-// Twin    tests/naive/dual.py::largest_rows
+// Twin    the k largest of np.argsort(-violation), but for one bin
 template <class Run>
 Index largest_violators(Span<const double> violation, Side side, Index k, Index block_rows, Span<std::int16_t> bins,
                         Span<Histogram> histograms, Span<Index> out, const Run& run) {

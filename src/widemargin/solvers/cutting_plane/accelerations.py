@@ -9,13 +9,13 @@
 | `smoothed_newton` | hinges (*); n >= 512 d and n >= 32 d^2 | a handful of steps; the Hessian costs some passes |
 | `dual_epochs` | hinge; n d (CSR: non-zeros) >= 32,768, no sample start | epochs gain fast while the gap is large |
 | `dual_alone` | hinge, squared hinge; as above, and d > n; of sparse rows in many directions 4 d >= n | see there |
-| `multiclass_dual` | Crammer and Singer's hinge; as above, and d > n | epochs alone |
+| `crammer_singer` | Crammer and Singer's hinge; as above, and d > n | epochs alone |
 | `newton_steps` | smooth losses | planes alone need many rounds |
 
 (*) The hinge of classes, and the piecewise linear losses of targets, which are two hinges.
 
 A loss names those that are written for it (`Loss.accelerations`). All but `newton_steps` need samples in this process.
-The interior-point method follows 30 rounds; of more than 32,768 values 10, or (min(n, d) / 30)^2 if that is more.
+The interior-point method follows 30 rounds, or (min(n, d) / 30)^2 if that is more.
 Newton steps on smoothed hinges run on the active rows, and on the sample. Below 32,768 values hinges have the Gram
 dual, or nothing: rounds are fast there, and depend neither on the order of the samples nor on repeated ones. The
 experiments behind the thresholds are in decision 0006.
@@ -36,7 +36,7 @@ _GRAM_SIZE = 1024  # samples, and features, at most
 _SAMPLE_ROWS = 2**15  # n, at least, for a start from a sample
 _ACTIVE_ROWS_PER_COLUMN = 64  # n / d, at least, for active rows
 _ROWS_PER_COLUMN, _NEWTON_ROWS_PER_PAIR = 512, 32  # n / d for a sample and Newton's method, n / d^2 for the latter
-ASCENT_VALUES = 2**15  # n d of dense samples, non-zeros of CSR, at least
+_ASCENT_VALUES = 2**15  # n d of dense samples, non-zeros of CSR, at least
 _SPARSE_ROWS_PER_COLUMN, _SPARSE_SHARE = 4, 1 / 8  # n / d, and non-zeros / n d, at most
 _SPARSE_DISTANCE = 0.75  # origin distance, at most: rows that share a direction are nearly parallel
 
@@ -51,7 +51,7 @@ class Accelerations:
     active_rows: bool = False
     smoothed_newton: bool = False
     dual_epochs: bool = False
-    dual_alone: bool = False  # of several classes multiclass_dual.py
+    dual_alone: bool = False  # of several classes crammer_singer.py
     newton_steps: bool = False
 
 
@@ -68,7 +68,7 @@ def _suited(X: LocalMatrix, loss: Loss) -> dict[str, bool]:
     sample_start = n >= max(_SAMPLE_ROWS, _ROWS_PER_COLUMN * d)
     rows, _ = split_constant(X)
     n_values = linear.count_values(rows.row_arrays) if isinstance(rows, RowAccess) else 0
-    has_ascent = n_values >= ASCENT_VALUES and not sample_start and "dual_alone" in loss.accelerations
+    has_ascent = n_values >= _ASCENT_VALUES and not sample_start and "dual_alone" in loss.accelerations
     is_single = loss.n_outputs == 1
     dual_alone = has_ascent and isinstance(rows, RowAccess) and _suits_dual(rows, n_values, is_single=is_single)
     return {

@@ -34,27 +34,11 @@ _MAX_PASSES = 2.0  # samples that rounds on active rows read / all samples, at m
 
 
 class ActiveRows:
-    """Rounds of one machine on its active rows.
+    """Rounds of one machine, of a hinge loss, on its active rows among all samples X, to a relative gap of `tol`.
 
-    Parameters
-    ----------
-    X : LocalMatrix
-        All samples.
-    machine : CuttingPlaneMachine
-        Of a hinge loss.
-    tol : float
-        Largest relative gap of the machine at the end.
-    n_bytes : int
-        Of the copy of the active rows, at most.
-    go_on : callable
-        Returns False when time is up; called after every round.
-    newton : bool
-        Whether the shape of X suits Newton's method.
-
-    Attributes
-    ----------
-    uses_newton : bool
-        Whether Newton's method is used for this C; cutting planes where it is not, or has failed.
+    The copy of the active rows takes `n_bytes` at most; `go_on` is called after every round, and returns False when
+    time is up; `newton` is whether the shape of X suits Newton's method. `uses_newton` is whether it is used for this
+    C; cutting planes where it is not, or has failed.
     """
 
     def __init__(
@@ -148,7 +132,7 @@ class ActiveRows:
             return None
         X = self._X.take(chosen)
         plane, normal = machine.base
-        coef, f = (self._loss.gather(values, chosen) for values in (plane.coef, machine.decision_values))
+        coef, f = plane.coef[:, chosen], machine.decision_values[:, chosen]
         loss = self._loss.restrict(chosen, plane_balance=float(coef.sum()))
         base = BasePlane(Plane(coef, loss.plane_offset(coef), plane.point), X.rmatvec(coef))
         remainder = LinearRemainder(normal - base.normal, plane.offset - base.plane.offset)

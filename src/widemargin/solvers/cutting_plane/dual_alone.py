@@ -78,18 +78,9 @@ def face_step(face: Face, gain_ratio: float, go_on: Callable[[], bool]) -> Vecto
 
 
 class DualAlone(DualPoint):
-    """The dual of a machine with hinges, raised until the duality gap is small.
+    """The dual of a machine with hinges, raised to a relative gap of `tol`; the copy of the free samples has `n_bytes`.
 
-    Parameters
-    ----------
-    X, loss, squared_norms
-        Of `DualPoint`.
-    tol : float
-        Largest relative gap at the end.
-    n_bytes : int
-        Of the copy of the free samples, at most.
-    go_on : callable
-        Returns False when time is up; called after every epoch and every step of conjugate gradients.
+    `go_on` is called after every epoch and every step of conjugate gradients, and returns False when time is up.
     """
 
     def __init__(

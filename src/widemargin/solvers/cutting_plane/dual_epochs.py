@@ -22,7 +22,6 @@ import numpy as np
 from ..._native import linear
 from ..._types import Matrix, RowIndices, Vector
 from ...data import RowAccess
-from .alternation import Alternation
 from .losses import HingeLoss
 from .smooth_losses import SquaredHingeLoss
 
@@ -31,7 +30,7 @@ _EPOCH_WORK_PER_VALUE, _EPOCH_WORK_PER_ROW = 5.0, 8.0  # one thread, no order in
 _ROUND_WORK, _ROUND_WORK_PER_ROW, _ROUND_WORK_PER_COLUMN = 2e5, 8.0, 60.0  # beside 1 for each value
 _PLANE_WORK = 2.0  # work of a round / values of all planes' normals: on text, much of the work
 _ROUNDS_PER_COLUMN = 2.0  # rounds alone that should end a fit / columns, at most
-_FIRST_TURN_EPOCHS, _FIRST_TURN_SHARE = 4.0, 0.1  # epochs, and work / work expected of rounds alone: the less
+_TURN_EPOCHS, _TURN_SHARE = 4.0, 0.1  # epochs, and work / work expected of rounds alone: the less
 _MAX_EPOCHS = 8.0  # in a round, at most
 
 _SIGMA = 0.03  # penalty of y'alpha = 0 in the method of multipliers / mean |x_i|^2; 0.01 and 0.1 are about as good
@@ -43,14 +42,6 @@ class DualPoint:
 
     Epochs raise `Stopped` once the team of the loss is stopped; the dual point is then that after the samples visited
     so far. An unregularised intercept is updated before each epoch by the method of multipliers.
-
-    Parameters
-    ----------
-    X : RowAccess
-        n samples of d features.
-    loss : HingeLoss or SquaredHingeLoss
-    squared_norms : ndarray of shape (n,)
-        |x_i|^2 of the samples.
     """
 
     def __init__(self, X: RowAccess, loss: HingeLoss | SquaredHingeLoss, squared_norms: Vector) -> None:
@@ -156,40 +147,49 @@ class DualPoint:
 
 
 class DualEpochs(DualPoint):
-    """A dual point raised by the epochs of some rounds of cutting planes.
+    """A dual point raised by epochs at the beginning of the first rounds for a C, while the gap is large.
 
-    Parameters
-    ----------
-    X, loss, squared_norms
-        Of `DualPoint`.
-
-    Attributes
-    ----------
-    alternation : Alternation
+    They have the work of four epochs, or a tenth of what is expected of rounds alone.
     """
 
     def __init__(self, X: RowAccess, loss: HingeLoss, squared_norms: Vector) -> None:
         super().__init__(X, loss, squared_norms)
+        self._X = X
         (n, d), size = X.shape, linear.count_values(X.row_arrays)
         self._epoch_work = _EPOCH_WORK_PER_VALUE * size + _EPOCH_WORK_PER_ROW * n
         self._round_work = _ROUND_WORK + size + _ROUND_WORK_PER_ROW * n + _ROUND_WORK_PER_COLUMN * d
-        self.alternation = self._new_alternation()
         self._n_epochs = 0.0  # of this round; a part of one where samples are shrunk
+        self._begin_turn()
+
+    def _begin_turn(self) -> None:
+        expected = _ROUNDS_PER_COLUMN * len(self._w) * self._round_work
+        # rounds are counted when their bounds are known, and so is the start, which has no epochs
+        self._work_left = self._round_work + min(_TURN_EPOCHS * self._epoch_work, _TURN_SHARE * expected)
+
+    @property
+    def have_turn(self) -> bool:
+        """Whether the next round begins with epochs."""
+        return self._work_left > 0.0
 
     def set_risk_weight(self, C: float) -> None:
-        """Change the weight of the risk: the plane stays, and epochs get a new trial."""
+        """Change the weight of the risk: the plane stays, and epochs get another turn."""
         factor, self._C = C / self._C, C
         self._scale(factor)
-        self.alternation = self._new_alternation()
+        self._begin_turn()
 
     def run_epochs(self) -> None:
         """This round's epochs, and an extrapolation of the change that they made."""
         alpha, w = self._alpha.copy(), self._w.copy()
-        most = min(self.alternation.work_left / self._epoch_work, _MAX_EPOCHS)
+        most = min(self._work_left / self._epoch_work, _MAX_EPOCHS)
         while len(self._unshrunk) > 0 and (self._n_epochs == 0.0 or self._n_epochs < most):
             self._n_epochs += self._run_epoch()[0]
         if not self._has_intercept and alpha.any():
             self._extrapolate(self._alpha - alpha, self._w - w)
+
+    def record_round(self, n_planes: int) -> None:
+        """Count the work of a round."""
+        self._work_left -= self._round_work + _PLANE_WORK * n_planes * len(self._w) + self._epoch_work * self._n_epochs
+        self._n_epochs = 0.0
 
     def _extrapolate(self, change: Vector, w_change: Vector) -> None:
         """Go on in the direction of the latest change, as far as the dual rises, and project into the box."""
@@ -199,20 +199,10 @@ class DualEpochs(DualPoint):
         upper = self._C * np.abs(self._signed_weights)
         alpha = np.clip(self._alpha + rise / max(curvature, 1e-300) * change, 0.0, upper)
         w = self._w.copy()
-        linear.add_rows(self._arrays, (alpha - self._alpha) * np.sign(self._signed_weights), w)
+        w[:-1] += self._X.rmatvec(((alpha - self._alpha) * np.sign(self._signed_weights))[None])[0]
         gain = (alpha - self._alpha).sum() - 0.5 * float((w - self._w) @ (w + self._w))
         if gain > 0.0:
             self._alpha, self._w = alpha, w
-
-    def record_round(self, relative_gap: float, n_planes: int) -> None:
-        """Add the work and the gap of a round to the alternation."""
-        work = self._round_work + _PLANE_WORK * n_planes * len(self._w) + self._epoch_work * self._n_epochs
-        self.alternation.record(work, relative_gap)
-        self._n_epochs = 0.0
-
-    def _new_alternation(self) -> Alternation:
-        expected = _ROUNDS_PER_COLUMN * len(self._w) * self._round_work
-        return Alternation(min(_FIRST_TURN_EPOCHS * self._epoch_work, _FIRST_TURN_SHARE * expected), expected)
 
 
 def squared_norms(X: RowAccess) -> Vector:

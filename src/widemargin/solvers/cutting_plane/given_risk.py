@@ -44,18 +44,7 @@ class Evaluation(NamedTuple):
 
 
 class GivenRisk:
-    """A risk as a `Loss` of decision values w (1, n_features).
-
-    Parameters
-    ----------
-    risk : Risk
-    n_features : int
-
-    Attributes
-    ----------
-    master : MasterProblem or None
-        Whose planes each value is compared with.
-    """
+    """A risk as a `Loss` of decision values w (1, n_features); values are compared with the planes of `master`."""
 
     n_outputs = 1
     hinge = None

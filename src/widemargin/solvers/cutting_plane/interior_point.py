@@ -60,13 +60,7 @@ class _Point(NamedTuple):
 
 
 class InteriorPoint:
-    """The problem of one machine.
-
-    Parameters
-    ----------
-    X : LocalMatrix
-    loss : HingeLoss
-    """
+    """The problem of one machine."""
 
     def __init__(self, X: LocalMatrix, loss: HingeLoss) -> None:
         signed, shift = loss.signed_weights, loss.shift
@@ -86,14 +80,7 @@ class InteriorPoint:
         self._has_intercept = loss.has_intercept
 
     def solve(self, C: float, tol: float, go_on: Callable[[], bool]) -> tuple[Matrix, float]:
-        """Go on to a relative gap of `tol`, or as far as float64 allows.
-
-        Returns
-        -------
-        w : ndarray of shape (1, d)
-        bound : float
-            The largest dual objective on the way.
-        """
+        """Go on to a relative gap of `tol`, or as far as float64 allows: w (1, d) and the largest dual objective."""
         low, high = np.multiply(C, self._low), np.multiply(C, self._high)
         point = self._start(low, high)
         w, best, bound = point.w, np.inf, -np.inf

@@ -35,13 +35,9 @@ def find_zero(
 ) -> float:
     """The x > lo where an increasing function is at most `tol` in magnitude.
 
-    Newton's method, and bisection where a step leaves the bracket; `stride`, doubled each time, where there is none.
-    With `is_limited` no step without a bracket is longer. Exact where the function is made of linear pieces.
-
-    Parameters
-    ----------
-    derivative : callable
-        Of x: the function's value and its slope, which may be 0.
+    `derivative` gives the function's value and its slope. Newton's method, and bisection where a step leaves the
+    bracket; `stride`, doubled each time, where there is none, and where the slope is 0. With `is_limited` no step
+    without a bracket is longer. Exact where the function is made of linear pieces.
     """
     hi, x = math.inf, start
     for _ in range(60):  # bisection reaches rounding sooner
@@ -77,18 +73,10 @@ class ChordSearch:
     def find_step(
         self, here: float, optimum_at: Callable[[float], float], step_on: Callable[[float], float], least: float
     ) -> float:
-        """The step of the last chord.
+        """The step of the last chord; `here` is the optimal intercept at k = 0, `optimum_at` that at another k.
 
-        Parameters
-        ----------
-        here : float
-            The optimal intercept at k = 0.
-        optimum_at : callable
-            That at another k.
-        step_on : callable
-            Of the change of b with k: the best step on this chord.
-        least : float
-            Shorter steps are rounding.
+        `step_on` gives, of the change of b with k, the best step on this chord; steps shorter than `least` are
+        rounding.
         """
         end = self._end
         for _ in range(8):  # chords, at most

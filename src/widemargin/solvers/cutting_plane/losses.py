@@ -83,15 +83,10 @@ class Loss(Protocol):
 
 
 class HingeLoss:
-    """Weighted hinges without an intercept, R(f) = sum_i s_i max(0, 1 - y_i f_i).
+    """Weighted hinges without an intercept, R(f) = sum_i s_i max(0, 1 - y_i f_i), of signed weights s_i y_i (n,).
 
-    Parameters
-    ----------
-    signed_weights : ndarray of shape (n,)
-        s_i y_i.
-    team : ThreadTeam
-    shift : ndarray of shape (n,), optional
-        That of the design matrix: f = X w + shift. The offsets of planes of w are <coef, shift> larger then.
+    `shift` (n,) is that of the design matrix: f = X w + shift. The offsets of planes of w are <coef, shift> larger
+    then.
     """
 
     n_outputs = 1
@@ -103,7 +98,7 @@ class HingeLoss:
         self.shift = shift
         self.n_rows = len(signed_weights)
         self.team = team
-        self._total: float = compiled.absolute_sum(team.native, signed_weights)
+        self._total = float(np.abs(signed_weights).sum())
 
     @property
     def hinge(self) -> HingeLoss:
@@ -196,12 +191,6 @@ class HingeLoss:
         rows: RowIndices = compiled.rows_near_kink(self.team.native, f[0], intercept, self.signed_weights, width)
         return rows
 
-    def gather(self, values: Matrix, chosen: RowIndices) -> Matrix:
-        """The columns `chosen` of values (1, n)."""
-        some = np.empty((1, len(chosen)))
-        compiled.gather(self.team.native, values[0], chosen, some[0])
-        return some
-
     def rms_change(self, f: Matrix, other: Matrix) -> float:
         """Root mean square of other - f, over the sampled rows."""
         change = other[0, self._sampled_rows] - f[0, self._sampled_rows]
@@ -215,9 +204,7 @@ class HingeLoss:
         return None if self.shift is None else self.shift[chosen]
 
     def _restricted_weights(self, chosen: RowIndices, factor: float) -> Vector:
-        signed_weights: Vector = self.gather(self.signed_weights[None], chosen)[0]
-        signed_weights *= factor
-        return signed_weights
+        return np.asarray(factor * self.signed_weights[chosen])
 
     def nearest_rows(self, f: Matrix, wanted: int) -> tuple[RowIndices, float]:
         """About `wanted` samples whose margins are nearest to 1, in ascending order, and the largest |1 - margin|."""
@@ -234,10 +221,7 @@ def risk_and_plane(loss: Loss, f: Matrix) -> RiskAndPlane:
     return loss.advance(f, f, 0.0, 0.0)
 
 
-def one_vs_rest_weights(y: Labels, positive: int, s: Vector | None, team: ThreadTeam) -> Vector:
+def one_vs_rest_weights(y: Labels, positive: int, s: Vector | None = None) -> Vector:
     """Signed weights (n,) of one class against the rest, for `HingeLoss`: s (default 1) in its rows, -s in others."""
-    signed_weights = np.empty(len(y))
-    compiled.one_vs_rest_signs(team.native, y, positive, signed_weights)
-    if s is not None:
-        signed_weights *= s
-    return signed_weights
+    signs = np.where(y == positive, 1.0, -1.0)
+    return signs if s is None else signs * s

@@ -45,19 +45,9 @@ class LinearRemainder(NamedTuple):
 
 
 class TrustRegion:
-    """The points whose decision values differ from those at the centre by at most `radius` in root mean square.
+    """The points whose decision values differ from f (1, n), at the centre, by at most `radius` in root mean square.
 
-    Parameters
-    ----------
-    loss : HingeLoss
-    f : ndarray of shape (1, n)
-        Decision values at the centre; copied.
-    radius : float
-
-    Attributes
-    ----------
-    is_at_boundary : bool
-        Whether the latest step was shortened.
+    `is_at_boundary` is whether the latest step was shortened.
     """
 
     def __init__(self, loss: HingeLoss, f: Matrix, radius: float) -> None:
@@ -90,36 +80,14 @@ class CuttingPlaneMachine:
     search and returns a plane, whose normal the caller sums over the samples; `add` takes both. So several machines
     share the two passes over X. The loop over rounds is `algorithms.ocas.OCASTraining`.
 
-    Parameters
-    ----------
-    loss : Loss
-    master : MasterProblem
-        With normals of ``loss.n_outputs * n_features`` values; may be shared.
-    C : float
-        Weight of the risk; another is set by `set_risk_weight`.
-    mu : float
-        Planes touch the risk at w_c = (1 - mu) w_b + mu w_t.
-    is_plain : bool
-        As the paper: master problems are solved to rounding, steps are not limited.
-    remainder : LinearRemainder, optional
-        A linear part of the risk.
-    trust_region : TrustRegion, optional
-        Limits the line search.
+    The master problem, with normals of ``loss.n_outputs * n_features`` values, may be shared. Planes touch the risk at
+    w_c = (1 - mu) w_b + mu w_t. With `is_plain`, as in the paper, master problems are solved to rounding and steps are
+    not limited. `remainder` is a linear part of the risk; `trust_region` limits the line search.
 
-    Attributes
-    ----------
-    w : ndarray of shape (q, n_features)
-        w_b, the best point so far.
-    search_point : ndarray of shape (q, n_features)
-        w_t, where the line search has k = 1: the latest master solution, or a point that an acceleration found.
-    objective, bound : float
-        F(w_b), and the largest lower bound so far.
-    step : float
-        Of the latest line search; 1 where there was none.
-    base : BasePlane or None
-        The latest plane at, or near, the best point.
-    further_planes : list of Plane
-        Those that the latest line search found beside it.
+    `w` (q, d) is w_b, the best point so far; `search_point` (q, d) is w_t, where the line search has k = 1: the latest
+    master solution, or a point that an acceleration found; `objective` and `bound` are F(w_b) and the largest lower
+    bound so far; `step` is that of the latest line search, 1 where there was none. `base` is the latest plane at, or
+    near, the best point; `further_planes` are those that the latest line search found beside it.
     """
 
     def __init__(

@@ -21,19 +21,11 @@ IDLE_ROUNDS = 20  # drop a plane whose multiplier was 0 in more than so many rou
 class MasterProblem:
     """The cutting planes known so far, the points where they touch the risk, and their multipliers beta.
 
-    Parameters
-    ----------
-    n_weights : int
-        Length of the normals: q d for q weight vectors of d features.
-    capacity : int
-        Largest number of planes. Beyond it, the plane whose multiplier has been 0 for longest is dropped; if none is 0,
-        two planes are replaced by their mean, weighted by multiplier, and the bound stays.
-    keep_points : bool
-        False saves half of the memory; `binding_points` is empty then.
-    idle_rounds : float
-        Rounds with multiplier 0 after which a plane is dropped.
-    first : tuple of ndarray (n_weights,) and float, optional
-        Normal and offset of the first plane, which is never dropped; the zero plane by default.
+    Normals have `n_weights` values, q d for q weight vectors of d features. Beyond `capacity` planes that whose
+    multiplier has been 0 for longest is dropped; if none is 0, two are replaced by their mean, weighted by multiplier,
+    and the bound stays. Without `keep_points`, which saves half of the memory, `binding_points` is empty. A plane is
+    dropped after `idle_rounds` with multiplier 0. `first` is the normal and the offset of the first plane, which is
+    never dropped; the zero plane by default.
     """
 
     def __init__(
@@ -95,13 +87,9 @@ class MasterProblem:
         return C * float(self._offsets[0]) - 0.5 * C * C * float(self._gram[0, 0])
 
     def solve(self, C: float, tol: float) -> tuple[Vector, float]:
-        """Solve to a gap of `tol`, starting from the latest multipliers.
+        """The solution w (n_weights,) for this C to a duality gap of `tol`, and its dual value.
 
-        Returns
-        -------
-        w : ndarray of shape (n_weights,)
-        bound : float
-            The dual value: a lower bound of the objective, whatever `tol`.
+        That is a lower bound of the objective, whatever `tol`.
         """
         t, beta = self.n_planes, self.beta
         total = beta.sum()

@@ -35,18 +35,9 @@ _SAMPLE_ROWS_PER_COLUMN = 32  # rows of the preconditioner / columns: 16 and 64 
 
 
 class NewtonSteps:
-    """Search points of one machine of a smooth loss.
+    """Search points of one machine of a smooth loss; the preconditioner's sample in float64 takes `n_bytes` at most.
 
-    Parameters
-    ----------
-    X : DesignMatrix
-    machine : CuttingPlaneMachine
-    loss : SmoothLoss
-        That of the machine.
-    n_bytes : int
-        Of the preconditioner's sample in float64, at most.
-    go_on : callable
-        Returns False when time is up; called before every product with the Hessian.
+    `go_on` is called before every product with the Hessian, and returns False when time is up.
     """
 
     def __init__(

@@ -9,6 +9,7 @@ import numpy as np
 from ..._native import hinge as compiled
 from ..._threads import ThreadTeam
 from ..._types import Matrix, RowIndices, Vector
+from ...data import DesignMatrix, RepeatedMatrix, repeat_rows
 from ..quantile import midpoint_quantile
 from .line_search import ZERO_TOL, ChordSearch, find_zero, least_step
 from .losses import SAMPLE_ROWS, HingeLoss, RiskAndPlane, Smoothed
@@ -17,17 +18,10 @@ from .losses import SAMPLE_ROWS, HingeLoss, RiskAndPlane, Smoothed
 class InterceptHingeLoss(HingeLoss):
     """Weighted hinges at their optimal intercept, R(f) = min_b sum_i s_i max(0, 1 - y_i (f_i + b)) - plane_balance b.
 
-    Parameters
-    ----------
-    signed_weights : ndarray of shape (n,)
-        s_i y_i.
-    team : ThreadTeam
-    plane_balance : float
-        What the coefficients c_i of a plane sum to. The plane is below the sum above for every b, as it contains b as
-        (sum_i c_i - plane_balance) b = 0. 0 for all samples; for active rows minus the sum of the coefficients of the
-        linear remainder, which has the term -plane_balance b.
-    intercept_guess : float
-        Where the search for the smoothed hinges' intercept begins.
+    `plane_balance` is what the coefficients c_i of a plane sum to. The plane is below the sum above for every b, as it
+    contains b as (sum_i c_i - plane_balance) b = 0. It is 0 for all samples; for active rows minus the sum of the
+    coefficients of the linear remainder, which has the term -plane_balance b. `intercept_guess` is where the search for
+    the smoothed hinges' intercept begins.
     """
 
     has_intercept = True
@@ -145,3 +139,24 @@ class InterceptHingeLoss(HingeLoss):
         lo = compiled.weighted_quantile(values, weights, level - margin) if level > margin else -math.inf
         hi = compiled.weighted_quantile(values, weights, level + margin) if level + margin < weights.sum() else math.inf
         return lo, hi
+
+
+# Piecewise linear losses of targets are two hinges each, on rows that occur twice:
+#
+#     below max(0, lower - f) + above max(0, f - upper)
+#         = below max(0, 1 - (f + 1 - lower)) + above max(0, 1 + (f - 1 - upper))
+#
+# So whatever is written for hinges works for epsilon-insensitive, absolute and quantile losses: exact line searches,
+# optimal intercepts, active rows, Newton's method on smoothed hinges.
+
+
+def double_rows(X: DesignMatrix, lower: Vector, upper: Vector) -> RepeatedMatrix:
+    """The rows of X (n, d) twice, shifted so that hinges of labels 1, then -1, are about lower and upper (n,)."""
+    n = len(lower)
+    return repeat_rows(X, np.tile(np.arange(n), 2), np.concatenate([1.0 - lower, -1.0 - upper]))
+
+
+def two_hinges(below: Vector, above: Vector, shift: Vector, team: ThreadTeam, *, has_intercept: bool) -> HingeLoss:
+    """The hinges of weights `below` and `above` (n,) on the rows of `double_rows`, whose shift (2 n,) this is."""
+    weights = np.concatenate([below, -above])
+    return InterceptHingeLoss(weights, team, shift=shift) if has_intercept else HingeLoss(weights, team, shift=shift)

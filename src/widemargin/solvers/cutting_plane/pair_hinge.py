@@ -22,15 +22,7 @@ _PRECISION = 1e-4  # gain left / curvature k^2, at most, of a line search: each 
 
 
 class RankedPairs:
-    """The pairs of samples of one group with different y, the first the higher one.
-
-    Parameters
-    ----------
-    y : ndarray of shape (n,)
-    groups : ndarray of shape (n,), int
-    s : ndarray of shape (n,)
-        Weights of samples; that of a pair is their product.
-    """
+    """The pairs of samples of one group with different y, the higher one first; pairs' weights are products of s."""
 
     def __init__(self, y: Vector, groups: Labels, s: Vector) -> None:
         self.s = s
@@ -48,12 +40,7 @@ class RankedPairs:
         return float(self.s[order] @ self._sum_below(order, self._start, self._end, self._ranks[order]))
 
     def violations(self, f: Vector, margin: float) -> tuple[Vector, Vector]:
-        """For each sample the weights of its lower partners with f_j > f_i - margin; of its higher ones likewise.
-
-        Returns
-        -------
-        lower, higher : ndarray of shape (n,)
-        """
+        """The weights (n,) of each sample's lower partners with f_j > f_i - margin; of its higher ones likewise."""
         order = np.lexsort((f, self._groups))
         first = self._first_above(f[order] - margin, f[order])
         last = np.searchsorted(first, np.arange(len(f)), side="right")  # places whose partners begin at or before these

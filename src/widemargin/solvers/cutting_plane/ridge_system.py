@@ -45,14 +45,7 @@ class Decomposition(Protocol):
 
 
 class RidgeSystem:
-    """The systems of samples X (n, d), for any curvatures c.
-
-    Parameters
-    ----------
-    X : LocalMatrix
-    team : ThreadTeam
-    has_intercept : bool
-    """
+    """The systems of samples X (n, d), for any curvatures c."""
 
     def __init__(self, X: LocalMatrix, team: ThreadTeam, *, has_intercept: bool) -> None:
         self.X = X

@@ -34,16 +34,7 @@ class _Point(NamedTuple):
 
 
 class SmoothLoss:
-    """R(f) = sum_i s_i phi(f_i, y_i), or its minimum over an intercept b added to f.
-
-    Parameters
-    ----------
-    function : PointwiseFunction
-    y, s : ndarray of shape (n,)
-        Targets, or labels 1 and -1; weights.
-    team : ThreadTeam
-    has_intercept : bool
-    """
+    """R(f) = sum_i s_i phi(f_i, y_i), or its minimum over an intercept b added to f; y: targets, or labels 1, -1."""
 
     n_outputs = 1
     hinge = first_plane = None
@@ -164,13 +155,7 @@ def _balancing_factors(plus: float, minus: float) -> tuple[float, float]:
 
 
 class SquaredHingeLoss(SmoothLoss):
-    """R(f) = sum_i s_i max(0, 1 - y_i f_i)^2, which has a dual that epochs of coordinate ascent raise.
-
-    Parameters
-    ----------
-    y, s, team, has_intercept
-        Of `SmoothLoss`.
-    """
+    """R(f) = sum_i s_i max(0, 1 - y_i f_i)^2, which has a dual that epochs of coordinate ascent raise."""
 
     accelerations = SmoothLoss.accelerations | {"dual_alone"}
 

@@ -23,14 +23,13 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from scipy.linalg.lapack import dposv
 
-from ..._native import dense
-from ..._types import ROUNDING, Matrix, RowIndices, Vector
+from ..._types import Matrix, RowIndices, Vector
 from ...data import LocalMatrix
 from .line_search import ARMIJO, SHORTEST_STEP
 from .losses import HingeLoss, Smoothed
 from .machine import BasePlane, CuttingPlaneMachine, Plane
+from .ridge_system import RidgeSystem
 
 _MAX_STEPS = 25  # end after so many steps; most fits take a handful
 _WIDTH_FACTOR = 0.25  # next width / width
@@ -40,19 +39,10 @@ _KEPT_ERROR = 0.3  # while gains differ from what steps promised by at most this
 
 
 class NewtonDescent:
-    """A point on the way to the minimum of a machine's smoothed objective.
+    """A point on the way to the minimum of a machine's smoothed objective, which begins at the machine's best point.
 
-    Parameters
-    ----------
-    X : LocalMatrix
-    machine : CuttingPlaneMachine
-        Of a hinge loss; its best point is where this begins.
-    width : float
-        Of the smoothed hinge at first, in units of the margin.
-
-    Attributes
-    ----------
-    point : ndarray of shape (1, n_features)
+    The machine has a hinge loss; `width` is that of the smoothed hinge at first, in units of the margin. `point` (1, d)
+    is the latest point.
     """
 
     def __init__(self, X: LocalMatrix, machine: CuttingPlaneMachine, width: float) -> None:
@@ -66,12 +56,9 @@ class NewtonDescent:
         self._hessian = SmoothedHessian(X, self._loss, machine.C)
 
     def run(self, tol: float, go_on: Callable[[], bool]) -> bool:
-        """Take steps until the relative gap is at most `tol`, or `go_on` returns False.
+        """Take steps until the relative gap is at most `tol`, or `go_on` returns False; False if the method gave up.
 
-        Returns
-        -------
-        bool
-            False if the method gave up; the machine keeps the planes.
+        The machine keeps the planes.
         """
         machine = self._machine
         succeeded = self._descend(tol, go_on, proves=True)
@@ -170,19 +157,7 @@ class NewtonDescent:
 
 
 class SmoothedHessian:
-    """Newton steps for 1/2 |w|^2 + C times a smoothed hinge risk.
-
-    Parameters
-    ----------
-    X : LocalMatrix
-    loss : HingeLoss
-    C : float
-
-    Attributes
-    ----------
-    is_new : bool
-        Whether the latest step computed its own Hessian.
-    """
+    """Newton steps for 1/2 |w|^2 + C times a smoothed hinge risk; `is_new`: the latest computed its own Hessian."""
 
     def __init__(self, X: LocalMatrix, loss: HingeLoss, C: float) -> None:
         self.is_new = False
@@ -190,14 +165,17 @@ class SmoothedHessian:
         self._loss = loss
         self._C = C
         self._draws = np.random.default_rng(0).random(_ROWS_PER_COLUMN * X.shape[1])
-        self._kept: Matrix | None = None
+        self._kept: Callable[[Vector], Vector] | None = None  # solves with the Hessian
 
     def step(self, gradient: Matrix, f: Matrix, intercept: float, width: float) -> Matrix:
         """The Newton step (1, n_features) at decision values f + intercept."""
         self.is_new = self._kept is None
         if self._kept is None:
-            self._kept = self._compute(f, intercept, width)
-        return -_solve(self._kept, gradient[0])[None]
+            chosen, stride = _draw(self._loss.rows_near_kink(f, intercept, width), self._draws)
+            curvatures = stride * self._C / (2.0 * width) * np.abs(self._loss.signed_weights[chosen])
+            system = RidgeSystem(self._X.take(chosen), self._loss.team, has_intercept=self._loss.has_intercept)
+            self._kept = system.decompose(curvatures).newton_step
+        return -self._kept(gradient[0])[None]
 
     def drop_if_inaccurate(self, gain: float, promised: float, width: float) -> None:
         """Drop the Hessian unless a step at this width gained about what it promised."""
@@ -208,30 +186,6 @@ class SmoothedHessian:
         """Compute a new Hessian at the next step."""
         self._kept = None
 
-    def _compute(self, f: Matrix, intercept: float, width: float) -> Matrix:
-        """I + C s / (2 width) times the second moments of a random part of the samples near the kink."""
-        chosen, stride = _draw(self._loss.rows_near_kink(f, intercept, width), self._draws)
-        weights = stride * self._C / (2.0 * width) * np.abs(self._loss.signed_weights[chosen])
-        hessian = self._second_moments(chosen, weights, self._centre(chosen, weights))
-        _diagonal(hessian)[...] += 1.0
-        return hessian
-
-    def _centre(self, chosen: RowIndices, weights: Vector) -> Vector:
-        """The weighted mean of the samples, which the optimal intercept takes out; zero without an intercept."""
-        if not self._loss.has_intercept or not len(chosen):
-            return np.zeros(self._X.shape[1])
-        coef = np.zeros((1, self._X.shape[0]))
-        np.add.at(coef[0], chosen, weights / weights.sum())
-        mean: Vector = self._X.rmatvec(coef)[0]
-        return mean
-
-    def _second_moments(self, chosen: RowIndices, weights: Vector, centre: Vector) -> Matrix:
-        """Sum of w (x - c)(x - c)ᵀ."""
-        X, places = self._X.gather(chosen)
-        total = np.empty((len(centre), len(centre)))
-        dense.second_moments(self._loss.team.native, X, places, centre, np.sqrt(weights), total)
-        return total
-
 
 def _draw(chosen: RowIndices, draws: Vector) -> tuple[RowIndices, float]:
     """One index at random out of each of len(draws) equal parts of `chosen`, and the size of a part; all, if fewer."""
@@ -240,20 +194,3 @@ def _draw(chosen: RowIndices, draws: Vector) -> tuple[RowIndices, float]:
         return chosen, 1.0
     places = (np.arange(len(draws)) + draws) * stride
     return chosen[places.astype(np.int64)], stride
-
-
-def _solve(H: Matrix, b: Vector) -> Vector:
-    """Solve H x = b, H positive semidefinite but for rounding; zero if no jitter of the diagonal makes it definite."""
-    scale = 1.0 / np.sqrt(np.diagonal(H))
-    H = H * scale * scale[:, None]
-    for k in range(6):  # each 100 times the one before
-        _diagonal(H)[...] += ROUNDING * 100.0**k
-        _, x, failure = dposv(H, scale * b)
-        if not failure:
-            return np.asarray(scale * x)
-    return np.zeros_like(b)
-
-
-def _diagonal(H: Matrix) -> Vector:
-    """A view of the diagonal."""
-    return H.reshape(-1)[:: len(H) + 1]

@@ -33,15 +33,9 @@ START_TOL = 0.1  # solve to no less than this what only gives a start: levels, r
 class Limits:
     """Where the solve of a dual ends; of many problems what the methods take and return are columns (P,).
 
-    Attributes
-    ----------
-    tol : float
-        Largest KKT violation of a converged machine.
-    max_relative_gap : float
-        Largest gap / primal objective of a converged machine: where it is larger at `tol`, the tolerance is made
-        smaller. Infinite for kernels that are not positive semidefinite, where the gap is no bound.
-    max_iter : int
-        Working sets of each dual; -1 for no limit.
+    A converged machine has a KKT violation below `tol` and a gap / primal objective of at most `max_relative_gap`:
+    where it is larger at `tol`, the tolerance is made smaller. That is infinite for kernels that are not positive
+    semidefinite, where the gap is no bound. `max_iter` limits the working sets of each dual; -1 is no limit.
     """
 
     tol: float
@@ -79,28 +73,13 @@ class Limits:
 def certify(
     terms: dual.SeparableTerms, beta: Vector, decision: Vector, violations: Vector, *, has_intercept: bool, tol: float
 ) -> Certificate:
-    """Compute the certificate of a feasible point.
+    """The certificate of a feasible point beta (n,) with decision values K beta (n,), without intercept.
 
-    Parameters
-    ----------
-    terms : dual.SeparableTerms of (n,) arrays
-    beta, decision : ndarray of shape (n,)
-        A feasible point, and its decision values K beta without intercept.
-    violations : ndarray of shape (n,)
-        Overwritten with the signed KKT violations: positive where a coordinate should increase.
-    has_intercept : bool
-        Whether sum(beta) is fixed: the dual of an unregularised intercept.
-    tol : float
-        Below this violation the intercept is LIBSVM's, the mean of target - decision over free coordinates. Above it,
-        where these values still differ, and where no coordinate is free, it is the minimiser of the primal objective:
-        the midpoint, if the minimisers are an interval. Of squared losses it always is.
+    `violations` (n,) is overwritten with the signed KKT violations, positive where a coordinate should increase. Where
+    the violation is below `tol` the intercept is LIBSVM's, the mean of target - decision over free coordinates. Above
+    it, where these values still differ, and where no coordinate is free, it is the minimiser of the primal objective:
+    the midpoint, if the minimisers are an interval. Of squared losses it always is.
 
-    Returns
-    -------
-    Certificate
-
-    Notes
-    -----
     O(n), expected where the intercept minimises the primal; no kernel entry is needed. With g = K beta - t + intercept
     the gap is beta'g, plus `penalty` and the losses (`total_loss`).
     """

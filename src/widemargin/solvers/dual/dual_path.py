@@ -26,12 +26,8 @@ Solve = Callable[[DualProblem, Vector, Vector], DualResult]
 class DualPath:
     """The duals of one problem, in ascending order of C.
 
-    Parameters
-    ----------
-    problem : DualProblem of m coordinates
-        Its bounds are those for C = 1, and nu is zero.
-    solve : callable
-        The result of a problem, a feasible start (m,) and its decision values (m,).
+    `problem` has the bounds for C = 1, and nu = 0. `solve` gives the result of a problem, a feasible start (m,) and its
+    decision values (m,).
     """
 
     def __init__(self, problem: DualProblem, solve: Solve) -> None:

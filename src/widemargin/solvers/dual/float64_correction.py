@@ -18,27 +18,16 @@ from ...kernels.kernel_operator import KernelOperator
 from ..results import DualResult
 from .in_memory import WORKING_SET_ROWS
 from .memory import active_bytes
-from .problem import DualProblem
+from .problem import DualProblem, kink_distances
 from .solver import DualSolver
-from .stopping import MAX_ERROR, hides_violation, is_uncertain
+from .stopping import CERTAIN, MAX_ERROR, hides_violation
 
 
 def correct_in_float64(solver: DualSolver, result: DualResult, n_bytes: int) -> DualResult:
     """Go on from the result of a solver where rounding of its kernel entries could hide a violation.
 
-    Parameters
-    ----------
-    solver : DualSolver
-        Its active matrix is freed if float64 entries are needed.
-    result : DualResult
-        Its own, or another one's of the same problem.
-    n_bytes : int
-        The memory of the solve.
-
-    Returns
-    -------
-    DualResult
-        The given one, not converged, if the fit is stopped meanwhile.
+    `result` is its own, or another one's of the same problem, and is returned, not converged, if the fit is stopped
+    meanwhile. The solve has `n_bytes`; the solver's active matrix is freed if float64 entries are needed.
     """
     if not _is_coarse(solver, result):
         return result
@@ -48,7 +37,7 @@ def correct_in_float64(solver: DualSolver, result: DualResult, n_bytes: int) -> 
         if len(result.beta) > WORKING_SET_ROWS:
             result, has_room = _correct_uncertain_rows(solver, result, n_bytes)
         if not has_room or _is_coarse(solver, result):
-            exact = _float64_solver(solver, solver.operator.samples, solver.problem, n_bytes, solver.order)
+            exact = _float64_solver(solver, solver.operator.samples, solver.problem, n_bytes)
             solver.free_matrix()
             result = exact.continue_from(result, exact.decision_values(result.beta))
     except Stopped:
@@ -64,7 +53,8 @@ def _is_coarse(solver: DualSolver, result: DualResult) -> bool:
 def _correct_uncertain_rows(solver: DualSolver, result: DualResult, n_bytes: int) -> tuple[DualResult, bool]:
     """Go on with float64 decision values of the rows that rounding errors can affect; also whether these have room.
 
-    These are support vectors and rows near their margin. The set of rows grows until a solution affects no others.
+    These are support vectors and rows near their margin: errors of the other decision values change neither objective,
+    nor the gap. The set of rows grows until a solution affects no others.
     """
     samples = solver.operator.samples
     max_rows = max(0, n_bytes - solver.active_matrix.K.nbytes) // (2 * samples.row_bytes)
@@ -82,12 +72,11 @@ def _correct_uncertain_rows(solver: DualSolver, result: DualResult, n_bytes: int
 
 
 def _uncertain_rows(solver: DualSolver, result: DualResult, error: float) -> RowIndices:
-    return np.flatnonzero(is_uncertain(solver.terms, result.beta, result.decision, result.intercept, error))
+    distances = kink_distances(solver.terms, result.decision, result.intercept)
+    return np.flatnonzero((result.beta != 0.0) | (distances < CERTAIN * error))
 
 
-def _float64_solver(
-    solver: DualSolver, samples: Samples, problem: DualProblem, n_bytes: int, order: RowIndices | None = None
-) -> DualSolver:
+def _float64_solver(solver: DualSolver, samples: Samples, problem: DualProblem, n_bytes: int) -> DualSolver:
     """A solver of this problem as `solver`, with float64 entries."""
     samples, team = samples.astype(np.dtype(np.float64), np.dtype(np.float64)), solver.operator.team
     return DualSolver(
@@ -96,5 +85,4 @@ def _float64_solver(
         solver.limits,
         active_bytes=active_bytes(samples, n_bytes, team.n_threads),
         progress=solver.progress,
-        order=order,
     )

@@ -37,21 +37,9 @@ SECONDS_PER_CHECK = 0.05  # look at the clock about so often
 class WorkingSetSolver:
     """Solves duals on one kernel matrix by working sets, and counts these (`n_iter`).
 
-    Parameters
-    ----------
-    K : ndarray of shape (m, >= m) or None
-        The kernel matrix is the leading m columns; None: all entries are computed from `entry_rows`, for m > 512.
-    terms : dual.SeparableTerms of (m,) arrays
-    team : ThreadTeam
-    has_intercept : bool
-        Whether sum(beta) keeps its value.
-    progress : AnyProgress
-    entry_rows : EntryRows or None
-        The samples of K: entries of tiles of their dtype are computed from these instead of read from K.
-
-    Notes
-    -----
-    Working sets are gathered as tiles of K's dtype, a problem that is one working set as a float64 tile.
+    The matrix is the leading m columns of K. None: all entries are computed from `entry_rows`, the samples, for m >
+    512; given both, entries of tiles of the samples' dtype are computed instead of read. Working sets are gathered as
+    tiles of K's dtype, a problem that is one working set as a float64 tile.
     """
 
     def __init__(
@@ -92,7 +80,12 @@ class WorkingSetSolver:
                 return True
             if not until_check:
                 if stall_test.observe(self.terms, beta, decision, violation, n_steps):
-                    return self._solve_newton_sets(beta, decision, tol)
+                    if self.K is None:
+                        return False
+                    stop = Limits(tol, max_relative_gap=np.inf), self.progress.go_on
+                    state = self.terms, beta, decision, WORKING_SET_ROWS
+                    self.n_iter += solve_newton_sets(self.K, *state, *stop, has_intercept=self.has_intercept)
+                    return True
                 until_check = SETS_PER_CHECK
             n_sets = int(np.clip(n_sets * SECONDS_PER_CHECK / (time.perf_counter() - begin + 1e-9), 1, 1000))
         return violation < tol
@@ -110,23 +103,6 @@ class WorkingSetSolver:
             return partial(dual.solve_working_sets, team, self.K, *state, dual.Tile32(size), work, *how, rows=rows)
         return partial(dual.solve_working_sets, team, self.K, *state, dual.Tile64(size), work, *how)
 
-    def _solve_newton_sets(self, beta: Vector, decision: Vector, tol: float) -> bool:
-        """Go on in place with working sets that Newton steps solve to rounding; returns False if K is None."""
-        if self.K is None:
-            return False
-        limits = Limits(tol, max_relative_gap=np.inf)
-        self.n_iter += solve_newton_sets(
-            self.K,
-            self.terms,
-            beta,
-            decision,
-            WORKING_SET_ROWS,
-            limits,
-            self.progress.go_on,
-            has_intercept=self.has_intercept,
-        )
-        return True
-
 
 def solve_in_memory(
     K: Array,
@@ -139,26 +115,9 @@ def solve_in_memory(
     decision: Vector | None = None,
     entry_rows: EntryRows | None = None,
 ) -> DualResult:
-    """Solve the dual of a problem whose kernel matrix is given.
+    """Solve the dual of a problem on its kernel matrix K (m, m), from a feasible beta (m,), which is not changed.
 
-    Parameters
-    ----------
-    K : ndarray of shape (m, m)
-    problem : DualProblem of m coordinates
-    beta : ndarray of shape (m,)
-        A feasible start; not changed.
-    limits : Limits
-    team : ThreadTeam
-    progress : AnyProgress
-    decision : ndarray of shape (m,), optional
-        K beta, where it is known; not changed.
-    entry_rows : EntryRows, optional
-        The samples of K, see `WorkingSetSolver`.
-
-    Returns
-    -------
-    DualResult
-        With one row of history.
+    `decision` is K beta, where it is known; for `entry_rows` see `WorkingSetSolver`. The result has one row of history.
     """
     # k(x, x) = 1 of an RBF kernel, which float32 entries may miss where gamma |x|^2 is huge
     terms = make_terms(problem, np.ones(len(K)) if entry_rows is not None else K.diagonal().astype(np.float64))
@@ -167,7 +126,7 @@ def solve_in_memory(
     beta = beta.copy()
     if decision is None:
         decision = np.zeros(len(beta))
-        kernels.add_rows(team.native, K, np.flatnonzero(beta), beta[beta != 0], decision)
+        kernels.add_product(K, beta[None], decision[None])
     else:
         decision = decision.copy()
     has_intercept = problem.has_intercept

@@ -14,15 +14,15 @@ Source   primal active sets: Nocedal, Wright, Numerical Optimization, 2006, algo
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from ..._native import dual
 from ..._types import ROUNDING, Array, Mask, Matrix, RowIndices, Vector
+from ..results import Certificate
 from .certificate import Limits, certify
-from .problem import is_free
+from .problem import is_free, restrict_terms
 from .stopping import EPS, StallTest
 
 GoOn = Callable[[], bool]
@@ -43,25 +43,8 @@ def solve_newton_sets(
 ) -> int:
     """Improve beta (m,) and decision = K beta (m,) in place, to the limits or until rounding ends progress.
 
-    Parameters
-    ----------
-    K : ndarray of shape (m, >= m)
-        The kernel matrix is the leading m columns.
-    terms : dual.SeparableTerms of (m,) arrays
-    beta, decision : ndarray of shape (m,)
-    size : int
-        Rows of a working set.
-    limits : Limits
-        `max_iter` is ignored.
-    go_on : callable
-        Called before every step; the solver stops where it returns False.
-    has_intercept : bool
-        Whether sum(beta) keeps its value.
-
-    Returns
-    -------
-    int
-        Working sets solved.
+    The kernel matrix is the leading m columns of K. A working set has `size` rows; of the limits `max_iter` is ignored.
+    `go_on` is called before every step, and the solver stops where it returns False. Returns the working sets solved.
     """
     m, violations, n_sets = len(beta), np.empty(len(beta)), 0
     stall_test, last = StallTest(max_idle=1), np.empty(0, np.intp)
@@ -74,9 +57,9 @@ def solve_newton_sets(
         if stall_test.observe(terms, beta, decision, certificate.violation):
             break
         rows, last = _select_working_set(terms, beta, violations, size, last)
-        box = _make_box(terms, rows, beta[rows], decision[rows], certificate.intercept)
         rounding = EPS * (np.abs(K[rows, :m]) @ np.abs(beta) + np.abs(terms.target[rows]))
-        new = _solve_set(K[np.ix_(rows, rows)], box, np.maximum(0.5 * tol, rounding), has_intercept, go_on)
+        own = K[np.ix_(rows, rows)], restrict_terms(terms, rows), beta[rows], decision[rows]
+        new = _solve_set(*own, certificate, np.maximum(0.5 * tol, rounding), has_intercept, go_on)
         change, beta[rows] = new - beta[rows], new
         decision += K[:m, rows] @ change
         n_sets += 1
@@ -99,46 +82,33 @@ def _select_working_set(
     return np.union1d(new, last), new
 
 
-class _Box(NamedTuple):
-    """A working set of q coordinates, with all others fixed: values, scale, bounds, gradient, diagonal of D: (q,)."""
-
-    beta: Vector
-    scale: Vector
-    lo: Vector
-    hi: Vector
-    grad: Vector
-    curvature: Vector | float
-
-
-def _make_box(terms: dual.SeparableTerms, rows: RowIndices, beta: Vector, decision: Vector, intercept: float) -> _Box:
-    """The working set `rows` (q,) with beta and decision values (q,).
+def _solve_set(
+    K: Array,
+    terms: dual.SeparableTerms,
+    beta: Vector,
+    decision: Vector,
+    certificate: Certificate,
+    tol: Vector,
+    has_intercept: bool,
+    go_on: GoOn,
+) -> Vector:
+    """The optimal values (q,) of a working set, all others fixed, with K (q, q), to violations of `tol` (q,).
 
     With epsilon > 0 every coordinate stays on its side of zero; one at zero gets the side on which the dual objective
     decreases, given the intercept.
     """
-    lo, hi, curvature = terms.lo[rows], terms.hi[rows], 0.0 if terms.curvature is None else terms.curvature[rows]
-    grad = decision - terms.target[rows] + curvature * beta
+    lo, hi, scale = terms.lo, terms.hi, terms.scale
+    curvature = 0.0 if terms.curvature is None else terms.curvature
+    grad = decision - terms.target + curvature * beta
     if terms.epsilon:
-        side = np.where(beta != 0.0, np.sign(beta), np.where(grad + intercept < 0.0, 1.0, -1.0))
+        at_zero = np.where(grad + certificate.intercept < 0.0, 1.0, -1.0)
+        side = np.where(beta != 0.0, np.sign(beta), at_zero)
         lo, hi = np.where(side > 0, np.maximum(lo, 0.0), lo), np.where(side > 0, hi, np.minimum(hi, 0.0))
         grad = grad + terms.epsilon * side
-    return _Box(beta, terms.scale[rows], lo, hi, grad, curvature)
-
-
-def _solve_set(K: Array, box: _Box, tol: Vector, has_intercept: bool, go_on: GoOn) -> Vector:
-    """The optimal values (q,) of a working set with the kernel matrix K (q, q), to violations of `tol` (q,)."""
-    beta, scale, lo, hi, grad, curvature = box
     Q = K.astype(np.float64) * scale[:, None] * scale
     Q[np.diag_indices(len(Q))] += curvature * scale**2
-    newton = _BoxNewton(
-        Q,
-        grad * scale,
-        (lo - beta) / scale,
-        (hi - beta) / scale,
-        scale,
-        tol=tol * scale,
-        has_intercept=has_intercept,
-    )
+    bounds = (lo - beta) / scale, (hi - beta) / scale
+    newton = _BoxNewton(Q, grad * scale, *bounds, scale, tol=tol * scale, has_intercept=has_intercept)
     newton.solve(go_on)
     new = np.clip(beta + newton.x * scale, lo, hi)
     new = np.where(newton.hi == 0.0, hi, np.where(newton.lo == 0.0, lo, new))
@@ -151,18 +121,8 @@ def _solve_set(K: Array, box: _Box, tol: Vector, has_intercept: bool, go_on: GoO
 class _BoxNewton:
     """min_x  1/2 x'Qx + g'x   s.t.  lo <= x <= hi   [and a'x = 0], from x = 0; all vectors of q.
 
-    Parameters
-    ----------
-    Q : ndarray of shape (q, q)
-        Of unit diagonal.
-    grad, lo, hi : ndarray of shape (q,)
-        Gradient at x, and the bounds less x: both are updated with x.
-    normal : ndarray of shape (q,)
-        a > 0: the scale of the coordinates.
-    tol : ndarray of shape (q,)
-        Largest violation of each coordinate at the end.
-    has_intercept : bool
-        Whether a'x = 0 is a constraint.
+    Q has a unit diagonal; grad, the gradient at x, and lo and hi, the bounds less x, are updated with x. `normal` is a
+    > 0, the scale of the coordinates, `tol` the largest violation of each coordinate at the end.
     """
 
     def __init__(

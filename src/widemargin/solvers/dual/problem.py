@@ -96,13 +96,7 @@ def pair_problem(
 class PairProblems:
     """The binary problems of all pairs of k classes, as `pair_problem`, in the order of combinations(range(k), 2).
 
-    Parameters
-    ----------
-    classes : ndarray of shape (n,), int
-        Class numbers; each from 0 to the largest has a row.
-    upper : ndarray of shape (n,), float64
-        Upper bounds of alpha.
-    has_intercept : bool
+    `classes` (n,) are class numbers, each from 0 to the largest with a row; `upper` (n,) the upper bounds of alpha.
     """
 
     def __init__(self, classes: Labels, upper: Vector, *, has_intercept: bool) -> None:

@@ -21,7 +21,7 @@ Source   decomposition, shrinking: Joachims 1999; working sets: Fan, Chen, Lin 2
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
@@ -42,7 +42,7 @@ from ..results import Certificate, DualResult, History
 from .certificate import NO_LIMIT, Limits, certify
 from .in_memory import SINGLE_SET_TOL, WORKING_SET_ROWS, WorkingSetSolver, uncertified_result
 from .problem import DualProblem, is_free, kink_distances, make_terms, restrict_terms
-from .stopping import MAX_IDLE_CHECKS, StallTest, decision_error, is_comparable_with_rounding
+from .stopping import MAX_IDLE_CHECKS, StallTest, is_comparable_with_rounding
 
 _TOL_MARGIN = 4.0  # subtract so many decision errors from tol: the true violation is then below tol too
 _MAX_TOL_MARGIN = 0.5  # subtract at most this part of tol
@@ -105,38 +105,17 @@ class State:
 
 
 class DualSolver:
-    """Solves one dual, in rounds.
+    """Solves one dual of n coordinates, in rounds; its active set's kernel matrix has `active_bytes`, or is given.
 
-    Parameters
-    ----------
-    operator : KernelOperator of shape (n, n)
-    problem : DualProblem of n coordinates
-    limits : Limits
-    active_bytes : int
-        Memory of the active set's kernel matrix.
-    active_matrix : ActiveMatrix, optional
-        The matrix to go on with, of rows of `operator`; a new one by default.
-    progress : AnyProgress
-    entry_error : float
-        Root mean square error of a kernel entry. Where the error of the decision values exceeds `tol`, `solve` returns
-        once the violation is comparable with it: these entries cannot improve the point further.
-    order : ndarray of shape (n,) or None
-        The row of the original problem of each coordinate, for the points that callbacks are given; None: 0 ... n - 1.
-    go_on : callable or None
-        Called before each round with beta (n,) and its certificate; False stops the solver. None: `progress.go_on`.
+    `entry_error` is the root mean square error of a kernel entry. Where the error of the decision values exceeds `tol`,
+    `solve` returns once the violation is comparable with it: these entries cannot improve the point further.
+    `go_on` is called before each round with beta (n,) and its certificate, and False stops the solver; by default
+    it is `progress.go_on`.
 
-    Attributes
-    ----------
-    violations : ndarray of shape (n,)
-        Signed KKT violations of the point that was certified last.
-    needed_tol, goal_tol : float
-        See below.
-    unfinished : DualResult or None
-        Of a solve that was stopped: its last point, if that is not the result. Another solve goes on from it
-        (`go_on_from`). Its decision values are unknown where the stop was in a product with K.
+    After a solve `violations` (n,) has the signed KKT violations of the point that was certified last. `unfinished` is
+    the last point of a solve that was stopped, if that is not the result: another solve goes on from it (`go_on_from`).
+    Its decision values are unknown where the stop was in a product with K.
 
-    Notes
-    -----
     Four tolerances, none larger than the one before::
 
         tol                of the limits: the violation of a converged machine is below it
@@ -155,7 +134,6 @@ class DualSolver:
         active_matrix: ActiveMatrix | None = None,
         progress: AnyProgress,
         entry_error: float = 0.0,
-        order: RowIndices | None = None,
         go_on: Callable[[Vector, Certificate], bool] | None = None,
     ) -> None:
         n = len(problem.target)
@@ -166,7 +144,6 @@ class DualSolver:
         self.goal_tol = min(limits.tol, SINGLE_SET_TOL) if n <= WORKING_SET_ROWS else limits.tol
         self.progress = progress
         self.entry_error = entry_error
-        self.order = order
         self.go_on = go_on
         self.terms = make_terms(problem, np.asarray(operator.kernel.diagonal(operator.samples), np.float64))
         least_bytes = WORKING_SET_ROWS**2 * operator.samples.dtype.itemsize
@@ -180,17 +157,17 @@ class DualSolver:
         self.last_change = np.inf  # of the decision values in the last round, for most rows
         self.unfinished: DualResult | None = None
 
-    def solve(self, beta: Vector, leading_decision: Vector | None = None, n_iter: int = 0) -> DualResult:
+    def solve(self, beta: Vector, known: tuple[RowIndices, Vector] | None = None, n_iter: int = 0) -> DualResult:
         """Solve from the feasible point beta (n,), which is not changed, until `tol` or a stop.
 
         Stopped before K beta is known, it returns a point on a few of the support vectors; with nu > 0 the start.
 
-        `leading_decision`: known decision values (m,) of the coordinates 0 ... m - 1; all others of beta are zero.
+        `known`: some coordinates and their decision values (m,); all others of beta are zero.
         `n_iter`: working sets that led to the start.
         """
         self.n_iter = n_iter
         try:
-            point = Point(beta.copy(), self.decision_values(beta, leading_decision))
+            point = Point(beta.copy(), self.decision_values(beta, known))
         except Stopped:
             start = uncertified_result(beta, self.progress.elapsed)
             if self.problem.nu:
@@ -208,17 +185,12 @@ class DualSolver:
             return given
         return self._run_rounds(Point(given.beta.copy(), decision))
 
-    def solve_sharing_memory(self, whole: DualSolver, beta: Vector) -> DualResult:
-        """`solve` in the memory of `whole`, a solver not yet used whose coordinates 0 ... m - 1 these are.
-
-        The active matrix is left to `whole`.
-        """
-        # One buffer, made by `whole`: its matrix has no rows yet, while that of this solver grows in the buffer; then
-        # `whole` goes on with this matrix and its rows, renumbered, and this solver is not used again.
-        self.active_matrix.borrow(whole.active_matrix)
+    def solve_sharing_memory(self, whole: DualSolver, rows: RowIndices, beta: Vector) -> DualResult:
+        """`solve` with the active matrix of `whole`, of whose coordinates these are `rows`: it keeps the matrix."""
+        self.active_matrix = whole.active_matrix
+        self.active_matrix.renumber(self.operator, positions(rows, len(whole.operator)))
         result = self.solve(beta)
-        self.active_matrix.renumber(whole.operator, np.arange(len(beta)))
-        whole.active_matrix = self.active_matrix
+        self.active_matrix.renumber(whole.operator, rows)
         return result
 
     def free_matrix(self) -> None:
@@ -319,13 +291,16 @@ class DualSolver:
         return self.goal_tol - min(_TOL_MARGIN * self.decision_error(point.beta), _MAX_TOL_MARGIN * self.goal_tol)
 
     def decision_error(self, beta: Vector) -> float:
-        """Standard deviation of a decision value's error, from the rounding errors of kernel entries."""
-        return decision_error(self.entry_error, beta, self.float64_beta)
+        """Standard deviation sigma |beta - beta_0| of a decision value's error, for an entry error sigma.
+
+        The decision values of beta_0, zero or a point for which they were computed in float64, have no errors.
+        """
+        return self.entry_error * float(np.linalg.norm(beta - self.float64_beta))
 
     def _go_on(self, beta: Vector, certificate: Certificate) -> bool:
         if self.go_on is not None:
             return self.go_on(beta, certificate)
-        self.progress.current_solution = self._in_original_order(beta), certificate.intercept
+        self.progress.current_solution = beta, certificate.intercept
         return self.progress.go_on(
             violation=certificate.violation,
             tol=self.goal_tol,
@@ -527,14 +502,14 @@ class DualSolver:
         check_finite(new.decision)
         return new
 
-    def decision_values(self, beta: Vector, leading: Vector | None = None) -> Vector:
-        """K beta (n,), of which `leading` (m,) are the first entries.
+    def decision_values(self, beta: Vector, known: tuple[RowIndices, Vector] | None = None) -> Vector:
+        """K beta (n,), of which some are known: coordinates, and their values (m,).
 
         Raises `Stopped` if the fit is stopped meanwhile, unless the product takes a fraction of a second.
         """
         decision, columns, rows = np.zeros(len(beta)), None, np.flatnonzero(beta)
-        if leading is not None:
-            decision[: len(leading)], columns = leading, np.arange(len(leading), len(beta))
+        if known is not None:
+            decision[known[0]], columns = known[1], np.delete(np.arange(len(beta)), known[0])
         if len(rows) and (columns is None or len(columns)):  # else all rows would be gathered for nothing
             self._add_product(rows, beta[rows], decision, columns)
         return decision
@@ -572,18 +547,6 @@ class DualSolver:
     def _result(self, point: Point, certificate: Certificate) -> DualResult:
         converged = self.limits.are_met(certificate)
         return DualResult(point.beta, point.decision, *certificate, converged, self.n_iter, self.history)
-
-    def in_original_order(self, result: DualResult) -> DualResult:
-        """A result with its coordinates in the order of the original problem's rows."""
-        beta, decision = self._in_original_order(result.beta), self._in_original_order(result.decision)
-        return replace(result, beta=beta, decision=decision)
-
-    def _in_original_order(self, values: Vector) -> Vector:
-        if self.order is None:
-            return values
-        ordered = np.empty_like(values)
-        ordered[self.order] = values
-        return ordered
 
 
 def _largest(values: Vector, rows: RowIndices, k: int) -> RowIndices:

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 
 from ..._native import dual
-from ..._types import Mask, Vector
+from ..._types import Vector
 from ..results import DualResults
-from .problem import DualProblem, kink_distances, penalty, slope_sums, total_loss
+from .problem import DualProblem, penalty, slope_sums, total_loss
 
 SETS_PER_CHECK = 30  # test for a stall after so many working sets: nine sets of up to 512 rows, C <= 960, took up to 21
 MAX_IDLE_CHECKS = 10  # stop after so many tests without progress, one after another: a stall
@@ -23,7 +23,7 @@ _MAX_IDLE_BEYOND = 4  # stop there after so many tests at most,
 _LEAST_DECREASE = 0.01  # and take for progress a fall of the dual objective by this part of the primal one of beta = 0
 _STEP_LIMIT_SHARE = 0.8  # working sets that take more than this part of their limit of steps mostly end unsolved
 MAX_ERROR = 0.25  # a violation of tol is not certain above this error of decision values / tol
-_CERTAIN = 20.0  # distances from the margin, and violations, above so many decision errors are certain
+CERTAIN = 20.0  # distances from the margin, and violations, above so many decision errors are certain
 MAX_OBJECTIVE_ERROR = 0.01  # correct the solution above this error of the primal objective / itself
 EPS = float(np.finfo(np.float64).eps)
 
@@ -67,11 +67,8 @@ class StallTest:
 class CoordinateStallTest:
     """Tests, after every `SETS_PER_CHECK` working sets of a problem, whether coordinate steps have stalled.
 
-    Parameters
-    ----------
-    size : int
-        Rows of a working set. A problem of at most `size` rows has stalled at the first test; a larger one if its
-        working sets end at their limit of steps, or by `StallTest`.
+    A problem of at most `size` rows, those of a working set, has stalled at the first test; a larger one if its working
+    sets end at their limit of steps, or by `StallTest`.
     """
 
     def __init__(self, size: int) -> None:
@@ -116,14 +113,6 @@ def dual_objective_change(
     return float(quadratic + norm - penalty(terms, start[0])), rounding
 
 
-def decision_error(entry_error: float, beta: Vector, exact_beta: Vector | float = 0.0) -> float:
-    """Standard deviation of the errors of decision values, sigma |beta - exact_beta|, for an entry error sigma.
-
-    The decision values of `exact_beta` have no errors: 0, or a point for which they were computed in float64.
-    """
-    return entry_error * float(np.linalg.norm(beta - exact_beta))
-
-
 def hides_violation(
     error: Any,
     tol: float,
@@ -141,17 +130,7 @@ def hides_violation(
 
 def is_comparable_with_rounding(violation: float, error: float, tol: float) -> bool:
     """Whether decision errors are too large for `tol` and explain the violation: more rounds would not reduce it."""
-    return error > MAX_ERROR * tol and violation < _CERTAIN * error
-
-
-def is_uncertain(
-    problem: DualProblem | dual.SeparableTerms, beta: Vector, decision: Vector, intercept: float, error: float
-) -> Mask:
-    """Mask (n,) of the support vectors and the rows near their margin.
-
-    Errors of the other decision values change neither objective, nor the gap.
-    """
-    return np.asarray((beta != 0.0) | (kink_distances(problem, decision, intercept) < _CERTAIN * error))
+    return error > MAX_ERROR * tol and violation < CERTAIN * error
 
 
 def with_rounding(results: DualResults, float64_error: float, tol: float) -> DualResults:

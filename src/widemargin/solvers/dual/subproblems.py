@@ -132,23 +132,9 @@ def solve_on_full_matrix(
 def solve_subproblems(
     K: Array, parts: Subproblems, limits: Limits, team: ThreadTeam, progress: AnyProgress, *, polish: bool = True
 ) -> DualResults:
-    """Solve duals on parts of a given kernel matrix.
+    """Solve duals on parts of a given kernel matrix K (n, n), each to the limits and with one row of history.
 
-    Parameters
-    ----------
-    K : ndarray of shape (n, n)
-    parts : Subproblems
-    limits : Limits
-        Of each problem.
-    team : ThreadTeam
-    progress : AnyProgress
-    polish : bool
-        Whether problems of at most 512 rows are solved to a violation of 1e-9, where rounding allows it.
-
-    Returns
-    -------
-    DualResults
-        Each with one row of history.
+    With `polish` problems of at most 512 rows are solved to a violation of 1e-9, where rounding allows it.
     """
     batches = [np.arange(some.start, some.stop) for some in row_blocks(len(parts), _BATCH_PROBLEMS)]
 

@@ -49,24 +49,13 @@ TILE_STEPS = 128  # steps of a SubsetMachine on one tile of kernel values: its a
 
 @dataclass(frozen=True)
 class StepSettings:
-    """Parameters of the steps.
+    """Parameters of the steps; `lam` weighs |w|^2 / 2 against the *mean* of the losses, `merge` is one of `RULES`.
 
-    Attributes
-    ----------
-    kernel : Kernel
-    lam : float
-        Weight of |w|^2 / 2 against the *mean* of the losses.
-    budget : int
-    maintenance : {"merge", "removal", "projection"}
-    merge : one of `RULES`
-    table_size : int
-    fit_intercept : bool
-    average : bool
-        Whether the machine is the average over its steps, of weights v_t = v_(t-1) (1 + 3 / t + [budget maintained] /
-        budget): they grow like t^3 (polynomial decay, Shamir and Zhang, ICML 2013), and faster where budget maintenance
-        changes support vectors: steps on support vectors that are gone are forgotten. The average restarts where it
-        makes more mistakes than the machine of the last step (Page's cumulative sum of the difference, limit 4, over
-        every fourth row): so it follows a stream that changes.
+    `average`: whether the machine is the average over its steps, of weights v_t = v_(t-1) (1 + 3 / t + [budget
+    maintained] / budget): they grow like t^3 (polynomial decay, Shamir and Zhang, ICML 2013), and faster where budget
+    maintenance changes support vectors: steps on support vectors that are gone are forgotten. The average restarts
+    where it makes more mistakes than the machine of the last step (Page's cumulative sum of the difference, limit 4,
+    over every fourth row): so it follows a stream that changes.
     """
 
     kernel: Kernel
@@ -120,14 +109,9 @@ class BudgetedMachine(ABC):
 
     @abstractmethod
     def run(self, X: Any, order: RowIndices, signed_weights: Vector) -> None:
-        """One step on each of the rows X[order].
+        """One step on each of the rows X[order]: X (n, d) float32, dense or CSR, or what `prepare` returned for it.
 
-        Parameters
-        ----------
-        X : ndarray or CSR array of shape (n, d), float32, or what `prepare` returned for it
-        order : ndarray of shape (r,), int64
-        signed_weights : ndarray of shape (n,), float64
-            s_i y_i of every row of X.
+        `signed_weights` (n,) are s_i y_i of every row of X, `order` (r,) is int64.
         """
 
     @abstractmethod
@@ -221,19 +205,6 @@ class SubsetMachine(BudgetedMachine):
     Each support vector and each row of a block has a column of the arrays, in the order in which they were read. After
     every `TILE_STEPS` steps since the start the support vectors are moved to the first columns: so the order of sums
     over columns, and with it their last digit, does not depend on the chunks.
-
-    Parameters
-    ----------
-    points : ndarray or CSR array of shape (n, d), float32
-    columns : ndarray of shape (n,), intp
-        Columns of the points.
-    diagonal : ndarray of shape (budget + TILE_STEPS,), float64
-        k(x, x) by columns.
-    coef : ndarray of shape (2, budget + TILE_STEPS), float64
-        Rows COEF and COEF_SUM by columns.
-    inverse : ndarray of shape (budget + TILE_STEPS, budget + TILE_STEPS), float64
-        Inverse of the points' kernel matrix, for projection; (0, 0) for removal.
-    counts, sums : ndarray of shape (7,)
     """
 
     settings: StepSettings
@@ -319,15 +290,9 @@ def _as_order_free_samples(X: Any, kernel: Kernel) -> Samples:
 
 
 def make_machine(settings: StepSettings, like: Any, state: Mapping[str, Any] | None = None) -> BudgetedMachine:
-    """A machine without support vectors, or one with the arrays of a state, copied.
+    """A machine without support vectors, or one with the arrays of a state, copied, of equal maintenance and budget.
 
-    Parameters
-    ----------
-    settings : StepSettings
-    like : ndarray or CSR array of shape (n, d), float32
-        Rows of the kind that the steps will read.
-    state : mapping, optional
-        Of a machine of equal maintenance and budget.
+    `like` (n, d), float32, dense or CSR, are rows of the kind that the steps will read.
     """
     if settings.maintenance == "merge":
         return _make_merging(settings, like, state)
@@ -362,11 +327,5 @@ def _copied(state: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def projection_bytes(n_machines: int, budget: int, maintenance: str) -> int:
-    """Bytes of the inverse kernel matrices of projection, one a machine, and of a copy of one; 0 without projection.
-
-    Examples
-    --------
-    >>> projection_bytes(2, 72, "projection"), projection_bytes(2, 72, "merge")
-    (960000, 0)
-    """
+    """Bytes of the inverse kernel matrices of projection, one a machine, and of a copy of one; 0 without projection."""
     return 8 * (n_machines + 1) * (budget + TILE_STEPS) ** 2 if maintenance == "projection" else 0

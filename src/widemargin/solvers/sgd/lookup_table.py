@@ -44,13 +44,9 @@ _GOLDEN = 0.6180339887498949
 
 
 class MergeTable(NamedTuple):
-    """h and the root of wd on a square grid over m in [1/2, 1] and kappa in [0, 1].
+    """The grids (2, size, size) of h and of the root of wd over m in [1/2, 1] and kappa in [0, 1].
 
-    Attributes
-    ----------
-    grids : ndarray of shape (2, size, size), float32
-    native : compiled.MergeGrids
-        The grids in the layout of the compiled look-ups, which read the four corners of a cell by one load.
+    `native` are the grids in the layout of the compiled look-ups, which read the four corners of a cell by one load.
     """
 
     grids: Grid
@@ -59,17 +55,11 @@ class MergeTable(NamedTuple):
 
 @lru_cache(maxsize=4)
 def merge_table(size: int = 400) -> MergeTable:
-    """The table of `size` x `size` nodes: from memory, from the cache folder, or computed.
+    """The table of `size` x `size` nodes, at least 2 a side: from memory, from the cache folder, or computed.
 
-    Parameters
-    ----------
-    size : int
-        At least 2. 400 nodes a side take 1.3 MB, and 2.6 MB as pairs of nodes.
-
-    Notes
-    -----
-    Computed in about 0.2 s and written to the cache folder. A file is named after version and size and begins with its
-    checksum; one whose checksum is wrong is replaced. Where the folder cannot be written to, nothing is cached.
+    400 nodes a side take 1.3 MB, and 2.6 MB as pairs of nodes. Computed in about 0.2 s and written to the cache folder.
+    A file is named after version and size and begins with its checksum; one whose checksum is wrong is replaced. Where
+    the folder cannot be written to, nothing is cached.
     """
     path = cache_folder() / f"merge-table-{_VERSION}-{size}.bin"
     grids = _read_cached(path, size)
@@ -81,17 +71,10 @@ def merge_table(size: int = 400) -> MergeTable:
 
 
 def tabulate(size: int) -> Grid:
-    """Solve the merging problem at every node by golden section search, to 1e-10 in h.
+    """h and the root of wd (2, size, size) at every node, by golden section search to 1e-10 in h.
 
-    Returns
-    -------
-    ndarray of shape (2, size, size), float32
-        h, and the root of wd.
-
-    Notes
-    -----
-    47 passes of two exponentials over the nodes, in float64. Differences of s below its rounding, 1e-16, leave h
-    itself exact to about 1e-8.
+    47 passes of two exponentials over the nodes, in float64. Differences of s below its rounding, 1e-16, leave h itself
+    exact to about 1e-8.
     """
     m, kappa = np.linspace(0.5, 1, size)[:, None], np.linspace(0, 1, size)[None]
     log_kappa = np.log(np.maximum(kappa, 1e-300))
@@ -108,30 +91,10 @@ def merged_coef(h: Vector, m: Vector, log_kappa: Array) -> Vector:
 
 
 def golden_section(f: Callable[[Vector], Vector], low: Vector, width: float, precision: float) -> tuple[Vector, Vector]:
-    """Maximise functions of one variable, all at once: brackets differ, their common width does not.
+    """Maximise functions of one variable, all at once: brackets [low, low + width] differ, their common width does not.
 
-    Parameters
-    ----------
-    f : callable
-        Values of the functions at one point each: from an array of the shape of `low` to another.
-    low : ndarray of any shape, float64
-        Lower ends of the brackets [low, low + width].
-    width : float
-    precision : float
-        Width of a bracket at the end.
-
-    Returns
-    -------
-    ndarray of the shape of `low`, float64
-        The better inner point of each last bracket.
-    ndarray of the shape of `low`, float64
-        The value there.
-
-    Examples
-    --------
-    >>> x, _ = golden_section(lambda x: -((x - [0.2, 0.7]) ** 2), np.zeros(2), 1.0, 1e-6)
-    >>> x.round(5).tolist()
-    [0.2, 0.7]
+    f gives the functions' values at one point each, from an array of the shape of `low` to another. Brackets end with
+    the width `precision`. Returns the better inner point of each last bracket, and the value there.
     """
     left, right = low + (1 - _GOLDEN) * width, low + _GOLDEN * width
     at_left, at_right = f(left), f(right)
