@@ -19,17 +19,8 @@ Size = int | EllipsisType | None  # of an axis: this, one or more, any
 class FittedState:
     """Fitted attributes by name: each is checked when it is read.
 
-    Parameters
-    ----------
-    attributes : mapping, list or tuple
-        An estimator's ``__dict__``, or one of its attributes that holds others.
-    within : str, default=""
-        The name of that attribute, for messages.
-
-    Raises
-    ------
-    ValueError
-        By every method, naming the attribute, its value, and what it must be.
+    `attributes` are an estimator's ``__dict__``, or one of its attributes that holds others, of the name `within`.
+    Every method raises a ValueError that names the attribute, its value, and what it must be.
     """
 
     def __init__(self, attributes: Any, within: str = "") -> None:

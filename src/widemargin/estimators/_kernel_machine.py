@@ -38,26 +38,13 @@ from ._validation import (
 
 
 class TrainingRows(NamedTuple):
-    """The rows of positive weight; a row of weight 0 is one that is not there.
+    """The rows of positive weight; a row of weight 0 is one that is not there."""
 
-    Attributes
-    ----------
-    X : ndarray or CSR array of shape (n, d), or a kernel matrix of shape (n, n)
-        The user's own array if all rows count.
-    y : ndarray of shape (n,), or (n, n_targets) for several targets
-        Class numbers, or a regressor's targets.
-    weights : ndarray of shape (n,), float64
-    kept : ndarray of shape (n,), int
-        The rows' numbers in the data that the user gave.
-    classes : ndarray of shape (k,)
-        Labels, at least two; none for a regressor.
-    """
-
-    X: Rows
-    y: NDArray[Any]
-    weights: Vector
-    kept: RowIndices
-    classes: NDArray[Any]
+    X: Rows  # (n, d), or a kernel matrix (n, n): the user's own array if all rows count
+    y: NDArray[Any]  # (n,), or (n, n_targets) for several targets: class numbers, or a regressor's targets
+    weights: Vector  # (n,)
+    kept: RowIndices  # (n,): the rows' numbers in the data that the user gave
+    classes: NDArray[Any]  # (k,): labels, at least two; none for a regressor
 
     @property
     def first_target(self) -> NDArray[Any]:

@@ -17,21 +17,8 @@ _NEAR_SHARE = 0.1  # of the weight of the other rows: a smaller one orders rows 
 def near_gamma(kernel: str, X: Rows, weights: Vector) -> float | None:
     """1 / median over the rows of the kernel's distance within which a tenth of the other rows lie.
 
-    Parameters
-    ----------
-    kernel : {"rbf", "laplacian"}
-        Distances are squared Euclidean ones, or L1.
-    X : ndarray, CSR array or RemoteRows of shape (n, d)
-    weights : ndarray of shape (n,)
-
-    Returns
-    -------
-    float or None
-        None if all rows are equal. Equal rows don't count: a weight of 2 is the same as a repeated row.
-
-    Notes
-    -----
-    Of 300 rows among 1,000 random ones, at most: 300,000 distances.
+    Distances are squared Euclidean ones ("rbf"), or L1 ("laplacian"), of 300 rows to 1,000 random ones, at most. None
+    if all rows of X (n, d) are equal. Equal rows don't count: a weight of 2 is the same as a repeated row.
     """
     rows, sample = _draw(X)
     distances = _distances(kernel, sample)
