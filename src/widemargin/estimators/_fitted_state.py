@@ -74,18 +74,11 @@ class FittedState:
     def array(
         self, key: Any, dtype: Any, *shape: Size, least: int | None = None, below: int | None = None
     ) -> NDArray[Any]:
-        """An array of finite numbers.
+        """An array of finite numbers; integers are at least `least` and less than `below`.
 
-        Parameters
-        ----------
-        key : str
-        dtype : dtype or abstract type
-            float32, or np.integer for integers of any size.
-        *shape : int, ... or None
-            The size of each axis; ... for one or more, None for any. An array without entries may be of any size and
-            take no memory: an axis that others are made from should have an entry.
-        least, below : int, optional
-            Bounds of integers.
+        `dtype` is a dtype, or np.integer and np.floating for any size; `shape` the size of each axis: ... for one or
+        more, None for any. An array without entries may be of any size and take no memory: an axis that others are made
+        from should have an entry.
         """
         array: Any = self.value(key)
         fits = (

@@ -382,11 +382,6 @@ def _number_two(labels: NDArray[Any], team: ThreadTeam) -> tuple[NDArray[Any], N
     return classes, (is_other if classes[1] == other else ~is_other).view(np.int8)
 
 
-def weigh_classes(class_weight: Any, classes: NDArray[Any], y: Labels, weights: Vector) -> Vector:
-    """Each row's weight (n,) times the factor of its class, as `class_factors` says; `weights` itself for None."""
-    return weights if class_weight is None else weights * class_factors(class_weight, classes, y, weights)[y]
-
-
 def class_factors(class_weight: Any, classes: NDArray[Any], y: Labels, weights: Vector) -> Vector:
     """The factor of each class (k,): 1, the given one, or "balanced" by total sample weight among those that have any.
 
@@ -499,7 +494,7 @@ def to_float32(X: Any) -> Any:
 
 
 def check_training_data(estimator: Any, X: Any, y: Any) -> tuple[Any, NDArray[Any]]:
-    """Validate X and labels (n,) as scikit-learn does: a large file block by block, a dask collection without its rows."""
+    """Check X and labels (n,) as scikit-learn does: a large file block by block, a dask collection without its rows."""
     X, labels = _check_rows(estimator, X, y)
     check_labels(labels)
     return X, labels
