@@ -260,24 +260,7 @@ class TwoStepKernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clu
         return np.sqrt(self._squared_distances(X)).astype(self._points.dtype)
 
     def score(self, X: ArrayLike, y: Any = None, sample_weight: ArrayLike | None = None) -> float:
-        """Minus the weighted sum of the rows' squared distances to their nearest centre.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix, sparse array} of shape (n_samples, n_features)
-            Or K(X, train), of shape (n_samples, n_train), for a precomputed kernel.
-        y : ignored
-        sample_weight : array-like of shape (n_samples,), default=None
-
-        Returns
-        -------
-        float
-
-        Raises
-        ------
-        ValueError
-            For a precomputed kernel, as `transform`.
-        """
+        """Minus the weighted sum of the rows' squared distances to their nearest centre; X is as of `transform`."""
         nearest = self._squared_distances(X).min(axis=1)
         return -float(check_weights(sample_weight, nearest) @ nearest)
 
