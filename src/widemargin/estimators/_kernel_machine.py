@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._memory import memory_plan
 from .._progress import Progress
-from .._types import Labels, Matrix, RowIndices, Rows, Vector
+from .._types import ClassWeight, KernelParameter, Labels, Matrix, RowIndices, Rows, Vector
 from ..kernels.functions import FUNCTION_KERNELS, KERNELS, CallableKernel, Kernel, Precomputed, make_kernel
 from ..models.expansion import KernelExpansion
 from ._estimator import Estimator
@@ -59,12 +59,12 @@ class KernelMachine(Estimator[TrainingRows]):
     and `_make_model`, which makes `_model` from these attributes.
     """
 
-    kernel: Any
+    kernel: KernelParameter
     gamma: float | str
     degree: int
     coef0: float
     n_jobs: int | None
-    class_weight: Any  # of a classifier
+    class_weight: ClassWeight  # of a classifier
     shape_fit_: tuple[int, int]
     _kernel: dict[str, Any]  # the parameters of the kernel, as they were in the fit
     _gamma: float

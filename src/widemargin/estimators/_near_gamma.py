@@ -7,14 +7,14 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from .._types import ROUNDING, Matrix, Rows, Vector
+from .._types import ROUNDING, KernelParameter, Matrix, Rows, Vector
 from ..data.remote.remote_rows import RemoteRows
 
 _SAMPLE_ROWS, _QUERY_ROWS = 1000, 300  # among which near rows are looked for, and for how many
 _NEAR_SHARE = 0.1  # of the weight of the other rows: a smaller one orders rows hardly better, and rejects more new ones
 
 
-def near_gamma(kernel: str, X: Rows, weights: Vector) -> float | None:
+def near_gamma(kernel: KernelParameter, X: Rows, weights: Vector) -> float | None:
     """1 / median over the rows of the kernel's distance within which a tenth of the other rows lie.
 
     Distances are squared Euclidean ones ("rbf"), or L1 ("laplacian"), of 300 rows to 1,000 random ones, at most. None
@@ -49,7 +49,7 @@ def _query_rows(n: int) -> Any:
     return np.unique(np.linspace(0, n - 1, _QUERY_ROWS).astype(np.intp))
 
 
-def _distances(kernel: str, sample: Rows) -> Matrix:
+def _distances(kernel: KernelParameter, sample: Rows) -> Matrix:
     """Distances (q, m) of some rows of a sample (m, d) to all of it."""
     from sklearn.metrics.pairwise import euclidean_distances, manhattan_distances  # slow to load
 

@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from .._threads import value_blocks
-from .._types import Array, RowIndices, Rows, Vector
+from .._types import Array, KernelParameter, RowIndices, Rows, Vector
 from ..data.columns import occupied_columns
 from ..data.origin import FAR, origin_distance
 from ..data.remote.client import do_not_check
@@ -158,7 +158,7 @@ def warn_of_scale(
         warn_user(message, UserWarning)
 
 
-def warn_of_origin(estimator: str, kernel: Any, X: Rows) -> None:
+def warn_of_origin(estimator: str, kernel: KernelParameter, X: Rows) -> None:
     """Warn of rows too far from the origin for stochastic steps in float32.
 
     Steps on functions of inner products diverge where these are nearly constant; of other kernels, digits in which

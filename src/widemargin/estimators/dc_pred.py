@@ -119,9 +119,9 @@ class DCPredClassifier(Classifier, ScorePredictor, DCPredMachine):
     by side. Prediction: routing, m distances and a few operations for each pseudo-landmark, fused and blocked.
 
     The paper's Algorithm 2 is ``linear_term=False, landmark_weights="alpha", damping=0``: each of these parameters
-    switches :doc:`one difference </how/dc_pred>` off. What remains: with `landmark_weights`, points of the triangle rule
-    are drawn in proportion to the squared dual variables, in the paper uniformly. Where the paper leaves a choice: a
-    tree is two levels deep up to 144 leaves; W is estimated on the rows of the exact machine, at most 3,000, whose
+    switches :doc:`one difference </how/dc_pred>` off. What remains: with `landmark_weights`, points of the triangle
+    rule are drawn in proportion to the squared dual variables, in the paper uniformly. Where the paper leaves a choice:
+    a tree is two levels deep up to 144 leaves; W is estimated on the rows of the exact machine, at most 3,000, whose
     violation is at most 0.1; all pseudo-landmarks of a leaf take the same one of the two bounds; several classes share
     landmarks, weighted by the sum of their squared dual variables.
 
