@@ -74,18 +74,6 @@ def test_inside_a_joblib_worker(backend: str) -> None:
         assert_identical(alone, model)
 
 
-def test_blocks_of_another_size_predict_the_same() -> None:
-    """How rows are batched at predict must not matter beyond the last bits of the data's precision."""
-    X, y = patches(2000)
-    model = DCSVMClassifier(C=8.0, gamma=1.0, random_state=0).fit(X[:1000], y[:1000])
-    whole = model.decision_function(X)
-    one_by_one = np.concatenate([model.decision_function(X[i : i + 1]) for i in range(0, 2000, 40)])
-    rounding = (
-        4 * np.finfo(np.float32).eps * np.abs(model.dual_coef_).sum()
-    )  # of a kernel entry: some units in the last place
-    np.testing.assert_allclose(one_by_one, whole[::40], rtol=0.0, atol=rounding)
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "memory_budget"), [(DCPredClassifier, "20MB"), (DCPredClassifier, "90MB"), (DCPredRegressor, "60MB")]

@@ -154,9 +154,10 @@ def far_halves(form: str) -> tuple[Any, Any]:
         BSGDClassifier(C=10, gamma=2e-3, n_epochs=5, maintenance="removal", random_state=0),
         DCPredClassifier(C=10, gamma=2e-3, random_state=0),
         DCPredRegressor(alpha=0.1, gamma=2e-3, random_state=0),
-        make_pipeline(LandmarkNystroem(40, gamma=2e-3, random_state=0), OCASClassifier()),
+        make_pipeline(LandmarkNystroem(40, gamma=2e-3, n_sample=100, random_state=0), OCASClassifier()),
         make_pipeline(
-            LandmarkNystroem(40, gamma=2e-3, n_pseudo_landmarks=20, pseudo="triangle", random_state=0), OCASClassifier()
+            LandmarkNystroem(40, gamma=2e-3, n_sample=100, n_pseudo_landmarks=20, pseudo="triangle", random_state=0),
+            OCASClassifier(),
         ),
     ],
     ids=["merge", "removal", "tree", "ridge", "coordinates", "triangle"],

@@ -17,7 +17,6 @@ from sklearn.metrics.pairwise import polynomial_kernel, rbf_kernel
 
 from naive import dc_svm as naive
 from widemargin import DCSVMClassifier
-from widemargin._threads import ThreadTeam
 from widemargin.algorithms import dc_svm_levels as dc_svm
 from widemargin.datasets import load_patches
 
@@ -101,23 +100,6 @@ def test_levels_with_every_form_of_input(form: str, binary: Data) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("fit_intercept", [False, True])
-@pytest.mark.parametrize("stop_level", [0, 1, 2])
-def test_many_classes(stop_level: int, fit_intercept: bool, four: Data) -> None:
-    X, y = four
-    options: dict[str, Any] = {"C": 2.0, "gamma": 0.2, "fit_intercept": fit_intercept, "random_state": 0}
-    direct = DCSVMClassifier(**options, n_levels=0).fit(X, y)
-    model = DCSVMClassifier(**options, n_levels=2, stop_level=stop_level).fit(X, y)
-    assert {level["problem"] for level in model.levels_} == set(range(6))
-    assert model.score(X, y) > 0.98
-    if stop_level == 0:
-        assert dual(model) == pytest.approx(dual(direct), rel=1e-5)
-        np.testing.assert_array_equal(model.predict(X), direct.predict(X))
-    copy = pickle.loads(pickle.dumps(model))
-    np.testing.assert_array_equal(copy.decision_function(X), model.decision_function(X))
-
-
-@pytest.mark.slow
 def test_levels_are_reported(patches: Data) -> None:
     X, y = patches
     model = DCSVMClassifier(**PATCHES, n_levels=3).fit(X, y)
@@ -191,40 +173,6 @@ def test_early_prediction_is_the_papers(partition: str, fit_intercept: bool, pat
     own = [naive.nearest_cluster(space, x, clusters["points"], clusters["labels"]) for x in rows]
     truth = [naive.early_decision_value(rbf, x, c, *support) for x, c in zip(rows, own, strict=True)]
     np.testing.assert_allclose(replace(model._model, averages=False).decision_values(rows)[:, 0], truth, atol=1e-9)
-
-
-@pytest.mark.parametrize("fit_intercept", [False, True])
-@pytest.mark.parametrize("partition", ["kernel", "input"])
-def test_soft_decision_is_that_of_the_routed_cluster_or_the_mean_of_two(
-    partition: str, fit_intercept: bool, patches: Data
-) -> None:
-    X, y = patches[0].astype(np.float64), patches[1]
-    model = DCSVMClassifier(**EARLY, partition=partition, fit_intercept=fit_intercept).fit(X[:800], y[:800])
-    router = model._model.router
-    labels, own = router.route(X, ThreadTeam(1)), router.route(X[model.support_], ThreadTeam(1))
-    weights = model.dual_coef_[0][:, None] * (own[:, None] == np.arange(router.n_clusters))
-    every = rbf_kernel(X, model.support_vectors_, gamma=1.0) @ weights + model._model.intercept[0]
-    truth, given = every[np.arange(len(X)), labels], model.decision_function(X)
-    is_own = np.isclose(given, truth, atol=1e-8, rtol=0)
-    assert is_own[np.abs(truth) > 0.35].all()
-    assert 0 < np.count_nonzero(~is_own) < 0.1 * len(X)
-    means = (every + truth[:, None])[~is_own] / 2
-    assert np.isclose(means, given[~is_own, None], atol=1e-8, rtol=0).any(axis=1).all()
-    if fit_intercept:
-        for c in range(router.n_clusters):  # every cluster's own constraint
-            assert abs(model.dual_coef_[0, own == c].sum()) < 1e-9
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("fit_intercept", [False, True])
-@pytest.mark.parametrize(("n_levels", "stop_level"), [(2, 0), (2, 1), (2, 2)])
-def test_one_seed_one_model(n_levels: int, stop_level: int, fit_intercept: bool, patches: Data) -> None:
-    options = PATCHES | {"n_levels": n_levels, "stop_level": stop_level, "fit_intercept": fit_intercept}
-    one, two, again = (DCSVMClassifier(**options, n_jobs=n_jobs).fit(*patches) for n_jobs in (1, 2, 1))
-    for model in (two, again):
-        for name in ("support_", "dual_coef_", "intercept_", "objective_", "dual_gap_", "n_iter_"):
-            np.testing.assert_array_equal(getattr(model, name), getattr(one, name), err_msg=name)
-        np.testing.assert_array_equal(model.decision_function(patches[0]), one.decision_function(patches[0]))
 
 
 def test_out_of_time_in_a_level_gives_the_better_machine_of_the_level_before(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from sklearn.base import BaseEstimator
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, SVR, NuSVC, OneClassSVM
@@ -425,24 +424,6 @@ def test_sound_machines_of_scikit_learn_predict(machine: Any, tmp_path: Any) -> 
 @pytest.fixture
 def fuzzer() -> Any:
     return pytest.importorskip("benchmarks.reliability.model_files", reason="the benchmarks are not shipped")
-
-
-def same(a: Any, b: Any) -> bool:
-    """Whether two states are the same to the last bit."""
-    if type(a) is not type(b):
-        return False
-    if isinstance(a, BaseEstimator):  # that of a search
-        a, b = a.__getstate__(), b.__getstate__()
-    if isinstance(a, np.ndarray):
-        equal_bytes = a.tobytes() == b.tobytes() if a.dtype != object else bool((a == b).all())
-        return a.dtype == b.dtype and a.shape == b.shape and equal_bytes
-    if sp.issparse(a):
-        return a.shape == b.shape and all(same(getattr(a, k), getattr(b, k)) for k in ("data", "indices", "indptr"))
-    if isinstance(a, dict):
-        return a.keys() == b.keys() and all(same(a[key], b[key]) for key in a)
-    if isinstance(a, list | tuple):
-        return len(a) == len(b) and all(map(same, a, b))
-    return bool(a == b) or a != a
 
 
 @pytest.mark.slow

@@ -32,7 +32,7 @@ GRIDS = ("Cs", "gammas", "epsilons", "cv", "scoring")  # take lists and objects 
 FEW = {"kernels": "rbf", "relevance": False, "search": "exact"}  # the quickest search of kernels
 SMALL = [clone(one).set_params(**{name: FEW[name] for name in FEW if hasattr(one, name)}) for one in SEARCHES]
 ODD: list[Any] = [np.nan, np.inf, "x", np.array(1.0), np.array([1, 2]), (1,), {"a": 1}, 1 + 2j, object()]
-ODD += [0, -1, -1.5, 1, True, None, 1e308, 10**30, np.float32(0.5), np.int64(3), np.bool_(True), np.str_("rbf")]
+ODD += [0, -1, -1.5, 1, 4097, True, None, 1e308, 10**30, np.float32(0.5), np.int64(3), np.bool_(True), np.str_("rbf")]
 MORE: list[Any] = [-np.inf, "", np.array([1.0]), [1], np.array([1.5, 2.5]), np.array([]), {1, 2}, 0.0, False]
 MORE += [Decimal("0.5"), Fraction(1, 2)]
 REFUSED = object()
@@ -69,7 +69,8 @@ DECLARED: dict[str, tuple[Rule, ...]] = {
     "prediction_cost": (number(least=4),),
     **dict.fromkeys(("degree", "n_levels", "n_pseudo_landmarks"), (integer(0),)),
     **dict.fromkeys(("n_clusters", "n_epochs", "n_iter", "n_landmarks", "n_sample", "n_trees"), (integer(1),)),
-    **dict.fromkeys(("branching", "budget", "n_rows", "table_size"), (integer(2),)),
+    **dict.fromkeys(("branching", "budget", "n_rows"), (integer(2),)),
+    "table_size": (integer(2, 4096),),
     "max_iter": (integer(1),),
     "n_jobs": (integer(-sys.maxsize, -1), integer(1, 4096), NONE),
     "random_state": (integer(0, 2**32 - 1), NONE),

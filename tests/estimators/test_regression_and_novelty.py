@@ -179,21 +179,6 @@ def test_kernel_ridge_of_targets_in_other_units(waves: Data) -> None:
     assert model.objective_ == pytest.approx(scaled.objective_, rel=1e-6)
 
 
-@pytest.mark.parametrize("kernel", ["linear", "poly", "laplacian", "precomputed"])
-def test_kernels(waves: Data, kernel: str) -> None:
-    X, y = waves
-    if kernel == "precomputed":
-        X = rbf(X, X, 0.2)
-    name = (lambda A, B: rbf_of_l1(A, B)) if kernel == "laplacian" else kernel
-    ours = DCSVMRegressor(C=1.0, kernel=kernel, gamma=0.2, coef0=1.0, tol=1e-5).fit(X, y)
-    theirs = SVR(C=1.0, kernel=name, gamma=0.2, coef0=1.0, tol=1e-5).fit(X, y)
-    np.testing.assert_allclose(ours.predict(X), theirs.predict(X), atol=1e-2 * y.std())
-
-
-def rbf_of_l1(A: Any, B: Any) -> Any:
-    return np.exp(-0.2 * np.abs(A[:, None] - B).sum(axis=2))
-
-
 def test_sparse_float32_and_integers(waves: Data) -> None:
     X, y = waves
     X = np.where(np.abs(X) > 1.0, X, 0.0)

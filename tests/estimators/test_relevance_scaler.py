@@ -37,15 +37,6 @@ def test_a_machine_behind_it_predicts_better(machine: Any, y: NDArray[Any]) -> N
     assert 1 - scaled < 0.6 * (1 - plain)
 
 
-def test_relevance_is_by_the_given_columns() -> None:
-    """A column in units a hundred times as large has a hundredth of the relevance, and a factor like the others."""
-    units = np.array([100.0, *np.ones(11)])
-    relevance = RelevanceScaler(n_iter=1).fit(X[:, :2], VALUES).relevance_
-    other = RelevanceScaler(n_iter=1, gamma=0.5).fit(X[:, :2] * units[:2], VALUES)
-    assert other.relevance_.shape == relevance.shape
-    assert other.relevance_[0] < relevance[0]
-
-
 def test_rows_of_weight_zero_and_repeated_rows() -> None:
     y, weights = VALUES[:100], np.arange(100) % 3
     how: dict[str, Any] = {"n_iter": 2}

@@ -2,36 +2,14 @@
 
 import subprocess
 import sys
-from collections.abc import Callable
-from types import FrameType
 from typing import Any
 
 import pytest
 from sklearn.datasets import load_breast_cancer, load_iris
 from sklearn.preprocessing import StandardScaler
 
+from python_calls import count_calls
 from widemargin import DCSVMClassifier, OCASClassifier
-
-
-def _count_calls(call: Callable[[], Any]) -> int:
-    """The calls of Python functions in this thread: the least of several calls, as a pause of 50 ms adds a round."""
-    n_calls = 0
-
-    def count(frame: FrameType, event: str, argument: Any) -> None:
-        nonlocal n_calls
-        n_calls += event == "call"
-
-    call()  # imports, and what is computed once
-    counts, before = [], sys.getprofile()
-    for _ in range(12):
-        n_calls = 0
-        sys.setprofile(count)
-        try:
-            call()
-        finally:
-            sys.setprofile(before)
-        counts.append(n_calls)
-    return min(counts)
 
 
 @pytest.mark.parametrize(
@@ -47,8 +25,8 @@ def test_calls_of_a_fit_and_of_one_row(machine: Any, load: Any, fit: int, predic
     """The bounds are some 3 % above what there is on one thread. A call takes about 0.5 microseconds."""
     X, y = load(return_X_y=True)
     X, model = StandardScaler().fit_transform(X), machine(n_jobs=1)
-    assert _count_calls(lambda: model.fit(X, y)) <= fit
-    assert _count_calls(lambda: model.predict(X[:1])) <= predict
+    assert count_calls(lambda: model.fit(X, y)) <= fit
+    assert count_calls(lambda: model.predict(X[:1])) <= predict
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the C library's malloc and the counter are Linux's")

@@ -59,14 +59,7 @@ def fit_task(estimator: Any, X: Any, y: Any) -> Iterator[CallbackBridge]:
 
 
 class CallbackBridge:
-    """Turns rounds of a solver into tasks of the estimator's fit.
-
-    Parameters
-    ----------
-    estimator : BaseEstimator
-        One task tree per fit: fit, then a task for every round.
-    X, y : as given to fit
-    """
+    """Turns rounds of a solver into tasks of the estimator's fit: one task tree a fit, with a task for every round."""
 
     def __init__(self, estimator: Any, X: Any, y: Any) -> None:
         self.task = {"estimator": estimator, "X": X, "y": y}

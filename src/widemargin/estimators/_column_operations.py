@@ -20,10 +20,7 @@ def is_passed(step: Any) -> bool:
 def column_operations(step: Any) -> Operations | None:
     """What `transform` of a fitted step does to the columns, one after the other; None for a step of another kind.
 
-    Returns
-    -------
-    list of (str, ndarray of shape (n_features,) or ())
-        The name of an operator of ONNX, which is also that of a function of arrays, and its second operand.
+    Pairs of an operator of ONNX, whose name is also that of a function of arrays, and its operand (n_features,) or ().
     """
     from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, StandardScaler  # imports rich, which no fit needs
 

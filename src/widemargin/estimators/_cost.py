@@ -46,20 +46,8 @@ def allocate_automatic_cost(model: Any, n: int, d: int, n_outputs: int) -> Fores
 
 
 def allocate_cost(model: Any, n: int, d: int, n_outputs: int, *, default: float = DEFAULT_COST) -> ForestSettings:
-    """Leaves, landmarks and pseudo-landmarks for a prediction cost.
+    """Leaves, landmarks and pseudo-landmarks for a prediction cost of (n, d) rows; "auto" stands for `default`.
 
-    Parameters
-    ----------
-    model : estimator or CompressionParameters
-        With the parameters of prediction cost.
-    n, d : int
-        Shape of the data.
-    n_outputs : int
-    default : float
-        The cost that "auto" stands for.
-
-    Notes
-    -----
     Of a tree's share of the cost, up to a third goes into routing, as long as leaves have 400 rows; the rest into
     landmarks, with all their products ("polynomial") or as many pseudo-landmarks as landmarks ("triangle"), as long as
     a leaf has five rows for each landmark and one for each product.

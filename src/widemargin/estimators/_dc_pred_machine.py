@@ -118,14 +118,7 @@ def tree_arrays(forest: NystroemForest) -> list[Arrays]:
 def check_trees(fitted: FittedState, d: int, q: int | None) -> None:
     """Raise a ValueError that names the first array of `_trees` that does not fit the others.
 
-    Parameters
-    ----------
-    fitted : FittedState
-        With the dtype of the data as `_dtype`.
-    d : int
-        Features of the trees' rows, after the projection.
-    q : int or None
-        Decision functions; None for any number.
+    They are of rows of d features, after the projection, and of q decision functions, of any number for None.
     """
     dtype = fitted.choice("_dtype", ("float32", "float64"))
     for tree in fitted.nested_list("_trees", ...):

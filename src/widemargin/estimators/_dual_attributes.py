@@ -83,16 +83,8 @@ def compact_pair_coefficients(coef: Matrix, n_support: NDArray[np.intp]) -> Any:
 def cluster_attributes(machines: TrainedMachines, X: Rows, kept: RowIndices, support: RowIndices) -> Any:
     """What prediction needs of the clusters, as a dict of arrays; None for exact machines.
 
-    Parameters
-    ----------
-    machines : TrainedMachines
-        With one division of the n rows for all.
-    X : ndarray or CSR array of shape (n, d), or None
-        The training rows; None for a precomputed kernel.
-    kept : ndarray of shape (n,), int
-        Their row numbers in the X of `fit`.
-    support : ndarray of shape (n_SV,), int
-        The support vectors among these n rows.
+    `X` (n, d) are the training rows, None for a precomputed kernel; `kept` (n,) their row numbers in the X of `fit`,
+    and `support` (n_SV,) the support vectors among them. All machines have one division.
     """
     division = machines.division
     if division is None:
@@ -132,17 +124,9 @@ def check_clusters(
 def clustered_model(
     kernel: Kernel, points: Rows, coef: Matrix, clusters: dict[str, Any], *, averages: bool
 ) -> ClusteredExpansion:
-    """The model of an early machine, its support vectors grouped by cluster.
+    """The model of an early machine, its support vectors grouped by cluster, from `cluster_attributes`.
 
-    Parameters
-    ----------
-    kernel : Kernel
-    points : ndarray or CSR array of shape (n_SV, d), or row numbers of a precomputed kernel
-    coef : ndarray of shape (n_machines, n_SV)
-    clusters : dict
-        From `cluster_attributes`.
-    averages : bool
-        Of the `ClusteredExpansion`.
+    `points` are rows (n_SV, d), or row numbers of a precomputed kernel; `averages` is of the `ClusteredExpansion`.
     """
     support_labels = clusters["support_labels"]
     order = np.argsort(support_labels, kind="stable")

@@ -229,27 +229,17 @@ def _summary_html(estimator: Any) -> str:
     machine = vars(estimator).get("best_estimator_", estimator)
     if not _is_fitted(machine):
         return ""
-    facts = [*_certificate(machine), *_seconds(machine), *_cost(machine), f"{_bytes(vars(machine)):,} bytes"]
-    return f"<p><small>{escape('; '.join(facts))}</small></p>"
-
-
-def _certificate(machine: Any) -> list[str]:
     facts = ["converged" if machine.converged_ else "not converged"] if hasattr(machine, "converged_") else []
     if hasattr(machine, "objective_"):
         gap = getattr(machine, "relative_gap_", np.nan)
         facts += [f"objective at most {gap:.2g} of itself above the optimum" if np.isfinite(gap) else "no lower bound"]
-    return facts
-
-
-def _seconds(machine: Any) -> list[str]:
-    time = getattr(machine, "history_", {}).get("time", ())
-    return [f"{time[-1]:.3g} s"] if len(time) else []
-
-
-def _cost(machine: Any) -> list[str]:
+    if len(time := getattr(machine, "history_", {}).get("time", ())):
+        facts += [f"{time[-1]:.3g} s"]
     report = getattr(machine, "report_", None)  # of a compressed machine
     cost = getattr(report, "cost_after", None) or getattr(machine, "prediction_cost_", None)
-    return [] if cost is None else [f"a prediction costs {cost:.3g} inner products"]
+    if cost is not None:
+        facts += [f"a prediction costs {cost:.3g} inner products"]
+    return f"<p><small>{escape('; '.join([*facts, f'{_bytes(vars(machine)):,} bytes']))}</small></p>"
 
 
 def _bytes(value: Any) -> int:

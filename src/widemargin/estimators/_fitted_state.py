@@ -19,17 +19,8 @@ Size = int | EllipsisType | None  # of an axis: this, one or more, any
 class FittedState:
     """Fitted attributes by name: each is checked when it is read.
 
-    Parameters
-    ----------
-    attributes : mapping, list or tuple
-        An estimator's ``__dict__``, or one of its attributes that holds others.
-    within : str, default=""
-        The name of that attribute, for messages.
-
-    Raises
-    ------
-    ValueError
-        By every method, naming the attribute, its value, and what it must be.
+    `attributes` are an estimator's ``__dict__``, or one of its attributes that holds others, of the name `within`.
+    Every method raises a ValueError that names the attribute, its value, and what it must be.
     """
 
     def __init__(self, attributes: Any, within: str = "") -> None:
@@ -83,18 +74,11 @@ class FittedState:
     def array(
         self, key: Any, dtype: Any, *shape: Size, least: int | None = None, below: int | None = None
     ) -> NDArray[Any]:
-        """An array of finite numbers.
+        """An array of finite numbers; integers are at least `least` and less than `below`.
 
-        Parameters
-        ----------
-        key : str
-        dtype : dtype or abstract type
-            float32, or np.integer for integers of any size.
-        *shape : int, ... or None
-            The size of each axis; ... for one or more, None for any. An array without entries may be of any size and
-            take no memory: an axis that others are made from should have an entry.
-        least, below : int, optional
-            Bounds of integers.
+        `dtype` is a dtype, or np.integer and np.floating for any size; `shape` the size of each axis: ... for one or
+        more, None for any. An array without entries may be of any size and take no memory: an axis that others are made
+        from should have an entry.
         """
         array: Any = self.value(key)
         fits = (

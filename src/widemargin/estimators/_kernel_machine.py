@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._memory import memory_plan
 from .._progress import Progress
-from .._types import Labels, Matrix, RowIndices, Rows, Vector
+from .._types import ClassWeight, KernelParameter, Labels, Matrix, RowIndices, Rows, Vector
 from ..kernels.functions import FUNCTION_KERNELS, KERNELS, CallableKernel, Kernel, Precomputed, make_kernel
 from ..models.expansion import KernelExpansion
 from ._estimator import Estimator
@@ -38,26 +38,13 @@ from ._validation import (
 
 
 class TrainingRows(NamedTuple):
-    """The rows of positive weight; a row of weight 0 is one that is not there.
+    """The rows of positive weight; a row of weight 0 is one that is not there."""
 
-    Attributes
-    ----------
-    X : ndarray or CSR array of shape (n, d), or a kernel matrix of shape (n, n)
-        The user's own array if all rows count.
-    y : ndarray of shape (n,), or (n, n_targets) for several targets
-        Class numbers, or a regressor's targets.
-    weights : ndarray of shape (n,), float64
-    kept : ndarray of shape (n,), int
-        The rows' numbers in the data that the user gave.
-    classes : ndarray of shape (k,)
-        Labels, at least two; none for a regressor.
-    """
-
-    X: Rows
-    y: NDArray[Any]
-    weights: Vector
-    kept: RowIndices
-    classes: NDArray[Any]
+    X: Rows  # (n, d), or a kernel matrix (n, n): the user's own array if all rows count
+    y: NDArray[Any]  # (n,), or (n, n_targets) for several targets: class numbers, or a regressor's targets
+    weights: Vector  # (n,)
+    kept: RowIndices  # (n,): the rows' numbers in the data that the user gave
+    classes: NDArray[Any]  # (k,): labels, at least two; none for a regressor
 
     @property
     def first_target(self) -> NDArray[Any]:
@@ -72,12 +59,12 @@ class KernelMachine(Estimator[TrainingRows]):
     and `_make_model`, which makes `_model` from these attributes.
     """
 
-    kernel: Any
+    kernel: KernelParameter
     gamma: float | str
     degree: int
     coef0: float
     n_jobs: int | None
-    class_weight: Any  # of a classifier
+    class_weight: ClassWeight  # of a classifier
     shape_fit_: tuple[int, int]
     _kernel: dict[str, Any]  # the parameters of the kernel, as they were in the fit
     _gamma: float

@@ -7,31 +7,18 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from .._types import ROUNDING, Matrix, Rows, Vector
+from .._types import ROUNDING, KernelParameter, Matrix, Rows, Vector
 from ..data.remote.remote_rows import RemoteRows
 
 _SAMPLE_ROWS, _QUERY_ROWS = 1000, 300  # among which near rows are looked for, and for how many
 _NEAR_SHARE = 0.1  # of the weight of the other rows: a smaller one orders rows hardly better, and rejects more new ones
 
 
-def near_gamma(kernel: str, X: Rows, weights: Vector) -> float | None:
+def near_gamma(kernel: KernelParameter, X: Rows, weights: Vector) -> float | None:
     """1 / median over the rows of the kernel's distance within which a tenth of the other rows lie.
 
-    Parameters
-    ----------
-    kernel : {"rbf", "laplacian"}
-        Distances are squared Euclidean ones, or L1.
-    X : ndarray, CSR array or RemoteRows of shape (n, d)
-    weights : ndarray of shape (n,)
-
-    Returns
-    -------
-    float or None
-        None if all rows are equal. Equal rows don't count: a weight of 2 is the same as a repeated row.
-
-    Notes
-    -----
-    Of 300 rows among 1,000 random ones, at most: 300,000 distances.
+    Distances are squared Euclidean ones ("rbf"), or L1 ("laplacian"), of 300 rows to 1,000 random ones, at most. None
+    if all rows of X (n, d) are equal. Equal rows don't count: a weight of 2 is the same as a repeated row.
     """
     rows, sample = _draw(X)
     distances = _distances(kernel, sample)
@@ -62,7 +49,7 @@ def _query_rows(n: int) -> Any:
     return np.unique(np.linspace(0, n - 1, _QUERY_ROWS).astype(np.intp))
 
 
-def _distances(kernel: str, sample: Rows) -> Matrix:
+def _distances(kernel: KernelParameter, sample: Rows) -> Matrix:
     """Distances (q, m) of some rows of a sample (m, d) to all of it."""
     from sklearn.metrics.pairwise import euclidean_distances, manhattan_distances  # slow to load
 

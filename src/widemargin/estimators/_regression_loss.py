@@ -62,16 +62,8 @@ class RegressionLoss:
     ) -> bool:
         """Warn where C or epsilon leaves next to nothing to a machine; whether it did.
 
-        Parameters
-        ----------
-        y, s : ndarray of shape (n,)
-            Targets, and weights of the rows.
-        slopes : tuple of float
-            Of `_slopes`.
-        decision : ndarray
-            Decision values of the machine, of all rows or of some.
-        norm, objective : float
-            Of the machine: |w|^2, and the value of the primal problem.
+        `y` and `s` (n,) are targets and weights, `slopes` of `_slopes`, `decision` the decision values of all rows or
+        of some; `norm` is |w|^2, `objective` the value of the primal problem.
         """
         C, above, below = float(self.C), *slopes
 

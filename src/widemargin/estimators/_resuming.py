@@ -107,14 +107,8 @@ def machines_of_coefficients(
 ) -> TrainedMachines:
     """Machines of a model of other problems, without certificates, and the nearest feasible points of these ones.
 
-    Parameters
-    ----------
-    coef : ndarray or CSC array of shape (n_machines, n_SV)
-    places : ndarray of shape (n_SV,), int
-        The row of each support vector; -1 for those that are no row.
-    problems : of these rows
-    division : of early machines
-    intercepts : ndarray of shape (n_machines, n_clusters) or (n_machines, 1)
+    `coef` is (n_machines, n_SV); `places` (n_SV,) has the row of each support vector, -1 for those that are no row;
+    `intercepts` is (n_machines, n_clusters) or (n_machines, 1).
     """
     is_there = places >= 0
     coef, places = sp.csr_array(coef[:, is_there]), places[is_there]

@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from .._threads import value_blocks
-from .._types import Array, RowIndices, Rows, Vector
+from .._types import Array, KernelParameter, RowIndices, Rows, Vector
 from ..data.columns import occupied_columns
 from ..data.origin import FAR, origin_distance
 from ..data.remote.client import do_not_check
@@ -40,16 +40,7 @@ _DOMINANT_SHARE = 0.99  # or, where there are no labels, if the column has this 
 
 
 def resolve_gamma(gamma: float | str, X: Rows, weights: Vector, *, is_gram: bool) -> float:
-    """The number that "scale" and "auto" stand for.
-
-    Parameters
-    ----------
-    gamma : {"scale", "auto"} or float
-    X : ndarray or CSR array of shape (n, d)
-    weights : ndarray of shape (n,)
-    is_gram : bool
-        Whether X is a kernel matrix, for which gamma means nothing.
-    """
+    """The number that "scale" and "auto" stand for on rows X (n, d); for a kernel matrix gamma means nothing."""
     if not isinstance(gamma, str):
         return float(gamma)
     variance = entry_variance(X, weights) if gamma == "scale" and not is_gram else 1.0
@@ -57,13 +48,7 @@ def resolve_gamma(gamma: float | str, X: Rows, weights: Vector, *, is_gram: bool
 
 
 def entry_variance(X: Rows, weights: Vector) -> float:
-    """Variance of all entries of X, each row counted by its weight: what gamma="scale" divides by.
-
-    Parameters
-    ----------
-    X : ndarray, CSR array or RemoteRows of shape (n, d)
-    weights : ndarray of shape (n,)
-    """
+    """Variance of all entries of X, each row counted by its weight (n,): what gamma="scale" divides by."""
     if isinstance(X, RemoteRows):
         return _pooled_variance(X.map_partitions(_moments, weights, check=do_not_check))
     total = weights.sum() * X.shape[1]
@@ -101,18 +86,10 @@ def make_checked_samples(
     *,
     may_centre: bool = False,
 ) -> Samples:
-    """Samples in the kernel's form, after checks of their range and their scale.
+    """Samples of X (n, d), or of a kernel matrix, in the kernel's form, after checks of their range and their scale.
 
-    Parameters
-    ----------
-    kernel : Kernel
-    X : ndarray or CSR array of shape (n, d), or a kernel matrix of shape (n, n)
-    targets : ndarray of shape (n,), optional
-        Class numbers (integers) or a regressor's targets (floats); none for a transformer or a clusterer.
-    go_on : callable
-        As `make_samples` takes it.
-    may_centre : bool
-        Whether a linear kernel's machine has an intercept, so that it may be trained on rows less their mean.
+    `targets` (n,) are class numbers (integers) or a regressor's targets (floats); none for a transformer or a
+    clusterer. With `may_centre`, a linear kernel's machine has an intercept: it may be trained on rows less their mean.
     """
     distance = _origin_distance(kernel, X)
     is_centred = may_centre and isinstance(kernel, Linear) and distance > FAR
@@ -181,7 +158,7 @@ def warn_of_scale(
         warn_user(message, UserWarning)
 
 
-def warn_of_origin(estimator: str, kernel: Any, X: Rows) -> None:
+def warn_of_origin(estimator: str, kernel: KernelParameter, X: Rows) -> None:
     """Warn of rows too far from the origin for stochastic steps in float32.
 
     Steps on functions of inner products diverge where these are nearly constant; of other kernels, digits in which
@@ -280,13 +257,9 @@ def _column_deviations(X: Rows) -> tuple[Vector, RowIndices | None]:
 
 
 def _neighbour_skill(K: Array, targets: NDArray[Any]) -> float:
-    """How well the nearest other row in feature space predicts: 0 as chance does, 1 always right.
+    """How well the nearest other row in feature space, by K (r, r), predicts: 0 as chance does, 1 always right.
 
-    Parameters
-    ----------
-    K : ndarray of shape (r, r)
-    targets : ndarray of shape (r,)
-        Class numbers: the share of right labels beyond that of two random rows; or numbers: the correlation.
+    Of class numbers (r,): the share of right labels beyond that of two random rows; of other numbers: the correlation.
     """
     distances = np.add.outer(np.diag(K), np.diag(K)) - 2 * K
     np.fill_diagonal(distances, np.inf)

@@ -136,16 +136,8 @@ def warn_of_target(
 ) -> bool:
     """Warn if a constant is within epsilon of all targets y (n,), or C holds a machine to one; whether it did.
 
-    Parameters
-    ----------
-    y : ndarray of shape (n,)
-    decision : ndarray
-        Decision values of the machine, of all rows or of some.
-    C, epsilon : float
-    binding : callable
-        How far C alone holds the machine down, from 0 to 1.
-    search : str
-        The estimator that chooses.
+    `decision` are decision values of all rows or of some, `binding` returns how far C alone holds the machine down,
+    from 0 to 1, and `search` is the estimator that chooses.
     """
     if len(y) < 10 or (
         epsilon < 0.5 * np.ptp(y) and decision.std() >= _FLAT * y.std()

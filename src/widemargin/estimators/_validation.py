@@ -38,13 +38,8 @@ _NUMBER_TYPES = re.compile("u?int|float|double|halffloat|bool|decimal|null")  # 
 def validate_rows(estimator: Any, X: Any, y: Any = "no_validation", *, sums_repeated: bool = False, **how: Any) -> Any:
     """scikit-learn's `validate_data`, for sparse X whose indices are within its shape: all that follows trusts them.
 
-    A dask collection is computed into memory. With `sums_repeated`, entries of a sparse row that share a column are
-    summed, in a copy of the rows.
-
-    Raises
-    ------
-    ValueError
-        Also for a sparse array with wrong indices, naming the first row that has one. About 0.3 ns a non-zero.
+    The ValueError names the first row that has a wrong index (0.3 ns a non-zero). A dask collection is computed into
+    memory. With `sums_repeated`, entries of a sparse row that share a column are summed, in a copy of the rows.
     """
     if is_dask_collection(X):
         X = compute_rows(X, memory_plan(estimator))
@@ -220,11 +215,7 @@ def check_choice(name: str, value: object, choices: tuple[object, ...]) -> None:
 def check_kernel(model: Any, *others: str) -> None:
     """Raise a ValueError that names the first invalid parameter of the kernel and its value.
 
-    Parameters
-    ----------
-    model : estimator
-    *others : str
-        Names of kernels beside `KERNELS`; where there are any, also callables are allowed.
+    `others` are kernels beside `KERNELS`; where there are any, also callables are allowed.
     """
     if not (others and callable(model.kernel)):
         check_choice("kernel", model.kernel, (*KERNELS, *others))
@@ -368,21 +359,7 @@ def upper_bounds(C: float, weights: Vector) -> Vector:
 def number_classes(
     labels: NDArray[Any], weights: Vector | None = None, team: ThreadTeam | None = None
 ) -> tuple[NDArray[Any], NDArray[np.signedinteger]]:
-    """The classes of positive weight, at least two, and each row's number among them.
-
-    Parameters
-    ----------
-    labels : ndarray of shape (n,)
-    weights : ndarray of shape (n,), optional
-        By default all are positive.
-    team : ThreadTeam, optional
-
-    Returns
-    -------
-    classes : ndarray of shape (k,)
-    numbers : ndarray of shape (n,), int
-        Of a row without weight any.
-    """
+    """The classes (k,) of positive weight, at least two, and each row's number (n,) among them; without weight any."""
     if weights is None or weights.min() > 0:
         if len(labels) > _FEW_LABELS and (two := _number_two(labels, team or ONE_THREAD)) is not None:
             return two
@@ -405,27 +382,11 @@ def _number_two(labels: NDArray[Any], team: ThreadTeam) -> tuple[NDArray[Any], N
     return classes, (is_other if classes[1] == other else ~is_other).view(np.int8)
 
 
-def weigh_classes(class_weight: Any, classes: NDArray[Any], y: Labels, weights: Vector) -> Vector:
-    """Each row's weight (n,) times the factor of its class, as `class_factors` says; `weights` itself for None."""
-    return weights if class_weight is None else weights * class_factors(class_weight, classes, y, weights)[y]
-
-
 def class_factors(class_weight: Any, classes: NDArray[Any], y: Labels, weights: Vector) -> Vector:
-    """The factor of each class: 1, the given one, or "balanced" by total sample weight among those that have any.
+    """The factor of each class (k,): 1, the given one, or "balanced" by total sample weight among those that have any.
 
-    Parameters
-    ----------
-    class_weight : None, "balanced" or mapping from label to weight
-        As in scikit-learn, labels that are not among the classes are ignored (a fold of cross-validation may lack
-        one), unless the mapping lacks a class, too: then they are taken for a mistake.
-    classes : ndarray of shape (k,)
-    y : ndarray of shape (n,), int
-        Class numbers.
-    weights : ndarray of shape (n,)
-
-    Returns
-    -------
-    ndarray of shape (k,), float64
+    As in scikit-learn, labels that are not among the classes are ignored (a fold of cross-validation may lack one),
+    unless the mapping lacks a class, too: then they are taken for a mistake. `y` (n,) are class numbers.
     """
     if class_weight is None:
         return np.ones(len(classes))
@@ -533,13 +494,7 @@ def to_float32(X: Any) -> Any:
 
 
 def check_training_data(estimator: Any, X: Any, y: Any) -> tuple[Any, NDArray[Any]]:
-    """Validate X and y as scikit-learn does: a large file block by block, a dask collection without its rows.
-
-    Returns
-    -------
-    X : ndarray, CSR array, or the collection itself
-    labels : ndarray of shape (n_samples,)
-    """
+    """Check X and labels (n,) as scikit-learn does: a large file block by block, a dask collection without its rows."""
     X, labels = _check_rows(estimator, X, y)
     check_labels(labels)
     return X, labels

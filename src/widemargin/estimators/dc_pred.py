@@ -118,15 +118,12 @@ class DCPredClassifier(Classifier, ScorePredictor, DCPredMachine):
     Training: k-means, then :math:`r^2` kernel entries for each leaf, of r rows, at most 3,000. Leaves are trained side
     by side. Prediction: routing, m distances and a few operations for each pseudo-landmark, fused and blocked.
 
-    The paper's Algorithm 2 is ``linear_term=False, landmark_weights="alpha", damping=0`` (and ``n_trees=1``, the
-    default), with as many `n_clusters`, `n_landmarks` and `n_pseudo_landmarks` as one likes. Each of these parameters
-    switches one difference off: (1) the linear term, :math:`k(x, z) + \langle x, z \rangle`, which the leaf's landmarks
-    alone express badly; (2) plain landmarks where they serve better; (3) the damping; (4) the average of several trees.
-    What remains: with `landmark_weights`, points of the triangle rule are drawn in proportion to the squared dual
-    variables, in the paper uniformly. Where the paper leaves a choice: a tree is two levels deep up to 144 leaves; W is
-    estimated on the rows of the exact machine, at most 3,000, whose violation is at most 0.1; all pseudo-landmarks of a
-    leaf take the same one of the two bounds; several classes share landmarks, weighted by the sum of their squared dual
-    variables.
+    The paper's Algorithm 2 is ``linear_term=False, landmark_weights="alpha", damping=0``: each of these parameters
+    switches :doc:`one difference </how/dc_pred>` off. What remains: with `landmark_weights`, points of the triangle
+    rule are drawn in proportion to the squared dual variables, in the paper uniformly. Where the paper leaves a choice:
+    a tree is two levels deep up to 144 leaves; W is estimated on the rows of the exact machine, at most 3,000, whose
+    violation is at most 0.1; all pseudo-landmarks of a leaf take the same one of the two bounds; several classes share
+    landmarks, weighted by the sum of their squared dual variables.
 
     References
     ----------

@@ -16,7 +16,7 @@ from .._progress import Progress
 from .._threads import ThreadTeam, blas_limit
 from .._types import Array, KernelParameter, RandomState, Rows, Vector
 from ..data.samples import Samples
-from ..kernels.functions import FUNCTION_KERNELS
+from ..kernels.functions import FUNCTION_KERNELS, Kernel
 from ..kernels.kernel_operator import KernelOperator
 from ..kernels.tiles import fill_gram
 from ..models.expansion import make_point_samples
@@ -172,7 +172,9 @@ class TwoStepKernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clu
             raise ValueError(f"n_clusters must be at most {name}={n}, got {self.n_clusters}")
         return TrainingRows(X, targets, weights, np.arange(len(weights)), np.empty(0))
 
-    def _divide(self, kernel: Any, samples: Samples, weights: Vector, progress: Progress, team: ThreadTeam) -> Division:
+    def _divide(
+        self, kernel: Kernel, samples: Samples, weights: Vector, progress: Progress, team: ThreadTeam
+    ) -> Division:
         """The balanced division; of a fit that is stopped, that of the last round, or one by medoids."""
         division, rng = None, make_rng(self.random_state)
         rows, clustering = (
@@ -260,24 +262,7 @@ class TwoStepKernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clu
         return np.sqrt(self._squared_distances(X)).astype(self._points.dtype)
 
     def score(self, X: ArrayLike, y: Any = None, sample_weight: ArrayLike | None = None) -> float:
-        """Minus the weighted sum of the rows' squared distances to their nearest centre.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix, sparse array} of shape (n_samples, n_features)
-            Or K(X, train), of shape (n_samples, n_train), for a precomputed kernel.
-        y : ignored
-        sample_weight : array-like of shape (n_samples,), default=None
-
-        Returns
-        -------
-        float
-
-        Raises
-        ------
-        ValueError
-            For a precomputed kernel, as `transform`.
-        """
+        """Minus the weighted sum of the rows' squared distances to their nearest centre; X is as of `transform`."""
         nearest = self._squared_distances(X).min(axis=1)
         return -float(check_weights(sample_weight, nearest) @ nearest)
 
@@ -297,7 +282,7 @@ class TwoStepKernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clu
 
 
 def _divide_by_medoids(
-    kernel: Any, samples: Samples, k: int, weights: Vector, rng: np.random.Generator, team: ThreadTeam
+    kernel: Kernel, samples: Samples, k: int, weights: Vector, rng: np.random.Generator, team: ThreadTeam
 ) -> Division:
     """Clusters around the k medoids of some rows, each its cluster's only sample point: k kernel values a row."""
     pool = np.flatnonzero(weights)

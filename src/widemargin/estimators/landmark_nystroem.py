@@ -328,7 +328,7 @@ class LandmarkNystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Kernel
         self.landmark_indices_ = rows.kept[columns]
         return np.ascontiguousarray(rows.X[:, columns]), np.empty((len(columns), 0), rows.X.dtype)
 
-    def _pivots(self, kernel: Kernel, rows: TrainingRows, m: int, rng: Any, go_on: _GoOn) -> RowIndices:
+    def _pivots(self, kernel: Kernel, rows: TrainingRows, m: int, rng: np.random.Generator, go_on: _GoOn) -> RowIndices:
         """Row numbers (at most m,), ascending, by pivoted Cholesky of the rows that half of the memory has room for."""
         X, (n, d) = rows.X, rows.X.shape
         m, of_row = min(m, n), (m + d * (not self._is_gram)) * X.dtype.itemsize + 64  # and eight float64 vectors

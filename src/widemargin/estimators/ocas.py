@@ -25,7 +25,7 @@ from ._linear_machine import LinearMachine, LinearProblem, ValidatedRows, check_
 from ._predictor import Classifier, ScorePredictor, lazy_on_dask
 from ._row_function import Response
 from ._training_warnings import warn_of_one_class_of_linear
-from ._validation import check_choice, number_classes, weigh_classes
+from ._validation import check_choice, class_factors, number_classes
 
 _SMOOTH: dict[str, Callable[..., SmoothLoss]] = {
     "squared_hinge": SquaredHingeLoss,
@@ -225,8 +225,9 @@ class OCASClassifier(Classifier, ScorePredictor, LinearMachine):
         self.classes_, y = number_classes(data.labels, weights, team)
         k = len(self.classes_)
         ones = partial(np.ones, len(y))
-        if weights is not None or self.class_weight is not None:
-            weights = weigh_classes(self.class_weight, self.classes_, y, ones() if weights is None else weights)
+        if self.class_weight is not None:
+            weights = ones() if weights is None else weights
+            weights = weights * class_factors(self.class_weight, self.classes_, y, weights)[y]
         total = float(k * (len(y) if weights is None else weights.sum()))
         check_objective_at_zero(C, total, f"{len(y)} rows of these weights")
         if self.multi_class == "ovr":

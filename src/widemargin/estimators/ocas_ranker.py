@@ -141,18 +141,7 @@ class OCASRanker(ValuePredictor, SingleFunction):
         *,
         groups: ArrayLike | None = None,
     ) -> list[Self]:
-        """Train a machine for each of several C, at a fraction of the cost of separate fits.
-
-        Parameters
-        ----------
-        X, y, sample_weight, groups : as `fit`
-        Cs : sequence of float
-            In this order; an ascending one is the cheapest.
-
-        Returns
-        -------
-        list of OCASRanker
-        """
+        """As `OCASClassifier.fit_path`: a fitted copy for each C; the groups are as of `fit`."""
         models = self._models_of(Cs)
         with models[0]._fitting(X, y, sample_weight) as (data, progress):
             models[0]._train(models, _with_groups(data, groups), progress)

@@ -308,17 +308,7 @@ class RelevanceScaler(OneToOneFeatureMixin, TransformerMixin, Estimator[Training
 
     @lazy_on_dask
     def inverse_transform(self, X: ArrayLike) -> Array:
-        """Divide the columns by `scale_`.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix, sparse array} of shape (n_samples, n_features)
-
-        Returns
-        -------
-        {ndarray, CSR array} of shape (n_samples, n_features)
-            A copy, of the dtype of X.
-        """
+        """Divide the columns by `scale_`: X and the result are as of `transform`."""
         return self._multiply(X, lambda: 1.0 / self.scale_)
 
     @property
