@@ -62,11 +62,12 @@ def test_early_searches_fade_cells_that_were_not_scored_in_every_fold() -> None:
     np.testing.assert_array_equal(drawn.reshape(is_partial.shape), is_partial)
 
 
-@pytest.mark.slow
 def test_regression_and_a_path_of_the_linear_machine() -> None:
     X, y = make_regression(60, 3, random_state=0)
-    search = DCSVMRegressorCV([1.0, 10.0], [0.1, 1.0], epsilons=[0.1, 1.0], cv=2).fit(X, y / y.std())
-    assert GridScoresDisplay.from_estimator(search).scores.shape == (2, 2, 2)
+    search = DCSVMRegressorCV([1.0, 10.0], [0.1, 1.0], epsilons=[0.1, 1.0], kernels="rbf", cv=2).fit(X, y / y.std())
+    display = GridScoresDisplay.from_estimator(search)
+    means = search.scores_[:, :, list(search.epsilons_).index(search.epsilon_)].mean(axis=0)
+    np.testing.assert_array_equal(np.asarray(display.image_.get_array()).reshape(2, 2), means)
     linear = OCASClassifierCV([0.1, 1.0], cv=2).fit(X, y > 0)
     np.testing.assert_array_equal(CPathDisplay.from_path(linear).line_.get_ydata(), linear.scores_.mean(axis=0))
 

@@ -238,8 +238,7 @@ class AdaptiveSearch:
             values = self.data.problem.constant_values(len(test), self.data.weights)
             constant = self.data.problem.held_out_estimator(values)
             gains.append(score - score_or_nan(self.data.score(self.data.rows[test]), constant))
-        error = np.std(gains, ddof=1) / np.sqrt(len(gains)) if len(gains) > 1 else 0.0
-        return not np.mean(gains) <= error  # NaN: a scorer that does not take constants
+        return not np.mean(gains) <= _standard_error(np.array(gains))  # NaN: a scorer that does not take constants
 
     def best(self) -> tuple[Cell, float] | None:
         """The best cell on the most rows, and its mean score; None before any.
@@ -251,16 +250,13 @@ class AdaptiveSearch:
             return None
         level, chosen = levels[-1], None
         for scaling in range(len(self.scalings)):
-            cell = self._best(level, [scaling])
-            if cell is not None and (chosen is None or self._gains(cell, chosen, level)):
-                chosen = cell
+            cell = self._best(level, scaling)
+            if cell is not None and chosen is not None:
+                gains = self.scores[cell][level] - self.scores[chosen][level]
+                cell = cell if gains.mean() > _standard_error(gains) else chosen
+            chosen = cell or chosen
         assert chosen is not None
         return chosen, self._mean(chosen, level)
-
-    def _gains(self, cell: Cell, other: Cell, level: Level) -> bool:
-        gains = self.scores[cell][level] - self.scores[other][level]
-        error = gains.std(ddof=1) / np.sqrt(len(gains)) if len(gains) > 1 else 0.0
-        return bool(gains.mean() > error)
 
     def factors(self, scaling: int) -> Vector | None:
         """The factors of the columns (d,) of a scaling: the geometric mean over the folds that were looked at."""
@@ -312,13 +308,13 @@ class AdaptiveSearch:
     def _climb(self, level: Level, scaling: int = 0, *, with_epsilons: bool = False) -> Cell | None:
         """Go from the best cell of a scaling to its best neighbour until none is better; not where scores are noise."""
         self.progress.stage("climb")
-        best, seen = self._best(level, [scaling]), 0
+        best, seen = self._best(level, scaling), 0
         if best is None or not self._beats_a_constant(best, level):
             return best
         while seen < _CLIMB_STEPS and self.progress.go_on(round=float(len(self.history))):
             for gamma, costs in self._neighbours(best, with_epsilons=with_epsilons).items():
                 seen += self._score(scaling, best.kernel, gamma, costs, level)
-            better = self._best(level, [scaling])
+            better = self._best(level, scaling)
             if better is None or not self._is_worth_a_step(better, best, level):
                 return better
             best = better
@@ -343,7 +339,7 @@ class AdaptiveSearch:
         scaling = len(self.scalings) - 1
         self._samples.clear()
         self._score(scaling, best.kernel, best.gamma, {best.loss: [best.C]}, level)
-        return self._climb(level, scaling) if scaling == 1 else self._best(level, [scaling])
+        return self._climb(level, scaling) if scaling == 1 else self._best(level, scaling)
 
     def _score_finalists(self, best: Cell, screen: Level, final: Level) -> None:
         """Score on more rows the best cells of a scaling, and the best one without any."""
@@ -351,7 +347,7 @@ class AdaptiveSearch:
         if final.n_rows <= screen.n_rows:
             return
         finalists = self._finalists(best, screen)
-        plain = self._best(screen, [0])
+        plain = self._best(screen, 0)
         if best.scaling and plain is not None:
             finalists.append(plain)
         for key in dict.fromkeys(cell[:3] for cell in finalists):
@@ -378,9 +374,8 @@ class AdaptiveSearch:
 
     def _is_below(self, cell: Cell, best: Cell, level: Level) -> bool:
         """Whether a cell's score is below that of the best one, with the confidence of a race."""
-        differences = self.scores[cell][level] - self.scores[best][level]
-        n = len(differences)
-        return n > 1 and bool(differences.mean() + t.ppf(CONFIDENCE, n - 1) * differences.std(ddof=1) / n**0.5 < 0)
+        gains = self.scores[cell][level] - self.scores[best][level]
+        return len(gains) > 1 and bool(gains.mean() + t.ppf(CONFIDENCE, len(gains) - 1) * _standard_error(gains) < 0)
 
     # --- neighbours ---
 
@@ -389,7 +384,7 @@ class AdaptiveSearch:
 
         The best C falls as gamma rises.
         """
-        gammas = self._next(self.axes.gammas, cell.gamma, _FINE_FACTOR) if self._has_gamma(cell.kernel) else []
+        gammas = self._next(self.axes.gammas, cell.gamma, _FINE_FACTOR) if cell.kernel != "linear" else []
         Cs = [C for C in self._next(self.axes.Cs, cell.C, _FACTOR) if 1e-6 <= C <= 1e6]
         epsilons = self._next(self.axes.epsilons, cell.loss.epsilon, _EPSILON_FACTOR) if with_epsilons else []
         if self.axes.epsilons is None:
@@ -411,13 +406,9 @@ class AdaptiveSearch:
         place = int(np.argmin(np.abs(allowed - value)))
         return [float(allowed[k]) for k in (place - 1, place + 1) if 0 <= k < len(allowed)]
 
-    @staticmethod
-    def _has_gamma(kernel: Any) -> bool:
-        return bool(kernel != "linear")
-
     def _coarse_gammas(self, kernel: Any) -> list[float]:
         """From a quarter of 1 / mean distance to 1 / distance of near rows, each four times the last."""
-        if not self._has_gamma(kernel):
+        if kernel == "linear":
             return [1.0]
         if self.axes.gammas is not None:
             return [float(gamma) for gamma in self.axes.gammas]
@@ -476,20 +467,12 @@ class AdaptiveSearch:
     def _mean(self, cell: Cell, level: Level) -> float:
         return float(self.scores[cell][level].mean())
 
-    def _best(self, level: Level, scalings: Iterable[int] | None = None) -> Cell | None:
-        """The cell of the largest mean at a level.
-
-        Of equal ones (to six digits of the largest) the least scaling, then that of least C, then of least gamma.
-        """
-        allowed = None if scalings is None else set(scalings)
-        cells = [
-            cell
-            for cell, known in self.scores.items()
-            if level in known and (allowed is None or cell.scaling in allowed) and not np.isnan(known[level]).any()
-        ]
+    def _best(self, level: Level, scaling: int) -> Cell | None:
+        """The cell of a scaling of the largest mean; of equal ones (to six digits) of least C, then of least gamma."""
+        cells = [cell for cell, known in self.scores.items() if level in known and cell.scaling == scaling]
         largest = max((self._mean(cell, level) for cell in cells), default=0.0)
         equal = [cell for cell in cells if not self._is_above(largest, self._mean(cell, level))]
-        return min(equal, key=lambda cell: (cell.scaling, cell.C, cell.gamma), default=None)
+        return min(equal, key=lambda cell: (cell.C, cell.gamma), default=None)
 
     @staticmethod
     def _is_above(score: float, other: float) -> bool:
@@ -592,6 +575,11 @@ class AdaptiveSearch:
             rows = np.unique(self.data.splits[fold].train)
             node.factors[fold] = own * self.learn(X, rows, node.cell)
         return scale_columns(self.X, node.factors[fold])
+
+
+def _standard_error(gains: Vector) -> float:
+    """Of the mean of gains (n_folds,); 0 of a single one."""
+    return float(gains.std(ddof=1) / len(gains) ** 0.5) if len(gains) > 1 else 0.0
 
 
 def _mask(rows: RowIndices, n: int) -> Vector:

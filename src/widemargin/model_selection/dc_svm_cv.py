@@ -105,8 +105,8 @@ class DCSVMClassifierCV(BestClassifier, SearchCV):
         rank first.
     oof_decision_function_ : ndarray of shape (n_samples,), (n_samples, n_classes) or (n_samples, n_pairs)
         The best cell's decision values of each row by the machine of the fold that held it out; the mean of several.
-        NaN for rows that no fold held out, of weight 0, or that the best cell was not scored on (of early searches:
-        all but some 20,000).
+        NaN for rows that no fold held out, of weight 0, or that this fit has not scored the best cell on (of early
+        searches: all but some 20,000).
     history_ : dict of ndarrays
         One entry a score: ``time`` in seconds, ``n_rows``, ``fold``, ``kernel`` (its number), ``gamma``, ``epsilon``,
         ``C``, ``score``.

@@ -6,6 +6,7 @@ import time
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -366,45 +367,32 @@ def _choose(
     """The first rule that applies: an estimator and the reason."""
     n, d = data.X.shape
     probe = probes[-1] if probes else None
+    kinds: Any = (DCSVMRegressor, DCPredRegressor) if data.is_regression else (DCSVMClassifier, DCPredClassifier)
+    machine, cheap = (partial(_with_parameters, kind, data, probe, max_time=max_time) for kind in kinds)
     if prediction_cost is not None:
-        return _cheap(data, probe, max_time, prediction_cost), "a prediction may not cost more than that"
+        return cheap(prediction_cost=prediction_cost), "a prediction may not cost more than that"
     if not data.is_regression and d > _LINEAR_COLUMNS:
         return _linear(data, probe, max_time), f"more than {_LINEAR_COLUMNS:,} columns: a linear model"
     is_known = len(probes) > 1 or n <= _PROBE_ROWS[0]  # kernel machines gain more by further rows
     if is_known and not data.is_regression and probe and probe.linear_score >= probe.kernel_score - _LINEAR_LOSS:
         reason = f"a linear model loses at most {_LINEAR_LOSS:.0%} on the largest probe, and is the fastest"
         return _linear(data, probe, max_time), reason.replace("%", " %")
-    expected = _expected_seconds(n, probes)
+    expected = 0.0
+    if probes:  # a known number of cells, each on so many rows at most; and the last model as much again
+        first = probes[0]
+        is_small = n <= 2 * CLUSTER_ROWS
+        expected = first.seconds * (_SMALL_SEARCH_FACTOR * (n / first.n_rows) ** 2 if is_small else _SEARCH_FACTOR)
     if max_time is not None and max_time < _LEAST_SHARE * expected:
         reason = f"early prediction, with the parameters of the largest probe, as a search takes {_duration(expected)}"
-        return _machine(data, probe, max_time, stop_level="auto"), reason
+        return machine(stop_level="auto"), reason
     if not data.is_regression and data.counts.min() < 2:
         reason = "the parameters of the largest probe, as a class of one row cannot be held out by a search"
-        return _machine(data, probe, max_time, stop_level="auto" if n > _LARGE else 0), reason
+        return machine(stop_level="auto" if n > _LARGE else 0), reason
     limit = _LARGE_SECONDS if max_time is None and n > _LARGE else max_time
     took = f"about {_duration(expected)}" if limit is None else f"at most {_duration(limit)}"
     parameters = "kernel, gamma, C and epsilon" if data.is_regression else "kernel, gamma and C"
-    return _search(data, limit), f"{parameters} by cross-validation on all rows; {took}"
-
-
-def _expected_seconds(n: int, probes: list[_Probe]) -> float:
-    """Of a search: a known number of cells, each on so many rows at most; and of the last machine as much again."""
-    if not probes:
-        return 0.0
-    first = probes[0]
-    if n <= 2 * CLUSTER_ROWS:
-        return _SMALL_SEARCH_FACTOR * first.seconds * (n / first.n_rows) ** 2
-    return _SEARCH_FACTOR * first.seconds
-
-
-def _cheap(data: _Data, probe: _Probe | None, max_time: float | None, prediction_cost: float) -> Any:
-    kind: Any = DCPredRegressor if data.is_regression else DCPredClassifier
-    return _with_parameters(kind, data, probe, prediction_cost=prediction_cost, max_time=max_time)
-
-
-def _machine(data: _Data, probe: _Probe | None, max_time: float | None, **options: Any) -> Any:
-    kind: Any = DCSVMRegressor if data.is_regression else DCSVMClassifier
-    return _with_parameters(kind, data, probe, max_time=max_time, **options)
+    search: Any = DCSVMRegressorCV if data.is_regression else DCSVMClassifierCV
+    return search(max_time=limit, **data.folds, **data.scoring), f"{parameters} by cross-validation on all rows; {took}"
 
 
 def _with_parameters(kind: Any, data: _Data, probe: _Probe | None, **options: Any) -> Any:
@@ -418,12 +406,6 @@ def _linear(data: _Data, probe: _Probe | None, max_time: float | None) -> Any:
     if data.counts.min() < 2:
         return OCASClassifier(1.0 if probe is None else probe.linear_cost, max_time=max_time, **data.weighting)
     return OCASClassifierCV(max_time=max_time, **data.folds, **data.scoring)
-
-
-def _search(data: _Data, max_time: float | None) -> Any:
-    if data.is_regression:
-        return DCSVMRegressorCV(max_time=max_time, **data.folds)
-    return DCSVMClassifierCV(max_time=max_time, **data.folds, **data.scoring)
 
 
 def _percent(share: float) -> str:
