@@ -37,8 +37,15 @@ def make_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action=_Version)
     commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
-    for add in (_add_demo, _add_train, _add_tune, _add_predict, _add_compress, _add_info):
-        add(commands)
+    _add_demo(commands)
+    summary = "Train an SVM and save it; Ctrl-C stops the training and saves the best model so far"
+    _add_training(commands, "train", summary, _add_machine, _add_cost)
+    summary = "Choose C and gamma by cross-validation, train with the best, and save the model"
+    _add_training(commands, "tune", summary, _add_search)
+    _add_predict(commands)
+    _add_compress(commands)
+    info = _add_command(commands, "info", "Describe a saved model", inputs=("model",))
+    info.add_argument("model", type=_input, metavar="MODEL", help="model saved by train or compress")
     return parser
 
 
@@ -84,6 +91,8 @@ def _add_command(
         allow_abbrev=False,  # --gamma is not --gammas
     )
     command.set_defaults(run=run, command=command, inputs=inputs, outputs=outputs)
+    if outputs:
+        command.add_argument("--force", action="store_true", help="replace output files that exist")
     return command
 
 
@@ -98,17 +107,6 @@ def _add_demo(commands: Any) -> None:
     out = f"output image, PNG ({DEMO_PICTURE}, which is replaced)"
     add("--out", type=_output, default=DEMO_PICTURE, metavar="PATH", help=out)
     _add_running(command)
-    _add_force(command)
-
-
-def _add_train(commands: Any) -> None:
-    summary = "Train an SVM and save it; Ctrl-C stops the training and saves the best model so far"
-    _add_training(commands, "train", summary, _add_machine, _add_cost)
-
-
-def _add_tune(commands: Any) -> None:
-    summary = "Choose C and gamma by cross-validation, train with the best, and save the model"
-    _add_training(commands, "tune", summary, _add_search)
 
 
 def _add_training(commands: Any, name: str, summary: str, *groups: Callable[[Any], None]) -> None:
@@ -117,8 +115,12 @@ def _add_training(commands: Any, name: str, summary: str, *groups: Callable[[Any
     command.add_argument("data", type=_input, metavar="DATA", help="training data; - is standard input")
     model = "output file for the model, such as model.skops; - is standard output"
     command.add_argument("model", type=_output, metavar="MODEL", help=model)
-    for add in (_add_reading, _add_preparation, *groups, _add_limits, _add_testing, _add_running, _add_force):
+    for add in (_add_reading, _add_preparation, *groups, _add_limits, _add_running):
         add(command)
+    test = command.add_argument_group("evaluation").add_mutually_exclusive_group().add_argument
+    test("--test", type=_input, metavar="FILE", help="report the accuracy on these data")
+    holdout = "report the accuracy on this share of the data, held out; 0 < P < 1"
+    test("--holdout", type=_fraction, metavar="P", help=holdout)
 
 
 def _add_predict(commands: Any) -> None:
@@ -137,7 +139,6 @@ def _add_predict(commands: Any) -> None:
     add("--decision", action="store_true", help=decision)
     _add_reading(command)
     _add_foreign(command)
-    _add_force(command)
 
 
 def _add_compress(commands: Any) -> None:
@@ -158,19 +159,9 @@ def _add_compress(commands: Any) -> None:
     _add_cost(command)
     _add_limits(command, tol=False)
     _add_running(command)
-    _add_force(command)
-
-
-def _add_info(commands: Any) -> None:
-    command = _add_command(commands, "info", "Describe a saved model", inputs=("model",))
-    command.add_argument("model", type=_input, metavar="MODEL", help="model saved by train or compress")
 
 
 # Groups of options ----------------------------------------------------------------------------------------------------
-
-
-def _add_force(command: Any) -> None:
-    command.add_argument("--force", action="store_true", help="replace output files that exist")
 
 
 def _add_reading(command: Any) -> None:
@@ -325,13 +316,6 @@ def _add_limits(command: Any, *, tol: bool = True) -> None:
     add("--max-time", type=_positive, metavar="S", help="stop after S seconds with the best model so far (no limit)")
     add("--memory-budget", type=_bytes, metavar="BYTES", help="memory beside the data, such as 500MB or 2GiB")
     add("--n-jobs", type=int, metavar="N", help="number of threads (one per core)")
-
-
-def _add_testing(command: Any) -> None:
-    add = command.add_argument_group("evaluation").add_mutually_exclusive_group().add_argument
-    add("--test", type=_input, metavar="FILE", help="report the accuracy on these data")
-    holdout = "report the accuracy on this share of the data, held out; 0 < P < 1"
-    add("--holdout", type=_fraction, metavar="P", help=holdout)
 
 
 def _add_running(command: Any) -> None:

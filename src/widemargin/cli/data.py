@@ -20,7 +20,7 @@ from widemargin.datasets import Dataset, load_npz, load_svmlight
 from widemargin.datasets.columns import Codes, Column, frame_of
 from widemargin.datasets.files import file_error, quoted
 from widemargin.datasets.layouts import DATE, Layout, TableOptions, positions_of, suggestion
-from widemargin.datasets.precision import is_rounded
+from widemargin.datasets.svmlight import is_rounded
 from widemargin.datasets.tables import ARRAYS, TableSource, format_of
 
 LINEAR_SHARE = 3  # memory budget / bytes of a table that a linear machine takes whole: copies and indicators need room

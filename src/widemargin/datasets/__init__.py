@@ -8,10 +8,9 @@
     rows        delimited text, JSON lines, spreadsheets: rows with the numbers of their lines
     arrow       what pyarrow reads: delimited text with declared types, Parquet, Arrow
     arff        ARFF files: declared columns
-    svmlight    load_svmlight: "label index:value ..." lines
+    svmlight    load_svmlight: "label index:value ..." lines; which columns float32 would round away
     archives    load_npz, load_benchmark: NumPy archives, never unpickled
     compressed  opening files, compressed ones without expanding them beyond a bound
-    precision   which columns float32 would round away
     files       Dataset; numbers and labels in text; errors that name the file and the line
     patches     load_patches, load_photo, photo_patches: bundled, offline, deterministic
 

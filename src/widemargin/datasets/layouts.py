@@ -187,15 +187,11 @@ def place(layout: Layout, options: TableOptions, head: list[Row], dropped: Seque
         elif k not in kinds:
             is_open = options.kinds is None
             kinds[k] = layout.kinds.get(k) or (_kind(layout, k, cells, options) if is_open else CATEGORY)
-    zeros = [k for k in features if kinds[k] == NUMBER and _has_zeros(cell for _, cell in columns[k])]
-    if zeros:
+    numbers = [k for k in features if kinds[k] == NUMBER]
+    if zeros := [k for k in numbers if any(cell and LEADING_ZERO.fullmatch(cell.strip()) for _, cell in columns[k])]:
         names = ", ".join(map(layout.name, zeros[:10]))
         notes += (f"numbers with leading zeros lose them: {names}; --one-hot, or text=, keeps such codes",)
     return replace(layout, kinds={k: kinds[k] for k in layout.used}, notes=notes)
-
-
-def _has_zeros(cells: Iterable[Cell]) -> bool:
-    return any(cell is not None and LEADING_ZERO.fullmatch(cell.strip()) for cell in cells)
 
 
 def _label_kind(cells: list[Cell], options: TableOptions) -> str:
@@ -296,11 +292,8 @@ def _has_header(head: list[Row], layout: Layout, options: TableOptions) -> tuple
     if all(is_number(options.plain((first[k] or "").strip())) for k in features):
         return False, ""
     note = "no column is one of numbers: the first row was taken for the header; --header no, or header=False"
-    return True, note if all(not _is_word(cell) for cell in first) else ""
-
-
-def _is_word(cell: Cell) -> bool:
-    return bool(cell and re.fullmatch(r"[^\W\d]\w{2,}", cell.strip()))
+    has_word = any(cell and re.fullmatch(r"[^\W\d]\w{2,}", cell.strip()) for cell in first)
+    return True, "" if has_word else note
 
 
 def _counts(first: list[Cell], features: list[int], below: list[list[Cell]]) -> bool:

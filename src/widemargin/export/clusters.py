@@ -29,13 +29,6 @@ class _Nearest(NamedTuple):
     ratio: str | None
 
 
-class _Machines(NamedTuple):
-    """The clusters' machines, and their support vectors as `write_argument` takes them."""
-
-    model: ClusteredExpansion
-    points: Points
-
-
 def write_clustered(graph: Graph, model: ClusteredExpansion) -> str:
     """Decision values of q early machines: (rows, q)."""
     check_written(model.kernel)
@@ -49,13 +42,12 @@ def _write_clustered(graph: Graph, model: ClusteredExpansion) -> str:
         return graph.rows_of(model.intercept.T, nearest.first)
     rows = dense(graph, model.points[:1] if isinstance(model.kernel, Linear) else model.points)
     x, points = prepare(graph, graph.x, rows, model.kernel)
-    machines = _Machines(model, points)
     if not model.averages or nearest.second is None:
-        return _write_values(graph, machines, x, nearest.first)
-    return _write_averages(graph, machines, x, nearest)
+        return _write_values(graph, model, points, x, nearest.first)
+    return _write_averages(graph, model, points, x, nearest)
 
 
-def _write_averages(graph: Graph, machines: _Machines, x: str, nearest: _Nearest) -> str:
+def _write_averages(graph: Graph, model: ClusteredExpansion, points: Points, x: str, nearest: _Nearest) -> str:
     """Values by the nearest clusters, and the mean with the next ones' for uncertain rows between the two: (rows, q).
 
     A loop of two steps, so that the graph has the support vectors once: step t is for some rows the mean of their
@@ -65,7 +57,7 @@ def _write_averages(graph: Graph, machines: _Machines, x: str, nearest: _Nearest
     def average(step: str, states: list[str]) -> list[str]:
         x, second, ratio, rows, labels, values = states
         known = graph.rows_of(values, rows)
-        change = graph("Sub", _write_values(graph, machines, graph.rows_of(x, rows), labels), known)
+        change = graph("Sub", _write_values(graph, model, points, graph.rows_of(x, rows), labels), known)
         n_machines = graph("Add", graph.cast(step, graph.dtype), np.array(1.0))
         mean = graph("Add", known, graph("Div", change, n_machines))
         values = graph("ScatterND", values, graph.unsqueeze(rows, 1), mean)
@@ -76,7 +68,7 @@ def _write_averages(graph: Graph, machines: _Machines, x: str, nearest: _Nearest
 
     int64, own = np.int64, graph.dtype
     everything = _places_of(graph, graph.for_each_row(np.array(1), x))
-    start = graph.rows_of(machines.model.intercept.T, nearest.first)
+    start = graph.rows_of(model.intercept.T, nearest.first)
     states: list[Any] = [(x, own), (nearest.second, int64), (nearest.ratio, own)]
     states += [(everything, int64), (nearest.first, int64), (start, own)]
     return graph.loop(np.array(2), states, average)[-1]
@@ -129,20 +121,19 @@ def _write_kernel_distances(graph: Graph, router: KernelRouter) -> tuple[str, st
     return distances, write_kernel(graph, router.kernel, graph("Mul", square, np.array(gamma)))
 
 
-def _write_values(graph: Graph, machines: _Machines, x: str, labels: str) -> str:
+def _write_values(graph: Graph, model: ClusteredExpansion, points: Points, x: str, labels: str) -> str:
     """Decision values of rows x by the machines of clusters `labels` (rows,): (rows, q)."""
-    model = machines.model
     values = graph.rows_of(model.intercept.T, labels)
     if isinstance(model.kernel, Linear):
         weights = np.array([machine.linear_model.coef for machine in model.machines])
         products = graph("MatMul", graph.rows_of(weights, labels), graph.unsqueeze(x, 2))
         return graph("Add", values, graph.squeeze(products, 2))
-    return _write_sums(graph, machines, x, labels, values)
+    return _write_sums(graph, model, points, x, labels, values)
 
 
-def _write_sums(graph: Graph, machines: _Machines, x: str, labels: str, values: str) -> str:
+def _write_sums(graph: Graph, model: ClusteredExpansion, points: Points, x: str, labels: str, values: str) -> str:
     """Add the sums over the support vectors of each row's cluster: one product for each cluster with rows."""
-    (model, points), sizes = machines, np.diff(machines.model.starts)
+    sizes = np.diff(model.starts)
     coef = np.ascontiguousarray((model.coef.toarray() if sp.issparse(model.coef) else model.coef).T)
 
     def add_cluster(step: str, states: list[str]) -> list[str]:

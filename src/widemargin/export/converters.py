@@ -10,10 +10,9 @@ from sklearn.base import ClusterMixin, is_classifier, is_outlier_detector
 from .. import estimators, model_selection
 from ..compression.compressed import Compressed
 from ..interchange.machines import ImportedMachine
-from .estimators import Outputs, make_graph, n_scores, write_parts
+from .estimators import Outputs, make_graph, n_scores, write_parts, write_step
 from .graph import OPSET, Graph
 from .parts import Parts, split
-from .steps import write_step
 
 KINDS: tuple[Any, ...] = (
     *(kind for kind in vars(estimators).values() if hasattr(kind, "fit") and not issubclass(kind, ClusterMixin)),

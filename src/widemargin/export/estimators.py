@@ -8,9 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import is_classifier, is_outlier_detector
+from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
+from ..compression.rows import MAX_ROUNDING
 from ..data.labels import class_pairs
 from ..estimators import LandmarkNystroem, OCASClassifier
+from ..estimators._column_operations import Operations
 from ..estimators._estimator import warn_user
 from ..estimators._validation import check_choice, shown
 from ..estimators._wrapped import machines_in
@@ -20,9 +23,8 @@ from ..models.linear import LinearModel
 from ..models.nystroem_tree import NystroemForest
 from .clusters import write_clustered
 from .graph import Graph, Output
-from .machines import write_expansion, write_forest, write_linear
-from .parts import Parts, find_writer, split
-from .steps import apply, columns_lost, write_step
+from .machines import write_coordinates, write_expansion, write_forest, write_linear
+from .parts import Parts, find_writer, split, step_operations
 
 Outputs = dict[str, Output]  # by name
 
@@ -111,7 +113,7 @@ def make_graph(parts: Parts, input_dtype: np.dtype[Any] | None = None) -> Graph:
     own = getattr(machine, "_dtype", landmarks[0] if landmarks else None)  # None of a linear machine of features
     dtype = input_dtype if input_dtype in (np.float32, np.float64) else own or np.float32
     graph = Graph(np.dtype(dtype).name, parts.n_features, input_dtype)
-    lost = columns_lost(parts.steps[0]) if parts.steps and graph.input_dtype == np.float32 else ()
+    lost = _columns_lost(parts.steps[0]) if parts.steps and graph.input_dtype == np.float32 else ()
     if len(lost):
         warn_user(
             f"the input is float32, in which the spread of columns {shown(lost[:5])} is lost in rounding: export with "
@@ -125,15 +127,41 @@ def write_parts(graph: Graph, parts: Parts) -> Outputs:
     """Write the steps of a model, and its machine or calibrated ones; return the outputs."""
     for step in parts.steps:
         write_step(graph, step)
-    is_calibrated = hasattr(parts.machine, "calibrated_classifiers_")
-    return _write_calibrated(graph, parts.machine) if is_calibrated else _write_machine(graph, parts)
-
-
-def _write_machine(graph: Graph, parts: Parts) -> Outputs:
-    model = parts.machine
-    machine, write = find_writer(_WRITERS, model)
+    if hasattr(parts.machine, "calibrated_classifiers_"):
+        return _write_calibrated(graph, parts.machine)
+    machine, write = find_writer(_WRITERS, parts.machine)
     graph.start()
-    return _write_outputs(graph, model, apply(graph, write(graph, machine), parts.of_target))
+    return _write_outputs(graph, parts.machine, _apply(graph, write(graph, machine), parts.of_target))
+
+
+def write_step(graph: Graph, step: Any) -> None:
+    """Scale the samples of the graph, or replace them by `LandmarkNystroem`'s; a ValueError names another step."""
+    graph.start()
+    if isinstance(step, LandmarkNystroem):
+        graph.x = write_coordinates(graph, step._model)
+    else:
+        graph.x = _apply(graph, graph.x, step_operations(step))
+
+
+def _apply(graph: Graph, values: str, operations: Operations) -> str:
+    """Values (rows, n) after operations on their columns."""
+    for operator, operand in operations:
+        if operator == "Where":  # of an imputer
+            values = graph("Where", graph("IsNaN", values), operand, values)
+        else:
+            values = graph(operator, values, *([] if operator == "Exp" else [operand]))
+    return values
+
+
+def _columns_lost(step: Any) -> NDArray[np.intp]:
+    """The columns whose spread, which a scaling has kept, float32 rounds away: by over 1e-4 of it."""
+    if isinstance(step, StandardScaler) and step.scale_ is not None and step.mean_ is not None:
+        largest, spread = np.abs(step.mean_), step.scale_
+    elif isinstance(step, MinMaxScaler):
+        largest, spread = np.maximum(np.abs(step.data_min_), np.abs(step.data_max_)), step.data_range_
+    else:
+        return np.empty(0, np.intp)
+    return np.flatnonzero((largest * np.finfo(np.float32).eps > MAX_ROUNDING * spread) & (spread > 0))
 
 
 def _write_calibrated(graph: Graph, model: Any) -> Outputs:

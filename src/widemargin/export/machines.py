@@ -115,8 +115,10 @@ def _write_tree(graph: Graph, tree: NystroemTree) -> str:
     values = write_kernel(graph, kernel, argument)
     total = graph("Add", _inner(graph, of_leaf(tree.coef), values), of_leaf(tree.intercept))
     if tree.products.shape[2]:
-        products = _write_products(graph, write_kernel(graph, kernel, to_landmarks), of_leaf(tree.products))
-        total = graph("Add", total, products)
+        # <f, P f> of kernel values f (rows, m) and the lower triangles P of the products
+        f = write_kernel(graph, kernel, to_landmarks)
+        Pf = graph.squeeze(graph("MatMul", of_leaf(tree.products), graph.unsqueeze(f, 1, 3)), 3)
+        total = graph("Add", total, _inner(graph, Pf, f))
     if tree.slopes.shape[1]:
         total = graph("Add", total, _inner(graph, of_leaf(tree.slopes), graph.x))
     return total
@@ -145,12 +147,6 @@ def _write_bounds(graph: Graph, features: LandmarkFeatures, to_landmarks: str, o
     is_lower = graph("Greater", of_leaf((bounds == nystroem.LOWER)[:, None].astype(float)), np.array(0.0))
     bound = graph("Where", is_lower, lower, upper)
     return graph("Mul", bound, bound) if is_square else bound
-
-
-def _write_products(graph: Graph, values: str, products: Value) -> str:
-    """<f, P f> of each row, with the lower triangle P of `products` and kernel values f (rows, m): (rows, q)."""
-    partial = graph.squeeze(graph("MatMul", products, graph.unsqueeze(values, 1, 3)), 3)
-    return _inner(graph, partial, values)
 
 
 def _write_routing(graph: Graph, tree: Hierarchy) -> str | None:

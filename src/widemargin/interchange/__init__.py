@@ -4,7 +4,8 @@
 
     read         read_machine(): which reader a file needs
     write        write_libsvm()
-    libsvm liblinear opencv svmlight    the formats
+    text_models  of LIBSVM and what has it inside, LIBLINEAR, SVMlight
+    opencv       XML and YAML
     fitted       Python objects of scikit-learn, scikit-learn-intelex, ThunderSVM, cuML
     scales       e1071's files of scales
     lines        lines, headers and rows of text models, checked

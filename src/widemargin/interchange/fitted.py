@@ -16,9 +16,9 @@ from ..data.csr import canonical
 from ..estimators._fitted_state import FittedState
 from ..estimators._validation import FLOATS, shown
 from ..kernels.functions import KERNELS, WITHOUT_GAMMA
-from .libsvm import read_libsvm
 from .lines import lines_of
 from .machines import ImportedOutlierDetector, ImportedRegressor, ImportedVotes
+from .text_models import read_libsvm
 
 _LIBSVM = (
     *("kernel", "shape_fit_", "support_", "support_vectors_", "_n_support", "_dual_coef_", "_intercept_"),

@@ -9,13 +9,11 @@ from typing import Any, cast
 from ..datasets.files import MODEL_STARTS, PathLike, file_error, quoted
 from ..estimators._validation import check_integer
 from .fitted import adopt, is_libsvm, machine_of_libsvm
-from .liblinear import read_liblinear
-from .libsvm import read_libsvm
 from .lines import Lines, lines_of
 from .machines import ImportedMachine
 from .opencv import read_opencv_xml, read_opencv_yaml
 from .scales import scaled
-from .svmlight import read_svmlight_model
+from .text_models import read_liblinear, read_libsvm, read_svmlight_model
 
 
 def read_machine(model: Any, *, scale: Any = None, classes: Any = None, n_features: int | None = None) -> Any:
