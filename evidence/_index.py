@@ -36,9 +36,16 @@ def _line(item: dict[str, str]) -> list[Any]:
 
 
 def _missing(item: dict[str, str], rows: list[dict[str, Any]]) -> str:
-    """What the list says is missing, less the sets that have been measured since."""
-    measured = {str(row["set"]) for row in rows}
-    return ", ".join(part for part in item["missing"].split(", ") if part not in measured)
+    """The sets of the list without rows, the competitors without rows of a set, and what else the list says."""
+    absent, _, remarks = item["missing"].partition("; ")
+    who, measured = item["who"], {str(row["set"]) for row in rows}
+    known = {(str(row["set"]), row[who]) for row in rows if who in row}
+    everyone = dict.fromkeys(competitor for _, competitor in known)
+    parts = [", ".join(name for name in absent.split(", ") if name not in measured)]
+    for name in sorted(measured):
+        lacking = sorted(str(competitor) for competitor in everyone if (name, competitor) not in known)
+        parts += [f"{name} without {' · '.join(lacking)}"] if lacking else []
+    return "; ".join(filter(None, [*parts, remarks]))
 
 
 def _distinct(rows: list[dict[str, Any]], column: str) -> str:

@@ -90,7 +90,6 @@ _ALL = {
         Competitor("sklearn", "dense", True, _sklearn),
     )
 }
-NAMES = tuple(_ALL)
 
 
 def get_competitor(name: str) -> Competitor:

@@ -1,4 +1,4 @@
-"""Pictures of results: grouped bars, and panels of lines, points or colours."""
+"""Pictures of results: panels of lines, points or colours."""
 
 from __future__ import annotations
 
@@ -8,28 +8,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 _MARKERS = "osv^D*Xp<>h"
-
-
-def plot_bars(path: Path, values: Mapping[str, Mapping[str, float]], *, title: str, ylabel: str) -> None:
-    """Draw grouped bars on a logarithmic axis: one group for each outer key, one colour for each inner key."""
-    import matplotlib
-
-    matplotlib.use("Agg")
-    import matplotlib.pyplot as plt
-
-    series = list(dict.fromkeys(name for group in values.values() for name in group))
-    width = 0.8 / max(1, len(series))
-    figure, axes = plt.subplots(figsize=(max(6.0, 1.5 * len(values) + 2.0), 4.0), layout="constrained")
-    for k, name in enumerate(series):
-        at = [g + (k - (len(series) - 1) / 2) * width for g, group in enumerate(values.values()) if name in group]
-        bars = axes.bar(at, [group[name] for group in values.values() if name in group], width, label=name)
-        axes.bar_label(bars, fmt="%.2g", fontsize=6)
-    axes.set_yscale("log")
-    axes.set_xticks(range(len(values)), list(values))
-    axes.set_ylabel(ylabel)
-    axes.set_title(title, fontsize=9)
-    axes.legend(fontsize=7, ncols=2)
-    _save(figure, path, dpi=150)
 
 
 class Panel(NamedTuple):

@@ -60,20 +60,6 @@ def read_csv(path: Path) -> list[dict[str, Any]]:
         return [{key: _parsed(value, key) for key, value in line.items() if value != ""} for line in lines]
 
 
-def format_table(rows: Sequence[Row], columns: Sequence[str]) -> str:
-    """Return the chosen columns as aligned text: names to the left, numbers to the right, `-` where there is none."""
-    cells = [list(columns)] + [[short(row.get(column)) for column in columns] for row in rows]
-    widths = [max(len(line[k]) for line in cells) for k in range(len(columns))]
-    numeric = [any(isinstance(row.get(column), int | float) for row in rows) for column in columns]
-    cells.insert(1, ["-" * w for w in widths])
-    return "\n".join(_aligned(line, widths, numeric) for line in cells)
-
-
-def _aligned(cells: Sequence[str], widths: Sequence[int], numeric: Sequence[bool]) -> str:
-    parts = (c.rjust(w) if right else c.ljust(w) for c, w, right in zip(cells, widths, numeric, strict=True))
-    return "  ".join(parts).rstrip()
-
-
 def _parsed(text: str, column: str) -> Any:
     if column == "commit":  # 569e37262 is no number
         return text

@@ -33,7 +33,7 @@ def _kernel_svm(rows: Rows) -> str:
     lines = []
     for row in quotients:
         machines = sets[row["set"]]
-        ours, rival = (_faster(machines, key) for key in ("widemargin", "sklearnex"))
+        ours, rival = _same_form(machines)
         forms = [machines[f"widemargin, no {part}"] for part in ("level", "intercept")]
         seconds = (f"{machine['seconds']:.2f} s" for machine in (ours, *forms, rival))
         lines.append([_base(row["set"]), _shape(rival), *seconds, *(f"{row[key]:.2f}" for key in _QUOTIENTS)])
@@ -47,7 +47,7 @@ def kernel_svm_quotients(rows: Rows) -> Rows:
     """Rows with the rival's times of `fit` and `predict` divided by ours, and ours by the limit, as the table shows."""
     found = []
     for name, machines in named(rows, "set", "competitor").items():
-        ours, rival = (_faster(machines, key) for key in ("widemargin", "sklearnex"))
+        ours, rival = _same_form(machines)
         fit, predict = (rival[key] / ours[key] for key in ("seconds", "predict_us"))
         found.append({"set": name, "fit": fit, "predict": predict, "limit": ours["seconds"] / ours["limit_seconds"]})
     return found
@@ -58,7 +58,7 @@ def _kernel_svm_float64(rows: Rows) -> str:
     sets, quotients = named(rows, "set", "competitor"), kernel_svm_quotients(rows)
     lines = []
     for row in quotients:
-        ours, rival = (_faster(sets[row["set"]], key) for key in ("widemargin", "sklearnex"))
+        ours, rival = _same_form(sets[row["set"]])
         seconds = (f"{machine['seconds']:.2f} s" for machine in (ours, rival))
         lines.append([_base(row["set"]), f"{ours['n']:,}", *seconds, f"{row['fit']:.2f}", f"{row['predict']:.2f}"])
     means = [mean(row[key] for row in quotients) for key in ("fit", "predict")]
@@ -66,9 +66,11 @@ def _kernel_svm_float64(rows: Rows) -> str:
     return markdown(["set", "rows", "ours", "scikit-learn-intelex", "its fit ÷ ours", "its predict ÷ ours"], lines)
 
 
-def _faster(machines: dict[str, Row], name: str) -> Row:
-    """The row of a machine on dense rows, or on CSR rows if that fit was faster."""
-    return min((machines[key] for key in (name, f"{name}, CSR") if key in machines), key=lambda row: row["seconds"])
+def _same_form(machines: dict[str, Row]) -> tuple[Row, Row]:
+    """Ours and the rival's row on rows of one form, dense or CSR: that in which the rival is faster."""
+    forms = [form for form in ("", ", CSR") if f"sklearnex{form}" in machines]
+    best = min(forms, key=lambda form: float(machines[f"sklearnex{form}"]["seconds"]))
+    return machines[f"widemargin{best}"], machines[f"sklearnex{best}"]
 
 
 def _intercept(rows: Rows) -> str:
@@ -100,9 +102,13 @@ def _early(rows: Rows) -> str:
 
 
 def early_choices(rows: Rows) -> Rows:
-    """The row of each set's early machine that the table shows."""
+    """The row of each set's early machine that the table shows, chosen by rows held back where there are such."""
+
+    def lost(row: Row) -> float:
+        return float(row.get("held_points_lost", row["points_lost"]))
+
     early = by([row for row in rows if row["competitor"].startswith("early")], "set").values()
-    return [min(mine, key=lambda row: (max(row["points_lost"], 0.5), row["seconds"])) for mine in early]
+    return [min(mine, key=lambda row: (max(lost(row), 0.5), row["seconds"])) for mine in early]
 
 
 def _scale(rows: Rows) -> str:

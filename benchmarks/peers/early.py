@@ -50,12 +50,13 @@ def measure_set(name: str, run: Run) -> list[Row]:
             models[key] = makers[key]().fit(rows_of[key][0], problem.y)
             seconds[key].append(time.perf_counter() - start)
             predict[key].append(process.time_predict(models[key], rows_of[key][1]))
-    rows = []
+    rows, half = [], len(problem.y_test) // 2  # levels are chosen by the first half, and judged by the second
     for key, model in models.items():
         row = {"set": problem.name, "n": len(problem.y), "n_features": X.shape[1], "competitor": key}
         row |= _describe_level(model) | {"repeats": run.repeats, "seconds": statistics.median(seconds[key])}
         row["form"] = "dense" if key == DENSE_RIVAL else form
-        row["accuracy"] = float(np.mean(model.predict(rows_of[key][1]) == problem.y_test))
+        is_right = model.predict(rows_of[key][1]) == problem.y_test
+        row |= {"held_accuracy": float(np.mean(is_right[:half])), "accuracy": float(np.mean(is_right[half:]))}
         row["predict_us"] = 1e6 * statistics.median(predict[key]) / len(problem.y_test)
         row["support_vectors"] = len(model.support_)
         rows.append(row)
@@ -91,7 +92,8 @@ def _compare(rows: Sequence[Row]) -> None:
     for row in rows:
         row["times_exact"] = of[OURS]["seconds"] / row["seconds"]
         row["times_rival"] = rival / row["seconds"]
-        row["points_lost"] = 100 * (of[OURS]["accuracy"] - row["accuracy"])
+        for column, name in (("accuracy", "points_lost"), ("held_accuracy", "held_points_lost")):
+            row[name] = 100 * (of[OURS][column] - row[column])
 
 
 EARLY = Experiment(

@@ -24,7 +24,7 @@ from measuring.experiment import Experiment, Row, Run
 def measure_set(name: str, run: Run) -> list[Row]:
     """Run all competitors on one set, alternating, and return a row for each."""
     problem = load(name)
-    runners = [c for c in competitors.choose(sparse=problem.sparse) if c.name not in run.skip]
+    runners = competitors.choose(skip=run.skip, sparse=problem.sparse)
     forms = competitors.make_forms(runners, *(X.astype(run.dtype) for X in (problem.X, problem.X_test)))
     settings = _settings(problem, run)
     seconds: dict[str, list[float]] = {c.name: [] for c in runners}

@@ -22,7 +22,6 @@ from measuring import process
 from measuring.experiment import Experiment, Row
 
 MB = 10**6
-LAYOUTS = ("float32 C", "float64 C", "float64 F", "csr")
 
 
 def _compressed(budget: int, X: Any, y: Any) -> Any:

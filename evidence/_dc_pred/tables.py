@@ -28,9 +28,18 @@ from measuring.experiment import Experiment, Row, Run, grouped
 from measuring.plots import Panel
 
 
-def _published(C: float, gamma: float, n_clusters: int, n_landmarks: int, pseudo: str) -> dict[str, Any]:
-    """One tree, and all products of two landmarks or as many points of the triangle rule as landmarks."""
-    return {"C": C, "gamma": gamma, "n_clusters": n_clusters, "n_landmarks": n_landmarks, "pseudo": pseudo}
+def _published(polynomial: tuple[float, ...], triangle: tuple[float, ...] | None = None) -> dict[str, dict[str, Any]]:
+    """C, gamma, leaves, landmarks: one tree, all products of two landmarks, or as many triangle points as landmarks."""
+    names, ways = ("C", "gamma", "n_clusters", "n_landmarks"), (polynomial, triangle or polynomial)
+    first, second = (dict(zip(names, values, strict=True)) for values in ways)
+    return {
+        PUBLISHED: {**first, "pseudo": "polynomial"},
+        PUBLISHED + " / triangle": {**second, "pseudo": "triangle"},
+    }
+
+
+def _exact(gamma: float, C: float, stop_level: int) -> dict[str, dict[str, Any]]:
+    return {EARLY: {"gamma": gamma, "C": C, "stop_level": stop_level}, EXACT: {"gamma": gamma, "C": C}}
 
 
 # Ours, and as published: the best of a small grid on a fifth of the training rows, held back; rivals: the best of two
@@ -41,91 +50,71 @@ SETTINGS: dict[str, dict[str, dict[str, Any]]] = {
         OURS: {"C": 10.0, "gamma": 1.0, "n_clusters": 128, "n_landmarks": 8, "n_trees": 3},
         OURS + " / more": {"C": 10.0, "gamma": 1.0, "n_clusters": 128, "n_landmarks": 16, "n_trees": 4},
         OURS + " / two trees": {"C": 10.0, "gamma": 1.0, "n_clusters": 32, "n_landmarks": 20, "n_trees": 2},
-        PUBLISHED: _published(10.0, 1.0, 32, 32, "polynomial"),
-        PUBLISHED + " / triangle": _published(10.0, 1.0, 128, 16, "triangle"),
+        **_published((10.0, 1.0, 32, 32), (10.0, 1.0, 128, 16)),
         NYSTROEM: {"m": 140, "gamma": 1.0, "C": 10.0},
-        FOURIER: {"m": 200, "gamma": 1.0, "C": 10.0},
-        FASTFOOD: {"m": 200, "gamma": 1.0, "C": 10.0},
+        **{key: {"m": 200, "gamma": 1.0, "C": 10.0} for key in (FOURIER, FASTFOOD)},
         REDUCED: {"m": 50, "gamma": 0.25, "C": 10.0},
         AESVM_NAME: {"gamma": 1.0, "C": 10.0, "distance": 0.1},
         LDKL_NAME: {"depth": 5, "penalty": 1e-5},
-        EARLY: {"gamma": 4.0, "C": 32.0, "stop_level": 2},
-        EXACT: {"gamma": 4.0, "C": 32.0},
+        **_exact(4.0, 32.0, 2),
     },
     "usps": {
         OURS: {"C": 10.0, "gamma": 0.03, "n_clusters": 1, "n_landmarks": 100, "n_pseudo_landmarks": 2000},
         OURS + " / less": {"C": 10.0, "gamma": 0.03, "n_clusters": 16, "n_landmarks": 8, "n_trees": 2},
-        PUBLISHED: _published(10.0, 0.015, 4, 48, "polynomial"),
-        PUBLISHED + " / triangle": _published(10.0, 0.015, 8, 32, "triangle"),
+        **_published((10.0, 0.015, 4, 48), (10.0, 0.015, 8, 32)),
         NYSTROEM: {"m": 200, "gamma": 0.03, "C": 10.0},
-        FOURIER: {"m": 200, "gamma": 0.03, "C": 10.0},
-        FASTFOOD: {"m": 200, "gamma": 0.03, "C": 10.0},
+        **{key: {"m": 200, "gamma": 0.03, "C": 10.0} for key in (FOURIER, FASTFOOD)},
         REDUCED: {"m": 50, "gamma": 0.015625, "C": 8.0},
         AESVM_NAME: {"gamma": 0.015625, "C": 8.0, "distance": 0.05},
         LDKL_NAME: {"depth": 4, "penalty": 1e-4},
-        EARLY: {"gamma": 0.015625, "C": 8.0, "stop_level": 1},
-        EXACT: {"gamma": 0.015625, "C": 8.0},
+        **_exact(0.015625, 8.0, 1),
     },
     "a9a": {
         OURS: {"C": 1.0, "gamma": 0.0078125, "n_clusters": 1, "n_landmarks": 8},
-        PUBLISHED: _published(1.0, 0.03, 1, 24, "polynomial"),
-        PUBLISHED + " / triangle": _published(1.0, 0.03, 4, 32, "triangle"),
+        **_published((1.0, 0.03, 1, 24), (1.0, 0.03, 4, 32)),
         NYSTROEM: {"m": 50, "gamma": 0.03, "C": 1.0},
-        FOURIER: {"m": 100, "gamma": 0.0078125, "C": 10.0},
-        FASTFOOD: {"m": 100, "gamma": 0.0078125, "C": 10.0},
+        **{key: {"m": 100, "gamma": 0.0078125, "C": 10.0} for key in (FOURIER, FASTFOOD)},
         REDUCED: {"m": 50, "gamma": 0.0078125, "C": 32.0},
         AESVM_NAME: {"gamma": 0.0078125, "C": 32.0, "distance": 0.05},
         LDKL_NAME: {"depth": 2, "penalty": 1e-2, "epochs": 20},
-        EARLY: {"gamma": 0.0078125, "C": 32.0, "stop_level": 1},
-        EXACT: {"gamma": 0.0078125, "C": 32.0},
+        **_exact(0.0078125, 32.0, 1),
     },
     "covtype_20k": {
         OURS: {"C": 10.0, "gamma": 10.0, "n_clusters": 64, "n_landmarks": 16, "n_trees": 2},
-        PUBLISHED: _published(10.0, 10.0, 128, 16, "polynomial"),
-        PUBLISHED + " / triangle": _published(10.0, 10.0, 128, 16, "triangle"),
+        **_published((10.0, 10.0, 128, 16)),
         NYSTROEM: {"m": 200, "gamma": 10.0, "C": 10.0},
-        FOURIER: {"m": 200, "gamma": 10.0, "C": 10.0},
-        FASTFOOD: {"m": 200, "gamma": 10.0, "C": 10.0},
+        **{key: {"m": 200, "gamma": 10.0, "C": 10.0} for key in (FOURIER, FASTFOOD)},
         REDUCED: {"m": 50, "gamma": 3.0, "C": 10.0},
         AESVM_NAME: {"gamma": 10.0, "C": 32.0, "distance": 0.1},
         LDKL_NAME: {"depth": 5, "penalty": 1e-5},
-        EARLY: {"gamma": 32.0, "C": 32.0, "stop_level": 2},
-        EXACT: {"gamma": 32.0, "C": 32.0},
+        **_exact(32.0, 32.0, 2),
     },
     "covtype": {
         OURS: {"C": 10.0, "gamma": 32.0, "n_clusters": 1024, "n_landmarks": 16},
         OURS + " / two trees": {"C": 10.0, "gamma": 32.0, "n_clusters": 1024, "n_landmarks": 16, "n_trees": 2},
-        PUBLISHED: _published(10.0, 32.0, 4096, 16, "polynomial"),
-        PUBLISHED + " / triangle": _published(10.0, 32.0, 4096, 16, "triangle"),
+        **_published((10.0, 32.0, 4096, 16)),
         NYSTROEM: {"m": 200, "gamma": 10.0, "C": 10.0},
-        FOURIER: {"m": 200, "gamma": 10.0, "C": 10.0},
-        FASTFOOD: {"m": 200, "gamma": 10.0, "C": 10.0},
+        **{key: {"m": 200, "gamma": 10.0, "C": 10.0} for key in (FOURIER, FASTFOOD)},
         REDUCED: {"m": 50, "gamma": 3.0, "C": 10.0},
         AESVM_NAME: {"gamma": 10.0, "C": 32.0, "distance": 0.1},
         LDKL_NAME: {"depth": 8, "penalty": 1e-7, "epochs": 6},
-        EARLY: {"gamma": 32.0, "C": 32.0, "stop_level": 4},
-        EXACT: {"gamma": 32.0, "C": 32.0},
+        **_exact(32.0, 32.0, 4),
     },
     "kddcup99_10": {
         OURS: {"C": 10.0, "gamma": 0.25, "n_clusters": 32, "n_landmarks": 12},
-        PUBLISHED: _published(10.0, 0.25, 32, 12, "polynomial"),
-        PUBLISHED + " / triangle": _published(10.0, 0.25, 32, 12, "triangle"),
+        **_published((10.0, 0.25, 32, 12)),
         NYSTROEM: {"m": 100, "gamma": 0.25, "C": 10.0},
-        FOURIER: {"m": 200, "gamma": 0.25, "C": 10.0},
-        FASTFOOD: {"m": 200, "gamma": 0.25, "C": 10.0},
+        **{key: {"m": 200, "gamma": 0.25, "C": 10.0} for key in (FOURIER, FASTFOOD)},
         REDUCED: {"m": 50, "gamma": 0.25, "C": 32.0},
         AESVM_NAME: {"gamma": 0.25, "C": 32.0, "distance": 0.01},
         LDKL_NAME: {"depth": 3, "epochs": 3},
-        EARLY: {"gamma": 0.25, "C": 32.0, "stop_level": 2},
-        EXACT: {"gamma": 0.25, "C": 32.0},
+        **_exact(0.25, 32.0, 2),
     },
     "patches": {
         OURS: {"C": 10.0, "gamma": 1.0, "n_clusters": 4, "n_landmarks": 8},
-        PUBLISHED: _published(10.0, 1.0, 4, 8, "polynomial"),
-        PUBLISHED + " / triangle": _published(10.0, 1.0, 4, 8, "triangle"),
+        **_published((10.0, 1.0, 4, 8)),
         NYSTROEM: {"m": 20, "gamma": 1.0, "C": 10.0},
-        FOURIER: {"m": 20, "gamma": 1.0, "C": 10.0},
-        FASTFOOD: {"m": 20, "gamma": 1.0, "C": 10.0},
+        **{key: {"m": 20, "gamma": 1.0, "C": 10.0} for key in (FOURIER, FASTFOOD)},
         REDUCED: {"m": 5, "gamma": 1.0, "C": 10.0},
         AESVM_NAME: {"gamma": 1.0, "C": 10.0, "distance": 0.1},
         LDKL_NAME: {"depth": 2, "epochs": 5},
@@ -135,7 +124,6 @@ SETTINGS: dict[str, dict[str, dict[str, Any]]] = {
 _ROWS_OF_SLOW = 50_000  # that the exact machines get at most
 _SLOW = (EXACT, REDUCED, AESVM_NAME)
 _KEYS = ("set", "machine", "options")
-_COLUMNS = ("set", "machine", "options", "accuracy", "multiple", "operations", "predict_us", "seconds", "n", "beside")
 
 
 def _stale(machines: Iterable[Machine], name: str, options: Run) -> list[Machine]:

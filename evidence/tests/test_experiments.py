@@ -45,7 +45,9 @@ def _load_few(monkeypatch):
     parts = linear.Parts(small, small, small)
     monkeypatch.setattr(import_module("evidence._ocas.selection"), "load_parts", lambda name: parts)
     monkeypatch.setattr(import_module("evidence._ocas.scaling"), "SIZES", (100, 200))
-    classes = SimpleNamespace(X=X[:200, :5], y=signs[:200] + (X[:200, 0] > 1))
+    regression = import_module("evidence._dc_pred.regression")
+    monkeypatch.setattr(regression, "_GRID", {"gamma": (0.06,), "C": (10.0,)})
+    classes = SimpleNamespace(X=X[:200, :5], y=signs[:200] + (X[:200, 0] > np.median(X[:200, 0])))
     monkeypatch.setattr(import_module("evidence._ocas.several_classes"), "load_benchmark", lambda name: classes)
 
 

@@ -8,10 +8,10 @@ import pytest
 def test_evidence_names_every_results_file_once():
     evidence, report = import_module("evidence._index"), import_module("measuring.report")
     files = [item["results"] for item in evidence.items()]
+    experiments = import_module("measuring.command").find_experiments("evidence")
     assert len(files) == len(set(files))
     for item in evidence.items():
-        paper, _, name = item["results"].partition("/")
-        assert name in import_module(f"evidence.{paper}").PAPER.experiments
+        assert item["results"] in experiments
         rows = report.results(item["results"])
         assert all("commit" in row and "machine_card" in row for row in rows)
 
@@ -34,9 +34,12 @@ def test_a_claim_holds_by_a_figure_of_the_results(monkeypatch, tmp_path):
     assert claims.verdict({"here": "not run"}) == "not measured"
 
 
-def test_what_is_measured_is_no_longer_missing():
-    evidence = import_module("evidence._index")
-    assert evidence._missing({"missing": "covtype, webspam; a, b"}, [{"set": "covtype"}]) == "webspam; a, b"
+def test_what_is_missing_is_computed_for_each_set_and_competitor():
+    missing = import_module("evidence._index")._missing
+    item = {"missing": "covtype, webspam; a, b", "who": "machine"}
+    rows = [{"set": "covtype", "machine": "x"}, {"set": "usps", "machine": "x"}, {"set": "usps", "machine": "y"}]
+    assert missing(item, rows) == "webspam; covtype without y; a, b"
+    assert missing(item | {"who": ""}, rows) == "webspam; a, b"
 
 
 def test_figures_of_claims_come_from_the_results():

@@ -1,5 +1,6 @@
 """The scripts of benchmarks/ run, and what they compute themselves is right. The figures are theirs to measure."""
 
+import importlib.util
 import re
 from importlib import import_module
 from pathlib import Path
@@ -7,11 +8,10 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-import scipy.sparse as sp
 from sklearn.svm import SVC
-from sklearn.tree import DecisionTreeClassifier
 
-from measuring import pages, provenance, recompute, report, tables
+from benchmarks.peers import sklearn_tests
+from measuring import command, pages, process, provenance, recompute, report, tables
 from measuring.experiment import Run
 from widemargin.datasets import load_patches
 
@@ -66,12 +66,10 @@ def test_a_table_names_its_runs_and_strictly_there_is_one(monkeypatch, tmp_path,
     assert "a: rows of 2 runs" in capsys.readouterr().out
     report.write_csv(tmp_path / "a.csv", [one])
     assert pages.main(["--strict"]) == 0
-
-
-def test_a_table_is_made_in_the_place_of_its_marker(monkeypatch):
-    monkeypatch.setattr(pages, "table", lambda name: f"| {name} |\n")
-    text = "A\n\n<!-- table a/b -->\n\nB\n\n<!-- table c -->\n:::\n"
-    assert pages.with_tables(text) == text.replace("<!-- table a/b -->", "| a/b |").replace("<!-- table c -->", "| c |")
+    assert pages.main(["--check"]) == 1
+    assert "README.md differs" in capsys.readouterr().out
+    assert pages.main([]) == pages.main(["--check"]) == 0
+    assert "*m; commit a" in page.read_text(encoding="utf-8")
 
 
 def test_pictures_are_those_of_the_results(monkeypatch, tmp_path):
@@ -112,30 +110,26 @@ def test_pictures_can_be_read(monkeypatch, tmp_path, name):
 
 def test_speed_table_divides_the_time_of_the_rival_by_ours(monkeypatch, tmp_path):
     seconds = {"widemargin": 2.0, "widemargin, no level": 5.0, "widemargin, no intercept": 3.0}
-    seconds |= {"sklearnex": 9.0, "sklearnex, CSR": 8.0}
+    seconds |= {"sklearnex": 9.0, "sklearnex, CSR": 8.0, "widemargin, CSR": 4.0}
     row = {"set": "a", "n": 1000, "n_features": 3, "limit_seconds": 0.5}
     rows = [row | {"competitor": c, "seconds": s, "predict_us": 10 * s} for c, s in seconds.items()]
     report.write_csv(tmp_path / "kernel_svm.csv", rows)
     monkeypatch.setattr(report, "RESULTS", tmp_path)
     line = pages.with_written_tables("<!-- table kernel_svm -->\nan old line\n<!-- end -->\n").splitlines()[3]
-    assert line == "| a | 1,000 × 3 | 2.00 s | 5.00 s | 3.00 s | 8.00 s | 4.00 | 4.00 | 4.00 |"
+    assert line == "| a | 1,000 × 3 | 4.00 s | 5.00 s | 3.00 s | 8.00 s | 2.00 | 2.00 | 8.00 |"
 
 
 def test_early_table_has_the_fastest_that_loses_little_or_the_one_that_loses_least(monkeypatch, tmp_path):
-    machines = {
-        "widemargin": (2.0, 0.0),
-        "sklearnex": (9.0, 0.0),
-        "early, level 1": (0.5, 0.4),
-        "early, level 2": (0.1, 0.9),
-    }
+    machines = {"widemargin": (2.0, 0.0), "sklearnex": (9.0, 0.0), "early, level 1": (0.5, 0.4)}
+    machines |= {"early, level 2": (0.1, 0.9)}
     row = {"n": 1000, "n_features": 3, "n_clusters": 4, "solving_seconds": 0.25, "predict_us": 1.5}
-    rows = []
-    for name, extra in (("a", 0.0), ("b", 0.2)):
-        for competitor, (seconds, lost) in machines.items():
-            times = {"times_exact": 2.0 / seconds, "times_rival": 9.0 / seconds}
-            rows.append(
-                {"set": name, "competitor": competitor, "seconds": seconds, "points_lost": lost + extra} | times | row
-            )
+    rows = [
+        {"set": name, "competitor": competitor, "seconds": seconds, "points_lost": lost + extra}
+        | {"times_exact": 2.0 / seconds, "times_rival": 9.0 / seconds}
+        | row
+        for name, extra in (("a", 0.0), ("b", 0.2))
+        for competitor, (seconds, lost) in machines.items()
+    ]
     rows += [{**rows[3], "competitor": "early, level 3", "seconds": 0.4, "points_lost": 0.5, "times_exact": 5.0}]
     report.write_csv(tmp_path / "early.csv", rows)
     monkeypatch.setattr(report, "RESULTS", tmp_path)
@@ -144,29 +138,10 @@ def test_early_table_has_the_fastest_that_loses_little_or_the_one_that_loses_lea
     assert lines[1] == "| b | 1,000 × 3 | 2.00 s | 9.00 s | 0.50 s | 4 | 4.0 | 18.0 | 0.60 | 50% | 1.50 |"
 
 
-def test_early_machines_of_many_rows_are_measured():
-    row = import_module("benchmarks.early_millions").measure(3000)
-    assert row["rows"] == 3000
-    assert row["data"] == 20 * 3000 * (4 + 4) + 4 * 3001
-    assert row["accuracy"] > 60
-    line = import_module("benchmarks._pages.tables").TABLES["early_millions"]([row]).splitlines()[2]
-    assert line.startswith(f"| 3,000 | {row['clusters']} | ")
-
-
-def test_early_machines_are_measured_beside_exact_ones():
-    pytest.importorskip("sklearnex")
-    script = import_module("benchmarks.peers.early")
-    run = Run(**script.EARLY.settings | script.EARLY.quick)
-    assert [row["competitor"] for row in script.measure_set("patches:1500", run)] == [
-        "widemargin",
-        "early, level 1",
-        "sklearnex",
-    ]
-
-
 def test_early_machines_are_compared_with_the_faster_form_of_the_rival():
     seconds = {"widemargin": 2.0, "early, level 1": 0.5, "sklearnex": 9.0, "sklearnex, dense": 8.0}
-    rows = [{"competitor": name, "seconds": s, "accuracy": 0.9} for name, s in seconds.items()]
+    scores = {"accuracy": 0.9, "held_accuracy": 0.9}
+    rows = [{"competitor": name, "seconds": s} | scores for name, s in seconds.items()]
     import_module("benchmarks.peers.early")._compare(rows)
     assert [row["times_rival"] for row in rows] == [4.0, 16.0, 8 / 9, 1.0]
 
@@ -223,28 +198,8 @@ def test_a_search_is_measured(monkeypatch):
     assert all(len(row["means"].split()) == 8 for row in rows)  # 2 Cs, 4 gammas, one kernel
 
 
-@pytest.fixture
-def boosting(monkeypatch):
-    """The script; its fits stay in this process and are made once, and its trees are single ones."""
-    script = import_module("benchmarks.peers.boosting")
-    monkeypatch.setattr(script.process, "run_apart", lambda function, *given, environment: function(*given))
-    monkeypatch.setattr(script, "_fit_small", lambda make, kind: None)
-    monkeypatch.setattr(script, "_seconds", lambda call, n: len(call().__dict__) / 10)
-    monkeypatch.setattr(script, "HistGradientBoostingClassifier", lambda **_: DecisionTreeClassifier(random_state=0))
-    return script
-
-
-def test_searches_are_compared_with_trees(boosting):
-    rows = boosting._compare("wine", Run(max_time=1.0))
-    assert [row["machine"] for row in rows] == ["search", "trees", "trees, 500 × 63 leaves"]
-    assert rows[0]["error_ratio"] == rows[0]["seconds_ratio"] == 1.0
-    assert rows[1]["error_ratio"] == pytest.approx(rows[2]["error_ratio"])
-    assert [
-        machine.parameters.get("epsilons") is not None for machine in boosting._ablations("diabetes", 1.0).values()
-    ] == [*(False, False, False, True, True, True)]
-
-
-def test_errors_are_divided_and_none_counts_as_half_a_row(boosting):
+def test_errors_are_divided_and_none_counts_as_half_a_row():
+    boosting = import_module("benchmarks.peers.boosting")
     rows = []
     for name, own, other in (("a", 0.0, 0.02), ("b", 0.04, 0.01), ("c", 0.0, 0.0)):
         facts = {"set": name, "n": 100, "n_features": 2, "n_test": 100}
@@ -255,24 +210,31 @@ def test_errors_are_divided_and_none_counts_as_half_a_row(boosting):
     assert won.split(" | ")[-2:] == ["1, 1", " |"]
 
 
-def test_a_page_that_differs_is_named(monkeypatch, tmp_path, capsys):
-    page = tmp_path / "README.md"
-    page.write_text("<!-- table a -->\nold\n<!-- end -->\n", encoding="utf-8")
-    monkeypatch.setattr(pages, "README", page)
-    monkeypatch.setattr(pages, "table", lambda name: "| new |\n")
-    assert pages.main(["--check"]) == 1
-    assert "README.md differs" in capsys.readouterr().out
-    assert pages.main([]) == 0
-    assert "| new |" in page.read_text(encoding="utf-8")
-    assert pages.main(["--check"]) == 0
+@pytest.mark.parametrize(
+    "name", ["early_millions", *(pytest.param(n, marks=pytest.mark.slow) for n in ("boosting", "early", "small_data"))]
+)
+def test_benchmarks_without_downloads_have_a_trial(name):
+    """Its rows have the keys, and the columns of the table."""
+    if name == "early":
+        pytest.importorskip("sklearnex")
+    experiment = command.find_experiments("benchmarks")[name]
+    options = SimpleNamespace(sets=None, only=[], quick=True, again=False, redraw=False, tries=1)
+    rows = command.run_experiment(experiment, options, experiment.settings)
+    assert rows
+    assert all(key in row for row in rows for key in experiment.keys)
+    assert pages._TABLES[name](rows).count("\n") > 2
 
 
-def test_paths_of_linear_machines_are_compared(monkeypatch):
-    script = import_module("benchmarks.peers.linear_path")
-    X, y = load_patches(400, 3, random_state=0)
-    rows = sp.csr_array(X, dtype=np.float64)
-    monkeypatch.setattr(script, "load", lambda name, n: script.Data(X, rows, y, y == np.unique(y)[1]))
-    found = {row["machine"]: row for row in script.measure("a9a", Run(rows=None, repeats=1))}
-    assert {"OCASClassifierCV", "C_path", "LIBLINEAR", "LIBLINEAR, squared hinge"} <= set(found)
-    assert found["C_path"]["scores"] == found["OCASClassifierCV"]["scores"]
-    assert all(row["score"] > 0.6 for row in found.values())
+def test_every_failure_has_a_reason_and_every_reason_a_test():
+    rows = report.results("sklearn_tests")
+    assert len(rows) > 400
+    assert not [row["test"] for row in rows if row["outcome"] == "failed"]
+    reasons = {difference.name for difference in sklearn_tests.read_differences()}
+    assert {row["difference"] for row in rows if row["outcome"] == "difference"} == reasons
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(importlib.util.find_spec("sklearn.tests") is None, reason="scikit-learn came without its tests")
+def test_a_run_of_one_file_is_explained():
+    rows = process.run_apart(sklearn_tests.measure, "tests/test_kernel_ridge.py", timeout=300)
+    assert "passed" in {row["outcome"] for row in rows} <= {"passed", "skipped", "difference"}

@@ -1,4 +1,4 @@
-"""The code of README and docs runs, and prints what its comments say.
+"""The code of README and docs runs, and prints what its comments say; examples of the gallery run, and draw.
 
 A block that needs what a test does not have (a cluster) or takes minutes stands below a line ``<!-- not run: why -->``.
 """
@@ -7,6 +7,7 @@ import ast
 import contextlib
 import io
 import re
+import runpy
 import shlex
 import textwrap
 from pathlib import Path
@@ -72,3 +73,14 @@ def test_command_lines_are_accepted() -> None:
         arguments = shlex.split(command)
         if "--version" not in arguments:
             assert make_parser().parse_args(arguments).run
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("example", sorted((ROOT / "examples").rglob("plot_*.py")), ids=lambda path: path.stem)
+def test_example_draws(example: Path) -> None:
+    pytest.importorskip("matplotlib").use("Agg")
+    import matplotlib.pyplot as plt
+
+    runpy.run_path(str(example))
+    assert any(ax.has_data() for number in plt.get_fignums() for ax in plt.figure(number).axes)
+    plt.close("all")

@@ -102,12 +102,6 @@ def documented(name: str, section: str) -> list[str]:
 
 
 @pytest.mark.parametrize("name", CLASSES)
-def test_all_parameters_are_documented(name: str) -> None:
-    listed = [*documented(name, "Parameters"), *documented(name, "Other Parameters")]
-    assert sorted(listed) == sorted(inspect.signature(getattr(widemargin, name)).parameters)
-
-
-@pytest.mark.parametrize("name", CLASSES)
 def test_the_parameters_that_matter_come_first(name: str) -> None:
     first, others = documented(name, "Parameters"), documented(name, "Other Parameters")
     assert len(first) <= 8

@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
 
 import pytest
 
@@ -26,21 +25,8 @@ from measuring import command
 
 pytestmark = pytest.mark.slow
 
-QUICK = (
-    "DCSVMClassifier, intercept",
-    "DCPredRegressor",
-    "OCASClassifier",
-    "OCASClassifierCV",
-    "BSGDClassifier",
-    "compress",
-    "C_path",
-)
-
-
-def _apart(experiment: Any, *cell: Any, **settings: Any) -> Any:
-    """The row of a cell in a process of its own."""
-    ((row,),) = command._measured_apart(experiment, cell, command.Run(**settings))
-    return row
+QUICK = "DCSVMClassifier, intercept", "DCPredRegressor", "OCASClassifierCV", "BSGDClassifier", "compress", "C_path"
+needs_peak = pytest.mark.skipif(not Path("/proc/self/clear_refs").exists(), reason="the peak can't be reset there")
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="SIGINT can't be sent to one process there")
@@ -57,20 +43,19 @@ def test_a_limit_is_kept(case: str) -> None:
     assert limits.measure(case, 1.0)["over"] < 2.0  # half a second on a machine that does nothing else
 
 
-@pytest.mark.skipif(not Path("/proc/self/clear_refs").exists(), reason="the peak can't be reset there")
-@pytest.mark.parametrize("case", sorted(memory.CASES.keys() - {"compress"}))
-def test_a_memory_budget_is_kept(case: str) -> None:
-    result = _apart(memory.MEMORY, case, "float64 C", 10, 50, rows=4000, columns=50)
+@needs_peak
+@pytest.mark.parametrize(
+    ("case", "classes", "rows"),
+    [
+        *((case, 10, 4000) for case in sorted(memory.CASES)),
+        *(("compress", 2, 8000), ("compress", 10, 8000), ("OCASClassifier", 100, 20_000)),
+    ],
+)
+def test_a_memory_budget_is_kept(case: str, classes: int, rows: int) -> None:
+    run = command.Run(rows=rows, columns=50)
+    ((result,),) = command._measured_apart(memory.MEMORY, (case, "float64 C", classes, 50), run)
     assert result["outcome"] == "ok" or "memory_budget must be at least" in result["outcome"]
     assert result.get("kept", True), result
-
-
-@pytest.mark.skipif(not Path("/proc/self/clear_refs").exists(), reason="the peak can't be reset there")
-@pytest.mark.parametrize(
-    ("case", "classes", "rows"), [("compress", 2, 8000), ("compress", 10, 8000), ("OCASClassifier", 100, 20_000)]
-)
-def test_a_small_memory_budget_is_kept(case: str, classes: int, rows: int) -> None:
-    assert _apart(memory.MEMORY, case, "float64 C", classes, 50, rows=rows, columns=50)["kept"]
 
 
 def test_fit_after_fit_leaves_nothing_behind() -> None:
@@ -83,10 +68,7 @@ def test_fit_after_fit_leaves_nothing_behind() -> None:
 @pytest.mark.parametrize("kernel", offsets.KERNELS)
 @pytest.mark.parametrize("case", offsets.ESTIMATORS)
 def test_rows_far_from_the_origin_are_not_silently_misjudged(case: str, kernel: str) -> None:
-    for offset in offsets.OFFSETS:
-        for dtype in ("float32", "float64"):
-            for storage in ("dense", "csr"):
-                assert "wrong" not in offsets.measure(case, kernel, offset, dtype, storage)["outcome"]
+    assert not [row for row in offsets._all(case, kernel) if "wrong" in row["outcome"]]
 
 
 @pytest.mark.parametrize("case", foreign_files.FILES)
@@ -100,7 +82,7 @@ def test_threads_in_the_life_of_a_process(case: str) -> None:
     assert processes.once(case, 0)[0] == "equal"
 
 
-@pytest.mark.skipif(not Path("/proc/self/clear_refs").exists(), reason="the peak can't be reset there")
+@needs_peak
 @pytest.mark.parametrize("case", wide_rows.ESTIMATORS)
 def test_sparse_rows_of_many_columns_keep_the_budget(case: str) -> None:
     (rows,) = command._measured_apart(wide_rows.WIDE_ROWS, (case,), command.Run())
