@@ -143,7 +143,7 @@ class AdaptiveSearch:
     scores : dict
         Of each cell, by level: the scores (n_folds of the level,).
     predictions : dict
-        Of the held-out rows of a fold, by cell and fold.
+        Of the held-out rows of a fold, by cell and fold: of the best cells of each scaling and level.
     scalings : list of Scaling
     unseen : dict
         Of each kernel, the first gammas that a stopped search has not looked at.
@@ -510,7 +510,15 @@ class AdaptiveSearch:
         for cell, scores in zip(cells, known, strict=True):
             if all(k in scores for k in level.folds):
                 self.scores.setdefault(cell, {})[level] = np.array([scores[k] for k in level.folds])
+        self._drop_predictions(scaling, level)
         return True
+
+    def _drop_predictions(self, scaling: int, level: Level) -> None:
+        """Drop those of the cells of a scaling that are not its best at this level."""
+        own = {cell for cell, _ in self.predictions if cell.scaling == scaling and level in self.scores.get(cell, {})}
+        best = max((self._mean(cell, level) for cell in own), default=0.0)
+        lost = {cell for cell in own if self._is_above(best, self._mean(cell, level))}
+        self.predictions = {key: one for key, one in self.predictions.items() if key[0] not in lost}
 
     def _record(self, cell: Cell, n_clusters: int, k: int, score: float) -> None:
         self._fold_scores[cell, n_clusters][k] = score

@@ -277,12 +277,12 @@ class Search:
             self.progress.advance()
 
     def _drop_predictions(self) -> None:
-        """Drop those of cells that were scored in all folds, but for the best one."""
+        """Drop those of cells that were eliminated, or scored in all folds, but for the best one."""
         means = self.scores.mean(axis=0)
+        wanted = self.remaining & np.isnan(means)
         if not np.isnan(means).all():
-            best = best_cell(self.scores)
-            kept = {key: one for key, one in self.predictions.items() if key[0] == best or np.isnan(means[key[0]])}
-            self.predictions = kept
+            wanted[best_cell(self.scores)] = True
+        self.predictions = {key: one for key, one in self.predictions.items() if wanted[key[0]]}
 
     def _take_known(self, n_rows: int, k: int, g: int, e: int, scores: Vector) -> bool:
         """Write the scores of a fold's remaining cells of gamma g and epsilon e, if an earlier search had them all."""
