@@ -189,19 +189,25 @@ def test_handlers_of_signals_are_the_callers_again(model, program):
 
 
 @POSIX
-def test_a_copy_of_standard_input_is_removed(model, program):
+@pytest.mark.parametrize(("data", "name", "code"), [("pipe.csv", "SIGINT", 130), ("-", "SIGTERM", 143)])
+def test_a_signal_while_waiting_for_data(data, name, code, program):
+    """The copy of a pipe that has no writer, or of standard input, is removed."""
+    os.mkfifo("pipe.csv")
     copies = program.folder / "copies"
     copies.mkdir()
-    command = [sys.executable, "-m", "widemargin", "predict", "-", "m", "--format", "csv"]
-    environment = {**os.environ, "TMPDIR": str(copies)}
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE, env=environment) as process:
+    command = [sys.executable, "-m", "widemargin", "train", data, "n", "--format", "csv"]
+    pipes = {"stdin": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    with subprocess.Popen(command, env={**os.environ, "TMPDIR": str(copies)}, **pipes) as process:
         deadline = time.monotonic() + 60
         while not any(copies.iterdir()) and time.monotonic() < deadline:
             time.sleep(0.05)
-        process.send_signal(signal.SIGTERM)
-        process.communicate(timeout=60)
-    assert process.returncode == 143
+        time.sleep(0.3)
+        process.send_signal(getattr(signal, name))
+        _, errors = process.communicate(timeout=60)
+    assert process.returncode == code
+    assert errors == ("widemargin: error: interrupted; nothing was written\n" if name == "SIGINT" else "")
     assert not any(copies.iterdir())
+    assert not has_part()
 
 
 # Sizes

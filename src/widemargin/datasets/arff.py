@@ -15,6 +15,7 @@ from widemargin.datasets.rows import opened_text
 _WORD = r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\""
 _NAME = re.compile(rf"@attribute\s+({_WORD}|[^\s{{]+)\s*(.*)", re.IGNORECASE | re.DOTALL)
 _FIELD = re.compile(rf"\s*(?:({_WORD})|(\{{[^}}]*\}})|([^\s,{{}}'\"%][^\s,{{}}%]*)|(?=,|$|%))\s*")
+_TYPES = {"numeric": NUMBER, "real": NUMBER, "integer": NUMBER, "string": CATEGORY, "date": DATE}
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r"}
 _JAVA_DATES = {"yyyy": "%Y", "yy": "%y", "MMMM": "%B", "MMM": "%b", "EEEE": "%A", "EEE": "%a", "a": "%p", "SSS": "%f"}
 _JAVA_DATES |= {"Z": "%z", "XXX": "%z"}
@@ -74,13 +75,10 @@ class ArffFile:
                 raise file_error(self._path, f"{quoted(text)} has no closing brace", line)
             levels = [cell for cell in self._fields(line, inner[1:-1]) if cell is not None]
             self._kinds[position], self._levels[position] = CATEGORY, levels
-        elif word.startswith(("numeric", "real", "integer")):
-            self._kinds[position] = NUMBER
-        elif word.startswith("string"):
-            self._kinds[position] = CATEGORY
-        elif word.startswith("date"):
-            self._kinds[position] = DATE
-            self._dates[position] = _strptime_of(kind[4:].split("%")[0].strip())
+        elif declared := next((own for name, own in _TYPES.items() if word.startswith(name)), None):
+            self._kinds[position] = declared
+            if declared == DATE:
+                self._dates[position] = _strptime_of(kind[4:].split("%")[0].strip())
         else:
             raise file_error(
                 self._path, f"attributes of the type {quoted(kind)} are not read: convert it to numbers", line

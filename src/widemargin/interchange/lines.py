@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from array import array
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from typing import Any, BinaryIO
 
@@ -164,12 +164,12 @@ class Header:
             raise self.error("label", f"must have different labels, got {labels[:10].tolist()}")
         return labels
 
-    def choice(self, key: str, choices: dict[str, Any]) -> Any:
-        """What one of several words stands for."""
+    def choice(self, key: str, choices: Collection[str]) -> str:
+        """One of several words."""
         text = self._text(key)[1].decode("ascii", "replace")
         if text not in choices:
             raise self.error(key, f"must be one of {', '.join(choices)}, got {quoted(text)}")
-        return choices[text]
+        return text
 
     def _text(self, key: str) -> tuple[int, bytes]:
         if key not in self:

@@ -17,14 +17,8 @@ from .machines import (
     name_labels,
 )
 
-_LIBSVM_TYPES = {name: name for name in ("c_svc", "nu_svc", "one_class", "epsilon_svr", "nu_svr")}
-_LIBSVM_KERNELS = {
-    "linear": "linear",
-    "polynomial": "poly",
-    "rbf": "rbf",
-    "sigmoid": "sigmoid",
-    "precomputed": "precomputed",
-}
+_LIBSVM_TYPES = ("c_svc", "nu_svc", "one_class", "epsilon_svr", "nu_svr")
+_LIBSVM_KERNELS = ("linear", "polynomial", "rbf", "sigmoid", "precomputed")
 _LIBSVM_KEYS = (
     *("svm_type", "kernel_type", "degree", "gamma", "coef0", "nr_class", "total_sv", "rho", "label", "probA", "probB"),
     *("prob_density_marks", "nr_sv"),
@@ -54,6 +48,7 @@ def _read_kernel(header: Header) -> dict[str, Any]:
     kernel = header.choice("kernel_type", _LIBSVM_KERNELS)
     if kernel == "precomputed":
         raise header.error("kernel_type", "is precomputed: the file has row numbers in place of support vectors")
+    kernel = "poly" if kernel == "polynomial" else kernel
     gamma = 1.0 if kernel == "linear" else header.number("gamma")
     if gamma <= 0:
         raise header.error("gamma", f"must be above 0, got {gamma:g}")
@@ -86,7 +81,7 @@ _CLASSIFIERS = (
     *_LOGISTIC,
 )
 _REGRESSORS = ("L2R_L2LOSS_SVR", "L2R_L2LOSS_SVR_DUAL", "L2R_L1LOSS_SVR_DUAL")
-_SOLVERS = {name: name for name in (*_CLASSIFIERS, *_REGRESSORS, "ONECLASS_SVM")}
+_SOLVERS = (*_CLASSIFIERS, *_REGRESSORS, "ONECLASS_SVM")
 _LIBLINEAR_KEYS = ("solver_type", "nr_class", "label", "nr_feature", "bias", "rho")
 
 
