@@ -55,11 +55,11 @@ def main(
     add("--minutes", type=float, help="no cell begins after so many")
     add("--tries", type=int, default=3, help="measurements of a cell beside a busy process; default: 3")
     options, rest = parser.parse_known_args([a for a in arguments if a not in ("-h", "--help")])
-    known = find_experiments(folder)
     options.names = [name for given in options.names for name in groups.get(given, [given])]
+    known = find_experiments(folder, options.names)
     unknown = [name for name in options.names if name not in known]
     if unknown:
-        parser.error(f"no experiment {unknown[0]!r}: choose from {', '.join(known)}")
+        parser.error(f"no experiment {unknown[0]!r}: choose from {', '.join(find_experiments(folder))}")
     chosen = [known[name] for name in options.names or known]
     if {"-h", "--help"} & set(arguments):
         parser.print_help()
@@ -76,11 +76,16 @@ def main(
         run_experiment(experiment, options, settings, deadline)
 
 
-def find_experiments(folder: str) -> dict[str, Experiment]:
-    """The experiments of all modules of a folder, by name; one whose library is missing is left out, with a word."""
+def find_experiments(folder: str, names: Sequence[str] = ()) -> dict[str, Experiment]:
+    """The experiments of the modules of a folder, or of those that have these names, by name.
+
+    A module whose library is missing is left out, with a word.
+    """
     found: dict[str, Experiment] = {}
     for path in sorted((_ROOT / folder).rglob("*.py")):
-        if "tests" not in path.parts and "Experiment(" in path.read_text(encoding="utf-8"):
+        text = path.read_text(encoding="utf-8")
+        is_asked = not names or any(f'"{name}"' in text for name in names)
+        if "tests" not in path.parts and "Experiment(" in text and is_asked:
             try:
                 module = _import(path)
             except ImportError as error:
