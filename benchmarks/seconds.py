@@ -48,9 +48,8 @@ _CALLS: list[tuple[str, Any, str]] = [
     ("working sets", dual, "solve_working_sets"),
     ("working sets", dual, "solve_from_rows"),
     ("choices", solver, "certify"),
-    ("choices", DualSolver, "_choose_active"),
+    ("choices", DualSolver, "choose_active"),
     ("choices", DualSolver, "_rows_left_by_shrinking"),
-    ("choices", solver, "_typical_change"),
 ]
 _KINDS = ["clustering", "kernel rows", "matrices", "copies", "working sets", "choices", "other"]
 
@@ -146,4 +145,5 @@ SECONDS = Experiment(
     measure,
     seconds=30.0,
     settings={"label": "now"},
+    quick={"cells": [("patches", 3000, "auto")]},
 )
