@@ -41,6 +41,7 @@ def test_every_marker_of_docs_stands_alone_and_has_a_table():
     for path in sorted((pages.README.parent / "docs").rglob("*.md")):
         text = path.read_text(encoding="utf-8")
         assert "\n<!-- end -->" not in text, f"{path.name}: the site's build makes its tables"
+        assert "<!-- table" not in pages.with_tables(text)
         assert all(pages.table(name).startswith("| ") for name in re.findall("<!-- table (.*) -->", text))
 
 
