@@ -74,6 +74,8 @@ def main(
     for experiment in chosen:
         settings = vars(_settings_parser(experiment).parse_args(rest))
         run_experiment(experiment, options, settings, deadline)
+    if vars(options).get("has_failed"):
+        sys.exit(1)
 
 
 def find_experiments(folder: str, names: Sequence[str] = ()) -> dict[str, Experiment]:
@@ -140,12 +142,18 @@ def run_experiment(
             run = Run(**settings, only=options.only, known=[] if options.quick else known)
             if not (experiment.parts or run.wants(**experiment.named(cell))):
                 continue
-            for found in _measured_apart(experiment, cell, run):
-                rows[:] = joined(rows, found, experiment.keys)
-                for row in found:
-                    print(experiment.results, _line(row), flush=True)
-                if writes:  # after every part: an interrupted run keeps what it has
-                    report.write_csv(path, joined(old, rows, experiment.keys))
+            try:
+                for found in _measured_apart(experiment, cell, run):
+                    rows[:] = joined(rows, found, experiment.keys)
+                    if not (experiment.parts or options.only):  # nor do rows stay that the cell has no more
+                        old = [row for row in old if row not in mine]
+                    for row in found:
+                        print(experiment.results, _line(row), flush=True)
+                    if writes:  # after every part: an interrupted run keeps what it has
+                        report.write_csv(path, joined(old, rows, experiment.keys))
+            except RuntimeError as error:
+                print(f"{experiment.results}: {error}", file=sys.stderr)
+                options.has_failed = True
         if all(map(is_quiet, rows)):
             break
     if writes:
@@ -172,8 +180,7 @@ def _measured_apart(experiment: Experiment, cell: tuple[Any, ...], run: Run) -> 
         yield from process.stream(measured, file, experiment.results, cell, vars(run), timeout=limit)
     except RuntimeError as error:
         if not experiment.has_outcomes:
-            print(f"{experiment.results}: {error}", file=sys.stderr)
-            return
+            raise
         ended = f"more than {limit:g} s" if time.monotonic() - start > limit else f"crashed: {error}".splitlines()[-1]
         yield [experiment.named(cell) | {"outcome": ended} | origin()]
 
@@ -182,8 +189,8 @@ def measured(file: str, name: str, cell: Sequence[Any], run: Mapping[str, Any]) 
     """The parts of a cell of the experiment in a file, measured here: rows with their origins and the load."""
     experiments = vars(_import(_ROOT / file)).values()
     experiment = next(e for e in experiments if isinstance(e, Experiment) and e.results == name)
-    found = experiment.measure(*cell, Run(**run))
     others = Others()
+    found = experiment.measure(*cell, Run(**run))
     for part in found if isinstance(found, Iterator) else [found]:
         about = {"others": others.look()} | origin()
         yield [{"threads": _threads()} | row | about for row in ([part] if isinstance(part, dict) else part)]
@@ -208,7 +215,8 @@ def _asked_cells(experiment: Experiment, options: argparse.Namespace) -> list[tu
     if not options.sets:
         return cells
     asked = [cell for name in options.sets for cell in cells if str(cell[0]) == name]
-    others = [(name,) for name in options.sets if len(cells[0]) == 1 and (name,) not in asked]
+    others = [(type(cells[0][0])(name),) for name in options.sets if len(cells[0]) == 1]
+    others = [cell for cell in others if cell not in asked]
     return asked + others
 
 
