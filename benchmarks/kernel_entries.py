@@ -44,11 +44,11 @@ def cases(name: str, *, has_laplacian: bool) -> list[Case]:
 
 
 def _entries(name: str, run: Run) -> list[Row]:
-    return measure(cases(name, has_laplacian=False), run.label)
+    return measure(cases(name, has_laplacian=False), run.label) if run.wants(set=name, label=run.label) else []
 
 
 def _laplacian(name: str, run: Run) -> list[Row]:
-    return measure(cases(name, has_laplacian=True), run.label)
+    return measure(cases(name, has_laplacian=True), run.label) if run.wants(set=name, label=run.label) else []
 
 
 def measure(compared: list[Case], label: str) -> list[Row]:
@@ -91,6 +91,7 @@ ENTRIES = Experiment(
     ("set", "label"),
     _entries,
     settings={"label": "now"},
+    parts=True,
 )
 LAPLACIAN = ENTRIES._replace(
     results="laplacian_entries",

@@ -48,15 +48,16 @@ _CALLS: list[tuple[str, Any, str]] = [
     ("working sets", dual, "solve_working_sets"),
     ("working sets", dual, "solve_from_rows"),
     ("choices", solver, "certify"),
-    ("choices", DualSolver, "_choose_active"),
+    ("choices", DualSolver, "choose_active"),
     ("choices", DualSolver, "_rows_left_by_shrinking"),
-    ("choices", solver, "_typical_change"),
 ]
 _KINDS = ["clustering", "kernel rows", "matrices", "copies", "working sets", "choices", "other"]
 
 
-def measure(base: str, n_rows: int, levels: str, run: Run) -> Row:
+def measure(base: str, n_rows: int, levels: str, run: Run) -> list[Row]:
     """One set's row of the table."""
+    if not run.wants(set=base, rows=n_rows, levels=levels, label=run.label):
+        return []
     problem = load_problem(base, n_rows=n_rows)
     model = DCSVMClassifier(C=problem.C, gamma=problem.gamma, n_levels="auto" if levels == "auto" else 0)
     measured = []
@@ -70,7 +71,7 @@ def measure(base: str, n_rows: int, levels: str, run: Run) -> Row:
     total, seconds_of, _ = min(measured[1:])
     with counted() as counts:
         model.fit(problem.X, problem.y)
-    return {
+    row = {
         "label": run.label,
         "set": base,
         "rows": len(problem.y),
@@ -83,6 +84,7 @@ def measure(base: str, n_rows: int, levels: str, run: Run) -> Row:
         "entries": sum(counts.values()) / (len(model.support_) * len(problem.y)),
         "touched_mb": measured[0][2] * resource.getpagesize() / 1e6,
     }
+    return [row]
 
 
 def _touched_pages() -> int:
@@ -146,4 +148,6 @@ SECONDS = Experiment(
     measure,
     seconds=30.0,
     settings={"label": "now"},
+    parts=True,
+    quick={"cells": [("patches", 3000, "auto")]},
 )

@@ -58,7 +58,7 @@ def counted() -> Iterator[Counter[str]]:
         watch(boxed_rows, "add_kernel_product", "rows", lambda kernel, A, coef, B, *rest: len(A) * len(B)),
         watch(active_matrix, "fill_gram", "active", lambda kernel, A, *rest: len(A) ** 2),
         watch(active_matrix, "fill_with_transpose", "active", lambda kernel, A, B, *rest: 2 * len(A) * len(B)),
-        watch(solver.DualSolver, "_choose_active", "rounds", lambda *arguments: 1),
+        watch(solver.DualSolver, "choose_active", "rounds", lambda *arguments: 1),
     ):
         yield counts
 

@@ -55,11 +55,11 @@ def main(
     add("--minutes", type=float, help="no cell begins after so many")
     add("--tries", type=int, default=3, help="measurements of a cell beside a busy process; default: 3")
     options, rest = parser.parse_known_args([a for a in arguments if a not in ("-h", "--help")])
-    known = find_experiments(folder)
     options.names = [name for given in options.names for name in groups.get(given, [given])]
+    known = find_experiments(folder, options.names)
     unknown = [name for name in options.names if name not in known]
     if unknown:
-        parser.error(f"no experiment {unknown[0]!r}: choose from {', '.join(known)}")
+        parser.error(f"no experiment {unknown[0]!r}: choose from {', '.join(find_experiments(folder))}")
     chosen = [known[name] for name in options.names or known]
     if {"-h", "--help"} & set(arguments):
         parser.print_help()
@@ -74,13 +74,20 @@ def main(
     for experiment in chosen:
         settings = vars(_settings_parser(experiment).parse_args(rest))
         run_experiment(experiment, options, settings, deadline)
+    if vars(options).get("has_failed"):
+        sys.exit(1)
 
 
-def find_experiments(folder: str) -> dict[str, Experiment]:
-    """The experiments of all modules of a folder, by name; one whose library is missing is left out, with a word."""
+def find_experiments(folder: str, names: Sequence[str] = ()) -> dict[str, Experiment]:
+    """The experiments of the modules of a folder, or of those that have these names, by name.
+
+    A module whose library is missing is left out, with a word.
+    """
     found: dict[str, Experiment] = {}
     for path in sorted((_ROOT / folder).rglob("*.py")):
-        if "tests" not in path.parts and "Experiment(" in path.read_text(encoding="utf-8"):
+        text = path.read_text(encoding="utf-8")
+        is_asked = not names or any(f'"{name}"' in text for name in names)
+        if "tests" not in path.parts and "Experiment(" in text and is_asked:
             try:
                 module = _import(path)
             except ImportError as error:
@@ -135,12 +142,18 @@ def run_experiment(
             run = Run(**settings, only=options.only, known=[] if options.quick else known)
             if not (experiment.parts or run.wants(**experiment.named(cell))):
                 continue
-            for found in _measured_apart(experiment, cell, run):
-                rows[:] = joined(rows, found, experiment.keys)
-                for row in found:
-                    print(experiment.results, _line(row), flush=True)
-                if writes:  # after every part: an interrupted run keeps what it has
-                    report.write_csv(path, joined(old, rows, experiment.keys))
+            try:
+                for found in _measured_apart(experiment, cell, run):
+                    rows[:] = joined(rows, found, experiment.keys)
+                    if not (experiment.parts or options.only):  # nor do rows stay that the cell has no more
+                        old = [row for row in old if row not in mine]
+                    for row in found:
+                        print(experiment.results, _line(row), flush=True)
+                    if writes:  # after every part: an interrupted run keeps what it has
+                        report.write_csv(path, joined(old, rows, experiment.keys))
+            except RuntimeError as error:
+                print(f"{experiment.results}: {error}", file=sys.stderr)
+                options.has_failed = True
         if all(map(is_quiet, rows)):
             break
     if writes:
@@ -167,8 +180,7 @@ def _measured_apart(experiment: Experiment, cell: tuple[Any, ...], run: Run) -> 
         yield from process.stream(measured, file, experiment.results, cell, vars(run), timeout=limit)
     except RuntimeError as error:
         if not experiment.has_outcomes:
-            print(f"{experiment.results}: {error}", file=sys.stderr)
-            return
+            raise
         ended = f"more than {limit:g} s" if time.monotonic() - start > limit else f"crashed: {error}".splitlines()[-1]
         yield [experiment.named(cell) | {"outcome": ended} | origin()]
 
@@ -177,8 +189,8 @@ def measured(file: str, name: str, cell: Sequence[Any], run: Mapping[str, Any]) 
     """The parts of a cell of the experiment in a file, measured here: rows with their origins and the load."""
     experiments = vars(_import(_ROOT / file)).values()
     experiment = next(e for e in experiments if isinstance(e, Experiment) and e.results == name)
-    found = experiment.measure(*cell, Run(**run))
     others = Others()
+    found = experiment.measure(*cell, Run(**run))
     for part in found if isinstance(found, Iterator) else [found]:
         about = {"others": others.look()} | origin()
         yield [{"threads": _threads()} | row | about for row in ([part] if isinstance(part, dict) else part)]
@@ -203,7 +215,8 @@ def _asked_cells(experiment: Experiment, options: argparse.Namespace) -> list[tu
     if not options.sets:
         return cells
     asked = [cell for name in options.sets for cell in cells if str(cell[0]) == name]
-    others = [(name,) for name in options.sets if len(cells[0]) == 1 and (name,) not in asked]
+    others = [(type(cells[0][0])(name),) for name in options.sets if len(cells[0]) == 1]
+    others = [cell for cell in others if cell not in asked]
     return asked + others
 
 

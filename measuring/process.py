@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import json
 import os
 import resource
@@ -110,6 +111,30 @@ def _end(child: subprocess.Popen[str]) -> None:
     with contextlib.suppress(ProcessLookupError):
         os.killpg(child.pid, signal.SIGKILL)
     child.wait()
+
+
+def in_turns(
+    fits: Mapping[str, Callable[[], Any]],
+    repeats: int,
+    n_rows: int,
+    after: Callable[[str, Any], None] = lambda name, model: None,
+) -> tuple[dict[str, Any], dict[str, list[float]]]:
+    """Return the last models of fits of `n_rows` rows that alternate, in reverse order every other time; their seconds.
+
+    `after` gets each name and model.
+    """
+    models: dict[str, Any] = {}
+    seconds: dict[str, list[float]] = {name: [] for name in fits}
+    for repeat in range(repeats):
+        for name in list(fits)[:: -1 if repeat % 2 else 1]:
+            models.pop(name, None)
+            gc.collect()
+            touch_memory(n_rows)
+            start = time.perf_counter()
+            models[name] = fits[name]()
+            seconds[name].append(time.perf_counter() - start)
+            after(name, models[name])
+    return models, seconds
 
 
 def time_predict(model: Any, X: Any) -> float:

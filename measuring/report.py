@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from measuring.provenance import machine_card, origin
+from measuring.provenance import machine_card
 
 _ROOT = Path(__file__).resolve().parents[1]
 RESULTS = _ROOT / "benchmarks" / "results"
@@ -19,12 +19,10 @@ Row = Mapping[str, Any]
 def write_csv(path: Path, rows: Sequence[Row]) -> None:
     """Write the rows, all keys of all rows as columns, below the machine card as `#` lines.
 
-    Rows that the file did not have get the commit, the date and the machine of this run. The file is written beside
-    the old one and then takes its place: a process that is ended meanwhile leaves all earlier rows.
+    The file is written beside the old one and then takes its place: a process that is ended meanwhile leaves all
+    earlier rows.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    known = {_as_read(row) for row in read_csv(path)}
-    rows = [row if "commit" in row or _as_read(row) in known else {**row, **origin()} for row in rows]
     columns = list(dict.fromkeys(key for row in rows for key in row))
     unfinished = path.with_suffix(".csv.part")
     with unfinished.open("w", newline="") as file:
@@ -33,12 +31,6 @@ def write_csv(path: Path, rows: Sequence[Row]) -> None:
         writer.writeheader()
         writer.writerows({key: _exact(value) for key, value in row.items()} for row in rows)
     unfinished.replace(path)
-
-
-def _as_read(row: Row) -> frozenset[tuple[str, Any]]:
-    """A row as `read_csv` gives it."""
-    texts = {key: str(_exact(value)) for key, value in row.items() if value is not None}
-    return frozenset((key, _parsed(text, key)) for key, text in texts.items() if text != "")
 
 
 def results(name: str) -> list[dict[str, Any]]:

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.datasets import dump_svmlight_file
 
 from measuring.experiment import Experiment, Row
 from widemargin import compress, read_machine
@@ -38,12 +39,6 @@ def table(n: int, rng: np.random.Generator) -> tuple[NDArray[np.float64], NDArra
     sources = centres[y] + 1.1 * rng.normal(size=(n, 4))
     mixing = np.random.default_rng(2).normal(size=(4, 12))
     return np.round(0.2 + 0.05 * sources @ mixing + 0.01 * rng.normal(size=(n, 12)), 4), y
-
-
-def write_rows(path: Path, X: NDArray[np.float64], y: NDArray[np.int64]) -> None:
-    """A file in LIBSVM's format."""
-    rows = (" ".join(f"{j}:{value:.6g}" for j, value in enumerate(row, 1)) for row in X)
-    path.write_text("".join(f"{label} {row}\n" for label, row in zip(y, rows, strict=True)))
 
 
 def seconds_of(*command: str, folder: Path) -> float:
@@ -85,9 +80,9 @@ def measure(n: int, run: Any = None) -> list[Row]:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         scaled, new_scaled = ((rows - X.mean(axis=0)) / X.std(axis=0) for rows in (X, new))
-        write_rows(folder / "rows", scaled, y)
-        write_rows(folder / "new", new_scaled, y_new)
-        write_rows(folder / "few", new_scaled[:N_FEW], y_new[:N_FEW])
+        dump_svmlight_file(scaled, y, folder / "rows", zero_based=False)
+        dump_svmlight_file(new_scaled, y_new, folder / "new", zero_based=False)
+        dump_svmlight_file(new_scaled[:N_FEW], y_new[:N_FEW], folder / "few", zero_based=False)
         seconds_of("svm-train", "-c", "2", "-m", "1000", "rows", "model", folder=folder)
         seconds = -seconds_of("svm-predict", "few", "model", "labels", folder=folder)
         seconds += seconds_of("svm-predict", "new", "model", "labels", folder=folder)

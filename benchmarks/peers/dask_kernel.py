@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import statistics
 import time
-from pathlib import Path
 from typing import Any
 
 import dask.array as da
 import numpy as np
 from distributed import Client, LocalCluster
 
+from measuring import process
 from measuring.experiment import Experiment, Row, Run
 from measuring.problems import load_problem
 from widemargin import DCSVMClassifier
@@ -31,13 +31,13 @@ def measure(name: str, run: Run) -> Row:
     seconds: dict[str, list[float]] = {"local": [], "dask": []}
     with _cluster() as cluster, Client(cluster) as client:
         X = client.persist(da.from_array(problem.X, chunks=(-(-len(problem.X) // _CHUNKS), -1)))
-        idle = max(client.run(_peak_mb).values())
+        idle = max(client.run(process.peak_bytes).values()) / 1e6
         for _ in range(run.repeats):
             local, taken = _timed(DCSVMClassifier(**how, n_jobs=2), problem.X, problem.y)
             seconds["local"].append(taken)
             model, taken = _timed(DCSVMClassifier(**how), X, problem.y)
             seconds["dask"].append(taken)
-        peak = max(client.run(_peak_mb).values())
+        peak = max(client.run(process.peak_bytes).values()) / 1e6
     medians = {name: statistics.median(values) for name, values in seconds.items()}
     return {
         "set": problem.name,
@@ -62,12 +62,6 @@ def _timed(model: Any, X: Any, y: Any) -> tuple[Any, float]:
     start = time.perf_counter()
     model.fit(X, y)
     return model, time.perf_counter() - start
-
-
-def _peak_mb() -> float:
-    """The largest memory of this process so far; that of the one it was started from does not count (Linux)."""
-    status = Path("/proc/self/status").read_text()
-    return float(status.split("VmHWM:")[1].split()[0]) / 1e3
 
 
 DASK_KERNEL = Experiment(

@@ -8,9 +8,7 @@ the faster one counts.
 
 from __future__ import annotations
 
-import gc
 import statistics
-import time
 import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -33,23 +31,18 @@ def measure_set(name: str, run: Run) -> list[Row]:
     X, X_test = competitors.make_forms([exact], problem.X, problem.X_test)[form]
     makers = _makers(settings, run.levels, is_sparse=problem.sparse)
     rows_of = dict.fromkeys(makers, (X, X_test)) | {DENSE_RIVAL: (problem.X, problem.X_test)}
-    models: dict[str, Any] = {}
-    seconds: dict[str, list[float]] = {name: [] for name in makers}
     predict: dict[str, list[float]] = {name: [] for name in makers}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for key, make in makers.items():
             own = rows_of[key][0]
             make().fit(own[:1000], problem.y[:1000]).predict(own[:100])
-    for repeat in range(run.repeats):
-        for key in list(makers)[:: 1 if repeat % 2 == 0 else -1]:
-            models.pop(key, None)
-            gc.collect()
-            process.touch_memory(len(problem.y))
-            start = time.perf_counter()
-            models[key] = makers[key]().fit(rows_of[key][0], problem.y)
-            seconds[key].append(time.perf_counter() - start)
-            predict[key].append(process.time_predict(models[key], rows_of[key][1]))
+    models, seconds = process.in_turns(
+        {key: lambda key=key: makers[key]().fit(rows_of[key][0], problem.y) for key in makers},  # type: ignore[misc]
+        run.repeats,
+        len(problem.y),
+        lambda key, model: predict[key].append(process.time_predict(model, rows_of[key][1])),
+    )
     rows, half = [], len(problem.y_test) // 2  # levels are chosen by the first half, and judged by the second
     for key, model in models.items():
         row = {"set": problem.name, "n": len(problem.y), "n_features": X.shape[1], "competitor": key}

@@ -8,10 +8,8 @@ support vectors and coefficients, by one function for all. "widemargin" has the 
 
 from __future__ import annotations
 
-import gc
 import statistics
-import time
-from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -26,27 +24,23 @@ def measure_set(name: str, run: Run) -> list[Row]:
     problem = load(name)
     runners = competitors.choose(skip=run.skip, sparse=problem.sparse)
     forms = competitors.make_forms(runners, *(X.astype(run.dtype) for X in (problem.X, problem.X_test)))
-    settings = _settings(problem, run)
-    seconds: dict[str, list[float]] = {c.name: [] for c in runners}
+    settings = Settings(problem.C, problem.gamma, run.tol, run.budget_mb, run.cache_mb)
     predict: dict[str, list[float]] = {c.name: [] for c in runners}
-    models: Row = {}
+    tests = {c.name: forms[c.form][1] for c in runners}
     for c in runners:
         c.warm_up(settings, forms[c.form][0], problem.y)
-    for repeat in range(run.repeats):
-        for c in runners if repeat % 2 == 0 else runners[::-1]:
-            train, test = forms[c.form]
-            models.pop(c.name, None)
-            gc.collect()
-            process.touch_memory(len(problem.y))
-            start = time.perf_counter()
-            models[c.name] = c.fit(settings, train, problem.y)
-            seconds[c.name].append(time.perf_counter() - start)
-            predict[c.name].append(process.time_predict(models[c.name], test))
+    models, seconds = process.in_turns(
+        {c.name: partial(c.fit, settings, forms[c.form][0], problem.y) for c in runners},
+        run.repeats,
+        len(problem.y),
+        lambda name, model: predict[name].append(process.time_predict(model, tests[name])),
+    )
     rows = []
     for c in runners:
         row = _describe(problem, c, settings, run)
-        row |= _timings(seconds[c.name])
-        row |= _judge(problem, c, models[c.name], forms[c.form][1])
+        mine = seconds[c.name]
+        row |= {"seconds": statistics.median(mine), "seconds_min": min(mine), "seconds_max": max(mine)}
+        row |= _judge(problem, c, models[c.name], tests[c.name])
         row["to_limit"] = row["seconds"] / row["limit_seconds"]
         row["predict_us"] = 1e6 * statistics.median(predict[c.name]) / len(problem.y_test)
         rows.append(row)
@@ -68,10 +62,6 @@ def load(name: str) -> Any:
     return problem._replace(name=name)
 
 
-def _settings(problem: Any, run: Run) -> Settings:
-    return Settings(problem.C, problem.gamma, run.tol, run.budget_mb, run.cache_mb)
-
-
 def _describe(problem: Any, c: Competitor, settings: Settings, run: Run) -> Row:
     n, n_features = problem.X.shape
     return {
@@ -85,10 +75,6 @@ def _describe(problem: Any, c: Competitor, settings: Settings, run: Run) -> Row:
         "intercept": c.intercept,
         "repeats": run.repeats,
     }
-
-
-def _timings(seconds: Sequence[float]) -> Row:
-    return {"seconds": statistics.median(seconds), "seconds_min": min(seconds), "seconds_max": max(seconds)}
 
 
 def _judge(problem: Any, c: Competitor, model: Any, X_test: Any) -> Row:

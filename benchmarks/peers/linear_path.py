@@ -99,7 +99,7 @@ def machines(data: Data) -> dict[str, Callable[[], Scores]]:
     """Searches by name, with rows in the form that they take."""
     hinge = partial(separate, LinearSVC(loss="hinge", dual=True, tol=0.1, max_iter=most_epochs(data.rows)))
     squared = partial(separate, LinearSVC(loss="squared_hinge", dual=False, tol=0.01))
-    arrays = [Part(data.rows[train], data.y[train]) for train in training_rows(data)]
+    arrays = [(data.rows[train], data.y[train]) for train in training_rows(data)]
     known = {
         _OURS: lambda: OCASClassifierCV(_CS, cv=5).fit(data.X, data.y).scores_,
         "C_path": lambda: C_path(OCASClassifier(), data.X, data.y, _CS.tolist(), cv=5).scores,
@@ -118,13 +118,6 @@ def machines(data: Data) -> dict[str, Callable[[], Scores]]:
     }
 
 
-class Part(NamedTuple):
-    """Training rows and labels."""
-
-    X: sp.csr_array
-    y: NDArray[Any]
-
-
 def training_rows(data: Data) -> list[NDArray[np.intp]]:
     """Of each fold, then all."""
     return [*(train for train, _ in data.folds), np.arange(len(data.y))]
@@ -141,7 +134,7 @@ def cross_validated(data: Data, parts: Sequence[Any], train: Callable[[Any, Sequ
     return np.array(scores)
 
 
-def separate(model: LinearSVC, part: Part, Cs: Sequence[float]) -> list[NDArray[np.float64]]:
+def separate(model: LinearSVC, part: tuple[Any, Any], Cs: Sequence[float]) -> list[NDArray[np.float64]]:
     """Weights by LIBLINEAR through scikit-learn, each machine from zero."""
     fits = (model.set_params(C=C, random_state=0).fit(*part) for C in Cs)
     return [np.r_[fit.coef_.ravel(), fit.intercept_] for fit in fits]

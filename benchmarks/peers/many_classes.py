@@ -8,7 +8,7 @@ Machines alternate; times are medians. `ratio` is the rival's time divided by ou
 from __future__ import annotations
 
 import statistics
-import time
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -29,13 +29,8 @@ def measure(n_classes: int, n: int, run: Run) -> list[Row]:
     X, y = generate(n_classes, n + _TEST_ROWS)
     common = {"C": 10.0, "gamma": 0.05}
     machines: dict[str, Any] = {"widemargin": DCSVMClassifier(**common), "scikit-learn-intelex": SVC(**common)}
-    seconds: dict[str, list[float]] = {name: [] for name in machines}
-    for repeat in range(run.repeats):
-        for name in list(machines)[:: -1 if repeat % 2 else 1]:
-            process.touch_memory(n)
-            begin = time.perf_counter()
-            machines[name].fit(X[:n], y[:n])
-            seconds[name].append(time.perf_counter() - begin)
+    fits = {name: partial(machine.fit, X[:n], y[:n]) for name, machine in machines.items()}
+    machines, seconds = process.in_turns(fits, run.repeats, n)
     labels = {name: machine.predict(X[n:]) for name, machine in machines.items()}
     ours = statistics.median(seconds["widemargin"])
     return [

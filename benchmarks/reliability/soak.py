@@ -20,6 +20,7 @@ import numpy as np
 import scipy.sparse as sp
 
 import widemargin as wm
+from measuring import process
 from measuring.experiment import Experiment, Row
 
 _PARTS = 10
@@ -68,8 +69,8 @@ def soak(n_fits: int, seed: int) -> list[Row]:
                 "limited": 2 * limited,
                 "different": different,
                 "seconds": time.perf_counter() - start,
-                "megabytes": _status("VmRSS") / 1024,
-                "threads": _status("Threads"),
+                "megabytes": process.resident_bytes() / 2**20,
+                "threads": len(list(Path("/proc/self/task").iterdir())),
             }
         )
     return rows
@@ -94,13 +95,6 @@ def fit_twice(draw: random.Random) -> bool | None:
             model.set_params(n_jobs=n_jobs, max_time=limit).fit(X, y)
             values.append(getattr(model, "decision_function", model.predict)(X[:200]))
     return None if limit is not None else bool(np.array_equal(*values))
-
-
-def _status(name: str) -> int:
-    """A number of /proc/self/status; memory in KiB. 0 where there is none."""
-    path = Path("/proc/self/status")
-    lines = path.read_text().splitlines() if path.exists() else []
-    return next((int(line.split()[1]) for line in lines if line.startswith(f"{name}:")), 0)
 
 
 SOAK = Experiment("soak", [(0,)], ("seed",), measure, seconds=600.0, settings={"fits": 1300}, quick={"fits": 20})

@@ -71,6 +71,15 @@ def test_a_run_goes_on_where_it_was_and_measures_stale_cells(toy, capsys):
     assert measured[7:] == [("b", "y")]
 
 
+def test_a_whole_cell_leaves_no_row_of_earlier_runs_behind(toy):
+    experiment, _, _ = toy
+    gone = {"set": "a", "machine": "gone", "commit": "abc", "machine_card": "m"}
+    report.write_csv(report.results_path("toy"), [gone, gone | {"set": "c"}])
+    run(experiment._replace(parts=False), again=True, sets=["a"])
+    found = dict.fromkeys((row["set"], row["machine"]) for row in report.results("toy"))
+    assert list(found) == [("c", "gone"), ("a", "x"), ("a", "y")]
+
+
 def test_a_trial_writes_nothing(toy):
     experiment, _, measured = toy
     assert len(run(experiment, quick=True)) == 4

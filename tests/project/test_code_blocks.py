@@ -44,12 +44,8 @@ def run(block: str, names: dict[str, Any]) -> list[tuple[str, str]]:
     return pairs
 
 
-def ids(page: Path) -> str:
-    return page.relative_to(ROOT).as_posix()
-
-
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-@pytest.mark.parametrize("page", [page for page in PAGES if blocks(page)], ids=ids)
+@pytest.mark.parametrize("page", [page for page in PAGES if blocks(page)], ids=lambda page: page.stem)
 def test_blocks_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What a page leaves open (X, y, X_new, a fitted SVC, chunks of a stream) is two moons."""
     pytest.importorskip("matplotlib").use("Agg")
