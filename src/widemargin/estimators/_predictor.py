@@ -91,7 +91,6 @@ class ScorePredictor(RowFunction):
 
     _decision_values: Callable[..., Any]
     classes_: NDArray[Any]
-    break_ties: bool = False  # of votes
 
     @lazy_on_dask
     def decision_function(self, X: ArrayLike) -> Vector:
@@ -145,13 +144,13 @@ class ScorePredictor(RowFunction):
             That of the largest decision value; of a machine for each pair of classes, that with most votes among the
             pairs, of equal votes the first, unless `break_ties`.
         """
-        if self.break_ties and len(getattr(self, "classes_", ())) > 2:
+        if getattr(self, "break_ties", False) and len(getattr(self, "classes_", ())) > 2:
             self._check_break_ties()
         numbers = self._decision_values(X, self._winners)  # before `classes_`: raises NotFittedError
         return np.asarray(self.classes_[numbers])
 
     def _check_break_ties(self) -> None:
-        if self.break_ties and not self._has_votes:
+        if getattr(self, "break_ties", False) and not self._has_votes:
             raise ValueError("break_ties must be False with decision_function_shape='ovo', got True")
 
     @property
@@ -184,6 +183,7 @@ class OneVsOnePredictor(ScorePredictor):
     """Predictions by votes of a machine for every pair of classes."""
 
     decision_function_shape: str
+    break_ties: bool
 
     @property
     def _has_votes(self) -> bool:
