@@ -474,6 +474,33 @@ def _compressed_programs(rows: Rows) -> str:
     return markdown([*header, "labels that agree"], lines)
 
 
+def _intervals(rows: Rows) -> str:
+    """A line for each way to intervals: coverage over the sets, and widths and losses beside boosting's."""
+    sets = {(row["set"], row["intervals"]): row for row in rows}
+    lines = []
+    for way in dict.fromkeys(row["intervals"] for row in rows):
+        own = [row for row in rows if row["intervals"] == way]
+        coverage = [row["coverage"] for row in own]
+        shares = [f"{share:.1%}" for share in (sum(coverage) / len(own), min(coverage), max(coverage))]
+        kind = "quantiles, boosting" if "pinball" in own[0] else "conformal quantiles, boosting"
+        widths, losses = (
+            [row[key] / sets[row["set"], kind][key] for row in own if key in row] for key in ("width", "pinball")
+        )
+        loss = f"{geometric_mean(losses):.2f}, larger on {sum(ratio > 1 for ratio in losses)}" if losses else ""
+        lines.append([way, len(own), *shares, f"{geometric_mean(widths):.2f}", loss])
+    header = ["intervals of 90 %", "sets", "coverage", "least of a set", "most", "width ÷ boosting's"]
+    return markdown([*header, "pinball loss ÷ boosting's"], lines)
+
+
+def _explanations(rows: Rows) -> str:
+    """A line for each library and number of rows."""
+    lines = [
+        [row["machine"], row["rows"], f"{row['ms_per_row']:,.0f}", f"{row['ratio']:,.0f}", f"{row['difference']:.0e}"]
+        for row in rows
+    ]
+    return markdown(["library", "rows at once", "ms a row", "times as fast", "largest difference"], lines)
+
+
 FILES = {"intercept": "kernel_svm"}  # of tables that are not named after their file
 
 
@@ -506,4 +533,6 @@ TABLES: dict[str, Callable[[Rows], str]] = {
     "regression": _regression,
     "other_programs": _other_programs,
     "compressed_programs": _compressed_programs,
+    "intervals": _intervals,
+    "explanations": _explanations,
 }
