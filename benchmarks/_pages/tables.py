@@ -544,6 +544,26 @@ def _sklearn_tests(rows: Rows) -> str:
 
 
 FILES = {"how_long": "scale", "streams_turned": "streams", "intercept": "kernel_svm"}  # not named after their file
+
+
+def _intervals(rows: Rows) -> str:
+    """A line for each way to intervals: coverage over the sets, and widths and losses beside boosting's."""
+    sets = {(row["set"], row["intervals"]): row for row in rows}
+    lines = []
+    for way in dict.fromkeys(row["intervals"] for row in rows):
+        own = [row for row in rows if row["intervals"] == way]
+        coverage = [row["coverage"] for row in own]
+        shares = [f"{share:.1%}" for share in (sum(coverage) / len(own), min(coverage), max(coverage))]
+        kind = "quantiles, boosting" if "pinball" in own[0] else "conformal quantiles, boosting"
+        widths, losses = (
+            [row[key] / sets[row["set"], kind][key] for row in own if key in row] for key in ("width", "pinball")
+        )
+        loss = f"{geometric_mean(losses):.2f}, larger on {sum(ratio > 1 for ratio in losses)}" if losses else ""
+        lines.append([way, len(own), *shares, f"{geometric_mean(widths):.2f}", loss])
+    header = ["intervals of 90 %", "sets", "coverage", "least of a set", "most", "width ÷ boosting's"]
+    return markdown([*header, "pinball loss ÷ boosting's"], lines)
+
+
 TABLES: dict[str, Callable[[Rows], str]] = {
     "kernel_svm": _kernel_svm,
     "kernel_svm_float64": _kernel_svm_float64,
@@ -647,4 +667,14 @@ TABLES: dict[str, Callable[[Rows], str]] = {
             "labels that agree": "{agreement:.2%}",
         }
     ),
+    "explanations": listed(
+        {
+            "library": "{machine}",
+            "rows at once": "{rows}",
+            "ms a row": "{ms_per_row:,.0f}",
+            "times as fast": "{ratio:,.0f}",
+            "largest difference": "{difference:.0e}",
+        }
+    ),
+    "intervals": _intervals,
 }

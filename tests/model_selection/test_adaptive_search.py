@@ -78,7 +78,7 @@ def wide() -> Data:
 
 @pytest.fixture(scope="module")
 def scaled(wide: Data) -> DCSVMClassifierCV:
-    return DCSVMClassifierCV(cv=3).fit(*wide)
+    return DCSVMClassifierCV(kernels="laplacian", cv=3).fit(*wide)
 
 
 def cells_of(model: Any) -> set[tuple[float, ...]]:
@@ -91,7 +91,7 @@ def cells_of(model: Any) -> set[tuple[float, ...]]:
 
 @pytest.mark.usefixtures("small_clusters")
 def test_results_do_not_depend_on_the_number_of_threads(many: Data) -> None:
-    X, y = many[0][:2000], many[1][:2000]
+    X, y = many[0][:1200], many[1][:1200]
     one, two = (DCSVMClassifierCV(kernels="rbf", cv=3, n_jobs=n_jobs).fit(X, y) for n_jobs in (1, 2))
     np.testing.assert_array_equal(two.scores_, one.scores_)
     assert (two.C_, two.gamma_, two.best_score_) == (one.C_, one.gamma_, one.best_score_)
@@ -102,7 +102,7 @@ def test_results_do_not_depend_on_the_number_of_threads(many: Data) -> None:
 
 @pytest.mark.usefixtures("small_clusters")
 def test_none_is_a_fixed_seed_and_a_seed_is_a_search(many: Data) -> None:
-    X, y = many[0][:2000], many[1][:2000]
+    X, y = many[0][:1200], many[1][:1200]
     how: dict[str, Any] = {"kernels": "rbf", "Cs": [1.0, 10.0], "gammas": [0.1, 1.0], "refit": False}
     first, again, other = (DCSVMClassifierCV(**how, random_state=seed).fit(X, y) for seed in (None, None, 3))
     np.testing.assert_array_equal(first.scores_, again.scores_)
@@ -211,7 +211,7 @@ def test_gammas_beyond_a_steep_fall_are_looked_at_only_if_given(
     monkeypatch: pytest.MonkeyPatch, curve: Data, gammas: list[float]
 ) -> None:
     monkeypatch.setattr(AdaptiveSearch, "_coarse_gammas", lambda self, kernel: gammas)
-    how: dict[str, Any] = {"kernels": "rbf", "relevance": False, "cv": 3, "refit": False}
+    how: dict[str, Any] = {"kernels": "rbf", "epsilons": [0.1], "relevance": False, "cv": 3, "refit": False}
     seen = {cell[1] for cell in cells_of(DCSVMRegressorCV(**how).fit(*curve))}
     assert {0.1, 0.3, 30.0} <= seen
     assert 120.0 not in seen
@@ -223,7 +223,7 @@ def test_gammas_beyond_a_steep_fall_are_looked_at_only_if_given(
 
 
 def test_columns_are_scaled_where_few_are_useful(wide: Data, scaled: DCSVMClassifierCV) -> None:
-    plain = DCSVMClassifierCV(cv=3, relevance=False).fit(*wide)
+    plain = DCSVMClassifierCV(kernels="laplacian", cv=3, relevance=False).fit(*wide)
     assert plain.relevance_ is None
     assert isinstance(plain.best_estimator_, DCSVMClassifier)
     assert scaled.relevance_ is not None
@@ -264,7 +264,7 @@ def test_a_search_that_scaled_columns_is_kept_and_shown_as_any(
     write_model(scaled, buffer)
     (tmp_path / "model").write_bytes(buffer.getvalue())
     np.testing.assert_array_equal(load(tmp_path / "model").predict(X), labels)
-    cheaper = compress(scaled, X, prediction_cost=40, random_state=0)
+    cheaper = compress(scaled, X, prediction_cost=40, n_clusters=1, random_state=0)
     assert np.mean(cheaper.predict(X) == labels) > 0.9
 
 
@@ -287,8 +287,8 @@ def test_names_of_columns_are_kept(wide: Data, scaled: DCSVMClassifierCV) -> Non
     frame = pd.DataFrame(wide[0], columns=names)
     with warnings.catch_warnings():
         warnings.simplefilter("error")  # of names that one side lacks
-        model = clone(scaled).fit(frame, wide[1])
-        np.testing.assert_array_equal(model.predict(frame), scaled.predict(wide[0]))
+        model = clone(scaled).set_params(Cs=[8.0], gammas=[0.004, 0.02, 0.1], search="early").fit(frame, wide[1])
+        assert model.score(frame, wide[1]) > 0.9
     np.testing.assert_array_equal(model.feature_names_in_, names)
     with pytest.raises(ValueError, match="feature names"):
         model.predict(frame[names[::-1]])
@@ -296,7 +296,8 @@ def test_names_of_columns_are_kept(wide: Data, scaled: DCSVMClassifierCV) -> Non
 
 def test_scaled_columns_behind_a_scaler(wide: Data) -> None:
     X, y = wide
-    model = make_pipeline(StandardScaler(), DCSVMClassifierCV(cv=3)).fit(1e3 * X + 7.0, y)
+    search = DCSVMClassifierCV([1.0, 8.0], [0.004, 0.02, 0.1], kernels="laplacian", cv=3, search="early")
+    model = make_pipeline(StandardScaler(), search).fit(1e3 * X + 7.0, y)
     assert model[-1].relevance_ is not None
     assert model.score(1e3 * X + 7.0, y) > 0.9
 
@@ -332,7 +333,7 @@ def test_no_training_rows_stay_in_a_search(kind: type, refit: bool, binary: Data
 @pytest.mark.parametrize("unit", [pytest.param(2.0**-20, marks=pytest.mark.slow), 2.0**20])
 def test_units_of_the_targets_do_not_matter(curve: Data, unit: float) -> None:
     X, y = curve
-    how: dict[str, Any] = {"kernels": "rbf", "epsilons": [0.1], "relevance": False, "cv": 3}
+    how: dict[str, Any] = {"gammas": [0.3, 1.0], "kernels": "rbf", "epsilons": [0.1], "relevance": False, "cv": 3}
     one, other = (DCSVMRegressorCV(**how).fit(X, target) for target in (y, unit * y))
     assert (one.C_, one.gamma_, one.epsilon_) == (other.C_, other.gamma_, other.epsilon_)
     np.testing.assert_allclose(other.scores_, one.scores_, rtol=1e-9)
@@ -406,7 +407,7 @@ def test_targets_that_are_no_numbers_are_named(curve: Data, value: float, n_targ
 def test_small_scores_are_told_apart(curve: Data, unit: float) -> None:
     """Mean squared errors of targets in small units differ in their sixth decimal and beyond."""
     X, y = curve
-    given: dict[str, Any] = {"kernels": "rbf", "epsilons": [0.1], "cv": 3, "relevance": False}
+    given: dict[str, Any] = {"gammas": [0.5], "kernels": "rbf", "epsilons": [0.1], "cv": 3, "relevance": False}
     model = DCSVMRegressorCV(**given, scoring="neg_mean_squared_error").fit(X, unit * y)
     assert model.score(X, unit * y) > 0.9
 
@@ -464,7 +465,7 @@ _INTERRUPTED = """
     from sklearn.exceptions import ConvergenceWarning
     from widemargin import DCSVMClassifierCV
 
-    X, y = make_classification(20000, 8, n_informative=6, flip_y=0.1, random_state=0)
+    X, y = make_classification(9000, 8, n_informative=6, flip_y=0.1, random_state=0)
     seen = []
 
     def score(model, X, y):

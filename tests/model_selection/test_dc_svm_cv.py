@@ -31,7 +31,7 @@ Data = tuple[NDArray[Any], NDArray[Any]]
 
 @pytest.fixture(scope="module")
 def larger() -> Data:
-    X, y = make_classification(2400, 6, n_informative=4, flip_y=0.1, random_state=0)
+    X, y = make_classification(2000, 6, n_informative=4, flip_y=0.1, random_state=0)
     return X.astype(np.float32), y
 
 
@@ -125,26 +125,23 @@ def test_kernels_of_scikit_learn(binary: Data, kernel: str, n_gammas: int) -> No
 
 
 def test_cells_are_eliminated_and_the_best_one_is_found(larger: Data) -> None:
-    grid: dict[str, Any] = {"Cs": [0.1, 1.0, 10.0, 100.0], "gammas": [1e-4, 1e-3, 0.05, 0.3, 5.0], "refit": False}
+    grid: dict[str, Any] = {"Cs": [0.1, 1.0, 10.0], "gammas": [1e-4, 1e-3, 0.1, 5.0], "kernels": "rbf", "refit": False}
     full = DCSVMClassifierCV(exhaustive=True, **grid).fit(*larger)
     race = DCSVMClassifierCV(**grid).fit(*larger)
     assert np.isnan(race.scores_).any()
     assert not np.isnan(full.scores_).any()
     seen = ~np.isnan(race.scores_)
-    np.testing.assert_allclose(race.scores_[seen], full.scores_[seen], atol=2 / 480)
+    np.testing.assert_allclose(race.scores_[seen], full.scores_[seen], atol=2 / 400)
     means = full.scores_.mean(axis=0)
     cell = list(race.gammas_).index(race.gamma_), list(race.Cs_).index(race.C_)
     assert means[cell] >= means.max() - 0.003
-    assert set(race.history_["n_rows"]) == {600.0, 2400.0}
+    assert set(race.history_["n_rows"]) == {500.0, 2000.0}
     assert race.cv_results_["rank_test_score"].min() == 1
 
 
 def test_results_do_not_depend_on_the_number_of_threads(larger: Data) -> None:
-    models = [
-        DCSVMClassifierCV(CS, GAMMAS, kernels="rbf", n_jobs=n_jobs, refit=False).fit(*larger) for n_jobs in (1, 2, 3)
-    ]
-    for model in models[1:]:
-        np.testing.assert_array_equal(model.scores_, models[0].scores_)
+    one, three = (DCSVMClassifierCV(CS, GAMMAS, kernels="rbf", n_jobs=n, refit=False).fit(*larger) for n in (1, 3))
+    np.testing.assert_array_equal(three.scores_, one.scores_)
 
 
 def test_little_memory_gives_the_same_choice(larger: Data) -> None:
@@ -152,7 +149,7 @@ def test_little_memory_gives_the_same_choice(larger: Data) -> None:
     scarce = DCSVMClassifierCV(CS, GAMMAS, kernels="rbf", exhaustive=True, refit=False, cv=2, memory_budget="20MB").fit(
         *larger
     )
-    np.testing.assert_allclose(scarce.scores_, ample.scores_, atol=2 / 1200)
+    np.testing.assert_allclose(scarce.scores_, ample.scores_, atol=2 / 1000)
 
 
 # -------------------------------------------------------------------------------------- splitters, groups and weights
@@ -388,14 +385,15 @@ class _CountedScore:
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals are not so there")
 @pytest.mark.parametrize(
-    "options", [{"search": "early"}, {"Cs": [1.0, 10.0, 100.0], "gammas": [0.1, 1.0], "kernels": ["rbf", "laplacian"]}]
+    "options", [{"search": "early", "kernels": "rbf"}, {"gammas": [0.1, 1.0], "kernels": ["rbf", "laplacian"]}]
 )
 def test_a_stopped_search_goes_on(options: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(widemargin._progress, "_last_sigint", -np.inf)
     X, y = make_moons(400, noise=0.3, random_state=0)
     score = _CountedScore()
-    whole, n_whole = DCSVMClassifierCV(scoring=score, relevance=False, **options).fit(X, y), score.n_calls
-    model = DCSVMClassifierCV(scoring=score, relevance=False, **options)
+    options = {"Cs": [1.0, 10.0, 100.0], "scoring": score, "relevance": False, **options}
+    whole, n_whole = DCSVMClassifierCV(**options).fit(X, y), score.n_calls
+    model = DCSVMClassifierCV(**options)
     score.n_calls, score.most = 0, n_whole // 2
     with pytest.warns(ConvergenceWarning, match="interrupt"):
         model.fit(X, y)

@@ -69,7 +69,7 @@ class HistoryDisplay:
         ValueError
             If a column is missing, or the columns differ in length.
         """
-        return cls(**cls._columns_of(history), estimator_name=name).plot(ax=ax, **kwargs)
+        return cls(**{**cls._columns_of(history), "estimator_name": name}).plot(ax=ax, **kwargs)
 
     @classmethod
     def _columns_of(cls, history: Mapping[str, ArrayLike]) -> dict[str, Any]:

@@ -163,7 +163,8 @@ class Search:
     scores : ndarray of shape (n_folds, n_gammas, n_epsilons, n_C)
         On all rows; NaN where a cell was eliminated or not scored.
     predictions : dict
-        Of the held-out rows of a fold, by cell and fold: of the best cell so far, and of those not in all folds yet.
+        Of the held-out rows of a fold, by cell and fold, on the most rows: of the best cell so far, and of those not in
+        all folds yet.
     sample_scores : ndarray of the same shape, or None
     history : History
         A row for each score: seconds, rows, fold, gamma, epsilon, C, score.
@@ -270,8 +271,7 @@ class Search:
                     self.history.record(
                         time=self.progress.elapsed, n_rows=len(data.rows), fold=k, **named[j], score=value
                     )
-                    if data is self.data:
-                        self.predictions[cells[j], k] = predicted
+                    self.predictions[cells[j], k] = predicted
                 self.progress.go_on(round=float(len(self.history)))
             self._drop_predictions()
             self.progress.advance()
