@@ -55,16 +55,12 @@ class ActiveMatrix:
     def _view(self, m: int, stride: int) -> Array:
         return self._buffer[: m * stride].reshape(m, stride)
 
-    def n_missing(self, wanted: RowIndices) -> int:
-        """Number of entries of K[wanted, wanted] that are not in the matrix."""
-        return int(len(wanted) ** 2 - np.count_nonzero(self._position[wanted] >= 0) ** 2)
-
-    def update(self, wanted: RowIndices, *, exactly: bool = False) -> None:
-        """Add the rows of `wanted`, `capacity` at most, that are not in the matrix; `exactly`: remove all others."""
+    def update(self, wanted: RowIndices) -> None:
+        """Add the rows of `wanted`, `capacity` at most, that are not in the matrix."""
         new = wanted[self._position[wanted] < 0]
         m = len(self.rows)
         n_used = len(wanted) - len(new)
-        if m - n_used > (0 if exactly else _MAX_UNUSED * m) or m + len(new) > self._stride:
+        if m - n_used > _MAX_UNUSED * m or m + len(new) > self._stride:
             self._compact(np.sort(self._position[wanted][self._position[wanted] >= 0]))
             self._widen(n_used + len(new))
         self._append(new)

@@ -86,13 +86,17 @@ def test_the_dual_never_falls_and_is_extrapolated_where_it_is_slow() -> None:
     assert values[-1] >= 0.999 * 200.0  # w = (0, 20)
 
 
-def test_another_C_keeps_the_plane() -> None:
+def test_another_C_keeps_the_plane_and_gives_epochs_another_turn() -> None:
     point, _, _ = ascent(0, 40, has_intercept=False)
     point.set_risk_weight(1.0)
-    point.run_epochs()
+    for _ in range(20):
+        point.run_epochs()
+        point.record_round(1)
+    assert not point.have_turn
     coef, offset, w = point.plane()
     point.set_risk_weight(8.0)
     other, same, moved = point.plane()
     np.testing.assert_allclose(other, coef, atol=1e-12)
     assert np.isclose(same, offset)
     np.testing.assert_allclose(moved, 8 * w)
+    assert point.have_turn

@@ -38,6 +38,7 @@ def test_bound_and_point_meet(constant: float) -> None:
     for C in (0.1, 10.0, 0.5):
         dual.set_risk_weight(C)
         bound = dual.bound()
+        assert bound >= 0.0, "that of zero"
         dual.ascend()
         assert bound <= dual.bound() <= primal(dual.point, C)
         assert primal(dual.point, C) - dual.bound() <= 1e-3 * primal(dual.point, C)

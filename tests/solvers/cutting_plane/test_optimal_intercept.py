@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -10,6 +12,7 @@ from numpy.typing import NDArray
 
 from naive import cutting_plane as naive
 from widemargin._threads import ThreadTeam
+from widemargin.solvers.cutting_plane.losses import HingeLoss, risk_and_plane
 from widemargin.solvers.cutting_plane.optimal_intercept import InterceptHingeLoss
 
 Vector = NDArray[np.float64]
@@ -46,6 +49,15 @@ def test_the_intercept_of_many_rows(sort: bool, n: int) -> None:
     b = best_intercept(f, signed)
     near = naive.intercept_risk(f, signed, b)
     assert near <= min(naive.intercept_risk(f, signed, b + step) for step in (-0.01, -1e-6, 1e-6, 0.01)) + 1e-9
+
+
+@pytest.mark.parametrize("has_intercept", [False, True])
+def test_the_hinges_of_some_rows(has_intercept: bool) -> None:
+    f, signed = rows(7, 30, ties=False)
+    chosen, kind = np.array([3, 4, 20, 29]), InterceptHingeLoss if has_intercept else HingeLoss
+    part = kind(signed, ThreadTeam(1)).restrict(chosen, 2.5)
+    risk = naive.optimal_intercept_risk if has_intercept else partial(naive.intercept_risk, b=0.0)
+    assert np.isclose(risk_and_plane(part, f[None, chosen]).risk, risk(f[chosen], 2.5 * signed[chosen]))
 
 
 def test_a_sample_whose_bracket_misses_the_quantile() -> None:

@@ -109,6 +109,17 @@ def test_approach_comes_close_to_the_optimum(has_intercept: bool, C: float) -> N
     assert value <= machine.objective * 1.01
 
 
+@pytest.mark.parametrize("has_intercept", [False, True])
+def test_a_step_is_newtons_for_the_samples_near_the_kink(has_intercept: bool) -> None:
+    X, signed = problem(5, 150)
+    rows, machine = begun(X, signed, 0.1, has_intercept=has_intercept)
+    f, gradient = np.random.default_rng(0).normal(size=(1, 150)), np.array([[1.0, -2.0, 0.5]])
+    step = SmoothedHessian(rows, machine.loss, 0.1).step(gradient, f, 0.3, 0.5)
+    curvatures = 0.1 / (2 * 0.5) * np.abs(signed) * (np.abs(1 - np.sign(signed) * (f[0] + 0.3)) <= 0.5)
+    centred = X - (curvatures @ X / curvatures.sum() if has_intercept else 0.0)
+    np.testing.assert_allclose(step[0], -np.linalg.solve(np.eye(3) + (centred.T * curvatures) @ centred, gradient[0]))
+
+
 def test_a_hessian_is_kept_while_gains_are_as_promised() -> None:
     X, signed = problem(5, 400)
     rows, machine = begun(X, signed, 0.1, has_intercept=False)

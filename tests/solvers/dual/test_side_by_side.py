@@ -107,7 +107,7 @@ def test_few_rows_of_a_local_kernel_need_no_more_than_the_active_matrix() -> Non
     scores = [search.set_params(memory_budget=budget).fit(X, y).scores_ for budget in ("24MB", "2GB")]
     np.testing.assert_allclose(*scores, atol=1e-3)
     few, many = (DCSVMClassifier(gamma=3000.0, memory_budget=budget).fit(X, y) for budget in ("24MB", "2GB"))
-    assert few.objective_ == pytest.approx(many.objective_, rel=1e-5)
+    assert few.objective_ == pytest.approx(many.objective_, rel=1e-4)  # both gaps are larger
 
 
 @pytest.mark.parametrize("has_weights", [False, True])

@@ -24,7 +24,7 @@ from ..._threads import ThreadTeam
 from ..._types import Array, Vector
 from ...kernels.functions import EntryRows
 from ..results import NO_CERTIFICATE, DualResult
-from .certificate import NO_LIMIT, Limits, certify, make_result
+from .certificate import Limits, certify, make_result
 from .newton import solve_newton_sets
 from .problem import DualProblem, make_terms
 from .stopping import SETS_PER_CHECK, CoordinateStallTest
@@ -60,16 +60,14 @@ class WorkingSetSolver:
         self.progress = progress
         self.n_iter = 0
 
-    def solve(self, beta: Vector, decision: Vector, tol: float, max_iter: int = NO_LIMIT) -> bool:
+    def solve(self, beta: Vector, decision: Vector, tol: float, max_iter: int) -> None:
         """Improve beta (m,) and decision = K beta (m,) in place until violation < tol or `max_iter` working sets.
 
-        Returns False if the caller should go on with a kernel matrix: after `max_iter` working sets, or after a stall
-        with K None, where no Newton steps can follow. True if the problem is solved, or stuck, or the fit is stopped.
+        A stall ends it too; with K known, after Newton steps.
         """
         solve_sets = self._prepare(beta, decision, tol)
         n_sets = 4  # of the first call; then as many as take `SECONDS_PER_CHECK`
         stall_test, until_check, n_steps = CoordinateStallTest(WORKING_SET_ROWS), SETS_PER_CHECK, 0
-        violation = np.inf
         while self.n_iter < max_iter:
             n_sets, begin = min(n_sets, until_check, max_iter - self.n_iter), time.perf_counter()
             done, steps, _, violation = solve_sets(n_sets)
@@ -77,18 +75,17 @@ class WorkingSetSolver:
             n_steps += steps
             until_check -= done
             if done < n_sets or not self.progress.go_on():  # solved, or no coordinate changed; or stopped
-                return True
+                return
             if not until_check:
                 if stall_test.observe(self.terms, beta, decision, violation, n_steps):
                     if self.K is None:
-                        return False
+                        return
                     stop = Limits(tol, max_relative_gap=np.inf), self.progress.go_on
                     state = self.terms, beta, decision, WORKING_SET_ROWS
                     self.n_iter += solve_newton_sets(self.K, *state, *stop, has_intercept=self.has_intercept)
-                    return True
+                    return
                 until_check = SETS_PER_CHECK
             n_sets = int(np.clip(n_sets * SECONDS_PER_CHECK / (time.perf_counter() - begin + 1e-9), 1, 1000))
-        return violation < tol
 
     def _prepare(self, beta: Vector, decision: Vector, tol: float) -> Callable[[int], tuple[int, int, float, float]]:
         """A function of a number of working sets, which solves these in place on K, or with entries from the rows."""

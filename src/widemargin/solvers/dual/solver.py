@@ -7,10 +7,8 @@ Returns  `DualResult`: beta, K beta, the intercept, the violation, the primal ob
 Method   A round: choose the active set (free coordinates and violators); solve the dual on it to a tenth of the largest
          violation of all coordinates; add the kernel rows of the coordinates that changed to K beta, over all n
          columns. Coordinates that stay at a bound need no kernel entry.
-         The active set's kernel matrix is in memory. Where rows are short, the first working sets of a round compute
-         their entries instead, and the matrix is made only if the round needs more working sets. It is never made where
-         most entries round to nothing: those between far rows are not computed, the others are kept while there is
-         room, and more rows are active.
+         The active set's kernel matrix is in memory. It is not made where most entries round to nothing: those between
+         far rows are not computed, the others are kept while there is room, and more rows are active.
          Shrinking: once most rows are farther from the margin than a round changes decision values, the rounds go on
          with the rows near the margin alone until these are solved; then K beta of the others is computed, and shows
          whether one violates.
@@ -39,7 +37,7 @@ from ...kernels.functions import EntryRows, check_finite, dense_row_bytes
 from ...kernels.kernel_operator import KernelOperator
 from ...kernels.tiles import entry_work
 from ..results import Certificate, DualResult, History
-from .certificate import NO_LIMIT, Limits, certify
+from .certificate import Limits, certify
 from .in_memory import SINGLE_SET_TOL, WORKING_SET_ROWS, WorkingSetSolver, uncertified_result
 from .problem import DualProblem, is_free, kink_distances, make_terms, restrict_terms
 from .stopping import MAX_IDLE_CHECKS, StallTest, is_comparable_with_rounding
@@ -356,29 +354,15 @@ class DualSolver:
         return Part(rows, result.beta, result.decision)
 
     def _solve_active(self, point: Point, certificate: Certificate) -> Part:
-        """Solve on an active set: with entries computed from its rows, then, if it needs more, on its kernel matrix."""
-        wanted = self.choose_active(point, certificate.intercept)
-        tol = self.round_tol(point, certificate)
+        """Solve on an active set: on its kernel matrix or, of a local kernel, with entries computed from its rows."""
+        wanted, tol = self.choose_active(point, certificate.intercept), self.round_tol(point, certificate)
         if self.is_without_matrix(len(wanted)):
             part = point.take(wanted[local_order(self.operator.samples.take(wanted))])
             self._solve_sets(None, part, tol)
             return part
-        # working sets that compute as many entries from the rows as the active matrix lacks
-        m, n_missing, n_sets = len(wanted), self.active_matrix.n_missing(wanted), 0
-        is_new = m > WORKING_SET_ROWS and 2 * n_missing >= m * m
-        if is_new and self.entry_rows(wanted[:1], self.far) is not None:
-            n_sets = n_missing // (WORKING_SET_ROWS * m)
-        part = point.take(wanted)
-        if n_sets and (self._solve_sets(None, part, tol, n_sets) or self.n_iter >= self.limits.max_sets):
-            return part
-        try:
-            with self.progress.interrupting(self.operator.team.native):
-                self.active_matrix.update(wanted, exactly=n_sets > 0)
-        except Stopped:
-            if n_sets:
-                return part
-            raise
-        part = point.with_part(part).take(self.active_matrix.rows)
+        with self.progress.interrupting(self.operator.team.native):
+            self.active_matrix.update(wanted)
+        part = point.take(self.active_matrix.rows)
         self._solve_sets(self.active_matrix.K, part, tol)
         return part
 
@@ -458,32 +442,21 @@ class DualSolver:
         cache_bytes = self.active_matrix.unused_bytes - self._copied_bytes(len(rows))
         return self.operator.kernel.entry_rows(samples, rows, limit, cache_bytes)
 
-    def _solve_sets(self, K: Array | None, part: Part, tol: float, max_sets: int = NO_LIMIT) -> bool:
+    def _solve_sets(self, K: Array | None, part: Part, tol: float) -> None:
         """`solve_sets` with the entries of the part's rows."""
         entry_rows = self.entry_rows(part.rows, self.far if K is None else np.inf)
-        return self.solve_sets(K, entry_rows, part, tol, self.operator.team, max_sets)
+        self.solve_sets(K, entry_rows, part, tol, self.operator.team)
 
     def solve_sets(
-        self,
-        K: Array | None,
-        entry_rows: EntryRows | None,
-        part: Part,
-        tol: float,
-        team: ThreadTeam,
-        max_sets: int = NO_LIMIT,
-    ) -> bool:
+        self, K: Array | None, entry_rows: EntryRows | None, part: Part, tol: float, team: ThreadTeam
+    ) -> None:
         """`WorkingSetSolver.solve` of the part, in place: on its kernel matrix K, or with None from its rows."""
+        terms, has_intercept = restrict_terms(self.terms, part.rows), self.problem.has_intercept
         solver = WorkingSetSolver(
-            K,
-            restrict_terms(self.terms, part.rows),
-            team,
-            has_intercept=self.problem.has_intercept,
-            progress=self.progress,
-            entry_rows=entry_rows,
+            K, terms, team, has_intercept=has_intercept, progress=self.progress, entry_rows=entry_rows
         )
-        is_done = solver.solve(part.beta, part.decision, tol, min(max_sets, self.limits.max_sets - self.n_iter))
+        solver.solve(part.beta, part.decision, tol, self.limits.max_sets - self.n_iter)
         self.n_iter += solver.n_iter
-        return is_done
 
     def _update(self, point: Point, part: Part, changed: RowIndices) -> Point | None:
         """The point with the solution of a part, which changed its coordinates `changed`; None if stopped.
