@@ -97,7 +97,7 @@ def _reporting(build_folder: Path) -> Iterator[None]:
             n_done = sum(1 for pattern in ("*.o", "*.obj") for _ in build_folder.rglob(pattern))
             _say(f"{n_done} files compiled after {time.perf_counter() - begin:.0f} s")
 
-    _say("compiling some 30 C++ files, two to three minutes on two idle cores for one processor level")
+    _say("compiling some 30 C++ files, one to two minutes on two idle cores for one processor level")
     reporter = Thread(target=report, daemon=True)
     reporter.start()
     try:
