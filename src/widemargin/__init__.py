@@ -108,7 +108,7 @@ __all__ = [
     "write_libsvm",
 ]
 
-_NAMES = {  # of each package
+_NAMES = {  # the public names of each package
     "_config": "config_context get_config set_config",
     "_memory": "memory_plan",
     "_model_files": "load save",

@@ -11,7 +11,7 @@ def get_hook_dirs() -> list[str]:
 
 def hidden_imports() -> list[str]:
     """The compiled modules that are installed, and the packages of the public names."""
-    from .. import _PACKAGE_OF, _native
+    from .. import _NAMES, _native
 
     compiled = [f"_native.{module.name}" for module in iter_modules(_native.__path__)]
-    return [f"widemargin.{name}" for name in (*compiled, "datasets", *sorted(set(_PACKAGE_OF.values())))]
+    return [f"widemargin.{name}" for name in (*compiled, "datasets", *sorted(_NAMES))]

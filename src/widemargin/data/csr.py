@@ -254,7 +254,8 @@ def _index_arrays(X: Any) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
     least, most = np.iinfo(np.int32).min, np.iinfo(np.int32).max
     if indices.dtype != np.int32 and indices.size and (indices.min() < least or indices.max() > most):
         wrong = indices[np.argmax((indices < least) | (indices > most))]
-        raise ValueError(f"the {X.format.upper()} array has the index {wrong}; columns have numbers below 2**31")
+        number = _LINES[X.format][1]
+        raise ValueError(f"the {X.format.upper()} array has the {number} index {wrong}, which must be in [0, 2**31)")
     return indices.astype(np.int32, copy=False), indptr.astype(np.int64, copy=False)
 
 

@@ -144,14 +144,12 @@ class ScorePredictor(RowFunction):
             That of the largest decision value; of a machine for each pair of classes, that with most votes among the
             pairs, of equal votes the first, unless `break_ties`.
         """
-        if getattr(self, "break_ties", False) and len(getattr(self, "classes_", ())) > 2:
-            self._check_break_ties()
+        self._check_votes()
         numbers = self._decision_values(X, self._winners)  # before `classes_`: raises NotFittedError
         return np.asarray(self.classes_[numbers])
 
-    def _check_break_ties(self) -> None:
-        if getattr(self, "break_ties", False) and not self._has_votes:
-            raise ValueError("break_ties must be False with decision_function_shape='ovo', got True")
+    def _check_votes(self) -> None:
+        """Raise a ValueError, before decision values are computed, if labels cannot be made of them."""
 
     @property
     def predict_proba(self) -> Any:
@@ -197,8 +195,12 @@ class OneVsOnePredictor(ScorePredictor):
         k = len(self.classes_)
         if k == 2:
             return (values[:, 0] > 0).astype(np.intp)
-        self._check_break_ties()
+        self._check_votes()
         return vote_winners(values, k, break_ties=self.break_ties)
+
+    def _check_votes(self) -> None:
+        if self.break_ties and not self._has_votes and len(getattr(self, "classes_", ())) > 2:
+            raise ValueError("break_ties must be False with decision_function_shape='ovo', got True")
 
 
 class OutlierPredictor(RowFunction):
