@@ -28,7 +28,7 @@ from evidence._bsgd.runs import (
 from measuring.experiment import Experiment, Row, Run, repeated
 from measuring.problems import Problem
 from widemargin import DCSVMClassifier
-from widemargin.solvers.sgd.lookup_table import golden_section, merge_table, merged_coef, tabulate
+from widemargin.solvers.sgd.lookup_table import best_merger, merge_table, tabulate
 
 _PAPER_EXACT = {"a9a": 84.82, "ijcnn1": 98.77}  # the paper's Table 1
 _PAPER_ACCURACY = {  # its Table 2, of the sets that are at hand
@@ -199,10 +199,7 @@ def _figure2(name: str, options: Run) -> Iterator[Row]:
 
 def _merge(m: Any, kappa: Any) -> tuple[Any, Any]:
     """h and wd of pairs (m, kappa), which broadcast; those of m < 1/2 are those of 1 - m with the points exchanged."""
-    larger, log_kappa = np.maximum(m, 1 - m), np.log(np.maximum(kappa, 1e-300))
-    low = np.full(np.broadcast_shapes(np.shape(m), np.shape(kappa)), 0.5)
-    h, s = golden_section(lambda h: merged_coef(h, larger, log_kappa), low, 0.5, 1e-10)
-    wd = np.maximum(m**2 + (1 - m) ** 2 + 2 * m * (1 - m) * kappa - s**2, 0)
+    h, wd = best_merger(np.maximum(m, 1 - m), kappa)
     return np.where(np.asarray(m) < 0.5, 1 - h, h), wd
 
 

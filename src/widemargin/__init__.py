@@ -23,11 +23,9 @@ if TYPE_CHECKING:
     from .compression import compress
     from .datasets import load_table
     from .displays import (
-        ClusterDisplay,
         ConvergenceDisplay,
         CPathDisplay,
         GridScoresDisplay,
-        PredictionCostDisplay,
         RelevanceDisplay,
         SupportVectorDisplay,
     )
@@ -65,7 +63,6 @@ __all__ = [
     "BSGDClassifier",
     "CPathDisplay",
     "C_path",
-    "ClusterDisplay",
     "ConvergenceDisplay",
     "DCOneClassSVM",
     "DCPredClassifier",
@@ -81,7 +78,6 @@ __all__ = [
     "OCASRanker",
     "OCASRegressor",
     "OCASRegressorCV",
-    "PredictionCostDisplay",
     "RelevanceDisplay",
     "RelevanceScaler",
     "SupportVectorDisplay",
@@ -114,10 +110,7 @@ _NAMES = {  # the public names of each package
     "_model_files": "load save",
     "compression": "compress",
     "datasets": "load_table",
-    "displays": (
-        "CPathDisplay ClusterDisplay ConvergenceDisplay GridScoresDisplay PredictionCostDisplay "
-        "RelevanceDisplay SupportVectorDisplay"
-    ),
+    "displays": "CPathDisplay ConvergenceDisplay GridScoresDisplay RelevanceDisplay SupportVectorDisplay",
     "estimators": (
         "BSGDClassifier DCOneClassSVM DCPredClassifier DCPredRegressor DCSVMClassifier DCSVMRegressor "
         "LandmarkNystroem OCASClassifier OCASRanker OCASRegressor RelevanceScaler TwoStepKernelKMeans "

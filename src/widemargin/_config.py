@@ -142,17 +142,6 @@ def resolve_memory_budget(value: MemoryBudget = None) -> int:
     return _default_budget() if value is None else _to_bytes("memory_budget", value)
 
 
-def cache_folder() -> Path:
-    """Where tables are kept between processes: the folder ``WIDEMARGIN_CACHE``, or the user's own cache folder.
-
-    It need not exist, nor be writable.
-    """
-    if os.environ.get("WIDEMARGIN_CACHE"):
-        return Path(os.environ["WIDEMARGIN_CACHE"])
-    by_system = os.environ.get("LOCALAPPDATA") if os.name == "nt" else os.environ.get("XDG_CACHE_HOME")
-    return Path(by_system or os.path.expanduser("~/.cache")) / "widemargin"
-
-
 def _updated(old: Config, settings: dict[str, Any]) -> Config:
     """Return `old` with `settings` checked and put in."""
     unknown = settings.keys() - _DEFAULTS.keys()

@@ -1,8 +1,6 @@
-"""The look-up table of the merging problem: values at the nodes, interpolation error, cached files."""
+"""The look-up table of the merging problem: values at the nodes, interpolation error."""
 
 from __future__ import annotations
-
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,16 +9,9 @@ from hypothesis import strategies as st
 
 from evidence._bsgd.partner import find_partner
 from naive import budget as naive
-from widemargin.solvers.sgd import lookup_table as table
-from widemargin.solvers.sgd.lookup_table import MergeTable, merge_table, tabulate
+from widemargin.solvers.sgd.lookup_table import merge_table, tabulate
 
 quick = settings(max_examples=60, deadline=None, derandomize=True)
-
-
-@pytest.fixture(autouse=True)
-def _own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("WIDEMARGIN_CACHE", str(tmp_path))
-    merge_table.cache_clear()
 
 
 def exact(m: np.ndarray, kappa: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -85,53 +76,3 @@ def test_limits() -> None:
     np.testing.assert_array_equal(grids[1, :, -1], 0)  # equal points
     np.testing.assert_allclose(grids[1, :, 0], 1 - m, atol=1e-3)  # removal
     assert np.all(np.isfinite(grids))
-
-
-def test_cached_and_read_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    first = merge_table(30)
-    assert len(list(tmp_path.iterdir())) == 1
-    merge_table.cache_clear()
-    monkeypatch.setattr(table, "tabulate", lambda size: pytest.fail("computed although it was cached"))
-    np.testing.assert_array_equal(merge_table(30).grids, first.grids)
-    assert merge_table(30) is merge_table(30)
-
-
-def spoil(path: Path, how: str) -> None:
-    content = bytearray(path.read_bytes())
-    if how == "a bit":
-        content[100] ^= 1
-    path.write_bytes(content[:50] if how == "short" else b"" if how == "empty" else content)
-
-
-@pytest.mark.parametrize("how", ["a bit", "short", "empty"])
-def test_a_damaged_file_is_replaced(how: str, tmp_path: Path) -> None:
-    first = merge_table(30)
-    (path,) = tmp_path.iterdir()
-    spoil(path, how)
-    merge_table.cache_clear()
-    np.testing.assert_array_equal(merge_table(30).grids, first.grids)
-    merge_table.cache_clear()
-    assert table._read_cached(path, 30) is not None  # and replaced
-
-
-def test_a_file_of_another_version_or_size_is_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    merge_table(30)
-    (path,) = tmp_path.iterdir()
-    assert table._read_cached(path, 31) is None
-    monkeypatch.setattr(table, "_VERSION", table._VERSION + 1)
-    assert table._read_cached(path, 30) is None
-
-
-def test_without_a_writable_cache_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    blocker = tmp_path / "file"
-    blocker.write_text("")
-    monkeypatch.setenv("WIDEMARGIN_CACHE", str(blocker / "below"))
-    assert isinstance(merge_table(20), MergeTable)
-
-
-def test_a_file_that_cannot_be_replaced_leaves_none(tmp_path: Path) -> None:
-    blocked = tmp_path / "table"
-    blocked.mkdir()
-    (blocked / "occupied").touch()
-    table._write_cached(blocked, np.zeros((2, 3, 3), np.float32))
-    assert [path.name for path in tmp_path.iterdir()] == ["table"]

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from evidence._bsgd.partner import find_partner
 from naive import budget as naive
 from widemargin.solvers.sgd.budgeted_machine import RULES
-from widemargin.solvers.sgd.lookup_table import merged_coef
 
 ACCURATE = [rule for rule in RULES if rule != "gss-paper"]  # whose h is within 0.01 of one maximum of s, and no nearer
 quick = settings(max_examples=30, deadline=None, derandomize=True)
@@ -113,9 +112,8 @@ def test_merged_coefficient_is_the_best_one() -> None:
         cross = k(x, point) + 2 * k(z, point)
         return 1 + 4 + 4 * k(x, z) + a * a - 2 * a * cross
 
-    log_kappa = np.log(k(x, z))
-    found = find_partner(0, np.array([1.0, 2.0]), np.array([0.0, log_kappa]), "gss-precise")
-    a_z = 3 * float(merged_coef(np.array(found.h), np.array(2 / 3), log_kappa))
+    found = find_partner(0, np.array([1.0, 2.0]), np.array([0.0, np.log(k(x, z))]), "gss-precise")
+    a_z = 3 * float(naive.s(found.h, 2 / 3, k(x, z)))
     assert degradation(found.h, a_z) == pytest.approx(found.degradation, rel=1e-4)
     for change in (-1e-2, 1e-2):
         assert degradation(found.h + change, a_z) > degradation(found.h, a_z) < degradation(found.h, a_z + change)

@@ -3,7 +3,7 @@
 ::
 
     budgeted_machine   the state of one machine between steps; the compiled steps with their budget maintenance
-    lookup_table       the merging problem of two support vectors; its table, by golden section search
+    lookup_table       the merging problem of two support vectors; its table
 
 Kinds of budget maintenance (Wang, Crammer and Vucetic, JMLR 13, 2012):
 
