@@ -1,9 +1,8 @@
-"""The choice of C of a linear machine: OCASClassifierCV beside C_path and LIBLINEAR, with and without warm starts.
+"""The choice of C of a linear machine: OCASClassifierCV beside LIBLINEAR, with and without warm starts.
 
 10 values of C from 1e-4 to 10, 5 stratified folds, and at the end a machine with the best C trained on all rows:
 
     OCASClassifierCV                        hinge loss; each machine of a fold has the planes of those of smaller C
-    C_path                                  the same, and on all rows a machine for every C
     LIBLINEAR                               hinge loss, dual coordinate descent: a fit for every fold and C
     LIBLINEAR, squared hinge                Newton's method, for another problem than ours: it has warm starts
     LIBLINEAR, squared hinge, warm starts   each fit from the weights of the last C (`pip install liblinear-official`)
@@ -33,7 +32,7 @@ from sklearn.svm import LinearSVC
 
 from measuring.experiment import Experiment, Row, Run
 from measuring.linear_problems import load_linear, most_epochs
-from widemargin import C_path, OCASClassifier, OCASClassifierCV
+from widemargin import OCASClassifierCV
 
 _SETS = ("a9a", "ijcnn1", "codrna", "spam_assassin", "kddcup99_10")
 _CS = np.logspace(-4, 1, 10)
@@ -102,7 +101,6 @@ def machines(data: Data) -> dict[str, Callable[[], Scores]]:
     arrays = [(data.rows[train], data.y[train]) for train in training_rows(data)]
     known = {
         _OURS: lambda: OCASClassifierCV(_CS, cv=5).fit(data.X, data.y).scores_,
-        "C_path": lambda: C_path(OCASClassifier(), data.X, data.y, _CS.tolist(), cv=5).scores,
         "LIBLINEAR": lambda: cross_validated(data, arrays, hinge),
         "LIBLINEAR, squared hinge": lambda: cross_validated(data, arrays, squared),
     }

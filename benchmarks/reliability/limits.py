@@ -68,10 +68,6 @@ def _compressed(limit: float | None, X: Any, machine: Any) -> Any:
     return small
 
 
-def _path(limit: float | None, X: Any, y: Any) -> Any:
-    return wm.C_path(wm.OCASClassifier(tol=1e-6, max_time=limit), X, y, [0.01, 0.1, 1, 10, 100]).models[-1]
-
-
 def _on_workers(X: Any, y: Any) -> tuple[Any, Any]:
     """The rows in eight blocks on two worker processes, which live as long as this one."""
     import dask.array as da
@@ -115,7 +111,6 @@ CASES = {
     "BSGDClassifier": Case(200_000, 30, 2, _estimator(wm.BSGDClassifier, budget=500)),
     "BSGDClassifier, 10 classes": Case(200_000, 30, 10, _estimator(wm.BSGDClassifier, budget=500)),
     "compress": Case(20_000, 30, 2, _compressed, _with_machine),
-    "C_path": Case(200_000, 50, 5, _path),
     "LandmarkNystroem": Case(20_000, 50, 2, lambda _, X, y: wm.LandmarkNystroem(2000).fit(X)),
     "TwoStepKernelKMeans": Case(200_000, 30, 2, lambda _, X, y: wm.TwoStepKernelKMeans(500).fit(X)),
 }

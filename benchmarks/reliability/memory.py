@@ -31,10 +31,6 @@ def _compressed(budget: int, X: Any, y: Any) -> Any:
     return wm.compress(machine, X, memory_budget=budget, random_state=0)
 
 
-def _path(budget: int, X: Any, y: Any) -> Any:
-    return wm.C_path(wm.OCASClassifier(memory_budget=budget), X, y, [0.01, 0.1, 1.0]).models[-1]
-
-
 def _estimator(kind: type, **parameters: Any) -> Callable[[int, Any, Any], Any]:
     return lambda budget, X, y: kind(memory_budget=budget, **parameters).fit(X, y)
 
@@ -59,7 +55,6 @@ CASES: dict[str, Callable[[int, Any, Any], Any]] = {
     "BSGDClassifier, projection": _estimator(
         wm.BSGDClassifier, budget=500, n_epochs=1, maintenance="projection", random_state=0
     ),
-    "C_path": _path,
     "compress": _compressed,
 }
 

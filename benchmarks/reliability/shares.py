@@ -46,18 +46,12 @@ def _compress(limit: float | None, X: Any, y: Any) -> Any:
     return wm.compress(machine(len(X)), X, max_time=limit, random_state=0)
 
 
-def _path(limit: float | None, X: Any, y: Any) -> Any:
-    path = wm.C_path(wm.OCASClassifier(max_time=limit), X, y, [0.001, 0.01, 0.1])
-    return path.best if len(path.scores) else path.models[0]
-
-
 # the parts, rows of training, and a fit within a limit
 CASES: dict[str, tuple[str, int, Callable[[float | None, Any, Any], Any]]] = {
     "DCSVMClassifier": ("pairs", 8000, _fit(wm.DCSVMClassifier, C=10.0)),
     "DCSVMRegressor": ("targets", 2000, _fit(wm.DCSVMRegressor)),
     "OCASClassifier": ("classes", 8000, _fit(wm.OCASClassifier, C=0.1)),
     "OCASClassifierCV": ("folds", 2000, _fit(wm.OCASClassifierCV, Cs=4)),
-    "C_path": ("folds", 2000, _path),
     "BSGDClassifier": ("classes", 8000, _fit(wm.BSGDClassifier, C=10.0, budget=200, n_epochs=5, random_state=0)),
     "DCPredClassifier": ("leaves", 16_000, _fit(wm.DCPredClassifier, C=10.0, random_state=0)),
     "DCPredRegressor": ("leaves", 16_000, _fit(wm.DCPredRegressor, random_state=0)),

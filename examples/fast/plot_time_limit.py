@@ -11,7 +11,7 @@ import warnings
 
 import matplotlib.pyplot as plt
 
-from widemargin import ConvergenceDisplay, DCSVMClassifier, SupportVectorDisplay
+from widemargin import ConvergenceDisplay, DCSVMClassifier
 from widemargin.datasets import load_patches
 
 X, y = load_patches(12_000, task="photo", random_state=0)
@@ -24,5 +24,7 @@ for limit in (0.1, None):
     name = f"{limit} s" if limit else "no limit"
     print(f"{name}: the objective is at most {model.relative_gap_:.1%} of itself above the optimum")
     ConvergenceDisplay.from_estimator(model, kind="gap", name=name, ax=left, marker="o")
-    SupportVectorDisplay.from_estimator(model, name=name, ax=right, marker="o")
+    right.plot(model.history_["time"], model.history_["n_support"], "o-", label=name)
+right.set(xlabel="Time (s)", ylabel="Support vectors")
+right.legend()
 figure.tight_layout()

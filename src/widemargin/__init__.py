@@ -27,7 +27,6 @@ if TYPE_CHECKING:
         CPathDisplay,
         GridScoresDisplay,
         RelevanceDisplay,
-        SupportVectorDisplay,
     )
     from .estimators import (
         BSGDClassifier,
@@ -48,7 +47,6 @@ if TYPE_CHECKING:
     from .export import register_converters, to_c, to_onnx
     from .interchange import read_machine, write_libsvm
     from .model_selection import (
-        C_path,
         DCSVMClassifierCV,
         DCSVMRegressorCV,
         OCASClassifierCV,
@@ -62,7 +60,6 @@ __version__ = "0.1.0"
 __all__ = [
     "BSGDClassifier",
     "CPathDisplay",
-    "C_path",
     "ConvergenceDisplay",
     "DCOneClassSVM",
     "DCPredClassifier",
@@ -80,7 +77,6 @@ __all__ = [
     "OCASRegressorCV",
     "RelevanceDisplay",
     "RelevanceScaler",
-    "SupportVectorDisplay",
     "TwoStepKernelKMeans",
     "__version__",
     "calibrate",
@@ -110,7 +106,7 @@ _NAMES = {  # the public names of each package
     "_model_files": "load save",
     "compression": "compress",
     "datasets": "load_table",
-    "displays": "CPathDisplay ConvergenceDisplay GridScoresDisplay RelevanceDisplay SupportVectorDisplay",
+    "displays": "CPathDisplay ConvergenceDisplay GridScoresDisplay RelevanceDisplay",
     "estimators": (
         "BSGDClassifier DCOneClassSVM DCPredClassifier DCPredRegressor DCSVMClassifier DCSVMRegressor "
         "LandmarkNystroem OCASClassifier OCASRanker OCASRegressor RelevanceScaler TwoStepKernelKMeans "
@@ -119,7 +115,7 @@ _NAMES = {  # the public names of each package
     "explanations": "nearest_support shapley_values",
     "export": "register_converters to_c to_onnx",
     "interchange": "read_machine write_libsvm",
-    "model_selection": "C_path DCSVMClassifierCV DCSVMRegressorCV OCASClassifierCV OCASRegressorCV calibrate suggest",
+    "model_selection": "DCSVMClassifierCV DCSVMRegressorCV OCASClassifierCV OCASRegressorCV calibrate suggest",
 }
 _PACKAGE_OF = {name: package for package, names in _NAMES.items() for name in names.split()}
 

@@ -70,11 +70,6 @@ def test_axes_are_shared_and_line_options_passed_on(plt: Any) -> None:
     assert legend(second)[2:] == ["b: objective", "b: lower bound"]
 
 
-def test_the_axis_of_the_objective_is_logarithmic_if_asked_for(plt: Any) -> None:
-    assert ConvergenceDisplay.from_history(HISTORY, kind="objective").ax_.get_yscale() == "linear"
-    assert ConvergenceDisplay.from_history(HISTORY, log=True).ax_.get_yscale() == "log"
-
-
 @pytest.mark.parametrize("model", [DCSVMClassifier(gamma=0.5), DCPredRegressor(random_state=0), OCASClassifier()])
 def test_fitted_estimator(plt: Any, model: Any) -> None:
     X, y = load_iris(return_X_y=True)

@@ -23,7 +23,7 @@ def test_a_search_over_C_and_gamma() -> None:
     np.testing.assert_array_equal(np.asarray(display.image_.get_array()).ravel(), means.ravel())
     assert means[int(display.best_.get_ydata()[0]), int(display.best_.get_xdata()[0])] == search.best_score_
     assert [tick.get_text() for tick in display.ax_.get_xticklabels()] == ["0.1", "1", "10"]
-    path = CPathDisplay.from_path(search)
+    path = CPathDisplay.from_estimator(search)
     np.testing.assert_array_equal(path.line_.get_ydata(), means[list(search.gammas_).index(search.gamma_)])
 
 
@@ -69,7 +69,7 @@ def test_regression_and_a_path_of_the_linear_machine() -> None:
     means = search.scores_[:, :, list(search.epsilons_).index(search.epsilon_)].mean(axis=0)
     np.testing.assert_array_equal(np.asarray(display.image_.get_array()).reshape(2, 2), means)
     linear = OCASClassifierCV([0.1, 1.0], cv=2).fit(X, y > 0)
-    np.testing.assert_array_equal(CPathDisplay.from_path(linear).line_.get_ydata(), linear.scores_.mean(axis=0))
+    np.testing.assert_array_equal(CPathDisplay.from_estimator(linear).line_.get_ydata(), linear.scores_.mean(axis=0))
 
 
 def test_what_cannot_be_drawn() -> None:
@@ -88,3 +88,13 @@ def test_what_cannot_be_drawn() -> None:
 def test_of_equal_scores_the_mark_is_at_the_smallest_c() -> None:
     display = GridScoresDisplay([1.0, 10.0], [0.1, 1.0], [[[0.5, 0.9], [0.9, 0.5]]]).plot()
     assert display.best_.get_xydata().tolist() == [[0.0, 1.0]]
+
+
+@pytest.mark.usefixtures("plt")
+def test_path_of_c() -> None:
+    display = CPathDisplay([10.0, 1.0, 0.1], [[0.8, 0.9, 0.5], [0.8, 0.7, 0.7]]).plot(color="red")
+    assert np.allclose(display.line_.get_xydata(), [[0.1, 0.6], [1.0, 0.8], [10.0, 0.8]])
+    assert display.line_.get_color() == "red"
+    assert list(display.best_line_.get_xdata()) == [1.0, 1.0]
+    with pytest.raises(ValueError, match=r"scores \(0, 3\)"):
+        CPathDisplay([10.0, 1.0, 0.1], np.empty((0, 3)))

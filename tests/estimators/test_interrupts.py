@@ -19,11 +19,10 @@ from sklearn.svm import SVC
 
 import widemargin._progress
 from widemargin import (
-    C_path,
     DCPredClassifier,
     DCPredRegressor,
     LandmarkNystroem,
-    OCASClassifier,
+    OCASClassifierCV,
     RelevanceScaler,
     TwoStepKernelKMeans,
     compress,
@@ -242,19 +241,7 @@ def test_ctrl_c_of_a_path_of_C_ends_all_folds(interrupted_before: Callable[[Any,
             interrupt()
         return float(model.score(X, y))
 
-    path, message = stopped(lambda: C_path(OCASClassifier(), X, y, [0.01, 0.1, 1.0], cv=5, scoring=score))
+    search, message = stopped(lambda: OCASClassifierCV([0.01, 0.1, 1.0], cv=5, scoring=score).fit(X, y))
     assert "interrupt" in message
     assert "2 of 5 folds" in message
-    assert path.scores.shape == (2, 3)
-    assert len(path.models) == 3
-    assert path.best in path.models
-
-
-def test_a_path_without_time_says_so() -> None:
-    X, y = problem()
-    path, message = stopped(lambda: C_path(OCASClassifier(max_time=0), X, y, [0.1, 1.0]))
-    assert "max_time" in message
-    assert path.scores.shape == (0, 2)
-    assert all(model.max_time == 0 for model in path.models)
-    with pytest.raises(ValueError, match="more time"):
-        _ = path.best
+    assert np.isnan(search.scores_[2:]).all()

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from widemargin import BSGDClassifier, C_path, DCSVMClassifier, OCASClassifier, compress
+from widemargin import BSGDClassifier, DCSVMClassifier, OCASClassifier, compress
 
 N, D, FAR = 100, 40, 10**9
 Y = np.arange(N) % 2
@@ -153,7 +153,7 @@ def test_compress() -> None:
 
 
 def test_a_path_of_C() -> None:
-    refuse_all(lambda X, y: C_path(OCASClassifier(), X, y, [1.0]), lambda X, y: OCASClassifier().fit_path(X, y, [1.0]))
+    refuse_all(lambda X, y: OCASClassifier().fit_path(X, y, [1.0]))
 
 
 def test_rows_of_scikit_learns_models_are_checked_too() -> None:

@@ -9,7 +9,6 @@ import pytest
 
 from widemargin import (
     BSGDClassifier,
-    C_path,
     DCOneClassSVM,
     DCPredClassifier,
     DCPredRegressor,
@@ -105,7 +104,8 @@ def test_a_few_rows_fit_into_any_budget(kind: Any) -> None:
 
 def test_the_folds_of_a_path_are_counted() -> None:
     X, y = problem(20_000, 150)
-    assert least_of(C_path, OCASClassifier(memory_budget=1000, max_time=0), X, y, [1.0]) > 0.7 * X.nbytes - 10**7
+    search = OCASClassifierCV([1.0], memory_budget=1000, max_time=0)
+    assert least_of(search.fit, X, y) > 0.7 * X.nbytes - 10**7
 
 
 def test_rows_of_weight_zero_cost_a_copy_of_the_others() -> None:

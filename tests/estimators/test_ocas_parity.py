@@ -16,7 +16,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import SVC, LinearSVC
 
 from naive.cutting_plane import intercept_risk, multiclass_risk
-from widemargin import C_path, OCASClassifier
+from widemargin import OCASClassifier
 from widemargin.solvers.cutting_plane import accelerations
 
 Data = tuple[NDArray[np.float64], NDArray[np.int64]]
@@ -184,15 +184,13 @@ def test_a_stopped_fit_without_warm_start_goes_on_with_it(multi_class: str, n_cl
 @pytest.mark.usefixtures("by_rounds")
 def test_a_path_is_as_good_as_its_fits(binary: Data) -> None:
     X, y = binary
-    path = C_path(OCASClassifier(tol=1e-5), X, y, [0.01, 0.1, 1.0], cv=3)
-    assert path.scores.shape == (3, 3)
+    path = OCASClassifier(tol=1e-5).fit_path(X, y, [0.01, 0.1, 1.0])
     alone = [OCASClassifier(C, tol=1e-5).fit(X, y) for C in (0.01, 0.1, 1.0)]
-    for model, other in zip(path.models, alone, strict=True):
+    for model, other in zip(path, alone, strict=True):
         assert model.C == other.C
         assert np.isclose(model.objective_, other.objective_, rtol=2e-5)
         assert model.n_features_in_ == 6
-    assert sum(model.n_iter_ for model in path.models) < sum(model.n_iter_ for model in alone)
-    assert path.best in path.models
+    assert sum(model.n_iter_ for model in path) < sum(model.n_iter_ for model in alone)
     with pytest.raises(ValueError, match="Cs must have at least one value"):
         OCASClassifier().fit_path(X, y, [])
     with pytest.raises(ValueError, match="C must be greater than 0, got -1"):

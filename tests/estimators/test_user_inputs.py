@@ -21,7 +21,6 @@ from every_estimator import CLASSIFIERS, ESTIMATORS, name_of
 from naive.sparse import in_halves
 from widemargin import (
     BSGDClassifier,
-    C_path,
     DCOneClassSVM,
     DCPredClassifier,
     DCPredRegressor,
@@ -412,7 +411,7 @@ def test_stop_iteration_is_an_error(name: str, binary: Data) -> None:
 def test_stop_iteration_of_callbacks_predictions_and_paths(binary: Data) -> None:
     X, y = binary
     with pytest.raises(RuntimeError, match="raised StopIteration"):
-        C_path(OCASClassifier(), X, y, [1.0], scoring=Raising())
+        OCASClassifierCV([1.0], scoring=Raising()).fit(X, y)
     model = DCSVMClassifier(kernel=linear_kernel).fit(X, y)
     model._model = KernelExpansion(make_kernel(Raising()), X, np.ones((1, len(X))), np.zeros(1))
     with pytest.raises(RuntimeError, match="raised StopIteration"):

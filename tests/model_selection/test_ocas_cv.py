@@ -17,7 +17,7 @@ from sklearn.model_selection import GridSearchCV, GroupKFold, KFold, StratifiedK
 from sklearn.preprocessing import scale
 
 from naive.tuning import grid_scores
-from widemargin import C_path, DCSVMClassifierCV, OCASClassifier, OCASClassifierCV, OCASRegressor, OCASRegressorCV
+from widemargin import DCSVMClassifierCV, OCASClassifier, OCASClassifierCV, OCASRegressor, OCASRegressorCV
 
 CS = [0.001, 0.1, 10.0]
 Data = tuple[NDArray[Any], NDArray[Any]]
@@ -59,7 +59,6 @@ def test_scores_are_those_of_plain_loops(cancer: Data, diabetes: Data, machine: 
     assert best == model.C_
     machine.set_params(C=best).fit(X, y)
     np.testing.assert_allclose(*(getattr(one, method)(X) for one in (model, machine)), rtol=1e-6)
-    np.testing.assert_array_equal(model.scores_, C_path(machine, X, y, CS, cv=3, scoring=scoring).scores)
 
 
 def test_sparse_rows_groups_and_weights(cancer: Data) -> None:
@@ -110,9 +109,8 @@ def test_folds_are_tasks_of_callbacks(cancer: Data, listener: Any) -> None:
 
 def test_a_path_whose_scores_are_no_numbers_names_the_cost() -> None:
     X, y = load_iris(return_X_y=True)
-    costs = (C for C in (0.1, 1.0))  # used once
     with pytest.raises(ValueError, match=r"scoring gave NaN in fold [0-9] of .* held-out rows, for C=0\.1"):
-        C_path(OCASClassifier(), X, y, costs, cv=3, scoring=lambda *_: float("nan"))
+        OCASClassifierCV([0.1, 1.0], cv=3, scoring=lambda *_: float("nan")).fit(X, y)
 
 
 def test_a_fold_without_weighted_test_rows_is_named() -> None:
@@ -129,12 +127,10 @@ def test_what_ended_the_machines_is_said(max_time: float | None) -> None:
     rng = np.random.default_rng(0)
     X = rng.normal(size=(3000, 10))
     y = X[:, 0] + rng.normal(size=3000) > 0
-    machine = OCASClassifier(tol=1e-9, max_iter=1, max_time=max_time)
     search = OCASClassifierCV([1.0, 10.0], cv=2, tol=1e-9, max_iter=1, max_time=max_time, refit=False)
-    for call in (lambda: C_path(machine, X, y, [1.0, 10.0], cv=2), lambda: search.fit(X, y)):
-        with pytest.warns(ConvergenceWarning) as caught:
-            call()
-        assert all("OCASClassifier was stopped by max_iter" in str(warning.message) for warning in caught)
+    with pytest.warns(ConvergenceWarning) as caught:
+        search.fit(X, y)
+    assert all("OCASClassifier was stopped by max_iter" in str(warning.message) for warning in caught)
 
 
 def test_without_refit_the_machine_of_an_earlier_fit_is_gone(cancer: Data) -> None:

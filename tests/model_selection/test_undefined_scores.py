@@ -12,7 +12,7 @@ from sklearn.datasets import make_classification
 from sklearn.metrics import average_precision_score, f1_score
 from sklearn.model_selection import KFold, LeaveOneOut
 
-from widemargin import C_path, DCSVMClassifierCV, DCSVMRegressorCV, OCASClassifier, OCASClassifierCV, OCASRegressorCV
+from widemargin import DCSVMClassifierCV, DCSVMRegressorCV, OCASClassifierCV, OCASRegressorCV
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(40, 2))
@@ -76,17 +76,9 @@ def test_the_second_of_two_text_labels_is_positive(kind: Any, scoring: str) -> N
     assert metric(TEXT == "usual", values) > 0.5
 
 
-def test_of_a_path_of_C_too() -> None:
-    text, numbers = (
-        C_path(OCASClassifier(), X, y, [0.1, 1.0], scoring="average_precision")
-        for y in (TEXT, (TEXT == "usual").astype(int))
-    )
-    np.testing.assert_allclose(text.scores, numbers.scores)
-
-
-@pytest.mark.parametrize("kind", [partial(DCSVMClassifierCV, **EXACT, search="exact"), *CLASSIFICATIONS[2:], None])
+@pytest.mark.parametrize("kind", [partial(DCSVMClassifierCV, **EXACT, search="exact"), *CLASSIFICATIONS[2:]])
 def test_a_scorer_that_raises_does_so_on_few_rows(kind: Any) -> None:
-    """Before a search, or a path (None), has trained anything but a model of these."""
+    """Before a search has trained anything but a model of these."""
     X, y = make_classification(6000, 5, n_informative=3, n_redundant=0, n_classes=3, random_state=0)
     how: dict[str, Any] = {"cv": [(np.arange(6000) < 3000, np.arange(6000) >= 3000)]}
     seen = []
@@ -95,10 +87,8 @@ def test_a_scorer_that_raises_does_so_on_few_rows(kind: Any) -> None:
         seen.append((len(model.predict(X)), len(np.unique(y))))
         raise KeyError("no such column")
 
-    path = partial(C_path, OCASClassifier(), Cs=[0.1, 1.0], scoring=score, **how)
-    fit = path if kind is None else kind(scoring=score, **how).fit
     with pytest.raises(KeyError, match="no such column"):
-        fit(X, y)
+        kind(scoring=score, **how).fit(X, y)
     ((n_rows, n_classes),) = seen
     assert n_rows <= 1000
     assert n_classes == 3

@@ -22,7 +22,7 @@ from measuring import command
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(sys.platform != "linux", reason="signals, limits, peaks of Linux")]
 
-QUICK = "DCSVMClassifier, intercept", "DCPredRegressor", "OCASClassifierCV", "BSGDClassifier", "compress", "C_path"
+QUICK = "DCSVMClassifier, intercept", "DCPredRegressor", "OCASClassifierCV", "BSGDClassifier", "compress"
 
 
 @pytest.mark.parametrize("after", [0.2, 1.5])
@@ -86,7 +86,7 @@ def test_fifty_classes_of_three_rows(name: str) -> None:
     assert tiny_classes.measure(f"{name}: 50")[0]["accuracy"] > 0.9
 
 
-@pytest.mark.parametrize("case", ["DCSVMRegressor", "OCASClassifier", "DCPredClassifier", "C_path"])
+@pytest.mark.parametrize("case", ["DCSVMRegressor", "OCASClassifier", "DCPredClassifier"])
 def test_a_limit_above_the_need_ends_no_fit(case: str) -> None:
     whole, ample = shares.measure(case, SimpleNamespace(factors=[100.0]))
     assert not ample["cut"]

@@ -1,8 +1,8 @@
 """Plots of fitted estimators: only this package imports matplotlib, and only when something is drawn."""
 
 from .c_path import CPathDisplay
+from .convergence import ConvergenceDisplay
 from .grid_scores import GridScoresDisplay
-from .histories import ConvergenceDisplay, SupportVectorDisplay
 from .relevance import RelevanceDisplay
 
 __all__ = [
@@ -10,5 +10,4 @@ __all__ = [
     "ConvergenceDisplay",
     "GridScoresDisplay",
     "RelevanceDisplay",
-    "SupportVectorDisplay",
 ]

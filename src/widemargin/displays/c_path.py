@@ -13,7 +13,7 @@ from ._axes import axes_of
 class CPathDisplay:
     """Mean score of cross-validation against C, with its standard deviation over the folds.
 
-    Draw it by `from_path`, as with scikit-learn's displays.
+    Draw it by `from_estimator`, as with scikit-learn's displays.
 
     Parameters
     ----------
@@ -40,9 +40,9 @@ class CPathDisplay:
     Examples
     --------
     >>> from sklearn.datasets import load_iris
-    >>> from widemargin import CPathDisplay, C_path, OCASClassifier
-    >>> path = C_path(OCASClassifier(), *load_iris(return_X_y=True), Cs=[0.01, 0.1, 1, 10])
-    >>> display = CPathDisplay.from_path(path)
+    >>> from widemargin import CPathDisplay, OCASClassifierCV
+    >>> search = OCASClassifierCV(Cs=[0.01, 0.1, 1, 10]).fit(*load_iris(return_X_y=True))
+    >>> display = CPathDisplay.from_estimator(search)
     >>> display.ax_.get_xlabel()
     'C'
     """
@@ -57,18 +57,17 @@ class CPathDisplay:
             raise ValueError("scores must have a C with a score in every fold, but all have NaN")
 
     @classmethod
-    def from_path(cls, path: Any, *, ax: Any = None, name: str | None = None, **line_kwargs: Any) -> Self:
-        """Draw what `C_path` returned, or the scores of a fitted search: over C and gamma those of the best gamma.
+    def from_estimator(cls, search: Any, *, ax: Any = None, name: str | None = None, **line_kwargs: Any) -> Self:
+        """Draw the scores of a fitted search: over C and gamma those of the best gamma.
 
         Parameters
         ----------
-        path : CPath, OCASClassifierCV, OCASRegressorCV, DCSVMClassifierCV or DCSVMRegressorCV
+        search : OCASClassifierCV, OCASRegressorCV, DCSVMClassifierCV or DCSVMRegressorCV
             Values of C that a search eliminated are omitted.
         ax, name, **line_kwargs
             As for `plot`.
         """
-        Cs, scores = (path.Cs_, _best_path(path)) if hasattr(path, "scores_") else (path.Cs, path.scores)
-        return cls(Cs, scores).plot(ax=ax, name=name, **line_kwargs)
+        return cls(search.Cs_, _best_path(search)).plot(ax=ax, name=name, **line_kwargs)
 
     def plot(self, ax: Any = None, *, name: str | None = None, **line_kwargs: Any) -> Self:
         """Draw the means, the band, and the best C.

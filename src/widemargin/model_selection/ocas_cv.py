@@ -2,26 +2,53 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+import warnings
+from collections.abc import Callable, Sequence
+from time import perf_counter
+from typing import Any, NamedTuple
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
-from sklearn.base import is_classifier
+from sklearn.base import clone, is_classifier
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import _safe_indexing
 
+from .._memory import memory_plan
 from .._progress import Callback, Progress
 from .._types import Matrix, RowIndices
+from ..data.rows import spread_rows
 from ..estimators._linear_machine import LinearMachine
 from ..estimators._predictor import Regressor
-from ..estimators._training_warnings import wild_rows
+from ..estimators._training_warnings import PROBE_ROWS, rows_of_each_class, wild_rows
 from ..estimators._validation import check_weights, shown
 from ..estimators.ocas import OCASClassifier
 from ..estimators.ocas_regressor import OCASRegressor
-from ._best_estimator import BestClassifier, BestEstimator, Found, Score, cv_results, make_splits
+from ._best_estimator import (
+    BestClassifier,
+    BestEstimator,
+    Found,
+    Score,
+    cv_results,
+    explain_nan,
+    make_splits,
+    try_score,
+)
 from ._search import make_values
-from .c_path import LabelledRows, check_fold_memory, score_folds, try_scorer
 
 _C_RANGE = 1e-4, 10.0  # of an automatic path
+
+
+class LabelledRows(NamedTuple):
+    """Rows X (n, d), labels (n,) and weights (n,) or None."""
+
+    X: Any
+    y: Any
+    weights: Any
+
+    def take(self, rows: RowIndices) -> LabelledRows:
+        """Some of the rows."""
+        return LabelledRows(*(None if column is None else _safe_indexing(column, rows) for column in self))
 
 
 class PathSearch(BestEstimator):
@@ -42,10 +69,10 @@ class PathSearch(BestEstimator):
         if not is_classifier(self) and machine.loss != "squared_epsilon_insensitive":
             numbers = np.arange(len(rows.y)) if rows.weights is None else np.flatnonzero(rows.weights > 0)
             splits = self._without_wild_tests(splits, rows.y, numbers)
-        check_fold_memory(machine, rows, splits)
+        _check_fold_memory(machine, rows, splits)
         scorer = self._find_scorer(machine, rows.y, splits, rows.weights)
         score = _score_on_user_rows(self._make_score(scorer, X, rows.y, rows.weights), machine)
-        try_scorer(machine, rows, self.Cs_.tolist(), splits, score)
+        _try_scorer(machine, rows, self.Cs_.tolist(), splits, score)
         scores, stopped_by = self._score(machine, rows, splits, score, callback)
         self._set_results(scores, stopped_by)
         return Found({"C": self.C_}, stopped_by)
@@ -76,7 +103,7 @@ class PathSearch(BestEstimator):
         scores = np.full((len(splits), len(self.Cs_)), np.nan)
         title = type(self).__name__
         with Progress(max_time=self._search_time(), verbose=self.verbose, title=title, callback=callback) as progress:
-            folds, is_cut = score_folds(machine, rows, self.Cs_.tolist(), splits, score, progress)
+            folds, is_cut = _score_folds(machine, rows, self.Cs_.tolist(), splits, score, progress)
         scores[: len(folds)] = np.array(folds).reshape(-1, len(self.Cs_))
         return scores, progress.stopped_by or ("max_time" if is_cut else None)
 
@@ -329,3 +356,89 @@ def _check_classes(splits: list[Any], rows: LabelledRows) -> None:
             raise ValueError(
                 f"cv: the training rows of fold {k} have rows of fewer than two classes: no row of class {lacking}"
             )
+
+
+def _check_fold_memory(
+    estimator: LinearMachine, data: LabelledRows, splits: Sequence[tuple[RowIndices, RowIndices]]
+) -> None:
+    """Raise a ValueError with the least memory budget if the copy of a fold's training rows exceeds this one."""
+    n, X = max((len(train) for train, _ in splits), default=0), data.X
+    size = X.data.nbytes + X.indices.nbytes if sp.issparse(X) else getattr(X, "nbytes", 0)
+    memory_plan(estimator).require(size * n / len(data.y), f"a copy of the {n} training rows of a fold")
+
+
+def _try_scorer(
+    estimator: LinearMachine,
+    data: LabelledRows,
+    Cs: Sequence[float],
+    splits: Sequence[tuple[RowIndices, RowIndices]],
+    score: Callable[[RowIndices], Callable[[Any], float]],
+) -> None:
+    """Score a machine of few rows of the first fold: a scorer that raises does so before the search."""
+    train, test = (_few(data, rows) for rows in splits[0])
+    if len(train) + len(test) < len(data.y):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            few, machine = data.take(train), clone(estimator).set_params(max_iter=20, verbose=0)
+            (model,) = machine.fit_path(few.X, few.y, Cs[:1], few.weights)
+        try_score(score(test), model)
+
+
+def _few(data: LabelledRows, rows: RowIndices) -> RowIndices:
+    """About 1,000 of the rows of positive weight, equally many of each class where there are."""
+    rows = rows if data.weights is None else rows[data.weights[rows] > 0]
+    classes, numbers = np.unique(_safe_indexing(data.y, rows), return_inverse=True)
+    if len(classes) > PROBE_ROWS:
+        return rows[spread_rows(len(rows), PROBE_ROWS)]
+    return rows[rows_of_each_class(numbers, len(classes))] if len(rows) else rows
+
+
+def _score_folds(
+    estimator: LinearMachine,
+    data: LabelledRows,
+    Cs: Sequence[float],
+    splits: Sequence[tuple[RowIndices, RowIndices]],
+    score: Callable[[RowIndices], Callable[[Any], float]],
+    progress: Progress,
+) -> tuple[list[list[float]], bool]:
+    """Scores of the machines for all Cs, (n_folds, n_Cs), of the folds that were finished in time.
+
+    Returned with them is whether the time of a fold ended before its machines had converged. `score` takes the numbers
+    of test rows, and returns a function: the score on them of a machine.
+    """
+    folds: list[list[float]] = []
+    folds_are_cut = False
+    rows_left = sum(len(train) for train, _ in splits)
+    for train, test in splits:
+        if not progress.go_on():
+            break
+        path, is_cut = _fit_share(estimator, data.take(train), Cs, progress, rows_left)
+        rows_left -= len(train)
+        folds_are_cut = folds_are_cut or is_cut
+        if progress.go_on():
+            score_of = score(test)
+            folds.append([score_of(model) for model in path])
+            if np.isnan(folds[-1]).any():
+                c = int(np.isnan(folds[-1]).argmax())
+                place = f"fold {len(folds) - 1} of {len(test)} held-out rows, for C={Cs[c]:.6g}"
+                raise explain_nan(score_of, path[c], place)
+            progress.go_on(round=float(len(folds)))
+    return folds, folds_are_cut
+
+
+def _fit_share(
+    estimator: LinearMachine, data: LabelledRows, Cs: Sequence[float], progress: Progress, rows_left: int
+) -> tuple[list[LinearMachine], bool]:
+    """Fit the machines for all Cs, in the share of the time left that their rows are of the rows of all paths left.
+
+    Returned with them is whether this time ended before they had converged.
+    """
+    if not np.isfinite(progress.deadline):
+        return estimator.fit_path(data.X, data.y, Cs, data.weights), False
+    begin = perf_counter()
+    seconds = max(0.0, progress.deadline - begin) * (len(data.y) / rows_left)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", ".* was stopped by max_time ", ConvergenceWarning)  # the caller warns once
+        models = clone(estimator).set_params(max_time=seconds).fit_path(data.X, data.y, Cs, data.weights)
+    is_cut = perf_counter() >= begin + seconds and not all(model.converged_ for model in models)
+    return [model.set_params(max_time=estimator.max_time) for model in models], is_cut
