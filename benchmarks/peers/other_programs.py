@@ -624,10 +624,11 @@ def measure(case: str, n_models: int) -> dict[str, Any]:
         return CASES[case](n_models, Path(folder, "model")).row(case)
 
 
-def _measure(case: str, options: Run) -> list[Row]:
+def _measure(program: str, direction: str, options: Run) -> list[Row]:
     """The row of a case; none where its program is not installed."""
+    case = f"{program}, {direction}"
     try:
-        return [{"case": case, **measure(case, options.models)}]
+        return [measure(case, options.models)]
     except (ImportError, FileNotFoundError) as error:
         print(f"{case}: left out, {error}", file=sys.stderr)
         return []
@@ -635,10 +636,10 @@ def _measure(case: str, options: Run) -> list[Row]:
 
 OTHER_PROGRAMS = Experiment(
     "other_programs",
-    tuple(CASES),
-    ("case", "version"),
+    tuple(tuple(case.split(", ")) for case in CASES),
+    ("program", "direction", "version"),
     _measure,
     seconds=120.0,
     settings={"models": 100},
-    quick={"cells": ["scikit-learn, read"], "models": 5},
+    quick={"cells": [("scikit-learn", "read")], "models": 5},
 )
