@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import os
 import platform
 import subprocess
@@ -37,7 +38,7 @@ def runs_of(rows: Sequence[dict[str, Any]]) -> set[tuple[str, str]]:
 
 
 def is_current(row: dict[str, Any]) -> bool:
-    """Whether a row is quiet, of this machine, and of this library: no later commit has changed src."""
+    """Whether a row is quiet, of this machine, and of this library: no later commit has changed the code of src."""
     return is_quiet(row) and row.get("machine_card") == machine() and _holds(str(row.get("commit", "")))
 
 
@@ -95,14 +96,27 @@ def git(*arguments: str) -> str:
 
 @cache
 def _holds(name: str) -> bool:
-    """Whether src at a commit is src as it is now. Rows of changed code hold until the next commit."""
+    """Whether the code of src at a commit is that of now. Rows of changed code hold until the next commit."""
     if name.endswith("+") or not name:
         return name == commit()
-    return bool(git("cat-file", "-t", name)) and _succeeds("diff", "--quiet", name, "--", "src/widemargin")
+    if not git("cat-file", "-t", name):
+        return False
+    changed = git("diff", "--name-only", name, "--", "src/widemargin").split()
+    return all(path.endswith(".py") and _is_same_code(name, path) for path in changed)
 
 
-def _succeeds(*arguments: str) -> bool:
-    return subprocess.run(["git", *arguments], cwd=_ROOT, capture_output=True, check=False).returncode == 0
+def _is_same_code(name: str, path: str) -> bool:
+    """Whether the Python of a file at a commit is that of now, but for comments and docstrings."""
+    before, now = git("show", f"{name}:{path}"), _ROOT / path
+    return bool(before) and now.exists() and _statements(before) == _statements(now.read_text())
+
+
+def _statements(code: str) -> str:
+    tree = ast.parse(code)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef) and ast.get_docstring(node) is not None:
+            node.body = node.body[1:]
+    return ast.dump(tree)
 
 
 def processor() -> str:
