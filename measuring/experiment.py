@@ -28,7 +28,7 @@ class Experiment(NamedTuple):
         replaced together as a list). It must be in the module of the experiment.
     seconds : float or dict
         Of a cell, or of the cells with this first value ("" for the others), on two idle cores. A cell that takes
-        ten times as long is ended.
+        five times as long is ended.
     settings : dict
         What the command line can change, with the values it has otherwise.
     quick : dict
@@ -36,7 +36,7 @@ class Experiment(NamedTuple):
     parts : bool
         Whether `measure` leaves out what `Run.wants` does not name.
     has_outcomes : bool
-        Whether a cell that crashes or is ended is a row with an `outcome`, and no error.
+        Whether the row of a cell that crashes or is ended has an `outcome`, which tables show; else it is left out.
     tables : callable
         From all rows to further tables, by name, each written to a file of its own.
     panels : callable, optional
