@@ -161,36 +161,47 @@ def run_experiment(
 ) -> bool:
     """Measure the cells of an experiment that are not done; add their rows to those of this run. Has one failed?"""
     path, has_failed, settings = report.results_path(experiment.results), False, dict(settings)
-    again = options.again or options.quick or settings != dict(experiment.settings)
+    has_other_settings = settings != dict(experiment.settings)
+    again = options.again or options.quick or has_other_settings
     if options.quick:
         settings |= {key: value for key, value in experiment.quick.items() if key != "cells"}
-    old = report.read_csv(path)
+    cells, old = _asked_cells(experiment, options), report.read_csv(path)
+    if not options.sets:  # rows of cells that there are no more
+        old = [row for row in old if any(is_of(row, experiment.named(cell)) for cell in _cells(experiment))]
 
     def is_done(row: Row) -> bool:
         return is_current(row) and (row in rows or not again)
 
-    for cell in _asked_cells(experiment, options):
-        start, n_found = time.monotonic(), 0
+    for cell in cells:
+        start, n_found, has_ended = time.monotonic(), 0, False
         if deadline is not None and start > deadline:
             print(f"{experiment.results}: no time for {_name(cell)} and the cells after it", flush=True)
             break
         mine = _rows_of(experiment, cell, joined(old, rows, experiment.keys))
         known = [] if options.quick else [_known(experiment, row, is_done(row)) for row in mine]
         run = Run(**settings, only=options.only, known=known)
-        has_ended = any("ended" in row and is_done(row) for row in mine)
-        if has_ended or not (experiment.parts or run.wants(**experiment.named(cell))):
+        is_given_up = any("ended" in row and is_done(row) for row in mine)
+        if is_given_up or not (experiment.parts or run.wants(**experiment.named(cell))):
             continue
-        replaced = [row for row in mine if "ended" in row]
-        if not (experiment.parts or options.only):  # nor do rows stay that the cell has no more
-            replaced = mine
-        for found in _measured_apart(experiment, cell, run, deadline):
-            old, n_found = [row for row in old if row not in replaced], n_found + len(found)
-            rows[:] = joined([row for row in rows if row not in replaced], found, experiment.keys)
-            has_failed |= any("ended" in row for row in found)
-            for row in found:
-                print(experiment.results, _line(row), flush=True)
-            if not options.quick:  # after every part: an interrupted run keeps what it has
-                report.write_csv(path, joined(old, rows, experiment.keys))
+        old, rows[:] = ([row for row in some if "ended" not in row or row not in mine] for some in (old, rows))
+        try:
+            for found in _measured_apart(experiment, cell, run, deadline):
+                n_found += len(found)
+                rows[:] = joined(rows, found, experiment.keys)
+                has_ended |= any("ended" in row for row in found)
+                for row in found:
+                    print(experiment.results, _line(row), flush=True)
+                if not options.quick:  # after every part: an interrupted run keeps what it has
+                    report.write_csv(path, joined(old, rows, experiment.keys))
+        except TimeoutError:
+            print(f"{experiment.results}: the end of the run cuts off {_name(cell)}", flush=True)
+            break
+        has_failed |= has_ended
+        if not (
+            has_ended or options.only or options.quick or has_other_settings
+        ):  # nor do rows stay that the cell has no more
+            old = [row for row in old if row not in mine or (experiment.parts and is_current(row))]
+            report.write_csv(path, joined(old, rows, experiment.keys))
         seconds, budget = time.monotonic() - start, experiment.budget(cell)
         print(f"# {experiment.results} {_name(cell)}: {n_found} rows in {seconds:.0f} of {budget:.0f} s", flush=True)
     return has_failed
@@ -225,7 +236,7 @@ def _measured_apart(
     except RuntimeError as error:
         print(f"{experiment.results}: {error}", file=sys.stderr)
         if left < limit and time.monotonic() - start > left:  # no fault of the cell's
-            return
+            raise TimeoutError from error
         took_long = time.monotonic() - start > limit
         ended = f"more than {limit:g} s" if took_long else f"crashed: {str(error).splitlines()[-1]}"
         column = "outcome" if experiment.has_outcomes else "ended"

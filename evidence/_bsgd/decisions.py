@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from evidence._bsgd import full_square
 from evidence._bsgd.partner import find_partner
 from evidence._bsgd.runs import FAST, PAPER_RULE, settings_of
 from measuring.problems import Problem
@@ -86,11 +87,16 @@ def degradations(decision: Decision, h: Vector) -> Vector:
 def judge(decisions: list[Decision]) -> dict[str, float]:
     """Share of choices that agree with golden section search's, and the factor by which each rule exceeds the least.
 
+    And the share of choices of `lookup-wd` that are those by the table as published.
+
     Golden section search is Algorithm 1 as published ("gss-paper"): over [0, 1] to 0.01.
     """
     chosen: dict[str, list[int]] = {rule: [] for rule in FAST}
     factor: dict[str, list[float]] = {rule: [] for rule in FAST}
+    published = []
     for decision in decisions:
+        kappa, n = np.exp(decision.log_kappa), len(decision.coef)
+        published.append(full_square.partner(decision.i, decision.coef, kappa, n, full_square.tables()[1]))
         least = float(exact_degradations(decision).min())
         for rule in FAST:
             j, h, _ = find_partner(decision.i, decision.coef, decision.log_kappa, rule)
@@ -106,4 +112,5 @@ def judge(decisions: list[Decision]) -> dict[str, float]:
         for rule in FAST
         if rule != PAPER_RULE
     }
-    return {"decisions": len(decisions), **equal, **out}
+    same = 100 * float(np.mean(np.array(chosen["lookup-wd"]) == published))
+    return {"decisions": len(decisions), **equal, "equal % full square": same, **out}

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-import tempfile
 import time
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -19,7 +16,7 @@ from measuring.process import peak_bytes
 from widemargin import BSGDClassifier
 from widemargin._threads import blas_limit
 
-_BUDGETS = (50, 100, 200, 500, 1000, 2000)
+_BUDGETS = (50, 200, 1000)
 _FOURIER, _NYSTROEM = "random Fourier features + SGD", "Nystroem + SGD"
 
 # Accuracy against time -----------------------------------------------------------------------------------------------
@@ -79,119 +76,13 @@ TRADEOFF = Experiment(  # accuracy against time, beside linear SGD on as many ra
     ("ijcnn1", "a9a"),
     ("set", "method", "budget"),
     _tradeoff,
-    settings={"rows": None, "seeds": 5},
+    settings={"rows": None, "seeds": 3},
     parts=True,
-    seconds=60.0,
+    seconds=30.0,
     draw=plots.draw_tradeoff,
 )
 
-# BudgetedSVM ---------------------------------------------------------------------------------------------------------
-
-
-def _rival(name: str, options: Run) -> Iterator[Row]:
-    """Same problem, budget and passes, a row a run. BudgetedSVM's seconds do not count the reading of the file.
-
-    They are the difference of runs of one and of several passes. It has no argument for the seed; every run is another.
-    """
-    if not options.folder:
-        print("rival: left out, as it needs --folder, where BudgetedSVM's programs are", file=sys.stderr)
-        return
-    problem, n_epochs = load(name, options.rows), options.epochs
-    for seed in range(5):
-        if options.wants("widemargin", set=name, program="widemargin", run=seed):
-            seconds, score = _bsgd(problem, options.budget, n_epochs, seed)
-            yield _rival_row(problem, "widemargin", seed, options, seconds / n_epochs, score)
-    with tempfile.TemporaryDirectory() as place:
-        _write_files(problem, place)
-        one, _ = _run_rival(problem, options.folder, place, 1, options.budget)
-        for run in range(5):
-            if options.wants("BudgetedSVM", set=name, program="BudgetedSVM BSGD", run=run):
-                many, score = _run_rival(problem, options.folder, place, n_epochs, options.budget)
-                yield _rival_row(problem, "BudgetedSVM BSGD", run, options, (many - one) / (n_epochs - 1), score)
-
-
-def _rival_row(problem: Problem, program: str, run: int, options: Run, seconds: float, score: float) -> Row:
-    return {
-        "set": problem.name,
-        "program": program,
-        "run": run,
-        "budget": options.budget,
-        "epochs": options.epochs,
-        "seconds a pass": seconds,
-        "steps per second": len(problem.y) / seconds,
-        "accuracy %": score,
-    }
-
-
-def _write_files(problem: Problem, place: str) -> None:
-    from sklearn.datasets import dump_svmlight_file
-
-    files = {"train": (problem.X, problem.y), "test": (problem.X_test, problem.y_test)}
-    for part, (X, y) in files.items():
-        dump_svmlight_file(X, y.astype(int), f"{place}/{part}", zero_based=False)
-
-
-def _run_rival(problem: Problem, folder: str, place: str, n_epochs: int, budget: int) -> tuple[float, float]:
-    """Seconds of its training program, and its test accuracy.
-
-    Its kernel is exp(-g/2 |x - z|^2). It has one function a class, f and -f here, whose difference 2 f must be above 1:
-    L/2 |2 f|^2 / 2 is then what is regularised, and twice our lam gives our problem.
-    """
-    twice_lam = 2 / (problem.C * len(problem.y))
-    flags = f"-A 4 -B {budget} -L {twice_lam:.12g} -b 0 -e {n_epochs} -g {2 * problem.gamma} -m 1 -S 0"
-    start = time.perf_counter()
-    subprocess.run(
-        [f"{folder}/budgetedsvm-train", *flags.split(), f"{place}/train", f"{place}/model"],
-        check=True,
-        capture_output=True,
-    )
-    seconds = time.perf_counter() - start
-    subprocess.run(
-        [f"{folder}/budgetedsvm-predict", f"{place}/test", f"{place}/model", f"{place}/out"],
-        check=True,
-        capture_output=True,
-    )
-    labels = np.loadtxt(f"{place}/out", usecols=0)
-    return seconds, 100 * float(np.mean(labels == problem.y_test))
-
-
-RIVAL = Experiment(  # beside BudgetedSVM's programs, built elsewhere
-    "bsgd/rival",
-    ("ijcnn1",),
-    ("set", "program", "run"),
-    _rival,
-    settings={"rows": None, "folder": "", "epochs": 3, "budget": 100},
-    parts=True,
-    seconds=30.0,
-)
-
-# Steps a second, and a long stream ------------------------------------------------------------------------------------
-
-
-def _speed(name: str, options: Run) -> Iterator[Row]:
-    """Steps a second over the budget, and over the number of features (columns of the same rows, repeated)."""
-    problem = load(name, options.rows)
-    d = problem.X.shape[1]
-    for budget, copies in [(50, 1), (100, 1), (200, 1), (400, 1), (800, 1), (1600, 1), (100, 2), (100, 4), (100, 8)]:
-        if options.wants(set=name, budget=budget, features=d * copies):
-            wide = problem._replace(X=np.tile(problem.X, copies) / np.float32(copies**0.5))
-            runs = [train(wide, budget, ["lookup-wd"], 3, seed)["lookup-wd"] for seed in range(3)]
-            times = repeated([float(run.seconds.sum()) for run in runs])
-            rate = runs[0].steps / times["seconds"]
-            row = {"set": name, "budget": budget, "features": d * copies, **times, "steps per second": rate}
-            yield row | {"multiply-adds per second": rate * budget * d * copies}
-
-
-SPEED = Experiment(  # steps a second over the budget and the features
-    "bsgd/speed",
-    ("ijcnn1",),
-    ("set", "budget", "features"),
-    _speed,
-    settings={"rows": None},
-    parts=True,
-    seconds=40.0,
-    draw=plots.draw_speed,
-)
+# A long stream ------------------------------------------------------------------------------------------------------
 
 
 def _stream(name: str, options: Run) -> Iterator[list[Row]]:

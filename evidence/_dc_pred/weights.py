@@ -17,7 +17,7 @@ from widemargin import DCPredClassifier, DCPredRegressor
 
 _WAYS = {"plain": None, "weighted": "alpha", "better of both": "auto"}
 _PARTS: dict[str, dict[str, Any]] = {"whole": {}, "landmarks alone": {"pseudo": None, "linear_term": False}}
-_SIZES = (8, 16, 32)
+_SIZES = (8, 32)
 _NUMBERS = ("cadata", "cpusmall", "census_house8L")
 _CLASS_LEAVES, _NUMBER_LEAVES = (16,), (1, 8)
 _RIDGE = {"alpha": 0.1, "gamma": 0.02}

@@ -99,6 +99,5 @@ LIBLINEAR_TOL = Rival(
     lambda k: round(10 ** (k / 2)),
 )
 SGD = Rival("SGD, averaged", "epochs", lambda X: X, sgd, lambda k: 2**k)
-PEGASOS = Rival("Pegasos", "epochs", lambda X: X, pegasos, lambda k: 2**k)
 
-RIVALS = (LIBLINEAR_EPOCHS, LIBLINEAR_TOL, SGD, PEGASOS)
+RIVALS = (LIBLINEAR_EPOCHS, LIBLINEAR_TOL, SGD)
