@@ -112,5 +112,5 @@ STREAM = Experiment(  # a stream of 5,000,000 rows: seconds and peak memory
     _stream,
     settings={"rows": None},
     parts=True,
-    seconds=40.0,
+    seconds=20.0,
 )

@@ -79,7 +79,7 @@ TABLE1 = Experiment(  # Table 1: the sets, and the accuracy of the exact machine
     _table1,
     settings={"rows": None},
     parts=True,
-    seconds=10.0,
+    seconds=6.0,
 )
 
 # Tables 2 and 3 ------------------------------------------------------------------------------------------------------
@@ -237,6 +237,6 @@ FIGURE2 = Experiment(  # Figure 2: h and wd as functions of m and kappa; errors 
     _figure2,
     settings={"rows": None, "sizes": (50, 100, 200, 400, 800), "pairs": 1_000_000},
     parts=True,
-    seconds=20.0,
+    seconds=10.0,
     draw=plots.draw_table,
 )

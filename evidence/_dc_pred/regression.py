@@ -102,10 +102,12 @@ def verdicts(rows: Sequence[Row]) -> list[Row]:
     """
     found = []
     for _, mine in grouped(rows, "set"):
+        known = {row["machine"] for row in mine}
+        forms = {who: label for who, label in (("ours", OURS), ("published", PUBLISHED)) if label in known}
         for row in mine:
             if row["machine"] in _RIVALS:
                 verdict = {key: row[key] for key in ("set", "machine", "options", "multiple", "operations", "rmse")}
-                for who, label in (("ours", OURS), ("published", PUBLISHED)):
+                for who, label in forms.items():
                     for column in ("multiple", "operations"):
                         errors = [o["rmse"] for o in mine if o["machine"] == label and o[column] <= row[column]]
                         least = min(errors, default=None)

@@ -266,7 +266,7 @@ def _sized(name: str, options: Run) -> Iterator[Machine]:
 
 TRADEOFF = TABLE1._replace(  # clusters against landmarks (the paper's appendix 7.9)
     results="dc_pred/tradeoff",
-    cells=("letter", "covtype_20k"),
+    cells=("letter",),
     measure=_measure(_sized),
     panels=_cost_and_accuracy,
     seconds=40.0,

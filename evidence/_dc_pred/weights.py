@@ -81,6 +81,6 @@ FIGURE4 = Experiment(  # Figure 4: weighted against plain k-means landmarks, ove
     _figure4,
     settings={"rows": None, "seeds": 5},
     parts=True,
-    seconds=40.0,
+    seconds=30.0,
     panels=_panels,
 )

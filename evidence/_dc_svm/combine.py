@@ -108,5 +108,5 @@ SHARE = Experiment(  # section 8.5: the share of time that clustering takes
     _share,
     settings=SETTINGS,
     parts=True,
-    seconds=20.0,
+    seconds=15.0,
 )

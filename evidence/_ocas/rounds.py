@@ -56,6 +56,6 @@ FIGURE1 = Experiment(  # Figure 1: objective and lower bound over the iterations
     _figure1,
     settings=ours.SETTINGS,
     parts=True,
-    seconds=15.0,
+    seconds=10.0,
     panels=_panels,
 )
