@@ -205,19 +205,6 @@ TABLES: dict[str, Table] = {
     ),
     "bsgd/accuracy": _bsgd_accuracy,
     "bsgd/time": _bsgd_time,
-    "bsgd/stream": listed(
-        {
-            "rows": "{rows:,}",
-            "seconds": "{seconds:.2f}",
-            "peak memory": lambda row: f"{row['peak bytes'] / 2**20:.0f} MiB",
-            "accuracy %": "{accuracy %:.2f}",
-        }
-    ),
-    "bsgd/tradeoff": _pivot(
-        ("set", "method"),
-        "budget",
-        lambda row: f"{row['accuracy %']:.2f}" + cell(" ± {std:.2f}", row) + f", {row['seconds']:.2g} s",
-    ),
     "bsgd/figure2": listed(
         {"nodes a side": "{nodes}", "of the square": lambda row: "half" if row["set"] == "grid" else "all"}
         | {
@@ -262,7 +249,6 @@ TABLES: dict[str, Table] = {
             "C": "{C:g}",
             "seconds": "{seconds:.3g}",
             "rounds": "{rounds}",
-            "decision values, sums, copies": "{values}, {sums}, {copies}",
             "MB beside X": "{extra_mb:,.0f}",
             "gap": "{gap:.1e}",
         }
@@ -290,26 +276,15 @@ TABLES: dict[str, Table] = {
             "accuracy of the setting that five folds choose": "{chosen_accuracy:.2%}",
         }
     ),
-    "dc_svm/clustering": _of(
-        listed(
-            {
-                "set": "{set}",
-                "levels": "{machine}",
-                "clustering, s": "{clustering_seconds:.2f}",
-                "the rest, s": "{training_seconds:.2f}",
-                "share": "{share:.0%}",
-            }
-        ),
-        level=("all",),
-    ),
-    "dc_svm/scale": lambda rows: pivot(
-        [
-            row | ({"gb": row["peak_mb"] / 1000} if "seconds" in row else {})
-            for row in sorted(rows, key=lambda r: (r["set"], r["n"]))
-        ],
-        ("set", "n"),
-        "machine",
-        _fit("{seconds:.3g} s · {accuracy:.2%} · {gb:.2f} GB"),
+    "dc_svm/clustering": listed(
+        {
+            "set": "{set}",
+            "levels": "{machine}",
+            "clusters": "{clusters}",
+            "clustering, s": "{clustering_seconds:.2f}",
+            "the rest, s": "{training_seconds:.2f}",
+            "share": "{share:.0%}",
+        }
     ),
     "dc_pred/table1": listed(
         {

@@ -69,6 +69,16 @@ class Experiment(NamedTuple):
         return dict(zip(self.keys, cell, strict=False))
 
 
+class Axes(NamedTuple):
+    """Two columns as the axes of a panel, and which of them are logarithmic: "x", "y" or "xy"."""
+
+    x: str
+    xlabel: str
+    y: str
+    ylabel: str
+    logarithmic: str = ""
+
+
 class Run(SimpleNamespace):
     """Settings of a run as attributes, and what is to be measured: `only` competitors, and no cell that is `done`."""
 
@@ -113,6 +123,24 @@ def grouped(rows: Sequence[Row], *columns: str) -> Iterator[tuple[tuple[Any, ...
     for row in rows:
         groups.setdefault(tuple(row.get(column) for column in columns), []).append(row)
     yield from groups.items()
+
+
+def panels_of(
+    rows: Sequence[Row], by: Sequence[str], series: Sequence[str], *axes: Axes, lines: bool = True
+) -> list[Panel]:
+    """A panel for each combination of values of `by` and each pair of axes; a curve for each of `series`."""
+    panels = []
+    for names, mine in grouped(rows, *by):
+        for pair in axes:
+            points = [row for row in mine if pair.x in row and pair.y in row]
+            curves = {
+                ", ".join(map(str, key)): tuple(zip(*sorted((row[pair.x], row[pair.y]) for row in some), strict=True))
+                for key, some in grouped(points, *series)
+            }
+            if curves:
+                title = ", ".join(map(str, names))
+                panels.append(Panel(title, pair.xlabel, pair.ylabel, curves, pair.logarithmic, lines))
+    return panels
 
 
 def _text(value: Any) -> str:

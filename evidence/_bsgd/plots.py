@@ -65,21 +65,6 @@ def draw_times(rows: Rows) -> None:
     _save(figure, "bsgd_tables")
 
 
-def draw_tradeoff(rows: Rows) -> None:
-    """Test accuracy against training time, one curve a method, a point for each B."""
-    sets = list(dict.fromkeys(row["set"] for row in rows))
-    figure, panels = plt.subplots(1, len(sets), figsize=(5 * len(sets), 4), layout="constrained", squeeze=False)
-    for axes, name in zip(panels[0], sets, strict=True):
-        for method in dict.fromkeys(row["method"] for row in rows):
-            mine = [row for row in rows if row["set"] == name and row["method"] == method]
-            axes.plot([r["seconds"] for r in mine], [r["accuracy %"] for r in mine], "o-", label=method)
-            for row in mine:
-                axes.annotate(row["budget"], (row["seconds"], row["accuracy %"]), fontsize=6)
-        axes.set(xscale="log", xlabel="seconds, 5 passes, one thread", ylabel="test accuracy %", title=name)
-        axes.legend(fontsize=7)
-    _save(figure, "bsgd_tradeoff")
-
-
 def _save(figure: Any, name: str) -> None:
     figure.savefig(IMAGES / f"{name}.png", dpi=110)
     plt.close(figure)

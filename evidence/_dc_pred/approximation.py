@@ -10,11 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.metrics.pairwise import rbf_kernel
 
-from evidence._dc_pred.cost import Linear
+from evidence._dc_pred.cost import Linear, costs_and
 from evidence._dc_pred.machines import compile_all
 from evidence._dc_pred.problems import load_classes
-from measuring.experiment import Experiment, Row, Run, grouped
-from measuring.plots import Panel
+from measuring.experiment import Experiment, Row, Run, grouped, panels_of
 from widemargin._native import nystroem
 from widemargin.kernels.functions import make_kernel
 from widemargin.models.nystroem_tree import NystroemForest, NystroemTree
@@ -138,18 +137,6 @@ def _times_closer(row: Row, plain: Sequence[Row], cost: str) -> float | None:
     return float(np.exp(np.interp(at, x, y)) / row["error"]) if x[0] <= at <= x[-1] else None
 
 
-def _panels(rows: Sequence[Row]) -> list[Panel]:
-    panels = []
-    for (name,), mine in grouped(rows, "set"):
-        for column, label in (("multiple", "measured cost, linear predictions"), ("operations", "inner products")):
-            series = {
-                str(how): ([row[column] for row in some], [row["error"] for row in some])
-                for (how,), some in grouped(mine, "machine")
-            }
-            panels.append(Panel(str(name), label, "relative kernel error", series, "xy"))
-    return panels
-
-
 FIGURE1 = Experiment(  # Figure 1: kernel error against prediction cost
     "dc_pred/figure1",
     ("usps", "mnist"),
@@ -159,5 +146,5 @@ FIGURE1 = Experiment(  # Figure 1: kernel error against prediction cost
     parts=True,
     seconds=60.0,
     tables=lambda rows: {"figure1_gains": gains(rows)},
-    panels=_panels,
+    panels=lambda rows: panels_of(rows, ("set",), ("machine",), *costs_and("error", "relative kernel error", "xy")),
 )

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from evidence._dc_pred.cost import Linear
+from evidence._dc_pred.cost import Linear, costs_and
 from evidence._dc_pred.machines import (
     FASTFOOD,
     FOURIER,
@@ -21,8 +21,7 @@ from evidence._dc_pred.machines import (
 )
 from evidence._dc_pred.problems import NUMBERS, hold_back, load_numbers
 from measuring import report
-from measuring.experiment import Experiment, Row, Run, grouped
-from measuring.plots import Panel
+from measuring.experiment import Experiment, Row, Run, grouped, panels_of
 
 _SIZES = (5, 10, 20, 40, 80, 160)
 _OURS = tuple(
@@ -84,17 +83,6 @@ def _over_seeds(errors: Sequence[float]) -> Row:
     return {"rmse": float(np.mean(errors)), "rmse_std": float(np.std(errors)), "seeds": len(errors)}
 
 
-def frontier(rows: Sequence[Row], column: str) -> tuple[list[float], list[float]]:
-    """Return the points that no other beats in both cost and error."""
-    best, kept = np.inf, []
-    for row in sorted(rows, key=lambda row: float(row[column])):
-        if row["rmse"] < best:
-            best = row["rmse"]
-            kept.append((row[column], best))
-    x, y = zip(*kept, strict=True)
-    return list(x), list(y)
-
-
 def verdicts(rows: Sequence[Row]) -> list[Row]:
     """Return for each point of each rival the least error of ours at no higher cost, measured and counted.
 
@@ -117,15 +105,6 @@ def verdicts(rows: Sequence[Row]) -> list[Row]:
     return found
 
 
-def _panels(rows: Sequence[Row]) -> list[Panel]:
-    panels = []
-    for (name,), mine in grouped(rows, "set"):
-        for column, label in (("multiple", "measured cost, linear predictions"), ("operations", "inner products")):
-            series = {str(who): frontier(some, column) for (who,), some in grouped(mine, "machine")}
-            panels.append(Panel(str(name), label, "test RMSE", series, "x"))
-    return panels
-
-
 FIGURE3 = Experiment(  # Figure 3: error of regression against prediction cost
     "dc_pred/figure3",
     NUMBERS,
@@ -135,5 +114,5 @@ FIGURE3 = Experiment(  # Figure 3: error of regression against prediction cost
     parts=True,
     seconds={"mnist_3_5": 130.0, "": 60.0},
     tables=lambda rows: {"figure3_verdicts": verdicts(rows)},
-    panels=_panels,
+    panels=lambda rows: panels_of(rows, ("set",), ("machine",), *costs_and("rmse", "test RMSE"), lines=False),
 )

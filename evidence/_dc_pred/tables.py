@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from evidence._dc_pred.cost import Linear
+from evidence._dc_pred.cost import Linear, costs_and
 from evidence._dc_pred.machines import (
     AESVM_NAME,
     EARLY,
@@ -24,7 +25,7 @@ from evidence._dc_pred.machines import (
     compile_all,
 )
 from evidence._dc_pred.problems import CLASSES, load_classes
-from measuring.experiment import Experiment, Row, Run, grouped
+from measuring.experiment import Experiment, Row, Run, panels_of
 from measuring.plots import Panel
 
 
@@ -159,21 +160,8 @@ def _few(problem: Any) -> Any:
     return problem._replace(X=problem.X[chosen], y=problem.y[chosen])
 
 
-def _cost_and_accuracy(rows: Sequence[Row]) -> list[Panel]:
-    panels = []
-    for (name,), mine in grouped(rows, "set"):
-        for column, label in (("multiple", "measured cost, linear predictions"), ("operations", "inner products")):
-            series = {
-                str(who): _ordered([(row[column], 100 * row["accuracy"]) for row in some])
-                for (who,), some in grouped(mine, "machine")
-            }
-            panels.append(Panel(str(name), label, "test accuracy, %", series, "x"))
-    return panels
-
-
-def _ordered(points: Sequence[tuple[float, float]]) -> tuple[list[float], list[float]]:
-    x, y = zip(*sorted(points), strict=True)
-    return list(x), list(y)
+def _cost_and_accuracy(rows: Sequence[Row], *, lines: bool = True) -> list[Panel]:
+    return panels_of(rows, ("set",), ("machine",), *costs_and("accuracy", "test accuracy"), lines=lines)
 
 
 # ---------------------------------------------------------------------------------------------------------- Table 1
@@ -191,7 +179,7 @@ TABLE1 = Experiment(  # Table 1: accuracy, prediction cost and training time
     settings={"rows": None},
     parts=True,
     seconds={"covtype": 220.0, "kddcup99_10": 60.0, "": 30.0},
-    panels=lambda rows: [panel._replace(lines=False) for panel in _cost_and_accuracy(rows)],
+    panels=partial(_cost_and_accuracy, lines=False),
 )
 
 # --------------------------------------------------------------------------------------------------------- Figure 2

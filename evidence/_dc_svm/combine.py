@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from copy import copy
 
 import numpy as np
 
 from evidence._dc_svm.compare import PAPER
-from evidence._dc_svm.machines import SETTINGS, Machine, load, measure, settings_of, warm_up
+from evidence._dc_svm.machines import SETTINGS, Machine, load, measure, measure_often, settings_of, warm_up
 from evidence._dc_svm.rules import RULES, combined
 from measuring import process
-from measuring.experiment import Experiment, Row, Run, grouped
-from measuring.plots import Panel
+from measuring.experiment import Axes, Experiment, Row, Run, panels_of
 
 _TEST_ROWS = 10_000  # at most: of covtype the sum over all clusters takes minutes
 
@@ -40,22 +39,6 @@ def _table1(name: str, options: Run) -> Iterator[list[Row]]:
                 yield rows
 
 
-def _accuracy_panels(rows: Sequence[Row]) -> list[Panel]:
-    names = list(dict.fromkeys(row["set"] for row in rows))
-    shown = [row for row in rows if row["partition"] == "kernel"]
-    panels = []
-    for column, ylabel, axes in (("accuracy", "test accuracy", ""), ("predict_us", "microseconds a row", "y")):
-        series = {
-            f"{combine}, {4**level} clusters": (
-                [names.index(row["set"]) for row in mine],
-                [row[column] for row in mine],
-            )
-            for (combine, level), mine in grouped(shown, "machine", "level")
-        }
-        panels.append(Panel("kernel k-means", "", ylabel, series, axes, lines=False, names=names))
-    return panels
-
-
 TABLE1 = Experiment(  # Table 1: early, naive and Bayesian committee prediction
     "dc_svm/table1",
     ("ijcnn1", "covtype_20k", "codrna", "kddcup99_10", "covtype"),
@@ -64,7 +47,13 @@ TABLE1 = Experiment(  # Table 1: early, naive and Bayesian committee prediction
     settings={**SETTINGS, "levels": (3, 4), "partitions": ("kernel", "input")},
     parts=True,
     seconds={"covtype": 120.0, "kddcup99_10": 60.0, "": 25.0},
-    panels=_accuracy_panels,
+    panels=lambda rows: panels_of(
+        [row for row in rows if row["partition"] == "kernel"],
+        ("set",),
+        ("machine",),
+        Axes("predict_us", "microseconds a row", "accuracy", "test accuracy", "x"),
+        lines=False,
+    ),
 )
 
 # ------------------------------------------------------------------------------------------------ share of clustering
@@ -76,29 +65,16 @@ _CONFIGURATIONS = (
 )
 
 
-def _share(name: str, options: Run) -> Iterator[list[Row]]:
+def _share(name: str, options: Run) -> Iterator[Row]:
     problem = load(name, options.rows)
     settings = settings_of(problem, tol=options.tol)
     for machine in _CONFIGURATIONS:
         if not options.wants(machine.label, set=name, machine=machine.label):
             continue
         warm_up(machine, settings, problem)
-        row, model = measure(machine, settings, problem)
-        shares = [
-            row
-            | {key: level[key] for key in ("level", "n_clusters", "clustering_seconds")}
-            | {
-                "training_seconds": level["seconds"] - level["clustering_seconds"],
-                "share": level["clustering_seconds"] / row["seconds"],
-            }
-            for level in model.levels_
-        ]
-        whole = {
-            "level": "all",
-            "training_seconds": row["seconds"] - row["clustering_seconds"],
-            "share": row["clustering_seconds"] / row["seconds"],
-        }
-        yield [*shares, row | whole]
+        row, _ = measure_often(machine, settings, problem, options.repeats)
+        clustering = row["clustering_seconds"]
+        yield row | {"training_seconds": row["seconds"] - clustering, "share": clustering / row["seconds"]}
 
 
 SHARE = Experiment(  # section 8.5: the share of time that clustering takes

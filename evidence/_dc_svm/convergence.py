@@ -16,6 +16,7 @@ from evidence._dc_svm.compare import (
     LASVM,
     LIBSVM,
     PAPER,
+    TIME_AND_ACCURACY,
     early,
 )
 from evidence._dc_svm.machines import (
@@ -35,7 +36,7 @@ from evidence._dc_svm.machines import (
 )
 from measuring import report
 from measuring.competitors import Settings
-from measuring.experiment import Experiment, Row, Run, grouped
+from measuring.experiment import Axes, Experiment, Row, Run, panels_of
 from measuring.plots import Panel
 from measuring.problems import Problem
 
@@ -70,8 +71,8 @@ def _points(n_columns: int, kernel: str, *, is_large: bool) -> Iterator[tuple[Ma
         if n_columns <= GREEDY_COLUMNS:
             yield from ((machine, tol) for machine in (GREEDY_LEVELS, GREEDY) for tol in (0.3, 0.01))
         for label, name in _FEATURES.items():
-            for n_components in (100, 1000):
-                yield Machine(label, name, {"n_components": n_components}), 1e-3
+            for m in (100, 1000):
+                yield Machine(label, name, {"m": m}), 1e-3
 
 
 def _measure(name: str, options: Run, *, kernel: str, **changes: float) -> Iterator[Row]:
@@ -122,19 +123,8 @@ def _panels(rows: Sequence[Row]) -> list[Panel]:
     if rows[0]["kernel"] == "rbf":
         sets = {row["set"] for row in rows}
         rows = [*rows, *(row for row in report.results("dc_svm/table2") if row["set"] in sets)]
-    panels = []
-    for (name,), mine in grouped([row for row in rows if "seconds" in row], "set"):
-        for column, label, axes in (
-            ("relative_error", "relative error of the dual", "xy"),
-            ("accuracy", "test accuracy", "x"),
-        ):
-            series = {
-                str(machine): ([p["seconds"] for p in points], [max(p[column], 1e-9) for p in points])
-                for (machine,), points in grouped([row for row in mine if column in row], "machine")
-            }
-            if series:  # duals of large sets take too long to recompute
-                panels.append(Panel(str(name), "training time, seconds", label, series, axes))
-    return panels
+    error = Axes("seconds", "training time, seconds", "relative_error", "relative error of the dual", "xy")
+    return panels_of(rows, ("set",), ("machine",), error, TIME_AND_ACCURACY)
 
 
 FIGURE3 = Experiment(  # Figure 3: objective error and accuracy against time

@@ -14,8 +14,7 @@ from evidence import _published as as_published
 from evidence._dc_svm.machines import SETTINGS, Machine, make, settings_of
 from measuring import recompute
 from measuring.competitors import Settings
-from measuring.experiment import Experiment, Row, Run, grouped
-from measuring.plots import Panel
+from measuring.experiment import Axes, Experiment, Row, Run, panels_of
 from measuring.problems import Problem, load_problem
 from widemargin._memory import memory_plan
 from widemargin._progress import Progress
@@ -95,18 +94,6 @@ def _between_clusters(data: KernelProblem, labels: NDArray[np.integer]) -> float
     return float(np.abs(K).sum(dtype=np.float64))
 
 
-def _bound_panels(rows: Sequence[Row]) -> list[Panel]:
-    panels = []
-    for (name, C, gamma), mine in grouped(rows, "set", "C", "gamma"):
-        series: dict[str, tuple[list[float], list[float]]] = {}
-        for (partition,), points in grouped(mine, "partition"):
-            clusters = [row["clusters"] for row in points]
-            series[f"bound, {partition}"] = clusters, [row["bound"] for row in points]
-            series[f"difference, {partition}"] = clusters, [row["difference"] for row in points]
-        panels.append(Panel(f"{name}, C={C:g}, γ={gamma:g}", "clusters", "dual objective", series, "xy"))
-    return panels
-
-
 FIGURE1 = Experiment(  # Figure 1: the bound of Theorem 1 against the actual difference in the objective
     "dc_svm/figure1",
     ("covtype", "ijcnn1", "codrna", "kddcup99_10"),
@@ -115,7 +102,13 @@ FIGURE1 = Experiment(  # Figure 1: the bound of Theorem 1 against the actual dif
     settings={**SETTINGS, "clusters": (8, 16, 32, 64, 128), "C": 0.0, "gamma": 0.0},
     parts=True,
     seconds=20.0,
-    panels=_bound_panels,
+    panels=lambda rows: panels_of(
+        rows,
+        ("set", "C", "gamma"),
+        ("partition",),
+        Axes("clusters", "clusters", "bound", "bound of Theorem 1", "xy"),
+        Axes("clusters", "clusters", "difference", "difference in the dual", "xy"),
+    ),
 )
 
 # --------------------------------------------------------------------------------------------------------- Figure 2
@@ -169,23 +162,6 @@ def _identified(problem: Problem, settings: Settings, methods: Sequence[str]) ->
             yield _LABELS[method], level, model.levels_[-1]["n_clusters"], model.support_, seconds
 
 
-def _support_panels(rows: Sequence[Row]) -> list[Panel]:
-    panels = []
-    for (name, kernel), mine in grouped(rows, "set", "kernel"):
-        for column in ("precision", "recall"):
-            series = {
-                str(method): ([row["clusters"] for row in points], [100 * row[column] for row in points])
-                for (method,), points in grouped(mine, "method")
-            }
-            panels.append(Panel(f"{name}, {kernel}: {column}", "clusters", "%", series, "x"))
-            timed = {
-                str(method): ([row["seconds"] for row in points], [100 * row[column] for row in points])
-                for (method,), points in grouped([row for row in mine if "seconds" in row], "method")
-            }
-            panels.append(Panel(f"{name}, {kernel}: {column}", "seconds", "%", timed, "x"))
-    return panels
-
-
 FIGURE2 = Experiment(  # Figure 2: precision and recall of the support vectors that each level finds
     "dc_svm/figure2",
     ("ijcnn1", "covtype_20k", "covtype"),
@@ -194,5 +170,10 @@ FIGURE2 = Experiment(  # Figure 2: precision and recall of the support vectors t
     settings={**SETTINGS, "methods": ("kernel", "cascade"), "kernels": tuple(_KERNELS)},
     parts=True,
     seconds={"covtype": 240.0, "": 25.0},
-    panels=_support_panels,
+    panels=lambda rows: panels_of(
+        rows,
+        ("set", "kernel"),
+        ("method",),
+        *(Axes(x, x, y, y, "x") for y in ("precision", "recall") for x in ("clusters", "seconds")),
+    ),
 )

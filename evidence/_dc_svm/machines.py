@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from evidence._dc_svm import approximate
+from evidence._dc_pred.rivals import Fastfood, Fourier, Landmarks
 from evidence._dc_svm.cascade import CascadeSVC
 from evidence._dc_svm.greedy import GreedySVC
 from evidence._dc_svm.lasvm import LaSVM
@@ -55,10 +55,6 @@ def _exact(settings: Settings, combine: str = "soft", published: bool = False, *
     return with_rule(combine, published=published)(**model.get_params(deep=False))
 
 
-def _approximate(make: Callable[..., Any]) -> Callable[..., Any]:
-    return lambda settings, **options: make(settings.C, settings.gamma, **options)
-
-
 _MAKERS: dict[str, Callable[..., Any]] = {
     "exact": _exact,
     "direct": _of_peers(OURS, fit_intercept=False, n_levels=0),
@@ -66,13 +62,13 @@ _MAKERS: dict[str, Callable[..., Any]] = {
     "libsvm": _of_peers("sklearn"),
     "sklearnex": _of_peers("sklearnex"),
     "cascade": _cascade,
-    "nystroem": _approximate(approximate.nystroem),
-    "fourier": _approximate(approximate.fourier),
-    "fastfood": _approximate(approximate.fastfood),
+    "nystroem": lambda s, m: Landmarks(m, s.gamma, s.C),
+    "fourier": lambda s, m: Fourier(m, s.gamma, s.C),
+    "fastfood": lambda s, m: Fastfood(m, s.gamma, s.C),
     "greedy": lambda s, **options: GreedySVC(s.C, s.gamma, s.tol, **options),
     "lasvm": lambda s, **options: LaSVM(s.C, s.gamma, s.kernel, s.tol, **options),
     "spsvm": lambda s, **options: SpSVM(s.C, s.gamma, s.kernel, **options),
-    "ltpu": _approximate(approximate.ltpu),
+    "ltpu": lambda s, m: Landmarks(m, s.gamma, s.C, whiten=False),
 }
 
 

@@ -16,8 +16,8 @@ import numpy as np
 
 from evidence._ocas import ours
 from evidence._ocas.rivals import RIVALS, Rival, liblinear
-from measuring.experiment import Experiment, Row, Run
-from measuring.linear_problems import DENSE, NAMES, Linear, load_linear, most_epochs, objective
+from measuring.experiment import Axes, Experiment, Row, Run, panels_of
+from measuring.linear_problems import DENSE, Linear, load_linear, most_epochs, objective
 from measuring.plots import Panel
 
 GOAL = 1.001
@@ -256,17 +256,12 @@ def _tables(rows: Sequence[Row]) -> dict[str, list[Row]]:
 
 def _panels(rows: Sequence[Row]) -> list[Panel]:
     """Figure 2: relative error of the objective against seconds, for each solver."""
-    panels = []
-    for (name, C), cell in sorted(cells(rows).items(), key=lambda item: (NAMES.index(item[0][0]), item[0][1])):
+    points = []
+    for cell in cells(rows).values():
         best = min(min(row["best"], row["objective"]) for row in cell)
-        series = {}
-        for who in dict.fromkeys(row["competitor"] for row in cell):
-            kind = "course" if who in ours.WAYS else "fit"
-            mine = sorted((r["seconds"], r["objective"]) for r in cell if r["competitor"] == who and r["kind"] == kind)
-            lowest = np.minimum.accumulate([value for _, value in mine])
-            series[who] = ([s for s, _ in mine], list(np.maximum(lowest / best - 1, 0.1 * _FINE)))
-        panels.append(Panel(f"{name}, C = {C:g}", "seconds", "F / F* − 1", series, "xy"))
-    return panels
+        shown = [row for row in cell if row["kind"] == ("course" if row["competitor"] in ours.WAYS else "fit")]
+        points += [row | {"above": max(row["objective"] / best - 1, 0.1 * _FINE)} for row in shown]
+    return panels_of(points, ("set", "C"), ("competitor",), Axes("seconds", "seconds", "above", "F / F* − 1", "xy"))
 
 
 FIGURE2 = Experiment(  # Figure 2 and the time to 1.001 of the optimum: objective against time

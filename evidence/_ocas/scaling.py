@@ -11,9 +11,8 @@ import numpy as np
 
 from evidence._ocas import ours
 from evidence._ocas.rivals import liblinear, sgd
-from measuring.experiment import Experiment, Row, Run, grouped, repeated
+from measuring.experiment import Axes, Experiment, Row, Run, panels_of, repeated
 from measuring.linear_problems import Linear, Matrix, load_linear, most_epochs, objective
-from measuring.plots import Panel
 
 SIZES = (100, 1_000, 10_000, 100_000, 1_000_000)
 # The paper's C is that of the mean loss, C n here: with it fixed, its Theorem 1 bounds the iterations whatever n is.
@@ -86,23 +85,6 @@ def _slope(rows: Sequence[Row], column: str) -> float:
     return float(np.polyfit([math.log(row["n"]) for row in rows], [math.log(row[column]) for row in rows], 1)[0])
 
 
-def _figure3_panels(rows: Sequence[Row]) -> list[Panel]:
-    panels = []
-    rows = [row for row in rows if row.get("converged", True)]
-    for column, label in (("seconds", "seconds"), ("iterations", "iterations")):
-        for (name, setting), group in grouped(rows, "set", "setting"):
-            mine = [row for row in group if column in row]
-            series = {
-                who: (
-                    [row["n"] for row in mine if row["solver"] == who],
-                    [row[column] for row in mine if row["solver"] == who],
-                )
-                for who in dict.fromkeys(row["solver"] for row in mine)
-            }
-            panels.append(Panel(f"{name}, {setting}", "rows", label, series, "xy"))
-    return panels
-
-
 FIGURE3 = Experiment(  # Figure 3: time and iterations against the number of rows
     "ocas/figure3",
     ("cov1", "gaussians"),
@@ -112,7 +94,13 @@ FIGURE3 = Experiment(  # Figure 3: time and iterations against the number of row
     parts=True,
     seconds={"gaussians": 180.0, "": 40.0},
     tables=_slopes,
-    panels=_figure3_panels,
+    panels=lambda rows: panels_of(
+        [row for row in rows if row.get("converged", True)],
+        ("set", "setting"),
+        ("solver",),
+        Axes("n", "rows", "seconds", "seconds", "xy"),
+        Axes("n", "rows", "iterations", "iterations", "xy"),
+    ),
 )
 
 # ------------------------------------------------------------------------------------------------------- threads

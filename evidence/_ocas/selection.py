@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from sklearn.metrics import roc_auc_score
 
 from evidence._ocas import ours
@@ -53,7 +54,7 @@ def solvers(limit: float) -> dict[str, tuple[Train, Callable[[Linear], Linear]]]
             _double,
         ),
         "SGD, averaged": (lambda p, C: sgd(p.X, p, C, EPOCHS), same),
-        "Pegasos": (lambda p, C: pegasos(p.X, p, C, EPOCHS), same),
+        "Pegasos": (lambda p, C: pegasos(p.X, p, C, EPOCHS), lambda p: p._replace(X=sp.csr_array(p.X))),
     }
 
 

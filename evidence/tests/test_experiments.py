@@ -19,11 +19,9 @@ SMALL = {  # settings beside 400 rows
     "dc_svm/table2": {"only": ["LTPU", "Cascade"]},
     "dc_svm/figure3": {"only": ["Cascade", "LTPU", "greedy"]},
     "dc_svm/figure4": {"only": ["Cascade"]},
-    "dc_svm/scale": {"sizes": (1000, 1500), "only": ["DC-SVM"]},
     "dc_pred/ablation": {"clusters": 2},
     "dc_pred/figure3": {"seeds": 2},
     "bsgd/tables": {"budgets": (20,), "seeds": 1},
-    "bsgd/tradeoff": {"seeds": 1, "only": ["Nystroem"]},
     "bsgd/figure2": {"sizes": (50,), "pairs": 100},
 }
 SETS = {"bsgd/figure2": "grid"}  # the others take patches
@@ -36,7 +34,7 @@ def _load_few(monkeypatch):
     signs = (2 * labels - 1).astype(np.int8)
     linear = import_module("measuring.linear_problems")
     small = linear.make_linear("patches", X[:200, :5], signs[:200])
-    for module in ("reach", "selection", "scaling", "rounds"):
+    for module in ("reach", "selection", "scaling", "rounds", "authors"):
         monkeypatch.setattr(import_module(f"evidence._ocas.{module}"), "load_linear", lambda name, n_rows=None: small)
     parts = linear.Parts(small, small, small)
     monkeypatch.setattr(import_module("evidence._ocas.selection"), "load_parts", lambda name: parts)

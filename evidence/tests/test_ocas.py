@@ -67,10 +67,9 @@ def test_what_was_not_reached_is_a_lower_bound() -> None:
     assert (line["Pegasos"], line["Pegasos / OCAS"]) == (5.0, 2.5)
 
 
-def test_passes_over_all_rows_are_counted() -> None:
+def test_large_problems_take_little_memory_beside_their_rows() -> None:
     large = import_module("evidence._ocas.large")
     for name in ("gaussians", "letters"):
         row = large.measure(name, 40_000, 1e-3)
         assert row["converged"], name
-        assert row["values"] >= row["rounds"], name
         assert row["extra_mb"] < 100, name
