@@ -286,6 +286,18 @@ TABLES: dict[str, Table] = {
             "share": "{share:.0%}",
         }
     ),
+    "dc_svm/referees": listed(
+        {
+            "set": "{set}",
+            "model": "{machine}",
+            "rows": "{n:,}",
+            "seconds": lambda row: f"{row['seconds']:.1f}" if "seconds" in row else row["why"],
+            "peak memory, MB": "{peak_mb:,.0f}",
+            "accuracy": "{accuracy:.2%} ± {accuracy_error:.2%}",
+            "balanced accuracy": "{balanced:.2%} ± {balanced_error:.2%}",
+            "area under the ROC curve": "{auc:.4f} ± {auc_error:.4f}",
+        }
+    ),
     "dc_pred/table1": listed(
         {
             "set": "{set}",
