@@ -144,7 +144,7 @@ FIGURE1 = Experiment(  # Figure 1: kernel error against prediction cost
     _figure1,
     settings={"rows": None},
     parts=True,
-    seconds=60.0,
+    seconds=70.0,
     tables=lambda rows: {"figure1_gains": gains(rows)},
     panels=lambda rows: panels_of(rows, ("set",), ("machine",), *costs_and("error", "relative kernel error", "xy")),
 )

@@ -28,7 +28,7 @@ _LONG = 10.0  # seconds of several fits after which there is no other
 _LARGE, MANY = 100_000, 600_000  # training rows
 SETTINGS: Row = {"rows": None, "tol": 1e-3, "repeats": 3, "limit": 60.0}  # limit: seconds of a competitor
 # n^2 d of what takes half a minute, about: of larger sets a competitor gets as many random rows
-_WORK = {"libsvm": 6e10, "lasvm": 2e10, "greedy": 4e10, "sklearnex": 1e12, "cascade": 2e12}
+_WORK = {"libsvm": 3e10, "lasvm": 2e10, "greedy": 4e10, "sklearnex": 1e12, "cascade": 2e12}
 _TEST_ROWS = {"libsvm": 10_000, "lasvm": 10_000}  # at most: one thread predicts them
 INTERCEPT = ("libsvm", "sklearnex", "exact+b", "lasvm")  # machines whose dual has the constraint y'alpha = 0
 
