@@ -28,7 +28,7 @@ class Experiment(NamedTuple):
         replaced together as a list). It must be in the module of the experiment.
     seconds : float or dict
         Of a cell, or of the cells with this first value ("" for the others), on two idle cores. A cell that takes
-        ten times as long is ended.
+        five times as long is ended.
     settings : dict
         What the command line can change, with the values it has otherwise.
     quick : dict
@@ -36,7 +36,7 @@ class Experiment(NamedTuple):
     parts : bool
         Whether `measure` leaves out what `Run.wants` does not name.
     has_outcomes : bool
-        Whether a cell that crashes or is ended is a row with an `outcome`, and no error.
+        Whether the row of a cell that crashes or is ended has an `outcome`, which tables show; else it is left out.
     tables : callable
         From all rows to further tables, by name, each written to a file of its own.
     panels : callable, optional
@@ -67,6 +67,16 @@ class Experiment(NamedTuple):
     def named(self, cell: tuple[Any, ...]) -> Row:
         """A cell with the names of its columns."""
         return dict(zip(self.keys, cell, strict=False))
+
+
+class Axes(NamedTuple):
+    """Two columns as the axes of a panel, and which of them are logarithmic: "x", "y" or "xy"."""
+
+    x: str
+    xlabel: str
+    y: str
+    ylabel: str
+    logarithmic: str = ""
 
 
 class Run(SimpleNamespace):
@@ -113,6 +123,24 @@ def grouped(rows: Sequence[Row], *columns: str) -> Iterator[tuple[tuple[Any, ...
     for row in rows:
         groups.setdefault(tuple(row.get(column) for column in columns), []).append(row)
     yield from groups.items()
+
+
+def panels_of(
+    rows: Sequence[Row], by: Sequence[str], series: Sequence[str], *axes: Axes, lines: bool = True
+) -> list[Panel]:
+    """A panel for each combination of values of `by` and each pair of axes; a curve for each of `series`."""
+    panels = []
+    for names, mine in grouped(rows, *by):
+        for pair in axes:
+            points = [row for row in mine if pair.x in row and pair.y in row]
+            curves = {
+                ", ".join(map(str, key)): tuple(zip(*sorted((row[pair.x], row[pair.y]) for row in some), strict=True))
+                for key, some in grouped(points, *series)
+            }
+            if curves:
+                title = ", ".join(map(str, names))
+                panels.append(Panel(title, pair.xlabel, pair.ylabel, curves, pair.logarithmic, lines))
+    return panels
 
 
 def _text(value: Any) -> str:

@@ -1,4 +1,4 @@
-"""The linear problems of the OCAS benchmarks: real sets, generated word counts, and the paper's two Gaussians."""
+"""The linear problems of the OCAS benchmarks: real sets, and the paper's two Gaussians."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from measuring.problems import make_word_counts
-from widemargin.datasets import load_benchmark, load_patches
+from widemargin.datasets import load_benchmark
 
 Matrix = NDArray[np.float64]
 
@@ -62,10 +61,6 @@ def _tf_idf(X: Any) -> Any:
     return sp.csr_array(TfidfTransformer(sublinear_tf=True).fit_transform(X)).astype(np.float32)
 
 
-def _tf_idf_of(X: Any, labels: NDArray[Any]) -> tuple[Any, NDArray[Any]]:
-    return _tf_idf(X), labels
-
-
 def _real(
     name: str, prepare: Callable[[Any], Any] = lambda X: X, positive: Callable[[Any], Any] | None = None
 ) -> tuple[Any, NDArray[Any]]:
@@ -107,20 +102,15 @@ _MAKERS: dict[str, Callable[[], tuple[Any, NDArray[Any]]]] = {
     "a9a": lambda: _real("a9a"),
     "spam_assassin": lambda: _real("spam_assassin", positive=lambda y: y == 1),
     "news20_1": lambda: _real("news20_bydate_counts", _tf_idf, lambda y: y == 0),
-    "news20": lambda: _real("news20_bydate_counts", _tf_idf),
-    "counts": make_word_counts,
-    "tf_idf": lambda: _tf_idf_of(*make_word_counts()),
     "ijcnn1": lambda: _real("ijcnn1"),
     "codrna": lambda: _real("codrna"),
     "mnist": lambda: _real("mnist", scaled, lambda y: np.isin(y, (0, 3, 6, 8, 9))),
     "kddcup99_10": lambda: _real("kddcup99_10", scaled),
     "cov1": lambda: _real("covtype", scaled, lambda y: y == 1),
-    "patches": lambda: load_patches(500_000, 5),
     "gaussians": lambda: two_gaussians(1_000_000),
 }
 
-NAMES = tuple(_MAKERS)
-DENSE = ("ijcnn1", "codrna", "mnist", "cov1", "patches", "gaussians")
+DENSE = ("ijcnn1", "codrna", "mnist", "cov1", "gaussians")
 
 
 def make_linear(name: str, X: Any, labels: NDArray[Any]) -> Linear:

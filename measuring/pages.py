@@ -4,7 +4,7 @@
 
     python measuring/pages.py              # writes
     python measuring/pages.py --check      # exit code 1 where README.md or a picture and the results differ
-    python measuring/pages.py --strict     # exit code 1 where a table of a page has rows of several runs
+    python measuring/pages.py --strict     # exit code 1 where a table has rows of several runs, or a claim none
 
 A page of docs has the line ``<!-- table NAME -->`` alone, and the site's build puts the table there (`with_tables`);
 in README.md the table is written, between this line and ``<!-- end -->``. Pictures of `benchmarks._pages.pictures`
@@ -54,13 +54,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _print_mixed() -> int:
-    """Print the tables of README and docs whose rows are of several runs; return their number."""
+    """Print the tables of README and docs whose rows are of several runs, and claims without rows; their number."""
     texts = [page.read_text(encoding="utf-8") for page in (README, *sorted((README.parent / "docs").rglob("*.md")))]
     names = {name for text in texts for name in _MARKER.findall(text) if name in _TABLES}
     runs = {name: len(runs_of(_rows_of(name))) for name in sorted(names)}
     mixed = [f"{name}: rows of {n} runs" for name, n in runs.items() if n > 1]
-    print(*mixed, sep="\n")
-    return len(mixed)
+    lacking = [f"claims/{paper}: no row for {asked}" for paper in _claims.PAPERS for asked in _claims.unmeasured(paper)]
+    print(*mixed, *lacking, sep="\n")
+    return len(mixed) + len(lacking)
 
 
 def with_written_tables(text: str) -> str:

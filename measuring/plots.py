@@ -19,7 +19,6 @@ class Panel(NamedTuple):
     series: Mapping[str, tuple[Sequence[float], Sequence[float]]]
     logarithmic: str = ""  # "x", "y" or "xy"
     lines: bool = True
-    names: Sequence[str] = ()  # of x = 0, 1, ...
 
 
 class Surface(NamedTuple):
@@ -71,8 +70,6 @@ def _draw(axes: Any, panel: Panel, names: Sequence[str]) -> None:
         axes.plot(x, y, label=name, markersize=4, linewidth=1.2 if panel.lines else 0, **style)
     for axis in panel.logarithmic:
         getattr(axes, f"set_{axis}scale")("log")
-    if panel.names:
-        axes.set_xticks(range(len(panel.names)), panel.names, rotation=20)
     axes.grid(alpha=0.3)
 
 

@@ -96,7 +96,9 @@ def stream(function: Callable[..., Iterator[Any]], *arguments: Any, timeout: flo
         try:
             with child.stdin as given:
                 given.write(json.dumps(arguments))
-            yield from map(json.loads, child.stdout)
+            for line in child.stdout:
+                if line.endswith("\n"):  # else it was ended within
+                    yield json.loads(line)
             child.wait()
         finally:
             end.cancel()

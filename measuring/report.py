@@ -34,8 +34,8 @@ def write_csv(path: Path, rows: Sequence[Row]) -> None:
 
 
 def results(name: str) -> list[dict[str, Any]]:
-    """Return the rows of a results file: ``NAME``, or ``PAPER/NAME`` of a paper's experiment."""
-    return read_csv(results_path(name))
+    """Return the rows of a results file, ``NAME`` or ``PAPER/NAME`` of a paper's experiment; none of an ended cell."""
+    return [row for row in read_csv(results_path(name)) if "ended" not in row]
 
 
 def results_path(name: str) -> Path:

@@ -8,11 +8,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from evidence._bsgd.partner import find_partner
+from evidence._bsgd import full_square
 from evidence._bsgd.runs import FAST, PAPER_RULE, settings_of
 from measuring.problems import Problem
+from widemargin._native import budget as compiled
 from widemargin._progress import Progress
 from widemargin.algorithms.bsgd_epochs import BudgetedSGD
+from widemargin.solvers.sgd.lookup_table import merge_table
 
 Vector = NDArray[np.float64]
 
@@ -54,6 +56,21 @@ def _decisions_at(problem: Problem, sgd: BudgetedSGD, rng: np.random.Generator, 
             yield Decision(int(np.flatnonzero(candidates == i)[0]), coef[candidates] / weight, log_kappa)
 
 
+def find_partner(decision: Decision, rule: str) -> tuple[int, float]:
+    """The partner of point i of least squared degradation by a compiled rule, and h: z = h x_j + (1 - h) x_i.
+
+    Examples
+    --------
+    >>> find_partner(Decision(0, np.array([1.0, 2.0, 2.0]), np.array([0.0, -0.5, -0.1])), "lookup-wd")[0]
+    2
+    """
+    i, coef = decision.i, decision.coef
+    others, exponents = np.delete(coef, i)[None], np.delete(decision.log_kappa, i)[None].astype(np.float32)
+    n, j, found = np.array([others.size]), np.empty(1, np.int64), np.empty((1, 2))
+    compiled.find_partners(coef[[i]], others, exponents, n, merge_table(400).native, rule, j, found)
+    return int(j[0] + (j[0] >= i)), float(found[0, 0])
+
+
 def exact_degradations(decision: Decision) -> Vector:
     """Squared degradation with every candidate, the best h by bisection on the sign of s', in float64; inf for i."""
     m = decision.coef / (decision.coef + decision.coef[decision.i])
@@ -86,14 +103,19 @@ def degradations(decision: Decision, h: Vector) -> Vector:
 def judge(decisions: list[Decision]) -> dict[str, float]:
     """Share of choices that agree with golden section search's, and the factor by which each rule exceeds the least.
 
+    And the share of choices of `lookup-wd` that are those by the table as published.
+
     Golden section search is Algorithm 1 as published ("gss-paper"): over [0, 1] to 0.01.
     """
     chosen: dict[str, list[int]] = {rule: [] for rule in FAST}
     factor: dict[str, list[float]] = {rule: [] for rule in FAST}
+    published = []
     for decision in decisions:
+        kappa, n = np.exp(decision.log_kappa), len(decision.coef)
+        published.append(full_square.partner(decision.i, decision.coef, kappa, n, full_square.tables()[1]))
         least = float(exact_degradations(decision).min())
         for rule in FAST:
-            j, h, _ = find_partner(decision.i, decision.coef, decision.log_kappa, rule)
+            j, h = find_partner(decision, rule)
             lost = float(degradations(decision, np.full(len(decision.coef), h))[j])
             chosen[rule].append(j)
             if least > 1e-9 * decision.coef[decision.i] ** 2:  # equal points: any factor of nothing is nothing
@@ -106,4 +128,5 @@ def judge(decisions: list[Decision]) -> dict[str, float]:
         for rule in FAST
         if rule != PAPER_RULE
     }
-    return {"decisions": len(decisions), **equal, **out}
+    same = 100 * float(np.mean(np.array(chosen["lookup-wd"]) == published))
+    return {"decisions": len(decisions), **equal, "equal % full square": same, **out}

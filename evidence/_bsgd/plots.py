@@ -62,39 +62,7 @@ def draw_times(rows: Rows) -> None:
     axes.set_xticks(range(len(groups)), [f"{name}\nB={budget}" for name, budget in groups], fontsize=8)
     axes.set(ylabel=f"time, {PAPER_RULE} = 1", ylim=(0, 1.35), title="Where the time goes")
     axes.legend(fontsize=7, ncols=3, loc="upper right")
-    _save(figure, "bsgd_times")
-
-
-def draw_tradeoff(rows: Rows) -> None:
-    """Test accuracy against training time, one curve a method, a point for each B."""
-    sets = list(dict.fromkeys(row["set"] for row in rows))
-    figure, panels = plt.subplots(1, len(sets), figsize=(5 * len(sets), 4), layout="constrained", squeeze=False)
-    for axes, name in zip(panels[0], sets, strict=True):
-        for method in dict.fromkeys(row["method"] for row in rows):
-            mine = [row for row in rows if row["set"] == name and row["method"] == method]
-            axes.plot([r["seconds"] for r in mine], [r["accuracy %"] for r in mine], "o-", label=method)
-            for row in mine:
-                axes.annotate(row["budget"], (row["seconds"], row["accuracy %"]), fontsize=6)
-        axes.set(xscale="log", xlabel="seconds, 5 passes, one thread", ylabel="test accuracy %", title=name)
-        axes.legend(fontsize=7)
-    _save(figure, "bsgd_tradeoff")
-
-
-def draw_speed(rows: Rows) -> None:
-    """Steps a second over the budget, and over the features."""
-    figure, panels = plt.subplots(1, 2, figsize=(9, 3.5), layout="constrained")
-    width = min(row["features"] for row in rows)
-    for axes, key, mine in (
-        (panels[0], "budget", [row for row in rows if row["features"] == width]),
-        (panels[1], "features", [row for row in rows if row["budget"] == 100]),
-    ):
-        mine.sort(key=lambda row: row[key])
-        axes.loglog([row[key] for row in mine], [row["steps per second"] for row in mine], "o-")
-        axes.set(xlabel=key, ylabel="steps a second")
-        axes.grid(which="both", alpha=0.3)
-    panels[0].set_title(f"{width} features", fontsize=9)
-    panels[1].set_title("budget 100", fontsize=9)
-    _save(figure, "bsgd_speed")
+    _save(figure, "bsgd_tables")
 
 
 def _save(figure: Any, name: str) -> None:

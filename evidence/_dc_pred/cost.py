@@ -11,7 +11,15 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.svm import LinearSVC
 
+from measuring.experiment import Axes
 from measuring.load import QUIET, Others
+
+
+def costs_and(y: str, ylabel: str, logarithmic: str = "x") -> tuple[Axes, Axes]:
+    """The axes of a column over the measured cost, and over the count."""
+    measured = Axes("multiple", "measured cost, linear predictions", y, ylabel, logarithmic)
+    return measured, measured._replace(x="operations", xlabel="inner products")
+
 
 Decide = Callable[[Any], Any]
 

@@ -38,12 +38,18 @@ class Machine(BaseEstimator):
         """Decision values of shape (n,)."""
         return self._decide(check_array(X, dtype=np.float32))
 
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Labels -1 and 1."""
+        return np.where(self.decision_function(X) > 0, 1, -1)
+
     def _decide(self, X: Rows) -> Vector:
         raise NotImplementedError
 
 
 class Landmarks(Machine):
     """Nystroem: k-means centres or random rows as landmarks, then LIBLINEAR, or ridge regression.
+
+    With k-means centres it is LLSVM (Zhang, Tsang, Kwok 2008), without whitening LTPU (Moody, Darken 1989).
 
     Parameters
     ----------
@@ -53,6 +59,8 @@ class Landmarks(Machine):
         Of LIBLINEAR; of ridge regression 1/C is the penalty.
     method : {"kmeans", "uniform"}
     is_ridge : bool
+    whiten : bool
+        Whether inner products of the features are those of the approximated kernel.
     random_state : int
     """
 
@@ -63,6 +71,7 @@ class Landmarks(Machine):
         C: float = 1.0,
         method: str = "kmeans",
         is_ridge: bool = False,
+        whiten: bool = True,
         random_state: int = 0,
     ) -> None:
         self.m = m
@@ -70,13 +79,14 @@ class Landmarks(Machine):
         self.C = C
         self.method = method
         self.is_ridge = is_ridge
+        self.whiten = whiten
         self.random_state = random_state
 
     def fit(self, X: Rows, y: Any) -> Self:
         """Whiten the landmarks' kernel values, train on them, fold the whitening into the weights."""
         rng = np.random.default_rng(self.random_state)
         points = select_landmarks(X, self.m, rng, method=self.method)
-        root = self._inverse_root(points)
+        root = self._inverse_root(points) if self.whiten else np.eye(len(points))
         weights, intercept = fit_linear(kernel_values(X, points, self.gamma) @ root, y, self.C, self.is_ridge)
         self.model_ = expansion(points, root @ weights, self.gamma, intercept)
         self.n_operations = len(points) * (1 + 1 / X.shape[1])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from itertools import product
 from typing import Any
 
@@ -11,13 +11,12 @@ import numpy as np
 from evidence._dc_pred.machines import OURS, compile_all
 from evidence._dc_pred.problems import load_classes, load_numbers
 from evidence._dc_pred.tables import SETTINGS
-from measuring.experiment import Experiment, Row, Run, grouped
-from measuring.plots import Panel
+from measuring.experiment import Axes, Experiment, Row, Run, panels_of
 from widemargin import DCPredClassifier, DCPredRegressor
 
 _WAYS = {"plain": None, "weighted": "alpha", "better of both": "auto"}
 _PARTS: dict[str, dict[str, Any]] = {"whole": {}, "landmarks alone": {"pseudo": None, "linear_term": False}}
-_SIZES = (8, 16, 32)
+_SIZES = (8, 32)
 _NUMBERS = ("cadata", "cpusmall", "census_house8L")
 _CLASS_LEAVES, _NUMBER_LEAVES = (16,), (1, 8)
 _RIDGE = {"alpha": 0.1, "gamma": 0.02}
@@ -62,18 +61,6 @@ def _figure4(name: str, options: Run) -> Iterator[list[Row]]:
         yield rows
 
 
-def _panels(rows: Sequence[Row]) -> list[Panel]:
-    panels = []
-    for (name, parts), mine in grouped(rows, "set", "parts"):
-        series = {
-            f"{way}, {k} leaves": ([row["n_landmarks"] for row in some], [row["gain"] for row in some])
-            for (way, k), some in grouped(mine, "landmarks", "clusters")
-            if way != "plain"
-        }
-        panels.append(Panel(f"{name}, {parts}", "landmarks", "gain over plain k-means, % or points", series, "x"))
-    return panels
-
-
 FIGURE4 = Experiment(  # Figure 4: weighted against plain k-means landmarks, over seeds
     "dc_pred/figure4",
     ("letter", "usps", "covtype_20k", *_NUMBERS),
@@ -81,6 +68,11 @@ FIGURE4 = Experiment(  # Figure 4: weighted against plain k-means landmarks, ove
     _figure4,
     settings={"rows": None, "seeds": 5},
     parts=True,
-    seconds=40.0,
-    panels=_panels,
+    seconds=30.0,
+    panels=lambda rows: panels_of(
+        rows,
+        ("set", "parts"),
+        ("landmarks", "clusters"),
+        Axes("n_landmarks", "landmarks", "gain", "gain over plain k-means, % or points", "x"),
+    ),
 )

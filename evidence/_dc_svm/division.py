@@ -5,16 +5,16 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from evidence._dc_svm.machines import SETS, SETTINGS, Machine, make, settings_of
+from evidence import _published as as_published
+from evidence._dc_svm.machines import SETTINGS, Machine, make, settings_of
 from measuring import recompute
 from measuring.competitors import Settings
-from measuring.experiment import Experiment, Row, Run, grouped
-from measuring.plots import Panel
+from measuring.experiment import Axes, Experiment, Row, Run, panels_of
 from measuring.problems import Problem, load_problem
 from widemargin._memory import memory_plan
 from widemargin._progress import Progress
@@ -30,14 +30,6 @@ _KERNELS: dict[str, dict[str, float]] = {"rbf": {}, "poly": {"C": 2.0, "gamma": 
 _METHODS = {"kernel": "kernel k-means", "input": "k-means", "random": "random"}
 
 
-class _Bound(NamedTuple):
-    """Both sides of Theorem 1's inequality for one division."""
-
-    bound: float
-    difference: float
-    n_clusters: int
-
-
 def _figure1(name: str, options: Run) -> Iterator[Row]:
     problem = load_problem(name, n_rows=options.rows or 10_000)
     problem = problem._replace(C=options.C or problem.C, gamma=options.gamma or problem.gamma)
@@ -48,7 +40,7 @@ def _figure1(name: str, options: Run) -> Iterator[Row]:
     for method in _METHODS:
         for k in options.clusters:
             one_level = DCSVMSettings(tol=options.tol, n_levels=1, branching=k, stop_level=1, partition=method)
-            found = _bound(problem, data, one_level, best)
+            bound, difference = _bound(problem, data, one_level, best)
             yield {
                 "set": name,
                 "n": len(problem.X),
@@ -56,10 +48,11 @@ def _figure1(name: str, options: Run) -> Iterator[Row]:
                 "gamma": problem.gamma,
                 "partition": _METHODS[method],
                 "clusters": k,
-                **found._asdict(),
+                "bound": bound,
+                "difference": difference,
                 "dual": best,
-                "relative": found.difference / best,
-                **({"slack": found.bound / found.difference} if found.difference > _EXACT * best else {}),
+                "relative": difference / best,
+                **({"slack": bound / difference} if difference > _EXACT * best else {}),
             }
 
 
@@ -73,7 +66,7 @@ def _data(problem: Problem) -> KernelProblem:
 
 def _train(data: KernelProblem, settings: DCSVMSettings) -> TrainedMachine:
     settings = replace(settings, memory=memory_plan(None))
-    with Progress() as progress:
+    with as_published.dc_svm(), Progress() as progress:
         return train_machine(data, settings, progress, np.random.default_rng(0))
 
 
@@ -84,11 +77,12 @@ def _dual(problem: Problem, beta: NDArray[np.float64]) -> float:
     return float(np.abs(beta).sum() - 0.5 * beta[support] @ f)
 
 
-def _bound(problem: Problem, data: KernelProblem, settings: DCSVMSettings, best: float) -> _Bound:
+def _bound(problem: Problem, data: KernelProblem, settings: DCSVMSettings, best: float) -> tuple[float, float]:
+    """Both sides of Theorem 1's inequality for one division."""
     local = _train(data, settings)
     assert local.division is not None
     mass = problem.C**2 * _between_clusters(data, local.division.labels)
-    return _Bound(0.5 * mass, best - _dual(problem, local.result.beta), local.division.router.n_clusters)
+    return 0.5 * mass, best - _dual(problem, local.result.beta)
 
 
 def _between_clusters(data: KernelProblem, labels: NDArray[np.integer]) -> float:
@@ -100,27 +94,21 @@ def _between_clusters(data: KernelProblem, labels: NDArray[np.integer]) -> float
     return float(np.abs(K).sum(dtype=np.float64))
 
 
-def _bound_panels(rows: Sequence[Row]) -> list[Panel]:
-    panels = []
-    for (name, C, gamma), mine in grouped(rows, "set", "C", "gamma"):
-        series: dict[str, tuple[list[float], list[float]]] = {}
-        for (partition,), points in grouped(mine, "partition"):
-            clusters = [row["clusters"] for row in points]
-            series[f"bound, {partition}"] = clusters, [row["bound"] for row in points]
-            series[f"difference, {partition}"] = clusters, [row["difference"] for row in points]
-        panels.append(Panel(f"{name}, C={C:g}, γ={gamma:g}", "clusters", "dual objective", series, "xy"))
-    return panels
-
-
 FIGURE1 = Experiment(  # Figure 1: the bound of Theorem 1 against the actual difference in the objective
     "dc_svm/figure1",
-    SETS,
+    ("covtype", "ijcnn1", "codrna", "kddcup99_10"),
     ("set", "n", "C", "gamma", "partition", "clusters"),
     _figure1,
     settings={**SETTINGS, "clusters": (8, 16, 32, 64, 128), "C": 0.0, "gamma": 0.0},
     parts=True,
     seconds=20.0,
-    panels=_bound_panels,
+    panels=lambda rows: panels_of(
+        rows,
+        ("set", "C", "gamma"),
+        ("partition",),
+        Axes("clusters", "clusters", "bound", "bound of Theorem 1", "xy"),
+        Axes("clusters", "clusters", "difference", "difference in the dual", "xy"),
+    ),
 )
 
 # --------------------------------------------------------------------------------------------------------- Figure 2
@@ -139,11 +127,12 @@ def _levels_of(problem: Problem, settings: Settings, methods: Sequence[str]) -> 
     truth = np.zeros(len(problem.X), bool)
     truth[make(Machine("", "direct"), settings).fit(problem.X, problem.y).support_] = True
     common = {"set": problem.name, "n": len(problem.X), "kernel": settings.kernel, "support_vectors": int(truth.sum())}
-    for label, parts, found, seconds in _identified(problem, settings, methods):
+    for label, level, parts, found, seconds in _identified(problem, settings, methods):
         hits = int(truth[found].sum())
         yield {
             **common,
             "method": label,
+            "level": level,
             "clusters": parts,
             "found": len(found),
             "precision": hits / len(found),
@@ -152,7 +141,7 @@ def _levels_of(problem: Problem, settings: Settings, methods: Sequence[str]) -> 
         }
 
 
-def _identified(problem: Problem, settings: Settings, methods: Sequence[str]) -> Iterator[tuple[str, int, Any, float]]:
+def _identified(problem: Problem, settings: Settings, methods: Sequence[str]) -> Iterator[tuple[Any, ...]]:
     """Support vectors of every level, from level 4 up, adaptive clustering included, and of Cascade's layers.
 
     The seconds are those since the start of the training.
@@ -162,39 +151,29 @@ def _identified(problem: Problem, settings: Settings, methods: Sequence[str]) ->
             cascade = make(Machine("", "cascade", {"n_parts": 256}), settings).fit(problem.X, problem.y)
             for (parts, found), seconds in zip(cascade.layers_, cascade.seconds_, strict=True):
                 if parts in (1, 4, 16, 64, 256):
-                    yield _LABELS[method], parts, found, seconds
+                    yield _LABELS[method], round(np.log(parts) / np.log(4)), parts, found, seconds
             continue
         for level in (4, 3, 2, 1):
-            machine = Machine("", "exact", {"n_levels": 4, "stop_level": level, "partition": method})
+            how = {"n_levels": 4, "stop_level": level, "partition": method, "published": method == "kernel"}
+            machine = Machine("", "exact", how)
             start = time.perf_counter()
             model = make(machine, settings).fit(problem.X, problem.y)
-            yield _LABELS[method], 4**level, model.support_, time.perf_counter() - start
-
-
-def _support_panels(rows: Sequence[Row]) -> list[Panel]:
-    panels = []
-    for (name, kernel), mine in grouped(rows, "set", "kernel"):
-        for column in ("precision", "recall"):
-            series = {
-                str(method): ([row["clusters"] for row in points], [100 * row[column] for row in points])
-                for (method,), points in grouped(mine, "method")
-            }
-            panels.append(Panel(f"{name}, {kernel}: {column}", "clusters", "%", series, "x"))
-            timed = {
-                str(method): ([row["seconds"] for row in points], [100 * row[column] for row in points])
-                for (method,), points in grouped([row for row in mine if "seconds" in row], "method")
-            }
-            panels.append(Panel(f"{name}, {kernel}: {column}", "seconds", "%", timed, "x"))
-    return panels
+            seconds = time.perf_counter() - start
+            yield _LABELS[method], level, model.levels_[-1]["n_clusters"], model.support_, seconds
 
 
 FIGURE2 = Experiment(  # Figure 2: precision and recall of the support vectors that each level finds
     "dc_svm/figure2",
-    SETS,
-    ("set", "n", "kernel", "method", "clusters"),
+    ("ijcnn1", "covtype_20k", "covtype"),
+    ("set", "n", "kernel", "method", "level"),
     _figure2,
-    settings={**SETTINGS, "methods": ("kernel", "input", "cascade"), "kernels": tuple(_KERNELS)},
+    settings={**SETTINGS, "methods": ("kernel", "cascade"), "kernels": tuple(_KERNELS)},
     parts=True,
-    seconds={"covtype": 150.0, "": 30.0},
-    panels=_support_panels,
+    seconds={"covtype": 240.0, "": 25.0},
+    panels=lambda rows: panels_of(
+        rows,
+        ("set", "kernel"),
+        ("method",),
+        *(Axes(x, x, y, y, "x") for y in ("precision", "recall") for x in ("clusters", "seconds")),
+    ),
 )

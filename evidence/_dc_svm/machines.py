@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import statistics
 import subprocess
 import time
@@ -11,21 +12,24 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from evidence._dc_svm import approximate
+from evidence._dc_pred.rivals import Fastfood, Fourier, Landmarks
 from evidence._dc_svm.cascade import CascadeSVC
 from evidence._dc_svm.greedy import GreedySVC
 from evidence._dc_svm.lasvm import LaSVM
-from evidence._dc_svm.rules import RULES
+from evidence._dc_svm.rules import with_rule
 from evidence._dc_svm.spsvm import SpSVM
 from measuring import process
 from measuring.competitors import OURS, Settings, get_competitor
-from measuring.experiment import Row, repeated
+from measuring.experiment import Row, Run, repeated
 from measuring.problems import Problem, load_problem
 
 _CACHE_MB = 4000
 _LONG = 10.0  # seconds of several fits after which there is no other
-SETS = ("covtype", "covtype_20k", "ijcnn1", "mnist", "kddcup99_10", "codrna", "patches")
+_LARGE, MANY = 100_000, 600_000  # training rows
 SETTINGS: Row = {"rows": None, "tol": 1e-3, "repeats": 3, "limit": 60.0}  # limit: seconds of a competitor
+# n^2 d of what takes half a minute, about: of larger sets a competitor gets as many random rows
+_WORK = {"libsvm": 3e10, "lasvm": 2e10, "greedy": 4e10, "sklearnex": 1e12, "cascade": 2e12}
+_TEST_ROWS = {"libsvm": 10_000, "lasvm": 10_000}  # at most: one thread predicts them
 INTERCEPT = ("libsvm", "sklearnex", "exact+b", "lasvm")  # machines whose dual has the constraint y'alpha = 0
 
 
@@ -45,14 +49,10 @@ def _of_peers(name: str, **fixed: Any) -> Callable[..., Any]:
     return lambda settings, **options: get_competitor(name).make(settings).set_params(**fixed | options)
 
 
-def _exact(settings: Settings, combine: str = "soft", **options: Any) -> Any:
-    """Our exact model, or with a `stop_level` the early one, by a rule of `RULES`."""
+def _exact(settings: Settings, combine: str = "soft", published: bool = False, **options: Any) -> Any:
+    """Our exact model, or with a `stop_level` the early one, by a rule of `RULES`; as published, or by our defaults."""
     model = _of_peers(OURS, fit_intercept=False)(settings, **options)
-    return RULES[combine](**model.get_params(deep=False))
-
-
-def _approximate(make: Callable[..., Any]) -> Callable[..., Any]:
-    return lambda settings, **options: make(settings.C, settings.gamma, **options)
+    return with_rule(combine, published=published)(**model.get_params(deep=False))
 
 
 _MAKERS: dict[str, Callable[..., Any]] = {
@@ -62,13 +62,13 @@ _MAKERS: dict[str, Callable[..., Any]] = {
     "libsvm": _of_peers("sklearn"),
     "sklearnex": _of_peers("sklearnex"),
     "cascade": _cascade,
-    "nystroem": _approximate(approximate.nystroem),
-    "fourier": _approximate(approximate.fourier),
-    "fastfood": _approximate(approximate.fastfood),
+    "nystroem": lambda s, m: Landmarks(m, s.gamma, s.C),
+    "fourier": lambda s, m: Fourier(m, s.gamma, s.C),
+    "fastfood": lambda s, m: Fastfood(m, s.gamma, s.C),
     "greedy": lambda s, **options: GreedySVC(s.C, s.gamma, s.tol, **options),
     "lasvm": lambda s, **options: LaSVM(s.C, s.gamma, s.kernel, s.tol, **options),
     "spsvm": lambda s, **options: SpSVM(s.C, s.gamma, s.kernel, **options),
-    "ltpu": _approximate(approximate.ltpu),
+    "ltpu": lambda s, m: Landmarks(m, s.gamma, s.C, whiten=False),
 }
 
 
@@ -104,6 +104,7 @@ def measure(machine: Machine, settings: Settings, problem: Problem) -> tuple[Row
         "predict_us": 1e6 * process.time_predict(model, problem.X_test) / len(problem.y_test),
         "support_vectors": len(getattr(model, "support_", ())) or None,
         "converged": getattr(model, "converged_", None),
+        "clusters": " ".join(str(level["n_clusters"]) for level in levels),
         "clustering_seconds": sum(level["clustering_seconds"] for level in levels),
         "levels_seconds": sum(level["seconds"] for level in levels),
     }
@@ -155,33 +156,56 @@ def dual_value(model: Any, machine: Machine, settings: Settings, problem: Proble
 # -------------------------------------------------------------------------------------------- in a process of its own
 
 
+def limit_of(problem: Problem, options: Run) -> float:
+    """Return the seconds after which a competitor is ended: twice as many on a large set."""
+    return options.limit * (2 if is_large(problem) else 1)
+
+
+def is_large(problem: Problem) -> bool:
+    """Whether a set is so large that fits at several tolerances, and duals recomputed in float64, take too long."""
+    return len(problem.X) > _LARGE
+
+
+def managed_rows(machine: Machine, problem: Problem) -> int:
+    """Return how many of the training rows a machine gets: those of `_WORK`, in round numbers."""
+    n, d = problem.X.shape
+    most = math.sqrt(_WORK.get(machine.name, math.inf) / d)
+    return n if n <= most else int(most) // 1000 * 1000
+
+
 def measure_apart(
     machine: Machine,
     settings: Settings,
     problem: Problem,
     *,
-    rows: int | None,
+    rows: int | None = None,
     limit: float,
     repeats: int = 1,
     with_dual: bool = False,
 ) -> Row:
     """Measure in a fresh process, which is ended after `limit` seconds; adds peak memory.
 
-    `rows` is what `problem` was loaded with: the child loads it again. With more rows than the training set has, the
-    test rows are trained on as well. `with_dual` adds the dual value of kernel expansions.
+    `rows` is what the child loads: by default as many as `problem` has, or fewer (`managed_rows`). With more rows than
+    the training set has, the test rows are trained on as well. `with_dual` adds the dual value of kernel expansions.
     """
+    if rows is None and (n := managed_rows(machine, problem)) < len(problem.X):
+        rows, problem = n, problem._replace(X=problem.X[:n], y=problem.y[:n])
     asked = {"set": problem.name, "rows": rows, "settings": settings, "machine": machine}
     asked |= {"with_dual": with_dual, "repeats": repeats}
     try:
         return process.run_apart(_measure_here, asked, timeout=limit)
     except subprocess.TimeoutExpired:
         return describe(machine, settings, problem) | {"over_limit": limit}
+    except RuntimeError as error:  # of this machine alone: the others of the cell go on
+        return describe(machine, settings, problem) | {"crashed": str(error).splitlines()[-1]}
 
 
 def _measure_here(asked: Row) -> Row:
     """Run the measurement of `measure_apart` in this process."""
     problem = load(asked["set"], asked["rows"])
     machine, settings = Machine(*asked["machine"]), Settings(*asked["settings"])
+    few = slice(_TEST_ROWS.get(machine.name))
+    problem = problem._replace(X_test=problem.X_test[few], y_test=problem.y_test[few])
     warm_up(machine, settings, problem)
     process.touch_memory(len(problem.y))
     before = process.resident_bytes()

@@ -3,11 +3,12 @@
 early    the model of the row's own cluster alone: the paper's early prediction
 naive    the sum over all clusters
 bcm      a Bayesian committee: the product of the clusters' probabilities
+platt    the paper's: with Platt's sigmoid of each cluster's decision values
 
 Given the decision value f of cluster c's model, intercept included, the committee's probability of the positive class
-is 1 / (1 + exp(a_c f + b_c)). Far from a cluster's rows, the decision value of its RBF model is its intercept. There it
-has no information: f = intercept gets the prior probability, which leaves the committee's odds unchanged, and only a
-slope is fitted.
+is 1 / (1 + exp(a_c f + b_c)). Platt's sigmoid says much where a model knows nothing: far from a cluster's rows, where
+the decision value of its RBF model is its intercept. In "bcm" this value gets the prior probability, which leaves the
+committee's odds unchanged, and only a slope is fitted.
 
 Sources: Hsieh, Si, Dhillon, ICML 2014, section 4; Tresp, A Bayesian Committee Machine, Neural Computation 12, 2000;
 Platt, Probabilistic Outputs for Support Vector Machines, 1999.
@@ -15,14 +16,19 @@ Platt, Probabilistic Outputs for Support Vector Machines, 1999.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass, fields, replace
+from functools import partial
 from itertools import combinations
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
+from sklearn.calibration import _sigmoid_calibration
 
+from evidence import _published as as_published
 from widemargin import DCSVMClassifier
 from widemargin._threads import ONE_THREAD
 from widemargin.models.clustered import ClusteredExpansion
@@ -32,38 +38,31 @@ Vector = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
 
-class OwnCluster(DCSVMClassifier):
-    """The paper's early prediction: the row's own cluster decides alone."""
+def with_rule(rule: str, *, published: bool = False) -> type[DCSVMClassifier]:
+    """The early model by a rule of `RULES`; with levels as published."""
 
-    def fit(self, X: Any, y: Any, sample_weight: None = None) -> OwnCluster:
-        """Train the early model."""
-        super().fit(X, y)
-        self._model = replace(self._model, averages=False)
-        return self
+    class Ruled(DCSVMClassifier):
+        def fit(self, X: Any, y: Any, sample_weight: None = None) -> Ruled:
+            with as_published.dc_svm() if published else nullcontext():
+                super().fit(X, y)
+            self._model = combined(self, rule, X, y)
+            return self
 
-
-class Naive(DCSVMClassifier):
-    """The sum over all clusters."""
-
-    def fit(self, X: Any, y: Any, sample_weight: None = None) -> Naive:
-        """Train the early model."""
-        super().fit(X, y)
-        model = self._model
-        self._model = KernelExpansion(model.kernel, model.points, model.coef, model.intercept.mean(axis=1))
-        return self
+    return Ruled
 
 
-class Committee(DCSVMClassifier):
-    """A Bayesian committee of all clusters."""
-
-    def fit(self, X: Any, y: Any, sample_weight: None = None) -> Committee:
-        """Train the early model, and calibrate each cluster's by its training rows."""
-        super().fit(X, y)
-        self._model = make_committee(self._model, X, np.searchsorted(self.classes_, y), len(self.classes_))
-        return self
+def combined(early: DCSVMClassifier, rule: str, X: Any, y: Any) -> Any:
+    """What decides in the place of an early model's clusters, given its training rows."""
+    model = early._model
+    return RULES[rule](model, X, np.searchsorted(early.classes_, y)) if hasattr(model, "router") else model
 
 
-RULES = {"soft": DCSVMClassifier, "early": OwnCluster, "naive": Naive, "bcm": Committee}
+def _own_cluster(model: ClusteredExpansion, X: Any, y: NDArray[np.intp]) -> ClusteredExpansion:
+    return replace(model, averages=False)
+
+
+def _naive(model: ClusteredExpansion, X: Any, y: NDArray[np.intp]) -> KernelExpansion:
+    return KernelExpansion(model.kernel, model.points, model.coef, model.intercept.mean(axis=1))
 
 
 @dataclass
@@ -89,8 +88,11 @@ class CommitteeExpansion(ClusteredExpansion):
         return odds - (self.intercept.shape[1] - 1) * self.log_prior
 
 
-def make_committee(model: ClusteredExpansion, X: Any, y: NDArray[np.intp], n_classes: int) -> CommitteeExpansion:
+def make_committee(
+    model: ClusteredExpansion, X: Any, y: NDArray[np.intp], *, by_platt: bool = False
+) -> CommitteeExpansion:
     """The committee of an early model's clusters, given its training rows X (n, d) and class numbers y (n,)."""
+    n_classes = int(y.max()) + 1
     labels, k = model.router.route(X, ONE_THREAD), model.intercept.shape[1]
     pairs = [(1, 0)] if n_classes == 2 else list(combinations(range(n_classes), 2))
     sigmoids, log_prior = np.zeros((len(pairs), k, 2)), np.zeros(len(pairs))
@@ -99,8 +101,11 @@ def make_committee(model: ClusteredExpansion, X: Any, y: NDArray[np.intp], n_cla
         log_prior[p] = log_odds(y[of_pair] == positive)
         for c, machine in enumerate(model.machines):
             rows = np.flatnonzero(of_pair & (labels == c))
-            intercept = model.intercept[p, c]
-            slope = 0.0
+            intercept, slope = model.intercept[p, c], 0.0
+            if by_platt and len(rows):
+                decision = machine.decision_values(X[rows])[:, p]
+                sigmoids[p, c] = _sigmoid_calibration(decision, y[rows] == positive)
+                continue
             if len(rows):
                 decision = machine.decision_values(X[rows])[:, p] - intercept
                 slope = fit_slope(decision, y[rows] == positive, log_prior[p])
@@ -129,3 +134,12 @@ def log_odds(is_positive: Mask) -> float:
     """Log odds of the positive class among rows (n,)."""
     negative, positive = np.bincount(is_positive, minlength=2)
     return float(np.log(positive) - np.log(negative))
+
+
+RULES: dict[str, Callable[..., Any]] = {
+    "early": _own_cluster,
+    "soft": lambda model, X, y: model,
+    "naive": _naive,
+    "bcm": make_committee,
+    "platt": partial(make_committee, by_platt=True),
+}

@@ -41,36 +41,3 @@ def csr_steps(data: Any, indices: Any, indptr: Any, n_features: int, y: Any, lam
                 scale /= np.sqrt(lam * norm2)
                 norm2 = 1.0 / lam
     return scale * v
-
-
-@numba.njit(nogil=True, cache=True, fastmath=True)
-def dense_steps(X: Any, y: Any, lam: float, n_steps: int, rng: Any) -> Any:
-    """`pegasos` for dense rows."""
-    n = y.shape[0]
-    v = np.zeros(X.shape[1])
-    scale, norm2 = 1.0, 0.0
-    for t in range(1, n_steps + 1):
-        i = rng.integers(0, n)
-        row = X[i]
-        product, length2 = 0.0, 0.0
-        for j in range(row.shape[0]):
-            product += row[j] * v[j]
-            length2 += row[j] * row[j]
-        product *= scale
-        margin = y[i] * product
-        shrink = 1.0 - 1.0 / t
-        scale *= shrink
-        norm2 *= shrink * shrink
-        if scale < 1e-9:
-            v *= scale
-            scale = 1.0
-        if margin < 1.0:
-            step = y[i] / (lam * t)
-            factor = step / scale
-            for j in range(row.shape[0]):
-                v[j] += factor * row[j]
-            norm2 += 2.0 * step * shrink * product + step * step * length2
-            if lam * norm2 > 1.0:
-                scale /= np.sqrt(lam * norm2)
-                norm2 = 1.0 / lam
-    return scale * v

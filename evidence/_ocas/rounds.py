@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 import numpy as np
 
 from evidence._ocas import ours
-from measuring.experiment import Experiment, Row, Run, grouped
+from measuring.experiment import Axes, Experiment, Row, Run, panels_of
 from measuring.linear_problems import load_linear
-from measuring.plots import Panel
 
 _SHOWN = 60  # iterations of each curve, in geometric steps
 _TOL = 1e-4
@@ -36,19 +35,6 @@ def _figure1(name: str, options: Run) -> Iterator[list[Row]]:
                 ]
 
 
-def _panels(rows: Sequence[Row]) -> list[Panel]:
-    panels = []
-    for (name, C), mine in grouped(rows, "set", "C"):
-        series = {}
-        for (who,), some in grouped(mine, "solver"):
-            iterations = [row["iteration"] for row in some]
-            series[f"{who}, objective"] = iterations, [row["objective"] for row in some]
-            kept = [(row["iteration"], row["lower_bound"]) for row in some if row["lower_bound"] > 0]
-            series[f"{who}, lower bound"] = [k for k, _ in kept], [bound for _, bound in kept]
-        panels.append(Panel(f"{name}, C = {C:g}", "iterations", "F and its lower bound", series, "xy"))
-    return panels
-
-
 FIGURE1 = Experiment(  # Figure 1: objective and lower bound over the iterations
     "ocas/figure1",
     ("a9a", "codrna", "spam_assassin", "cov1"),
@@ -56,6 +42,12 @@ FIGURE1 = Experiment(  # Figure 1: objective and lower bound over the iterations
     _figure1,
     settings=ours.SETTINGS,
     parts=True,
-    seconds=15.0,
-    panels=_panels,
+    seconds=10.0,
+    panels=lambda rows: panels_of(
+        rows,
+        ("set",),
+        ("solver",),
+        Axes("iteration", "iterations", "objective", "F", "xy"),
+        Axes("iteration", "iterations", "lower_bound", "its lower bound", "xy"),
+    ),
 )

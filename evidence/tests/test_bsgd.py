@@ -8,9 +8,9 @@ import pytest
 
 
 def test_the_full_square_is_ours_mirrored():
-    tables = import_module("evidence._bsgd.tables")
+    tables, full_square = (import_module(f"evidence._bsgd.{name}") for name in ("tables", "full_square"))
     m, kappa = np.array([0.3, 0.7, 0.9]), np.array([0.4, 0.4, 0.6])
-    h, wd = tables._merge(m, kappa)
+    h, wd = full_square.merge(m, kappa)
     assert h[0] == pytest.approx(1 - h[1])
     assert wd[0] == pytest.approx(wd[1])
     s = m * kappa ** ((1 - h) ** 2) + (1 - m) * kappa ** (h**2)
@@ -40,6 +40,32 @@ def test_mergers_are_averaged_over_the_rows_within_the_margin():
 def test_the_published_machine_of_bsgd_is_that_of_the_last_step():
     runs = import_module("evidence._bsgd.runs")
     problem = import_module("measuring.problems").load_problem("patches", n_rows=400)
-    rules = ("gss-paper", *runs.PUBLISHED)
+    rules = ("gss-paper", *runs.PUBLISHED[:2])
     settings = [runs.settings_of(problem, 20, rule) for rule in rules]
     assert [(s.merge, s.average) for s in settings] == [("gss-paper", True), ("gss-paper", False), ("lookup-wd", False)]
+
+
+def test_the_program_with_the_full_square_merges_as_ours_does():
+    """On the same rows, nearly as often: its table orders near copies otherwise."""
+    runs, full_square = (import_module(f"evidence._bsgd.{name}") for name in ("runs", "full_square"))
+    problem = runs.load("patches", 2000)
+    rule = "lookup-wd" + runs.LAST_STEP
+    ours = runs.train(problem, 50, [rule], 3, 0)[rule]
+    score, steps, mergers = full_square.train(problem, 50, 3, 0)
+    assert steps == ours.steps
+    assert mergers == pytest.approx(ours.mergers, rel=0.15)
+    assert score == pytest.approx(runs.accuracy(problem, ours.sgd), abs=3.0)
+
+
+def test_lemma_1_of_bsgd():
+    """h jumps on {1/2} x [0, e^-2] and is continuous elsewhere; wd is continuous everywhere."""
+    merge, step = import_module("evidence._bsgd.full_square").merge, 1e-5
+    kappa = np.linspace(0.01, 0.99, 99)
+    (h_low, wd_low), (h_high, wd_high) = (merge(np.full(99, m), kappa) for m in (0.5 - step, 0.5 + step))
+    jumps = np.abs(h_high - h_low) > 0.1
+    assert np.array_equal(jumps, kappa < np.exp(-2))
+    assert np.abs(wd_high - wd_low).max() < 1e-3
+    for m in (0.3, 0.45, 0.55, 0.8):
+        (h, wd), (h_next, wd_next) = (merge(np.full(99, at), kappa) for at in (m, m + step))
+        assert np.abs(h_next - h).max() < 1e-2
+        assert np.abs(wd_next - wd).max() < 1e-3

@@ -1,6 +1,11 @@
 """The command line of experiments: cells are measured once, again where a busy process was beside, origins kept."""
 
+import os
+import signal
+import subprocess
+import time
 from functools import partial
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -39,7 +44,7 @@ def toy(monkeypatch, tmp_path):
 
 
 def run(experiment, settings=None, deadline=None, **options):
-    return command.run_experiment(experiment, SimpleNamespace(**OPTIONS | options), settings or {}, deadline)
+    return command.run_all([(experiment, settings or {})], SimpleNamespace(**OPTIONS | options), deadline)
 
 
 def test_cells_beside_a_busy_process_are_measured_again(toy):
@@ -82,7 +87,7 @@ def test_a_whole_cell_leaves_no_row_of_earlier_runs_behind(toy):
 
 def test_a_trial_writes_nothing(toy):
     experiment, _, measured = toy
-    assert len(run(experiment, quick=True)) == 4
+    assert run(experiment, quick=True)
     assert measured == [("a", "x"), ("a", "y")]
     assert not report.results("toy")
 
@@ -107,6 +112,8 @@ def test_a_cell_that_fails_or_hangs_is_named(capsys):
         list(process.stream(_fail, 1, timeout=60.0))
     with pytest.raises(RuntimeError, match="ended with -9"):
         list(process.stream(_hang, 1, timeout=1.0))
+    with pytest.raises(RuntimeError, match="ended with -9"):  # within a line, which is no row
+        assert list(process.stream(_stammer, 1, timeout=3.0)) == ["whole"]
 
 
 def _fail(n):
@@ -120,11 +127,70 @@ def _hang(n):
     yield n
 
 
+def _stammer(n):
+    yield "whole"
+    pipe = next(fd for fd in range(3, 99) if os.readlink(f"/proc/self/fd/{fd}").startswith("pipe"))
+    os.write(pipe, b'"half')
+    yield from _hang(n)
+
+
+def _ends_badly(name, run):
+    yield {"set": name, "part": 1}
+    if name == "crashes":
+        os.kill(os.getpid(), signal.SIGSEGV)
+    if name == "hangs":
+        subprocess.Popen(["sleep", "4711"])
+        list(_hang(1))
+    yield {"set": name, "part": 2}
+
+
+BAD = Experiment("p/bad", ("crashes", "hangs", "works"), ("set", "part"), _ends_badly, seconds=0.8, parts=True)
+
+
+def test_a_run_goes_on_after_cells_that_crash_or_hang(monkeypatch, tmp_path, capsys):
+    """Their rows of before stay, a row says how they ended, nothing that they started is left, none is tried twice."""
+    monkeypatch.setattr(report, "EVIDENCE", tmp_path)
+    monkeypatch.setattr(command, "is_quiet", lambda row: True)
+    monkeypatch.setattr(provenance, "is_quiet", lambda row: True)
+    broken = BAD._replace(
+        tables=lambda rows: {"sums": [{"all": sum(row["part"] for row in rows)}]}, draw=lambda rows: 1 / 0
+    )
+    assert not run(broken)
+    rows = report.read_csv(tmp_path / "p/bad.csv")
+    assert [(row["set"], row.get("part")) for row in rows if "ended" not in row] == [
+        *(("crashes", 1), ("hangs", 1), ("works", 1), ("works", 2))
+    ]
+    assert [row["ended"].partition(":")[0] for row in rows if "ended" in row] == ["crashed", "more than 4 s"]
+    assert report.read_csv(tmp_path / "p/sums.csv")[0]["all"] == 5
+    assert "bad crashes: 2 rows in" in capsys.readouterr().out
+    assert not any(b"4711" in path.read_bytes() for path in Path("/proc").glob("[0-9]*/cmdline") if path.exists())
+    run(BAD)
+    assert "bad crashes" not in capsys.readouterr().out
+    command.print_list([BAD])
+    assert "ended: set=hangs" in capsys.readouterr().out
+
+
+def test_a_cell_that_the_end_of_the_run_cuts_off_has_not_failed(monkeypatch, tmp_path, capsys):
+    monkeypatch.setattr(report, "EVIDENCE", tmp_path)
+    assert run(BAD._replace(seconds=60.0, cells=("hangs", "works")), deadline=time.monotonic() + 3.0)
+    assert [row["set"] for row in report.read_csv(tmp_path / "p/bad.csv")] == ["hangs"]
+    assert "the end of the run cuts off hangs" in capsys.readouterr().out
+
+
 def test_names_and_settings_of_the_command_line(monkeypatch, capsys):
     asked = []
-    monkeypatch.setattr(command, "run_experiment", lambda e, options, settings, _: asked.append((e.results, settings)))
+    monkeypatch.setattr(
+        command, "run_all", lambda pairs, *_: asked.extend((e.results, given) for e, given in pairs) or 1
+    )
     command.main("benchmarks", ["small_data", "--repetitions", "0.5"])
     assert asked == [("small_data", {"repetitions": 0.5})]
+    known = command.find_experiments("evidence")
+    command.main("evidence", [], first=["bsgd/tables"])
+    names = [name for name, _ in asked[1:]]
+    assert names[0] == "bsgd/tables"
+    seconds = [sum(map(known[name].budget, command._cells(known[name]))) for name in names[1:]]
+    assert len(seconds) == len(known) - 1
+    assert seconds == sorted(seconds)
     with pytest.raises(SystemExit):
         command.main("benchmarks", ["table9"])
     assert "no experiment 'table9'" in capsys.readouterr().err

@@ -1,7 +1,6 @@
 """Every experiment of the papers runs on few rows, draws its picture, and leaves out what is not wanted."""
 
 from importlib import import_module
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -17,21 +16,16 @@ SMALL = {  # settings beside 400 rows
     "dc_svm/figure2": {"methods": ("cascade",)},
     "dc_svm/table1": {"levels": (2,), "partitions": ("kernel",)},
     "dc_svm/sweep": {"log2_C": (1,)},
-    "dc_svm/early": {"levels": (1,), "partitions": ("input",)},
     "dc_svm/table2": {"only": ["LTPU", "Cascade"]},
     "dc_svm/figure3": {"only": ["Cascade", "LTPU", "greedy"]},
     "dc_svm/figure4": {"only": ["Cascade"]},
-    "dc_svm/levels": {"turns": 2},
-    "dc_svm/subsamples": {"only": ["DC-SVM"], "repeats": 1},
-    "dc_svm/scale": {"sizes": (1000, 1500), "only": ["DC-SVM"]},
     "dc_pred/ablation": {"clusters": 2},
     "dc_pred/figure3": {"seeds": 2},
     "bsgd/tables": {"budgets": (20,), "seeds": 1},
-    "bsgd/tradeoff": {"seeds": 1, "only": ["Nystroem"]},
     "bsgd/figure2": {"sizes": (50,), "pairs": 100},
 }
 SETS = {"bsgd/figure2": "grid"}  # the others take patches
-LEFT_OUT = ("bsgd/rival", "ocas/large")  # they need programs of others, and a test of their own
+LEFT_OUT = ("ocas/large",)  # it has a test of its own
 
 
 def _load_few(monkeypatch):
@@ -40,22 +34,20 @@ def _load_few(monkeypatch):
     signs = (2 * labels - 1).astype(np.int8)
     linear = import_module("measuring.linear_problems")
     small = linear.make_linear("patches", X[:200, :5], signs[:200])
-    for module in ("reach", "selection", "scaling", "rounds"):
+    for module in ("reach", "selection", "scaling", "rounds", "authors"):
         monkeypatch.setattr(import_module(f"evidence._ocas.{module}"), "load_linear", lambda name, n_rows=None: small)
     parts = linear.Parts(small, small, small)
     monkeypatch.setattr(import_module("evidence._ocas.selection"), "load_parts", lambda name: parts)
     monkeypatch.setattr(import_module("evidence._ocas.scaling"), "SIZES", (100, 200))
     regression = import_module("evidence._dc_pred.regression")
     monkeypatch.setattr(regression, "_GRID", {"gamma": (0.06,), "C": (10.0,)})
-    classes = SimpleNamespace(X=X[:200, :5], y=signs[:200] + (X[:200, 0] > np.median(X[:200, 0])))
-    monkeypatch.setattr(import_module("evidence._ocas.several_classes"), "load_benchmark", lambda name: classes)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name in EXPERIMENTS if name not in LEFT_OUT])
 def test_every_experiment_gives_rows_and_a_plot(monkeypatch, tmp_path, name):
     pytest.importorskip("matplotlib")
-    if name in ("dc_svm/sweep", "dc_svm/early", "dc_pred/compress"):
+    if name in ("dc_svm/sweep", "dc_pred/compress"):
         pytest.importorskip("sklearnex")
     _load_few(monkeypatch)
     monkeypatch.setattr(report, "EVIDENCE", tmp_path)

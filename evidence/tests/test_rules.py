@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 from sklearn.datasets import make_moons
 
-from evidence._dc_svm.rules import RULES, Committee, Naive, OwnCluster, fit_slope
+from evidence._dc_svm.rules import RULES, fit_slope, with_rule
 from widemargin._threads import ONE_THREAD
+from widemargin.datasets import load_patches
 
 X, Y = make_moons(600, noise=0.3, random_state=0)
 EARLY = {"gamma": 2.0, "stop_level": 1, "n_levels": 1, "random_state": 0}
@@ -18,13 +19,13 @@ def by_cluster(model):
 
 
 def test_the_own_cluster_decides_alone():
-    model = OwnCluster(**EARLY).fit(X, Y)
+    model = with_rule("early")(**EARLY).fit(X, Y)
     values, labels = by_cluster(model._model)
     np.testing.assert_allclose(model.decision_function(X), values[np.arange(len(X)), labels], atol=1e-9)
 
 
 def test_naive_is_the_sum_over_all_clusters():
-    early, naive = RULES["soft"](**EARLY).fit(X, Y), Naive(**EARLY).fit(X, Y)
+    early, naive = (with_rule(rule)(**EARLY).fit(X, Y) for rule in ("soft", "naive"))
     values, _ = by_cluster(early._model)
     intercepts = early._model.intercept[0]
     expected = (values - intercepts).sum(axis=1) + intercepts.mean()
@@ -33,7 +34,7 @@ def test_naive_is_the_sum_over_all_clusters():
 
 def test_the_committee_multiplies_the_clusters_probabilities():
     """p(y|x) ~ prod_c p_c(y|x) / p(y)^(k-1), computed as it stands here; each slope is the most likely one."""
-    model = Committee(**EARLY).fit(X, Y)
+    model = with_rule("bcm")(**EARLY).fit(X, Y)
     values, labels = by_cluster(model._model)
     a, b = model._model.sigmoids[0].T
     positive, prior, k = 1 / (1 + np.exp(a * values + b)), Y.mean(), values.shape[1]
@@ -64,4 +65,24 @@ def test_the_slope_is_the_most_likely():
 @pytest.mark.parametrize("rule", RULES)
 def test_rules_take_several_classes(rule):
     y = Y + (X[:, 0] > 1)
-    assert RULES[rule](**EARLY).fit(X, y).score(X, y) > 0.7
+    least = 0.5 if rule == "platt" else 0.7  # clusters that know nothing outvote the others
+    assert with_rule(rule)(**EARLY).fit(X, y).score(X, y) > least
+
+
+def test_the_paper_s_committee_has_platt_s_sigmoids():
+    model = with_rule("platt")(**EARLY).fit(X, Y)
+    values, labels = by_cluster(model._model)
+    for c, (a, b) in enumerate(model._model.sigmoids[0]):
+        f, y = values[labels == c, c], Y[labels == c]
+        targets = np.where(y, (y.sum() + 1) / (y.sum() + 2), 1 / ((1 - y).sum() + 2))
+        p = 1 / (1 + np.exp(a * f + b))
+        assert abs(np.sum(p - targets)) < 1e-2 * len(y)  # both derivatives of the likelihood are 0
+        assert abs(np.sum((p - targets) * f)) < 1e-2 * len(y)
+
+
+def test_levels_as_published_have_as_many_clusters_as_the_paper_s():
+    X, y = load_patches(3000)
+    given = {"gamma": 1.0, "partition": "kernel", "n_levels": 3, "stop_level": 1, "random_state": 0}
+    ours, published = (with_rule("early", published=p)(**given).fit(X, y) for p in (False, True))
+    assert [level["n_clusters"] for level in published.levels_] == [64, 16, 4]
+    assert [level["n_clusters"] for level in ours.levels_] != [64, 16, 4]  # they are balanced

@@ -90,13 +90,20 @@ def test_theorem_1_of_dc_pred(seed: int, m: int, lam: float) -> None:
 @few
 @given(seeds, st.sampled_from([3, 10, 30]), st.sampled_from([0.1, 5.0]))
 def test_theorem_2_of_dc_pred(seed: int, m: int, C: float) -> None:
-    """|alpha - alpha'| <= Delta over the least eigenvalue of G: a constant that does not depend on the landmarks."""
+    """|alpha - alpha'| <= theta^2 |W| (1 + rho) Delta, theta^2 = 1 / the least eigenvalue of G, whatever the landmarks.
+
+    rho is the largest eigenvalue of G, W the inverse of the landmarks' kernel matrix; theta^2 Delta alone is enough.
+    """
     X, y = problem(seed, d=8)
     G = rbf_kernel(X, gamma=0.5)
     alpha = dual_variables(G, y, C)
-    approximation = nystroem(X, landmarks_for(X, alpha, m, seed), 0.5)
+    landmarks = landmarks_for(X, alpha, m, seed)
+    approximation = nystroem(X, landmarks, 0.5)
     other = dual_variables((approximation + approximation.T) / 2, y, C)
-    assert np.linalg.norm(alpha - other) <= weighted_error(other, G, approximation) / eigvalsh(G)[0] + 1e-5
+    sharper = weighted_error(other, G, approximation) / eigvalsh(G)[0]
+    W = np.linalg.pinv(rbf_kernel(landmarks, gamma=0.5), rcond=1e-10)
+    assert np.linalg.norm(alpha - other) <= sharper + 1e-5
+    assert sharper <= np.linalg.norm(W, 2) * (1 + eigvalsh(G)[-1]) * sharper
 
 
 @pytest.mark.slow
