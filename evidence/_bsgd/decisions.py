@@ -9,12 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evidence._bsgd import full_square
+from evidence._bsgd.partner import find_partner
 from evidence._bsgd.runs import FAST, PAPER_RULE, settings_of
 from measuring.problems import Problem
-from widemargin._native import budget as compiled
 from widemargin._progress import Progress
 from widemargin.algorithms.bsgd_epochs import BudgetedSGD
-from widemargin.solvers.sgd.lookup_table import merge_table
 
 Vector = NDArray[np.float64]
 
@@ -54,21 +53,6 @@ def _decisions_at(problem: Problem, sgd: BudgetedSGD, rng: np.random.Generator, 
         if len(candidates) > 1:
             log_kappa = -problem.gamma * np.sum((points[candidates] - points[i]) ** 2, axis=1)
             yield Decision(int(np.flatnonzero(candidates == i)[0]), coef[candidates] / weight, log_kappa)
-
-
-def find_partner(decision: Decision, rule: str) -> tuple[int, float]:
-    """The partner of point i of least squared degradation by a compiled rule, and h: z = h x_j + (1 - h) x_i.
-
-    Examples
-    --------
-    >>> find_partner(Decision(0, np.array([1.0, 2.0, 2.0]), np.array([0.0, -0.5, -0.1])), "lookup-wd")[0]
-    2
-    """
-    i, coef = decision.i, decision.coef
-    others, exponents = np.delete(coef, i)[None], np.delete(decision.log_kappa, i)[None].astype(np.float32)
-    n, j, found = np.array([others.size]), np.empty(1, np.int64), np.empty((1, 2))
-    compiled.find_partners(coef[[i]], others, exponents, n, merge_table(400).native, rule, j, found)
-    return int(j[0] + (j[0] >= i)), float(found[0, 0])
 
 
 def exact_degradations(decision: Decision) -> Vector:
@@ -115,7 +99,7 @@ def judge(decisions: list[Decision]) -> dict[str, float]:
         published.append(full_square.partner(decision.i, decision.coef, kappa, n, full_square.tables()[1]))
         least = float(exact_degradations(decision).min())
         for rule in FAST:
-            j, h = find_partner(decision, rule)
+            j, h, _ = find_partner(decision.i, decision.coef, decision.log_kappa, rule)
             lost = float(degradations(decision, np.full(len(decision.coef), h))[j])
             chosen[rule].append(j)
             if least > 1e-9 * decision.coef[decision.i] ** 2:  # equal points: any factor of nothing is nothing

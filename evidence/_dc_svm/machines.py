@@ -25,10 +25,10 @@ from measuring.problems import Problem, load_problem
 
 _CACHE_MB = 4000
 _LONG = 10.0  # seconds of several fits after which there is no other
-_LARGE, MANY = 100_000, 600_000  # training rows
-SETTINGS: Row = {"rows": None, "tol": 1e-3, "repeats": 3, "limit": 60.0}  # limit: seconds of a competitor
+_LARGE, MANY = 100_000, 480_000  # training rows
+SETTINGS: Row = {"rows": None, "tol": 1e-3, "repeats": 3, "limit": 45.0}  # limit: seconds of a competitor
 # n^2 d of what takes half a minute, about: of larger sets a competitor gets as many random rows
-_WORK = {"libsvm": 3e10, "lasvm": 2e10, "greedy": 4e10, "sklearnex": 1e12, "cascade": 2e12}
+_WORK = {"libsvm": 3e10, "lasvm": 2e10, "greedy": 4e10, "sklearnex": 1.5e11, "cascade": 2e12}
 _TEST_ROWS = {"libsvm": 10_000, "lasvm": 10_000}  # at most: one thread predicts them
 INTERCEPT = ("libsvm", "sklearnex", "exact+b", "lasvm")  # machines whose dual has the constraint y'alpha = 0
 
@@ -157,8 +157,8 @@ def dual_value(model: Any, machine: Machine, settings: Settings, problem: Proble
 
 
 def limit_of(problem: Problem, options: Run) -> float:
-    """Return the seconds after which a competitor is ended: twice as many on a large set."""
-    return options.limit * (2 if is_large(problem) else 1)
+    """Return the seconds after which a competitor is ended: more on a large set, of which reading takes some."""
+    return options.limit * (3 if len(problem.X) > MANY else 2 if is_large(problem) else 1)
 
 
 def is_large(problem: Problem) -> bool:
@@ -185,10 +185,10 @@ def measure_apart(
 ) -> Row:
     """Measure in a fresh process, which is ended after `limit` seconds; adds peak memory.
 
-    `rows` is what the child loads: by default as many as `problem` has, or fewer (`managed_rows`). With more rows than
+    `rows` is what `problem` was loaded with; the child loads as many, or fewer (`managed_rows`). With more rows than
     the training set has, the test rows are trained on as well. `with_dual` adds the dual value of kernel expansions.
     """
-    if rows is None and (n := managed_rows(machine, problem)) < len(problem.X):
+    if (n := managed_rows(machine, problem)) < len(problem.X):
         rows, problem = n, problem._replace(X=problem.X[:n], y=problem.y[:n])
     asked = {"set": problem.name, "rows": rows, "settings": settings, "machine": machine}
     asked |= {"with_dual": with_dual, "repeats": repeats}
