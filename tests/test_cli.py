@@ -544,7 +544,7 @@ def test_what_cannot_be_compressed(program, model, digits):
         ("bad.svm", "1 1:1\n-1 1:1 2\n", "bad.svm:2: '2' is not an index:value pair"),
         ("bad.csv", "1,2,a\n1,2\n", "bad.csv:2: 2 fields"),
         ("bad.npz", "no archive", "bad.npz: not an .npz archive"),
-        ("bad.mat", "", "bad.mat: MATLAB files are not read: save it as .csv or .parquet"),
+        ("bad.mat", "", "bad.mat: this format is not read: save it as .csv or .parquet"),
         ("missing.svm", None, "missing.svm: No such file"),
         ("nan.npz", {"X": [[1.0, np.nan], [0, 1]], "y": [0, 1]}, "NaN"),
         ("bare.npz", {"X": np.eye(2)}, "bare.npz: it has no labels, which training needs"),

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from widemargin._model_files import load
-from widemargin.datasets import compressed
+from widemargin.datasets import files
 
 POSIX = pytest.mark.skipif(os.name != "posix", reason="needs pipes and signals of POSIX")
 LABELS = ["a"] * 10 + ["b"] * 10
@@ -214,7 +214,7 @@ def test_a_signal_while_waiting_for_data(data, name, code, program):
 
 
 def test_what_expands_to_far_more_than_its_size_is_refused(csv, model, program, monkeypatch):
-    monkeypatch.setattr(compressed, "_ALWAYS_EXPANDED", 10**6)
+    monkeypatch.setattr(files, "_ALWAYS_EXPANDED", 10**6)
     with zipfile.ZipFile(model, "a", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("zeros.npy", bytes(10**7))
     for command in ("info m", "predict m m"):
@@ -224,8 +224,8 @@ def test_what_expands_to_far_more_than_its_size_is_refused(csv, model, program, 
 
 
 def test_models_of_many_zeros_are_loaded(program, monkeypatch):
-    monkeypatch.setattr(compressed, "_ALWAYS_EXPANDED", 10**5)
-    monkeypatch.setattr(compressed, "_MOST_EXPANDED", 4)
+    monkeypatch.setattr(files, "_ALWAYS_EXPANDED", 10**5)
+    monkeypatch.setattr(files, "_MOST_EXPANDED", 4)
     X = np.zeros((2000, 400), dtype=np.float32)
     X[:, 0] = np.arange(2000)
     np.savez("a.npz", X=X, y=np.arange(2000) % 2)

@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from widemargin.datasets.compressed import check_expansion
-from widemargin.datasets.files import Dataset, PathLike, file_error, with_short_indices
+from widemargin.datasets.files import Dataset, PathLike, check_archive, file_error, with_short_indices
 
 _HOME = "WIDEMARGIN_DATA"
 _CSR_KEYS = ("data", "indices", "indptr", "shape")
@@ -67,20 +66,14 @@ def load_npz(path: PathLike, *, target: str = "y") -> Dataset:
 def _read_arrays(path: PathLike) -> dict[str, NDArray[Any]]:
     with open(path, "rb") as file:
         # The directory of a zip file is at its end: a truncated file has none.
-        if not zipfile.is_zipfile(file):
+        if not check_archive(path, "save it by numpy.savez, which does not compress"):
             raise file_error(path, "not an .npz archive, or a truncated one")
-        with zipfile.ZipFile(file) as members:
-            expanded = sum(member.file_size for member in members.infolist())
-        check_expansion(path, expanded, os.stat(path).st_size, "save it by numpy.savez, which does not compress")
-        file.seek(0)
         try:
             with np.load(file, allow_pickle=False) as archive:
                 # A member that is no array is read as raw bytes, which later checks of dtype and shape refuse.
                 return {key: np.asarray(archive[key]) for key in archive.files}
-        except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError) as error:
-            raise file_error(path, f"damaged .npz archive ({error})") from error
-        except ValueError as error:
-            raise file_error(path, f"an array in it cannot be read ({error})") from error
+        except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, ValueError) as error:
+            raise file_error(path, f"a damaged archive, or an array in it cannot be read ({error})") from error
 
 
 def _samples(path: PathLike, arrays: dict[str, NDArray[Any]], ending: str) -> Any:

@@ -11,8 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from widemargin._config import resolve_memory_budget
-from widemargin.datasets.files import is_number, labels_of, merged_labels, quoted
+from widemargin.datasets.files import is_exact, is_number, labels_of, merged_labels, quoted
 from widemargin.datasets.layouts import (
+    BEYOND,
     BOOLEANS,
     CATEGORY,
     DATE,
@@ -23,9 +24,9 @@ from widemargin.datasets.layouts import (
     Layout,
     Row,
     TableOptions,
-    check_whole,
     refusal,
     remedy,
+    too_long,
 )
 
 _BLOCK_CELLS = 100_000
@@ -101,13 +102,14 @@ def _value(layout: Layout, position: int, line: int, cell: Cell, options: TableO
                 return moment if moment.tzinfo is None else moment.astimezone(UTC).replace(tzinfo=None)
             except ValueError:
                 pass
-        raise layout.error(f"{layout.describe(position)} is {quoted(text)}, which is not a date", line)
+        raise layout.error(f"{layout.describe(position)} is {quoted(text)}, no date: write it as 2026-11-27", line)
     if text in BOOLEANS and kind != NUMBER:
         return BOOLEANS[text]
     plain = options.plain(text)
     if not is_number(plain) or kind != NUMBER:
         raise refusal(layout, position, line, text, options)
-    check_whole(layout, position, line, plain)
+    if not is_exact(plain):
+        raise too_long(layout, position, line, plain)
     return float(plain)
 
 
@@ -176,12 +178,10 @@ def _lost_digits(layout: Layout, position: int, column: Column) -> list[str]:
     """
     if isinstance(column, Codes):
         is_lost = any("e+" in word.lower() and is_number(word) and abs(float(word)) >= 2**53 for word in column.words)
-    elif column.dtype.kind == "f":
-        is_lost = largest_size(column) >= 2**53 and _are_whole(column)
     else:
-        is_lost = False
-    lost = "has whole numbers beyond 2**53, of which numbers of 64 bits keep 16 digits, and spreadsheets 15"
-    return [f"{layout.describe(position)} {lost}: ids must be saved as text"] if is_lost else []
+        is_lost = column.dtype.kind == "f" and largest_size(column) >= 2**53 and _are_whole(column)
+    lost = f"{layout.describe(position)} has whole numbers {BEYOND}, and spreadsheets 15: ids must be saved as text"
+    return [lost] if is_lost else []
 
 
 def _are_whole(column: NDArray[np.float64]) -> bool:

@@ -9,13 +9,14 @@ from difflib import get_close_matches
 from itertools import pairwise
 from typing import Any, Literal, TypeAlias
 
-from widemargin.datasets.files import LEADING_ZERO, PathLike, file_error, is_exact, is_number, quoted
+from widemargin.datasets.files import LEADING_ZERO, PathLike, file_error, is_number, quoted
 
 Names: TypeAlias = "Sequence[int | str]"
 Cell: TypeAlias = "str | None"  # None: a missing value of a format that has them
 Row: TypeAlias = "tuple[int, list[Cell]]"  # with the number of its line
 
 NUMBER, BOOLEAN, DATE, CATEGORY, LABEL = "number", "boolean", "date", "category", "label"
+BEYOND = "beyond 2**53, of which numbers of 64 bits keep 16 digits"
 _LEAST_NUMBERS = 0.1  # numbers / cells that are not missing, of a column that may be meant as numbers
 _HEADER_ROWS = 1_000  # that the first one is compared with
 _LEAST_YEAR = 1800  # that a header may have
@@ -127,36 +128,30 @@ def decide(path: PathLike, head: list[Row], options: TableOptions, names: list[s
     """The layout of a table from its first rows; `names` come from elsewhere than a row, such as a comment."""
     if not head:
         raise file_error(path, "the file is empty")
-    line, first = head[0]
-    has_row_names = (
-        len(head) > 1
-        and all(len(row) == len(first) + 1 for _, row in head[1:])
-        and len({row[0] for _, row in head[1:]}) == len(head) - 1
-    )
-    width = len(first) + has_row_names
-    layout = Layout(str(path), line, width)
-    if options.target is not None and len(first) < 2:
-        second = len(head[1][1]) if len(head) > 1 else 1
+    (line, first), below = head[0], [row for _, row in head[1:]]
+    width, cells = len(first), [cell.strip() if cell else "" for cell in first]
+    has_row_names = all(len(row) == width + 1 for row in below) and len({row[0] for row in below}) == len(below) > 0
+    layout = Layout(str(path), line, width + has_row_names)
+    if options.target is not None and width < 2:
+        second = len(below[0]) if below else 1
         if second > 1:
             raise layout.error(f"1 field where the next row has {second}: a title? Remove the line", line)
         reason = "one column only: is the delimiter none of comma, semicolon, tab, | and blanks?"
         raise layout.error(f"{reason} --delimiter, or delimiter=, names it", line)
-    cells = [cell.strip() if cell else "" for cell in first]
     if has_row_names:
-        layout = replace(layout, names=["", *cells], has_header=True)
         note = "the header is one field shorter than the rows: the first column, row names, was dropped"
-        return place(replace(layout, notes=(note,)), options, head[1:], dropped=(0,))
+        layout = replace(layout, names=["", *cells], has_header=True, notes=(note,))
+        return place(layout, options, head[1:], dropped=(0,))
     if names is not None:
         return place(replace(layout, names=names), options, head)
-    named = replace(layout, names=cells, has_header=True)
-    wanted = [options.target, *options.drop, *options.text]
-    asked = options.header is True or any(isinstance(one, str) for one in wanted)
     known = [name for name in options.kinds or () if isinstance(name, str)]
-    if asked or (options.header == "auto" and (known and set(known) <= set(cells))):
-        return place(named, options, head[1:])
-    has_header, note = (False, "") if options.header is False else _has_header(head, layout, options)
-    noted = replace(named if has_header else layout, notes=(note,) if note else ())
-    return place(noted, options, head[int(has_header) :])
+    wanted = [options.target, *options.drop, *options.text]
+    has_header, note = options.header is True or any(isinstance(one, str) for one in wanted), ""
+    if options.header == "auto" and not has_header:
+        is_known = bool(known) and set(known) <= set(cells)
+        has_header, note = (True, "") if is_known else _has_header(head, layout, options)
+    layout = replace(layout, names=cells if has_header else None, has_header=has_header, notes=(note,) if note else ())
+    return place(layout, options, head[int(has_header) :])
 
 
 def place(layout: Layout, options: TableOptions, head: list[Row], dropped: Sequence[int] = ()) -> Layout:
@@ -311,8 +306,8 @@ def _counts(first: list[Cell], features: list[int], below: list[list[Cell]]) -> 
     return is_progression(first) and not any(map(is_progression, below[:5]))
 
 
-def check_whole(layout: Layout, position: int, line: int, cell: str) -> None:
-    """Raise a ValueError if a whole number has more digits than float64 keeps."""
-    if not is_exact(cell):
-        reason = f"{layout.describe(position)} is {quoted(cell)}, of which a number of 64 bits keeps 16 digits"
-        raise layout.error(f"{reason}: an id? --drop, or drop=, leaves it out; --one-hot, or text=, keeps it", line)
+def too_long(layout: Layout, position: int, line: int | None = None, cell: str | None = None) -> ValueError:
+    """The error of a whole number that has more digits than float64 keeps."""
+    what = "has whole numbers" if cell is None else f"is {quoted(cell)}, a whole number"
+    remedy = "an id? --drop, or drop=, leaves it out; --one-hot, or text=, keeps it"
+    return layout.error(f"{layout.describe(position)} {what} {BEYOND}: {remedy}", line)

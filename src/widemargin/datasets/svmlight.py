@@ -13,7 +13,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from widemargin._config import resolve_memory_budget
-from widemargin.datasets.compressed import opened
 from widemargin.datasets.files import (
     Dataset,
     FloatType,
@@ -21,6 +20,7 @@ from widemargin.datasets.files import (
     file_error,
     is_number,
     labels_of,
+    opened,
     quoted,
     with_short_indices,
 )
@@ -33,9 +33,6 @@ def load_svmlight(
     path: PathLike, *, n_features: int | None = None, zero_based: bool = False, dtype: FloatType | None = None
 ) -> Dataset:
     r"""Read an svmlight / LIBSVM file, plain or compressed as ``.gz``, ``.bz2``, ``.xz``, ``.zst`` or ``.zip``.
-
-    By scikit-learn's compiled reader. Where it raises, or reads a number that is not finite, the lines are read again
-    to name the first broken one and the reason.
 
     Parameters
     ----------
@@ -54,14 +51,13 @@ def load_svmlight(
     Returns
     -------
     Dataset
-        X is a csr_matrix of shape (n_samples, n_features) and the given dtype; y is int64 where all labels are
-        whole numbers of at most 64 bits, float64 where all are numbers, otherwise strings.
+        X is a csr_matrix of shape (n_samples, n_features); y is int64 where all labels are whole numbers of at most 64
+        bits, float64 where all are numbers, otherwise strings.
 
     Raises
     ------
     ValueError
-        ``FILE:LINE: reason`` for the first broken line; also for an empty file and for damaged compression. Without
-        `n_features`, for an index so large that a vector of as many numbers exceeds the ``memory_budget``.
+        ``FILE:LINE: reason`` for the first broken line; also for an empty file and for damaged compression.
 
     Examples
     --------
@@ -204,32 +200,26 @@ def _check_width(path: PathLike, X: Any, first: int) -> None:
 
 def is_rounded(values: NDArray[np.float64]) -> bool:
     """Whether float32 moves a value of a column (n_samples,) by more than 1e-5 of its standard deviation."""
-    with np.errstate(over="ignore", invalid="ignore"):
-        largest = np.nanmax(np.abs(values), initial=0)
-        if largest < 2**23 and (values == np.rint(values))[~np.isnan(values)].all():
-            return False  # whole numbers up to here are float32 numbers
-        moved = np.nanmax(np.abs(values - values.astype(np.float32)), initial=0)
-        start = values[0] if len(values) and np.isfinite(values[0]) else 0.0
-        spread = float(np.sqrt(np.nanmean((values - start) ** 2) - np.nanmean(values - start) ** 2)) if moved else 0.0
-    return bool(moved == np.inf or (spread > 0 and moved > _MOST_ROUNDED * spread))
+    present = values[~np.isnan(values)]
+    return len(_rounded(present, np.zeros(len(present), dtype=np.intp), len(present))) > 0
 
 
 def rounded_columns(X: Any) -> NDArray[np.intp]:
     """Columns of a CSR matrix of float64 of which `is_rounded` is true: all zeros count in their spread."""
-    from scipy.sparse import csr_array
+    columns, own = np.unique(X.indices, return_inverse=True)  # there may be 2**31 columns
+    return columns[_rounded(X.data, own, X.shape[0])].astype(np.intp)
 
-    n_samples, (columns, own) = X.shape[0], np.unique(X.indices, return_inverse=True)  # there may be 2**31 columns
+
+def _rounded(values: NDArray[np.float64], columns: NDArray[np.intp], n_samples: int) -> NDArray[np.intp]:
+    """Columns that float32 would round; each value has the number of its column, and the others are 0."""
     with np.errstate(over="ignore", invalid="ignore"):
-        sums, squares = (np.bincount(own, X.data**p, len(columns)) / n_samples for p in (1, 2))
-        largest = np.zeros(len(columns))
-        np.maximum.at(largest, own, np.abs(X.data))
-        spread = np.sqrt(np.maximum(squares - sums**2, 0))
-        suspect = 2.0**-24 * largest > 0.1 * _MOST_ROUNDED * spread  # 2**-24: rounding error / number
-        suspect |= largest > np.finfo(np.float32).max
-    suspect &= np.bincount(own, (X.data != np.rint(X.data)) | (np.abs(X.data) >= 2**23), len(columns)) > 0
-    if not suspect.any():
-        return np.empty(0, np.intp)
-    compact = csr_array((X.data, own, X.indptr), (n_samples, len(columns))).tocsc()
-    return np.array(
-        [columns[k] for k in np.flatnonzero(suspect) if is_rounded(compact[:, [k]].toarray().ravel())], np.intp
-    )
+        errors = np.abs(values - values.astype(np.float32))
+        if not errors.any():
+            return np.empty(0, dtype=np.intp)
+        counts = np.bincount(columns)
+        moved = np.zeros(len(counts))
+        np.maximum.at(moved, columns, errors)
+        mean = np.bincount(columns, values) / n_samples
+        squares = np.bincount(columns, (values - mean[columns]) ** 2) + (n_samples - counts) * mean**2
+        is_moved = moved > _MOST_ROUNDED * np.sqrt(squares / n_samples)
+    return np.flatnonzero((is_moved & (squares > 0)) | (moved == np.inf))
