@@ -69,7 +69,7 @@ def tune(args: Namespace) -> int:
     with open_output(args.model, force=args.force) as file:
         data, features, weights = _split(read_training(args), args)
         cv = folds(args.folds, shuffle=True, random_state=args.random_state)
-        search, X = make_estimator(args, cv=cv, kernels=args.kernel), data.X
+        search, X = make_estimator(args, cv=cv), data.X
         steps = make_preparation(args, features, X)
         start = time.perf_counter()
         with errors_naming(args.data):
@@ -191,7 +191,7 @@ def _fit_options(model: Any, weights: Any) -> dict[str, Any]:
 def _make_model(args: Namespace, features: Features, X: Any) -> Any:
     from sklearn.pipeline import make_pipeline
 
-    machine = make_estimator(args, maintenance="merge" if args.kernel == "rbf" else "projection")
+    machine = make_estimator(args, maintenance="merge" if args.kernel in (None, "rbf") else "projection")
     steps = make_preparation(args, features, X)
     if args.relevance:
         steps.append(make_relevance(args))

@@ -3,59 +3,40 @@
 from __future__ import annotations
 
 import sys
-from argparse import ArgumentParser, Namespace
-from collections.abc import Callable, Set
+from argparse import Namespace
+from collections.abc import Callable
 from inspect import signature
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from widemargin.cli.data import Features
 
-_EXACT = frozenset({"dcsvm", "regression", "one-class"})
-_CLASSIFIERS = frozenset({"dcsvm", "ocas", "bsgd", "dcpred"})
-_KERNEL = _EXACT | {"bsgd", "dcpred"}
-_BSGD, _DCPRED, _EXACT_CV = frozenset({"bsgd"}), frozenset({"dcpred"}), frozenset({"dcsvm", "regression"})
-LOSSES: dict[str, tuple[str, ...]] = {
-    "ocas": ("hinge", "squared_hinge", "logistic"),
-    "regression": ("epsilon_insensitive", "squared_epsilon_insensitive", "absolute", "quantile"),
-}
-# Options that some machines do not take, and the machines that do; written out, so that an error imports no estimator
-TAKEN_BY: dict[str, Set[str]] = {
-    "estimator": _CLASSIFIERS,
-    "C": _CLASSIFIERS | {"regression"},
-    **dict.fromkeys(("epsilon", "quantile"), frozenset({"regression"})),
-    "nu": {"one-class"},
-    "loss": LOSSES.keys(),
-    **dict.fromkeys(("kernel", "gamma", "degree", "coef0", "random_state"), _KERNEL),
-    **dict.fromkeys(("budget", "n_epochs"), _BSGD),
-    "fit_intercept": {"dcsvm", "ocas", "bsgd", "regression"},
-    "class_weight": _CLASSIFIERS,
-    "tol": _EXACT | {"ocas", "dcpred"},
-    **dict.fromkeys(("prediction_cost", "n_clusters", "n_landmarks", "n_pseudo_landmarks"), _DCPRED),
-    **dict.fromkeys(("pseudo", "n_trees"), _DCPRED),
-    **dict.fromkeys(("gammas", "exhaustive", "search"), _EXACT_CV),
-    "relevance": _EXACT_CV | _BSGD | _DCPRED,
-    "epsilons": {"regression"},
-    "stop_level": _EXACT,
-    **dict.fromkeys(("test", "holdout"), _CLASSIFIERS | {"regression"}),
+_NOT_TAKEN = {  # options that are no parameters of an estimator, and the machines that do not take them
+    "estimator": {"regression", "one-class"},
+    "test": {"one-class"},
+    "holdout": {"one-class"},
+    "relevance": {"ocas", "one-class"},
 }
 
 
-def check_applicable(parser: ArgumentParser, args: Namespace) -> None:
+def check_applicable(args: Namespace) -> None:
     """End with a usage error that names the first option which was given and which the machine does not take.
 
-    An option that was given with its default value changes nothing, and passes.
+    An option that some machines have as a parameter is for these alone; one given with its default value passes.
     """
+    import widemargin
+
     machine = _machine(args)
-    given = (a for a in parser._actions if a.option_strings and getattr(args, a.dest, a.default) != a.default)
-    for action in given:
-        takers = TAKEN_BY.get(action.dest, {machine})
-        if action.dest == "loss":
-            takers = {taker for taker, losses in LOSSES.items() if args.loss in losses}
+    having = {name: signature(getattr(widemargin, kind)).parameters for name, kind in args.machines.items()}
+    for action in args.command._actions:
+        if not action.option_strings or getattr(args, action.dest, None) in (None, action.default):
+            continue
+        takers = {name for name in having if action.dest in having[name]} or set(having)
+        takers -= _NOT_TAKEN.get(action.dest, set())
         if machine not in takers:
             which = f"--{'estimator' if args.task == 'classification' else 'task'} {machine}"
-            names = ", ".join(sorted(takers & args.machines.keys()))
-            parser.error(f"{action.option_strings[0]} does not apply to {which}; it is for {names}")
+            names = ", ".join(sorted(takers))
+            args.command.error(f"{action.option_strings[0]} does not apply to {which}; it is for {names}")
 
 
 def make_estimator(args: Namespace, **others: Any) -> Any:
