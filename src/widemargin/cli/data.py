@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import warnings
 from argparse import Namespace
-from collections.abc import Callable, Collection
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
-from dataclasses import replace as with_changes
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,15 +15,13 @@ from widemargin._model_files import read_table_facts
 from widemargin.cli.labels import as_numbers, check_classes, check_test_labels, note_rare_classes, shorten
 from widemargin.cli.streams import note
 from widemargin.datasets import Dataset, load_npz, load_svmlight
-from widemargin.datasets.columns import Codes, Column, frame_of
+from widemargin.datasets.columns import Codes, Column, first_gaps, frame_of
 from widemargin.datasets.files import file_error, quoted
 from widemargin.datasets.layouts import DATE, Layout, TableOptions, positions_of, suggestion
 from widemargin.datasets.svmlight import is_rounded
 from widemargin.datasets.tables import ARRAYS, TableSource, format_of
 
 LINEAR_SHARE = 3  # memory budget / bytes of a table that a linear machine takes whole: copies and indicators need room
-PlaceOf = Callable[[int], tuple[str, int | None]]  # the file and the line of a row
-_HEADERS: dict[str, Any] = {"auto": "auto", "yes": True, "no": False}
 
 
 @dataclass(frozen=True)
@@ -52,23 +48,18 @@ class Training(NamedTuple):
     weights: Any = None
 
 
-def form_of(path: str, args: Namespace) -> str:
-    """The format of `--format`, or that of the file's suffix."""
-    return str(args.format or format_of(path))
-
-
 def table_options(args: Namespace, **more: Any) -> TableOptions:
     """How `args` have a table read; `more` goes before."""
     options = TableOptions(
         target=-1 if args.target is None else args.target,
         missing=args.missing,
         delimiter=args.delimiter,
-        header=_HEADERS[args.header],
+        header={"yes": True, "no": False}.get(args.header, "auto"),  # type: ignore[arg-type]
         decimal=args.decimal,
         thousands=args.thousands,
         unlabelled="drop" if getattr(args, "unlabelled", "") == "drop" else "raise",
     )
-    return with_changes(options, **more)
+    return replace(options, **more)
 
 
 def within_budget(args: Namespace, share: int = 1) -> AbstractContextManager[None]:
@@ -83,8 +74,8 @@ def training_source(args: Namespace) -> TableSource:
     """The table to train on."""
     options = table_options(args, drop=args.drop, text=args.text)
     if args.task == "one-class" and args.target is None:
-        options = with_changes(options, target=None)  # all columns are features
-    source = TableSource(args.data, options, form_of(args.data, args))
+        options = replace(options, target=None)  # all columns are features
+    source = TableSource(args.data, options, args.format or format_of(args.data))
     layout = source.layout
     if dates := [layout.name(k) for k in layout.features if layout.kinds[k] == DATE]:
         drop = f"--drop {','.join(dates)} leaves them out"
@@ -94,19 +85,18 @@ def training_source(args: Namespace) -> TableSource:
 
 def read_training(args: Namespace, share: int = 1) -> Training:
     """The training data with those of `--test`, within a share of the budget, and what the model knows of tables."""
-    weights, place_of, form = None, None, form_of(args.data, args)
+    weights, source = None, None
     with within_budget(args, share):
-        if form in ARRAYS:
+        if (args.format or format_of(args.data)) in ARRAYS:
             if args.drop or args.text:
                 raise file_error(args.data, "--drop and --one-hot are for tables")
-            data = _read_arrays(args.data, form, args)
+            data = _read_arrays(args.data, args)
             features = Features(data.X.shape[1], dtype=data.X.dtype.name)
         else:
             source = training_source(args)
             columns, y, weights = source.read()
-            place_of = source.place_of
-            features = features_of_table(args, source.layout, columns, place_of=place_of)
-            data = Dataset(prepared_frame(source.layout, columns, features.dtype), y)
+            features = features_of_table(args, source, columns, first_gaps(columns))
+            data = Dataset(frame_of(source.layout, columns, features.dtype), y)
     if args.task == "one-class":
         return Training(Dataset(data.X, None), features, weights)
     if data.y is None:
@@ -115,7 +105,7 @@ def read_training(args: Namespace, share: int = 1) -> Training:
         data = data._replace(y=as_numbers(args.data, data.y))
     else:
         check_classes(args.data, data.y)
-        note_rare_classes(data.y, place_of)
+        note_rare_classes(data.y, source)
     return Training(with_test(data, data.y, args, features), features, weights)
 
 
@@ -133,34 +123,31 @@ def with_test(data: Dataset, y: Any, args: Namespace, features: Features) -> Dat
 
 
 def features_of_table(
-    args: Namespace,
-    layout: Layout,
-    columns: dict[int, Column],
-    gaps: Collection[int] | None = None,
-    place_of: PlaceOf | None = None,
+    args: Namespace, source: TableSource, columns: dict[int, Column], gaps: dict[int, int]
 ) -> Features:
     """What a model knows of a table; notes say what is taken as categories, and what is filled in.
 
-    `gaps` are the columns that lack values in rows beside these.
+    `gaps` are the columns that lack values, here or in other rows, each with the number of the first such row.
     """
-    path, words = layout.path, {k: column for k, column in columns.items() if isinstance(column, Codes)}
+    layout, dtype = source.layout, args.dtype
+    words = {k: column for k, column in columns.items() if isinstance(column, Codes)}
     if words:
-        note(f"{path}: columns taken as categories: {shorten(map(layout.name, words))}")
+        note(f"{layout.path}: columns taken as categories: {shorten(map(layout.name, words))}")
     for k, column in words.items():
         if len(column.words) > len(column.codes) / 2:
             found = f"{layout.name(k)} has {len(column.words)} categories in {len(column.codes)} rows"
             note(f"{found}: --drop it, if it is a date or an id")
-    numbers = {k: column for k, column in columns.items() if not isinstance(column, Codes)}
-    lacking = [k for k, column in numbers.items() if (np.isnan(column).any() if gaps is None else k in gaps)]
-    if lacking and args.impute == "none":
-        if gaps is not None:
-            raise layout.error(f"{layout.describe(lacking[0])} lacks values; --impute median fills them in")
-        _refuse_missing(layout, lacking[0], numbers[lacking[0]], place_of, "--impute median fills it in")
-    if lacking:
+    if gaps and args.impute == "none":
+        raise source.gap_error(gaps, "--impute median fills it in")
+    if gaps:
         how = "most frequent value" if args.impute == "most_frequent" else "median"
-        note(f"{path}: missing values are filled in by the {how} of their column: {shorten(map(layout.name, lacking))}")
-    dtype = _dtype_for(layout, numbers) if args.dtype == "auto" else args.dtype
-    target = None if layout.target is None else layout.names[layout.target] if layout.names else layout.target
+        filled = f"missing values are filled in by the {how} of their column: {shorten(map(layout.name, sorted(gaps)))}"
+        note(f"{layout.path}: {filled}")
+    if dtype == "auto":
+        wide = [layout.describe(k) for k, column in columns.items() if k not in words and is_rounded(column)]
+        dtype = "float64" if wide else "float32"
+        if wide:
+            warnings.warn(f"{layout.path}: float32 would round {shorten(wide, 3)}: read as float64", stacklevel=2)
     return Features(
         n_features=len(layout.features),
         names=[layout.names[k] for k in layout.features] if layout.names else None,
@@ -168,49 +155,16 @@ def features_of_table(
         columns=layout.names,
         places=list(layout.features),
         width=layout.width,
-        target=target,
+        target=layout.names[layout.target] if layout.names and layout.target is not None else layout.target,
         levels={str(place): words[k].words for place, k in enumerate(layout.features) if k in words},
-        lacks_values=bool(lacking),
+        lacks_values=bool(gaps),
         dtype=dtype,
     )
 
 
-def _dtype_for(layout: Layout, numbers: dict[int, Column]) -> str:
-    wide = [layout.describe(k) for k, column in numbers.items() if is_rounded(column)]
-    if wide:
-        which = ", ".join(wide[:3]) + (", ..." if len(wide) > 3 else "")
-        warnings.warn(f"{layout.path}: float32 would round {which}: read as float64", stacklevel=2)
-    return "float64" if wide else "float32"
-
-
-def _refuse_missing(layout: Layout, position: int, column: Column, place_of: PlaceOf | None, remedy: str) -> None:
-    row = int(np.argmax(np.isnan(column)))
-    path, line = place_of(row) if place_of else (layout.path, None)
-    raise file_error(path, f"{layout.describe(position)} is missing; {remedy}", line)
-
-
-def prepared_frame(layout: Layout, columns: dict[int, Column], dtype: str | None) -> Any:
-    """The features for a pipeline: numbers of one dtype, in one block where there are no categories."""
-    wanted = np.dtype(dtype or "float64")
-    if any(isinstance(column, Codes) for column in columns.values()):
-        narrow = {k: c if isinstance(c, Codes) else c.astype(wanted, copy=False) for k, c in columns.items()}
-        return frame_of(layout, narrow)
-    X = np.empty((len(next(iter(columns.values()))), len(columns)), dtype=wanted)
-    for place, k in enumerate(layout.features):
-        with np.errstate(over="ignore"):
-            X[:, place] = columns.pop(k)
-    if layout.names is None:
-        return X
-    try:
-        import pandas
-    except ImportError:
-        return X
-    return pandas.DataFrame(X, columns=[layout.names[k] for k in layout.features], copy=False)
-
-
-def _read_arrays(path: str, form: str, args: Namespace, dtype: str | None = None) -> Dataset:
+def _read_arrays(path: str, args: Namespace, dtype: str | None = None) -> Dataset:
     """The samples of an svmlight file or an archive."""
-    if form == "npz":
+    if (args.format or format_of(path)) == "npz":
         return load_npz(path, target="y" if args.target is None else str(args.target))
     name = dtype if args.dtype == "auto" else args.dtype
     return load_svmlight(path, zero_based=args.zero_based, dtype=None if name is None else getattr(np, name))
@@ -262,7 +216,7 @@ def _are_valid(features: Features, n_features: int) -> bool:
 
 def read_known(path: str, args: Namespace, features: Features, owner: str, **options: Any) -> Dataset:
     """Samples with known features: of a table by name, or by position where a file or the model has no names."""
-    form, kinds = form_of(path, args), features.kinds or ["number"] * features.n_features
+    form, kinds = args.format or format_of(path), features.kinds or ["number"] * features.n_features
     if form in ARRAYS:
         return _with_columns(path, form, args, features, owner)
     by_name = dict(zip(features.names or (), kinds, strict=False))
@@ -274,55 +228,52 @@ def read_known(path: str, args: Namespace, features: Features, owner: str, **opt
         known = dict(zip(keep, kinds, strict=True))
         source = TableSource(path, table_options(args, target=target, keep=keep, kinds=known, **options), form)
         columns, y, _ = source.read()
-    layout = source.layout
+    gaps, layout = first_gaps(columns), source.layout
+    if gaps and features.kinds and not features.lacks_values:
+        raise source.gap_error(gaps, "no number was missing in training: fill it in, or leave the row out")
     for place, k in enumerate(keep):
-        column = columns[k]
-        if isinstance(column, Codes):
-            _note_unknown(layout, k, column, (features.levels or {}).get(str(place)), owner)
-        elif features.kinds and not features.lacks_values and np.isnan(column).any():
-            remedy = "no number was missing in training: fill it in, or leave the row out"
-            _refuse_missing(layout, k, column, source.place_of, remedy)
+        if isinstance(columns[k], Codes):
+            _note_unknown(layout, k, columns[k], (features.levels or {}).get(str(place)))
     if peek.names is None or features.names is None:
         warnings.filterwarnings("ignore", "X (does not have valid feature names|has feature names)")
-    named = with_changes(layout, names=None) if features.names is None else layout
-    return Dataset(prepared_frame(named, columns, features.dtype), y)
+    named = replace(layout, names=None) if features.names is None else layout
+    return Dataset(frame_of(named, columns, features.dtype or "float64"), y)
 
 
 def _matched(layout: Layout, args: Namespace, features: Features, owner: str) -> tuple[list[int], int | None]:
     """Positions of the features in a table, and that of its label if it has one."""
-    names, width, n = layout.names, layout.width, features.n_features
+    names, n = layout.names, features.n_features
     label = None if args.target is None else positions_of(layout, [args.target])[0]
     if names is not None and features.names is not None:
-        for name in features.names:
-            if name not in names:
-                reason = f"no column is named {quoted(name)}, which {owner}{suggestion(name, names)}"
-                raise layout.error(reason, layout.line or None)
-        keep = [names.index(name) for name in features.names]
-        if len(set(keep)) < n or any(names.count(name) > 1 for name in features.names):
-            if names != features.names and [name for name in names if name in features.names] != features.names:
-                raise layout.error(_mismatch(sum(name in features.names for name in names), features, owner))
-            keep = [k for k, name in enumerate(names) if name in features.names]
-        others = [k for k in range(width) if k not in keep and names[k] not in (features.columns or ())]
+        if absent := [name for name in features.names if name not in names]:
+            reason = f"no column is named {quoted(absent[0])}, which {owner}{suggestion(absent[0], names)}"
+            raise layout.error(reason, layout.line or None)
+        place_of = {name: place for place, name in enumerate(features.names)}
+        keep = [k for k, name in enumerate(names) if name in place_of]
+        if len(place_of) == len(keep) == n:  # no name stands for two columns
+            keep.sort(key=lambda k: place_of[names[k]])
+        elif [names[k] for k in keep] != features.names:
+            raise layout.error(_mismatch(len(keep), features, owner))
         if label is None and features.target in names:
             label = names.index(str(features.target))
-        return keep, label if label is not None or len(others) != 1 else others[0]
-    places = features.places or list(range(n))
-    position = features.target if isinstance(features.target, int) else None
-    if isinstance(features.target, str) and features.columns:
-        position = features.columns.index(features.target)
-    if width == features.width:
-        return places, label if label is not None else position
-    if position is not None and width == features.width - 1:
+        others = [k for k, name in enumerate(names) if name not in place_of and name not in (features.columns or ())]
+        return keep, others[0] if label is None and len(others) == 1 else label
+    position = features.target
+    if isinstance(position, str):
+        position = features.columns.index(position) if features.columns else None
+    places, free = features.places or list(range(n)), [k for k in range(layout.width) if k != label]
+    if layout.width == features.width:
+        return places, position if label is None else label
+    if position is not None and layout.width == features.width - 1:
         return [k - (k > position) for k in places], None
-    free = [k for k in range(width) if k != label]
     if len(free) == n:
         return free, label
-    if features.kinds is None and label is None and width == n + 1:  # a model of a matrix, or of Python
-        return list(range(n)), n
+    if features.kinds is None and label is None and layout.width == n + 1:  # a model of a matrix, or of Python
+        return free[:-1], n
     raise layout.error(_mismatch(len(free) - (label is None and features.target is not None), features, owner))
 
 
-def _note_unknown(layout: Layout, position: int, column: Codes, levels: list[str] | None, owner: str) -> None:
+def _note_unknown(layout: Layout, position: int, column: Codes, levels: list[str] | None) -> None:
     """Say on stderr which categories training never saw, and in how many rows."""
     known = set(column.words if levels is None else levels)
     unknown = [code for code, word in enumerate(column.words) if word not in known]
@@ -337,7 +288,7 @@ def _with_columns(path: str, form: str, args: Namespace, features: Features, own
     """Samples of an svmlight file with as many columns as there are features; of an archive, which must have them."""
     wanted = features.n_features
     with config_context(memory_budget=max(resolve_memory_budget(), 8 * wanted)):  # as wide as these is no typo
-        data = _read_arrays(path, form, args, features.dtype)
+        data = _read_arrays(path, args, features.dtype)
     n_found = data.X.shape[1]
     if n_found != wanted and form != "svmlight":
         raise file_error(path, _mismatch(n_found, features, owner))
@@ -350,5 +301,4 @@ def _with_columns(path: str, form: str, args: Namespace, features: Features, own
 
 
 def _mismatch(n_found: int, features: Features, owner: str) -> str:
-    has = owner if owner.endswith("with") else f"but {owner}"
-    return f"{n_found} features, {'but ' if has == owner else ''}{has} {features.n_features}"
+    return f"{n_found} features, but {owner} {features.n_features}"

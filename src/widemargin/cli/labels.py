@@ -32,12 +32,12 @@ def check_classes(path: str, y: Any) -> None:
         raise file_error(path, f"its labels are numbers, not classes ({value!r}): did you mean --task regression?")
 
 
-def note_rare_classes(y: Any, place_of: Any) -> None:
+def note_rare_classes(y: Any, source: Any) -> None:
     """Say on stderr which class has a single row, in which line of a table, and if many classes may be quantities."""
     classes, firsts, counts = np.unique(y, return_index=True, return_counts=True)
     rare = np.flatnonzero(counts == 1)
     if len(rare) == 1:
-        line = place_of(int(firsts[rare[0]]))[1] if place_of else None
+        line = source.place_of(int(firsts[rare[0]]))[1] if source else None
         note(f"class {classes[rare[0]].item()!r} has 1 row{f' (line {line})' if line else ''}: a typo?")
     elif len(rare):
         # classes of one row / rows: beyond, labels are rather numbers to be predicted

@@ -12,12 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from widemargin._config import resolve_memory_budget
-from widemargin.cli.data import Features, features_of_table, prepared_frame, training_source, with_test, within_budget
+from widemargin.cli.data import Features, features_of_table, training_source, with_test, within_budget
 from widemargin.cli.labels import check_classes
 from widemargin.cli.machines import make_preparation
 from widemargin.cli.streams import note
 from widemargin.datasets import Dataset
-from widemargin.datasets.columns import Batch, take_rows
+from widemargin.datasets.columns import Batch, first_gaps, frame_of, take_rows
 from widemargin.datasets.files import file_error
 from widemargin.datasets.layouts import Layout
 
@@ -25,13 +25,13 @@ _SAMPLE_SHARE = 8  # memory budget / bytes of the rows that the preparation is f
 
 
 class _Drawn(NamedTuple):
-    """Rows drawn of a table, their numbers; labels and weights of all rows; the columns that lack values."""
+    """Rows drawn of a table, their numbers; labels and weights of all rows; what `first_gaps` finds in them."""
 
     columns: dict[int, Any]
     rows: NDArray[np.intp]
     labels: Any
     weights: Any
-    lacking: set[int]
+    gaps: dict[int, int]
 
 
 def train_streaming(args: Namespace, machine: Any) -> tuple[Any, Dataset, Features, int]:
@@ -57,8 +57,8 @@ def train_streaming(args: Namespace, machine: Any) -> tuple[Any, Dataset, Featur
         own = kept[rows_drawn]
         columns, weights = take_rows(columns, own), None if weights is None else weights[kept]
         rows_drawn = (np.cumsum(kept) - 1)[rows_drawn[own]]
-    features = features_of_table(args, layout, columns, drawn.lacking)
-    X = prepared_frame(layout, columns, features.dtype)
+    features = features_of_table(args, source, columns, drawn.gaps)
+    X = frame_of(layout, columns, features.dtype)
     steps = make_preparation(args, features, X)
     preparation = make_pipeline(*steps).fit(X) if steps else None
     width = features.n_features if preparation is None else preparation.transform(X[:1]).shape[1]
@@ -73,7 +73,7 @@ def train_streaming(args: Namespace, machine: Any) -> tuple[Any, Dataset, Featur
             parts = source.coded({k: part for k, part in zip(layout.used, batch, strict=True) if k in layout.features})
             own = slice(None) if kept is None else kept[n_read : n_read + len(batch[0])]
             n_read += len(batch[0])
-            block = prepared_frame(layout, take_rows(parts, own), features.dtype)
+            block = frame_of(layout, take_rows(parts, own), features.dtype)
             block = block if preparation is None else preparation.transform(block)
             rows[start : start + block.shape[0]] = block.toarray() if hasattr(block, "toarray") else block
             start += block.shape[0]
@@ -88,11 +88,11 @@ def _draw(batches: Iterable[Batch], layout: Layout) -> _Drawn:
     most, rng = resolve_memory_budget() // _SAMPLE_SHARE, np.random.default_rng(0)
     sample: list[list[NDArray[Any]]] = []  # of each block: the numbers of drawn rows, and their columns
     whole: dict[int, list[NDArray[Any]]] = {k: [] for k in (layout.target, layout.weight) if k is not None}
-    lacking: set[int] = set()
+    gaps: dict[int, int] = {}
     n, held, chance = 0, 0, 1.0
     for batch in batches:
         parts = dict(zip(layout.used, batch, strict=True))
-        lacking |= {k for k, part in parts.items() if part.dtype.kind == "f" and np.isnan(part).any()}
+        gaps = {**{k: n + row for k, row in first_gaps({k: parts[k] for k in layout.features}).items()}, **gaps}
         for k, column in whole.items():
             column.append(parts[k])
         own = np.flatnonzero(rng.random(len(batch[0])) < chance)
@@ -107,4 +107,4 @@ def _draw(batches: Iterable[Batch], layout: Layout) -> _Drawn:
         raise layout.error("the file has no samples")
     rows, *drawn = (np.concatenate(column) for column in zip(*sample, strict=True))
     labels, weights = (np.concatenate(whole[k]) if k in whole else None for k in (layout.target, layout.weight))
-    return _Drawn(dict(zip(layout.features, drawn, strict=True)), rows, labels, weights, lacking)
+    return _Drawn(dict(zip(layout.features, drawn, strict=True)), rows, labels, weights, gaps)

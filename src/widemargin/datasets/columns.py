@@ -234,18 +234,38 @@ def labels_in(layout: Layout, column: Column, options: TableOptions) -> tuple[An
     return present, has_label, [*notes, f"rows without a label, left out: {n_missing}"]
 
 
-def frame_of(layout: Layout, columns: dict[int, Column]) -> Any:
-    """The features as a pandas frame; without pandas as an array, of objects if some are no numbers."""
+def first_gaps(columns: dict[int, Column]) -> dict[int, int]:
+    """The columns of numbers that lack values, and the first row of each that lacks one."""
+    gaps = {k: np.isnan(c) for k, c in columns.items() if not isinstance(c, Codes) and c.dtype.kind == "f"}
+    return {k: int(np.argmax(is_gap)) for k, is_gap in gaps.items() if is_gap.any()}
+
+
+def frame_of(layout: Layout, columns: dict[int, Column], dtype: str | None = None) -> Any:
+    """The features as a pandas frame, numbers of this dtype; without pandas as an array, of objects if need be.
+
+    With a dtype numbers alone become one block, and an array where the columns have no names.
+    """
     features = [columns.pop(k) for k in layout.features]
-    only_numbers = all(not isinstance(column, Codes) and column.dtype.kind == "f" for column in features)
+    are_numbers = all(not isinstance(column, Codes) and column.dtype.kind == "f" for column in features)
+    block: Any = np.empty((len(features[0]), len(features)), dtype=dtype) if dtype and are_numbers else None
+    for place, column in enumerate(features):
+        if dtype and not isinstance(column, Codes):
+            with np.errstate(over="ignore"):
+                features[place] = column.astype(dtype, copy=False)
+        if block is not None:
+            block[:, place], features[place] = features[place], None
     try:
         import pandas
     except ImportError:
-        return np.column_stack(features if only_numbers else list(map(_objects, features)))
+        if block is None:
+            return np.column_stack(features if are_numbers else list(map(_objects, features)))
+        return block
+    if block is not None and layout.names is None:
+        return block
     for place, column in enumerate(features):
         if isinstance(column, Codes):
             features[place] = pandas.Categorical.from_codes(column.codes, column.words)
-    frame = pandas.DataFrame(dict(enumerate(features)), copy=False)
+    frame = pandas.DataFrame(dict(enumerate(features)) if block is None else block, copy=False)
     if layout.names is not None:
         frame.columns = pandas.Index([layout.names[k] for k in layout.features])
     return frame

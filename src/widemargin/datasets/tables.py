@@ -294,6 +294,12 @@ class TableSource:
                 row -= 1
         return self.layout.path, None
 
+    def gap_error(self, gaps: dict[int, int], remedy: str) -> ValueError:
+        """The error of the first column that lacks values, in the first row that does."""
+        position, row = min(gaps.items())
+        path, line = self.place_of(row)
+        return file_error(path, f"{self.layout.describe(position)} is missing; {remedy}", line)
+
 
 class _TextFile:
     """One file of text, JSON or a spreadsheet, with its layout."""
