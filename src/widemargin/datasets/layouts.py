@@ -175,10 +175,11 @@ def place(layout: Layout, options: TableOptions, head: list[Row], dropped: Seque
     for key, kind in (options.kinds or {}).items():
         if not isinstance(key, str) or (layout.names and key in layout.names):
             kinds.update(dict.fromkeys(positions_of(layout, [key]), kind))
-    columns = {k: [(line, row[k]) for line, row in head if len(row) == layout.width] for k in layout.used}
+    whole = [(line, row) for line, row in head if len(row) == layout.width]
+    columns = {k: [(line, row[k]) for line, row in whole] for k in layout.used}
     for k, cells in columns.items():
         if k == target and kinds.get(k) != NUMBER:
-            kinds[k] = layout.kinds.get(k) or _label_kind([cell for _, cell in cells], options)
+            kinds[k] = layout.kinds.get(k) or _label_kind(_present((cell for _, cell in cells), options), options)
         elif k not in kinds:
             is_open = options.kinds is None
             kinds[k] = layout.kinds.get(k) or (_kind(layout, k, cells, options) if is_open else CATEGORY)
@@ -189,30 +190,42 @@ def place(layout: Layout, options: TableOptions, head: list[Row], dropped: Seque
     return replace(layout, kinds={k: kinds[k] for k in layout.used}, notes=notes)
 
 
-def _label_kind(cells: list[Cell], options: TableOptions) -> str:
+def _present(cells: Iterable[Cell], options: TableOptions) -> list[str]:
+    """The cells that are not missing."""
+    stripped = (cell.strip() for cell in cells if cell is not None)
+    return [cell for cell in stripped if not options.is_missing(cell, number=True)]
+
+
+def _form(cells: list[str], options: TableOptions) -> str:
+    """What all of these cells are: NUMBER, BOOLEAN or DATE; empty for others, and for none."""
+    if cells and all(is_number(options.plain(cell)) for cell in cells):
+        return NUMBER
+    if cells and all(cell in BOOLEANS for cell in cells):
+        return BOOLEAN
+    return DATE if cells and all(map(ISO_DATE.fullmatch, cells)) else ""
+
+
+def _label_kind(present: list[str], options: TableOptions) -> str:
     """Numbers with decimals are read as such; all others as text, which `labels_of` makes numbers if they are."""
-    present = [options.plain(cell.strip()) for cell in cells if cell and not options.is_missing(cell.strip())]
-    are_numbers = present and all(map(is_number, present)) and any("." in cell for cell in present)
-    return NUMBER if are_numbers and len(set(present)) > len(present) / 2 and len(present) > 20 else LABEL
+    are_many = len(present) > 20 and len(set(present)) > len(present) / 2
+    has_decimals = are_many and any(options.decimal in cell for cell in present)
+    return NUMBER if has_decimals and _form(present, options) == NUMBER else LABEL
 
 
 def _kind(layout: Layout, position: int, cells: list[tuple[int, Cell]], options: TableOptions) -> str:
     """What a column of a table is, by its first cells; a ValueError if that would be a guess."""
-    stripped = [(line, cell.strip()) for line, cell in cells if cell is not None]
-    present = [(line, cell) for line, cell in stripped if not options.is_missing(cell, number=True)]
-    others = [(line, cell) for line, cell in present if not is_number(options.plain(cell))]
-    if not others:
-        return (
-            NUMBER if present or all(cell in MISSING or cell in options.missing for _, cell in stripped) else CATEGORY
-        )
-    if all(cell in BOOLEANS for _, cell in present):
-        return BOOLEAN
-    if all(ISO_DATE.fullmatch(cell) for _, cell in present):
-        return DATE
-    line, cell = next(((line, cell) for line, cell in others if remedy(cell, options)), others[0])
-    n_numbers = sum(is_number(options.plain(cell)) or bool(_INFINITE.fullmatch(cell)) for _, cell in present)
-    if remedy(cell, options) or n_numbers >= _LEAST_NUMBERS * len(present):
-        raise refusal(layout, position, line, cell, options)
+    present = _present((cell for _, cell in cells), options)
+    if form := _form(present, options):
+        return form
+    if not present:
+        are_missing = all(cell is None or cell.strip() in MISSING | {*options.missing} for _, cell in cells)
+        return NUMBER if are_missing else CATEGORY
+    others = [cell for cell in present if not is_number(options.plain(cell))]
+    worst = next((cell for cell in others if remedy(cell, options)), others[0])
+    n_numbers = len(present) - len(others) + sum(bool(_INFINITE.fullmatch(cell)) for cell in others)
+    if remedy(worst, options) or n_numbers >= _LEAST_NUMBERS * len(present):
+        line = next(line for line, cell in cells if cell and cell.strip() == worst)
+        raise refusal(layout, position, line, worst, options)
     return CATEGORY
 
 
@@ -251,17 +264,14 @@ def _has_header(head: list[Row], layout: Layout, options: TableOptions) -> tuple
     is_sample: list[int] = []  # numbers above numbers
     is_repeated: list[int] = []  # words that stand below, too
     for k, cell in enumerate(first):
-        text = (cell or "").strip()
-        values = [value.strip() for row in below if (value := row[k]) is not None]
-        present = [value for value in values if not options.is_missing(value, number=True)]
-        is_numeric = bool(present) and all(is_number(options.plain(value)) for value in present)
-        is_date = bool(present) and all(ISO_DATE.fullmatch(value) for value in present)
+        text, present = (cell or "").strip(), _present((row[k] for row in below), options)
+        own, form = _form([text], options), _form(present, options)
         if options.is_missing(text):
             continue
-        if is_number(options.plain(text)):
-            is_sample += [k] if is_numeric or not present else []
-        elif is_numeric or is_date or (present and all(value in BOOLEANS for value in present)):
-            (is_sample if ISO_DATE.fullmatch(text) or text in BOOLEANS else is_name).append(k)
+        if own == NUMBER:
+            is_sample += [k] if form == NUMBER or not present else []
+        elif form:
+            (is_sample if own else is_name).append(k)
         elif text in present:
             is_repeated.append(k)
     features = [k for k in range(layout.width) if k != target]
@@ -277,15 +287,11 @@ def _has_header(head: list[Row], layout: Layout, options: TableOptions) -> tuple
             is_name += features
     if is_name and is_sample and below:
         cells = ", ".join(quoted(first[k] or "") for k in (is_name[0], is_sample[-1]))
-        raise layout.error(
-            f"is the first row a header ({cells})? --header yes or no, or header=True or False", layout.line
-        )
-    is_sample += is_repeated
-    if is_name or is_sample or not below:
-        has_text = any(not is_number(options.plain((first[k] or "").strip())) for k in features)
-        return bool(is_name) or (not is_sample and has_text), ""
-    if all(is_number(options.plain((first[k] or "").strip())) for k in features):
-        return False, ""
+        reason = f"is the first row a header ({cells})? --header yes or no, or header=True or False"
+        raise layout.error(reason, layout.line)
+    are_numbers = _form([(first[k] or "").strip() for k in features], options) == NUMBER
+    if is_name or is_sample or is_repeated or not below or are_numbers:
+        return bool(is_name) or not (is_sample or is_repeated or are_numbers), ""
     note = "no column is one of numbers: the first row was taken for the header; --header no, or header=False"
     has_word = any(cell and re.fullmatch(r"[^\W\d]\w{2,}", cell.strip()) for cell in first)
     return True, "" if has_word else note
