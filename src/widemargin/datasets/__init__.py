@@ -3,15 +3,13 @@
 ::
 
     tables      load_table: a file, a folder or a pattern of any format, as a frame and labels
-    layouts     what the columns of a table are, decided on its first rows
+    layouts     what the columns of a table are, decided on its first rows; what errors say
     columns     cells converted strictly, collected within the memory budget; labels; frames
-    rows        delimited text, JSON lines, spreadsheets: rows with the numbers of their lines
+    rows, arff  rows of text with the numbers of their lines: delimited, JSON lines, spreadsheets; ARFF
     arrow       what pyarrow reads: delimited text with declared types, Parquet, Arrow
-    arff        ARFF files: declared columns
     svmlight    load_svmlight: "label index:value ..." lines; which columns float32 would round away
     archives    load_npz, load_benchmark: NumPy archives, never unpickled
-    compressed  opening files, compressed ones without expanding them beyond a bound
-    files       Dataset; numbers and labels in text; errors that name the file and the line
+    files       Dataset; compressed files within a bound; numbers and labels in text; errors with file and line
     patches     load_patches, load_photo, photo_patches: bundled, offline, deterministic
 
 No reader executes anything that a file contains.

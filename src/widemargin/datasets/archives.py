@@ -82,12 +82,8 @@ def _samples(path: PathLike, arrays: dict[str, NDArray[Any]], ending: str) -> An
         if X.ndim != 2 or 0 in X.shape:
             raise file_error(path, f"X{ending} must have two dimensions and at least one row and column, not {X.shape}")
         return X
-    if f"data{ending}" in arrays:
-        return _csr(path, arrays, ending)
-    return None
-
-
-def _csr(path: PathLike, arrays: dict[str, NDArray[Any]], ending: str) -> Any:
+    if f"data{ending}" not in arrays:
+        return None
     from scipy.sparse import csr_array
 
     missing = [key + ending for key in _CSR_KEYS if key + ending not in arrays]
@@ -111,33 +107,29 @@ def _as_float(path: PathLike, key: str, values: NDArray[Any]) -> NDArray[Any]:
 
 
 def _labels(path: PathLike, arrays: dict[str, NDArray[Any]], key: str, X: Any) -> NDArray[Any] | None:
-    if key not in arrays:
-        # Archives for prediction may have no labels; a key given by name must be there.
-        if key == "y" or key.endswith("_test"):
-            return None
+    if key in arrays and arrays[key].shape != (X.shape[0],):
+        found = arrays[key].shape
+        raise file_error(path, f"{key} must have the shape ({X.shape[0]},) of the {X.shape[0]} samples, not {found}")
+    if key not in arrays and key != "y" and not key.endswith("_test"):  # archives for prediction may have no labels
         raise file_error(path, f"there is no key {key!r}, only: {', '.join(sorted(arrays))}")
-    y = arrays[key]
-    if y.shape != (X.shape[0],):
-        raise file_error(path, f"{key} must have the shape ({X.shape[0]},) of the {X.shape[0]} samples, not {y.shape}")
-    return y
+    return arrays.get(key)
 
 
 def load_benchmark(name: str, data_home: PathLike | None = None, *, target: str = "y") -> Dataset:
-    """Read a benchmark set, ``NAME.npz``, from the folder named by the environment variable WIDEMARGIN_DATA.
+    """Read a benchmark set, ``NAME.npz``, as `load_npz` does, from the folder that WIDEMARGIN_DATA names.
 
     Parameters
     ----------
     name : str
         The set, such as ``"a9a"``.
     data_home : str or path-like, default=None
-        The folder. None takes the environment variable's.
+        The folder. None takes that of the environment variable WIDEMARGIN_DATA.
     target : str, default="y"
         Key of the labels: some sets have ``"y_multi"`` as well.
 
     Returns
     -------
     Dataset
-        As `load_npz` returns it.
 
     Raises
     ------

@@ -99,9 +99,8 @@ def load_table(  # noqa: PLR0913 - what a table may need
     Parameters
     ----------
     path : str or path-like
-        A file, or several of one layout: a folder, or a pattern such as ``"flights/*.parquet"``; folders named
-        ``key=value`` above Parquet and Arrow files are columns. Text may be compressed: ``.gz``, ``.bz2``, ``.xz``,
-        ``.zst``, ``.zip``.
+        A file, or several of one layout: a folder, or a pattern such as ``"flights/*.parquet"``. Text may be
+        compressed: ``.gz``, ``.bz2``, ``.xz``, ``.zst``, ``.zip``.
     target : int, str or None, default=-1
         The column of labels: its position, counted from 0 or, if negative, from the end; or its name. None: no labels.
     drop : sequence of int or str, default=()
@@ -116,13 +115,10 @@ def load_table(  # noqa: PLR0913 - what a table may need
         by which most of the first lines have the same number of fields.
     header : bool or "auto", default="auto"
         Whether the first line names the columns.
-    decimal : {".", ","}, default="."
-        The mark before decimals.
-    thousands : str, default=None
-        A mark between thousands.
+    decimal, thousands : str, default="." and None
+        The mark before decimals, ``"."`` or ``","``, and one between thousands.
     unlabelled : {"raise", "drop", "keep"}, default="raise"
-        What becomes of a row whose label is missing: an error, nothing, or a row whose label is NaN, or empty
-        among labels that are text.
+        What becomes of a row without a label: an error, nothing, or a row whose label is NaN, or empty among text.
     format : str, default=None
         One of "csv", "arff", "json", "parquet", "arrow", "xlsx", "npz", "svmlight"; None: by the suffix.
 
