@@ -14,6 +14,7 @@ from importlib import import_module
 from typing import Any, NoReturn
 
 DEMO_PICTURE = "widemargin-demo.png"
+_KERNELS = ("rbf", "laplacian", "poly", "sigmoid", "linear")
 
 _DATA_FILES = """\
 data files:
@@ -199,12 +200,10 @@ def _add_preparation(command: Any) -> None:
     add("--scale", choices=("none", "standard", "minmax"), default="none", help=f"{scale} {more}")
 
 
-_ESTIMATORS = {"dcsvm": "DCSVMClassifier", "ocas": "OCASClassifier", "bsgd": "BSGDClassifier"}
-_ESTIMATORS |= {"dcpred": "DCPredClassifier"}
-
-
 def _add_machine(command: Any) -> None:
-    command.set_defaults(machines={**_ESTIMATORS, "regression": "DCSVMRegressor", "one-class": "DCOneClassSVM"})
+    machines = {"dcsvm": "DCSVMClassifier", "ocas": "OCASClassifier", "bsgd": "BSGDClassifier"}
+    machines |= {"dcpred": "DCPredClassifier", "regression": "DCSVMRegressor", "one-class": "DCOneClassSVM"}
+    command.set_defaults(machines=machines)
     add = command.add_argument_group("model").add_argument
     task = "regression: labels are numbers; one-class: find samples unlike most others, without labels (a .csv file"
     more = "has none unless --target names them); both with --estimator dcsvm (classification)"
@@ -216,7 +215,7 @@ def _add_machine(command: Any) -> None:
         "bsgd: kernel SVM with at most --budget support vectors, by stochastic gradient descent; dcpred: approximate"
     )
     estimator = f"{exact}; {others} kernel SVM, for the fastest predictions, always with intercepts (dcsvm)"
-    add("--estimator", type=_estimator, choices=tuple(_ESTIMATORS), default="dcsvm", help=estimator)
+    add("--estimator", type=_estimator, choices=("dcsvm", "ocas", "bsgd", "dcpred"), default="dcsvm", help=estimator)
     add("-C", type=_positive, metavar="C", help="weight of the losses, > 0 (1)")
     add("--epsilon", type=_number, metavar="E", help="regression: errors up to E cost nothing (0.1)")
     add("--nu", type=_positive, metavar="NU", help="one-class: fraction outside (0.5)")
@@ -230,8 +229,7 @@ def _add_machine(command: Any) -> None:
     level = "stop at this level of clusters, which predicts early: a fraction of the time; 0 is exact (0)"
     add("--stop-level", type=_auto(_level), metavar="N", help=level)
     add("--relevance", action="store_true", help="scale the columns by their relevance, learned first")
-    kernels = ("rbf", "laplacian", "poly", "sigmoid", "linear")
-    add("--kernel", choices=kernels, help="kernel function (rbf)")
+    add("--kernel", choices=_KERNELS, help="kernel function (rbf)")
     _add_kernel_and_loss(add)
 
 
@@ -244,27 +242,19 @@ def _add_search(command: Any) -> None:
     add("--estimator", type=_estimator, choices=("dcsvm", "ocas"), default="dcsvm", help=estimator)
     add("--Cs", type=_auto(_values), metavar="N|C,C,...", help="values of C, or how many (auto; ocas: 10)")
     add("--gammas", type=_auto(_values), metavar="N|G,G,...", help="values of gamma, or how many (auto)")
-    epsilons = "regression: values of epsilon, in units of the targets' standard deviation, or how many (auto)"
-    add("--epsilons", type=_auto(_values), metavar="N|E,E,...", help=epsilons)
-    search = "models that are compared: exact, or of early prediction (auto)"
-    add("--search", choices=("auto", "exact", "early"), help=search)
     relevance = "scale the columns by their relevance, where held-out scores rise (auto)"
     add("--relevance", action=argparse.BooleanOptionalAction, help=relevance)
     add("--folds", type=_count, default=5, metavar="N", help="folds of the cross-validation (5)")
     add("--scoring", metavar="NAME", help="a scorer of scikit-learn, such as roc_auc (accuracy; regression: r2)")
-    exhaustive = "score every cell of a grid in every fold: eliminate none"
-    add("--exhaustive", action="store_const", const=True, help=exhaustive)
-    kernels = ("auto", "rbf", "laplacian", "poly", "sigmoid", "linear")
-    add("--kernel", dest="kernels", choices=kernels, help="kernel function: auto chooses rbf or laplacian (auto)")
+    kernel = "kernel function: auto chooses rbf or laplacian (auto)"
+    add("--kernel", dest="kernels", choices=("auto", *_KERNELS), help=kernel)
     _add_kernel_and_loss(add)
 
 
 def _add_kernel_and_loss(add: Callable[..., Any]) -> None:
-    losses = ("hinge", "squared_hinge", "logistic")
-    losses += ("epsilon_insensitive", "squared_epsilon_insensitive", "absolute", "quantile")
+    losses = ["hinge", "squared_hinge", "logistic", "epsilon_insensitive", "squared_epsilon_insensitive", "absolute"]
     loss = "of a sample: of ocas one of the first three (hinge), of regression one of the others (epsilon_insensitive)"
     add("--loss", choices=losses, help=loss)
-    add("--quantile", type=_number, metavar="Q", help="--loss quantile: the share of targets below (0.5)")
     add("--degree", type=_count, metavar="D", help="degree of the poly kernel (3)")
     add("--coef0", type=_number, metavar="R", help="constant term of poly and sigmoid (0)")
     intercept = "whether the model has an intercept (dcsvm and ocas have one, bsgd has none)"
@@ -279,10 +269,6 @@ def _add_cost(command: Any) -> None:
     add("--prediction-cost", type=_auto(_positive), metavar="COST", help=cost)
     for name, what in (("clusters", "leaves of a tree"), ("landmarks", "landmarks of a leaf")):
         add(f"--n-{name}", type=_auto(_count), metavar="N", help=f"{what} (auto)")
-    add("--n-pseudo-landmarks", type=_auto(_count), metavar="N", help="pseudo-landmarks of a leaf (auto)")
-    pseudo = "how kernel values of pseudo-landmarks are estimated; triangle needs rbf or laplacian (polynomial)"
-    add("--pseudo", choices=("polynomial", "triangle", "none"), help=pseudo)
-    add("--n-trees", type=_count, metavar="N", help="number of trees to average (1)")
 
 
 def _add_limits(command: Any) -> None:

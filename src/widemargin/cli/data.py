@@ -13,6 +13,7 @@ import numpy as np
 from widemargin._config import config_context, resolve_memory_budget
 from widemargin._model_files import read_table_facts
 from widemargin.cli.labels import as_numbers, check_classes, check_test_labels, note_rare_classes, shorten
+from widemargin.cli.reports import steps_of
 from widemargin.cli.streams import note
 from widemargin.datasets import Dataset, load_npz, load_svmlight
 from widemargin.datasets.columns import Codes, Column, first_gaps, frame_of
@@ -177,7 +178,7 @@ def read_to_predict(model: Any, args: Namespace) -> Dataset:
     """The samples to predict, with the model's features in its order, and their labels if there are any."""
     features = features_of(model, args.model)
     owner = "the model was trained with"
-    steps = [step for _, step in getattr(model, "steps", [("", model)])]
+    steps = steps_of(model)
     if hasattr(steps[-1], "widen"):  # text models of other programs do not say how many columns there were
         owner = "its file names (--n-features adds more)"
     data = read_known(args.data, args, features, owner, unlabelled="keep")

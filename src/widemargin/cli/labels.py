@@ -13,10 +13,8 @@ from widemargin.datasets.files import escaped, file_error, is_number
 
 def as_numbers(path: str, y: Any) -> Any:
     """Labels for a regression. Raises a ValueError that names the file and the first that is no number."""
-    if y.dtype.kind in "iuf":
-        return y
     try:
-        return y.astype(np.float64)
+        return y if y.dtype.kind in "iuf" else y.astype(np.float64)
     except ValueError:
         wrong = next(label for label in y.tolist() if not is_number(str(label)))
         raise file_error(path, f"its labels must be numbers for --task regression, got {wrong!r}") from None
@@ -24,27 +22,24 @@ def as_numbers(path: str, y: Any) -> Any:
 
 def check_classes(path: str, y: Any) -> None:
     """Raise a ValueError if labels are numbers with decimals, which are no classes."""
-    if y.dtype.kind != "f" or not np.isfinite(y).all():
-        return
-    whole = y == np.rint(y)
-    if not whole.all():
-        value = y[np.argmin(whole)].item()
-        raise file_error(path, f"its labels are numbers, not classes ({value!r}): did you mean --task regression?")
+    decimals = y[y != np.rint(y)] if y.dtype.kind == "f" and np.isfinite(y).all() else ()
+    if len(decimals):
+        first = decimals[0].item()
+        raise file_error(path, f"its labels are numbers, not classes ({first!r}): did you mean --task regression?")
 
 
 def note_rare_classes(y: Any, source: Any) -> None:
     """Say on stderr which class has a single row, in which line of a table, and if many classes may be quantities."""
     classes, firsts, counts = np.unique(y, return_index=True, return_counts=True)
-    rare = np.flatnonzero(counts == 1)
+    rare, are_numbers = np.flatnonzero(counts == 1), y.dtype.kind in "iuf"
     if len(rare) == 1:
         line = source.place_of(int(firsts[rare[0]]))[1] if source else None
         note(f"class {classes[rare[0]].item()!r} has 1 row{f' (line {line})' if line else ''}: a typo?")
     elif len(rare):
         # classes of one row / rows: beyond, labels are rather numbers to be predicted
-        are_numbers = y.dtype.kind in "iuf" and len(rare) > 0.5 * len(y)
-        remedy = ": did you mean --task regression?" if are_numbers else ""
+        remedy = ": did you mean --task regression?" if are_numbers and len(rare) > 0.5 * len(y) else ""
         note(f"{len(rare)} classes have 1 row each: {shorten(classes[rare])}{remedy}")
-    elif len(classes) > 30 and y.dtype.kind in "iuf":
+    elif len(classes) > 30 and are_numbers:
         note(f"{len(classes)} classes, all whole numbers: if these are quantities, add --task regression")
 
 
@@ -55,16 +50,15 @@ def check_test_labels(path: str, y_test: Any, y: Any) -> None:
     """
     found, classes = alike(np.unique(y_test), np.unique(y))
     unknown = found[~np.isin(found, classes)]
-    names_of_classes = set(map(str, classes))
-    dotted = [label for label in map(str, unknown) if label.endswith(".") and label[:-1] in names_of_classes]
     if not len(unknown):
         return
     names = shorten(map(repr, unknown.tolist()))
-    if len(unknown) < len(found) and not dotted:
+    are_dotted = any(label[-1:] == "." and label[:-1] in set(map(str, classes)) for label in map(str, unknown))
+    if len(unknown) < len(found) and not are_dotted:
         note(f"{path}: labels that the training data do not have count as errors: {names}")
         return
     reason = f"labels that the training data do not have: {names}; their classes are {shorten(classes)}"
-    remedy = "; in this file alone they end in a full stop: remove it" if dotted else ""
+    remedy = "; in this file alone they end in a full stop: remove it" if are_dotted else ""
     raise file_error(path, reason + remedy)
 
 
@@ -105,14 +99,8 @@ def alike(*labels: Any) -> tuple[Any, ...]:
 def _as_text(labels: Any) -> Any:
     """Labels as text, equal numbers alike: "1" for 1, "1" and "1.0"."""
     texts, places = np.unique(labels.astype(str), return_inverse=True)
-    return np.array([_plain(text) for text in texts.tolist()])[places]
-
-
-def _plain(text: str) -> str:
-    try:
-        return text if "_" in text else f"{float(text):.15g}"
-    except ValueError:
-        return text
+    plain = [f"{float(text):.15g}" if is_number(text) else text for text in texts.tolist()]
+    return np.array(plain)[places]
 
 
 def shorten(values: Iterable[Any], most: int = 12) -> str:

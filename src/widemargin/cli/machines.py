@@ -98,16 +98,3 @@ def make_relevance(args: Namespace) -> Any:
     kernel = args.kernel if args.kernel in ("rbf", "laplacian") else "rbf"
     target = "values" if args.task == "regression" else "classes"
     return RelevanceScaler(kernel=kernel, target=target, n_jobs=args.n_jobs)
-
-
-def names_of(steps: Any) -> list[str]:
-    """The names of the transformers among steps, and in their branches."""
-    found: list[str] = []
-    for step in steps:
-        if hasattr(step, "transformers"):
-            found += names_of([branch for _, branch, _ in step.transformers])
-        elif hasattr(step, "steps"):
-            found += names_of(inner for _, inner in step.steps)
-        elif not isinstance(step, str):
-            found.append(type(step).__name__)
-    return found

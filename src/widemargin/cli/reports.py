@@ -11,9 +11,8 @@ from typing import Any, TextIO
 
 import numpy as np
 
-from widemargin._model_files import Summary, load_any
+from widemargin._model_files import Summary
 from widemargin.cli.labels import accuracy, agreement, present_labels, shorten
-from widemargin.cli.machines import names_of
 from widemargin.cli.streams import shown
 from widemargin.datasets import Dataset
 from widemargin.datasets.files import file_error
@@ -22,7 +21,7 @@ _SCORED_ROWS = 10_000  # of the training data, at most, drawn for the report
 
 
 def report(args: Namespace, model: Any, data: Dataset, seconds: float, n_samples: int | None = None) -> None:
-    """Print what was trained on what: a line for each number, with its name. The functions below return such lines."""
+    """Print what was trained on what. The functions below return lines of the report, by their names."""
     machine, n_samples = last_step(model), n_samples or data.X.shape[0]
     classes = f", {len(machine.classes_)} classes" if hasattr(machine, "classes_") else ""
     n_support = machine.support_vectors_.shape[0] if hasattr(machine, "support_vectors_") else None
@@ -36,13 +35,19 @@ def report(args: Namespace, model: Any, data: Dataset, seconds: float, n_samples
         **_quality(args, model, data),
         "model": args.model,
     }
+    print_lines(args, lines)
+
+
+def print_lines(args: Namespace, lines: dict[str, str]) -> None:
+    """Print a line for each number, with its name."""
     for name, text in lines.items():
         print(f"{name:16} {shown(text)}", file=report_stream(args.model))
 
 
 def _prediction(machine: Any) -> dict[str, str]:
-    cost = machine.predictor_.n_operations if hasattr(machine, "predictor_") else None
-    return {} if cost is None else {"prediction": f"{cost:,.1f} inner products per sample"}
+    if not hasattr(machine, "predictor_"):
+        return {}
+    return {"prediction": f"{machine.predictor_.n_operations:,.1f} inner products per sample"}
 
 
 def _quality(args: Namespace, model: Any, data: Dataset) -> dict[str, str]:
@@ -80,13 +85,6 @@ def report_score(model: Any, data: Dataset, predicted: Any) -> None:
         print(f"R2 {r2_score(y, predicted):.4f}", file=sys.stderr)
 
 
-def describe_file(path: str) -> Summary:
-    """The summary of the model in a file, which is loaded for that."""
-    model = load_any(path)
-    with damage_reported(path):
-        return describe(model)
-
-
 def describe(model: Any) -> Summary:
     """Names and values that describe a model, for its file and for `widemargin info`."""
     from widemargin.kernels.functions import WITHOUT_GAMMA
@@ -95,7 +93,7 @@ def describe(model: Any) -> Summary:
     parameters = machine.get_params() | chosen_parameters(machine)
     rows = [("type", type(machine).__name__)]
     if machine is not model:
-        rows.append(("preparation", ", ".join(names_of(model[:-1]))))
+        rows.append(("preparation", ", ".join(names_of(steps_of(model)[:-1]))))
     names = ("kernel", "C", "nu", "epsilon", "gamma", "tol")
     if parameters.get("kernel") in WITHOUT_GAMMA:
         parameters.pop("gamma", None)
@@ -139,9 +137,27 @@ def _gap(machine: Any) -> str:
     return f"{machine.dual_gap_:.3g}{relative}"
 
 
+def names_of(steps: Any) -> list[str]:
+    """The names of the transformers among steps, and in their branches."""
+    found: list[str] = []
+    for step in steps:
+        if hasattr(step, "transformers"):
+            found += names_of(branch for _, branch, _ in step.transformers)
+        elif hasattr(step, "steps"):
+            found += names_of(steps_of(step))
+        elif not isinstance(step, str):
+            found.append(type(step).__name__)
+    return found
+
+
+def steps_of(model: Any) -> list[Any]:
+    """The steps of a pipeline; another model is its own only one."""
+    return [step for _, step in model.steps] if hasattr(model, "steps") else [model]
+
+
 def last_step(model: Any) -> Any:
     """The machine of a pipeline; another model itself."""
-    return model[-1] if hasattr(model, "steps") else model
+    return steps_of(model)[-1]
 
 
 def report_stream(path: str) -> TextIO:
