@@ -5,8 +5,8 @@
     program, arguments   main(): checked files, exit codes, one-line errors; the arguments of each command
     streams              standard streams, notes, inputs and outputs as files, signals that end the program
     commands, machines   train, tune, predict, compress, info; the estimators and pipelines that these make
-    data, streaming      the data of the commands, with the columns that a model knows; tables larger than memory
-    labels, reports      labels compared with classes; what was trained on what, and what is in a model file
+    data                 the data of the commands, also streamed, with the columns that a model knows
+    reports              what was trained on what, what is in a model file; labels compared with classes
     demo                 patches of photographs: compared with scikit-learn's SVC, and predictions painted over them
 
 Each command imports what it needs when it is run: ``--help`` takes no time.

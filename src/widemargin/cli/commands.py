@@ -12,8 +12,7 @@ from typing import Any
 import numpy as np
 
 from widemargin._model_files import load_any, read_summary, write_model
-from widemargin.cli.data import LINEAR_SHARE, Training, features_of, read_to_predict, read_training
-from widemargin.cli.labels import shorten
+from widemargin.cli.data import LINEAR_SHARE, Training, features_of, read_to_predict, read_training, train_streaming
 from widemargin.cli.machines import make_estimator, make_preparation, make_relevance, parameters
 from widemargin.cli.reports import (
     chosen_parameters,
@@ -25,9 +24,9 @@ from widemargin.cli.reports import (
     report,
     report_score,
     report_stream,
+    shorten,
     steps_of,
 )
-from widemargin.cli.streaming import train_streaming
 from widemargin.cli.streams import note, open_output, shown
 from widemargin.datasets import Dataset
 from widemargin.datasets.columns import TooLargeError
@@ -51,7 +50,8 @@ def train(args: Namespace) -> int:
             start = time.perf_counter()
             model, data, features, n_samples = train_streaming(args, make_estimator(args))
         else:
-            data, features, n_samples, start = training.data, training.features, None, time.perf_counter()
+            data, features, start = training.data, training.features, time.perf_counter()
+            n_samples = data.X.shape[0]
             model = _fit(args, training, maintenance="merge" if args.kernel in (None, "rbf") else "projection")
         seconds = time.perf_counter() - start
         write_model(model, file, describe(model), asdict(features))
