@@ -525,7 +525,7 @@ def test_what_cannot_be_compressed(program, model, digits):
 @pytest.mark.parametrize(
     ("name", "content", "reason"),
     [
-        ("bad.svm", "1 1:1\n-1 1:1 2\n", "bad.svm:2: '2' is not an index:value pair"),
+        ("bad.svm", "1 1:1\n-1 1:1 2\n", "bad.svm:2: '2' is no pair of a whole index"),
         ("bad.csv", "1,2,a\n1,2\n", "bad.csv:2: 2 fields"),
         ("bad.npz", "no archive", "bad.npz: not an .npz archive"),
         ("bad.mat", "", "bad.mat: this format is not read: save it as .csv or .parquet"),

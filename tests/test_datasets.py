@@ -177,20 +177,20 @@ def test_svmlight_round_trip(tmp_path, seed, dtype, zero_based):
 @pytest.mark.parametrize(
     ("line", "reason"),
     [
-        ("1 1:2 3", "'3' is not an index:value pair"),
-        ("1 1.5:2", "the feature index '1.5' is not an integer"),
+        ("1 1:2 3", "'3' is no pair of a whole index and a finite value"),
+        ("1 1.5:2", "'1.5:2' is no pair"),
         ("1 2:1 1:1", "the feature index 1 follows 2"),
         ("1 0:1", "the feature index 0 is below 1; --zero-based, or zero_based=True, reads files that begin at 0"),
         ("1 -3:1", "the feature index -3 is below 1"),
         ("1 99999999999:1", "does not fit in 32 bits"),
         ("spam 1:1", "the label 'spam' is no number, unlike those above"),
         ("1,2 1:1", "'1,2' is no label"),
-        ("1 1:", "the value '' of feature 1 is not a number"),
-        ("1 1:two", "the value 'two' of feature 1 is not a number"),
-        ("1 1:-inf", "the value '-inf' of feature 1 is not finite"),
-        ("1 1:1e600", "the value '1e600' of feature 1 is not finite"),
-        ("1 1_0:1", "the feature index '1_0' is not an integer"),
-        ("1 1:1_0", "the value '1_0' of feature 1 is not a number"),
+        ("1 1:", "'1:' is no pair"),
+        ("1 1:two", "'1:two' is no pair"),
+        ("1 1:-inf", "'1:-inf' is no pair"),
+        ("1 1:1e600", "'1:1e600' is no pair"),
+        ("1 1_0:1", "'1_0:1' is no pair"),
+        ("1 1:1_0", "'1:1_0' is no pair"),
         ("1_0 1:1", "the label '1_0' is no number"),
         ("39, State-gov, 77516", "'39,' is no label: is it delimited text? --format csv"),
         ("1 6:1", "the feature index 6 lies beyond the 5 features expected"),
@@ -292,7 +292,7 @@ def test_svmlight_dtype_is_what_the_columns_need(tmp_path):
     )
     with pytest.warns(UserWarning, match="float64"):
         assert load_svmlight(write(tmp_path, "c.svm", "1 1:1e60\n1 1:2\n")).X.dtype == np.float64
-    with pytest.raises(ValueError, match=r"c.svm:1: the value '1e60' of feature 1 is too large for the dtype"):
+    with pytest.raises(ValueError, match=r"c.svm:1: '1:1e60' is no pair of .* finite value, at most 3.4e.38"):
         load_svmlight(tmp_path / "c.svm", dtype=np.float32)
     labels = [9007199254740993, 9007199254740992]  # beyond float64
     assert load_svmlight(write(tmp_path, "d.svm", "".join(f"{y} 1:1\n" for y in labels))).y.tolist() == labels

@@ -586,5 +586,6 @@ def test_svmlight_and_npz_are_tables_too(tmp_path):
     np.savez(tmp_path / "a.npz", X=np.eye(2), y=[0, 1], z=[2, 3])
     assert load_table(tmp_path / "a.npz", target="z").y.tolist() == [2, 3]
     fails(
-        write(tmp_path, "a.txt", "1.5 2 3\n"), "a.txt:1: '2' is not an index:value pair: is it delimited text? --format"
+        write(tmp_path, "a.txt", "1.5 2 3\n"),
+        "a.txt:1: '2' is no pair of a whole index and a finite value: is it delimited text? --format",
     )

@@ -25,7 +25,6 @@ from widemargin.datasets.files import (
     with_short_indices,
 )
 
-_INTEGER = re.compile(rb"[+-]?\d+")
 _MOST_ROUNDED = 1e-5  # rounding error in float32 / standard deviation of a column
 
 
@@ -154,18 +153,17 @@ def _explained(
 
 def _line_faults(tokens: list[bytes], first: int, n_features: int | None, limit: float) -> Iterator[str]:
     """What is wrong with one line, split at white space."""
-    label, previous = tokens[0], first - 1
     is_other = not any(b":" in token for token in tokens)
     remedy = ": is it delimited text? --format csv, or format='csv', reads that" if is_other else ""
-    if b"," in label or b";" in label or b":" in label:
-        yield f"{quoted(label)} is no label{remedy}"
+    if re.search(rb"[,;:]", tokens[0]):
+        yield f"{quoted(tokens[0])} is no label{remedy}"
+    previous = first - 1
     for token in tokens[2:] if len(tokens) > 1 and tokens[1].startswith(b"qid:") else tokens[1:]:
-        index, colon, value = token.partition(b":")
-        if not colon:
-            yield f"{quoted(token)} is not an index:value pair{remedy}"
-        elif not _INTEGER.fullmatch(index):
-            yield f"the feature index {quoted(index)} is not an integer"
-        number, text = int(index), value.decode("ascii", "backslashreplace")
+        index, _, value = (part.decode("ascii", "backslashreplace") for part in token.partition(b":"))
+        if not re.fullmatch(r"[+-]?[0-9]+", index) or not is_number(value) or abs(float(value)) > limit:
+            kind = "" if limit == float("inf") else f", at most {limit:.3g}"
+            yield f"{quoted(token)} is no pair of a whole index and a finite value{kind}{remedy}"
+        number = int(index)
         if number < first:
             how = "; --zero-based, or zero_based=True, reads files that begin at 0" if number == 0 else ""
             yield f"the feature index {number} is below {first}{how}"
@@ -175,27 +173,19 @@ def _line_faults(tokens: list[bytes], first: int, n_features: int | None, limit:
             yield f"the feature index {number} does not fit in 32 bits"
         if n_features is not None and number - first >= n_features:
             yield f"the feature index {number} lies beyond the {n_features} features expected"
-        if not is_number(text):
-            is_infinite = re.fullmatch(r"[+-]?(inf|infinity|nan|[0-9.]+e[+]?[0-9]+)", text.lower())
-            yield f"the value {quoted(value)} of feature {number} is not {'finite' if is_infinite else 'a number'}"
-        elif abs(float(text)) > limit:
-            yield f"the value {quoted(value)} of feature {number} is too large for the dtype asked for"
         previous = number
 
 
 def _check_width(path: PathLike, X: Any, first: int) -> None:
     """Raise the error for an index, probably a typo, that gives X more columns than a vector of weights can have."""
     n_bytes, budget, index = 8 * X.shape[1], resolve_memory_budget(), X.shape[1] - 1 + first
-    if n_bytes <= budget:
-        return
-    written = re.compile(rb"[^#]*\s\+?0*%d:" % index)
-    with opened(path) as file:
-        line = next((number for number, line in enumerate(file, start=1) if written.match(line)), None)
-    reason = (
-        f"the feature index {index} gives X {X.shape[1]} columns, and one weight for each takes {n_bytes} bytes, "
-        f"more than memory_budget, {budget}. If this index is meant, set n_features, or a larger memory_budget"
-    )
-    raise file_error(path, reason, line=line)
+    if n_bytes > budget:
+        written = re.compile(rb"[^#]*\s\+?0*%d:" % index)
+        with opened(path) as file:
+            line = next((number for number, line in enumerate(file, start=1) if written.match(line)), None)
+        found = f"the feature index {index} gives X {X.shape[1]} columns, and one weight for each takes {n_bytes} bytes"
+        remedy = "If this index is meant, set n_features, or a larger memory_budget"
+        raise file_error(path, f"{found}, more than memory_budget, {budget}. {remedy}", line)
 
 
 def is_rounded(values: NDArray[np.float64]) -> bool:
