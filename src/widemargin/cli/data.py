@@ -7,7 +7,7 @@ import tempfile
 import warnings
 from argparse import Namespace
 from collections.abc import Iterable
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -284,29 +284,13 @@ def features_of(model: Any, path: str) -> Features:
     """The features that a model file describes, or those that its model knows of."""
     if not hasattr(model, "n_features_in_"):
         raise ValueError(f"{path}: its model takes text, not a table: use it in Python, by widemargin.load")
-    n_features, facts = int(model.n_features_in_), read_table_facts(path)
-    try:
-        features = Features(**facts)
-        if _are_valid(features, n_features):
+    n_features = int(model.n_features_in_)
+    with suppress(TypeError):  # no facts, or other ones
+        features = Features(**read_table_facts(path))
+        if features.n_features == n_features:
             return features
-    except TypeError:  # no facts, or other ones
-        pass
     names = getattr(model, "feature_names_in_", None)
     return Features(n_features, None if names is None else [str(name) for name in names])
-
-
-def _are_valid(features: Features, n_features: int) -> bool:
-    """Whether what a file holds can be the facts of a model with so many features."""
-    given: Any = features  # of a file, whatever the declared types are
-    lists = [one for one in (given.names, given.kinds, given.places) if one is not None]
-    return bool(
-        given.n_features == n_features
-        and all(isinstance(one, list) and len(one) == n_features for one in lists)
-        and all(isinstance(name, str) for name in [*(given.names or ()), *(given.kinds or ())])
-        and all(isinstance(k, int) and 0 <= k < given.width for k in given.places or ())
-        and isinstance(given.levels, dict | None)
-        and given.dtype in (None, "float32", "float64")
-    )
 
 
 def read_known(path: str, args: Namespace, features: Features, owner: str, **options: Any) -> Dataset:
