@@ -228,7 +228,6 @@ def _add_machine(command: Any) -> None:
     add("--epochs", dest="n_epochs", type=_count, metavar="N", help="bsgd: passes over the samples (20)")
     level = "stop at this level of clusters, which predicts early: a fraction of the time; 0 is exact (0)"
     add("--stop-level", type=_auto(_level), metavar="N", help=level)
-    add("--relevance", action="store_true", help="scale the columns by their relevance, learned first")
     add("--kernel", choices=_KERNELS, help="kernel function (rbf)")
     _add_kernel_and_loss(add)
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from widemargin._model_files import load_any, read_summary, write_model
 from widemargin.cli.data import LINEAR_SHARE, Training, features_of, read_to_predict, read_training, train_streaming
-from widemargin.cli.machines import make_estimator, make_preparation, make_relevance, parameters
+from widemargin.cli.machines import make_estimator, make_preparation, parameters
 from widemargin.cli.reports import (
     chosen_parameters,
     damage_reported,
@@ -184,8 +184,6 @@ def _fit(args: Namespace, training: Training, **others: Any) -> Any:
 
     data, features, weights = training
     steps = make_preparation(args, features, data.X)
-    if args.relevance and "kernel" in args:  # of a search it is a parameter
-        steps.append(make_relevance(args))
     model = make_pipeline(*steps, make_estimator(args, **others))
     weighted = {} if weights is None else {f"{model.steps[-1][0]}__sample_weight": weights}
     with errors_naming(args.data):

@@ -11,12 +11,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from widemargin.cli.data import Features
 
-_NOT_TAKEN = {  # options that are no parameters of an estimator, and the machines that do not take them
-    "estimator": {"regression", "one-class"},
-    "test": {"one-class"},
-    "holdout": {"one-class"},
-    "relevance": {"ocas", "one-class"},
-}
+# Options that are no parameters of an estimator, and the machines that do not take them
+_NOT_TAKEN = {"estimator": {"regression", "one-class"}, "test": {"one-class"}, "holdout": {"one-class"}}
 
 
 def check_applicable(args: Namespace) -> None:
@@ -48,13 +44,9 @@ def make_estimator(args: Namespace, **others: Any) -> Any:
 
 
 def parameters(function: Callable[..., Any], args: Namespace, **others: Any) -> dict[str, Any]:
-    """Keyword arguments of the function: the options and `others` that it has as parameters; "none" becomes None.
-
-    What an option leaves open (None) is left to the function.
-    """
-    given_options = {name: value for name, value in vars(args).items() if value is not None}
-    options = {name: None if value == "none" else value for name, value in given_options.items()}
-    given = {**options, "verbose": int(sys.stderr.isatty() and not args.quiet), **others}
+    """Keyword arguments of the function: the options that are not None and `others` that it has as parameters."""
+    given = {name: value for name, value in vars(args).items() if value is not None}
+    given |= {"verbose": int(sys.stderr.isatty() and not args.quiet), **others}
     return {name: given[name] for name in signature(function).parameters if name in given}
 
 
@@ -89,12 +81,3 @@ def make_preparation(args: Namespace, features: Features, X: Any) -> list[Any]:
     if numbers:
         branches.insert(0, ("numbers", make_pipeline(*steps) if steps else "passthrough", numbers))
     return [ColumnTransformer(branches)]
-
-
-def make_relevance(args: Namespace) -> Any:
-    """The scaling of the columns by their relevance that `--relevance` asks for."""
-    from widemargin import RelevanceScaler
-
-    kernel = args.kernel if args.kernel in ("rbf", "laplacian") else "rbf"
-    target = "values" if args.task == "regression" else "classes"
-    return RelevanceScaler(kernel=kernel, target=target, n_jobs=args.n_jobs)

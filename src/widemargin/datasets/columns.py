@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
+from importlib.util import find_spec
 from itertools import islice
 from typing import Any, NamedTuple
 
@@ -241,27 +242,24 @@ def first_gaps(columns: dict[int, Column]) -> dict[int, int]:
 
 
 def frame_of(layout: Layout, columns: dict[int, Column], dtype: str | None = None) -> Any:
-    """The features as a pandas frame, numbers of this dtype; without pandas as an array, of objects if need be.
+    """The features as a pandas frame; without pandas as an array, of objects if some are no numbers.
 
-    With a dtype numbers alone become one block, and an array where the columns have no names.
+    With a dtype, that of all numbers, columns without categories become one block: an array, if they have no names.
     """
     features = [columns.pop(k) for k in layout.features]
-    are_numbers = all(not isinstance(column, Codes) and column.dtype.kind == "f" for column in features)
-    block: Any = np.empty((len(features[0]), len(features)), dtype=dtype) if dtype and are_numbers else None
+    is_matrix = all(not isinstance(column, Codes) and column.dtype.kind == "f" for column in features)
+    block: Any = np.empty((len(features[0]), len(features)), dtype=dtype) if is_matrix and dtype else None
     for place, column in enumerate(features):
         if dtype and not isinstance(column, Codes):
             with np.errstate(over="ignore"):
                 features[place] = column.astype(dtype, copy=False)
         if block is not None:
             block[:, place], features[place] = features[place], None
-    try:
-        import pandas
-    except ImportError:
-        if block is None:
-            return np.column_stack(features if are_numbers else list(map(_objects, features)))
-        return block
-    if block is not None and layout.names is None:
-        return block
+    if find_spec("pandas") is None or (block is not None and layout.names is None):
+        columns_of_any = features if is_matrix else map(_objects, features)
+        return np.column_stack(list(columns_of_any)) if block is None else block
+    import pandas
+
     for place, column in enumerate(features):
         if isinstance(column, Codes):
             features[place] = pandas.Categorical.from_codes(column.codes, column.words)
