@@ -4,7 +4,7 @@
 
     program, arguments   main(): checked files, exit codes, one-line errors; the arguments of each command
     streams              standard streams, notes, inputs and outputs as files, signals that end the program
-    commands, machines   train, tune, predict, compress, info; the estimators and pipelines that these make
+    commands             train, tune, predict, compress, info; which machines take which options
     data                 the data of the commands, also streamed, with the columns that a model knows
     reports              what was trained on what, what is in a model file; labels compared with classes
     demo                 patches of photographs: compared with scikit-learn's SVC, and predictions painted over them

@@ -1,6 +1,6 @@
 """The program's arguments: what each command takes, and how an option's text becomes a value.
 
-An option that has no default here is left to the estimator, whose parameter it is: `machines.check_applicable`.
+An option that has no default here is left to the estimator, whose parameter it is: `commands.check_applicable`.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from importlib import import_module
 from typing import Any, NoReturn
 
 DEMO_PICTURE = "widemargin-demo.png"
+LOSSES = ("hinge", "squared_hinge", "logistic", "epsilon_insensitive", "squared_epsilon_insensitive", "absolute")
 _KERNELS = ("rbf", "laplacian", "poly", "sigmoid", "linear")
 
 _DATA_FILES = """\
@@ -251,9 +252,8 @@ def _add_search(command: Any) -> None:
 
 
 def _add_kernel_and_loss(add: Callable[..., Any]) -> None:
-    losses = ["hinge", "squared_hinge", "logistic", "epsilon_insensitive", "squared_epsilon_insensitive", "absolute"]
     loss = "of a sample: of ocas one of the first three (hinge), of regression one of the others (epsilon_insensitive)"
-    add("--loss", choices=losses, help=loss)
+    add("--loss", choices=LOSSES, help=loss)
     add("--degree", type=_count, metavar="D", help="degree of the poly kernel (3)")
     add("--coef0", type=_number, metavar="R", help="constant term of poly and sigmoid (0)")
     intercept = "whether the model has an intercept (dcsvm and ocas have one, bsgd has none)"

@@ -3,17 +3,27 @@
 from __future__ import annotations
 
 import os
+import sys
 import time
 from argparse import Namespace
+from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import asdict
+from inspect import signature
 from typing import Any
 
 import numpy as np
 
 from widemargin._model_files import load_any, read_summary, write_model
-from widemargin.cli.data import LINEAR_SHARE, Training, features_of, read_to_predict, read_training, train_streaming
-from widemargin.cli.machines import make_estimator, make_preparation, parameters
+from widemargin.cli.data import (
+    LINEAR_SHARE,
+    Training,
+    features_of,
+    make_preparation,
+    read_to_predict,
+    read_training,
+    train_streaming,
+)
 from widemargin.cli.reports import (
     chosen_parameters,
     damage_reported,
@@ -31,6 +41,9 @@ from widemargin.cli.streams import note, open_output, shown
 from widemargin.datasets import Dataset
 from widemargin.datasets.columns import TooLargeError
 from widemargin.datasets.files import escaped, file_error
+
+# Options that are no parameters of an estimator, and the machines that do not take them
+_NOT_TAKEN = {"estimator": {"regression", "one-class"}, "test": {"one-class"}, "holdout": {"one-class"}}
 
 
 def train(args: Namespace) -> int:
@@ -189,3 +202,46 @@ def _fit(args: Namespace, training: Training, **others: Any) -> Any:
     with errors_naming(args.data):
         model.fit(data.X, data.y, **weighted)
     return model if steps else model[-1]
+
+
+# Options and the machines that take them ------------------------------------------------------------------------------
+
+
+def check_applicable(args: Namespace) -> None:
+    """End with a usage error that names the first option which was given and which the machine does not take.
+
+    An option that some machines have as a parameter is for these alone; one given with its default value passes.
+    """
+    import widemargin
+
+    machine = _machine(args)
+    having = {name: signature(getattr(widemargin, kind)).parameters for name, kind in args.machines.items()}
+    for action in args.command._actions:
+        if not action.option_strings or getattr(args, action.dest, None) in (None, action.default):
+            continue
+        takers = {name for name in having if action.dest in having[name]} or set(having)
+        takers -= _NOT_TAKEN.get(action.dest, set())
+        if machine not in takers:
+            which = f"--{'estimator' if args.task == 'classification' else 'task'} {machine}"
+            names = ", ".join(sorted(takers))
+            args.command.error(f"{action.option_strings[0]} does not apply to {which}; it is for {names}")
+
+
+def make_estimator(args: Namespace, **others: Any) -> Any:
+    """The estimator of the command, with the options and `others` as its parameters."""
+    import widemargin
+
+    estimator = getattr(widemargin, args.machines[_machine(args)])
+    return estimator(**parameters(estimator, args, **others))
+
+
+def parameters(function: Callable[..., Any], args: Namespace, **others: Any) -> dict[str, Any]:
+    """Keyword arguments of the function: the options that are not None and `others` that it has as parameters."""
+    given = {name: value for name, value in vars(args).items() if value is not None}
+    given |= {"verbose": int(sys.stderr.isatty() and not args.quiet), **others}
+    return {name: given[name] for name in signature(function).parameters if name in given}
+
+
+def _machine(args: Namespace) -> str:
+    """The key in `args.machines` of what is to be trained: that of --estimator, or of --task."""
+    return str(args.estimator if args.task == "classification" else args.task)

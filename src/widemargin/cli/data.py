@@ -16,14 +16,13 @@ from numpy.typing import NDArray
 
 from widemargin._config import config_context, resolve_memory_budget
 from widemargin._model_files import read_table_facts
-from widemargin.cli.machines import make_preparation
 from widemargin.cli.reports import as_numbers, check_classes, check_test_labels, note_rare_classes, shorten, steps_of
 from widemargin.cli.streams import note
 from widemargin.datasets import Dataset, load_npz, load_svmlight
+from widemargin.datasets.arrays import is_rounded
 from widemargin.datasets.columns import Batch, Codes, Column, first_gaps, frame_of, take_rows
 from widemargin.datasets.files import file_error, quoted
 from widemargin.datasets.layouts import DATE, Layout, TableOptions, positions_of, suggestion
-from widemargin.datasets.svmlight import is_rounded
 from widemargin.datasets.tables import ARRAYS, TableSource, format_of
 
 _SAMPLE_SHARE = 8  # memory budget / bytes of the rows that the preparation of a streamed table is fitted on
@@ -166,6 +165,34 @@ def features_of_table(
         lacks_values=bool(gaps),
         dtype=dtype,
     )
+
+
+def make_preparation(args: Namespace, features: Features, X: Any) -> list[Any]:
+    """The steps of a pipeline before its machine: numbers are imputed and scaled, categories become indicators.
+
+    Categories that training did not see become zeros; missing ones are a category of their own.
+    """
+    from sklearn.compose import ColumnTransformer
+    from sklearn.impute import SimpleImputer
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, OneHotEncoder, StandardScaler
+
+    steps, is_matrix = [], features.kinds is None
+    if (args.impute in ("median", "most_frequent") and is_matrix) or features.lacks_values:
+        strategy = "median" if args.impute == "auto" else args.impute
+        steps.append(SimpleImputer(strategy=strategy, keep_empty_features=True))
+    if args.scale != "none":
+        is_sparse = hasattr(X, "indptr")  # whose scalers map 0 to 0
+        min_max = MaxAbsScaler() if is_sparse else MinMaxScaler()
+        steps.append(StandardScaler(with_mean=not is_sparse) if args.scale == "standard" else min_max)
+    categories = [k for k, kind in enumerate(features.kinds or ()) if kind == "category"]
+    if not categories:
+        return steps
+    branches = [("categories", OneHotEncoder(handle_unknown="ignore", dtype=features.dtype), categories)]
+    numbers = [k for k in range(features.n_features) if k not in categories]
+    if numbers:
+        branches.insert(0, ("numbers", make_pipeline(*steps) if steps else "passthrough", numbers))
+    return [ColumnTransformer(branches)]
 
 
 def _read_arrays(path: str, args: Namespace, dtype: str | None = None) -> Dataset:

@@ -93,7 +93,7 @@ def _checked_files(args: argparse.Namespace) -> AbstractContextManager[None]:
         if name != other and "-" not in (path, used) and _is_same_file(path, used):
             args.command.error(f"{name} and {other} are the same file, {path}")
     if "machines" in args:
-        from widemargin.cli.machines import check_applicable
+        from widemargin.cli.commands import check_applicable
 
         check_applicable(args)
     return inputs_as_files(args)

@@ -19,8 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from widemargin._output_files import NamedOutput
-from widemargin.datasets.archives import load_npz
 from widemargin.datasets.arff import ArffFile
+from widemargin.datasets.arrays import load_npz, load_svmlight
 from widemargin.datasets.arrow import ArrowFile, DeclinedError, delimited_batches, has_pyarrow, release_blocks
 from widemargin.datasets.columns import (
     Batch,
@@ -38,7 +38,6 @@ from widemargin.datasets.columns import (
 from widemargin.datasets.files import PathLike, compression_of, file_error, is_read_once
 from widemargin.datasets.layouts import CATEGORY, LABEL, Names, Row, TableOptions, decide
 from widemargin.datasets.rows import delimited_rows, dialect_of, json_rows, sheet_rows
-from widemargin.datasets.svmlight import load_svmlight
 
 T = TypeVar("T")
 
@@ -60,7 +59,7 @@ _NOT_READ = {
     (".npy",): "a .npy file has one array: save X and y by numpy.savez as .npz",
     (".tar", ".tgz", ".7z", ".rar", ".z"): "archives of this format are not read: unpack it first",
 }
-_HEAD_ROWS, _HEAD_CELLS = 5_000, 100_000  # on which a layout is decided
+_HEAD_ROWS, _HEAD_CELLS = 5_000, 200_000  # on which a layout is decided
 _LEAST_BYTES = 2**18  # of a text for pyarrow, whose import takes longer than to read a shorter one
 
 
@@ -232,9 +231,10 @@ class TableSource:
                 raise file.layout.error(f"{layout.describe(unlike[0])} has another type than in {paths[0]}")
             file.layout = replace(file.layout, kinds=layout.kinds, levels=layout.levels)
             self._files.append(file)
+        notes = layout.notes
         if any("=" in part for other in paths for part in Path(os.path.relpath(other, path)).parts):
-            note = "its folders named key=value are no columns: add such a column to each file"
-            self.layout = replace(layout, notes=(*layout.notes, note))
+            notes += ("its folders named key=value are no columns: add such a column to each file",)
+        self.layout = replace(layout, path=os.fspath(path), notes=notes)
 
     def batches(self) -> Iterator[Batch]:
         """Typed columns of blocks of rows; a DeclinedError ends them, as `in_one_pass` knows."""
@@ -262,7 +262,7 @@ class TableSource:
         columns = self.coded(self.in_one_pass(lambda batches: collect(batches, self.layout)))
         release_blocks()
         for note in [*self.layout.notes, *noteworthy(self.layout, columns, self.options)]:
-            warnings.warn(f"{self.layout.path}: {note}", stacklevel=4)
+            warnings.warn(f"{self.layout.path}: {note}", stacklevel=3)
         weight = None if self.layout.weight is None else columns.pop(self.layout.weight)
         y, kept = (None, None) if self.layout.target is None else self.labels(columns.pop(self.layout.target))
         if kept is None:
@@ -278,7 +278,7 @@ class TableSource:
             path, line = self.place_of(error.args[0])
             raise file_error(path, reason, line) from None
         for note in notes:
-            warnings.warn(f"{self.layout.path}: {note}", stacklevel=5)
+            warnings.warn(f"{self.layout.path}: {note}", stacklevel=4)
         return y, kept
 
     def place_of(self, row: int) -> tuple[str, int | None]:
