@@ -26,6 +26,7 @@ from widemargin.datasets import (
     patch_classes,
     photo_patches,
 )
+from widemargin.datasets.arrays import is_rounded
 from widemargin.datasets.tables import format_of
 
 
@@ -250,6 +251,8 @@ def test_svmlight_dtype_is_what_the_columns_need(tmp_path):
         assert load_svmlight(write(tmp_path, "c.svm", "1 1:1e60\n1 1:2\n")).X.dtype == np.float64
     with pytest.raises(ValueError, match=r"c.svm:1: '1:1e60' is no pair of .* finite value, at most 3.4e.38"):
         load_svmlight(tmp_path / "c.svm", dtype=np.float32)
+    assert is_rounded(np.array([np.nan, 1000.0000022, 1000.0000007]))
+    assert not is_rounded(np.full(1000, 0.1))  # whose spread is none
     labels = [9007199254740993, 9007199254740992]  # beyond float64
     assert load_svmlight(write(tmp_path, "d.svm", "".join(f"{y} 1:1\n" for y in labels))).y.tolist() == labels
 

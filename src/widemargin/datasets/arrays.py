@@ -216,8 +216,11 @@ def _rounded(values: NDArray[np.float64], columns: NDArray[np.intp], n_samples: 
         counts = np.bincount(columns)
         moved = np.zeros(len(counts))
         np.maximum.at(moved, columns, errors)
-        mean = np.bincount(columns, values) / n_samples
-        squares = np.bincount(columns, (values - mean[columns]) ** 2) + (n_samples - counts) * mean**2
+        first = np.zeros(len(counts))
+        first[columns[::-1]] = values[::-1]  # from which one value alone deviates by exactly 0
+        shifted, n_zeros = values - first[columns], n_samples - counts
+        mean = (np.bincount(columns, shifted) - n_zeros * first) / n_samples
+        squares = np.bincount(columns, (shifted - mean[columns]) ** 2) + n_zeros * (first + mean) ** 2
         is_moved = moved > _MOST_ROUNDED * np.sqrt(squares / n_samples)
     return np.flatnonzero((is_moved & (squares > 0)) | (moved == np.inf))
 
