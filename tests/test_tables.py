@@ -432,6 +432,9 @@ def test_folders_and_patterns(tmp_path):
         write(tmp_path, name, text)
     assert read(tmp_path / "[12].csv")[:2] == ([[1], [2.5]], ["u", "v"])
     fails(tmp_path / "3.csv", "its columns are others than those of", path_read=tmp_path / "?.csv")
+    for name, text in (("8.csv", '"",a,y\np,1,u\nq,2,v\n'), ("9.csv", '"",a,y\nr,3,u\nr,4,v\n')):
+        write(tmp_path, name, text)
+    assert read(tmp_path / "[89].csv")[0] == [[1], [2], [3], [4]]  # without the names of rows in the first
     with pytest.raises(FileNotFoundError):
         load_table(tmp_path / "no*.csv")
 

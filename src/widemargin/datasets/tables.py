@@ -226,10 +226,11 @@ class TableSource:
             file = file_of_table(other, options, form)
             if (file.layout.names, file.layout.width) != (layout.names, layout.width):
                 raise file.layout.error(f"its columns are others than those of {paths[0]}")
-            unlike = [k for k in layout.used if file.layout.kinds[k] != layout.kinds[k]]
+            unlike = [k for k in layout.used if file.layout.kinds.get(k) != layout.kinds[k]]
             if options.declared and unlike:
                 raise file.layout.error(f"{layout.describe(unlike[0])} has another type than in {paths[0]}")
-            file.layout = replace(file.layout, kinds=layout.kinds, levels=layout.levels)
+            own = file.layout
+            file.layout = replace(layout, path=own.path, line=own.line, has_header=own.has_header)
             self._files.append(file)
         notes = layout.notes
         if any("=" in part for other in paths for part in Path(os.path.relpath(other, path)).parts):
