@@ -143,7 +143,7 @@ def features_of_table(
             found = f"{layout.name(k)} has {len(column.words)} categories in {len(column.codes)} rows"
             note(f"{found}: --drop it, if it is a date or an id")
     if gaps and args.impute == "none":
-        raise source.gap_error(gaps, "--impute median fills it in")
+        raise _gap_error(source, gaps, "--impute median fills it in")
     if gaps:
         how = "most frequent value" if args.impute == "most_frequent" else "median"
         filled = f"missing values are filled in by the {how} of their column: {shorten(map(layout.name, sorted(gaps)))}"
@@ -193,6 +193,12 @@ def make_preparation(args: Namespace, features: Features, X: Any) -> list[Any]:
     if numbers:
         branches.insert(0, ("numbers", make_pipeline(*steps) if steps else "passthrough", numbers))
     return [ColumnTransformer(branches)]
+
+
+def _gap_error(source: TableSource, gaps: dict[int, int], remedy: str) -> ValueError:
+    """The error of the first column that lacks values, in the first row that does."""
+    position, row = min(gaps.items())
+    return source.error_at(row, f"{source.layout.describe(position)} is missing; {remedy}")
 
 
 def _read_arrays(path: str, args: Namespace, dtype: str | None = None) -> Dataset:
@@ -336,7 +342,7 @@ def read_known(path: str, args: Namespace, features: Features, owner: str, **opt
         columns, y, _ = source.read()
     gaps, layout = first_gaps(columns), source.layout
     if gaps and features.kinds and not features.lacks_values:
-        raise source.gap_error(gaps, "no number was missing in training: fill it in, or leave the row out")
+        raise _gap_error(source, gaps, "no number was missing in training: fill it in, or leave the row out")
     for place, k in enumerate(keep):
         if isinstance(columns[k], Codes):
             _note_unknown(layout, k, columns[k], (features.levels or {}).get(str(place)))

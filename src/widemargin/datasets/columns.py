@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime
 from importlib.util import find_spec
 from itertools import islice
@@ -189,20 +189,17 @@ def _are_whole(column: NDArray[np.float64]) -> bool:
     return bool(((column == np.rint(column)) | np.isnan(column)).all())
 
 
-class MissingLabelError(Exception):
-    """The number of the first row that has no label."""
-
-
-def labels_in(layout: Layout, column: Column, options: TableOptions) -> tuple[Any, Any, list[str]]:
-    """Labels; which rows are kept, if not all; and what is to be said."""
+def labels_in(
+    layout: Layout, column: Column, options: TableOptions, error_at: Callable[[int, str], ValueError]
+) -> tuple[Any, Any, list[str]]:
+    """Labels; which rows are kept, if not all; and what is to be said. `error_at` makes the error of a row."""
     assert layout.target is not None
     notes = _lost_digits(layout, layout.target, column)
     if isinstance(column, Codes):
         plain = list(map(options.plain, column.words))
         words = [number if is_number(number) else word for number, word in zip(plain, column.words, strict=True)]
-        are_numbers = any(map(is_number, words)) and all(
-            is_number(word) or options.is_missing(word, number=True) for word in words
-        )
+        others = [word for word in words if not is_number(word)]
+        are_numbers = len(others) < len(words) and all(options.is_missing(word, number=True) for word in others)
         minus = None if "+" in words else "-"
         is_label = [word != minus and not options.is_missing(word, number=are_numbers) for word in column.words]
         words = [word for word, own in zip(words, is_label, strict=True) if own]
@@ -222,7 +219,8 @@ def labels_in(layout: Layout, column: Column, options: TableOptions) -> tuple[An
     if not n_missing:
         return present, None, notes
     if options.unlabelled == "raise":
-        raise MissingLabelError(int(np.argmin(has_label)))
+        reason = "the label is missing; --unlabelled drop, or unlabelled='drop', leaves such rows out"
+        raise error_at(int(np.argmin(has_label)), reason)
     if options.unlabelled == "keep":
         if not len(present):
             return None, None, notes

@@ -26,7 +26,6 @@ from widemargin.datasets.columns import (
     Batch,
     Codes,
     Column,
-    MissingLabelError,
     Words,
     collect,
     converted,
@@ -272,12 +271,7 @@ class TableSource:
 
     def labels(self, column: Column) -> tuple[Any, Any]:
         """The labels in a column, and which rows are kept, if not all; an error names the line of one without."""
-        try:
-            y, kept, notes = labels_in(self.layout, column, self.options)
-        except MissingLabelError as error:
-            reason = "the label is missing; --unlabelled drop, or unlabelled='drop', leaves such rows out"
-            path, line = self.place_of(error.args[0])
-            raise file_error(path, reason, line) from None
+        y, kept, notes = labels_in(self.layout, column, self.options, self.error_at)
         for note in notes:
             warnings.warn(f"{self.layout.path}: {note}", stacklevel=4)
         return y, kept
@@ -291,11 +285,10 @@ class TableSource:
                 row -= 1
         return self.layout.path, None
 
-    def gap_error(self, gaps: dict[int, int], remedy: str) -> ValueError:
-        """The error of the first column that lacks values, in the first row that does."""
-        position, row = min(gaps.items())
+    def error_at(self, row: int, reason: str) -> ValueError:
+        """An error that names the file and the line of a row."""
         path, line = self.place_of(row)
-        return file_error(path, f"{self.layout.describe(position)} is missing; {remedy}", line)
+        return file_error(path, reason, line)
 
 
 class _TextFile:
