@@ -134,6 +134,9 @@ def test_headers_and_columns(program):
         assert Path(name).read_text().split() == expected
     program.write("c.csv", "u,auto,y\n" + "1.5,2.5,a\n3.5,0.5,b\n" * 5)
     assert "(1 features, 2 classes)" in program("train c.csv n --drop auto").out
+    program.write("d.csv", "2019,2020,y\n" + "1.5,2,a\n3,4,b\n" * 5)  # a header, as the model knows these names
+    program("train d.csv o --header yes -C 100")
+    assert "(10 of 10 labels agree)" in program("predict d.csv o").err
 
 
 @pytest.mark.parametrize("what", ["times", "metres"])
