@@ -11,6 +11,7 @@ from sklearn.svm import SVC
 import widemargin
 from command_line import accuracy_in
 from widemargin._model_files import load
+from widemargin.cli.data import Features, features_of
 
 
 @pytest.fixture
@@ -137,6 +138,13 @@ def test_headers_and_columns(program):
     program.write("d.csv", "2019,2020,y\n" + "1.5,2,a\n3,4,b\n" * 5)  # a header, as the model knows these names
     program("train d.csv o --header yes -C 100")
     assert "(10 of 10 labels agree)" in program("predict d.csv o").err
+
+
+def test_facts_of_a_model_that_do_not_fit_it_are_ignored(adult, program, monkeypatch):
+    program(f"train adult.csv m {OPTIONS}")
+    for facts in ({"n_features": 3}, {"n_features": 2, "x": 1}, {}):
+        monkeypatch.setattr("widemargin.cli.data.read_table_facts", lambda path, facts=facts: facts)
+        assert features_of(load("m"), "m") == Features(2, ["age", "work"])
 
 
 @pytest.mark.parametrize("what", ["times", "metres"])

@@ -337,8 +337,8 @@ def read_known(path: str, args: Namespace, features: Features, owner: str, **opt
         keep, target = _matched(peek, args, features, owner)
         if target is not None and target in keep:
             raise peek.error(f"{peek.describe(target)} is a feature of the model: it cannot be --target")
-        known = dict(zip(keep, kinds, strict=True))
-        source = TableSource(path, table_options(args, target=target, keep=keep, kinds=known, **options), form)
+        options |= {"target": target, "keep": keep, "kinds": dict(zip(keep, kinds, strict=True))}
+        source = TableSource(path, table_options(args, header=peek.has_header, **options), form)
         columns, y, _ = source.read()
     gaps, layout = first_gaps(columns), source.layout
     if gaps and features.kinds and not features.lacks_values:
